@@ -1,0 +1,63 @@
+//! What went wrong without stopping the run: one line per kind on stderr at the end.
+//!
+//! Every stage gets a `&Diagnostics` and reports into it; `main` prints. Lines are de-duplicated, so
+//! a stage may report per file without counting for itself.
+
+use std::sync::Mutex;
+
+/// Collects warnings and, with `-v`, notes. Shared by all threads.
+#[derive(Debug, Default)]
+pub struct Diagnostics {
+    lines: Mutex<Vec<(Level, String)>>,
+}
+
+/// How serious a line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Only interesting with `-v`: which files were used.
+    Note,
+    /// Something is missing or was not used; the output is still right as far as it goes.
+    Warning,
+}
+
+impl Diagnostics {
+    /// None yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Says what is missing or damaged, what was done, and what would fix it; one line.
+    pub fn warn(&self, line: impl Into<String>) {
+        self.push(Level::Warning, line.into());
+    }
+
+    /// Says something that only matters with `-v`.
+    pub fn note(&self, line: impl Into<String>) {
+        self.push(Level::Note, line.into());
+    }
+
+    /// All lines in the order they were reported, each once.
+    #[must_use]
+    pub fn take(&self) -> Vec<(Level, String)> {
+        std::mem::take(&mut *self.lock())
+    }
+
+    /// Whether any warning was reported.
+    #[must_use]
+    pub fn has_warnings(&self) -> bool {
+        self.lock().iter().any(|(level, _)| *level == Level::Warning)
+    }
+
+    fn push(&self, level: Level, line: String) {
+        let mut lines = self.lock();
+        if !lines.iter().any(|(l, text)| *l == level && *text == line) {
+            lines.push((level, line));
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<(Level, String)>> {
+        // A thread that panicked while holding the lock left a whole list behind.
+        self.lines.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}

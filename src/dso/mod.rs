@@ -1,0 +1,31 @@
+//! DSOs: what is mapped. Opens ELF files, debug files, the kernel's symbol tables.
+//!
+//! [`elf::ElfFile`] is one parsed file (segments, sections, build ID); [`symtab::SymbolTable`] the
+//! symbols of one DSO by perf's rules (`util/symbol-elf.c`, `util/symbol.c`); [`locate`] finds and checks
+//! the candidate files; [`kernel`] kallsyms, vmlinux and modules. Who was mapped where and when is
+//! the business of [`crate::session`].
+
+/// A DSO of the run, in the order of first appearance.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct DsoId(pub u32);
+
+/// What kind of thing is mapped; decides where its symbols come from and how addresses print.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum DsoKind {
+    /// `[kernel.kallsyms]`: identity addresses.
+    Kernel,
+    /// A kernel module, `[name]`: identity addresses.
+    Module,
+    /// BPF programs and other KSYMBOL ranges; named by their records.
+    KernelSymbol,
+    /// An ELF file (or any other file that was mapped executable).
+    File,
+    /// `[vdso]`.
+    Vdso,
+    /// Executable anonymous memory of one process, `[JIT] tid PID`: identity addresses, perf map.
+    Anonymous,
+    /// One jitdump; symbols are its code loads.
+    JitDump,
+    /// `[vsyscall]`, `[heap]`, `[uprobes]`, `[anon:…]` and the like: no symbols.
+    Special,
+}

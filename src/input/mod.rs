@@ -1,0 +1,43 @@
+//! The only door to the file system: opens files, maps them, keeps their bytes alive.
+//!
+//! Everything pjit reads is foreign: a path out of a recording may name a FIFO, a device or a
+//! directory. Only regular files are opened, and nothing is ever written.
+//!
+//! The [`Store`] owns every mapped file and every decompressed buffer for the length of a run and
+//! hands out plain slices, so that readers borrow and never copy.
+
+use std::path::{Path, PathBuf};
+
+mod store;
+pub use store::Store;
+
+/// Why a file could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum InputError {
+    /// The operating system said no.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Not a regular file (a directory, FIFO, device or socket).
+    #[error("{}: not a regular file", path.display())]
+    NotRegular {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+impl InputError {
+    pub(crate) fn io(path: &Path, source: std::io::Error) -> Self {
+        Self::Io { path: path.to_owned(), source }
+    }
+
+    /// Whether the file simply is not there.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound)
+    }
+}

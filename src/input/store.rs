@@ -1,0 +1,74 @@
+//! The arena of bytes: mapped files and decompressed buffers, alive as long as the store.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use elsa::sync::FrozenVec;
+use memmap2::Mmap;
+
+use super::InputError;
+
+/// Owns the bytes of every file that a run reads. Append-only, so borrowed slices stay valid.
+#[derive(Default)]
+pub struct Store {
+    maps: FrozenVec<Box<Mmap>>,
+    buffers: FrozenVec<Box<[u8]>>,
+}
+
+impl Store {
+    /// An empty store.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Opens a regular file for reading. `O_NONBLOCK` keeps a FIFO from blocking the open.
+    ///
+    /// # Errors
+    /// When the file cannot be opened or is not a regular file.
+    pub fn open(path: &Path) -> Result<(File, std::fs::Metadata), InputError> {
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
+            .open(path)
+            .map_err(|e| InputError::io(path, e))?;
+        let meta = file.metadata().map_err(|e| InputError::io(path, e))?;
+        if !meta.is_file() {
+            return Err(InputError::NotRegular { path: path.to_owned() });
+        }
+        Ok((file, meta))
+    }
+
+    /// The bytes of a regular file, mapped. Files that cannot be mapped and have no size
+    /// (those under /proc) are read instead, up to `MAX_READ`.
+    ///
+    /// # Errors
+    /// When the file cannot be opened, is not a regular file, or cannot be mapped.
+    pub fn map(&self, path: &Path) -> Result<&[u8], InputError> {
+        let (file, meta) = Self::open(path)?;
+        if meta.len() == 0 {
+            return self.read_unsized(path, file);
+        }
+        #[expect(unsafe_code, reason = "mapping a file is the one thing that cannot be done safely")]
+        // SAFETY: the mapping is private and read-only. Another process that cuts the file while we
+        // read it can make us die by SIGBUS, as it can every reader that maps its input; the bytes
+        // themselves are only ever treated as untrusted data.
+        let map = unsafe { Mmap::map(&file) }.map_err(|e| InputError::io(path, e))?;
+        Ok(self.maps.push_get(Box::new(map)))
+    }
+
+    /// Keeps a buffer (decompressed or assembled bytes) for the rest of the run.
+    pub fn keep(&self, bytes: Vec<u8>) -> &[u8] {
+        self.buffers.push_get(bytes.into_boxed_slice())
+    }
+
+    fn read_unsized(&self, path: &Path, file: File) -> Result<&[u8], InputError> {
+        use std::io::Read;
+        /// /proc/kallsyms of a kernel with many modules has some 20 MB.
+        const MAX_READ: u64 = 256 << 20;
+        let mut bytes = Vec::new();
+        file.take(MAX_READ).read_to_end(&mut bytes).map_err(|e| InputError::io(path, e))?;
+        Ok(self.keep(bytes))
+    }
+}

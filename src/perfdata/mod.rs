@@ -1,0 +1,80 @@
+//! Reading a recording: bytes of `perf.data` in, parsed records in delivery order out.
+//!
+//! File mode, pipe mode (a stream, or one saved to a file) and zstd-compressed records share one
+//! path: a [`Recording`] is a list of *chunks* of whole records. For a plain file there is one chunk,
+//! the map itself; for streams and compressed records a chunk is some megabytes that are kept
+//! compressed or decoded again when needed.
+//!
+//! Two passes: [`Recording::deliver`] walks the headers once and hands every record, samples as
+//! [`SampleHead`]s, to the session builder in perf's order (`util/ordered-events.c`); the stacks are read in a
+//! second, parallel pass by [`Recording::chunks`] and [`Event::parse_sample`].
+//!
+//! Nothing here opens files other than through [`crate::input`]; nothing here interprets what a
+//! record means for the state of a process.
+
+mod attr;
+mod features;
+mod open;
+mod order;
+mod records;
+mod sample;
+
+pub use attr::{Attr, ClockId};
+pub use features::{BuildIdEntry, Features};
+pub use open::{OpenError, Recording};
+pub use order::{Chunks, DeliverStats, Delivered, RecordPos, SampleHead};
+pub use records::{BuildId, Mmap, Record};
+pub use sample::{Callchain, Registers, Sample, SampleError};
+
+/// Index of an event of the recording, in file order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct EventId(pub u16);
+
+/// What was counted: one `perf_event_attr` with its name and ids.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// Name as perf prints it (`cpu-clock:ppp`, `sched:sched_switch`).
+    pub name: String,
+    /// The attributes it was opened with.
+    pub attr: Attr,
+    /// The kernel's ids of its counters, one for each CPU or thread.
+    pub ids: Vec<u64>,
+    /// The leader of its group, itself if it leads one or stands alone.
+    pub leader: EventId,
+    /// Name of its group if it leads one that was named on the command line.
+    pub group_name: Option<String>,
+}
+
+/// The processor mode of a record: the low three bits of `misc`
+/// (`PERF_RECORD_MISC_CPUMODE_MASK`, `include/uapi/linux/perf_event.h`).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum CpuMode {
+    /// Not told.
+    #[default]
+    Unknown,
+    /// `[k]`
+    Kernel,
+    /// `[.]`
+    User,
+    /// `[H]`
+    Hypervisor,
+    /// `[g]`
+    GuestKernel,
+    /// `[u]`
+    GuestUser,
+}
+
+impl CpuMode {
+    /// The mode in the low bits of a record's `misc`.
+    #[must_use]
+    pub const fn from_misc(misc: u16) -> Self {
+        match misc & 7 {
+            1 => Self::Kernel,
+            2 => Self::User,
+            3 => Self::Hypervisor,
+            4 => Self::GuestKernel,
+            5 => Self::GuestUser,
+            _ => Self::Unknown,
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! The product of the reading half: one table of (event, comm, thread, leaf, stack) → period.
+//!
+//! Views see this and nothing else: no records, no ELF, no files. Frames, symbols and stacks are
+//! interned; the order of everything is the order of first appearance in time, so output never
+//! depends on hashing or on the number of threads.
+
+use crate::perfdata::CpuMode;
+
+/// Index into [`Profile::comms`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct CommId(pub u32);
+/// Index into [`Profile::threads`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ThreadId(pub u32);
+/// Index into [`Profile::objects`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ObjectId(pub u32);
+/// Index into [`Profile::symbols`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct SymbolId(pub u32);
+/// Index into [`Profile::frames`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct FrameId(pub u32);
+/// Index into [`Profile::stacks`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct StackId(pub u32);
+/// Index into [`Profile::strings`]: source lines, cgroup names.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct StringId(pub u32);
+
+/// Everything the views need.
+#[derive(Debug, Default)]
+pub struct Profile {
+    /// One for each event of the recording, in file order.
+    pub events: Vec<EventSummary>,
+    /// Distinct comms.
+    pub comms: Vec<String>,
+    /// Threads by (pid, tid), a reused tid counts once per life.
+    pub threads: Vec<Thread>,
+    /// DSOs that samples or frames hit.
+    pub objects: Vec<Object>,
+    /// Symbols that samples or frames hit.
+    pub symbols: Vec<Symbol>,
+    /// Interned frames.
+    pub frames: Vec<Frame>,
+    /// Interned stacks.
+    pub stacks: Stacks,
+    /// Source lines and other texts.
+    pub strings: Vec<String>,
+    /// The table, ordered by `first`.
+    pub entries: Vec<Entry>,
+    /// Facts about the recording for headers.
+    pub recording: RecordingSummary,
+    /// How good the data is; printed as one `#` line.
+    pub quality: Quality,
+}
+
+/// One event's totals.
+#[derive(Debug, Default, Clone)]
+pub struct EventSummary {
+    /// As perf prints it.
+    pub name: String,
+    /// Number of samples, filtered by time and CPU only.
+    pub samples: u64,
+    /// Sum of their periods.
+    pub period: u64,
+    /// Leader of its group (its own index when it stands alone).
+    pub leader: usize,
+    /// Name of the group, if it was given one.
+    pub group_name: Option<String>,
+    /// Whether its samples were recorded with call chains (or stacks to unwind).
+    pub has_callchains: bool,
+    /// Whether it is a tracepoint.
+    pub is_tracepoint: bool,
+}
+
+/// A thread; `comm` is its final one (perf's pid column and column widths use it).
+#[derive(Debug, Clone)]
+pub struct Thread {
+    /// Process id.
+    pub pid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// Comm at the end of the recording.
+    pub comm: CommId,
+}
+
+/// A DSO as views show it.
+#[derive(Debug, Clone)]
+pub struct Object {
+    /// Base name as perf shows it: `libc.so.6`, `[kernel.kallsyms]`, `[JIT] tid 12`, `jit-12.dump`.
+    pub short_name: String,
+    /// Path.
+    pub long_name: String,
+    /// Whether unresolved addresses print as they are (kernel, anonymous, JIT), not as file offsets.
+    pub identity: bool,
+    /// Whether it is the kernel or a module.
+    pub is_kernel: bool,
+    /// Whether its code was made at run time (jitdump or perf map).
+    pub is_jit: bool,
+}
+
+/// A symbol of one object.
+#[derive(Debug, Clone)]
+pub struct Symbol {
+    /// Where it lives.
+    pub object: ObjectId,
+    /// Demangled name, raw (not yet made safe for the terminal).
+    pub name: String,
+    /// Start in the object's address space (file offset, or address for identity objects).
+    pub start: u64,
+    /// End, exclusive as perf counts it.
+    pub end: u64,
+    /// STT_OBJECT: rows print `name+0xOFF`.
+    pub is_data: bool,
+    /// Came from DWARF inline information.
+    pub inlined: bool,
+}
+
+/// One logical frame. With key `function`, frames of one symbol are one frame and `address` is that of
+/// the first appearance; unresolved frames, and all frames when addresses are needed, are kept apart by address.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Frame {
+    /// Where the address is mapped; `None` prints `[unknown]`.
+    pub object: Option<ObjectId>,
+    /// Resolved symbol.
+    pub symbol: Option<SymbolId>,
+    /// Absolute address (a return address minus one for unwound callers).
+    pub address: u64,
+    /// The same in the object's address space: what perf prints for unresolved leaf rows.
+    pub object_address: u64,
+    /// Mode in which it ran.
+    pub mode: CpuMode,
+    /// `file:line`, only when the view asked for lines.
+    pub srcline: Option<StringId>,
+}
+
+/// Interned stacks: runs of frames, leaf first, inlined frames expanded (innermost first).
+#[derive(Debug, Default)]
+pub struct Stacks {
+    frames: Vec<FrameId>,
+    ends: Vec<u32>,
+    ended: Vec<StackEnd>,
+}
+
+impl Stacks {
+    /// Frames of a stack, leaf first.
+    #[must_use]
+    pub fn get(&self, id: StackId) -> &[FrameId] {
+        let i = id.0 as usize;
+        let start = if i == 0 { 0 } else { self.ends[i - 1] as usize };
+        &self.frames[start..self.ends[i] as usize]
+    }
+
+    /// Why the stack ended.
+    #[must_use]
+    pub fn end(&self, id: StackId) -> StackEnd {
+        self.ended[id.0 as usize]
+    }
+
+    /// Number of stacks.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Appends a stack; interning is the builder's business.
+    pub fn push(&mut self, frames: &[FrameId], end: StackEnd) -> StackId {
+        self.frames.extend_from_slice(frames);
+        self.ends.push(u32::try_from(self.frames.len()).expect("fewer than 4 G frames in all stacks"));
+        self.ended.push(end);
+        StackId(u32::try_from(self.ends.len() - 1).expect("fewer stacks than frames"))
+    }
+}
+
+/// Why a stack ended.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum StackEnd {
+    /// The event has no chains, or the view asked for none.
+    #[default]
+    NotRecorded,
+    /// Reached the thread's start.
+    Complete,
+    /// Reached the base of a fiber (wasmtime): counts as complete.
+    FiberBase,
+    /// Only kernel frames, and the sample has no user part (kernel thread, exec).
+    KernelOnly,
+    /// The kernel's frame-pointer chain, as recorded.
+    Recorded,
+    /// The stack is larger than the recorded dump.
+    DumpTooShort,
+    /// No unwinding rule for the code.
+    NoRule,
+    /// A candidate frame failed its plausibility checks.
+    CheckFailed,
+    /// Registers missing, or of an unsupported ABI.
+    NoRegisters,
+    /// The limit of frames was reached.
+    TooDeep,
+}
+
+impl StackEnd {
+    /// Number of variants.
+    pub const COUNT: usize = 10;
+
+    /// Whether the stack is whole.
+    #[must_use]
+    pub const fn is_complete(self) -> bool {
+        matches!(self, Self::Complete | Self::FiberBase | Self::KernelOnly)
+    }
+}
+
+/// One row of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    /// Index into [`Profile::events`].
+    pub event: u16,
+    /// CPU, or -1 when not recorded or not asked for.
+    pub cpu: i32,
+    /// Comm at the time of the sample.
+    pub comm: CommId,
+    /// Thread.
+    pub thread: ThreadId,
+    /// The sample's own ip, resolved without inlines.
+    pub leaf: FrameId,
+    /// Its call chain; empty stack when there is none.
+    pub stack: StackId,
+    /// Sample time quantised as the view asked, 0 otherwise.
+    pub time: u64,
+    /// cgroup name, when the view asked.
+    pub cgroup: Option<StringId>,
+    /// Sum of periods.
+    pub period: u64,
+    /// Number of samples.
+    pub samples: u64,
+    /// Rank in time order of the first sample.
+    pub first: u64,
+}
+
+/// Facts about the recording that headers print.
+#[derive(Debug, Default, Clone)]
+pub struct RecordingSummary {
+    /// Path as given.
+    pub path: String,
+    /// Sum of LOST_SAMPLES counts (`# Total Lost Samples`).
+    pub lost_samples: u64,
+    /// Number of LOST records ("chunks") and of all records, for perf's warning.
+    pub lost_chunks: u64,
+    /// All records read.
+    pub records: u64,
+    /// Lines of the `--header` block, without their `# `.
+    pub header: Vec<String>,
+    /// First and last sample time in ns.
+    pub time_range: Option<(u64, u64)>,
+    /// Lines for `--stats`, `--tasks`, `--mmaps` when asked for.
+    pub dump: Vec<String>,
+}
+
+/// What the quality line says.
+#[derive(Debug, Default, Clone)]
+pub struct Quality {
+    /// Period by reason for the end of the stack, indexed by `StackEnd as usize`.
+    pub stack_ends: [u64; StackEnd::COUNT],
+    /// Samples whose leaf has no symbol.
+    pub unresolved_samples: u64,
+    /// All samples.
+    pub samples: u64,
+    /// One text per merged dump: name, loads, clock relation.
+    pub dumps: Vec<String>,
+    /// Where kernel symbols came from, or what is missing.
+    pub kernel: String,
+}
