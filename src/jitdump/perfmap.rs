@@ -1,0 +1,1 @@
+//! One `perf-PID.map`: bytes in, address ranges with names out.
