@@ -5,6 +5,19 @@
 //! the candidate files; [`kernel`] kallsyms, vmlinux and modules. Who was mapped where and when is
 //! the business of [`crate::session`].
 
+mod build_id;
+pub mod elf;
+pub mod kernel;
+mod locate;
+pub mod symtab;
+mod table;
+
+pub use build_id::BuildId;
+pub use kernel::{KernelIdentity, KernelReference};
+pub use locate::SearchPaths;
+pub use symtab::{SymbolRef, SymbolTable};
+pub use table::{Dso, DsoTable, Inode, KernelLoader};
+
 /// A DSO of the run, in the order of first appearance.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct DsoId(pub u32);

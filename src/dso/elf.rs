@@ -1,0 +1,692 @@
+//! One ELF file: checked headers over borrowed bytes.
+//!
+//! In: the bytes of a file that may be anything. Out: segments, sections (decompressed on demand, once),
+//! build ID, and the way between file offsets and stated addresses. Both classes and both byte orders;
+//! nothing here panics or allocates more than a small multiple of what the file holds. Called by the
+//! symbol tables, the unwinder and the inline lookup.
+
+use std::io::Read;
+use std::sync::OnceLock;
+
+use super::BuildId;
+use crate::address::{FileOffset, Svma};
+use crate::input::Store;
+
+/// Why bytes are not a usable ELF file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ElfError {
+    /// No ELF magic.
+    #[error("not an ELF file")]
+    NotElf,
+    /// Class or byte order byte is neither of the two known ones.
+    #[error("ELF class or byte order unknown")]
+    UnknownClass,
+    /// The header or a header table lies outside the file.
+    #[error("ELF headers reach past the end of the file")]
+    Truncated,
+}
+
+/// Processor of an ELF file (`e_machine`).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Machine {
+    /// `EM_X86_64`
+    X86_64,
+    /// `EM_AARCH64`
+    Aarch64,
+    /// `EM_386`
+    X86,
+    /// `EM_ARM`
+    Arm,
+    /// Any other, by its number.
+    Other(u16),
+}
+
+impl Machine {
+    const fn from_elf(e_machine: u16) -> Self {
+        match e_machine {
+            3 => Self::X86,
+            40 => Self::Arm,
+            62 => Self::X86_64,
+            183 => Self::Aarch64,
+            other => Self::Other(other),
+        }
+    }
+
+    /// The machine this program runs on.
+    #[must_use]
+    pub const fn host() -> Self {
+        if cfg!(target_arch = "x86_64") {
+            Self::X86_64
+        } else if cfg!(target_arch = "aarch64") {
+            Self::Aarch64
+        } else {
+            Self::Other(0)
+        }
+    }
+}
+
+/// A `PT_LOAD` program header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Segment {
+    /// `p_offset`
+    pub file_offset: FileOffset,
+    /// `p_filesz`
+    pub file_size: u64,
+    /// `p_vaddr`
+    pub svma: Svma,
+    /// `p_memsz`
+    pub mem_size: u64,
+    /// `PF_X`
+    pub executable: bool,
+    /// `PF_W`
+    pub writable: bool,
+}
+
+/// A section with its bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Section<'a> {
+    /// `sh_addr`; for relocatable files without segments the file offset (see [`ElfFile::svma_of`]).
+    pub svma: Svma,
+    /// The bytes, decompressed; empty for `SHT_NOBITS`.
+    pub data: &'a [u8],
+    /// `sh_offset`
+    pub file_offset: FileOffset,
+    /// `sh_flags`
+    pub flags: u64,
+}
+
+/// A section header, normalised to 64 bits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SectionHeader<'a> {
+    pub(crate) name: &'a [u8],
+    pub(crate) kind: u32,
+    pub(crate) flags: u64,
+    pub(crate) addr: u64,
+    pub(crate) offset: u64,
+    pub(crate) size: u64,
+    pub(crate) link: u32,
+    pub(crate) info: u32,
+    pub(crate) addralign: u64,
+    pub(crate) entsize: u64,
+}
+
+pub(crate) const SHT_PROGBITS: u32 = 1;
+pub(crate) const SHT_SYMTAB: u32 = 2;
+pub(crate) const SHT_RELA: u32 = 4;
+pub(crate) const SHT_NOTE: u32 = 7;
+pub(crate) const SHT_NOBITS: u32 = 8;
+pub(crate) const SHT_REL: u32 = 9;
+pub(crate) const SHT_DYNSYM: u32 = 11;
+pub(crate) const SHF_ALLOC: u64 = 2;
+pub(crate) const SHF_EXECINSTR: u64 = 4;
+const SHF_COMPRESSED: u64 = 0x800;
+const ET_REL: u16 = 1;
+const ET_EXEC: u16 = 2;
+const PT_LOAD: u32 = 1;
+const PT_NOTE: u32 = 4;
+const PF_X: u32 = 1;
+const PF_W: u32 = 2;
+/// `PN_XNUM`/`SHN_XINDEX` escapes: the real number stands in section header 0.
+const PN_XNUM: u16 = 0xffff;
+const SHN_XINDEX: u16 = 0xffff;
+/// No ELF file has more program headers; a larger number is damage.
+const MAX_SEGMENTS: u64 = 65_536;
+
+/// Integers of either byte order and class at checked positions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bytes<'a> {
+    pub(crate) data: &'a [u8],
+    pub(crate) big_endian: bool,
+    pub(crate) is_64: bool,
+}
+
+impl<'a> Bytes<'a> {
+    fn array<const N: usize>(&self, at: usize) -> Option<[u8; N]> {
+        self.data.get(at..at.checked_add(N)?)?.try_into().ok()
+    }
+
+    pub(crate) fn u16(&self, at: usize) -> Option<u16> {
+        let raw = self.array(at)?;
+        Some(if self.big_endian {
+            u16::from_be_bytes(raw)
+        } else {
+            u16::from_le_bytes(raw)
+        })
+    }
+
+    pub(crate) fn u32(&self, at: usize) -> Option<u32> {
+        let raw = self.array(at)?;
+        Some(if self.big_endian {
+            u32::from_be_bytes(raw)
+        } else {
+            u32::from_le_bytes(raw)
+        })
+    }
+
+    pub(crate) fn u64(&self, at: usize) -> Option<u64> {
+        let raw = self.array(at)?;
+        Some(if self.big_endian {
+            u64::from_be_bytes(raw)
+        } else {
+            u64::from_le_bytes(raw)
+        })
+    }
+
+    /// An address-sized field: `at32` in a 32-bit file, `at64` in a 64-bit one.
+    pub(crate) fn word(&self, at32: usize, at64: usize) -> Option<u64> {
+        if self.is_64 {
+            self.u64(at64)
+        } else {
+            self.u32(at32).map(u64::from)
+        }
+    }
+
+    /// The same view on a part of the data.
+    pub(crate) fn part(&self, offset: u64, len: u64) -> Option<Self> {
+        let data = slice(self.data, offset, len)?;
+        Some(Self { data, ..*self })
+    }
+
+    pub(crate) fn with(&self, data: &'a [u8]) -> Self {
+        Self { data, ..*self }
+    }
+}
+
+fn slice(data: &[u8], offset: u64, len: u64) -> Option<&[u8]> {
+    let start = usize::try_from(offset).ok()?;
+    let end = start.checked_add(usize::try_from(len).ok()?)?;
+    data.get(start..end)
+}
+
+/// A NUL-terminated string at `offset` of a string table; empty when outside.
+pub(crate) fn string_at(table: &[u8], offset: u32) -> &[u8] {
+    let tail = table.get(offset as usize..).unwrap_or_default();
+    &tail[..tail.iter().position(|&b| b == 0).unwrap_or(0)]
+}
+
+/// One ELF file, zero-copy over the bytes of a [`Store`]. Shareable by threads.
+pub struct ElfFile<'a> {
+    bytes: Bytes<'a>,
+    store: &'a Store,
+    machine: Machine,
+    file_type: u16,
+    entry: Svma,
+    build_id: Option<BuildId>,
+    segments: Vec<Segment>,
+    sections: Vec<SectionHeader<'a>>,
+    decompressed: Vec<OnceLock<&'a [u8]>>,
+}
+
+impl std::fmt::Debug for ElfFile<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ElfFile")
+            .field("machine", &self.machine)
+            .field("build_id", &self.build_id)
+            .field("segments", &self.segments)
+            .field("sections", &self.sections.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> ElfFile<'a> {
+    /// Reads the headers. Section headers that cannot be read (a file cut behind its code, or one
+    /// without any) are treated as absent; program headers likewise.
+    ///
+    /// # Errors
+    /// When the bytes do not start with a whole ELF header.
+    pub fn parse(data: &'a [u8], store: &'a Store) -> Result<Self, ElfError> {
+        let ident = data.get(..16).ok_or(ElfError::NotElf)?;
+        if &ident[..4] != b"\x7fELF" {
+            return Err(ElfError::NotElf);
+        }
+        let (1 | 2, 1 | 2) = (ident[4], ident[5]) else {
+            return Err(ElfError::UnknownClass);
+        };
+        let bytes = Bytes {
+            data,
+            is_64: ident[4] == 2,
+            big_endian: ident[5] == 2,
+        };
+        let header = FileHeader::read(&bytes).ok_or(ElfError::Truncated)?;
+        let sections = read_sections(&bytes, &header).unwrap_or_default();
+        let (segments, notes) = read_segments(&bytes, &header, &sections).unwrap_or_default();
+        let decompressed = sections.iter().map(|_| OnceLock::new()).collect();
+        let build_id = find_build_id(&bytes, &sections, &notes);
+        Ok(Self {
+            bytes,
+            store,
+            machine: Machine::from_elf(header.machine),
+            file_type: header.file_type,
+            entry: Svma(header.entry),
+            build_id,
+            segments,
+            sections,
+            decompressed,
+        })
+    }
+
+    /// The processor.
+    #[must_use]
+    pub fn machine(&self) -> Machine {
+        self.machine
+    }
+
+    /// Whether this is a 64-bit file.
+    #[must_use]
+    pub fn is_64(&self) -> bool {
+        self.bytes.is_64
+    }
+
+    /// Whether the file is big-endian.
+    #[must_use]
+    pub fn is_big_endian(&self) -> bool {
+        self.bytes.big_endian
+    }
+
+    /// Whether the file is `ET_REL`: an object file, or wasmtime's `.cwasm`.
+    #[must_use]
+    pub fn is_relocatable(&self) -> bool {
+        self.file_type == ET_REL
+    }
+
+    /// Whether the file is `ET_EXEC`: linked for fixed addresses.
+    #[must_use]
+    pub fn is_position_dependent(&self) -> bool {
+        self.file_type == ET_EXEC
+    }
+
+    /// `e_entry`
+    #[must_use]
+    pub fn entry(&self) -> Svma {
+        self.entry
+    }
+
+    /// The build ID out of the first `NT_GNU_BUILD_ID` note.
+    #[must_use]
+    pub fn build_id(&self) -> Option<BuildId> {
+        self.build_id
+    }
+
+    /// The `PT_LOAD` segments in file order.
+    #[must_use]
+    pub fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
+    /// The whole file.
+    #[must_use]
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes.data
+    }
+
+    /// The lowest stated address of a segment: what `RelAddr`s count from.
+    #[must_use]
+    pub fn base_svma(&self) -> Svma {
+        self.segments
+            .iter()
+            .map(|s| s.svma)
+            .min()
+            .unwrap_or_default()
+    }
+
+    /// The first section of exactly this name, decompressed. `None` when there is none, or when
+    /// its bytes lie outside the file or cannot be decompressed.
+    #[must_use]
+    pub fn section(&self, name: &str) -> Option<Section<'a>> {
+        let index = self
+            .sections
+            .iter()
+            .position(|s| s.name == name.as_bytes())?;
+        self.section_at(index)
+    }
+
+    /// Whether a section of exactly this name exists with bytes in the file (`SHT_NOBITS` does not count).
+    #[must_use]
+    pub fn has_section(&self, name: &str) -> bool {
+        self.sections
+            .iter()
+            .any(|s| s.name == name.as_bytes() && s.kind != SHT_NOBITS)
+    }
+
+    /// The DWARF section of this name (`.debug_info`), also in the old compressed form `.zdebug_info`.
+    /// Empty sections count as absent.
+    #[must_use]
+    pub fn debug_section(&self, name: &str) -> Option<&'a [u8]> {
+        let plain = self
+            .section(name)
+            .map(|s| s.data)
+            .filter(|data| !data.is_empty());
+        plain.or_else(|| {
+            let old = format!(".z{}", name.strip_prefix('.')?);
+            self.section(&old)
+                .map(|s| s.data)
+                .filter(|data| !data.is_empty())
+        })
+    }
+
+    /// The stated address of a file position: through the executable `PT_LOAD` that contains it, else
+    /// through any other. Executable ones go first because a linker may let page-rounded segments
+    /// overlap in file space (lld). In relocatable files without segments stated addresses are file offsets.
+    #[must_use]
+    pub fn svma_of(&self, at: FileOffset) -> Option<Svma> {
+        if self.segments.is_empty() {
+            return self.is_relocatable().then_some(Svma(at.0));
+        }
+        let within =
+            |s: &&Segment| at.0 >= s.file_offset.0 && at.since(s.file_offset) < s.file_size;
+        // A mapping is page-rounded, so code may also be sampled in the slack before a segment.
+        let nearest = || {
+            let page = |s: &&Segment| at.0 | 0xfff == s.file_offset.0 | 0xfff;
+            self.segments.iter().filter(|s| s.executable).find(page)
+        };
+        let segment = self
+            .segments
+            .iter()
+            .filter(|s| s.executable)
+            .find(within)
+            .or_else(|| self.segments.iter().find(within))
+            .or_else(nearest)?;
+        Some(Svma(
+            segment.svma.0.wrapping_add(at.since(segment.file_offset)),
+        ))
+    }
+
+    /// The file position of a stated address, through the first `PT_LOAD` whose memory contains it.
+    #[must_use]
+    pub fn file_offset_of(&self, at: Svma) -> Option<FileOffset> {
+        if self.segments.is_empty() {
+            return self.is_relocatable().then_some(FileOffset(at.0));
+        }
+        let size = |s: &Segment| s.mem_size.max(s.file_size);
+        let segment = self
+            .segments
+            .iter()
+            .find(|s| at.0 >= s.svma.0 && at.since(s.svma) < size(s))?;
+        Some(FileOffset(
+            segment.file_offset.0.wrapping_add(at.since(segment.svma)),
+        ))
+    }
+
+    /// `len` bytes of the file from a position.
+    #[must_use]
+    pub fn bytes_at(&self, at: FileOffset, len: usize) -> Option<&'a [u8]> {
+        slice(self.bytes.data, at.0, len as u64)
+    }
+
+    /// As many bytes as the file has from a position on, at most `len`; empty outside.
+    #[must_use]
+    pub fn bytes_from(&self, at: FileOffset, len: usize) -> &'a [u8] {
+        let tail = usize::try_from(at.0)
+            .ok()
+            .and_then(|start| self.bytes.data.get(start..))
+            .unwrap_or_default();
+        &tail[..tail.len().min(len)]
+    }
+
+    /// All section headers, the null section included, in index order.
+    pub(crate) fn section_headers(&self) -> &[SectionHeader<'a>] {
+        &self.sections
+    }
+
+    /// Reader with the file's class and byte order.
+    pub(crate) fn reader(&self) -> Bytes<'a> {
+        self.bytes
+    }
+
+    /// Where buffers of this file's lifetime are kept.
+    pub(crate) fn store(&self) -> &'a Store {
+        self.store
+    }
+
+    /// The section with this index, decompressed.
+    pub(crate) fn section_at(&self, index: usize) -> Option<Section<'a>> {
+        let header = self.sections.get(index)?;
+        let compressed = header.flags & SHF_COMPRESSED != 0 || header.name.starts_with(b".zdebug_");
+        let data = if header.kind == SHT_NOBITS {
+            &[]
+        } else if compressed {
+            self.decompressed_section(index, header)?
+        } else {
+            slice(self.bytes.data, header.offset, header.size)?
+        };
+        let relative = self.is_relocatable() && self.segments.is_empty() && header.addr == 0;
+        Some(Section {
+            svma: Svma(if relative { header.offset } else { header.addr }),
+            data,
+            file_offset: FileOffset(header.offset),
+            flags: header.flags,
+        })
+    }
+
+    fn decompressed_section(&self, index: usize, header: &SectionHeader<'a>) -> Option<&'a [u8]> {
+        let cell = self.decompressed.get(index)?;
+        if let Some(done) = cell.get() {
+            return (!done.is_empty()).then_some(done);
+        }
+        // An empty buffer remembers the failure.
+        let done = *cell.get_or_init(|| {
+            let raw = slice(self.bytes.data, header.offset, header.size);
+            let data = raw
+                .and_then(|raw| decompress(&self.bytes.with(raw), header))
+                .unwrap_or_default();
+            self.store.keep(data)
+        });
+        (!done.is_empty()).then_some(done)
+    }
+}
+
+struct FileHeader {
+    file_type: u16,
+    machine: u16,
+    entry: u64,
+    phoff: u64,
+    shoff: u64,
+    phentsize: u16,
+    phnum: u16,
+    shentsize: u16,
+    shnum: u16,
+    shstrndx: u16,
+}
+
+impl FileHeader {
+    fn read(b: &Bytes<'_>) -> Option<Self> {
+        let tail = if b.is_64 { 0x34 } else { 0x28 };
+        Some(Self {
+            file_type: b.u16(16)?,
+            machine: b.u16(18)?,
+            entry: b.word(0x18, 0x18)?,
+            phoff: b.word(0x1c, 0x20)?,
+            shoff: b.word(0x20, 0x28)?,
+            phentsize: b.u16(tail + 2)?,
+            phnum: b.u16(tail + 4)?,
+            shentsize: b.u16(tail + 6)?,
+            shnum: b.u16(tail + 8)?,
+            shstrndx: b.u16(tail + 10)?,
+        })
+    }
+}
+
+/// The table of `count` entries of `entsize` bytes at `offset`, whole entries inside the file only.
+fn table<'a>(
+    b: &Bytes<'a>,
+    offset: u64,
+    entsize: u16,
+    count: u64,
+) -> Option<std::slice::ChunksExact<'a, u8>> {
+    let tail = b.data.get(usize::try_from(offset).ok()?..)?;
+    let len = usize::try_from(count.checked_mul(u64::from(entsize))?).ok()?;
+    (entsize > 0).then(|| tail[..tail.len().min(len)].chunks_exact(usize::from(entsize)))
+}
+
+fn read_sections<'a>(b: &Bytes<'a>, header: &FileHeader) -> Option<Vec<SectionHeader<'a>>> {
+    let least = if b.is_64 { 64 } else { 40 };
+    if header.shoff == 0 || header.shentsize < least {
+        return None;
+    }
+    let first = read_section(&b.part(header.shoff, u64::from(header.shentsize))?)?.0;
+    let count = if header.shnum == 0 {
+        first.size
+    } else {
+        u64::from(header.shnum)
+    };
+    let names_at = if header.shstrndx == SHN_XINDEX {
+        first.link
+    } else {
+        u32::from(header.shstrndx)
+    };
+    let mut sections = Vec::new();
+    let mut name_offsets = Vec::new();
+    for raw in table(b, header.shoff, header.shentsize, count)? {
+        let (section, name) = read_section(&b.with(raw))?;
+        sections.push(section);
+        name_offsets.push(name);
+    }
+    let names = sections
+        .get(names_at as usize)
+        .and_then(|s| slice(b.data, s.offset, s.size))
+        .unwrap_or_default();
+    for (section, name) in sections.iter_mut().zip(name_offsets) {
+        section.name = string_at(names, name);
+    }
+    Some(sections)
+}
+
+fn read_section<'a>(b: &Bytes<'_>) -> Option<(SectionHeader<'a>, u32)> {
+    let section = SectionHeader {
+        name: &[],
+        kind: b.u32(4)?,
+        flags: b.word(8, 8)?,
+        addr: b.word(12, 16)?,
+        offset: b.word(16, 24)?,
+        size: b.word(20, 32)?,
+        link: if b.is_64 { b.u32(40)? } else { b.u32(24)? },
+        info: if b.is_64 { b.u32(44)? } else { b.u32(28)? },
+        addralign: b.word(32, 48)?,
+        entsize: b.word(36, 56)?,
+    };
+    Some((section, b.u32(0)?))
+}
+
+type Note = (u64, u64);
+
+fn read_segments(
+    b: &Bytes<'_>,
+    header: &FileHeader,
+    sections: &[SectionHeader<'_>],
+) -> Option<(Vec<Segment>, Vec<Note>)> {
+    let least = if b.is_64 { 56 } else { 32 };
+    if header.phoff == 0 || header.phentsize < least {
+        return None;
+    }
+    let escaped = header.phnum == PN_XNUM && !sections.is_empty();
+    let count = if escaped {
+        u64::from(sections[0].info)
+    } else {
+        u64::from(header.phnum)
+    };
+    let mut segments = Vec::new();
+    let mut notes = Vec::new();
+    for raw in table(b, header.phoff, header.phentsize, count.min(MAX_SEGMENTS))? {
+        let b = b.with(raw);
+        let flags = if b.is_64 { b.u32(4)? } else { b.u32(24)? };
+        let (file_offset, file_size) = (b.word(4, 8)?, b.word(16, 32)?);
+        match b.u32(0)? {
+            PT_LOAD => segments.push(Segment {
+                file_offset: FileOffset(file_offset),
+                file_size,
+                svma: Svma(b.word(8, 16)?),
+                mem_size: b.word(20, 40)?,
+                executable: flags & PF_X != 0,
+                writable: flags & PF_W != 0,
+            }),
+            PT_NOTE => notes.push((file_offset, file_size)),
+            _ => {}
+        }
+    }
+    Some((segments, notes))
+}
+
+fn find_build_id(
+    b: &Bytes<'_>,
+    sections: &[SectionHeader<'_>],
+    segments: &[Note],
+) -> Option<BuildId> {
+    let in_sections = sections
+        .iter()
+        .filter(|s| s.kind == SHT_NOTE)
+        .map(|s| (s.offset, s.size));
+    in_sections
+        .chain(segments.iter().copied())
+        .filter_map(|(offset, size)| b.part(offset, size))
+        .find_map(|notes| build_id_in_notes(&notes))
+}
+
+/// The first `NT_GNU_BUILD_ID` in a run of notes (`Elf_Nhdr`: namesz, descsz, type; name and
+/// descriptor padded to 4 bytes).
+pub(crate) fn build_id_in_notes(notes: &Bytes<'_>) -> Option<BuildId> {
+    const NT_GNU_BUILD_ID: u32 = 3;
+    let mut at = 0usize;
+    loop {
+        let name_len = notes.u32(at)? as usize;
+        let desc_len = notes.u32(at + 4)? as usize;
+        let kind = notes.u32(at + 8)?;
+        let name_at = at + 12;
+        let desc_at = name_at.checked_add(name_len.checked_next_multiple_of(4)?)?;
+        let desc = notes.data.get(desc_at..desc_at.checked_add(desc_len)?)?;
+        if kind == NT_GNU_BUILD_ID && notes.data.get(name_at..name_at + name_len)? == b"GNU\0" {
+            return BuildId::new(desc);
+        }
+        at = desc_at.checked_add(desc_len.checked_next_multiple_of(4)?)?;
+    }
+}
+
+/// Bytes that `compressed` ones may become: deflate cannot exceed 1:1032, real DWARF stays below 1:50.
+/// zstd knows no limit of its own.
+const fn decompression_bound(compressed: usize) -> u64 {
+    (compressed as u64)
+        .saturating_mul(256)
+        .saturating_add(1 << 20)
+}
+
+fn decompress(section: &Bytes<'_>, header: &SectionHeader<'_>) -> Option<Vec<u8>> {
+    const ELFCOMPRESS_ZLIB: u32 = 1;
+    const ELFCOMPRESS_ZSTD: u32 = 2;
+    let (kind, size, data) = if header.flags & SHF_COMPRESSED != 0 {
+        let chdr = if section.is_64 { 24 } else { 12 };
+        (
+            section.u32(0)?,
+            section.word(4, 8)?,
+            section.data.get(chdr..)?,
+        )
+    } else {
+        // `.zdebug_*`: "ZLIB", then the size as eight big-endian bytes.
+        let size = section
+            .data
+            .get(4..12)?
+            .try_into()
+            .ok()
+            .map(u64::from_be_bytes)?;
+        (
+            ELFCOMPRESS_ZLIB,
+            size,
+            section.data.strip_prefix(b"ZLIB")?.get(8..)?,
+        )
+    };
+    if size > decompression_bound(data.len()) {
+        return None;
+    }
+    let mut out = Vec::with_capacity(usize::try_from(size).ok()?);
+    match kind {
+        ELFCOMPRESS_ZLIB => flate2::read::ZlibDecoder::new(data)
+            .take(size)
+            .read_to_end(&mut out)
+            .ok()?,
+        ELFCOMPRESS_ZSTD => zstd::Decoder::with_buffer(data)
+            .ok()?
+            .take(size)
+            .read_to_end(&mut out)
+            .ok()?,
+        _ => return None,
+    };
+    (out.len() as u64 == size).then_some(out)
+}

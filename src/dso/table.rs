@@ -1,0 +1,353 @@
+//! The DSOs of a run: identity, names, and their files, opened when first asked for.
+//!
+//! In: names, build IDs and inodes from the recording, in time order. Out: [`DsoId`]s and, for each, the
+//! mapped file, the file with debug information and the symbol table. Filled by the session, then shared
+//! by all workers.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use rustc_hash::FxHashMap;
+
+use super::elf::{ElfFile, Machine};
+use super::locate::{self, SearchPaths};
+use super::symtab::SymbolTable;
+use super::{BuildId, DsoId, DsoKind, KernelIdentity, KernelReference};
+use crate::address::Avma;
+use crate::diagnostics::Diagnostics;
+use crate::input::Store;
+
+/// Device and inode of a mapped file: major, minor, inode, generation (MMAP2).
+pub type Inode = (u32, u32, u64, u64);
+
+/// What is known about a DSO by name.
+#[derive(Debug, Clone)]
+pub struct Dso {
+    /// The path or name as recorded.
+    pub long_name: Vec<u8>,
+    /// What columns show: base name, `[module]`, `[JIT] tid PID`.
+    pub short_name: String,
+    /// What it is.
+    pub kind: DsoKind,
+    /// Its build ID, from its records or from the recording's table.
+    pub build_id: Option<BuildId>,
+    inode: Option<Inode>,
+}
+
+#[derive(Default)]
+struct Files<'a> {
+    binary: OnceLock<Option<Box<ElfFile<'a>>>>,
+    /// `Some(None)`: none. The binary itself is not repeated here.
+    debug: OnceLock<Option<Box<ElfFile<'a>>>>,
+    symbols: OnceLock<Option<Box<SymbolTable<'a>>>>,
+}
+
+/// Loads the kernel's symbols once; clones share the result.
+#[derive(Clone)]
+pub struct KernelLoader<'a> {
+    marker: std::marker::PhantomData<&'a ()>,
+}
+
+impl KernelLoader<'_> {
+    /// Finds and parses the symbols of this kernel unless that was done already. Lookups that come
+    /// earlier wait for it.
+    pub fn load(&self, identity: &KernelIdentity) {
+        let _ = (identity, self.marker);
+    }
+}
+
+/// All DSOs of a run.
+pub struct DsoTable<'a> {
+    store: &'a Store,
+    diag: &'a Diagnostics,
+    search: SearchPaths,
+    dsos: Vec<Dso>,
+    files: Vec<Files<'a>>,
+    by_name: FxHashMap<Vec<u8>, Vec<DsoId>>,
+    recorded_ids: FxHashMap<Vec<u8>, Vec<BuildId>>,
+    machine: Machine,
+    reference: Option<KernelReference>,
+    kernel: KernelLoader<'a>,
+}
+
+impl<'a> DsoTable<'a> {
+    /// An empty table. Files that cannot be used are reported to `diag`.
+    #[must_use]
+    pub fn new(store: &'a Store, search: SearchPaths, diag: &'a Diagnostics) -> Self {
+        Self {
+            store,
+            diag,
+            search,
+            dsos: Vec::new(),
+            files: Vec::new(),
+            by_name: FxHashMap::default(),
+            recorded_ids: FxHashMap::default(),
+            machine: Machine::host(),
+            reference: None,
+            kernel: KernelLoader {
+                marker: std::marker::PhantomData,
+            },
+        }
+    }
+
+    /// The machine that was recorded (from the recording's `arch` feature, e.g. `x86_64`, `aarch64`); decides
+    /// whether this process' own vdso can stand for the recorded one.
+    pub fn set_machine(&mut self, machine: Machine) {
+        self.machine = machine;
+    }
+
+    /// The recording's table of build IDs. To be called before the first [`intern`](Self::intern):
+    /// as in perf the DSOs of that table come first, and maps of the same name take their IDs.
+    pub fn set_build_ids(&mut self, entries: impl IntoIterator<Item = (Vec<u8>, BuildId)>) {
+        for (name, id) in entries {
+            self.recorded_ids.entry(name).or_default().push(id);
+        }
+    }
+
+    /// Tells where the recorded kernel's reference symbol was (from the kernel's MMAP record), for relocation.
+    pub fn set_kernel_reference(&mut self, reference: KernelReference) {
+        self.reference = Some(reference);
+    }
+
+    /// A handle to load the kernel's symbols with, in a thread, while the table is still being filled.
+    #[must_use]
+    pub fn kernel_loader(&self) -> KernelLoader<'a> {
+        self.kernel.clone()
+    }
+
+    /// Where kernel symbols came from, for the quality line: `/proc/kallsyms`, `kallsyms.gz beside the recording`,
+    /// `none: …`.
+    #[must_use]
+    pub fn kernel_source(&self) -> String {
+        String::new()
+    }
+
+    /// Gives a DSO of kind [`DsoKind::KernelSymbol`] a symbol (KSYMBOL record: BPF program, trampoline).
+    pub fn add_symbol(&mut self, id: DsoId, start: Avma, len: u64, name: &[u8]) {
+        let _ = (id, start, len, name);
+    }
+
+    /// The DSO of this name and identity, a new one if need be. As in perf (`dso_id__cmp`) an inode only
+    /// tells DSOs apart when both have one, and so does a build ID.
+    pub fn intern(
+        &mut self,
+        name: &[u8],
+        kind: DsoKind,
+        build_id: Option<BuildId>,
+        inode: Option<Inode>,
+    ) -> DsoId {
+        let inode = inode.filter(|&(_, _, ino, _)| ino != 0);
+        let known = self
+            .by_name
+            .get(name)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        let same = known.iter().copied().find(|&id| {
+            let dso = &self.dsos[id.0 as usize];
+            let ids_agree = match (&dso.build_id, &build_id) {
+                (Some(a), Some(b)) => a.matches(b),
+                _ => true,
+            };
+            ids_agree && (inode.is_none() || dso.inode.is_none() || inode == dso.inode)
+        });
+        if let Some(id) = same {
+            let dso = &mut self.dsos[id.0 as usize];
+            dso.inode = dso.inode.or(inode);
+            dso.build_id = dso.build_id.or(build_id);
+            return id;
+        }
+        self.add(name, kind, build_id, inode)
+    }
+
+    fn add(
+        &mut self,
+        name: &[u8],
+        kind: DsoKind,
+        build_id: Option<BuildId>,
+        inode: Option<Inode>,
+    ) -> DsoId {
+        let id = DsoId(u32::try_from(self.dsos.len()).expect("fewer DSOs than records"));
+        let build_id = self.recorded_build_id(name, build_id);
+        self.dsos.push(Dso {
+            long_name: name.to_vec(),
+            short_name: short_name(name, kind),
+            kind,
+            build_id,
+            inode,
+        });
+        self.files.push(Files::default());
+        self.by_name.entry(name.to_vec()).or_default().push(id);
+        id
+    }
+
+    /// Takes the table's ID for this name: the same one if an ID is given, else the next unused.
+    fn recorded_build_id(&mut self, name: &[u8], given: Option<BuildId>) -> Option<BuildId> {
+        let Some(recorded) = self.recorded_ids.get_mut(name) else {
+            return given;
+        };
+        match given {
+            Some(id) => {
+                recorded.retain(|other| !other.matches(&id));
+                Some(id)
+            }
+            None => (!recorded.is_empty()).then(|| recorded.remove(0)),
+        }
+    }
+
+    /// Names and identity of a DSO.
+    #[must_use]
+    pub fn get(&self, id: DsoId) -> &Dso {
+        &self.dsos[id.0 as usize]
+    }
+
+    /// Number of DSOs; ids run from 0.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.dsos.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.dsos.is_empty()
+    }
+
+    /// The file whose bytes were mapped (of the right build, when that is known), for code bytes
+    /// and `.eh_frame`. Opened at the first call; any thread may ask.
+    #[must_use]
+    pub fn binary(&self, id: DsoId) -> Option<&ElfFile<'a>> {
+        let cell = &self.files[id.0 as usize].binary;
+        cell.get_or_init(|| self.open_binary(id).map(Box::new))
+            .as_deref()
+    }
+
+    /// The file with DWARF and `.debug_frame`: the binary itself or its separate debug file. Its segments'
+    /// file offsets mean nothing when it is separate: go through [`binary`](Self::binary) to stated addresses.
+    #[must_use]
+    pub fn debug(&self, id: DsoId) -> Option<&ElfFile<'a>> {
+        let binary = self.binary(id);
+        if let Some(own) = binary.filter(|elf| has_dwarf(elf)) {
+            return Some(own);
+        }
+        let cell = &self.files[id.0 as usize].debug;
+        cell.get_or_init(|| None).as_deref().or(binary)
+    }
+
+    /// The symbols of a DSO by perf's rules, in file offsets (addresses for the kernel and its modules).
+    #[must_use]
+    pub fn symbols(&self, id: DsoId) -> Option<&SymbolTable<'a>> {
+        self.files[id.0 as usize]
+            .symbols
+            .get_or_init(|| None)
+            .as_deref()
+    }
+
+    fn open_binary(&self, id: DsoId) -> Option<ElfFile<'a>> {
+        let dso = self.get(id);
+        if dso.kind != DsoKind::File {
+            return None;
+        }
+        self.search.roots().iter().find_map(|root| {
+            let path = locate::resolve_in(root, locate::path_of(&dso.long_name))?;
+            self.open_checked(&path, dso.build_id)
+        })
+    }
+
+    fn open_checked(&self, path: &Path, expected: Option<BuildId>) -> Option<ElfFile<'a>> {
+        let elf = ElfFile::parse(self.store.map(path).ok()?, self.store).ok()?;
+        match (expected, elf.build_id()) {
+            (Some(want), Some(found)) if !want.matches(&found) => {
+                self.diag.warn(format!(
+                    "{}: build ID is {found}, the recording has {want}; not used, its functions stay unresolved. \
+                     Give the recorded file with --symfs, or keep it with `perf buildid-cache --add`",
+                    path.display()
+                ));
+                None
+            }
+            _ => Some(elf),
+        }
+    }
+}
+
+fn has_dwarf(elf: &ElfFile<'_>) -> bool {
+    elf.has_section(".debug_info")
+        || elf.has_section(".zdebug_info")
+        || elf.has_section(".debug_frame")
+}
+
+/// perf's short name (`dso__set_basename`, `kmod_path__parse`).
+fn short_name(name: &[u8], kind: DsoKind) -> String {
+    let text = String::from_utf8_lossy(name);
+    match kind {
+        DsoKind::Kernel => "[kernel.kallsyms]".to_owned(),
+        DsoKind::Module => module_name(&text),
+        DsoKind::Vdso => "[vdso]".to_owned(),
+        _ => match perf_map_pid(&text) {
+            Some(pid) => format!("[JIT] tid {pid}"),
+            None => text.rsplit('/').next().unwrap_or_default().to_owned(),
+        },
+    }
+}
+
+fn perf_map_pid(name: &str) -> Option<u32> {
+    name.strip_prefix("/tmp/perf-")?
+        .strip_suffix(".map")?
+        .parse()
+        .ok()
+}
+
+/// `[foo_bar]` of `/lib/modules/…/foo-bar.ko.xz`; names that are in brackets already stay.
+fn module_name(path: &str) -> String {
+    if path.starts_with('[') {
+        return path.to_owned();
+    }
+    let base = path.rsplit('/').next().unwrap_or_default();
+    let stem = base.split_once(".ko").map_or(base, |(stem, _)| stem);
+    format!("[{}]", stem.replace('-', "_"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_names_are_perfs() {
+        let of = |name: &str, kind| short_name(name.as_bytes(), kind);
+        assert_eq!(
+            of("/lib/modules/6.1/kernel/net/foo-bar.ko.xz", DsoKind::Module),
+            "[foo_bar]"
+        );
+        assert_eq!(of("[bpf]", DsoKind::Module), "[bpf]");
+        assert_eq!(
+            of("[kernel.kallsyms]_text", DsoKind::Kernel),
+            "[kernel.kallsyms]"
+        );
+        assert_eq!(of("/tmp/perf-77.map", DsoKind::Anonymous), "[JIT] tid 77");
+        assert_eq!(of("//anon", DsoKind::Special), "anon");
+        assert_eq!(of("/memfd:x (deleted)", DsoKind::File), "memfd:x (deleted)");
+        assert_eq!(of("/usr/lib/libc.so.6", DsoKind::File), "libc.so.6");
+    }
+
+    #[test]
+    fn absent_identity_matches_anything() {
+        let (store, diag) = (Store::new(), Diagnostics::new());
+        let mut table = DsoTable::new(&store, SearchPaths::default(), &diag);
+        let id = BuildId::new(&[7; 20]);
+        table.set_build_ids([(b"/a".to_vec(), id.expect("not zero"))]);
+        let a = table.intern(b"/a", DsoKind::File, None, Some((8, 1, 42, 0)));
+        assert_eq!(table.get(a).build_id, id);
+        assert_eq!(table.intern(b"/a", DsoKind::File, None, None), a);
+        let other_inode = table.intern(b"/a", DsoKind::File, None, Some((8, 1, 43, 0)));
+        assert_ne!(other_inode, a);
+        assert_eq!(table.get(other_inode).build_id, None);
+        assert_ne!(
+            table.intern(
+                b"/a",
+                DsoKind::File,
+                BuildId::new(&[8; 20]),
+                Some((8, 1, 42, 0))
+            ),
+            a
+        );
+    }
+}
