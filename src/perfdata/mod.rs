@@ -12,19 +12,24 @@
 //! Nothing here opens files other than through [`crate::input`]; nothing here interprets what a
 //! record means for the state of a process.
 
-mod attr;
+pub mod attr;
+mod bytes;
+mod chunks;
 mod features;
+mod head;
 mod open;
 mod order;
 mod records;
 mod sample;
 
 pub use attr::{Attr, ClockId};
-pub use features::{BuildIdEntry, Features};
+pub use chunks::{Chunks, RecordPos};
+pub use features::{BuildIdEntry, ClockData, Features, Group};
+pub use head::SampleHead;
 pub use open::{OpenError, Recording};
-pub use order::{Chunks, DeliverStats, Delivered, RecordPos, SampleHead};
-pub use records::{BuildId, Mmap, Record};
-pub use sample::{Callchain, Registers, Sample, SampleError};
+pub use order::{DeliverStats, Delivered};
+pub use records::{BuildId, Inode, Mmap, Record, TimeConv};
+pub use sample::{Branch, BranchStack, Callchain, ReadValues, Registers, Sample, SampleError};
 
 /// Index of an event of the recording, in file order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]

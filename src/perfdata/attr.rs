@@ -1,0 +1,234 @@
+//! `perf_event_attr`: how an event was counted and what its samples hold.
+//!
+//! In: the structure as the recording has it, of any size from version 0 on. Out: its fields as numbers; flags
+//! by name. Unknown bits and trailing fields are kept or ignored, never an error
+//! (`include/uapi/linux/perf_event.h`, `struct perf_event_attr`).
+
+use std::fmt;
+
+use super::bytes::{u16_at, u32_at, u64_at};
+
+/// Bits of `sample_type` (`enum perf_event_sample_format`).
+pub mod sample_type {
+    #![allow(missing_docs, reason = "the names are those of the kernel's header")]
+    pub const IP: u64 = 1 << 0;
+    pub const TID: u64 = 1 << 1;
+    pub const TIME: u64 = 1 << 2;
+    pub const ADDR: u64 = 1 << 3;
+    pub const READ: u64 = 1 << 4;
+    pub const CALLCHAIN: u64 = 1 << 5;
+    pub const ID: u64 = 1 << 6;
+    pub const CPU: u64 = 1 << 7;
+    pub const PERIOD: u64 = 1 << 8;
+    pub const STREAM_ID: u64 = 1 << 9;
+    pub const RAW: u64 = 1 << 10;
+    pub const BRANCH_STACK: u64 = 1 << 11;
+    pub const REGS_USER: u64 = 1 << 12;
+    pub const STACK_USER: u64 = 1 << 13;
+    pub const WEIGHT: u64 = 1 << 14;
+    pub const DATA_SRC: u64 = 1 << 15;
+    pub const IDENTIFIER: u64 = 1 << 16;
+    pub const TRANSACTION: u64 = 1 << 17;
+    pub const REGS_INTR: u64 = 1 << 18;
+    pub const PHYS_ADDR: u64 = 1 << 19;
+    pub const AUX: u64 = 1 << 20;
+    pub const CGROUP: u64 = 1 << 21;
+    pub const DATA_PAGE_SIZE: u64 = 1 << 22;
+    pub const CODE_PAGE_SIZE: u64 = 1 << 23;
+    pub const WEIGHT_STRUCT: u64 = 1 << 24;
+}
+
+/// Bits of `read_format` (`enum perf_event_read_format`).
+pub mod read_format {
+    #![allow(missing_docs, reason = "the names are those of the kernel's header")]
+    pub const TOTAL_TIME_ENABLED: u64 = 1 << 0;
+    pub const TOTAL_TIME_RUNNING: u64 = 1 << 1;
+    pub const ID: u64 = 1 << 2;
+    pub const GROUP: u64 = 1 << 3;
+    pub const LOST: u64 = 1 << 4;
+}
+
+/// Bits of the flag word of the attribute, in the order of the C bit field.
+pub mod flag {
+    #![allow(missing_docs, reason = "the names are those of the kernel's header")]
+    pub const DISABLED: u64 = 1 << 0;
+    pub const INHERIT: u64 = 1 << 1;
+    pub const PINNED: u64 = 1 << 2;
+    pub const EXCLUSIVE: u64 = 1 << 3;
+    pub const EXCLUDE_USER: u64 = 1 << 4;
+    pub const EXCLUDE_KERNEL: u64 = 1 << 5;
+    pub const EXCLUDE_HV: u64 = 1 << 6;
+    pub const EXCLUDE_IDLE: u64 = 1 << 7;
+    pub const MMAP: u64 = 1 << 8;
+    pub const COMM: u64 = 1 << 9;
+    pub const FREQ: u64 = 1 << 10;
+    pub const SAMPLE_ID_ALL: u64 = 1 << 18;
+    pub const EXCLUDE_HOST: u64 = 1 << 19;
+    pub const EXCLUDE_GUEST: u64 = 1 << 20;
+    pub const MMAP2: u64 = 1 << 23;
+    pub const USE_CLOCKID: u64 = 1 << 25;
+    pub const CONTEXT_SWITCH: u64 = 1 << 26;
+}
+
+/// Bit of `branch_sample_type`: a hardware index precedes the branches.
+pub(super) const BRANCH_HW_INDEX: u64 = 1 << 17;
+/// Bit of `branch_sample_type`: one word of counters for each branch follows them.
+pub(super) const BRANCH_COUNTERS: u64 = 1 << 19;
+
+/// The smallest attribute that was ever published (`PERF_ATTR_SIZE_VER0`).
+pub(super) const ATTR_SIZE_VER0: usize = 64;
+
+/// A clock, as `clock_gettime` numbers them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ClockId(pub i32);
+
+impl ClockId {
+    /// `CLOCK_MONOTONIC`, what `perf record -k mono` asks for and jitdumps use.
+    pub const MONOTONIC: Self = Self(1);
+}
+
+impl fmt::Display for ClockId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            0 => "realtime",
+            1 => "monotonic",
+            2 => "process_cpu_id",
+            3 => "thread_cpu_id",
+            4 => "monotonic_raw",
+            5 => "realtime_coarse",
+            6 => "monotonic_coarse",
+            7 => "boottime",
+            11 => "tai",
+            _ => "(not found)",
+        })
+    }
+}
+
+/// One `perf_event_attr`. Fields that an older recording lacks are 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Attr {
+    /// `PERF_TYPE_*` or the number of a dynamic PMU.
+    pub type_: u32,
+    /// Size in bytes that the recording gives for the attribute.
+    pub size: u32,
+    /// What to count, by `type_`.
+    pub config: u64,
+    /// Sampling period in event units, or the frequency in Hz when [`Attr::is_freq`].
+    pub sample_period: u64,
+    /// What samples hold: bits of [`sample_type`].
+    pub sample_type: u64,
+    /// What counter values hold: bits of [`read_format`].
+    pub read_format: u64,
+    /// The flag word: bits of [`flag`].
+    pub flags: u64,
+    /// `wakeup_events` or `wakeup_watermark`.
+    pub wakeup: u32,
+    /// Kind of breakpoint.
+    pub bp_type: u32,
+    /// `bp_addr`, `kprobe_func`, `uprobe_path`.
+    pub config1: u64,
+    /// `bp_len`, `kprobe_addr`, `probe_offset`.
+    pub config2: u64,
+    /// `enum perf_branch_sample_type`.
+    pub branch_sample_type: u64,
+    /// Which user registers samples hold.
+    pub sample_regs_user: u64,
+    /// How many bytes of user stack were asked for.
+    pub sample_stack_user: u32,
+    /// Clock of the time stamps if [`flag::USE_CLOCKID`] is set.
+    pub clockid: i32,
+    /// Which interrupted registers samples hold.
+    pub sample_regs_intr: u64,
+    /// AUX wakeup watermark.
+    pub aux_watermark: u32,
+    /// Longest callchain.
+    pub sample_max_stack: u16,
+    /// Bytes of AUX data in samples.
+    pub aux_sample_size: u32,
+    /// AUX action (pause, resume).
+    pub aux_action: u32,
+    /// Value passed back with SIGTRAP.
+    pub sig_data: u64,
+    /// Extension of `config2`.
+    pub config3: u64,
+}
+
+impl Attr {
+    /// Reads the attribute that fills `bytes`. What the attribute's own size (0 means the first
+    /// version) does not cover is 0. `None` if not even version 0 is there.
+    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
+        let size = u32_at(bytes, 4)?;
+        let own = if size == 0 {
+            ATTR_SIZE_VER0
+        } else {
+            usize::try_from(size).ok()?
+        };
+        if own < ATTR_SIZE_VER0 || bytes.len() < ATTR_SIZE_VER0 {
+            return None;
+        }
+        let b = bytes.get(..own).unwrap_or(bytes);
+        let long = |at| u64_at(b, at).unwrap_or(0);
+        let int = |at| u32_at(b, at).unwrap_or(0);
+        Some(Self {
+            type_: int(0),
+            size,
+            config: long(8),
+            sample_period: long(16),
+            sample_type: long(24),
+            read_format: long(32),
+            flags: long(40),
+            wakeup: int(48),
+            bp_type: int(52),
+            config1: long(56),
+            config2: long(64),
+            branch_sample_type: long(72),
+            sample_regs_user: long(80),
+            sample_stack_user: int(88),
+            clockid: int(92).cast_signed(),
+            sample_regs_intr: long(96),
+            aux_watermark: int(104),
+            sample_max_stack: u16_at(b, 108).unwrap_or(0),
+            aux_sample_size: int(112),
+            aux_action: int(116),
+            sig_data: long(120),
+            config3: long(128),
+        })
+    }
+
+    /// Whether samples hold the field of this [`sample_type`] bit.
+    #[must_use]
+    pub const fn has(&self, sample_type_bit: u64) -> bool {
+        self.sample_type & sample_type_bit != 0
+    }
+
+    /// Whether the bit of [`flag`] is set.
+    #[must_use]
+    pub const fn flag(&self, bit: u64) -> bool {
+        self.flags & bit != 0
+    }
+
+    /// Whether `sample_period` is a frequency in Hz.
+    #[must_use]
+    pub const fn is_freq(&self) -> bool {
+        self.flag(flag::FREQ)
+    }
+
+    /// Demanded skid constraint, the number of `p`s in the event's name.
+    #[must_use]
+    pub const fn precise_ip(&self) -> u8 {
+        ((self.flags >> 15) & 3) as u8
+    }
+
+    /// Whether records other than samples carry time and thread at their end.
+    #[must_use]
+    pub const fn sample_id_all(&self) -> bool {
+        self.flag(flag::SAMPLE_ID_ALL)
+    }
+
+    /// The clock of the time stamps; `None` means the kernel's own (`perf_clock`).
+    #[must_use]
+    pub fn clock(&self) -> Option<ClockId> {
+        self.flag(flag::USE_CLOCKID)
+            .then_some(ClockId(self.clockid))
+    }
+}
