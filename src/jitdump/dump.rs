@@ -1,28 +1,615 @@
 //! One jitdump file: bytes in, code loads and moves out, in file order and without copying.
+//!
+//! [`Reader`] is a bounded iterator: it allocates only what waits for its load (debug information,
+//! which may come long before). Format: `tools/perf/Documentation/jitdump-specification.txt`,
+//! `util/jitdump.h`; the deviations handled here are those that runtimes were seen to write.
 
-/// The runtime that wrote a dump, as far as its files give it away. Decides which known deviation of
-/// the format has to be repaired and what frames its code keeps.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub enum Producer {
-    /// Nothing characteristic was seen.
-    #[default]
-    Unknown,
-    /// V8: Node, Chromium, Deno.
-    V8,
-    /// wasmtime.
-    Wasmtime,
-    /// LLVM's `PerfJITEventListener` or ORC plugin: PostgreSQL, Julia.
-    Llvm,
-    /// CPython's perf trampolines.
-    CPython,
-    /// HotSpot with the JVMTI agent.
-    HotSpot,
-    /// Mono.
-    Mono,
-    /// PHP's opcache.
-    Php,
-    /// Erlang's BEAM.
-    Beam,
-    /// .NET.
-    DotNet,
+use rustc_hash::FxHashMap;
+
+use super::bytes::{ByteOrder, until_nul};
+use super::debug_info::DebugInfo;
+use super::producer::Producer;
+use super::unwinding::Unwinding;
+use crate::address::Avma;
+
+const MAGIC: u32 = 0x4A69_5444;
+const HEADER_SIZE: usize = 40;
+const PREFIX_SIZE: usize = 16;
+/// Fixed part of a load; the name follows.
+const LOAD_SIZE: usize = 56;
+const MOVE_SIZE: usize = 64;
+/// perf reads code sizes as signed 32-bit numbers; more is damage.
+const MAX_CODE_SIZE: u64 = 1 << 31;
+/// No known writer has a header beyond 80 bytes.
+const MAX_HEADER_SIZE: usize = 4096;
+/// How many names are asked for their runtime before it stays unknown.
+const NAMES_TO_TRY: u64 = 4096;
+/// V8 fills the padding of the header with this.
+const V8_PADDING: u32 = 0xDEAD_BEEF;
+
+/// Why a file is not a jitdump.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DumpError {
+    /// Nothing in it.
+    #[error("empty file")]
+    Empty,
+    /// Neither a header nor records.
+    #[error("not a jitdump: starts with {magic:#010x}, expected {MAGIC:#010x}")]
+    NotADump {
+        /// The first four bytes, little endian.
+        magic: u32,
+    },
 }
+
+/// The header of a dump. Only hints: several runtimes write nonsense into most fields.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Header {
+    /// Format version; 1.
+    pub version: u32,
+    /// The size it claims to have. Mono writes 8; records start at 40 even so.
+    pub size: u32,
+    /// ELF machine; 0 for CPython 3.13.0.
+    pub elf_machine: u32,
+    /// Padding; `0xDEADBEEF` for V8, garbage for CPython 3.13.0.
+    pub pad1: u32,
+    /// Process id of the writer, in its own pid namespace.
+    pub pid: u32,
+    /// When the file was begun: on the clock of the records, or wall-clock microseconds (V8, CPython).
+    pub timestamp: u64,
+    /// Whether timestamps are raw TSC values (flag bit 0).
+    pub arch_timestamps: bool,
+    /// Whether the writer was big endian.
+    pub big_endian: bool,
+    /// Whether there is no header at all; every other field is then a guess.
+    pub missing: bool,
+}
+
+/// `JIT_CODE_LOAD`: a piece of code came into being.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Load<'a> {
+    /// Where the record lies in the file: its identity, as `index` may repeat.
+    pub file_offset: u64,
+    /// Raw timestamp.
+    pub time: u64,
+    /// Process id as the writer sees it.
+    pub pid: u32,
+    /// Thread id; nonsense from BEAM.
+    pub tid: u32,
+    /// Where the code runs.
+    pub address: Avma,
+    /// How many bytes it has.
+    pub size: u64,
+    /// `code_index`: counts up, unless there are two writers.
+    pub index: u64,
+    /// Arbitrary bytes.
+    pub name: &'a [u8],
+    /// Machine code; shorter than `size` where the file was cut or the runtime kept it back.
+    pub code: &'a [u8],
+    /// Source lines, decoded on demand.
+    pub lines: Option<DebugInfo<'a>>,
+    /// Unwinding record, decoded on demand.
+    pub unwinding: Option<Unwinding<'a>>,
+}
+
+/// `JIT_CODE_MOVE`: code went to another address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Move {
+    /// Where the record lies in the file.
+    pub file_offset: u64,
+    /// Raw timestamp.
+    pub time: u64,
+    /// Process id as the writer sees it.
+    pub pid: u32,
+    /// Where the code was.
+    pub from: Avma,
+    /// Where it is now.
+    pub to: Avma,
+    /// How many bytes it has.
+    pub size: u64,
+    /// `code_index` of its load.
+    pub index: u64,
+}
+
+/// What changes the code of a process.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Entry<'a> {
+    /// New code.
+    Load(Load<'a>),
+    /// Code at a new address.
+    Move(Move),
+}
+
+/// Where and why reading ended before the end of the file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cut {
+    /// Where the damaged record begins.
+    pub offset: u64,
+    /// Bytes from there to the end of the file.
+    pub rest: u64,
+    /// What is wrong with it.
+    pub reason: CutReason,
+}
+
+/// What is wrong with a record that ends the reading.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CutReason {
+    /// The file ends inside it: the writer was killed or is still writing.
+    EndOfFile,
+    /// It claims to be smaller than its own prefix.
+    TooSmall,
+}
+
+/// What a dump held besides its entries.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Counts {
+    /// `JIT_CODE_LOAD` records that could be used.
+    pub loads: u64,
+    /// `JIT_CODE_MOVE` records that could be used.
+    pub moves: u64,
+    /// `JIT_CODE_DEBUG_INFO` records.
+    pub debug_infos: u64,
+    /// `JIT_CODE_DEBUG_INFO` records with no load at their address behind them.
+    pub stray_debug_infos: u64,
+    /// `JIT_CODE_UNWINDING_INFO` records.
+    pub unwindings: u64,
+    /// `JIT_CODE_CLOSE` records.
+    pub closes: u64,
+    /// Records of an unknown kind.
+    pub unknown: u64,
+    /// Records of a known kind that are too short or claim impossible sizes.
+    pub malformed: u64,
+    /// Headers behind the first.
+    pub extra_headers: u64,
+    /// Loads with fewer code bytes than they claim.
+    pub short_code: u64,
+}
+
+/// Reads the entries of one dump in file order.
+#[derive(Debug)]
+pub struct Reader<'a> {
+    bytes: &'a [u8],
+    order: ByteOrder,
+    at: usize,
+    header: Header,
+    counts: Counts,
+    cut: Option<Cut>,
+    /// Debug information whose load has not come yet, by code address.
+    lines: FxHashMap<u64, DebugInfo<'a>>,
+    unwinding: PendingUnwinding<'a>,
+    /// LLVM's listener leaves `vma` empty.
+    only_code_addr: bool,
+    named: Producer,
+}
+
+/// The unwinding record that the next load, or several, may take.
+#[derive(Debug, Default)]
+struct PendingUnwinding<'a> {
+    record: Option<Unwinding<'a>>,
+    taken: bool,
+    /// What the frame descriptions of `record` cover, once somebody asked.
+    covered: Option<Vec<(u64, u64)>>,
+}
+
+/// A dump read to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JitDump<'a> {
+    /// The header.
+    pub header: Header,
+    /// Loads, in file order.
+    pub loads: Vec<Load<'a>>,
+    /// Moves, in file order.
+    pub moves: Vec<Move>,
+    /// What else there was.
+    pub counts: Counts,
+    /// Where reading ended early.
+    pub cut: Option<Cut>,
+    /// Who wrote it.
+    pub producer: Producer,
+}
+
+/// Reads a whole dump at once.
+///
+/// # Errors
+/// When the bytes are no jitdump.
+pub fn parse(bytes: &[u8]) -> Result<JitDump<'_>, DumpError> {
+    let mut reader = Reader::new(bytes)?;
+    let (mut loads, mut moves) = (Vec::new(), Vec::new());
+    for entry in &mut reader {
+        match entry {
+            Entry::Load(load) => loads.push(load),
+            Entry::Move(moved) => moves.push(moved),
+        }
+    }
+    let (header, counts, cut) = (reader.header, reader.counts(), reader.cut.clone());
+    Ok(JitDump {
+        header,
+        loads,
+        moves,
+        counts,
+        cut,
+        producer: reader.producer(),
+    })
+}
+
+impl<'a> Reader<'a> {
+    /// Checks that the bytes are a jitdump and goes to its first record.
+    ///
+    /// # Errors
+    /// When they are not.
+    pub fn new(bytes: &'a [u8]) -> Result<Self, DumpError> {
+        let (header, order, at) = find_records(bytes)?;
+        Ok(Self {
+            bytes,
+            order,
+            at,
+            header,
+            counts: Counts::default(),
+            cut: None,
+            lines: FxHashMap::default(),
+            unwinding: PendingUnwinding::default(),
+            only_code_addr: false,
+            named: Producer::Unknown,
+        })
+    }
+
+    /// The header.
+    #[must_use]
+    pub const fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// What was read so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let mut counts = self.counts.clone();
+        counts.stray_debug_infos += self.lines.len() as u64;
+        counts
+    }
+
+    /// Where and why reading ended early; known once the iterator has ended.
+    #[must_use]
+    pub const fn cut(&self) -> Option<&Cut> {
+        self.cut.as_ref()
+    }
+
+    /// Who wrote the records read so far.
+    #[must_use]
+    pub fn producer(&self) -> Producer {
+        if self.header.pad1 == V8_PADDING {
+            Producer::V8
+        } else if self.named != Producer::Unknown {
+            self.named
+        } else if self.only_code_addr {
+            Producer::Llvm
+        } else if self.header.size == 8 && !self.header.missing {
+            Producer::Mono
+        } else {
+            Producer::Unknown
+        }
+    }
+
+    /// The next record: id, timestamp, whole bytes as far as they are there, and its claimed size.
+    fn next_record(&mut self) -> Option<Record<'a>> {
+        loop {
+            let rest = self.bytes.get(self.at..).filter(|rest| !rest.is_empty())?;
+            if let Some(size) = self.header_within(rest) {
+                self.counts.extra_headers += 1;
+                self.at = self.at.saturating_add(size);
+                continue;
+            }
+            let Some((id, size, time)) = prefix(self.order, rest) else {
+                return self.end_early(rest, CutReason::EndOfFile);
+            };
+            if size < PREFIX_SIZE {
+                return self.end_early(rest, CutReason::TooSmall);
+            }
+            let record = Record {
+                id,
+                time,
+                size,
+                at: self.at,
+                bytes: &rest[..size.min(rest.len())],
+            };
+            self.at = self.at.saturating_add(size);
+            if size > rest.len() {
+                // Even the last record may still be a load with its whole name.
+                self.end_early(rest, CutReason::EndOfFile);
+            }
+            return Some(record);
+        }
+    }
+
+    /// The size of a file header that stands where a record should: a second writer opened the file.
+    fn header_within(&self, rest: &[u8]) -> Option<usize> {
+        (self.order.u32(rest, 0)? == MAGIC).then(|| header_size(self.order, rest))
+    }
+
+    fn end_early(&mut self, rest: &[u8], reason: CutReason) -> Option<Record<'a>> {
+        let offset = (self.bytes.len() - rest.len()) as u64;
+        self.cut = Some(Cut {
+            offset,
+            rest: rest.len() as u64,
+            reason,
+        });
+        self.at = self.bytes.len();
+        None
+    }
+
+    fn entry(&mut self, record: &Record<'a>) -> Option<Entry<'a>> {
+        match record.id {
+            0 => {
+                let load = self.load(record);
+                self.count_use(load.is_some(), record);
+                load.map(Entry::Load)
+            }
+            1 => {
+                let moved = self.moved(record);
+                self.count_use(moved.is_some(), record);
+                self.counts.moves += u64::from(moved.is_some());
+                moved.map(Entry::Move)
+            }
+            2 => {
+                self.keep_debug_info(record);
+                None
+            }
+            3 => {
+                // "No more records", which is not "the code is gone"; and two writers may share a file.
+                self.counts.closes += 1;
+                None
+            }
+            4 => {
+                self.keep_unwinding(record);
+                None
+            }
+            _ => {
+                self.counts.unknown += 1;
+                None
+            }
+        }
+    }
+
+    /// A record that is cut is told by [`Cut`]; one that is whole and senseless is malformed.
+    fn count_use(&mut self, used: bool, record: &Record<'_>) {
+        self.counts.malformed += u64::from(!used && !record.is_cut());
+    }
+
+    fn load(&mut self, record: &Record<'a>) -> Option<Load<'a>> {
+        let word = |at| self.order.u64(record.bytes, at);
+        let (vma, code_addr, size) = (word(24)?, word(32)?, word(40)?);
+        let (pid, tid) = (
+            self.order.u32(record.bytes, 16)?,
+            self.order.u32(record.bytes, 20)?,
+        );
+        let index = word(48)?;
+        let (name, code) = name_and_code(record, size)?;
+        // `vma` is what the format names it by, but LLVM leaves it empty and perf ignores it.
+        let address = if code_addr == 0 { vma } else { code_addr };
+        self.counts.loads += 1;
+        self.counts.short_code += u64::from((code.len() as u64) < size);
+        self.only_code_addr |= vma == 0 && code_addr != 0;
+        if self.named == Producer::Unknown && self.counts.loads <= NAMES_TO_TRY {
+            self.named = Producer::of_name(name);
+        }
+        let lines = if self.lines.is_empty() {
+            None
+        } else {
+            self.lines.remove(&address)
+        };
+        Some(Load {
+            file_offset: record.at as u64,
+            time: record.time,
+            pid,
+            tid,
+            address: Avma(address),
+            size,
+            index,
+            name,
+            code,
+            lines,
+            unwinding: self.unwinding.take(Avma(address), size),
+        })
+    }
+
+    fn moved(&self, record: &Record<'_>) -> Option<Move> {
+        let bytes = record.bytes.get(..MOVE_SIZE)?;
+        let word = |at| self.order.u64(bytes, at);
+        let size = word(48)?;
+        (size <= MAX_CODE_SIZE).then_some(())?;
+        Some(Move {
+            file_offset: record.at as u64,
+            time: record.time,
+            pid: self.order.u32(bytes, 16)?,
+            from: Avma(word(32)?),
+            to: Avma(word(40)?),
+            size,
+            index: word(56)?,
+        })
+    }
+
+    fn keep_debug_info(&mut self, record: &Record<'a>) {
+        self.counts.debug_infos += 1;
+        match DebugInfo::new(record.bytes, self.order).filter(|_| !record.is_cut()) {
+            Some(info) => {
+                let replaced = self.lines.insert(info.code_address().0, info);
+                self.counts.stray_debug_infos += u64::from(replaced.is_some());
+            }
+            None => self.count_use(false, record),
+        }
+    }
+
+    fn keep_unwinding(&mut self, record: &Record<'a>) {
+        self.counts.unwindings += 1;
+        let unwinding = Unwinding::new(record.bytes, self.order).filter(|_| !record.is_cut());
+        self.count_use(unwinding.is_some(), record);
+        self.unwinding = PendingUnwinding {
+            record: unwinding,
+            taken: false,
+            covered: None,
+        };
+    }
+}
+
+impl<'a> Iterator for Reader<'a> {
+    type Item = Entry<'a>;
+
+    fn next(&mut self) -> Option<Entry<'a>> {
+        loop {
+            let record = self.next_record()?;
+            if let Some(entry) = self.entry(&record) {
+                return Some(entry);
+            }
+        }
+    }
+}
+
+impl<'a> PendingUnwinding<'a> {
+    /// The record for the load of `size` bytes at `address`: the load right behind it takes it as it
+    /// is, later ones only if its frame descriptions cover them (LLVM's ORC plugin writes one record
+    /// for a whole object).
+    fn take(&mut self, address: Avma, size: u64) -> Option<Unwinding<'a>> {
+        let record = self.record.as_mut()?;
+        if !self.taken {
+            self.taken = true;
+            record.anchor(address, size);
+            let record = *record;
+            if record.is_empty() {
+                self.record = None;
+            }
+            return Some(record);
+        }
+        let covered = self.covered.get_or_insert_with(|| record.covered());
+        let next = covered.partition_point(|&(start, _)| start <= address.0);
+        let (start, end) = *covered.get(next.checked_sub(1)?)?;
+        (start <= address.0 && address.0 < end).then_some(*record)
+    }
+}
+
+/// One record as it lies in the file.
+struct Record<'a> {
+    id: u32,
+    time: u64,
+    /// Claimed size; `bytes` is shorter where the file ends early.
+    size: usize,
+    at: usize,
+    bytes: &'a [u8],
+}
+
+impl Record<'_> {
+    const fn is_cut(&self) -> bool {
+        self.bytes.len() < self.size
+    }
+}
+
+/// Id, size and timestamp of the record at the start of `bytes`.
+fn prefix(order: ByteOrder, bytes: &[u8]) -> Option<(u32, usize, u64)> {
+    let size = usize::try_from(order.u32(bytes, 4)?).ok()?;
+    Some((order.u32(bytes, 0)?, size, order.u64(bytes, 8)?))
+}
+
+/// Name and code of a load. The code is the end of the record, as perf reads it, so that padding
+/// behind the name does no harm; where the record is too short for the claimed code (HotSpot has
+/// none for some stubs), it is what follows the name.
+fn name_and_code<'a>(record: &Record<'a>, size: u64) -> Option<(&'a [u8], &'a [u8])> {
+    if size > MAX_CODE_SIZE {
+        return None;
+    }
+    let size = usize::try_from(size).ok()?;
+    let body = record.bytes.get(LOAD_SIZE..)?;
+    let claimed_body = record.size.checked_sub(LOAD_SIZE)?;
+    let Some(code_at) = claimed_body.checked_sub(size) else {
+        let (name, behind) = until_nul(body)?;
+        return Some((name, &body[behind..]));
+    };
+    let before_code = &body[..code_at.min(body.len())];
+    let name = match until_nul(before_code) {
+        Some((name, _)) => name,
+        // Not terminated: fine if the code is there to end it.
+        None if !record.is_cut() || code_at < body.len() => before_code,
+        None => return None,
+    };
+    Some((name, body.get(code_at..).unwrap_or_default()))
+}
+
+/// Where the records of a file begin.
+fn find_records(bytes: &[u8]) -> Result<(Header, ByteOrder, usize), DumpError> {
+    if bytes.is_empty() {
+        return Err(DumpError::Empty);
+    }
+    for order in [ByteOrder::Little, ByteOrder::Big] {
+        if order.u32(bytes, 0) == Some(MAGIC) {
+            return Ok((read_header(order, bytes), order, header_size(order, bytes)));
+        }
+    }
+    // The header may have been overwritten or be missing: take records for what they are.
+    for at in [0, HEADER_SIZE] {
+        if let Some(pid) = bytes.get(at..).and_then(first_load_pid) {
+            let header = Header {
+                missing: true,
+                pid,
+                ..Header::default()
+            };
+            return Ok((header, ByteOrder::Little, at));
+        }
+    }
+    Err(DumpError::NotADump {
+        magic: ByteOrder::Little.u32(bytes, 0).unwrap_or_default(),
+    })
+}
+
+/// The pid of the first load, if these bytes are whole records up to it and to the one behind it.
+fn first_load_pid(mut bytes: &[u8]) -> Option<u32> {
+    let order = ByteOrder::Little;
+    for _ in 0..64 {
+        let (id, size, _) = prefix(order, bytes)?;
+        let rest = bytes
+            .get(size..)
+            .filter(|_| id <= 4 && size >= PREFIX_SIZE)?;
+        if id == 0 {
+            let code_size = usize::try_from(order.u64(bytes, 40)?).ok()?;
+            let fits = code_size.checked_add(LOAD_SIZE + 1)? <= size;
+            let continues = rest.is_empty()
+                || prefix(order, rest).is_some_and(|(id, size, _)| id <= 4 && size >= PREFIX_SIZE);
+            return (fits && continues).then(|| order.u32(bytes, 16)).flatten();
+        }
+        bytes = rest;
+    }
+    None
+}
+
+fn read_header(order: ByteOrder, bytes: &[u8]) -> Header {
+    let word = |at| order.u32(bytes, at).unwrap_or_default();
+    Header {
+        version: word(4),
+        size: word(8),
+        elf_machine: word(12),
+        pad1: word(16),
+        pid: word(20),
+        timestamp: order.u64(bytes, 24).unwrap_or_default(),
+        arch_timestamps: order.u64(bytes, 32).unwrap_or_default() & 1 != 0,
+        big_endian: order == ByteOrder::Big,
+        missing: false,
+    }
+}
+
+/// How long the header at the start of `bytes` really is: never less than 40, and not what it claims
+/// if only 40 leads to a record.
+fn header_size(order: ByteOrder, bytes: &[u8]) -> usize {
+    let claimed = order
+        .u32(bytes, 8)
+        .and_then(|size| usize::try_from(size).ok())
+        .unwrap_or(0);
+    let leads_to_record = |at: usize| {
+        let rest = bytes.get(at..).unwrap_or_default();
+        prefix(order, rest).is_some_and(|(id, size, _)| id <= 4 && size >= PREFIX_SIZE)
+    };
+    let plausible = claimed > HEADER_SIZE && claimed <= MAX_HEADER_SIZE && claimed <= bytes.len();
+    if plausible && (leads_to_record(claimed) || !leads_to_record(HEADER_SIZE)) {
+        claimed
+    } else {
+        HEADER_SIZE
+    }
+}
+
+#[cfg(test)]
+#[path = "dump_tests.rs"]
+mod tests;

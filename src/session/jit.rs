@@ -5,7 +5,7 @@
 //! threads afterwards.
 
 use crate::address::{Avma, Timestamp};
-use crate::jitdump::dump::Producer;
+use crate::jitdump::Producer;
 
 /// One life of a process: from fork (or first sight) to exit. A pid that is used again gets a new
 /// one; exec does not.
