@@ -110,7 +110,6 @@ pub(crate) struct SectionHeader<'a> {
     pub(crate) entsize: u64,
 }
 
-pub(crate) const SHT_PROGBITS: u32 = 1;
 pub(crate) const SHT_SYMTAB: u32 = 2;
 pub(crate) const SHT_RELA: u32 = 4;
 pub(crate) const SHT_NOTE: u32 = 7;
@@ -118,7 +117,6 @@ pub(crate) const SHT_NOBITS: u32 = 8;
 pub(crate) const SHT_REL: u32 = 9;
 pub(crate) const SHT_DYNSYM: u32 = 11;
 pub(crate) const SHF_ALLOC: u64 = 2;
-pub(crate) const SHF_EXECINSTR: u64 = 4;
 const SHF_COMPRESSED: u64 = 0x800;
 const ET_REL: u16 = 1;
 const ET_EXEC: u16 = 2;
@@ -431,11 +429,6 @@ impl<'a> ElfFile<'a> {
     /// Reader with the file's class and byte order.
     pub(crate) fn reader(&self) -> Bytes<'a> {
         self.bytes
-    }
-
-    /// Where buffers of this file's lifetime are kept.
-    pub(crate) fn store(&self) -> &'a Store {
-        self.store
     }
 
     /// The section with this index, decompressed.

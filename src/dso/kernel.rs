@@ -1,11 +1,21 @@
 //! The kernel's symbols: kallsyms, vmlinux, module files.
 //!
 //! In: what the recording says of its kernel, and where to look. Out: symbols of the kernel and of its
-//! modules at the addresses of the recording. Loaded in a thread of its own, since reading
-//! /proc/kallsyms takes longer than anything else at the start.
+//! modules at the addresses of the recording (`util/symbol.c:dso__load_kernel_sym`, `dso__load_kallsyms`,
+//! `maps__split_kallsyms`). Loaded in a thread of its own, since reading /proc/kallsyms takes longer than
+//! anything else at the start.
 
-use super::BuildId;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use rustc_hash::FxHashMap;
+
+use super::elf::{ElfFile, SHT_SYMTAB, build_id_in_notes};
+use super::locate::SearchPaths;
+use super::symtab::{Entry, KALLSYMS_DATA, Origin, RawTable, SymbolTable, end_of_last};
+use super::{BuildId, elf};
 use crate::address::Avma;
+use crate::input::Store;
 
 /// What the recording tells about its kernel.
 #[derive(Clone, Debug, Default)]
@@ -23,4 +33,382 @@ pub struct KernelReference {
     pub symbol: Vec<u8>,
     /// `pgoff` of the map.
     pub address: Avma,
+}
+
+/// Largest kallsyms text; a kernel with every module loaded has some 20 MB.
+const MAX_KALLSYMS: u64 = 256 << 20;
+
+/// The symbols of one kernel, as its source has them.
+pub(crate) struct KernelSymbols<'a> {
+    /// For messages: a path, or what is missing.
+    pub(crate) source: String,
+    symbols: Symbols<'a>,
+    /// Why there are none, if something stood in the way.
+    pub(crate) problem: Option<String>,
+}
+
+enum Symbols<'a> {
+    None,
+    Kallsyms(Kallsyms<'a>),
+    Vmlinux(Box<ElfFile<'a>>),
+}
+
+/// A parsed kallsyms text.
+struct Kallsyms<'a> {
+    text: &'a [u8],
+    kernel: Vec<Entry>,
+    /// By name in brackets: `[ext4]`.
+    modules: FxHashMap<&'a [u8], Vec<Entry>>,
+    references: Vec<(&'static [u8], u64)>,
+}
+
+impl<'a> KernelSymbols<'a> {
+    /// Finds and reads the symbols, in perf's order of sources with the copy beside the recording in front of
+    /// those that are looked for: `--kallsyms`, `--vmlinux`, beside the recording, the build-ID cache, vmlinux in
+    /// the usual places, and the running kernel if it is the recorded one.
+    pub(crate) fn load(store: &'a Store, search: &SearchPaths, identity: &KernelIdentity) -> Self {
+        if let Some(path) = &search.kallsyms {
+            return Self::from_kallsyms(store, path).unwrap_or_else(|e| Self::missing(&e, path));
+        }
+        if let Some(path) = search.vmlinux.as_ref().filter(|_| !search.ignore_vmlinux) {
+            return Self::from_vmlinux(store, path, None).unwrap_or_else(|e| Self::missing(&e, path));
+        }
+        let beside = search.recording_dir.iter().flat_map(|dir| [dir.join("kallsyms"), dir.join("kallsyms.gz")]);
+        let cached = cached_kallsyms(search, identity.build_id.as_ref());
+        let vmlinux = if search.ignore_vmlinux { Vec::new() } else { vmlinux_candidates(search, identity) };
+        for path in beside.chain(cached).filter(|path| path.is_file()) {
+            if let Ok(found) = Self::from_kallsyms(store, &path) {
+                return found;
+            }
+        }
+        for path in vmlinux.iter().filter(|path| path.is_file()) {
+            // Without a build ID to check, only a file that is named for this release will do.
+            if let Ok(found) = Self::from_vmlinux(store, path, identity.build_id.as_ref()) {
+                return found;
+            }
+        }
+        if search.symfs.is_some() {
+            return Self::none("none: --symfs is given; use --kallsyms or --vmlinux");
+        }
+        Self::from_running_kernel(store, identity)
+    }
+
+    fn missing(problem: &str, path: &Path) -> Self {
+        Self { problem: Some(format!("{}: {problem}", path.display())), ..Self::none("none") }
+    }
+
+    fn none(source: &str) -> Self {
+        Self { source: source.to_owned(), symbols: Symbols::None, problem: None }
+    }
+
+    fn from_running_kernel(store: &'a Store, identity: &KernelIdentity) -> Self {
+        if !is_running_kernel(identity) {
+            let release = identity.os_release.as_deref().unwrap_or("an unknown kernel");
+            return Self::none(&format!(
+                "none: recorded on {release}, which is not the running kernel; use --kallsyms or --vmlinux"
+            ));
+        }
+        let path = Path::new("/proc/kallsyms");
+        let mut found = Self::from_kallsyms(store, path).unwrap_or_else(|e| Self::missing(&e, path));
+        if let Symbols::Kallsyms(kallsyms) = &found.symbols {
+            if kallsyms.is_restricted() {
+                found = Self::none("none: /proc/kallsyms shows no addresses to this user (kptr_restrict)");
+                found.problem = Some(
+                    "/proc/kallsyms: all addresses are 0, kernel symbols are restricted; run as root, set \
+                     kernel.kptr_restrict=0, or give --kallsyms FILE with a copy made by root"
+                        .to_owned(),
+                );
+            }
+        }
+        found
+    }
+
+    fn from_kallsyms(store: &'a Store, path: &Path) -> Result<Self, String> {
+        let bytes = store.map(path).map_err(|_| "cannot be read".to_owned())?;
+        let text = if bytes.starts_with(&[0x1f, 0x8b]) {
+            let mut text = Vec::new();
+            let unpacked = flate2::bufread::MultiGzDecoder::new(bytes).take(MAX_KALLSYMS).read_to_end(&mut text);
+            unpacked.map_err(|e| format!("not a gzip file: {e}"))?;
+            store.keep(text)
+        } else {
+            bytes
+        };
+        let kallsyms = Kallsyms::parse(text);
+        if kallsyms.kernel.is_empty() && kallsyms.modules.is_empty() {
+            return Err("holds no kallsyms lines (`ffffffff81000000 T _text`)".to_owned());
+        }
+        Ok(Self { source: path.display().to_string(), symbols: Symbols::Kallsyms(kallsyms), problem: None })
+    }
+
+    fn from_vmlinux(store: &'a Store, path: &Path, expected: Option<&BuildId>) -> Result<Self, String> {
+        let bytes = store.map(path).map_err(|_| "cannot be read".to_owned())?;
+        let elf = ElfFile::parse(bytes, store).map_err(|e| e.to_string())?;
+        if let (Some(want), Some(found)) = (expected, elf.build_id()) {
+            if !want.matches(&found) {
+                return Err(format!("build ID is {found}, the recorded kernel's is {want}"));
+            }
+        }
+        if RawTable::of(&elf, ".symtab", SHT_SYMTAB).is_none() {
+            return Err("has no symbol table".to_owned());
+        }
+        Ok(Self { source: path.display().to_string(), symbols: Symbols::Vmlinux(Box::new(elf)), problem: None })
+    }
+
+    /// The vmlinux file, for DWARF.
+    pub(crate) fn vmlinux(&self) -> Option<&ElfFile<'a>> {
+        match &self.symbols {
+            Symbols::Vmlinux(elf) => Some(elf),
+            _ => None,
+        }
+    }
+
+    /// What to add to an address of the recording to get the source's: the distance of the reference
+    /// symbol in both.
+    pub(crate) fn bias(&self, reference: Option<&KernelReference>) -> u64 {
+        let Some(reference) = reference.filter(|r| r.address.0 != 0) else { return 0 };
+        let own = match &self.symbols {
+            Symbols::None => None,
+            Symbols::Kallsyms(kallsyms) => kallsyms.reference(&reference.symbol),
+            Symbols::Vmlinux(elf) => address_in_vmlinux(elf, &reference.symbol),
+        };
+        own.map_or(0, |own| own.wrapping_sub(reference.address.0))
+    }
+
+    /// The kernel's own symbols at the addresses of the recording.
+    pub(crate) fn kernel(&self, reference: Option<&KernelReference>) -> Option<SymbolTable<'a>> {
+        let bias = self.bias(reference);
+        match &self.symbols {
+            Symbols::None => None,
+            Symbols::Kallsyms(k) => Some(SymbolTable::of_kallsyms(k.kernel.clone(), k.text, bias)),
+            Symbols::Vmlinux(elf) => SymbolTable::of_vmlinux(elf, bias),
+        }
+    }
+
+    /// The symbols of a module, by its name in brackets. Modules are not relocated.
+    pub(crate) fn module(&self, name: &str) -> Option<SymbolTable<'a>> {
+        let Symbols::Kallsyms(kallsyms) = &self.symbols else { return None };
+        let entries = kallsyms.modules.get(name.as_bytes())?;
+        Some(SymbolTable::of_kallsyms(entries.clone(), kallsyms.text, 0))
+    }
+}
+
+fn address_in_vmlinux(elf: &ElfFile<'_>, name: &[u8]) -> Option<u64> {
+    let table = RawTable::of(elf, ".symtab", SHT_SYMTAB)?;
+    (0..table.len()).filter_map(|i| table.get(i)).find(|&s| table.name(s) == name).map(|s| s.value)
+}
+
+fn cached_kallsyms(search: &SearchPaths, build_id: Option<&BuildId>) -> Vec<PathBuf> {
+    let Some(id) = build_id else { return Vec::new() };
+    let direct = search.buildid_dir.iter().map(|dir| dir.join("[kernel.kallsyms]").join(id.to_string()).join("kallsyms"));
+    direct.chain(search.in_cache(id, "kallsyms")).collect()
+}
+
+/// perf's places for a vmlinux (`vmlinux_paths`), less `./vmlinux`, which is used unchecked by perf and breaks
+/// reports that are made in a kernel's source tree. Under `--symfs` only there.
+fn vmlinux_candidates(search: &SearchPaths, identity: &KernelIdentity) -> Vec<PathBuf> {
+    let mut places = Vec::new();
+    if let Some(id) = &identity.build_id {
+        places.extend(search.in_cache(id, "vmlinux"));
+        places.extend(search.in_cache(id, "elf"));
+    }
+    if let Some(release) = identity.os_release.as_deref().filter(|r| !r.contains('/') && *r != "..") {
+        let named = [
+            format!("boot/vmlinux-{release}"),
+            format!("usr/lib/debug/boot/vmlinux-{release}"),
+            format!("lib/modules/{release}/build/vmlinux"),
+            format!("usr/lib/debug/lib/modules/{release}/vmlinux"),
+            format!("usr/lib/debug/boot/vmlinux-{release}.debug"),
+        ];
+        let root = search.symfs.clone().unwrap_or_else(|| PathBuf::from("/"));
+        places.extend(named.iter().map(|path| root.join(path)));
+    }
+    places
+}
+
+/// Whether /proc/kallsyms speaks of the recorded kernel: same build ID, or, where none was recorded, same release.
+fn is_running_kernel(identity: &KernelIdentity) -> bool {
+    if let Some(recorded) = &identity.build_id {
+        let notes = std::fs::read("/sys/kernel/notes").unwrap_or_default();
+        let reader = elf::Bytes { data: &notes, big_endian: cfg!(target_endian = "big"), is_64: true };
+        return build_id_in_notes(&reader).is_some_and(|running| running.matches(recorded));
+    }
+    let running = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    identity.os_release.as_deref().is_some_and(|recorded| recorded == running.trim_end())
+}
+
+impl<'a> Kallsyms<'a> {
+    /// Reads lines `ADDRESS TYPE NAME[\t[MODULE]]`; types T, W, D, B in either case are symbols
+    /// (`util/symbol.c:symbol_type__filter`). Every symbol reaches to the next.
+    fn parse(text: &'a [u8]) -> Self {
+        let mut lines = Vec::with_capacity(text.len() / 45);
+        let mut modules: Vec<&'a [u8]> = vec![b""];
+        let mut module_numbers: FxHashMap<&'a [u8], u32> = FxHashMap::default();
+        let mut references = Vec::new();
+        let mut at = 0;
+        while at < text.len() {
+            let line = line_at(text, at);
+            if let Some(symbol) = Line::parse(line) {
+                let module = match symbol.module {
+                    b"" => 0,
+                    name => *module_numbers.entry(name).or_insert_with(|| {
+                        modules.push(name);
+                        u32::try_from(modules.len() - 1).unwrap_or(0)
+                    }),
+                };
+                if module == 0 {
+                    note_reference(&mut references, symbol.name, symbol.address);
+                }
+                if let (true, Ok(name)) = (symbol.is_shown(), u32::try_from(at + symbol.name_at)) {
+                    let data = if matches!(symbol.kind | 0x20, b't' | b'w') { 0 } else { KALLSYMS_DATA };
+                    lines.push((symbol.address, name & !KALLSYMS_DATA | data, module));
+                }
+            }
+            at += line.len() + 1;
+        }
+        // By address, at equal ones in the order of the file, of which the last wins.
+        lines.sort_by_key(|&(address, _, _)| address);
+        Self::split(text, &lines, &modules, references)
+    }
+
+    fn split(
+        text: &'a [u8],
+        lines: &[(u64, u32, u32)],
+        modules: &[&'a [u8]],
+        references: Vec<(&'static [u8], u64)>,
+    ) -> Self {
+        let mut kernel = Vec::with_capacity(lines.len());
+        let mut by_module: FxHashMap<&'a [u8], Vec<Entry>> = FxHashMap::default();
+        for (i, &(start, name, module)) in lines.iter().enumerate() {
+            let end = match lines.get(i + 1) {
+                Some(&(next, _, other)) if other == module || next == start => next,
+                // The last one of the kernel or of a module ends with the page behind its own.
+                Some(_) => start.saturating_add(4096).checked_next_multiple_of(4096).unwrap_or(u64::MAX),
+                None => end_of_last(start),
+            };
+            let entry = Entry::new(start, Origin::raw(name), end - start);
+            match module {
+                0 => kernel.push(entry),
+                module => by_module.entry(modules[module as usize]).or_default().push(entry),
+            }
+        }
+        Self { text, kernel, modules: by_module, references }
+    }
+
+    fn reference(&self, name: &[u8]) -> Option<u64> {
+        self.references.iter().find(|(known, _)| *known == name).map(|&(_, address)| address)
+    }
+
+    fn is_restricted(&self) -> bool {
+        self.kernel.iter().all(|e| e.start == 0)
+    }
+}
+
+fn note_reference(references: &mut Vec<(&'static [u8], u64)>, name: &[u8], address: u64) {
+    for known in [&b"_text"[..], b"_stext"] {
+        if name == known && !references.iter().any(|(name, _)| *name == known) {
+            references.push((known, address));
+        }
+    }
+}
+
+fn line_at(text: &[u8], at: usize) -> &[u8] {
+    let tail = &text[at..];
+    &tail[..tail.iter().position(|&b| b == b'\n').unwrap_or(tail.len())]
+}
+
+struct Line<'a> {
+    address: u64,
+    kind: u8,
+    name: &'a [u8],
+    name_at: usize,
+    module: &'a [u8],
+}
+
+impl<'a> Line<'a> {
+    fn parse(line: &'a [u8]) -> Option<Self> {
+        let digits = line.iter().position(|&b| b == b' ').filter(|&n| (1..=16).contains(&n))?;
+        let address = parse_hex(&line[..digits])?;
+        let [kind, b' ', rest @ ..] = &line[digits + 1..] else { return None };
+        let (name, module) = match rest.iter().position(|&b| b == b'\t' || b == b' ') {
+            Some(end) => (&rest[..end], &rest[end + 1..]),
+            None => (rest, &rest[rest.len()..]),
+        };
+        let module = module.strip_suffix(b"\r").unwrap_or(module);
+        (!name.is_empty()).then_some(Self { address, kind: *kind, name, name_at: digits + 3, module })
+    }
+
+    fn is_shown(&self) -> bool {
+        let ignored = self.name.starts_with(b"$") || self.name.starts_with(b".L") || self.name.starts_with(b"L0");
+        matches!(self.kind | 0x20, b't' | b'w' | b'd' | b'b') && !ignored
+    }
+}
+
+fn parse_hex(digits: &[u8]) -> Option<u64> {
+    digits.iter().try_fold(0u64, |value, &b| {
+        let digit = match b {
+            b'0'..=b'9' => b - b'0',
+            b'a'..=b'f' => b - b'a' + 10,
+            b'A'..=b'F' => b - b'A' + 10,
+            _ => return None,
+        };
+        Some(value << 4 | u64::from(digit))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &[u8] = b"0000000000000000 A fixed_percpu_data\n\
+        ffffffff81000000 T _stext\n\
+        ffffffff81000000 T _text\n\
+        ffffffff81000010 t local\n\
+        ffffffff81000010 T alias\n\
+        ffffffff81000040 D some_data\n\
+        ffffffff81000050 r rodata\n\
+        ffffffffc0000000 t mod_a\t[ext4]\n\
+        ffffffffc0000100 T mod_b\t[ext4]\n\
+        bad line\n\
+        ffffffffc0002000 t other\t[fuse]";
+
+    fn symbols(store: &Store) -> KernelSymbols<'_> {
+        KernelSymbols {
+            source: String::new(),
+            symbols: Symbols::Kallsyms(Kallsyms::parse(store.keep(TEXT.to_vec()))),
+            problem: None,
+        }
+    }
+
+    #[test]
+    fn last_listed_wins_and_ends_follow() {
+        let store = Store::new();
+        let all = symbols(&store);
+        let kernel = all.kernel(None).expect("has symbols");
+        let name = |at| kernel.find(at).map(|s| String::from_utf8_lossy(s.name).into_owned());
+        assert_eq!(name(0xffff_ffff_8100_0000).as_deref(), Some("_text"));
+        assert_eq!(name(0xffff_ffff_8100_0020).as_deref(), Some("alias"));
+        let data = kernel.find(0xffff_ffff_8100_0048).expect("data");
+        assert!(data.is_data && data.end == 0xffff_ffff_8100_2000);
+        assert_eq!(name(0xffff_ffff_c000_0000), None);
+        let module = all.module("[ext4]").expect("module");
+        assert_eq!(module.find(0xffff_ffff_c000_0123).expect("inside").name, b"mod_b");
+        assert_eq!(module.find(0xffff_ffff_c000_2000), None);
+        assert!(all.module("[xfs]").is_none());
+    }
+
+    #[test]
+    fn relocated_by_reference_symbol() {
+        let store = Store::new();
+        let all = symbols(&store);
+        let reference = KernelReference { symbol: b"_text".to_vec(), address: Avma(0xffff_ffff_a000_0000) };
+        let kernel = all.kernel(Some(&reference)).expect("has symbols");
+        let found = kernel.find(0xffff_ffff_a000_0011).expect("moved");
+        assert_eq!((found.name, found.start), (&b"alias"[..], 0xffff_ffff_a000_0010));
+    }
+
+    #[test]
+    fn restricted_addresses_are_seen() {
+        let kallsyms = Kallsyms::parse(b"0000000000000000 T _text\n0000000000000000 t x\n");
+        assert!(kallsyms.is_restricted());
+    }
 }

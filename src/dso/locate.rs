@@ -29,8 +29,6 @@ pub struct SearchPaths {
     pub ignore_vmlinux: bool,
     /// `-m`, `--modules`: module files are used for module symbols (kallsyms otherwise).
     pub modules: bool,
-    /// Whether symbols are wanted from separate debug files and DWARF is looked up.
-    pub no_debug_files: bool,
 }
 
 impl SearchPaths {

@@ -6,14 +6,20 @@
 //! the business of [`crate::session`].
 
 mod build_id;
+pub mod demangle;
 pub mod elf;
+mod files;
 pub mod kernel;
 mod locate;
+mod plt;
+mod rbtree;
 pub mod symtab;
 mod table;
+mod vdso;
 
 pub use build_id::BuildId;
 pub use kernel::{KernelIdentity, KernelReference};
+pub use demangle::NameStyle;
 pub use locate::SearchPaths;
 pub use symtab::{SymbolRef, SymbolTable};
 pub use table::{Dso, DsoTable, Inode, KernelLoader};

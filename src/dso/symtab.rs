@@ -1,4 +1,16 @@
 //! The symbols of one DSO by perf's rules (`util/symbol-elf.c`, `util/symbol.c`).
+//!
+//! In: ELF symbol tables, or symbols that somebody else named. Out: the symbol that perf finds at an
+//! address. Tables of 150 000 symbols are common, so an entry has 16 bytes, names are read on a
+//! hit only, and of several symbols at one address the better one is chosen when somebody asks.
+
+use std::cmp::Ordering;
+use std::sync::OnceLock;
+
+use super::demangle::{NameStyle, demangle};
+use super::elf::{Bytes, ElfFile, SHF_ALLOC, SHT_DYNSYM, SHT_NOBITS, SHT_SYMTAB, string_at};
+use super::rbtree::{RbTree, Step};
+use crate::address::{FileOffset, Svma};
 
 /// A symbol that was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -7,22 +19,618 @@ pub struct SymbolRef<'s> {
     pub start: u64,
     /// End, exclusive.
     pub end: u64,
-    /// The name as the file has it.
+    /// The name as the file has it; entries of a PLT are `NAME@plt`.
     pub name: &'s [u8],
     /// `STT_OBJECT`: rows print `name+0xOFF`.
     pub is_data: bool,
 }
 
-/// All symbols of one DSO.
-pub struct SymbolTable<'a> {
-    marker: std::marker::PhantomData<&'a ()>,
+/// A symbol: where it lies and where its name is to be found. Order is (start, origin), which is
+/// the order of perf's tree: equal starts in order of insertion.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Entry {
+    pub(crate) start: u64,
+    pub(crate) origin: Origin,
+    pub(crate) len: u32,
 }
 
-impl SymbolTable<'_> {
-    /// The symbol that perf finds at an address.
+impl Entry {
+    pub(crate) fn new(start: u64, origin: Origin, len: u64) -> Self {
+        Self { start, origin, len: u32::try_from(len).unwrap_or(u32::MAX) }
+    }
+
+    fn end(&self) -> u64 {
+        self.start.saturating_add(u64::from(self.len))
+    }
+}
+
+/// Which table (top two bits) and which place in it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Origin(u32);
+
+const TABLE_SHIFT: u32 = 30;
+/// `.symtab`
+const SYMTAB: u32 = 0;
+/// `.dynsym`
+const DYNSYM: u32 = 1;
+/// Made by us: PLT entries, symbols of records.
+const MADE: u32 = 2;
+
+impl Origin {
+    fn new(table: u32, index: usize) -> Option<Self> {
+        let index = u32::try_from(index).ok().filter(|&i| i < 1 << TABLE_SHIFT)?;
+        Some(Self(table << TABLE_SHIFT | index))
+    }
+
+    /// For tables of other kinds than ELF: see [`Names::Kallsyms`].
+    pub(crate) fn raw(value: u32) -> Self {
+        Self(value)
+    }
+
+    fn table(self) -> u32 {
+        self.0 >> TABLE_SHIFT
+    }
+
+    fn index(self) -> usize {
+        (self.0 & ((1 << TABLE_SHIFT) - 1)) as usize
+    }
+}
+
+/// An ELF symbol table with its strings.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawTable<'a> {
+    symbols: Bytes<'a>,
+    entry_size: usize,
+    strings: &'a [u8],
+}
+
+/// One `Elf32_Sym`/`Elf64_Sym`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawSymbol {
+    name: u32,
+    info: u8,
+    other: u8,
+    section: u16,
+    pub(crate) value: u64,
+    size: u64,
+}
+
+pub(crate) const STT_NOTYPE: u8 = 0;
+pub(crate) const STT_OBJECT: u8 = 1;
+pub(crate) const STT_FUNC: u8 = 2;
+pub(crate) const STT_GNU_IFUNC: u8 = 10;
+const STB_GLOBAL: u8 = 1;
+const STB_WEAK: u8 = 2;
+const STV_INTERNAL: u8 = 1;
+const STV_HIDDEN: u8 = 2;
+const SHN_LORESERVE: u16 = 0xff00;
+/// The section index does not fit: it stands in a table of its own.
+const SHN_XINDEX: u16 = 0xffff;
+
+impl RawSymbol {
+    pub(crate) fn kind(self) -> u8 {
+        self.info & 0xf
+    }
+
+    fn binding(self) -> u8 {
+        self.info >> 4
+    }
+
+    fn is_function_or_object(self) -> bool {
+        matches!(self.kind(), STT_FUNC | STT_GNU_IFUNC | STT_OBJECT)
+    }
+
+    fn is_label(self) -> bool {
+        self.kind() == STT_NOTYPE && !matches!(self.other & 3, STV_HIDDEN | STV_INTERNAL)
+    }
+}
+
+impl<'a> RawTable<'a> {
+    /// The table in the first section of this name and type.
+    pub(crate) fn of(elf: &ElfFile<'a>, name: &str, kind: u32) -> Option<Self> {
+        let index = elf.section_headers().iter().position(|s| s.name == name.as_bytes())?;
+        Self::at(elf, index).filter(|_| elf.section_headers()[index].kind == kind)
+    }
+
+    /// The table in the section with this index.
+    pub(crate) fn at(elf: &ElfFile<'a>, index: usize) -> Option<Self> {
+        let header = elf.section_headers().get(index)?;
+        if !matches!(header.kind, SHT_SYMTAB | SHT_DYNSYM) {
+            return None;
+        }
+        let entry_size = if elf.is_64() { 24 } else { 16 };
+        let symbols = elf.reader().with(elf.section_at(index)?.data);
+        let strings = elf.section_at(header.link as usize).map_or(&[][..], |s| s.data);
+        Some(Self { symbols, entry_size, strings })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.symbols.data.len() / self.entry_size
+    }
+
+    pub(crate) fn get(&self, index: usize) -> Option<RawSymbol> {
+        let at = index.checked_mul(self.entry_size)?;
+        let raw = self.symbols.with(self.symbols.data.get(at..at.checked_add(self.entry_size)?)?);
+        let b = raw.data;
+        Some(if self.symbols.is_64 {
+            RawSymbol {
+                name: raw.u32(0)?,
+                info: b[4],
+                other: b[5],
+                section: raw.u16(6)?,
+                value: raw.u64(8)?,
+                size: raw.u64(16)?,
+            }
+        } else {
+            RawSymbol {
+                name: raw.u32(0)?,
+                info: b[12],
+                other: b[13],
+                section: raw.u16(14)?,
+                value: u64::from(raw.u32(4)?),
+                size: u64::from(raw.u32(8)?),
+            }
+        })
+    }
+
+    pub(crate) fn name(&self, symbol: RawSymbol) -> &'a [u8] {
+        string_at(self.strings, symbol.name)
+    }
+}
+
+/// What perf asks of a symbol's section.
+#[derive(Clone, Copy)]
+struct SectionFacts {
+    allocated: bool,
+    takes_labels: bool,
+    /// `sh_offset - sh_addr`, for symbols outside of all segments.
+    to_offset: u64,
+}
+
+/// Turns the symbols of one file into entries in file-offset space.
+struct Collector<'e, 'a> {
+    /// Holds the symbols: the file itself or its debug file.
+    file: &'e ElfFile<'a>,
+    /// Was mapped: its segments say where in the file an address is.
+    runtime: &'e ElfFile<'a>,
+    sections: Vec<SectionFacts>,
+}
+
+impl<'e, 'a> Collector<'e, 'a> {
+    fn new(file: &'e ElfFile<'a>, runtime: &'e ElfFile<'a>) -> Self {
+        let facts = |(index, own): (usize, &super::elf::SectionHeader<'a>)| {
+            // In debug files the sections of the program have no bytes and no proper offsets.
+            let placed = if own.kind == SHT_NOBITS { runtime.section_headers().get(index).unwrap_or(own) } else { own };
+            SectionFacts {
+                allocated: own.flags & SHF_ALLOC != 0,
+                takes_labels: contains(placed.name, b"text") || contains(placed.name, b"data"),
+                to_offset: placed.offset.wrapping_sub(placed.addr),
+            }
+        };
+        Self { file, runtime, sections: file.section_headers().iter().enumerate().map(facts).collect() }
+    }
+
+    fn collect(&self, table: &RawTable<'a>, origin: u32, entries: &mut Vec<Entry>) {
+        entries.reserve(table.len().min(1 << 24));
+        let arm = matches!(self.file.machine(), super::elf::Machine::Arm | super::elf::Machine::Aarch64);
+        let thumb = self.file.machine() == super::elf::Machine::Arm;
+        let mut segment = (1, 0, 0);
+        for index in 0..table.len() {
+            let Some(mut symbol) = table.get(index) else { return };
+            let label = symbol.is_label();
+            if symbol.name == 0 || symbol.section == 0 || !(label || symbol.is_function_or_object()) {
+                continue;
+            }
+            let Some(facts) = self.section(symbol.section) else { continue };
+            if !facts.allocated || label && !facts.takes_labels {
+                continue;
+            }
+            if arm && is_mapping_symbol(table.name(symbol)) {
+                continue;
+            }
+            if thumb && symbol.kind() == STT_FUNC {
+                symbol.value &= !1;
+            }
+            let Some(origin) = Origin::new(origin, index) else { return };
+            let start = symbol.value.wrapping_add(self.bias(symbol.value, facts, &mut segment));
+            entries.push(Entry { start, origin, len: u32::try_from(symbol.size).unwrap_or(u32::MAX) });
+        }
+    }
+
+    fn section(&self, index: u16) -> Option<SectionFacts> {
+        if index == SHN_XINDEX {
+            return Some(SectionFacts { allocated: true, takes_labels: false, to_offset: 0 });
+        }
+        self.sections.get(usize::from(index)).filter(|_| index < SHN_LORESERVE).copied()
+    }
+
+    /// What to add to a stated address to get its file offset; `segment` remembers the last answer as
+    /// (first address, last address, bias).
+    fn bias(&self, value: u64, facts: SectionFacts, segment: &mut (u64, u64, u64)) -> u64 {
+        if (segment.0..=segment.1).contains(&value) {
+            return segment.2;
+        }
+        let load = self.runtime.segments().iter().find(|s| {
+            let size = s.mem_size.max(s.file_size);
+            value >= s.svma.0 && value - s.svma.0 < size
+        });
+        match load {
+            Some(s) => {
+                let last = s.svma.0.saturating_add(s.mem_size.max(s.file_size) - 1);
+                *segment = (s.svma.0, last, s.file_offset.0.wrapping_sub(s.svma.0));
+                segment.2
+            }
+            None => facts.to_offset,
+        }
+    }
+}
+
+fn contains(haystack: &[u8], needle: &[u8]) -> bool {
+    haystack.windows(needle.len()).any(|w| w == needle)
+}
+
+/// `$x`, `$d`, `$x.foo`: marks of the ARM ABI between code and data.
+fn is_mapping_symbol(name: &[u8]) -> bool {
+    matches!(name, [b'$', b'a' | b'd' | b't' | b'x'] | [b'$', b'a' | b'd' | b't' | b'x', b'.', ..])
+}
+
+/// Where the names of entries are.
+enum Names<'a> {
+    /// By table of the origin: `.symtab`, `.dynsym`, made ones.
+    Elf { symtab: Option<RawTable<'a>>, dynsym: Option<RawTable<'a>>, made: Vec<Box<[u8]>> },
+    /// The origin is a position in a text in kallsyms format; its top bit marks data.
+    Kallsyms(&'a [u8]),
+}
+
+/// Marks a data symbol in the origin of a kallsyms entry.
+pub(crate) const KALLSYMS_DATA: u32 = 1 << 31;
+
+/// All symbols of one DSO.
+pub struct SymbolTable<'a> {
+    entries: Vec<Entry>,
+    /// Bit by entry: an earlier start reaches over it, so the tree has to decide.
+    overlapped: Vec<u64>,
+    names: Names<'a>,
+    /// Added to an address before it is looked up, and subtracted from what is found.
+    bias: u64,
+    tree: OnceLock<RbTree>,
+}
+
+impl<'a> SymbolTable<'a> {
+    /// The symbols of a file: `symbols` is the file that has the table (perf's `syms_ss`), `runtime` the
+    /// one that was mapped. `extra_dynsym` adds the mapped file's `.dynsym`, as perf does beside `.gnu_debugdata`.
+    pub(crate) fn of_elf(symbols: &ElfFile<'a>, runtime: &ElfFile<'a>, extra_dynsym: bool) -> Self {
+        let symtab = RawTable::of(symbols, ".symtab", SHT_SYMTAB);
+        let dynsym_file = if extra_dynsym { runtime } else { symbols };
+        let dynsym = RawTable::of(dynsym_file, ".dynsym", SHT_DYNSYM);
+        let mut entries = Vec::new();
+        if let Some(table) = &symtab {
+            Collector::new(symbols, runtime).collect(table, SYMTAB, &mut entries);
+            sort_and_extend(&mut entries);
+        }
+        if let Some(table) = &dynsym {
+            let before = entries.len();
+            Collector::new(dynsym_file, runtime).collect(table, DYNSYM, &mut entries);
+            if entries.len() > before {
+                sort_and_extend(&mut entries);
+            }
+        }
+        let mut table = Self::new(entries, Names::Elf { symtab, dynsym, made: Vec::new() });
+        super::plt::add_entries(&mut table, runtime);
+        table
+    }
+
+    /// Symbols from a text in kallsyms format; `entries` are sorted and have their ends.
+    pub(crate) fn of_kallsyms(entries: Vec<Entry>, text: &'a [u8], bias: u64) -> Self {
+        Self { bias, ..Self::new(entries, Names::Kallsyms(text)) }
+    }
+
+    /// An ELF file's symbols at their stated addresses, moved by `bias`: for the kernel.
+    pub(crate) fn of_vmlinux(elf: &ElfFile<'a>, bias: u64) -> Option<Self> {
+        let symtab = RawTable::of(elf, ".symtab", SHT_SYMTAB)?;
+        let mut entries = Vec::new();
+        let collector = Collector::new(elf, elf);
+        for index in 0..symtab.len() {
+            let Some(symbol) = symtab.get(index) else { break };
+            let label = symbol.is_label();
+            if symbol.name == 0 || symbol.section == 0 || !(label || symbol.is_function_or_object()) {
+                continue;
+            }
+            let fits = collector.section(symbol.section).is_some_and(|s| s.allocated && (!label || s.takes_labels));
+            if !fits || is_mapping_symbol(symtab.name(symbol)) {
+                continue;
+            }
+            let Some(origin) = Origin::new(SYMTAB, index) else { break };
+            let len = u32::try_from(symbol.size).unwrap_or(u32::MAX);
+            entries.push(Entry { start: symbol.value, origin, len });
+        }
+        sort_and_extend(&mut entries);
+        let names = Names::Elf { symtab: Some(symtab), dynsym: None, made: Vec::new() };
+        Some(Self { bias, ..Self::new(entries, names) })
+    }
+
+    /// Symbols that records name: (start, length, name).
+    pub(crate) fn of_records(symbols: impl IntoIterator<Item = (u64, u64, Box<[u8]>)>) -> Self {
+        let mut table = Self::new(Vec::new(), Names::Elf { symtab: None, dynsym: None, made: Vec::new() });
+        for (start, len, name) in symbols {
+            table.make(start, len, name);
+        }
+        table.finish_made();
+        table
+    }
+
+    fn new(entries: Vec<Entry>, names: Names<'a>) -> Self {
+        let overlapped = mark_overlapped(&entries);
+        Self { entries, overlapped, names, bias: 0, tree: OnceLock::new() }
+    }
+
+    /// Adds a symbol of our own; to be followed by [`finish_made`](Self::finish_made).
+    pub(crate) fn make(&mut self, start: u64, len: u64, name: Box<[u8]>) {
+        let Names::Elf { made, .. } = &mut self.names else { return };
+        let Some(origin) = Origin::new(MADE, made.len()) else { return };
+        made.push(name);
+        self.entries.push(Entry { start, origin, len: u32::try_from(len).unwrap_or(u32::MAX) });
+    }
+
+    pub(crate) fn finish_made(&mut self) {
+        self.entries.sort_unstable();
+        self.overlapped = mark_overlapped(&self.entries);
+    }
+
+    /// Whether there are no symbols.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Number of symbols, aliases included.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The symbol that perf finds at an address (`util/symbol.c:symbols__find`).
     #[must_use]
     pub fn find(&self, at: u64) -> Option<SymbolRef<'_>> {
-        let _ = (at, self.marker);
-        None
+        let index = self.find_index(at.wrapping_add(self.bias))?;
+        Some(self.symbol(index))
+    }
+
+    /// Cuts the symbol that reaches over `at` from below (`dso__synthesize_plt_symbols` does so before
+    /// it names the PLT).
+    pub(crate) fn cut_at(&mut self, at: u64) {
+        if let Some(index) = self.find_index(at) {
+            let entry = &mut self.entries[index];
+            if entry.start < at {
+                entry.len = u32::try_from(at - entry.start).unwrap_or(u32::MAX);
+            }
+        }
+        self.tree = OnceLock::new();
+    }
+
+    /// Name of the symbol that starts exactly at a place and may be an IFUNC.
+    pub(crate) fn ifunc_at(&self, at: u64) -> Option<&[u8]> {
+        let index = self.find_index(at)?;
+        let start = self.entries[index].start;
+        let group = self.group(self.entries.partition_point(|e| e.start <= at));
+        let ifunc = group.into_iter().any(|i| self.facts(i).kind == STT_GNU_IFUNC);
+        (start == at && ifunc).then(|| self.name(index))
+    }
+
+    fn find_index(&self, at: u64) -> Option<usize> {
+        let group = self.group(self.entries.partition_point(|e| e.start <= at));
+        let first = group.start;
+        if group.is_empty() {
+            return None;
+        }
+        let made_too = group.len() > 1 && self.is_made(group.end - 1);
+        if self.overlapped[first / 64] >> (first % 64) & 1 != 0 || made_too {
+            return self.find_in_tree(at);
+        }
+        let best = self.best(group);
+        (at < self.entries[best].end()).then_some(best)
+    }
+
+    /// The entries with the same start that end before `behind`.
+    fn group(&self, behind: usize) -> std::ops::Range<usize> {
+        let Some(last) = behind.checked_sub(1) else { return 0..0 };
+        let start = self.entries[last].start;
+        let mut first = last;
+        while first > 0 && self.entries[first - 1].start == start {
+            first -= 1;
+        }
+        first..behind
+    }
+
+    /// Which of the symbols at one address perf keeps: pairwise, in order (`symbols__fixup_duplicate`).
+    fn best(&self, group: std::ops::Range<usize>) -> usize {
+        let first = group.start;
+        group.skip(1).fold(first, |best, other| if self.is_better(other, best) { other } else { best })
+    }
+
+    /// `choose_best_symbol`: whether the later symbol replaces the earlier one.
+    fn is_better(&self, later: usize, earlier: usize) -> bool {
+        let (a, b) = (self.facts(earlier), self.facts(later));
+        let rank = |f: &Facts| (f.sized, f.kind != STT_NOTYPE, f.binding != STB_WEAK, f.binding == STB_GLOBAL);
+        match rank(&a).cmp(&rank(&b)) {
+            Ordering::Greater => false,
+            Ordering::Less => true,
+            Ordering::Equal => self.has_better_name(later, earlier),
+        }
+    }
+
+    fn has_better_name(&self, later: usize, earlier: usize) -> bool {
+        // perf demangles before it compares.
+        let (a, b) = (self.name(earlier), self.name(later));
+        let (a, b) = (demangle(a, NameStyle::Short), demangle(b, NameStyle::Short));
+        let underscores = |name: &str| name.bytes().take_while(|&c| c == b'_').count();
+        match underscores(&a).cmp(&underscores(&b)).then(b.len().cmp(&a.len())) {
+            Ordering::Less => false,
+            Ordering::Greater => true,
+            Ordering::Equal => a.starts_with("SyS") || a.starts_with("compat_SyS"),
+        }
+    }
+
+    fn is_made(&self, index: usize) -> bool {
+        matches!(self.names, Names::Elf { .. }) && self.entries[index].origin.table() == MADE
+    }
+
+    fn facts(&self, index: usize) -> Facts {
+        let entry = &self.entries[index];
+        let sized = entry.len != 0;
+        match &self.names {
+            Names::Elf { symtab, dynsym, .. } => {
+                let table = match entry.origin.table() {
+                    SYMTAB => symtab,
+                    DYNSYM => dynsym,
+                    _ => &None,
+                };
+                let raw = table.as_ref().and_then(|t| t.get(entry.origin.index()));
+                Facts {
+                    sized,
+                    kind: raw.map_or(STT_FUNC, RawSymbol::kind),
+                    binding: raw.map_or(STB_GLOBAL, RawSymbol::binding),
+                }
+            }
+            Names::Kallsyms(_) => {
+                let data = entry.origin.0 & KALLSYMS_DATA != 0;
+                Facts { sized, kind: if data { STT_OBJECT } else { STT_FUNC }, binding: STB_GLOBAL }
+            }
+        }
+    }
+
+    fn name(&self, index: usize) -> &[u8] {
+        let origin = self.entries[index].origin;
+        match &self.names {
+            Names::Elf { symtab, dynsym, made } => match origin.table() {
+                MADE => made.get(origin.index()).map_or(&[], |name| name),
+                table => {
+                    let table = if table == SYMTAB { symtab } else { dynsym };
+                    let found = table.as_ref().and_then(|t| Some(t.name(t.get(origin.index())?)));
+                    found.unwrap_or_default()
+                }
+            },
+            Names::Kallsyms(text) => {
+                let tail = text.get((origin.0 & !KALLSYMS_DATA) as usize..).unwrap_or_default();
+                let end = tail.iter().position(|&b| matches!(b, b'\t' | b'\n' | b' ' | b'\r'));
+                &tail[..end.unwrap_or(tail.len())]
+            }
+        }
+    }
+
+    fn symbol(&self, index: usize) -> SymbolRef<'_> {
+        let entry = &self.entries[index];
+        SymbolRef {
+            start: entry.start.wrapping_sub(self.bias),
+            end: entry.end().wrapping_sub(self.bias),
+            name: self.name(index),
+            is_data: self.facts(index).kind == STT_OBJECT,
+        }
+    }
+
+    fn find_in_tree(&self, at: u64) -> Option<usize> {
+        let tree = self.tree.get_or_init(|| self.build_tree());
+        let found = tree.search(|node| {
+            let entry = &self.entries[node as usize];
+            if at < entry.start {
+                Step::Left
+            } else if at >= entry.end() {
+                Step::Right
+            } else {
+                Step::Found
+            }
+        });
+        found.map(|node| node as usize)
+    }
+
+    /// Does what perf does with its tree, in the same order: insert one table as it is in the file, drop
+    /// the losers among equal starts from low to high addresses, then the next table.
+    fn build_tree(&self) -> RbTree {
+        let mut tree = RbTree::new(self.entries.len());
+        let mut by_origin: Vec<u32> = (0..u32::try_from(self.entries.len()).unwrap_or(0)).collect();
+        by_origin.sort_unstable_by_key(|&i| self.entries[i as usize].origin);
+        let mut present = vec![false; self.entries.len()];
+        for table in [SYMTAB, DYNSYM, MADE] {
+            let of_table = |i: &&u32| self.entries[**i as usize].origin.table() == table;
+            for &new in by_origin.iter().filter(of_table) {
+                let start = self.entries[new as usize].start;
+                tree.insert(new, |of| start < self.entries[of as usize].start);
+                present[new as usize] = true;
+            }
+            if table != MADE {
+                self.drop_duplicates(&mut tree, &mut present);
+            }
+        }
+        tree
+    }
+
+    fn drop_duplicates(&self, tree: &mut RbTree, present: &mut [bool]) {
+        let mut current: Option<usize> = None;
+        for next in 0..self.entries.len() {
+            if !present[next] {
+                continue;
+            }
+            let rival = current.filter(|&c| self.entries[c].start == self.entries[next].start);
+            let Some(rival) = rival else {
+                current = Some(next);
+                continue;
+            };
+            let (kept, dropped) = if self.is_better(next, rival) { (next, rival) } else { (rival, next) };
+            tree.remove(u32::try_from(dropped).expect("nodes are numbered by u32"));
+            present[dropped] = false;
+            current = Some(kept);
+        }
+    }
+}
+
+struct Facts {
+    sized: bool,
+    kind: u8,
+    binding: u8,
+}
+
+/// Sorts, and gives symbols without a size the room up to the next one (`symbols__fixup_end`): only the last of
+/// several at one address gets it; the very last symbol ends behind the next page.
+fn sort_and_extend(entries: &mut [Entry]) {
+    entries.sort_unstable();
+    for i in 0..entries.len() {
+        if entries[i].len != 0 {
+            continue;
+        }
+        let start = entries[i].start;
+        let end = match entries.get(i + 1) {
+            Some(next) => next.start,
+            None => end_of_last(start),
+        };
+        entries[i].len = u32::try_from(end - start).unwrap_or(u32::MAX);
+    }
+}
+
+/// Where the last symbol without a size ends: rounded up to 4 KiB, and one page more.
+pub(crate) fn end_of_last(start: u64) -> u64 {
+    start.checked_next_multiple_of(4096).and_then(|end| end.checked_add(4096)).unwrap_or(u64::MAX)
+}
+
+/// One bit per entry, set on the first entry of each start that some lower start reaches over.
+fn mark_overlapped(entries: &[Entry]) -> Vec<u64> {
+    let mut marks = vec![0u64; entries.len().div_ceil(64)];
+    // The highest end so far.
+    let (mut with_current, mut start) = (0, None);
+    for (i, entry) in entries.iter().enumerate() {
+        if start != Some(entry.start) {
+            start = Some(entry.start);
+            if with_current > entry.start {
+                marks[i / 64] |= 1 << (i % 64);
+            }
+        }
+        with_current = with_current.max(entry.end());
+    }
+    marks
+}
+
+impl ElfFile<'_> {
+    /// The file position of a stated address of this file, for symbols.
+    pub(crate) fn symbol_offset(&self, at: u64) -> Option<u64> {
+        self.file_offset_of(Svma(at)).map(|FileOffset(offset)| offset)
     }
 }

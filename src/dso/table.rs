@@ -4,13 +4,14 @@
 //! mapped file, the file with debug information and the symbol table. Filled by the session, then shared
 //! by all workers.
 
-use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
 
 use super::elf::{ElfFile, Machine};
-use super::locate::{self, SearchPaths};
+use super::files::{Opened, Opener};
+use super::kernel::KernelSymbols;
+use super::locate::SearchPaths;
 use super::symtab::SymbolTable;
 use super::{BuildId, DsoId, DsoKind, KernelIdentity, KernelReference};
 use crate::address::Avma;
@@ -36,23 +37,31 @@ pub struct Dso {
 
 #[derive(Default)]
 struct Files<'a> {
-    binary: OnceLock<Option<Box<ElfFile<'a>>>>,
-    /// `Some(None)`: none. The binary itself is not repeated here.
-    debug: OnceLock<Option<Box<ElfFile<'a>>>>,
+    binary: OnceLock<Option<Box<Opened<'a>>>>,
+    separate: OnceLock<Option<Box<Opened<'a>>>>,
+    supplementary: OnceLock<Option<Box<ElfFile<'a>>>>,
     symbols: OnceLock<Option<Box<SymbolTable<'a>>>>,
+    /// Symbols that records name: start, length, name.
+    recorded: Vec<(u64, u64, Box<[u8]>)>,
 }
 
-/// Loads the kernel's symbols once; clones share the result.
+/// Loads the kernel's symbols once; clones share the result. Lookups that come earlier wait for it.
 #[derive(Clone)]
 pub struct KernelLoader<'a> {
-    marker: std::marker::PhantomData<&'a ()>,
+    store: &'a Store,
+    search: Arc<SearchPaths>,
+    identity: KernelIdentity,
+    symbols: Arc<OnceLock<KernelSymbols<'a>>>,
 }
 
-impl KernelLoader<'_> {
-    /// Finds and parses the symbols of this kernel unless that was done already. Lookups that come
-    /// earlier wait for it.
-    pub fn load(&self, identity: &KernelIdentity) {
-        let _ = (identity, self.marker);
+impl<'a> KernelLoader<'a> {
+    /// Finds and parses the kernel's symbols unless that was done already.
+    pub fn load(&self) {
+        let _ = self.get();
+    }
+
+    fn get(&self) -> &KernelSymbols<'a> {
+        self.symbols.get_or_init(|| KernelSymbols::load(self.store, &self.search, &self.identity))
     }
 }
 
@@ -60,7 +69,7 @@ impl KernelLoader<'_> {
 pub struct DsoTable<'a> {
     store: &'a Store,
     diag: &'a Diagnostics,
-    search: SearchPaths,
+    search: Arc<SearchPaths>,
     dsos: Vec<Dso>,
     files: Vec<Files<'a>>,
     by_name: FxHashMap<Vec<u8>, Vec<DsoId>>,
@@ -74,6 +83,13 @@ impl<'a> DsoTable<'a> {
     /// An empty table. Files that cannot be used are reported to `diag`.
     #[must_use]
     pub fn new(store: &'a Store, search: SearchPaths, diag: &'a Diagnostics) -> Self {
+        let search = Arc::new(search);
+        let kernel = KernelLoader {
+            store,
+            search: Arc::clone(&search),
+            identity: KernelIdentity::default(),
+            symbols: Arc::default(),
+        };
         Self {
             store,
             diag,
@@ -84,9 +100,7 @@ impl<'a> DsoTable<'a> {
             recorded_ids: FxHashMap::default(),
             machine: Machine::host(),
             reference: None,
-            kernel: KernelLoader {
-                marker: std::marker::PhantomData,
-            },
+            kernel,
         }
     }
 
@@ -104,6 +118,11 @@ impl<'a> DsoTable<'a> {
         }
     }
 
+    /// Tells which kernel was recorded. To be called before [`kernel_loader`](Self::kernel_loader).
+    pub fn set_kernel_identity(&mut self, identity: KernelIdentity) {
+        self.kernel.identity = identity;
+    }
+
     /// Tells where the recorded kernel's reference symbol was (from the kernel's MMAP record), for relocation.
     pub fn set_kernel_reference(&mut self, reference: KernelReference) {
         self.reference = Some(reference);
@@ -115,16 +134,16 @@ impl<'a> DsoTable<'a> {
         self.kernel.clone()
     }
 
-    /// Where kernel symbols came from, for the quality line: `/proc/kallsyms`, `kallsyms.gz beside the recording`,
-    /// `none: …`.
+    /// Where kernel symbols came from, for the quality line: a path, or `none: REASON`. `None` when nobody
+    /// asked for kernel symbols.
     #[must_use]
-    pub fn kernel_source(&self) -> String {
-        String::new()
+    pub fn kernel_source(&self) -> Option<&str> {
+        self.kernel.symbols.get().map(|symbols| symbols.source.as_str())
     }
 
     /// Gives a DSO of kind [`DsoKind::KernelSymbol`] a symbol (KSYMBOL record: BPF program, trampoline).
     pub fn add_symbol(&mut self, id: DsoId, start: Avma, len: u64, name: &[u8]) {
-        let _ = (id, start, len, name);
+        self.files[id.0 as usize].recorded.push((start.0, len, name.into()));
     }
 
     /// The DSO of this name and identity, a new one if need be. As in perf (`dso_id__cmp`) an inode only
@@ -216,63 +235,100 @@ impl<'a> DsoTable<'a> {
     /// and `.eh_frame`. Opened at the first call; any thread may ask.
     #[must_use]
     pub fn binary(&self, id: DsoId) -> Option<&ElfFile<'a>> {
-        let cell = &self.files[id.0 as usize].binary;
-        cell.get_or_init(|| self.open_binary(id).map(Box::new))
-            .as_deref()
+        self.opened_binary(id).map(|opened| &opened.elf)
     }
 
-    /// The file with DWARF and `.debug_frame`: the binary itself or its separate debug file. Its segments'
-    /// file offsets mean nothing when it is separate: go through [`binary`](Self::binary) to stated addresses.
+    /// The file with DWARF and `.debug_frame`: the binary itself or its separate debug file. File offsets
+    /// mean nothing in a separate one: go through [`binary`](Self::binary) to stated addresses.
     #[must_use]
     pub fn debug(&self, id: DsoId) -> Option<&ElfFile<'a>> {
         let binary = self.binary(id);
         if let Some(own) = binary.filter(|elf| has_dwarf(elf)) {
             return Some(own);
         }
-        let cell = &self.files[id.0 as usize].debug;
-        cell.get_or_init(|| None).as_deref().or(binary)
+        self.separate(id).map(|opened| &opened.elf).or(binary)
+    }
+
+    /// The file that the DWARF of [`debug`](Self::debug) refers to for what it shares with others (dwz).
+    #[must_use]
+    pub fn supplementary(&self, id: DsoId) -> Option<&ElfFile<'a>> {
+        let cell = &self.files[id.0 as usize].supplementary;
+        cell.get_or_init(|| {
+            let own = self.opened_binary(id).filter(|opened| has_dwarf(&opened.elf));
+            let debug = own.or_else(|| self.separate(id))?;
+            self.opener().supplementary(&debug.elf, &debug.path).map(Box::new)
+        })
+        .as_deref()
     }
 
     /// The symbols of a DSO by perf's rules, in file offsets (addresses for the kernel and its modules).
     #[must_use]
     pub fn symbols(&self, id: DsoId) -> Option<&SymbolTable<'a>> {
-        self.files[id.0 as usize]
-            .symbols
-            .get_or_init(|| None)
-            .as_deref()
+        let cell = &self.files[id.0 as usize].symbols;
+        cell.get_or_init(|| self.load_symbols(id).filter(|table| !table.is_empty()).map(Box::new)).as_deref()
     }
 
-    fn open_binary(&self, id: DsoId) -> Option<ElfFile<'a>> {
+    /// The vmlinux file that the kernel's symbols come from, if they do, and what to add to an address of
+    /// the recording to get its stated address.
+    #[must_use]
+    pub fn vmlinux(&self) -> Option<(&ElfFile<'a>, u64)> {
+        let kernel = self.kernel.get();
+        kernel.vmlinux().map(|elf| (elf, kernel.bias(self.reference.as_ref())))
+    }
+
+    fn opener(&self) -> Opener<'_, 'a> {
+        Opener { store: self.store, search: &self.search, diag: self.diag, machine: self.machine }
+    }
+
+    fn opened_binary(&self, id: DsoId) -> Option<&Opened<'a>> {
+        let cell = &self.files[id.0 as usize].binary;
+        cell.get_or_init(|| self.opener().binary(self.get(id)).map(Box::new)).as_deref()
+    }
+
+    fn separate(&self, id: DsoId) -> Option<&Opened<'a>> {
+        let cell = &self.files[id.0 as usize].separate;
+        cell.get_or_init(|| self.opener().debug_file(self.get(id), self.opened_binary(id)).map(Box::new)).as_deref()
+    }
+
+    fn load_symbols(&self, id: DsoId) -> Option<SymbolTable<'a>> {
         let dso = self.get(id);
-        if dso.kind != DsoKind::File {
-            return None;
+        match dso.kind {
+            DsoKind::File | DsoKind::Vdso => self.load_file_symbols(id),
+            DsoKind::Kernel => {
+                let symbols = self.kernel.get();
+                if let Some(problem) = &symbols.problem {
+                    self.diag.warn(problem.as_str());
+                }
+                symbols.kernel(self.reference.as_ref())
+            }
+            DsoKind::Module => self.kernel.get().module(&dso.short_name),
+            DsoKind::KernelSymbol => Some(SymbolTable::of_records(self.files[id.0 as usize].recorded.iter().cloned())),
+            DsoKind::Anonymous | DsoKind::JitDump | DsoKind::Special => None,
         }
-        self.search.roots().iter().find_map(|root| {
-            let path = locate::resolve_in(root, locate::path_of(&dso.long_name))?;
-            self.open_checked(&path, dso.build_id)
-        })
     }
 
-    fn open_checked(&self, path: &Path, expected: Option<BuildId>) -> Option<ElfFile<'a>> {
-        let elf = ElfFile::parse(self.store.map(path).ok()?, self.store).ok()?;
-        match (expected, elf.build_id()) {
-            (Some(want), Some(found)) if !want.matches(&found) => {
-                self.diag.warn(format!(
-                    "{}: build ID is {found}, the recording has {want}; not used, its functions stay unresolved. \
-                     Give the recorded file with --symfs, or keep it with `perf buildid-cache --add`",
-                    path.display()
-                ));
-                None
-            }
-            _ => Some(elf),
+    /// The first of these that has a symbol table: the file itself, its debug file, the one embedded in
+    /// it; else its dynamic symbols. (perf looks for debug files first, but a file that kept its table has none
+    /// with a better one.)
+    fn load_file_symbols(&self, id: DsoId) -> Option<SymbolTable<'a>> {
+        let binary = self.binary(id);
+        if let Some(own) = binary.filter(|elf| elf.has_section(".symtab")) {
+            return Some(SymbolTable::of_elf(own, own, false));
         }
+        let separate = self.separate(id).map(|opened| &opened.elf);
+        if let Some(debug) = separate.filter(|elf| elf.has_section(".symtab")) {
+            return Some(SymbolTable::of_elf(debug, binary.unwrap_or(debug), false));
+        }
+        let binary = binary?;
+        Some(match self.opener().embedded(binary) {
+            Some(embedded) => SymbolTable::of_elf(&embedded, binary, true),
+            None => SymbolTable::of_elf(binary, binary, false),
+        })
     }
 }
 
 fn has_dwarf(elf: &ElfFile<'_>) -> bool {
-    elf.has_section(".debug_info")
-        || elf.has_section(".zdebug_info")
-        || elf.has_section(".debug_frame")
+    elf.has_section(".debug_info") || elf.has_section(".zdebug_info") || elf.has_section(".debug_frame")
 }
 
 /// perf's short name (`dso__set_basename`, `kmod_path__parse`).

@@ -7,6 +7,8 @@
 use crate::address::Avma;
 use crate::dso::{DsoId, DsoTable};
 
+pub use crate::dso::NameStyle;
+
 /// One address to resolve.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Query {
@@ -36,18 +38,6 @@ impl Default for Options {
             demangle_kernel: false,
         }
     }
-}
-
-/// How mangled names are shown.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum NameStyle {
-    /// C++ without parameters and return types, Rust without hashes.
-    #[default]
-    Short,
-    /// `-v`: C++ in full.
-    Full,
-    /// `--no-demangle`
-    Raw,
 }
 
 /// Index into [`Resolution::symbols`].

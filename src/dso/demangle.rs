@@ -1,0 +1,284 @@
+//! Readable names, as perf prints them (`util/symbol.c:dso__demangle_sym`, `util/demangle-java.c`,
+//! `util/demangle-ocaml.c`).
+//!
+//! In: a symbol's name as the file has it. Out: Rust names without hashes and disambiguators, C++ names
+//! without parameters, return types and clone suffixes (perf 6.1, libiberty), OCaml and Java names;
+//! everything else as it is. Not for kernel symbols and perf map files, unless asked.
+
+use std::borrow::Cow;
+use std::fmt::{self, Write};
+
+/// How mangled names are shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum NameStyle {
+    /// C++ without parameters and return types, Rust without hashes.
+    #[default]
+    Short,
+    /// `-v`: C++ in full.
+    Full,
+    /// `--no-demangle`
+    Raw,
+}
+
+/// Longest demangled name: a few hundred mangled bytes can stand for gigabytes.
+const MAX_DEMANGLED: usize = 1 << 16;
+/// Longest mangled name that is worth trying; compilers hash away longer ones.
+const MAX_MANGLED: usize = 1 << 16;
+
+/// The name as text, in the given style. Bytes that are not UTF-8 are replaced.
+#[must_use]
+pub fn demangle(name: &[u8], style: NameStyle) -> Cow<'_, str> {
+    if style == NameStyle::Raw || name.len() > MAX_MANGLED {
+        return String::from_utf8_lossy(name);
+    }
+    let Ok(text) = std::str::from_utf8(name) else {
+        return String::from_utf8_lossy(name);
+    };
+    // PLT entries are named after their targets: `NAME@plt`.
+    if let Some(target) = text.strip_suffix("@plt") {
+        return match demangle_known(target, style) {
+            Some(target) => Cow::Owned(target + "@plt"),
+            None => Cow::Borrowed(text),
+        };
+    }
+    demangle_known(text, style).map_or(Cow::Borrowed(text), Cow::Owned)
+}
+
+/// The demangled name, if some scheme applies.
+fn demangle_known(name: &str, style: NameStyle) -> Option<String> {
+    if name.starts_with("_R") || name.starts_with("__R") || name.contains("17h") {
+        if let Some(rust) = demangle_rust(name) {
+            return Some(rust);
+        }
+    }
+    if name.starts_with("_Z") || name.starts_with("___Z") || name.starts_with("_GLOBAL_") {
+        return demangle_cpp(name, style);
+    }
+    if name.starts_with("caml") {
+        return demangle_ocaml(name);
+    }
+    demangle_java(name)
+}
+
+/// Refuses to grow past [`MAX_DEMANGLED`].
+struct Bounded(String);
+
+impl Write for Bounded {
+    fn write_str(&mut self, s: &str) -> fmt::Result {
+        if self.0.len() + s.len() > MAX_DEMANGLED {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(s);
+        Ok(())
+    }
+}
+
+fn demangle_rust(name: &str) -> Option<String> {
+    // A second underscore in front: Mach-O style, accepted by perf 7.2.
+    let name = if name.starts_with("__R") { &name[1..] } else { name };
+    let parsed = rustc_demangle::try_demangle(name).ok()?;
+    // Only with a hash is a legacy name Rust's: C++ mangles plain paths the same way.
+    if name.starts_with("_ZN") && !has_rust_hash(name) {
+        return None;
+    }
+    let mut out = Bounded(String::with_capacity(name.len()));
+    write!(out, "{parsed:#}").ok()?;
+    Some(out.0)
+}
+
+/// Whether the last path component of a legacy name is `17h` and 16 hex digits.
+fn has_rust_hash(name: &str) -> bool {
+    name.match_indices("17h").any(|(at, _)| {
+        let tail = &name.as_bytes()[at + 3..];
+        tail.len() > 16 && tail[..16].iter().all(|b| b.is_ascii_hexdigit() && !b.is_ascii_uppercase()) && tail[16] == b'E'
+    })
+}
+
+fn demangle_cpp(name: &str, style: NameStyle) -> Option<String> {
+    let parse = cpp_demangle::ParseOptions::default().recursion_limit(256);
+    let (symbol, tail) = cpp_demangle::BorrowedSymbol::with_tail_and_options(name.as_bytes(), &parse).ok()?;
+    let mut options = cpp_demangle::DemangleOptions::default().recursion_limit(256);
+    if style == NameStyle::Short {
+        // Without parameters libiberty ignores what follows the encoding: `.cold`, `@GLIBCXX_3.4`.
+        options = options.no_params().no_return_type();
+    } else if !tail.is_empty() {
+        return None;
+    }
+    let mut out = Bounded(String::with_capacity(name.len()));
+    symbol.structured_demangle(&mut out, &options).ok()?;
+    Some(out.0)
+}
+
+/// `camlFoo__bar_12` is `Foo.bar_12`; `$xx` is the character with that code.
+fn demangle_ocaml(name: &str) -> Option<String> {
+    let rest = name.strip_prefix("caml")?;
+    if !rest.starts_with(|c: char| c.is_ascii_uppercase()) {
+        return None;
+    }
+    let bytes = rest.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let hex = |i: usize| bytes.get(at + i).and_then(|&b| char::from(b).to_digit(16));
+        match (bytes[at], bytes.get(at + 1)) {
+            (b'_', Some(b'_')) => {
+                out.push(b'.');
+                at += 2;
+            }
+            (b'$', Some(_)) if hex(1).is_some() && hex(2).is_some() => {
+                let code = hex(1).unwrap_or(0) * 16 + hex(2).unwrap_or(0);
+                out.push(u8::try_from(code).unwrap_or(b'?'));
+                at += 3;
+            }
+            (byte, _) => {
+                out.push(byte);
+                at += 1;
+            }
+        }
+    }
+    Some(String::from_utf8_lossy(&out).into_owned())
+}
+
+/// Where in a JVM signature the reader is.
+#[derive(Clone, Copy, PartialEq)]
+enum JavaPart {
+    Start,
+    Class,
+    Function,
+    Types,
+    ClassArgument,
+}
+
+/// `Lpkg/Cls;name(I[JLjava/lang/String;)V` is `pkg.Cls.name(int, long[], java.lang.String)`. Follows perf where
+/// that is generous (any text outside the grammar is copied) and where it is wrong: the brackets of
+/// an array of objects land on the next primitive type.
+fn demangle_java(name: &str) -> Option<String> {
+    let signature = &name[..=name.rfind(')')?];
+    let mut out = String::with_capacity(signature.len() + 16);
+    let mut part = JavaPart::Start;
+    let (mut brackets, mut arguments) = (0usize, 0usize);
+    let mut chars = signature.chars().peekable();
+    while let Some(c) = chars.next() {
+        let argument_starts = part == JavaPart::Types;
+        match c {
+            'L' if matches!(part, JavaPart::Start | JavaPart::Types) => {
+                if argument_starts {
+                    separate(&mut out, &mut arguments);
+                    part = JavaPart::ClassArgument;
+                } else {
+                    part = JavaPart::Class;
+                }
+            }
+            'B' | 'C' | 'D' | 'F' | 'I' | 'J' | 'S' | 'Z' if argument_starts => {
+                separate(&mut out, &mut arguments);
+                out.push_str(java_type(c));
+                out.extend(std::iter::repeat_n("[]", std::mem::take(&mut brackets)));
+            }
+            'V' if argument_starts => {
+                out.push_str("void");
+                out.extend(std::iter::repeat_n("[]", std::mem::take(&mut brackets)));
+            }
+            '[' if argument_starts => brackets += 1,
+            '(' if part == JavaPart::Function => {
+                out.push(c);
+                part = JavaPart::Types;
+            }
+            ')' if argument_starts => {
+                out.push(c);
+                arguments = 0;
+            }
+            ';' if part == JavaPart::Class => {
+                if chars.peek().is_some_and(char::is_ascii_alphabetic) {
+                    out.push('.');
+                }
+                part = JavaPart::Function;
+            }
+            ';' if part == JavaPart::ClassArgument => part = JavaPart::Types,
+            '/' if matches!(part, JavaPart::Class | JavaPart::ClassArgument) => out.push('.'),
+            '[' | '(' | ')' | ';' | '/' => return None,
+            other => out.push(other),
+        }
+    }
+    Some(out)
+}
+
+fn separate(out: &mut String, arguments: &mut usize) {
+    if *arguments > 0 {
+        out.push_str(", ");
+    }
+    *arguments += 1;
+}
+
+const fn java_type(code: char) -> &'static str {
+    match code {
+        'B' => "byte",
+        'C' => "char",
+        'D' => "double",
+        'F' => "float",
+        'I' => "int",
+        'J' => "long",
+        'S' => "short",
+        _ => "boolean",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn short(name: &str) -> String {
+        demangle(name.as_bytes(), NameStyle::Short).into_owned()
+    }
+
+    #[test]
+    fn rust_without_hashes() {
+        assert_eq!(short("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE"), "core::fmt::Write::write_fmt");
+        assert_eq!(
+            short("_ZN4core3ptr27drop_in_place$LT$$RF$u8$GT$17h0123456789abcdefE.llvm.1234567890"),
+            "core::ptr::drop_in_place<&u8>"
+        );
+        assert_eq!(short("_RINvNtC3std3mem8align_ofjdE"), "std::mem::align_of::<usize, f64>");
+        assert_eq!(short("_RNvCskwGfYPst2Cb_3foo16example_function"), "foo::example_function");
+        assert_eq!(short("_RNvCskwGfYPst2Cb_3foo3bar.llvm.9D1C9369"), "foo::bar");
+    }
+
+    #[test]
+    fn cpp_without_parameters() {
+        assert_eq!(short("_Z3fooi"), "foo");
+        assert_eq!(short("_Z3foov.cold"), "foo");
+        assert_eq!(short("_ZN1AILb1EE1bEv"), "A<true>::b");
+        assert_eq!(short("_ZNSt6vectorIiSaIiEE9push_backEOi"), "std::vector<int, std::allocator<int> >::push_back");
+        assert_eq!(short("_ZNKSs4sizeEv@plt"), "std::string::size@plt");
+        assert_eq!(short("_Z"), "_Z");
+        assert_eq!(demangle(b"_Z3fooi", NameStyle::Full), "foo(int)");
+        assert_eq!(demangle(b"_Z3fooi", NameStyle::Raw), "_Z3fooi");
+    }
+
+    #[test]
+    fn java_signatures() {
+        assert_eq!(short("LHot;fib(I)I"), "Hot.fib(int)");
+        assert_eq!(short("Ljava/util/HashMap;put(Ljava/lang/Object;[J)V"), "java.util.HashMap.put(java.lang.Object, long[])");
+        assert_eq!(short("LA;<init>()V"), "A<init>()");
+        assert_eq!(short("I2C/C2I adapters(0xbb)@0x7f"), "I2C/C2I adapters(0xbb)@0x7f");
+    }
+
+    #[test]
+    fn other_languages_and_engines() {
+        assert_eq!(short("camlFoo__bar_12"), "Foo.bar_12");
+        assert_eq!(short("camlStdlib__List__$2b$3d_7"), "Stdlib.List.+=_7");
+        for same in ["caml_alloc", "LazyCompile:~f (x.js:1)", "JS:*fib /x.js:1:13", "wasm[0]::function[12]::bar", "foo(bar)"] {
+            assert_eq!(short(same), same);
+        }
+    }
+
+    #[test]
+    fn blow_up_is_cut() {
+        // Every S_ doubles: without a bound this would be 2^60 characters.
+        let mut name = String::from("_Z1fSt4pairIiiE");
+        for i in 0..60 {
+            let digit = char::from_digit(i % 36, 36).unwrap_or('0').to_ascii_uppercase();
+            name.push_str(&format!("St4pairIS{digit}_S{digit}_E"));
+        }
+        assert!(demangle(name.as_bytes(), NameStyle::Full).len() <= MAX_DEMANGLED);
+    }
+}

@@ -1,0 +1,181 @@
+//! Names for the entries of procedure linkage tables (`util/symbol-elf.c:dso__synthesize_plt_symbols`, perf 7.2).
+//!
+//! In: the mapped file's `.plt`, `.plt.got`, `.plt.sec` and the relocations that fill their slots. Out:
+//! symbols `.plt` (the header) and `NAME@plt`, added to the file's table.
+
+use super::elf::{Bytes, ElfFile, Machine, SHT_REL, SHT_RELA, SectionHeader};
+use super::symtab::{RawTable, SymbolTable};
+
+/// No file has more PLT entries; a larger number is damage.
+const MAX_ENTRIES: u64 = 1 << 20;
+
+const R_X86_64_IRELATIVE: u64 = 37;
+
+struct Relocation {
+    offset: u64,
+    symbol: usize,
+    kind: u64,
+    addend: u64,
+}
+
+/// Adds the PLT's symbols to the table of the file.
+pub(crate) fn add_entries(table: &mut SymbolTable<'_>, elf: &ElfFile<'_>) {
+    let Some((_, plt)) = section(elf, ".plt") else { return };
+    let Some((header_size, entry_size)) = sizes(elf.machine(), plt) else { return };
+    let plt = *plt;
+    table.cut_at(plt.offset);
+    let x86 = matches!(elf.machine(), Machine::X86_64 | Machine::X86);
+    let names = entry_names(elf, table, x86);
+    let secondary = section(elf, ".plt.sec").filter(|_| x86).map(|(_, s)| *s);
+    let count = names.as_ref().map_or(0, |names| names.len() as u64);
+    // As many entries as relocations: then there is no header.
+    let headless = secondary.is_none() && names.is_some() && count * entry_size == plt.size;
+    if !headless {
+        let header = if secondary.is_some() { plt.size } else { header_size };
+        table.make(plt.offset, header, b".plt"[..].into());
+    }
+    if x86 {
+        add_got_entries(table, elf);
+    }
+    let (mut at, size) = match secondary {
+        Some(sec) => (sec.offset, sizes(elf.machine(), &sec).map_or(entry_size, |(_, size)| size)),
+        None => (plt.offset.wrapping_add(if headless { 0 } else { header_size }), entry_size),
+    };
+    for name in names.unwrap_or_default() {
+        let name = name.unwrap_or_else(|| format!("offset_{at:#x}").into_bytes());
+        table.make(at, size, with_suffix(name));
+        at = at.wrapping_add(size);
+    }
+    table.finish_made();
+}
+
+fn with_suffix(mut name: Vec<u8>) -> Box<[u8]> {
+    name.extend_from_slice(b"@plt");
+    name.into_boxed_slice()
+}
+
+fn section<'e, 'a>(elf: &'e ElfFile<'a>, name: &str) -> Option<(usize, &'e SectionHeader<'a>)> {
+    elf.section_headers().iter().enumerate().find(|(_, s)| s.name == name.as_bytes())
+}
+
+/// Sizes of the header and of an entry.
+fn sizes(machine: Machine, plt: &SectionHeader<'_>) -> Option<(u64, u64)> {
+    match machine {
+        Machine::Aarch64 => Some((32, 16)),
+        Machine::Arm => Some((20, 12)),
+        Machine::X86_64 | Machine::X86 => {
+            let by_alignment = if plt.addralign == 8 { 8 } else { 16 };
+            let size = if matches!(plt.entsize, 8 | 16) { plt.entsize } else { by_alignment };
+            Some((size, size))
+        }
+        Machine::Other(_) => (plt.entsize != 0).then_some((plt.entsize, plt.entsize)),
+    }
+}
+
+/// The targets of the entries in PLT order; `None` inside where no name is known. `None` when there are
+/// no usable relocations.
+fn entry_names(elf: &ElfFile<'_>, table: &SymbolTable<'_>, sort: bool) -> Option<Vec<Option<Vec<u8>>>> {
+    let (index, header) = section(elf, ".rela.plt").or_else(|| section(elf, ".rel.plt"))?;
+    let symbols = RawTable::at(elf, header.link as usize)?;
+    let mut relocations = relocations(elf, index, header)?;
+    if sort {
+        // IFUNC relocations are not in the order of the PLT.
+        relocations.sort_by_key(|r| r.offset);
+    }
+    let name = |r: &Relocation| {
+        let name = symbols.get(r.symbol).map_or(&[][..], |symbol| symbols.name(symbol));
+        if !name.is_empty() {
+            return Some(name.to_vec());
+        }
+        let ifunc = elf.machine() == Machine::X86_64 && r.kind == R_X86_64_IRELATIVE;
+        let target = elf.symbol_offset(r.addend).filter(|_| ifunc)?;
+        table.ifunc_at(target).map(<[u8]>::to_vec)
+    };
+    Some(relocations.iter().map(name).collect())
+}
+
+fn relocations(elf: &ElfFile<'_>, index: usize, header: &SectionHeader<'_>) -> Option<Vec<Relocation>> {
+    let with_addend = match header.kind {
+        SHT_RELA => true,
+        SHT_REL => false,
+        _ => return None,
+    };
+    let size = match (elf.is_64(), with_addend) {
+        (true, true) => 24,
+        (true, false) => 16,
+        (false, true) => 12,
+        (false, false) => 8,
+    };
+    let data = elf.section_at(index)?.data;
+    if (data.len() / size) as u64 > MAX_ENTRIES {
+        return None;
+    }
+    data.chunks_exact(size).map(|raw| relocation(&elf.reader().with(raw), with_addend)).collect()
+}
+
+fn relocation(raw: &Bytes<'_>, with_addend: bool) -> Option<Relocation> {
+    let info = raw.word(4, 8)?;
+    let (symbol, kind) = if raw.is_64 { (info >> 32, info & 0xffff_ffff) } else { (info >> 8, info & 0xff) };
+    let addend = if with_addend { raw.word(8, 16)? } else { 0 };
+    Some(Relocation { offset: raw.word(0, 0)?, symbol: usize::try_from(symbol).ok()?, kind, addend })
+}
+
+/// `.plt.got` has entries for functions whose address is taken too: `jmp *slot(%rip)`, the slot being filled by
+/// a relocation in `.rela.dyn`.
+fn add_got_entries(table: &mut SymbolTable<'_>, elf: &ElfFile<'_>) {
+    let Some((index, &got)) = section(elf, ".plt.got") else { return };
+    let Some(data) = elf.section_at(index).map(|s| s.data) else { return };
+    if got.entsize == 0 || got.size / got.entsize > MAX_ENTRIES {
+        return;
+    }
+    let slots = if elf.machine() == Machine::X86_64 { dynamic_slots(elf) } else { None };
+    let mut at = 0;
+    while at < got.size {
+        let code = data.get(usize::try_from(at).unwrap_or(usize::MAX)..).unwrap_or_default();
+        let place = got.offset.wrapping_add(at);
+        let name = slots.as_ref().and_then(|slots| {
+            // perf adds the displacement to the file offset; the address is what counts.
+            slots.name(got.addr.wrapping_add(at).wrapping_add(jump_displacement(code)?))
+        });
+        let name = name.unwrap_or_else(|| format!("offset_{place:#x}").into_bytes());
+        table.make(place, got.entsize, with_suffix(name));
+        at = at.saturating_add(got.entsize);
+    }
+}
+
+struct Slots<'a> {
+    /// (slot address, symbol), ordered.
+    relocations: Vec<(u64, usize)>,
+    symbols: RawTable<'a>,
+}
+
+impl Slots<'_> {
+    fn name(&self, slot: u64) -> Option<Vec<u8>> {
+        let found = self.relocations.binary_search_by_key(&slot, |&(offset, _)| offset).ok()?;
+        let name = self.symbols.name(self.symbols.get(self.relocations[found].1)?);
+        (!name.is_empty()).then(|| name.to_vec())
+    }
+}
+
+fn dynamic_slots<'a>(elf: &ElfFile<'a>) -> Option<Slots<'a>> {
+    let (index, header) = section(elf, ".rela.dyn").filter(|(_, h)| h.kind == SHT_RELA)?;
+    let symbols = RawTable::at(elf, header.link as usize)?;
+    let mut slots = Vec::new();
+    for raw in elf.section_at(index)?.data.chunks_exact(24) {
+        let relocation = relocation(&elf.reader().with(raw), true)?;
+        if relocation.symbol != 0 {
+            slots.push((relocation.offset, relocation.symbol));
+        }
+    }
+    slots.sort_unstable();
+    Some(Slots { relocations: slots, symbols })
+}
+
+/// How far behind the start of a PLT entry its slot lies: `[endbr64] [bnd] jmp *disp32(%rip)`.
+fn jump_displacement(code: &[u8]) -> Option<u64> {
+    let rest = code.strip_prefix(&[0xf3, 0x0f, 0x1e, 0xfa]).unwrap_or(code);
+    let rest = rest.strip_prefix(&[0xf2]).unwrap_or(rest);
+    let [0xff, 0x25, a, b, c, d, ..] = *rest else { return None };
+    let behind = (code.len() - rest.len() + 6) as u64;
+    Some(behind.wrapping_add(u64::from(u32::from_le_bytes([a, b, c, d]))))
+}
