@@ -71,7 +71,10 @@ impl AvmaRange {
     /// The range of `len` bytes from `start`, clipped at the end of the address space.
     #[must_use]
     pub const fn new(start: Avma, len: u64) -> Self {
-        Self { start, end: Avma(start.0.saturating_add(len)) }
+        Self {
+            start,
+            end: Avma(start.0.saturating_add(len)),
+        }
     }
 
     /// Whether `at` lies inside.

@@ -46,7 +46,9 @@ impl Diagnostics {
     /// Whether any warning was reported.
     #[must_use]
     pub fn has_warnings(&self) -> bool {
-        self.lock().iter().any(|(level, _)| *level == Level::Warning)
+        self.lock()
+            .iter()
+            .any(|(level, _)| *level == Level::Warning)
     }
 
     fn push(&self, level: Level, line: String) {
@@ -58,6 +60,8 @@ impl Diagnostics {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<(Level, String)>> {
         // A thread that panicked while holding the lock left a whole list behind.
-        self.lines.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.lines
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }

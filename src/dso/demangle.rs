@@ -75,7 +75,11 @@ impl Write for Bounded {
 
 fn demangle_rust(name: &str) -> Option<String> {
     // A second underscore in front: Mach-O style, accepted by perf 7.2.
-    let name = if name.starts_with("__R") { &name[1..] } else { name };
+    let name = if name.starts_with("__R") {
+        &name[1..]
+    } else {
+        name
+    };
     let parsed = rustc_demangle::try_demangle(name).ok()?;
     // Only with a hash is a legacy name Rust's: C++ mangles plain paths the same way.
     if name.starts_with("_ZN") && !has_rust_hash(name) {
@@ -90,13 +94,18 @@ fn demangle_rust(name: &str) -> Option<String> {
 fn has_rust_hash(name: &str) -> bool {
     name.match_indices("17h").any(|(at, _)| {
         let tail = &name.as_bytes()[at + 3..];
-        tail.len() > 16 && tail[..16].iter().all(|b| b.is_ascii_hexdigit() && !b.is_ascii_uppercase()) && tail[16] == b'E'
+        tail.len() > 16
+            && tail[..16]
+                .iter()
+                .all(|b| b.is_ascii_hexdigit() && !b.is_ascii_uppercase())
+            && tail[16] == b'E'
     })
 }
 
 fn demangle_cpp(name: &str, style: NameStyle) -> Option<String> {
     let parse = cpp_demangle::ParseOptions::default().recursion_limit(256);
-    let (symbol, tail) = cpp_demangle::BorrowedSymbol::with_tail_and_options(name.as_bytes(), &parse).ok()?;
+    let (symbol, tail) =
+        cpp_demangle::BorrowedSymbol::with_tail_and_options(name.as_bytes(), &parse).ok()?;
     let mut options = cpp_demangle::DemangleOptions::default().recursion_limit(256);
     if style == NameStyle::Short {
         // Without parameters libiberty ignores what follows the encoding: `.cold`, `@GLIBCXX_3.4`.
@@ -232,14 +241,26 @@ mod tests {
 
     #[test]
     fn rust_without_hashes() {
-        assert_eq!(short("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE"), "core::fmt::Write::write_fmt");
+        assert_eq!(
+            short("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE"),
+            "core::fmt::Write::write_fmt"
+        );
         assert_eq!(
             short("_ZN4core3ptr27drop_in_place$LT$$RF$u8$GT$17h0123456789abcdefE.llvm.1234567890"),
             "core::ptr::drop_in_place<&u8>"
         );
-        assert_eq!(short("_RINvNtC3std3mem8align_ofjdE"), "std::mem::align_of::<usize, f64>");
-        assert_eq!(short("_RNvCskwGfYPst2Cb_3foo16example_function"), "foo::example_function");
-        assert_eq!(short("_RNvCskwGfYPst2Cb_3foo3bar.llvm.9D1C9369"), "foo::bar");
+        assert_eq!(
+            short("_RINvNtC3std3mem8align_ofjdE"),
+            "std::mem::align_of::<usize, f64>"
+        );
+        assert_eq!(
+            short("_RNvCskwGfYPst2Cb_3foo16example_function"),
+            "foo::example_function"
+        );
+        assert_eq!(
+            short("_RNvCskwGfYPst2Cb_3foo3bar.llvm.9D1C9369"),
+            "foo::bar"
+        );
     }
 
     #[test]
@@ -247,7 +268,10 @@ mod tests {
         assert_eq!(short("_Z3fooi"), "foo");
         assert_eq!(short("_Z3foov.cold"), "foo");
         assert_eq!(short("_ZN1AILb1EE1bEv"), "A<true>::b");
-        assert_eq!(short("_ZNSt6vectorIiSaIiEE9push_backEOi"), "std::vector<int, std::allocator<int> >::push_back");
+        assert_eq!(
+            short("_ZNSt6vectorIiSaIiEE9push_backEOi"),
+            "std::vector<int, std::allocator<int> >::push_back"
+        );
         assert_eq!(short("_ZNKSs4sizeEv@plt"), "std::string::size@plt");
         assert_eq!(short("_Z"), "_Z");
         assert_eq!(demangle(b"_Z3fooi", NameStyle::Full), "foo(int)");
@@ -257,16 +281,28 @@ mod tests {
     #[test]
     fn java_signatures() {
         assert_eq!(short("LHot;fib(I)I"), "Hot.fib(int)");
-        assert_eq!(short("Ljava/util/HashMap;put(Ljava/lang/Object;[J)V"), "java.util.HashMap.put(java.lang.Object, long[])");
+        assert_eq!(
+            short("Ljava/util/HashMap;put(Ljava/lang/Object;[J)V"),
+            "java.util.HashMap.put(java.lang.Object, long[])"
+        );
         assert_eq!(short("LA;<init>()V"), "A<init>()");
-        assert_eq!(short("I2C/C2I adapters(0xbb)@0x7f"), "I2C/C2I adapters(0xbb)@0x7f");
+        assert_eq!(
+            short("I2C/C2I adapters(0xbb)@0x7f"),
+            "I2C/C2I adapters(0xbb)@0x7f"
+        );
     }
 
     #[test]
     fn other_languages_and_engines() {
         assert_eq!(short("camlFoo__bar_12"), "Foo.bar_12");
         assert_eq!(short("camlStdlib__List__$2b$3d_7"), "Stdlib.List.+=_7");
-        for same in ["caml_alloc", "LazyCompile:~f (x.js:1)", "JS:*fib /x.js:1:13", "wasm[0]::function[12]::bar", "foo(bar)"] {
+        for same in [
+            "caml_alloc",
+            "LazyCompile:~f (x.js:1)",
+            "JS:*fib /x.js:1:13",
+            "wasm[0]::function[12]::bar",
+            "foo(bar)",
+        ] {
             assert_eq!(short(same), same);
         }
     }
@@ -276,7 +312,9 @@ mod tests {
         // Every S_ doubles: without a bound this would be 2^60 characters.
         let mut name = String::from("_Z1fSt4pairIiiE");
         for i in 0..60 {
-            let digit = char::from_digit(i % 36, 36).unwrap_or('0').to_ascii_uppercase();
+            let digit = char::from_digit(i % 36, 36)
+                .unwrap_or('0')
+                .to_ascii_uppercase();
             name.push_str(&format!("St4pairIS{digit}_S{digit}_E"));
         }
         assert!(demangle(name.as_bytes(), NameStyle::Full).len() <= MAX_DEMANGLED);

@@ -52,13 +52,21 @@ impl<'a> Opener<'_, 'a> {
 
     fn mapped_file(&self, dso: &Dso) -> Option<Opened<'a>> {
         let name = locate::path_of(&dso.long_name);
-        let recorded = self.search.roots().into_iter().filter_map(|root| resolve_in(&root, name));
-        let cached = dso.build_id.iter().flat_map(|id| self.search.in_cache(id, "elf"));
+        let recorded = self
+            .search
+            .roots()
+            .into_iter()
+            .filter_map(|root| resolve_in(&root, name));
+        let cached = dso
+            .build_id
+            .iter()
+            .flat_map(|id| self.search.in_cache(id, "elf"));
         let mut refused = Vec::new();
         for path in recorded.chain(cached) {
             match self.open(&path, dso.build_id) {
                 Ok(elf) => {
-                    self.diag.note(format!("{}: read from {}", name.display(), path.display()));
+                    self.diag
+                        .note(format!("{}: read from {}", name.display(), path.display()));
                     return Some(Opened { elf, path });
                 }
                 Err(why) => refused.push((path, why)),
@@ -86,9 +94,16 @@ impl<'a> Opener<'_, 'a> {
     }
 
     fn vdso(&self, dso: &Dso) -> Option<Opened<'a>> {
-        let beside = self.search.roots().into_iter().filter(|root| !root.as_os_str().is_empty());
+        let beside = self
+            .search
+            .roots()
+            .into_iter()
+            .filter(|root| !root.as_os_str().is_empty());
         let beside = beside.filter_map(|root| resolve_in(&root, Path::new("/[vdso]")));
-        let cached = dso.build_id.iter().flat_map(|id| self.search.in_cache(id, "vdso"));
+        let cached = dso
+            .build_id
+            .iter()
+            .flat_map(|id| self.search.in_cache(id, "vdso"));
         for path in beside.chain(cached) {
             if let Ok(elf) = self.open(&path, dso.build_id) {
                 return Some(Opened { elf, path });
@@ -99,7 +114,10 @@ impl<'a> Opener<'_, 'a> {
             (Some(want), Some(found)) => want.matches(&found),
             _ => true,
         };
-        (own.machine() == self.machine && same_build).then(|| Opened { elf: own, path: PathBuf::from("[vdso]") })
+        (own.machine() == self.machine && same_build).then(|| Opened {
+            elf: own,
+            path: PathBuf::from("[vdso]"),
+        })
     }
 
     /// The separate debug file: by debug link, in the build-ID cache, under /usr/lib/debug by path and by
@@ -108,25 +126,41 @@ impl<'a> Opener<'_, 'a> {
         if dso.kind != DsoKind::File {
             return None;
         }
-        let build_id = dso.build_id.or_else(|| binary.and_then(|b| b.elf.build_id()));
+        let build_id = dso
+            .build_id
+            .or_else(|| binary.and_then(|b| b.elf.build_id()));
         let link = binary.and_then(|b| debug_link(&b.elf));
         for root in self.search.roots() {
             for path in debug_paths(dso, build_id.as_ref(), link.as_ref().map(|l| l.0)) {
-                let found = resolve_in(&root, &path).filter(|found| binary.is_none_or(|b| b.path != *found));
+                let found = resolve_in(&root, &path)
+                    .filter(|found| binary.is_none_or(|b| b.path != *found));
                 let Some(found) = found else { continue };
                 if let Some(opened) = self.open_debug(found, build_id, link.as_ref()) {
                     return Some(opened);
                 }
             }
         }
-        let cached = build_id.iter().flat_map(|id| self.search.in_cache(id, "debug")).collect::<Vec<_>>();
-        cached.into_iter().find_map(|path| self.open_debug(path, build_id, None))
+        let cached = build_id
+            .iter()
+            .flat_map(|id| self.search.in_cache(id, "debug"))
+            .collect::<Vec<_>>();
+        cached
+            .into_iter()
+            .find_map(|path| self.open_debug(path, build_id, None))
     }
 
-    fn open_debug(&self, path: PathBuf, build_id: Option<BuildId>, link: Option<&(&[u8], u32)>) -> Option<Opened<'a>> {
+    fn open_debug(
+        &self,
+        path: PathBuf,
+        build_id: Option<BuildId>,
+        link: Option<&(&[u8], u32)>,
+    ) -> Option<Opened<'a>> {
         let elf = self.open(&path, build_id).ok()?;
-        let named_by_link = link.is_some_and(|(name, _)| path.file_name() == Some(OsStr::from_bytes(name)));
-        if build_id.is_none() && !(named_by_link && link.is_some_and(|&(_, crc)| crc32(elf.bytes()) == crc)) {
+        let named_by_link =
+            link.is_some_and(|(name, _)| path.file_name() == Some(OsStr::from_bytes(name)));
+        if build_id.is_none()
+            && !(named_by_link && link.is_some_and(|&(_, crc)| crc32(elf.bytes()) == crc))
+        {
             return None;
         }
         let useful = elf.has_section(".symtab") || elf.debug_section(".debug_info").is_some();
@@ -136,14 +170,23 @@ impl<'a> Opener<'_, 'a> {
     /// The ELF file inside `.gnu_debugdata`: symbols that the distribution left in (xz).
     pub(crate) fn embedded(&self, binary: &ElfFile<'a>) -> Option<ElfFile<'a>> {
         let packed = binary.section(".gnu_debugdata")?.data;
-        let mut unpacked = Limited { bytes: Vec::new(), limit: packed.len().saturating_mul(64).saturating_add(1 << 20) };
+        let mut unpacked = Limited {
+            bytes: Vec::new(),
+            limit: packed.len().saturating_mul(64).saturating_add(1 << 20),
+        };
         lzma_rs::xz_decompress(&mut &packed[..], &mut unpacked).ok()?;
         let elf = ElfFile::parse(self.store.keep(unpacked.bytes), self.store).ok()?;
-        RawTable::of(&elf, ".symtab", SHT_SYMTAB).is_some().then_some(elf)
+        RawTable::of(&elf, ".symtab", SHT_SYMTAB)
+            .is_some()
+            .then_some(elf)
     }
 
     /// The file with shared DWARF (`.gnu_debugaltlink`, made by dwz).
-    pub(crate) fn supplementary(&self, debug: &ElfFile<'a>, debug_path: &Path) -> Option<ElfFile<'a>> {
+    pub(crate) fn supplementary(
+        &self,
+        debug: &ElfFile<'a>,
+        debug_path: &Path,
+    ) -> Option<ElfFile<'a>> {
         let link = debug.section(".gnu_debugaltlink")?.data;
         let name = string_at(link, 0);
         let build_id = BuildId::new(link.get(name.len() + 1..)?)?;
@@ -158,18 +201,27 @@ impl<'a> Opener<'_, 'a> {
             places.push(Path::new("/usr/lib/debug/.dwz").join(base));
             for root in self.search.roots() {
                 // A relative link inside a root: as if the root were `/`.
-                places.extend(beside.strip_prefix(&root).ok().map(|inside| Path::new("/").join(inside)));
+                places.extend(
+                    beside
+                        .strip_prefix(&root)
+                        .ok()
+                        .map(|inside| Path::new("/").join(inside)),
+                );
             }
         }
         places.extend(by_build_id(&build_id));
         self.search.roots().iter().find_map(|root| {
-            places.iter().find_map(|path| self.open(&resolve_in(root, path)?, Some(build_id)).ok())
+            places
+                .iter()
+                .find_map(|path| self.open(&resolve_in(root, path)?, Some(build_id)).ok())
         })
     }
 
     fn open(&self, path: &Path, expected: Option<BuildId>) -> Result<ElfFile<'a>, Refused> {
         let bytes = self.store.map(path).map_err(|e| match &e {
-            InputError::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
+            InputError::Io { source, .. }
+                if source.kind() == std::io::ErrorKind::PermissionDenied =>
+            {
                 Refused::Unreadable(e.to_string())
             }
             _ => Refused::Missing,
@@ -193,7 +245,9 @@ struct Limited {
 impl std::io::Write for Limited {
     fn write(&mut self, data: &[u8]) -> std::io::Result<usize> {
         if self.bytes.len() + data.len() > self.limit {
-            return Err(std::io::Error::other("decompressed data exceed their bound"));
+            return Err(std::io::Error::other(
+                "decompressed data exceed their bound",
+            ));
         }
         self.bytes.extend_from_slice(data);
         Ok(data.len())
@@ -208,7 +262,10 @@ impl std::io::Write for Limited {
 fn debug_link<'a>(elf: &ElfFile<'a>) -> Option<(&'a [u8], u32)> {
     let data = elf.section(".gnu_debuglink")?.data;
     let name = string_at(data, 0);
-    let crc = elf.reader().with(data).u32((name.len() + 1).next_multiple_of(4))?;
+    let crc = elf
+        .reader()
+        .with(data)
+        .u32((name.len() + 1).next_multiple_of(4))?;
     (!name.is_empty()).then_some((name, crc))
 }
 
@@ -220,21 +277,30 @@ fn debug_paths(dso: &Dso, build_id: Option<&BuildId>, link: Option<&[u8]>) -> Ve
     let inside = |p: &Path| debug_root.join(p.strip_prefix("/").unwrap_or(p));
     let mut out = Vec::new();
     if let Some(link) = link.map(locate::path_of) {
-        out.extend([dir.join(link), dir.join(".debug").join(link), inside(dir).join(link)]);
+        out.extend([
+            dir.join(link),
+            dir.join(".debug").join(link),
+            inside(dir).join(link),
+        ]);
     }
     let mut with_suffix = inside(path).into_os_string();
     with_suffix.push(".debug");
     out.push(with_suffix.into());
     out.push(inside(path));
     out.extend(build_id.and_then(by_build_id));
-    out.push(dir.join(".debug").join(path.file_name().unwrap_or_default()));
+    out.push(
+        dir.join(".debug")
+            .join(path.file_name().unwrap_or_default()),
+    );
     out
 }
 
 fn by_build_id(id: &BuildId) -> Option<PathBuf> {
     let hex = id.to_string();
     let (head, tail) = hex.split_at_checked(2)?;
-    Some(PathBuf::from(format!("/usr/lib/debug/.build-id/{head}/{tail}.debug")))
+    Some(PathBuf::from(format!(
+        "/usr/lib/debug/.build-id/{head}/{tail}.debug"
+    )))
 }
 
 /// The checksum of `.gnu_debuglink`: CRC-32 as in zlib.

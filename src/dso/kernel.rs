@@ -71,11 +71,19 @@ impl<'a> KernelSymbols<'a> {
             return Self::from_kallsyms(store, path).unwrap_or_else(|e| Self::missing(&e, path));
         }
         if let Some(path) = search.vmlinux.as_ref().filter(|_| !search.ignore_vmlinux) {
-            return Self::from_vmlinux(store, path, None).unwrap_or_else(|e| Self::missing(&e, path));
+            return Self::from_vmlinux(store, path, None)
+                .unwrap_or_else(|e| Self::missing(&e, path));
         }
-        let beside = search.recording_dir.iter().flat_map(|dir| [dir.join("kallsyms"), dir.join("kallsyms.gz")]);
+        let beside = search
+            .recording_dir
+            .iter()
+            .flat_map(|dir| [dir.join("kallsyms"), dir.join("kallsyms.gz")]);
         let cached = cached_kallsyms(search, identity.build_id.as_ref());
-        let vmlinux = if search.ignore_vmlinux { Vec::new() } else { vmlinux_candidates(search, identity) };
+        let vmlinux = if search.ignore_vmlinux {
+            Vec::new()
+        } else {
+            vmlinux_candidates(search, identity)
+        };
         for path in beside.chain(cached).filter(|path| path.is_file()) {
             if let Ok(found) = Self::from_kallsyms(store, &path) {
                 return found;
@@ -94,25 +102,38 @@ impl<'a> KernelSymbols<'a> {
     }
 
     fn missing(problem: &str, path: &Path) -> Self {
-        Self { problem: Some(format!("{}: {problem}", path.display())), ..Self::none("none") }
+        Self {
+            problem: Some(format!("{}: {problem}", path.display())),
+            ..Self::none("none")
+        }
     }
 
     fn none(source: &str) -> Self {
-        Self { source: source.to_owned(), symbols: Symbols::None, problem: None }
+        Self {
+            source: source.to_owned(),
+            symbols: Symbols::None,
+            problem: None,
+        }
     }
 
     fn from_running_kernel(store: &'a Store, identity: &KernelIdentity) -> Self {
         if !is_running_kernel(identity) {
-            let release = identity.os_release.as_deref().unwrap_or("an unknown kernel");
+            let release = identity
+                .os_release
+                .as_deref()
+                .unwrap_or("an unknown kernel");
             return Self::none(&format!(
                 "none: recorded on {release}, which is not the running kernel; use --kallsyms or --vmlinux"
             ));
         }
         let path = Path::new("/proc/kallsyms");
-        let mut found = Self::from_kallsyms(store, path).unwrap_or_else(|e| Self::missing(&e, path));
+        let mut found =
+            Self::from_kallsyms(store, path).unwrap_or_else(|e| Self::missing(&e, path));
         if let Symbols::Kallsyms(kallsyms) = &found.symbols {
             if kallsyms.is_restricted() {
-                found = Self::none("none: /proc/kallsyms shows no addresses to this user (kptr_restrict)");
+                found = Self::none(
+                    "none: /proc/kallsyms shows no addresses to this user (kptr_restrict)",
+                );
                 found.problem = Some(
                     "/proc/kallsyms: all addresses are 0, kernel symbols are restricted; run as root, set \
                      kernel.kptr_restrict=0, or give --kallsyms FILE with a copy made by root"
@@ -127,7 +148,9 @@ impl<'a> KernelSymbols<'a> {
         let bytes = store.map(path).map_err(|_| "cannot be read".to_owned())?;
         let text = if bytes.starts_with(&[0x1f, 0x8b]) {
             let mut text = Vec::new();
-            let unpacked = flate2::bufread::MultiGzDecoder::new(bytes).take(MAX_KALLSYMS).read_to_end(&mut text);
+            let unpacked = flate2::bufread::MultiGzDecoder::new(bytes)
+                .take(MAX_KALLSYMS)
+                .read_to_end(&mut text);
             unpacked.map_err(|e| format!("not a gzip file: {e}"))?;
             store.keep(text)
         } else {
@@ -137,21 +160,35 @@ impl<'a> KernelSymbols<'a> {
         if kallsyms.kernel.is_empty() && kallsyms.modules.is_empty() {
             return Err("holds no kallsyms lines (`ffffffff81000000 T _text`)".to_owned());
         }
-        Ok(Self { source: path.display().to_string(), symbols: Symbols::Kallsyms(kallsyms), problem: None })
+        Ok(Self {
+            source: path.display().to_string(),
+            symbols: Symbols::Kallsyms(kallsyms),
+            problem: None,
+        })
     }
 
-    fn from_vmlinux(store: &'a Store, path: &Path, expected: Option<&BuildId>) -> Result<Self, String> {
+    fn from_vmlinux(
+        store: &'a Store,
+        path: &Path,
+        expected: Option<&BuildId>,
+    ) -> Result<Self, String> {
         let bytes = store.map(path).map_err(|_| "cannot be read".to_owned())?;
         let elf = ElfFile::parse(bytes, store).map_err(|e| e.to_string())?;
         if let (Some(want), Some(found)) = (expected, elf.build_id()) {
             if !want.matches(&found) {
-                return Err(format!("build ID is {found}, the recorded kernel's is {want}"));
+                return Err(format!(
+                    "build ID is {found}, the recorded kernel's is {want}"
+                ));
             }
         }
         if RawTable::of(&elf, ".symtab", SHT_SYMTAB).is_none() {
             return Err("has no symbol table".to_owned());
         }
-        Ok(Self { source: path.display().to_string(), symbols: Symbols::Vmlinux(Box::new(elf)), problem: None })
+        Ok(Self {
+            source: path.display().to_string(),
+            symbols: Symbols::Vmlinux(Box::new(elf)),
+            problem: None,
+        })
     }
 
     /// The vmlinux file, for DWARF.
@@ -165,7 +202,9 @@ impl<'a> KernelSymbols<'a> {
     /// What to add to an address of the recording to get the source's: the distance of the reference
     /// symbol in both.
     pub(crate) fn bias(&self, reference: Option<&KernelReference>) -> u64 {
-        let Some(reference) = reference.filter(|r| r.address.0 != 0) else { return 0 };
+        let Some(reference) = reference.filter(|r| r.address.0 != 0) else {
+            return 0;
+        };
         let own = match &self.symbols {
             Symbols::None => None,
             Symbols::Kallsyms(kallsyms) => kallsyms.reference(&reference.symbol),
@@ -186,7 +225,9 @@ impl<'a> KernelSymbols<'a> {
 
     /// The symbols of a module, by its name in brackets. Modules are not relocated.
     pub(crate) fn module(&self, name: &str) -> Option<SymbolTable<'a>> {
-        let Symbols::Kallsyms(kallsyms) = &self.symbols else { return None };
+        let Symbols::Kallsyms(kallsyms) = &self.symbols else {
+            return None;
+        };
         let entries = kallsyms.modules.get(name.as_bytes())?;
         Some(SymbolTable::of_kallsyms(entries.clone(), kallsyms.text, 0))
     }
@@ -194,12 +235,21 @@ impl<'a> KernelSymbols<'a> {
 
 fn address_in_vmlinux(elf: &ElfFile<'_>, name: &[u8]) -> Option<u64> {
     let table = RawTable::of(elf, ".symtab", SHT_SYMTAB)?;
-    (0..table.len()).filter_map(|i| table.get(i)).find(|&s| table.name(s) == name).map(|s| s.value)
+    (0..table.len())
+        .filter_map(|i| table.get(i))
+        .find(|&s| table.name(s) == name)
+        .map(|s| s.value)
 }
 
 fn cached_kallsyms(search: &SearchPaths, build_id: Option<&BuildId>) -> Vec<PathBuf> {
-    let Some(id) = build_id else { return Vec::new() };
-    let direct = search.buildid_dir.iter().map(|dir| dir.join("[kernel.kallsyms]").join(id.to_string()).join("kallsyms"));
+    let Some(id) = build_id else {
+        return Vec::new();
+    };
+    let direct = search.buildid_dir.iter().map(|dir| {
+        dir.join("[kernel.kallsyms]")
+            .join(id.to_string())
+            .join("kallsyms")
+    });
     direct.chain(search.in_cache(id, "kallsyms")).collect()
 }
 
@@ -211,7 +261,11 @@ fn vmlinux_candidates(search: &SearchPaths, identity: &KernelIdentity) -> Vec<Pa
         places.extend(search.in_cache(id, "vmlinux"));
         places.extend(search.in_cache(id, "elf"));
     }
-    if let Some(release) = identity.os_release.as_deref().filter(|r| !r.contains('/') && *r != "..") {
+    if let Some(release) = identity
+        .os_release
+        .as_deref()
+        .filter(|r| !r.contains('/') && *r != "..")
+    {
         let named = [
             format!("boot/vmlinux-{release}"),
             format!("usr/lib/debug/boot/vmlinux-{release}"),
@@ -229,11 +283,18 @@ fn vmlinux_candidates(search: &SearchPaths, identity: &KernelIdentity) -> Vec<Pa
 fn is_running_kernel(identity: &KernelIdentity) -> bool {
     if let Some(recorded) = &identity.build_id {
         let notes = std::fs::read("/sys/kernel/notes").unwrap_or_default();
-        let reader = elf::Bytes { data: &notes, big_endian: cfg!(target_endian = "big"), is_64: true };
+        let reader = elf::Bytes {
+            data: &notes,
+            big_endian: cfg!(target_endian = "big"),
+            is_64: true,
+        };
         return build_id_in_notes(&reader).is_some_and(|running| running.matches(recorded));
     }
     let running = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    identity.os_release.as_deref().is_some_and(|recorded| recorded == running.trim_end())
+    identity
+        .os_release
+        .as_deref()
+        .is_some_and(|recorded| recorded == running.trim_end())
 }
 
 impl<'a> Kallsyms<'a> {
@@ -259,7 +320,11 @@ impl<'a> Kallsyms<'a> {
                     note_reference(&mut references, symbol.name, symbol.address);
                 }
                 if let (true, Ok(name)) = (symbol.is_shown(), u32::try_from(at + symbol.name_at)) {
-                    let data = if matches!(symbol.kind | 0x20, b't' | b'w') { 0 } else { KALLSYMS_DATA };
+                    let data = if matches!(symbol.kind | 0x20, b't' | b'w') {
+                        0
+                    } else {
+                        KALLSYMS_DATA
+                    };
                     lines.push((symbol.address, name & !KALLSYMS_DATA | data, module));
                 }
             }
@@ -282,20 +347,34 @@ impl<'a> Kallsyms<'a> {
             let end = match lines.get(i + 1) {
                 Some(&(next, _, other)) if other == module || next == start => next,
                 // The last one of the kernel or of a module ends with the page behind its own.
-                Some(_) => start.saturating_add(4096).checked_next_multiple_of(4096).unwrap_or(u64::MAX),
+                Some(_) => start
+                    .saturating_add(4096)
+                    .checked_next_multiple_of(4096)
+                    .unwrap_or(u64::MAX),
                 None => end_of_last(start),
             };
             let entry = Entry::new(start, Origin::raw(name), end - start);
             match module {
                 0 => kernel.push(entry),
-                module => by_module.entry(modules[module as usize]).or_default().push(entry),
+                module => by_module
+                    .entry(modules[module as usize])
+                    .or_default()
+                    .push(entry),
             }
         }
-        Self { text, kernel, modules: by_module, references }
+        Self {
+            text,
+            kernel,
+            modules: by_module,
+            references,
+        }
     }
 
     fn reference(&self, name: &[u8]) -> Option<u64> {
-        self.references.iter().find(|(known, _)| *known == name).map(|&(_, address)| address)
+        self.references
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|&(_, address)| address)
     }
 
     fn is_restricted(&self) -> bool {
@@ -326,19 +405,32 @@ struct Line<'a> {
 
 impl<'a> Line<'a> {
     fn parse(line: &'a [u8]) -> Option<Self> {
-        let digits = line.iter().position(|&b| b == b' ').filter(|&n| (1..=16).contains(&n))?;
+        let digits = line
+            .iter()
+            .position(|&b| b == b' ')
+            .filter(|&n| (1..=16).contains(&n))?;
         let address = parse_hex(&line[..digits])?;
-        let [kind, b' ', rest @ ..] = &line[digits + 1..] else { return None };
+        let [kind, b' ', rest @ ..] = &line[digits + 1..] else {
+            return None;
+        };
         let (name, module) = match rest.iter().position(|&b| b == b'\t' || b == b' ') {
             Some(end) => (&rest[..end], &rest[end + 1..]),
             None => (rest, &rest[rest.len()..]),
         };
         let module = module.strip_suffix(b"\r").unwrap_or(module);
-        (!name.is_empty()).then_some(Self { address, kind: *kind, name, name_at: digits + 3, module })
+        (!name.is_empty()).then_some(Self {
+            address,
+            kind: *kind,
+            name,
+            name_at: digits + 3,
+            module,
+        })
     }
 
     fn is_shown(&self) -> bool {
-        let ignored = self.name.starts_with(b"$") || self.name.starts_with(b".L") || self.name.starts_with(b"L0");
+        let ignored = self.name.starts_with(b"$")
+            || self.name.starts_with(b".L")
+            || self.name.starts_with(b"L0");
         matches!(self.kind | 0x20, b't' | b'w' | b'd' | b'b') && !ignored
     }
 }
@@ -384,14 +476,21 @@ mod tests {
         let store = Store::new();
         let all = symbols(&store);
         let kernel = all.kernel(None).expect("has symbols");
-        let name = |at| kernel.find(at).map(|s| String::from_utf8_lossy(s.name).into_owned());
+        let name = |at| {
+            kernel
+                .find(at)
+                .map(|s| String::from_utf8_lossy(s.name).into_owned())
+        };
         assert_eq!(name(0xffff_ffff_8100_0000).as_deref(), Some("_text"));
         assert_eq!(name(0xffff_ffff_8100_0020).as_deref(), Some("alias"));
         let data = kernel.find(0xffff_ffff_8100_0048).expect("data");
         assert!(data.is_data && data.end == 0xffff_ffff_8100_2000);
         assert_eq!(name(0xffff_ffff_c000_0000), None);
         let module = all.module("[ext4]").expect("module");
-        assert_eq!(module.find(0xffff_ffff_c000_0123).expect("inside").name, b"mod_b");
+        assert_eq!(
+            module.find(0xffff_ffff_c000_0123).expect("inside").name,
+            b"mod_b"
+        );
         assert_eq!(module.find(0xffff_ffff_c000_2000), None);
         assert!(all.module("[xfs]").is_none());
     }
@@ -400,10 +499,16 @@ mod tests {
     fn relocated_by_reference_symbol() {
         let store = Store::new();
         let all = symbols(&store);
-        let reference = KernelReference { symbol: b"_text".to_vec(), address: Avma(0xffff_ffff_a000_0000) };
+        let reference = KernelReference {
+            symbol: b"_text".to_vec(),
+            address: Avma(0xffff_ffff_a000_0000),
+        };
         let kernel = all.kernel(Some(&reference)).expect("has symbols");
         let found = kernel.find(0xffff_ffff_a000_0011).expect("moved");
-        assert_eq!((found.name, found.start), (&b"alias"[..], 0xffff_ffff_a000_0010));
+        assert_eq!(
+            (found.name, found.start),
+            (&b"alias"[..], 0xffff_ffff_a000_0010)
+        );
     }
 
     #[test]

@@ -18,8 +18,8 @@ mod table;
 mod vdso;
 
 pub use build_id::BuildId;
-pub use kernel::{KernelIdentity, KernelReference};
 pub use demangle::NameStyle;
+pub use kernel::{KernelIdentity, KernelReference};
 pub use locate::SearchPaths;
 pub use symtab::{SymbolRef, SymbolTable};
 pub use table::{Dso, DsoTable, Inode, KernelLoader};

@@ -20,8 +20,12 @@ struct Relocation {
 
 /// Adds the PLT's symbols to the table of the file.
 pub(crate) fn add_entries(table: &mut SymbolTable<'_>, elf: &ElfFile<'_>) {
-    let Some((_, plt)) = section(elf, ".plt") else { return };
-    let Some((header_size, entry_size)) = sizes(elf.machine(), plt) else { return };
+    let Some((_, plt)) = section(elf, ".plt") else {
+        return;
+    };
+    let Some((header_size, entry_size)) = sizes(elf.machine(), plt) else {
+        return;
+    };
     let plt = *plt;
     table.cut_at(plt.offset);
     let x86 = matches!(elf.machine(), Machine::X86_64 | Machine::X86);
@@ -31,15 +35,26 @@ pub(crate) fn add_entries(table: &mut SymbolTable<'_>, elf: &ElfFile<'_>) {
     // As many entries as relocations: then there is no header.
     let headless = secondary.is_none() && names.is_some() && count * entry_size == plt.size;
     if !headless {
-        let header = if secondary.is_some() { plt.size } else { header_size };
+        let header = if secondary.is_some() {
+            plt.size
+        } else {
+            header_size
+        };
         table.make(plt.offset, header, b".plt"[..].into());
     }
     if x86 {
         add_got_entries(table, elf);
     }
     let (mut at, size) = match secondary {
-        Some(sec) => (sec.offset, sizes(elf.machine(), &sec).map_or(entry_size, |(_, size)| size)),
-        None => (plt.offset.wrapping_add(if headless { 0 } else { header_size }), entry_size),
+        Some(sec) => (
+            sec.offset,
+            sizes(elf.machine(), &sec).map_or(entry_size, |(_, size)| size),
+        ),
+        None => (
+            plt.offset
+                .wrapping_add(if headless { 0 } else { header_size }),
+            entry_size,
+        ),
     };
     for name in names.unwrap_or_default() {
         let name = name.unwrap_or_else(|| format!("offset_{at:#x}").into_bytes());
@@ -55,7 +70,10 @@ fn with_suffix(mut name: Vec<u8>) -> Box<[u8]> {
 }
 
 fn section<'e, 'a>(elf: &'e ElfFile<'a>, name: &str) -> Option<(usize, &'e SectionHeader<'a>)> {
-    elf.section_headers().iter().enumerate().find(|(_, s)| s.name == name.as_bytes())
+    elf.section_headers()
+        .iter()
+        .enumerate()
+        .find(|(_, s)| s.name == name.as_bytes())
 }
 
 /// Sizes of the header and of an entry.
@@ -65,7 +83,11 @@ fn sizes(machine: Machine, plt: &SectionHeader<'_>) -> Option<(u64, u64)> {
         Machine::Arm => Some((20, 12)),
         Machine::X86_64 | Machine::X86 => {
             let by_alignment = if plt.addralign == 8 { 8 } else { 16 };
-            let size = if matches!(plt.entsize, 8 | 16) { plt.entsize } else { by_alignment };
+            let size = if matches!(plt.entsize, 8 | 16) {
+                plt.entsize
+            } else {
+                by_alignment
+            };
             Some((size, size))
         }
         Machine::Other(_) => (plt.entsize != 0).then_some((plt.entsize, plt.entsize)),
@@ -74,7 +96,11 @@ fn sizes(machine: Machine, plt: &SectionHeader<'_>) -> Option<(u64, u64)> {
 
 /// The targets of the entries in PLT order; `None` inside where no name is known. `None` when there are
 /// no usable relocations.
-fn entry_names(elf: &ElfFile<'_>, table: &SymbolTable<'_>, sort: bool) -> Option<Vec<Option<Vec<u8>>>> {
+fn entry_names(
+    elf: &ElfFile<'_>,
+    table: &SymbolTable<'_>,
+    sort: bool,
+) -> Option<Vec<Option<Vec<u8>>>> {
     let (index, header) = section(elf, ".rela.plt").or_else(|| section(elf, ".rel.plt"))?;
     let symbols = RawTable::at(elf, header.link as usize)?;
     let mut relocations = relocations(elf, index, header)?;
@@ -83,7 +109,9 @@ fn entry_names(elf: &ElfFile<'_>, table: &SymbolTable<'_>, sort: bool) -> Option
         relocations.sort_by_key(|r| r.offset);
     }
     let name = |r: &Relocation| {
-        let name = symbols.get(r.symbol).map_or(&[][..], |symbol| symbols.name(symbol));
+        let name = symbols
+            .get(r.symbol)
+            .map_or(&[][..], |symbol| symbols.name(symbol));
         if !name.is_empty() {
             return Some(name.to_vec());
         }
@@ -94,7 +122,11 @@ fn entry_names(elf: &ElfFile<'_>, table: &SymbolTable<'_>, sort: bool) -> Option
     Some(relocations.iter().map(name).collect())
 }
 
-fn relocations(elf: &ElfFile<'_>, index: usize, header: &SectionHeader<'_>) -> Option<Vec<Relocation>> {
+fn relocations(
+    elf: &ElfFile<'_>,
+    index: usize,
+    header: &SectionHeader<'_>,
+) -> Option<Vec<Relocation>> {
     let with_addend = match header.kind {
         SHT_RELA => true,
         SHT_REL => false,
@@ -110,32 +142,57 @@ fn relocations(elf: &ElfFile<'_>, index: usize, header: &SectionHeader<'_>) -> O
     if (data.len() / size) as u64 > MAX_ENTRIES {
         return None;
     }
-    data.chunks_exact(size).map(|raw| relocation(&elf.reader().with(raw), with_addend)).collect()
+    data.chunks_exact(size)
+        .map(|raw| relocation(&elf.reader().with(raw), with_addend))
+        .collect()
 }
 
 fn relocation(raw: &Bytes<'_>, with_addend: bool) -> Option<Relocation> {
     let info = raw.word(4, 8)?;
-    let (symbol, kind) = if raw.is_64 { (info >> 32, info & 0xffff_ffff) } else { (info >> 8, info & 0xff) };
+    let (symbol, kind) = if raw.is_64 {
+        (info >> 32, info & 0xffff_ffff)
+    } else {
+        (info >> 8, info & 0xff)
+    };
     let addend = if with_addend { raw.word(8, 16)? } else { 0 };
-    Some(Relocation { offset: raw.word(0, 0)?, symbol: usize::try_from(symbol).ok()?, kind, addend })
+    Some(Relocation {
+        offset: raw.word(0, 0)?,
+        symbol: usize::try_from(symbol).ok()?,
+        kind,
+        addend,
+    })
 }
 
 /// `.plt.got` has entries for functions whose address is taken too: `jmp *slot(%rip)`, the slot being filled by
 /// a relocation in `.rela.dyn`.
 fn add_got_entries(table: &mut SymbolTable<'_>, elf: &ElfFile<'_>) {
-    let Some((index, &got)) = section(elf, ".plt.got") else { return };
-    let Some(data) = elf.section_at(index).map(|s| s.data) else { return };
+    let Some((index, &got)) = section(elf, ".plt.got") else {
+        return;
+    };
+    let Some(data) = elf.section_at(index).map(|s| s.data) else {
+        return;
+    };
     if got.entsize == 0 || got.size / got.entsize > MAX_ENTRIES {
         return;
     }
-    let slots = if elf.machine() == Machine::X86_64 { dynamic_slots(elf) } else { None };
+    let slots = if elf.machine() == Machine::X86_64 {
+        dynamic_slots(elf)
+    } else {
+        None
+    };
     let mut at = 0;
     while at < got.size {
-        let code = data.get(usize::try_from(at).unwrap_or(usize::MAX)..).unwrap_or_default();
+        let code = data
+            .get(usize::try_from(at).unwrap_or(usize::MAX)..)
+            .unwrap_or_default();
         let place = got.offset.wrapping_add(at);
         let name = slots.as_ref().and_then(|slots| {
             // perf adds the displacement to the file offset; the address is what counts.
-            slots.name(got.addr.wrapping_add(at).wrapping_add(jump_displacement(code)?))
+            slots.name(
+                got.addr
+                    .wrapping_add(at)
+                    .wrapping_add(jump_displacement(code)?),
+            )
         });
         let name = name.unwrap_or_else(|| format!("offset_{place:#x}").into_bytes());
         table.make(place, got.entsize, with_suffix(name));
@@ -151,8 +208,13 @@ struct Slots<'a> {
 
 impl Slots<'_> {
     fn name(&self, slot: u64) -> Option<Vec<u8>> {
-        let found = self.relocations.binary_search_by_key(&slot, |&(offset, _)| offset).ok()?;
-        let name = self.symbols.name(self.symbols.get(self.relocations[found].1)?);
+        let found = self
+            .relocations
+            .binary_search_by_key(&slot, |&(offset, _)| offset)
+            .ok()?;
+        let name = self
+            .symbols
+            .name(self.symbols.get(self.relocations[found].1)?);
         (!name.is_empty()).then(|| name.to_vec())
     }
 }
@@ -168,14 +230,19 @@ fn dynamic_slots<'a>(elf: &ElfFile<'a>) -> Option<Slots<'a>> {
         }
     }
     slots.sort_unstable();
-    Some(Slots { relocations: slots, symbols })
+    Some(Slots {
+        relocations: slots,
+        symbols,
+    })
 }
 
 /// How far behind the start of a PLT entry its slot lies: `[endbr64] [bnd] jmp *disp32(%rip)`.
 fn jump_displacement(code: &[u8]) -> Option<u64> {
     let rest = code.strip_prefix(&[0xf3, 0x0f, 0x1e, 0xfa]).unwrap_or(code);
     let rest = rest.strip_prefix(&[0xf2]).unwrap_or(rest);
-    let [0xff, 0x25, a, b, c, d, ..] = *rest else { return None };
+    let [0xff, 0x25, a, b, c, d, ..] = *rest else {
+        return None;
+    };
     let behind = (code.len() - rest.len() + 6) as u64;
     Some(behind.wrapping_add(u64::from(u32::from_le_bytes([a, b, c, d]))))
 }

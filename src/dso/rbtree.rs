@@ -32,7 +32,18 @@ pub(crate) enum Step {
 impl RbTree {
     /// An empty tree that can take the nodes `0..len`.
     pub(crate) fn new(len: usize) -> Self {
-        Self { nodes: vec![Node { parent: NIL, left: NIL, right: NIL, red: true }; len], root: NIL }
+        Self {
+            nodes: vec![
+                Node {
+                    parent: NIL,
+                    left: NIL,
+                    right: NIL,
+                    red: true
+                };
+                len
+            ],
+            root: NIL,
+        }
     }
 
     /// Walks down from the root as `step` says until it says found, or to a leaf.
@@ -54,9 +65,18 @@ impl RbTree {
         while at != NIL {
             parent = at;
             left = goes_left(at);
-            at = if left { self.node(at).left } else { self.node(at).right };
+            at = if left {
+                self.node(at).left
+            } else {
+                self.node(at).right
+            };
         }
-        *self.node_mut(new) = Node { parent, left: NIL, right: NIL, red: true };
+        *self.node_mut(new) = Node {
+            parent,
+            left: NIL,
+            right: NIL,
+            red: true,
+        };
         match (parent, left) {
             (NIL, _) => self.root = new,
             (_, true) => self.node_mut(parent).left = new,
@@ -99,7 +119,12 @@ impl RbTree {
 
     /// Takes a node out.
     pub(crate) fn remove(&mut self, node: u32) {
-        let Node { left, right, parent, red } = *self.node(node);
+        let Node {
+            left,
+            right,
+            parent,
+            red,
+        } = *self.node(node);
         if left == NIL || right == NIL {
             let child = if left == NIL { right } else { left };
             self.replace_child(parent, node, child);
@@ -117,7 +142,11 @@ impl RbTree {
             successor = self.node(successor).left;
         }
         let orphan = self.node(successor).right;
-        let orphan_parent = if successor == right { successor } else { self.node(successor).parent };
+        let orphan_parent = if successor == right {
+            successor
+        } else {
+            self.node(successor).parent
+        };
         let successor_was_red = self.node(successor).red;
         if successor != right {
             self.node_mut(orphan_parent).left = orphan;
@@ -210,7 +239,11 @@ impl RbTree {
     }
 
     fn child(&self, of: u32, left: bool) -> u32 {
-        if left { self.node(of).left } else { self.node(of).right }
+        if left {
+            self.node(of).left
+        } else {
+            self.node(of).right
+        }
     }
 
     fn set_child(&mut self, of: u32, left: bool, child: u32) {

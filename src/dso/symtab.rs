@@ -36,7 +36,11 @@ pub(crate) struct Entry {
 
 impl Entry {
     pub(crate) fn new(start: u64, origin: Origin, len: u64) -> Self {
-        Self { start, origin, len: u32::try_from(len).unwrap_or(u32::MAX) }
+        Self {
+            start,
+            origin,
+            len: u32::try_from(len).unwrap_or(u32::MAX),
+        }
     }
 
     fn end(&self) -> u64 {
@@ -58,7 +62,9 @@ const MADE: u32 = 2;
 
 impl Origin {
     fn new(table: u32, index: usize) -> Option<Self> {
-        let index = u32::try_from(index).ok().filter(|&i| i < 1 << TABLE_SHIFT)?;
+        let index = u32::try_from(index)
+            .ok()
+            .filter(|&i| i < 1 << TABLE_SHIFT)?;
         Some(Self(table << TABLE_SHIFT | index))
     }
 
@@ -128,7 +134,10 @@ impl RawSymbol {
 impl<'a> RawTable<'a> {
     /// The table in the first section of this name and type.
     pub(crate) fn of(elf: &ElfFile<'a>, name: &str, kind: u32) -> Option<Self> {
-        let index = elf.section_headers().iter().position(|s| s.name == name.as_bytes())?;
+        let index = elf
+            .section_headers()
+            .iter()
+            .position(|s| s.name == name.as_bytes())?;
         Self::at(elf, index).filter(|_| elf.section_headers()[index].kind == kind)
     }
 
@@ -140,8 +149,14 @@ impl<'a> RawTable<'a> {
         }
         let entry_size = if elf.is_64() { 24 } else { 16 };
         let symbols = elf.reader().with(elf.section_at(index)?.data);
-        let strings = elf.section_at(header.link as usize).map_or(&[][..], |s| s.data);
-        Some(Self { symbols, entry_size, strings })
+        let strings = elf
+            .section_at(header.link as usize)
+            .map_or(&[][..], |s| s.data);
+        Some(Self {
+            symbols,
+            entry_size,
+            strings,
+        })
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -150,7 +165,11 @@ impl<'a> RawTable<'a> {
 
     pub(crate) fn get(&self, index: usize) -> Option<RawSymbol> {
         let at = index.checked_mul(self.entry_size)?;
-        let raw = self.symbols.with(self.symbols.data.get(at..at.checked_add(self.entry_size)?)?);
+        let raw = self.symbols.with(
+            self.symbols
+                .data
+                .get(at..at.checked_add(self.entry_size)?)?,
+        );
         let b = raw.data;
         Some(if self.symbols.is_64 {
             RawSymbol {
@@ -200,28 +219,49 @@ impl<'e, 'a> Collector<'e, 'a> {
     fn new(file: &'e ElfFile<'a>, runtime: &'e ElfFile<'a>) -> Self {
         let facts = |(index, own): (usize, &super::elf::SectionHeader<'a>)| {
             // In debug files the sections of the program have no bytes and no proper offsets.
-            let placed = if own.kind == SHT_NOBITS { runtime.section_headers().get(index).unwrap_or(own) } else { own };
+            let placed = if own.kind == SHT_NOBITS {
+                runtime.section_headers().get(index).unwrap_or(own)
+            } else {
+                own
+            };
             SectionFacts {
                 allocated: own.flags & SHF_ALLOC != 0,
                 takes_labels: contains(placed.name, b"text") || contains(placed.name, b"data"),
                 to_offset: placed.offset.wrapping_sub(placed.addr),
             }
         };
-        Self { file, runtime, sections: file.section_headers().iter().enumerate().map(facts).collect() }
+        Self {
+            file,
+            runtime,
+            sections: file
+                .section_headers()
+                .iter()
+                .enumerate()
+                .map(facts)
+                .collect(),
+        }
     }
 
     fn collect(&self, table: &RawTable<'a>, origin: u32, entries: &mut Vec<Entry>) {
         entries.reserve(table.len().min(1 << 24));
-        let arm = matches!(self.file.machine(), super::elf::Machine::Arm | super::elf::Machine::Aarch64);
+        let arm = matches!(
+            self.file.machine(),
+            super::elf::Machine::Arm | super::elf::Machine::Aarch64
+        );
         let thumb = self.file.machine() == super::elf::Machine::Arm;
         let mut segment = (1, 0, 0);
         for index in 0..table.len() {
-            let Some(mut symbol) = table.get(index) else { return };
+            let Some(mut symbol) = table.get(index) else {
+                return;
+            };
             let label = symbol.is_label();
-            if symbol.name == 0 || symbol.section == 0 || !(label || symbol.is_function_or_object()) {
+            if symbol.name == 0 || symbol.section == 0 || !(label || symbol.is_function_or_object())
+            {
                 continue;
             }
-            let Some(facts) = self.section(symbol.section) else { continue };
+            let Some(facts) = self.section(symbol.section) else {
+                continue;
+            };
             if !facts.allocated || label && !facts.takes_labels {
                 continue;
             }
@@ -231,17 +271,32 @@ impl<'e, 'a> Collector<'e, 'a> {
             if thumb && symbol.kind() == STT_FUNC {
                 symbol.value &= !1;
             }
-            let Some(origin) = Origin::new(origin, index) else { return };
-            let start = symbol.value.wrapping_add(self.bias(symbol.value, facts, &mut segment));
-            entries.push(Entry { start, origin, len: u32::try_from(symbol.size).unwrap_or(u32::MAX) });
+            let Some(origin) = Origin::new(origin, index) else {
+                return;
+            };
+            let start = symbol
+                .value
+                .wrapping_add(self.bias(symbol.value, facts, &mut segment));
+            entries.push(Entry {
+                start,
+                origin,
+                len: u32::try_from(symbol.size).unwrap_or(u32::MAX),
+            });
         }
     }
 
     fn section(&self, index: u16) -> Option<SectionFacts> {
         if index == SHN_XINDEX {
-            return Some(SectionFacts { allocated: true, takes_labels: false, to_offset: 0 });
+            return Some(SectionFacts {
+                allocated: true,
+                takes_labels: false,
+                to_offset: 0,
+            });
         }
-        self.sections.get(usize::from(index)).filter(|_| index < SHN_LORESERVE).copied()
+        self.sections
+            .get(usize::from(index))
+            .filter(|_| index < SHN_LORESERVE)
+            .copied()
     }
 
     /// What to add to a stated address to get its file offset; `segment` remembers the last answer as
@@ -271,13 +326,20 @@ fn contains(haystack: &[u8], needle: &[u8]) -> bool {
 
 /// `$x`, `$d`, `$x.foo`: marks of the ARM ABI between code and data.
 fn is_mapping_symbol(name: &[u8]) -> bool {
-    matches!(name, [b'$', b'a' | b'd' | b't' | b'x'] | [b'$', b'a' | b'd' | b't' | b'x', b'.', ..])
+    matches!(
+        name,
+        [b'$', b'a' | b'd' | b't' | b'x'] | [b'$', b'a' | b'd' | b't' | b'x', b'.', ..]
+    )
 }
 
 /// Where the names of entries are.
 enum Names<'a> {
     /// By table of the origin: `.symtab`, `.dynsym`, made ones.
-    Elf { symtab: Option<RawTable<'a>>, dynsym: Option<RawTable<'a>>, made: Vec<Box<[u8]>> },
+    Elf {
+        symtab: Option<RawTable<'a>>,
+        dynsym: Option<RawTable<'a>>,
+        made: Vec<Box<[u8]>>,
+    },
     /// The origin is a position in a text in kallsyms format; its top bit marks data.
     Kallsyms(&'a [u8]),
 }
@@ -315,14 +377,24 @@ impl<'a> SymbolTable<'a> {
                 sort_and_extend(&mut entries);
             }
         }
-        let mut table = Self::new(entries, Names::Elf { symtab, dynsym, made: Vec::new() });
+        let mut table = Self::new(
+            entries,
+            Names::Elf {
+                symtab,
+                dynsym,
+                made: Vec::new(),
+            },
+        );
         super::plt::add_entries(&mut table, runtime);
         table
     }
 
     /// Symbols from a text in kallsyms format; `entries` are sorted and have their ends.
     pub(crate) fn of_kallsyms(entries: Vec<Entry>, text: &'a [u8], bias: u64) -> Self {
-        Self { bias, ..Self::new(entries, Names::Kallsyms(text)) }
+        Self {
+            bias,
+            ..Self::new(entries, Names::Kallsyms(text))
+        }
     }
 
     /// An ELF file's symbols at their stated addresses, moved by `bias`: for the kernel.
@@ -331,27 +403,52 @@ impl<'a> SymbolTable<'a> {
         let mut entries = Vec::new();
         let collector = Collector::new(elf, elf);
         for index in 0..symtab.len() {
-            let Some(symbol) = symtab.get(index) else { break };
+            let Some(symbol) = symtab.get(index) else {
+                break;
+            };
             let label = symbol.is_label();
-            if symbol.name == 0 || symbol.section == 0 || !(label || symbol.is_function_or_object()) {
+            if symbol.name == 0 || symbol.section == 0 || !(label || symbol.is_function_or_object())
+            {
                 continue;
             }
-            let fits = collector.section(symbol.section).is_some_and(|s| s.allocated && (!label || s.takes_labels));
+            let fits = collector
+                .section(symbol.section)
+                .is_some_and(|s| s.allocated && (!label || s.takes_labels));
             if !fits || is_mapping_symbol(symtab.name(symbol)) {
                 continue;
             }
-            let Some(origin) = Origin::new(SYMTAB, index) else { break };
+            let Some(origin) = Origin::new(SYMTAB, index) else {
+                break;
+            };
             let len = u32::try_from(symbol.size).unwrap_or(u32::MAX);
-            entries.push(Entry { start: symbol.value, origin, len });
+            entries.push(Entry {
+                start: symbol.value,
+                origin,
+                len,
+            });
         }
         sort_and_extend(&mut entries);
-        let names = Names::Elf { symtab: Some(symtab), dynsym: None, made: Vec::new() };
-        Some(Self { bias, ..Self::new(entries, names) })
+        let names = Names::Elf {
+            symtab: Some(symtab),
+            dynsym: None,
+            made: Vec::new(),
+        };
+        Some(Self {
+            bias,
+            ..Self::new(entries, names)
+        })
     }
 
     /// Symbols that records name: (start, length, name).
     pub(crate) fn of_records(symbols: impl IntoIterator<Item = (u64, u64, Box<[u8]>)>) -> Self {
-        let mut table = Self::new(Vec::new(), Names::Elf { symtab: None, dynsym: None, made: Vec::new() });
+        let mut table = Self::new(
+            Vec::new(),
+            Names::Elf {
+                symtab: None,
+                dynsym: None,
+                made: Vec::new(),
+            },
+        );
         for (start, len, name) in symbols {
             table.make(start, len, name);
         }
@@ -361,15 +458,29 @@ impl<'a> SymbolTable<'a> {
 
     fn new(entries: Vec<Entry>, names: Names<'a>) -> Self {
         let overlapped = mark_overlapped(&entries);
-        Self { entries, overlapped, names, bias: 0, tree: OnceLock::new() }
+        Self {
+            entries,
+            overlapped,
+            names,
+            bias: 0,
+            tree: OnceLock::new(),
+        }
     }
 
     /// Adds a symbol of our own; to be followed by [`finish_made`](Self::finish_made).
     pub(crate) fn make(&mut self, start: u64, len: u64, name: Box<[u8]>) {
-        let Names::Elf { made, .. } = &mut self.names else { return };
-        let Some(origin) = Origin::new(MADE, made.len()) else { return };
+        let Names::Elf { made, .. } = &mut self.names else {
+            return;
+        };
+        let Some(origin) = Origin::new(MADE, made.len()) else {
+            return;
+        };
         made.push(name);
-        self.entries.push(Entry { start, origin, len: u32::try_from(len).unwrap_or(u32::MAX) });
+        self.entries.push(Entry {
+            start,
+            origin,
+            len: u32::try_from(len).unwrap_or(u32::MAX),
+        });
     }
 
     pub(crate) fn finish_made(&mut self) {
@@ -413,7 +524,9 @@ impl<'a> SymbolTable<'a> {
         let index = self.find_index(at)?;
         let start = self.entries[index].start;
         let group = self.group(self.entries.partition_point(|e| e.start <= at));
-        let ifunc = group.into_iter().any(|i| self.facts(i).kind == STT_GNU_IFUNC);
+        let ifunc = group
+            .into_iter()
+            .any(|i| self.facts(i).kind == STT_GNU_IFUNC);
         (start == at && ifunc).then(|| self.name(index))
     }
 
@@ -433,7 +546,9 @@ impl<'a> SymbolTable<'a> {
 
     /// The entries with the same start that end before `behind`.
     fn group(&self, behind: usize) -> std::ops::Range<usize> {
-        let Some(last) = behind.checked_sub(1) else { return 0..0 };
+        let Some(last) = behind.checked_sub(1) else {
+            return 0..0;
+        };
         let start = self.entries[last].start;
         let mut first = last;
         while first > 0 && self.entries[first - 1].start == start {
@@ -445,13 +560,26 @@ impl<'a> SymbolTable<'a> {
     /// Which of the symbols at one address perf keeps: pairwise, in order (`symbols__fixup_duplicate`).
     fn best(&self, group: std::ops::Range<usize>) -> usize {
         let first = group.start;
-        group.skip(1).fold(first, |best, other| if self.is_better(other, best) { other } else { best })
+        group.skip(1).fold(first, |best, other| {
+            if self.is_better(other, best) {
+                other
+            } else {
+                best
+            }
+        })
     }
 
     /// `choose_best_symbol`: whether the later symbol replaces the earlier one.
     fn is_better(&self, later: usize, earlier: usize) -> bool {
         let (a, b) = (self.facts(earlier), self.facts(later));
-        let rank = |f: &Facts| (f.sized, f.kind != STT_NOTYPE, f.binding != STB_WEAK, f.binding == STB_GLOBAL);
+        let rank = |f: &Facts| {
+            (
+                f.sized,
+                f.kind != STT_NOTYPE,
+                f.binding != STB_WEAK,
+                f.binding == STB_GLOBAL,
+            )
+        };
         match rank(&a).cmp(&rank(&b)) {
             Ordering::Greater => false,
             Ordering::Less => true,
@@ -464,7 +592,10 @@ impl<'a> SymbolTable<'a> {
         let (a, b) = (self.name(earlier), self.name(later));
         let (a, b) = (demangle(a, NameStyle::Short), demangle(b, NameStyle::Short));
         let underscores = |name: &str| name.bytes().take_while(|&c| c == b'_').count();
-        match underscores(&a).cmp(&underscores(&b)).then(b.len().cmp(&a.len())) {
+        match underscores(&a)
+            .cmp(&underscores(&b))
+            .then(b.len().cmp(&a.len()))
+        {
             Ordering::Less => false,
             Ordering::Greater => true,
             Ordering::Equal => a.starts_with("SyS") || a.starts_with("compat_SyS"),
@@ -494,7 +625,11 @@ impl<'a> SymbolTable<'a> {
             }
             Names::Kallsyms(_) => {
                 let data = entry.origin.0 & KALLSYMS_DATA != 0;
-                Facts { sized, kind: if data { STT_OBJECT } else { STT_FUNC }, binding: STB_GLOBAL }
+                Facts {
+                    sized,
+                    kind: if data { STT_OBJECT } else { STT_FUNC },
+                    binding: STB_GLOBAL,
+                }
             }
         }
     }
@@ -502,17 +637,27 @@ impl<'a> SymbolTable<'a> {
     fn name(&self, index: usize) -> &[u8] {
         let origin = self.entries[index].origin;
         match &self.names {
-            Names::Elf { symtab, dynsym, made } => match origin.table() {
+            Names::Elf {
+                symtab,
+                dynsym,
+                made,
+            } => match origin.table() {
                 MADE => made.get(origin.index()).map_or(&[], |name| name),
                 table => {
                     let table = if table == SYMTAB { symtab } else { dynsym };
-                    let found = table.as_ref().and_then(|t| Some(t.name(t.get(origin.index())?)));
+                    let found = table
+                        .as_ref()
+                        .and_then(|t| Some(t.name(t.get(origin.index())?)));
                     found.unwrap_or_default()
                 }
             },
             Names::Kallsyms(text) => {
-                let tail = text.get((origin.0 & !KALLSYMS_DATA) as usize..).unwrap_or_default();
-                let end = tail.iter().position(|&b| matches!(b, b'\t' | b'\n' | b' ' | b'\r'));
+                let tail = text
+                    .get((origin.0 & !KALLSYMS_DATA) as usize..)
+                    .unwrap_or_default();
+                let end = tail
+                    .iter()
+                    .position(|&b| matches!(b, b'\t' | b'\n' | b' ' | b'\r'));
                 &tail[..end.unwrap_or(tail.len())]
             }
         }
@@ -575,7 +720,11 @@ impl<'a> SymbolTable<'a> {
                 current = Some(next);
                 continue;
             };
-            let (kept, dropped) = if self.is_better(next, rival) { (next, rival) } else { (rival, next) };
+            let (kept, dropped) = if self.is_better(next, rival) {
+                (next, rival)
+            } else {
+                (rival, next)
+            };
             tree.remove(u32::try_from(dropped).expect("nodes are numbered by u32"));
             present[dropped] = false;
             current = Some(kept);
@@ -608,7 +757,10 @@ fn sort_and_extend(entries: &mut [Entry]) {
 
 /// Where the last symbol without a size ends: rounded up to 4 KiB, and one page more.
 pub(crate) fn end_of_last(start: u64) -> u64 {
-    start.checked_next_multiple_of(4096).and_then(|end| end.checked_add(4096)).unwrap_or(u64::MAX)
+    start
+        .checked_next_multiple_of(4096)
+        .and_then(|end| end.checked_add(4096))
+        .unwrap_or(u64::MAX)
 }
 
 /// One bit per entry, set on the first entry of each start that some lower start reaches over.
@@ -631,6 +783,7 @@ fn mark_overlapped(entries: &[Entry]) -> Vec<u64> {
 impl ElfFile<'_> {
     /// The file position of a stated address of this file, for symbols.
     pub(crate) fn symbol_offset(&self, at: u64) -> Option<u64> {
-        self.file_offset_of(Svma(at)).map(|FileOffset(offset)| offset)
+        self.file_offset_of(Svma(at))
+            .map(|FileOffset(offset)| offset)
     }
 }

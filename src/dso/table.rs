@@ -61,7 +61,8 @@ impl<'a> KernelLoader<'a> {
     }
 
     fn get(&self) -> &KernelSymbols<'a> {
-        self.symbols.get_or_init(|| KernelSymbols::load(self.store, &self.search, &self.identity))
+        self.symbols
+            .get_or_init(|| KernelSymbols::load(self.store, &self.search, &self.identity))
     }
 }
 
@@ -138,12 +139,17 @@ impl<'a> DsoTable<'a> {
     /// asked for kernel symbols.
     #[must_use]
     pub fn kernel_source(&self) -> Option<&str> {
-        self.kernel.symbols.get().map(|symbols| symbols.source.as_str())
+        self.kernel
+            .symbols
+            .get()
+            .map(|symbols| symbols.source.as_str())
     }
 
     /// Gives a DSO of kind [`DsoKind::KernelSymbol`] a symbol (KSYMBOL record: BPF program, trampoline).
     pub fn add_symbol(&mut self, id: DsoId, start: Avma, len: u64, name: &[u8]) {
-        self.files[id.0 as usize].recorded.push((start.0, len, name.into()));
+        self.files[id.0 as usize]
+            .recorded
+            .push((start.0, len, name.into()));
     }
 
     /// The DSO of this name and identity, a new one if need be. As in perf (`dso_id__cmp`) an inode only
@@ -254,9 +260,13 @@ impl<'a> DsoTable<'a> {
     pub fn supplementary(&self, id: DsoId) -> Option<&ElfFile<'a>> {
         let cell = &self.files[id.0 as usize].supplementary;
         cell.get_or_init(|| {
-            let own = self.opened_binary(id).filter(|opened| has_dwarf(&opened.elf));
+            let own = self
+                .opened_binary(id)
+                .filter(|opened| has_dwarf(&opened.elf));
             let debug = own.or_else(|| self.separate(id))?;
-            self.opener().supplementary(&debug.elf, &debug.path).map(Box::new)
+            self.opener()
+                .supplementary(&debug.elf, &debug.path)
+                .map(Box::new)
         })
         .as_deref()
     }
@@ -265,7 +275,12 @@ impl<'a> DsoTable<'a> {
     #[must_use]
     pub fn symbols(&self, id: DsoId) -> Option<&SymbolTable<'a>> {
         let cell = &self.files[id.0 as usize].symbols;
-        cell.get_or_init(|| self.load_symbols(id).filter(|table| !table.is_empty()).map(Box::new)).as_deref()
+        cell.get_or_init(|| {
+            self.load_symbols(id)
+                .filter(|table| !table.is_empty())
+                .map(Box::new)
+        })
+        .as_deref()
     }
 
     /// The vmlinux file that the kernel's symbols come from, if they do, and what to add to an address of
@@ -273,21 +288,34 @@ impl<'a> DsoTable<'a> {
     #[must_use]
     pub fn vmlinux(&self) -> Option<(&ElfFile<'a>, u64)> {
         let kernel = self.kernel.get();
-        kernel.vmlinux().map(|elf| (elf, kernel.bias(self.reference.as_ref())))
+        kernel
+            .vmlinux()
+            .map(|elf| (elf, kernel.bias(self.reference.as_ref())))
     }
 
     fn opener(&self) -> Opener<'_, 'a> {
-        Opener { store: self.store, search: &self.search, diag: self.diag, machine: self.machine }
+        Opener {
+            store: self.store,
+            search: &self.search,
+            diag: self.diag,
+            machine: self.machine,
+        }
     }
 
     fn opened_binary(&self, id: DsoId) -> Option<&Opened<'a>> {
         let cell = &self.files[id.0 as usize].binary;
-        cell.get_or_init(|| self.opener().binary(self.get(id)).map(Box::new)).as_deref()
+        cell.get_or_init(|| self.opener().binary(self.get(id)).map(Box::new))
+            .as_deref()
     }
 
     fn separate(&self, id: DsoId) -> Option<&Opened<'a>> {
         let cell = &self.files[id.0 as usize].separate;
-        cell.get_or_init(|| self.opener().debug_file(self.get(id), self.opened_binary(id)).map(Box::new)).as_deref()
+        cell.get_or_init(|| {
+            self.opener()
+                .debug_file(self.get(id), self.opened_binary(id))
+                .map(Box::new)
+        })
+        .as_deref()
     }
 
     fn load_symbols(&self, id: DsoId) -> Option<SymbolTable<'a>> {
@@ -302,7 +330,9 @@ impl<'a> DsoTable<'a> {
                 symbols.kernel(self.reference.as_ref())
             }
             DsoKind::Module => self.kernel.get().module(&dso.short_name),
-            DsoKind::KernelSymbol => Some(SymbolTable::of_records(self.files[id.0 as usize].recorded.iter().cloned())),
+            DsoKind::KernelSymbol => Some(SymbolTable::of_records(
+                self.files[id.0 as usize].recorded.iter().cloned(),
+            )),
             DsoKind::Anonymous | DsoKind::JitDump | DsoKind::Special => None,
         }
     }
@@ -328,7 +358,9 @@ impl<'a> DsoTable<'a> {
 }
 
 fn has_dwarf(elf: &ElfFile<'_>) -> bool {
-    elf.has_section(".debug_info") || elf.has_section(".zdebug_info") || elf.has_section(".debug_frame")
+    elf.has_section(".debug_info")
+        || elf.has_section(".zdebug_info")
+        || elf.has_section(".debug_frame")
 }
 
 /// perf's short name (`dso__set_basename`, `kmod_path__parse`).

@@ -14,7 +14,10 @@ pub(crate) fn own(store: &Store) -> Option<&[u8]> {
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
     let line = maps.lines().find(|line| line.ends_with("[vdso]"))?;
     let (start, end) = line.split_whitespace().next()?.split_once('-')?;
-    let (start, end) = (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
+    let (start, end) = (
+        u64::from_str_radix(start, 16).ok()?,
+        u64::from_str_radix(end, 16).ok()?,
+    );
     let len = end.checked_sub(start).filter(|&len| len <= MAX_SIZE)?;
     let mut memory = std::fs::File::open("/proc/self/mem").ok()?;
     memory.seek(SeekFrom::Start(start)).ok()?;

@@ -32,7 +32,10 @@ pub enum InputError {
 
 impl InputError {
     pub(crate) fn io(path: &Path, source: std::io::Error) -> Self {
-        Self::Io { path: path.to_owned(), source }
+        Self::Io {
+            path: path.to_owned(),
+            source,
+        }
     }
 
     /// Whether the file simply is not there.

@@ -35,7 +35,9 @@ impl Store {
             .map_err(|e| InputError::io(path, e))?;
         let meta = file.metadata().map_err(|e| InputError::io(path, e))?;
         if !meta.is_file() {
-            return Err(InputError::NotRegular { path: path.to_owned() });
+            return Err(InputError::NotRegular {
+                path: path.to_owned(),
+            });
         }
         Ok((file, meta))
     }
@@ -50,7 +52,10 @@ impl Store {
         if meta.len() == 0 {
             return self.read_unsized(path, file);
         }
-        #[expect(unsafe_code, reason = "mapping a file is the one thing that cannot be done safely")]
+        #[expect(
+            unsafe_code,
+            reason = "mapping a file is the one thing that cannot be done safely"
+        )]
         // SAFETY: the mapping is private and read-only. Another process that cuts the file while we
         // read it can make us die by SIGBUS, as it can every reader that maps its input; the bytes
         // themselves are only ever treated as untrusted data.
@@ -68,7 +73,9 @@ impl Store {
         /// /proc/kallsyms of a kernel with many modules has some 20 MB.
         const MAX_READ: u64 = 256 << 20;
         let mut bytes = Vec::new();
-        file.take(MAX_READ).read_to_end(&mut bytes).map_err(|e| InputError::io(path, e))?;
+        file.take(MAX_READ)
+            .read_to_end(&mut bytes)
+            .map_err(|e| InputError::io(path, e))?;
         Ok(self.keep(bytes))
     }
 }

@@ -173,7 +173,8 @@ impl Stacks {
     /// Appends a stack; interning is the builder's business.
     pub fn push(&mut self, frames: &[FrameId], end: StackEnd) -> StackId {
         self.frames.extend_from_slice(frames);
-        self.ends.push(u32::try_from(self.frames.len()).expect("fewer than 4 G frames in all stacks"));
+        self.ends
+            .push(u32::try_from(self.frames.len()).expect("fewer than 4 G frames in all stacks"));
         self.ended.push(end);
         StackId(u32::try_from(self.ends.len() - 1).expect("fewer stacks than frames"))
     }
