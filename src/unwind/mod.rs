@@ -3,15 +3,53 @@
 //! In: one sample's registers and stack copy, and a [`CodeSpace`] that tells what code lies where in the
 //! process at that time. Out: return addresses, leaf first, and the reason why the walk ended.
 //! Called by the parallel sample pass; knows no records and no symbols.
+//!
+//! ```text
+//! walk ──► memo: (file, offset) ─► rule            one hash lookup for nearly every frame
+//!            └─ miss: cfi (find the FDE) ─► rules (all its rows, once)
+//!                     jit (records, prologues, frame pointers) ─► candidates to try, with checks
+//!            rare: expr (DWARF expressions), registers recovered on demand
+//! ```
+//!
+//! A rule is sixteen bytes and tracks the stack pointer, the frame pointer and the return address
+//! only. The few frames that need another register (a CFA in `rbx`, a DWARF expression) search
+//! the frames below for the one that saved it. Rules from call frame information are trusted as
+//! far as their result is executable; guesses (frame pointers, the top of the stack, the link
+//! register) must also return behind a call instruction. A walk never goes on after a failure.
+
+mod aarch64;
+mod arch;
+mod cfi;
+mod expr;
+mod jit;
+mod memo;
+mod rules;
+mod walk;
+mod x86_64;
+mod x86_decode;
+
+use std::ops::Range;
 
 use crate::address::{Avma, FileOffset};
 use crate::dso::{DsoId, elf::ElfFile};
+use crate::perfdata::Registers;
+use crate::profile::StackEnd;
 use crate::session::jit::{JitCode, JitCodeId};
+
+pub use cfi::CfiTables;
 
 /// What the unwinder asks about the recorded process at the sample's time.
 pub trait CodeSpace<'a> {
     /// What executable code, if any, lies at an address.
     fn locate(&self, at: Avma) -> Place<'_, 'a>;
+
+    /// The file range of the function around a position, from the symbol table if that costs
+    /// little. Asked only for code without call frame information, such as V8's embedded builtins, once
+    /// per position; makes function entries and frameless code exact.
+    fn function_bounds(&self, dso: DsoId, at: FileOffset) -> Option<Range<FileOffset>> {
+        let _ = (dso, at);
+        None
+    }
 }
 
 /// The code at an address.
@@ -42,4 +80,141 @@ pub enum Place<'s, 'a> {
     },
     /// Executable, but nobody said what it is.
     Anonymous,
+}
+
+/// [`Place`] without the borrowed parts, as frames carry it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum FramePlace {
+    /// Nothing executable is mapped there (only a leaf can be that).
+    Nothing,
+    /// Position in a mapped file.
+    File {
+        /// The file.
+        dso: DsoId,
+        /// Of the frame's lookup address.
+        offset: FileOffset,
+    },
+    /// Position in JIT code.
+    Jit {
+        /// The code.
+        id: JitCodeId,
+        /// Of the frame's lookup address.
+        offset: u64,
+    },
+    /// Executable memory that nobody described.
+    Anonymous,
+}
+
+impl Place<'_, '_> {
+    pub(crate) fn frame_place(&self) -> FramePlace {
+        match *self {
+            Self::Nothing => FramePlace::Nothing,
+            Self::File { dso, offset, .. } => FramePlace::File { dso, offset },
+            Self::Jit { id, offset, .. } => FramePlace::Jit { id, offset },
+            Self::Anonymous => FramePlace::Anonymous,
+        }
+    }
+}
+
+/// How a frame was found.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum FrameOrigin {
+    /// The sampled instruction pointer.
+    Ip,
+    /// Call frame information of a file or of a JIT record.
+    Cfi,
+    /// The registers that the kernel saved for a signal handler.
+    Signal,
+    /// The chain of frame pointers.
+    FramePointer,
+    /// The top of the stack or the link register: code that has not built a frame (yet, any more).
+    Frameless,
+    /// The stack height at this instruction, decoded from the code's first instructions.
+    Prologue,
+}
+
+/// One frame of a user stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UserFrame {
+    /// The address to look up: the ip of the leaf and of frames that a signal interrupted, the byte
+    /// before the return address otherwise.
+    pub lookup: Avma,
+    /// What lies there.
+    pub place: FramePlace,
+    /// Small number for `place`, from 0 and dense, the same whenever this unwinder meets the same
+    /// place again: an index into whatever the caller keeps per address. `NO_ID` for places without
+    /// identity.
+    pub id: u32,
+    /// How it was found.
+    pub origin: FrameOrigin,
+}
+
+impl UserFrame {
+    /// The [`UserFrame::id`] of frames in [`FramePlace::Nothing`] and [`FramePlace::Anonymous`].
+    pub const NO_ID: u32 = u32::MAX;
+}
+
+/// Register set and instruction set of a recording.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Arch {
+    /// x86-64, samples with the 64-bit register ABI.
+    X86_64,
+    /// 64-bit ARM.
+    Aarch64,
+}
+
+/// The user state of a sample.
+#[derive(Clone, Copy, Debug)]
+pub struct UserState<'b> {
+    /// User registers as recorded.
+    pub regs: Registers<'b>,
+    /// The copy of the stack from the stack pointer upwards, cut to the bytes that the kernel wrote.
+    pub stack: &'b [u8],
+}
+
+/// Unwinds samples; one for each worker thread. Holds the rules met so far, for all processes.
+pub struct Unwinder<'t, 'a> {
+    inner: Inner<'t, 'a>,
+}
+
+// One value per thread: the size of the larger variant is no concern, boxing would cost a hop per call.
+enum Inner<'t, 'a> {
+    X86_64(walk::Walker<'t, 'a, x86_64::X86_64>),
+    Aarch64(walk::Walker<'t, 'a, aarch64::Aarch64>),
+}
+
+impl<'t, 'a> Unwinder<'t, 'a> {
+    /// An unwinder that shares what it learns about files, not about rules, with others.
+    #[must_use]
+    pub fn new(arch: Arch, tables: &'t CfiTables<'a>) -> Self {
+        let inner = match arch {
+            Arch::X86_64 => Inner::X86_64(walk::Walker::new(tables)),
+            Arch::Aarch64 => Inner::Aarch64(walk::Walker::new(tables)),
+        };
+        Self { inner }
+    }
+
+    /// Unwinds one sample: clears `out`, then appends at most `max_frames` frames, leaf first.
+    pub fn walk<S: CodeSpace<'a>>(
+        &mut self,
+        state: &UserState<'_>,
+        code: &S,
+        max_frames: usize,
+        out: &mut Vec<UserFrame>,
+    ) -> StackEnd {
+        out.clear();
+        match &mut self.inner {
+            Inner::X86_64(walker) => walker.walk(state, code, max_frames, out),
+            Inner::Aarch64(walker) => walker.walk(state, code, max_frames, out),
+        }
+    }
+
+    /// Number of ids given out so far: every [`UserFrame::id`] is smaller.
+    #[must_use]
+    pub fn id_count(&self) -> u32 {
+        match &self.inner {
+            Inner::X86_64(walker) => walker.id_count(),
+            Inner::Aarch64(walker) => walker.id_count(),
+        }
+    }
 }

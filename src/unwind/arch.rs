@@ -1,0 +1,66 @@
+//! What the walk must know about an instruction set. One implementation per architecture.
+
+use super::jit::CodeView;
+use super::rules::{Candidate, Candidates};
+use crate::perfdata::Registers;
+
+/// Number of registers that DWARF numbers for the two architectures and that unwinding can need:
+/// x0–x30 and sp, or the sixteen of x86-64 and the return address column.
+pub(super) const REGISTERS: usize = 33;
+
+/// Values of all registers in one frame, by DWARF number; `None` = not known.
+pub(super) type RegisterFile = [Option<u64>; REGISTERS];
+
+/// One instruction set.
+pub(super) trait Architecture {
+    /// DWARF number of the stack pointer.
+    const SP: u8;
+    /// DWARF number of the frame pointer.
+    const FP: u8;
+    /// DWARF number of the return address column.
+    const RA: u8;
+    /// Whether leaf functions may keep their return address in a register (then `RA` is that one).
+    const LINK_REGISTER: bool;
+    /// Bytes before a return address that can belong to the call instruction.
+    const CALL_BYTES: usize;
+    /// `PERF_SAMPLE_REGS_ABI_*` of the register set that is understood.
+    const ABI: u64 = 2;
+
+    /// Value of a sampled register by its DWARF number.
+    fn register(regs: &Registers<'_>, dwarf: u8) -> Option<u64>;
+
+    /// The sampled instruction pointer.
+    fn ip(regs: &Registers<'_>) -> Option<u64>;
+
+    /// Whether functions keep the register for their callers (DWARF numbers).
+    fn is_callee_saved(dwarf: u8) -> bool;
+
+    /// A return address without signature bits.
+    fn strip(address: u64) -> u64;
+
+    /// Whether the bytes before a return address (up to `CALL_BYTES` of them) end with a call.
+    fn ends_with_call(before: &[u8]) -> bool;
+
+    /// Distance from the return address to the target of a direct call that ends there.
+    fn call_target(before: &[u8]) -> Option<i64>;
+
+    /// Whether the code at a return address is the kernel's way back out of a signal handler.
+    fn is_sigreturn(code: &[u8]) -> bool;
+
+    /// The registers that the kernel saved for the handler, when the handler has returned to
+    /// the trampoline with stack pointer `sp`; `None` as a whole when the frame is not readable.
+    fn signal_registers(
+        sp: u64,
+        read: &mut dyn FnMut(u64) -> Option<u64>,
+    ) -> Option<(RegisterFile, u64)>;
+
+    /// What may lead to the caller in code without call frame information, best first.
+    fn guess(code: &CodeView<'_>, out: &mut Candidates);
+
+    /// The way out of a function that is certain whatever its call frame information says, if
+    /// the ip (of a leaf) is at such a place: x86's `ret`.
+    fn certain_exit(code: &[u8]) -> Option<Candidate>;
+
+    /// The way out of a linkage stub that has not touched the stack.
+    fn stub() -> Candidate;
+}

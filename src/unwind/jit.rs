@@ -1,0 +1,112 @@
+//! Code without call frame information of its own: JIT code, and the odd function of a file.
+//!
+//! In: what is known about such code (its bytes, its bounds, who generated it). Out: the
+//! [`CodeView`] from which an architecture makes its candidates, and the rules of unwinding
+//! records that came with a dump. The facts about runtimes are those of their
+//! releases of 2023 to 2026 (V8 11.3 and 13.6, wasmtime 48, OpenJDK 17, CPython 3.12 to 3.14, LLVM 14 and 21).
+
+use crate::jitdump::Producer;
+use crate::session::jit::JitCode;
+
+/// Code around a place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CodeView<'c> {
+    /// Bytes of the function, or of some code around the place if the function's bounds are not known.
+    /// Empty when there are none.
+    pub(super) code: &'c [u8],
+    /// The place, counted from the first byte of `code`; behind the end if its bytes are missing.
+    pub(super) at: usize,
+    /// Length of the function, when its start is the start of `code`.
+    pub(super) size: Option<u64>,
+    /// Whether the place is an ip and not inside a call instruction.
+    pub(super) leaf: bool,
+    /// What its generator is known to do.
+    pub(super) habit: Habit,
+}
+
+/// What is known of how code treats its stack.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Habit {
+    /// Nothing.
+    Unknown,
+    /// Whatever calls keeps a frame pointer; where the frame is built, the code tells (wasmtime, V8, BEAM).
+    FramePointers,
+    /// V8's code that jumps from piece to piece inside one frame of the interpreter: bytecode
+    /// handlers, many builtins. A piece builds its own frame only around calls.
+    V8Pieces,
+    /// V8's Sparkplug: its first call builds the frame.
+    Sparkplug,
+    /// A blob of many pieces of code (HotSpot's interpreter and stubs): its first bytes say nothing
+    /// about the rest.
+    Blob,
+    /// CPython's trampoline without frame pointer: 8 bytes of stack between its two `sub`/`add`.
+    PyTrampoline,
+    /// The base of an Erlang process: nothing called it.
+    ErlangBase,
+}
+
+impl<'c> CodeView<'c> {
+    /// The view of a place in JIT code.
+    pub(super) fn of_jit(code: &JitCode<'c>, offset: u64, leaf: bool) -> Self {
+        Self {
+            code: code.bytes,
+            at: usize::try_from(offset).unwrap_or(usize::MAX),
+            size: Some(code.size),
+            leaf,
+            habit: habit(code),
+        }
+    }
+
+    /// Bytes from the place on.
+    pub(super) fn rest(&self) -> &'c [u8] {
+        self.code.get(self.at..).unwrap_or_default()
+    }
+
+    /// Whether the function's first byte is known.
+    pub(super) fn knows_start(&self) -> bool {
+        self.size.is_some()
+    }
+
+    /// Distances from the place to the function's start and end, for [`super::rules::Candidate::reach`].
+    pub(super) fn reach(&self) -> (u32, u32) {
+        let clip = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+        match self.size {
+            Some(size) => (
+                clip(self.at as u64),
+                clip(size.saturating_sub(self.at as u64)),
+            ),
+            None => UNKNOWN_REACH,
+        }
+    }
+}
+
+/// Reach of a function whose bounds are not known.
+const UNKNOWN_REACH: (u32, u32) = (4096, 4096);
+
+fn habit(code: &JitCode<'_>) -> Habit {
+    let name = code.name;
+    let starts = |prefix: &[u8]| name.starts_with(prefix);
+    // Names of V8 also appear in perf maps, where nothing else tells the producer.
+    if starts(b"JS:^") {
+        Habit::Sparkplug
+    } else if starts(b"BytecodeHandler:") || starts(b"Builtin:") {
+        Habit::V8Pieces
+    } else if starts(b"JS:") || starts(b"RegExp:") || starts(b"Script:") || starts(b"Eval:") {
+        Habit::FramePointers
+    } else if starts(b"py::") {
+        Habit::PyTrampoline
+    } else if starts(b"erts_beamasm:normal_exit/") || starts(b"$erts_beamasm:normal_exit/") {
+        Habit::ErlangBase
+    } else {
+        match code.producer {
+            Producer::V8 | Producer::Wasmtime | Producer::Beam => Habit::FramePointers,
+            Producer::HotSpot if is_hotspot_blob(name) => Habit::Blob,
+            _ => Habit::Unknown,
+        }
+    }
+}
+
+/// Methods are named like `Lpkg/Class;method(Lsig;)V`, everything else is runtime code.
+fn is_hotspot_blob(name: &[u8]) -> bool {
+    !(name.starts_with(b"L") && name.contains(&b';'))
+}

@@ -1,0 +1,412 @@
+//! Unwinding rules in sixteen bytes, and how rows of call frame information become them.
+//!
+//! In: the rows of one FDE as `gimli` evaluates them. Out: [`Row`]s, kept for the rest of the run, so
+//! each FDE is evaluated once however many of its addresses are sampled. What does not
+//! fit (expressions, odd registers) becomes [`Kind::Complex`] and is evaluated where it is met.
+
+use gimli::{CfaRule, RegisterRule, UnwindTableRow};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::FrameOrigin;
+use super::arch::Architecture;
+
+/// How to get from a frame to its caller.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Rule {
+    pub(super) kind: Kind,
+    /// DWARF number of the register that the CFA counts from.
+    pub(super) cfa_register: u8,
+    pub(super) cfa_offset: i32,
+    /// Where the return address is saved, in words from the CFA, or [`IN_REGISTER`].
+    pub(super) ra_slot: i16,
+    /// Where the caller's frame pointer is saved, likewise, or [`IN_REGISTER`] or [`LOST`].
+    pub(super) fp_slot: i16,
+    /// By kind: the set of other saved registers, the list of candidates, the complex rule.
+    pub(super) extra: u32,
+}
+
+/// What kind of rule it is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+pub(super) enum Kind {
+    /// Nothing is known.
+    None,
+    /// The fields say it all; `extra` is a saved set.
+    Frame,
+    /// The same, and the caller was interrupted by a signal.
+    SignalFrame,
+    /// The outermost frame: its return address is undefined.
+    End,
+    /// `extra` is an index into the complex rules.
+    Complex,
+    /// `extra` is a list of candidates to try.
+    Guess,
+    /// The kernel's signal return code, known by its instructions.
+    Sigreturn,
+}
+
+/// Slot of a register that still has its value (for the return address: the link register).
+pub(super) const IN_REGISTER: i16 = i16::MIN;
+/// Slot of a register whose value is gone.
+pub(super) const LOST: i16 = i16::MIN + 1;
+
+impl Rule {
+    /// No rule.
+    pub(super) const NONE: Self = Self {
+        kind: Kind::None,
+        cfa_register: 0,
+        cfa_offset: 0,
+        ra_slot: -1,
+        fp_slot: LOST,
+        extra: 0,
+    };
+
+    pub(super) const fn of_kind(kind: Kind, extra: u32) -> Self {
+        Self {
+            kind,
+            extra,
+            ..Self::NONE
+        }
+    }
+
+    /// A frame whose other saved registers are not known.
+    pub(super) const fn frame(
+        cfa_register: u8,
+        cfa_offset: i32,
+        ra_slot: i16,
+        fp_slot: i16,
+    ) -> Self {
+        Self {
+            kind: Kind::Frame,
+            cfa_register,
+            cfa_offset,
+            ra_slot,
+            fp_slot,
+            extra: SavedSets::NONE,
+        }
+    }
+}
+
+/// A possible way to the caller.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Candidate {
+    /// Of kind [`Kind::Frame`].
+    pub(super) rule: Rule,
+    pub(super) origin: FrameOrigin,
+    pub(super) check: Check,
+    /// Reject return addresses into the function itself: a link register that was
+    /// overwritten by the function's own calls.
+    pub(super) not_self: bool,
+    /// How far the function reaches before and behind the place, as far as known.
+    pub(super) reach: (u32, u32),
+}
+
+/// What a candidate's return address must satisfy, apart from being executable.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Check {
+    /// Nothing: it comes from call frame information.
+    Executable,
+    /// Not known to follow something other than a call.
+    NotRefuted,
+    /// Known to follow a call.
+    Call,
+    /// Known to follow a direct call that leads into this function (before the place).
+    CallsHere,
+}
+
+impl Candidate {
+    pub(super) const fn new(rule: Rule, origin: FrameOrigin, check: Check) -> Self {
+        Self {
+            rule,
+            origin,
+            check,
+            not_self: false,
+            reach: (0, 0),
+        }
+    }
+}
+
+/// Candidates of one place, best first.
+pub(super) type Candidates = SmallVec<[Candidate; 4]>;
+
+/// Slices that are stored once and named by a number (start << 4 | length).
+#[derive(Debug)]
+pub(super) struct Pool<T> {
+    items: Vec<T>,
+    known: FxHashMap<SmallVec<[T; 6]>, u32>,
+}
+
+impl<T: Copy + Eq + std::hash::Hash> Pool<T> {
+    pub(super) fn new() -> Self {
+        Self {
+            items: Vec::new(),
+            known: FxHashMap::default(),
+        }
+    }
+
+    /// The number of a slice; at most its first 15 items are kept.
+    pub(super) fn intern(&mut self, slice: &[T]) -> u32 {
+        let slice = &slice[..slice.len().min(15)];
+        if let Some(&known) = self.known.get(slice) {
+            return known;
+        }
+        let start = u32::try_from(self.items.len()).unwrap_or(u32::MAX);
+        let id = start
+            .saturating_mul(16)
+            .saturating_add(u32::try_from(slice.len()).unwrap_or(0));
+        self.items.extend_from_slice(slice);
+        self.known.insert(SmallVec::from_slice(slice), id);
+        id
+    }
+
+    pub(super) fn get(&self, id: u32) -> &[T] {
+        let start = (id >> 4) as usize;
+        self.items
+            .get(start..start + (id & 15) as usize)
+            .unwrap_or_default()
+    }
+}
+
+/// Where a frame saved one register of its caller: the register's number in the high 8 bits, the
+/// offset from the CFA in the low 24.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Saved(u32);
+
+impl Saved {
+    /// Offset that stands for "undefined".
+    const GONE: i32 = -(1 << 23);
+
+    fn new(register: u8, offset: Option<i64>) -> Self {
+        let offset = offset
+            .and_then(|o| i32::try_from(o).ok())
+            .filter(|o| o.abs() < 1 << 23)
+            .unwrap_or(Self::GONE);
+        Self(u32::from(register) << 24 | offset.cast_unsigned() & 0x00ff_ffff)
+    }
+
+    pub(super) const fn register(self) -> u8 {
+        (self.0 >> 24) as u8
+    }
+
+    /// Bytes from the CFA; `None` when the value is gone.
+    pub(super) fn offset(self) -> Option<i64> {
+        let signed = (self.0 << 8).cast_signed() >> 8;
+        (signed != Self::GONE).then_some(i64::from(signed))
+    }
+}
+
+/// The registers other than the three that a [`Rule`] tracks.
+#[derive(Debug)]
+pub(super) struct SavedSets(Pool<Saved>);
+
+impl SavedSets {
+    /// Set of frames that may have changed any register.
+    pub(super) const NONE: u32 = u32::MAX;
+
+    pub(super) fn new() -> Self {
+        Self(Pool::new())
+    }
+
+    /// Where frames with this set saved `register`: `Some(None)` if its value is gone, `None` if they left it.
+    pub(super) fn find(&self, set: u32, register: u8) -> Option<Option<i64>> {
+        if set == Self::NONE {
+            return Some(None);
+        }
+        self.0
+            .get(set)
+            .iter()
+            .find(|s| s.register() == register)
+            .map(|s| s.offset())
+    }
+}
+
+/// One row: the rule for the code from `start` to the next row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Row {
+    /// From the start of the FDE's function.
+    pub(super) start: u32,
+    pub(super) rule: Rule,
+}
+
+/// Where the rows of an FDE lie in [`Rows`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RowRange {
+    /// Stated address of the function.
+    pub(super) base: u64,
+    first: u32,
+    count: u32,
+}
+
+/// All rows converted so far.
+#[derive(Debug)]
+pub(super) struct Rows {
+    rows: Vec<Row>,
+    pub(super) saved: SavedSets,
+}
+
+/// Largest number of rows that one FDE may have; real ones stay below some hundreds.
+const MAX_ROWS: usize = 1 << 16;
+
+impl Rows {
+    pub(super) fn new() -> Self {
+        Self {
+            rows: Vec::new(),
+            saved: SavedSets::new(),
+        }
+    }
+
+    /// Starts the rows of an FDE.
+    pub(super) fn begin(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Adds a row of the FDE begun at `first`; `false` when there are too many.
+    pub(super) fn push<A: Architecture>(
+        &mut self,
+        first: usize,
+        base: u64,
+        row: &UnwindTableRow<usize>,
+        signal: bool,
+    ) -> bool {
+        let rule = self.convert::<A>(row, signal);
+        let Ok(start) = u32::try_from(row.start_address().wrapping_sub(base)) else {
+            return false;
+        };
+        match self.rows[first..].last() {
+            Some(last) if last.rule == rule => return true,
+            Some(last) if last.start == start => {
+                self.rows.pop();
+            }
+            Some(last) if last.start > start => return false,
+            _ => {}
+        }
+        self.rows.push(Row { start, rule });
+        self.rows.len() - first < MAX_ROWS
+    }
+
+    /// Ends the FDE: code from `end` on has no rule.
+    pub(super) fn finish(&mut self, first: usize, base: u64, end: u64) -> RowRange {
+        let end = u32::try_from(end.wrapping_sub(base)).unwrap_or(u32::MAX);
+        self.rows.push(Row {
+            start: end,
+            rule: Rule::NONE,
+        });
+        let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        RowRange {
+            base,
+            first: number(first),
+            count: number(self.rows.len() - first),
+        }
+    }
+
+    /// The rule at a stated address.
+    pub(super) fn rule_at(&self, range: RowRange, svma: u64) -> Rule {
+        let first = range.first as usize;
+        let rows = self
+            .rows
+            .get(first..first + range.count as usize)
+            .unwrap_or_default();
+        let at = svma.wrapping_sub(range.base);
+        let behind = rows.partition_point(|row| u64::from(row.start) <= at);
+        behind.checked_sub(1).map_or(Rule::NONE, |i| rows[i].rule)
+    }
+
+    fn convert<A: Architecture>(&mut self, row: &UnwindTableRow<usize>, signal: bool) -> Rule {
+        let complex = Rule::of_kind(Kind::Complex, 0);
+        if row.register(gimli::Register(u16::from(A::RA))) == Some(RegisterRule::Undefined) {
+            return Rule::of_kind(Kind::End, 0);
+        }
+        let CfaRule::RegisterAndOffset { register, offset } = *row.cfa() else {
+            return complex;
+        };
+        let (Ok(cfa_register), Ok(cfa_offset)) = (u8::try_from(register.0), i32::try_from(offset))
+        else {
+            return complex;
+        };
+        let mut rule = Rule {
+            kind: if signal {
+                Kind::SignalFrame
+            } else {
+                Kind::Frame
+            },
+            cfa_register,
+            cfa_offset,
+            ra_slot: if A::LINK_REGISTER { IN_REGISTER } else { -1 },
+            fp_slot: IN_REGISTER,
+            extra: 0,
+        };
+        let mut others: SmallVec<[Saved; 8]> = SmallVec::new();
+        for (register, how) in row.registers() {
+            let Ok(register) = u8::try_from(register.0) else {
+                continue;
+            };
+            if register == A::RA {
+                match slot(how) {
+                    Some(slot) if slot != LOST => rule.ra_slot = slot,
+                    _ => return complex,
+                }
+            } else if register == A::FP {
+                match slot(how) {
+                    Some(slot) => rule.fp_slot = slot,
+                    None => return complex,
+                }
+            } else if register == A::SP {
+                return complex;
+            } else if usize::from(register) < super::arch::REGISTERS {
+                match how {
+                    RegisterRule::SameValue => {}
+                    RegisterRule::Offset(offset) => {
+                        others.push(Saved::new(register, Some(*offset)))
+                    }
+                    // The rare other rules are evaluated when this register is asked for: never so far.
+                    _ => others.push(Saved::new(register, None)),
+                }
+            }
+        }
+        others.sort_unstable_by_key(|s| s.0);
+        rule.extra = self.saved.0.intern(&others);
+        rule
+    }
+}
+
+/// A simple rule as a slot; `None` when it needs evaluation.
+fn slot(rule: &RegisterRule<usize>) -> Option<i16> {
+    match *rule {
+        RegisterRule::Undefined => Some(LOST),
+        RegisterRule::SameValue => Some(IN_REGISTER),
+        RegisterRule::Offset(bytes) if bytes % 8 == 0 => {
+            i16::try_from(bytes / 8).ok().filter(|&s| s > LOST)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rule_stays_small() {
+        assert_eq!(size_of::<Rule>(), 16);
+    }
+
+    #[test]
+    fn saved_offsets_keep_their_sign() {
+        for offset in [-8, 8, -(1 << 23) + 8, (1 << 23) - 8, 0] {
+            let saved = Saved::new(3, Some(offset));
+            assert_eq!((saved.register(), saved.offset()), (3, Some(offset)));
+        }
+        assert_eq!(Saved::new(15, None).offset(), None);
+        assert_eq!(Saved::new(15, Some(1 << 40)).offset(), None);
+    }
+
+    #[test]
+    fn pool_names_equal_slices_alike() {
+        let mut pool = Pool::new();
+        let (a, b) = (pool.intern(&[1, 2, 3]), pool.intern(&[4]));
+        assert_eq!(pool.intern(&[1, 2, 3]), a);
+        assert_eq!((pool.get(a), pool.get(b)), (&[1, 2, 3][..], &[4][..]));
+        assert_eq!(pool.get(u32::MAX), &[] as &[i32]);
+    }
+}

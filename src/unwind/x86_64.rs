@@ -1,0 +1,389 @@
+//! x86-64: register numbers, call instructions, signal frames, and how to leave code that has no
+//! call frame information.
+//!
+//! Sources: System V ABI for AMD64 (register numbering), `arch/x86/include/uapi/asm/perf_regs.h` (sampled
+//! registers), `arch/x86/include/uapi/asm/sigcontext.h` and `ucontext.h` (signal frame).
+
+use super::FrameOrigin;
+use super::arch::{Architecture, REGISTERS, RegisterFile};
+use super::jit::{CodeView, Habit};
+use super::rules::{Candidate, Candidates, Check, IN_REGISTER, Rule};
+use super::x86_decode::{Effect, decode};
+use crate::perfdata::Registers;
+
+/// The instruction set.
+pub(super) struct X86_64;
+
+const RBX: u8 = 3;
+const RBP: u8 = 6;
+const RSP: u8 = 7;
+/// Number of rbp in instructions, as against that in DWARF.
+const RBP_IN_CODE: u8 = 5;
+
+impl Architecture for X86_64 {
+    const SP: u8 = RSP;
+    const FP: u8 = RBP;
+    const RA: u8 = 16;
+    const LINK_REGISTER: bool = false;
+    const CALL_BYTES: usize = 8;
+
+    fn register(regs: &Registers<'_>, dwarf: u8) -> Option<u64> {
+        /// `PERF_REG_X86_*` of rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp.
+        const LEGACY: [u32; 8] = [0, 3, 2, 1, 4, 5, 6, 7];
+        match dwarf {
+            0..=7 => regs.get(LEGACY[usize::from(dwarf)]),
+            8..=15 => regs.get(16 + u32::from(dwarf) - 8),
+            16 => Self::ip(regs),
+            _ => None,
+        }
+    }
+
+    fn ip(regs: &Registers<'_>) -> Option<u64> {
+        regs.get(8)
+    }
+
+    fn is_callee_saved(dwarf: u8) -> bool {
+        matches!(dwarf, RBX | RBP | 12..=15)
+    }
+
+    fn strip(address: u64) -> u64 {
+        address
+    }
+
+    fn ends_with_call(before: &[u8]) -> bool {
+        direct_call(before).is_some() || ends_with_indirect_call(before)
+    }
+
+    fn call_target(before: &[u8]) -> Option<i64> {
+        direct_call(before).map(i64::from)
+    }
+
+    fn is_sigreturn(code: &[u8]) -> bool {
+        // mov rax, __NR_rt_sigreturn; syscall (or the shorter mov eax of musl)
+        code.starts_with(&[0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05])
+            || code.starts_with(&[0xb8, 15, 0, 0, 0, 0x0f, 0x05])
+    }
+
+    fn signal_registers(
+        sp: u64,
+        read: &mut dyn FnMut(u64) -> Option<u64>,
+    ) -> Option<(RegisterFile, u64)> {
+        /// `uc_mcontext` in `struct ucontext`; registers by DWARF number in `struct sigcontext`
+        /// (r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip).
+        const CONTEXT: u64 = 40;
+        const ORDER: [u8; 17] = [8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7, 16];
+        let mut file: RegisterFile = [None; REGISTERS];
+        for (slot, &dwarf) in (0u64..).zip(&ORDER) {
+            file[usize::from(dwarf)] = read(sp.checked_add(CONTEXT + slot * 8)?);
+        }
+        let ip = file[16]?;
+        Some((file, ip))
+    }
+
+    fn guess(code: &CodeView<'_>, out: &mut Candidates) {
+        if code.leaf {
+            out.extend(follow_to_return(code.rest()));
+        }
+        if code.code.is_empty() {
+            without_bytes(code, out);
+        } else if code.knows_start() && code.habit != Habit::Blob {
+            known_function(code, out);
+        } else {
+            somewhere(code, out);
+        }
+        let reach = code.reach();
+        for candidate in out.iter_mut() {
+            candidate.reach = reach;
+        }
+    }
+
+    fn certain_exit(code: &[u8]) -> Option<Candidate> {
+        matches!(code.first(), Some(0xc3 | 0xc2)).then(|| top_of_stack(0, Check::NotRefuted))
+    }
+
+    fn stub() -> Candidate {
+        top_of_stack(0, Check::NotRefuted)
+    }
+}
+
+/// Distance of a direct call at the end of `before`, from the return address.
+fn direct_call(before: &[u8]) -> Option<i32> {
+    let [.., 0xe8, a, b, c, d] = *before else {
+        return None;
+    };
+    Some(i32::from_le_bytes([a, b, c, d]))
+}
+
+/// `ff /2` with every form of operand.
+fn ends_with_indirect_call(before: &[u8]) -> bool {
+    let at = |back: usize| before.len().checked_sub(back).map(|i| before[i]);
+    let modrm_is = |back: usize, mask: u8, value: u8| {
+        at(back) == Some(0xff) && at(back - 1).is_some_and(|modrm| modrm & mask == value)
+    };
+    modrm_is(2, 0xf8, 0xd0) // call reg
+        || modrm_is(2, 0xf8, 0x10) // call [reg]
+        || modrm_is(3, 0xff, 0x14) // call [reg+reg]
+        || modrm_is(3, 0xf8, 0x50) // call [reg+disp8]
+        || modrm_is(4, 0xff, 0x54) // call [reg+reg+disp8]
+        || modrm_is(6, 0xff, 0x15) // call [rip+disp32]
+        || modrm_is(6, 0xf8, 0x90) // call [reg+disp32]
+        || modrm_is(7, 0xff, 0x94) // call [reg+reg+disp32]
+        || modrm_is(7, 0xff, 0x14) // call [reg*8+disp32]
+}
+
+/// The return address lies `above` bytes above the stack pointer; rbp is still the caller's.
+fn top_of_stack(above: i32, check: Check) -> Candidate {
+    Candidate::new(
+        Rule::frame(RSP, above + 8, -1, IN_REGISTER),
+        FrameOrigin::Frameless,
+        check,
+    )
+}
+
+/// A frame of `push rbp; mov rbp, rsp`.
+fn frame_pointer(check: Check) -> Candidate {
+    Candidate::new(
+        Rule::frame(RBP, 16, -1, -2),
+        FrameOrigin::FramePointer,
+        check,
+    )
+}
+
+/// Follows straight code from an ip to the `ret` (or the jump of a tail call behind an epilogue): what the
+/// stack pointer passes on the way is the frame. Exact wherever it succeeds.
+fn follow_to_return(code: &[u8]) -> Option<Candidate> {
+    let mut rest = code;
+    let mut height = 0i32;
+    let mut base = RSP;
+    let mut fp_at = None;
+    let mut popped = false;
+    for _ in 0..24 {
+        let instruction = decode(rest)?;
+        rest = rest.get(instruction.len..)?;
+        match instruction.effect {
+            Effect::Other | Effect::Branch | Effect::StoreFp(_) => {}
+            Effect::Push(_) => height = height.checked_sub(8)?,
+            Effect::Pop(register) => {
+                if register == Some(RBP_IN_CODE) {
+                    fp_at = Some(height);
+                }
+                height = height.checked_add(8)?;
+                popped = true;
+            }
+            Effect::AddSp(bytes) => {
+                height = height.checked_add(bytes)?;
+                popped |= bytes > 0;
+            }
+            Effect::LoadFp(offset) => fp_at = Some(height.checked_add(offset)?),
+            Effect::SpFromFp(offset) if fp_at.is_none() => {
+                (base, height, popped) = (RBP, offset, true);
+            }
+            Effect::Leave if fp_at.is_none() => {
+                (base, height, fp_at, popped) = (RBP, 8, Some(0), true);
+            }
+            Effect::Return => break,
+            Effect::Jump(_) if popped => break,
+            _ => return None,
+        }
+    }
+    if height < 0 || base == RBP && fp_at.is_none() {
+        return None;
+    }
+    let cfa = height.checked_add(8)?;
+    let fp_slot = match fp_at {
+        None => IN_REGISTER,
+        Some(at) => i16::try_from((at - cfa) / 8).ok()?,
+    };
+    Some(Candidate::new(
+        Rule::frame(base, cfa, -1, fp_slot),
+        FrameOrigin::Frameless,
+        Check::NotRefuted,
+    ))
+}
+
+/// Code of which only name and position are known.
+fn without_bytes(code: &CodeView<'_>, out: &mut Candidates) {
+    let entry = code.leaf && code.at == 0 && code.knows_start();
+    match code.habit {
+        _ if entry => out.push(top_of_stack(0, Check::NotRefuted)),
+        // sub rsp, 8; call rcx; add rsp, 8; ret (with endbr64 in front in some builds)
+        Habit::PyTrampoline => {
+            if code.leaf && code.at < 4 {
+                out.push(top_of_stack(0, Check::Call));
+            }
+            out.push(top_of_stack(8, Check::NotRefuted));
+        }
+        Habit::FramePointers | Habit::Blob => {}
+        _ if code.leaf => out.push(top_of_stack(0, Check::Call)),
+        _ => {}
+    }
+    out.push(frame_pointer(Check::NotRefuted));
+    if code.leaf {
+        out.push(top_of_stack(0, Check::Call));
+    }
+}
+
+/// Code whose function is not known: what stands at the ip itself, then the frame pointer.
+fn somewhere(code: &CodeView<'_>, out: &mut Candidates) {
+    if code.leaf {
+        if at_entry(code.rest()) {
+            out.push(top_of_stack(0, Check::NotRefuted));
+        } else if behind_push(code) {
+            out.push(pushed_frame());
+        }
+        out.push(top_of_stack(0, Check::CallsHere));
+    }
+    out.push(frame_pointer(Check::NotRefuted));
+    if code.leaf {
+        out.push(top_of_stack(0, Check::Call));
+    }
+}
+
+/// Whether an ip stands before the first instruction of a function.
+fn at_entry(rest: &[u8]) -> bool {
+    const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
+    rest.starts_with(&ENDBR64) || set_up_at(rest)
+}
+
+/// Whether `push rbp; mov rbp, rsp` stands here, in either encoding.
+fn set_up_at(code: &[u8]) -> bool {
+    code.starts_with(&[0x55, 0x48, 0x89, 0xe5]) || code.starts_with(&[0x55, 0x48, 0x8b, 0xec])
+}
+
+/// Whether the ip stands between `push rbp` and `mov rbp, rsp`.
+fn behind_push(code: &CodeView<'_>) -> bool {
+    code.at
+        .checked_sub(1)
+        .and_then(|at| code.code.get(at..))
+        .is_some_and(set_up_at)
+}
+
+/// Between `push rbp` and `mov rbp, rsp`.
+fn pushed_frame() -> Candidate {
+    Candidate::new(
+        Rule::frame(RSP, 16, -1, -2),
+        FrameOrigin::Frameless,
+        Check::NotRefuted,
+    )
+}
+
+/// Code whose first byte is known.
+fn known_function(code: &CodeView<'_>, out: &mut Candidates) {
+    if code.habit == Habit::Sparkplug {
+        return sparkplug(code, out);
+    }
+    let prologue = Prologue::scan(code);
+    let set_up = code.code.windows(4).position(set_up_at);
+    match (prologue, set_up) {
+        // Before the frame is there.
+        (_, Some(push_at)) if code.leaf && code.at <= push_at => {
+            out.extend(Prologue::scan(code).before_frame());
+            out.push(top_of_stack(0, Check::Call));
+        }
+        (_, Some(push_at)) if code.leaf && code.at == push_at + 1 => out.push(pushed_frame()),
+        // The frame of a piece lies around its calls only.
+        (_, _) if code.leaf && code.habit == Habit::V8Pieces && set_up.is_none_or(|at| at > 16) => {
+            out.push(top_of_stack(0, Check::Call));
+        }
+        (_, Some(_)) => {}
+        (prologue, None) if code.habit != Habit::FramePointers => {
+            if code.leaf && prologue.height == 0 {
+                out.push(top_of_stack(0, Check::Call));
+            }
+            out.extend(prologue.candidate(code));
+        }
+        (_, None) if code.leaf => out.push(top_of_stack(0, Check::Call)),
+        _ => {}
+    }
+    out.push(frame_pointer(Check::NotRefuted));
+    if code.leaf {
+        out.push(top_of_stack(0, Check::Call));
+    }
+}
+
+/// Baseline code of V8 calls `BaselineOutOfLinePrologue` first, which builds the frame.
+fn sparkplug(code: &CodeView<'_>, out: &mut Candidates) {
+    let first_call = code.code.iter().take(64).position(|&b| b == 0xe8);
+    if first_call.is_some_and(|call| code.at < call + 5) {
+        out.push(top_of_stack(0, Check::Call));
+    }
+    out.push(frame_pointer(Check::NotRefuted));
+}
+
+/// What a function's first instructions do to the stack, up to the place.
+#[derive(Clone, Copy, Debug, Default)]
+struct Prologue {
+    /// Bytes between the return address and the stack pointer.
+    height: i32,
+    /// Height at which the caller's rbp was saved (the slot ends there).
+    fp_saved: Option<i32>,
+    /// The code does something to rsp that cannot be followed.
+    lost: bool,
+}
+
+impl Prologue {
+    /// Follows the code from its start to the place, or to the first thing that ends a prologue.
+    fn scan(code: &CodeView<'_>) -> Self {
+        let mut this = Self::default();
+        let mut rest = code.code;
+        let mut at = 0;
+        for _ in 0..64 {
+            let Some(instruction) = decode(rest) else {
+                break;
+            };
+            if at >= code.at {
+                break;
+            }
+            at += instruction.len;
+            rest = rest.get(instruction.len..).unwrap_or_default();
+            if !this.apply(instruction.effect) {
+                break;
+            }
+        }
+        this
+    }
+
+    /// Follows one instruction; `false` at the end of the prologue.
+    fn apply(&mut self, effect: Effect) -> bool {
+        match effect {
+            Effect::Push(register) => {
+                self.height += 8;
+                if register == Some(RBP_IN_CODE) && self.fp_saved.is_none() {
+                    self.fp_saved = Some(self.height);
+                }
+            }
+            Effect::AddSp(bytes) if bytes < 0 && bytes > -(1 << 24) => self.height -= bytes,
+            Effect::StoreFp(offset) if self.fp_saved.is_none() => {
+                self.fp_saved = Some(self.height - offset);
+            }
+            Effect::Other | Effect::Branch | Effect::StoreFp(_) | Effect::SetFp => {}
+            Effect::Stop => {
+                self.lost = true;
+                return false;
+            }
+            // Calls, jumps, returns and pops: the body has begun.
+            _ => return false,
+        }
+        true
+    }
+
+    fn candidate(&self, code: &CodeView<'_>) -> Option<Candidate> {
+        if self.lost || self.height == 0 && !code.leaf {
+            return None;
+        }
+        let fp_slot = match self.fp_saved {
+            None => IN_REGISTER,
+            Some(height) => i16::try_from(-height / 8 - 1).ok()?,
+        };
+        let rule = Rule::frame(RSP, self.height.checked_add(8)?, -1, fp_slot);
+        Some(Candidate::new(rule, FrameOrigin::Prologue, Check::Call))
+    }
+
+    /// Something was pushed before the frame is set up.
+    fn before_frame(&self) -> Option<Candidate> {
+        if self.lost || self.height == 0 {
+            return None;
+        }
+        Some(top_of_stack(self.height, Check::Call))
+    }
+}
