@@ -29,6 +29,7 @@ mod x86_64;
 mod x86_decode;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::address::{Avma, FileOffset};
 use crate::dso::{DsoId, elf::ElfFile};
@@ -173,20 +174,20 @@ pub struct UserState<'b> {
 }
 
 /// Unwinds samples; one for each worker thread. Holds the rules met so far, for all processes.
-pub struct Unwinder<'t, 'a> {
-    inner: Inner<'t, 'a>,
+pub struct Unwinder<'a> {
+    inner: Inner<'a>,
 }
 
 // One value per thread: the size of the larger variant is no concern, boxing would cost a hop per call.
-enum Inner<'t, 'a> {
-    X86_64(walk::Walker<'t, 'a, x86_64::X86_64>),
-    Aarch64(walk::Walker<'t, 'a, aarch64::Aarch64>),
+enum Inner<'a> {
+    X86_64(walk::Walker<'a, x86_64::X86_64>),
+    Aarch64(walk::Walker<'a, aarch64::Aarch64>),
 }
 
-impl<'t, 'a> Unwinder<'t, 'a> {
+impl<'a> Unwinder<'a> {
     /// An unwinder that shares what it learns about files, not about rules, with others.
     #[must_use]
-    pub fn new(arch: Arch, tables: &'t CfiTables<'a>) -> Self {
+    pub fn new(arch: Arch, tables: Arc<CfiTables<'a>>) -> Self {
         let inner = match arch {
             Arch::X86_64 => Inner::X86_64(walk::Walker::new(tables)),
             Arch::Aarch64 => Inner::Aarch64(walk::Walker::new(tables)),
@@ -206,6 +207,22 @@ impl<'t, 'a> Unwinder<'t, 'a> {
         match &mut self.inner {
             Inner::X86_64(walker) => walker.walk(state, code, max_frames, out),
             Inner::Aarch64(walker) => walker.walk(state, code, max_frames, out),
+        }
+    }
+
+    /// The caller of the leaf in a recording with frame-pointer chains and a sampled link register
+    /// (`perf record --call-graph fp` on aarch64): the chain of frame records lacks it while the
+    /// function has not saved the link register. Its call frame information tells; the result is
+    /// the return address minus one, as perf inserts it. `None` on machines without link register.
+    pub fn leaf_caller<S: CodeSpace<'a>>(
+        &mut self,
+        ip: Avma,
+        regs: &Registers<'_>,
+        code: &S,
+    ) -> Option<Avma> {
+        match &mut self.inner {
+            Inner::X86_64(walker) => walker.leaf_caller(ip, regs, code),
+            Inner::Aarch64(walker) => walker.leaf_caller(ip, regs, code),
         }
     }
 

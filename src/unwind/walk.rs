@@ -26,9 +26,9 @@ use crate::profile::StackEnd;
 use crate::session::jit::{JitCode, JitCodeId, JitUnwinding};
 
 /// One thread's unwinder for one architecture.
-pub(super) struct Walker<'t, 'a, A> {
+pub(super) struct Walker<'a, A> {
     memo: Memo,
-    rules: RuleMaker<'t, 'a, A>,
+    rules: RuleMaker<'a, A>,
     /// What the frames walked so far in this sample saved, leaf first.
     history: Vec<Step>,
 }
@@ -113,8 +113,8 @@ struct Located<'s, 'a> {
     entry: Entry,
 }
 
-impl<'t, 'a, A: Architecture> Walker<'t, 'a, A> {
-    pub(super) fn new(tables: &'t CfiTables<'a>) -> Self {
+impl<'a, A: Architecture> Walker<'a, A> {
+    pub(super) fn new(tables: Arc<CfiTables<'a>>) -> Self {
         Self {
             memo: Memo::new(),
             rules: RuleMaker::new(tables),
@@ -124,6 +124,32 @@ impl<'t, 'a, A: Architecture> Walker<'t, 'a, A> {
 
     pub(super) fn id_count(&self) -> u32 {
         self.memo.len()
+    }
+
+    /// See [`super::Unwinder::leaf_caller`].
+    pub(super) fn leaf_caller<S: CodeSpace<'a>>(
+        &mut self,
+        ip: Avma,
+        regs: &Registers<'_>,
+        code: &S,
+    ) -> Option<Avma> {
+        if !A::LINK_REGISTER || regs.abi != A::ABI {
+            return None;
+        }
+        let link = A::strip(A::register(regs, A::RA)?);
+        let place = code.locate(ip);
+        let rule = match key_of(&place.frame_place()) {
+            None => self.rules.rule(&place, true, code),
+            Some(key) => match self.memo.get(key) {
+                Some(known) => known.rule,
+                None => {
+                    let rule = self.rules.rule(&place, true, code);
+                    self.memo.insert(key, rule).rule
+                }
+            },
+        };
+        (rule.kind == Kind::Frame && rule.ra_slot == IN_REGISTER && link != 0)
+            .then(|| Avma(link.wrapping_sub(1)))
     }
 
     pub(super) fn walk<S: CodeSpace<'a>>(
@@ -167,8 +193,8 @@ impl<'t, 'a, A: Architecture> Walker<'t, 'a, A> {
 }
 
 /// One walk.
-struct Frames<'w, 'b, 't, 'a, A, S> {
-    walker: &'w mut Walker<'t, 'a, A>,
+struct Frames<'w, 'b, 'a, A, S> {
+    walker: &'w mut Walker<'a, A>,
     code: &'w S,
     stack: Stack<'b>,
     basis: Basis<'b>,
@@ -177,7 +203,7 @@ struct Frames<'w, 'b, 't, 'a, A, S> {
     leaf: bool,
 }
 
-impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, '_, 'a, A, S> {
+impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
     fn run(&mut self, ip: u64, max_frames: usize, out: &mut Vec<UserFrame>) -> StackEnd {
         let mut at = self.locate(ip, true);
         let mut origin = FrameOrigin::Ip;
@@ -719,8 +745,8 @@ impl<'a, A: Architecture, S: CodeSpace<'a>> Inputs for Evaluation<'_, '_, A, S> 
 }
 
 /// Finds and makes the rules of places, and owns what rules refer to.
-struct RuleMaker<'t, 'a, A> {
-    tables: &'t CfiTables<'a>,
+struct RuleMaker<'a, A> {
+    tables: Arc<CfiTables<'a>>,
     files: FxHashMap<DsoId, Arc<FileCfi<'a>>>,
     file_rows: FxHashMap<(DsoId, FdeRef), RowRange>,
     jit_rows: FxHashMap<JitCodeId, Option<(FdeRef, RowRange)>>,
@@ -738,8 +764,8 @@ struct Complex {
     svma: u64,
 }
 
-impl<'t, 'a, A: Architecture> RuleMaker<'t, 'a, A> {
-    fn new(tables: &'t CfiTables<'a>) -> Self {
+impl<'a, A: Architecture> RuleMaker<'a, A> {
+    fn new(tables: Arc<CfiTables<'a>>) -> Self {
         Self {
             tables,
             files: FxHashMap::default(),
@@ -810,7 +836,7 @@ impl<'t, 'a, A: Architecture> RuleMaker<'t, 'a, A> {
         let Some(svma) = image.svma_of(offset) else {
             return self.unknown_code(leaf);
         };
-        let tables = self.tables;
+        let tables = &self.tables;
         let cfi = Arc::clone(
             self.files
                 .entry(dso)
