@@ -8,7 +8,9 @@
 
 use std::path::{Path, PathBuf};
 
+mod recording;
 mod store;
+pub use recording::{Opened, open_recording, stdin_is_fifo};
 pub use store::Store;
 
 /// Why a file could not be read.

@@ -49,6 +49,16 @@ impl Store {
     /// When the file cannot be opened, is not a regular file, or cannot be mapped.
     pub fn map(&self, path: &Path) -> Result<&[u8], InputError> {
         let (file, meta) = Self::open(path)?;
+        self.map_file(path, &file, &meta)
+    }
+
+    /// The bytes of an open regular file. `path` is for messages.
+    pub(super) fn map_file(
+        &self,
+        path: &Path,
+        file: &File,
+        meta: &std::fs::Metadata,
+    ) -> Result<&[u8], InputError> {
         if meta.len() == 0 {
             return self.read_unsized(path, file);
         }
@@ -59,7 +69,7 @@ impl Store {
         // SAFETY: the mapping is private and read-only. Another process that cuts the file while we
         // read it can make us die by SIGBUS, as it can every reader that maps its input; the bytes
         // themselves are only ever treated as untrusted data.
-        let map = unsafe { Mmap::map(&file) }.map_err(|e| InputError::io(path, e))?;
+        let map = unsafe { Mmap::map(file) }.map_err(|e| InputError::io(path, e))?;
         Ok(self.maps.push_get(Box::new(map)))
     }
 
@@ -68,7 +78,7 @@ impl Store {
         self.buffers.push_get(bytes.into_boxed_slice())
     }
 
-    fn read_unsized(&self, path: &Path, file: File) -> Result<&[u8], InputError> {
+    fn read_unsized(&self, path: &Path, file: &File) -> Result<&[u8], InputError> {
         use std::io::Read;
         /// /proc/kallsyms of a kernel with many modules has some 20 MB.
         const MAX_READ: u64 = 256 << 20;

@@ -3,10 +3,6 @@
 //! In: any slice of a recording. Out: `Some(value)` or `None` when the bytes are not there. Used by every
 //! parser of this folder; knows nothing of the format.
 
-/// The byte at `at`.
-pub(super) fn u8_at(bytes: &[u8], at: usize) -> Option<u8> {
-    bytes.get(at).copied()
-}
 
 /// The `u16` that starts at byte `at`.
 pub(super) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {

@@ -281,3 +281,43 @@ pub(super) fn record_header(bytes: &[u8]) -> Option<(u32, usize)> {
     let size = usize::from(u16::try_from(word >> 48).ok()?);
     (size >= 8).then_some((u32_at(bytes, 0)?, size))
 }
+
+/// How a walk over records ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Walk {
+    /// Behind the last record.
+    End,
+    /// In the middle of a record.
+    Partial,
+    /// At a header that cannot be right.
+    Damaged,
+}
+
+/// Calls `f` with (offset, type, bytes) of each whole record. Returns where and why it ended.
+pub(super) fn walk<'b>(bytes: &'b [u8], f: &mut dyn FnMut(usize, u32, &'b [u8])) -> (usize, Walk) {
+    let mut at = 0;
+    loop {
+        let rest = match bytes.get(at..) {
+            Some([]) => return (at, Walk::End),
+            None => return (bytes.len(), Walk::Partial),
+            Some(rest) => rest,
+        };
+        let Some((type_, size)) = record_header(rest) else {
+            let end = if rest.len() < 8 {
+                Walk::Partial
+            } else {
+                Walk::Damaged
+            };
+            return (at, end);
+        };
+        let Some(record) = rest.get(..size) else {
+            return (at, Walk::Partial);
+        };
+        f(at, type_, record);
+        at += size;
+        if matches!(type_, kind::AUXTRACE | kind::HEADER_TRACING_DATA) {
+            let payload = super::source::payload_len(type_, record);
+            at = at.saturating_add(usize::try_from(payload).unwrap_or(usize::MAX));
+        }
+    }
+}

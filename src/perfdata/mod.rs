@@ -15,20 +15,26 @@
 pub mod attr;
 mod bytes;
 mod chunks;
-mod features;
+mod deliver;
+mod event_name;
+pub mod features;
 mod head;
+mod inflate;
 mod open;
 mod order;
 mod records;
 mod sample;
+mod source;
+mod tracing;
 
+pub use crate::dso::BuildId;
 pub use attr::{Attr, ClockId};
 pub use chunks::{Chunks, RecordPos};
-pub use features::{BuildIdEntry, ClockData, Features, Group};
+pub use features::{BuildIdEntry, ClockData, Features};
 pub use head::SampleHead;
 pub use open::{OpenError, Recording};
 pub use order::{DeliverStats, Delivered};
-pub use records::{BuildId, Inode, Mmap, Record, TimeConv};
+pub use records::{Inode, Mmap, Record, TimeConv};
 pub use sample::{Branch, BranchStack, Callchain, ReadValues, Registers, Sample, SampleError};
 
 /// Index of an event of the recording, in file order.

@@ -1,21 +1,25 @@
-//! Opens a recording: header, attributes, names, features; then walks its records.
+//! Opens a recording: header, attributes, names, features.
 //!
-//! In: a path or a stream. Out: a [`Recording`]. Every size in the header is checked against the file; what is
-//! cut off is said once and the rest is used. Layout: `struct perf_file_header` in
-//! `tools/perf/util/header.h`.
+//! In: a path or a stream. Out: a [`Recording`]. Every size in the header is checked against the file; a
+//! recording that is cut or was never completed is opened with what is there. Layout: `struct perf_file_header`
+//! and `struct perf_pipe_file_header` in `tools/perf/util/header.h`.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::diagnostics::Diagnostics;
-use crate::input::{InputError, Store};
+use crate::input::{self, InputError, Opened, Store};
 
 use super::attr::{ATTR_SIZE_VER0, Attr};
-use super::bytes::u64_at;
-use super::chunks::{Chunks, RecordPos};
-use super::head::{Layouts, record_header};
-use super::order::{DeliverStats, Delivered, Delivery, Lent};
+use super::bytes::{u32_at, u64_at, until_nul};
+use super::chunks::Chunks;
+use super::features::{FileFrame, id};
+use super::head::{Layouts, record_header, walk};
+use super::inflate::{Inflater, is_compressed};
 use super::records::kind;
-use super::{Event, EventId, Features};
+use super::source::{Source, payload_len};
+use super::{Event, EventId, Features, RecordPos, event_name, tracing};
 
 /// Why a recording could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +27,14 @@ pub enum OpenError {
     /// The file could not be read.
     #[error(transparent)]
     Input(#[from] InputError),
+    /// The stream could not be read.
+    #[error("{}: {source}", path.display())]
+    Stream {
+        /// Name of the stream.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// The magic number is not that of a recording.
     #[error("{}: not a perf.data file (it does not start with PERFILE2)", path.display())]
     NotPerfData {
@@ -35,20 +47,29 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
-    /// The format before Linux 2.6.32's PERFILE2.
+    /// The format before PERFILE2.
     #[error("{}: the format of perf before 2009 (PERFFILE), which pjit cannot read", path.display())]
     OldFormat {
         /// The file.
         path: PathBuf,
     },
-    /// A directory, as `perf record --threads` and `--dir` write it.
-    #[error("{}: a directory (perf record --threads), which pjit cannot read; record without --threads", path.display())]
+    /// A directory, as `perf record --threads` writes it.
+    #[error(
+        "{}: a directory (perf record --threads), which pjit cannot read; record without --threads",
+        path.display()
+    )]
     Directory {
         /// The directory.
         path: PathBuf,
     },
+    /// A file fed through a pipe: its header points to places that a stream cannot go back to.
+    #[error("{}: not a stream but a file (perf record -o FILE); give its path with -i instead", path.display())]
+    FileAsStream {
+        /// Name of the stream.
+        path: PathBuf,
+    },
     /// The header contradicts itself or the file.
-    #[error("{}: {problem}", path.display())]
+    #[error("{}: damaged: {problem}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -57,10 +78,10 @@ pub enum OpenError {
     },
 }
 
-/// Where the data end, and why.
+/// Where the records end, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// Where the header says.
+    /// Where the header says, or wherever the stream ends.
     Declared,
     /// The header was never completed: the recorder was killed.
     Unclosed,
@@ -75,118 +96,143 @@ pub struct Recording<'a> {
     /// What the recording says about itself.
     pub features: Features,
     path: PathBuf,
-    /// The records of the file.
-    region: &'a [u8],
-    /// Where they start in the file.
+    source: Source<'a>,
+    /// Where the records start in the file.
     region_start: u64,
     end: End,
     layouts: Layouts,
+    /// Pass one met compressed records.
+    compressed: AtomicBool,
 }
 
 impl<'a> Recording<'a> {
-    /// Opens the recording at `path`.
+    /// Opens the recording at `path`; `-` is the standard input, and a FIFO is read as a stream.
     ///
     /// # Errors
-    /// When there is no recording that pjit can read. A cut or unclosed one is opened.
+    /// When there is no recording that pjit can read. A cut or uncompleted one is opened.
     pub fn open(path: &Path, store: &'a Store, _diag: &Diagnostics) -> Result<Self, OpenError> {
-        let bytes = store.map(path)?;
-        open_file(path, bytes)
-    }
-
-    /// Pass one: hands every record to `f`, in perf's order.
-    pub fn deliver(&self, diag: &Diagnostics, f: &mut dyn FnMut(Delivered<'_>)) -> DeliverStats {
-        let mut delivery = Delivery::new(&self.layouts, self.events.len(), f);
-        let mut at = 0;
-        let mut problem = None;
-        while let Some(rest) = self.region.get(at..).filter(|rest| !rest.is_empty()) {
-            let Some((type_, size)) = record_header(rest) else {
-                if rest.len() >= 8 {
-                    problem = Some("a record has the size 0");
-                }
-                break;
-            };
-            let Some(record) = rest.get(..size) else {
-                break;
-            };
-            delivery.arrive(type_, RecordPos::new(0, at), Lent::Map(record));
-            at += size;
-            if type_ == kind::AUXTRACE {
-                let payload = u64_at(record, 8)
-                    .and_then(|n| usize::try_from(n).ok())
-                    .unwrap_or(usize::MAX);
-                at = at.saturating_add(payload);
-            }
+        if path.is_dir() {
+            return Err(OpenError::Directory {
+                path: path.to_owned(),
+            });
         }
-        let mut stats = delivery.finish();
-        stats.bytes_read = at.min(self.region.len()) as u64;
-        self.report(diag, &stats, problem);
-        stats
+        match input::open_recording(path, store)? {
+            Opened::Mapped { bytes, modified } => {
+                let mut recording = open_mapped(path, bytes)?;
+                recording.features.captured = modified;
+                Ok(recording)
+            }
+            Opened::Stream(reader) => Self::from_stream(path, reader),
+        }
     }
 
-    /// Pass two: all chunks in order, shareable by threads.
-    pub const fn chunks(&self) -> Chunks<'_, 'a> {
+    /// Opens the stream that `perf record -o -` writes. `name` is for messages.
+    ///
+    /// # Errors
+    /// When the stream does not begin as one that pjit can read.
+    pub fn from_stream(name: &Path, mut reader: impl Read + Send + 'a) -> Result<Self, OpenError> {
+        let mut header = Vec::new();
+        let read = reader.by_ref().take(16).read_to_end(&mut header);
+        read.map_err(|source| OpenError::Stream {
+            path: name.to_owned(),
+            source,
+        })?;
+        if header_size(name, &header)? != STREAM_HEADER {
+            return Err(OpenError::FileAsStream {
+                path: name.to_owned(),
+            });
+        }
+        Self::from_source(name, Source::stream(reader))
+    }
+
+    /// A stream's records say all that a file's header says.
+    fn from_source(path: &Path, source: Source<'a>) -> Result<Self, OpenError> {
+        let front = source.chunk(0).unwrap_or_default();
+        let mut described = described_by_records(&front);
+        drop(front);
+        if described.events.is_empty() {
+            let problem = "the stream describes no event".to_owned();
+            return Err(OpenError::Damaged {
+                path: path.to_owned(),
+                problem,
+            });
+        }
+        described.features.frame.stream = true;
+        let tracing_data = described
+            .tracing_data
+            .or_else(|| source.take_tracing_data());
+        name_events(
+            &mut described.events,
+            &described.names,
+            &described.features,
+            tracing_data.as_deref(),
+        );
+        Ok(Self {
+            layouts: Layouts::new(&described.events),
+            events: described.events,
+            features: described.features,
+            path: path.to_owned(),
+            source,
+            region_start: STREAM_HEADER,
+            end: End::Declared,
+            compressed: AtomicBool::new(false),
+        })
+    }
+
+    /// Pass two: all chunks in order, shareable by threads. For a stream, [`Self::deliver`] must have
+    /// gone through it.
+    pub fn chunks(&self) -> Chunks<'_, 'a> {
         Chunks::new(self)
     }
 
     /// The bytes of a record directly, when they lie in a mapped file.
     #[must_use]
     pub fn record_bytes(&self, pos: RecordPos) -> Option<&'a [u8]> {
+        let Source::Map(region) = &self.source else {
+            return None;
+        };
         if pos.chunk() != 0 {
             return None;
         }
-        let rest = self.region.get(pos.offset()..)?;
+        let rest = region.get(pos.offset()..)?;
         let (_, size) = record_header(rest)?;
         rest.get(..size)
     }
 
-    pub(super) const fn region(&self) -> &'a [u8] {
-        self.region
+    /// The file or stream, for messages.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
-    /// One line for all damage.
-    fn report(&self, diag: &Diagnostics, stats: &DeliverStats, problem: Option<&str>) {
-        let path = self.path.display();
-        let read = stats.bytes_read;
-        let samples = stats.samples;
-        if let Some(problem) = problem {
-            let offset = self.region_start + read;
-            let all = self.region.len();
-            diag.warn(format!(
-                "{path}: damaged at offset {offset:#x}: {problem}; {samples} samples in {read} of {all} bytes were read, the rest is missing"
-            ));
-        } else {
-            match self.end {
-                End::Declared if read < self.region.len() as u64 => diag.warn(format!(
-                    "{path}: the last record is cut; {samples} samples in {read} bytes were read"
-                )),
-                End::Declared => {}
-                End::Unclosed => diag.warn(format!(
-                    "{path}: the recording was never completed (was perf record killed?); {samples} samples in {read} bytes were read, header sections such as the host and build IDs are missing"
-                )),
-                End::Missing(missing) => diag.warn(format!(
-                    "{path}: cut short: {samples} samples in {read} bytes were read, {missing} bytes of records and the header sections such as the host and build IDs are missing"
-                )),
-            }
-        }
-        if stats.malformed > 0 {
-            diag.warn(format!(
-                "{path}: {} malformed records were skipped",
-                stats.malformed
-            ));
-        }
-        if !stats.unknown_types.is_empty() {
-            let total: u64 = stats.unknown_types.values().sum();
-            let types: Vec<String> = stats
-                .unknown_types
-                .keys()
-                .take(8)
-                .map(u32::to_string)
-                .collect();
-            diag.warn(format!(
-                "{path}: {total} records of unknown types ({}) were skipped",
-                types.join(", ")
-            ));
-        }
+    pub(super) const fn source(&self) -> &Source<'a> {
+        &self.source
+    }
+
+    pub(super) const fn layouts(&self) -> &Layouts {
+        &self.layouts
+    }
+
+    pub(super) const fn end(&self) -> End {
+        self.end
+    }
+
+    pub(super) const fn region_start(&self) -> u64 {
+        self.region_start
+    }
+
+    /// The decoder for the second pass, if there is anything to decode.
+    pub(super) fn inflater_for_chunks(&self) -> Option<Inflater> {
+        let any = self.features.compression.is_some() || self.compressed.load(Ordering::Relaxed);
+        any.then(|| self.new_inflater().ok()).flatten()
+    }
+
+    pub(super) fn note_compressed(&self) {
+        self.compressed.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn new_inflater(&self) -> std::io::Result<Inflater> {
+        Inflater::new(self.features.compression.map(|c| c.mmap_len))
     }
 }
 
@@ -195,61 +241,73 @@ const MAGIC: &[u8; 8] = b"PERFILE2";
 /// The same from a big-endian machine.
 const MAGIC_SWAPPED: &[u8; 8] = b"2ELIFREP";
 const MAGIC_OLD: &[u8; 8] = b"PERFFILE";
+/// Size of a stream's header.
+const STREAM_HEADER: u64 = 16;
 
-/// Refuses what is no recording that pjit can read.
-fn check_magic(path: &Path, bytes: &[u8]) -> Result<(), OpenError> {
+/// Refuses what is no recording that pjit can read; tells the size that the header gives itself.
+fn header_size(path: &Path, bytes: &[u8]) -> Result<u64, OpenError> {
     let path = || path.to_owned();
     match bytes.first_chunk::<8>() {
-        Some(MAGIC) => Ok(()),
+        Some(MAGIC) => u64_at(bytes, 8).ok_or_else(|| OpenError::Damaged {
+            path: path(),
+            problem: "the header is cut".to_owned(),
+        }),
         Some(MAGIC_SWAPPED) => Err(OpenError::BigEndian { path: path() }),
         Some(MAGIC_OLD) => Err(OpenError::OldFormat { path: path() }),
         _ => Err(OpenError::NotPerfData { path: path() }),
     }
 }
 
-fn open_file<'a>(path: &Path, bytes: &'a [u8]) -> Result<Recording<'a>, OpenError> {
-    check_magic(path, bytes)?;
+/// A file, or a stream that was saved to one.
+fn open_mapped<'a>(path: &Path, bytes: &'a [u8]) -> Result<Recording<'a>, OpenError> {
+    if header_size(path, bytes)? == STREAM_HEADER {
+        return Recording::from_source(path, Source::Map(bytes.get(16..).unwrap_or_default()));
+    }
     let damaged = |problem: &str| OpenError::Damaged {
         path: path.to_owned(),
         problem: problem.to_owned(),
     };
     let word = |n: usize| u64_at(bytes, n * 8).ok_or_else(|| damaged("the header is cut"));
     let (attr_size, attrs_at, attrs_len) = (word(2)?, word(3)?, word(4)?);
-    let (data_at, data_len) = (word(5)?, word(6)?);
-    let attrs = section(bytes, attrs_at, attrs_len)
-        .ok_or_else(|| damaged("the attributes lie outside the file"))?;
-    let attr_size = usize::try_from(attr_size).unwrap_or(usize::MAX);
-    if attr_size < ATTR_SIZE_VER0 + 16 {
-        return Err(damaged("the header gives attributes an impossible size"));
-    }
-    let events: Vec<Event> = attrs
-        .chunks_exact(attr_size)
-        .zip(0u16..)
-        .filter_map(|(entry, n)| event(bytes, entry, attr_size, n))
-        .collect();
-    if events.is_empty() {
-        return Err(damaged("no event is described"));
-    }
-    let start = usize::try_from(data_at).unwrap_or(usize::MAX);
+    let (data_offset, data_size) = (word(5)?, word(6)?);
+    let mut events = events(bytes, attr_size, attrs_at, attrs_len).map_err(damaged)?;
+    let start = usize::try_from(data_offset).unwrap_or(usize::MAX);
     let available = bytes
         .get(start..)
         .ok_or_else(|| damaged("the records lie outside the file"))?;
-    let (region, end) = match usize::try_from(data_len)
+    let (region, end) = match usize::try_from(data_size)
         .ok()
         .and_then(|len| available.get(..len))
     {
         Some([]) => (available, End::Unclosed),
         Some(region) => (region, End::Declared),
-        None => (available, End::Missing(data_len - available.len() as u64)),
+        None => (
+            available,
+            End::Missing(data_size.saturating_sub(available.len() as u64)),
+        ),
     };
+    let feat_offset = data_offset.saturating_add(data_size);
+    let mut features = Features::default();
+    let mut tracing_data = None;
+    if end == End::Declared {
+        tracing_data = read_features(&mut features, bytes, feat_offset);
+    }
+    features.frame = FileFrame {
+        stream: false,
+        data_offset,
+        data_size,
+        feat_offset,
+    };
+    name_events(&mut events, &[], &features, tracing_data);
     Ok(Recording {
         layouts: Layouts::new(&events),
         events,
-        features: Features::default(),
+        features,
         path: path.to_owned(),
-        region,
-        region_start: data_at,
+        source: Source::Map(region),
+        region_start: data_offset,
         end,
+        compressed: AtomicBool::new(false),
     })
 }
 
@@ -259,21 +317,179 @@ fn section(bytes: &[u8], at: u64, len: u64) -> Option<&[u8]> {
         .get(..usize::try_from(len).ok()?)
 }
 
-fn event(bytes: &[u8], entry: &[u8], attr_size: usize, n: u16) -> Option<Event> {
-    let (attr, ids) = entry.split_at_checked(attr_size - 16)?;
+/// The events of a file's attribute section: attributes, each followed by where its ids are.
+fn events(bytes: &[u8], attr_size: u64, at: u64, len: u64) -> Result<Vec<Event>, &'static str> {
+    let section = section(bytes, at, len).ok_or("the attributes lie outside the file")?;
+    let attr_size = usize::try_from(attr_size).unwrap_or(usize::MAX);
+    if attr_size < ATTR_SIZE_VER0 + 16 {
+        return Err("the header gives attributes an impossible size");
+    }
+    let entries = section.chunks_exact(attr_size).zip(0u16..);
+    let events: Option<Vec<Event>> = entries.map(|(entry, n)| event(bytes, entry, n)).collect();
+    match events {
+        Some(events) if events.is_empty() => Err("no event is described"),
+        Some(events) => Ok(events),
+        None => Err("an attribute is damaged"),
+    }
+}
+
+fn event(bytes: &[u8], entry: &[u8], n: u16) -> Option<Event> {
+    let (attr, ids) = entry.split_at_checked(entry.len().checked_sub(16)?)?;
     let attr = Attr::parse(attr)?;
     let ids = section(bytes, u64_at(ids, 0)?, u64_at(ids, 8)?).unwrap_or_default();
+    Some(new_event(attr, ids, n))
+}
+
+fn new_event(attr: Attr, ids: &[u8], n: u16) -> Event {
     let ids = ids
         .as_chunks::<8>()
         .0
         .iter()
         .map(|id| u64::from_le_bytes(*id))
         .collect();
-    Some(Event {
-        name: format!("event {n}"),
+    Event {
+        name: String::new(),
         attr,
         ids,
         leader: EventId(n),
         group_name: None,
-    })
+    }
+}
+
+/// Reads all feature sections of a file; returns the tracepoint formats among them.
+fn read_features<'b>(features: &mut Features, bytes: &'b [u8], table: u64) -> Option<&'b [u8]> {
+    let mut tracing_data = None;
+    let mut entry = usize::try_from(table).ok()?;
+    for feature in 0..256u32 {
+        let word = u64_at(bytes, 72 + (feature / 64) as usize * 8)?;
+        if word & (1 << (feature % 64)) == 0 {
+            continue;
+        }
+        features.mark(feature);
+        let (at, len) = (u64_at(bytes, entry), u64_at(bytes, entry.saturating_add(8)));
+        entry = entry.saturating_add(16);
+        let Some(section) = at.zip(len).and_then(|(at, len)| section(bytes, at, len)) else {
+            continue;
+        };
+        if feature == id::TRACING_DATA {
+            tracing_data = Some(section);
+        } else {
+            features.read(feature, section);
+        }
+    }
+    tracing_data
+}
+
+/// What the first records of a stream say.
+#[derive(Default)]
+struct Described {
+    events: Vec<Event>,
+    features: Features,
+    /// (id, name) from EVENT_UPDATE.
+    names: Vec<(u64, String)>,
+    tracing_data: Option<Vec<u8>>,
+}
+
+/// Reads the records that stand before the first sample.
+fn described_by_records(front: &[u8]) -> Described {
+    let mut described = Described::default();
+    let mut samples = false;
+    walk(front, &mut |at, type_, record| {
+        samples |= type_ == kind::SAMPLE || is_compressed(type_);
+        if !samples {
+            described.record(front, at, type_, record);
+        }
+    });
+    described
+}
+
+impl Described {
+    fn record(&mut self, front: &[u8], at: usize, type_: u32, record: &[u8]) {
+        match type_ {
+            kind::HEADER_ATTR => self.attr(record),
+            kind::HEADER_FEATURE => {
+                if let (Some(feature), Some(section)) = (u64_at(record, 8), record.get(16..)) {
+                    let feature = u32::try_from(feature).unwrap_or(u32::MAX);
+                    self.features.mark(feature);
+                    self.features.read(feature, section);
+                }
+            }
+            kind::EVENT_UPDATE => self.names.extend(updated_name(record)),
+            kind::HEADER_TRACING_DATA => {
+                let len = payload_len(type_, record);
+                let start = at.saturating_add(record.len());
+                self.tracing_data = section(front, start as u64, len).map(<[u8]>::to_vec);
+            }
+            _ => {}
+        }
+    }
+
+    /// HEADER_ATTR: an attribute of the size it gives itself, then its ids.
+    fn attr(&mut self, record: &[u8]) {
+        let Some(body) = record.get(8..) else { return };
+        let own = u32_at(body, 4)
+            .and_then(|n| usize::try_from(n).ok())
+            .unwrap_or(0);
+        let own = if own == 0 { ATTR_SIZE_VER0 } else { own };
+        let (Some(attr), Ok(n)) = (
+            body.get(..own).and_then(Attr::parse),
+            u16::try_from(self.events.len()),
+        ) else {
+            return;
+        };
+        self.events
+            .push(new_event(attr, body.get(own..).unwrap_or_default(), n));
+    }
+}
+
+/// EVENT_UPDATE with a name: (id of the event, name).
+fn updated_name(record: &[u8]) -> Option<(u64, String)> {
+    const NAME: u64 = 2;
+    if u64_at(record, 8)? != NAME {
+        return None;
+    }
+    let name = record.get(24..)?;
+    let name = String::from_utf8_lossy(until_nul(name)?).into_owned();
+    Some((u64_at(record, 16)?, name))
+}
+
+/// Gives every event its name, from the best source there is, and its group.
+fn name_events(
+    events: &mut [Event],
+    updates: &[(u64, String)],
+    features: &Features,
+    tracing_data: Option<&[u8]>,
+) {
+    let mut tracepoints = None;
+    for (n, event) in events.iter_mut().enumerate() {
+        let described = features.event_desc.get(n).map(|d| d.name.clone());
+        let updated = || {
+            updates
+                .iter()
+                .find(|(id, _)| event.ids.contains(id))
+                .map(|(_, name)| name.clone())
+        };
+        let name = described.filter(|name| !name.is_empty()).or_else(updated);
+        event.name = name.unwrap_or_else(|| {
+            let points =
+                tracepoints.get_or_insert_with(|| tracing::names(tracing_data.unwrap_or_default()));
+            event_name::of(&event.attr, points)
+        });
+    }
+    for group in &features.groups {
+        let leader = group.leader as usize;
+        let members = leader
+            ..leader
+                .saturating_add(group.members as usize)
+                .min(events.len());
+        let Ok(id) = u16::try_from(leader) else {
+            continue;
+        };
+        for event in events.get_mut(members).unwrap_or_default() {
+            event.leader = EventId(id);
+        }
+        if let Some(event) = events.get_mut(leader) {
+            event.group_name = Some(group.name.clone()).filter(|name| name != "{anon_group}");
+        }
+    }
 }

@@ -5,11 +5,10 @@
 //! perf_event_type` in `include/uapi/linux/perf_event.h`, and `tools/lib/perf/include/perf/event.h` for perf's own
 //! types from 64 on.
 
-use std::fmt;
-
 use smallvec::SmallVec;
 
 use crate::address::Avma;
+use crate::dso::BuildId;
 
 use super::CpuMode;
 use super::bytes::{Cursor, u16_at, u32_at, u64_at, until_nul};
@@ -64,53 +63,6 @@ mod misc {
     pub(super) const BIT_14: u16 = 1 << 14;
     /// LOST_SAMPLES: dropped by a BPF filter. Build-ID table: has a size.
     pub(super) const BIT_15: u16 = 1 << 15;
-}
-
-/// Bytes of the ELF note that identifies a build.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct BuildId(SmallVec<[u8; 20]>);
-
-impl BuildId {
-    /// The bytes as they are in the note.
-    #[must_use]
-    pub fn new(bytes: &[u8]) -> Self {
-        Self(SmallVec::from_slice(bytes))
-    }
-
-    /// A field of 20 bytes without a length: shorter ids (16 bytes of MD5, 8 of lld's fast) are
-    /// filled up with zero words.
-    #[must_use]
-    pub fn from_padded(bytes: &[u8]) -> Self {
-        let mut bytes = bytes;
-        while let [front @ .., 0, 0, 0, 0] = bytes {
-            bytes = front;
-        }
-        Self::new(bytes)
-    }
-
-    /// The bytes.
-    #[must_use]
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.0
-    }
-
-    /// Whether there is no byte.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-impl fmt::Display for BuildId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl fmt::Debug for BuildId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "BuildId({self})")
-    }
 }
 
 /// A file's identity in the recorded system.
@@ -451,7 +403,7 @@ fn mmap2(misc: u16, body: &[u8]) -> Option<Mmap<'_>> {
             Some(inode(body.get(32..56)?)?)
         },
         build_id: if has_build_id {
-            Some(sized_build_id(body.get(32..56)?)?)
+            sized_build_id(body.get(32..56)?)
         } else {
             None
         },
@@ -476,7 +428,7 @@ fn inode(field: &[u8]) -> Option<Inode> {
 /// Length byte, three reserved bytes, up to 20 bytes.
 fn sized_build_id(field: &[u8]) -> Option<BuildId> {
     let len = usize::from(*field.first()?).min(20);
-    Some(BuildId::new(field.get(4..4 + len)?))
+    BuildId::new(field.get(4..4 + len)?)
 }
 
 fn task(body: &[u8]) -> Option<[u32; 4]> {
@@ -541,9 +493,9 @@ pub(super) fn build_id(misc: u16, body: &[u8]) -> Option<super::BuildIdEntry> {
     let field = body.get(4..28)?;
     let build_id = if misc & misc::BIT_15 != 0 {
         let len = usize::from(*field.get(20)?).min(20);
-        BuildId::new(field.get(..len)?)
+        BuildId::new(field.get(..len)?)?
     } else {
-        BuildId::from_padded(field.get(..20)?)
+        BuildId::from_padded(field.get(..20)?)?
     };
     let name = body.get(28..)?;
     Some(super::BuildIdEntry {

@@ -1,0 +1,63 @@
+//! Opens what the user named as the recording: a file, a FIFO, or the standard input.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+use std::time::SystemTime;
+
+use super::{InputError, Store};
+
+/// The bytes of a recording.
+pub enum Opened<'a> {
+    /// A regular file, mapped.
+    Mapped {
+        /// All of it.
+        bytes: &'a [u8],
+        /// Its last modification.
+        modified: Option<SystemTime>,
+    },
+    /// Something that can be read once.
+    Stream(Box<dyn Read + Send>),
+}
+
+/// Opens the recording at `path`; `-` is the standard input. Other than paths that come out of
+/// a recording, this one was given by the user and may be a FIFO, which is waited for.
+///
+/// # Errors
+/// When it cannot be opened, or is neither a regular file nor a FIFO.
+pub fn open_recording<'a>(path: &Path, store: &'a Store) -> Result<Opened<'a>, InputError> {
+    let io = |e| InputError::io(path, e);
+    let file = if path == Path::new("-") {
+        File::from(std::io::stdin().as_fd().try_clone_to_owned().map_err(io)?)
+    } else {
+        File::open(path).map_err(io)?
+    };
+    let meta = file.metadata().map_err(io)?;
+    let kind = meta.file_type();
+    if kind.is_file() {
+        let bytes = store.map_file(path, &file, &meta)?;
+        Ok(Opened::Mapped {
+            bytes,
+            modified: meta.modified().ok(),
+        })
+    } else if kind.is_fifo() || kind.is_socket() {
+        Ok(Opened::Stream(Box::new(file)))
+    } else {
+        Err(InputError::NotRegular {
+            path: path.to_owned(),
+        })
+    }
+}
+
+/// Whether the standard input is a FIFO, so that perf reads the recording from it without `-i`.
+#[must_use]
+pub fn stdin_is_fifo() -> bool {
+    let Ok(fd) = std::io::stdin().as_fd().try_clone_to_owned() else {
+        return false;
+    };
+    File::from(fd)
+        .metadata()
+        .is_ok_and(|meta| meta.file_type().is_fifo())
+}

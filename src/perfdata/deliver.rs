@@ -1,0 +1,192 @@
+//! Pass one: walks all records of a recording once and delivers them in order.
+//!
+//! In: an opened recording. Out: calls of the session builder, statistics, and one warning for whatever is
+//! cut or damaged.
+
+use std::borrow::Cow;
+
+use crate::diagnostics::Diagnostics;
+
+use super::chunks::{FIRST_DECODED, RecordPos};
+use super::head::{Walk, record_header, walk};
+use super::inflate::{Fed, Inflater, is_compressed, payload};
+use super::open::{End, Recording};
+use super::order::{DeliverStats, Delivered, Delivery, Lent};
+
+impl Recording<'_> {
+    /// Pass one: hands every record to `f`, in perf's order. What is cut, damaged or unknown is
+    /// left out and reported to `diag`.
+    pub fn deliver(&self, diag: &Diagnostics, f: &mut dyn FnMut(Delivered<'_>)) -> DeliverStats {
+        let mut pass = Pass {
+            delivery: Delivery::new(self.layouts(), self.events.len(), f),
+            recording: self,
+            inflater: None,
+            problem: None,
+        };
+        let mut read = 0;
+        let mut end = Walk::End;
+        for number in 0.. {
+            let Some(chunk) = self.source().chunk(number) else {
+                break;
+            };
+            let (len, how) = pass.raw_chunk(number, chunk);
+            read += len as u64;
+            end = how;
+            if end == Walk::Damaged {
+                pass.problem.get_or_insert("a record has the size 0");
+                break;
+            }
+        }
+        let problem = pass.problem;
+        let mut stats = pass.delivery.finish();
+        stats.bytes_read = read;
+        self.report_damage(diag, &stats, problem, end);
+        self.report_skipped(diag, &stats);
+        stats
+    }
+
+    /// One line for all that is cut or damaged.
+    fn report_damage(
+        &self,
+        diag: &Diagnostics,
+        stats: &DeliverStats,
+        problem: Option<&str>,
+        end: Walk,
+    ) {
+        let path = self.path().display();
+        let read = format!(
+            "{} samples in {} bytes were read",
+            stats.samples, stats.bytes_read
+        );
+        if let Some(problem) = problem {
+            let offset = self.region_start().saturating_add(stats.bytes_read);
+            diag.warn(format!(
+                "{path}: damaged before offset {offset:#x}: {problem}; {read}, the rest is missing"
+            ));
+        } else if let Some(problem) = self.source().problem() {
+            diag.warn(format!("{path}: {problem}; {read}, the rest is missing"));
+        } else {
+            match self.end() {
+                End::Unclosed => diag.warn(format!(
+                    "{path}: the recording was never completed (was perf record killed?); {read}; \
+                     what perf writes last is missing: build IDs, host, event names"
+                )),
+                End::Missing(missing) => diag.warn(format!(
+                    "{path}: cut short; {read}, {missing} bytes of records and what perf writes last \
+                     are missing: build IDs, host, event names"
+                )),
+                End::Declared if end != Walk::End => {
+                    diag.warn(format!("{path}: the last record is cut; {read}"));
+                }
+                End::Declared => {}
+            }
+        }
+    }
+
+    fn report_skipped(&self, diag: &Diagnostics, stats: &DeliverStats) {
+        let path = self.path().display();
+        if stats.malformed > 0 {
+            diag.warn(format!(
+                "{path}: {} malformed records were skipped",
+                stats.malformed
+            ));
+        }
+        if stats.unknown_ids > 0 {
+            let n = stats.unknown_ids;
+            diag.warn(format!(
+                "{path}: {n} records of events that the recording does not describe were skipped"
+            ));
+        }
+        if !stats.unknown_types.is_empty() {
+            let n: u64 = stats.unknown_types.values().sum();
+            let types: Vec<String> = stats
+                .unknown_types
+                .keys()
+                .take(8)
+                .map(u32::to_string)
+                .collect();
+            diag.warn(format!(
+                "{path}: {n} records of unknown types ({}) were skipped",
+                types.join(", ")
+            ));
+        }
+    }
+}
+
+/// One walk over everything.
+struct Pass<'r, 'a, 'f> {
+    delivery: Delivery<'r, 'a, 'f>,
+    recording: &'r Recording<'a>,
+    inflater: Option<Inflater>,
+    /// Why compressed records can no longer be decoded.
+    problem: Option<&'static str>,
+}
+
+impl<'a> Pass<'_, 'a, '_> {
+    fn raw_chunk(&mut self, number: u32, chunk: Cow<'a, [u8]>) -> (usize, Walk) {
+        let (len, end) = match &chunk {
+            Cow::Borrowed(bytes) => walk(bytes, &mut |at, type_, record| {
+                self.record(type_, RecordPos::new(number, at), Lent::Map(record));
+            }),
+            Cow::Owned(bytes) => walk(bytes, &mut |at, type_, record| {
+                self.record(type_, RecordPos::new(number, at), Lent::Buffer(record));
+            }),
+        };
+        if end == Walk::Partial {
+            self.cut_record(chunk.get(len..).unwrap_or_default());
+        }
+        (len, end)
+    }
+
+    fn record(&mut self, type_: u32, pos: RecordPos, record: Lent<'_, 'a>) {
+        if is_compressed(type_) {
+            self.delivery.count(type_);
+            self.inflate(payload(type_, record.bytes()));
+        } else {
+            self.delivery.arrive(type_, pos, record);
+        }
+    }
+
+    /// The front of a compressed record still holds whole records.
+    fn cut_record(&mut self, front: &[u8]) {
+        if let Some((type_, _)) = record_header(front).filter(|(type_, _)| is_compressed(*type_)) {
+            self.inflate(payload(type_, front));
+        }
+    }
+
+    fn inflate(&mut self, payload: &[u8]) {
+        if self.problem.is_some() {
+            return;
+        }
+        if let Err(problem) = self.try_inflate(payload) {
+            self.problem = Some(problem);
+        }
+    }
+
+    fn try_inflate(&mut self, payload: &[u8]) -> Result<(), &'static str> {
+        let inflater = match &mut self.inflater {
+            Some(inflater) => inflater,
+            none => {
+                self.recording.note_compressed();
+                none.insert(
+                    self.recording
+                        .new_inflater()
+                        .map_err(|_| "no memory for decompression")?,
+                )
+            }
+        };
+        let delivery = &mut self.delivery;
+        let mut input = payload;
+        inflater.begin();
+        loop {
+            let chunk = FIRST_DECODED.saturating_add(inflater.number());
+            let fed = inflater.feed(&mut input, &mut |at, type_, record| {
+                delivery.arrive(type_, RecordPos::new(chunk, at), Lent::Buffer(record));
+            })?;
+            match fed {
+                Fed::Full => inflater.turn(),
+                Fed::Done => return Ok(()),
+            }
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Where the records of a recording are: in a mapped file, or in a stream that goes by.
+//!
+//! In: a map or a reader. Out: *raw chunks* of whole records (compressed records still compressed), which can
+//! be asked for again. A file is one chunk; a stream is cut into chunks of some megabytes, which are kept, packed
+//! when there are many, since a stream cannot be read twice.
+
+use std::borrow::Cow;
+use std::io::{BufRead, BufReader, Read};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::bytes::{u32_at, u64_at};
+use super::head::record_header;
+use super::inflate::CHUNK;
+use super::records::kind;
+
+/// Chunks are packed once this many bytes are kept unpacked.
+const KEEP_UNPACKED: usize = 16 << 20;
+/// Larger tracepoint formats are not believed (those of a whole kernel have some 5 MB).
+const MAX_TRACING_DATA: u64 = 64 << 20;
+
+/// The records of a recording.
+pub(super) enum Source<'a> {
+    /// All in a map.
+    Map(&'a [u8]),
+    /// Read when they are asked for the first time.
+    Stream(Box<Mutex<Stream<'a>>>),
+}
+
+impl<'a> Source<'a> {
+    pub(super) fn stream(reader: impl Read + Send + 'a) -> Self {
+        Self::Stream(Box::new(Mutex::new(Stream::new(Box::new(reader)))))
+    }
+
+    /// Raw chunk `number`. The first time, those of a stream are asked for in order.
+    pub(super) fn chunk(&self, number: u32) -> Option<Cow<'a, [u8]>> {
+        match self {
+            Self::Map(bytes) => (number == 0).then_some(Cow::Borrowed(*bytes)),
+            Self::Stream(stream) => lock(stream).chunk(number).map(Cow::Owned),
+        }
+    }
+
+    /// What is wrong with the stream, as far as it was read.
+    pub(super) fn problem(&self) -> Option<String> {
+        match self {
+            Self::Map(_) => None,
+            Self::Stream(stream) => lock(stream).problem.clone(),
+        }
+    }
+
+    /// The tracepoint formats that the stream carried.
+    pub(super) fn take_tracing_data(&self) -> Option<Vec<u8>> {
+        match self {
+            Self::Map(_) => None,
+            Self::Stream(stream) => lock(stream).tracing_data.take(),
+        }
+    }
+}
+
+fn lock<'m, 'a>(stream: &'m Mutex<Stream<'a>>) -> MutexGuard<'m, Stream<'a>> {
+    // A thread that panicked left whole chunks behind.
+    stream.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A chunk of a stream.
+enum Kept {
+    Plain(Box<[u8]>),
+    Packed { bytes: Box<[u8]>, len: usize },
+}
+
+/// A stream of records and what was read of it.
+pub(super) struct Stream<'a> {
+    /// `None` at the end.
+    reader: Option<BufReader<Box<dyn Read + Send + 'a>>>,
+    kept: Vec<Kept>,
+    unpacked: usize,
+    tracing_data: Option<Vec<u8>>,
+    problem: Option<String>,
+}
+
+/// How the attempt to read a record ended.
+enum Step {
+    Record,
+    End,
+    Problem(String),
+}
+
+impl<'a> Stream<'a> {
+    fn new(reader: Box<dyn Read + Send + 'a>) -> Self {
+        Self {
+            reader: Some(BufReader::with_capacity(1 << 18, reader)),
+            kept: Vec::new(),
+            unpacked: 0,
+            tracing_data: None,
+            problem: None,
+        }
+    }
+
+    fn chunk(&mut self, number: u32) -> Option<Vec<u8>> {
+        if let Some(kept) = self.kept.get(usize::try_from(number).ok()?) {
+            return unpack(kept);
+        }
+        let chunk = self.read_chunk()?;
+        self.keep(&chunk);
+        Some(chunk)
+    }
+
+    /// The next whole records, some megabytes of them.
+    fn read_chunk(&mut self) -> Option<Vec<u8>> {
+        let reader = self.reader.as_mut()?;
+        let mut chunk = Vec::with_capacity(CHUNK + (1 << 16));
+        while chunk.len() < CHUNK {
+            match read_record(reader, &mut chunk, &mut self.tracing_data) {
+                Step::Record => {}
+                Step::End => {
+                    self.reader = None;
+                    break;
+                }
+                Step::Problem(problem) => {
+                    self.problem = Some(problem);
+                    self.reader = None;
+                    break;
+                }
+            }
+        }
+        (!chunk.is_empty()).then_some(chunk)
+    }
+
+    fn keep(&mut self, chunk: &[u8]) {
+        if self.unpacked + chunk.len() <= KEEP_UNPACKED {
+            self.unpacked += chunk.len();
+            self.kept.push(Kept::Plain(chunk.into()));
+            return;
+        }
+        self.kept.push(match zstd::bulk::compress(chunk, 1) {
+            Ok(bytes) => Kept::Packed {
+                bytes: bytes.into_boxed_slice(),
+                len: chunk.len(),
+            },
+            Err(_) => Kept::Plain(chunk.into()),
+        });
+    }
+}
+
+fn unpack(kept: &Kept) -> Option<Vec<u8>> {
+    match kept {
+        Kept::Plain(bytes) => Some(bytes.to_vec()),
+        Kept::Packed { bytes, len } => zstd::bulk::decompress(bytes, *len).ok(),
+    }
+}
+
+/// Appends the next record to `chunk`. What follows a record outside of the record framing
+/// (AUX data, tracepoint formats) is taken out.
+fn read_record(
+    reader: &mut impl BufRead,
+    chunk: &mut Vec<u8>,
+    tracing: &mut Option<Vec<u8>>,
+) -> Step {
+    let start = chunk.len();
+    let got = append(reader, 8, chunk);
+    let header = match (got, chunk.get(start..).and_then(record_header)) {
+        (Ok(0), _) => return Step::End,
+        (Ok(8), Some(header)) => header,
+        (Ok(8), None) => return give_up(chunk, start, "a record has the size 0"),
+        (Ok(_), _) => return give_up(chunk, start, "the stream ends inside a record"),
+        (Err(e), _) => return give_up(chunk, start, &e.to_string()),
+    };
+    let (type_, size) = header;
+    match append(reader, size as u64 - 8, chunk) {
+        Ok(got) if got + 8 == size => {}
+        Ok(_) => return keep_cut(chunk, start, type_),
+        Err(e) => return give_up(chunk, start, &e.to_string()),
+    }
+    match type_ {
+        kind::AUXTRACE | kind::HEADER_TRACING_DATA => {
+            take_payload(reader, chunk, start, type_, tracing)
+        }
+        _ => Step::Record,
+    }
+}
+
+fn append(reader: &mut impl BufRead, len: u64, chunk: &mut Vec<u8>) -> std::io::Result<usize> {
+    reader.take(len).read_to_end(chunk)
+}
+
+fn give_up(chunk: &mut Vec<u8>, start: usize, problem: &str) -> Step {
+    chunk.truncate(start);
+    Step::Problem(problem.to_owned())
+}
+
+/// The front of a cut compressed record still holds whole records: keeps it as a shorter one.
+fn keep_cut(chunk: &mut Vec<u8>, start: usize, type_: u32) -> Step {
+    let len = chunk.len() - start;
+    let front = chunk
+        .get_mut(start + 6..start + 8)
+        .and_then(|f| f.first_chunk_mut::<2>());
+    match (front, u16::try_from(len)) {
+        (Some(size), Ok(len)) if matches!(type_, kind::COMPRESSED | kind::COMPRESSED2) => {
+            *size = len.to_le_bytes();
+        }
+        _ => chunk.truncate(start),
+    }
+    Step::Problem("the stream ends inside a record".to_owned())
+}
+
+fn take_payload(
+    reader: &mut impl BufRead,
+    chunk: &mut Vec<u8>,
+    start: usize,
+    type_: u32,
+    tracing: &mut Option<Vec<u8>>,
+) -> Step {
+    let len = payload_len(type_, chunk.get(start..).unwrap_or_default());
+    chunk.truncate(start);
+    let result = if type_ == kind::HEADER_TRACING_DATA && len <= MAX_TRACING_DATA {
+        append(reader, len, tracing.insert(Vec::new())).map(|n| n as u64)
+    } else {
+        std::io::copy(&mut reader.take(len), &mut std::io::sink())
+    };
+    match result {
+        Ok(got) if got == len => Step::Record,
+        Ok(_) => give_up(chunk, start, "the stream ends inside AUX data"),
+        Err(e) => give_up(chunk, start, &e.to_string()),
+    }
+}
+
+/// How many bytes follow a record outside of its own size.
+pub(super) fn payload_len(type_: u32, record: &[u8]) -> u64 {
+    match type_ {
+        kind::AUXTRACE => u64_at(record, 8).unwrap_or(0),
+        // Padded to a multiple of eight.
+        kind::HEADER_TRACING_DATA => u64::from(u32_at(record, 8).unwrap_or(0)).next_multiple_of(8),
+        _ => 0,
+    }
+}
