@@ -75,47 +75,128 @@ impl Write for Bounded {
 
 fn demangle_rust(name: &str) -> Option<String> {
     // A second underscore in front: Mach-O style, accepted by perf 7.2.
-    let name = if name.starts_with("__R") {
-        &name[1..]
+    let name = name
+        .strip_prefix('_')
+        .filter(|n| n.starts_with("_R"))
+        .unwrap_or(name);
+    // What compilers append (`.llvm.123`, `.cold`, `.38341`) is not shown.
+    let name = if name.starts_with("_R") {
+        name.split('.').next().unwrap_or(name)
     } else {
-        name
+        // Only with a hash is a legacy name Rust's: C++ mangles plain paths the same way.
+        &name[..end_of_rust_hash(name)?]
     };
     let parsed = rustc_demangle::try_demangle(name).ok()?;
-    // Only with a hash is a legacy name Rust's: C++ mangles plain paths the same way.
-    if name.starts_with("_ZN") && !has_rust_hash(name) {
-        return None;
-    }
     let mut out = Bounded(String::with_capacity(name.len()));
     write!(out, "{parsed:#}").ok()?;
     Some(out.0)
 }
 
-/// Whether the last path component of a legacy name is `17h` and 16 hex digits.
-fn has_rust_hash(name: &str) -> bool {
-    name.match_indices("17h").any(|(at, _)| {
-        let tail = &name.as_bytes()[at + 3..];
-        tail.len() > 16
-            && tail[..16]
-                .iter()
-                .all(|b| b.is_ascii_hexdigit() && !b.is_ascii_uppercase())
-            && tail[16] == b'E'
+/// Where a legacy name ends: behind `17h`, 16 hex digits and `E`.
+fn end_of_rust_hash(name: &str) -> Option<usize> {
+    name.match_indices("17h").find_map(|(at, _)| {
+        let tail = name.as_bytes()[at + 3..].get(..17)?;
+        let hash = tail[..16]
+            .iter()
+            .all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        (hash && tail[16] == b'E').then_some(at + 20)
     })
 }
 
 fn demangle_cpp(name: &str, style: NameStyle) -> Option<String> {
-    let parse = cpp_demangle::ParseOptions::default().recursion_limit(256);
-    let (symbol, tail) =
-        cpp_demangle::BorrowedSymbol::with_tail_and_options(name.as_bytes(), &parse).ok()?;
-    let mut options = cpp_demangle::DemangleOptions::default().recursion_limit(256);
-    if style == NameStyle::Short {
-        // Without parameters libiberty ignores what follows the encoding: `.cold`, `@GLIBCXX_3.4`.
+    if style == NameStyle::Full {
+        return demangle_itanium(name, false);
+    }
+    if let Some((kind, target)) = thunk(name) {
+        // libiberty shows what a thunk leads to with its parameters.
+        return Some(kind.to_owned() + &demangle_itanium(&format!("_Z{target}"), false)?);
+    }
+    Some(like_libiberty(demangle_itanium(name, true)?))
+}
+
+/// The demangled name; `short` leaves out parameters and return types and ignores what follows the encoding:
+/// `.cold`, `@GLIBCXX_3.4`.
+fn demangle_itanium(name: &str, short: bool) -> Option<String> {
+    let (symbol, tail) = cpp_demangle::BorrowedSymbol::with_tail(name.as_bytes()).ok()?;
+    let mut options = cpp_demangle::DemangleOptions::default();
+    if short {
         options = options.no_params().no_return_type();
-    } else if !tail.is_empty() {
+    } else if !tail.is_empty() && !tail.starts_with(b".") {
         return None;
     }
     let mut out = Bounded(String::with_capacity(name.len()));
     symbol.structured_demangle(&mut out, &options).ok()?;
     Some(out.0)
+}
+
+/// `_ZTh`, `_ZTv`: what kind of thunk, and the encoding behind its offsets.
+fn thunk(name: &str) -> Option<(&'static str, &str)> {
+    let number = |s: &str| {
+        let digits = s.strip_prefix('n').unwrap_or(s);
+        let end = digits.find(|c: char| !c.is_ascii_digit())?;
+        digits[end..].strip_prefix('_').map(str::len)
+    };
+    let after = |s: &'_ str| number(s).map(|left| s.len() - left);
+    if let Some(rest) = name.strip_prefix("_ZTh") {
+        return Some(("non-virtual thunk to ", &rest[after(rest)?..]));
+    }
+    let rest = name.strip_prefix("_ZTv")?;
+    let rest = &rest[after(rest)?..];
+    Some(("virtual thunk to ", &rest[after(rest)?..]))
+}
+
+/// Where libiberty writes other things than the `cpp_demangle` crate: literals with suffixes, empty
+/// parameter packs, qualifiers behind the parameters that are not shown.
+fn like_libiberty(mut text: String) -> String {
+    for qualifier in [" &&", " &", " const"] {
+        if let Some(bare) = text
+            .strip_suffix(qualifier)
+            .filter(|bare| !bare.contains("operator"))
+        {
+            text.truncate(bare.len());
+        }
+    }
+    if text.contains(", >") || text.contains(", )") {
+        text = text.replace(", >", ">").replace(", )", ")");
+    }
+    for (cast, suffix) in [
+        ("(unsigned int)", "u"),
+        ("(unsigned long)", "ul"),
+        ("(unsigned long long)", "ull"),
+        ("(int)", ""),
+        ("(long)", "l"),
+        ("(long long)", "ll"),
+    ] {
+        text = literals(text, cast, suffix);
+    }
+    text
+}
+
+/// Rewrites `(TYPE)123` as `123SUFFIX`.
+fn literals(text: String, cast: &str, suffix: &str) -> String {
+    if !text.contains(cast) {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    while let Some(at) = rest.find(cast) {
+        let number = &rest[at + cast.len()..];
+        let digits = number.strip_prefix('-').unwrap_or(number);
+        let end = digits
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(digits.len());
+        if end == 0 {
+            out.push_str(&rest[..at + cast.len()]);
+            rest = number;
+            continue;
+        }
+        let (literal, behind) = number.split_at(number.len() - digits.len() + end);
+        out.push_str(&rest[..at]);
+        out.push_str(literal);
+        out.push_str(suffix);
+        rest = behind;
+    }
+    out + rest
 }
 
 /// `camlFoo__bar_12` is `Foo.bar_12`; `$xx` is the character with that code.
@@ -272,6 +353,9 @@ mod tests {
             short("_ZNSt6vectorIiSaIiEE9push_backEOi"),
             "std::vector<int, std::allocator<int> >::push_back"
         );
+        assert_eq!(short("_ZN3FibILj14EE3runEv"), "Fib<14u>::run");
+        assert_eq!(short("_ZTv0_n24_N1AD1Ev"), "virtual thunk to A::~A()");
+        assert_eq!(short("_ZNO1A1fEv"), "A::f");
         assert_eq!(short("_ZNKSs4sizeEv@plt"), "std::string::size@plt");
         assert_eq!(short("_Z"), "_Z");
         assert_eq!(demangle(b"_Z3fooi", NameStyle::Full), "foo(int)");

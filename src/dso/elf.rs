@@ -199,7 +199,7 @@ fn slice(data: &[u8], offset: u64, len: u64) -> Option<&[u8]> {
 /// A NUL-terminated string at `offset` of a string table; empty when outside.
 pub(crate) fn string_at(table: &[u8], offset: u32) -> &[u8] {
     let tail = table.get(offset as usize..).unwrap_or_default();
-    &tail[..tail.iter().position(|&b| b == 0).unwrap_or(0)]
+    std::ffi::CStr::from_bytes_until_nul(tail).map_or(&[], std::ffi::CStr::to_bytes)
 }
 
 /// One ELF file, zero-copy over the bytes of a [`Store`]. Shareable by threads.

@@ -2,7 +2,7 @@
 //!
 //! perf searches overlapping symbols in such a tree and stops at the first node that contains the address,
 //! so which of several nested symbols is found, and whether any is, depends on the shape of the tree.
-//! Nodes are small integers; keys live with the caller. Only [`super::symtab`] uses this, and only
+//! Nodes are small integers. Only [`super::symtab`] uses this, and only
 //! for DSOs whose symbols overlap where somebody asks.
 
 /// No node.
@@ -10,6 +10,7 @@ const NIL: u32 = u32::MAX;
 
 #[derive(Clone, Copy)]
 struct Node {
+    key: u64,
     parent: u32,
     left: u32,
     right: u32,
@@ -22,19 +23,13 @@ pub(crate) struct RbTree {
     root: u32,
 }
 
-/// Which way a search goes on.
-pub(crate) enum Step {
-    Left,
-    Right,
-    Found,
-}
-
 impl RbTree {
     /// An empty tree that can take the nodes `0..len`.
     pub(crate) fn new(len: usize) -> Self {
         Self {
             nodes: vec![
                 Node {
+                    key: 0,
                     parent: NIL,
                     left: NIL,
                     right: NIL,
@@ -46,32 +41,33 @@ impl RbTree {
         }
     }
 
-    /// Walks down from the root as `step` says until it says found, or to a leaf.
-    pub(crate) fn search(&self, mut step: impl FnMut(u32) -> Step) -> Option<u32> {
-        let mut at = self.root;
-        while at != NIL {
-            match step(at) {
-                Step::Left => at = self.node(at).left,
-                Step::Right => at = self.node(at).right,
-                Step::Found => return Some(at),
+    /// Walks down to the left of keys above `at`, to the right of others, until a node that is not left of
+    /// `at` contains it.
+    pub(crate) fn search(&self, at: u64, mut contains: impl FnMut(u32) -> bool) -> Option<u32> {
+        let mut node = self.root;
+        while node != NIL {
+            if at < self.node(node).key {
+                node = self.node(node).left;
+            } else if contains(node) {
+                return Some(node);
+            } else {
+                node = self.node(node).right;
             }
         }
         None
     }
 
-    /// Inserts a node; `goes_left(of)` tells whether it sorts before a node of the tree.
-    pub(crate) fn insert(&mut self, new: u32, mut goes_left: impl FnMut(u32) -> bool) {
+    /// Inserts a node, behind those with an equal key.
+    pub(crate) fn insert(&mut self, new: u32, key: u64) {
         let (mut parent, mut at, mut left) = (NIL, self.root, false);
         while at != NIL {
             parent = at;
-            left = goes_left(at);
-            at = if left {
-                self.node(at).left
-            } else {
-                self.node(at).right
-            };
+            let node = self.node(at);
+            left = key < node.key;
+            at = if left { node.left } else { node.right };
         }
         *self.node_mut(new) = Node {
+            key,
             parent,
             left: NIL,
             right: NIL,
@@ -124,6 +120,7 @@ impl RbTree {
             right,
             parent,
             red,
+            ..
         } = *self.node(node);
         if left == NIL || right == NIL {
             let child = if left == NIL { right } else { left };
@@ -302,7 +299,7 @@ mod tests {
         let keys: Vec<u64> = (0..400u64).map(|i| i * 7919 % 401).collect();
         let mut tree = RbTree::new(keys.len());
         for new in 0..400u32 {
-            tree.insert(new, |of| keys[new as usize] < keys[of as usize]);
+            tree.insert(new, keys[new as usize]);
             tree.black_height(tree.root);
         }
         let mut left: Vec<u32> = (0..400).collect();

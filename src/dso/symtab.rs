@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use super::demangle::{NameStyle, demangle};
 use super::elf::{Bytes, ElfFile, SHF_ALLOC, SHT_DYNSYM, SHT_NOBITS, SHT_SYMTAB, string_at};
-use super::rbtree::{RbTree, Step};
+use super::rbtree::RbTree;
 use crate::address::{FileOffset, Svma};
 
 /// A symbol that was found.
@@ -350,11 +350,14 @@ pub(crate) const KALLSYMS_DATA: u32 = 1 << 31;
 /// All symbols of one DSO.
 pub struct SymbolTable<'a> {
     entries: Vec<Entry>,
-    /// Bit by entry: an earlier start reaches over it, so the tree has to decide.
-    overlapped: Vec<u64>,
+    /// For the first entry of each start that lower ones reach over: how far they reach. Where they
+    /// contain an address, the tree has to decide.
+    overlapped: Vec<(u32, u64)>,
     names: Names<'a>,
     /// Added to an address before it is looked up, and subtracted from what is found.
     bias: u64,
+    /// Whether `.dynsym` holds nothing that `.symtab` lacks.
+    symtab_is_complete: bool,
     tree: OnceLock<RbTree>,
 }
 
@@ -385,6 +388,7 @@ impl<'a> SymbolTable<'a> {
                 made: Vec::new(),
             },
         );
+        table.symtab_is_complete = symtab.is_some() && !extra_dynsym;
         super::plt::add_entries(&mut table, runtime);
         table
     }
@@ -463,6 +467,7 @@ impl<'a> SymbolTable<'a> {
             overlapped,
             names,
             bias: 0,
+            symtab_is_complete: false,
             tree: OnceLock::new(),
         }
     }
@@ -537,11 +542,17 @@ impl<'a> SymbolTable<'a> {
             return None;
         }
         let made_too = group.len() > 1 && self.is_made(group.end - 1);
-        if self.overlapped[first / 64] >> (first % 64) & 1 != 0 || made_too {
+        if made_too || self.reach_over(first) > at {
             return self.find_in_tree(at);
         }
         let best = self.best(group);
         (at < self.entries[best].end()).then_some(best)
+    }
+
+    /// How far symbols with lower starts reach, if they reach over this entry, the first of its start.
+    fn reach_over(&self, first: usize) -> u64 {
+        let found = (self.overlapped).binary_search_by_key(&first, |&(index, _)| index as usize);
+        found.map_or(0, |i| self.overlapped[i].1)
     }
 
     /// The entries with the same start that end before `behind`.
@@ -588,8 +599,18 @@ impl<'a> SymbolTable<'a> {
     }
 
     fn has_better_name(&self, later: usize, earlier: usize) -> bool {
-        // perf demangles before it compares.
+        // A file's `.symtab` repeats its `.dynsym`: the better of the names was found there already.
+        let repeated = self.symtab_is_complete
+            && self.entries[later].origin.table() == DYNSYM
+            && self.entries[earlier].origin.table() == SYMTAB;
+        if repeated {
+            return false;
+        }
         let (a, b) = (self.name(earlier), self.name(later));
+        if same_when_demangled(a, b) {
+            return false;
+        }
+        // perf demangles before it compares.
         let (a, b) = (demangle(a, NameStyle::Short), demangle(b, NameStyle::Short));
         let underscores = |name: &str| name.bytes().take_while(|&c| c == b'_').count();
         match underscores(&a)
@@ -675,16 +696,7 @@ impl<'a> SymbolTable<'a> {
 
     fn find_in_tree(&self, at: u64) -> Option<usize> {
         let tree = self.tree.get_or_init(|| self.build_tree());
-        let found = tree.search(|node| {
-            let entry = &self.entries[node as usize];
-            if at < entry.start {
-                Step::Left
-            } else if at >= entry.end() {
-                Step::Right
-            } else {
-                Step::Found
-            }
-        });
+        let found = tree.search(at, |node| at < self.entries[node as usize].end());
         found.map(|node| node as usize)
     }
 
@@ -699,7 +711,7 @@ impl<'a> SymbolTable<'a> {
             let of_table = |i: &&u32| self.entries[**i as usize].origin.table() == table;
             for &new in by_origin.iter().filter(of_table) {
                 let start = self.entries[new as usize].start;
-                tree.insert(new, |of| start < self.entries[of as usize].start);
+                tree.insert(new, start);
                 present[new as usize] = true;
             }
             if table != MADE {
@@ -730,6 +742,20 @@ impl<'a> SymbolTable<'a> {
             current = Some(kept);
         }
     }
+}
+
+/// Cheap answers to most comparisons: the same symbol in both tables, and the variants of a C++ constructor or
+/// destructor (`C1`, `C2`, `D0`, …), whose names differ in one digit.
+fn same_when_demangled(a: &[u8], b: &[u8]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    let mut different = a.iter().zip(b).enumerate().filter(|(_, (x, y))| x != y);
+    let Some((at, (x, y))) = different.next() else {
+        return true;
+    };
+    let variant = a.starts_with(b"_Z") && at > 2 && matches!(a[at - 1], b'C' | b'D');
+    variant && x.is_ascii_digit() && y.is_ascii_digit() && different.next().is_none()
 }
 
 struct Facts {
@@ -763,19 +789,19 @@ pub(crate) fn end_of_last(start: u64) -> u64 {
         .unwrap_or(u64::MAX)
 }
 
-/// One bit per entry, set on the first entry of each start that some lower start reaches over.
-fn mark_overlapped(entries: &[Entry]) -> Vec<u64> {
-    let mut marks = vec![0u64; entries.len().div_ceil(64)];
+/// The first entry of each start that lower starts reach over, and how far they do.
+fn mark_overlapped(entries: &[Entry]) -> Vec<(u32, u64)> {
+    let mut marks = Vec::new();
     // The highest end so far.
-    let (mut with_current, mut start) = (0, None);
-    for (i, entry) in entries.iter().enumerate() {
+    let (mut reach, mut start) = (0, None);
+    for (i, entry) in (0..).zip(entries) {
         if start != Some(entry.start) {
             start = Some(entry.start);
-            if with_current > entry.start {
-                marks[i / 64] |= 1 << (i % 64);
+            if reach > entry.start {
+                marks.push((i, reach));
             }
         }
-        with_current = with_current.max(entry.end());
+        reach = reach.max(entry.end());
     }
     marks
 }
