@@ -4,11 +4,15 @@
 //! a stage may report per file without counting for itself.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Collects warnings and, with `-v`, notes. Shared by all threads.
 #[derive(Debug, Default)]
 pub struct Diagnostics {
     lines: Mutex<Vec<(Level, String)>>,
+    stage: Mutex<&'static str>,
+    done: AtomicU64,
+    total: AtomicU64,
 }
 
 /// How serious a line is.
@@ -49,6 +53,34 @@ impl Diagnostics {
         self.lock()
             .iter()
             .any(|(level, _)| *level == Level::Warning)
+    }
+
+    /// A stage begins that has `total` steps (bytes, samples).
+    pub fn begin(&self, stage: &'static str, total: u64) {
+        *self
+            .stage
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner) = stage;
+        self.done.store(0, Ordering::Relaxed);
+        self.total.store(total, Ordering::Relaxed);
+    }
+
+    /// So many more steps of the stage are done; cheap enough for once a block.
+    pub fn advance(&self, steps: u64) {
+        self.done.fetch_add(steps, Ordering::Relaxed);
+    }
+
+    /// The stage under way, and how far it is in per cent.
+    pub fn progress(&self) -> (&'static str, u64) {
+        let stage = *self
+            .stage
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let (done, total) = (
+            self.done.load(Ordering::Relaxed),
+            self.total.load(Ordering::Relaxed),
+        );
+        (stage, (done.saturating_mul(100) / total.max(1)).min(100))
     }
 
     fn push(&self, level: Level, line: String) {

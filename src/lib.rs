@@ -8,10 +8,13 @@
 
 pub mod address;
 pub mod cli;
+pub mod collect;
 pub mod diagnostics;
 pub mod dso;
 pub mod input;
+pub mod intern;
 pub mod jitdump;
+pub mod load;
 pub mod output;
 pub mod perfdata;
 pub mod profile;

@@ -1,1 +1,84 @@
+//! The command line: clap arguments in, plain option structs out. Nothing else knows clap.
 
+pub mod fold;
+pub mod input;
+pub mod script;
+pub mod terminal;
+
+use std::io;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+/// Post-processor of Linux perf recordings
+#[derive(Debug, Parser)]
+#[command(
+    name = "pjit",
+    version,
+    about = "Reads Linux perf recordings, merges jitdumps in memory, unwinds and symbolises, and prints perf-style reports and folded stacks",
+    infer_long_args = true,
+    after_help = "Examples:
+  pjit report perf.data --percent-limit 0.5
+  pjit fold | inferno-flamegraph > flame.svg
+  pjit report -i perf.data --stdio --no-children -g none --percent-limit 0.5 | head -n 100"
+)]
+pub struct Cli {
+    /// What to do
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Print folded stacks, for inferno-flamegraph, flamegraph.pl, speedscope
+    Fold(fold::FoldArgs),
+    /// Print samples with their stacks as perf script does
+    Script(script::ScriptArgs),
+    /// Print a completion script for a shell
+    Completions {
+        /// bash, zsh, fish, elvish or powershell
+        shell: clap_complete::Shell,
+    },
+    /// Print a man page: of pjit, or of one of its commands
+    Man {
+        /// Command to describe
+        command: Option<String>,
+    },
+}
+
+/// Writes the completion script of a shell.
+pub fn write_completions(shell: clap_complete::Shell, out: &mut dyn io::Write) {
+    clap_complete::generate(shell, &mut Cli::command(), "pjit", &mut LentWriter(out));
+}
+
+/// Writes the man page of pjit or of one of its commands.
+///
+/// # Errors
+/// When there is no such command, or `out` cannot be written.
+pub fn write_man_page(command: Option<&str>, out: &mut dyn io::Write) -> io::Result<()> {
+    let mut whole = Cli::command();
+    whole.build();
+    let page = match command {
+        None => whole,
+        Some(name) => {
+            let found = whole.find_subcommand(name).cloned();
+            let unknown =
+                || io::Error::new(io::ErrorKind::InvalidInput, format!("no command '{name}'"));
+            found.ok_or_else(unknown)?.name(format!("pjit-{name}"))
+        }
+    };
+    clap_mangen::Man::new(page).render(&mut LentWriter(out))
+}
+
+/// clap's generators want a sized writer.
+struct LentWriter<'w>(&'w mut dyn io::Write);
+
+impl io::Write for LentWriter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}

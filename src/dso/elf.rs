@@ -52,6 +52,18 @@ impl Machine {
         }
     }
 
+    /// The machine that `uname -m` names so; `None` for those whose stacks pjit cannot unwind.
+    #[must_use]
+    pub fn from_uname(name: &str) -> Option<Self> {
+        match name {
+            "x86_64" => Some(Self::X86_64),
+            "aarch64" | "arm64" => Some(Self::Aarch64),
+            "i386" | "i486" | "i586" | "i686" => Some(Self::X86),
+            name if name.starts_with("arm") => Some(Self::Arm),
+            _ => None,
+        }
+    }
+
     /// The machine this program runs on.
     #[must_use]
     pub const fn host() -> Self {

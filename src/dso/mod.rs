@@ -48,3 +48,11 @@ pub enum DsoKind {
     /// `[vsyscall]`, `[heap]`, `[uprobes]`, `[anon:…]` and the like: no symbols.
     Special,
 }
+
+impl DsoKind {
+    /// Whether addresses in it are process addresses, not file offsets (perf's identity maps).
+    #[must_use]
+    pub const fn is_identity(self) -> bool {
+        !matches!(self, Self::File | Self::Vdso)
+    }
+}

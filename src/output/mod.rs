@@ -1,1 +1,5 @@
+//! Writers: a view and its options in, bytes out. One file for each format.
 
+pub mod folded;
+pub mod script;
+pub mod text;

@@ -225,6 +225,24 @@ impl Attr {
         self.flag(flag::SAMPLE_ID_ALL)
     }
 
+    /// Whether samples have call chains: recorded, or stacks to unwind.
+    #[must_use]
+    pub const fn has_callchains(&self) -> bool {
+        self.has(sample_type::CALLCHAIN) || self.has(sample_type::STACK_USER)
+    }
+
+    /// Whether it is a tracepoint (`PERF_TYPE_TRACEPOINT`).
+    #[must_use]
+    pub const fn is_tracepoint(&self) -> bool {
+        self.type_ == 2
+    }
+
+    /// Whether branch stacks are call stacks (`PERF_SAMPLE_BRANCH_CALL_STACK`, `--call-graph lbr`).
+    #[must_use]
+    pub const fn records_lbr_callstack(&self) -> bool {
+        self.has(sample_type::BRANCH_STACK) && self.branch_sample_type & (1 << 11) != 0
+    }
+
     /// The clock of the time stamps; `None` means the kernel's own (`perf_clock`).
     #[must_use]
     pub fn clock(&self) -> Option<ClockId> {

@@ -4,7 +4,12 @@
 //! interned; the order of everything is the order of first appearance in time, so output never
 //! depends on hashing or on the number of threads.
 
+use crate::intern::{SequenceIndex, Sequences};
 use crate::perfdata::CpuMode;
+
+mod build;
+
+pub use build::{FrameNeeds, build, queries};
 
 /// Index into [`Profile::comms`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -137,46 +142,40 @@ pub struct Frame {
 
 /// Interned stacks: runs of frames, leaf first, inlined frames expanded (innermost first).
 #[derive(Debug, Default)]
-pub struct Stacks {
-    frames: Vec<FrameId>,
-    ends: Vec<u32>,
-    ended: Vec<StackEnd>,
-}
+pub struct Stacks(Sequences<FrameId, StackEnd>);
 
 impl Stacks {
     /// Frames of a stack, leaf first.
     #[must_use]
     pub fn get(&self, id: StackId) -> &[FrameId] {
-        let i = id.0 as usize;
-        let start = if i == 0 { 0 } else { self.ends[i - 1] as usize };
-        &self.frames[start..self.ends[i] as usize]
+        self.0.get(id.0)
     }
 
     /// Why the stack ended.
     #[must_use]
     pub fn end(&self, id: StackId) -> StackEnd {
-        self.ended[id.0 as usize]
+        self.0.tag(id.0)
     }
 
     /// Number of stacks.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.ends.len()
+        self.0.len()
     }
 
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.0.is_empty()
     }
 
     /// Appends a stack; interning is the builder's business.
     pub fn push(&mut self, frames: &[FrameId], end: StackEnd) -> StackId {
-        self.frames.extend_from_slice(frames);
-        self.ends
-            .push(u32::try_from(self.frames.len()).expect("fewer than 4 G frames in all stacks"));
-        self.ended.push(end);
-        StackId(u32::try_from(self.ends.len() - 1).expect("fewer stacks than frames"))
+        StackId(self.0.push(frames, end))
+    }
+
+    fn intern(&mut self, index: &mut SequenceIndex, frames: &[FrameId], end: StackEnd) -> StackId {
+        StackId(index.intern(&mut self.0, frames, end))
     }
 }
 
@@ -218,7 +217,7 @@ impl StackEnd {
 }
 
 /// One row of the table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Entry {
     /// Index into [`Profile::events`].
     pub event: u16,

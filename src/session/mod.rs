@@ -1,5 +1,240 @@
 //! The history: who ran, what was mapped or jitted, when.
 //!
-//! Built once from the delivered records, immutable afterwards and shared by all workers.
+//! [`Session::index`] takes the records of a recording in delivery order and keeps, for each sample,
+//! a small reference with its thread, comm and address space. Afterwards the session is immutable
+//! and shared by all workers; [`Session::at`] answers what lay at an address for one sample.
+//!
+//! Address spaces are snapshots: a new one is taken only when a sample follows a change, and
+//! snapshots share what did not change ([`maps`]). JIT code is not a mapping; it has an index of its
+//! own by address and time ([`jit`]).
 
 pub mod jit;
+pub mod maps;
+pub mod threads;
+
+mod build;
+
+use crate::address::{Avma, FileOffset, Timestamp};
+use crate::dso::{DsoId, DsoTable};
+use crate::perfdata::{CpuMode, DeliverStats, EventId, RecordPos};
+use crate::profile::{CommId, ThreadId};
+use crate::unwind::{CodeSpace, Place};
+
+use jit::{JitCodeId, JitIndex, ProcessId};
+use maps::{MapTable, Mapping};
+use threads::ThreadLife;
+
+pub use build::Filter;
+
+/// A state of a process' mappings.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct SpaceId(pub u32);
+
+/// What pass two needs to know of a sample; some 64 bytes each.
+#[derive(Clone, Copy, Debug)]
+pub struct SampleRef {
+    /// Where its record is.
+    pub pos: RecordPos,
+    /// When it was taken.
+    pub time: Timestamp,
+    /// Where it was taken.
+    pub ip: Avma,
+    /// Its weight.
+    pub period: u64,
+    /// Whose it is.
+    pub thread: ThreadId,
+    /// The thread's comm at that time.
+    pub comm: CommId,
+    /// The process' mappings at that time.
+    pub space: SpaceId,
+    /// CPU, or -1.
+    pub cpu: i32,
+    /// What was counted.
+    pub event: EventId,
+    /// Where `ip` belongs.
+    pub mode: CpuMode,
+}
+
+/// The mappings of one process between two changes.
+#[derive(Debug, Clone)]
+struct Space {
+    process: ProcessId,
+    maps: MapTable,
+}
+
+/// The immutable history of a recording.
+pub struct Session<'a> {
+    /// Samples in time order, without those that the filter dropped.
+    pub samples: Vec<SampleRef>,
+    /// All DSOs; their files open on first use.
+    pub dsos: DsoTable<'a>,
+    /// JIT code of all processes.
+    pub jit: JitIndex<'a>,
+    /// Comms, indexed by [`CommId`].
+    pub comms: Vec<String>,
+    /// Threads, indexed by [`ThreadId`].
+    pub threads: Vec<ThreadLife>,
+    /// What was read.
+    pub stats: DeliverStats,
+    /// Period of the samples that count in totals but have no row (guests), by event.
+    pub rowless: Vec<(u64, u64)>,
+    spaces: Vec<Space>,
+    kernel: MapTable,
+    /// The DSO of each jitdump, indexed by `JitObjectId`.
+    jit_dsos: Vec<DsoId>,
+}
+
+/// What a code address belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Target {
+    /// Nothing is mapped there.
+    Nowhere,
+    /// A DSO; its address is a file offset, or the process address for kernel and anonymous memory.
+    Dso(DsoId),
+    /// An entry of a jitdump or perf map, and the DSO it is shown under; its address is an offset.
+    Jit(JitCodeId, DsoId),
+}
+
+/// A code address and what it belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Located {
+    /// What it belongs to.
+    pub target: Target,
+    /// The address in the target's space.
+    pub address: u64,
+}
+
+impl<'a> Session<'a> {
+    /// The code of a sample's process at the sample's time.
+    #[must_use]
+    pub fn at(&self, sample: &SampleRef) -> SpaceAt<'_, 'a> {
+        SpaceAt {
+            session: self,
+            space: &self.spaces[sample.space.0 as usize],
+            time: sample.time,
+        }
+    }
+
+    /// The kernel mapping that contains an address.
+    #[must_use]
+    pub fn locate_kernel(&self, at: Avma) -> Located {
+        match self.kernel.find(at) {
+            Some(mapping) => Located {
+                target: Target::Dso(mapping.dso),
+                address: at.0,
+            },
+            None => Located {
+                target: Target::Nowhere,
+                address: at.0,
+            },
+        }
+    }
+
+    /// Number of address-space snapshots.
+    #[must_use]
+    pub fn space_count(&self) -> usize {
+        self.spaces.len()
+    }
+}
+
+/// One process at one time.
+pub struct SpaceAt<'s, 'a> {
+    session: &'s Session<'a>,
+    space: &'s Space,
+    time: Timestamp,
+}
+
+/// An address as found in the order of precedence: dump, file, late dump, perf map, anonymous.
+enum Found<'s> {
+    Jit(JitCodeId, u64, Option<&'s Mapping>),
+    Mapping(&'s Mapping),
+    Nothing,
+}
+
+impl<'s, 'a> SpaceAt<'s, 'a> {
+    /// What an address belongs to, in the given mode.
+    #[must_use]
+    pub fn locate_in(&self, mode: CpuMode, at: Avma) -> Located {
+        match mode {
+            CpuMode::Kernel => self.session.locate_kernel(at),
+            CpuMode::User => self.locate_user(at),
+            _ => Located {
+                target: Target::Nowhere,
+                address: at.0,
+            },
+        }
+    }
+
+    /// What a user address belongs to.
+    #[must_use]
+    pub fn locate_user(&self, at: Avma) -> Located {
+        match self.find(at) {
+            Found::Jit(id, offset, mapping) => Located {
+                target: Target::Jit(id, self.dso_of_code(id, mapping)),
+                address: offset,
+            },
+            Found::Mapping(mapping) if self.session.dsos.get(mapping.dso).kind.is_identity() => {
+                Located {
+                    target: Target::Dso(mapping.dso),
+                    address: at.0,
+                }
+            }
+            Found::Mapping(mapping) => Located {
+                target: Target::Dso(mapping.dso),
+                address: mapping.file_offset(at).0,
+            },
+            Found::Nothing => Located {
+                target: Target::Nowhere,
+                address: at.0,
+            },
+        }
+    }
+
+    fn find(&self, at: Avma) -> Found<'s> {
+        let jit = &self.session.jit;
+        let process = self.space.process;
+        if let Some(hit) = jit.lookup(process, at, self.time) {
+            return Found::Jit(hit.code, hit.offset, self.space.maps.find(at));
+        }
+        let mapping = self.space.maps.find(at);
+        if let Some(mapping) = mapping
+            && !mapping.anonymous
+        {
+            return Found::Mapping(mapping);
+        }
+        if let Some(hit) = jit.lookup_unmapped(process, at, self.time) {
+            return Found::Jit(hit.code, hit.offset, mapping);
+        }
+        mapping.map_or(Found::Nothing, Found::Mapping)
+    }
+
+    /// Code of a dump belongs to the dump, code of a perf map to the anonymous memory around it.
+    fn dso_of_code(&self, id: JitCodeId, mapping: Option<&Mapping>) -> DsoId {
+        let object = self.session.jit.code(id).object;
+        match mapping {
+            Some(mapping) if self.session.jit.object(object).is_perf_map() => mapping.dso,
+            _ => self.session.jit_dsos[object.0 as usize],
+        }
+    }
+}
+
+impl<'a> CodeSpace<'a> for SpaceAt<'_, 'a> {
+    fn locate(&self, at: Avma) -> Place<'_, 'a> {
+        match self.find(at) {
+            Found::Jit(id, offset, _) => Place::Jit {
+                id,
+                code: self.session.jit.code(id),
+                offset,
+            },
+            Found::Mapping(mapping) if !mapping.executable => Place::Nothing,
+            Found::Mapping(mapping) if mapping.anonymous => Place::Anonymous,
+            Found::Mapping(mapping) => Place::File {
+                dso: mapping.dso,
+                offset: FileOffset(mapping.file_offset(at).0),
+                binary: self.session.dsos.binary(mapping.dso),
+                debug: self.session.dsos.debug(mapping.dso),
+            },
+            Found::Nothing => Place::Nothing,
+        }
+    }
+}

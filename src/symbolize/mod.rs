@@ -126,3 +126,6 @@ pub fn resolve(
         ..Resolution::default()
     }
 }
+pub fn demangle(name: &[u8], _: NameStyle) -> String {
+    String::from_utf8_lossy(name).into_owned()
+}

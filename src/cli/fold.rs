@@ -1,0 +1,83 @@
+//! `pjit fold`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::load::LoadOptions;
+use crate::output::folded::{FoldOptions, Weight};
+
+use super::input::{Environment, InputArgs};
+
+/// Arguments of `pjit fold`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Examples:
+  pjit fold | inferno-flamegraph > flame.svg
+  pjit fold -i perf.data --annotate-jit --no-inline > stacks.folded
+  perf record -o - -g ./prog | pjit fold -i - | inferno-flamegraph > flame.svg")]
+pub struct FoldArgs {
+    /// Recording to read (default: perf.data)
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+
+    #[command(flatten)]
+    input: InputArgs,
+
+    /// Put the process id behind the comm
+    #[arg(long)]
+    pid: bool,
+
+    /// Put process and thread id behind the comm
+    #[arg(long)]
+    tid: bool,
+
+    /// Mark kernel frames with _[k]
+    #[arg(long, visible_alias = "kernel")]
+    annotate_kernel: bool,
+
+    /// Mark frames of JIT code with _[j]
+    #[arg(long, visible_alias = "jit")]
+    annotate_jit: bool,
+
+    /// All annotations
+    #[arg(long)]
+    all: bool,
+
+    /// What to add up
+    #[arg(long, value_enum, default_value_t = WeightArg::Period)]
+    weight: WeightArg,
+
+    /// Only samples of this event
+    #[arg(long, visible_alias = "event-filter", value_name = "NAME")]
+    event: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum WeightArg {
+    /// Sum of periods, as inferno does
+    Period,
+    /// Number of samples
+    Samples,
+}
+
+impl FoldArgs {
+    /// What to load and how to print it.
+    #[must_use]
+    pub fn resolve(&self, environment: &Environment) -> (LoadOptions, FoldOptions) {
+        let load = self
+            .input
+            .load_options(self.file.as_ref(), false, environment);
+        let fold = FoldOptions {
+            pid: self.pid,
+            tid: self.tid,
+            annotate_kernel: self.annotate_kernel || self.all,
+            annotate_jit: self.annotate_jit || self.all,
+            weight: match self.weight {
+                WeightArg::Period => Weight::Period,
+                WeightArg::Samples => Weight::Samples,
+            },
+            event: self.event.clone(),
+        };
+        (load, fold)
+    }
+}

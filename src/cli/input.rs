@@ -1,0 +1,179 @@
+//! Options that every subcommand shares: which recording, where symbols and JIT code are found.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::collect::Needs;
+use crate::dso::SearchPaths;
+use crate::load::{LoadOptions, Source, default_source};
+use crate::profile::FrameNeeds;
+use crate::session::Filter;
+use crate::symbolize;
+
+/// The recording and its companions.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Input")]
+pub struct InputArgs {
+    /// Recording to read; `-` for a pipe stream on standard input
+    #[arg(short = 'i', long = "input", value_name = "FILE")]
+    pub input: Option<PathBuf>,
+
+    /// jitdump file, or folder of them, besides the recorded paths (repeatable)
+    #[arg(long = "jitdump", value_name = "FILE_OR_DIR")]
+    pub jitdump: Vec<PathBuf>,
+
+    /// perf-PID.map file, or folder of them, besides /tmp (repeatable)
+    #[arg(long = "perf-map", value_name = "FILE_OR_DIR")]
+    pub perf_map: Vec<PathBuf>,
+
+    /// Do not complain if the recording belongs to somebody else (accepted for perf's sake: pjit reads it anyway)
+    #[arg(short = 'f', long = "force")]
+    pub force: bool,
+
+    /// Worker threads; the output does not depend on their number
+    #[arg(long = "threads", value_name = "N")]
+    pub threads: Option<usize>,
+
+    #[command(flatten)]
+    symbols: SymbolArgs,
+}
+
+/// Where symbols come from and how they are shown.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Symbols")]
+struct SymbolArgs {
+    /// vmlinux file for kernel symbols
+    #[arg(short = 'k', long = "vmlinux", value_name = "FILE")]
+    vmlinux: Option<PathBuf>,
+
+    /// kallsyms file for kernel symbols (gzip allowed)
+    #[arg(long = "kallsyms", value_name = "FILE")]
+    kallsyms: Option<PathBuf>,
+
+    /// Do not use a vmlinux even if one is found
+    #[arg(long = "ignore-vmlinux")]
+    ignore_vmlinux: bool,
+
+    /// Load symbols of kernel modules from their files
+    #[arg(short = 'm', long = "modules")]
+    modules: bool,
+
+    /// Look for all files of the recorded system below this folder
+    #[arg(long = "symfs", value_name = "DIR")]
+    symfs: Option<PathBuf>,
+
+    /// Build-ID cache
+    #[arg(long = "buildid-dir", value_name = "DIR")]
+    buildid_dir: Option<PathBuf>,
+
+    /// Leave inlined functions out of call chains
+    #[arg(long = "no-inline", overrides_with = "inline")]
+    no_inline: bool,
+
+    /// Show inlined functions in call chains (the default)
+    #[arg(long = "inline", overrides_with = "no_inline")]
+    inline: bool,
+
+    /// Show names as the files have them
+    #[arg(long = "no-demangle", overrides_with = "demangle")]
+    no_demangle: bool,
+
+    /// Demangle names (the default)
+    #[arg(long = "demangle", overrides_with = "no_demangle")]
+    demangle: bool,
+
+    /// Demangle kernel names too
+    #[arg(long = "demangle-kernel")]
+    demangle_kernel: bool,
+}
+
+impl InputArgs {
+    /// What to load, with `positional` as the recording where `-i` is not given.
+    #[must_use]
+    pub fn load_options(
+        &self,
+        positional: Option<&PathBuf>,
+        verbose: bool,
+        environment: &Environment,
+    ) -> LoadOptions {
+        let source = match self.input.as_ref().or(positional) {
+            Some(path) if path.as_os_str() == "-" => Source::Stdin,
+            Some(path) => Source::File(path.clone()),
+            None => default_source(),
+        };
+        let symbols = &self.symbols;
+        let names = symbolize::Options {
+            names: match (symbols.no_demangle, verbose) {
+                (true, _) => symbolize::NameStyle::Raw,
+                (false, true) => symbolize::NameStyle::Full,
+                (false, false) => symbolize::NameStyle::Short,
+            },
+            demangle_kernel: symbols.demangle_kernel,
+        };
+        LoadOptions {
+            source,
+            search: SearchPaths {
+                symfs: symbols.symfs.clone(),
+                buildid_dir: symbols
+                    .buildid_dir
+                    .clone()
+                    .or_else(|| environment.buildid_dir()),
+                recording_dir: None,
+                kallsyms: symbols.kallsyms.clone(),
+                vmlinux: symbols.vmlinux.clone(),
+                ignore_vmlinux: symbols.ignore_vmlinux,
+                modules: symbols.modules,
+                no_debug_files: false,
+            },
+            jitdumps: self.jitdump.clone(),
+            perf_maps: self.perf_map.clone(),
+            filter: Filter::default(),
+            needs: Needs {
+                stacks: true,
+                cpu: false,
+                time_quantum: None,
+                cgroup: false,
+                every_sample: false,
+                max_frames: MAX_FRAMES,
+                threads: self.threads.unwrap_or_else(default_threads).max(1),
+            },
+            frames: FrameNeeds {
+                inlines: !symbols.no_inline,
+                addresses: false,
+                srclines: false,
+            },
+            names,
+        }
+    }
+}
+
+/// Longest user part of a stack: more than fits the largest stack dump that perf records.
+const MAX_FRAMES: usize = 4096;
+
+fn default_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// What the environment has to say, read once at the start.
+#[derive(Debug, Clone, Default)]
+pub struct Environment {
+    /// `$HOME`
+    pub home: Option<PathBuf>,
+}
+
+impl Environment {
+    /// As the process was started.
+    #[must_use]
+    pub fn of_process() -> Self {
+        Self {
+            home: std::env::var_os("HOME")
+                .filter(|home| !home.is_empty())
+                .map(PathBuf::from),
+        }
+    }
+
+    fn buildid_dir(&self) -> Option<PathBuf> {
+        self.home.as_ref().map(|home| home.join(".debug"))
+    }
+}

@@ -1,0 +1,116 @@
+//! Pass two: samples in, one table of address stacks out.
+//!
+//! Workers take blocks of samples, build each sample's call chain (the kernel's part as recorded, the
+//! user's unwound from registers and stack bytes, or as recorded) and count equal stacks in tables of their
+//! own; nothing is locked inside a block. The tables are merged in the end, and sorted by the first
+//! sample of each row, so the result does not depend on the number of workers.
+//!
+//! Here everything is still addresses; [`crate::symbolize`] names them.
+
+mod chain;
+mod table;
+mod worker;
+
+use crate::address::Avma;
+use crate::diagnostics::Diagnostics;
+use crate::intern::Sequences;
+use crate::perfdata::{CpuMode, Recording};
+use crate::profile::{CommId, StackEnd, ThreadId};
+use crate::session::{Session, Target};
+
+pub use worker::collect;
+
+/// What the view needs; what it does not need is not computed.
+#[derive(Debug, Clone, Copy)]
+pub struct Needs {
+    /// Call chains at all.
+    pub stacks: bool,
+    /// Rows kept apart by CPU.
+    pub cpu: bool,
+    /// Rows kept apart by time, in steps of so many ns.
+    pub time_quantum: Option<u64>,
+    /// Rows kept apart by cgroup.
+    pub cgroup: bool,
+    /// One row for each sample (`pjit script`).
+    pub every_sample: bool,
+    /// Longest user part of a stack.
+    pub max_frames: usize,
+    /// Worker threads.
+    pub threads: usize,
+}
+
+/// An address of a chain, in this table only.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct PcId(pub u32);
+
+/// A distinct code address.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Pc {
+    /// Where it was in the process (a return address less one for unwound callers).
+    pub at: Avma,
+    /// What it belongs to.
+    pub target: Target,
+    /// The address in the target's space.
+    pub address: u64,
+    /// Mode in which it ran.
+    pub mode: CpuMode,
+}
+
+/// A row: samples that are equal in everything that the view keeps apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Row {
+    /// What makes the row.
+    pub key: RowKey,
+    /// Sum of periods.
+    pub period: u64,
+    /// Number of samples.
+    pub samples: u64,
+    /// Rank in time order of its first sample.
+    pub first: u64,
+}
+
+/// What keeps rows apart.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct RowKey {
+    /// Index of the event.
+    pub event: u16,
+    /// CPU, or -1 when not needed.
+    pub cpu: i32,
+    /// Comm at that time.
+    pub comm: CommId,
+    /// Thread.
+    pub thread: ThreadId,
+    /// The sample's own address.
+    pub leaf: PcId,
+    /// Index of the stack.
+    pub stack: u32,
+    /// Quantised time, 0 when not needed.
+    pub time: u64,
+    /// cgroup id, 0 when not needed.
+    pub cgroup: u64,
+}
+
+/// All rows with the addresses and stacks they refer to.
+#[derive(Debug, Default)]
+pub struct Collected {
+    /// Distinct addresses.
+    pub pcs: Vec<Pc>,
+    /// Distinct stacks, leaf first.
+    pub stacks: AddressStacks,
+    /// Rows by first sample.
+    pub rows: Vec<Row>,
+    /// Samples whose record could not be read in pass two.
+    pub unreadable: u64,
+}
+
+/// Stacks of addresses, leaf first, each once, with the reason why it ended.
+pub type AddressStacks = Sequences<PcId, StackEnd>;
+
+/// What a worker reads and never changes.
+#[derive(Clone, Copy)]
+struct Shared<'s, 'a> {
+    recording: &'s Recording<'a>,
+    session: &'s Session<'a>,
+    needs: Needs,
+    diag: &'s Diagnostics,
+}

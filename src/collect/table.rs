@@ -1,0 +1,171 @@
+//! One worker's table: addresses, stacks and rows, each kept once.
+
+use rustc_hash::FxHashMap;
+
+use crate::intern::SequenceIndex;
+use crate::profile::StackEnd;
+
+use super::{AddressStacks, Collected, Pc, PcId, Row, RowKey};
+
+#[derive(Default)]
+pub(super) struct Table {
+    pcs: Vec<Pc>,
+    by_pc: FxHashMap<Pc, PcId>,
+    stacks: AddressStacks,
+    stack_index: SequenceIndex,
+    rows: FxHashMap<RowKey, (u64, u64, u64)>,
+    every_sample: Vec<Row>,
+    pub(super) unreadable: u64,
+}
+
+impl Table {
+    pub(super) fn pc(&mut self, pc: Pc) -> PcId {
+        *self.by_pc.entry(pc).or_insert_with(|| {
+            self.pcs.push(pc);
+            PcId(u32::try_from(self.pcs.len() - 1).expect("fewer than 4 G addresses"))
+        })
+    }
+
+    pub(super) fn stack(&mut self, frames: &[PcId], end: StackEnd) -> u32 {
+        self.stack_index.intern(&mut self.stacks, frames, end)
+    }
+
+    /// Counts `samples` samples of a row; `rank` is the first one's place in time order.
+    pub(super) fn count(&mut self, key: RowKey, period: u64, samples: u64, rank: u64) {
+        let (sum, count, first) = self.rows.entry(key).or_insert((0, 0, rank));
+        *sum = sum.wrapping_add(period);
+        *count += samples;
+        *first = rank.min(*first);
+    }
+
+    /// Keeps a sample as a row of its own.
+    pub(super) fn keep(&mut self, row: Row) {
+        self.every_sample.push(row);
+    }
+
+    /// Adds all of another worker's table to this one.
+    pub(super) fn absorb(&mut self, other: Self) {
+        let pcs: Vec<PcId> = other.pcs.iter().map(|&pc| self.pc(pc)).collect();
+        let mut frames = Vec::new();
+        let stacks: Vec<u32> = (0..other.stacks.len())
+            .map(|i| {
+                let id = u32::try_from(i).expect("interned as u32");
+                frames.clear();
+                frames.extend(other.stacks.get(id).iter().map(|pc| pcs[pc.0 as usize]));
+                self.stack(&frames, other.stacks.tag(id))
+            })
+            .collect();
+        let translate = |key: RowKey| RowKey {
+            leaf: pcs[key.leaf.0 as usize],
+            stack: stacks[key.stack as usize],
+            ..key
+        };
+        for (key, (period, samples, first)) in other.rows {
+            self.count(translate(key), period, samples, first);
+        }
+        self.every_sample
+            .extend(other.every_sample.into_iter().map(|row| Row {
+                key: translate(row.key),
+                ..row
+            }));
+        self.unreadable += other.unreadable;
+    }
+
+    pub(super) fn finish(self) -> Collected {
+        let mut rows: Vec<Row> = self
+            .rows
+            .into_iter()
+            .map(|(key, (period, samples, first))| Row {
+                key,
+                period,
+                samples,
+                first,
+            })
+            .chain(self.every_sample)
+            .collect();
+        // A sample makes one row per event at most, and ranks are unique per sample and event.
+        rows.sort_unstable_by_key(|row| (row.first, row.key.event));
+        Collected {
+            pcs: self.pcs,
+            stacks: self.stacks,
+            rows,
+            unreadable: self.unreadable,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::Avma;
+    use crate::perfdata::CpuMode;
+    use crate::profile::{CommId, ThreadId};
+    use crate::session::Target;
+
+    fn pc(at: u64) -> Pc {
+        Pc {
+            at: Avma(at),
+            target: Target::Nowhere,
+            address: at,
+            mode: CpuMode::User,
+        }
+    }
+
+    fn filled(samples: &[(u64, &[u64])]) -> Table {
+        let mut table = Table::default();
+        for &(rank, addresses) in samples {
+            let frames: Vec<PcId> = addresses.iter().map(|&a| table.pc(pc(a))).collect();
+            let stack = table.stack(&frames, StackEnd::Complete);
+            let key = RowKey {
+                event: 0,
+                cpu: -1,
+                comm: CommId(0),
+                thread: ThreadId(0),
+                leaf: frames[0],
+                stack,
+                time: 0,
+                cgroup: 0,
+            };
+            table.count(key, 10, 1, rank);
+        }
+        table
+    }
+
+    fn readable(c: &Collected) -> Vec<(u64, u64, u64, Vec<u64>)> {
+        c.rows
+            .iter()
+            .map(|r| {
+                let stack = c
+                    .stacks
+                    .get(r.key.stack)
+                    .iter()
+                    .map(|pc| c.pcs[pc.0 as usize].at.0)
+                    .collect();
+                (r.first, r.samples, r.period, stack)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_split_over_workers_does_not_show() {
+        let samples: [(u64, &[u64]); 5] = [
+            (0, &[1, 2, 3]),
+            (1, &[4, 2, 3]),
+            (2, &[1, 2, 3]),
+            (3, &[5]),
+            (4, &[4, 2, 3]),
+        ];
+        let whole = filled(&samples).finish();
+        let mut split = filled(&samples[3..]);
+        split.absorb(filled(&samples[..3]));
+        assert_eq!(readable(&whole), readable(&split.finish()));
+        assert_eq!(
+            readable(&whole),
+            [
+                (0, 2, 20, vec![1, 2, 3]),
+                (1, 2, 20, vec![4, 2, 3]),
+                (3, 1, 10, vec![5])
+            ]
+        );
+    }
+}

@@ -1,0 +1,235 @@
+//! The parallel pass: hands blocks of samples to workers and merges their tables.
+
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::diagnostics::Diagnostics;
+use crate::perfdata::Recording;
+use crate::profile::StackEnd;
+use crate::session::{SampleRef, Session};
+use crate::unwind::Unwinder;
+
+use super::chain::{self, ChainBuilder};
+use super::table::Table;
+use super::{Collected, Needs, Pc, PcId, Row, RowKey, Shared};
+
+/// Samples handed out at once: enough to make the hand-out free, few enough to share the end evenly.
+const BLOCK: usize = 256;
+
+/// Runs pass two over all samples of the session.
+#[must_use]
+pub fn collect<'a>(
+    recording: &Recording<'a>,
+    session: &Session<'a>,
+    needs: Needs,
+    diag: &Diagnostics,
+) -> Collected {
+    let shared = Shared {
+        recording,
+        session,
+        needs,
+        diag,
+    };
+    let table = if needs.reads_records() {
+        from_records(shared)
+    } else {
+        from_heads(shared)
+    };
+    table.finish()
+}
+
+impl Needs {
+    /// Whether the samples' records are read again, or what the index holds is enough.
+    fn reads_records(&self) -> bool {
+        self.stacks || self.cgroup
+    }
+}
+
+/// A flat table needs nothing but what the index kept.
+fn from_heads(shared: Shared<'_, '_>) -> Table {
+    let next = AtomicUsize::new(0);
+    in_parallel(shared.needs.threads, |_| {
+        let mut worker = Worker::new(shared);
+        while let Some(block) = take_block(&next, shared.session.samples.len()) {
+            for rank in block {
+                worker.count(rank, &[], StackEnd::NotRecorded, 0);
+            }
+        }
+        worker.table
+    })
+}
+
+fn from_records(shared: Shared<'_, '_>) -> Table {
+    let first = shared.session.samples.first();
+    if first.is_none_or(|sample| shared.recording.record_bytes(sample.pos).is_some()) {
+        let next = AtomicUsize::new(0);
+        in_parallel(shared.needs.threads, |_| {
+            let mut worker = Worker::new(shared);
+            while let Some(block) = take_block(&next, shared.session.samples.len()) {
+                for rank in block {
+                    let record = shared
+                        .recording
+                        .record_bytes(shared.session.samples[rank].pos);
+                    worker.sample(rank, record);
+                }
+            }
+            worker.table
+        })
+    } else {
+        from_chunks(shared)
+    }
+}
+
+/// Streams and compressed recordings: chunk by chunk, each decoded once.
+fn from_chunks(shared: Shared<'_, '_>) -> Table {
+    let samples = &shared.session.samples;
+    let mut by_position: Vec<u32> =
+        (0..u32::try_from(samples.len()).expect("fewer than 4 G samples")).collect();
+    by_position.sort_by_key(|&rank| samples[rank as usize].pos);
+    let by_position = &by_position;
+    let chunks = shared.recording.chunks();
+    in_parallel(shared.needs.threads, |_| {
+        let mut worker = Worker::new(shared);
+        while let Some((chunk, bytes)) = chunks.next() {
+            let bytes: Cow<'_, [u8]> = bytes;
+            let from =
+                by_position.partition_point(|&rank| samples[rank as usize].pos.chunk() < chunk);
+            let ours = by_position[from..]
+                .iter()
+                .take_while(|&&r| samples[r as usize].pos.chunk() == chunk);
+            for &rank in ours {
+                let offset = samples[rank as usize].pos.offset();
+                worker.sample(rank as usize, record_at(&bytes, offset));
+            }
+        }
+        worker.table
+    })
+}
+
+/// The record that starts at `offset` of a chunk (`struct perf_event_header`: type, misc, size).
+fn record_at(chunk: &[u8], offset: usize) -> Option<&[u8]> {
+    let record = chunk.get(offset..)?;
+    let &[_, _, _, _, _, _, low, high, ..] = record else {
+        return None;
+    };
+    record.get(..usize::from(u16::from_le_bytes([low, high])))
+}
+
+fn take_block(next: &AtomicUsize, len: usize) -> Option<std::ops::Range<usize>> {
+    let start = next.fetch_add(BLOCK, Ordering::Relaxed);
+    (start < len).then(|| start..len.min(start + BLOCK))
+}
+
+/// Runs `work` on `threads` threads and merges what they made, in the order of the threads.
+fn in_parallel(threads: usize, work: impl Fn(usize) -> Table + Sync) -> Table {
+    let mut tables = std::thread::scope(|scope| {
+        let work = &work;
+        let others: Vec<_> = (1..threads.max(1))
+            .map(|i| scope.spawn(move || work(i)))
+            .collect();
+        let mut tables = vec![work(0)];
+        for handle in others {
+            match handle.join() {
+                Ok(table) => tables.push(table),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        tables
+    });
+    let mut whole = tables.remove(0);
+    for table in tables {
+        whole.absorb(table);
+    }
+    whole
+}
+
+struct Worker<'s, 'a> {
+    shared: Shared<'s, 'a>,
+    chains: ChainBuilder<'a>,
+    table: Table,
+    chain: Vec<Pc>,
+    ids: Vec<PcId>,
+}
+
+impl<'s, 'a> Worker<'s, 'a> {
+    fn new(shared: Shared<'s, 'a>) -> Self {
+        let unwinder = Unwinder::new(());
+        Self {
+            shared,
+            chains: ChainBuilder::new(unwinder, shared.needs.max_frames),
+            table: Table::default(),
+            chain: Vec::new(),
+            ids: Vec::new(),
+        }
+    }
+
+    /// Reads one sample's record, builds its chain and counts it.
+    fn sample(&mut self, rank: usize, record: Option<&[u8]>) {
+        let head = &self.shared.session.samples[rank];
+        let event = &self.shared.recording.events[usize::from(head.event.0)];
+        let Some(sample) = record.and_then(|bytes| event.parse_sample(bytes).ok()) else {
+            self.table.unreadable += 1;
+            self.count(rank, &[], StackEnd::NotRecorded, 0);
+            return;
+        };
+        let space = self.shared.session.at(head);
+        let mut chain = std::mem::take(&mut self.chain);
+        let end = if self.shared.needs.stacks {
+            self.chains.build(
+                &sample,
+                event.attr.records_lbr_callstack(),
+                &space,
+                &mut chain,
+            )
+        } else {
+            StackEnd::NotRecorded
+        };
+        let cgroup = if self.shared.needs.cgroup {
+            sample.cgroup.unwrap_or(0)
+        } else {
+            0
+        };
+        self.count(rank, &chain, end, cgroup);
+        chain.clear();
+        self.chain = chain;
+    }
+
+    fn count(&mut self, rank: usize, chain: &[Pc], end: StackEnd, cgroup: u64) {
+        let head = &self.shared.session.samples[rank];
+        let needs = self.shared.needs;
+        self.ids.clear();
+        for &pc in chain {
+            let id = self.table.pc(pc);
+            self.ids.push(id);
+        }
+        let leaf = chain::pc(&self.shared.session.at(head), head.mode, head.ip);
+        let key = RowKey {
+            event: head.event.0,
+            cpu: if needs.cpu { head.cpu } else { -1 },
+            comm: head.comm,
+            thread: head.thread,
+            leaf: self.table.pc(leaf),
+            stack: self.table.stack(&self.ids, end),
+            time: quantised(head, needs.time_quantum),
+            cgroup,
+        };
+        let rank = rank as u64;
+        if needs.every_sample {
+            self.table.keep(Row {
+                key,
+                period: head.period,
+                samples: 1,
+                first: rank,
+            });
+        } else {
+            self.table.count(key, head.period, 1, rank);
+        }
+    }
+}
+
+fn quantised(head: &SampleRef, quantum: Option<u64>) -> u64 {
+    match quantum {
+        Some(quantum) if quantum > 0 => head.time.0 / quantum * quantum,
+        _ => 0,
+    }
+}

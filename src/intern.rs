@@ -1,0 +1,141 @@
+//! Interned sequences: each distinct run of ids kept once, end to end in one vector.
+//!
+//! Call stacks are the bulk of a profile's memory and most of them differ, so a set of boxed slices
+//! would cost an allocation for each. Used for stacks of addresses and for stacks of frames.
+
+use std::hash::{BuildHasher, Hash, Hasher};
+
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+/// Distinct sequences of `T`, each with a tag that is part of its identity.
+#[derive(Debug)]
+pub struct Sequences<T, G> {
+    items: Vec<T>,
+    /// End of each sequence in `items`, and its tag.
+    ends: Vec<(u32, G)>,
+}
+
+impl<T, G> Default for Sequences<T, G> {
+    fn default() -> Self {
+        Self {
+            items: Vec::new(),
+            ends: Vec::new(),
+        }
+    }
+}
+
+impl<T: Copy, G: Copy> Sequences<T, G> {
+    /// The items of a sequence.
+    ///
+    /// # Panics
+    /// When `id` was not given out by this set.
+    #[must_use]
+    pub fn get(&self, id: u32) -> &[T] {
+        let i = id as usize;
+        let start = if i == 0 {
+            0
+        } else {
+            self.ends[i - 1].0 as usize
+        };
+        &self.items[start..self.ends[i].0 as usize]
+    }
+
+    /// The tag of a sequence.
+    ///
+    /// # Panics
+    /// When `id` was not given out by this set.
+    #[must_use]
+    pub fn tag(&self, id: u32) -> G {
+        self.ends[id as usize].1
+    }
+
+    /// Number of sequences.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Adds a sequence without looking whether it is there.
+    ///
+    /// # Panics
+    /// Beyond 4 G items, which is 16 GB of them.
+    pub fn push(&mut self, items: &[T], tag: G) -> u32 {
+        self.items.extend_from_slice(items);
+        let id = u32::try_from(self.ends.len()).expect("no more sequences than items");
+        self.ends.push((
+            u32::try_from(self.items.len()).expect("fewer than 4 G items"),
+            tag,
+        ));
+        id
+    }
+}
+
+/// Finds sequences by content; kept apart from [`Sequences`] so that it can be dropped when all are in.
+#[derive(Debug, Default)]
+pub struct SequenceIndex {
+    /// Hash → the newest sequence with it; older ones are chained in `older`.
+    newest: FxHashMap<u64, u32>,
+    older: Vec<u32>,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl SequenceIndex {
+    /// The id of a sequence, which is added if it is new.
+    pub fn intern<T, G>(&mut self, all: &mut Sequences<T, G>, items: &[T], tag: G) -> u32
+    where
+        T: Copy + Eq + Hash,
+        G: Copy + Eq + Hash,
+    {
+        let hash = hash_of(items, tag);
+        let newest = self.newest.get(&hash).copied().unwrap_or(NONE);
+        let mut at = newest;
+        while at != NONE {
+            if all.tag(at) == tag && all.get(at) == items {
+                return at;
+            }
+            at = self.older[at as usize];
+        }
+        let id = all.push(items, tag);
+        self.newest.insert(hash, id);
+        self.older.push(newest);
+        id
+    }
+}
+
+fn hash_of<T: Hash, G: Hash>(items: &[T], tag: G) -> u64 {
+    let mut state = FxBuildHasher.build_hasher();
+    for item in items {
+        item.hash(&mut state);
+    }
+    tag.hash(&mut state);
+    state.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_sequences_get_one_id_and_tags_keep_them_apart() {
+        let mut all = Sequences::default();
+        let mut index = SequenceIndex::default();
+        let a = index.intern(&mut all, &[1, 2, 3], 'x');
+        let b = index.intern(&mut all, &[1, 2], 'x');
+        assert_eq!(index.intern(&mut all, &[1, 2, 3], 'x'), a);
+        assert_ne!(index.intern(&mut all, &[1, 2, 3], 'y'), a);
+        let empty = index.intern(&mut all, &[], 'x');
+        assert_eq!(index.intern(&mut all, &[], 'x'), empty);
+        assert_eq!(
+            (all.get(a), all.get(b), all.get(empty)),
+            (&[1, 2, 3][..], &[1, 2][..], &[][..])
+        );
+        assert_eq!(all.len(), 4);
+    }
+}

@@ -1,0 +1,228 @@
+//! The reading half as one function: from the path of a recording to the [`Profile`] that views show.
+
+use std::path::{Path, PathBuf};
+
+use crate::collect::{self, Collected, Needs};
+use crate::diagnostics::Diagnostics;
+use crate::dso::elf::Machine;
+use crate::dso::{BuildId, DsoTable, KernelIdentity, SearchPaths};
+use crate::input::Store;
+use crate::perfdata::{OpenError, Recording};
+use crate::profile::{self, EventSummary, FrameNeeds, Profile, Quality, RecordingSummary};
+use crate::session::jit::{JitBuilder, JitSearch, RecordingClock};
+use crate::session::{Filter, Session};
+use crate::symbolize;
+
+/// Where the recording comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// A file, or a pipe stream that was saved to one.
+    File(PathBuf),
+    /// A pipe stream on standard input.
+    Stdin,
+}
+
+impl Source {
+    /// As messages name it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::File(path) => path.display().to_string(),
+            Self::Stdin => "-".to_owned(),
+        }
+    }
+
+    /// The folder in which companions of the recording are looked for.
+    #[must_use]
+    pub fn folder(&self) -> PathBuf {
+        match self {
+            Self::File(path) => match path.parent() {
+                Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+                _ => PathBuf::from("."),
+            },
+            Self::Stdin => PathBuf::from("."),
+        }
+    }
+}
+
+/// Everything that decides what ends up in the profile.
+#[derive(Debug, Clone)]
+pub struct LoadOptions {
+    /// The recording.
+    pub source: Source,
+    /// Where symbols are looked for; the recording's folder is filled in here.
+    pub search: SearchPaths,
+    /// Where dumps and perf maps are looked for besides the recorded paths.
+    pub jitdumps: Vec<PathBuf>,
+    /// Where perf maps are looked for besides `/tmp`.
+    pub perf_maps: Vec<PathBuf>,
+    /// Samples to keep; times may depend on the recording, so they come as a function of its range.
+    pub filter: Filter,
+    /// What is computed for each sample.
+    pub needs: Needs,
+    /// What is computed for each frame.
+    pub frames: FrameNeeds,
+    /// How names are shown.
+    pub names: symbolize::Options,
+}
+
+/// Reads a recording and everything that belongs to it.
+///
+/// # Errors
+/// When the recording cannot be opened at all; damage and missing companions are warnings in `diag`.
+pub fn load(options: &LoadOptions, diag: &Diagnostics) -> Result<Profile, OpenError> {
+    let store = Store::new();
+    let recording = match &options.source {
+        Source::File(path) => Recording::open(path, &store, diag)?,
+        Source::Stdin => unimplemented!(),
+    };
+    let (dsos, jit) = companions(&recording, &store, options, diag);
+    let kernel = dsos.kernel_loader();
+    let identity = kernel_identity(&recording);
+    std::thread::scope(|scope| {
+        // Kernel symbols take longer to read than a small recording: on their way as soon as one is needed.
+        let mut start = Some(|| scope.spawn(|| kernel.load(&identity)));
+        let session = Session::index(&recording, dsos, jit, &options.filter, diag, &mut || {
+            if let Some(start) = start.take() {
+                start();
+            }
+        });
+        let collected = collect::collect(&recording, &session, options.needs, diag);
+        let queries = profile::queries(&collected, options.frames);
+        let resolution = symbolize::resolve(
+            &queries,
+            &session.dsos,
+            options.names,
+            options.needs.threads,
+        );
+        let mut profile = profile::build(
+            &collected,
+            &session,
+            &queries,
+            &resolution,
+            options.names.names,
+            options.frames,
+        );
+        summarise(&mut profile, &collected, &recording, &session, options);
+        Ok(profile)
+    })
+}
+
+/// The tables of DSOs and JIT code, empty but knowing where to look.
+fn companions<'a>(
+    recording: &Recording<'a>,
+    store: &'a Store,
+    options: &LoadOptions,
+    diag: &'a Diagnostics,
+) -> (DsoTable<'a>, JitBuilder<'a>) {
+    let folder = options.source.folder();
+    let search = SearchPaths {
+        recording_dir: Some(folder.clone()),
+        ..options.search.clone()
+    };
+    let jit_search = JitSearch {
+        jitdumps: options.jitdumps.clone(),
+        perf_maps: options.perf_maps.clone(),
+        recording_dir: folder,
+        cwd: PathBuf::from("."),
+        symfs: options.search.symfs.clone(),
+    };
+    let mut dsos = DsoTable::new(store, search, diag);
+    if let Some(machine) = recording
+        .features
+        .arch
+        .as_deref()
+        .and_then(Machine::from_uname)
+    {
+        dsos.set_machine(machine);
+    }
+    dsos.set_build_ids(
+        recording.features.build_ids.iter().filter_map(|entry| {
+            Some((entry.name.clone(), BuildId::new(entry.build_id.as_bytes())?))
+        }),
+    );
+    let clock = RecordingClock::of(recording);
+    (dsos, JitBuilder::new(store, jit_search, clock))
+}
+
+fn kernel_identity(recording: &Recording<'_>) -> KernelIdentity {
+    let build_id = recording
+        .features
+        .build_ids
+        .iter()
+        .find(|entry| entry.name.starts_with(b"[kernel.kallsyms]"))
+        .and_then(|entry| BuildId::new(entry.build_id.as_bytes()));
+    KernelIdentity {
+        os_release: recording.features.os_release.clone(),
+        build_id,
+    }
+}
+
+/// Fills in totals, header facts and the quality of the data.
+fn summarise(
+    profile: &mut Profile,
+    collected: &Collected,
+    recording: &Recording<'_>,
+    session: &Session<'_>,
+    options: &LoadOptions,
+) {
+    profile.events = recording
+        .events
+        .iter()
+        .zip(&session.rowless)
+        .map(|(event, &(samples, period))| EventSummary {
+            name: event.name.clone(),
+            samples,
+            period,
+            leader: usize::from(event.leader.0),
+            group_name: event.group_name.clone(),
+            has_callchains: event.attr.has_callchains(),
+            is_tracepoint: event.attr.is_tracepoint(),
+        })
+        .collect();
+    let mut quality = Quality {
+        dumps: session.jit.summary(),
+        kernel: session.dsos.kernel_source(),
+        ..Quality::default()
+    };
+    for row in &collected.rows {
+        let end = collected.stacks.tag(row.key.stack);
+        let sum = &mut quality.stack_ends[end as usize];
+        *sum = sum.saturating_add(row.period);
+    }
+    for entry in &profile.entries {
+        let event = &mut profile.events[usize::from(entry.event)];
+        event.samples += entry.samples;
+        event.period = event.period.wrapping_add(entry.period);
+        quality.samples += entry.samples;
+        if profile.frames[entry.leaf.0 as usize].symbol.is_none() {
+            quality.unresolved_samples += entry.samples;
+        }
+    }
+    profile.quality = quality;
+    profile.recording = RecordingSummary {
+        path: options.source.name(),
+        lost_samples: session.stats.lost_samples_total(),
+        lost_chunks: session.stats.lost_chunks,
+        records: session.stats.records,
+        header: Vec::new(),
+        time_range: match (session.samples.first(), session.samples.last()) {
+            (Some(first), Some(last)) => Some((first.time.0, last.time.0)),
+            _ => None,
+        },
+        dump: Vec::new(),
+    };
+}
+
+/// The recording to read when none is named: `perf.data`, or a stream when standard input is a FIFO.
+#[must_use]
+pub fn default_source() -> Source {
+    use std::os::unix::fs::FileTypeExt;
+    let stdin_is_fifo =
+        std::fs::metadata("/dev/stdin").is_ok_and(|meta| meta.file_type().is_fifo());
+    if stdin_is_fifo && !Path::new("perf.data").exists() {
+        Source::Stdin
+    } else {
+        Source::File(PathBuf::from("perf.data"))
+    }
+}

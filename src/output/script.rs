@@ -1,0 +1,240 @@
+//! `pjit script`: one block a sample, in the layout of `perf script` (`builtin-script.c`), which
+//! FlameGraph, inferno, speedscope and the Firefox Profiler read.
+//!
+//! In: a profile with one entry for each sample and frames kept apart by address. Addresses are absolute
+//! and tids seven wide, as perf 7.2 prints them.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+
+use crate::profile::{Entry, Frame, Profile};
+
+use super::text::harmless;
+
+/// A column of `-F`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Field {
+    /// Thread name.
+    Comm,
+    /// Process id.
+    Pid,
+    /// Thread id.
+    Tid,
+    /// CPU, where recorded.
+    Cpu,
+    /// Time in seconds.
+    Time,
+    /// Event name.
+    Event,
+    /// Address, and with it the call chain.
+    Ip,
+    /// Symbol.
+    Sym,
+    /// Offset in the symbol.
+    Symoff,
+    /// DSO.
+    Dso,
+    /// Weight.
+    Period,
+    /// Source line.
+    Srcline,
+}
+
+impl Field {
+    /// Every field by its name on the command line.
+    pub const NAMES: [(&'static str, Self); 12] = [
+        ("comm", Self::Comm),
+        ("pid", Self::Pid),
+        ("tid", Self::Tid),
+        ("cpu", Self::Cpu),
+        ("time", Self::Time),
+        ("event", Self::Event),
+        ("ip", Self::Ip),
+        ("sym", Self::Sym),
+        ("symoff", Self::Symoff),
+        ("dso", Self::Dso),
+        ("period", Self::Period),
+        ("srcline", Self::Srcline),
+    ];
+
+    /// What perf prints by default for software and hardware events.
+    pub const DEFAULT: [Self; 10] = [
+        Self::Comm,
+        Self::Tid,
+        Self::Cpu,
+        Self::Time,
+        Self::Event,
+        Self::Ip,
+        Self::Sym,
+        Self::Symoff,
+        Self::Dso,
+        Self::Period,
+    ];
+}
+
+/// How to print samples.
+#[derive(Clone, Debug, Default)]
+pub struct ScriptOptions {
+    /// Columns.
+    pub fields: BTreeSet<Field>,
+    /// Nanoseconds instead of microseconds.
+    pub nanoseconds: bool,
+    /// Call chains; without, one address a line.
+    pub chains: bool,
+    /// Frames printed at most.
+    pub max_stack: usize,
+}
+
+/// Writes all samples in time order.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn write(profile: &Profile, options: &ScriptOptions, out: &mut dyn Write) -> io::Result<()> {
+    let width = profile
+        .events
+        .iter()
+        .map(|event| event.name.len())
+        .max()
+        .unwrap_or(0);
+    let printer = Printer {
+        profile,
+        options,
+        width,
+    };
+    for entry in &profile.entries {
+        printer.sample(entry, out)?;
+    }
+    Ok(())
+}
+
+struct Printer<'p> {
+    profile: &'p Profile,
+    options: &'p ScriptOptions,
+    /// Of the longest event name.
+    width: usize,
+}
+
+impl Printer<'_> {
+    fn has(&self, field: Field) -> bool {
+        self.options.fields.contains(&field)
+    }
+
+    fn sample(&self, entry: &Entry, out: &mut dyn Write) -> io::Result<()> {
+        let event = &self.profile.events[usize::from(entry.event)];
+        let chains = self.options.chains && event.has_callchains && self.has(Field::Ip);
+        self.task(entry, chains, out)?;
+        if self.has(Field::Cpu) && entry.cpu >= 0 {
+            write!(out, "[{:03}] ", entry.cpu)?;
+        }
+        if self.has(Field::Time) {
+            let (seconds, rest) = (entry.time / 1_000_000_000, entry.time % 1_000_000_000);
+            let time = if self.options.nanoseconds {
+                format!("{seconds}.{rest:09}")
+            } else {
+                format!("{seconds}.{:06}", rest / 1000)
+            };
+            write!(out, "{time:>12}: ")?;
+        }
+        if self.has(Field::Period) && !event.is_tracepoint {
+            write!(out, "{:>10} ", entry.period)?;
+        }
+        if self.has(Field::Event) {
+            write!(
+                out,
+                "{:>width$}: ",
+                harmless(&event.name),
+                width = self.width
+            )?;
+        }
+        if !self.has(Field::Ip) {
+            return writeln!(out);
+        }
+        if !chains {
+            write!(out, " ")?;
+            self.frame(&self.profile.frames[entry.leaf.0 as usize], out)?;
+            return writeln!(out);
+        }
+        writeln!(out)?;
+        let frames = self.profile.stacks.get(entry.stack);
+        let inlined = |frame: &Frame| {
+            frame
+                .symbol
+                .is_some_and(|s| self.profile.symbols[s.0 as usize].inlined)
+        };
+        let mut shown = 0;
+        for id in frames {
+            let frame = &self.profile.frames[id.0 as usize];
+            if shown == self.options.max_stack {
+                break;
+            }
+            shown += usize::from(!inlined(frame));
+            write!(out, "\t")?;
+            self.frame(frame, out)?;
+            writeln!(out)?;
+        }
+        writeln!(out)
+    }
+
+    fn task(&self, entry: &Entry, chains: bool, out: &mut dyn Write) -> io::Result<()> {
+        let thread = &self.profile.threads[entry.thread.0 as usize];
+        let (pid, tid) = (thread.pid.cast_signed(), thread.tid.cast_signed());
+        if self.has(Field::Comm) {
+            let comm = harmless(&self.profile.comms[entry.comm.0 as usize]);
+            if chains {
+                write!(out, "{comm} ")?;
+            } else {
+                write!(out, "{comm:>16} ")?;
+            }
+        }
+        match (self.has(Field::Pid), self.has(Field::Tid)) {
+            (true, true) => write!(out, "{pid:>7}/{tid:<7} "),
+            (true, false) => write!(out, "{pid:>7} "),
+            (false, true) => write!(out, "{tid:>7} "),
+            (false, false) => Ok(()),
+        }
+    }
+
+    fn frame(&self, frame: &Frame, out: &mut dyn Write) -> io::Result<()> {
+        write!(out, "{:>16x}", frame.address)?;
+        let symbol = frame.symbol.map(|id| &self.profile.symbols[id.0 as usize]);
+        if self.has(Field::Sym) {
+            match symbol {
+                Some(symbol) => {
+                    write!(out, " {}", harmless(&symbol.name))?;
+                    if self.has(Field::Symoff) {
+                        write!(
+                            out,
+                            "+{:#x}",
+                            frame.object_address.wrapping_sub(symbol.start)
+                        )?;
+                    }
+                }
+                None => write!(out, " [unknown]")?,
+            }
+        }
+        let inlined = symbol.is_some_and(|symbol| symbol.inlined);
+        if self.has(Field::Dso) && !inlined {
+            match frame.object {
+                Some(object) => write!(
+                    out,
+                    " ({})",
+                    harmless(&self.profile.objects[object.0 as usize].long_name)
+                )?,
+                None => write!(out, " ([unknown])")?,
+            }
+        }
+        if self.has(Field::Srcline)
+            && let Some(line) = frame.srcline
+        {
+            write!(
+                out,
+                "\n  {}",
+                harmless(&self.profile.strings[line.0 as usize])
+            )?;
+        }
+        if inlined {
+            write!(out, " (inlined)")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,446 @@
+//! From address stacks and resolved addresses to the [`Profile`].
+//!
+//! Everything is interned in the order of the rows, that is of the first sample in time, so that ids and
+//! with them the output do not depend on threads or hashing.
+
+use rustc_hash::FxHashMap;
+
+use crate::collect::{Collected, Pc, PcId};
+use crate::dso::{DsoId, DsoKind};
+use crate::intern::SequenceIndex;
+use crate::perfdata::CpuMode;
+use crate::session::jit::JitCodeId;
+use crate::session::{Session, Target};
+use crate::symbolize::{NameStyle, Query, Resolution, Resolved, SourceLine, demangle};
+
+use super::{
+    Entry, Frame, FrameId, Object, ObjectId, Profile, StackId, StringId, Symbol, SymbolId, Thread,
+};
+
+/// What the view needs of frames.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct FrameNeeds {
+    /// Inlined frames in chains.
+    pub inlines: bool,
+    /// Frames kept apart by address.
+    pub addresses: bool,
+    /// Source lines of frames.
+    pub srclines: bool,
+}
+
+/// The addresses that have to be resolved in DSOs, each once, sorted.
+#[must_use]
+pub fn queries(collected: &Collected, needs: FrameNeeds) -> Vec<Query> {
+    let mut queries: Vec<Query> = collected
+        .pcs
+        .iter()
+        .filter_map(|pc| match pc.target {
+            Target::Dso(dso) => Some(Query {
+                dso,
+                address: pc.address,
+                inlines: needs.inlines,
+                lines: needs.srclines,
+            }),
+            _ => None,
+        })
+        .collect();
+    queries.sort_unstable_by_key(place);
+    queries.dedup();
+    queries
+}
+
+fn place(query: &Query) -> (DsoId, u64) {
+    (query.dso, query.address)
+}
+
+/// Builds the entries, frames, symbols and stacks of a profile.
+#[must_use]
+pub fn build(
+    collected: &Collected,
+    session: &Session<'_>,
+    queries: &[Query],
+    resolution: &Resolution,
+    names: NameStyle,
+    needs: FrameNeeds,
+) -> Profile {
+    let mut builder = Builder {
+        session,
+        collected,
+        queries,
+        resolution,
+        names,
+        needs,
+        profile: Profile::default(),
+        objects: vec![None; session.dsos.len()],
+        symbols: FxHashMap::default(),
+        jit_names: FxHashMap::default(),
+        jit_symbols: FxHashMap::default(),
+        frames: FxHashMap::default(),
+        strings: FxHashMap::default(),
+        stacks: SequenceIndex::default(),
+        stack_frames: Vec::new(),
+        raw_stacks: vec![None; collected.stacks.len()],
+        chain_frames: vec![None; collected.pcs.len()],
+        chain_frame_ids: Vec::new(),
+        leaf_frames: vec![None; collected.pcs.len()],
+    };
+    builder.profile.comms.clone_from(&session.comms);
+    builder.profile.threads = session
+        .threads
+        .iter()
+        .map(|t| Thread {
+            pid: t.pid,
+            tid: t.tid,
+            comm: t.comm,
+        })
+        .collect();
+    builder.entries();
+    builder.profile
+}
+
+#[derive(PartialEq, Eq, Hash)]
+struct FrameKey {
+    symbol: Option<SymbolId>,
+    object: Option<ObjectId>,
+    /// 0 when frames of one symbol are one frame.
+    address: u64,
+    mode: CpuMode,
+}
+
+/// What makes a symbol one symbol; inlined ones share the range of the function around them.
+#[derive(PartialEq, Eq, Hash)]
+struct SymbolKey {
+    object: ObjectId,
+    start: u64,
+    end: u64,
+    inlined: Option<u32>,
+}
+
+struct Builder<'b, 'a> {
+    session: &'b Session<'a>,
+    collected: &'b Collected,
+    queries: &'b [Query],
+    resolution: &'b Resolution,
+    names: NameStyle,
+    needs: FrameNeeds,
+    profile: Profile,
+    objects: Vec<Option<ObjectId>>,
+    symbols: FxHashMap<SymbolKey, SymbolId>,
+    /// JIT functions by object and name: one that was compiled again is the same function.
+    jit_names: FxHashMap<(ObjectId, String), SymbolId>,
+    jit_symbols: FxHashMap<JitCodeId, SymbolId>,
+    frames: FxHashMap<FrameKey, FrameId>,
+    strings: FxHashMap<String, StringId>,
+    stacks: SequenceIndex,
+    /// Buffer for the stack under construction.
+    stack_frames: Vec<FrameId>,
+    raw_stacks: Vec<Option<StackId>>,
+    /// Range in `chain_frame_ids` of the frames that an address stands for in a chain.
+    chain_frames: Vec<Option<(u32, u32)>>,
+    chain_frame_ids: Vec<FrameId>,
+    leaf_frames: Vec<Option<FrameId>>,
+}
+
+impl<'b> Builder<'b, '_> {
+    fn entries(&mut self) {
+        let mut merged: FxHashMap<Entry, usize> = FxHashMap::default();
+        let mut entries: Vec<Entry> = Vec::with_capacity(self.collected.rows.len());
+        for row in &self.collected.rows {
+            let cgroup =
+                (row.key.cgroup != 0).then(|| self.string(format!("{:#x}", row.key.cgroup)));
+            let key = Entry {
+                event: row.key.event,
+                cpu: row.key.cpu,
+                comm: row.key.comm,
+                thread: row.key.thread,
+                leaf: self.leaf(row.key.leaf),
+                stack: self.stack(row.key.stack),
+                time: row.key.time,
+                cgroup,
+                period: 0,
+                samples: 0,
+                first: 0,
+            };
+            let entry = Entry {
+                period: row.period,
+                samples: row.samples,
+                first: row.first,
+                ..key
+            };
+            if row.samples == 1 && self.needs.addresses && row.key.time != 0 {
+                entries.push(entry);
+                continue;
+            }
+            match merged.entry(key) {
+                std::collections::hash_map::Entry::Occupied(at) => {
+                    let old = &mut entries[*at.get()];
+                    old.period = old.period.wrapping_add(entry.period);
+                    old.samples += entry.samples;
+                }
+                std::collections::hash_map::Entry::Vacant(at) => {
+                    at.insert(entries.len());
+                    entries.push(entry);
+                }
+            }
+        }
+        self.profile.entries = entries;
+    }
+
+    fn stack(&mut self, raw: u32) -> StackId {
+        if let Some(id) = self.raw_stacks[raw as usize] {
+            return id;
+        }
+        let collected = self.collected;
+        let mut frames = std::mem::take(&mut self.stack_frames);
+        frames.clear();
+        for &pc in collected.stacks.get(raw) {
+            let (from, to) = self.chain(pc);
+            frames.extend_from_slice(&self.chain_frame_ids[from as usize..to as usize]);
+        }
+        let id = self
+            .profile
+            .stacks
+            .intern(&mut self.stacks, &frames, collected.stacks.tag(raw));
+        self.stack_frames = frames;
+        self.raw_stacks[raw as usize] = Some(id);
+        id
+    }
+
+    /// The frames that an address stands for in a chain: inlined ones first, innermost first.
+    fn chain(&mut self, pc: PcId) -> (u32, u32) {
+        if let Some(range) = self.chain_frames[pc.0 as usize] {
+            return range;
+        }
+        let from = index(self.chain_frame_ids.len());
+        if self.needs.inlines {
+            self.push_inlined(pc);
+        }
+        let leaf = self.leaf(pc);
+        self.chain_frame_ids.push(leaf);
+        let range = (from, index(self.chain_frame_ids.len()));
+        self.chain_frames[pc.0 as usize] = Some(range);
+        range
+    }
+
+    fn push_inlined(&mut self, id: PcId) {
+        let pc = self.collected.pcs[id.0 as usize];
+        let Target::Dso(dso) = pc.target else { return };
+        let resolution = self.resolution;
+        let Some(resolved) = self.resolved(dso, pc.address) else {
+            return;
+        };
+        let Some(function) = resolved.symbol.map(|s| &resolution.symbols[s.0 as usize]) else {
+            return;
+        };
+        let object = self.object(dso);
+        for inlined in resolved.inlined(resolution) {
+            let key = SymbolKey {
+                object,
+                start: function.start,
+                end: function.end,
+                inlined: Some(inlined.name.0),
+            };
+            let profile = &mut self.profile;
+            let symbol = *self.symbols.entry(key).or_insert_with(|| {
+                push(
+                    &mut profile.symbols,
+                    SymbolId,
+                    Symbol {
+                        object,
+                        name: resolution.strings[inlined.name.0 as usize].clone(),
+                        start: function.start,
+                        end: function.end,
+                        is_data: false,
+                        inlined: true,
+                    },
+                )
+            });
+            let srcline = self.srcline(inlined.line);
+            let frame = self.frame(pc, Some(object), Some(symbol), srcline, pc.address);
+            self.chain_frame_ids.push(frame);
+        }
+    }
+
+    /// The frame of an address itself, without inlined ones.
+    fn leaf(&mut self, id: PcId) -> FrameId {
+        if let Some(frame) = self.leaf_frames[id.0 as usize] {
+            return frame;
+        }
+        let pc = self.collected.pcs[id.0 as usize];
+        let frame = match pc.target {
+            Target::Nowhere => self.frame(pc, None, None, None, pc.address),
+            Target::Jit(code, dso) => self.jit_frame(pc, code, dso),
+            Target::Dso(dso) => self.dso_frame(pc, dso),
+        };
+        self.leaf_frames[id.0 as usize] = Some(frame);
+        frame
+    }
+
+    fn dso_frame(&mut self, pc: Pc, dso: DsoId) -> FrameId {
+        let object = self.object(dso);
+        let resolution = self.resolution;
+        let Some(resolved) = self.resolved(dso, pc.address) else {
+            return self.frame(pc, Some(object), None, None, pc.address);
+        };
+        let symbol = resolved.symbol.map(|s| {
+            let found = &resolution.symbols[s.0 as usize];
+            let key = SymbolKey {
+                object,
+                start: found.start,
+                end: found.end,
+                inlined: None,
+            };
+            let profile = &mut self.profile;
+            *self.symbols.entry(key).or_insert_with(|| {
+                push(
+                    &mut profile.symbols,
+                    SymbolId,
+                    Symbol {
+                        object,
+                        name: found.name.clone(),
+                        start: found.start,
+                        end: found.end,
+                        is_data: found.is_data,
+                        inlined: false,
+                    },
+                )
+            })
+        });
+        let srcline = self.srcline(resolved.line);
+        self.frame(pc, Some(object), symbol, srcline, pc.address)
+    }
+
+    fn jit_frame(&mut self, pc: Pc, id: JitCodeId, dso: DsoId) -> FrameId {
+        let object = self.object(dso);
+        let code = self.session.jit.code(id);
+        let symbol = match self.jit_symbols.get(&id) {
+            Some(&symbol) => symbol,
+            None => {
+                let name = if self.session.jit.object(code.object).is_perf_map() {
+                    String::from_utf8_lossy(code.name).into_owned()
+                } else {
+                    demangle(code.name, self.names)
+                };
+                let profile = &mut self.profile;
+                let symbol =
+                    *self
+                        .jit_names
+                        .entry((object, name))
+                        .or_insert_with_key(|(_, name)| {
+                            push(
+                                &mut profile.symbols,
+                                SymbolId,
+                                Symbol {
+                                    object,
+                                    name: name.clone(),
+                                    start: code.start.0,
+                                    end: code.start.0.saturating_add(code.size),
+                                    is_data: false,
+                                    inlined: false,
+                                },
+                            )
+                        });
+                self.jit_symbols.insert(id, symbol);
+                symbol
+            }
+        };
+        let line = if self.needs.srclines {
+            code.line_at(pc.address)
+        } else {
+            None
+        };
+        let srcline = line.map(|(file, line, _)| {
+            self.string(format!("{}:{line}", String::from_utf8_lossy(file)))
+        });
+        // Where the function would be if it had been compiled once, so that the offset in it is right.
+        let address = self.profile.symbols[symbol.0 as usize]
+            .start
+            .wrapping_add(pc.address);
+        self.frame(pc, Some(object), Some(symbol), srcline, address)
+    }
+
+    fn frame(
+        &mut self,
+        pc: Pc,
+        object: Option<ObjectId>,
+        symbol: Option<SymbolId>,
+        srcline: Option<StringId>,
+        object_address: u64,
+    ) -> FrameId {
+        let apart = self.needs.addresses
+            || self.needs.srclines
+            || symbol.is_none_or(|s| self.profile.symbols[s.0 as usize].is_data);
+        let key = FrameKey {
+            symbol,
+            object,
+            address: if apart { pc.at.0 } else { 0 },
+            mode: pc.mode,
+        };
+        let profile = &mut self.profile;
+        *self.frames.entry(key).or_insert_with(|| {
+            let frame = Frame {
+                object,
+                symbol,
+                address: pc.at.0,
+                object_address,
+                mode: pc.mode,
+                srcline,
+            };
+            push(&mut profile.frames, FrameId, frame)
+        })
+    }
+
+    fn resolved(&self, dso: DsoId, address: u64) -> Option<&'b Resolved> {
+        let at = self
+            .queries
+            .binary_search_by_key(&(dso, address), place)
+            .ok()?;
+        self.resolution.answers.get(at)
+    }
+
+    fn object(&mut self, dso: DsoId) -> ObjectId {
+        if let Some(id) = self.objects[dso.0 as usize] {
+            return id;
+        }
+        let known = self.session.dsos.get(dso);
+        let object = Object {
+            short_name: known.short_name.clone(),
+            long_name: String::from_utf8_lossy(&known.long_name).into_owned(),
+            identity: known.kind.is_identity(),
+            is_kernel: matches!(
+                known.kind,
+                DsoKind::Kernel | DsoKind::Module | DsoKind::KernelSymbol
+            ),
+            is_jit: matches!(known.kind, DsoKind::JitDump | DsoKind::Anonymous),
+        };
+        let id = push(&mut self.profile.objects, ObjectId, object);
+        self.objects[dso.0 as usize] = Some(id);
+        id
+    }
+
+    fn srcline(&mut self, line: Option<SourceLine>) -> Option<StringId> {
+        if !self.needs.srclines {
+            return None;
+        }
+        let line = line?;
+        let file = &self.resolution.strings[line.file.0 as usize];
+        Some(self.string(format!("{file}:{}", line.line)))
+    }
+
+    fn string(&mut self, text: String) -> StringId {
+        let profile = &mut self.profile;
+        *self
+            .strings
+            .entry(text)
+            .or_insert_with_key(|text| push(&mut profile.strings, StringId, text.clone()))
+    }
+}
+
+fn push<T, I>(list: &mut Vec<T>, id: impl Fn(u32) -> I, item: T) -> I {
+    list.push(item);
+    id(index(list.len() - 1))
+}
+
+fn index(len: usize) -> u32 {
+    u32::try_from(len).expect("fewer than 4 G of anything interned")
+}

@@ -1,0 +1,379 @@
+//! From delivered records to a [`Session`]: the one place where records change state.
+
+use rustc_hash::FxHashMap;
+
+use crate::address::{Avma, AvmaRange, FileOffset, Timestamp};
+use crate::diagnostics::Diagnostics;
+use crate::dso::{BuildId, DsoId, DsoKind, DsoTable, KernelReference};
+use crate::perfdata::{CpuMode, Delivered, Mmap, Record, Recording, SampleHead};
+
+use super::jit::{JitBuilder, ProcessId};
+use super::maps::{MapTable, Mapping};
+use super::threads::Threads;
+use super::{SampleRef, Session, Space, SpaceId};
+
+/// Name of the kernel's mapping, in front of its reference symbol.
+const KERNEL_NAME: &[u8] = b"[kernel.kallsyms]";
+
+/// Which samples to keep at all; what is dropped here counts nowhere.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// Half-open ranges of time in ns; empty: all.
+    pub times: Vec<(u64, u64)>,
+    /// CPUs; empty: all.
+    pub cpus: Vec<u32>,
+}
+
+impl Filter {
+    fn keeps(&self, sample: &SampleHead) -> bool {
+        let t = sample.time.0;
+        (self.times.is_empty() || self.times.iter().any(|&(from, to)| from <= t && t <= to))
+            && (self.cpus.is_empty() || sample.cpu.is_some_and(|cpu| self.cpus.contains(&cpu)))
+    }
+}
+
+impl<'a> Session<'a> {
+    /// Walks the recording once and builds the history. `kernel_hit` is called when the first kernel
+    /// address turns up, and perhaps again.
+    pub fn index(
+        recording: &Recording<'a>,
+        dsos: DsoTable<'a>,
+        jit: JitBuilder<'a>,
+        filter: &Filter,
+        diag: &Diagnostics,
+        kernel_hit: &mut dyn FnMut(),
+    ) -> Self {
+        let mut builder = Builder::new(dsos, jit, filter, recording.events.len());
+        let stats = recording.deliver(diag, &mut |delivered| {
+            if let Delivered::Sample(SampleHead {
+                cpumode: CpuMode::Kernel,
+                ..
+            }) = delivered
+            {
+                kernel_hit();
+            }
+            builder.take(delivered);
+        });
+        let Builder {
+            samples,
+            mut dsos,
+            jit,
+            threads,
+            rowless,
+            spaces,
+            kernel,
+            ..
+        } = builder;
+        let jit = jit.finish(threads.processes(), diag);
+        let jit_dsos = jit
+            .objects()
+            .iter()
+            .map(|object| dsos.intern(object.path(), DsoKind::JitDump, None, None))
+            .collect();
+        let lives = threads.lives().to_vec();
+        Self {
+            samples,
+            dsos,
+            jit,
+            comms: threads.comms.into_names(),
+            threads: lives,
+            stats,
+            rowless,
+            spaces,
+            kernel,
+            jit_dsos,
+        }
+    }
+}
+
+/// The mappings of a process, and the snapshot that samples are given until they change.
+#[derive(Default)]
+struct Current {
+    maps: MapTable,
+    snapshot: Option<SpaceId>,
+}
+
+struct Builder<'a, 'f> {
+    samples: Vec<SampleRef>,
+    dsos: DsoTable<'a>,
+    jit: JitBuilder<'a>,
+    threads: Threads,
+    rowless: Vec<(u64, u64)>,
+    spaces: Vec<Space>,
+    kernel: MapTable,
+    current: FxHashMap<ProcessId, Current>,
+    filter: &'f Filter,
+}
+
+impl<'a, 'f> Builder<'a, 'f> {
+    fn new(dsos: DsoTable<'a>, jit: JitBuilder<'a>, filter: &'f Filter, events: usize) -> Self {
+        let mut threads = Threads::default();
+        threads.find_or_make(0, 0);
+        Self {
+            samples: Vec::new(),
+            dsos,
+            jit,
+            threads,
+            rowless: vec![(0, 0); events],
+            spaces: Vec::new(),
+            kernel: MapTable::default(),
+            current: FxHashMap::default(),
+            filter,
+        }
+    }
+
+    fn take(&mut self, delivered: Delivered<'_>) {
+        match delivered {
+            Delivered::Sample(sample) => self.sample(&sample),
+            Delivered::Record { record, time, .. } => self.record(&record, time),
+        }
+    }
+
+    fn sample(&mut self, head: &SampleHead) {
+        if !self.filter.keeps(head) {
+            return;
+        }
+        if matches!(head.cpumode, CpuMode::GuestKernel | CpuMode::GuestUser) {
+            let (samples, period) = &mut self.rowless[usize::from(head.event.0)];
+            *samples += 1;
+            *period = period.wrapping_add(head.period);
+            return;
+        }
+        let thread = self.threads.find_or_make(head.pid, head.tid);
+        let life = self.threads.get(thread);
+        let (comm, process) = (life.comm, life.process);
+        let space = self.snapshot(process);
+        self.samples.push(SampleRef {
+            pos: head.pos,
+            time: head.time,
+            ip: head.ip,
+            period: head.period,
+            thread,
+            comm,
+            space,
+            cpu: head.cpu.map_or(-1, |cpu| i32::try_from(cpu).unwrap_or(-1)),
+            event: head.event,
+            mode: head.cpumode,
+        });
+    }
+
+    fn snapshot(&mut self, process: ProcessId) -> SpaceId {
+        let current = self.current.entry(process).or_default();
+        *current.snapshot.get_or_insert_with(|| {
+            let id =
+                SpaceId(u32::try_from(self.spaces.len()).expect("fewer snapshots than samples"));
+            self.spaces.push(Space {
+                process,
+                maps: current.maps.clone(),
+            });
+            id
+        })
+    }
+
+    fn record(&mut self, record: &Record<'_>, time: Timestamp) {
+        match record {
+            Record::Mmap(mmap) => match mmap.cpumode {
+                CpuMode::Kernel => self.kernel_mapping(mmap),
+                CpuMode::User | CpuMode::Unknown => self.user_mapping(mmap, time),
+                _ => {}
+            },
+            Record::Comm {
+                pid,
+                tid,
+                comm,
+                exec,
+            } => {
+                let thread = self.threads.find_or_make(*pid, *tid);
+                if *exec {
+                    self.exec(thread, time);
+                }
+                self.threads
+                    .set_comm(thread, &String::from_utf8_lossy(comm));
+            }
+            Record::Fork {
+                pid,
+                ppid,
+                tid,
+                ptid,
+                synthesized,
+            } => {
+                let fork = self.threads.fork(*pid, *tid, *ppid, *ptid);
+                if fork.parent != fork.child && !synthesized {
+                    let maps = self.current.entry(fork.parent).or_default().maps.clone();
+                    self.current.insert(
+                        fork.child,
+                        Current {
+                            maps,
+                            snapshot: None,
+                        },
+                    );
+                    self.jit.fork(fork.parent, fork.child, time);
+                }
+            }
+            Record::Ksymbol {
+                addr,
+                len,
+                unregister: false,
+                name,
+                ..
+            } => {
+                let dso = self.dsos.intern(name, DsoKind::KernelSymbol, None, None);
+                self.dsos.add_symbol(dso, *addr, u64::from(*len), name);
+                self.map_kernel(
+                    AvmaRange::new(*addr, u64::from(*len)),
+                    FileOffset(addr.0),
+                    dso,
+                );
+            }
+            _ => {}
+        }
+    }
+
+    /// A new program in the same process: nothing of the old one is mapped any more.
+    fn exec(&mut self, thread: crate::profile::ThreadId, time: Timestamp) {
+        let process = self.threads.get(thread).process;
+        self.current.insert(process, Current::default());
+        self.jit.exec(process, time);
+    }
+
+    fn kernel_mapping(&mut self, mmap: &Mmap<'_>) {
+        let range = AvmaRange::new(mmap.start, mmap.len);
+        let build_id = mmap
+            .build_id
+            .as_ref()
+            .and_then(|id| BuildId::new(id.as_bytes()));
+        let dso = match mmap.name.strip_prefix(KERNEL_NAME) {
+            Some(symbol) => {
+                let reference = KernelReference {
+                    symbol: symbol.to_vec(),
+                    address: Avma(mmap.pgoff),
+                };
+                self.dsos.set_kernel_reference(reference);
+                self.dsos
+                    .intern(KERNEL_NAME, DsoKind::Kernel, build_id, None)
+            }
+            None => self.dsos.intern(mmap.name, DsoKind::Module, build_id, None),
+        };
+        self.map_kernel(range, FileOffset(range.start.0), dso);
+    }
+
+    fn map_kernel(&mut self, range: AvmaRange, offset: FileOffset, dso: DsoId) {
+        self.kernel.insert(Mapping {
+            range,
+            offset,
+            dso,
+            executable: true,
+            anonymous: false,
+        });
+    }
+
+    fn user_mapping(&mut self, mmap: &Mmap<'_>, time: Timestamp) {
+        let thread = self.threads.find_or_make(mmap.pid, mmap.tid);
+        let process = self.threads.get(thread).process;
+        let range = AvmaRange::new(mmap.start, mmap.len);
+        let class = NameClass::of(mmap);
+        self.jit.marker(process, mmap.pid, mmap.name, time);
+        if mmap.executable {
+            if class.is_anonymous_like() {
+                self.jit.anonymous(process, mmap.pid, range, time);
+            } else {
+                self.jit.exec_file_mapping(process, range, time);
+            }
+        }
+        let (dso, offset) = self.dso_of(mmap, class);
+        let mapping = Mapping {
+            range,
+            offset,
+            dso,
+            executable: mmap.executable,
+            anonymous: class.is_anonymous_like(),
+        };
+        let current = self.current.entry(process).or_default();
+        current.maps.insert(mapping);
+        current.snapshot = None;
+    }
+
+    /// The DSO of a user mapping and the file offset of its start (`util/map.c`).
+    fn dso_of(&mut self, mmap: &Mmap<'_>, class: NameClass) -> (DsoId, FileOffset) {
+        let offset = FileOffset(mmap.pgoff);
+        let build_id = mmap
+            .build_id
+            .as_ref()
+            .and_then(|id| BuildId::new(id.as_bytes()));
+        let inode = mmap
+            .inode
+            .map(|i| (i.major, i.minor, i.number, i.generation));
+        match class {
+            NameClass::PerfMapped if mmap.executable => {
+                let name = format!("/tmp/perf-{}.map", mmap.pid);
+                (
+                    self.dsos
+                        .intern(name.as_bytes(), DsoKind::Anonymous, None, None),
+                    FileOffset(mmap.start.0),
+                )
+            }
+            NameClass::PerfMapped => (
+                self.dsos.intern(mmap.name, DsoKind::Special, None, None),
+                FileOffset(mmap.start.0),
+            ),
+            NameClass::Vdso => (
+                self.dsos.intern(mmap.name, DsoKind::Vdso, build_id, None),
+                FileOffset(0),
+            ),
+            NameClass::Special => (
+                self.dsos.intern(mmap.name, DsoKind::Special, None, None),
+                offset,
+            ),
+            NameClass::Memfd | NameClass::File => (
+                self.dsos.intern(mmap.name, DsoKind::File, build_id, inode),
+                offset,
+            ),
+        }
+    }
+}
+
+/// How perf treats a mapping by its name (`util/map.c`), and what JIT runtimes use it for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum NameClass {
+    /// Symbols would come from `/tmp/perf-PID.map`.
+    PerfMapped,
+    Vdso,
+    /// `[anon:…]`, `[vsyscall]`, `[uprobes]`.
+    Special,
+    /// `/memfd:…`: an ordinary DSO that may hold JIT code.
+    Memfd,
+    File,
+}
+
+impl NameClass {
+    fn of(mmap: &Mmap<'_>) -> Self {
+        const MAP_HUGETLB: u32 = 0x40000;
+        const PERF_MAPPED: [&[u8]; 6] = [
+            b"//anon",
+            b"/dev/zero",
+            b"/anon_hugepage",
+            b"[heap]",
+            b"[stack",
+            b"/SYSV",
+        ];
+        let name = mmap.name;
+        if mmap.flags & MAP_HUGETLB != 0
+            || PERF_MAPPED.iter().any(|prefix| name.starts_with(prefix))
+        {
+            Self::PerfMapped
+        } else if name.starts_with(b"[vdso") {
+            Self::Vdso
+        } else if name.starts_with(b"[") {
+            Self::Special
+        } else if name.starts_with(b"/memfd:") {
+            Self::Memfd
+        } else {
+            Self::File
+        }
+    }
+
+    /// Memory that a runtime may have put code into.
+    fn is_anonymous_like(self) -> bool {
+        matches!(self, Self::PerfMapped | Self::Memfd | Self::Special)
+    }
+}

@@ -1,0 +1,158 @@
+//! The mappings of one process at one time, as a persistent map: taking a snapshot costs nothing,
+//! and a change costs logarithmic time however many snapshots share the rest.
+//!
+//! The rules are perf's (`util/maps.c`): a new mapping replaces whatever it overlaps; what sticks
+//! out of it on either side stays, the tail with its file offset moved on.
+
+use imbl::OrdMap;
+
+use crate::address::{Avma, AvmaRange, FileOffset};
+use crate::dso::DsoId;
+
+/// A piece of a file (or anonymous memory) in a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// Where it lies.
+    pub range: AvmaRange,
+    /// What its first byte is in the file.
+    pub offset: FileOffset,
+    /// What is mapped.
+    pub dso: DsoId,
+    /// Whether it could be executed.
+    pub executable: bool,
+    /// Anonymous memory, or memory that runtimes use like it (memfd, `/dev/zero`).
+    pub anonymous: bool,
+}
+
+impl Mapping {
+    /// Position in the file of an address inside.
+    #[must_use]
+    pub const fn file_offset(&self, at: Avma) -> FileOffset {
+        self.offset.plus(at.since(self.range.start))
+    }
+}
+
+/// All mappings of a process; cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct MapTable {
+    by_start: OrdMap<u64, Mapping>,
+}
+
+impl MapTable {
+    /// The mapping that contains `at`.
+    #[must_use]
+    pub fn find(&self, at: Avma) -> Option<&Mapping> {
+        let (_, mapping) = self.by_start.get_prev(&at.0)?;
+        mapping.range.contains(at).then_some(mapping)
+    }
+
+    /// Puts a mapping in, cutting what it overlaps. An empty one has no effect.
+    pub fn insert(&mut self, new: Mapping) {
+        if new.range.is_empty() {
+            return;
+        }
+        while let Some(old) = self.overlapping(&new.range) {
+            self.by_start.remove(&old.range.start.0);
+            if old.range.start < new.range.start {
+                let head = Mapping {
+                    range: AvmaRange {
+                        start: old.range.start,
+                        end: new.range.start,
+                    },
+                    ..old
+                };
+                self.by_start.insert(head.range.start.0, head);
+            }
+            if old.range.end > new.range.end {
+                let tail = Mapping {
+                    range: AvmaRange {
+                        start: new.range.end,
+                        end: old.range.end,
+                    },
+                    offset: old.file_offset(new.range.end),
+                    ..old
+                };
+                self.by_start.insert(tail.range.start.0, tail);
+            }
+        }
+        self.by_start.insert(new.range.start.0, new);
+    }
+
+    /// All mappings by address.
+    pub fn iter(&self) -> impl Iterator<Item = &Mapping> {
+        self.by_start.values()
+    }
+
+    /// Some mapping that shares an address with `range`.
+    fn overlapping(&self, range: &AvmaRange) -> Option<Mapping> {
+        // The last mapping that starts before the range's end is the only candidate for each round.
+        let (_, last) = self.by_start.get_prev(&(range.end.0 - 1))?;
+        last.range.overlaps(range).then_some(*last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(start: u64, end: u64, offset: u64, dso: u32) -> Mapping {
+        Mapping {
+            range: AvmaRange {
+                start: Avma(start),
+                end: Avma(end),
+            },
+            offset: FileOffset(offset),
+            dso: DsoId(dso),
+            executable: true,
+            anonymous: false,
+        }
+    }
+
+    #[test]
+    fn a_mapping_in_the_middle_leaves_both_ends() {
+        let mut t = MapTable::default();
+        t.insert(map(0x1000, 0x5000, 0x100, 1));
+        let before = t.clone();
+        t.insert(map(0x2000, 0x3000, 0, 2));
+        let all: Vec<_> = t.iter().copied().collect();
+        assert_eq!(
+            all,
+            [
+                map(0x1000, 0x2000, 0x100, 1),
+                map(0x2000, 0x3000, 0, 2),
+                map(0x3000, 0x5000, 0x2100, 1)
+            ]
+        );
+        assert_eq!(
+            before.find(Avma(0x2000)).map(|m| m.dso),
+            Some(DsoId(1)),
+            "a snapshot does not change"
+        );
+        assert_eq!(
+            t.find(Avma(0x4fff)).map(|m| m.file_offset(Avma(0x4fff)).0),
+            Some(0x40ff)
+        );
+        assert_eq!(t.find(Avma(0x5000)), None);
+    }
+
+    #[test]
+    fn a_mapping_over_several_replaces_them() {
+        let mut t = MapTable::default();
+        for i in 0..4 {
+            t.insert(map(0x1000 * i, 0x1000 * i + 0x800, 0, 1));
+        }
+        t.insert(map(0x400, 0x2400, 0, 2));
+        let all: Vec<_> = t.iter().copied().collect();
+        assert_eq!(
+            all,
+            [
+                map(0, 0x400, 0, 1),
+                map(0x400, 0x2400, 0, 2),
+                map(0x2400, 0x2800, 0x400, 1),
+                map(0x3000, 0x3800, 0, 1)
+            ]
+        );
+        t.insert(map(0x10, 0x10, 0, 3));
+        assert_eq!(t.iter().count(), 4, "an empty mapping has no effect");
+    }
+}

@@ -1,0 +1,226 @@
+//! Threads and comms over time, by perf's rules (`util/machine.c`, `util/thread.c`): looked up by tid,
+//! a comm holds from its record on, a fork takes the parent's comm of that moment.
+
+use rustc_hash::FxHashMap;
+
+use super::jit::ProcessId;
+use crate::profile::{CommId, ThreadId};
+
+/// "No such id": what the kernel writes for tasks outside its pid namespace, and for absent fields.
+pub const NO_ID: u32 = u32::MAX;
+
+/// One life of a thread.
+#[derive(Clone, Debug)]
+pub struct ThreadLife {
+    /// Process id, [`NO_ID`] when not told.
+    pub pid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// Current comm while building, the final one afterwards.
+    pub comm: CommId,
+    /// Whose mappings it uses.
+    pub process: ProcessId,
+    /// Whether a COMM record named it (`:TID` is handed on to nobody).
+    named: bool,
+}
+
+/// Comms as numbers.
+#[derive(Debug, Default)]
+pub struct Comms {
+    names: Vec<String>,
+    by_name: FxHashMap<String, CommId>,
+}
+
+impl Comms {
+    /// The number of a comm.
+    pub fn intern(&mut self, name: &str) -> CommId {
+        if let Some(&id) = self.by_name.get(name) {
+            return id;
+        }
+        let id =
+            CommId(u32::try_from(self.names.len()).expect("a comm per record, fewer than 4 G"));
+        self.names.push(name.to_owned());
+        self.by_name.insert(name.to_owned(), id);
+        id
+    }
+
+    /// All names, indexed by [`CommId`].
+    #[must_use]
+    pub fn into_names(self) -> Vec<String> {
+        self.names
+    }
+}
+
+/// All threads of the recording; the newest life of a tid answers.
+#[derive(Debug, Default)]
+pub struct Threads {
+    lives: Vec<ThreadLife>,
+    by_tid: FxHashMap<u32, ThreadId>,
+    /// The pid of each process life.
+    processes: Vec<u32>,
+    /// Comms seen.
+    pub comms: Comms,
+}
+
+/// What a FORK record means for the mappings of the child.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Fork {
+    /// The parent's process.
+    pub parent: ProcessId,
+    /// The child's; equal to the parent's when only a thread was made.
+    pub child: ProcessId,
+}
+
+impl Threads {
+    /// The thread `tid` of process `pid`, made if it is new.
+    pub fn find_or_make(&mut self, pid: u32, tid: u32) -> ThreadId {
+        if let Some(&id) = self.by_tid.get(&tid) {
+            if self.lives[id.0 as usize].pid == NO_ID && pid != NO_ID {
+                self.learn_pid(id, pid);
+            }
+            return id;
+        }
+        let process = if pid == tid || pid == NO_ID {
+            self.new_process(pid)
+        } else {
+            let leader = self.find_or_make(pid, pid);
+            self.lives[leader.0 as usize].process
+        };
+        let comm = match tid {
+            0 => self.comms.intern("swapper"),
+            NO_ID => self.comms.intern(":-1"),
+            _ => self.comms.intern(&format!(":{tid}")),
+        };
+        self.add(ThreadLife {
+            pid,
+            tid,
+            comm,
+            process,
+            named: tid == 0,
+        })
+    }
+
+    /// A COMM record.
+    pub fn set_comm(&mut self, id: ThreadId, comm: &str) {
+        let comm = self.comms.intern(comm);
+        let life = &mut self.lives[id.0 as usize];
+        life.comm = comm;
+        life.named = true;
+    }
+
+    /// A FORK record: ends the tid's earlier life, begins a new one.
+    pub fn fork(&mut self, pid: u32, tid: u32, parent_pid: u32, parent_tid: u32) -> Fork {
+        let parent = self.find_or_make(parent_pid, parent_tid);
+        let parent = self.lives[parent.0 as usize].clone();
+        let same_process = parent.pid == pid;
+        self.by_tid.remove(&tid);
+        let process = if same_process {
+            parent.process
+        } else {
+            self.process_of_new_thread(pid, tid)
+        };
+        let comm = if parent.named {
+            parent.comm
+        } else {
+            self.comms.intern(&format!(":{tid}"))
+        };
+        self.add(ThreadLife {
+            pid,
+            tid,
+            comm,
+            process,
+            named: parent.named,
+        });
+        Fork {
+            parent: parent.process,
+            child: process,
+        }
+    }
+
+    /// The thread's life.
+    #[must_use]
+    pub fn get(&self, id: ThreadId) -> &ThreadLife {
+        &self.lives[id.0 as usize]
+    }
+
+    /// All lives, indexed by [`ThreadId`].
+    #[must_use]
+    pub fn lives(&self) -> &[ThreadLife] {
+        &self.lives
+    }
+
+    /// The pid of each process life, indexed by [`ProcessId`].
+    #[must_use]
+    pub fn processes(&self) -> &[u32] {
+        &self.processes
+    }
+
+    fn process_of_new_thread(&mut self, pid: u32, tid: u32) -> ProcessId {
+        if pid == tid {
+            return self.new_process(pid);
+        }
+        let leader = self.find_or_make(pid, pid);
+        self.lives[leader.0 as usize].process
+    }
+
+    fn learn_pid(&mut self, id: ThreadId, pid: u32) {
+        let tid = self.lives[id.0 as usize].tid;
+        if pid != tid {
+            let leader = self.find_or_make(pid, pid);
+            let process = self.lives[leader.0 as usize].process;
+            self.lives[id.0 as usize].process = process;
+        } else {
+            let process = self.lives[id.0 as usize].process;
+            self.processes[process.0 as usize] = pid;
+        }
+        self.lives[id.0 as usize].pid = pid;
+    }
+
+    fn new_process(&mut self, pid: u32) -> ProcessId {
+        let id =
+            ProcessId(u32::try_from(self.processes.len()).expect("fewer processes than records"));
+        self.processes.push(pid);
+        id
+    }
+
+    fn add(&mut self, life: ThreadLife) -> ThreadId {
+        let id = ThreadId(u32::try_from(self.lives.len()).expect("fewer threads than records"));
+        self.by_tid.insert(life.tid, id);
+        self.lives.push(life);
+        id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fork_takes_the_comm_of_a_named_parent_only() {
+        let mut t = Threads::default();
+        let parent = t.find_or_make(10, 10);
+        let fork = t.fork(11, 11, 10, 10);
+        assert_ne!(fork.parent, fork.child);
+        let child = t.find_or_make(11, 11);
+        let names = |t: &Threads, id: ThreadId| t.comms.names[t.get(id).comm.0 as usize].clone();
+        assert_eq!(names(&t, child), ":11");
+        t.set_comm(parent, "sh");
+        t.fork(12, 12, 10, 10);
+        let second = t.find_or_make(12, 12);
+        assert_eq!(names(&t, second), "sh");
+    }
+
+    #[test]
+    fn threads_share_the_process_of_their_leader_and_a_reused_tid_is_a_new_life() {
+        let mut t = Threads::default();
+        let worker = t.find_or_make(10, 11);
+        let leader = t.find_or_make(10, 10);
+        assert_eq!(t.get(worker).process, t.get(leader).process);
+        let fork = t.fork(10, 12, 10, 10);
+        assert_eq!(fork.parent, fork.child);
+        t.fork(11, 11, 1, 1);
+        let again = t.find_or_make(11, 11);
+        assert_ne!(again, worker);
+        assert_ne!(t.get(again).process, t.get(worker).process);
+    }
+}
