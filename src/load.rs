@@ -78,10 +78,9 @@ pub fn load(options: &LoadOptions, diag: &Diagnostics) -> Result<Profile, OpenEr
     };
     let (dsos, jit) = companions(&recording, &store, options, diag);
     let kernel = dsos.kernel_loader();
-    let identity = kernel_identity(&recording);
     std::thread::scope(|scope| {
         // Kernel symbols take longer to read than a small recording: on their way as soon as one is needed.
-        let mut start = Some(|| scope.spawn(|| kernel.load(&identity)));
+        let mut start = Some(|| scope.spawn(|| kernel.load()));
         let session = Session::index(&recording, dsos, jit, &options.filter, diag, &mut || {
             if let Some(start) = start.take() {
                 start();
@@ -141,6 +140,7 @@ fn companions<'a>(
             Some((entry.name.clone(), BuildId::new(entry.build_id.as_bytes())?))
         }),
     );
+    dsos.set_kernel_identity(kernel_identity(recording));
     let clock = RecordingClock::of(recording);
     (dsos, JitBuilder::new(store, jit_search, clock))
 }
@@ -182,7 +182,7 @@ fn summarise(
         .collect();
     let mut quality = Quality {
         dumps: session.jit.summary(),
-        kernel: session.dsos.kernel_source(),
+        kernel: session.dsos.kernel_source().unwrap_or_default().to_owned(),
         ..Quality::default()
     };
     for row in &collected.rows {

@@ -124,7 +124,6 @@ impl InputArgs {
                 vmlinux: symbols.vmlinux.clone(),
                 ignore_vmlinux: symbols.ignore_vmlinux,
                 modules: symbols.modules,
-                no_debug_files: false,
             },
             jitdumps: self.jitdump.clone(),
             perf_maps: self.perf_map.clone(),

@@ -6,12 +6,13 @@
 use rustc_hash::FxHashMap;
 
 use crate::collect::{Collected, Pc, PcId};
+use crate::dso::demangle::demangle;
 use crate::dso::{DsoId, DsoKind};
 use crate::intern::SequenceIndex;
 use crate::perfdata::CpuMode;
 use crate::session::jit::JitCodeId;
 use crate::session::{Session, Target};
-use crate::symbolize::{NameStyle, Query, Resolution, Resolved, SourceLine, demangle};
+use crate::symbolize::{NameStyle, Query, Resolution, Resolved, SourceLine};
 
 use super::{
     Entry, Frame, FrameId, Object, ObjectId, Profile, StackId, StringId, Symbol, SymbolId, Thread,
@@ -319,7 +320,7 @@ impl<'b> Builder<'b, '_> {
                 let name = if self.session.jit.object(code.object).is_perf_map() {
                     String::from_utf8_lossy(code.name).into_owned()
                 } else {
-                    demangle(code.name, self.names)
+                    demangle(code.name, self.names).into_owned()
                 };
                 let profile = &mut self.profile;
                 let symbol =

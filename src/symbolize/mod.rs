@@ -120,12 +120,30 @@ pub fn resolve(
     options: Options,
     threads: usize,
 ) -> Resolution {
-    let _ = (queries, dsos, options, threads, Avma(0));
-    Resolution {
-        answers: vec![Resolved::default(); queries.len()],
-        ..Resolution::default()
+    let _ = (threads, Avma(0));
+    let mut out = Resolution::default();
+    let mut known: std::collections::HashMap<(DsoId, u64, u64), SymbolIndex> = Default::default();
+    for q in queries {
+        let symbol = dsos
+            .symbols(q.dso)
+            .and_then(|t| t.find(q.address))
+            .map(|s| {
+                *known.entry((q.dso, s.start, s.end)).or_insert_with(|| {
+                    out.symbols.push(Symbol {
+                        dso: q.dso,
+                        start: s.start,
+                        end: s.end,
+                        name: crate::dso::demangle::demangle(&s.name, options.names).into_owned(),
+                        is_data: s.is_data,
+                    });
+                    SymbolIndex(out.symbols.len() as u32 - 1)
+                })
+            });
+        out.answers.push(Resolved {
+            symbol,
+            inlined: 0..0,
+            line: None,
+        });
     }
-}
-pub fn demangle(name: &[u8], _: NameStyle) -> String {
-    String::from_utf8_lossy(name).into_owned()
+    out
 }
