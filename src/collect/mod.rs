@@ -17,6 +17,7 @@ use crate::intern::Sequences;
 use crate::perfdata::{CpuMode, Recording};
 use crate::profile::{CommId, StackEnd, ThreadId};
 use crate::session::{Session, Target};
+use crate::unwind::{Arch, CfiTables};
 
 pub use worker::collect;
 
@@ -111,6 +112,8 @@ pub type AddressStacks = Sequences<PcId, StackEnd>;
 struct Shared<'s, 'a> {
     recording: &'s Recording<'a>,
     session: &'s Session<'a>,
+    tables: &'s CfiTables<'a>,
+    arch: Arch,
     needs: Needs,
     diag: &'s Diagnostics,
 }

@@ -4,10 +4,11 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::diagnostics::Diagnostics;
+use crate::dso::elf::Machine;
 use crate::perfdata::Recording;
 use crate::profile::StackEnd;
 use crate::session::{SampleRef, Session};
-use crate::unwind::Unwinder;
+use crate::unwind::{Arch, CfiTables, Unwinder};
 
 use super::chain::{self, ChainBuilder};
 use super::table::Table;
@@ -24,7 +25,21 @@ pub fn collect<'a>(
     needs: Needs,
     diag: &Diagnostics,
 ) -> Collected {
+    let tables = CfiTables::new();
+    let arch = match recording
+        .features
+        .arch
+        .as_deref()
+        .and_then(Machine::from_uname)
+    {
+        Some(Machine::Aarch64) => Arch::Aarch64,
+        Some(Machine::X86_64) => Arch::X86_64,
+        _ if cfg!(target_arch = "aarch64") => Arch::Aarch64,
+        _ => Arch::X86_64,
+    };
     let shared = Shared {
+        arch,
+        tables: &tables,
         recording,
         session,
         needs,
@@ -145,7 +160,7 @@ fn in_parallel(threads: usize, work: impl Fn(usize) -> Table + Sync) -> Table {
 
 struct Worker<'s, 'a> {
     shared: Shared<'s, 'a>,
-    chains: ChainBuilder<'a>,
+    chains: ChainBuilder<'s, 'a>,
     table: Table,
     chain: Vec<Pc>,
     ids: Vec<PcId>,
@@ -153,7 +168,7 @@ struct Worker<'s, 'a> {
 
 impl<'s, 'a> Worker<'s, 'a> {
     fn new(shared: Shared<'s, 'a>) -> Self {
-        let unwinder = Unwinder::new(());
+        let unwinder = Unwinder::new(shared.arch, shared.tables);
         Self {
             shared,
             chains: ChainBuilder::new(unwinder, shared.needs.max_frames),
