@@ -9,7 +9,7 @@ use crate::dso::{BuildId, DsoTable, KernelIdentity, SearchPaths};
 use crate::input::Store;
 use crate::perfdata::{OpenError, Recording};
 use crate::profile::{self, EventSummary, FrameNeeds, Profile, Quality, RecordingSummary};
-use crate::session::jit::{JitBuilder, JitSearch, RecordingClock};
+use crate::session::jit_stub::{JitBuilder, JitSearch, RecordingClock};
 use crate::session::{Filter, Session};
 use crate::symbolize;
 
@@ -74,7 +74,7 @@ pub fn load(options: &LoadOptions, diag: &Diagnostics) -> Result<Profile, OpenEr
     let store = Store::new();
     let recording = match &options.source {
         Source::File(path) => Recording::open(path, &store, diag)?,
-        Source::Stdin => unimplemented!(),
+        Source::Stdin => Recording::from_stream(Path::new("-"), std::io::stdin())?,
     };
     let (dsos, jit) = companions(&recording, &store, options, diag);
     let kernel = dsos.kernel_loader();

@@ -1,7 +1,7 @@
 //! One sample's call chain, leaf first: the kernel's part as recorded, then the user's part.
 
 use crate::address::Avma;
-use crate::perfdata::{CpuMode, Registers, Sample};
+use crate::perfdata::{CpuMode, Sample};
 use crate::profile::StackEnd;
 use crate::session::SpaceAt;
 use crate::unwind::{Unwinder, UserFrame, UserState};
@@ -16,14 +16,14 @@ const CONTEXT_USER: u64 = -512_i64 as u64;
 const CONTEXT_MAX: u64 = -4095_i64 as u64;
 
 /// Builds chains; one for each worker, buffers are reused.
-pub(super) struct ChainBuilder<'t, 'a> {
-    unwinder: Unwinder<'t, 'a>,
+pub(super) struct ChainBuilder<'a> {
+    unwinder: Unwinder<'a>,
     user: Vec<UserFrame>,
     max_frames: usize,
 }
 
-impl<'t, 'a> ChainBuilder<'t, 'a> {
-    pub(super) fn new(unwinder: Unwinder<'t, 'a>, max_frames: usize) -> Self {
+impl<'a> ChainBuilder<'a> {
+    pub(super) fn new(unwinder: Unwinder<'a>, max_frames: usize) -> Self {
         Self {
             unwinder,
             user: Vec::new(),
@@ -101,7 +101,7 @@ impl<'t, 'a> ChainBuilder<'t, 'a> {
         let Some(leaf) = out.iter().position(|pc| pc.mode == CpuMode::User) else {
             return;
         };
-        let Some(caller) = self.leaf_caller(out[leaf].at, &regs, space) else {
+        let Some(caller) = self.unwinder.leaf_caller(out[leaf].at, &regs, space) else {
             return;
         };
         let known = out
@@ -110,32 +110,6 @@ impl<'t, 'a> ChainBuilder<'t, 'a> {
         if !known {
             out.insert(leaf + 1, pc(space, CpuMode::User, caller));
         }
-    }
-
-    /// The caller of a leaf as far as the link register alone tells: one step of unwinding without a stack.
-    fn leaf_caller(
-        &mut self,
-        leaf: Avma,
-        recorded: &Registers<'_>,
-        space: &SpaceAt<'_, 'a>,
-    ) -> Option<Avma> {
-        const LR: u32 = 30;
-        const SP: u32 = 31;
-        const PC: u32 = 32;
-        if recorded.mask != 1 << LR {
-            return None;
-        }
-        let mut values = [0; 24];
-        values[..8].copy_from_slice(&recorded.get(LR)?.to_le_bytes());
-        values[16..].copy_from_slice(&leaf.0.to_le_bytes());
-        let regs = Registers {
-            abi: recorded.abi,
-            mask: 1 << LR | 1 << SP | 1 << PC,
-            values: &values,
-        };
-        let state = UserState { regs, stack: &[] };
-        self.unwinder.walk(&state, space, 2, &mut self.user);
-        self.user.get(1).map(|frame| frame.lookup)
     }
 }
 

@@ -11,6 +11,8 @@ mod chain;
 mod table;
 mod worker;
 
+use std::sync::Arc;
+
 use crate::address::Avma;
 use crate::diagnostics::Diagnostics;
 use crate::intern::Sequences;
@@ -112,7 +114,7 @@ pub type AddressStacks = Sequences<PcId, StackEnd>;
 struct Shared<'s, 'a> {
     recording: &'s Recording<'a>,
     session: &'s Session<'a>,
-    tables: &'s CfiTables<'a>,
+    tables: &'s Arc<CfiTables<'a>>,
     arch: Arch,
     needs: Needs,
     diag: &'s Diagnostics,

@@ -1,6 +1,7 @@
 //! The parallel pass: hands blocks of samples to workers and merges their tables.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::diagnostics::Diagnostics;
@@ -25,7 +26,7 @@ pub fn collect<'a>(
     needs: Needs,
     diag: &Diagnostics,
 ) -> Collected {
-    let tables = CfiTables::new();
+    let tables = Arc::new(CfiTables::new());
     let arch = match recording
         .features
         .arch
@@ -160,7 +161,7 @@ fn in_parallel(threads: usize, work: impl Fn(usize) -> Table + Sync) -> Table {
 
 struct Worker<'s, 'a> {
     shared: Shared<'s, 'a>,
-    chains: ChainBuilder<'s, 'a>,
+    chains: ChainBuilder<'a>,
     table: Table,
     chain: Vec<Pc>,
     ids: Vec<PcId>,
@@ -168,7 +169,7 @@ struct Worker<'s, 'a> {
 
 impl<'s, 'a> Worker<'s, 'a> {
     fn new(shared: Shared<'s, 'a>) -> Self {
-        let unwinder = Unwinder::new(shared.arch, shared.tables);
+        let unwinder = Unwinder::new(shared.arch, Arc::clone(shared.tables));
         Self {
             shared,
             chains: ChainBuilder::new(unwinder, shared.needs.max_frames),

@@ -3,7 +3,6 @@
 //! In: any slice of a recording. Out: `Some(value)` or `None` when the bytes are not there. Used by every
 //! parser of this folder; knows nothing of the format.
 
-
 /// The `u16` that starts at byte `at`.
 pub(super) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     array_at(bytes, at).map(u16::from_le_bytes)

@@ -7,7 +7,8 @@ use crate::diagnostics::Diagnostics;
 use crate::dso::{BuildId, DsoId, DsoKind, DsoTable, KernelReference};
 use crate::perfdata::{CpuMode, Delivered, Mmap, Record, Recording, SampleHead};
 
-use super::jit::{JitBuilder, ProcessId};
+use super::jit::ProcessId;
+use super::jit_stub::JitBuilder;
 use super::maps::{MapTable, Mapping};
 use super::threads::Threads;
 use super::{SampleRef, Session, Space, SpaceId};
