@@ -8,8 +8,10 @@
 
 use std::path::{Path, PathBuf};
 
+mod local_time;
 mod recording;
 mod store;
+pub use local_time::{LocalTime, local_time};
 pub use recording::{Opened, open_recording, stdin_is_fifo};
 pub use store::Store;
 

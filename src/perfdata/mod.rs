@@ -19,6 +19,7 @@ mod deliver;
 mod event_name;
 pub mod features;
 mod head;
+mod header_text;
 mod inflate;
 mod open;
 mod order;
