@@ -38,6 +38,8 @@ pub(super) struct Walker<'a, A> {
 struct Step {
     saved: u32,
     cfa: u64,
+    /// The frame's own stack pointer: what lies below it is free, its values were restored.
+    sp: u64,
 }
 
 /// The copy of the stack.
@@ -302,12 +304,16 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
     }
 
     fn target(&mut self, caller: &Caller) -> Located<'w, 'a> {
-        let lookup = if caller.interrupted {
-            caller.address
-        } else {
-            caller.address.wrapping_sub(1)
-        };
-        self.locate(lookup, caller.interrupted)
+        if caller.interrupted {
+            return self.locate(caller.address, true);
+        }
+        let before = self.locate(caller.address.wrapping_sub(1), false);
+        // Nothing called the signal trampoline: its first instruction is the return address itself,
+        // and what lies before may be another function.
+        match before.entry.rule.kind {
+            Kind::Sigreturn => self.locate(caller.address, true),
+            _ => before,
+        }
     }
 
     /// Applies a rule of the simple kind.
@@ -330,6 +336,8 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         let fp = match rule.fp_slot {
             IN_REGISTER => cursor.fp,
             LOST => None,
+            // Epilogues pop the register before their call frame information takes note (LLVM's never does).
+            slot if slot_at(cfa, slot) < cursor.sp => cursor.fp,
             slot => self.stack.word(slot_at(cfa, slot)),
         };
         // A frame record does not tell where the frame ends on machines that keep it at the bottom.
@@ -347,6 +355,7 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
             step: Some(Step {
                 saved: rule.extra,
                 cfa,
+                sp: cursor.sp,
             }),
         })
     }
@@ -388,7 +397,10 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         }
         for step in self.walker.history.iter().rev() {
             if let Some(saved) = self.walker.rules.rows.saved.find(step.saved, register) {
-                return self.stack.word(step.cfa.wrapping_add_signed(saved?));
+                let slot = step.cfa.wrapping_add_signed(saved?);
+                if slot >= step.sp {
+                    return self.stack.word(slot);
+                }
             }
         }
         if !self.walker.history.is_empty() && !A::is_callee_saved(register) {
