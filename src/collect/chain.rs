@@ -6,7 +6,8 @@ use crate::profile::StackEnd;
 use crate::session::SpaceAt;
 use crate::unwind::{Unwinder, UserFrame, UserState};
 
-use super::Pc;
+use super::PcId;
+use super::table::Addresses;
 
 /// Markers in a recorded chain (`enum perf_callchain_context`, `include/uapi/linux/perf_event.h`).
 const CONTEXT_HV: u64 = -32_i64 as u64;
@@ -22,6 +23,18 @@ pub(super) struct ChainBuilder<'a> {
     max_frames: usize,
 }
 
+/// Where a chain is put: the worker's table of addresses, and the ids of the chain.
+pub(super) struct ChainOut<'t> {
+    pub(super) addresses: &'t mut Addresses,
+    pub(super) ids: &'t mut Vec<PcId>,
+}
+
+impl ChainOut<'_> {
+    fn push(&mut self, space: &SpaceAt<'_, '_>, mode: CpuMode, at: Avma) {
+        self.ids.push(self.addresses.at(space, mode, at));
+    }
+}
+
 impl<'a> ChainBuilder<'a> {
     pub(super) fn new(unwinder: Unwinder<'a>, max_frames: usize) -> Self {
         Self {
@@ -31,25 +44,26 @@ impl<'a> ChainBuilder<'a> {
         }
     }
 
-    /// Puts the chain of a sample into `out` and says why it ended.
+    /// Puts the chain of a sample into `out` and says why it ended. `lbr`: branch stacks are call stacks.
     pub(super) fn build(
         &mut self,
         sample: &Sample<'_>,
         lbr: bool,
         space: &SpaceAt<'_, 'a>,
-        out: &mut Vec<Pc>,
+        out: &mut ChainOut<'_>,
     ) -> StackEnd {
-        out.clear();
+        out.ids.clear();
         let unwinds = sample.user_regs.is_some() && sample.user_stack.is_some();
-        let recorded = recorded_chain(sample, space, unwinds, out);
+        let lbr = lbr && sample.branch_stack.is_some();
+        let recorded = recorded_chain(sample, space, unwinds || lbr, out);
         if unwinds {
             return self.unwind_user(sample, space, out);
         }
-        if lbr && sample.branch_stack.is_some() {
-            lbr_chain(sample, space, out);
-            return StackEnd::Recorded;
-        }
         match recorded {
+            Recorded::User if lbr => {
+                lbr_chain(sample, space, out);
+                StackEnd::Recorded
+            }
             Recorded::User => {
                 self.insert_leaf_caller(sample, space, out);
                 StackEnd::Recorded
@@ -63,28 +77,25 @@ impl<'a> ChainBuilder<'a> {
         &mut self,
         sample: &Sample<'_>,
         space: &SpaceAt<'_, 'a>,
-        out: &mut Vec<Pc>,
+        out: &mut ChainOut<'_>,
     ) -> StackEnd {
         let (Some(regs), Some(stack)) = (&sample.user_regs, sample.user_stack) else {
             return StackEnd::NoRegisters;
         };
         if regs.abi == 0 {
-            return if out.is_empty() {
+            return if out.ids.is_empty() {
                 StackEnd::NoRegisters
             } else {
                 StackEnd::KernelOnly
             };
         }
-        self.user.clear();
         let state = UserState { regs: *regs, stack };
         let end = self
             .unwinder
             .walk(&state, space, self.max_frames, &mut self.user);
-        out.extend(
-            self.user
-                .iter()
-                .map(|frame| pc(space, CpuMode::User, frame.lookup)),
-        );
+        for frame in &self.user {
+            out.ids.push(out.addresses.of_frame(space, frame));
+        }
         end
     }
 
@@ -95,20 +106,25 @@ impl<'a> ChainBuilder<'a> {
         &mut self,
         sample: &Sample<'_>,
         space: &SpaceAt<'_, 'a>,
-        out: &mut Vec<Pc>,
+        out: &mut ChainOut<'_>,
     ) {
         let Some(regs) = sample.user_regs else { return };
-        let Some(leaf) = out.iter().position(|pc| pc.mode == CpuMode::User) else {
+        let pcs = out.addresses.all();
+        let user = |id: &PcId| pcs[id.0 as usize].mode == CpuMode::User;
+        let Some(leaf) = out.ids.iter().position(user) else {
             return;
         };
-        let Some(caller) = self.unwinder.leaf_caller(out[leaf].at, &regs, space) else {
+        let ip = pcs[out.ids[leaf].0 as usize].at;
+        let Some(caller) = self.unwinder.leaf_caller(ip, &regs, space) else {
             return;
         };
-        let known = out
-            .get(leaf + 1)
-            .is_some_and(|next| next.at == caller || next.at == caller.plus(1));
+        let known = out.ids.get(leaf + 1).is_some_and(|next| {
+            let next = pcs[next.0 as usize].at;
+            next == caller || next == caller.plus(1)
+        });
         if !known {
-            out.insert(leaf + 1, pc(space, CpuMode::User, caller));
+            let id = out.addresses.at(space, CpuMode::User, caller);
+            out.ids.insert(leaf + 1, id);
         }
     }
 }
@@ -119,12 +135,12 @@ enum Recorded {
     User,
 }
 
-/// The recorded chain; without its user part where that is unwound instead.
+/// The recorded chain; without its user part where another takes its place.
 fn recorded_chain(
     sample: &Sample<'_>,
     space: &SpaceAt<'_, '_>,
     kernel_only: bool,
-    out: &mut Vec<Pc>,
+    out: &mut ChainOut<'_>,
 ) -> Recorded {
     let Some(chain) = sample.callchain else {
         return Recorded::Nothing;
@@ -139,21 +155,22 @@ fn recorded_chain(
                 CONTEXT_USER => CpuMode::User,
                 _ => {
                     // perf gives such a chain up as corrupt.
-                    out.clear();
+                    out.ids.clear();
                     return Recorded::Nothing;
                 }
             };
+            user |= mode == CpuMode::User;
             continue;
         }
         if mode == CpuMode::User {
+            user = true;
             if kernel_only {
                 continue;
             }
-            user = true;
         }
-        out.push(pc(space, mode, Avma(word)));
+        out.push(space, mode, Avma(word));
     }
-    match (user, out.is_empty()) {
+    match (user, out.ids.is_empty()) {
         (true, _) => Recorded::User,
         (false, false) => Recorded::KernelOnly,
         (false, true) => Recorded::Nothing,
@@ -161,27 +178,15 @@ fn recorded_chain(
 }
 
 /// The user part from the last-branch record in call-stack mode: where the newest call went, then
-/// where each call came from (`util/machine.c`). It replaces the recorded user part.
-fn lbr_chain(sample: &Sample<'_>, space: &SpaceAt<'_, '_>, out: &mut Vec<Pc>) {
-    out.retain(|pc| pc.mode != CpuMode::User);
+/// where each call came from (`util/machine.c`).
+fn lbr_chain(sample: &Sample<'_>, space: &SpaceAt<'_, '_>, out: &mut ChainOut<'_>) {
     let Some(branches) = sample.branch_stack else {
         return;
     };
-    let mut branches = branches.iter();
-    if let Some(newest) = branches.next() {
-        out.push(pc(space, CpuMode::User, newest.to));
-        out.push(pc(space, CpuMode::User, newest.from));
-    }
-    out.extend(branches.map(|branch| pc(space, CpuMode::User, branch.from)));
-}
-
-/// An address with what it belongs to.
-pub(super) fn pc(space: &SpaceAt<'_, '_>, mode: CpuMode, at: Avma) -> Pc {
-    let located = space.locate_in(mode, at);
-    Pc {
-        at,
-        target: located.target,
-        address: located.address,
-        mode,
+    for (i, branch) in branches.iter().enumerate() {
+        if i == 0 {
+            out.push(space, CpuMode::User, branch.to);
+        }
+        out.push(space, CpuMode::User, branch.from);
     }
 }

@@ -2,15 +2,89 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::address::Avma;
 use crate::intern::SequenceIndex;
+use crate::perfdata::CpuMode;
 use crate::profile::StackEnd;
+use crate::session::SpaceAt;
+use crate::unwind::UserFrame;
 
 use super::{AddressStacks, Collected, Pc, PcId, Row, RowKey};
 
+/// One worker's distinct addresses, with shortcuts that save looking up what lies at an address that
+/// was met before.
 #[derive(Default)]
-pub(super) struct Table {
+pub(super) struct Addresses {
     pcs: Vec<Pc>,
     by_pc: FxHashMap<Pc, PcId>,
+    /// Kernel addresses mean the same at all times.
+    kernel: FxHashMap<u64, PcId>,
+    /// By the unwinder's number for the place: the address it was last met at. The same place
+    /// at another address (another process) goes the long way.
+    by_place: Vec<(Avma, PcId)>,
+}
+
+impl Addresses {
+    /// All of them, indexed by [`PcId`].
+    pub(super) fn all(&self) -> &[Pc] {
+        &self.pcs
+    }
+
+    pub(super) fn intern(&mut self, pc: Pc) -> PcId {
+        *self.by_pc.entry(pc).or_insert_with(|| {
+            self.pcs.push(pc);
+            PcId(u32::try_from(self.pcs.len() - 1).expect("fewer than 4 G addresses"))
+        })
+    }
+
+    /// The address `at` of a sample's process, or of the kernel.
+    pub(super) fn at(&mut self, space: &SpaceAt<'_, '_>, mode: CpuMode, at: Avma) -> PcId {
+        if mode != CpuMode::Kernel {
+            return self.intern(located(space, mode, at));
+        }
+        if let Some(&id) = self.kernel.get(&at.0) {
+            return id;
+        }
+        let id = self.intern(located(space, mode, at));
+        self.kernel.insert(at.0, id);
+        id
+    }
+
+    /// The address of a frame that was unwound.
+    pub(super) fn of_frame(&mut self, space: &SpaceAt<'_, '_>, frame: &UserFrame) -> PcId {
+        let place = frame.id as usize;
+        if let Some(&(at, id)) = self.by_place.get(place)
+            && at == frame.lookup
+            && id != NO_PC
+        {
+            return id;
+        }
+        let id = self.intern(located(space, CpuMode::User, frame.lookup));
+        if frame.id != UserFrame::NO_ID {
+            if place >= self.by_place.len() {
+                self.by_place.resize(place + 1, (Avma(0), NO_PC));
+            }
+            self.by_place[place] = (frame.lookup, id);
+        }
+        id
+    }
+}
+
+const NO_PC: PcId = PcId(u32::MAX);
+
+fn located(space: &SpaceAt<'_, '_>, mode: CpuMode, at: Avma) -> Pc {
+    let located = space.locate_in(mode, at);
+    Pc {
+        at,
+        target: located.target,
+        address: located.address,
+        mode,
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Table {
+    pub(super) addresses: Addresses,
     stacks: AddressStacks,
     stack_index: SequenceIndex,
     rows: FxHashMap<RowKey, (u64, u64, u64)>,
@@ -19,13 +93,6 @@ pub(super) struct Table {
 }
 
 impl Table {
-    pub(super) fn pc(&mut self, pc: Pc) -> PcId {
-        *self.by_pc.entry(pc).or_insert_with(|| {
-            self.pcs.push(pc);
-            PcId(u32::try_from(self.pcs.len() - 1).expect("fewer than 4 G addresses"))
-        })
-    }
-
     pub(super) fn stack(&mut self, frames: &[PcId], end: StackEnd) -> u32 {
         self.stack_index.intern(&mut self.stacks, frames, end)
     }
@@ -45,7 +112,12 @@ impl Table {
 
     /// Adds all of another worker's table to this one.
     pub(super) fn absorb(&mut self, other: Self) {
-        let pcs: Vec<PcId> = other.pcs.iter().map(|&pc| self.pc(pc)).collect();
+        let pcs: Vec<PcId> = other
+            .addresses
+            .pcs
+            .iter()
+            .map(|&pc| self.addresses.intern(pc))
+            .collect();
         let mut frames = Vec::new();
         let stacks: Vec<u32> = (0..other.stacks.len())
             .map(|i| {
@@ -86,7 +158,7 @@ impl Table {
         // A sample makes one row per event at most, and ranks are unique per sample and event.
         rows.sort_unstable_by_key(|row| (row.first, row.key.event));
         Collected {
-            pcs: self.pcs,
+            pcs: self.addresses.pcs,
             stacks: self.stacks,
             rows,
             unreadable: self.unreadable,
@@ -97,8 +169,6 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::address::Avma;
-    use crate::perfdata::CpuMode;
     use crate::profile::{CommId, ThreadId};
     use crate::session::Target;
 
@@ -114,7 +184,10 @@ mod tests {
     fn filled(samples: &[(u64, &[u64])]) -> Table {
         let mut table = Table::default();
         for &(rank, addresses) in samples {
-            let frames: Vec<PcId> = addresses.iter().map(|&a| table.pc(pc(a))).collect();
+            let frames: Vec<PcId> = addresses
+                .iter()
+                .map(|&a| table.addresses.intern(pc(a)))
+                .collect();
             let stack = table.stack(&frames, StackEnd::Complete);
             let key = RowKey {
                 event: 0,

@@ -8,12 +8,12 @@ use crate::diagnostics::Diagnostics;
 use crate::dso::elf::Machine;
 use crate::perfdata::Recording;
 use crate::profile::StackEnd;
-use crate::session::{SampleRef, Session};
+use crate::session::{MapCache, SampleRef, Session};
 use crate::unwind::{Arch, CfiTables, Unwinder};
 
-use super::chain::{self, ChainBuilder};
+use super::chain::{ChainBuilder, ChainOut};
 use super::table::Table;
-use super::{Collected, Needs, Pc, PcId, Row, RowKey, Shared};
+use super::{Collected, Needs, PcId, Row, RowKey, Shared};
 
 /// Samples handed out at once: enough to make the hand-out free, few enough to share the end evenly.
 const BLOCK: usize = 256;
@@ -65,10 +65,11 @@ impl Needs {
 fn from_heads(shared: Shared<'_, '_>) -> Table {
     let next = AtomicUsize::new(0);
     in_parallel(shared.needs.threads, |_| {
-        let mut worker = Worker::new(shared);
+        let cache = MapCache::default();
+        let mut worker = Worker::new(shared, &cache);
         while let Some(block) = take_block(&next, shared.session.samples.len()) {
             for rank in block {
-                worker.count(rank, &[], StackEnd::NotRecorded, 0);
+                worker.count(rank, StackEnd::NotRecorded, 0);
             }
         }
         worker.table
@@ -80,7 +81,8 @@ fn from_records(shared: Shared<'_, '_>) -> Table {
     if first.is_none_or(|sample| shared.recording.record_bytes(sample.pos).is_some()) {
         let next = AtomicUsize::new(0);
         in_parallel(shared.needs.threads, |_| {
-            let mut worker = Worker::new(shared);
+            let cache = MapCache::default();
+            let mut worker = Worker::new(shared, &cache);
             while let Some(block) = take_block(&next, shared.session.samples.len()) {
                 for rank in block {
                     let record = shared
@@ -105,7 +107,8 @@ fn from_chunks(shared: Shared<'_, '_>) -> Table {
     let by_position = &by_position;
     let chunks = shared.recording.chunks();
     in_parallel(shared.needs.threads, |_| {
-        let mut worker = Worker::new(shared);
+        let cache = MapCache::default();
+        let mut worker = Worker::new(shared, &cache);
         while let Some((chunk, bytes)) = chunks.next() {
             let bytes: Cow<'_, [u8]> = bytes;
             let from =
@@ -161,20 +164,21 @@ fn in_parallel(threads: usize, work: impl Fn(usize) -> Table + Sync) -> Table {
 
 struct Worker<'s, 'a> {
     shared: Shared<'s, 'a>,
+    cache: &'s MapCache<'s>,
     chains: ChainBuilder<'a>,
     table: Table,
-    chain: Vec<Pc>,
+    /// The chain of the sample at hand.
     ids: Vec<PcId>,
 }
 
 impl<'s, 'a> Worker<'s, 'a> {
-    fn new(shared: Shared<'s, 'a>) -> Self {
+    fn new(shared: Shared<'s, 'a>, cache: &'s MapCache<'s>) -> Self {
         let unwinder = Unwinder::new(shared.arch, Arc::clone(shared.tables));
         Self {
             shared,
+            cache,
             chains: ChainBuilder::new(unwinder, shared.needs.max_frames),
             table: Table::default(),
-            chain: Vec::new(),
             ids: Vec::new(),
         }
     }
@@ -183,48 +187,40 @@ impl<'s, 'a> Worker<'s, 'a> {
     fn sample(&mut self, rank: usize, record: Option<&[u8]>) {
         let head = &self.shared.session.samples[rank];
         let event = &self.shared.recording.events[usize::from(head.event.0)];
+        self.ids.clear();
         let Some(sample) = record.and_then(|bytes| event.parse_sample(bytes).ok()) else {
             self.table.unreadable += 1;
-            self.count(rank, &[], StackEnd::NotRecorded, 0);
+            self.count(rank, StackEnd::NotRecorded, 0);
             return;
         };
-        let space = self.shared.session.at(head);
-        let mut chain = std::mem::take(&mut self.chain);
-        let end = if self.shared.needs.stacks {
-            self.chains.build(
-                &sample,
-                event.attr.records_lbr_callstack(),
-                &space,
-                &mut chain,
-            )
-        } else {
-            StackEnd::NotRecorded
-        };
+        let mut end = StackEnd::NotRecorded;
+        if self.shared.needs.stacks {
+            let space = self.shared.session.at(head, self.cache);
+            let mut out = ChainOut {
+                addresses: &mut self.table.addresses,
+                ids: &mut self.ids,
+            };
+            let lbr = event.attr.records_lbr_callstack();
+            end = self.chains.build(&sample, lbr, &space, &mut out);
+        }
         let cgroup = if self.shared.needs.cgroup {
             sample.cgroup.unwrap_or(0)
         } else {
             0
         };
-        self.count(rank, &chain, end, cgroup);
-        chain.clear();
-        self.chain = chain;
+        self.count(rank, end, cgroup);
     }
 
-    fn count(&mut self, rank: usize, chain: &[Pc], end: StackEnd, cgroup: u64) {
+    /// Counts a sample whose chain is in `ids`.
+    fn count(&mut self, rank: usize, end: StackEnd, cgroup: u64) {
         let head = &self.shared.session.samples[rank];
         let needs = self.shared.needs;
-        self.ids.clear();
-        for &pc in chain {
-            let id = self.table.pc(pc);
-            self.ids.push(id);
-        }
-        let leaf = chain::pc(&self.shared.session.at(head), head.mode, head.ip);
         let key = RowKey {
             event: head.event.0,
             cpu: if needs.cpu { head.cpu } else { -1 },
             comm: head.comm,
             thread: head.thread,
-            leaf: self.table.pc(leaf),
+            leaf: self.leaf(head),
             stack: self.table.stack(&self.ids, end),
             time: quantised(head, needs.time_quantum),
             cgroup,
@@ -240,6 +236,18 @@ impl<'s, 'a> Worker<'s, 'a> {
         } else {
             self.table.count(key, head.period, 1, rank);
         }
+    }
+
+    /// The sample's own address; nearly always the first of its chain.
+    fn leaf(&mut self, head: &SampleRef) -> PcId {
+        if let Some(&first) = self.ids.first() {
+            let pc = &self.table.addresses.all()[first.0 as usize];
+            if pc.at == head.ip && pc.mode == head.mode {
+                return first;
+            }
+        }
+        let space = self.shared.session.at(head, self.cache);
+        self.table.addresses.at(&space, head.mode, head.ip)
     }
 }
 

@@ -18,6 +18,21 @@ use crate::input::{InputError, Store};
 pub(crate) struct Opened<'a> {
     pub(crate) elf: ElfFile<'a>,
     pub(crate) path: PathBuf,
+    /// Whether it holds DWARF or `.debug_frame` itself; asked for every frame.
+    pub(crate) has_dwarf: bool,
+}
+
+impl<'a> Opened<'a> {
+    fn new(elf: ElfFile<'a>, path: PathBuf) -> Self {
+        let has_dwarf = [".debug_info", ".zdebug_info", ".debug_frame"]
+            .iter()
+            .any(|name| elf.has_section(name));
+        Self {
+            elf,
+            path,
+            has_dwarf,
+        }
+    }
 }
 
 /// What opening files needs.
@@ -67,7 +82,7 @@ impl<'a> Opener<'_, 'a> {
                 Ok(elf) => {
                     self.diag
                         .note(format!("{}: read from {}", name.display(), path.display()));
-                    return Some(Opened { elf, path });
+                    return Some(Opened::new(elf, path));
                 }
                 Err(why) => refused.push((path, why)),
             }
@@ -106,7 +121,7 @@ impl<'a> Opener<'_, 'a> {
             .flat_map(|id| self.search.in_cache(id, "vdso"));
         for path in beside.chain(cached) {
             if let Ok(elf) = self.open(&path, dso.build_id) {
-                return Some(Opened { elf, path });
+                return Some(Opened::new(elf, path));
             }
         }
         let own = ElfFile::parse(vdso::own(self.store)?, self.store).ok()?;
@@ -114,10 +129,8 @@ impl<'a> Opener<'_, 'a> {
             (Some(want), Some(found)) => want.matches(&found),
             _ => true,
         };
-        (own.machine() == self.machine && same_build).then(|| Opened {
-            elf: own,
-            path: PathBuf::from("[vdso]"),
-        })
+        (own.machine() == self.machine && same_build)
+            .then(|| Opened::new(own, PathBuf::from("[vdso]")))
     }
 
     /// The separate debug file: by debug link, in the build-ID cache, under /usr/lib/debug by path and by
@@ -164,7 +177,7 @@ impl<'a> Opener<'_, 'a> {
             return None;
         }
         let useful = elf.has_section(".symtab") || elf.debug_section(".debug_info").is_some();
-        useful.then_some(Opened { elf, path })
+        useful.then(|| Opened::new(elf, path))
     }
 
     /// The ELF file inside `.gnu_debugdata`: symbols that the distribution left in (xz).

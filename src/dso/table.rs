@@ -248,11 +248,12 @@ impl<'a> DsoTable<'a> {
     /// mean nothing in a separate one: go through [`binary`](Self::binary) to stated addresses.
     #[must_use]
     pub fn debug(&self, id: DsoId) -> Option<&ElfFile<'a>> {
-        let binary = self.binary(id);
-        if let Some(own) = binary.filter(|elf| has_dwarf(elf)) {
-            return Some(own);
-        }
-        self.separate(id).map(|opened| &opened.elf).or(binary)
+        let binary = self.opened_binary(id);
+        binary
+            .filter(|opened| opened.has_dwarf)
+            .or_else(|| self.separate(id))
+            .or(binary)
+            .map(|opened| &opened.elf)
     }
 
     /// The file that the DWARF of [`debug`](Self::debug) refers to for what it shares with others (dwz).
@@ -260,9 +261,7 @@ impl<'a> DsoTable<'a> {
     pub fn supplementary(&self, id: DsoId) -> Option<&ElfFile<'a>> {
         let cell = &self.files[id.0 as usize].supplementary;
         cell.get_or_init(|| {
-            let own = self
-                .opened_binary(id)
-                .filter(|opened| has_dwarf(&opened.elf));
+            let own = self.opened_binary(id).filter(|opened| opened.has_dwarf);
             let debug = own.or_else(|| self.separate(id))?;
             self.opener()
                 .supplementary(&debug.elf, &debug.path)
@@ -355,12 +354,6 @@ impl<'a> DsoTable<'a> {
             None => SymbolTable::of_elf(binary, binary, false),
         })
     }
-}
-
-fn has_dwarf(elf: &ElfFile<'_>) -> bool {
-    elf.has_section(".debug_info")
-        || elf.has_section(".zdebug_info")
-        || elf.has_section(".debug_frame")
 }
 
 /// perf's short name (`dso__set_basename`, `kmod_path__parse`).

@@ -15,6 +15,8 @@ pub mod threads;
 
 mod build;
 
+use std::cell::Cell;
+
 use crate::address::{Avma, FileOffset, Timestamp};
 use crate::dso::{DsoId, DsoTable};
 use crate::perfdata::{CpuMode, DeliverStats, EventId, RecordPos};
@@ -108,11 +110,13 @@ pub struct Located {
 impl<'a> Session<'a> {
     /// The code of a sample's process at the sample's time.
     #[must_use]
-    pub fn at(&self, sample: &SampleRef) -> SpaceAt<'_, 'a> {
+    pub fn at<'s>(&'s self, sample: &SampleRef, cache: &'s MapCache<'s>) -> SpaceAt<'s, 'a> {
         SpaceAt {
             session: self,
             space: &self.spaces[sample.space.0 as usize],
+            space_id: sample.space,
             time: sample.time,
+            cache,
         }
     }
 
@@ -142,7 +146,45 @@ impl<'a> Session<'a> {
 pub struct SpaceAt<'s, 'a> {
     session: &'s Session<'a>,
     space: &'s Space,
+    space_id: SpaceId,
     time: Timestamp,
+    cache: &'s MapCache<'s>,
+}
+
+/// A worker's memory of which mapping a page belongs to: frames keep to a few hundred pages, and
+/// asking the persistent map costs ten times as much. Direct mapped; a clash only costs the lookup.
+pub struct MapCache<'s> {
+    slots: Box<[Cell<CachedPage<'s>>]>,
+}
+
+type CachedPage<'s> = Option<(SpaceId, u64, &'s Mapping)>;
+
+impl Default for MapCache<'_> {
+    fn default() -> Self {
+        Self {
+            slots: vec![Cell::new(None); Self::SLOTS].into_boxed_slice(),
+        }
+    }
+}
+
+impl<'s> MapCache<'s> {
+    const SLOTS: usize = 1024;
+
+    fn find(&self, id: SpaceId, maps: &'s MapTable, at: Avma) -> Option<&'s Mapping> {
+        let page = at.0 >> 12;
+        let mixed = (page ^ u64::from(id.0) << 7).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let slot = &self.slots[(mixed >> 54) as usize];
+        if let Some((space, known, mapping)) = slot.get()
+            && space == id
+            && known == page
+            && mapping.range.contains(at)
+        {
+            return Some(mapping);
+        }
+        let found = maps.find(at)?;
+        slot.set(Some((id, page, found)));
+        Some(found)
+    }
 }
 
 /// An address as found in the order of precedence: dump, file, late dump, perf map, anonymous.
@@ -191,13 +233,17 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
         }
     }
 
+    fn mapping(&self, at: Avma) -> Option<&'s Mapping> {
+        self.cache.find(self.space_id, &self.space.maps, at)
+    }
+
     fn find(&self, at: Avma) -> Found<'s> {
         let jit = &self.session.jit;
         let process = self.space.process;
         if let Some(hit) = jit.lookup(process, at, self.time) {
-            return Found::Jit(hit.code, hit.offset, self.space.maps.find(at));
+            return Found::Jit(hit.code, hit.offset, self.mapping(at));
         }
-        let mapping = self.space.maps.find(at);
+        let mapping = self.mapping(at);
         if let Some(mapping) = mapping
             && !mapping.anonymous
         {
