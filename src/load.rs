@@ -64,6 +64,8 @@ pub struct LoadOptions {
     pub frames: FrameNeeds,
     /// How names are shown.
     pub names: symbolize::Options,
+    /// `-I`: the header block in full.
+    pub full_header: bool,
 }
 
 /// Reads a recording and everything that belongs to it.
@@ -205,7 +207,7 @@ fn summarise(
         lost_samples: session.stats.lost_samples_total(),
         lost_chunks: session.stats.lost_chunks,
         records: session.stats.records,
-        header: Vec::new(),
+        header: recording.header_lines(options.full_header),
         time_range: match (session.samples.first(), session.samples.last()) {
             (Some(first), Some(last)) => Some((first.time.0, last.time.0)),
             _ => None,

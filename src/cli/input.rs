@@ -143,6 +143,7 @@ impl InputArgs {
                 srclines: false,
             },
             names,
+            full_header: false,
         }
     }
 }

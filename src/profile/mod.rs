@@ -254,7 +254,7 @@ pub struct RecordingSummary {
     pub lost_chunks: u64,
     /// All records read.
     pub records: u64,
-    /// Lines of the `--header` block, without their `# `.
+    /// Lines of the `--header` block as perf prints them, frame included.
     pub header: Vec<String>,
     /// First and last sample time in ns.
     pub time_range: Option<(u64, u64)>,
