@@ -9,7 +9,7 @@ use crate::dso::{BuildId, DsoTable, KernelIdentity, SearchPaths};
 use crate::input::Store;
 use crate::perfdata::{OpenError, Recording};
 use crate::profile::{self, EventSummary, FrameNeeds, Profile, Quality, RecordingSummary};
-use crate::session::jit_stub::{JitBuilder, JitSearch, RecordingClock};
+use crate::session::jit::{JitBuilder, JitSearch, RecordingClock};
 use crate::session::{Filter, Session};
 use crate::symbolize;
 

@@ -21,6 +21,7 @@ pub use build_id::BuildId;
 pub use demangle::NameStyle;
 pub use kernel::{KernelIdentity, KernelReference};
 pub use locate::SearchPaths;
+pub(crate) use locate::{path_of, resolve_in};
 pub use symtab::{SymbolRef, SymbolTable};
 pub use table::{Dso, DsoTable, Inode, KernelLoader};
 

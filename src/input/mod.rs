@@ -48,3 +48,14 @@ impl InputError {
         matches!(self, Self::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound)
     }
 }
+
+/// The files of a directory, sorted by name; none when it cannot be read. Bounded, as the directory may
+/// be anyone's.
+#[must_use]
+pub fn files_in(directory: &Path) -> Vec<PathBuf> {
+    const MAX_FILES: usize = 100_000;
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut files: Vec<_> = entries.take(MAX_FILES).map(|entry| entry.path()).collect();
+    files.sort();
+    files
+}

@@ -7,8 +7,7 @@ use crate::diagnostics::Diagnostics;
 use crate::dso::{BuildId, DsoId, DsoKind, DsoTable, KernelReference};
 use crate::perfdata::{CpuMode, Delivered, Mmap, Record, Recording, SampleHead};
 
-use super::jit::ProcessId;
-use super::jit_stub::JitBuilder;
+use super::jit::{JitBuilder, ProcessId};
 use super::maps::{MapTable, Mapping};
 use super::threads::Threads;
 use super::{SampleRef, Session, Space, SpaceId};
@@ -131,6 +130,7 @@ impl<'a, 'f> Builder<'a, 'f> {
     }
 
     fn sample(&mut self, head: &SampleHead) {
+        self.jit.seen_until(head.time);
         if !self.filter.keeps(head) {
             return;
         }
@@ -211,6 +211,7 @@ impl<'a, 'f> Builder<'a, 'f> {
                     self.jit.fork(fork.parent, fork.child, time);
                 }
             }
+            Record::TimeConv(conversion) => self.jit.time_conversion(*conversion),
             Record::Ksymbol {
                 addr,
                 len,
@@ -273,8 +274,8 @@ impl<'a, 'f> Builder<'a, 'f> {
         let process = self.threads.get(thread).process;
         let range = AvmaRange::new(mmap.start, mmap.len);
         let class = NameClass::of(mmap);
-        self.jit.marker(process, mmap.pid, mmap.name, time);
-        if mmap.executable {
+        let is_marker = self.jit.marker(process, mmap.pid, mmap.name, time);
+        if mmap.executable && !is_marker {
             if class.is_anonymous_like() {
                 self.jit.anonymous(process, mmap.pid, range, time);
             } else {

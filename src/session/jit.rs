@@ -1,11 +1,30 @@
 //! The index of JIT code of all processes, by address and time.
 //!
-//! In: the dumps and perf maps that the recording's markers lead to. Out: what JIT code lay at an
-//! address of a process at a time. Built once by the session builder, immutable and shared by all
-//! threads afterwards.
+//! In: the dumps and perf maps that the recording's markers lead to ([`JitBuilder`], fed by the
+//! session builder). Out: what JIT code lay at an address of a process at a time ([`JitIndex`]).
+//! Built once, immutable and shared by all threads afterwards.
+//!
+//! ```text
+//! marker, fork, exec, mappings ─► builder ─► files ─► clock ─► claims ─► JitIndex
+//!                                            (dumps)  (time)   (who owned what when)
+//! ```
 
-use crate::address::{Avma, Timestamp};
+mod builder;
+mod claims;
+mod clock;
+mod files;
+mod segments;
+
+pub use builder::JitBuilder;
+pub use clock::RecordingClock;
+pub use files::JitSearch;
+
+use rustc_hash::FxHashMap;
+
+use crate::address::{Avma, AvmaRange, Timestamp};
 use crate::jitdump::Producer;
+use crate::jitdump::debug_info::{CodeOfLines, DebugInfo, Line};
+use crate::jitdump::unwinding::Unwinding;
 
 /// One life of a process: from fork (or first sight) to exit. A pid that is used again gets a new
 /// one; exec does not.
@@ -39,12 +58,15 @@ pub struct JitCode<'a> {
     pub object: JitObjectId,
     /// Who generated it.
     pub producer: Producer,
+    /// Most code has neither lines nor a frame description; so this takes one word.
     companions: Option<Box<Companions<'a>>>,
+    asks_for_frame_pointers: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Companions<'a> {
-    unwinding: Option<JitUnwinding<'a>>,
+    unwinding: Option<Unwinding<'a>>,
+    lines: Option<DebugInfo<'a>>,
 }
 
 /// What a dump says about unwinding a piece of code.
@@ -52,7 +74,8 @@ struct Companions<'a> {
 pub enum JitUnwinding<'a> {
     /// Call frame information that fits the code.
     EhFrame {
-        /// The contents of `.eh_frame`, in the byte order of the recording.
+        /// The contents of `.eh_frame`, in the byte order of the recording and in a form that
+        /// `gimli` reads.
         eh_frame: &'a [u8],
         /// The address of its first byte, to which pc-relative pointers refer. Counts with
         /// [`JitCode::start`] as the address of the code, also when the code was moved.
@@ -78,7 +101,8 @@ pub struct JitHit {
 pub enum JitMatch {
     /// A load that was active at the sample's time.
     Active,
-    /// The first load there after the sample's time: the runtime wrote its record late.
+    /// The first load there after the sample's time, because the runtime wrote its record late, or a
+    /// load of the parent after the fork, because they share the memory.
     Late,
     /// The copy of a loaded module (wasmtime's guest debugging).
     Twin,
@@ -86,24 +110,120 @@ pub enum JitMatch {
     PerfMap,
 }
 
+/// A dump or perf map that was used.
+#[derive(Clone, Debug)]
+pub struct JitObject {
+    path: Vec<u8>,
+    kind: JitObjectKind,
+    /// The process it belongs to; of several the first.
+    pub pid: u32,
+    /// Who wrote it.
+    pub producer: Producer,
+    /// Functions in it that some process could have run.
+    pub functions: u64,
+    /// One phrase for the report's quality line: functions, clock, what was dropped.
+    pub summary: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum JitObjectKind {
+    Dump,
+    PerfMap,
+}
+
+impl JitObject {
+    /// The path as the recording has it, or where the file was found if no record names it.
+    #[must_use]
+    pub fn path(&self) -> &[u8] {
+        &self.path
+    }
+
+    /// The last part of the path: how the object is shown.
+    #[must_use]
+    pub fn file_name(&self) -> &[u8] {
+        self.path
+            .rsplit(|&b| b == b'/')
+            .next()
+            .unwrap_or(&self.path)
+    }
+
+    /// Whether it is a perf map: its code is shown under the memory that holds it.
+    #[must_use]
+    pub fn is_perf_map(&self) -> bool {
+        self.kind == JitObjectKind::PerfMap
+    }
+}
+
 /// All JIT code of the run.
 #[derive(Debug, Default)]
 pub struct JitIndex<'a> {
     codes: Vec<JitCode<'a>>,
+    objects: Vec<JitObject>,
+    claims: claims::Claims,
+    /// The entries of each process' perf map in `codes`, sorted by address.
+    perf_maps: FxHashMap<ProcessId, std::ops::Range<u32>>,
+    twins: FxHashMap<ProcessId, Vec<Twin>>,
+}
+
+/// A copy of a mapping with JIT code.
+#[derive(Clone, Copy, Debug)]
+struct Twin {
+    copy: AvmaRange,
+    original: Avma,
 }
 
 impl<'a> JitCode<'a> {
-    /// Unwinding information that the dump holds for this code.
+    /// Unwinding information that the dump holds for this code. Looks through the record: ask once
+    /// for each piece of code.
     #[must_use]
     pub fn unwinding(&self) -> Option<JitUnwinding<'a>> {
-        self.companions.as_ref()?.unwinding
+        if self.asks_for_frame_pointers {
+            return Some(JitUnwinding::FramePointer);
+        }
+        let found = self
+            .companions
+            .as_ref()?
+            .unwinding?
+            .resolve(self.start, self.size)?;
+        Some(JitUnwinding::EhFrame {
+            eh_frame: found.eh_frame,
+            base: found.base,
+        })
     }
 
-    /// Source line of the code at `offset`: file as the runtime wrote it, line from 1, column (0: not told).
+    /// Source line of the code at `offset`: file as the runtime wrote it (empty: not told), line from
+    /// 1, column (0: not told). Decodes the record each time.
     #[must_use]
     pub fn line_at(&self, offset: u64) -> Option<(&'a [u8], u32, u32)> {
-        let _ = offset;
-        None
+        let line = self.debug_info()?.line_at(offset, &self.of_lines())?;
+        Some((line.file, line.line, line.column))
+    }
+
+    /// All source lines, by rising offset; see [`crate::jitdump::debug_info::line_at`].
+    #[must_use]
+    pub fn lines(&self) -> Vec<Line<'a>> {
+        self.debug_info()
+            .map(|info| info.lines(&self.of_lines()))
+            .unwrap_or_default()
+    }
+
+    /// Where it was loaded.
+    #[must_use]
+    pub const fn range(&self) -> AvmaRange {
+        AvmaRange::new(self.start, self.size)
+    }
+
+    fn debug_info(&self) -> Option<DebugInfo<'a>> {
+        self.companions.as_ref()?.lines
+    }
+
+    const fn of_lines(&self) -> CodeOfLines<'a> {
+        CodeOfLines {
+            address: self.start,
+            size: self.size,
+            name: self.name,
+            producer: self.producer,
+        }
     }
 }
 
@@ -114,18 +234,105 @@ impl<'a> JitIndex<'a> {
         &self.codes[id.0 as usize]
     }
 
+    /// Number of pieces of code; ids count from 0.
+    #[must_use]
+    pub fn code_count(&self) -> usize {
+        self.codes.len()
+    }
+
+    /// Dumps and perf maps in use, indexed by [`JitObjectId`].
+    #[must_use]
+    pub fn objects(&self) -> &[JitObject] {
+        &self.objects
+    }
+
+    /// The dump or perf map of an id that this index gave out.
+    #[must_use]
+    pub fn object(&self, id: JitObjectId) -> &JitObject {
+        &self.objects[id.0 as usize]
+    }
+
+    /// One phrase for each dump or perf map.
+    #[must_use]
+    pub fn summary(&self) -> Vec<String> {
+        self.objects
+            .iter()
+            .map(|object| object.summary.clone())
+            .collect()
+    }
+
     /// The code whose load is active at `time` at address `at` of `process`. Goes before file mappings.
     #[must_use]
     pub fn lookup(&self, process: ProcessId, at: Avma, time: Timestamp) -> Option<JitHit> {
-        let _ = (process, at, time);
-        None
+        Self::hit(self.claims.at(process, at, time)?, at, JitMatch::Active)
     }
 
     /// What to try where neither [`JitIndex::lookup`] nor a file mapping knows the address: a record
     /// written late, the copy of a loaded module, the perf map, in this order.
     #[must_use]
     pub fn lookup_unmapped(&self, process: ProcessId, at: Avma, time: Timestamp) -> Option<JitHit> {
-        let _ = (process, at, time);
-        None
+        self.lookup_late(process, at, time)
+            .or_else(|| self.lookup_twin(process, at, time))
+            .or_else(|| self.lookup_perf_map(process, at, time))
+    }
+
+    /// The earliest later load, or what a parent loaded into memory that it may share.
+    fn lookup_late(&self, process: ProcessId, at: Avma, time: Timestamp) -> Option<JitHit> {
+        let own = self.claims.after(process, at, time);
+        let found = own.or_else(|| {
+            let parent = self.claims.relative(process, time)?;
+            self.claims
+                .at(parent, at, time)
+                .or_else(|| self.claims.after(parent, at, time))
+        });
+        Self::hit(found?, at, JitMatch::Late)
+    }
+
+    fn lookup_twin(&self, process: ProcessId, at: Avma, time: Timestamp) -> Option<JitHit> {
+        let twin = self
+            .twins
+            .get(&process)?
+            .iter()
+            .find(|twin| twin.copy.contains(at))?;
+        let original = twin.original.plus(at.since(twin.copy.start));
+        let hit = self
+            .lookup(process, original, time)
+            .or_else(|| self.lookup_late(process, original, time))?;
+        Some(JitHit {
+            how: JitMatch::Twin,
+            ..hit
+        })
+    }
+
+    /// Perf maps only know addresses that no load ever covered: the dump knows better what came and
+    /// went there.
+    fn lookup_perf_map(&self, process: ProcessId, at: Avma, time: Timestamp) -> Option<JitHit> {
+        let range = self.perf_map_of(process, time)?;
+        let codes = &self.codes[range.start as usize..range.end as usize];
+        let next = codes.partition_point(|code| code.start <= at);
+        let index = next.checked_sub(1)?;
+        let code = codes[index]
+            .range()
+            .contains(at)
+            .then_some(range.start + u32::try_from(index).ok()?)?;
+        let offset = at.since(codes[index].start);
+        (!self.claims.ever(process, at)).then_some(JitHit {
+            code: JitCodeId(code),
+            offset,
+            how: JitMatch::PerfMap,
+        })
+    }
+
+    fn perf_map_of(&self, process: ProcessId, time: Timestamp) -> Option<&std::ops::Range<u32>> {
+        let own = self.perf_maps.get(&process);
+        own.or_else(|| self.perf_maps.get(&self.claims.relative(process, time)?))
+    }
+
+    fn hit(claim: claims::Claim, at: Avma, how: JitMatch) -> Option<JitHit> {
+        Some(JitHit {
+            code: JitCodeId(claim.code),
+            offset: at.since(claim.range.start),
+            how,
+        })
     }
 }

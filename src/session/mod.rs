@@ -9,7 +9,6 @@
 //! own by address and time ([`jit`]).
 
 pub mod jit;
-pub mod jit_stub;
 pub mod maps;
 pub mod threads;
 

@@ -1,0 +1,359 @@
+//! Who owned which addresses when: the rules by which loads, moves, forks and mappings end each
+//! other, and the frozen index that answers for an address and a time.
+//!
+//! A claim is a rectangle: a range of addresses from one time to another. Within a process no two
+//! claims share an address at a time, because a new claim ends every claim that it touches, as a
+//! whole. The loads of a dump are fed in here in order of time; see [`super::builder`].
+
+use imbl::OrdMap;
+
+use super::ProcessId;
+use super::segments::Segments;
+use crate::address::{Avma, AvmaRange, Timestamp};
+
+/// End of a claim that nothing ended.
+const FOREVER: Timestamp = Timestamp(u64::MAX);
+/// So many generations of processes with JIT code of their own may be asked one after the other.
+const MAX_GENERATIONS: u32 = 8;
+
+/// Code that lay somewhere for some time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Claim {
+    pub(super) range: AvmaRange,
+    pub(super) from: Timestamp,
+    pub(super) to: Timestamp,
+    /// What lies there, a number of the caller.
+    pub(super) code: u32,
+}
+
+/// A claim that is in force.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Live {
+    end: Avma,
+    code: u32,
+    owner: ProcessId,
+    /// Position among the claims of the owner.
+    index: u32,
+}
+
+/// One process while time goes on.
+#[derive(Default)]
+struct State {
+    /// By start address.
+    live: OrdMap<u64, Live>,
+    claims: Vec<Claim>,
+    /// Ranges of inherited claims that ended here, with the time: the process they belong to keeps them.
+    ended: Vec<Claim>,
+    inherited: Option<Inherited>,
+    execs: Vec<Timestamp>,
+    generation: u32,
+}
+
+/// The claims a child shares with its parent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Inherited {
+    parent: ProcessId,
+    /// The fork.
+    at: Timestamp,
+    /// The child's exec.
+    until: Timestamp,
+}
+
+/// Applies what happened, in order of time.
+#[derive(Default)]
+pub(super) struct ClaimsBuilder {
+    processes: Vec<State>,
+}
+
+impl ClaimsBuilder {
+    /// New code at `range`; ends what it touches. Empty ranges claim nothing.
+    pub(super) fn load(
+        &mut self,
+        process: ProcessId,
+        range: AvmaRange,
+        code: u32,
+        time: Timestamp,
+    ) {
+        if range.is_empty() {
+            return;
+        }
+        self.end_overlapping(process, range, time);
+        let state = self.state(process);
+        let Ok(index) = u32::try_from(state.claims.len()) else {
+            return;
+        };
+        state.claims.push(Claim {
+            range,
+            from: time,
+            to: FOREVER,
+            code,
+        });
+        state.live.insert(
+            range.start.0,
+            Live {
+                end: range.end,
+                code,
+                owner: process,
+                index,
+            },
+        );
+    }
+
+    /// The code in force at exactly `range`.
+    pub(super) fn at(&self, process: ProcessId, range: AvmaRange) -> Option<u32> {
+        let live = self
+            .processes
+            .get(process.0 as usize)?
+            .live
+            .get(&range.start.0)?;
+        (live.end == range.end).then_some(live.code)
+    }
+
+    /// The code in force that begins at `start`, and its range.
+    pub(super) fn starting_at(&self, process: ProcessId, start: Avma) -> Option<(u32, AvmaRange)> {
+        let live = self.processes.get(process.0 as usize)?.live.get(&start.0)?;
+        Some((
+            live.code,
+            AvmaRange {
+                start,
+                end: live.end,
+            },
+        ))
+    }
+
+    /// Code goes to another address: its claim there ends, and begins here.
+    pub(super) fn moved(
+        &mut self,
+        process: ProcessId,
+        from: Avma,
+        to: AvmaRange,
+        code: u32,
+        time: Timestamp,
+    ) {
+        if let Some(live) = self
+            .state(process)
+            .live
+            .get(&from.0)
+            .copied()
+            .filter(|live| live.code == code)
+        {
+            self.end(process, from, live, time);
+        }
+        self.load(process, to, code, time);
+    }
+
+    /// A file was mapped, or something else took the addresses.
+    pub(super) fn mapped(&mut self, process: ProcessId, range: AvmaRange, time: Timestamp) {
+        self.end_overlapping(process, range, time);
+    }
+
+    /// The child has what the parent has now; later changes of either do not touch the other.
+    pub(super) fn fork(&mut self, parent: ProcessId, child: ProcessId, time: Timestamp) {
+        if parent == child {
+            return;
+        }
+        let from = self.state(parent);
+        let live = from.live.clone();
+        let has_own = !from.claims.is_empty() || !from.ended.is_empty();
+        let generation = from.generation + u32::from(has_own);
+        // A parent that only inherited is skipped: what it sees is its own parent at its own fork.
+        let skipped = from
+            .inherited
+            .filter(|inherited| !has_own && inherited.until == FOREVER);
+        let inherited = skipped.unwrap_or(Inherited {
+            parent,
+            at: time,
+            until: FOREVER,
+        });
+        if generation > MAX_GENERATIONS {
+            return self.copy_into(child, &live, time);
+        }
+        let to = self.state(child);
+        (to.live, to.generation, to.inherited) = (live, generation, Some(inherited));
+    }
+
+    /// The process runs another program: nothing is left.
+    pub(super) fn exec(&mut self, process: ProcessId, time: Timestamp) {
+        let state = self.state(process);
+        for live in std::mem::take(&mut state.live)
+            .into_iter()
+            .map(|(_, live)| live)
+        {
+            if live.owner == process {
+                state.claims[live.index as usize].to = time;
+            }
+        }
+        if let Some(inherited) = &mut state.inherited {
+            inherited.until = inherited.until.min(time);
+        }
+        state.execs.push(time);
+        state.generation = 0;
+    }
+
+    /// The frozen index.
+    pub(super) fn freeze(self) -> Claims {
+        Claims {
+            processes: self.processes.into_iter().map(State::freeze).collect(),
+        }
+    }
+
+    /// Claims of its own for a child whose line of ancestors is too long to ask.
+    fn copy_into(&mut self, child: ProcessId, live: &OrdMap<u64, Live>, time: Timestamp) {
+        for (&start, live) in live {
+            self.load(
+                child,
+                AvmaRange {
+                    start: Avma(start),
+                    end: live.end,
+                },
+                live.code,
+                time,
+            );
+        }
+    }
+
+    fn state(&mut self, process: ProcessId) -> &mut State {
+        let at = process.0 as usize;
+        if self.processes.len() <= at {
+            self.processes.resize_with(at + 1, State::default);
+        }
+        &mut self.processes[at]
+    }
+
+    fn end_overlapping(&mut self, process: ProcessId, range: AvmaRange, time: Timestamp) {
+        let Some(state) = self
+            .processes
+            .get(process.0 as usize)
+            .filter(|state| !state.live.is_empty())
+        else {
+            return;
+        };
+        let before = state
+            .live
+            .range(..range.start.0)
+            .next_back()
+            .filter(|(_, live)| live.end > range.start);
+        let mut touched: smallvec::SmallVec<[(u64, Live); 8]> =
+            before.map(|(&s, &live)| (s, live)).into_iter().collect();
+        touched.extend(
+            state
+                .live
+                .range(range.start.0..range.end.0)
+                .map(|(&start, &live)| (start, live)),
+        );
+        for (start, live) in touched {
+            self.end(process, Avma(start), live, time);
+        }
+    }
+
+    fn end(&mut self, process: ProcessId, start: Avma, live: Live, time: Timestamp) {
+        let state = self.state(process);
+        state.live.remove(&start.0);
+        if live.owner == process {
+            state.claims[live.index as usize].to = time;
+        } else {
+            let range = AvmaRange {
+                start,
+                end: live.end,
+            };
+            state.ended.push(Claim {
+                range,
+                from: time,
+                to: FOREVER,
+                code: live.code,
+            });
+        }
+    }
+}
+
+impl State {
+    fn freeze(self) -> Option<Box<ProcessClaims>> {
+        let frozen = ProcessClaims {
+            claims: Segments::new(self.claims),
+            ended: Segments::new(self.ended),
+            inherited: self.inherited,
+            execs: self.execs,
+        };
+        let empty = frozen.claims.is_empty() && frozen.inherited.is_none();
+        (!empty).then(|| Box::new(frozen))
+    }
+}
+
+/// The claims of all processes, immutable.
+#[derive(Debug, Default)]
+pub(super) struct Claims {
+    processes: Vec<Option<Box<ProcessClaims>>>,
+}
+
+#[derive(Debug)]
+struct ProcessClaims {
+    claims: Segments,
+    ended: Segments,
+    inherited: Option<Inherited>,
+    execs: Vec<Timestamp>,
+}
+
+impl Claims {
+    fn of(&self, process: ProcessId) -> Option<&ProcessClaims> {
+        self.processes.get(process.0 as usize)?.as_deref()
+    }
+
+    /// The claim in force at `time`, own or inherited.
+    pub(super) fn at(&self, process: ProcessId, at: Avma, time: Timestamp) -> Option<Claim> {
+        let mut process = self.of(process)?;
+        let mut time = time;
+        loop {
+            if let Some(claim) = process.claims.at(at, time) {
+                return Some(*claim);
+            }
+            let inherited = process
+                .inherited
+                .filter(|inherited| time < inherited.until)?;
+            if process.ended.at(at, time).is_some() {
+                return None;
+            }
+            time = time.min(inherited.at);
+            process = self.of(inherited.parent)?;
+        }
+    }
+
+    /// The first claim after `time` that covers the address before the process runs another program.
+    pub(super) fn after(&self, process: ProcessId, at: Avma, time: Timestamp) -> Option<Claim> {
+        let process = self.of(process)?;
+        let claim = process.claims.after(at, time)?;
+        let exec_between = process
+            .execs
+            .iter()
+            .any(|&exec| time < exec && exec <= claim.from);
+        (!exec_between).then_some(*claim)
+    }
+
+    /// The parent, as long as the process runs the parent's program.
+    pub(super) fn relative(&self, process: ProcessId, time: Timestamp) -> Option<ProcessId> {
+        let inherited = self.of(process)?.inherited?;
+        (time < inherited.until).then_some(inherited.parent)
+    }
+
+    /// Whether any claim of the process ever covered the address.
+    pub(super) fn ever(&self, process: ProcessId, at: Avma) -> bool {
+        let mut process = self.of(process);
+        while let Some(claims) = process {
+            if claims.claims.ever(at) {
+                return true;
+            }
+            process = claims
+                .inherited
+                .and_then(|inherited| self.of(inherited.parent));
+        }
+        false
+    }
+
+    /// Whether any claim of the process itself ever touched the range, and what code it was.
+    pub(super) fn touching(&self, process: ProcessId, range: AvmaRange) -> Option<u32> {
+        self.of(process)?.claims.touching(range)
+    }
+}
+
+#[cfg(test)]
+#[path = "claims_tests.rs"]
+mod tests;

@@ -1,0 +1,229 @@
+//! The claim rules against a model that keeps everything in lists and asks nobody to be fast.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// What can happen, on small numbers so that everything collides.
+#[derive(Clone, Debug)]
+enum Event {
+    Load { process: u32, start: u64, len: u64 },
+    Move { process: u32, start: u64, to: u64 },
+    Mapped { process: u32, start: u64, len: u64 },
+    Fork { parent: u32, child: u32 },
+    Exec { process: u32 },
+}
+
+/// For each process what is in force, recorded anew after every event.
+#[derive(Default, Clone)]
+struct Model {
+    live: Vec<Vec<(u64, u64, u32)>>,
+}
+
+impl Model {
+    fn end(&mut self, process: u32, start: u64, end: u64) {
+        self.live[process as usize].retain(|&(s, e, _)| e <= start || end <= s);
+    }
+
+    fn load(&mut self, process: u32, start: u64, end: u64, code: u32) {
+        if start < end {
+            self.end(process, start, end);
+            self.live[process as usize].push((start, end, code));
+        }
+    }
+
+    fn at(&self, process: u32, at: u64) -> Option<u32> {
+        self.live[process as usize]
+            .iter()
+            .find(|&&(s, e, _)| s <= at && at < e)
+            .map(|&(_, _, code)| code)
+    }
+}
+
+const PROCESSES: u32 = 12;
+const ADDRESSES: u64 = 48;
+
+fn event() -> impl Strategy<Value = Event> {
+    let process = 0..PROCESSES;
+    let place = (0..ADDRESSES, 0..12_u64);
+    prop_oneof![
+        6 => (process.clone(), place.clone()).prop_map(|(process, (start, len))| Event::Load { process, start, len }),
+        2 => (process.clone(), 0..ADDRESSES, 0..ADDRESSES).prop_map(|(process, start, to)| Event::Move { process, start, to }),
+        1 => (process.clone(), place).prop_map(|(process, (start, len))| Event::Mapped { process, start, len }),
+        3 => (process.clone(), process.clone()).prop_map(|(parent, child)| Event::Fork { parent, child }),
+        1 => process.prop_map(|process| Event::Exec { process }),
+    ]
+}
+
+fn range(start: u64, len: u64) -> AvmaRange {
+    AvmaRange::new(Avma(start), len)
+}
+
+/// Applies the events to both; returns the index, the model after each point in time, and when each
+/// process was born.
+fn replay(events: &[(Event, u64)]) -> (Claims, Vec<(u64, Model)>, [u64; PROCESSES as usize]) {
+    let mut builder = ClaimsBuilder::default();
+    let mut model = Model {
+        live: vec![Vec::new(); PROCESSES as usize],
+    };
+    let mut born = [0; PROCESSES as usize];
+    let mut begun = [false; PROCESSES as usize];
+    let mut history = vec![(0, model.clone())];
+    let mut time = 1;
+    let mut code = 0;
+    for (event, pause) in events {
+        time += pause;
+        let now = Timestamp(time);
+        match *event {
+            Event::Load {
+                process,
+                start,
+                len,
+            } => {
+                begun[process as usize] = true;
+                builder.load(ProcessId(process), range(start, len), code, now);
+                model.load(process, start, start + len, code);
+                code += 1;
+            }
+            Event::Move { process, start, to } => {
+                let Some(&(s, e, moved)) = model.live[process as usize]
+                    .iter()
+                    .find(|&&(s, _, _)| s == start)
+                else {
+                    continue;
+                };
+                begun[process as usize] = true;
+                builder.moved(ProcessId(process), Avma(s), range(to, e - s), moved, now);
+                model.live[process as usize].retain(|&(start, _, _)| start != s);
+                model.load(process, to, to + e - s, moved);
+            }
+            Event::Mapped {
+                process,
+                start,
+                len,
+            } => {
+                builder.mapped(ProcessId(process), range(start, len), now);
+                model.end(process, start, start + len);
+            }
+            Event::Fork { parent, child } => {
+                // A process is born once, before it does anything, and after its parent.
+                if parent == child || begun[child as usize] {
+                    continue;
+                }
+                (begun[parent as usize], begun[child as usize]) = (true, true);
+                born[child as usize] = time;
+                builder.fork(ProcessId(parent), ProcessId(child), now);
+                model.live[child as usize] = model.live[parent as usize].clone();
+                // What happens in the same instant, happens before the fork.
+                time += 1;
+            }
+            Event::Exec { process } => {
+                begun[process as usize] = true;
+                builder.exec(ProcessId(process), now);
+                model.live[process as usize].clear();
+            }
+        }
+        history.push((now.0, model.clone()));
+    }
+    (builder.freeze(), history, born)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn lookup_equals_the_model_at_every_time(events in prop::collection::vec((event(), 0..3_u64), 0..60)) {
+        let (claims, history, born) = replay(&events);
+        for (i, (time, model)) in history.iter().enumerate() {
+            // Of several events at one time the last state counts.
+            if history.get(i + 1).is_some_and(|(next, _)| next == time) {
+                continue;
+            }
+            for process in (0..PROCESSES).filter(|&process| born[process as usize] <= *time) {
+                for at in 0..ADDRESSES + 60 {
+                    let got = claims.at(ProcessId(process), Avma(at), Timestamp(*time)).map(|claim| claim.code);
+                    prop_assert_eq!(got, model.at(process, at), "process {} at {} time {}", process, at, time);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn look_ahead_finds_the_first_later_claim(loads in prop::collection::vec((0..ADDRESSES, 1..12_u64), 1..40)) {
+        let mut builder = ClaimsBuilder::default();
+        for (i, &(start, len)) in loads.iter().enumerate() {
+            builder.load(ProcessId(0), range(start, len), i as u32, Timestamp(10 * i as u64 + 10));
+        }
+        let claims = builder.freeze();
+        for at in 0..ADDRESSES + 12 {
+            for time in 0..10 * loads.len() as u64 + 20 {
+                let first = loads.iter().enumerate().position(|(i, &(start, len))| {
+                    10 * i as u64 + 10 > time && start <= at && at < start + len
+                });
+                let got = claims.after(ProcessId(0), Avma(at), Timestamp(time)).map(|claim| claim.code as usize);
+                prop_assert_eq!(got, first);
+            }
+            let ever = loads.iter().any(|&(start, len)| start <= at && at < start + len);
+            prop_assert_eq!(claims.ever(ProcessId(0), Avma(at)), ever);
+            let touching = claims.touching(ProcessId(0), range(at, 3)).is_some();
+            let touched = loads.iter().any(|&(start, len)| start < at + 3 && at < start + len);
+            prop_assert_eq!(touching, touched);
+        }
+    }
+}
+
+#[test]
+fn look_ahead_stops_at_exec() {
+    let mut builder = ClaimsBuilder::default();
+    builder.exec(ProcessId(0), Timestamp(50));
+    builder.load(ProcessId(0), range(0, 10), 0, Timestamp(60));
+    let claims = builder.freeze();
+    assert!(claims.after(ProcessId(0), Avma(5), Timestamp(40)).is_none());
+    assert!(claims.after(ProcessId(0), Avma(5), Timestamp(55)).is_some());
+}
+
+#[test]
+fn a_long_line_of_ancestors_is_not_asked_one_by_one() {
+    let mut builder = ClaimsBuilder::default();
+    for i in 0..1000 {
+        builder.load(
+            ProcessId(i),
+            range(u64::from(i) * 10, 10),
+            i,
+            Timestamp(u64::from(i) * 2 + 1),
+        );
+        builder.fork(
+            ProcessId(i),
+            ProcessId(i + 1),
+            Timestamp(u64::from(i) * 2 + 2),
+        );
+    }
+    // A copy in every ninth generation keeps both the chain and the copies short.
+    let claims = builder.freeze();
+    assert_eq!(
+        claims
+            .at(ProcessId(1000), Avma(5), Timestamp(9999))
+            .map(|claim| claim.code),
+        Some(0)
+    );
+}
+
+#[test]
+fn claims_of_any_shape_take_bounded_memory() {
+    // Each claim is wider than the one before it: the worst case for a list per page.
+    let mut builder = ClaimsBuilder::default();
+    let count = 2000_u64;
+    for i in 0..count {
+        builder.load(
+            ProcessId(0),
+            range(count - i, 2 * i + 1),
+            i as u32,
+            Timestamp(i + 1),
+        );
+    }
+    let claims = builder.freeze();
+    let last = claims.at(ProcessId(0), Avma(count), Timestamp(count / 2));
+    assert_eq!(last.map(|claim| u64::from(claim.code)), Some(count / 2 - 1));
+    let empty = ClaimsBuilder::default().freeze();
+    assert!(empty.at(ProcessId(3), Avma(0), Timestamp(0)).is_none());
+}

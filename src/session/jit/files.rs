@@ -1,0 +1,349 @@
+//! Finding dumps and perf maps: names out of the recording and options in, opened files out.
+//!
+//! A dump need not lie where it was recorded: profiles are copied from servers and out of
+//! containers. Whatever is found by name is checked to be what it should be.
+
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustc_hash::FxHashMap;
+
+use crate::dso::{path_of, resolve_in};
+use crate::input::{Store, files_in};
+
+/// Where to look for dumps and perf maps.
+#[derive(Clone, Debug, Default)]
+pub struct JitSearch {
+    /// `--jitdump FILE_OR_DIR`; before everything else.
+    pub jitdumps: Vec<PathBuf>,
+    /// `--perf-map FILE_OR_DIR`; before everything else.
+    pub perf_maps: Vec<PathBuf>,
+    /// The folder that holds the recording.
+    pub recording_dir: PathBuf,
+    /// The current directory.
+    pub cwd: PathBuf,
+    /// `--symfs DIR`: stands for `/` when a recorded path is opened.
+    pub symfs: Option<PathBuf>,
+}
+
+/// What a mapped file's name says about JIT code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct MarkerName<'n> {
+    /// The path without what the kernel appends to the names of deleted files.
+    pub(super) path: &'n [u8],
+    /// The process id in the name, as the writer saw it.
+    pub(super) number: u32,
+    /// One of the files that `perf inject --jit` makes; the dump it was made of lay beside.
+    pub(super) injected: bool,
+}
+
+/// perf's pattern for dumps (`util/jitdump.c`, `jit_detect`), and what inject puts in their place.
+pub(super) fn marker_name(path: &[u8]) -> Option<MarkerName<'_>> {
+    let path = path.strip_suffix(b" (deleted)").unwrap_or(path);
+    let name = file_name(path);
+    if let Some(number) = name
+        .strip_prefix(b"jit-")
+        .and_then(|rest| rest.strip_suffix(b".dump"))
+    {
+        return Some(MarkerName {
+            path,
+            number: decimal(number)?,
+            injected: false,
+        });
+    }
+    let numbers = name.strip_prefix(b"jitted-")?.strip_suffix(b".so")?;
+    let dash = numbers.iter().position(|&b| b == b'-')?;
+    decimal(&numbers[dash + 1..])?;
+    Some(MarkerName {
+        path,
+        number: decimal(&numbers[..dash])?,
+        injected: true,
+    })
+}
+
+/// The last part of a path.
+pub(super) fn file_name(path: &[u8]) -> &[u8] {
+    path.rsplit(|&b| b == b'/').next().unwrap_or(path)
+}
+
+/// Digits as a number; longer ones than an id of any kind has are no number.
+fn decimal(digits: &[u8]) -> Option<u32> {
+    let all_digits =
+        !digits.is_empty() && digits.len() <= 20 && digits.iter().all(u8::is_ascii_digit);
+    let text = std::str::from_utf8(digits).ok().filter(|_| all_digits)?;
+    // An index may exceed 32 bits; only whether it is one matters then.
+    Some(u32::try_from(text.parse::<u64>().ok()?).unwrap_or(u32::MAX))
+}
+
+/// A file that was found.
+pub(super) struct Found<'a> {
+    pub(super) path: PathBuf,
+    pub(super) bytes: &'a [u8],
+    /// Last change, nanoseconds since 1970.
+    pub(super) modified: Option<u64>,
+    /// Device and inode: the same file under two names is one.
+    identity: (u64, u64),
+}
+
+/// Opens files by name, each once.
+pub(super) struct Finder<'a> {
+    store: &'a Store,
+    search: JitSearch,
+    /// `--jitdump` and `--perf-map` with directories replaced by what they hold.
+    jitdumps: Vec<PathBuf>,
+    perf_maps: Vec<PathBuf>,
+    opened: FxHashMap<(u64, u64), &'a [u8]>,
+}
+
+impl<'a> Finder<'a> {
+    pub(super) fn new(store: &'a Store, search: JitSearch) -> Self {
+        let jitdumps = expand(&search.jitdumps, is_dump_name);
+        let perf_maps = expand(&search.perf_maps, |name| map_number(name).is_some());
+        Self {
+            store,
+            search,
+            jitdumps,
+            perf_maps,
+            opened: FxHashMap::default(),
+        }
+    }
+
+    /// Files that may be the dump of a marker, best first. `pid` is the process that mapped it.
+    pub(super) fn dump_candidates(&self, marker: &MarkerName<'_>, pid: u32) -> Vec<PathBuf> {
+        let dump_name = format!("jit-{}.dump", marker.number);
+        let recorded = if marker.injected {
+            let directory = &marker.path[..marker.path.len() - file_name(marker.path).len()];
+            path_of(directory).join(&dump_name)
+        } else {
+            path_of(marker.path).to_owned()
+        };
+        let mut candidates = named(&self.jitdumps, dump_name.as_bytes());
+        candidates.extend(self.recorded(&recorded));
+        candidates.push(self.search.recording_dir.join(&dump_name));
+        candidates.push(self.search.cwd.join(&dump_name));
+        candidates.push(in_process(pid, &recorded));
+        candidates
+    }
+
+    /// Dumps that no marker led to: those of `--jitdump`, and those beside the recording.
+    pub(super) fn other_dumps(&self) -> Vec<PathBuf> {
+        let beside = expand(
+            std::slice::from_ref(&self.search.recording_dir),
+            is_dump_name,
+        );
+        self.jitdumps.iter().cloned().chain(beside).collect()
+    }
+
+    /// Whether the user named this file.
+    pub(super) fn was_asked_for(&self, path: &Path) -> bool {
+        self.jitdumps
+            .iter()
+            .chain(&self.perf_maps)
+            .any(|asked| asked == path)
+    }
+
+    /// Files that may be the perf map of a process, best first; `inner_pid` is its id in its own
+    /// namespace. The flag tells those that lie where any process may have left one.
+    pub(super) fn perf_map_candidates(&self, pid: u32, inner_pid: u32) -> Vec<(PathBuf, bool)> {
+        let mut candidates = Vec::new();
+        for number in [pid, inner_pid] {
+            let name = format!("perf-{number}.map");
+            let recorded = Path::new("/tmp").join(&name);
+            candidates.extend(
+                named(&self.perf_maps, name.as_bytes())
+                    .into_iter()
+                    .map(|path| (path, false)),
+            );
+            candidates.push((self.search.recording_dir.join(&name), false));
+            candidates.extend(
+                self.recorded(&recorded)
+                    .map(|path| (path, self.search.symfs.is_none())),
+            );
+            if number == inner_pid {
+                candidates.push((in_process(pid, &recorded), true));
+            }
+        }
+        candidates
+    }
+
+    /// `--perf-map FILE` whose name tells no process.
+    pub(super) fn unnumbered_perf_maps(&self) -> Vec<PathBuf> {
+        let numbered = |path: &&PathBuf| {
+            path.file_name()
+                .is_some_and(|name| map_number(name.as_bytes()).is_some())
+        };
+        self.perf_maps
+            .iter()
+            .filter(|path| !numbered(path))
+            .cloned()
+            .collect()
+    }
+
+    /// The bytes of a regular file; `None` when it cannot be opened.
+    pub(super) fn open(&mut self, path: &Path) -> Option<Found<'a>> {
+        let (_, meta) = Store::open(path).ok()?;
+        let identity = (meta.dev(), meta.ino());
+        let bytes = match self.opened.get(&identity) {
+            Some(bytes) => bytes,
+            None => {
+                let bytes = self.store.map(path).ok()?;
+                self.opened.insert(identity, bytes);
+                bytes
+            }
+        };
+        let seconds = u64::try_from(meta.mtime()).ok();
+        let modified = seconds.and_then(|s| {
+            s.checked_mul(1_000_000_000)?
+                .checked_add(u64::try_from(meta.mtime_nsec()).ok()?)
+        });
+        Some(Found {
+            path: path.to_owned(),
+            bytes,
+            modified,
+            identity,
+        })
+    }
+
+    /// A recorded path under the root that stands for the recorded machine's.
+    fn recorded(&self, path: &Path) -> Option<PathBuf> {
+        match &self.search.symfs {
+            Some(symfs) => resolve_in(symfs, path),
+            None => path.is_absolute().then(|| path.to_owned()),
+        }
+    }
+}
+
+impl Found<'_> {
+    pub(super) fn is(&self, other: &Self) -> bool {
+        self.identity == other.identity
+    }
+}
+
+/// Where a process that still lives in another mount namespace sees a path.
+fn in_process(pid: u32, path: &Path) -> PathBuf {
+    let relative = path.strip_prefix("/").unwrap_or(path);
+    Path::new("/proc")
+        .join(pid.to_string())
+        .join("root")
+        .join(relative)
+}
+
+/// Files as they are, directories as the files in them that `wanted` names.
+fn expand(paths: &[PathBuf], wanted: impl Fn(&[u8]) -> bool) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            let inside = files_in(path).into_iter();
+            files.extend(
+                inside.filter(|file| file.file_name().is_some_and(|name| wanted(name.as_bytes()))),
+            );
+        } else {
+            files.push(path.clone());
+        }
+    }
+    files
+}
+
+fn named(files: &[PathBuf], name: &[u8]) -> Vec<PathBuf> {
+    let fits = |file: &&PathBuf| file.file_name().is_some_and(|own| own.as_bytes() == name);
+    files.iter().filter(fits).cloned().collect()
+}
+
+fn is_dump_name(name: &[u8]) -> bool {
+    marker_name(name).is_some_and(|marker| !marker.injected)
+}
+
+/// The process id in `perf-PID.map`.
+fn map_number(name: &[u8]) -> Option<u32> {
+    decimal(name.strip_prefix(b"perf-")?.strip_suffix(b".map")?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markers_are_told_by_their_names() {
+        let number = |path: &str| marker_name(path.as_bytes()).map(|m| (m.number, m.injected));
+        assert_eq!(number("/tmp/jit-42.dump"), Some((42, false)));
+        assert_eq!(number("jit-1.dump"), Some((1, false)));
+        assert_eq!(number("/a b/jit-7.dump (deleted)"), Some((7, false)));
+        assert_eq!(number("/tmp/jitted-42-17.so"), Some((42, true)));
+        assert_eq!(
+            number("/tmp/jitted-42-18446744073709551615.so"),
+            Some((42, true))
+        );
+        for other in [
+            "/tmp/jit-.dump",
+            "/tmp/xjit-1.dump",
+            "/tmp/jit-1.dumpx",
+            "/tmp/jit-1a.dump",
+            "/tmp/jitted-1.so",
+            "//anon",
+            "jit-1.dump/x",
+        ] {
+            assert_eq!(number(other), None, "{other}");
+        }
+        assert_eq!(
+            marker_name(b"/x/jit-7.dump (deleted)").map(|m| m.path),
+            Some(&b"/x/jit-7.dump"[..])
+        );
+    }
+
+    #[test]
+    fn explicit_files_come_first_then_the_recorded_path_then_the_recordings_folder() {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let extra = dir.path().join("extra");
+        std::fs::create_dir(&extra).expect("create");
+        std::fs::write(extra.join("jit-5.dump"), b"x").expect("write");
+        std::fs::write(extra.join("other"), b"x").expect("write");
+        let store = Store::new();
+        let search = JitSearch {
+            jitdumps: vec![extra.clone()],
+            recording_dir: "/rec".into(),
+            cwd: "/cwd".into(),
+            ..JitSearch::default()
+        };
+        let mut finder = Finder::new(&store, search);
+        let marker = marker_name(b"/app/jit-5.dump").expect("a marker");
+        let expected = [
+            extra.join("jit-5.dump"),
+            "/app/jit-5.dump".into(),
+            "/rec/jit-5.dump".into(),
+            "/cwd/jit-5.dump".into(),
+            "/proc/9/root/app/jit-5.dump".into(),
+        ];
+        assert_eq!(finder.dump_candidates(&marker, 9), expected);
+        assert!(finder.was_asked_for(&expected[0]) && !finder.was_asked_for(&expected[1]));
+        let first = finder.open(&expected[0]).expect("it exists");
+        let again = finder
+            .open(&extra.join("../extra/jit-5.dump"))
+            .expect("it exists");
+        assert!(first.is(&again) && std::ptr::eq(first.bytes, again.bytes));
+        assert!(finder.open(&extra).is_none(), "a directory is no file");
+    }
+
+    #[test]
+    fn nothing_outside_of_symfs_stands_for_a_recorded_path() {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        std::fs::create_dir_all(dir.path().join("app")).expect("create");
+        std::fs::write(dir.path().join("app/jit-5.dump"), b"x").expect("write");
+        let store = Store::new();
+        let search = JitSearch {
+            symfs: Some(dir.path().into()),
+            ..JitSearch::default()
+        };
+        let finder = Finder::new(&store, search);
+        let candidates =
+            |path: &[u8]| finder.dump_candidates(&marker_name(path).expect("a marker"), 9);
+        assert_eq!(
+            candidates(b"/app/jit-5.dump")[0],
+            dir.path().join("app/jit-5.dump")
+        );
+        assert_eq!(
+            candidates(b"/../../app/jit-5.dump")[0],
+            dir.path().join("app/jit-5.dump")
+        );
+    }
+}
