@@ -24,6 +24,8 @@ mod expr;
 mod jit;
 mod memo;
 mod rules;
+#[cfg(test)]
+mod tests;
 mod walk;
 mod x86_64;
 mod x86_decode;

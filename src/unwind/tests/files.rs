@@ -1,0 +1,757 @@
+//! Walks through code of files.
+
+use gimli::Register;
+use gimli::write::CallFrameInstruction::{
+    self, Cfa, CfaExpression, CfaOffset, CfaRegister, NegateRaState, Offset, Undefined,
+};
+use gimli::write::Expression;
+use proptest::prelude::*;
+
+use super::support::*;
+use crate::input::Store;
+use crate::profile::StackEnd;
+use crate::unwind::FrameOrigin::{Cfi, FramePointer, Frameless, Ip, Signal};
+use crate::unwind::{Arch, CodeSpace, FrameOrigin, Place};
+
+const X86: u16 = 62;
+const ARM: u16 = 183;
+const BASE: u64 = 0x5555_0000_0000;
+const SP: u64 = 0x7ffe_0000_1000;
+const RSP: Register = Register(7);
+const RBP: Register = Register(6);
+const RBX: Register = Register(3);
+const RIP: Register = Register(16);
+
+/// Text of `len` bytes in which every return address follows a call.
+fn text_of_calls(len: usize) -> Vec<u8> {
+    std::iter::repeat_n([0xff, 0xd0], len / 2)
+        .flatten()
+        .collect()
+}
+
+/// `push rbp; mov rbp, rsp; …`
+fn rbp_frame() -> Vec<(u32, CallFrameInstruction)> {
+    vec![
+        (1, CfaOffset(16)),
+        (1, Offset(RBP, -16)),
+        (4, CfaRegister(RBP)),
+    ]
+}
+
+fn process<'a>(store: &'a Store, machine: u16, text: &[u8], parts: &[Part]) -> Process<'a> {
+    Process::of(store, BASE, image(machine, text, parts), text.len() as u64)
+}
+
+/// A leaf, a function with rbp, one with a fixed frame, and the thread's start.
+fn four_functions() -> Vec<Function> {
+    vec![
+        Function::new(0x000, 0x100, vec![]),
+        Function::new(0x100, 0x100, rbp_frame()),
+        Function::new(
+            0x200,
+            0x100,
+            vec![
+                (4, CfaOffset(32)),
+                (4, Offset(RBP, -24)),
+                (4, Offset(RBX, -16)),
+            ],
+        ),
+        Function::new(0x300, 0x100, vec![(0, Undefined(RIP))]),
+    ]
+}
+
+/// From the leaf to the thread's start.
+fn four_frames() -> (Sample, Vec<(u64, FrameOrigin)>) {
+    let stack = [
+        BASE + 0x150, // leaf -> rbp frame
+        1,
+        2,            // its locals, to rbp = SP + 24
+        0x77,         // saved rbp
+        BASE + 0x250, // -> fixed frame
+        3,
+        0x88,
+        4,            // local, saved rbp, saved rbx
+        BASE + 0x350, // -> start
+    ];
+    let expected = vec![
+        (BASE + 0x20, Ip),
+        (BASE + 0x14f, Cfi),
+        (BASE + 0x24f, Cfi),
+        (BASE + 0x34f, Cfi),
+    ];
+    (Sample::x86(BASE + 0x20, SP, SP + 24, &stack), expected)
+}
+
+#[test]
+fn follows_call_frame_information_to_the_undefined_return_address() {
+    let store = Store::new();
+    let text = text_of_calls(0x400);
+    let (sample, expected) = four_frames();
+    for part in [
+        eh_frame(X86, &four_functions()),
+        debug_frame(X86, &four_functions()),
+    ] {
+        let name = part.name;
+        let process = process(&store, X86, &text, &[part]);
+        assert_eq!(
+            walk(Arch::X86_64, &process, &sample),
+            (expected.clone(), StackEnd::Complete),
+            "{name}"
+        );
+    }
+}
+
+/// `.eh_frame_hdr` for the FDEs of [`eh_frame`], with a chosen error in the FDE addresses.
+fn search_table(functions: &[Function], eh_frame: &Part, error: i32) -> Part {
+    const AT: u64 = 0x20_0000;
+    let relative = |at: u64| i32::try_from(at.cast_signed() - AT.cast_signed()).expect("near");
+    // Entries follow one another: length, then for FDEs the distance to their CIE (0 for CIEs).
+    let (mut at, mut fdes) = (0, Vec::new());
+    while let Some(head) = eh_frame.data.get(at..at + 8) {
+        let word = |i: usize| u32::from_le_bytes(head[i..i + 4].try_into().expect("four bytes"));
+        if word(0) != 0 && word(4) != 0 {
+            fdes.push(eh_frame.svma + at as u64);
+        }
+        at += word(0) as usize + 4;
+    }
+    let mut data = vec![1, 0x1b, 0x03, 0x3b];
+    data.extend_from_slice(&0i32.to_le_bytes());
+    data.extend_from_slice(&u32::try_from(fdes.len()).expect("few").to_le_bytes());
+    for (function, fde) in functions.iter().zip(fdes) {
+        data.extend_from_slice(&relative(TEXT_SVMA + function.start).to_le_bytes());
+        data.extend_from_slice(&(relative(fde) + error).to_le_bytes());
+    }
+    Part {
+        name: ".eh_frame_hdr",
+        svma: AT,
+        data,
+    }
+}
+
+#[test]
+fn uses_the_search_table_when_it_is_sane() {
+    let store = Store::new();
+    let text = text_of_calls(0x400);
+    let (sample, expected) = four_frames();
+    let functions = four_functions();
+    for error in [0, 4, -0x1000] {
+        let eh = eh_frame(X86, &functions);
+        let hdr = search_table(&functions, &eh, error);
+        let process = process(&store, X86, &text, &[eh, hdr]);
+        assert_eq!(
+            walk(Arch::X86_64, &process, &sample),
+            (expected.clone(), StackEnd::Complete),
+            "{error}"
+        );
+    }
+    // A table that belongs to an empty section names nothing.
+    let eh = eh_frame(X86, &functions);
+    let mut hdr = search_table(&functions, &eh, 0);
+    hdr.data.truncate(20);
+    let process = process(&store, X86, &text, &[eh, hdr]);
+    assert_eq!(walk(Arch::X86_64, &process, &sample).0, expected);
+}
+
+#[test]
+fn says_why_a_stack_ended() {
+    let store = Store::new();
+    let text = text_of_calls(0x400);
+    let process = process(&store, X86, &text, &[eh_frame(X86, &four_functions())]);
+    let (mut sample, expected) = four_frames();
+    sample.stack.truncate(8 * 8);
+    let (frames, end) = walk(Arch::X86_64, &process, &sample);
+    assert_eq!((&frames[..], end), (&expected[..3], StackEnd::DumpTooShort));
+
+    let junk = Sample::x86(BASE + 0x20, SP, 0, &[0x1234]);
+    assert_eq!(
+        walk(Arch::X86_64, &process, &junk),
+        (vec![(BASE + 0x20, Ip)], StackEnd::CheckFailed)
+    );
+    let zero = Sample::x86(BASE + 0x20, SP, 0, &[0]);
+    assert_eq!(walk(Arch::X86_64, &process, &zero).1, StackEnd::Complete);
+
+    let mut narrow = Sample::x86(BASE + 0x20, SP, 0, &[0]);
+    narrow.abi = 1;
+    assert_eq!(
+        walk(Arch::X86_64, &process, &narrow),
+        (vec![], StackEnd::NoRegisters)
+    );
+    let nothing = Sample::new(&[(0, 1)], &[]);
+    assert_eq!(
+        walk(Arch::X86_64, &process, &nothing),
+        (vec![], StackEnd::NoRegisters)
+    );
+}
+
+#[test]
+fn a_call_that_never_returns_is_looked_up_in_its_caller() {
+    // The return address is the first byte of the next function.
+    let store = Store::new();
+    let text = text_of_calls(0x400);
+    let process = process(&store, X86, &text, &[eh_frame(X86, &four_functions())]);
+    let sample = Sample::x86(BASE + 0x20, SP, SP + 8, &[BASE + 0x200, 0, BASE + 0x350]);
+    let (frames, end) = walk(Arch::X86_64, &process, &sample);
+    assert_eq!(
+        (addresses(&frames), end),
+        (
+            vec![BASE + 0x20, BASE + 0x1ff, BASE + 0x34f],
+            StackEnd::Complete
+        )
+    );
+}
+
+#[test]
+fn finds_the_cfa_in_other_registers() {
+    // The caller keeps its CFA in rbx, which the leaf saved and changed.
+    let store = Store::new();
+    let text = text_of_calls(0x400);
+    let functions = [
+        Function::new(
+            0x000,
+            0x100,
+            vec![(1, CfaOffset(16)), (1, Offset(RBX, -16))],
+        ),
+        Function::new(0x100, 0x100, vec![(4, Cfa(RBX, 8))]),
+        Function::new(0x300, 0x100, vec![(0, Undefined(RIP))]),
+    ];
+    let process = process(&store, X86, &text, &[eh_frame(X86, &functions)]);
+    let stack = [SP + 40, BASE + 0x150, 1, 2, 3, BASE + 0x350];
+    let mut sample = Sample::x86(BASE + 0x20, SP, 0, &stack);
+    let (frames, end) = walk(Arch::X86_64, &process, &sample);
+    assert_eq!(
+        (addresses(&frames), end),
+        (
+            vec![BASE + 0x20, BASE + 0x14f, BASE + 0x34f],
+            StackEnd::Complete
+        )
+    );
+    // An interrupted function that has not pushed rbx yet.
+    sample = Sample::new(&[(8, BASE + 0x150), (7, SP), (6, 0), (1, SP + 40)], &stack);
+    assert_eq!(
+        addresses(&walk(Arch::X86_64, &process, &sample).0),
+        [BASE + 0x150, BASE + 0x34f]
+    );
+}
+
+#[test]
+fn a_popped_frame_pointer_is_the_callers() {
+    // LLVM's epilogue row still says that rbp is saved in the slot it was popped from.
+    let store = Store::new();
+    let text = text_of_calls(0x400);
+    let mut functions = four_functions();
+    functions[0].rows = rbp_frame();
+    functions[0].rows.push((0x20, Cfa(RSP, 8)));
+    let process = process(&store, X86, &text, &[eh_frame(X86, &functions)]);
+    let (sample, expected) = four_frames();
+    assert_eq!(
+        walk(Arch::X86_64, &process, &sample),
+        (expected, StackEnd::Complete)
+    );
+}
+
+#[test]
+fn ret_is_exact_even_where_call_frame_information_is_not() {
+    let store = Store::new();
+    let mut text = text_of_calls(0x400);
+    text[0x20] = 0xc3;
+    let mut functions = four_functions();
+    // Cranelift writes no rows for its epilogues.
+    functions[0].rows = rbp_frame();
+    let process = process(&store, X86, &text, &[eh_frame(X86, &functions)]);
+    let (sample, expected) = four_frames();
+    let (frames, end) = walk(Arch::X86_64, &process, &sample);
+    assert_eq!(
+        (addresses(&frames), end),
+        (addresses(&expected), StackEnd::Complete)
+    );
+    assert_eq!(frames[1].1, Frameless);
+}
+
+#[test]
+fn stubs_and_their_expression() {
+    // breg7 8; breg16 0; lit15; and; lit11; ge; lit3; shl; plus
+    let expression = [0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22];
+    let store = Store::new();
+    let text = text_of_calls(0x400);
+    let mut functions = four_functions();
+    functions[0].rows = vec![(0, CfaExpression(Expression::raw(expression.to_vec())))];
+    let process = process(&store, X86, &text, &[eh_frame(X86, &functions)]);
+    let (sample, expected) = four_frames();
+    assert_eq!(
+        addresses(&walk(Arch::X86_64, &process, &sample).0),
+        addresses(&expected)
+    );
+    let mut stack = vec![7];
+    stack.extend(
+        sample
+            .stack
+            .as_chunks::<8>()
+            .0
+            .iter()
+            .map(|w| u64::from_le_bytes(*w)),
+    );
+    let pushed = Sample::x86(BASE + 0x2b, SP - 8, SP + 24, &stack);
+    assert_eq!(
+        addresses(&walk(Arch::X86_64, &process, &pushed).0)[1..],
+        addresses(&expected)[1..]
+    );
+}
+
+#[test]
+fn stubs_without_frame_information() {
+    let store = Store::new();
+    let text = text_of_calls(0x400);
+    let plt = Part {
+        name: ".plt.sec",
+        svma: TEXT_SVMA,
+        data: vec![0; 0x100],
+    };
+    let functions: Vec<_> = four_functions().into_iter().skip(1).collect();
+    let process = process(&store, X86, &text, &[eh_frame(X86, &functions), plt]);
+    let (sample, expected) = four_frames();
+    let (frames, end) = walk(Arch::X86_64, &process, &sample);
+    assert_eq!(
+        (addresses(&frames), end),
+        (addresses(&expected), StackEnd::Complete)
+    );
+}
+
+#[test]
+fn the_fibers_base_ends_a_stack() {
+    // wasmtime_fiber_start: DW_OP_reg7; deref; plus_uconst 0x38, which points into another stack
+    let store = Store::new();
+    let text = text_of_calls(0x400);
+    let mut functions = four_functions();
+    functions[3].rows = vec![(
+        0,
+        CfaExpression(Expression::raw(vec![0x57, 0x06, 0x23, 0x38])),
+    )];
+    let process = process(&store, X86, &text, &[eh_frame(X86, &functions)]);
+    let (_, expected) = four_frames();
+    let stack = [
+        BASE + 0x150,
+        1,
+        2,
+        0x77,
+        BASE + 0x250,
+        3,
+        0x88,
+        4,
+        BASE + 0x350,
+        0x7fff_1234_5678,
+        9,
+        9,
+    ];
+    let sample = Sample::x86(BASE + 0x20, SP, SP + 24, &stack);
+    assert_eq!(
+        walk(Arch::X86_64, &process, &sample),
+        (expected, StackEnd::FiberBase)
+    );
+}
+
+/// The kernel's signal frame on x86-64, from the `ucontext` on, with the interrupted rip, rsp and rbp.
+fn x86_signal_frame(ip: u64, sp: u64, bp: u64) -> Vec<u64> {
+    let mut words = vec![0; 60];
+    words[5 + 10] = bp;
+    words[5 + 15] = sp;
+    words[5 + 16] = ip;
+    words
+}
+
+#[test]
+fn crosses_signal_handlers() {
+    let store = Store::new();
+    let mut text = text_of_calls(0x500);
+    // __restore_rt
+    text[0x400..0x409].copy_from_slice(&[0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05]);
+    let process = process(&store, X86, &text, &[eh_frame(X86, &four_functions())]);
+    // handler (leaf) -> __restore_rt -> interrupted at the first byte of the rbp function -> …
+    let interrupted_sp = SP + 8 + 60 * 8;
+    let mut stack = vec![BASE + 0x400];
+    stack.extend(x86_signal_frame(BASE + 0x100, interrupted_sp, 0x77));
+    stack.extend([BASE + 0x250, 3, 0x88, 4, BASE + 0x350]);
+    let sample = Sample::x86(BASE + 0x20, SP, 1, &stack);
+    let expected = vec![
+        (BASE + 0x20, Ip),
+        (BASE + 0x400, Cfi),
+        (BASE + 0x100, Signal),
+        (BASE + 0x24f, Cfi),
+        (BASE + 0x34f, Cfi),
+    ];
+    assert_eq!(
+        walk(Arch::X86_64, &process, &sample),
+        (expected, StackEnd::Complete)
+    );
+}
+
+#[test]
+fn crosses_signal_handlers_by_call_frame_information() {
+    // As glibc describes __restore_rt: every register by an expression, 'S' in the augmentation, and
+    // the entry starts one byte early. The code itself is not recognisable here.
+    let store = Store::new();
+    let text = text_of_calls(0x500);
+    let at = |offset: u8| Expression::raw(vec![0x77, offset & 0x7f | 0x80, 1]);
+    let mut functions = four_functions();
+    functions.push(Function {
+        signal: true,
+        rows: vec![
+            (
+                0,
+                CfaExpression(Expression::raw(vec![0x77, 0xa0, 0x01, 0x06])),
+            ),
+            (0, CallFrameInstruction::Expression(RIP, at(0xa8))),
+            (
+                0,
+                CallFrameInstruction::Expression(RBP, Expression::raw(vec![0x77, 0xf8, 0x00])),
+            ),
+            (0, CallFrameInstruction::Expression(RSP, at(0xa0))),
+        ],
+        ..Function::new(0x3ff, 0x20, vec![])
+    });
+    functions[3].len = 0xff;
+    let process = process(&store, X86, &text, &[eh_frame(X86, &functions)]);
+    let mut stack = vec![BASE + 0x400];
+    stack.extend(x86_signal_frame(BASE + 0x100, SP + 8 + 60 * 8, 0x77));
+    stack.extend([BASE + 0x250, 3, 0x88, 4, BASE + 0x350]);
+    let sample = Sample::x86(BASE + 0x20, SP, 1, &stack);
+    let (frames, end) = walk(Arch::X86_64, &process, &sample);
+    let expected = vec![
+        BASE + 0x20,
+        BASE + 0x3ff,
+        BASE + 0x100,
+        BASE + 0x24f,
+        BASE + 0x34f,
+    ];
+    assert_eq!((addresses(&frames), end), (expected, StackEnd::Complete));
+}
+
+#[test]
+fn frame_pointers_carry_through_code_without_information() {
+    let store = Store::new();
+    let text = text_of_calls(0x400);
+    let functions = [Function::new(0x300, 0x100, vec![(0, Undefined(RIP))])];
+    let process = process(&store, X86, &text, &[eh_frame(X86, &functions)]);
+    let stack = [
+        1,
+        2,
+        SP + 40,
+        BASE + 0x150,
+        3,
+        SP + 56,
+        BASE + 0x250,
+        SP + 72,
+        BASE + 0x350,
+        0,
+    ];
+    let sample = Sample::x86(BASE + 0x21, SP, SP + 16, &stack);
+    let expected = vec![
+        (BASE + 0x21, Ip),
+        (BASE + 0x14f, FramePointer),
+        (BASE + 0x24f, FramePointer),
+        (BASE + 0x34f, FramePointer),
+    ];
+    assert_eq!(
+        walk(Arch::X86_64, &process, &sample),
+        (expected, StackEnd::Complete)
+    );
+}
+
+#[test]
+fn guesses_must_return_behind_a_call() {
+    let store = Store::new();
+    let mut text = text_of_calls(0x400);
+    text[0x140..0x150].fill(0x90);
+    let process = process(&store, X86, &text, &[]);
+    let stack = [1, 2, SP + 40, BASE + 0x150, 3, 0, BASE + 0x250];
+    let sample = Sample::x86(BASE + 0x21, SP, SP + 16, &stack);
+    assert_eq!(
+        walk(Arch::X86_64, &process, &sample),
+        (vec![(BASE + 0x21, Ip)], StackEnd::CheckFailed)
+    );
+    // A frame pointer of 0 marks the base of a thread.
+    let base = Sample::x86(BASE + 0x21, SP, 0, &stack);
+    assert_eq!(
+        walk(Arch::X86_64, &process, &base),
+        (vec![(BASE + 0x21, Ip)], StackEnd::Complete)
+    );
+    // A chain that goes down is not followed.
+    let down = Sample::x86(BASE + 0x21, SP, SP - 64, &stack);
+    assert_eq!(
+        walk(Arch::X86_64, &process, &down),
+        (vec![(BASE + 0x21, Ip)], StackEnd::CheckFailed)
+    );
+}
+
+#[test]
+fn entries_of_functions_without_information_are_exact() {
+    let store = Store::new();
+    let mut text = text_of_calls(0x400);
+    text[0x20..0x24].copy_from_slice(&[0x55, 0x48, 0x89, 0xe5]);
+    let functions: Vec<_> = four_functions().into_iter().skip(1).collect();
+    let process = process(&store, X86, &text, &[eh_frame(X86, &functions)]);
+    let (sample, expected) = four_frames();
+    assert_eq!(
+        addresses(&walk(Arch::X86_64, &process, &sample).0),
+        addresses(&expected),
+        "at the push"
+    );
+    let mut stack = vec![SP + 24];
+    stack.extend(
+        sample
+            .stack
+            .as_chunks::<8>()
+            .0
+            .iter()
+            .map(|w| u64::from_le_bytes(*w)),
+    );
+    let pushed = Sample::x86(BASE + 0x21, SP - 8, SP + 24, &stack);
+    assert_eq!(
+        addresses(&walk(Arch::X86_64, &process, &pushed).0)[1..],
+        addresses(&expected)[1..],
+        "behind it"
+    );
+}
+
+#[test]
+fn unmapped_leaf_returns_by_the_top_of_the_stack() {
+    // A call through a null pointer.
+    let store = Store::new();
+    let text = text_of_calls(0x400);
+    let process = process(&store, X86, &text, &[eh_frame(X86, &four_functions())]);
+    let (sample, expected) = four_frames();
+    let words: Vec<u64> = sample
+        .stack
+        .as_chunks::<8>()
+        .0
+        .iter()
+        .map(|w| u64::from_le_bytes(*w))
+        .collect();
+    let null = Sample::x86(0, SP, SP + 24, &words);
+    let (frames, end) = walk(Arch::X86_64, &process, &null);
+    assert_eq!(
+        (&addresses(&frames)[1..], end),
+        (&addresses(&expected)[1..], StackEnd::Complete)
+    );
+}
+
+#[test]
+fn depth_is_bounded() {
+    let store = Store::new();
+    let text = text_of_calls(0x400);
+    let process = process(
+        &store,
+        X86,
+        &text,
+        &[eh_frame(X86, &[Function::new(0, 0x400, vec![])])],
+    );
+    let sample = Sample::x86(BASE + 0x20, SP, 0, &[BASE + 0x20; 100]);
+    let (frames, end) = walk(Arch::X86_64, &process, &sample);
+    assert_eq!((frames.len(), end), (64, StackEnd::TooDeep));
+}
+
+const X29: Register = Register(29);
+const X30: Register = Register(30);
+/// `stp x29, x30, [sp, #-32]!; mov x29, sp`
+fn arm_frame() -> Vec<(u32, CallFrameInstruction)> {
+    vec![
+        (4, CfaOffset(32)),
+        (4, Offset(X29, -32)),
+        (4, Offset(X30, -24)),
+    ]
+}
+
+/// `bl` everywhere.
+fn text_of_bl(len: usize) -> Vec<u8> {
+    0x9400_0010u32.to_le_bytes().repeat(len / 4)
+}
+
+fn arm_functions() -> Vec<Function> {
+    vec![
+        Function::new(0x000, 0x100, vec![]),
+        Function::new(0x100, 0x100, arm_frame()),
+        Function::new(0x200, 0x100, arm_frame()),
+        Function::new(0x300, 0x100, vec![(0, Undefined(X30))]),
+    ]
+}
+
+#[test]
+fn arm_leaf_returns_by_its_link_register() {
+    let store = Store::new();
+    let process = process(
+        &store,
+        ARM,
+        &text_of_bl(0x400),
+        &[eh_frame(ARM, &arm_functions())],
+    );
+    // The signature is in bits 54 to 48, bit 55 clear.
+    let signed = |address: u64| address | 0x0062 << 48;
+    let stack = [
+        SP + 32,
+        signed(BASE + 0x250),
+        0,
+        0,
+        0,
+        signed(BASE + 0x350),
+        0,
+        0,
+    ];
+    let sample = Sample::arm(BASE + 0x20, SP, SP, signed(BASE + 0x150), &stack);
+    let expected = vec![
+        (BASE + 0x20, Ip),
+        (BASE + 0x14f, Cfi),
+        (BASE + 0x24f, Cfi),
+        (BASE + 0x34f, Cfi),
+    ];
+    assert_eq!(
+        walk(Arch::Aarch64, &process, &sample),
+        (expected, StackEnd::Complete)
+    );
+    // A caller that has not saved its return address cannot be: no endless loop.
+    let stuck = Sample::arm(BASE + 0x20, SP, SP, BASE + 0x50, &stack);
+    assert_eq!(
+        walk(Arch::Aarch64, &process, &stuck).1,
+        StackEnd::CheckFailed
+    );
+}
+
+#[test]
+fn arm_signed_return_addresses_have_their_instruction() {
+    let store = Store::new();
+    let mut functions = arm_functions();
+    functions[1].rows.insert(0, (0, NegateRaState));
+    functions[2].rows.push((8, NegateRaState));
+    let process = process(
+        &store,
+        ARM,
+        &text_of_bl(0x400),
+        &[eh_frame(ARM, &functions)],
+    );
+    let stack = [SP + 32, BASE + 0x250, 0, 0, 0, BASE + 0x350, 0, 0];
+    let sample = Sample::arm(BASE + 0x20, SP, SP, BASE + 0x150, &stack);
+    let (frames, end) = walk(Arch::Aarch64, &process, &sample);
+    assert_eq!((frames.len(), end), (4, StackEnd::Complete));
+}
+
+#[test]
+fn arm_signal_frames_give_the_interrupted_pc() {
+    let store = Store::new();
+    let mut text = text_of_bl(0x500);
+    text[0x400..0x408].copy_from_slice(&[0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4]);
+    let process = process(&store, ARM, &text, &[eh_frame(ARM, &arm_functions())]);
+    // The handler (leaf) returns to the trampoline with sp at the signal frame.
+    let mut stack = vec![0u64; 80];
+    let interrupted_sp = SP + 80 * 8;
+    stack[39 + 29] = interrupted_sp;
+    stack[39 + 30] = BASE + 0x150;
+    stack[39 + 31] = interrupted_sp;
+    stack[39 + 32] = BASE + 0x40;
+    stack.extend([interrupted_sp + 32, BASE + 0x350, 0, 0]);
+    let sample = Sample::arm(BASE + 0x20, SP, SP, BASE + 0x400, &stack);
+    let expected = vec![
+        (BASE + 0x20, Ip),
+        (BASE + 0x400, Cfi),
+        (BASE + 0x40, Signal),
+        (BASE + 0x14f, Cfi),
+        (BASE + 0x34f, Cfi),
+    ];
+    assert_eq!(
+        walk(Arch::Aarch64, &process, &sample),
+        (expected, StackEnd::Complete)
+    );
+}
+
+#[test]
+fn arm_frame_records_lead_back_into_call_frame_information() {
+    // Code without information, then a function whose CFA counts from a stack pointer that a frame record
+    // does not give: its saved x29 is found at x29.
+    let store = Store::new();
+    let functions: Vec<_> = arm_functions().into_iter().skip(1).collect();
+    let process = process(
+        &store,
+        ARM,
+        &text_of_bl(0x400),
+        &[eh_frame(ARM, &functions)],
+    );
+    let stack = [
+        0,
+        0,
+        SP + 64,
+        BASE + 0x150,
+        1,
+        1,
+        1,
+        1,
+        SP + 96,
+        BASE + 0x350,
+        2,
+        2,
+    ];
+    // The link register points into the function itself: it has called something.
+    let sample = Sample::arm(BASE + 0x20, SP, SP + 16, BASE + 0x30, &stack);
+    let expected = vec![
+        (BASE + 0x20, Ip),
+        (BASE + 0x14f, FramePointer),
+        (BASE + 0x34f, Cfi),
+    ];
+    assert_eq!(
+        walk(Arch::Aarch64, &process, &sample),
+        (expected, StackEnd::Complete)
+    );
+}
+
+#[test]
+fn arm_leaf_caller_by_link_register() {
+    let store = Store::new();
+    let process = process(
+        &store,
+        ARM,
+        &text_of_bl(0x400),
+        &[eh_frame(ARM, &arm_functions())],
+    );
+    let tables = std::sync::Arc::new(crate::unwind::CfiTables::new());
+    let mut unwinder = crate::unwind::Unwinder::new(Arch::Aarch64, tables);
+    let sample = Sample::new(&[(30, BASE + 0x150)], &[]);
+    let state = sample.state();
+    let mut caller = |ip: u64| {
+        unwinder
+            .leaf_caller(crate::address::Avma(ip), &state.regs, &process)
+            .map(|a| a.0)
+    };
+    assert_eq!(caller(BASE + 0x20), Some(BASE + 0x14f), "a leaf");
+    assert_eq!(
+        caller(BASE + 0x100),
+        Some(BASE + 0x14f),
+        "before the frame is built"
+    );
+    assert_eq!(caller(BASE + 0x104), None, "saved on the stack");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Damaged frame information, registers and stacks: no panic, no hang.
+    #[test]
+    fn hostile_bytes_end_the_walk(
+        noise in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..40),
+        words in proptest::collection::vec(prop_oneof![any::<u64>(), BASE..BASE + 0x400, SP..SP + 0x200], 0..64),
+        ip in BASE..BASE + 0x400,
+        fp in prop_oneof![any::<u64>(), SP..SP + 0x200],
+        arm in any::<bool>(),
+    ) {
+        let (machine, arch, functions) =
+            if arm { (ARM, Arch::Aarch64, arm_functions()) } else { (X86, Arch::X86_64, four_functions()) };
+        let mut eh = eh_frame(machine, &functions);
+        let mut hdr = search_table(&functions, &eh, 0);
+        for (at, byte) in &noise {
+            let data = if *byte < 32 { &mut hdr.data } else { &mut eh.data };
+            let len = data.len();
+            data[at.index(len)] = *byte;
+        }
+        let store = Store::new();
+        let process = process(&store, machine, &text_of_calls(0x400), &[eh, hdr]);
+        let sample = if arm { Sample::arm(ip, SP, fp, BASE + 0x150, &words) } else { Sample::x86(ip, SP, fp, &words) };
+        let (frames, _) = walk(arch, &process, &sample);
+        prop_assert!(!frames.is_empty() && frames.len() <= 64);
+        prop_assert!(frames[1..].iter().all(|f| !matches!(process.locate(crate::address::Avma(f.0)), Place::Nothing)));
+    }
+}

@@ -1,0 +1,6 @@
+//! Whole walks over synthetic programs: little ELF files with frame information made by `gimli`'s
+//! writer, and stacks laid out by hand.
+
+mod files;
+mod oracle;
+mod support;
