@@ -4,17 +4,23 @@
 //! ([`crate::dso::symtab`]), inlined functions and lines come from DWARF. JIT code is not looked up here: its
 //! names are in the dump.
 
-use crate::address::Avma;
-use crate::dso::{DsoId, DsoTable};
+mod dwarf;
+mod inlines;
+mod lines;
+mod run;
+
+use crate::dso::DsoId;
 
 pub use crate::dso::NameStyle;
+pub use run::resolve;
 
 /// One address to resolve.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Query {
     /// Where it lies.
     pub dso: DsoId,
-    /// File offset for files, [`Avma`] for identity DSOs (kernel, modules, KSYMBOL ranges).
+    /// File offset for files, address ([`Avma`](crate::address::Avma)) for identity DSOs (kernel, modules,
+    /// KSYMBOL ranges).
     pub address: u64,
     /// Whether the functions inlined at the address are wanted.
     pub inlines: bool,
@@ -110,40 +116,4 @@ impl Resolved {
     pub fn inlined<'r>(&self, resolution: &'r Resolution) -> &'r [InlinedFrame] {
         &resolution.inlined[self.inlined.start as usize..self.inlined.end as usize]
     }
-}
-
-/// Answers all queries with `threads` threads. The result does not depend on their number.
-#[must_use]
-pub fn resolve(
-    queries: &[Query],
-    dsos: &DsoTable<'_>,
-    options: Options,
-    threads: usize,
-) -> Resolution {
-    let _ = (threads, Avma(0));
-    let mut out = Resolution::default();
-    let mut known: std::collections::HashMap<(DsoId, u64, u64), SymbolIndex> = Default::default();
-    for q in queries {
-        let symbol = dsos
-            .symbols(q.dso)
-            .and_then(|t| t.find(q.address))
-            .map(|s| {
-                *known.entry((q.dso, s.start, s.end)).or_insert_with(|| {
-                    out.symbols.push(Symbol {
-                        dso: q.dso,
-                        start: s.start,
-                        end: s.end,
-                        name: crate::dso::demangle::demangle(&s.name, options.names).into_owned(),
-                        is_data: s.is_data,
-                    });
-                    SymbolIndex(out.symbols.len() as u32 - 1)
-                })
-            });
-        out.answers.push(Resolved {
-            symbol,
-            inlined: 0..0,
-            line: None,
-        });
-    }
-    out
 }

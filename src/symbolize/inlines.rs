@@ -1,0 +1,367 @@
+//! Which functions are inlined at given addresses of one unit.
+//!
+//! In: a unit and the addresses in it that are asked for, ordered. Out: for each the inlined calls around it. One
+//! pass over the unit's entries; functions that contain no address are skipped, and nothing is kept of them.
+
+use gimli::{AttributeValue, DebugInfoOffset, UnitOffset, constants as dw};
+use rustc_hash::FxHashMap;
+
+use super::dwarf::{Bounds, DebugInfo, Reader, Unit};
+
+/// An inlined call: the function that was inlined, and the place it was called from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct InlinedCall {
+    /// The entry that describes it.
+    entry: UnitOffset<usize>,
+    /// Its abstract function, where the name is.
+    origin: Option<EntryRef>,
+    /// Index in the unit's file table, and line, of the call.
+    pub(super) call_file: u64,
+    pub(super) call_line: u32,
+    depth: isize,
+}
+
+/// A reference to an entry.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum EntryRef {
+    /// In the same unit.
+    Unit(UnitOffset<usize>),
+    /// Anywhere in the file.
+    File(DebugInfoOffset<usize>),
+    /// In the supplementary file.
+    Supplementary(DebugInfoOffset<usize>),
+}
+
+impl EntryRef {
+    fn of(value: AttributeValue<Reader<'_>>) -> Option<Self> {
+        match value {
+            AttributeValue::UnitRef(offset) => Some(Self::Unit(offset)),
+            AttributeValue::DebugInfoRef(offset) => Some(Self::File(offset)),
+            AttributeValue::DebugInfoRefSup(offset) => Some(Self::Supplementary(offset)),
+            _ => None,
+        }
+    }
+}
+
+/// What the unit says about one address.
+#[derive(Default)]
+pub(super) struct Found {
+    /// Length of the function that contains the address; the smallest counts when several do.
+    function: Option<u64>,
+    /// The function that `calls` belong to, as a running number.
+    owner: u32,
+    /// The inlined calls around the address, outermost first.
+    pub(super) calls: Vec<InlinedCall>,
+}
+
+impl Found {
+    /// Whether some function of the unit contains the address.
+    pub(super) fn is_inside_function(&self) -> bool {
+        self.function.is_some()
+    }
+
+    /// Size of the function around the address.
+    pub(super) fn function_size(&self) -> u64 {
+        self.function.unwrap_or(u64::MAX)
+    }
+}
+
+/// Finds the inlined calls around each of the addresses (ordered).
+pub(super) fn find<'a>(info: &DebugInfo<'a>, unit: &Unit<'a>, addresses: &[u64]) -> Vec<Found> {
+    let mut scan = Scan {
+        info,
+        unit,
+        addresses,
+        found: std::iter::repeat_with(Found::default)
+            .take(addresses.len())
+            .collect(),
+        function: None,
+        functions: 0,
+        hits: Vec::new(),
+    };
+    // A damaged unit gives what was found before the damage.
+    let _ = scan.run();
+    scan.found
+}
+
+struct Scan<'s, 'a> {
+    info: &'s DebugInfo<'a>,
+    unit: &'s Unit<'a>,
+    addresses: &'s [u64],
+    found: Vec<Found>,
+    /// Depth of the function that is being read, if it contains an address.
+    function: Option<isize>,
+    /// Running number of functions that contain an address.
+    functions: u32,
+    /// Addresses inside the entry at hand.
+    hits: Vec<usize>,
+}
+
+impl Scan<'_, '_> {
+    fn run(&mut self) -> gimli::Result<()> {
+        let mut entries = self.unit.entries_raw(None)?;
+        // Entries read after a jump to a sibling count their depth from 0.
+        let mut base = 0;
+        while !entries.is_empty() {
+            let depth = base + entries.next_depth();
+            let offset = entries.next_offset();
+            let Some(abbreviation) = entries.read_abbreviation()? else {
+                continue;
+            };
+            if self.function.is_some_and(|function| depth <= function) {
+                self.function = None;
+            }
+            match abbreviation.tag() {
+                dw::DW_TAG_subprogram => {
+                    let (mut bounds, mut sibling) = (Bounds::default(), None);
+                    for spec in abbreviation.attributes() {
+                        let attribute = entries.read_attribute_inline(*spec)?;
+                        if attribute.name() == dw::DW_AT_sibling {
+                            sibling = Some(attribute.value());
+                        }
+                        bounds.take(
+                            &self.info.dwarf,
+                            self.unit,
+                            attribute.name(),
+                            attribute.value(),
+                        );
+                    }
+                    if self.enter_function(depth, bounds) || !abbreviation.has_children() {
+                        continue;
+                    }
+                    if let Some(AttributeValue::UnitRef(next)) = sibling {
+                        if next.0 > entries.next_offset().0 {
+                            entries = self.unit.entries_raw(Some(next))?;
+                            base = depth;
+                        }
+                    }
+                }
+                dw::DW_TAG_inlined_subroutine if self.function.is_some() => {
+                    let (mut bounds, mut origin, mut call_file, mut call_line) =
+                        (Bounds::default(), None, 0, 0);
+                    for spec in abbreviation.attributes() {
+                        let attribute = entries.read_attribute_inline(*spec)?;
+                        match attribute.name() {
+                            dw::DW_AT_abstract_origin => origin = EntryRef::of(attribute.value()),
+                            dw::DW_AT_call_line => {
+                                call_line = attribute
+                                    .udata_value()
+                                    .and_then(|n| u32::try_from(n).ok())
+                                    .unwrap_or(0);
+                            }
+                            dw::DW_AT_call_file => {
+                                call_file = match attribute.value() {
+                                    AttributeValue::FileIndex(index) => index,
+                                    _ => 0,
+                                };
+                            }
+                            name => {
+                                bounds.take(&self.info.dwarf, self.unit, name, attribute.value())
+                            }
+                        }
+                    }
+                    self.add_call(
+                        InlinedCall {
+                            entry: offset,
+                            origin,
+                            call_file,
+                            call_line,
+                            depth,
+                        },
+                        bounds,
+                    );
+                }
+                _ => entries.skip_attributes(abbreviation.attributes())?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes which addresses the function contains; says whether there are any.
+    fn enter_function(&mut self, depth: isize, bounds: Bounds) -> bool {
+        let size = self.collect_hits(bounds);
+        if self.hits.is_empty() {
+            return false;
+        }
+        self.functions += 1;
+        self.function = Some(depth);
+        for &hit in &self.hits {
+            let found = &mut self.found[hit];
+            if found.function.is_none_or(|known| size < known) {
+                *found = Found {
+                    function: Some(size),
+                    owner: self.functions,
+                    calls: Vec::new(),
+                };
+            }
+        }
+        true
+    }
+
+    fn add_call(&mut self, call: InlinedCall, bounds: Bounds) {
+        self.collect_hits(bounds);
+        for &hit in &self.hits {
+            let found = &mut self.found[hit];
+            let inside_last = found
+                .calls
+                .last()
+                .is_none_or(|last| last.depth < call.depth);
+            if found.owner == self.functions && inside_last {
+                found.calls.push(call);
+            }
+        }
+    }
+
+    /// Puts the indices of the addresses inside the bounds into `hits`; returns the size of the bounds.
+    fn collect_hits(&mut self, bounds: Bounds) -> u64 {
+        self.hits.clear();
+        let (hits, addresses) = (&mut self.hits, self.addresses);
+        let mut size = 0u64;
+        bounds.each(&self.info.dwarf, self.unit, |start, end| {
+            size = size.saturating_add(end.saturating_sub(start));
+            let first = addresses.partition_point(|&a| a < start);
+            let inside = addresses[first..].iter().take_while(|&&a| a < end).count();
+            for hit in first..first + inside {
+                if !hits.contains(&hit) {
+                    hits.push(hit);
+                }
+            }
+        });
+        size
+    }
+}
+
+/// Names of functions by their entries; remembers them, and the units that were needed.
+#[derive(Default)]
+pub(super) struct Names<'a> {
+    known: FxHashMap<(bool, usize), &'a [u8]>,
+    units: FxHashMap<(bool, u32), Option<Unit<'a>>>,
+}
+
+/// How far chains of origins and specifications are followed.
+const MAX_REFERENCES: usize = 16;
+
+impl<'a> Names<'a> {
+    /// The linkage name of the function that was inlined, else its plain name; empty when there is none.
+    pub(super) fn of_call(
+        &mut self,
+        info: &DebugInfo<'a>,
+        unit: &Unit<'a>,
+        call: &InlinedCall,
+    ) -> &'a [u8] {
+        let start = call.origin.unwrap_or(EntryRef::Unit(call.entry));
+        let key = match start {
+            EntryRef::Unit(offset) => (
+                false,
+                unit.header
+                    .debug_info_offset()
+                    .map_or(0, |o| o.0)
+                    .wrapping_add(offset.0),
+            ),
+            EntryRef::File(offset) => (false, offset.0),
+            EntryRef::Supplementary(offset) => (true, offset.0),
+        };
+        if let Some(name) = self.known.get(&key) {
+            return name;
+        }
+        let name = self.look_up(info, unit, start).unwrap_or_default();
+        self.known.insert(key, name);
+        name
+    }
+
+    fn look_up(
+        &mut self,
+        info: &DebugInfo<'a>,
+        unit: &Unit<'a>,
+        start: EntryRef,
+    ) -> Option<&'a [u8]> {
+        let mut plain = None;
+        let mut at = start;
+        let mut place: Option<(bool, u32)> = None;
+        for _ in 0..MAX_REFERENCES {
+            let supplementary = place.is_some_and(|p| p.0);
+            let file = if supplementary {
+                info.supplementary.as_deref()?
+            } else {
+                info
+            };
+            let offset = match at {
+                EntryRef::Unit(offset) => offset,
+                EntryRef::File(offset) => {
+                    let (number, inside) = file.unit_of(offset)?;
+                    place = Some((supplementary, number));
+                    inside
+                }
+                EntryRef::Supplementary(offset) => {
+                    let (number, inside) = info.supplementary.as_deref()?.unit_of(offset)?;
+                    place = Some((true, number));
+                    inside
+                }
+            };
+            let (file, unit) = match place {
+                None => (info, unit),
+                Some(key) => {
+                    let file = if key.0 {
+                        info.supplementary.as_deref()?
+                    } else {
+                        info
+                    };
+                    (
+                        file,
+                        self.units
+                            .entry(key)
+                            .or_insert_with(|| file.unit(key.1))
+                            .as_ref()?,
+                    )
+                }
+            };
+            let entry = Named::read(file, unit, offset)?;
+            if entry.linkage.is_some() {
+                return entry.linkage;
+            }
+            plain = plain.or(entry.plain);
+            match entry.next {
+                Some(next) => at = next,
+                None => break,
+            }
+        }
+        plain
+    }
+}
+
+/// The names that one entry gives itself, and where more is said.
+struct Named<'a> {
+    linkage: Option<&'a [u8]>,
+    plain: Option<&'a [u8]>,
+    next: Option<EntryRef>,
+}
+
+impl<'a> Named<'a> {
+    fn read(info: &DebugInfo<'a>, unit: &Unit<'a>, offset: UnitOffset<usize>) -> Option<Self> {
+        let mut entries = unit.entries_raw(Some(offset)).ok()?;
+        let abbreviation = entries.read_abbreviation().ok()??;
+        let mut named = Self {
+            linkage: None,
+            plain: None,
+            next: None,
+        };
+        for spec in abbreviation.attributes() {
+            let attribute = entries.read_attribute(*spec).ok()?;
+            let text = || {
+                info.dwarf
+                    .attr_string(unit, attribute.value())
+                    .ok()
+                    .map(|text| text.slice())
+            };
+            match attribute.name() {
+                dw::DW_AT_linkage_name | dw::DW_AT_MIPS_linkage_name => named.linkage = text(),
+                dw::DW_AT_name => named.plain = text(),
+                dw::DW_AT_abstract_origin | dw::DW_AT_specification => {
+                    named.next = EntryRef::of(attribute.value());
+                }
+                _ => {}
+            }
+        }
+        Some(named)
+    }
+}

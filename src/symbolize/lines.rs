@@ -1,0 +1,102 @@
+//! Source lines of given addresses of one unit.
+//!
+//! In: a unit and the addresses that are asked for, ordered. Out: file and line of each, and paths of files by their
+//! index. The line program is run once, and no row is kept.
+
+use std::num::NonZeroU64;
+
+use gimli::{AttributeValue, constants as dw};
+
+use super::dwarf::{DebugInfo, Reader, Unit};
+
+/// A unit's line program with what its paths are relative to.
+pub(super) struct Lines<'a> {
+    program: gimli::IncompleteLineProgram<Reader<'a>>,
+    /// `DW_AT_comp_dir`
+    directory: &'a [u8],
+}
+
+impl<'a> Lines<'a> {
+    /// The line program of a unit.
+    pub(super) fn of(info: &DebugInfo<'a>, unit: &Unit<'a>) -> Option<Self> {
+        let mut entries = unit.entries_raw(None).ok()?;
+        let root = entries.read_abbreviation().ok()??;
+        let (mut offset, mut directory, mut name) = (None, None, None);
+        for spec in root.attributes() {
+            let attribute = entries.read_attribute(*spec).ok()?;
+            match (attribute.name(), attribute.value()) {
+                (dw::DW_AT_stmt_list, AttributeValue::DebugLineRef(at)) => offset = Some(at),
+                (dw::DW_AT_comp_dir, value) => directory = info.dwarf.attr_string(unit, value).ok(),
+                (dw::DW_AT_name, value) => name = info.dwarf.attr_string(unit, value).ok(),
+                _ => {}
+            }
+        }
+        let address_size = unit.header.address_size();
+        let program = info
+            .dwarf
+            .debug_line
+            .program(offset?, address_size, directory, name)
+            .ok()?;
+        Some(Self {
+            program,
+            directory: directory.map_or(&[], |d| d.slice()),
+        })
+    }
+
+    /// File index and line of each of the addresses (ordered); line 0 is code that belongs to no line.
+    pub(super) fn find(&self, addresses: &[u64]) -> Vec<Option<(u64, u32)>> {
+        let mut found = vec![None; addresses.len()];
+        let mut rows = self.program.clone().rows();
+        let mut previous: Option<(u64, u64, u32)> = None;
+        while let Ok(Some((_, row))) = rows.next_row() {
+            if let Some((start, file, line)) = previous.filter(|p| p.0 < row.address()) {
+                let first = addresses.partition_point(|&a| a < start);
+                let inside = addresses[first..]
+                    .iter()
+                    .take_while(|&&a| a < row.address())
+                    .count();
+                for slot in &mut found[first..first + inside] {
+                    slot.get_or_insert((file, line));
+                }
+            }
+            let line = row.line().map_or(0, NonZeroU64::get);
+            let here = (
+                row.address(),
+                row.file_index(),
+                u32::try_from(line).unwrap_or(0),
+            );
+            previous = (!row.end_sequence()).then_some(here);
+        }
+        found
+    }
+
+    /// The path of a file: absolute, as far as the compiler told.
+    pub(super) fn path(&self, info: &DebugInfo<'a>, unit: &Unit<'a>, file: u64) -> Option<String> {
+        let header = self.program.header();
+        let entry = header.file(file)?;
+        let text = |value| {
+            info.dwarf
+                .attr_string(unit, value)
+                .ok()
+                .map(|text| text.slice())
+        };
+        let name = text(entry.path_name())?;
+        let mut path = Vec::new();
+        let directory = entry.directory(header).and_then(text).unwrap_or_default();
+        if !name.starts_with(b"/") {
+            if !directory.starts_with(b"/") {
+                push_part(&mut path, self.directory);
+            }
+            push_part(&mut path, directory);
+        }
+        push_part(&mut path, name);
+        Some(String::from_utf8_lossy(&path).into_owned())
+    }
+}
+
+fn push_part(path: &mut Vec<u8>, part: &[u8]) {
+    if !path.is_empty() && !path.ends_with(b"/") && !part.is_empty() {
+        path.push(b'/');
+    }
+    path.extend_from_slice(part);
+}

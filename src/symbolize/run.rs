@@ -1,0 +1,532 @@
+//! The work of a run, spread over threads: symbols by DSO, then inlined functions by unit, then names.
+//!
+//! Every step takes pieces off a shared list, largest first, and puts its results where the piece says, so the
+//! outcome does not depend on who did what.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use rustc_hash::FxHashMap;
+
+use super::dwarf::{DebugInfo, Unit};
+use super::inlines::{self, Names};
+use super::lines::Lines;
+use super::{
+    InlinedFrame, NameStyle, Options, Query, Resolution, Resolved, SourceLine, StringIndex, Symbol,
+    SymbolIndex,
+};
+use crate::address::FileOffset;
+use crate::dso::demangle::demangle;
+use crate::dso::{DsoId, DsoKind, DsoTable};
+
+/// Answers all queries with `threads` threads. The result does not depend on their number.
+#[must_use]
+pub fn resolve(
+    queries: &[Query],
+    dsos: &DsoTable<'_>,
+    options: Options,
+    threads: usize,
+) -> Resolution {
+    let groups = by_dso(queries);
+    let objects = in_parallel(groups, threads, |group| {
+        Object::resolve(queries, group, dsos)
+    });
+    let pieces = objects
+        .iter()
+        .enumerate()
+        .flat_map(|(number, object)| object.pieces(number))
+        .collect();
+    let expanded = in_parallel(pieces, threads, |piece| {
+        expand(&objects[piece.object], piece)
+    });
+    let mut builder = Builder::new(queries, &objects, options);
+    builder.choose(&expanded);
+    builder.finish(threads)
+}
+
+/// Runs `work` over the items on some threads; results in the order of the items.
+fn in_parallel<T: Send, U: Send>(
+    items: Vec<T>,
+    threads: usize,
+    work: impl Fn(T) -> U + Sync,
+) -> Vec<U> {
+    let threads = threads.clamp(1, items.len().max(1));
+    if threads == 1 {
+        return items.into_iter().map(work).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let slots: Vec<Mutex<(Option<T>, Option<U>)>> = items
+        .into_iter()
+        .map(|item| Mutex::new((Some(item), None)))
+        .collect();
+    let worker = || {
+        while let Some(slot) = slots.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let item = slot.lock().unwrap_or_else(PoisonError::into_inner).0.take();
+            let done = item.map(&work);
+            slot.lock().unwrap_or_else(PoisonError::into_inner).1 = done;
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(worker);
+        }
+        worker();
+    });
+    let done =
+        |slot: Mutex<(_, Option<U>)>| slot.into_inner().unwrap_or_else(PoisonError::into_inner).1;
+    slots
+        .into_iter()
+        .map(|slot| done(slot).expect("every item was worked on"))
+        .collect()
+}
+
+/// The queries of one DSO, as indices, ordered by address.
+struct Group {
+    dso: DsoId,
+    queries: Vec<u32>,
+}
+
+/// Groups with the most queries first.
+fn by_dso(queries: &[Query]) -> Vec<Group> {
+    let mut of_dso: FxHashMap<DsoId, usize> = FxHashMap::default();
+    let mut groups: Vec<Group> = Vec::new();
+    for (index, query) in (0u32..).zip(queries) {
+        let group = *of_dso.entry(query.dso).or_insert_with(|| {
+            groups.push(Group {
+                dso: query.dso,
+                queries: Vec::new(),
+            });
+            groups.len() - 1
+        });
+        groups[group].queries.push(index);
+    }
+    for group in &mut groups {
+        group.queries.sort_by_key(|&i| queries[i as usize].address);
+    }
+    groups.sort_by_key(|group| (std::cmp::Reverse(group.queries.len()), group.dso));
+    groups
+}
+
+/// What a DSO says about its queries.
+struct Object<'t, 'a> {
+    dso: DsoId,
+    is_kernel: bool,
+    /// Distinct symbols that were hit, by address.
+    symbols: Vec<crate::dso::SymbolRef<'t>>,
+    /// For each query of the group: its index, and its symbol.
+    answers: Vec<(u32, Option<u32>)>,
+    debug: Option<DebugInfo<'a>>,
+    /// Work for each unit: (unit, queries by stated address).
+    units: Vec<(u32, Vec<Wanted>)>,
+}
+
+/// A query for a unit of DWARF.
+#[derive(Clone, Copy)]
+struct Wanted {
+    svma: u64,
+    query: u32,
+    inlines: bool,
+    lines: bool,
+}
+
+impl<'t, 'a> Object<'t, 'a> {
+    fn resolve(queries: &[Query], group: Group, dsos: &'t DsoTable<'a>) -> Self {
+        let kind = dsos.get(group.dso).kind;
+        let is_kernel = matches!(
+            kind,
+            DsoKind::Kernel | DsoKind::Module | DsoKind::KernelSymbol
+        );
+        let mut object = Self {
+            dso: group.dso,
+            is_kernel,
+            symbols: Vec::new(),
+            answers: Vec::new(),
+            debug: None,
+            units: Vec::new(),
+        };
+        let mut numbers: FxHashMap<(u64, u64), u32> = FxHashMap::default();
+        let table = dsos.symbols(group.dso);
+        for &index in &group.queries {
+            let found = table.and_then(|table| table.find(queries[index as usize].address));
+            let number = found.map(|symbol| {
+                *numbers
+                    .entry((symbol.start, symbol.end))
+                    .or_insert_with(|| {
+                        object.symbols.push(symbol);
+                        u32::try_from(object.symbols.len() - 1).expect("fewer symbols than queries")
+                    })
+            });
+            object.answers.push((index, number));
+        }
+        object.find_units(queries, dsos);
+        object
+    }
+
+    /// Opens the DWARF if somebody asks for what is in it, and finds the units to read.
+    fn find_units(&mut self, queries: &[Query], dsos: &DsoTable<'a>) {
+        // As in perf, addresses without a symbol have no inlined functions.
+        let asks = |&(index, symbol): &(u32, Option<u32>)| {
+            let query = &queries[index as usize];
+            (query.lines || (query.inlines && symbol.is_some())).then_some((
+                index,
+                query,
+                symbol.is_some(),
+            ))
+        };
+        let asked: Vec<_> = self.answers.iter().filter_map(asks).collect();
+        if asked.is_empty() {
+            return;
+        }
+        let Some(addresses) = Addresses::of(dsos, self.dso) else {
+            return;
+        };
+        let Some(debug) = addresses.debug_info() else {
+            return;
+        };
+        let mut units: FxHashMap<u32, Vec<Wanted>> = FxHashMap::default();
+        for (index, query, has_symbol) in asked {
+            let Some(svma) = addresses.svma(query.address) else {
+                continue;
+            };
+            let wanted = Wanted {
+                svma,
+                query: index,
+                inlines: query.inlines && has_symbol,
+                lines: query.lines,
+            };
+            for unit in debug.units_at(svma) {
+                units.entry(unit).or_default().push(wanted);
+            }
+        }
+        self.units = units.into_iter().collect();
+        for (_, wanted) in &mut self.units {
+            wanted.sort_by_key(|w| (w.svma, w.query));
+        }
+        self.units
+            .sort_unstable_by_key(|(unit, _)| (std::cmp::Reverse(debug.unit_size(*unit)), *unit));
+        self.debug = Some(debug);
+    }
+
+    fn pieces(&self, object: usize) -> impl Iterator<Item = Piece<'_>> {
+        self.units.iter().map(move |(unit, wanted)| Piece {
+            object,
+            unit: *unit,
+            wanted,
+        })
+    }
+}
+
+/// From the addresses of queries to those of DWARF.
+enum Addresses<'t, 'a> {
+    File {
+        dsos: &'t DsoTable<'a>,
+        dso: DsoId,
+    },
+    /// The kernel, with what to add.
+    Kernel {
+        elf: &'t crate::dso::elf::ElfFile<'a>,
+        bias: u64,
+    },
+}
+
+impl<'t, 'a> Addresses<'t, 'a> {
+    fn of(dsos: &'t DsoTable<'a>, dso: DsoId) -> Option<Self> {
+        match dsos.get(dso).kind {
+            DsoKind::File | DsoKind::Vdso => Some(Self::File { dsos, dso }),
+            DsoKind::Kernel => dsos.vmlinux().map(|(elf, bias)| Self::Kernel { elf, bias }),
+            _ => None,
+        }
+    }
+
+    fn debug_info(&self) -> Option<DebugInfo<'a>> {
+        match self {
+            Self::File { dsos, dso } => {
+                let elf = dsos.debug(*dso)?;
+                let shared = elf
+                    .has_section(".gnu_debugaltlink")
+                    .then(|| dsos.supplementary(*dso))
+                    .flatten();
+                DebugInfo::new(elf, shared)
+            }
+            Self::Kernel { elf, .. } => DebugInfo::new(elf, None),
+        }
+    }
+
+    fn svma(&self, address: u64) -> Option<u64> {
+        match self {
+            Self::File { dsos, dso } => {
+                let file = dsos.binary(*dso).or_else(|| dsos.debug(*dso))?;
+                file.svma_of(FileOffset(address)).map(|svma| svma.0)
+            }
+            Self::Kernel { bias, .. } => Some(address.wrapping_add(*bias)),
+        }
+    }
+}
+
+/// One unit of one DSO to be read.
+struct Piece<'p> {
+    object: usize,
+    unit: u32,
+    wanted: &'p [Wanted],
+}
+
+/// What a unit says about the addresses of a piece.
+struct Expanded<'a> {
+    answers: Vec<Expansion<'a>>,
+    /// Paths that `answers` refer to.
+    paths: Vec<String>,
+}
+
+struct Expansion<'a> {
+    query: u32,
+    /// Size of the function around the address: of two units the one with the smaller function is right.
+    size: u64,
+    /// Innermost first, with the place in each function.
+    inlined: Vec<(&'a [u8], Option<Place>)>,
+    line: Option<Place>,
+}
+
+/// Index in [`Expanded::paths`], and line.
+type Place = (u32, u32);
+
+fn expand<'a>(object: &Object<'_, 'a>, piece: Piece<'_>) -> Expanded<'a> {
+    let mut out = Expanded {
+        answers: Vec::new(),
+        paths: Vec::new(),
+    };
+    let Some(debug) = &object.debug else {
+        return out;
+    };
+    let Some(unit) = debug.unit(piece.unit) else {
+        return out;
+    };
+    let mut addresses: Vec<u64> = piece.wanted.iter().map(|w| w.svma).collect();
+    addresses.dedup();
+    let found = inlines::find(debug, &unit, &addresses);
+    let lines = piece
+        .wanted
+        .iter()
+        .any(|w| w.lines)
+        .then(|| Lines::of(debug, &unit))
+        .flatten();
+    let places = lines.as_ref().map(|lines| lines.find(&addresses));
+    let mut paths = Paths {
+        debug,
+        unit: &unit,
+        lines: lines.as_ref(),
+        known: FxHashMap::default(),
+    };
+    let mut names = Names::default();
+    for wanted in piece.wanted {
+        let Ok(at) = addresses.binary_search(&wanted.svma) else {
+            continue;
+        };
+        let found = &found[at];
+        let place = places
+            .as_ref()
+            .and_then(|places| places[at])
+            .filter(|_| wanted.lines);
+        if !found.is_inside_function() && place.is_none() {
+            continue;
+        }
+        let mut place = place.and_then(|(file, line)| paths.place(&mut out.paths, file, line));
+        let mut inlined = Vec::new();
+        if wanted.inlines {
+            for call in found.calls.iter().rev() {
+                inlined.push((names.of_call(debug, &unit, call), place));
+                let caller = wanted
+                    .lines
+                    .then(|| paths.place(&mut out.paths, call.call_file, call.call_line));
+                place = caller.flatten();
+            }
+        }
+        out.answers.push(Expansion {
+            query: wanted.query,
+            size: found.function_size(),
+            inlined,
+            line: place,
+        });
+    }
+    out
+}
+
+/// Paths of a unit's files, each made once.
+struct Paths<'p, 'a> {
+    debug: &'p DebugInfo<'a>,
+    unit: &'p Unit<'a>,
+    lines: Option<&'p Lines<'a>>,
+    known: FxHashMap<u64, Option<u32>>,
+}
+
+impl Paths<'_, '_> {
+    fn place(&mut self, paths: &mut Vec<String>, file: u64, line: u32) -> Option<Place> {
+        let index = *self.known.entry(file).or_insert_with(|| {
+            paths.push(self.lines?.path(self.debug, self.unit, file)?);
+            u32::try_from(paths.len() - 1).ok()
+        });
+        index.map(|index| (index, line))
+    }
+}
+
+/// Puts the answers together in the order of the queries.
+struct Builder<'b, 't, 'a> {
+    queries: &'b [Query],
+    objects: &'b [Object<'t, 'a>],
+    options: Options,
+    /// By query: the expansion that counts, and its paths.
+    chosen: Vec<Option<(&'b Expansion<'a>, &'b [String])>>,
+}
+
+impl<'b, 't, 'a> Builder<'b, 't, 'a> {
+    fn new(queries: &'b [Query], objects: &'b [Object<'t, 'a>], options: Options) -> Self {
+        Self {
+            queries,
+            objects,
+            options,
+            chosen: vec![None; queries.len()],
+        }
+    }
+
+    fn choose(&mut self, expanded: &'b [Expanded<'a>]) {
+        for unit in expanded {
+            for answer in &unit.answers {
+                let slot = &mut self.chosen[answer.query as usize];
+                if slot.is_none_or(|(known, _)| answer.size < known.size) {
+                    *slot = Some((answer, &unit.paths));
+                }
+            }
+        }
+    }
+
+    fn finish(self, threads: usize) -> Resolution {
+        let mut out = Resolution {
+            answers: vec![Resolved::default(); self.queries.len()],
+            ..Resolution::default()
+        };
+        self.add_symbols(&mut out, threads);
+        let shown = self.demangled_inlines(threads);
+        let mut strings = Strings {
+            known: FxHashMap::default(),
+        };
+        for (index, chosen) in self.chosen.iter().enumerate() {
+            let Some((expansion, paths)) = chosen else {
+                continue;
+            };
+            let start = out.inlined.len();
+            for &(name, place) in &expansion.inlined {
+                let name = strings.add(&mut out.strings, shown.get(name).map_or("", |name| name));
+                let line = strings.add_place(&mut out.strings, place, paths);
+                out.inlined.push(InlinedFrame { name, line });
+            }
+            let line = strings.add_place(&mut out.strings, expansion.line, paths);
+            let answer = &mut out.answers[index];
+            answer.inlined = index_of(start)..index_of(out.inlined.len());
+            answer.line = line;
+        }
+        out
+    }
+
+    /// Demangles every symbol that was hit, and numbers them by DSO and address.
+    fn add_symbols(&self, out: &mut Resolution, threads: usize) {
+        let mut order: Vec<(DsoId, u64, usize, usize)> = Vec::new();
+        for (number, object) in self.objects.iter().enumerate() {
+            let of_object = |(i, symbol): (usize, &crate::dso::SymbolRef<'_>)| {
+                (object.dso, symbol.start, number, i)
+            };
+            order.extend(object.symbols.iter().enumerate().map(of_object));
+        }
+        order.sort_unstable();
+        let chunks: Vec<_> = order.chunks(512).collect();
+        let symbols = in_parallel(chunks, threads, |chunk| {
+            chunk
+                .iter()
+                .map(|&(dso, _, object, i)| self.symbol(dso, object, i))
+                .collect::<Vec<_>>()
+        });
+        out.symbols = symbols.into_iter().flatten().collect();
+        let mut numbers: Vec<Vec<u32>> = self
+            .objects
+            .iter()
+            .map(|o| vec![0; o.symbols.len()])
+            .collect();
+        for (number, &(_, _, object, i)) in (0..).zip(&order) {
+            numbers[object][i] = number;
+        }
+        for (object, numbers) in self.objects.iter().zip(&numbers) {
+            for &(query, symbol) in &object.answers {
+                out.answers[query as usize].symbol =
+                    symbol.map(|i| SymbolIndex(numbers[i as usize]));
+            }
+        }
+    }
+
+    fn symbol(&self, dso: DsoId, object: usize, index: usize) -> Symbol {
+        let object = &self.objects[object];
+        let symbol = &object.symbols[index];
+        let style = if object.is_kernel && !self.options.demangle_kernel {
+            NameStyle::Raw
+        } else {
+            self.options.names
+        };
+        Symbol {
+            dso,
+            start: symbol.start,
+            end: symbol.end,
+            name: demangle(symbol.name, style).into_owned(),
+            is_data: symbol.is_data,
+        }
+    }
+
+    /// The names of all inlined functions, as shown.
+    fn demangled_inlines(&self, threads: usize) -> FxHashMap<&'a [u8], String> {
+        let chosen = self.chosen.iter().flatten();
+        let mut names: Vec<&'a [u8]> = chosen
+            .flat_map(|(e, _)| e.inlined.iter().map(|&(name, _)| name))
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        let style = self.options.names;
+        let shown = in_parallel(
+            names.chunks(512).collect(),
+            threads,
+            |chunk: &[&'a [u8]]| {
+                chunk
+                    .iter()
+                    .map(|name| (*name, demangle(name, style).into_owned()))
+                    .collect::<Vec<_>>()
+            },
+        );
+        shown.into_iter().flatten().collect()
+    }
+}
+
+/// Interns texts in order of first use.
+struct Strings<'s> {
+    known: FxHashMap<&'s str, StringIndex>,
+}
+
+impl<'s> Strings<'s> {
+    fn add(&mut self, out: &mut Vec<String>, text: &'s str) -> StringIndex {
+        *self.known.entry(text).or_insert_with(|| {
+            out.push(text.to_owned());
+            StringIndex(index_of(out.len() - 1))
+        })
+    }
+
+    fn add_place(
+        &mut self,
+        out: &mut Vec<String>,
+        place: Option<Place>,
+        paths: &'s [String],
+    ) -> Option<SourceLine> {
+        let (path, line) = place?;
+        Some(SourceLine {
+            file: self.add(out, &paths[path as usize]),
+            line,
+        })
+    }
+}
+
+fn index_of(len: usize) -> u32 {
+    u32::try_from(len).expect("fewer than 4 G inlined frames")
+}
