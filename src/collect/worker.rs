@@ -46,12 +46,20 @@ pub fn collect<'a>(
         needs,
         diag,
     };
+    diag.begin("stacks", session.samples.len() as u64);
     let table = if needs.reads_records() {
         from_records(shared)
     } else {
         from_heads(shared)
     };
-    table.finish()
+    let collected = table.finish();
+    if collected.unreadable > 0 {
+        diag.warn(format!(
+            "{} samples have a record that contradicts itself; they count without a stack",
+            collected.unreadable
+        ));
+    }
+    collected
 }
 
 impl Needs {
@@ -67,7 +75,7 @@ fn from_heads(shared: Shared<'_, '_>) -> Table {
     in_parallel(shared.needs.threads, |_| {
         let cache = MapCache::default();
         let mut worker = Worker::new(shared, &cache);
-        while let Some(block) = take_block(&next, shared.session.samples.len()) {
+        while let Some(block) = take_block(&next, shared) {
             for rank in block {
                 worker.count(rank, StackEnd::NotRecorded, 0);
             }
@@ -83,7 +91,7 @@ fn from_records(shared: Shared<'_, '_>) -> Table {
         in_parallel(shared.needs.threads, |_| {
             let cache = MapCache::default();
             let mut worker = Worker::new(shared, &cache);
-            while let Some(block) = take_block(&next, shared.session.samples.len()) {
+            while let Some(block) = take_block(&next, shared) {
                 for rank in block {
                     let record = shared
                         .recording
@@ -134,9 +142,15 @@ fn record_at(chunk: &[u8], offset: usize) -> Option<&[u8]> {
     record.get(..usize::from(u16::from_le_bytes([low, high])))
 }
 
-fn take_block(next: &AtomicUsize, len: usize) -> Option<std::ops::Range<usize>> {
+/// The next block of sample ranks for a worker.
+fn take_block(next: &AtomicUsize, shared: Shared<'_, '_>) -> Option<std::ops::Range<usize>> {
+    let len = shared.session.samples.len();
     let start = next.fetch_add(BLOCK, Ordering::Relaxed);
-    (start < len).then(|| start..len.min(start + BLOCK))
+    if start >= len {
+        return None;
+    }
+    shared.diag.advance(BLOCK as u64);
+    Some(start..len.min(start + BLOCK))
 }
 
 /// Runs `work` on `threads` threads and merges what they made, in the order of the threads.

@@ -50,6 +50,19 @@ pub fn write(profile: &Profile, options: &FoldOptions, out: &mut dyn Write) -> i
     Ok(())
 }
 
+/// Names of the events whose samples would be added up together, when there is more than one: their
+/// weights may be of different units.
+#[must_use]
+pub fn mixed_events<'p>(profile: &'p Profile, options: &FoldOptions) -> Vec<&'p str> {
+    let used = profile.events.iter().filter(|event| event.samples > 0);
+    let names: Vec<&str> = used.map(|event| event.name.as_str()).collect();
+    if options.event.is_some() || names.len() < 2 {
+        Vec::new()
+    } else {
+        names
+    }
+}
+
 fn lines(profile: &Profile, options: &FoldOptions) -> BTreeMap<String, u64> {
     let names: Vec<String> = profile
         .frames
