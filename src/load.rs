@@ -8,7 +8,9 @@ use crate::dso::elf::Machine;
 use crate::dso::{BuildId, DsoTable, KernelIdentity, SearchPaths};
 use crate::input::Store;
 use crate::perfdata::{OpenError, Recording};
-use crate::profile::{self, EventSummary, FrameNeeds, Profile, Quality, RecordingSummary};
+use crate::profile::{
+    self, EventSummary, FrameNeeds, Profile, Quality, RecordingSummary, StackEnd,
+};
 use crate::session::jit::{JitBuilder, JitSearch, RecordingClock};
 use crate::session::{Filter, Session};
 use crate::symbolize;
@@ -105,6 +107,7 @@ pub fn load(options: &LoadOptions, diag: &Diagnostics) -> Result<Profile, OpenEr
             options.frames,
         );
         summarise(&mut profile, &collected, &recording, &session, options);
+        report_quality(&profile.quality, diag);
         Ok(profile)
     })
 }
@@ -214,6 +217,25 @@ fn summarise(
         },
         dump: Vec::new(),
     };
+}
+
+/// Says why stacks ended early, and what to record differently where that would help.
+fn report_quality(quality: &Quality, diag: &Diagnostics) {
+    /// Per cent of the weight from which a warning is worth a line.
+    const WORTH_SAYING: f64 = 1.0;
+    let ends: Vec<String> = quality
+        .ends()
+        .map(|(end, share)| format!("{} {share:.2}%", end.label()))
+        .collect();
+    diag.note(format!("stacks: {}", ends.join(", ")));
+    for (end, share) in quality.ends() {
+        if end == StackEnd::DumpTooShort && share >= WORTH_SAYING {
+            diag.warn(format!(
+                "{share:.1}% of the weight has stacks larger than what was recorded of them; \
+                 record more with --call-graph dwarf,65528"
+            ));
+        }
+    }
 }
 
 /// The recording to read when none is named: `perf.data`, or a stream when standard input is a FIFO.

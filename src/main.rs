@@ -14,7 +14,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let diag = Diagnostics::new();
     let result = run(&cli, &diag);
-    say(&diag, false);
+    say(&diag, cli.verbose());
     match result {
         Ok(status) => status,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,

@@ -21,7 +21,7 @@ pub struct FoldArgs {
     file: Option<PathBuf>,
 
     #[command(flatten)]
-    input: InputArgs,
+    pub input: InputArgs,
 
     /// Put the process id behind the comm
     #[arg(long)]
@@ -64,9 +64,7 @@ impl FoldArgs {
     /// What to load and how to print it.
     #[must_use]
     pub fn resolve(&self, environment: &Environment) -> (LoadOptions, FoldOptions) {
-        let load = self
-            .input
-            .load_options(self.file.as_ref(), false, environment);
+        let load = self.input.load_options(self.file.as_ref(), environment);
         let fold = FoldOptions {
             pid: self.pid,
             tid: self.tid,

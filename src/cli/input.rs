@@ -35,6 +35,10 @@ pub struct InputArgs {
     #[arg(long = "threads", value_name = "N")]
     pub threads: Option<usize>,
 
+    /// Say which files were used, and what of them
+    #[arg(short = 'v', long = "verbose")]
+    pub verbose: bool,
+
     #[command(flatten)]
     symbols: SymbolArgs,
 }
@@ -94,7 +98,6 @@ impl InputArgs {
     pub fn load_options(
         &self,
         positional: Option<&PathBuf>,
-        verbose: bool,
         environment: &Environment,
     ) -> LoadOptions {
         let source = match self.input.as_ref().or(positional) {
@@ -104,7 +107,7 @@ impl InputArgs {
         };
         let symbols = &self.symbols;
         let names = symbolize::Options {
-            names: match (symbols.no_demangle, verbose) {
+            names: match (symbols.no_demangle, self.verbose) {
                 (true, _) => symbolize::NameStyle::Raw,
                 (false, true) => symbolize::NameStyle::Full,
                 (false, false) => symbolize::NameStyle::Short,

@@ -46,6 +46,18 @@ pub enum Command {
     },
 }
 
+impl Cli {
+    /// Whether notes are wanted.
+    #[must_use]
+    pub fn verbose(&self) -> bool {
+        match &self.command {
+            Command::Fold(args) => args.input.verbose,
+            Command::Script(args) => args.input.verbose,
+            _ => false,
+        }
+    }
+}
+
 /// Writes the completion script of a shell.
 pub fn write_completions(shell: clap_complete::Shell, out: &mut dyn io::Write) {
     clap_complete::generate(shell, &mut Cli::command(), "pjit", &mut LentWriter(out));

@@ -21,7 +21,7 @@ pub struct ScriptArgs {
     file: Option<PathBuf>,
 
     #[command(flatten)]
-    input: InputArgs,
+    pub input: InputArgs,
 
     /// Columns: comm, pid, tid, cpu, time, event, ip, sym, symoff, dso, period, srcline; `+x` adds, `-x` takes away
     #[arg(short = 'F', long = "fields", value_name = "LIST", value_parser = parse_fields, allow_hyphen_values = true)]
@@ -48,9 +48,7 @@ impl ScriptArgs {
             .fields
             .clone()
             .unwrap_or_else(|| Field::DEFAULT.into_iter().collect());
-        let mut load = self
-            .input
-            .load_options(self.file.as_ref(), false, environment);
+        let mut load = self.input.load_options(self.file.as_ref(), environment);
         load.needs.every_sample = true;
         load.needs.cpu = true;
         load.needs.time_quantum = Some(1);

@@ -15,7 +15,8 @@ use crate::session::{Session, Target};
 use crate::symbolize::{NameStyle, Query, Resolution, Resolved, SourceLine};
 
 use super::{
-    Entry, Frame, FrameId, Object, ObjectId, Profile, StackId, StringId, Symbol, SymbolId, Thread,
+    Entry, Frame, FrameId, Object, ObjectId, Profile, StackEnd, StackId, StringId, Symbol,
+    SymbolId, Thread,
 };
 
 /// What the view needs of frames.
@@ -84,6 +85,7 @@ pub fn build(
         chain_frames: vec![None; collected.pcs.len()],
         chain_frame_ids: Vec::new(),
         leaf_frames: vec![None; collected.pcs.len()],
+        fiber: None,
     };
     builder.profile.comms.clone_from(&session.comms);
     builder.profile.threads = session
@@ -140,6 +142,8 @@ struct Builder<'b, 'a> {
     chain_frames: Vec<Option<(u32, u32)>>,
     chain_frame_ids: Vec<FrameId>,
     leaf_frames: Vec<Option<FrameId>>,
+    /// The frame that labels the base of fibers, once there is one.
+    fiber: Option<FrameId>,
 }
 
 impl<'b> Builder<'b, '_> {
@@ -198,6 +202,10 @@ impl<'b> Builder<'b, '_> {
             let (from, to) = self.chain(pc);
             frames.extend_from_slice(&self.chain_frame_ids[from as usize..to as usize]);
         }
+        if collected.stacks.tag(raw) == StackEnd::FiberBase {
+            let base = self.fiber_base();
+            frames.push(base);
+        }
         let id = self
             .profile
             .stacks
@@ -205,6 +213,43 @@ impl<'b> Builder<'b, '_> {
         self.stack_frames = frames;
         self.raw_stacks[raw as usize] = Some(id);
         id
+    }
+
+    /// The label below the base of a fiber's stack: what called the fiber is on another stack, which
+    /// the sample does not hold.
+    fn fiber_base(&mut self) -> FrameId {
+        if let Some(frame) = self.fiber {
+            return frame;
+        }
+        let label = "[fiber]".to_owned();
+        let object = Object {
+            short_name: label.clone(),
+            long_name: label.clone(),
+            identity: true,
+            is_kernel: false,
+            is_jit: false,
+        };
+        let object = push(&mut self.profile.objects, ObjectId, object);
+        let symbol = Symbol {
+            object,
+            name: label,
+            start: 0,
+            end: 0,
+            is_data: false,
+            inlined: false,
+        };
+        let symbol = push(&mut self.profile.symbols, SymbolId, symbol);
+        let frame = Frame {
+            object: Some(object),
+            symbol: Some(symbol),
+            address: 0,
+            object_address: 0,
+            mode: CpuMode::User,
+            srcline: None,
+        };
+        let frame = push(&mut self.profile.frames, FrameId, frame);
+        self.fiber = Some(frame);
+        frame
     }
 
     /// The frames that an address stands for in a chain: inlined ones first, innermost first.

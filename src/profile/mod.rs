@@ -209,6 +209,37 @@ impl StackEnd {
     /// Number of variants.
     pub const COUNT: usize = 10;
 
+    /// All reasons, in the order of their numbers.
+    pub const ALL: [Self; Self::COUNT] = [
+        Self::NotRecorded,
+        Self::Complete,
+        Self::FiberBase,
+        Self::KernelOnly,
+        Self::Recorded,
+        Self::DumpTooShort,
+        Self::NoRule,
+        Self::CheckFailed,
+        Self::NoRegisters,
+        Self::TooDeep,
+    ];
+
+    /// The reason in words.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::NotRecorded => "no stack recorded",
+            Self::Complete => "complete",
+            Self::FiberBase => "complete to the fiber's base",
+            Self::KernelOnly => "kernel only",
+            Self::Recorded => "as recorded",
+            Self::DumpTooShort => "larger than the recorded stack",
+            Self::NoRule => "no unwinding rule",
+            Self::CheckFailed => "implausible caller",
+            Self::NoRegisters => "no usable registers",
+            Self::TooDeep => "too deep",
+        }
+    }
+
     /// Whether the stack is whole.
     #[must_use]
     pub const fn is_complete(self) -> bool {
@@ -275,4 +306,19 @@ pub struct Quality {
     pub dumps: Vec<String>,
     /// Where kernel symbols came from, or what is missing.
     pub kernel: String,
+}
+
+impl Quality {
+    /// Reasons for which stacks ended, with their share of the period in per cent, without those of no weight.
+    pub fn ends(&self) -> impl Iterator<Item = (StackEnd, f64)> + '_ {
+        let total: u64 = self
+            .stack_ends
+            .iter()
+            .fold(0, |sum, part| sum.saturating_add(*part));
+        StackEnd::ALL
+            .into_iter()
+            .zip(self.stack_ends)
+            .filter(|&(_, period)| period > 0)
+            .map(move |(end, period)| (end, 100.0 * period as f64 / total as f64))
+    }
 }
