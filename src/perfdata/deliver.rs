@@ -75,6 +75,10 @@ impl Recording<'_> {
                     "{path}: cut short; {read}, {missing} bytes of records and what perf writes last \
                      are missing: build IDs, host, event names"
                 )),
+                End::SectionsMissing(n) => diag.warn(format!(
+                    "{path}: cut short behind the records; {read}, {n} sections of what perf writes \
+                     last are missing, such as build IDs, host, event names"
+                )),
                 End::Declared if end != Walk::End => {
                     diag.warn(format!("{path}: the last record is cut; {read}"));
                 }

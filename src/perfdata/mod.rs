@@ -26,6 +26,10 @@ mod order;
 mod records;
 mod sample;
 mod source;
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
 mod tracing;
 
 pub use crate::dso::BuildId;

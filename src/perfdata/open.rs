@@ -15,7 +15,7 @@ use super::attr::{ATTR_SIZE_VER0, Attr};
 use super::bytes::{u32_at, u64_at, until_nul};
 use super::chunks::Chunks;
 use super::features::{FileFrame, id};
-use super::head::{Layouts, record_header, walk};
+use super::head::{Layouts, record_header};
 use super::inflate::{Inflater, is_compressed};
 use super::records::kind;
 use super::source::{Source, payload_len};
@@ -87,6 +87,8 @@ pub(super) enum End {
     Unclosed,
     /// This many bytes are missing.
     Missing(u64),
+    /// The records are all there, but so many feature sections are not.
+    SectionsMissing(u32),
 }
 
 /// An opened recording. `'a` is the lifetime of the [`Store`].
@@ -259,7 +261,7 @@ fn header_size(path: &Path, bytes: &[u8]) -> Result<u64, OpenError> {
 }
 
 /// A file, or a stream that was saved to one.
-fn open_mapped<'a>(path: &Path, bytes: &'a [u8]) -> Result<Recording<'a>, OpenError> {
+pub(super) fn open_mapped<'a>(path: &Path, bytes: &'a [u8]) -> Result<Recording<'a>, OpenError> {
     if header_size(path, bytes)? == STREAM_HEADER {
         return Recording::from_source(path, Source::Map(bytes.get(16..).unwrap_or_default()));
     }
@@ -288,9 +290,13 @@ fn open_mapped<'a>(path: &Path, bytes: &'a [u8]) -> Result<Recording<'a>, OpenEr
     };
     let feat_offset = data_offset.saturating_add(data_size);
     let mut features = Features::default();
-    let mut tracing_data = None;
+    let mut sections = Sections::default();
+    let mut end = end;
     if end == End::Declared {
-        tracing_data = read_features(&mut features, bytes, feat_offset);
+        sections = read_features(&mut features, bytes, feat_offset);
+        if sections.missing > 0 {
+            end = End::SectionsMissing(sections.missing);
+        }
     }
     features.frame = FileFrame {
         stream: false,
@@ -298,7 +304,7 @@ fn open_mapped<'a>(path: &Path, bytes: &'a [u8]) -> Result<Recording<'a>, OpenEr
         data_size,
         feat_offset,
     };
-    name_events(&mut events, &[], &features, tracing_data);
+    name_events(&mut events, &[], &features, sections.tracing_data);
     Ok(Recording {
         layouts: Layouts::new(&events),
         events,
@@ -356,28 +362,34 @@ fn new_event(attr: Attr, ids: &[u8], n: u16) -> Event {
     }
 }
 
-/// Reads all feature sections of a file; returns the tracepoint formats among them.
-fn read_features<'b>(features: &mut Features, bytes: &'b [u8], table: u64) -> Option<&'b [u8]> {
-    let mut tracing_data = None;
-    let mut entry = usize::try_from(table).ok()?;
+/// The feature sections of a file.
+#[derive(Default)]
+struct Sections<'b> {
+    /// Tracepoint formats.
+    tracing_data: Option<&'b [u8]>,
+    /// How many lie outside the file.
+    missing: u32,
+}
+
+/// Reads all feature sections of a file. The table has an entry for each feature bit, in order.
+fn read_features<'b>(features: &mut Features, bytes: &'b [u8], table: u64) -> Sections<'b> {
+    let mut sections = Sections::default();
+    let mut entry = usize::try_from(table).unwrap_or(usize::MAX);
     for feature in 0..256u32 {
-        let word = u64_at(bytes, 72 + (feature / 64) as usize * 8)?;
+        let word = u64_at(bytes, 72 + (feature / 64) as usize * 8).unwrap_or(0);
         if word & (1 << (feature % 64)) == 0 {
             continue;
         }
         features.mark(feature);
-        let (at, len) = (u64_at(bytes, entry), u64_at(bytes, entry.saturating_add(8)));
+        let place = u64_at(bytes, entry).zip(u64_at(bytes, entry.saturating_add(8)));
         entry = entry.saturating_add(16);
-        let Some(section) = at.zip(len).and_then(|(at, len)| section(bytes, at, len)) else {
-            continue;
-        };
-        if feature == id::TRACING_DATA {
-            tracing_data = Some(section);
-        } else {
-            features.read(feature, section);
+        match place.and_then(|(at, len)| section(bytes, at, len)) {
+            Some(section) if feature == id::TRACING_DATA => sections.tracing_data = Some(section),
+            Some(section) => features.read(feature, section),
+            None => sections.missing += 1,
         }
     }
-    tracing_data
+    sections
 }
 
 /// What the first records of a stream say.
@@ -393,13 +405,21 @@ struct Described {
 /// Reads the records that stand before the first sample.
 fn described_by_records(front: &[u8]) -> Described {
     let mut described = Described::default();
-    let mut samples = false;
-    walk(front, &mut |at, type_, record| {
-        samples |= type_ == kind::SAMPLE || is_compressed(type_);
-        if !samples {
-            described.record(front, at, type_, record);
+    let mut at = 0;
+    while let Some(rest) = front.get(at..) {
+        let Some((type_, size)) = record_header(rest) else {
+            break;
+        };
+        let Some(record) = rest.get(..size) else {
+            break;
+        };
+        if type_ == kind::SAMPLE || is_compressed(type_) {
+            break;
         }
-    });
+        described.record(front, at, type_, record);
+        let payload = usize::try_from(payload_len(type_, record)).unwrap_or(usize::MAX);
+        at = at.saturating_add(size).saturating_add(payload);
+    }
     described
 }
 
