@@ -134,7 +134,7 @@ fn put64(out: &mut Vec<u8>, value: u64) {
 }
 
 fn pad8(out: &mut Vec<u8>) {
-    while out.len() % 8 != 0 {
+    while !out.len().is_multiple_of(8) {
         out.push(0);
     }
 }
@@ -423,7 +423,11 @@ impl TestRecording {
 
     /// A file as `perf record -z` writes it.
     pub(crate) fn compressed_file(&self, piece: usize, two: bool) -> Vec<u8> {
-        self.file_with(&self.compressed_data(piece, two))
+        let mut described = self.clone();
+        // Version, zstd, level, ratio, size of the ring buffer.
+        let compressed = [1u32, 1, 1, 8, 1 << 20].map(u32::to_le_bytes).concat();
+        described.feature(27, compressed);
+        described.file_with(&self.compressed_data(piece, two))
     }
 
     /// A stream as `perf record -z -o -` writes it.
