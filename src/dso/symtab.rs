@@ -5,7 +5,9 @@
 //! hit only, and of several symbols at one address the better one is chosen when somebody asks.
 
 use std::cmp::Ordering;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use rustc_hash::FxHashMap;
 
 use super::demangle::{NameStyle, demangle};
 use super::elf::{Bytes, ElfFile, SHF_ALLOC, SHT_DYNSYM, SHT_NOBITS, SHT_SYMTAB, string_at};
@@ -358,6 +360,8 @@ pub struct SymbolTable<'a> {
     bias: u64,
     /// Whether `.dynsym` holds nothing that `.symtab` lacks.
     symtab_is_complete: bool,
+    /// The best of those at one address, by the first of them.
+    chosen: Mutex<FxHashMap<usize, usize>>,
     tree: OnceLock<RbTree>,
 }
 
@@ -468,6 +472,7 @@ impl<'a> SymbolTable<'a> {
             names,
             bias: 0,
             symtab_is_complete: false,
+            chosen: Mutex::default(),
             tree: OnceLock::new(),
         }
     }
@@ -490,6 +495,8 @@ impl<'a> SymbolTable<'a> {
 
     pub(crate) fn finish_made(&mut self) {
         self.entries.sort_unstable();
+        // Places have changed.
+        self.chosen = Mutex::default();
         self.overlapped = mark_overlapped(&self.entries);
     }
 
@@ -545,7 +552,11 @@ impl<'a> SymbolTable<'a> {
         if made_too || self.reach_over(first) > at {
             return self.find_in_tree(at);
         }
-        let best = self.best(group);
+        let best = if group.len() == 1 {
+            first
+        } else {
+            self.remembered_best(group)
+        };
         (at < self.entries[best].end()).then_some(best)
     }
 
@@ -578,6 +589,13 @@ impl<'a> SymbolTable<'a> {
                 best
             }
         })
+    }
+
+    /// Choosing may mean demangling many names; the same functions are asked for again and again.
+    fn remembered_best(&self, group: std::ops::Range<usize>) -> usize {
+        let first = group.start;
+        let mut chosen = self.chosen.lock().unwrap_or_else(PoisonError::into_inner);
+        *chosen.entry(first).or_insert_with(|| self.best(group))
     }
 
     /// `choose_best_symbol`: whether the later symbol replaces the earlier one.
@@ -754,6 +772,12 @@ fn same_when_demangled(a: &[u8], b: &[u8]) -> bool {
     let Some((at, (x, y))) = different.next() else {
         return true;
     };
+    // Rust: instances of one function that the linker folded differ in their hash, `17h…E` at the end.
+    let hash = a.len().saturating_sub(20);
+    if at >= hash + 3 && a.starts_with(b"_ZN") && a.ends_with(b"E") && a[hash..].starts_with(b"17h")
+    {
+        return true;
+    }
     let variant = a.starts_with(b"_Z") && at > 2 && matches!(a[at - 1], b'C' | b'D');
     variant && x.is_ascii_digit() && y.is_ascii_digit() && different.next().is_none()
 }

@@ -234,7 +234,8 @@ impl Scan<'_, '_> {
 /// Names of functions by their entries; remembers them, and the units that were needed.
 #[derive(Default)]
 pub(super) struct Names<'a> {
-    known: FxHashMap<(bool, usize), &'a [u8]>,
+    /// By entry: in the supplementary file or not, and its position.
+    known: FxHashMap<(bool, usize), u32>,
     units: FxHashMap<(bool, u32), Option<Unit<'a>>>,
 }
 
@@ -242,29 +243,29 @@ pub(super) struct Names<'a> {
 const MAX_REFERENCES: usize = 16;
 
 impl<'a> Names<'a> {
-    /// The linkage name of the function that was inlined, else its plain name; empty when there is none.
+    /// The linkage name of the function that was inlined, else its plain name, empty when there is none; as
+    /// an index into `names`, which grows.
     pub(super) fn of_call(
         &mut self,
         info: &DebugInfo<'a>,
         unit: &Unit<'a>,
         call: &InlinedCall,
-    ) -> &'a [u8] {
+        names: &mut Vec<&'a [u8]>,
+    ) -> u32 {
         let start = call.origin.unwrap_or(EntryRef::Unit(call.entry));
         let key = match start {
-            EntryRef::Unit(offset) => (
-                false,
-                unit.header
-                    .debug_info_offset()
-                    .map_or(0, |o| o.0)
-                    .wrapping_add(offset.0),
-            ),
+            EntryRef::Unit(offset) => {
+                let unit_start = unit.header.debug_info_offset().map_or(0, |o| o.0);
+                (false, unit_start.wrapping_add(offset.0))
+            }
             EntryRef::File(offset) => (false, offset.0),
             EntryRef::Supplementary(offset) => (true, offset.0),
         };
-        if let Some(name) = self.known.get(&key) {
+        if let Some(&name) = self.known.get(&key) {
             return name;
         }
-        let name = self.look_up(info, unit, start).unwrap_or_default();
+        names.push(self.look_up(info, unit, start).unwrap_or_default());
+        let name = u32::try_from(names.len() - 1).expect("fewer names than entries");
         self.known.insert(key, name);
         name
     }

@@ -39,8 +39,12 @@ pub fn resolve(
     let expanded = in_parallel(pieces, threads, |piece| {
         expand(&objects[piece.object], piece)
     });
-    let mut builder = Builder::new(queries, &objects, options);
-    builder.choose(&expanded);
+    let builder = Builder {
+        queries,
+        objects: &objects,
+        expanded: &expanded,
+        options,
+    };
     builder.finish(threads)
 }
 
@@ -271,29 +275,33 @@ struct Piece<'p> {
 }
 
 /// What a unit says about the addresses of a piece.
+#[derive(Default)]
 struct Expanded<'a> {
-    answers: Vec<Expansion<'a>>,
-    /// Paths that `answers` refer to.
+    answers: Vec<Expansion>,
+    /// Inlined calls of all answers, each answer's run innermost first: the function and the place in it.
+    calls: Vec<(NameNumber, Option<Place>)>,
+    /// Functions that `calls` refer to, as the file names them.
+    names: Vec<&'a [u8]>,
+    /// Paths that places refer to.
     paths: Vec<String>,
 }
 
-struct Expansion<'a> {
+struct Expansion {
     query: u32,
     /// Size of the function around the address: of two units the one with the smaller function is right.
     size: u64,
-    /// Innermost first, with the place in each function.
-    inlined: Vec<(&'a [u8], Option<Place>)>,
+    /// Range in [`Expanded::calls`].
+    calls: std::ops::Range<usize>,
     line: Option<Place>,
 }
 
+/// Index in [`Expanded::names`].
+type NameNumber = u32;
 /// Index in [`Expanded::paths`], and line.
 type Place = (u32, u32);
 
 fn expand<'a>(object: &Object<'_, 'a>, piece: Piece<'_>) -> Expanded<'a> {
-    let mut out = Expanded {
-        answers: Vec::new(),
-        paths: Vec::new(),
-    };
+    let mut out = Expanded::default();
     let Some(debug) = &object.debug else {
         return out;
     };
@@ -303,12 +311,8 @@ fn expand<'a>(object: &Object<'_, 'a>, piece: Piece<'_>) -> Expanded<'a> {
     let mut addresses: Vec<u64> = piece.wanted.iter().map(|w| w.svma).collect();
     addresses.dedup();
     let found = inlines::find(debug, &unit, &addresses);
-    let lines = piece
-        .wanted
-        .iter()
-        .any(|w| w.lines)
-        .then(|| Lines::of(debug, &unit))
-        .flatten();
+    let any_lines = piece.wanted.iter().any(|w| w.lines);
+    let lines = any_lines.then(|| Lines::of(debug, &unit)).flatten();
     let places = lines.as_ref().map(|lines| lines.find(&addresses));
     let mut paths = Paths {
         debug,
@@ -322,18 +326,17 @@ fn expand<'a>(object: &Object<'_, 'a>, piece: Piece<'_>) -> Expanded<'a> {
             continue;
         };
         let found = &found[at];
-        let place = places
-            .as_ref()
-            .and_then(|places| places[at])
-            .filter(|_| wanted.lines);
+        let place = places.as_ref().and_then(|places| places[at]);
+        let place = place.filter(|_| wanted.lines);
         if !found.is_inside_function() && place.is_none() {
             continue;
         }
         let mut place = place.and_then(|(file, line)| paths.place(&mut out.paths, file, line));
-        let mut inlined = Vec::new();
+        let start = out.calls.len();
         if wanted.inlines {
             for call in found.calls.iter().rev() {
-                inlined.push((names.of_call(debug, &unit, call), place));
+                let name = names.of_call(debug, &unit, call, &mut out.names);
+                out.calls.push((name, place));
                 let caller = wanted
                     .lines
                     .then(|| paths.place(&mut out.paths, call.call_file, call.call_line));
@@ -343,7 +346,7 @@ fn expand<'a>(object: &Object<'_, 'a>, piece: Piece<'_>) -> Expanded<'a> {
         out.answers.push(Expansion {
             query: wanted.query,
             size: found.function_size(),
-            inlined,
+            calls: start..out.calls.len(),
             line: place,
         });
     }
@@ -372,58 +375,49 @@ impl Paths<'_, '_> {
 struct Builder<'b, 't, 'a> {
     queries: &'b [Query],
     objects: &'b [Object<'t, 'a>],
+    expanded: &'b [Expanded<'a>],
     options: Options,
-    /// By query: the expansion that counts, and its paths.
-    chosen: Vec<Option<(&'b Expansion<'a>, &'b [String])>>,
 }
 
-impl<'b, 't, 'a> Builder<'b, 't, 'a> {
-    fn new(queries: &'b [Query], objects: &'b [Object<'t, 'a>], options: Options) -> Self {
-        Self {
-            queries,
-            objects,
-            options,
-            chosen: vec![None; queries.len()],
-        }
-    }
-
-    fn choose(&mut self, expanded: &'b [Expanded<'a>]) {
-        for unit in expanded {
-            for answer in &unit.answers {
-                let slot = &mut self.chosen[answer.query as usize];
-                if slot.is_none_or(|(known, _)| answer.size < known.size) {
-                    *slot = Some((answer, &unit.paths));
-                }
-            }
-        }
-    }
-
-    fn finish(self, threads: usize) -> Resolution {
+impl<'b, 'a> Builder<'b, '_, 'a> {
+    fn finish(&self, threads: usize) -> Resolution {
         let mut out = Resolution {
             answers: vec![Resolved::default(); self.queries.len()],
             ..Resolution::default()
         };
         self.add_symbols(&mut out, threads);
-        let shown = self.demangled_inlines(threads);
-        let mut strings = Strings {
-            known: FxHashMap::default(),
-        };
-        for (index, chosen) in self.chosen.iter().enumerate() {
-            let Some((expansion, paths)) = chosen else {
+        let names = self.demangled_names(threads);
+        let mut strings = Strings::new(self.expanded, &names);
+        for (index, chosen) in self.chosen().into_iter().enumerate() {
+            let Some((piece, expansion)) = chosen else {
                 continue;
             };
             let start = out.inlined.len();
-            for &(name, place) in &expansion.inlined {
-                let name = strings.add(&mut out.strings, shown.get(name).map_or("", |name| name));
-                let line = strings.add_place(&mut out.strings, place, paths);
+            for &(name, place) in &self.expanded[piece].calls[expansion.calls.clone()] {
+                let name = strings.name(piece, name);
+                let line = strings.place(piece, place);
                 out.inlined.push(InlinedFrame { name, line });
             }
-            let line = strings.add_place(&mut out.strings, expansion.line, paths);
             let answer = &mut out.answers[index];
             answer.inlined = index_of(start)..index_of(out.inlined.len());
-            answer.line = line;
+            answer.line = strings.place(piece, expansion.line);
         }
+        out.strings = strings.texts;
         out
+    }
+
+    /// For each query the piece and the expansion that count: those of the smallest function.
+    fn chosen(&self) -> Vec<Option<(usize, &'b Expansion)>> {
+        let mut chosen: Vec<Option<(usize, &Expansion)>> = vec![None; self.queries.len()];
+        for (piece, expanded) in self.expanded.iter().enumerate() {
+            for answer in &expanded.answers {
+                let slot = &mut chosen[answer.query as usize];
+                if slot.is_none_or(|(_, known)| answer.size < known.size) {
+                    *slot = Some((piece, answer));
+                }
+            }
+        }
+        chosen
     }
 
     /// Demangles every symbol that was hit, and numbers them by DSO and address.
@@ -478,51 +472,74 @@ impl<'b, 't, 'a> Builder<'b, 't, 'a> {
     }
 
     /// The names of all inlined functions, as shown.
-    fn demangled_inlines(&self, threads: usize) -> FxHashMap<&'a [u8], String> {
-        let chosen = self.chosen.iter().flatten();
-        let mut names: Vec<&'a [u8]> = chosen
-            .flat_map(|(e, _)| e.inlined.iter().map(|&(name, _)| name))
-            .collect();
-        names.sort_unstable();
-        names.dedup();
+    fn demangled_names(&self, threads: usize) -> Shown<'a> {
+        let mut known: FxHashMap<&'a [u8], u32> = FxHashMap::default();
+        let mut distinct: Vec<&'a [u8]> = Vec::new();
+        for &name in self.expanded.iter().flat_map(|e| &e.names) {
+            known.entry(name).or_insert_with(|| {
+                distinct.push(name);
+                index_of(distinct.len() - 1)
+            });
+        }
         let style = self.options.names;
-        let shown = in_parallel(
-            names.chunks(512).collect(),
-            threads,
-            |chunk: &[&'a [u8]]| {
-                chunk
-                    .iter()
-                    .map(|name| (*name, demangle(name, style).into_owned()))
-                    .collect::<Vec<_>>()
-            },
-        );
-        shown.into_iter().flatten().collect()
+        let texts = in_parallel(distinct.chunks(128).collect(), threads, |chunk| {
+            let shown = |name: &&'a [u8]| demangle(name, style).into_owned();
+            chunk.iter().map(shown).collect::<Vec<_>>()
+        });
+        Shown {
+            known,
+            texts: texts.into_iter().flatten().collect(),
+        }
     }
+}
+
+/// Distinct names and their texts.
+struct Shown<'a> {
+    known: FxHashMap<&'a [u8], u32>,
+    texts: Vec<String>,
 }
 
 /// Interns texts in order of first use.
 struct Strings<'s> {
+    texts: Vec<String>,
     known: FxHashMap<&'s str, StringIndex>,
+    /// By piece: the texts of its names and paths, and their numbers once they were used.
+    names: Vec<Vec<(&'s str, Option<StringIndex>)>>,
+    paths: Vec<Vec<(&'s str, Option<StringIndex>)>>,
 }
 
 impl<'s> Strings<'s> {
-    fn add(&mut self, out: &mut Vec<String>, text: &'s str) -> StringIndex {
-        *self.known.entry(text).or_insert_with(|| {
-            out.push(text.to_owned());
-            StringIndex(index_of(out.len() - 1))
-        })
+    fn new(expanded: &'s [Expanded<'_>], shown: &'s Shown<'_>) -> Self {
+        let text = |name: &&[u8]| shown.texts[shown.known[*name] as usize].as_str();
+        let names = |e: &'s Expanded<'_>| e.names.iter().map(|name| (text(name), None)).collect();
+        let paths = |e: &'s Expanded<'_>| e.paths.iter().map(|p| (p.as_str(), None)).collect();
+        Self {
+            texts: Vec::new(),
+            known: FxHashMap::default(),
+            names: expanded.iter().map(names).collect(),
+            paths: expanded.iter().map(paths).collect(),
+        }
     }
 
-    fn add_place(
-        &mut self,
-        out: &mut Vec<String>,
-        place: Option<Place>,
-        paths: &'s [String],
-    ) -> Option<SourceLine> {
+    fn name(&mut self, piece: usize, name: NameNumber) -> StringIndex {
+        let (text, number) = self.names[piece][name as usize];
+        let number = number.unwrap_or_else(|| self.add(text));
+        self.names[piece][name as usize].1 = Some(number);
+        number
+    }
+
+    fn place(&mut self, piece: usize, place: Option<Place>) -> Option<SourceLine> {
         let (path, line) = place?;
-        Some(SourceLine {
-            file: self.add(out, &paths[path as usize]),
-            line,
+        let (text, number) = self.paths[piece][path as usize];
+        let file = number.unwrap_or_else(|| self.add(text));
+        self.paths[piece][path as usize].1 = Some(file);
+        Some(SourceLine { file, line })
+    }
+
+    fn add(&mut self, text: &'s str) -> StringIndex {
+        *self.known.entry(text).or_insert_with(|| {
+            self.texts.push(text.to_owned());
+            StringIndex(index_of(self.texts.len() - 1))
         })
     }
 }
