@@ -131,7 +131,7 @@ fn link_register(check: Check, not_self: bool) -> Candidate {
 /// The frame record at x29. Where the caller's stack pointer was is not known.
 fn frame_pointer() -> Candidate {
     Candidate::new(
-        Rule::frame(X29, 16, -1, -2),
+        Rule::record(X29),
         FrameOrigin::FramePointer,
         Check::NotRefuted,
     )

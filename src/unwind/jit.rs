@@ -110,3 +110,8 @@ fn habit(code: &JitCode<'_>) -> Habit {
 fn is_hotspot_blob(name: &[u8]) -> bool {
     !(name.starts_with(b"L") && name.contains(&b';'))
 }
+
+/// The template interpreter, one large piece of code.
+pub(super) fn is_hotspot_interpreter(code: &JitCode<'_>) -> bool {
+    code.name == b"Interpreter" && matches!(code.producer, Producer::HotSpot | Producer::Unknown)
+}

@@ -36,6 +36,9 @@ pub(super) enum Kind {
     Frame,
     /// The same, and the caller was interrupted by a signal.
     SignalFrame,
+    /// A frame record (aarch64): the caller's frame pointer and return address, but not where the
+    /// caller's stack pointer was.
+    Record,
     /// The outermost frame: its return address is undefined.
     End,
     /// `extra` is an index into the complex rules.
@@ -70,6 +73,30 @@ impl Rule {
         }
     }
 
+    /// V8 for aarch64 calls the address of the frame record the CFA (x29 + 0, with the saved pair at +0
+    /// and +8), also before there is one: puts that in the terms used here.
+    fn record_at_cfa(&mut self, sp: u8, fp: u8) {
+        if (self.cfa_register, self.cfa_offset) != (fp, 0) {
+            return;
+        }
+        match (self.ra_slot, self.fp_slot) {
+            (1, 0) => {
+                (self.kind, self.cfa_offset, self.ra_slot, self.fp_slot) =
+                    (Kind::Record, 16, -1, -2);
+            }
+            (IN_REGISTER, _) => (self.cfa_register, self.fp_slot) = (sp, IN_REGISTER),
+            _ => {}
+        }
+    }
+
+    /// A frame record at the frame pointer.
+    pub(super) const fn record(fp: u8) -> Self {
+        Self {
+            kind: Kind::Record,
+            ..Self::frame(fp, 16, -1, -2)
+        }
+    }
+
     /// A frame whose other saved registers are not known.
     pub(super) const fn frame(
         cfa_register: u8,
@@ -91,7 +118,7 @@ impl Rule {
 /// A possible way to the caller.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Candidate {
-    /// Of kind [`Kind::Frame`].
+    /// Of kind [`Kind::Frame`] or [`Kind::Record`].
     pub(super) rule: Rule,
     pub(super) origin: FrameOrigin,
     pub(super) check: Check,
@@ -366,6 +393,9 @@ impl Rows {
         }
         others.sort_unstable_by_key(|s| s.0);
         rule.extra = self.saved.0.intern(&others);
+        if A::LINK_REGISTER && !signal {
+            rule.record_at_cfa(A::SP, A::FP);
+        }
         rule
     }
 }

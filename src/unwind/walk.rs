@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use super::arch::{Architecture, RegisterFile};
 use super::cfi::{CfiTables, FdeRef, FileCfi, RowSource, Stub, Table};
 use super::expr::{self, Inputs};
-use super::jit::{CodeView, Habit};
+use super::jit::{self, CodeView, Habit};
 use super::memo::{CallCheck, Entry, Memo, key_of};
 use super::rules::{
     Candidate, Candidates, Check, IN_REGISTER, Kind, LOST, Pool, RowRange, Rows, Rule,
@@ -271,7 +271,7 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
     fn caller(&mut self, at: &Located<'w, 'a>) -> Result<(Caller, Located<'w, 'a>), StackEnd> {
         let rule = at.entry.rule;
         match rule.kind {
-            Kind::Frame | Kind::SignalFrame => {
+            Kind::Frame | Kind::Record | Kind::SignalFrame => {
                 let caller = self.apply(&rule, FrameOrigin::Cfi)?;
                 self.arrive(caller)
             }
@@ -340,13 +340,11 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
             slot if slot_at(cfa, slot) < cursor.sp => cursor.fp,
             slot => self.stack.word(slot_at(cfa, slot)),
         };
-        // A frame record does not tell where the frame ends on machines that keep it at the bottom.
-        let sp_exact = !(A::LINK_REGISTER && origin == FrameOrigin::FramePointer);
         Ok(Caller {
             address: A::strip(address),
             cursor: Cursor {
                 sp: cfa,
-                sp_exact,
+                sp_exact: rule.kind != Kind::Record,
                 fp,
                 lr: None,
             },
@@ -497,6 +495,8 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
             return target.entry.call;
         }
         let check = match bytes_before::<A>(target) {
+            // HotSpot's interpreter pushes its return entries and jumps.
+            _ if is_interpreter(&target.place) => CallCheck::Call,
             None => CallCheck::NoBytes,
             Some(before) if A::ends_with_call(before) => CallCheck::Call,
             Some(_) => CallCheck::NoCall,
@@ -575,6 +575,7 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
             bias: at.lookup.wrapping_sub(complex.svma),
             cfa: None,
             lr: self.cursor.lr,
+            missed: false,
             arch: std::marker::PhantomData,
         };
         let outcome = table.with_row(
@@ -622,6 +623,11 @@ fn bytes_before<'a, A: Architecture>(target: &Located<'_, 'a>) -> Option<&'a [u8
     }
 }
 
+/// Whether a place lies in code that is returned to without having called.
+fn is_interpreter(place: &Place<'_, '_>) -> bool {
+    matches!(place, Place::Jit { code, .. } if jit::is_hotspot_interpreter(code))
+}
+
 /// One frame whose row has expressions.
 struct Evaluation<'w, 'b, A, S> {
     code: &'w S,
@@ -631,6 +637,8 @@ struct Evaluation<'w, 'b, A, S> {
     bias: u64,
     cfa: Option<u64>,
     lr: Option<u64>,
+    /// Memory was asked for that is not at hand.
+    missed: bool,
     arch: std::marker::PhantomData<A>,
 }
 
@@ -641,18 +649,30 @@ impl<'a, A: Architecture, S: CodeSpace<'a>> Evaluation<'_, '_, A, S> {
         row: &UnwindTableRow<usize>,
         source: &RowSource<'_, 'a>,
     ) -> Result<(RegisterFile, u64), StackEnd> {
-        let mut by_expression = false;
+        let mut names_a_register = false;
         let cfa = match row.cfa() {
             CfaRule::RegisterAndOffset { register, offset } => self
                 .register(register.0)
                 .map(|value| value.wrapping_add_signed(*offset)),
             CfaRule::Expression(expression) => {
-                by_expression = true;
                 let code = source.expression(expression).ok_or(StackEnd::NoRule)?;
+                names_a_register = matches!(code.first(), Some(0x50..=0x6f));
                 expr::evaluate(code, source.encoding, None, self)
             }
         };
-        let cfa = cfa.ok_or(StackEnd::NoRule)?;
+        // wasmtime's fibers compute the CFA of their base, on the stack that resumed them, from
+        // `DW_OP_reg7`; nobody else writes that. The other stack was not copied.
+        let fiber = names_a_register && !source.signal;
+        let out_of_reach = if fiber {
+            StackEnd::FiberBase
+        } else {
+            StackEnd::DumpTooShort
+        };
+        let cfa = cfa.ok_or(if self.missed {
+            out_of_reach
+        } else {
+            StackEnd::NoRule
+        })?;
         self.cfa = Some(cfa);
         let mut file: RegisterFile = std::array::from_fn(|n| {
             let kept = u8::try_from(n).is_ok_and(A::is_callee_saved);
@@ -675,14 +695,7 @@ impl<'a, A: Architecture, S: CodeSpace<'a>> Evaluation<'_, '_, A, S> {
         }
         match address {
             Some(address) => Ok((file, address)),
-            // A fiber's base computes its CFA on the stack it was resumed from, which was not copied.
-            None if by_expression
-                && !source.signal
-                && self.stack.word(cfa.wrapping_sub(8)).is_none() =>
-            {
-                Err(StackEnd::FiberBase)
-            }
-            None => Err(StackEnd::DumpTooShort),
+            None => Err(out_of_reach),
         }
     }
 
@@ -739,12 +752,18 @@ impl<'a, A: Architecture, S: CodeSpace<'a>> Inputs for Evaluation<'_, '_, A, S> 
         if let Some(value) = self.stack.read(address, size) {
             return Some(value);
         }
-        match self.code.locate(Avma(address)) {
-            Place::File { offset, binary, .. } => {
-                little_endian(binary?.bytes_at(offset, usize::from(size))?)
-            }
+        let value = match self.code.locate(Avma(address)) {
+            Place::File {
+                offset,
+                binary: Some(file),
+                ..
+            } => file
+                .bytes_at(offset, usize::from(size))
+                .and_then(little_endian),
             _ => None,
-        }
+        };
+        self.missed |= value.is_none();
+        value
     }
 
     fn cfa(&self) -> Option<u64> {

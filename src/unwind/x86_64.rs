@@ -356,7 +356,11 @@ impl Prologue {
             Effect::StoreFp(offset) if self.fp_saved.is_none() => {
                 self.fp_saved = Some(self.height - offset);
             }
-            Effect::Other | Effect::Branch | Effect::StoreFp(_) | Effect::SetFp => {}
+            Effect::Other
+            | Effect::Branch
+            | Effect::StoreFp(_)
+            | Effect::SetFp
+            | Effect::WriteFp => {}
             Effect::Stop => {
                 self.lost = true;
                 return false;

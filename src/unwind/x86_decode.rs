@@ -30,6 +30,8 @@ pub(super) enum Effect {
     StoreFp(i32),
     /// `mov rbp, [rsp+imm]`
     LoadFp(i32),
+    /// Writes something else to rbp: the caller's, out of the frame it points to, or any value.
+    WriteFp,
     /// `leave`
     Leave,
     /// `ret`
@@ -248,6 +250,7 @@ fn move_or_lea(opcode: u8, rex: u8, body: &[u8]) -> Option<(usize, Effect)> {
             Some((RBP, offset)) => Effect::SpFromFp(offset),
             _ => Effect::Stop,
         },
+        0x8d if reg == RBP => Effect::WriteFp,
         0x8d => Effect::Other,
         _ if register_form => {
             let (to, from) = if opcode == 0x89 { (rm, reg) } else { (reg, rm) };
@@ -255,6 +258,7 @@ fn move_or_lea(opcode: u8, rex: u8, body: &[u8]) -> Option<(usize, Effect)> {
                 (RBP, RSP) => Effect::SetFp,
                 (RSP, RBP) => Effect::SpFromFp(0),
                 (RSP, _) => Effect::Stop,
+                (RBP, _) => Effect::WriteFp,
                 _ => Effect::Other,
             }
         }
@@ -263,9 +267,9 @@ fn move_or_lea(opcode: u8, rex: u8, body: &[u8]) -> Option<(usize, Effect)> {
             _ => Effect::Other,
         },
         0x8b if reg == RSP => Effect::Stop,
-        0x8b if reg == RBP && rex & 8 != 0 => match address(rex, body) {
-            Some((RSP, offset)) => Effect::LoadFp(offset),
-            _ => Effect::Other,
+        0x8b if reg == RBP => match address(rex, body) {
+            Some((RSP, offset)) if rex & 8 != 0 => Effect::LoadFp(offset),
+            _ => Effect::WriteFp,
         },
         _ => Effect::Other,
     };
@@ -335,6 +339,9 @@ mod tests {
             (&[0x48, 0x83, 0xfc, 0x10], Effect::Other),
             (&[0x48, 0x89, 0x6c, 0x24, 0x10], Effect::StoreFp(16)),
             (&[0x48, 0x8b, 0x6c, 0x24, 0x10], Effect::LoadFp(16)),
+            (&[0x48, 0x8b, 0x6d, 0x00], Effect::WriteFp),
+            (&[0x48, 0x8d, 0x6c, 0x24, 0x10], Effect::WriteFp),
+            (&[0x8b, 0xe8], Effect::WriteFp),
             (&[0x89, 0x84, 0x24, 0, 0xc0, 0xfe, 0xff], Effect::Other),
             (&[0xf3, 0x0f, 0x1e, 0xfa], Effect::Other),
             (&[0x66, 0x66, 0x90], Effect::Other),
