@@ -6,7 +6,7 @@ use crate::collect::{self, Collected, Needs};
 use crate::diagnostics::Diagnostics;
 use crate::dso::elf::Machine;
 use crate::dso::{BuildId, DsoTable, KernelIdentity, SearchPaths};
-use crate::input::Store;
+use crate::input::{self, Store};
 use crate::perfdata::{OpenError, Recording};
 use crate::profile::{
     self, EventSummary, FrameNeeds, Profile, Quality, RecordingSummary, StackEnd,
@@ -85,12 +85,20 @@ pub fn load(options: &LoadOptions, diag: &Diagnostics) -> Result<Profile, OpenEr
     std::thread::scope(|scope| {
         // Kernel symbols take longer to read than a small recording: on their way as soon as one is needed.
         let mut start = Some(|| scope.spawn(|| kernel.load()));
-        let session = Session::index(&recording, dsos, jit, &options.filter, diag, &mut || {
-            if let Some(start) = start.take() {
-                start();
-            }
-        });
-        let collected = collect::collect(&recording, &session, options.needs, diag);
+        let session = Session::index(
+            &recording,
+            &store,
+            dsos,
+            jit,
+            &options.filter,
+            diag,
+            &mut || {
+                if let Some(start) = start.take() {
+                    start();
+                }
+            },
+        );
+        let collected = collect::collect(&recording, &store, &session, options.needs, diag);
         let queries = profile::queries(&collected, options.frames);
         let resolution = symbolize::resolve(
             &queries,
@@ -241,10 +249,7 @@ fn report_quality(quality: &Quality, diag: &Diagnostics) {
 /// The recording to read when none is named: `perf.data`, or a stream when standard input is a FIFO.
 #[must_use]
 pub fn default_source() -> Source {
-    use std::os::unix::fs::FileTypeExt;
-    let stdin_is_fifo =
-        std::fs::metadata("/dev/stdin").is_ok_and(|meta| meta.file_type().is_fifo());
-    if stdin_is_fifo && !Path::new("perf.data").exists() {
+    if input::stdin_is_fifo() && !Path::new("perf.data").exists() {
         Source::Stdin
     } else {
         Source::File(PathBuf::from("perf.data"))

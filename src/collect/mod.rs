@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use crate::address::Avma;
 use crate::diagnostics::Diagnostics;
+use crate::input::Window;
 use crate::intern::Sequences;
 use crate::perfdata::{CpuMode, Recording};
 use crate::profile::{CommId, StackEnd, ThreadId};
@@ -116,6 +117,7 @@ struct Shared<'s, 'a> {
     session: &'s Session<'a>,
     tables: &'s Arc<CfiTables<'a>>,
     arch: Arch,
+    window: &'s Window<'s>,
     needs: Needs,
     diag: &'s Diagnostics,
 }

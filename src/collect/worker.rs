@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::diagnostics::Diagnostics;
 use crate::dso::elf::Machine;
+use crate::input::{Store, Window};
 use crate::perfdata::Recording;
 use crate::profile::StackEnd;
 use crate::session::{MapCache, SampleRef, Session};
@@ -22,6 +23,7 @@ const BLOCK: usize = 256;
 #[must_use]
 pub fn collect<'a>(
     recording: &Recording<'a>,
+    store: &Store,
     session: &Session<'a>,
     needs: Needs,
     diag: &Diagnostics,
@@ -41,6 +43,7 @@ pub fn collect<'a>(
     let shared = Shared {
         arch,
         tables: &tables,
+        window: &Window::new(store, recording.region()),
         recording,
         session,
         needs,
@@ -92,6 +95,9 @@ fn from_records(shared: Shared<'_, '_>) -> Table {
             let cache = MapCache::default();
             let mut worker = Worker::new(shared, &cache);
             while let Some(block) = take_block(&next, shared) {
+                shared
+                    .window
+                    .reached(shared.session.samples[block.start].pos.offset());
                 for rank in block {
                     let record = shared
                         .recording

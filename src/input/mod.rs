@@ -11,9 +11,11 @@ use std::path::{Path, PathBuf};
 mod local_time;
 mod recording;
 mod store;
+mod window;
 pub use local_time::{LocalTime, local_time};
 pub use recording::{Opened, open_recording, stdin_is_fifo};
 pub use store::Store;
+pub use window::Window;
 
 /// Why a file could not be read.
 #[derive(Debug, thiserror::Error)]

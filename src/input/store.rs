@@ -5,7 +5,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use elsa::sync::FrozenVec;
-use memmap2::Mmap;
+use memmap2::{Mmap, UncheckedAdvice};
 
 use super::InputError;
 
@@ -73,6 +73,30 @@ impl Store {
         Ok(self.maps.push_get(Box::new(map)))
     }
 
+    /// Gives the pages of a part of a mapped file back to the system; reading them again costs a fault
+    /// each. Does nothing for bytes that are no map of this store.
+    pub fn release(&self, bytes: &[u8]) {
+        let start = bytes.as_ptr() as usize;
+        let holds = |map: &&Mmap| {
+            let base = map.as_ptr() as usize;
+            base <= start && start + bytes.len() <= base + map.len()
+        };
+        let Some(map) = self.maps.iter().find(holds) else {
+            return;
+        };
+        let offset = start - map.as_ptr() as usize;
+        #[expect(
+            unsafe_code,
+            reason = "memmap2 cannot know that the mapping is of a file"
+        )]
+        // SAFETY: the mapping is a shared, read-only one of a file, so pages that are dropped come back
+        // with the same bytes at the next access.
+        let released =
+            unsafe { map.unchecked_advise_range(UncheckedAdvice::DontNeed, offset, bytes.len()) };
+        // A system that will not release pages only costs memory.
+        drop(released);
+    }
+
     /// Keeps a buffer (decompressed or assembled bytes) for the rest of the run.
     pub fn keep(&self, bytes: Vec<u8>) -> &[u8] {
         self.buffers.push_get(bytes.into_boxed_slice())
@@ -87,5 +111,37 @@ impl Store {
             .read_to_end(&mut bytes)
             .map_err(|e| InputError::io(path, e))?;
         Ok(self.keep(bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn released_bytes_can_be_read_again() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("data");
+        let content: Vec<u8> = (0..100_000_u32).map(|i| (i % 251) as u8).collect();
+        std::fs::write(&path, &content).expect("written");
+        let store = Store::new();
+        let bytes = store.map(&path).expect("mapped");
+        assert_eq!(bytes, content);
+        store.release(&bytes[4096..90_000]);
+        store.release(&content);
+        assert_eq!(bytes, content);
+    }
+
+    #[test]
+    fn only_regular_files_are_opened() {
+        let store = Store::new();
+        assert!(matches!(
+            store.map(Path::new("/")),
+            Err(InputError::NotRegular { .. })
+        ));
+        assert!(matches!(
+            store.map(Path::new("/dev/zero")),
+            Err(InputError::NotRegular { .. })
+        ));
     }
 }

@@ -201,6 +201,15 @@ impl<'a> Recording<'a> {
         rest.get(..size)
     }
 
+    /// All records, when they lie in a mapped file; [`RecordPos::offset`] counts from its start.
+    #[must_use]
+    pub fn region(&self) -> &'a [u8] {
+        match &self.source {
+            Source::Map(region) => region,
+            Source::Stream(_) => &[],
+        }
+    }
+
     /// The file or stream, for messages.
     #[must_use]
     pub fn path(&self) -> &Path {

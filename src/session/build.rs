@@ -5,12 +5,16 @@ use rustc_hash::FxHashMap;
 use crate::address::{Avma, AvmaRange, FileOffset, Timestamp};
 use crate::diagnostics::Diagnostics;
 use crate::dso::{BuildId, DsoId, DsoKind, DsoTable, KernelReference};
+use crate::input::{Store, Window};
 use crate::perfdata::{CpuMode, Delivered, Mmap, Record, Recording, SampleHead};
 
 use super::jit::{JitBuilder, ProcessId};
 use super::maps::{MapTable, Mapping};
 use super::threads::Threads;
 use super::{SampleRef, Session, Space, SpaceId};
+
+/// Progress is told after so many bytes of records.
+const PROGRESS_STEP: usize = 4 << 20;
 
 /// Name of the kernel's mapping, in front of its reference symbol.
 const KERNEL_NAME: &[u8] = b"[kernel.kallsyms]";
@@ -37,6 +41,7 @@ impl<'a> Session<'a> {
     /// address turns up, and perhaps again.
     pub fn index(
         recording: &Recording<'a>,
+        store: &Store,
         dsos: DsoTable<'a>,
         jit: JitBuilder<'a>,
         filter: &Filter,
@@ -44,13 +49,19 @@ impl<'a> Session<'a> {
         kernel_hit: &mut dyn FnMut(),
     ) -> Self {
         let mut builder = Builder::new(dsos, jit, filter, recording.events.len());
+        let window = Window::new(store, recording.region());
+        diag.begin("reading", recording.region().len() as u64);
+        let mut reached = 0;
         let stats = recording.deliver(diag, &mut |delivered| {
-            if let Delivered::Sample(SampleHead {
-                cpumode: CpuMode::Kernel,
-                ..
-            }) = delivered
-            {
-                kernel_hit();
+            if let Delivered::Sample(head) = &delivered {
+                if head.cpumode == CpuMode::Kernel {
+                    kernel_hit();
+                }
+                if head.pos.offset() > reached + PROGRESS_STEP {
+                    diag.advance((head.pos.offset() - reached) as u64);
+                    reached = head.pos.offset();
+                    window.reached(reached);
+                }
             }
             builder.take(delivered);
         });
