@@ -328,10 +328,10 @@ impl<'a> JitIndex<'a> {
         own.or_else(|| self.perf_maps.get(&self.claims.relative(process, time)?))
     }
 
-    fn hit(claim: claims::Claim, at: Avma, how: JitMatch) -> Option<JitHit> {
+    fn hit(claim: segments::Owner, at: Avma, how: JitMatch) -> Option<JitHit> {
         Some(JitHit {
             code: JitCodeId(claim.code),
-            offset: at.since(claim.range.start),
+            offset: at.since(claim.start),
             how,
         })
     }

@@ -165,19 +165,13 @@ impl<'a> JitBuilder<'a> {
             .iter_mut()
             .map(|dump| self.give_to_processes(dump, &lives))
             .collect();
-        for (dump, owner) in dumps.iter_mut().zip(&owners) {
-            let recorded = dump
-                .markers
-                .iter()
-                .map(|&number| &self.markers[number])
-                .find(|marker| !marker.injected);
-            index.objects.push(dump.object(recorded, owner, diag));
+        for (dump, owner) in dumps.iter().zip(&owners) {
+            let marker = dump.markers.first().map(|&number| &self.markers[number]);
+            dump.report(owner, diag);
+            index.objects.push(dump.object(marker, owner));
         }
         index.claims = self.replay(&mut dumps, &owners);
-        index.codes = dumps
-            .iter_mut()
-            .flat_map(|dump| std::mem::take(&mut dump.codes))
-            .collect();
+        index.codes = joined(dumps);
         index.twins = self.twins(&index);
         self.add_perf_maps(&mut index, &mut finder, &lives, diag);
         index
@@ -210,13 +204,18 @@ impl<'a> JitBuilder<'a> {
             }
         }
         for path in finder.other_dumps() {
+            let asked_for = finder.was_asked_for(&path);
+            // What lies beside the recording may be a copy of what was found or asked for.
+            let same = |dump: &Dump<'_>| dump.file.path.file_name() == path.file_name();
+            if !asked_for && dumps.iter().any(same) {
+                continue;
+            }
             let Some(file) = finder.open(&path) else {
                 continue;
             };
             if dumps.iter().any(|dump| dump.file.is(&file)) {
                 continue;
             }
-            let asked_for = finder.was_asked_for(&path);
             match Dump::read(file, self.store) {
                 Some(dump) if dump.writers.iter().any(|&(_, pid)| lives.knows(pid)) => {
                     dumps.push(dump)
@@ -355,7 +354,7 @@ impl<'a> JitBuilder<'a> {
             }
             let (owner, time) = place(pid, code.loaded.0);
             code.loaded = time;
-            owners.add_load(owner, pid, &markers, lives);
+            owners.add_load(owner);
         }
         for moved in &mut dump.moves {
             let (owner, time) = place(moved.pid, moved.time);
@@ -572,35 +571,34 @@ impl<'a> Dump<'a> {
                 .any(|&(_, pid)| pid == marker.pid || pid == marker.number)
     }
 
-    /// The dump as an object of the index; reports what was wrong with it.
-    fn object(
-        &mut self,
-        recorded: Option<&Marker>,
-        owners: &Owners,
-        diag: &Diagnostics,
-    ) -> JitObject {
-        let found = || self.file.path.as_os_str().as_encoded_bytes().to_vec();
-        let path = recorded.map_or_else(found, |marker| marker.path.clone());
-        let name = String::from_utf8_lossy(file_name(&path)).into_owned();
+    /// Says what was wrong with it.
+    fn report(&self, owners: &Owners, diag: &Diagnostics) {
+        let path = self.file.path.display();
         if let Some(cut) = &self.cut {
             diag.warn(describe_cut(&self.file.path, cut));
         }
         let odd = self.counts.malformed + self.counts.unknown;
         if odd > 0 {
             diag.warn(format!(
-                "{}: {odd} records of unknown or impossible form skipped",
-                self.file.path.display()
+                "{path}: {odd} records of unknown or impossible form skipped"
             ));
         }
         if owners.foreign > 0 {
             diag.warn(format!(
-                "{}: {} of {} functions are of an earlier or unknown process; not used",
-                self.file.path.display(),
+                "{path}: {} of {} functions are of an earlier or unknown process; not used",
                 owners.foreign,
                 self.codes.len()
             ));
         }
+    }
+
+    /// The dump as an object of the index.
+    fn object(&self, marker: Option<&Marker>, owners: &Owners) -> JitObject {
+        let found = || self.file.path.as_os_str().as_encoded_bytes().to_vec();
+        let recorded = marker.filter(|marker| !marker.injected);
+        let path = recorded.map_or_else(found, |marker| marker.path.clone());
         let functions = owners.of_loads.iter().flatten().count() as u64;
+        let name = String::from_utf8_lossy(file_name(&path)).into_owned();
         let mut summary = format!("{name}: {functions} functions");
         let clock = self.relation.describe();
         if !clock.is_empty() {
@@ -610,12 +608,30 @@ impl<'a> Dump<'a> {
         JitObject {
             path,
             kind: JitObjectKind::Dump,
-            pid: owners.pid,
+            pid: self.pid(marker),
             producer: self.producer,
             functions,
             summary,
         }
     }
+
+    /// The process that mapped it, or the one that wrote it.
+    fn pid(&self, marker: Option<&Marker>) -> u32 {
+        let writer = self
+            .writers
+            .first()
+            .map_or(self.header.pid, |&(_, pid)| pid);
+        marker.map_or(writer, |marker| marker.pid)
+    }
+}
+
+/// The codes of all dumps, in order.
+fn joined<'a>(dumps: Vec<Dump<'a>>) -> Vec<JitCode<'a>> {
+    let mut codes = dumps.into_iter().map(|dump| dump.codes);
+    let mut all = codes.next().unwrap_or_default();
+    codes.for_each(|more| all.extend(more));
+    all.shrink_to_fit();
+    all
 }
 
 /// Which process each entry of a dump belongs to.
@@ -625,18 +641,12 @@ struct Owners {
     of_moves: Vec<Option<ProcessId>>,
     /// Loads of no process of this recording.
     foreign: u64,
-    pid: u32,
 }
 
 impl Owners {
-    fn add_load(&mut self, owner: Option<ProcessId>, pid: u32, markers: &[&Marker], lives: &Lives) {
+    fn add_load(&mut self, owner: Option<ProcessId>) {
         self.of_loads.push(owner);
-        if owner.is_none() {
-            self.foreign += 1;
-        } else if self.pid == 0 {
-            let marked = markers.first().map(|marker| marker.pid);
-            self.pid = marked.filter(|_| !lives.knows(pid)).unwrap_or(pid);
-        }
+        self.foreign += u64::from(owner.is_none());
     }
 }
 
@@ -1102,3 +1112,7 @@ fn describe_cut(path: &Path, cut: &Cut) -> String {
         path.display()
     )
 }
+
+#[cfg(test)]
+#[path = "builder_tests.rs"]
+mod tests;

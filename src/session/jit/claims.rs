@@ -8,7 +8,7 @@
 use imbl::OrdMap;
 
 use super::ProcessId;
-use super::segments::Segments;
+use super::segments::{Owner, Segments};
 use crate::address::{Avma, AvmaRange, Timestamp};
 
 /// End of a claim that nothing ended.
@@ -299,12 +299,12 @@ impl Claims {
     }
 
     /// The claim in force at `time`, own or inherited.
-    pub(super) fn at(&self, process: ProcessId, at: Avma, time: Timestamp) -> Option<Claim> {
+    pub(super) fn at(&self, process: ProcessId, at: Avma, time: Timestamp) -> Option<Owner> {
         let mut process = self.of(process)?;
         let mut time = time;
         loop {
             if let Some(claim) = process.claims.at(at, time) {
-                return Some(*claim);
+                return Some(claim);
             }
             let inherited = process
                 .inherited
@@ -318,14 +318,14 @@ impl Claims {
     }
 
     /// The first claim after `time` that covers the address before the process runs another program.
-    pub(super) fn after(&self, process: ProcessId, at: Avma, time: Timestamp) -> Option<Claim> {
+    pub(super) fn after(&self, process: ProcessId, at: Avma, time: Timestamp) -> Option<Owner> {
         let process = self.of(process)?;
         let claim = process.claims.after(at, time)?;
         let exec_between = process
             .execs
             .iter()
             .any(|&exec| time < exec && exec <= claim.from);
-        (!exec_between).then_some(*claim)
+        (!exec_between).then_some(claim)
     }
 
     /// The parent, as long as the process runs the parent's program.

@@ -1,0 +1,594 @@
+//! From dumps on disk and markers in a recording to names at addresses and times.
+
+use super::super::{JitHit, JitMatch};
+use super::*;
+use crate::address::Avma;
+use crate::jitdump::testing::{DumpWriter, eh_frame, eh_frame_header};
+use crate::perfdata::ClockId;
+
+const A: u64 = 0x7f00_0000_0000;
+const B: u64 = 0x7f00_0010_0000;
+const P: ProcessId = ProcessId(0);
+const Q: ProcessId = ProcessId(1);
+/// The recording begins a while after boot, so that nothing is near time zero.
+const T: u64 = 1_000_000_000_000;
+
+/// A folder with a recording, and what was said about it.
+struct Case {
+    dir: tempfile::TempDir,
+    store: Store,
+    diag: Diagnostics,
+}
+
+impl Case {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        Self {
+            dir,
+            store: Store::new(),
+            diag: Diagnostics::new(),
+        }
+    }
+
+    fn file(&self, name: &str, bytes: &[u8]) -> std::path::PathBuf {
+        let path = self.dir.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("in a folder")).expect("create");
+        std::fs::write(&path, bytes).expect("write");
+        path
+    }
+
+    fn search(&self) -> JitSearch {
+        let nowhere = self.dir.path().join("nowhere");
+        JitSearch {
+            recording_dir: self.dir.path().into(),
+            cwd: nowhere.clone(),
+            symfs: Some(nowhere),
+            ..JitSearch::default()
+        }
+    }
+
+    /// A builder for a recording made with `-k mono`.
+    fn builder(&self) -> JitBuilder<'_> {
+        self.builder_with(self.search(), Some(ClockId::MONOTONIC))
+    }
+
+    fn builder_with(&self, search: JitSearch, clock: Option<ClockId>) -> JitBuilder<'_> {
+        let mut builder =
+            JitBuilder::new(&self.store, search, RecordingClock { clock, wall: None });
+        builder.seen_until(time(10_000));
+        builder
+    }
+
+    fn warnings(&self) -> String {
+        self.diag
+            .take()
+            .iter()
+            .map(|(_, line)| line.as_str())
+            .collect::<Vec<_>>()
+            .join("\n")
+    }
+}
+
+/// Milliseconds after the begin of the recording.
+fn time(ms: u64) -> Timestamp {
+    Timestamp(raw(ms))
+}
+
+fn raw(ms: u64) -> u64 {
+    T + ms * 1_000_000
+}
+
+/// The name at an address, if any.
+fn name_at(index: &JitIndex<'_>, process: ProcessId, at: u64, ms: u64) -> Option<String> {
+    index
+        .lookup(process, Avma(at), time(ms))
+        .map(|hit| name_of(index, hit))
+}
+
+fn name_of(index: &JitIndex<'_>, hit: JitHit) -> String {
+    String::from_utf8_lossy(index.code(hit.code).name).into_owned()
+}
+
+fn unmapped(
+    index: &JitIndex<'_>,
+    process: ProcessId,
+    at: u64,
+    ms: u64,
+) -> Option<(String, JitMatch)> {
+    let hit = index.lookup_unmapped(process, Avma(at), time(ms))?;
+    Some((name_of(index, hit), hit.how))
+}
+
+const CODE: &[u8] = &[0x90; 16];
+
+#[test]
+fn loads_moves_and_reuse_are_told_apart_by_time() {
+    let case = Case::new();
+    let mut dump = DumpWriter::new(7, raw(1));
+    dump.load(raw(10), 7, A, 0, b"first", CODE)
+        .moved(raw(20), 7, A, B, 16, 0)
+        .load(raw(30), 7, A + 8, 1, b"second", CODE)
+        .moved(raw(40), 7, A + 8, A, 16, 9)
+        .close(raw(50));
+    case.file("jit-7.dump", &dump.bytes);
+    let mut builder = case.builder();
+    assert!(builder.marker(P, 7, b"/app/jit-7.dump", time(1)));
+    assert!(!builder.marker(P, 7, b"/usr/lib/libc.so.6", time(1)));
+    let index = builder.finish(&[7], &case.diag);
+    let at = |at, ms| name_at(&index, P, at, ms);
+    assert_eq!(
+        [at(A, 9), at(A, 10), at(A + 15, 19), at(A + 16, 15)],
+        [None, Some("first".into()), Some("first".into()), None]
+    );
+    assert_eq!(
+        [at(A, 20), at(B + 3, 19), at(B + 3, 20)],
+        [None, None, Some("first".into())]
+    );
+    // The move of an index that is not there changes nothing.
+    assert_eq!(
+        [at(A + 9, 35), at(A + 9, 45)],
+        [Some("second".into()), Some("second".into())]
+    );
+    let hit = index.lookup(P, Avma(B + 3), time(25)).expect("moved");
+    assert_eq!((hit.offset, index.code(hit.code).start), (3, Avma(A)));
+    assert_eq!(index.objects()[0].path(), b"/app/jit-7.dump");
+    assert_eq!(index.objects()[0].file_name(), b"jit-7.dump");
+    assert_eq!(case.warnings(), "");
+}
+
+#[test]
+fn records_written_late_are_found_ahead() {
+    let case = Case::new();
+    let mut dump = DumpWriter::new(7, raw(1));
+    dump.load(raw(100), 7, A, 0, b"late", CODE)
+        .load(raw(200), 7, A, 1, b"later", CODE);
+    case.file("jit-7.dump", &dump.bytes);
+    let mut builder = case.builder();
+    builder.marker(P, 7, b"/app/jit-7.dump", time(1));
+    let index = builder.finish(&[7], &case.diag);
+    assert_eq!(name_at(&index, P, A, 99), None);
+    assert_eq!(
+        unmapped(&index, P, A, 99),
+        Some(("late".into(), JitMatch::Late))
+    );
+    assert_eq!(unmapped(&index, P, A + 16, 99), None);
+}
+
+#[test]
+fn files_end_code_and_anonymous_memory_does_not() {
+    let case = Case::new();
+    let mut dump = DumpWriter::new(7, raw(1));
+    dump.load(raw(10), 7, A, 0, b"a", CODE)
+        .load(raw(10), 7, B, 1, b"b", CODE);
+    case.file("jit-7.dump", &dump.bytes);
+    let mut builder = case.builder();
+    builder.marker(P, 7, b"/app/jit-7.dump", time(1));
+    builder.anonymous(P, 7, AvmaRange::new(Avma(B), 0x1000), time(20));
+    builder.exec_file_mapping(P, AvmaRange::new(Avma(A + 4), 0x1000), time(20));
+    let index = builder.finish(&[7], &case.diag);
+    assert_eq!(
+        [name_at(&index, P, A, 19), name_at(&index, P, A, 20)],
+        [Some("a".into()), None]
+    );
+    assert_eq!(name_at(&index, P, B, 30), Some("b".into()));
+}
+
+#[test]
+fn children_have_what_the_parent_had() {
+    let case = Case::new();
+    let mut dump = DumpWriter::new(7, raw(1));
+    dump.load(raw(10), 7, A, 0, b"shared", CODE);
+    dump.load(raw(30), 7, A, 1, b"parent only", CODE);
+    // The child keeps the file open and writes into it.
+    dump.load(raw(40), 8, B, 0, b"child only", CODE);
+    case.file("jit-7.dump", &dump.bytes);
+    let mut builder = case.builder();
+    builder.marker(P, 7, b"/app/jit-7.dump", time(1));
+    builder.fork(P, Q, time(20));
+    builder.exec(Q, time(60));
+    let index = builder.finish(&[7, 8], &case.diag);
+    assert_eq!(name_at(&index, Q, A, 25), Some("shared".into()));
+    assert_eq!(name_at(&index, Q, A, 35), Some("shared".into()));
+    assert_eq!(name_at(&index, P, A, 35), Some("parent only".into()));
+    assert_eq!(
+        [name_at(&index, P, B, 45), name_at(&index, Q, B, 45)],
+        [None, Some("child only".into())]
+    );
+    assert_eq!(
+        [name_at(&index, Q, A, 60), name_at(&index, Q, B, 60)],
+        [None, None]
+    );
+    assert_eq!(
+        unmapped(&index, Q, A, 60),
+        None,
+        "another program runs there now"
+    );
+}
+
+#[test]
+fn appended_files_keep_only_the_records_of_this_process() {
+    let case = Case::new();
+    let mut dump = DumpWriter::new(99, raw(1) - 500_000_000_000);
+    dump.load(raw(1) - 500_000_000_000, 99, A, 0, b"other pid", CODE);
+    dump.load(raw(1) - 400_000_000_000, 7, A, 0, b"same pid", CODE);
+    dump.load(raw(10), 7, B, 0, b"this run", CODE);
+    case.file("jit-7.dump", &dump.bytes);
+    let mut builder = case.builder();
+    builder.marker(P, 7, b"/app/jit-7.dump", time(1));
+    let index = builder.finish(&[7], &case.diag);
+    assert_eq!(
+        [name_at(&index, P, A, 50), name_at(&index, P, B, 50)],
+        [None, Some("this run".into())]
+    );
+    assert!(
+        case.warnings().contains("2 of 3 functions"),
+        "the user is told"
+    );
+}
+
+#[test]
+fn a_namespaced_process_is_known_by_its_inner_pid() {
+    let case = Case::new();
+    let mut dump = DumpWriter::new(1, raw(1));
+    dump.load(raw(10), 1, A, 0, b"inside", CODE);
+    case.file("jit-1.dump", &dump.bytes);
+    let mut builder = case.builder();
+    builder.marker(Q, 4711, b"/app/jit-1.dump", time(1));
+    // The host's pid 1 runs as well.
+    let index = builder.finish(&[1, 4711], &case.diag);
+    assert_eq!(
+        [name_at(&index, P, A, 20), name_at(&index, Q, A, 20)],
+        [None, Some("inside".into())]
+    );
+    assert_eq!(index.objects()[0].pid, 4711);
+}
+
+#[test]
+fn lives_of_one_pid_are_told_apart() {
+    let case = Case::new();
+    let mut dump = DumpWriter::new(7, raw(1));
+    dump.load(raw(10), 7, A, 0, b"first life", CODE)
+        .load(raw(3010), 7, A, 0, b"second life", CODE);
+    case.file("jit-7.dump", &dump.bytes);
+    let mut builder = case.builder();
+    let parent = ProcessId(2);
+    builder.fork(parent, P, time(0));
+    builder.marker(P, 7, b"/app/jit-7.dump", time(1));
+    builder.fork(parent, Q, time(3000));
+    builder.marker(Q, 7, b"/app/jit-7.dump", time(3001));
+    let index = builder.finish(&[7, 7, 6], &case.diag);
+    assert_eq!(
+        [name_at(&index, P, A, 5000), name_at(&index, Q, A, 5000)],
+        [Some("first life".into()), Some("second life".into())]
+    );
+}
+
+#[test]
+fn without_k_mono_the_clock_is_measured() {
+    let case = Case::new();
+    // 5 ms ahead of the recording's clock.
+    let mut dump = DumpWriter::new(7, raw(6));
+    dump.load(raw(15), 7, A, 0, b"f", CODE);
+    case.file("jit-7.dump", &dump.bytes);
+    let mut builder = case.builder_with(case.search(), None);
+    builder.marker(P, 7, b"/app/jit-7.dump", time(1));
+    let index = builder.finish(&[7], &case.diag);
+    assert_eq!(
+        [name_at(&index, P, A, 9), name_at(&index, P, A, 11)],
+        [None, Some("f".into())]
+    );
+    assert_eq!(
+        index.summary(),
+        ["jit-7.dump: 1 functions, clock shifted by 4.98 ms, known to 0.04 ms"]
+    );
+    assert!(case.warnings().contains("record with -k mono"));
+}
+
+#[test]
+fn without_a_usable_time_the_last_owner_is_shown_at_all_times() {
+    let case = Case::new();
+    let mut dump = DumpWriter::new(7, 0);
+    dump.load(5, 7, A, 0, b"old", CODE)
+        .load(6, 7, A, 1, b"new", CODE)
+        .load(7, 7, B, 2, b"only", CODE);
+    case.file("jit-7.dump", &dump.bytes);
+    let mut builder = case.builder();
+    builder.marker(P, 7, b"/app/jit-7.dump", time(1));
+    let index = builder.finish(&[7], &case.diag);
+    assert_eq!(
+        [name_at(&index, P, A, 2), name_at(&index, P, B, 9000)],
+        [Some("new".into()), Some("only".into())]
+    );
+    assert!(index.summary()[0].contains("times not used"));
+    assert!(case.warnings().contains("may be misnamed"));
+}
+
+#[test]
+fn dumps_are_found_without_a_marker_and_asked_for_files_win() {
+    let case = Case::new();
+    let dump = |name: &[u8]| {
+        let mut dump = DumpWriter::new(7, raw(1));
+        dump.load(raw(10), 7, A, 0, name, CODE);
+        dump.bytes
+    };
+    case.file("jit-7.dump", &dump(b"beside"));
+    let index = case.builder().finish(&[7], &case.diag);
+    assert_eq!(name_at(&index, P, A, 20), Some("beside".into()));
+    let foreign = case.builder().finish(&[8], &case.diag);
+    assert_eq!(name_at(&foreign, P, A, 20), None);
+    let asked = case.file("elsewhere/jit-7.dump", &dump(b"asked for"));
+    for jitdumps in [
+        vec![asked.clone()],
+        vec![asked.parent().expect("a folder").into()],
+    ] {
+        let mut builder = case.builder_with(
+            JitSearch {
+                jitdumps,
+                ..case.search()
+            },
+            Some(ClockId::MONOTONIC),
+        );
+        builder.marker(P, 7, b"/app/jit-7.dump", time(1));
+        let index = builder.finish(&[7], &case.diag);
+        assert_eq!(name_at(&index, P, A, 20), Some("asked for".into()));
+    }
+    assert_eq!(case.warnings(), "");
+    let nonsense = case.file("notes.txt", b"no dump at all");
+    let search = JitSearch {
+        jitdumps: vec![nonsense],
+        ..case.search()
+    };
+    let _ = case.builder_with(search, None).finish(&[7], &case.diag);
+    assert!(case.warnings().contains("not a jitdump"));
+}
+
+#[test]
+fn a_file_of_another_process_under_the_recorded_name_is_passed_over() {
+    let case = Case::new();
+    let (mut right, mut wrong) = (DumpWriter::new(7, raw(1)), DumpWriter::new(6, raw(1)));
+    right.load(raw(10), 7, A, 0, b"right", CODE);
+    wrong.load(raw(10), 6, A, 0, b"wrong", CODE);
+    case.file("root/app/jit-7.dump", &wrong.bytes);
+    case.file("jit-7.dump", &right.bytes);
+    let search = JitSearch {
+        symfs: Some(case.dir.path().join("root")),
+        ..case.search()
+    };
+    let mut builder = case.builder_with(search, Some(ClockId::MONOTONIC));
+    builder.marker(P, 7, b"/app/jit-7.dump", time(1));
+    let index = builder.finish(&[7], &case.diag);
+    assert_eq!(name_at(&index, P, A, 20), Some("right".into()));
+}
+
+#[test]
+fn a_missing_dump_is_reported_once() {
+    let case = Case::new();
+    let mut builder = case.builder();
+    builder.marker(P, 7, b"/app/jit-7.dump", time(1));
+    builder.marker(P, 7, b"/app/jit-7.dump", time(2));
+    let index = builder.finish(&[7], &case.diag);
+    assert!(index.objects().is_empty());
+    assert_eq!(case.warnings().lines().count(), 1);
+}
+
+#[test]
+fn injected_recordings_lead_back_to_the_dump() {
+    let case = Case::new();
+    let mut dump = DumpWriter::new(7, raw(1));
+    dump.load(raw(10), 7, A, 0, b"f", CODE)
+        .load(raw(20), 7, B, 1, b"g", CODE);
+    case.file("jit-7.dump", &dump.bytes);
+    let mut builder = case.builder();
+    assert!(builder.marker(P, 7, b"/app/jitted-7-0.so", time(10)));
+    assert!(builder.marker(P, 7, b"/app/jitted-7-1.so", time(20)));
+    let index = builder.finish(&[7], &case.diag);
+    assert_eq!(
+        [name_at(&index, P, A, 10), name_at(&index, P, B, 20)],
+        [Some("f".into()), Some("g".into())]
+    );
+}
+
+#[test]
+fn names_of_one_function_of_a_component_are_one() {
+    let case = Case::new();
+    let mut dump = DumpWriter::new(7, raw(1));
+    dump.load(raw(10), 7, A, 0, b"wasm[0]::function[24]::_ZN3fibE", CODE);
+    dump.load(raw(11), 7, A, 1, b"fib::fib", CODE);
+    dump.load(raw(12), 7, A, 2, b"wasm[2]::function[24]::_ZN3fibE", CODE);
+    // V8's trampolines are alike and mean different functions.
+    dump.load(raw(10), 7, B, 3, b"JS:~f a.js:1:1", CODE).load(
+        raw(20),
+        7,
+        B,
+        4,
+        b"JS:~g a.js:2:1",
+        CODE,
+    );
+    case.file("jit-7.dump", &dump.bytes);
+    let mut builder = case.builder();
+    builder.marker(P, 7, b"/app/jit-7.dump", time(1));
+    let index = builder.finish(&[7], &case.diag);
+    assert_eq!(
+        [name_at(&index, P, A, 10), name_at(&index, P, A, 50)],
+        [Some("fib::fib".into()), Some("fib::fib".into())]
+    );
+    assert_eq!(
+        [name_at(&index, P, B, 15), name_at(&index, P, B, 20)],
+        [Some("JS:~f a.js:1:1".into()), Some("JS:~g a.js:2:1".into())]
+    );
+}
+
+#[test]
+fn a_copied_module_is_read_from_its_original() {
+    let case = Case::new();
+    let mut dump = DumpWriter::new(7, raw(1));
+    dump.load(raw(10), 7, A + 0x100, 0, b"wasm[0]::function[1]", CODE);
+    case.file("jit-7.dump", &dump.bytes);
+    let mut builder = case.builder();
+    builder.marker(P, 7, b"/app/jit-7.dump", time(1));
+    for start in [A, B] {
+        builder.anonymous(P, 7, AvmaRange::new(Avma(start), 0x3000), time(5));
+    }
+    builder.anonymous(P, 7, AvmaRange::new(Avma(B + 0x10_0000), 0x4000), time(5));
+    let index = builder.finish(&[7], &case.diag);
+    assert_eq!(name_at(&index, P, B + 0x104, 20), None);
+    assert_eq!(
+        unmapped(&index, P, B + 0x104, 20),
+        Some(("wasm[0]::function[1]".into(), JitMatch::Twin))
+    );
+    assert_eq!(unmapped(&index, P, B + 0x10_0104, 20), None);
+}
+
+#[test]
+fn perf_maps_name_what_no_load_ever_covered() {
+    let case = Case::new();
+    let mut dump = DumpWriter::new(7, raw(1));
+    dump.load(raw(10), 7, A, 0, b"dumped", CODE)
+        .load(raw(20), 7, A + 8, 1, b"half over it", CODE);
+    case.file("jit-7.dump", &dump.bytes);
+    case.file(
+        "perf-7.map",
+        format!("{A:x} 100 mapped\n{B:x} 10 only mapped\n").as_bytes(),
+    );
+    let mut builder = case.builder();
+    builder.marker(P, 7, b"/app/jit-7.dump", time(1));
+    builder.anonymous(P, 7, AvmaRange::new(Avma(A), 0x1000), time(5));
+    builder.fork(P, Q, time(50));
+    let index = builder.finish(&[7, 8], &case.diag);
+    assert_eq!(name_at(&index, P, A, 15), Some("dumped".into()));
+    // The first half of a load that ended belongs to nobody.
+    assert_eq!(unmapped(&index, P, A, 25), None);
+    assert_eq!(
+        unmapped(&index, P, A + 0x40, 25),
+        Some(("mapped".into(), JitMatch::PerfMap))
+    );
+    let hit = index
+        .lookup_unmapped(P, Avma(B + 3), time(1))
+        .expect("in the map");
+    assert_eq!(
+        (
+            hit.offset,
+            index.object(index.code(hit.code).object).is_perf_map()
+        ),
+        (3, true)
+    );
+    // A child runs the same code.
+    assert_eq!(
+        unmapped(&index, Q, B, 60),
+        Some(("only mapped".into(), JitMatch::PerfMap))
+    );
+    assert_eq!(unmapped(&index, P, B + 0x10, 60), None);
+}
+
+#[test]
+fn companions_come_with_the_code() {
+    let case = Case::new();
+    let mut dump = DumpWriter::with_header(false, 40, 0xDEAD_BEEF, 7, raw(1), 0);
+    dump.debug_info(A, &[(A + 0x40, 3, 5, b"/a.js")], 0);
+    dump.unwinding(20, 0, &[eh_frame(16, 16), eh_frame_header(1)].concat())
+        .load(raw(10), 7, A, 0, b"JS:*f /a.js:3:5", CODE);
+    dump.unwinding(20, 0, &eh_frame_header(0))
+        .load(raw(10), 7, B, 1, b"odd name", CODE);
+    case.file("jit-7.dump", &dump.bytes);
+    let mut builder = case.builder();
+    builder.marker(P, 7, b"/app/jit-7.dump", time(1));
+    let index = builder.finish(&[7], &case.diag);
+    let code = |at| index.code(index.lookup(P, Avma(at), time(20)).expect("loaded").code);
+    assert_eq!(code(A).line_at(2), Some((&b"/a.js"[..], 3, 5)));
+    assert_eq!(code(A).lines().len(), 1);
+    let Some(super::super::JitUnwinding::EhFrame { base, .. }) = code(A).unwinding() else {
+        panic!("it has frames")
+    };
+    assert_eq!(base, Avma(A + 16));
+    assert_eq!(
+        code(B).unwinding(),
+        Some(super::super::JitUnwinding::FramePointer)
+    );
+    assert_eq!((code(B).producer, code(B).line_at(0)), (Producer::V8, None));
+    assert_eq!((code(A).bytes, code(A).loaded), (CODE, time(10)));
+}
+
+#[test]
+fn fresh_memory_is_what_was_not_there_before() {
+    let mut anonymous = Anonymous::default();
+    let range = |start: u64, end: u64| AvmaRange {
+        start: Avma(start),
+        end: Avma(end),
+    };
+    anonymous.add(range(100, 200), Timestamp(1));
+    anonymous.add(range(50, 300), Timestamp(2));
+    anonymous.add(range(60, 70), Timestamp(3));
+    anonymous.add(range(300, 310), Timestamp(4));
+    anonymous.add(range(400, 400), Timestamp(5));
+    let fresh: Vec<_> = anonymous
+        .fresh
+        .iter()
+        .map(|(r, t)| (r.start.0, r.end.0, t.0))
+        .collect();
+    assert_eq!(
+        fresh,
+        [(100, 200, 1), (50, 100, 2), (200, 300, 2), (300, 310, 4)]
+    );
+    assert_eq!(anonymous.all, BTreeMap::from([(50, 310)]));
+    assert!(anonymous.covers(50) && anonymous.covers(309) && !anonymous.covers(310));
+    let loads = [
+        (range(120, 130), 7_u64),
+        (range(110, 120), 9),
+        (range(250, 260), 8),
+        (range(900, 901), 1),
+    ];
+    assert_eq!(
+        anonymous.first_loads(loads.into_iter()),
+        [(Timestamp(1), 7), (Timestamp(2), 8)]
+    );
+}
+
+#[test]
+fn damaged_dumps_give_an_index_all_the_same() {
+    let case = Case::new();
+    let mut dump = DumpWriter::new(7, raw(1));
+    dump.debug_info(A, &[(A, 3, 5, b"/a.js")], 0);
+    dump.unwinding(20, 0, &[eh_frame(16, 16), eh_frame_header(1)].concat());
+    dump.load(raw(10), 7, A, 0, b"f", CODE)
+        .moved(raw(20), 7, A, B, 16, 0)
+        .load(raw(30), 7, A, 1, b"g", CODE);
+    let mut seed = 1_u64;
+    for round in 0..600 {
+        let mut bytes = dump.bytes.clone();
+        for _ in 0..1 + round % 4 {
+            seed = seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let at = (seed >> 33) as usize % bytes.len();
+            bytes[at] = (seed >> 24) as u8;
+        }
+        case.file("jit-7.dump", &bytes);
+        let case = Case {
+            store: Store::new(),
+            diag: Diagnostics::new(),
+            dir: tempfile::tempdir().expect("temporary directory"),
+        };
+        let path = case.file("jit-7.dump", &bytes);
+        let mut builder = case.builder_with(
+            JitSearch {
+                jitdumps: vec![path],
+                ..case.search()
+            },
+            None,
+        );
+        builder.marker(P, 7, b"/app/jit-7.dump", time(1));
+        let index = builder.finish(&[7], &case.diag);
+        assert!(index.code_count() <= 2 + bytes.len() / 16);
+        for at in [A, A + 15, B, 0, u64::MAX] {
+            for ms in [0, 15, 25, 35] {
+                let hit = index
+                    .lookup(P, Avma(at), time(ms))
+                    .or_else(|| index.lookup_unmapped(P, Avma(at), time(ms)));
+                if let Some(hit) = hit {
+                    let code = index.code(hit.code);
+                    let _ = (code.line_at(hit.offset), code.unwinding());
+                }
+            }
+        }
+    }
+}
