@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use pjit::cli::input::Environment;
-use pjit::cli::terminal::{Output, with_progress};
+use pjit::cli::report::ReportArgs;
+use pjit::cli::terminal::{Output, colored, with_progress};
 use pjit::cli::{Cli, Command};
 use pjit::diagnostics::{Diagnostics, Level};
 
@@ -34,6 +35,7 @@ fn run(cli: &Cli, diag: &Diagnostics) -> anyhow::Result<ExitCode> {
             let profile = with_progress(diag, || pjit::load::load(&load, diag))?;
             pjit::output::folded::write(&profile, &fold, &mut out)?;
         }
+        Command::Report(args) => return report(args, &environment, diag),
         Command::Script(args) => {
             let (load, script) = args.resolve(&environment);
             let profile = with_progress(diag, || pjit::load::load(&load, diag))?;
@@ -41,6 +43,35 @@ fn run(cli: &Cli, diag: &Diagnostics) -> anyhow::Result<ExitCode> {
         }
         Command::Completions { shell } => pjit::cli::write_completions(*shell, &mut out),
         Command::Man { command } => pjit::cli::write_man_page(command.as_deref(), &mut out)?,
+    }
+    out.finish()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn report(
+    args: &ReportArgs,
+    environment: &Environment,
+    diag: &Diagnostics,
+) -> anyhow::Result<ExitCode> {
+    let mut command = match args.resolve(environment) {
+        Ok(command) => command,
+        Err(text) => {
+            writeln!(std::io::stderr(), "pjit: {text}")?;
+            return Ok(ExitCode::from(2));
+        }
+    };
+    command.warnings.drain(..).for_each(|line| diag.warn(line));
+    let mut out = Output::open(None);
+    command.view.color = colored(
+        command.color,
+        std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty()),
+    );
+    let profile = with_progress(diag, || pjit::load::load(&command.load, diag))?;
+    if command.header_only {
+        pjit::output::stdio::write_header(&profile, &mut out)?;
+    } else {
+        let report = pjit::report::build(&profile, &command.view)?;
+        pjit::output::stdio::write(&report, &mut out)?;
     }
     out.finish()?;
     Ok(ExitCode::SUCCESS)

@@ -32,8 +32,8 @@ pub struct InputArgs {
     pub force: bool,
 
     /// Worker threads; the output does not depend on their number
-    #[arg(long = "threads", value_name = "N")]
-    pub threads: Option<usize>,
+    #[arg(short = 'j', long = "jobs", value_name = "N")]
+    pub jobs: Option<usize>,
 
     /// Say which files were used, and what of them
     #[arg(short = 'v', long = "verbose")]
@@ -138,7 +138,7 @@ impl InputArgs {
                 cgroup: false,
                 every_sample: false,
                 max_frames: MAX_FRAMES,
-                threads: self.threads.unwrap_or_else(default_threads).max(1),
+                threads: self.jobs.unwrap_or_else(default_threads).max(1),
             },
             frames: FrameNeeds {
                 inlines: !symbols.no_inline,
@@ -163,6 +163,10 @@ fn default_threads() -> usize {
 pub struct Environment {
     /// `$HOME`
     pub home: Option<PathBuf>,
+    /// `$PERF_CONFIG`: the configuration file to read instead of `~/.perfconfig`.
+    pub perf_config: Option<PathBuf>,
+    /// The build-ID cache that the configuration names.
+    pub buildid_dir: Option<PathBuf>,
 }
 
 impl Environment {
@@ -173,10 +177,13 @@ impl Environment {
             home: std::env::var_os("HOME")
                 .filter(|home| !home.is_empty())
                 .map(PathBuf::from),
+            perf_config: std::env::var_os("PERF_CONFIG").map(PathBuf::from),
+            buildid_dir: None,
         }
     }
 
     fn buildid_dir(&self) -> Option<PathBuf> {
-        self.home.as_ref().map(|home| home.join(".debug"))
+        let default = || self.home.as_ref().map(|home| home.join(".debug"));
+        self.buildid_dir.clone().or_else(default)
     }
 }

@@ -1,9 +1,14 @@
 //! The command line: clap arguments in, plain option structs out. Nothing else knows clap.
 
+pub mod callgraph;
 pub mod fold;
 pub mod input;
+pub mod perf_only;
+pub mod perfconfig;
+pub mod report;
 pub mod script;
 pub mod terminal;
+pub mod time;
 
 use std::io;
 
@@ -30,6 +35,8 @@ pub struct Cli {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Print a profile as perf report --stdio does
+    Report(Box<report::ReportArgs>),
     /// Print folded stacks, for inferno-flamegraph, flamegraph.pl, speedscope
     Fold(fold::FoldArgs),
     /// Print samples with their stacks as perf script does

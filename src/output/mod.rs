@@ -2,4 +2,7 @@
 
 pub mod folded;
 pub mod script;
+pub mod stdio;
+mod stdio_hierarchy;
+mod stdio_tree;
 pub mod text;

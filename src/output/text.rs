@@ -1,22 +1,33 @@
 //! Foreign names made safe: nothing out of a recording reaches a terminal as a control character.
+//!
+//! Control characters could move the cursor or start escape sequences; marks that change the direction of what
+//! follows could show one name as another.
 
 use std::borrow::Cow;
 
-/// The text with every control character (C0, C1, DEL) as `\xNN` or `\u{NN}`, other text untouched.
+/// The text with every control character (C0, C1, DEL) and direction mark as `\xNN` or `\xNNNN`, other text untouched.
 #[must_use]
 pub fn harmless(text: &str) -> Cow<'_, str> {
-    if !text.contains(char::is_control) {
+    // Most names are plain ASCII, which one pass over the bytes finds out.
+    let is_plain = text.bytes().all(|byte| (0x20..0x7f).contains(&byte));
+    if is_plain || !text.contains(acts) {
         return Cow::Borrowed(text);
     }
     let mut safe = String::with_capacity(text.len() + 8);
     for c in text.chars() {
-        if c.is_control() {
+        if acts(c) {
             safe.push_str(&format!("\\x{:02x}", u32::from(c)));
         } else {
             safe.push(c);
         }
     }
     Cow::Owned(safe)
+}
+
+/// Whether a terminal does something else with the character than show it.
+fn acts(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]
@@ -27,5 +38,6 @@ mod tests {
     fn control_characters_become_visible() {
         assert_eq!(harmless("a\x1b[31m\n\u{9b}b"), "a\\x1b[31m\\x0a\\x9bb");
         assert_eq!(harmless("wasm[0]::fib"), "wasm[0]::fib");
+        assert_eq!(harmless("größe\u{202e}x"), "größe\\x202ex");
     }
 }

@@ -1,1 +1,555 @@
+//! The report view: a profile and options in, ordered tables of rows out, call trees on demand.
+//!
+//! What a report means is settled here, after `perf report` (`util/hist.c`, `util/sort.c`, `util/callchain.c`
+//! of perf): who shares a row, what it is credited with, the order of rows and branches, thresholds. How it
+//! looks is the business of [`crate::output`]. Knows nothing of records and files.
 
+mod chains;
+mod classes;
+pub mod columns;
+pub mod keys;
+pub mod options;
+mod order;
+mod rows;
+#[cfg(test)]
+pub(crate) mod testing;
+mod tree;
+mod trie;
+
+use rustc_hash::FxHashMap;
+
+use self::chains::Chains;
+use self::classes::Classes;
+pub(crate) use self::classes::srcline_text;
+pub use self::columns::Columns;
+use self::keys::Key;
+use self::options::{CallGraphMode, ChainOrder, Grouping, ReportOptions};
+pub use self::rows::{Counts, Row, Totals, counter};
+use self::rows::{Input, Ordered, Rows};
+pub(crate) use self::tree::threshold as tree_threshold;
+pub use self::tree::{CallTree, TreeMaker, TreeNode};
+use crate::perfdata::CpuMode;
+use crate::profile::{Entry, Frame, FrameId, Profile};
+
+/// Why there is no report.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReportError {
+    /// The recording, or what the filters on time and CPU left of it, is empty.
+    #[error("the recording {0} has no samples")]
+    NoSamples(String),
+    /// Call graphs were asked for by name.
+    #[error(
+        "a call graph was asked for (-g), but the recording has no call chains: was it made without -g?"
+    )]
+    NoChains,
+    /// The `parent` key needs chains.
+    #[error(
+        "the key `parent` needs call chains, and the recording has none: was it made without -g?"
+    )]
+    NoChainsForParent,
+}
+
+/// A report, ready to be printed.
+#[derive(Debug)]
+pub struct Report<'p> {
+    /// What it is made of.
+    pub profile: &'p Profile,
+    /// How it was asked for.
+    pub options: &'p ReportOptions,
+    /// Columns and order.
+    pub columns: Columns,
+    /// Columns that are printed: without those that a filter leaves one value for.
+    pub fields: Vec<Key>,
+    /// The lines that stand for the columns left out: name and value.
+    pub elided: Vec<(&'static str, String)>,
+    /// One for each event or group, in file order.
+    pub tables: Vec<Table>,
+    /// Whether callers are credited.
+    pub children: bool,
+    /// Whether call trees are printed.
+    pub has_trees: bool,
+    /// Which end of the chains comes first.
+    pub order: ChainOrder,
+    classes: Classes,
+    chains: Chains,
+    rows: Rows,
+}
+
+/// The rows of one event, or of a group of events.
+#[derive(Debug)]
+pub struct Table {
+    /// Indices of the events, the leader first.
+    pub events: Vec<usize>,
+    /// Names as the title shows them.
+    pub title: String,
+    /// Whether the title says `events`.
+    pub is_plural: bool,
+    /// Samples of the title.
+    pub samples: u64,
+    /// Event count of the title.
+    pub period: u64,
+    /// Rows in print order, without filtered ones, with those below the limit.
+    pub rows: Vec<Row>,
+    /// By event of the group: what percentages of rows refer to.
+    pub totals: Vec<u64>,
+    /// What percentages of branches refer to.
+    pub chain_total: u64,
+    /// What the threshold of branches refers to.
+    pub threshold_total: u64,
+    /// Counts of the members behind the leader, row by row.
+    members: Vec<Counts>,
+    /// Where each row's members are in [`Self::members`], and its number in [`Rows::rows`].
+    places: Vec<(u32, u32)>,
+}
+
+/// Makes the report of a profile.
+///
+/// # Errors
+///
+/// When there are no samples, or chains are needed and the recording has none.
+pub fn build<'p>(
+    profile: &'p Profile,
+    options: &'p ReportOptions,
+) -> Result<Report<'p>, ReportError> {
+    if profile.entries.is_empty() {
+        return Err(ReportError::NoSamples(profile.recording.path.clone()));
+    }
+    let has_chains = profile.events.iter().any(|event| event.has_callchains);
+    let has_trees = has_chains && options.call_graph.mode != CallGraphMode::None;
+    // perf 6.1 credits no callers with --hierarchy; 7.2 does, with columns that do not fit.
+    let wants_children = options.children && !options.hierarchy;
+    let columns = Columns::resolve(options, wants_children, has_chains);
+    check_chains(options, &columns, has_chains)?;
+    let children = wants_children && has_chains;
+    let order = chain_order(options, children);
+    let with_parent = columns.has_key(Key::Parent) || options.exclude_other;
+    let chains = if children || has_trees || with_parent || options.ignore_callees.is_some() {
+        Chains::of(profile, options, order, with_parent)
+    } else {
+        Chains::default()
+    };
+    let classes = Classes::of(profile, &columns, children);
+    let labels = if children || has_trees {
+        tree_labels(profile, options)
+    } else {
+        Vec::new()
+    };
+    let rows = rows::rows(&Input {
+        profile,
+        options,
+        columns: &columns,
+        classes: &classes,
+        chains: &chains,
+        children,
+        with_trees: has_trees,
+        labels: &labels,
+    });
+    let (fields, elided) = elide(options, &columns);
+    let mut report = Report {
+        profile,
+        options,
+        columns,
+        fields,
+        elided,
+        tables: Vec::new(),
+        children,
+        has_trees,
+        order,
+        classes,
+        chains,
+        rows,
+    };
+    report.tables = groups(profile, options)
+        .into_iter()
+        .map(|events| report.table(events))
+        .collect();
+    Ok(report)
+}
+
+fn check_chains(
+    options: &ReportOptions,
+    columns: &Columns,
+    has_chains: bool,
+) -> Result<(), ReportError> {
+    if has_chains {
+        return Ok(());
+    }
+    if columns.has_key(Key::Parent) && options.parent.is_some() {
+        return Err(ReportError::NoChainsForParent);
+    }
+    if options.requires_chains {
+        Err(ReportError::NoChains)
+    } else {
+        Ok(())
+    }
+}
+
+/// perf's default: callers first when callers are credited.
+fn chain_order(options: &ReportOptions, children: bool) -> ChainOrder {
+    let default = if children {
+        ChainOrder::Caller
+    } else {
+        ChainOrder::Callee
+    };
+    options.call_graph.order.unwrap_or(default)
+}
+
+/// Numbers that are equal for frames that a tree does not tell apart.
+fn tree_labels(profile: &Profile, options: &ReportOptions) -> Vec<u32> {
+    use self::options::ChainKey;
+
+    #[derive(PartialEq, Eq, Hash)]
+    enum Label<'p> {
+        Function(u32, u64),
+        Inlined(&'p str),
+        Address(Option<u32>, u64, Option<u32>),
+        Line(&'p str),
+    }
+    let label = |frame: &Frame| {
+        let object = frame.object.map(|object| object.0);
+        let symbol = frame
+            .symbol
+            .map(|symbol| &profile.symbols[symbol.0 as usize]);
+        let line = frame
+            .srcline
+            .map(|line| profile.strings[line.0 as usize].as_str());
+        let inlined = frame
+            .symbol
+            .filter(|_| symbol.is_some_and(|symbol| symbol.inlined))
+            .map(|symbol| symbol.0);
+        match (options.call_graph.key, line, symbol) {
+            (ChainKey::Srcline, Some(line), _) => Label::Line(line),
+            (ChainKey::Address, ..) | (_, _, None) => {
+                Label::Address(object, frame.address, inlined)
+            }
+            (_, _, Some(symbol)) if symbol.inlined => Label::Inlined(&symbol.name),
+            (_, _, Some(symbol)) => Label::Function(symbol.object.0, symbol.start),
+        }
+    };
+    let mut ids: FxHashMap<Label<'_>, u32> = FxHashMap::default();
+    let mut number = |frame| {
+        let next = ids.len() as u32;
+        *ids.entry(label(frame)).or_insert(next)
+    };
+    profile.frames.iter().map(&mut number).collect()
+}
+
+/// Columns without those that a filter with a single entry makes constant, unless nothing would be left.
+fn elide(options: &ReportOptions, columns: &Columns) -> (Vec<Key>, Vec<(&'static str, String)>) {
+    let only = |key: Key| {
+        let (name, list) = match key {
+            Key::Comm => ("comm", &options.comms),
+            Key::Dso => ("dso", &options.dsos),
+            Key::Symbol => ("symbol", &options.symbols),
+            _ => return None,
+        };
+        let list = list.as_ref().filter(|list| list.len() == 1)?;
+        Some((name, list[0].clone()))
+    };
+    let elided: Vec<(&str, String)> = columns.fields.iter().filter_map(|key| only(*key)).collect();
+    let is_left = |key: &Key| only(*key).is_none();
+    let has_left = columns
+        .fields
+        .iter()
+        .any(|key| !key.is_counter() && is_left(key));
+    let fields = columns
+        .fields
+        .iter()
+        .copied()
+        .filter(|key| !has_left || is_left(key))
+        .collect();
+    (fields, elided)
+}
+
+/// Which events share a table. Events without samples are left out, as perf 7.2 does within groups too.
+fn groups(profile: &Profile, options: &ReportOptions) -> Vec<Vec<usize>> {
+    let events = &profile.events;
+    let is_recorded = (0..events.len()).any(|i| events[i].leader != i);
+    let leader_of = |i: usize| match options.group {
+        Grouping::Separate => i,
+        Grouping::All if !is_recorded => 0,
+        Grouping::AsRecorded | Grouping::All => events[i].leader,
+    };
+    let mut groups: Vec<(usize, Vec<usize>)> = Vec::new();
+    for i in (0..events.len()).filter(|i| events[*i].samples > 0 || !options.skip_empty) {
+        let leader = leader_of(i);
+        match groups.iter_mut().find(|(of, _)| *of == leader) {
+            Some((_, members)) => members.push(i),
+            None => groups.push((leader, vec![i])),
+        }
+    }
+    groups.into_iter().map(|(_, members)| members).collect()
+}
+
+impl<'p> Report<'p> {
+    /// The entry that a row was first made for.
+    #[must_use]
+    pub fn entry(&self, row: &Row) -> &'p Entry {
+        &self.profile.entries[row.first.0 as usize]
+    }
+
+    /// The source file of a row, empty if unknown.
+    #[must_use]
+    pub fn srcfile(&self, row: &Row) -> &str {
+        let text = self.classes.all[row.class as usize].srcfile as usize;
+        self.classes.texts.get(text).map_or("", String::as_str)
+    }
+
+    /// Whether nothing is left to show: filters hid every row.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.tables
+            .iter()
+            .all(|table| !table.rows.iter().any(|row| self.is_shown(table, row)))
+    }
+
+    /// Whether a row reaches the percent limit.
+    #[must_use]
+    pub fn is_shown(&self, table: &Table, row: &Row) -> bool {
+        let counts = &row.counts;
+        let period = if self.children {
+            counts.children_period
+        } else {
+            counts.self_period
+        };
+        // perf compares single-precision numbers.
+        percent(period, table.totals[0]) as f32 >= self.options.percent_limit as f32
+    }
+
+    /// Mode of a row as perf marks it: `k`, `.` and so on.
+    #[must_use]
+    pub fn level(&self, row: &Row) -> char {
+        let profile = self.profile;
+        let (entry, place) = (&profile.entries[row.first.0 as usize], row.first.1 as usize);
+        if place > 0 {
+            // A caller without mapping is marked like the frame before it.
+            let start = self.chains.range(entry.stack).start;
+            let before = self.chains.frames[start..start + place].iter().rev();
+            let mapped = before
+                .map(|id| &profile.frames[id.0 as usize])
+                .find(|frame| frame.object.is_some());
+            if let Some(frame) = mapped {
+                return if frame.mode == CpuMode::Unknown {
+                    '.'
+                } else {
+                    level_char(frame.mode)
+                };
+            }
+        }
+        level_char(profile.frames[entry.leaf.0 as usize].mode)
+    }
+
+    /// The name of a row's parent, if it has one.
+    #[must_use]
+    pub fn parent(&self, row: &Row) -> Option<&str> {
+        let stack = self.profile.entries[row.first.0 as usize].stack;
+        self.chains
+            .parent(stack)
+            .map(|frame| self.profile.frame_name(frame))
+    }
+
+    fn table(&self, events: Vec<usize>) -> Table {
+        let all = &self.rows;
+        let total_of = |event: &usize| {
+            let totals = &all.totals[*event];
+            let counts = if self.options.relative {
+                &totals.row_filtered
+            } else {
+                &totals.all
+            };
+            counts.self_period
+        };
+        let samples_of = |event: &usize| {
+            let totals = &all.totals[*event];
+            let counts = if self.options.relative {
+                &totals.sample_filtered
+            } else {
+                &totals.all
+            };
+            counts.samples
+        };
+        let leader = &all.totals[events[0]];
+        let threshold = if self.options.relative {
+            &leader.sample_filtered
+        } else {
+            &leader.all
+        };
+        let mut table = Table {
+            title: title(self.profile, self.options, &events),
+            is_plural: is_plural(self.profile, self.options, &events),
+            samples: events.iter().map(samples_of).sum(),
+            period: events.iter().map(total_of).fold(0, u64::wrapping_add),
+            rows: Vec::new(),
+            totals: events.iter().map(total_of).collect(),
+            chain_total: leader.all.self_period,
+            threshold_total: threshold.self_period,
+            members: Vec::new(),
+            places: Vec::new(),
+            events,
+        };
+        self.fill(&mut table);
+        table
+    }
+
+    /// Puts the rows of the table's events together and in order.
+    fn fill(&self, table: &mut Table) {
+        let (mut rows, numbers, members) = self.joined(&table.events);
+        let behind = table.events.len() - 1;
+        let view = Ordered {
+            profile: self.profile,
+            columns: &self.columns,
+            classes: &self.classes,
+            contexts: &self.rows.contexts,
+            children: self.children,
+            has_trees: self.has_trees,
+            order: self.order,
+            sort_index: self.options.group_sort_index,
+        };
+        let members_of = |row: u32| &members[row as usize * behind..(row as usize + 1) * behind];
+        let order = rows::ordered(&rows, &view, members_of);
+        let shown = order.into_iter().filter(|i| !rows[*i as usize].filtered);
+        let shown: Vec<u32> = shown.collect();
+        table.places = shown.iter().map(|i| (*i, numbers[*i as usize])).collect();
+        table.rows = shown
+            .iter()
+            .map(|i| std::mem::replace(&mut rows[*i as usize], Row::empty()))
+            .collect();
+        table.members = members;
+    }
+
+    /// The leader's rows, and those that only members have, with nothing counted for the leader; the numbers
+    /// of the rows; the members' counts.
+    fn joined(&self, events: &[usize]) -> (Vec<Row>, Vec<u32>, Vec<Counts>) {
+        let behind = events.len() - 1;
+        let (mut rows, mut numbers, mut members) = (Vec::new(), Vec::new(), Vec::new());
+        let mut ids = FxHashMap::default();
+        for (member, event) in events.iter().enumerate() {
+            for (number, row) in self.rows.rows.iter().enumerate() {
+                let context = &self.rows.contexts[row.context as usize];
+                if usize::from(context.event) != *event {
+                    continue;
+                }
+                let new = rows.len();
+                let at = match behind {
+                    0 => new,
+                    _ => *ids
+                        .entry((context.keys, context.filtered, row.class))
+                        .or_insert(new),
+                };
+                if at == new {
+                    let counts = if member == 0 {
+                        row.counts
+                    } else {
+                        Counts::default()
+                    };
+                    rows.push(Row {
+                        counts,
+                        ..row.clone()
+                    });
+                    // What only a member has is a row without chains.
+                    numbers.push(if member == 0 {
+                        number as u32
+                    } else {
+                        trie::NONE
+                    });
+                    members.resize(members.len() + behind, Counts::default());
+                }
+                if member > 0 {
+                    members[at * behind + member - 1] = row.counts;
+                }
+            }
+        }
+        (rows, numbers, members)
+    }
+}
+
+impl Table {
+    /// Counts of a row for each event of the group, the leader first.
+    pub fn counts(&self, row: usize) -> impl Iterator<Item = &Counts> {
+        let behind = self.events.len() - 1;
+        let at = self.places[row].0 as usize * behind;
+        std::iter::once(&self.rows[row].counts).chain(&self.members[at..at + behind])
+    }
+}
+
+impl Row {
+    fn empty() -> Self {
+        use crate::profile::ThreadId;
+        Self {
+            context: 0,
+            class: 0,
+            first: (0, 0),
+            thread: ThreadId(0),
+            frame: FrameId(0),
+            is_caller: false,
+            filtered: true,
+            max_depth: 0,
+            counts: Counts::default(),
+        }
+    }
+}
+
+/// Share of a total in percent; nothing of nothing is 0.
+#[must_use]
+pub fn percent(part: u64, total: u64) -> f64 {
+    if total == 0 {
+        0.0
+    } else {
+        part as f64 * 100.0 / total as f64
+    }
+}
+
+const fn level_char(mode: CpuMode) -> char {
+    match mode {
+        CpuMode::Kernel => 'k',
+        CpuMode::User => '.',
+        CpuMode::GuestKernel => 'g',
+        CpuMode::GuestUser => 'u',
+        CpuMode::Hypervisor | CpuMode::Unknown => 'H',
+    }
+}
+
+fn is_plural(profile: &Profile, options: &ReportOptions, events: &[usize]) -> bool {
+    let leader = events[0];
+    let leads = profile
+        .events
+        .iter()
+        .enumerate()
+        .any(|(i, event)| i != leader && event.leader == leader);
+    match options.group {
+        // perf keeps the plural of a leader whose group is taken apart.
+        Grouping::Separate => leads,
+        Grouping::AsRecorded | Grouping::All => events.len() > 1,
+    }
+}
+
+fn title(profile: &Profile, options: &ReportOptions, events: &[usize]) -> String {
+    let names: Vec<&str> = events
+        .iter()
+        .map(|i| profile.events[*i].name.as_str())
+        .collect();
+    let names = names.join(", ");
+    if events.len() < 2 {
+        return names;
+    }
+    let was_forced = options.group == Grouping::All
+        && profile
+            .events
+            .iter()
+            .enumerate()
+            .all(|(i, e)| e.leader == i);
+    match &profile.events[events[0]].group_name {
+        _ if was_forced => names,
+        Some(group) => format!("{group} {{ {names} }}"),
+        None => format!("anon group {{ {names} }}"),
+    }
+}
+
+impl Profile {
+    /// Name of a frame's symbol; empty if it has none.
+    #[must_use]
+    pub fn frame_name(&self, frame: FrameId) -> &str {
+        let symbol = self.frames[frame.0 as usize].symbol;
+        symbol.map_or("", |symbol| self.symbols[symbol.0 as usize].name.as_str())
+    }
+}

@@ -1,0 +1,132 @@
+//! Options that `perf report` has and pjit does not: recognised, so that the message can say so.
+//!
+//! Without this table a script would learn only that an option is unknown, and an abbreviation that is ambiguous in perf would
+//! mean something here.
+
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, error::ErrorKind};
+
+struct PerfOnly {
+    long: &'static str,
+    short: Option<char>,
+    takes_value: bool,
+    /// What to use instead, if anything.
+    instead: &'static str,
+}
+
+const fn flag(long: &'static str, instead: &'static str) -> PerfOnly {
+    PerfOnly {
+        long,
+        short: None,
+        takes_value: false,
+        instead,
+    }
+}
+
+const fn valued(long: &'static str, instead: &'static str) -> PerfOnly {
+    PerfOnly {
+        long,
+        short: None,
+        takes_value: true,
+        instead,
+    }
+}
+
+const NO_BRANCHES: &str = "pjit does not read branch records as a histogram";
+const NO_ANNOTATION: &str = "pjit does not annotate instructions";
+const NO_TRACES: &str = "pjit does not decode hardware traces";
+
+const OPTIONS: &[PerfOnly] = &[
+    PerfOnly {
+        short: Some('b'),
+        ..flag("branch-stack", NO_BRANCHES)
+    },
+    PerfOnly {
+        short: Some('D'),
+        ..flag("dump-raw-trace", "use `perf report -D` to see raw records")
+    },
+    PerfOnly {
+        short: Some('M'),
+        ..valued("disassembler-style", NO_ANNOTATION)
+    },
+    flag("asm-raw", NO_ANNOTATION),
+    flag("branch-history", NO_BRANCHES),
+    flag("disable-order", "pjit always orders records by time"),
+    valued("itrace", NO_TRACES),
+    flag("mem-mode", "pjit does not report memory accesses"),
+    valued("percent-type", NO_ANNOTATION),
+    valued("prefix", NO_ANNOTATION),
+    valued("prefix-strip", NO_ANNOTATION),
+    valued("pretty", ""),
+    flag("raw-trace", ""),
+    valued("samples", "use `pjit script` to see single samples"),
+    flag("show-on-off-events", ""),
+    flag("show-ref-call-graph", ""),
+    valued("socket-filter", ""),
+    flag("source", NO_ANNOTATION),
+    flag("stitch-lbr", ""),
+    valued("switch-off", ""),
+    valued("switch-on", ""),
+    flag("total-cycles", NO_BRANCHES),
+    flag("latency", ""),
+    valued("parallelism", ""),
+    flag("data-type", ""),
+    flag("no-source", NO_ANNOTATION),
+    flag("no-asm-raw", NO_ANNOTATION),
+];
+
+/// The options of the table; parsing one of them is an error.
+#[derive(Debug, Clone, Default)]
+pub struct PerfOnlyArgs;
+
+impl Args for PerfOnlyArgs {
+    fn augment_args(command: Command) -> Command {
+        OPTIONS.iter().fold(command, |command, option| {
+            let action = if option.takes_value {
+                ArgAction::Append
+            } else {
+                ArgAction::Count
+            };
+            let arg = Arg::new(option.long)
+                .long(option.long)
+                .action(action)
+                .hide(true);
+            command.arg(match option.short {
+                Some(short) => arg.short(short),
+                None => arg,
+            })
+        })
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for PerfOnlyArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        for option in OPTIONS {
+            let is_given = if option.takes_value {
+                matches.contains_id(option.long)
+            } else {
+                matches.get_count(option.long) > 0
+            };
+            if is_given {
+                let more = if option.instead.is_empty() {
+                    String::new()
+                } else {
+                    format!(": {}", option.instead)
+                };
+                let text = format!(
+                    "perf report has the option --{}, pjit does not{more}\n",
+                    option.long
+                );
+                return Err(Error::raw(ErrorKind::UnknownArgument, text));
+            }
+        }
+        Ok(Self)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        Self::from_arg_matches(matches).map(|_| ())
+    }
+}

@@ -1,0 +1,727 @@
+//! `pjit report`: perf report's options in, plain structs out.
+//!
+//! Spelling, short forms and abbreviations are perf's. What the view is told is a [`ReportOptions`]; what has to be read
+//! and computed for it, a [`LoadOptions`].
+
+use std::path::{Path, PathBuf};
+
+use clap::{ArgAction, Args, ValueEnum};
+
+use super::callgraph::CallGraphArgs;
+use super::input::{Environment, InputArgs};
+use super::perf_only::PerfOnlyArgs;
+use super::perfconfig::PerfConfig;
+use super::time::{TimeSpec, parse_cpus, parse_quantum};
+use crate::load::LoadOptions;
+use crate::report::Columns;
+use crate::report::keys::{FieldSpec, Key, SortSpec};
+use crate::report::options::{CallGraphMode, ChainKey, Grouping, ReportOptions};
+
+/// Arguments of `pjit report`.
+#[derive(Debug, Clone, Args)]
+#[command(
+    args_override_self = true,
+    next_help_heading = "Output",
+    after_help = "Examples:
+  pjit report                                      callers included, as perf report --stdio
+  pjit report perf.data --percent-limit 0.5        another recording, without small rows
+  pjit report --no-children -g none | head -n 40   flat: where time is spent
+  pjit report --no-children -g caller              which calls lead there
+  pjit report --no-children -s dso,sym -t,         for a spreadsheet
+  pjit report -s comm -F overhead,sample,comm      exactly these columns
+  pjit report --header-only                        what was recorded, where and how
+
+Keys of --sort and --fields: overhead, overhead_children, overhead_sys, overhead_us, sample, period, pid, tid, tgid,
+comm, dso, symbol (sym), parent, cpu, srcline, srcfile, time, symbol_size, cgroup; any unique beginning will do."
+)]
+pub struct ReportArgs {
+    /// Recording to read (default: perf.data); a second word, or the first with -i, is a symbol filter
+    #[arg(value_name = "FILE", num_args = 0..=2)]
+    words: Vec<String>,
+
+    #[command(flatten)]
+    input: InputArgs,
+
+    #[command(flatten)]
+    rows: RowArgs,
+
+    #[command(flatten)]
+    call_graph: CallGraphArgs,
+
+    #[command(flatten)]
+    chains: ChainArgs,
+
+    #[command(flatten)]
+    filters: FilterArgs,
+
+    #[command(flatten)]
+    layout: LayoutArgs,
+
+    #[command(flatten)]
+    other: OtherArgs,
+
+    #[command(flatten)]
+    perf_only: PerfOnlyArgs,
+}
+
+/// What rows are and in which order.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Rows")]
+struct RowArgs {
+    /// Keys that make rows and order them; +KEY appends to comm,dso,symbol
+    #[arg(short = 's', long = "sort", value_name = "KEYS")]
+    sort: Option<String>,
+
+    /// Columns; +KEY appends to the default ones
+    #[arg(short = 'F', long = "fields", value_name = "KEYS")]
+    fields: Option<String>,
+
+    /// Credit callers with what they call (the default when there are call chains)
+    #[arg(long = "children", overrides_with = "no_children")]
+    children: bool,
+
+    /// Credit only the function that was running
+    #[arg(long = "no-children", overrides_with = "children")]
+    no_children: bool,
+
+    /// Percentages of what filters leave, or of everything
+    #[arg(long = "percentage", value_name = "KIND", value_enum)]
+    percentage: Option<Percentage>,
+
+    /// A tree of the keys
+    #[arg(long = "hierarchy")]
+    hierarchy: bool,
+
+    /// One table for a group of events; without a recorded group, for all events
+    #[arg(long = "group", overrides_with = "no_group")]
+    group: bool,
+
+    /// A table for each event
+    #[arg(long = "no-group", overrides_with = "group")]
+    no_group: bool,
+
+    /// Member of a group that orders the rows
+    #[arg(long = "group-sort-idx", value_name = "N")]
+    group_sort_index: Option<usize>,
+
+    /// Steps of the time key, e.g. 10ms
+    #[arg(long = "time-quantum", value_name = "TIME", value_parser = parse_quantum)]
+    time_quantum: Option<u64>,
+
+    /// Leave out events without samples (the default)
+    #[arg(long = "skip-empty", overrides_with = "no_skip_empty")]
+    skip_empty: bool,
+
+    /// List events without samples too
+    #[arg(long = "no-skip-empty", overrides_with = "skip_empty", hide = true)]
+    no_skip_empty: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Percentage {
+    Relative,
+    Absolute,
+}
+
+/// What happens to chains before they are looked at.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Call graphs")]
+struct ChainArgs {
+    /// Frames of a chain at most, inlined ones not counted
+    #[arg(
+        long = "max-stack",
+        value_name = "N",
+        default_value_t = 127,
+        hide_default_value = true
+    )]
+    max_stack: usize,
+
+    /// What makes a frame the parent of its sample, for the key parent
+    #[arg(short = 'p', long = "parent", value_name = "REGEX")]
+    parent: Option<regex::Regex>,
+
+    /// Only samples that have a parent
+    #[arg(short = 'x', long = "exclude-other")]
+    exclude_other: bool,
+
+    /// Functions that count as leaves: what they call is forgotten
+    #[arg(long = "ignore-callees", value_name = "REGEX")]
+    ignore_callees: Option<regex::Regex>,
+}
+
+/// Which samples are looked at.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Filters")]
+struct FilterArgs {
+    /// Only these comms
+    #[arg(short = 'c', long = "comms", value_name = "COMM,...")]
+    comms: Option<String>,
+
+    /// Only these shared objects, by file name or path
+    #[arg(short = 'd', long = "dsos", value_name = "DSO,...")]
+    dsos: Option<String>,
+
+    /// Only these symbols, by name or address
+    #[arg(short = 'S', long = "symbols", value_name = "SYMBOL,...")]
+    symbols: Option<String>,
+
+    /// Only rows whose symbol contains this
+    #[arg(long = "symbol-filter", value_name = "TEXT")]
+    symbol_filter: Option<String>,
+
+    /// Only these CPUs, e.g. 0-2,5
+    #[arg(short = 'C', long = "cpu", value_name = "LIST")]
+    cpu: Option<String>,
+
+    /// Only these processes
+    #[arg(long = "pid", value_name = "PID,...", value_delimiter = ',')]
+    pids: Option<Vec<u32>>,
+
+    /// Only these threads
+    #[arg(long = "tid", value_name = "TID,...", value_delimiter = ',')]
+    tids: Option<Vec<u32>>,
+
+    /// Only this time: START,STOP in seconds; 10%/2; 10%-20%
+    #[arg(long = "time", value_name = "RANGE", allow_hyphen_values = true)]
+    time: Option<String>,
+
+    /// Leave out what has no symbol
+    #[arg(short = 'U', long = "hide-unresolved")]
+    hide_unresolved: bool,
+}
+
+/// How it looks.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Output")]
+struct LayoutArgs {
+    /// A column with the number of samples
+    #[arg(short = 'n', long = "show-nr-samples")]
+    show_samples: bool,
+
+    /// A column with the period
+    #[arg(long = "show-total-period")]
+    show_period: bool,
+
+    /// Columns with the share of kernel and user mode
+    #[arg(long = "show-cpu-utilization")]
+    show_cpu_utilization: bool,
+
+    /// Text between columns, instead of blanks
+    #[arg(short = 't', long = "field-separator", value_name = "TEXT")]
+    separator: Option<String>,
+
+    /// Widths of columns, in order
+    #[arg(
+        short = 'w',
+        long = "column-widths",
+        value_name = "N,...",
+        value_delimiter = ','
+    )]
+    column_widths: Vec<usize>,
+
+    /// Times with nanoseconds
+    #[arg(long = "ns")]
+    nanoseconds: bool,
+
+    /// Whole paths of source files
+    #[arg(long = "full-source-path")]
+    full_source_path: bool,
+
+    /// Rows only
+    #[arg(short = 'q', long = "quiet")]
+    quiet: bool,
+
+    /// Paths of objects, addresses of rows, whole signatures; and which files were used
+    #[arg(short = 'v', long = "verbose", action = ArgAction::Count)]
+    verbose: u8,
+
+    /// Colours: auto, always or never
+    #[arg(long = "color", visible_alias = "stdio-color", value_name = "WHEN", value_enum, num_args = 0..=1,
+          default_missing_value = "always")]
+    color: Option<When>,
+
+    /// Text on standard output (what pjit always does)
+    #[arg(long = "stdio")]
+    stdio: bool,
+
+    /// No pager, also on a terminal
+    #[arg(long = "no-pager")]
+    no_pager: bool,
+
+    /// Do not read ~/.perfconfig
+    #[arg(long = "no-config")]
+    no_config: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum When {
+    Auto,
+    Always,
+    Never,
+}
+
+/// Other things to print.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "About the recording")]
+struct OtherArgs {
+    /// What was recorded, before the report
+    #[arg(long = "header")]
+    header: bool,
+
+    /// What was recorded, and no report
+    #[arg(long = "header-only")]
+    header_only: bool,
+
+    /// All that the header knows
+    #[arg(short = 'I', long = "show-info")]
+    show_info: bool,
+
+    /// Numbers of records and samples
+    #[arg(long = "stats")]
+    stats: bool,
+
+    /// Processes and threads
+    #[arg(long = "tasks")]
+    tasks: bool,
+
+    /// Processes and what they have mapped
+    #[arg(long = "mmaps")]
+    mmaps: bool,
+
+    /// Counters of threads, if they were recorded (perf record -s)
+    #[arg(short = 'T', long = "threads")]
+    threads: bool,
+
+    #[arg(long = "tui", hide = true)]
+    tui: bool,
+
+    #[arg(long = "gtk", hide = true)]
+    gtk: bool,
+
+    #[arg(long = "objdump", value_name = "PATH", hide = true)]
+    objdump: Option<PathBuf>,
+
+    #[arg(long = "addr2line", value_name = "PATH", hide = true)]
+    addr2line: Option<PathBuf>,
+}
+
+/// What to print instead of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dump {
+    /// `--stats`
+    Stats,
+    /// `--tasks`
+    Tasks,
+    /// `--mmaps`
+    Mmaps,
+}
+
+/// All that `pjit report` was told.
+#[derive(Debug, Clone)]
+pub struct ReportCommand {
+    /// What to read and to compute.
+    pub load: LoadOptions,
+    /// The view.
+    pub view: ReportOptions,
+    /// Only the header block.
+    pub header_only: bool,
+    /// `-I`: with processor and memory topology.
+    pub show_info: bool,
+    /// Something else than a report.
+    pub dump: Option<Dump>,
+    /// `-T`: counters of threads behind the report.
+    pub show_threads: bool,
+    /// `--time`, when it depends on the recording's first and last sample; other ranges are in `load`.
+    pub time: Option<TimeSpec>,
+    /// Colours, if the command line decides.
+    pub color: Option<bool>,
+    /// Never a pager.
+    pub no_pager: bool,
+    /// What was accepted and has no effect, or was not understood: one line each for stderr.
+    pub warnings: Vec<String>,
+}
+
+impl ReportArgs {
+    /// What to load and what to show.
+    ///
+    /// # Errors
+    ///
+    /// When an argument means nothing; the text says which and what would.
+    pub fn resolve(&self, environment: &Environment) -> Result<ReportCommand, String> {
+        let config = self.config(environment);
+        let mut warnings = Vec::new();
+        let mut view = ReportOptions::default();
+        warnings.extend(config.apply(&mut view));
+        self.apply(&mut view)?;
+        let words = &self.words;
+        let (file, filter) = match &self.input.input {
+            Some(_) if words.len() > 1 => {
+                return Err(format!("`{}`: one symbol filter is enough", words[1]));
+            }
+            Some(_) => (None, words.first()),
+            None => (words.first().map(PathBuf::from), words.get(1)),
+        };
+        if let Some(filter) = filter {
+            view.symbol_filter = Some(filter.clone());
+        }
+        let environment = Environment {
+            buildid_dir: config
+                .buildid_dir(environment.home.as_deref())
+                .or_else(|| environment.buildid_dir.clone()),
+            ..environment.clone()
+        };
+        let mut load = self
+            .input
+            .load_options(file.as_ref(), view.verbose > 0, &environment);
+        let time = self.filter_samples(&mut load)?;
+        self.need(&view, &mut load);
+        warnings.extend(self.without_effect());
+        Ok(ReportCommand {
+            load,
+            header_only: self.other.header_only,
+            show_info: self.other.show_info,
+            dump: self.dump()?,
+            show_threads: self.other.threads,
+            time,
+            color: match self.layout.color {
+                Some(When::Always) => Some(true),
+                Some(When::Never) => Some(false),
+                Some(When::Auto) | None => None,
+            },
+            no_pager: self.layout.no_pager,
+            view,
+            warnings,
+        })
+    }
+
+    fn config(&self, environment: &Environment) -> PerfConfig {
+        let mut config = PerfConfig::default();
+        if !self.layout.no_config {
+            let paths = PerfConfig::paths(
+                environment.perf_config.as_deref(),
+                environment.home.as_deref(),
+            );
+            paths
+                .iter()
+                .filter_map(|path| small_file(path))
+                .for_each(|text| config.add(&text));
+        }
+        config
+    }
+
+    fn apply(&self, view: &mut ReportOptions) -> Result<(), String> {
+        let (rows, chains, layout) = (&self.rows, &self.chains, &self.layout);
+        view.requires_chains = self.call_graph.apply(view);
+        if let Some(keys) = &rows.sort {
+            view.sort = Some(
+                SortSpec::parse(keys, SortSpec::default_keys())
+                    .map_err(|error| error.to_string())?,
+            );
+        }
+        if let Some(keys) = &rows.fields {
+            view.fields = Some(FieldSpec::parse(keys).map_err(|error| error.to_string())?);
+        }
+        if rows.children || rows.no_children {
+            view.children = rows.children;
+        }
+        view.relative = matches!(rows.percentage, Some(Percentage::Relative));
+        view.hierarchy = rows.hierarchy;
+        if rows.group {
+            view.group = Grouping::All;
+        } else if rows.no_group {
+            view.group = Grouping::Separate;
+        }
+        view.group_sort_index = rows.group_sort_index;
+        if rows.skip_empty || rows.no_skip_empty {
+            view.skip_empty = rows.skip_empty;
+        }
+        view.max_stack = chains.max_stack;
+        view.parent.clone_from(&chains.parent);
+        view.exclude_other = chains.exclude_other;
+        view.ignore_callees.clone_from(&chains.ignore_callees);
+        view.show_samples = layout.show_samples;
+        view.show_period = layout.show_period;
+        view.show_cpu_utilization = layout.show_cpu_utilization;
+        view.column_widths.clone_from(&layout.column_widths);
+        view.separator = separator(layout.separator.as_deref())?;
+        view.nanoseconds = layout.nanoseconds;
+        view.quiet = layout.quiet;
+        view.verbose = layout.verbose;
+        view.header = self.other.header;
+        self.apply_filters(view);
+        Ok(())
+    }
+
+    fn apply_filters(&self, view: &mut ReportOptions) {
+        let filters = &self.filters;
+        view.comms = names(filters.comms.as_deref());
+        view.dsos = names(filters.dsos.as_deref());
+        view.symbols = names(filters.symbols.as_deref());
+        view.symbol_filter.clone_from(&filters.symbol_filter);
+        view.pids.clone_from(&filters.pids);
+        view.tids.clone_from(&filters.tids);
+        view.hide_unresolved = filters.hide_unresolved;
+        view.time.clone_from(&filters.time);
+    }
+
+    /// Filters that apply before anything is counted. Returns the times that depend on the recording.
+    fn filter_samples(&self, load: &mut LoadOptions) -> Result<Option<TimeSpec>, String> {
+        if let Some(list) = &self.filters.cpu {
+            load.filter.cpus = parse_cpus(list)?;
+        }
+        let Some(text) = &self.filters.time else {
+            return Ok(None);
+        };
+        let time = TimeSpec::parse(text).map_err(|error| error.to_string())?;
+        match time.absolute() {
+            Some(times) => load.filter.times = times,
+            None => return Ok(Some(time)),
+        }
+        Ok(None)
+    }
+
+    /// Asks for what the view needs, and for nothing else.
+    fn need(&self, view: &ReportOptions, load: &mut LoadOptions) {
+        let columns = Columns::resolve(view, view.children, true);
+        let has = |key| columns.has_key(key);
+        let lines = has(Key::Srcline) || has(Key::Srcfile);
+        let trees = view.call_graph.mode != CallGraphMode::None;
+        load.needs.stacks = trees
+            || (view.children && !view.hierarchy)
+            || has(Key::Parent)
+            || view.exclude_other
+            || view.ignore_callees.is_some();
+        load.needs.cpu = has(Key::Cpu);
+        load.needs.cgroup = has(Key::Cgroup);
+        load.needs.time_quantum =
+            has(Key::Time).then_some(self.rows.time_quantum.unwrap_or(100_000_000));
+        load.frames.inlines &= load.needs.stacks;
+        load.frames.srclines = lines || (trees && view.call_graph.key != ChainKey::Function);
+        // Rows show the address of their first sample with -v, and data symbols always do.
+        load.frames.addresses =
+            (trees && view.call_graph.key == ChainKey::Address) || view.verbose > 0;
+    }
+
+    fn dump(&self) -> Result<Option<Dump>, String> {
+        let other = &self.other;
+        let asked = [
+            (other.stats, Dump::Stats),
+            (other.tasks, Dump::Tasks),
+            (other.mmaps, Dump::Mmaps),
+        ];
+        let mut asked = asked
+            .into_iter()
+            .filter(|(is_asked, _)| *is_asked)
+            .map(|(_, dump)| dump);
+        match (asked.next(), asked.next()) {
+            // perf's --mmaps lists tasks too.
+            (Some(Dump::Tasks), Some(Dump::Mmaps)) => Ok(Some(Dump::Mmaps)),
+            (_, Some(_)) => Err("only one of --stats, --tasks and --mmaps at a time".to_owned()),
+            (dump, None) => Ok(dump),
+        }
+    }
+
+    /// One warning about options that scripts pass and that change nothing here.
+    fn without_effect(&self) -> Option<String> {
+        let other = &self.other;
+        let given = [
+            (other.tui, "--tui"),
+            (other.gtk, "--gtk"),
+            (other.objdump.is_some(), "--objdump"),
+            (other.addr2line.is_some(), "--addr2line"),
+        ];
+        let given: Vec<&str> = given
+            .iter()
+            .filter(|(is_given, _)| *is_given)
+            .map(|(_, name)| *name)
+            .collect();
+        (!given.is_empty()).then(|| {
+            format!(
+                "no effect here: {} (pjit prints text and needs no helper programs)",
+                given.join(", ")
+            )
+        })
+    }
+}
+
+/// A configuration file; `None` when there is none, or it is not one.
+fn small_file(path: &Path) -> Option<String> {
+    const LARGEST: u64 = 1 << 20;
+    let facts = std::fs::metadata(path)
+        .ok()
+        .filter(|facts| facts.is_file() && facts.len() <= LARGEST)?;
+    let _ = facts;
+    std::fs::read(path)
+        .ok()
+        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn separator(text: Option<&str>) -> Result<Option<String>, String> {
+    match text {
+        None => Ok(None),
+        Some("\\t") => Ok(Some("\t".to_owned())),
+        Some(text) if text.starts_with('.') => Err(
+            "-t: a dot cannot separate columns, because it stands for the separator inside names"
+                .to_owned(),
+        ),
+        Some("") => Ok(None),
+        Some(text) => Ok(Some(text.to_owned())),
+    }
+}
+
+/// The distinct names of a comma list.
+fn names(list: Option<&str>) -> Option<Vec<String>> {
+    let mut names: Vec<String> = list?
+        .split(',')
+        .filter(|name| !name.is_empty())
+        .map(str::to_owned)
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    Some(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, Parser};
+
+    use super::*;
+    use crate::load::Source;
+    use crate::report::options::ChainOrder;
+
+    #[derive(Debug, Parser)]
+    #[command(infer_long_args = true)]
+    struct Cli {
+        #[command(flatten)]
+        report: ReportArgs,
+    }
+
+    fn resolve(line: &str) -> Result<ReportCommand, String> {
+        let words = std::iter::once("report").chain(line.split_whitespace());
+        let cli = Cli::try_parse_from(words).map_err(|error| error.to_string())?;
+        cli.report.resolve(&Environment::default())
+    }
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_next_word_belongs_to_call_graph_unless_it_is_an_option() {
+        let bare = resolve("-i x -g --no-children").expect("valid");
+        assert_eq!(bare.view.call_graph.order, Some(ChainOrder::Caller));
+        assert!(bare.view.symbol_filter.is_none() && !bare.view.children);
+        let spec = resolve("-g callee,2 x").expect("valid");
+        assert_eq!(
+            (spec.view.call_graph.order, spec.view.call_graph.threshold),
+            (Some(ChainOrder::Callee), 2.0)
+        );
+        assert_eq!(spec.load.source, Source::File("x".into()));
+        assert_eq!(
+            resolve("-ng").expect("valid").view.call_graph.order,
+            Some(ChainOrder::Caller)
+        );
+        assert_eq!(
+            resolve("-gnone").expect("valid").view.call_graph.mode,
+            CallGraphMode::None
+        );
+        assert!(resolve("-g perf.data").is_err());
+    }
+
+    #[test]
+    fn the_later_threshold_wins() {
+        let graph_last = resolve("--percent-limit 3 -g caller,2").expect("valid");
+        assert_eq!(
+            (
+                graph_last.view.percent_limit,
+                graph_last.view.call_graph.threshold
+            ),
+            (3.0, 2.0)
+        );
+        let limit_last = resolve("-g caller,2 --percent-limit=3").expect("valid");
+        assert_eq!(limit_last.view.call_graph.threshold, 3.0);
+    }
+
+    #[test]
+    fn words_are_a_file_and_a_filter() {
+        let both = resolve("other.data malloc").expect("valid");
+        assert_eq!(both.load.source, Source::File("other.data".into()));
+        assert_eq!(both.view.symbol_filter.as_deref(), Some("malloc"));
+        assert_eq!(
+            resolve("-i x malloc")
+                .expect("valid")
+                .view
+                .symbol_filter
+                .as_deref(),
+            Some("malloc")
+        );
+        assert!(resolve("-i x a b").is_err());
+    }
+
+    #[test]
+    fn long_options_may_be_cut_where_that_is_unique() {
+        assert!(!resolve("--no-ch").expect("unique").view.children);
+        assert!(resolve("--hier").expect("unique").view.hierarchy);
+        assert!(resolve("--sym x").is_err(), "symbols, symfs, symbol-filter");
+        assert!(
+            resolve("-n -n --children --no-children --no-children").is_ok(),
+            "repetition is no error"
+        );
+    }
+
+    #[test]
+    fn options_of_perf_alone_are_named() {
+        let error = resolve("--branch-stack").expect_err("perf only");
+        assert!(
+            error.contains("perf report has the option --branch-stack, pjit does not"),
+            "{error}"
+        );
+        assert!(
+            resolve("-b").is_err()
+                && resolve("--socket-filter 1").is_err()
+                && resolve("-M intel").is_err()
+        );
+        assert_eq!(
+            resolve("--tui --objdump /bin/objdump")
+                .expect("accepted")
+                .warnings
+                .len(),
+            1
+        );
+    }
+
+    #[test]
+    fn only_what_is_shown_is_asked_for() {
+        let flat = resolve("--no-children -g none").expect("valid").load;
+        assert!(!flat.needs.stacks && !flat.frames.inlines && !flat.needs.cpu);
+        let full = resolve("-s sym,cpu,time,srcline --time-quantum 1ms")
+            .expect("valid")
+            .load;
+        assert!(full.needs.stacks && full.needs.cpu && full.frames.srclines);
+        assert_eq!(full.needs.time_quantum, Some(1_000_000));
+        assert!(resolve("--time 10%/2").expect("valid").time.is_some());
+        assert_eq!(
+            resolve("--time 1,2")
+                .expect("valid")
+                .load
+                .filter
+                .times
+                .len(),
+            1
+        );
+    }
+
+    #[test]
+    fn lists_lose_what_is_said_twice_and_separators_are_checked() {
+        let command = resolve("-d b,a,b -t \\t").expect("valid");
+        assert_eq!(
+            command.view.dsos,
+            Some(vec!["a".to_owned(), "b".to_owned()])
+        );
+        assert_eq!(command.view.separator.as_deref(), Some("\t"));
+        assert!(
+            resolve("-t .").is_err() && resolve("-C x").is_err() && resolve("-s nonsense").is_err()
+        );
+    }
+}

@@ -1,0 +1,238 @@
+//! `--time`: perf's grammar in, ranges of nanoseconds out.
+//!
+//! `START,STOP` in seconds with either left out; several such pairs separated by blanks; shares of the recording
+//! as `10%/2` (the second tenth), `10%-20%`, or a list of those. Both ends belong to a range, as in
+//! perf (`util/time-utils.c`).
+
+use std::fmt;
+
+/// What `--time` asks for, to be resolved when the recording's first and last sample are known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TimeSpec {
+    ranges: Vec<Range>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Range {
+    /// Nanoseconds.
+    Absolute(u64, u64),
+    /// Shares of the recording, 0 to 1.
+    Share(f64, f64),
+}
+
+/// A text that is no time range.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TimeError(String);
+
+impl fmt::Display for TimeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "`{}` is no time range: write START,STOP in seconds, 10%/2, 10%-20%, or a list of shares",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for TimeError {}
+
+impl TimeSpec {
+    /// Parses the argument.
+    ///
+    /// # Errors
+    ///
+    /// When it fits no form of the grammar, or a range ends before it begins.
+    pub fn parse(text: &str) -> Result<Self, TimeError> {
+        let error = || TimeError(text.to_owned());
+        let ranges: Option<Vec<Range>> = if text.contains('%') {
+            text.split([',', ' '])
+                .filter(|part| !part.is_empty())
+                .map(share)
+                .collect()
+        } else {
+            text.split(' ')
+                .filter(|part| !part.is_empty())
+                .map(absolute)
+                .collect()
+        };
+        let ranges = ranges
+            .filter(|ranges| !ranges.is_empty())
+            .ok_or_else(error)?;
+        Ok(Self { ranges })
+    }
+
+    /// The ranges in ns when they do not depend on the recording.
+    #[must_use]
+    pub fn absolute(&self) -> Option<Vec<(u64, u64)>> {
+        let is_absolute = self
+            .ranges
+            .iter()
+            .all(|range| matches!(range, Range::Absolute(..)));
+        is_absolute.then(|| self.resolve(0, 0))
+    }
+
+    /// The ranges in ns, both ends included, for a recording whose samples lie between `first` and `last`.
+    #[must_use]
+    pub fn resolve(&self, first: u64, last: u64) -> Vec<(u64, u64)> {
+        let total = last.saturating_sub(first) as f64;
+        let at = |share: f64| first.saturating_add((share * total).round() as u64);
+        let resolve = |range: &Range| match *range {
+            Range::Absolute(start, end) => (start, end),
+            Range::Share(start, end) => {
+                let (start, end) = (at(start), at(end));
+                // The next slice begins where this one ends.
+                (
+                    start,
+                    if end > start && end != last {
+                        end - 1
+                    } else {
+                        end
+                    },
+                )
+            }
+        };
+        self.ranges.iter().map(resolve).collect()
+    }
+}
+
+fn share(part: &str) -> Option<Range> {
+    let number = |text: &str| {
+        text.strip_suffix('%')?
+            .parse::<f64>()
+            .ok()
+            .map(|percent| percent / 100.0)
+    };
+    let (start, end) = if let Some((share, index)) = part.split_once('/') {
+        let (share, index) = (
+            number(share)?,
+            index.parse::<u32>().ok().filter(|index| *index > 0)?,
+        );
+        (share * f64::from(index - 1), share * f64::from(index))
+    } else if let Some((start, end)) = part.split_once('-') {
+        (number(start)?, number(end)?)
+    } else {
+        (0.0, number(part)?)
+    };
+    // A third of 100 % three times is a little more than all of it.
+    let is_inside = 0.0 <= start && start <= end && end <= 1.0 + 1e-9;
+    is_inside.then_some(Range::Share(start, end.min(1.0)))
+}
+
+fn absolute(part: &str) -> Option<Range> {
+    let (start, end) = part.split_once(',').unwrap_or((part, ""));
+    let start = if start.is_empty() {
+        0
+    } else {
+        nanoseconds(start)?
+    };
+    let end = if end.is_empty() {
+        u64::MAX
+    } else {
+        nanoseconds(end)?
+    };
+    (start <= end).then_some(Range::Absolute(start, end))
+}
+
+/// Seconds with up to nine decimals.
+fn nanoseconds(text: &str) -> Option<u64> {
+    let (seconds, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let digits = fraction.get(..fraction.len().min(9))?;
+    if !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let fraction = format!("{digits:0<9}").parse::<u64>().ok()?;
+    seconds
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(1_000_000_000)?
+        .checked_add(fraction)
+}
+
+/// Nanoseconds of `--time-quantum`: a number with `s`, `ms`, `us` or `ns`.
+///
+/// # Errors
+///
+/// When the text is anything else.
+pub fn parse_quantum(text: &str) -> Result<u64, String> {
+    let split = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let scale = match unit {
+        "s" => 1_000_000_000,
+        "ms" | "" => 1_000_000,
+        "us" => 1_000,
+        "ns" => 1,
+        _ => return Err(format!("unknown unit `{unit}`: write s, ms, us or ns")),
+    };
+    let number = number
+        .parse::<u64>()
+        .ok()
+        .and_then(|number| number.checked_mul(scale));
+    number
+        .filter(|quantum| *quantum > 0)
+        .ok_or_else(|| format!("`{text}` is no time"))
+}
+
+/// CPUs of a list such as `0-2,5`.
+///
+/// # Errors
+///
+/// When the text is anything else.
+pub fn parse_cpus(text: &str) -> Result<Vec<u32>, String> {
+    let mut cpus = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let range = first
+            .trim()
+            .parse::<u32>()
+            .ok()
+            .zip(last.trim().parse::<u32>().ok());
+        let (first, last) = range
+            .filter(|(first, last)| first <= last && *last < 1 << 20)
+            .ok_or_else(|| format!("`{part}` is no CPU and no range of CPUs"))?;
+        cpus.extend(first..=last);
+    }
+    Ok(cpus)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolve(text: &str) -> Vec<(u64, u64)> {
+        TimeSpec::parse(text)
+            .expect("valid range")
+            .resolve(1000, 2000)
+    }
+
+    #[test]
+    fn seconds_may_be_open_at_either_end() {
+        assert_eq!(resolve("1.5,2"), [(1_500_000_000, 2_000_000_000)]);
+        assert_eq!(resolve(",0.000000001"), [(0, 1)]);
+        assert_eq!(resolve("3,"), [(3_000_000_000, u64::MAX)]);
+        assert_eq!(resolve("1,2 3,4").len(), 2);
+        assert!(
+            TimeSpec::parse("2,1").is_err()
+                && TimeSpec::parse("abc").is_err()
+                && TimeSpec::parse("").is_err()
+        );
+    }
+
+    #[test]
+    fn shares_are_slices_ranges_or_lists() {
+        assert_eq!(resolve("10%/2"), [(1100, 1199)]);
+        assert_eq!(resolve("90%-100%"), [(1900, 2000)]);
+        assert_eq!(resolve("10%"), [(1000, 1099)]);
+        assert_eq!(resolve("0%-10%,50%/2"), [(1000, 1099), (1500, 2000)]);
+        assert!(TimeSpec::parse("20%-10%").is_err() && TimeSpec::parse("60%/2").is_err());
+    }
+
+    #[test]
+    fn quanta_and_cpus() {
+        assert_eq!(parse_quantum("100us"), Ok(100_000));
+        assert!(parse_quantum("0s").is_err() && parse_quantum("1h").is_err());
+        assert_eq!(parse_cpus("0-2,5"), Ok(vec![0, 1, 2, 5]));
+        assert!(parse_cpus("2-1").is_err() && parse_cpus("x").is_err());
+    }
+}

@@ -1,0 +1,728 @@
+//! The report as `perf report --stdio` lays it out.
+//!
+//! In: a [`Report`]. Out: text. Layout facts from `ui/stdio/hist.c` and `ui/hist.c` of perf; its quirks are
+//! kept, because scripts read this text (padding with `-t`, blanks at the ends of lines, widths that count hidden rows).
+
+use std::io::{self, Write};
+
+use super::stdio_hierarchy;
+use super::stdio_tree::{self, TreeStyle};
+use super::text::harmless;
+use crate::profile::{Profile, Quality, StackEnd};
+use crate::report::keys::Key;
+use crate::report::{Counts, Report, Row, Table, TreeMaker, counter, percent, srcline_text};
+
+const RED: &str = "\x1b[31m";
+const GREEN: &str = "\x1b[32m";
+const RESET: &str = "\x1b[m";
+
+/// Digits of an address as rows show it.
+const ADDRESS_DIGITS: usize = 16;
+
+/// Writes the whole report.
+///
+/// # Errors
+///
+/// What `out` returns.
+pub fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+    if !report.options.quiet {
+        write_opening(report, out)?;
+    }
+    let mut trees = report.has_trees.then(|| TreeMaker::new(report));
+    for table in &report.tables {
+        write_table(report, table, trees.as_mut(), out)?;
+    }
+    if !report.options.quiet {
+        out.write_all(b"#\n# (Tip: pjit fold prints the same stacks for flame graphs)\n#\n")?;
+    }
+    Ok(())
+}
+
+/// Writes the header block of `--header` and `--header-only`.
+///
+/// # Errors
+///
+/// What `out` returns.
+pub fn write_header(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
+    for line in &profile.recording.header {
+        writeln!(out, "{}", harmless(line))?;
+    }
+    Ok(())
+}
+
+fn write_opening(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+    if report.options.header {
+        write_header(report.profile, out)?;
+    } else {
+        out.write_all(
+            b"# To display the perf.data header info, please use --header/--header-only options.\n#\n",
+        )?;
+    }
+    for (name, value) in &report.elided {
+        writeln!(out, "# {name}: {}", harmless(value))?;
+    }
+    writeln!(
+        out,
+        "#\n# Total Lost Samples: {}\n#",
+        report.profile.recording.lost_samples
+    )?;
+    writeln!(out, "# {}\n#", harmless(&quality_line(report.profile)))
+}
+
+/// The line that tells how far the numbers below can be trusted.
+#[must_use]
+pub fn quality_line(profile: &Profile) -> String {
+    let Quality {
+        stack_ends,
+        unresolved_samples,
+        samples,
+        dumps,
+        kernel,
+    } = &profile.quality;
+    let mut parts = Vec::new();
+    let told = [StackEnd::NotRecorded, StackEnd::Recorded].map(|end| stack_ends[end as usize]);
+    let all: u64 = stack_ends
+        .iter()
+        .fold(0, |sum, part| sum.wrapping_add(*part));
+    let walked = all.wrapping_sub(told[0]).wrapping_sub(told[1]);
+    let complete = [
+        StackEnd::Complete,
+        StackEnd::FiberBase,
+        StackEnd::KernelOnly,
+    ];
+    let complete = complete
+        .iter()
+        .map(|end| stack_ends[*end as usize])
+        .fold(0, u64::wrapping_add);
+    if walked > 0 {
+        parts.push(format!(
+            "{:.2}% in complete stacks",
+            percent(complete, walked)
+        ));
+    } else if told[1] > 0 {
+        parts.push("stacks as recorded".to_owned());
+    }
+    parts.push(format!(
+        "{:.2}% unresolved",
+        percent(*unresolved_samples, *samples)
+    ));
+    parts.push(format!("{} lost", profile.recording.lost_samples));
+    if profile.recording.lost_chunks > 0 {
+        parts.push(format!("{} chunks lost", profile.recording.lost_chunks));
+    }
+    let mut line = format!("Quality: {}", parts.join(", "));
+    if !dumps.is_empty() {
+        line.push_str(&format!("; JIT: {}", dumps.join(", ")));
+    }
+    if !kernel.is_empty() {
+        line.push_str(&format!("; kernel symbols: {kernel}"));
+    }
+    line
+}
+
+fn write_table(
+    report: &Report<'_>,
+    table: &Table,
+    trees: Option<&mut TreeMaker<'_, '_>>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    if !report.options.quiet {
+        write_title(report, table, out)?;
+    }
+    let layout = Layout::of(report, table);
+    if report.options.hierarchy {
+        stdio_hierarchy::write(&layout, trees, out)?;
+    } else {
+        if !report.options.quiet {
+            layout.write_column_names(out)?;
+        }
+        layout.write_rows(trees, out)?;
+    }
+    out.write_all(b"\n\n")
+}
+
+fn write_title(report: &Report<'_>, table: &Table, out: &mut dyn Write) -> io::Result<()> {
+    let (number, unit) = with_unit(table.samples);
+    let plural = if table.is_plural { "s" } else { "" };
+    write!(
+        out,
+        "# Samples: {number}{unit} of event{plural} '{}'",
+        harmless(&table.title)
+    )?;
+    if let Some(time) = &report.options.time {
+        write!(out, " (time slices: {})", harmless(time))?;
+    }
+    writeln!(out, "\n# Event count (approx.): {}\n#", table.period)
+}
+
+/// perf's short form of large numbers, cut, not rounded.
+fn with_unit(number: u64) -> (u64, char) {
+    let (mut value, mut unit) = (number as f64, ' ');
+    for next in ['K', 'M', 'G'] {
+        if value <= 1000.0 {
+            break;
+        }
+        value /= 1000.0;
+        unit = next;
+    }
+    (value as u64, unit)
+}
+
+/// Widths and texts of one table.
+pub(super) struct Layout<'r, 'p> {
+    pub(super) report: &'r Report<'p>,
+    pub(super) table: &'r Table,
+    /// By field.
+    pub(super) widths: Vec<usize>,
+}
+
+impl<'r, 'p> Layout<'r, 'p> {
+    fn of(report: &'r Report<'p>, table: &'r Table) -> Self {
+        let mut layout = Self {
+            report,
+            table,
+            widths: Vec::new(),
+        };
+        let text_widths = TextWidths::of(report, table);
+        let given = &report.options.column_widths;
+        // perf counts the columns of -w before it leaves out constant ones.
+        let all = &report.columns.fields;
+        layout.widths = report
+            .fields
+            .iter()
+            .map(|key| {
+                let given = all
+                    .iter()
+                    .position(|k| k == key)
+                    .and_then(|at| given.get(at))
+                    .copied();
+                layout.width(*key, given.filter(|width| *width > 0), &text_widths)
+            })
+            .collect();
+        layout
+    }
+
+    fn width(&self, key: Key, given: Option<usize>, texts: &TextWidths) -> usize {
+        let name = self.column_name(key).len();
+        if key.is_counter() {
+            let members = self.table.events.len();
+            let group = if members > 1 {
+                members * counter_width(key)
+            } else {
+                0
+            };
+            return given.unwrap_or(counter_width(key)).max(group).max(name);
+        }
+        given.unwrap_or_else(|| texts.width(key).max(name))
+    }
+
+    pub(super) fn separator(&self) -> &str {
+        self.report.options.separator.as_deref().unwrap_or("  ")
+    }
+
+    pub(super) fn has_separator(&self) -> bool {
+        self.report.options.separator.is_some()
+    }
+
+    pub(super) fn column_name(&self, key: Key) -> &'static str {
+        match key {
+            Key::Overhead if self.report.columns.overhead_is_self => "Self",
+            Key::Overhead => "Overhead",
+            Key::OverheadChildren => "Children",
+            Key::OverheadSys => "sys",
+            Key::OverheadUs => "usr",
+            Key::OverheadGuestSys => "guest sys",
+            Key::OverheadGuestUs => "guest usr",
+            Key::Sample => "Samples",
+            Key::Period => "Period",
+            Key::Pid => "    Pid:Command",
+            Key::Tid => "    Tid:Command",
+            Key::Tgid => "   Tgid:Command",
+            Key::Comm => "Command",
+            Key::Dso => "Shared Object",
+            Key::Symbol => "Symbol",
+            Key::Parent => "Parent symbol",
+            Key::Cpu => "CPU",
+            Key::Srcline => "Source:Line",
+            Key::Srcfile => "Source File",
+            Key::SymbolSize => "Symbol size",
+            Key::Cgroup => "Cgroup",
+            Key::IpcNull => "IPC   [IPC Coverage]",
+            Key::Time => "Time",
+        }
+    }
+
+    /// Appends the name of a column as the header shows it.
+    pub(super) fn push_column_name(&self, key: Key, width: usize, line: &mut Vec<u8>) {
+        let name = self.column_name(key);
+        if key.is_counter() {
+            pad(line, width.saturating_sub(name.len()));
+            line.extend_from_slice(name.as_bytes());
+        } else {
+            push_padded(line, name, width);
+        }
+    }
+
+    fn write_column_names(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut line = b"# ".to_vec();
+        for (i, (key, width)) in self.report.fields.iter().zip(&self.widths).enumerate() {
+            if i > 0 {
+                line.extend_from_slice(self.separator().as_bytes());
+            }
+            self.push_column_name(*key, *width, &mut line);
+        }
+        line.push(b'\n');
+        if !self.has_separator() {
+            line.extend_from_slice(b"# ");
+            for (i, width) in self.widths.iter().enumerate() {
+                if i > 0 {
+                    line.extend_from_slice(b"  ");
+                }
+                line.resize(line.len() + width, b'.');
+            }
+            line.extend_from_slice(b"\n#\n");
+        }
+        out.write_all(&line)
+    }
+
+    fn write_rows(
+        &self,
+        mut trees: Option<&mut TreeMaker<'_, '_>>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let mut line = Vec::new();
+        for (index, row) in self.table.rows.iter().enumerate() {
+            if !self.report.is_shown(self.table, row) {
+                continue;
+            }
+            line.clear();
+            self.push_row(index, row, &mut line);
+            out.write_all(&line)?;
+            if let Some(trees) = &mut trees {
+                self.write_tree(trees, index, row, out)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the chains below a row.
+    pub(super) fn write_tree(
+        &self,
+        trees: &mut TreeMaker<'_, '_>,
+        index: usize,
+        row: &Row,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let tree = trees.tree(self.table, index);
+        let counts = &row.counts;
+        let value = if self.report.children {
+            counts.children_period
+        } else {
+            counts.self_period
+        };
+        stdio_tree::write(&tree, &TreeStyle::of(self.report, self.table, value), out)
+    }
+
+    fn push_row(&self, index: usize, row: &Row, line: &mut Vec<u8>) {
+        let fields = &self.report.fields;
+        for (i, (key, width)) in fields.iter().zip(&self.widths).enumerate() {
+            if i > 0 || !self.has_separator() {
+                line.extend_from_slice(self.separator().as_bytes());
+            }
+            let start = line.len();
+            self.push_cell(*key, index, row, *width, line);
+            if i + 1 < fields.len() {
+                pad(line, width.saturating_sub(line.len() - start));
+            }
+        }
+        line.push(b'\n');
+    }
+
+    /// Appends one cell; it may be narrower than its column.
+    pub(super) fn push_cell(
+        &self,
+        key: Key,
+        index: usize,
+        row: &Row,
+        width: usize,
+        line: &mut Vec<u8>,
+    ) {
+        if key.is_counter() {
+            let counts = self.table.counts(index);
+            for (counts, total) in counts.zip(&self.table.totals) {
+                self.push_counter(key, counts, *total, width, line);
+            }
+            return;
+        }
+        let start = line.len();
+        self.push_text(key, row, width, line);
+        // Within a cell the separator would be mistaken for one.
+        if let Some(separator) = self
+            .report
+            .options
+            .separator
+            .as_ref()
+            .and_then(|s| s.bytes().next())
+        {
+            line[start..]
+                .iter_mut()
+                .filter(|byte| **byte == separator)
+                .for_each(|byte| *byte = b'.');
+        }
+    }
+
+    fn push_counter(
+        &self,
+        key: Key,
+        counts: &Counts,
+        total: u64,
+        width: usize,
+        line: &mut Vec<u8>,
+    ) {
+        let width = if self.table.events.len() > 1 {
+            counter_width(key)
+        } else {
+            width
+        };
+        let text = match key {
+            Key::Sample | Key::Period => {
+                let least = if self.has_separator() {
+                    1
+                } else {
+                    width.saturating_sub(1)
+                };
+                format!(" {:>least$}", counter(key, counts))
+            }
+            Key::OverheadChildren if !self.report.children => {
+                let least = if self.has_separator() { 1 } else { width };
+                format!("{:>least$}", "N/A")
+            }
+            _ => {
+                let least = if self.has_separator() {
+                    1
+                } else {
+                    width.saturating_sub(2)
+                };
+                let share = percent(counter(key, counts), total);
+                return push_colored(
+                    line,
+                    share,
+                    self.report.options.color,
+                    &format!(" {share:>least$.2}%"),
+                );
+            }
+        };
+        line.extend_from_slice(text.as_bytes());
+    }
+
+    fn push_text(&self, key: Key, row: &Row, width: usize, line: &mut Vec<u8>) {
+        let profile = self.report.profile;
+        let entry = self.report.entry(row);
+        let frame = &profile.frames[row.frame.0 as usize];
+        let thread = &profile.threads[row.thread.0 as usize];
+        match key {
+            Key::Comm => push_padded(
+                line,
+                &harmless(&profile.comms[entry.comm.0 as usize]),
+                width,
+            ),
+            Key::Dso => push_padded(line, &harmless(dso_name(self.report, row)), width),
+            Key::Symbol => self.push_symbol(row, width, line),
+            Key::Pid | Key::Tid => {
+                push_thread(
+                    line,
+                    thread.tid,
+                    &profile.comms[thread.comm.0 as usize],
+                    width,
+                );
+            }
+            Key::Tgid => push_thread(line, thread.pid, leader_comm(profile, row), width),
+            Key::Parent => push_padded(
+                line,
+                &harmless(self.report.parent(row).unwrap_or("[other]")),
+                width,
+            ),
+            Key::Cpu if entry.cpu < 0 => {
+                line.extend_from_slice(format!("-{:03}", -entry.cpu).as_bytes())
+            }
+            Key::Cpu => line.extend_from_slice(format!("{:03}", entry.cpu).as_bytes()),
+            Key::Srcline => push_cut(line, &harmless(&srcline_text(profile, frame)), width),
+            Key::Srcfile => push_cut(line, &harmless(self.report.srcfile(row)), width),
+            Key::SymbolSize => {
+                let size = frame
+                    .symbol
+                    .map(|symbol| &profile.symbols[symbol.0 as usize]);
+                let size = size.map_or_else(
+                    || "unknown".to_owned(),
+                    |s| s.end.wrapping_sub(s.start).to_string(),
+                );
+                pad(line, width.saturating_sub(size.len()));
+                line.extend_from_slice(size.as_bytes());
+            }
+            Key::Cgroup => {
+                line.extend_from_slice(harmless(cgroup_name(self.report, row)).as_bytes())
+            }
+            Key::IpcNull => push_padded(line, "-      -", width),
+            Key::Time => push_cut(
+                line,
+                &time_text(entry.time, self.report.options.nanoseconds),
+                width,
+            ),
+            _ => {}
+        }
+    }
+
+    /// `[k] name`, `[.] name (inlined)`, `[.] 0x0000000000001234`.
+    fn push_symbol(&self, row: &Row, width: usize, line: &mut Vec<u8>) {
+        let profile = self.report.profile;
+        let frame = &profile.frames[row.frame.0 as usize];
+        let address = if row.is_caller {
+            frame.address
+        } else {
+            frame.object_address
+        };
+        let start = line.len();
+        if self.report.options.verbose > 0 {
+            let text = format!(
+                "{address:<#w$x} {} ",
+                origin(self.report, row),
+                w = ADDRESS_DIGITS + 2
+            );
+            line.extend_from_slice(text.as_bytes());
+        }
+        line.extend_from_slice(format!("[{}] ", self.report.level(row)).as_bytes());
+        let Some(symbol) = frame
+            .symbol
+            .map(|symbol| &profile.symbols[symbol.0 as usize])
+        else {
+            line.extend_from_slice(long_address(address).as_bytes());
+            return;
+        };
+        if symbol.is_data {
+            let bias = frame.address.wrapping_sub(frame.object_address);
+            line.extend_from_slice(harmless(&symbol.name).as_bytes());
+            let offset = address.wrapping_sub(symbol.start.wrapping_add(bias));
+            line.extend_from_slice(format!("+{}", short_address(offset)).as_bytes());
+            return;
+        }
+        push_cut(
+            line,
+            &harmless(&symbol.name),
+            width.saturating_sub(line.len() - start),
+        );
+        if symbol.inlined {
+            line.extend_from_slice(b" (inlined)");
+        }
+    }
+}
+
+/// The longest texts of columns whose width depends on the rows.
+#[derive(Default)]
+struct TextWidths {
+    comm: usize,
+    thread: usize,
+    dso: usize,
+    symbol: usize,
+    parent: usize,
+    srcline: usize,
+    srcfile: usize,
+    cgroup: usize,
+    time: usize,
+}
+
+impl TextWidths {
+    fn of(report: &Report<'_>, table: &Table) -> Self {
+        let mut widths = Self {
+            time: if report.options.nanoseconds { 16 } else { 12 },
+            cgroup: 6,
+            ..Self::default()
+        };
+        let has = |key| report.fields.contains(&key);
+        let (lines, files) = (has(Key::Srcline), has(Key::Srcfile));
+        for row in &table.rows {
+            widths.add(report, row);
+            if lines {
+                let frame = &report.profile.frames[row.frame.0 as usize];
+                widths.srcline = widths
+                    .srcline
+                    .max(harmless(&srcline_text(report.profile, frame)).len());
+            }
+            if files {
+                widths.srcfile = widths.srcfile.max(harmless(report.srcfile(row)).len());
+            }
+        }
+        widths
+    }
+
+    fn add(&mut self, report: &Report<'_>, row: &Row) {
+        let (profile, options) = (report.profile, report.options);
+        let frame = &profile.frames[row.frame.0 as usize];
+        let shown_address = if options.verbose > 0 {
+            ADDRESS_DIGITS + 2 + 3
+        } else {
+            0
+        };
+        if let Some(symbol) = frame.symbol {
+            let name = &profile.symbols[symbol.0 as usize].name;
+            self.symbol = self.symbol.max(harmless(name).len() + 4 + shown_address);
+        } else {
+            self.symbol = self.symbol.max(ADDRESS_DIGITS + 4 + 2);
+            // Room for addresses, unless the width is not perf's to choose.
+            if options.column_widths.is_empty()
+                && options.separator.is_none()
+                && options.dsos.is_none()
+            {
+                self.dso = self.dso.max(ADDRESS_DIGITS);
+            }
+        }
+        // perf measures the thread's last comm, and cuts earlier ones to it.
+        let thread = &profile.threads[row.thread.0 as usize];
+        let comm = harmless(&profile.comms[thread.comm.0 as usize]).len();
+        if comm > self.comm {
+            self.comm = comm;
+            self.thread = comm + 8;
+        }
+        if frame.object.is_some() {
+            self.dso = self.dso.max(harmless(dso_name(report, row)).len());
+        }
+        if let Some(parent) = report.parent(row) {
+            self.parent = self.parent.max(harmless(parent).len());
+        }
+        self.cgroup = self.cgroup.max(harmless(cgroup_name(report, row)).len());
+    }
+
+    fn width(&self, key: Key) -> usize {
+        match key {
+            Key::Comm => self.comm,
+            Key::Pid | Key::Tid | Key::Tgid => self.thread,
+            Key::Dso => self.dso,
+            Key::Symbol => self.symbol,
+            Key::Parent => self.parent,
+            Key::Srcline => self.srcline,
+            Key::Srcfile => self.srcfile,
+            Key::Cgroup => self.cgroup,
+            Key::Time => self.time,
+            Key::Cpu => 3,
+            _ => 0,
+        }
+    }
+}
+
+const fn counter_width(key: Key) -> usize {
+    match key {
+        Key::Sample | Key::Period => 12,
+        _ => 8,
+    }
+}
+
+/// Short name of a row's DSO, its path with `-v`.
+fn dso_name<'p>(report: &Report<'p>, row: &Row) -> &'p str {
+    let object = report.profile.frames[row.frame.0 as usize].object;
+    let Some(object) = object.map(|object| &report.profile.objects[object.0 as usize]) else {
+        return "[unknown]";
+    };
+    if report.options.verbose > 0 {
+        &object.long_name
+    } else {
+        &object.short_name
+    }
+}
+
+fn cgroup_name<'p>(report: &Report<'p>, row: &Row) -> &'p str {
+    let name = report.entry(row).cgroup;
+    name.map_or("N/A", |name| {
+        report.profile.strings[name.0 as usize].as_str()
+    })
+}
+
+fn leader_comm<'p>(profile: &'p Profile, row: &Row) -> &'p str {
+    let thread = &profile.threads[row.thread.0 as usize];
+    let leader = profile
+        .threads
+        .iter()
+        .rev()
+        .find(|other| other.tid == thread.pid)
+        .unwrap_or(thread);
+    &profile.comms[leader.comm.0 as usize]
+}
+
+/// perf's letter for where a DSO's symbols come from, as far as a profile knows.
+fn origin(report: &Report<'_>, row: &Row) -> char {
+    let frame = &report.profile.frames[row.frame.0 as usize];
+    match frame
+        .object
+        .map(|object| &report.profile.objects[object.0 as usize])
+    {
+        Some(object) if object.is_kernel => 'k',
+        Some(object) if object.is_jit => 'j',
+        Some(_) if frame.symbol.is_some() => 'd',
+        _ => '!',
+    }
+}
+
+/// An address as rows show it. perf leaves the `0x` out before a zero.
+fn long_address(address: u64) -> String {
+    if address == 0 {
+        "0".repeat(ADDRESS_DIGITS)
+    } else {
+        format!("{address:#018x}")
+    }
+}
+
+/// An address as chains show it.
+pub(super) fn short_address(address: u64) -> String {
+    if address == 0 {
+        "0".to_owned()
+    } else {
+        format!("{address:#x}")
+    }
+}
+
+fn time_text(time: u64, nanoseconds: bool) -> String {
+    let (seconds, rest) = (time / 1_000_000_000, time % 1_000_000_000);
+    if nanoseconds {
+        format!("{seconds}.{rest:09}")
+    } else {
+        format!("{seconds}.{:06}", rest / 1000)
+    }
+}
+
+fn push_thread(line: &mut Vec<u8>, id: u32, comm: &str, width: usize) {
+    line.extend_from_slice(format!("{:>7}:", id.cast_signed()).as_bytes());
+    push_padded(line, &harmless(comm), width.max(7) - 8);
+}
+
+/// Appends text coloured by perf's limits.
+pub(super) fn push_colored(line: &mut Vec<u8>, share: f64, color: bool, text: &str) {
+    let code = match share {
+        _ if !color => "",
+        s if s >= 5.0 => RED,
+        s if s > 0.5 => GREEN,
+        _ => "",
+    };
+    line.extend_from_slice(code.as_bytes());
+    line.extend_from_slice(text.as_bytes());
+    if !code.is_empty() {
+        line.extend_from_slice(RESET.as_bytes());
+    }
+}
+
+fn pad(line: &mut Vec<u8>, blanks: usize) {
+    line.resize(line.len() + blanks, b' ');
+}
+
+/// Appends exactly `width` bytes: text, cut or padded.
+fn push_padded(line: &mut Vec<u8>, text: &str, width: usize) {
+    let start = line.len();
+    push_cut(line, text, width);
+    pad(line, width.saturating_sub(line.len() - start));
+}
+
+/// Appends at most `width` bytes of text, whole characters only.
+fn push_cut(line: &mut Vec<u8>, text: &str, width: usize) {
+    let mut end = text.len().min(width);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    line.extend_from_slice(&text.as_bytes()[..end]);
+}

@@ -1,0 +1,245 @@
+//! Chains as a view looks at them: in its order, cut to `--max-stack`, without what `-U` and `--ignore-callees` drop.
+//!
+//! In: the profile's stacks (leaf first). Out: [`Chains`], one for each stack, in collection order (callers or
+//! callees first). Follows `thread__resolve_callchain` and `add_callchain_ip` of perf (`util/machine.c`).
+
+use std::ops::Range;
+
+use super::options::{ChainOrder, ReportOptions};
+use crate::perfdata::CpuMode;
+use crate::profile::{Frame, FrameId, Profile, StackEnd, StackId};
+
+/// perf's `--parent` when none is given (`util/sort.c`).
+const DEFAULT_PARENT: &str = "^sys_|^do_page_fault";
+
+/// The chains of all stacks.
+#[derive(Debug, Default)]
+pub(crate) struct Chains {
+    /// Frames of all chains.
+    pub(crate) frames: Vec<FrameId>,
+    ends: Vec<u32>,
+    /// The frame that counts as leaf instead of the sample's own, by stack; empty without `--ignore-callees`.
+    leaves: Vec<Option<FrameId>>,
+    /// The frame that matches `--parent`, by stack; empty unless asked for.
+    parents: Vec<Option<FrameId>>,
+}
+
+impl Chains {
+    /// Prepares all stacks of the profile.
+    pub(crate) fn of(
+        profile: &Profile,
+        options: &ReportOptions,
+        order: ChainOrder,
+        with_parent: bool,
+    ) -> Self {
+        let stacks = &profile.stacks;
+        let maker = Maker {
+            profile,
+            options,
+            order,
+            parent: with_parent.then(|| matches(profile, options.parent.as_ref(), DEFAULT_PARENT)),
+            ignored: options
+                .ignore_callees
+                .as_ref()
+                .map(|regex| matches(profile, Some(regex), "")),
+        };
+        let mut chains = Self {
+            ends: Vec::with_capacity(stacks.len()),
+            ..Self::default()
+        };
+        for id in 0..stacks.len() {
+            maker.add(StackId(id as u32), &mut chains);
+        }
+        chains
+    }
+
+    /// Where the chain of a stack lies in [`Self::frames`].
+    pub(crate) fn range(&self, id: StackId) -> Range<usize> {
+        let i = id.0 as usize;
+        let start = if i == 0 { 0 } else { self.ends[i - 1] as usize };
+        start..self.ends[i] as usize
+    }
+
+    /// The frame that counts as leaf when a caller's callees are ignored.
+    pub(crate) fn leaf(&self, id: StackId) -> Option<FrameId> {
+        self.leaves.get(id.0 as usize).copied().flatten()
+    }
+
+    /// The frame that matches `--parent`.
+    pub(crate) fn parent(&self, id: StackId) -> Option<FrameId> {
+        self.parents.get(id.0 as usize).copied().flatten()
+    }
+}
+
+/// Which symbols a pattern matches.
+fn matches(profile: &Profile, regex: Option<&regex::Regex>, default: &str) -> Vec<bool> {
+    let fallback = regex::Regex::new(default).expect("the built-in pattern is valid");
+    let regex = regex.unwrap_or(&fallback);
+    profile
+        .symbols
+        .iter()
+        .map(|symbol| regex.is_match(&symbol.name))
+        .collect()
+}
+
+struct Maker<'p> {
+    profile: &'p Profile,
+    options: &'p ReportOptions,
+    order: ChainOrder,
+    parent: Option<Vec<bool>>,
+    ignored: Option<Vec<bool>>,
+}
+
+impl Maker<'_> {
+    fn add(&self, id: StackId, chains: &mut Chains) {
+        let all = self.profile.stacks.get(id);
+        let (kernel, user) = self.limited(all, self.profile.stacks.end(id));
+        let start = chains.frames.len();
+        chains.frames.extend_from_slice(kernel);
+        chains.frames.extend_from_slice(user);
+        if let Some(parent) = &self.parent {
+            let kept = &chains.frames[start..];
+            let hit = |frame: &&FrameId| self.symbol_in(**frame, parent);
+            chains.parents.push(match self.order {
+                ChainOrder::Callee => kept.iter().find(hit).copied(),
+                ChainOrder::Caller => kept.iter().rev().find(hit).copied(),
+            });
+        }
+        if let Some(ignored) = &self.ignored {
+            let last = chains.frames[start..]
+                .iter()
+                .rposition(|frame| self.symbol_in(*frame, ignored));
+            chains.leaves.push(last.map(|at| chains.frames[start + at]));
+            chains.frames.drain(start..start + last.unwrap_or(0));
+        }
+        if self.options.hide_unresolved {
+            let mut kept = start;
+            for i in start..chains.frames.len() {
+                if self.frame(chains.frames[i]).symbol.is_some() {
+                    chains.frames[kept] = chains.frames[i];
+                    kept += 1;
+                }
+            }
+            chains.frames.truncate(kept);
+        }
+        if self.order == ChainOrder::Caller {
+            chains.frames[start..].reverse();
+        }
+        chains
+            .ends
+            .push(u32::try_from(chains.frames.len()).expect("no more frames than all stacks have"));
+    }
+
+    fn frame(&self, id: FrameId) -> &Frame {
+        &self.profile.frames[id.0 as usize]
+    }
+
+    fn symbol_in(&self, id: FrameId, set: &[bool]) -> bool {
+        self.frame(id)
+            .symbol
+            .is_some_and(|symbol| set[symbol.0 as usize])
+    }
+
+    /// What `--max-stack` leaves of a stack. perf cuts a recorded chain in the view's order, so with callers
+    /// first the innermost frames go; an unwound part always keeps its innermost frames.
+    fn limited<'s>(&self, all: &'s [FrameId], end: StackEnd) -> (&'s [FrameId], &'s [FrameId]) {
+        let max = self.options.max_stack;
+        if all.len() <= max {
+            return (all, &[]);
+        }
+        if end == StackEnd::Recorded {
+            return (self.in_order(all, max), &[]);
+        }
+        let kernel = all
+            .iter()
+            .take_while(|frame| self.frame(**frame).mode == CpuMode::Kernel)
+            .count();
+        let (kernel, user) = all.split_at(kernel);
+        (self.in_order(kernel, max), self.innermost(user, max))
+    }
+
+    fn in_order<'s>(&self, frames: &'s [FrameId], max: usize) -> &'s [FrameId] {
+        match self.order {
+            ChainOrder::Callee => self.innermost(frames, max),
+            ChainOrder::Caller => self.outermost(frames, max),
+        }
+    }
+
+    fn is_inlined(&self, id: FrameId) -> bool {
+        self.frame(id)
+            .symbol
+            .is_some_and(|symbol| self.profile.symbols[symbol.0 as usize].inlined)
+    }
+
+    /// The first `max` real frames, each with the inlined ones in it, which come before it.
+    fn innermost<'s>(&self, frames: &'s [FrameId], max: usize) -> &'s [FrameId] {
+        let real = (0..frames.len()).filter(|i| !self.is_inlined(frames[*i]));
+        &frames[..real.take(max).last().map_or(0, |at| at + 1)]
+    }
+
+    /// The last `max` real frames, each with the inlined ones in it.
+    fn outermost<'s>(&self, frames: &'s [FrameId], max: usize) -> &'s [FrameId] {
+        let mut dropped = (0..frames.len())
+            .rev()
+            .filter(|i| !self.is_inlined(frames[*i]))
+            .skip(max);
+        &frames[dropped.next().map_or(0, |at| at + 1)..]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::testing::ProfileBuilder;
+
+    fn names(profile: &Profile, chains: &Chains) -> Vec<String> {
+        chains.frames[chains.range(StackId(0))]
+            .iter()
+            .map(|frame| profile.frame_name(*frame).to_owned())
+            .collect()
+    }
+
+    fn chain(options: &ReportOptions, order: ChainOrder, unwound: bool) -> Vec<String> {
+        let mut builder = ProfileBuilder::default();
+        builder.unwound = unwound;
+        builder.sample("a", "leaf;in_mid(inlined);mid;top;main", 1);
+        let profile = builder.finish();
+        names(&profile, &Chains::of(&profile, options, order, false))
+    }
+
+    #[test]
+    fn the_limit_counts_real_frames_and_cuts_in_the_views_order() {
+        let two = ReportOptions {
+            max_stack: 2,
+            ..ReportOptions::default()
+        };
+        assert_eq!(
+            chain(&two, ChainOrder::Callee, false),
+            ["leaf", "in_mid", "mid"]
+        );
+        assert_eq!(chain(&two, ChainOrder::Caller, false), ["main", "top"]);
+        assert_eq!(
+            chain(&two, ChainOrder::Caller, true),
+            ["mid", "in_mid", "leaf"]
+        );
+        let three = ReportOptions {
+            max_stack: 3,
+            ..ReportOptions::default()
+        };
+        assert_eq!(
+            chain(&three, ChainOrder::Caller, false),
+            ["main", "top", "mid", "in_mid"]
+        );
+    }
+
+    #[test]
+    fn ignored_callees_are_forgotten_in_either_order() {
+        let regex = regex::Regex::new("^t.p$").expect("valid pattern");
+        let options = ReportOptions {
+            ignore_callees: Some(regex),
+            ..ReportOptions::default()
+        };
+        assert_eq!(chain(&options, ChainOrder::Callee, false), ["top", "main"]);
+        assert_eq!(chain(&options, ChainOrder::Caller, false), ["main", "top"]);
+    }
+}

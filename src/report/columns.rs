@@ -1,0 +1,189 @@
+//! Which columns a report prints and by which keys its rows are ordered.
+//!
+//! In: options, and whether callers are credited. Out: [`Columns`]. Follows `setup_sorting` and `perf_hpp__init` of
+//! perf (`util/sort.c`, `ui/hist.c`): counters in front, fields of `--fields +…`, then the keys.
+
+use super::keys::{Key, SortSpec};
+use super::options::ReportOptions;
+
+/// The columns of a report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Columns {
+    /// What is printed, left to right.
+    pub fields: Vec<Key>,
+    /// What orders the rows, most important first.
+    pub order: Vec<Key>,
+    /// What the tree of `--hierarchy` is made of, a level each.
+    pub levels: Vec<Vec<Key>>,
+    /// Whether the self column is called `Self`.
+    pub overhead_is_self: bool,
+}
+
+impl Columns {
+    /// Resolves `--sort`, `--fields` and the options that add columns. `children` says that they were asked for and
+    /// `has_chains` that the recording has what they need.
+    #[must_use]
+    pub fn resolve(options: &ReportOptions, children: bool, has_chains: bool) -> Self {
+        let strict = options.fields.as_ref().is_some_and(|f| !f.appends);
+        let levels = sort_levels(options, children, strict);
+        let mut fields = default_fields(options, children, strict);
+        if let Some(extra) = &options.fields {
+            extra
+                .keys
+                .iter()
+                .for_each(|key| push_once(&mut fields, *key));
+        }
+        let mut order: Vec<Key> = Vec::new();
+        levels
+            .iter()
+            .flatten()
+            .for_each(|key| push_once(&mut order, *key));
+        order.iter().for_each(|key| push_once(&mut fields, *key));
+        fields.iter().for_each(|key| push_once(&mut order, *key));
+        let credits = children && has_chains;
+        if !credits && !strict {
+            fields.retain(|key| *key != Key::OverheadChildren);
+        }
+        if !credits {
+            order.retain(|key| *key != Key::OverheadChildren);
+        }
+        let levels = levels
+            .into_iter()
+            .filter(|level| level.iter().any(|key| !key.is_counter()))
+            .collect();
+        Self {
+            fields,
+            order,
+            levels,
+            overhead_is_self: credits && !strict,
+        }
+    }
+
+    /// Whether rows are told apart by a key.
+    #[must_use]
+    pub fn has_key(&self, key: Key) -> bool {
+        self.order.contains(&key)
+    }
+}
+
+/// The keys of `--sort`, or perf's own, with the counters that perf puts in front.
+fn sort_levels(options: &ReportOptions, children: bool, strict: bool) -> Vec<Vec<Key>> {
+    let given = options.sort.as_ref();
+    if given.is_none() && strict {
+        return parent_level(options);
+    }
+    let mut levels = Vec::new();
+    let chosen = given.or(options.default_sort.as_ref());
+    if !strict {
+        if children && !chosen.is_some_and(|sort| sort.mentions("overhead_children")) {
+            levels.push(vec![Key::OverheadChildren]);
+        }
+        if !chosen.is_some_and(|sort| sort.mentions("overhead")) {
+            levels.push(vec![Key::Overhead]);
+        }
+    }
+    match chosen {
+        Some(sort) => levels.extend(sort.levels.iter().cloned()),
+        None => levels.extend([vec![Key::Comm], vec![Key::Dso], vec![Key::Symbol]]),
+    }
+    levels.extend(parent_level(options));
+    levels
+}
+
+fn parent_level(options: &ReportOptions) -> Vec<Vec<Key>> {
+    options
+        .parent
+        .as_ref()
+        .map(|_| vec![Key::Parent])
+        .into_iter()
+        .collect()
+}
+
+/// The columns that come without being named.
+fn default_fields(options: &ReportOptions, children: bool, strict: bool) -> Vec<Key> {
+    if strict {
+        return Vec::new();
+    }
+    let wanted = [
+        (children, Key::OverheadChildren),
+        (true, Key::Overhead),
+        (options.show_cpu_utilization, Key::OverheadSys),
+        (options.show_cpu_utilization, Key::OverheadUs),
+        (options.show_samples, Key::Sample),
+        (options.show_period, Key::Period),
+    ];
+    wanted
+        .into_iter()
+        .filter(|(is_wanted, _)| *is_wanted)
+        .map(|(_, key)| key)
+        .collect()
+}
+
+fn push_once(keys: &mut Vec<Key>, key: Key) {
+    if !keys.contains(&key) {
+        keys.push(key);
+    }
+}
+
+/// The keys to fall back on, from their text in the configuration.
+///
+/// # Errors
+///
+/// When a word names no key.
+pub fn default_sort(text: &str) -> Result<SortSpec, super::keys::KeyError> {
+    SortSpec::parse(text, SortSpec::default_keys())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::keys::FieldSpec;
+
+    fn options(sort: Option<&str>, fields: Option<&str>) -> ReportOptions {
+        ReportOptions {
+            sort: sort.map(|s| SortSpec::parse(s, SortSpec::default_keys()).expect("known keys")),
+            fields: fields.map(|f| FieldSpec::parse(f).expect("known fields")),
+            show_samples: true,
+            ..ReportOptions::default()
+        }
+    }
+
+    #[test]
+    fn counters_come_first_and_order_rows() {
+        let columns = Columns::resolve(&options(None, None), true, true);
+        let keys = [
+            Key::OverheadChildren,
+            Key::Overhead,
+            Key::Sample,
+            Key::Comm,
+            Key::Dso,
+            Key::Symbol,
+        ];
+        assert_eq!(columns.fields, keys);
+        assert_eq!(columns.order[..2], [Key::OverheadChildren, Key::Overhead]);
+        assert_eq!(
+            columns.order[2..],
+            [Key::Comm, Key::Dso, Key::Symbol, Key::Sample]
+        );
+        assert!(columns.overhead_is_self);
+    }
+
+    #[test]
+    fn without_chains_there_is_one_overhead() {
+        let columns = Columns::resolve(&options(None, None), true, false);
+        assert_eq!(columns.fields[..2], [Key::Overhead, Key::Sample]);
+        assert!(!columns.overhead_is_self && !columns.has_key(Key::OverheadChildren));
+    }
+
+    #[test]
+    fn fields_replace_everything_unless_they_append() {
+        let exact = Columns::resolve(&options(None, Some("overhead,sym")), true, true);
+        assert_eq!(exact.fields, [Key::Overhead, Key::Symbol]);
+        assert_eq!(exact.order, [Key::Overhead, Key::Symbol]);
+        let more = Columns::resolve(&options(Some("dso"), Some("+period")), false, false);
+        assert_eq!(
+            more.fields,
+            [Key::Overhead, Key::Sample, Key::Period, Key::Dso]
+        );
+    }
+}

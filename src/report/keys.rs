@@ -1,0 +1,379 @@
+//! Sort keys and output fields: the texts of `--sort` and `--fields` in, lists of [`Key`]s out.
+//!
+//! Follows perf's tables (`util/sort.c`): a word stands for the first key of the table that begins with
+//! it, whatever its case. Called by the command line; [`super::columns`] makes columns of the result.
+
+use std::fmt;
+
+/// What a row is made of, or what one of its columns shows.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Key {
+    /// Thread id and final comm.
+    Pid,
+    /// The same under a header that says so; perf has no such key.
+    Tid,
+    /// Process id and its leader's comm.
+    Tgid,
+    /// Comm at the time of the sample.
+    Comm,
+    /// Short name of the DSO.
+    Dso,
+    /// Function or address.
+    Symbol,
+    /// First frame of the chain that matches `--parent`.
+    Parent,
+    /// CPU number.
+    Cpu,
+    /// `file:line`.
+    Srcline,
+    /// Source file.
+    Srcfile,
+    /// Bytes of the symbol.
+    SymbolSize,
+    /// Name of the cgroup.
+    Cgroup,
+    /// The empty column that perf appends when the keys' text contains `symbol`.
+    IpcNull,
+    /// Quantised time of the sample.
+    Time,
+    /// Self share of the period.
+    Overhead,
+    /// Share of the period in kernel mode.
+    OverheadSys,
+    /// Share of the period in user mode.
+    OverheadUs,
+    /// Share of the period in a guest's kernel.
+    OverheadGuestSys,
+    /// Share of the period in a guest's user mode.
+    OverheadGuestUs,
+    /// Share of the period at or below the row.
+    OverheadChildren,
+    /// Number of samples.
+    Sample,
+    /// Period.
+    Period,
+}
+
+impl Key {
+    /// Whether the key counts (perf's `hpp` dimensions) and does not divide the samples into rows.
+    #[must_use]
+    pub const fn is_counter(self) -> bool {
+        matches!(
+            self,
+            Self::Overhead
+                | Self::OverheadSys
+                | Self::OverheadUs
+                | Self::OverheadGuestSys
+                | Self::OverheadGuestUs
+                | Self::OverheadChildren
+                | Self::Sample
+                | Self::Period
+        )
+    }
+}
+
+/// A word that names no key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyError {
+    option: &'static str,
+    word: String,
+    known_to_perf: bool,
+}
+
+impl fmt::Display for KeyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.known_to_perf {
+            write!(
+                f,
+                "{} key `{}` exists in perf report, but pjit does not support it",
+                self.option, self.word
+            )?;
+        } else {
+            write!(f, "unknown {} key: `{}`", self.option, self.word)?;
+        }
+        write!(f, "\nkeys: {}", known_keys().join(" "))
+    }
+}
+
+impl std::error::Error for KeyError {}
+
+/// Keys that divide samples into rows, in perf's order, because the first that fits a prefix wins;
+/// `None` for those that only perf has.
+const SORT_KEYS: &[(&str, Option<Key>)] = &[
+    ("pid", Some(Key::Pid)),
+    ("comm", Some(Key::Comm)),
+    ("dso", Some(Key::Dso)),
+    ("symbol", Some(Key::Symbol)),
+    ("parent", Some(Key::Parent)),
+    ("cpu", Some(Key::Cpu)),
+    ("socket", None),
+    ("srcline", Some(Key::Srcline)),
+    ("srcfile", Some(Key::Srcfile)),
+    ("local_weight", None),
+    ("weight", None),
+    ("transaction", None),
+    ("trace", None),
+    ("symbol_size", Some(Key::SymbolSize)),
+    ("dso_size", None),
+    ("cgroup", Some(Key::Cgroup)),
+    ("cgroup_id", None),
+    ("ipc_null", Some(Key::IpcNull)),
+    ("time", Some(Key::Time)),
+    ("code_page_size", None),
+    ("local_ins_lat", None),
+    ("ins_lat", None),
+    ("local_p_stage_cyc", None),
+    ("p_stage_cyc", None),
+    ("addr", None),
+    ("tid", Some(Key::Tid)),
+    ("tgid", Some(Key::Tgid)),
+    ("simd", None),
+    ("symoff", None),
+    ("callchain_branch_predicted", None),
+    ("parallelism", None),
+];
+
+/// Counters, which perf searches after the others.
+const COUNTERS: &[(&str, Option<Key>)] = &[
+    ("overhead", Some(Key::Overhead)),
+    ("overhead_sys", Some(Key::OverheadSys)),
+    ("overhead_us", Some(Key::OverheadUs)),
+    ("overhead_guest_sys", Some(Key::OverheadGuestSys)),
+    ("overhead_guest_us", Some(Key::OverheadGuestUs)),
+    ("overhead_children", Some(Key::OverheadChildren)),
+    ("sample", Some(Key::Sample)),
+    ("period", Some(Key::Period)),
+    ("latency", None),
+    ("weight1", None),
+];
+
+/// Keys of branch and memory recordings, which pjit does not read.
+const BRANCH_AND_MEMORY: &[(&str, Option<Key>)] = &[
+    ("dso_from", None),
+    ("dso_to", None),
+    ("symbol_from", None),
+    ("symbol_to", None),
+    ("mispredict", None),
+    ("abort", None),
+    ("in_tx", None),
+    ("cycles", None),
+    ("srcline_from", None),
+    ("srcline_to", None),
+    ("ipc_lbr", None),
+    ("addr_from", None),
+    ("addr_to", None),
+    ("symbol_daddr", None),
+    ("dso_daddr", None),
+    ("locked", None),
+    ("tlb", None),
+    ("mem", None),
+    ("snoop", None),
+    ("dcacheline", None),
+    ("symbol_iaddr", None),
+    ("phys_daddr", None),
+    ("data_page_size", None),
+    ("blocked", None),
+];
+
+/// Names of the keys that pjit has, counters first, as perf's help lists them.
+#[must_use]
+pub fn known_keys() -> Vec<&'static str> {
+    let known = |table: &'static [(&'static str, Option<Key>)]| {
+        table
+            .iter()
+            .filter(|(_, key)| key.is_some_and(|k| k != Key::IpcNull))
+            .map(|(name, _)| *name)
+    };
+    known(COUNTERS).chain(known(SORT_KEYS)).collect()
+}
+
+fn find(option: &'static str, word: &str) -> Result<Key, KeyError> {
+    let fits = |name: &str| {
+        name.get(..word.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(word))
+    };
+    let tables = [SORT_KEYS, COUNTERS, BRANCH_AND_MEMORY];
+    let found = tables
+        .iter()
+        .flat_map(|table| table.iter())
+        .find(|(name, _)| fits(name));
+    match found {
+        Some((_, Some(key))) => Ok(*key),
+        Some((name, None)) => Err(KeyError {
+            option,
+            word: (*name).to_owned(),
+            known_to_perf: true,
+        }),
+        None => Err(KeyError {
+            option,
+            word: word.to_owned(),
+            known_to_perf: false,
+        }),
+    }
+}
+
+/// What `--sort` asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SortSpec {
+    /// The text, with perf's defaults in front when it began with `+`.
+    text: String,
+    /// The keys by level; a level has several only for `{a,b}`, which matters with `--hierarchy`.
+    pub levels: Vec<Vec<Key>>,
+}
+
+impl SortSpec {
+    /// Parses the argument of `--sort`. `default_keys` stand for what `+` appends to.
+    ///
+    /// # Errors
+    ///
+    /// When a word names no key of pjit's, or nothing follows a `+`.
+    pub fn parse(argument: &str, default_keys: &str) -> Result<Self, KeyError> {
+        let invalid = || KeyError {
+            option: "--sort",
+            word: argument.to_owned(),
+            known_to_perf: false,
+        };
+        let text = match argument.strip_prefix('+') {
+            Some("") => return Err(invalid()),
+            Some(more) => format!("{default_keys},{more}"),
+            None => argument.to_owned(),
+        };
+        let mut spec = Self {
+            levels: Vec::new(),
+            text,
+        };
+        let mut in_braces = false;
+        for word in spec.text.split_inclusive([',', ' ', '}']) {
+            let opens = word.contains('{');
+            let closes = word.contains('}');
+            let word = word.trim_matches([',', ' ', '{', '}']);
+            if !word.is_empty() {
+                let key = find("--sort", word)?;
+                match spec.levels.last_mut() {
+                    Some(level) if in_braces => level.push(key),
+                    _ => spec.levels.push(vec![key]),
+                }
+            }
+            in_braces = (in_braces || opens) && !closes;
+        }
+        // perf appends the column whenever the given text contains the word, even within another.
+        if argument.contains("symbol") {
+            spec.levels.push(vec![Key::IpcNull]);
+        }
+        if spec.levels.is_empty() {
+            Err(invalid())
+        } else {
+            Ok(spec)
+        }
+    }
+
+    /// perf's keys when none are given.
+    #[must_use]
+    pub fn default_keys() -> &'static str {
+        "comm,dso,symbol"
+    }
+
+    /// Whether a counter is named anywhere in the text: perf then does not put it in front itself, and
+    /// looks for no more than the letters.
+    #[must_use]
+    pub fn mentions(&self, name: &str) -> bool {
+        self.text.contains(name)
+    }
+
+    /// Whether the text begins with `sym`: the first frame of a tree is then not repeated.
+    #[must_use]
+    pub fn starts_with_symbol(&self) -> bool {
+        self.text.starts_with("sym")
+    }
+}
+
+/// What `--fields` asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldSpec {
+    /// Columns in order.
+    pub keys: Vec<Key>,
+    /// Whether the default columns stay in front (`+…`).
+    pub appends: bool,
+}
+
+impl FieldSpec {
+    /// Parses the argument of `--fields`.
+    ///
+    /// # Errors
+    ///
+    /// When a word names no key of pjit's, or nothing follows a `+`.
+    pub fn parse(argument: &str) -> Result<Self, KeyError> {
+        let (appends, words) = match argument.strip_prefix('+') {
+            Some(rest) => (true, rest),
+            None => (false, argument),
+        };
+        let keys: Result<Vec<Key>, KeyError> = words
+            .split([',', ' '])
+            .filter(|word| !word.is_empty())
+            .map(|word| find("--fields", word))
+            .collect();
+        let keys = keys?;
+        if keys.is_empty() {
+            return Err(KeyError {
+                option: "--fields",
+                word: argument.to_owned(),
+                known_to_perf: false,
+            });
+        }
+        Ok(Self { keys, appends })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sort(text: &str) -> Vec<Key> {
+        SortSpec::parse(text, SortSpec::default_keys())
+            .expect("known keys")
+            .levels
+            .concat()
+    }
+
+    #[test]
+    fn words_are_prefixes_and_the_first_of_the_table_wins() {
+        assert_eq!(sort("c,D,s"), [Key::Comm, Key::Dso, Key::Symbol]);
+        assert_eq!(
+            sort("p,sa,pe,ti"),
+            [Key::Pid, Key::Sample, Key::Period, Key::Time]
+        );
+        assert_eq!(sort("sym"), [Key::Symbol]);
+    }
+
+    #[test]
+    fn the_word_symbol_brings_the_empty_column() {
+        assert_eq!(sort("symbol"), [Key::Symbol, Key::IpcNull]);
+        assert_eq!(sort("symbol_size"), [Key::SymbolSize, Key::IpcNull]);
+        assert_eq!(sort("+cpu"), [Key::Comm, Key::Dso, Key::Symbol, Key::Cpu]);
+    }
+
+    #[test]
+    fn braces_make_one_level() {
+        let spec = SortSpec::parse("{comm,dso},sym", "").expect("known keys");
+        assert_eq!(spec.levels, [vec![Key::Comm, Key::Dso], vec![Key::Symbol]]);
+    }
+
+    #[test]
+    fn errors_list_the_keys_and_tell_perf_only_ones_apart() {
+        let unknown = SortSpec::parse("nonsense", "")
+            .expect_err("no such key")
+            .to_string();
+        assert!(
+            unknown.contains("unknown --sort key: `nonsense`")
+                && unknown.contains("overhead_children")
+        );
+        let unsupported = FieldSpec::parse("socket")
+            .expect_err("perf only")
+            .to_string();
+        assert!(
+            unsupported.contains("exists in perf report"),
+            "{unsupported}"
+        );
+        assert!(SortSpec::parse("+", "comm").is_err() && FieldSpec::parse("+").is_err());
+    }
+}

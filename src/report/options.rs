@@ -1,0 +1,300 @@
+//! What a report shows and how: plain data, made by the command line, read by the view and the writers.
+
+use super::keys::{FieldSpec, SortSpec};
+
+/// Everything that `pjit report` can be told about the view itself. Which samples come in (time, CPU) and
+/// how they are resolved is settled before, when the profile is made.
+#[derive(Debug, Clone)]
+pub struct ReportOptions {
+    /// `--sort`; comm, dso and symbol when not given.
+    pub sort: Option<SortSpec>,
+    /// `--fields`.
+    pub fields: Option<FieldSpec>,
+    /// Keys used without `--sort` (`report.sort_order` of the configuration).
+    pub default_sort: Option<SortSpec>,
+    /// Credit callers too; has an effect only when the recording has call chains.
+    pub children: bool,
+    /// How call graphs are printed.
+    pub call_graph: CallGraph,
+    /// Rows below this share are hidden, in percent.
+    pub percent_limit: f64,
+    /// Percentages of what the filters leave, not of everything.
+    pub relative: bool,
+    /// `-n`: number of samples after the overhead.
+    pub show_samples: bool,
+    /// `--show-total-period`: period after the overhead.
+    pub show_period: bool,
+    /// `--show-cpu-utilization`: `sys` and `usr` after the overhead.
+    pub show_cpu_utilization: bool,
+    /// `-t`: what separates columns, instead of two spaces and padding.
+    pub separator: Option<String>,
+    /// `-w`: widths in column order.
+    pub column_widths: Vec<usize>,
+    /// `-c`: only these comms.
+    pub comms: Option<Vec<String>>,
+    /// `-d`: only these DSOs, by short or long name.
+    pub dsos: Option<Vec<String>>,
+    /// `-S`: only these symbols, by name or start address.
+    pub symbols: Option<Vec<String>>,
+    /// `--pid`.
+    pub pids: Option<Vec<u32>>,
+    /// `--tid`.
+    pub tids: Option<Vec<u32>>,
+    /// `--symbol-filter`: only rows whose symbol contains this.
+    pub symbol_filter: Option<String>,
+    /// `-U`: forget what has no symbol.
+    pub hide_unresolved: bool,
+    /// `-x`: only rows that have a parent.
+    pub exclude_other: bool,
+    /// `-p`: what makes a frame the parent, for the `parent` key; `None` for perf's own pattern.
+    pub parent: Option<regex::Regex>,
+    /// `--ignore-callees`: frames that count as leaves.
+    pub ignore_callees: Option<regex::Regex>,
+    /// `--max-stack`: frames of a chain that are looked at, inlined ones not counted.
+    pub max_stack: usize,
+    /// `--group`.
+    pub group: Grouping,
+    /// `--group-sort-idx`: the member whose share orders a group's rows.
+    pub group_sort_index: Option<usize>,
+    /// `--hierarchy`.
+    pub hierarchy: bool,
+    /// `-q`: rows and nothing else.
+    pub quiet: bool,
+    /// `-v`, how often.
+    pub verbose: u8,
+    /// `--ns`: times with nanoseconds.
+    pub nanoseconds: bool,
+    /// `--header`: the header block comes before the report.
+    pub header: bool,
+    /// `--no-skip-empty` clears it: events without samples are then listed too.
+    pub skip_empty: bool,
+    /// Call graphs were asked for by name, so a recording without chains is an error.
+    pub requires_chains: bool,
+    /// The text of `--time`, for the title.
+    pub time: Option<String>,
+    /// Colour percentages.
+    pub color: bool,
+}
+
+impl Default for ReportOptions {
+    fn default() -> Self {
+        Self {
+            sort: None,
+            fields: None,
+            default_sort: None,
+            children: true,
+            call_graph: CallGraph::default(),
+            percent_limit: 0.0,
+            relative: false,
+            show_samples: false,
+            show_period: false,
+            show_cpu_utilization: false,
+            separator: None,
+            column_widths: Vec::new(),
+            comms: None,
+            dsos: None,
+            symbols: None,
+            pids: None,
+            tids: None,
+            symbol_filter: None,
+            hide_unresolved: false,
+            exclude_other: false,
+            parent: None,
+            ignore_callees: None,
+            max_stack: 127,
+            group: Grouping::AsRecorded,
+            group_sort_index: None,
+            hierarchy: false,
+            quiet: false,
+            verbose: 0,
+            nanoseconds: false,
+            header: false,
+            skip_empty: true,
+            requires_chains: false,
+            time: None,
+            color: false,
+        }
+    }
+}
+
+/// Which events share a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Grouping {
+    /// `--no-group`: every event has its own.
+    Separate,
+    /// Groups of the recording have one.
+    #[default]
+    AsRecorded,
+    /// `--group`: as recorded; when the recording has no group, all events form one.
+    All,
+}
+
+/// The argument of `--call-graph` and what `-G` adds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CallGraph {
+    /// Style.
+    pub mode: CallGraphMode,
+    /// Which end comes first; `None` as perf chooses: callers first with children, else callees.
+    pub order: Option<ChainOrder>,
+    /// What makes two frames the same.
+    pub key: ChainKey,
+    /// What branches are labelled with.
+    pub value: ChainValue,
+    /// Branches below this share are not shown, in percent.
+    pub threshold: f64,
+    /// Branches for each node; 0 is no limit.
+    pub print_limit: u32,
+}
+
+impl Default for CallGraph {
+    fn default() -> Self {
+        Self {
+            mode: CallGraphMode::Graph,
+            order: None,
+            key: ChainKey::Function,
+            value: ChainValue::Percent,
+            threshold: 0.5,
+            print_limit: 0,
+        }
+    }
+}
+
+/// How chains below a row are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallGraphMode {
+    /// Not at all.
+    None,
+    /// A tree, shares of the whole event.
+    Graph,
+    /// A tree, shares of the parent.
+    Fractal,
+    /// Chain after chain.
+    Flat,
+    /// One line for each chain.
+    Folded,
+}
+
+/// Which end of a chain comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChainOrder {
+    /// Outermost first.
+    Caller,
+    /// Leaf first.
+    Callee,
+}
+
+/// What makes two frames the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChainKey {
+    /// The function.
+    Function,
+    /// The address.
+    Address,
+    /// The source line.
+    Srcline,
+}
+
+/// What branches are labelled with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChainValue {
+    /// Share.
+    Percent,
+    /// Sum of periods.
+    Period,
+    /// Number of chains.
+    Count,
+}
+
+/// A part of `--call-graph`'s argument that means nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "--call-graph: `{0}` is no type (graph, flat, fractal, folded, none), order (caller, callee), key (function, \
+     address, srcline), value (percent, period, count) or number"
+)]
+pub struct CallGraphError(String);
+
+/// perf's meaning of a bare `-g`.
+pub const BARE_CALL_GRAPH: &str = "graph,0.5,caller,function,percent";
+
+impl CallGraph {
+    /// Applies one `--call-graph` argument on top of what is set already, as perf does when the option
+    /// is repeated. Returns whether it set the threshold.
+    ///
+    /// # Errors
+    ///
+    /// When a part is neither a word that perf knows nor a number, or asks for branches.
+    pub fn apply(&mut self, argument: &str) -> Result<bool, CallGraphError> {
+        let mut has_threshold = false;
+        if self.mode == CallGraphMode::None && !argument.is_empty() {
+            self.mode = CallGraphMode::Graph;
+        }
+        for word in argument.split(',').filter(|word| !word.is_empty()) {
+            if "none".starts_with(word) {
+                self.mode = CallGraphMode::None;
+                return Ok(has_threshold);
+            }
+            if self.apply_word(word) {
+                continue;
+            }
+            let unknown = || CallGraphError(word.to_owned());
+            if has_threshold {
+                self.print_limit = leading_number(word).ok_or_else(unknown)? as u32;
+            } else {
+                self.threshold = leading_number(word).ok_or_else(unknown)?;
+                has_threshold = true;
+            }
+        }
+        Ok(has_threshold)
+    }
+
+    fn apply_word(&mut self, word: &str) -> bool {
+        let is = |name: &str| name.starts_with(word);
+        match () {
+            () if is("graph") => self.mode = CallGraphMode::Graph,
+            () if is("flat") => self.mode = CallGraphMode::Flat,
+            () if is("fractal") => self.mode = CallGraphMode::Fractal,
+            () if is("folded") => self.mode = CallGraphMode::Folded,
+            () if is("caller") => self.order = Some(ChainOrder::Caller),
+            () if is("callee") => self.order = Some(ChainOrder::Callee),
+            () if is("function") => self.key = ChainKey::Function,
+            () if is("address") => self.key = ChainKey::Address,
+            () if is("srcline") => self.key = ChainKey::Srcline,
+            () if is("percent") => self.value = ChainValue::Percent,
+            () if is("period") => self.value = ChainValue::Period,
+            () if is("count") => self.value = ChainValue::Count,
+            () => return false,
+        }
+        true
+    }
+}
+
+/// The number at the start of a word, as `strtod` reads it.
+fn leading_number(word: &str) -> Option<f64> {
+    let end = word
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(word.len());
+    word[..end].parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn call_graph_parts_come_in_any_order_and_may_be_cut() {
+        let mut graph = CallGraph::default();
+        assert_eq!(graph.apply("callee,fr,3,2,cou"), Ok(true));
+        let expected = CallGraph {
+            mode: CallGraphMode::Fractal,
+            order: Some(ChainOrder::Callee),
+            value: ChainValue::Count,
+            threshold: 3.0,
+            print_limit: 2,
+            ..CallGraph::default()
+        };
+        assert_eq!(graph, expected);
+        assert_eq!(graph.apply("none"), Ok(false));
+        assert_eq!(graph.mode, CallGraphMode::None);
+        assert!(graph.apply("branch").is_err());
+    }
+}

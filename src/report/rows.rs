@@ -1,0 +1,814 @@
+//! From entries to rows: who shares a row, what it is credited with, in which order rows stand.
+//!
+//! In: the profile's entries, their chains and classes. Out: the [`Row`]s of each event, in the order perf would
+//! visit them before its final sort. Follows `hist_iter_cumulative` and `hists__findnew_entry` of perf (`util/hist.c`): the leaf's row
+//! gets the period, and each row that the chain passes gets it once as `children`.
+
+use std::cmp::Ordering;
+
+use rustc_hash::FxHashMap;
+
+use super::chains::Chains;
+use super::classes::{Classes, SymbolPart, ranks};
+use super::columns::Columns;
+use super::keys::Key;
+use super::options::{ChainOrder, ReportOptions};
+use super::order::red_black_order;
+use super::trie::{NONE, Trie, Weight};
+use crate::perfdata::CpuMode;
+use crate::profile::{Entry, Frame, FrameId, Profile, ThreadId};
+
+/// A line of the report.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// Index into [`Rows::contexts`].
+    pub(crate) context: u32,
+    /// Index into [`Classes::all`].
+    pub(crate) class: u32,
+    /// Entry that the row was first made for, and the place of its frame: 0 is the sample's own ip, `n` the `n`-th
+    /// frame of its chain.
+    pub(crate) first: (u32, u32),
+    /// Thread of that entry.
+    pub thread: ThreadId,
+    /// Frame whose name, address and mode are printed.
+    pub frame: FrameId,
+    /// Whether that frame was a caller; its address is then printed as it is.
+    pub is_caller: bool,
+    /// Whether a filter hides the row.
+    pub(crate) filtered: bool,
+    /// Frames of the longest chain credited to the row.
+    pub(crate) max_depth: u32,
+    /// What was counted.
+    pub counts: Counts,
+}
+
+/// What is counted for a row, a group member or a whole event.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Period of samples at the row itself.
+    pub self_period: u64,
+    /// Period of samples at or below it.
+    pub children_period: u64,
+    /// Samples at the row itself.
+    pub samples: u64,
+    /// Part of [`Self::self_period`] in kernel, user, guest kernel and guest user mode.
+    pub by_mode: [u64; 4],
+}
+
+impl Counts {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.self_period = self.self_period.wrapping_add(other.self_period);
+        self.children_period = self.children_period.wrapping_add(other.children_period);
+        self.samples += other.samples;
+        for (sum, part) in self.by_mode.iter_mut().zip(other.by_mode) {
+            *sum = sum.wrapping_add(part);
+        }
+    }
+}
+
+/// The parts of a row's identity that do not come from a frame; unused parts are constant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Context {
+    pub(crate) event: u16,
+    pub(crate) filtered: bool,
+    /// The rest, equal for equal values; compared between events of a group.
+    pub(crate) keys: ContextKeys,
+}
+
+/// See [`Context`]. Ranks are in byte order of the names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct ContextKeys {
+    pub(crate) comm: u32,
+    pub(crate) pid: u32,
+    pub(crate) tid: u32,
+    pub(crate) cpu: i32,
+    pub(crate) time: u64,
+    pub(crate) cgroup: u32,
+    /// Rank of the parent's name, [`NONE`] if there is none.
+    pub(crate) parent: u32,
+}
+
+/// Totals of one event.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Totals {
+    /// Sum of all rows' own counts.
+    pub all: Counts,
+    /// The same for what the filters on samples leave.
+    pub sample_filtered: Counts,
+    /// The same for rows that are shown.
+    pub row_filtered: Counts,
+}
+
+/// Rows of all events, not yet ordered.
+#[derive(Debug, Default)]
+pub(crate) struct Rows {
+    pub(crate) contexts: Vec<Context>,
+    pub(crate) rows: Vec<Row>,
+    /// Row of each entry's leaf; [`NONE`] for dropped entries.
+    pub(crate) of_entry: Vec<u32>,
+    /// Totals by event.
+    pub(crate) totals: Vec<Totals>,
+    /// Where rows occur as callers: (row, node, frame of its run), by row.
+    pub(crate) positions: Vec<(u32, u32, u32)>,
+    /// The chains, when callers are credited (a root for each context) or trees are wanted (a root for each row).
+    pub(crate) trie: Trie,
+    /// By root order: its node.
+    pub(crate) roots: Vec<u32>,
+    /// Dense frame numbers used in the trie.
+    pub(crate) fine: Fine,
+}
+
+/// Numbers that are equal for frames that neither a tree nor a row tells apart.
+#[derive(Debug, Default)]
+pub(crate) struct Fine {
+    /// By frame.
+    of_frame: Vec<u32>,
+    /// By number: what a tree tells apart.
+    pub(crate) label: Vec<u32>,
+    /// By number: what rows tell apart, as callers.
+    pub(crate) class: Vec<u32>,
+    /// By number: a frame that has it.
+    pub(crate) frame: Vec<FrameId>,
+    /// Whether several numbers share a label, so that branches of a node may have to be merged.
+    pub(crate) is_finer_than_labels: bool,
+}
+
+impl Fine {
+    pub(crate) fn of(labels: &[u32], classes: &[u32]) -> Self {
+        let mut fine = Self::default();
+        let mut ids: FxHashMap<(u32, u32), u32> = FxHashMap::default();
+        let mut seen_labels: FxHashMap<u32, u32> = FxHashMap::default();
+        for (i, &label) in labels.iter().enumerate() {
+            let class = classes.get(i).copied().unwrap_or(0);
+            let id = *ids.entry((label, class)).or_insert_with(|| {
+                fine.label.push(label);
+                fine.class.push(class);
+                fine.frame.push(FrameId(i as u32));
+                (fine.label.len() - 1) as u32
+            });
+            fine.is_finer_than_labels |= *seen_labels.entry(label).or_insert(id) != id;
+            fine.of_frame.push(id);
+        }
+        fine
+    }
+}
+
+/// What making rows needs to know.
+pub(crate) struct Input<'a> {
+    pub(crate) profile: &'a Profile,
+    pub(crate) options: &'a ReportOptions,
+    pub(crate) columns: &'a Columns,
+    pub(crate) classes: &'a Classes,
+    pub(crate) chains: &'a Chains,
+    /// Credit callers.
+    pub(crate) children: bool,
+    /// Trees will be printed.
+    pub(crate) with_trees: bool,
+    /// What trees tell apart, by frame; empty without trees and callers.
+    pub(crate) labels: &'a [u32],
+}
+
+/// Makes the rows of all events.
+pub(crate) fn rows(input: &Input<'_>) -> Rows {
+    let mut maker = Maker::new(input);
+    for (i, entry) in input.profile.entries.iter().enumerate() {
+        maker.add_entry(i as u32, entry);
+    }
+    if input.children || input.with_trees {
+        maker.plant();
+    }
+    if input.children {
+        maker.credit_callers();
+    }
+    maker.finish()
+}
+
+struct Maker<'a> {
+    input: &'a Input<'a>,
+    comm_ranks: Vec<u32>,
+    symbol_ranks: Vec<u32>,
+    filter: Filter<'a>,
+    context_ids: FxHashMap<Context, u32>,
+    /// By entry.
+    context_of: Vec<u32>,
+    row_ids: FxHashMap<u64, u32>,
+    out: Rows,
+}
+
+impl<'a> Maker<'a> {
+    fn new(input: &'a Input<'a>) -> Self {
+        let profile = input.profile;
+        let comms: Vec<&str> = profile.comms.iter().map(String::as_str).collect();
+        let symbol_ranks = if input.columns.has_key(Key::Parent) || input.options.exclude_other {
+            ranks(
+                &profile
+                    .symbols
+                    .iter()
+                    .map(|symbol| symbol.name.as_str())
+                    .collect::<Vec<_>>(),
+            )
+        } else {
+            Vec::new()
+        };
+        let totals = vec![Totals::default(); profile.events.len()];
+        Self {
+            input,
+            comm_ranks: ranks(&comms),
+            symbol_ranks,
+            filter: Filter::new(profile, input.options),
+            context_ids: FxHashMap::default(),
+            context_of: Vec::with_capacity(profile.entries.len()),
+            row_ids: FxHashMap::default(),
+            out: Rows {
+                totals,
+                ..Rows::default()
+            },
+        }
+    }
+
+    fn add_entry(&mut self, index: u32, entry: &Entry) {
+        let Input {
+            profile,
+            options,
+            chains,
+            classes,
+            ..
+        } = *self.input;
+        let is_dropped =
+            options.hide_unresolved && profile.frames[entry.leaf.0 as usize].symbol.is_none();
+        if is_dropped {
+            self.out.of_entry.push(NONE);
+            self.context_of.push(NONE);
+            return;
+        }
+        let instead = if self.has_chains() {
+            chains.leaf(entry.stack)
+        } else {
+            None
+        };
+        let leaf = instead.unwrap_or(entry.leaf);
+        let context = self.context(entry, leaf);
+        let filtered = self.out.contexts[context as usize].filtered;
+        let class = classes.leaf[leaf.0 as usize];
+        let row = self.row(context, class, (index, 0), entry.thread, leaf);
+        let counts = Counts {
+            self_period: entry.period,
+            children_period: 0,
+            samples: entry.samples,
+            by_mode: by_mode(profile.frames[entry.leaf.0 as usize].mode, entry.period),
+        };
+        self.out.rows[row as usize].counts.add(&counts);
+        let totals = &mut self.out.totals[entry.event as usize];
+        totals.all.add(&counts);
+        if !filtered {
+            totals.sample_filtered.add(&counts);
+        }
+        self.out.of_entry.push(row);
+        self.context_of.push(context);
+    }
+
+    fn has_chains(&self) -> bool {
+        self.input.children || self.input.with_trees || !self.symbol_ranks.is_empty()
+    }
+
+    fn context(&mut self, entry: &Entry, leaf: FrameId) -> u32 {
+        let keys = self.context_keys(entry);
+        let is_other = self.input.options.exclude_other && keys.parent == NONE;
+        let filtered = is_other || self.filter.hides(entry, leaf);
+        let context = Context {
+            event: entry.event,
+            filtered,
+            keys,
+        };
+        *self.context_ids.entry(context).or_insert_with(|| {
+            self.out.contexts.push(context);
+            (self.out.contexts.len() - 1) as u32
+        })
+    }
+
+    fn context_keys(&self, entry: &Entry) -> ContextKeys {
+        let Input {
+            profile,
+            columns,
+            chains,
+            ..
+        } = *self.input;
+        let thread = &profile.threads[entry.thread.0 as usize];
+        let mut keys = ContextKeys::default();
+        for key in &columns.order {
+            match key {
+                Key::Comm => keys.comm = self.comm_ranks[entry.comm.0 as usize],
+                Key::Pid | Key::Tid => keys.tid = thread.tid,
+                Key::Tgid => keys.pid = thread.pid,
+                Key::Cpu => keys.cpu = entry.cpu,
+                Key::Time => keys.time = entry.time,
+                Key::Cgroup => keys.cgroup = entry.cgroup.map_or(NONE, |name| name.0),
+                _ => {}
+            }
+        }
+        if !self.symbol_ranks.is_empty() {
+            let symbol = chains
+                .parent(entry.stack)
+                .and_then(|frame| profile.frames[frame.0 as usize].symbol);
+            keys.parent = symbol.map_or(NONE, |symbol| self.symbol_ranks[symbol.0 as usize]);
+        }
+        keys
+    }
+
+    fn row(
+        &mut self,
+        context: u32,
+        class: u32,
+        first: (u32, u32),
+        thread: ThreadId,
+        frame: FrameId,
+    ) -> u32 {
+        let key = u64::from(context) << 32 | u64::from(class);
+        *self.row_ids.entry(key).or_insert_with(|| {
+            self.out.rows.push(Row {
+                context,
+                class,
+                first,
+                thread,
+                frame,
+                is_caller: first.1 > 0,
+                filtered: false,
+                max_depth: 0,
+                counts: Counts::default(),
+            });
+            (self.out.rows.len() - 1) as u32
+        })
+    }
+
+    /// Puts all chains into the trie: under a root for each context when callers are credited, because a caller's tree is
+    /// made of parts of all its context's chains, else under a root for each row.
+    fn plant(&mut self) {
+        let Input {
+            profile,
+            chains,
+            classes,
+            labels,
+            children,
+            ..
+        } = *self.input;
+        let fine = Fine::of(labels, if children { &classes.caller } else { &[] });
+        let frames: Vec<u32> = chains
+            .frames
+            .iter()
+            .map(|frame| fine.of_frame[frame.0 as usize])
+            .collect();
+        let mut trie = Trie::new(profile.entries.len());
+        let roots = if children {
+            self.out.contexts.len()
+        } else {
+            self.out.rows.len()
+        };
+        self.out.roots = (0..roots).map(|_| trie.add_root()).collect();
+        for (i, entry) in profile.entries.iter().enumerate() {
+            let row = self.out.of_entry[i];
+            if row == NONE {
+                continue;
+            }
+            let chain = &frames[chains.range(entry.stack)];
+            let depth = &mut self.out.rows[row as usize].max_depth;
+            *depth = (*depth).max(chain.len() as u32);
+            let root = if children { self.context_of[i] } else { row };
+            let weight = Weight {
+                period: entry.period,
+                count: entry.samples,
+            };
+            trie.insert(self.out.roots[root as usize], chain, i as u32, weight);
+        }
+        trie.finish();
+        self.out.fine = fine;
+        self.out.trie = trie;
+    }
+
+    /// Credits each row once with every chain that passes it.
+    fn credit_callers(&mut self) {
+        let trie = std::mem::take(&mut self.out.trie);
+        let fine = std::mem::take(&mut self.out.fine);
+        let mut walk = Walk::new(self.input.classes.all.len());
+        for context in 0..self.out.roots.len() as u32 {
+            walk.known.clear();
+            self.walk_context(context, &trie, &fine, &mut walk);
+        }
+        self.out.trie = trie;
+        self.out.fine = fine;
+        self.out.positions.sort_unstable();
+    }
+
+    fn walk_context(&mut self, context: u32, trie: &Trie, fine: &Fine, walk: &mut Walk) {
+        walk.open.push((self.out.roots[context as usize], false));
+        while let Some((node, is_done)) = walk.open.pop() {
+            if is_done {
+                trie.run(node)
+                    .iter()
+                    .for_each(|frame| walk.on_path[fine.class[*frame as usize] as usize] -= 1);
+                continue;
+            }
+            walk.open.push((node, true));
+            for (offset, frame) in trie.run(node).iter().enumerate() {
+                let class = fine.class[*frame as usize];
+                let count = &mut walk.on_path[class as usize];
+                *count += 1;
+                if *count == 1 {
+                    self.credit_position(
+                        context,
+                        class,
+                        trie,
+                        node,
+                        offset as u32,
+                        fine.frame[*frame as usize],
+                        walk,
+                    );
+                }
+            }
+            self.credit_ending(trie, node, walk);
+            walk.open
+                .extend(trie.children(node).map(|child| (child, false)));
+        }
+    }
+
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one place in the walk, split off to keep the walk readable"
+    )]
+    fn credit_position(
+        &mut self,
+        context: u32,
+        class: u32,
+        trie: &Trie,
+        node: u32,
+        offset: u32,
+        frame: FrameId,
+        walk: &mut Walk,
+    ) {
+        let at = &trie.nodes[node as usize];
+        let first = (at.first, at.depth + offset + 1);
+        let thread = self.input.profile.entries[at.first as usize].thread;
+        let row = match walk.known.get(class) {
+            Some(row) => row,
+            None => {
+                let row = self.row(context, class, first, thread, frame);
+                walk.known.set(class, row);
+                row
+            }
+        };
+        let is_shared = self.input.with_trees;
+        if is_shared {
+            self.out.positions.push((row, node, offset));
+        }
+        let row = &mut self.out.rows[row as usize];
+        row.counts.children_period = row.counts.children_period.wrapping_add(at.total.period);
+        row.max_depth = row.max_depth.max(at.len - offset + at.height);
+        if first < row.first {
+            row.first = first;
+            row.thread = thread;
+            row.frame = frame;
+            row.is_caller = true;
+        }
+    }
+
+    /// A sample whose leaf is nowhere in its chain still counts for its own row.
+    fn credit_ending(&mut self, trie: &Trie, node: u32, walk: &Walk) {
+        let mut entry = trie.nodes[node as usize].ending;
+        while entry != NONE {
+            let row = &mut self.out.rows[self.out.of_entry[entry as usize] as usize];
+            if walk.on_path[row.class as usize] == 0 {
+                let period = self.input.profile.entries[entry as usize].period;
+                row.counts.children_period = row.counts.children_period.wrapping_add(period);
+            }
+            entry = trie.next_ending[entry as usize];
+        }
+    }
+
+    fn finish(mut self) -> Rows {
+        let Input {
+            profile,
+            options,
+            chains,
+            ..
+        } = *self.input;
+        for row in &mut self.out.rows {
+            let context = &self.out.contexts[row.context as usize];
+            if row.is_caller {
+                // The frame of the entry that came first, not just one that falls into the same row.
+                let entry = &profile.entries[row.first.0 as usize];
+                row.frame =
+                    chains.frames[chains.range(entry.stack).start + row.first.1 as usize - 1];
+            }
+            row.filtered = context.filtered
+                || hidden_by_name(profile, options, &profile.frames[row.frame.0 as usize]);
+            if !row.filtered {
+                self.out.totals[context.event as usize]
+                    .row_filtered
+                    .add(&row.counts);
+            }
+        }
+        self.out
+    }
+}
+
+/// State of the walk through one context's chains.
+struct Walk {
+    /// By class: how often it occurs on the way from the root.
+    on_path: Vec<u32>,
+    open: Vec<(u32, bool)>,
+    known: Known,
+}
+
+impl Walk {
+    fn new(classes: usize) -> Self {
+        Self {
+            on_path: vec![0; classes],
+            open: Vec::new(),
+            known: Known::new(classes),
+        }
+    }
+}
+
+/// Rows by class within one context; forgets all at once.
+struct Known {
+    rows: Vec<(u32, u32)>,
+    generation: u32,
+}
+
+impl Known {
+    fn new(classes: usize) -> Self {
+        Self {
+            rows: vec![(0, 0); classes],
+            generation: 0,
+        }
+    }
+
+    fn clear(&mut self) {
+        self.generation += 1;
+    }
+
+    fn get(&self, class: u32) -> Option<u32> {
+        let (generation, row) = self.rows[class as usize];
+        (generation == self.generation).then_some(row)
+    }
+
+    fn set(&mut self, class: u32, row: u32) {
+        self.rows[class as usize] = (self.generation, row);
+    }
+}
+
+fn by_mode(mode: CpuMode, period: u64) -> [u64; 4] {
+    let mut parts = [0; 4];
+    match mode {
+        CpuMode::Kernel => parts[0] = period,
+        CpuMode::User => parts[1] = period,
+        CpuMode::GuestKernel => parts[2] = period,
+        CpuMode::GuestUser => parts[3] = period,
+        CpuMode::Unknown | CpuMode::Hypervisor => {}
+    }
+    parts
+}
+
+/// `--symbol-filter` looks at rows, not at samples.
+fn hidden_by_name(profile: &Profile, options: &ReportOptions, frame: &Frame) -> bool {
+    let Some(part) = &options.symbol_filter else {
+        return false;
+    };
+    !frame.symbol.is_some_and(|symbol| {
+        profile.symbols[symbol.0 as usize]
+            .name
+            .contains(part.as_str())
+    })
+}
+
+/// The filters that look at a sample's leaf and thread.
+struct Filter<'a> {
+    profile: &'a Profile,
+    options: &'a ReportOptions,
+    comms: Option<Vec<bool>>,
+    objects: Option<Vec<bool>>,
+}
+
+impl<'a> Filter<'a> {
+    fn new(profile: &'a Profile, options: &'a ReportOptions) -> Self {
+        let comms = options
+            .comms
+            .as_ref()
+            .map(|list| profile.comms.iter().map(|c| list.contains(c)).collect());
+        let objects = options.dsos.as_ref().map(|list| {
+            profile
+                .objects
+                .iter()
+                .map(|o| list.contains(&o.short_name) || list.contains(&o.long_name))
+                .collect()
+        });
+        Self {
+            profile,
+            options,
+            comms,
+            objects,
+        }
+    }
+
+    fn hides(&self, entry: &Entry, leaf: FrameId) -> bool {
+        let thread = &self.profile.threads[entry.thread.0 as usize];
+        let frame = &self.profile.frames[leaf.0 as usize];
+        let is_out = |list: &Option<Vec<u32>>, id: u32| {
+            list.as_ref().is_some_and(|list| !list.contains(&id))
+        };
+        self.comms
+            .as_ref()
+            .is_some_and(|comms| !comms[entry.comm.0 as usize])
+            || is_out(&self.options.pids, thread.pid)
+            || is_out(&self.options.tids, thread.tid)
+            || self.objects.as_ref().is_some_and(|objects| {
+                !frame
+                    .object
+                    .is_some_and(|object| objects[object.0 as usize])
+            })
+            || self
+                .options
+                .symbols
+                .as_ref()
+                .is_some_and(|list| !self.is_listed(list, frame))
+    }
+
+    /// `-S` takes names, and addresses of a symbol's start or of a sample.
+    fn is_listed(&self, list: &[String], frame: &Frame) -> bool {
+        let bias = frame.address.wrapping_sub(frame.object_address);
+        let symbol = frame
+            .symbol
+            .map(|symbol| &self.profile.symbols[symbol.0 as usize]);
+        let is_at = |word: &String, address: u64| {
+            let digits = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X"));
+            digits.is_some_and(|digits| u64::from_str_radix(digits, 16) == Ok(address))
+        };
+        list.iter().any(|word| {
+            symbol.is_some_and(|s| s.name == *word || is_at(word, s.start.wrapping_add(bias)))
+                || is_at(word, frame.address)
+        })
+    }
+}
+
+/// Puts rows into perf's order. `members` gives the counts of a row's group members behind the leader.
+pub(crate) fn ordered<'r>(
+    rows: &[Row],
+    view: &Ordered<'_>,
+    members: impl Fn(u32) -> &'r [Counts],
+) -> Vec<u32> {
+    let mut by_key: Vec<u32> = (0..rows.len() as u32).collect();
+    by_key.sort_by(|a, b| view.by_keys(&rows[*a as usize], &rows[*b as usize]));
+    let compare = |a: u32, b: u32| view.for_print(a, b, rows, &members);
+    if view.children && view.has_trees {
+        let order = red_black_order(by_key.len(), |a, b| {
+            compare(by_key[a as usize], by_key[b as usize]) == Ordering::Less
+        });
+        return order.into_iter().map(|i| by_key[i as usize]).collect();
+    }
+    by_key.sort_by(|a, b| compare(*a, *b));
+    by_key
+}
+
+/// What ordering rows needs to know.
+pub(crate) struct Ordered<'a> {
+    pub(crate) profile: &'a Profile,
+    pub(crate) columns: &'a Columns,
+    pub(crate) classes: &'a Classes,
+    pub(crate) contexts: &'a [Context],
+    pub(crate) children: bool,
+    pub(crate) has_trees: bool,
+    pub(crate) order: ChainOrder,
+    pub(crate) sort_index: Option<usize>,
+}
+
+impl Ordered<'_> {
+    fn by_keys(&self, a: &Row, b: &Row) -> Ordering {
+        self.columns
+            .order
+            .iter()
+            .fold(Ordering::Equal, |so_far, key| {
+                so_far.then_with(|| self.by_key(*key, a, b))
+            })
+    }
+
+    /// Ascending, as perf compares samples.
+    fn by_key(&self, key: Key, a: &Row, b: &Row) -> Ordering {
+        let (left, right) = (
+            &self.contexts[a.context as usize].keys,
+            &self.contexts[b.context as usize].keys,
+        );
+        let (x, y) = (
+            &self.classes.all[a.class as usize],
+            &self.classes.all[b.class as usize],
+        );
+        match key {
+            Key::Comm => left.comm.cmp(&right.comm),
+            Key::Pid | Key::Tid => left.tid.cmp(&right.tid),
+            Key::Tgid => left.pid.cmp(&right.pid),
+            Key::Cpu => left.cpu.cmp(&right.cpu),
+            Key::Time => left.time.cmp(&right.time),
+            Key::Cgroup => left.cgroup.cmp(&right.cgroup),
+            Key::Parent => left.parent.cmp(&right.parent),
+            Key::Dso => x.dso.cmp(&y.dso),
+            Key::Srcline => x.srcline.cmp(&y.srcline),
+            Key::Srcfile => x.srcfile.cmp(&y.srcfile),
+            Key::SymbolSize => x.size.cmp(&y.size),
+            Key::Symbol => {
+                let resolved = |part: &SymbolPart| !matches!(part, SymbolPart::Address(_));
+                let by_dso = if resolved(&x.symbol) && resolved(&y.symbol) {
+                    x.dso.cmp(&y.dso)
+                } else {
+                    Ordering::Equal
+                };
+                by_dso.then_with(|| x.symbol.cmp_as_perf(&y.symbol))
+            }
+            _ => Ordering::Equal,
+        }
+    }
+
+    fn for_print<'r>(
+        &self,
+        a: u32,
+        b: u32,
+        rows: &[Row],
+        members: &impl Fn(u32) -> &'r [Counts],
+    ) -> Ordering {
+        let (left, right) = (&rows[a as usize], &rows[b as usize]);
+        for key in &self.columns.order {
+            let order = if key.is_counter() {
+                self.by_counter(*key, (a, left), (b, right), members)
+            } else if *key == Key::Symbol {
+                self.by_name(left, right)
+            } else {
+                self.by_key(*key, left, right)
+            };
+            if order != Ordering::Equal {
+                return order;
+            }
+        }
+        Ordering::Equal
+    }
+
+    /// Larger first; in groups the leader decides, then the members in turn.
+    fn by_counter<'r>(
+        &self,
+        key: Key,
+        (a, left): (u32, &Row),
+        (b, right): (u32, &Row),
+        members: &impl Fn(u32) -> &'r [Counts],
+    ) -> Ordering {
+        let descending = |x: &Counts, y: &Counts| counter(key, y).cmp(&counter(key, x));
+        if key == Key::OverheadChildren {
+            return descending(&left.counts, &right.counts)
+                .then_with(|| self.by_depth(left, right));
+        }
+        let of_member = |i: usize| match i {
+            0 => descending(&left.counts, &right.counts),
+            _ => match (members(a).get(i - 1), members(b).get(i - 1)) {
+                (Some(x), Some(y)) => descending(x, y),
+                _ => Ordering::Equal,
+            },
+        };
+        let count = members(a).len() + 1;
+        let chosen = self.sort_index.filter(|i| *i < count).unwrap_or(0);
+        (0..count).fold(of_member(chosen), |so_far, i| {
+            so_far.then_with(|| of_member(i))
+        })
+    }
+
+    /// Rows of one thread and equal share: those with deeper chains first when callers come first.
+    fn by_depth(&self, a: &Row, b: &Row) -> Ordering {
+        if a.thread != b.thread || !self.has_trees {
+            return Ordering::Equal;
+        }
+        match self.order {
+            ChainOrder::Caller => b.max_depth.cmp(&a.max_depth),
+            ChainOrder::Callee => a.max_depth.cmp(&b.max_depth),
+        }
+    }
+
+    /// By name, unresolved last and equal among themselves.
+    fn by_name(&self, a: &Row, b: &Row) -> Ordering {
+        let name = |row: &Row| {
+            let symbol = self.profile.frames[row.frame.0 as usize].symbol;
+            symbol.map(|symbol| self.profile.symbols[symbol.0 as usize].name.as_bytes())
+        };
+        match (name(a), name(b)) {
+            (Some(x), Some(y)) => x.cmp(y),
+            (x, y) => x.is_none().cmp(&y.is_none()),
+        }
+    }
+}
+
+/// The number a counter column shows or compares.
+#[must_use]
+pub fn counter(key: Key, counts: &Counts) -> u64 {
+    match key {
+        Key::OverheadChildren => counts.children_period,
+        Key::OverheadSys => counts.by_mode[0],
+        Key::OverheadUs => counts.by_mode[1],
+        Key::OverheadGuestSys => counts.by_mode[2],
+        Key::OverheadGuestUs => counts.by_mode[3],
+        Key::Sample => counts.samples,
+        _ => counts.self_period,
+    }
+}
