@@ -36,8 +36,8 @@ pub struct InputArgs {
     pub jobs: Option<usize>,
 
     /// Say which files were used, and what of them
-    #[arg(short = 'v', long = "verbose")]
-    pub verbose: bool,
+    #[arg(short = 'v', long = "verbose", action = clap::ArgAction::Count)]
+    pub verbose: u8,
 
     #[command(flatten)]
     symbols: SymbolArgs,
@@ -107,7 +107,7 @@ impl InputArgs {
         };
         let symbols = &self.symbols;
         let names = symbolize::Options {
-            names: match (symbols.no_demangle, self.verbose) {
+            names: match (symbols.no_demangle, self.verbose > 0) {
                 (true, _) => symbolize::NameStyle::Raw,
                 (false, true) => symbolize::NameStyle::Full,
                 (false, false) => symbolize::NameStyle::Short,

@@ -58,8 +58,9 @@ impl Cli {
     #[must_use]
     pub fn verbose(&self) -> bool {
         match &self.command {
-            Command::Fold(args) => args.input.verbose,
-            Command::Script(args) => args.input.verbose,
+            Command::Report(args) => args.input.verbose > 0,
+            Command::Fold(args) => args.input.verbose > 0,
+            Command::Script(args) => args.input.verbose > 0,
             _ => false,
         }
     }

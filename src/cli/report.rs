@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{ArgAction, Args, ValueEnum};
+use clap::{Args, ValueEnum};
 
 use super::callgraph::CallGraphArgs;
 use super::input::{Environment, InputArgs};
@@ -40,7 +40,7 @@ pub struct ReportArgs {
     words: Vec<String>,
 
     #[command(flatten)]
-    input: InputArgs,
+    pub(super) input: InputArgs,
 
     #[command(flatten)]
     rows: RowArgs,
@@ -231,10 +231,6 @@ struct LayoutArgs {
     #[arg(short = 'q', long = "quiet")]
     quiet: bool,
 
-    /// Paths of objects, addresses of rows, whole signatures; and which files were used
-    #[arg(short = 'v', long = "verbose", action = ArgAction::Count)]
-    verbose: u8,
-
     /// Colours: auto, always or never
     #[arg(long = "color", visible_alias = "stdio-color", value_name = "WHEN", value_enum, num_args = 0..=1,
           default_missing_value = "always")]
@@ -370,9 +366,7 @@ impl ReportArgs {
                 .or_else(|| environment.buildid_dir.clone()),
             ..environment.clone()
         };
-        let mut load = self
-            .input
-            .load_options(file.as_ref(), view.verbose > 0, &environment);
+        let mut load = self.input.load_options(file.as_ref(), &environment);
         let time = self.filter_samples(&mut load)?;
         self.need(&view, &mut load);
         warnings.extend(self.without_effect());
@@ -446,7 +440,7 @@ impl ReportArgs {
         view.separator = separator(layout.separator.as_deref())?;
         view.nanoseconds = layout.nanoseconds;
         view.quiet = layout.quiet;
-        view.verbose = layout.verbose;
+        view.verbose = self.input.verbose;
         view.header = self.other.header;
         self.apply_filters(view);
         Ok(())

@@ -225,6 +225,7 @@ impl<'b> Builder<'b, '_> {
         let object = Object {
             short_name: label.clone(),
             long_name: label.clone(),
+            rank: u32::MAX,
             identity: true,
             is_kernel: false,
             is_jit: false,
@@ -452,6 +453,7 @@ impl<'b> Builder<'b, '_> {
         let object = Object {
             short_name: known.short_name.clone(),
             long_name: String::from_utf8_lossy(&known.long_name).into_owned(),
+            rank: dso.0,
             identity: known.kind.is_identity(),
             is_kernel: matches!(
                 known.kind,

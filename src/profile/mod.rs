@@ -97,6 +97,9 @@ pub struct Object {
     pub short_name: String,
     /// Path.
     pub long_name: String,
+    /// When the run came to know it, whether or not a sample had hit it then: perf orders equal branches of
+    /// call trees by it.
+    pub rank: u32,
     /// Whether unresolved addresses print as they are (kernel, anonymous, JIT), not as file offsets.
     pub identity: bool,
     /// Whether it is the kernel or a module.

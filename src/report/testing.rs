@@ -48,11 +48,6 @@ impl ProfileBuilder {
         leader
     }
 
-    /// The profile under construction.
-    pub(crate) fn profile(&mut self) -> &mut Profile {
-        &mut self.profile
-    }
-
     /// Adds one sample of a thread that is called like its comm. Frames are given leaf first and separated by `;`:
     /// `name`, `name@object`, `name(inlined)`, `0x…` for what has no symbol, `0x…@` for what is not even mapped.
     pub(crate) fn sample(&mut self, comm: &str, stack: &str, period: u64) {
@@ -119,7 +114,9 @@ impl ProfileBuilder {
         {
             return ObjectId(at as u32);
         }
+        let rank = self.profile.objects.len() as u32;
         self.profile.objects.push(Object {
+            rank,
             short_name: name.to_owned(),
             long_name: format!("/usr/bin/{name}"),
             identity: name.starts_with('['),

@@ -511,7 +511,9 @@ impl Builder<'_, '_, '_> {
                 .map(|symbol| symbol.name.as_bytes());
             (
                 inlined,
-                frame.object,
+                frame
+                    .object
+                    .map(|object| report.profile.objects[object.0 as usize].rank),
                 symbol.map_or(frame.object_address, |symbol| symbol.start),
                 frame.address,
             )
