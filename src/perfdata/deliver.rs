@@ -29,7 +29,8 @@ impl Recording<'_> {
             let Some(chunk) = self.source().chunk(number) else {
                 break;
             };
-            let (len, how) = pass.raw_chunk(number, chunk);
+            let (len, how) = pass.raw_chunk(number, &chunk);
+            self.source().keep(number, chunk);
             read += len as u64;
             end = how;
             if end == Walk::Damaged {
@@ -127,8 +128,12 @@ struct Pass<'r, 'a, 'f> {
 }
 
 impl<'a> Pass<'_, 'a, '_> {
-    fn raw_chunk(&mut self, number: u32, chunk: Cow<'a, [u8]>) -> (usize, Walk) {
-        let (len, end) = match &chunk {
+    #[expect(
+        clippy::ptr_arg,
+        reason = "what is borrowed from the map outlives the walk"
+    )]
+    fn raw_chunk(&mut self, number: u32, chunk: &Cow<'a, [u8]>) -> (usize, Walk) {
+        let (len, end) = match chunk {
             Cow::Borrowed(bytes) => walk(bytes, &mut |at, type_, record| {
                 self.record(type_, RecordPos::new(number, at), Lent::Map(record));
             }),

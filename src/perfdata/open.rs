@@ -19,7 +19,7 @@ use super::head::{Layouts, record_header};
 use super::inflate::{Inflater, is_compressed};
 use super::records::kind;
 use super::source::{Source, payload_len};
-use super::{Event, EventId, Features, RecordPos, event_name, tracing};
+use super::{Event, EventId, Features, RecordPos, event_name, records, tracing};
 
 /// Why a recording could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -151,7 +151,7 @@ impl<'a> Recording<'a> {
     fn from_source(path: &Path, source: Source<'a>) -> Result<Self, OpenError> {
         let front = source.chunk(0).unwrap_or_default();
         let mut described = described_by_records(&front);
-        drop(front);
+        source.keep(0, front);
         if described.events.is_empty() {
             let problem = "the stream describes no event".to_owned();
             return Err(OpenError::Damaged {
@@ -441,6 +441,11 @@ impl Described {
                     let feature = u32::try_from(feature).unwrap_or(u32::MAX);
                     self.features.mark(feature);
                     self.features.read(feature, section);
+                }
+            }
+            kind::HEADER_BUILD_ID => {
+                if let Some(records::Record::BuildId(entry)) = records::parse(record) {
+                    self.features.build_ids.push(entry);
                 }
             }
             kind::EVENT_UPDATE => self.names.extend(updated_name(record)),

@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::io::{BufRead, BufReader, Read};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 
 use super::bytes::{u32_at, u64_at};
 use super::head::record_header;
@@ -31,11 +32,19 @@ impl<'a> Source<'a> {
         Self::Stream(Box::new(Mutex::new(Stream::new(Box::new(reader)))))
     }
 
-    /// Raw chunk `number`. The first time, those of a stream are asked for in order.
+    /// Raw chunk `number`. The first time, those of a stream are asked for in order, and each is given
+    /// back with [`Self::keep`] before the next.
     pub(super) fn chunk(&self, number: u32) -> Option<Cow<'a, [u8]>> {
         match self {
             Self::Map(bytes) => (number == 0).then_some(Cow::Borrowed(*bytes)),
             Self::Stream(stream) => lock(stream).chunk(number).map(Cow::Owned),
+        }
+    }
+
+    /// Takes back a chunk that was read the first time, for the second pass.
+    pub(super) fn keep(&self, number: u32, chunk: Cow<'a, [u8]>) {
+        if let (Self::Stream(stream), Cow::Owned(chunk)) = (self, chunk) {
+            lock(stream).keep(number, chunk);
         }
     }
 
@@ -63,8 +72,44 @@ fn lock<'m, 'a>(stream: &'m Mutex<Stream<'a>>) -> MutexGuard<'m, Stream<'a>> {
 
 /// A chunk of a stream.
 enum Kept {
-    Plain(Box<[u8]>),
-    Packed { bytes: Box<[u8]>, len: usize },
+    Plain(Vec<u8>),
+    Packed {
+        bytes: Box<[u8]>,
+        len: usize,
+    },
+    /// Being packed; one at a time, while the next chunk is read and walked.
+    Packing(JoinHandle<Kept>),
+}
+
+impl Kept {
+    fn pack(chunk: Vec<u8>) -> Self {
+        match zstd::bulk::compress(&chunk, 1) {
+            Ok(bytes) => Self::Packed {
+                bytes: bytes.into_boxed_slice(),
+                len: chunk.len(),
+            },
+            Err(_) => Self::Plain(chunk),
+        }
+    }
+
+    fn unpack(&self) -> Option<Vec<u8>> {
+        match self {
+            Self::Plain(bytes) => Some(bytes.clone()),
+            Self::Packed { bytes, len } => zstd::bulk::decompress(bytes, *len).ok(),
+            Self::Packing(_) => None,
+        }
+    }
+
+    /// Waits for the packing to end.
+    fn settle(&mut self) {
+        if let Self::Packing(_) = self {
+            let packing = std::mem::replace(self, Self::Plain(Vec::new()));
+            if let Self::Packing(thread) = packing {
+                // Packing does not panic; if it did, the chunk would be empty.
+                *self = thread.join().unwrap_or(Self::Plain(Vec::new()));
+            }
+        }
+    }
 }
 
 /// A stream of records and what was read of it.
@@ -96,12 +141,13 @@ impl<'a> Stream<'a> {
     }
 
     fn chunk(&mut self, number: u32) -> Option<Vec<u8>> {
-        if let Some(kept) = self.kept.get(usize::try_from(number).ok()?) {
-            return unpack(kept);
+        match self.kept.get_mut(usize::try_from(number).ok()?) {
+            Some(kept) => {
+                kept.settle();
+                kept.unpack()
+            }
+            None => self.read_chunk(),
         }
-        let chunk = self.read_chunk()?;
-        self.keep(&chunk);
-        Some(chunk)
     }
 
     /// The next whole records, some megabytes of them.
@@ -125,26 +171,20 @@ impl<'a> Stream<'a> {
         (!chunk.is_empty()).then_some(chunk)
     }
 
-    fn keep(&mut self, chunk: &[u8]) {
-        if self.unpacked + chunk.len() <= KEEP_UNPACKED {
-            self.unpacked += chunk.len();
-            self.kept.push(Kept::Plain(chunk.into()));
+    fn keep(&mut self, number: u32, chunk: Vec<u8>) {
+        if usize::try_from(number) != Ok(self.kept.len()) {
             return;
         }
-        self.kept.push(match zstd::bulk::compress(chunk, 1) {
-            Ok(bytes) => Kept::Packed {
-                bytes: bytes.into_boxed_slice(),
-                len: chunk.len(),
-            },
-            Err(_) => Kept::Plain(chunk.into()),
-        });
-    }
-}
-
-fn unpack(kept: &Kept) -> Option<Vec<u8>> {
-    match kept {
-        Kept::Plain(bytes) => Some(bytes.to_vec()),
-        Kept::Packed { bytes, len } => zstd::bulk::decompress(bytes, *len).ok(),
+        if let Some(last) = self.kept.last_mut() {
+            last.settle();
+        }
+        if self.unpacked + chunk.len() <= KEEP_UNPACKED {
+            self.unpacked += chunk.len();
+            self.kept.push(Kept::Plain(chunk));
+        } else {
+            let packing = std::thread::spawn(|| Kept::pack(chunk));
+            self.kept.push(Kept::Packing(packing));
+        }
     }
 }
 
