@@ -22,6 +22,9 @@ pub enum Source {
     File(PathBuf),
     /// A pipe stream on standard input.
     Stdin,
+    /// As perf without `-i`: standard input when that is a FIFO, else `perf.data`. A FIFO that is closed
+    /// without a byte (a caller that gives its children a pipe and nothing in it) counts as none.
+    Default,
 }
 
 impl Source {
@@ -31,6 +34,7 @@ impl Source {
         match self {
             Self::File(path) => path.display().to_string(),
             Self::Stdin => "-".to_owned(),
+            Self::Default => DEFAULT_FILE.to_owned(),
         }
     }
 
@@ -42,7 +46,7 @@ impl Source {
                 Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
                 _ => PathBuf::from("."),
             },
-            Self::Stdin => PathBuf::from("."),
+            Self::Stdin | Self::Default => PathBuf::from("."),
         }
     }
 }
@@ -76,10 +80,7 @@ pub struct LoadOptions {
 /// When the recording cannot be opened at all; damage and missing companions are warnings in `diag`.
 pub fn load(options: &LoadOptions, diag: &Diagnostics) -> Result<Profile, OpenError> {
     let store = Store::new();
-    let recording = match &options.source {
-        Source::File(path) => Recording::open(path, &store, diag)?,
-        Source::Stdin => Recording::from_stream(Path::new("-"), std::io::stdin())?,
-    };
+    let recording = open(&options.source, &store, diag)?;
     let (dsos, jit) = companions(&recording, &store, options, diag);
     let kernel = dsos.kernel_loader();
     std::thread::scope(|scope| {
@@ -246,12 +247,24 @@ fn report_quality(quality: &Quality, diag: &Diagnostics) {
     }
 }
 
-/// The recording to read when none is named: `perf.data`, or a stream when standard input is a FIFO.
-#[must_use]
-pub fn default_source() -> Source {
-    if input::stdin_is_fifo() && !Path::new("perf.data").exists() {
-        Source::Stdin
-    } else {
-        Source::File(PathBuf::from("perf.data"))
+/// What perf reads when no recording is named.
+const DEFAULT_FILE: &str = "perf.data";
+
+fn open<'a>(
+    source: &Source,
+    store: &'a Store,
+    diag: &Diagnostics,
+) -> Result<Recording<'a>, OpenError> {
+    let default = Path::new(DEFAULT_FILE);
+    match source {
+        Source::File(path) => Recording::open(path, store, diag),
+        Source::Stdin => Recording::open(Path::new("-"), store, diag),
+        Source::Default if input::stdin_is_fifo() => {
+            match Recording::open(Path::new("-"), store, diag) {
+                Err(OpenError::Empty { .. }) => Recording::open(default, store, diag),
+                opened => opened,
+            }
+        }
+        Source::Default => Recording::open(default, store, diag),
     }
 }

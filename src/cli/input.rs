@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::collect::Needs;
 use crate::dso::SearchPaths;
-use crate::load::{LoadOptions, Source, default_source};
+use crate::load::{LoadOptions, Source};
 use crate::profile::FrameNeeds;
 use crate::session::Filter;
 use crate::symbolize;
@@ -103,7 +103,7 @@ impl InputArgs {
         let source = match self.input.as_ref().or(positional) {
             Some(path) if path.as_os_str() == "-" => Source::Stdin,
             Some(path) => Source::File(path.clone()),
-            None => default_source(),
+            None => Source::Default,
         };
         let symbols = &self.symbols;
         let names = symbolize::Options {

@@ -35,6 +35,12 @@ pub enum OpenError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// A stream without a byte.
+    #[error("{}: empty stream", path.display())]
+    Empty {
+        /// The stream.
+        path: PathBuf,
+    },
     /// The magic number is not that of a recording.
     #[error("{}: not a perf.data file (it does not start with PERFILE2)", path.display())]
     NotPerfData {
@@ -139,6 +145,11 @@ impl<'a> Recording<'a> {
             path: name.to_owned(),
             source,
         })?;
+        if header.is_empty() {
+            return Err(OpenError::Empty {
+                path: name.to_owned(),
+            });
+        }
         if header_size(name, &header)? != STREAM_HEADER {
             return Err(OpenError::FileAsStream {
                 path: name.to_owned(),
