@@ -13,6 +13,7 @@ mod builder;
 mod claims;
 mod clock;
 mod files;
+mod live;
 mod segments;
 
 pub use builder::JitBuilder;

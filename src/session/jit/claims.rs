@@ -5,9 +5,8 @@
 //! claims share an address at a time, because a new claim ends every claim that it touches, as a
 //! whole. The loads of a dump are fed in here in order of time; see [`super::builder`].
 
-use imbl::OrdMap;
-
 use super::ProcessId;
+use super::live::{Live, LiveMap};
 use super::segments::{Owner, Segments};
 use crate::address::{Avma, AvmaRange, Timestamp};
 
@@ -26,21 +25,10 @@ pub(super) struct Claim {
     pub(super) code: u32,
 }
 
-/// A claim that is in force.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Live {
-    end: Avma,
-    code: u32,
-    owner: ProcessId,
-    /// Position among the claims of the owner.
-    index: u32,
-}
-
 /// One process while time goes on.
 #[derive(Default)]
 struct State {
-    /// By start address.
-    live: OrdMap<u64, Live>,
+    live: LiveMap,
     claims: Vec<Claim>,
     /// Ranges of inherited claims that ended here, with the time: the process they belong to keeps them.
     ended: Vec<Claim>,
@@ -88,37 +76,28 @@ impl ClaimsBuilder {
             to: FOREVER,
             code,
         });
-        state.live.insert(
-            range.start.0,
-            Live {
-                end: range.end,
-                code,
-                owner: process,
-                index,
-            },
-        );
+        let live = Live {
+            end: range.end,
+            code,
+            owner: process,
+            index,
+        };
+        state.live.insert(range.start, live);
     }
 
     /// The code in force at exactly `range`.
     pub(super) fn at(&self, process: ProcessId, range: AvmaRange) -> Option<u32> {
-        let live = self
-            .processes
-            .get(process.0 as usize)?
-            .live
-            .get(&range.start.0)?;
-        (live.end == range.end).then_some(live.code)
+        // The caller goes on to look for what the range touches, which is in the cache then.
+        let state = self.processes.get(process.0 as usize)?;
+        let (start, live) = state.live.last_before(range.end)?;
+        (start == range.start && live.end == range.end).then_some(live.code)
     }
 
     /// The code in force that begins at `start`, and its range.
     pub(super) fn starting_at(&self, process: ProcessId, start: Avma) -> Option<(u32, AvmaRange)> {
-        let live = self.processes.get(process.0 as usize)?.live.get(&start.0)?;
-        Some((
-            live.code,
-            AvmaRange {
-                start,
-                end: live.end,
-            },
-        ))
+        let live = self.processes.get(process.0 as usize)?.live.get(start)?;
+        let end = live.end;
+        Some((live.code, AvmaRange { start, end }))
     }
 
     /// Code goes to another address: its claim there ends, and begins here.
@@ -130,13 +109,8 @@ impl ClaimsBuilder {
         code: u32,
         time: Timestamp,
     ) {
-        if let Some(live) = self
-            .state(process)
-            .live
-            .get(&from.0)
-            .copied()
-            .filter(|live| live.code == code)
-        {
+        let there = self.state(process).live.get(from);
+        if let Some(live) = there.filter(|live| live.code == code) {
             self.end(process, from, live, time);
         }
         self.load(process, to, code, time);
@@ -153,7 +127,7 @@ impl ClaimsBuilder {
             return;
         }
         let from = self.state(parent);
-        let live = from.live.clone();
+        let live = from.live.share();
         let has_own = !from.claims.is_empty() || !from.ended.is_empty();
         let generation = from.generation + u32::from(has_own);
         // A parent that only inherited is skipped: what it sees is its own parent at its own fork.
@@ -175,10 +149,7 @@ impl ClaimsBuilder {
     /// The process runs another program: nothing is left.
     pub(super) fn exec(&mut self, process: ProcessId, time: Timestamp) {
         let state = self.state(process);
-        for live in std::mem::take(&mut state.live)
-            .into_iter()
-            .map(|(_, live)| live)
-        {
+        for (_, live) in std::mem::take(&mut state.live).iter() {
             if live.owner == process {
                 state.claims[live.index as usize].to = time;
             }
@@ -198,17 +169,13 @@ impl ClaimsBuilder {
     }
 
     /// Claims of its own for a child whose line of ancestors is too long to ask.
-    fn copy_into(&mut self, child: ProcessId, live: &OrdMap<u64, Live>, time: Timestamp) {
-        for (&start, live) in live {
-            self.load(
-                child,
-                AvmaRange {
-                    start: Avma(start),
-                    end: live.end,
-                },
-                live.code,
-                time,
-            );
+    fn copy_into(&mut self, child: ProcessId, live: &LiveMap, time: Timestamp) {
+        for (start, live) in live.iter() {
+            let range = AvmaRange {
+                start,
+                end: live.end,
+            };
+            self.load(child, range, live.code, time);
         }
     }
 
@@ -221,34 +188,23 @@ impl ClaimsBuilder {
     }
 
     fn end_overlapping(&mut self, process: ProcessId, range: AvmaRange, time: Timestamp) {
-        let Some(state) = self
+        let Some(number) = self
             .processes
             .get(process.0 as usize)
-            .filter(|state| !state.live.is_empty())
+            .map(|_| process.0 as usize)
         else {
             return;
         };
-        let before = state
-            .live
-            .range(..range.start.0)
-            .next_back()
-            .filter(|(_, live)| live.end > range.start);
-        let mut touched: smallvec::SmallVec<[(u64, Live); 8]> =
-            before.map(|(&s, &live)| (s, live)).into_iter().collect();
-        touched.extend(
-            state
-                .live
-                .range(range.start.0..range.end.0)
-                .map(|(&start, &live)| (start, live)),
-        );
-        for (start, live) in touched {
-            self.end(process, Avma(start), live, time);
+        while let Some((start, live)) = self.processes[number].live.last_before(range.end)
+            && live.end > range.start
+        {
+            self.end(process, start, live, time);
         }
     }
 
     fn end(&mut self, process: ProcessId, start: Avma, live: Live, time: Timestamp) {
         let state = self.state(process);
-        state.live.remove(&start.0);
+        state.live.remove(start);
         if live.owner == process {
             state.claims[live.index as usize].to = time;
         } else {
@@ -268,6 +224,7 @@ impl ClaimsBuilder {
 
 impl State {
     fn freeze(self) -> Option<Box<ProcessClaims>> {
+        drop(self.live);
         let frozen = ProcessClaims {
             claims: Segments::new(self.claims),
             ended: Segments::new(self.ended),
