@@ -46,10 +46,9 @@ pub fn demangle(name: &[u8], style: NameStyle) -> Cow<'_, str> {
 
 /// The demangled name, if some scheme applies.
 fn demangle_known(name: &str, style: NameStyle) -> Option<String> {
-    if name.starts_with("_R") || name.starts_with("__R") || name.contains("17h") {
-        if let Some(rust) = demangle_rust(name) {
-            return Some(rust);
-        }
+    let rust = name.starts_with("_R") || name.starts_with("__R") || name.contains("17h");
+    if let Some(shown) = rust.then(|| demangle_rust(name)).flatten() {
+        return Some(shown);
     }
     if name.starts_with("_Z") || name.starts_with("___Z") || name.starts_with("_GLOBAL_") {
         return demangle_cpp(name, style);
@@ -111,8 +110,41 @@ fn demangle_cpp(name: &str, style: NameStyle) -> Option<String> {
         // libiberty shows what a thunk leads to with its parameters.
         return Some(kind.to_owned() + &demangle_itanium(&format!("_Z{target}"), false)?);
     }
-    Some(like_libiberty(demangle_itanium(name, true)?))
+    let mut text = like_libiberty(demangle_itanium(name, true)?);
+    for (code, spelled, full, short) in STREAMS {
+        if name.contains(code) && !name.contains(spelled) {
+            text = text.replace(full, short);
+        }
+    }
+    if name.contains("Ss") {
+        let full =
+            "std::basic_string<char, std::char_traits<char>, std::allocator<char> >::basic_string";
+        text = text.replace("std::string::string", full);
+    }
+    Some(text)
 }
+
+/// Standard abbreviations that libiberty keeps short: code, the name in full manglings, and both texts.
+const STREAMS: [(&str, &str, &str, &str); 3] = [
+    (
+        "Si",
+        "13basic_istream",
+        "std::basic_istream<char, std::char_traits<char> >",
+        "std::istream",
+    ),
+    (
+        "So",
+        "13basic_ostream",
+        "std::basic_ostream<char, std::char_traits<char> >",
+        "std::ostream",
+    ),
+    (
+        "Sd",
+        "14basic_iostream",
+        "std::basic_iostream<char, std::char_traits<char> >",
+        "std::iostream",
+    ),
+];
 
 /// The demangled name; `short` leaves out parameters and return types and ignores what follows the encoding:
 /// `.cold`, `@GLIBCXX_3.4`.
@@ -140,6 +172,9 @@ fn thunk(name: &str) -> Option<(&'static str, &str)> {
     if let Some(rest) = name.strip_prefix("_ZTh") {
         return Some(("non-virtual thunk to ", &rest[after(rest)?..]));
     }
+    if let Some(rest) = name.strip_prefix("_ZGTt") {
+        return Some(("transaction clone for ", rest));
+    }
     let rest = name.strip_prefix("_ZTv")?;
     let rest = &rest[after(rest)?..];
     Some(("virtual thunk to ", &rest[after(rest)?..]))
@@ -148,12 +183,11 @@ fn thunk(name: &str) -> Option<(&'static str, &str)> {
 /// Where libiberty writes other things than the `cpp_demangle` crate: literals with suffixes, empty
 /// parameter packs, qualifiers behind the parameters that are not shown.
 fn like_libiberty(mut text: String) -> String {
+    let conversion = text.rfind("operator ").is_some();
     for qualifier in [" &&", " &", " const"] {
-        if let Some(bare) = text
-            .strip_suffix(qualifier)
-            .filter(|bare| !bare.contains("operator"))
-        {
-            text.truncate(bare.len());
+        let bare = text.strip_suffix(qualifier).filter(|_| !conversion);
+        if let Some(len) = bare.map(str::len) {
+            text.truncate(len);
         }
     }
     if text.contains(", >") || text.contains(", )") {

@@ -139,8 +139,8 @@ const PF_W: u32 = 2;
 /// `PN_XNUM`/`SHN_XINDEX` escapes: the real number stands in section header 0.
 const PN_XNUM: u16 = 0xffff;
 const SHN_XINDEX: u16 = 0xffff;
-/// No ELF file has more program headers; a larger number is damage.
-const MAX_SEGMENTS: u64 = 65_536;
+/// Linkers make a dozen program headers, BOLT a few more; a larger number is damage.
+const MAX_SEGMENTS: u64 = 1024;
 
 /// Integers of either byte order and class at checked positions.
 #[derive(Clone, Copy, Debug)]
@@ -210,7 +210,10 @@ fn slice(data: &[u8], offset: u64, len: u64) -> Option<&[u8]> {
 
 /// A NUL-terminated string at `offset` of a string table; empty when outside.
 pub(crate) fn string_at(table: &[u8], offset: u32) -> &[u8] {
+    /// No name is longer; a table without NULs must not be searched to its end for each symbol.
+    const MAX_NAME: usize = 1 << 16;
     let tail = table.get(offset as usize..).unwrap_or_default();
+    let tail = &tail[..tail.len().min(MAX_NAME)];
     std::ffi::CStr::from_bytes_until_nul(tail).map_or(&[], std::ffi::CStr::to_bytes)
 }
 

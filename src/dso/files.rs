@@ -183,12 +183,12 @@ impl<'a> Opener<'_, 'a> {
     /// The ELF file inside `.gnu_debugdata`: symbols that the distribution left in (xz).
     pub(crate) fn embedded(&self, binary: &ElfFile<'a>) -> Option<ElfFile<'a>> {
         let packed = binary.section(".gnu_debugdata")?.data;
-        let mut unpacked = Limited {
-            bytes: Vec::new(),
-            limit: packed.len().saturating_mul(64).saturating_add(1 << 20),
-        };
+        if xz_unpacked_size(packed)? > packed.len().saturating_mul(64).saturating_add(1 << 20) {
+            return None;
+        }
+        let mut unpacked = Vec::new();
         lzma_rs::xz_decompress(&mut &packed[..], &mut unpacked).ok()?;
-        let elf = ElfFile::parse(self.store.keep(unpacked.bytes), self.store).ok()?;
+        let elf = ElfFile::parse(self.store.keep(unpacked), self.store).ok()?;
         RawTable::of(&elf, ".symtab", SHT_SYMTAB)
             .is_some()
             .then_some(elf)
@@ -249,25 +249,37 @@ impl<'a> Opener<'_, 'a> {
     }
 }
 
-/// Collects decompressed bytes up to a limit.
-struct Limited {
-    bytes: Vec<u8>,
-    limit: usize,
-}
-
-impl std::io::Write for Limited {
-    fn write(&mut self, data: &[u8]) -> std::io::Result<usize> {
-        if self.bytes.len() + data.len() > self.limit {
-            return Err(std::io::Error::other(
-                "decompressed data exceed their bound",
-            ));
-        }
-        self.bytes.extend_from_slice(data);
-        Ok(data.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
+/// How many bytes the first block of an xz stream unpacks to, by the headers of its LZMA2 chunks (the .xz file
+/// format 1.2, section 3; LZMA2 as in XZ Embedded). The decoder keeps all of them in memory, and a chunk of seven
+/// bytes may stand for two megabytes, so the sum is looked at first.
+fn xz_unpacked_size(packed: &[u8]) -> Option<usize> {
+    const STREAM_HEADER: usize = 12;
+    let block = packed
+        .strip_prefix(b"\xfd7zXZ\0")?
+        .get(STREAM_HEADER - 6..)?;
+    let header = (usize::from(*block.first().filter(|&&size| size != 0)?) + 1) * 4;
+    let mut chunks = block.get(header..)?;
+    let mut total = 0usize;
+    loop {
+        let [control, rest @ ..] = chunks else {
+            return None;
+        };
+        let size = |at: usize| {
+            let bytes = [*rest.get(at)?, *rest.get(at + 1)?];
+            Some(usize::from(u16::from_be_bytes(bytes)) + 1)
+        };
+        let (unpacked, length) = match control {
+            0 => return Some(total),
+            1 | 2 => (size(0)?, 2 + size(0)?),
+            0x80.. => {
+                let properties = usize::from(*control >= 0xc0);
+                let high = usize::from(control & 0x1f) << 16;
+                (high + size(0)?, 4 + properties + size(2)?)
+            }
+            _ => return None,
+        };
+        total = total.saturating_add(unpacked);
+        chunks = rest.get(length..)?;
     }
 }
 

@@ -129,17 +129,14 @@ impl<'a> KernelSymbols<'a> {
         let path = Path::new("/proc/kallsyms");
         let mut found =
             Self::from_kallsyms(store, path).unwrap_or_else(|e| Self::missing(&e, path));
-        if let Symbols::Kallsyms(kallsyms) = &found.symbols {
-            if kallsyms.is_restricted() {
-                found = Self::none(
-                    "none: /proc/kallsyms shows no addresses to this user (kptr_restrict)",
-                );
-                found.problem = Some(
-                    "/proc/kallsyms: all addresses are 0, kernel symbols are restricted; run as root, set \
-                     kernel.kptr_restrict=0, or give --kallsyms FILE with a copy made by root"
-                        .to_owned(),
-                );
-            }
+        if matches!(&found.symbols, Symbols::Kallsyms(kallsyms) if kallsyms.is_restricted()) {
+            found =
+                Self::none("none: /proc/kallsyms shows no addresses to this user (kptr_restrict)");
+            found.problem = Some(
+                "/proc/kallsyms: all addresses are 0, kernel symbols are restricted; run as root, set \
+                 kernel.kptr_restrict=0, or give --kallsyms FILE with a copy made by root"
+                    .to_owned(),
+            );
         }
         found
     }
@@ -174,12 +171,12 @@ impl<'a> KernelSymbols<'a> {
     ) -> Result<Self, String> {
         let bytes = store.map(path).map_err(|_| "cannot be read".to_owned())?;
         let elf = ElfFile::parse(bytes, store).map_err(|e| e.to_string())?;
-        if let (Some(want), Some(found)) = (expected, elf.build_id()) {
-            if !want.matches(&found) {
-                return Err(format!(
-                    "build ID is {found}, the recorded kernel's is {want}"
-                ));
-            }
+        if let (Some(want), Some(found)) = (expected, elf.build_id())
+            && !want.matches(&found)
+        {
+            return Err(format!(
+                "build ID is {found}, the recorded kernel's is {want}"
+            ));
         }
         if RawTable::of(&elf, ".symtab", SHT_SYMTAB).is_none() {
             return Err("has no symbol table".to_owned());

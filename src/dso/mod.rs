@@ -5,6 +5,8 @@
 //! the candidate files; [`kernel`] kallsyms, vmlinux and modules. Who was mapped where and when is
 //! the business of [`crate::session`].
 
+#[cfg(test)]
+pub(crate) mod build_elf;
 mod build_id;
 pub mod demangle;
 pub mod elf;
@@ -15,6 +17,8 @@ mod plt;
 mod rbtree;
 pub mod symtab;
 mod table;
+#[cfg(test)]
+mod tests;
 mod vdso;
 
 pub use build_id::BuildId;

@@ -572,11 +572,10 @@ impl<'a> SymbolTable<'a> {
             return 0..0;
         };
         let start = self.entries[last].start;
-        let mut first = last;
-        while first > 0 && self.entries[first - 1].start == start {
-            first -= 1;
+        if last == 0 || self.entries[last - 1].start != start {
+            return last..behind;
         }
-        first..behind
+        self.entries[..last].partition_point(|e| e.start < start)..behind
     }
 
     /// Which of the symbols at one address perf keeps: pairwise, in order (`symbols__fixup_duplicate`).
@@ -628,8 +627,14 @@ impl<'a> SymbolTable<'a> {
         if same_when_demangled(a, b) {
             return false;
         }
-        // perf demangles before it compares.
-        let (a, b) = (demangle(a, NameStyle::Short), demangle(b, NameStyle::Short));
+        // perf demangles before it compares. Longer names are only made to cost time.
+        let short = a.len().max(b.len()) <= MAX_COMPARED;
+        let style = if short {
+            NameStyle::Short
+        } else {
+            NameStyle::Raw
+        };
+        let (a, b) = (demangle(a, style), demangle(b, style));
         let underscores = |name: &str| name.bytes().take_while(|&c| c == b'_').count();
         match underscores(&a)
             .cmp(&underscores(&b))
@@ -761,6 +766,9 @@ impl<'a> SymbolTable<'a> {
         }
     }
 }
+
+/// Longest name that is demangled for a comparison of aliases.
+const MAX_COMPARED: usize = 2048;
 
 /// Cheap answers to most comparisons: the same symbol in both tables, and the variants of a C++ constructor or
 /// destructor (`C1`, `C2`, `D0`, …), whose names differ in one digit.

@@ -5,6 +5,7 @@
 //! Nothing here is kept for units that nobody asks for but their headers.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gimli::{
     Abbreviations, AttributeSpecification, AttributeValue, DebugAddrBase, DebugInfoOffset,
@@ -28,6 +29,11 @@ pub(super) struct DebugInfo<'a> {
     unplaced: Vec<u32>,
     /// Units of the supplementary file.
     pub(super) supplementary: Option<Box<DebugInfo<'a>>>,
+    /// Ranges that may still be read. Compilers write one list for each entry; a file made to cost
+    /// time lets every entry refer to the same long one.
+    ranges_left: AtomicUsize,
+    /// Abbreviations that may still be read in search of those of roots.
+    abbreviations_left: AtomicUsize,
 }
 
 struct UnitRange {
@@ -76,12 +82,17 @@ impl<'a> DebugInfo<'a> {
         while let Ok(Some(header)) = units.next() {
             headers.push(header);
         }
+        let lists = elf.debug_section(".debug_ranges").map_or(0, <[u8]>::len)
+            + elf.debug_section(".debug_rnglists").map_or(0, <[u8]>::len);
+        let units = headers.len();
         Some(Self {
             dwarf,
             headers,
             ranges: Vec::new(),
             unplaced: Vec::new(),
             supplementary: None,
+            ranges_left: AtomicUsize::new(lists.saturating_mul(4).saturating_add(1 << 20)),
+            abbreviations_left: AtomicUsize::new(units.saturating_mul(64).saturating_add(1 << 20)),
         })
     }
 
@@ -116,13 +127,13 @@ impl<'a> DebugInfo<'a> {
     /// Calls `add` for the ranges of a unit. Says whether the unit told its ranges; `None` if it describes no code.
     fn unit_ranges(&self, index: usize, mut add: impl FnMut(u64, u64)) -> Option<bool> {
         let header = self.headers[index];
-        let root = RootEntry::read(&self.dwarf, &header)?;
+        let root = RootEntry::read(self, &header)?;
         if root.tag == dw::DW_TAG_partial_unit || matches!(header.type_(), UnitType::Type { .. }) {
             return None;
         }
         let unit = root.unit(&self.dwarf, header, Arc::default());
-        let bounds = Bounds::of(&self.dwarf, &unit, root.attributes.iter().copied());
-        bounds.each(&self.dwarf, &unit, &mut add);
+        let bounds = Bounds::of(self, &unit, root.attributes.iter().copied());
+        bounds.each(self, &unit, &mut add);
         Some(bounds.is_told())
     }
 
@@ -151,7 +162,7 @@ impl<'a> DebugInfo<'a> {
     pub(super) fn unit(&self, unit: u32) -> Option<Unit<'a>> {
         let header = *self.headers.get(unit as usize)?;
         let abbreviations = self.dwarf.abbreviations(&header).ok()?;
-        let root = RootEntry::read(&self.dwarf, &header)?;
+        let root = RootEntry::read(self, &header)?;
         Some(root.unit(&self.dwarf, header, abbreviations))
     }
 
@@ -178,13 +189,13 @@ struct RootEntry<'a> {
 }
 
 impl<'a> RootEntry<'a> {
-    fn read(dwarf: &gimli::Dwarf<Reader<'a>>, header: &UnitHeader<Reader<'a>>) -> Option<Self> {
+    fn read(info: &DebugInfo<'a>, header: &UnitHeader<Reader<'a>>) -> Option<Self> {
         let root = header.root_offset();
         let mut input = header.range_from(root..).ok()?;
         let before = input.len();
         let code = input.read_uleb128().ok()?;
         let behind_code = UnitOffset(root.0 + before - input.len());
-        let (tag, specs) = abbreviation(dwarf, header, code)?;
+        let (tag, specs) = abbreviation(info, header, code)?;
         // The abbreviation was read by hand: whole tables of them cost more than all roots together.
         let none = Abbreviations::default();
         let mut entries = header.entries_raw(&none, Some(behind_code)).ok()?;
@@ -255,15 +266,15 @@ impl<'a> RootEntry<'a> {
 
 /// Reads one declaration out of a table of abbreviations: most roots use the first.
 fn abbreviation<'a>(
-    dwarf: &gimli::Dwarf<Reader<'a>>,
+    info: &DebugInfo<'a>,
     header: &UnitHeader<Reader<'a>>,
     wanted: u64,
 ) -> Option<(gimli::DwTag, Vec<AttributeSpecification>)> {
-    let mut input = *gimli::Section::reader(&dwarf.debug_abbrev);
+    let mut input = *gimli::Section::reader(&info.dwarf.debug_abbrev);
     input.skip(header.debug_abbrev_offset().0).ok()?;
     loop {
         let code = input.read_uleb128().ok()?;
-        if code == 0 {
+        if code == 0 || !spend(&info.abbreviations_left) {
             return None;
         }
         let tag = gimli::DwTag(input.read_uleb128_u16().ok()?);
@@ -290,6 +301,14 @@ fn abbreviation<'a>(
     }
 }
 
+/// Takes one from a budget; false when it is used up.
+fn spend(budget: &AtomicUsize) -> bool {
+    // Lost updates between threads only stretch the budget.
+    let left = budget.load(Ordering::Relaxed);
+    budget.store(left.saturating_sub(1), Ordering::Relaxed);
+    left != 0
+}
+
 /// Where the code of an entry lies: `DW_AT_low_pc`, `DW_AT_high_pc`, `DW_AT_ranges`.
 #[derive(Default, Clone, Copy)]
 pub(super) struct Bounds {
@@ -301,13 +320,13 @@ pub(super) struct Bounds {
 
 impl Bounds {
     fn of<'a>(
-        dwarf: &gimli::Dwarf<Reader<'a>>,
+        info: &DebugInfo<'a>,
         unit: &Unit<'a>,
         attributes: impl Iterator<Item = (gimli::DwAt, AttributeValue<Reader<'a>>)>,
     ) -> Self {
         let mut bounds = Self::default();
         for (name, value) in attributes {
-            bounds.take(dwarf, unit, name, value);
+            bounds.take(&info.dwarf, unit, name, value);
         }
         bounds
     }
@@ -342,13 +361,16 @@ impl Bounds {
     #[inline]
     pub(super) fn each<'a>(
         &self,
-        dwarf: &gimli::Dwarf<Reader<'a>>,
+        info: &DebugInfo<'a>,
         unit: &Unit<'a>,
         mut f: impl FnMut(u64, u64),
     ) {
         if let Some(offset) = self.ranges {
-            if let Ok(mut list) = dwarf.ranges(unit, offset) {
+            if let Ok(mut list) = info.dwarf.ranges(unit, offset) {
                 while let Ok(Some(range)) = list.next() {
+                    if !spend(&info.ranges_left) {
+                        return;
+                    }
                     f(range.begin, range.end);
                 }
             }

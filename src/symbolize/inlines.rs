@@ -66,6 +66,9 @@ impl Found {
     }
 }
 
+/// Deepest nesting of inlined calls around one address, on average; compilers stop far earlier.
+const MAX_NESTING: usize = 512;
+
 /// Finds the inlined calls around each of the addresses (ordered).
 pub(super) fn find<'a>(info: &DebugInfo<'a>, unit: &Unit<'a>, addresses: &[u64]) -> Vec<Found> {
     let mut scan = Scan {
@@ -78,6 +81,7 @@ pub(super) fn find<'a>(info: &DebugInfo<'a>, unit: &Unit<'a>, addresses: &[u64])
         function: None,
         functions: 0,
         hits: Vec::new(),
+        hits_left: addresses.len().saturating_mul(MAX_NESTING),
     };
     // A damaged unit gives what was found before the damage.
     let _ = scan.run();
@@ -95,6 +99,8 @@ struct Scan<'s, 'a> {
     functions: u32,
     /// Addresses inside the entry at hand.
     hits: Vec<usize>,
+    /// How many more hits are looked at: an address lies in as many entries as calls are nested around it.
+    hits_left: usize,
 }
 
 impl Scan<'_, '_> {
@@ -129,11 +135,11 @@ impl Scan<'_, '_> {
                     if self.enter_function(depth, bounds) || !abbreviation.has_children() {
                         continue;
                     }
-                    if let Some(AttributeValue::UnitRef(next)) = sibling {
-                        if next.0 > entries.next_offset().0 {
-                            entries = self.unit.entries_raw(Some(next))?;
-                            base = depth;
-                        }
+                    if let Some(AttributeValue::UnitRef(next)) = sibling
+                        && next.0 > entries.next_offset().0
+                    {
+                        entries = self.unit.entries_raw(Some(next))?;
+                        base = depth;
                     }
                 }
                 dw::DW_TAG_inlined_subroutine if self.function.is_some() => {
@@ -215,18 +221,21 @@ impl Scan<'_, '_> {
     /// Puts the indices of the addresses inside the bounds into `hits`; returns the size of the bounds.
     fn collect_hits(&mut self, bounds: Bounds) -> u64 {
         self.hits.clear();
-        let (hits, addresses) = (&mut self.hits, self.addresses);
-        let mut size = 0u64;
-        bounds.each(&self.info.dwarf, self.unit, |start, end| {
+        let (hits, addresses, left) = (&mut self.hits, self.addresses, self.hits_left);
+        let (mut size, mut ranges) = (0u64, 0);
+        bounds.each(self.info, self.unit, |start, end| {
             size = size.saturating_add(end.saturating_sub(start));
+            ranges += 1;
             let first = addresses.partition_point(|&a| a < start);
-            let inside = addresses[first..].iter().take_while(|&&a| a < end).count();
-            for hit in first..first + inside {
-                if !hits.contains(&hit) {
-                    hits.push(hit);
-                }
-            }
+            let inside = addresses[first..].iter().take_while(|&&a| a < end);
+            let inside = inside.count().min(left.saturating_sub(hits.len()));
+            hits.extend(first..first + inside);
         });
+        if ranges > 1 {
+            hits.sort_unstable();
+            hits.dedup();
+        }
+        self.hits_left = left.saturating_sub(hits.len());
         size
     }
 }

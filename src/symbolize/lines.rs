@@ -48,13 +48,16 @@ impl<'a> Lines<'a> {
         let mut found = vec![None; addresses.len()];
         let mut rows = self.program.clone().rows();
         let mut previous: Option<(u64, u64, u32)> = None;
+        // Rows do not overlap, but a damaged program's may, and then each covers all addresses again.
+        let mut left = addresses.len().saturating_mul(64);
         while let Ok(Some((_, row))) = rows.next_row() {
             if let Some((start, file, line)) = previous.filter(|p| p.0 < row.address()) {
                 let first = addresses.partition_point(|&a| a < start);
                 let inside = addresses[first..]
                     .iter()
-                    .take_while(|&&a| a < row.address())
-                    .count();
+                    .take_while(|&&a| a < row.address());
+                let inside = inside.count().min(left);
+                left -= inside;
                 for slot in &mut found[first..first + inside] {
                     slot.get_or_insert((file, line));
                 }

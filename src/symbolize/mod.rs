@@ -8,6 +8,8 @@ mod dwarf;
 mod inlines;
 mod lines;
 mod run;
+#[cfg(test)]
+mod tests;
 
 use crate::dso::DsoId;
 

@@ -1,0 +1,457 @@
+//! Symbols and files of DSOs, on ELF files made for the purpose.
+
+use std::path::Path;
+
+use super::build_elf::*;
+use super::elf::{ElfFile, Machine};
+use super::*;
+use crate::address::{FileOffset, Svma};
+use crate::diagnostics::{Diagnostics, Level};
+use crate::input::Store;
+
+fn name(table: &SymbolTable<'_>, at: u64) -> Option<String> {
+    let found = table.find(at)?;
+    assert!(found.start <= at && at < found.end);
+    Some(String::from_utf8_lossy(found.name).into_owned())
+}
+
+fn table<'a>(store: &'a Store, elf: ElfBuilder) -> SymbolTable<'a> {
+    let elf = ElfFile::parse(store.keep(elf.build()), store).expect("sound");
+    SymbolTable::of_elf(&elf, &elf, false)
+}
+
+#[test]
+fn symbols_are_in_file_offsets() {
+    let mut elf = ElfBuilder::new(0x100);
+    elf.symbols(
+        ".symtab",
+        &[("a", 0x2000, 0x10, FUNC, 1), ("b", 0x2040, 8, OBJECT, 1)],
+    );
+    let store = Store::new();
+    let table = table(&store, elf);
+    assert_eq!(name(&table, 0x1000).as_deref(), Some("a"));
+    assert_eq!(name(&table, 0x1010), None);
+    assert!(table.find(0x1042).expect("inside b").is_data);
+    assert_eq!(name(&table, 0x2000), None);
+}
+
+#[test]
+fn best_alias_wins() {
+    let mut elf = ElfBuilder::new(0x100);
+    elf.symbols(
+        ".symtab",
+        &[
+            ("empty_with_a_long_name", 0x2000, 0, FUNC, 1),
+            ("local_one", 0x2000, 16, LOCAL_FUNC, 1),
+            ("__global", 0x2000, 16, FUNC, 1),
+            ("global", 0x2000, 16, FUNC, 1),
+            ("longer_global", 0x2000, 16, FUNC, 1),
+            ("weak_with_the_longest_name", 0x2000, 16, WEAK_FUNC, 1),
+            ("_ZN1AC1Ev", 0x2010, 16, FUNC, 1),
+            ("_ZN1AC2Ev", 0x2010, 16, FUNC, 1),
+            ("sized", 0x2020, 4, LABEL, 1),
+            ("typed", 0x2020, 4, LOCAL_FUNC, 1),
+        ],
+    );
+    let store = Store::new();
+    let table = table(&store, elf);
+    assert_eq!(name(&table, 0x1008).as_deref(), Some("longer_global"));
+    assert_eq!(name(&table, 0x1010).as_deref(), Some("_ZN1AC1Ev"));
+    assert_eq!(name(&table, 0x1020).as_deref(), Some("typed"));
+}
+
+#[test]
+fn only_symbols_without_size_are_extended() {
+    let mut elf = ElfBuilder::new(0x100);
+    let data = elf.section_at(".rodata", PROGBITS, 2, 0x2080, 0x1080, vec![0; 16]);
+    elf.symbols(
+        ".symtab",
+        &[
+            ("empty", 0x2000, 0, FUNC, 1),
+            ("sized", 0x2010, 4, FUNC, 1),
+            ("label", 0x2020, 0, LABEL, 1),
+            ("absolute", 0x2028, 4, FUNC, 0xfff1),
+            ("undefined", 0x202c, 4, FUNC, 0),
+            ("last", 0x2080, 0, OBJECT, data),
+        ],
+    );
+    let store = Store::new();
+    let table = table(&store, elf);
+    assert_eq!(name(&table, 0x100f).as_deref(), Some("empty"));
+    assert_eq!(name(&table, 0x1013).as_deref(), Some("sized"));
+    assert_eq!(name(&table, 0x1014), None);
+    assert_eq!(name(&table, 0x1028).as_deref(), Some("label"));
+    assert_eq!(name(&table, 0x102c).as_deref(), Some("label"));
+    // Up to the next page, and one more.
+    assert_eq!(name(&table, 0x2fff).as_deref(), Some("last"));
+    assert_eq!(name(&table, 0x3000), None);
+}
+
+/// As perf was seen to do: an inner symbol hides the tail of the outer one when the search passes it first.
+#[test]
+fn nested_symbol_hides_tail_as_in_perf() {
+    let mut elf = ElfBuilder::new(0x200);
+    elf.symbols(
+        ".symtab",
+        &[
+            ("outer", 0x2000, 0x100, FUNC, 1),
+            ("inner", 0x2040, 0x20, FUNC, 1),
+            ("behind", 0x2100, 0x20, FUNC, 1),
+        ],
+    );
+    let store = Store::new();
+    let nested = table(&store, elf);
+    assert_eq!(name(&nested, 0x1010).as_deref(), Some("outer"));
+    assert_eq!(name(&nested, 0x1050).as_deref(), Some("inner"));
+    // The middle one of three is the root.
+    assert_eq!(name(&nested, 0x1070), None);
+
+    let mut elf = ElfBuilder::new(0x200);
+    elf.symbols(
+        ".symtab",
+        &[
+            ("outer", 0x2000, 0x100, FUNC, 1),
+            ("inner", 0x2040, 0x20, FUNC, 1),
+        ],
+    );
+    let two = table(&store, elf);
+    // Here `outer` is the root and covers all.
+    assert_eq!(name(&two, 0x1050).as_deref(), Some("outer"));
+    assert_eq!(name(&two, 0x1070).as_deref(), Some("outer"));
+}
+
+#[test]
+fn dynamic_symbols_are_added() {
+    let mut elf = ElfBuilder::new(0x100);
+    elf.symbols(".symtab", &[("static_only", 0x2000, 8, LOCAL_FUNC, 1)]);
+    elf.symbols(".dynsym", &[("exported", 0x2010, 8, FUNC, 1)]);
+    let store = Store::new();
+    let table = table(&store, elf);
+    assert_eq!(name(&table, 0x1004).as_deref(), Some("static_only"));
+    assert_eq!(name(&table, 0x1014).as_deref(), Some("exported"));
+}
+
+/// wasmtime's `.cwasm`: `ET_REL`, no segments, all section addresses 0.
+#[test]
+fn relocatable_file_without_segments() {
+    let mut elf = ElfBuilder::without_text(62, 1);
+    elf.section_at(".text", PROGBITS, 6, 0, 0x1000, vec![0x90; 0x100]);
+    elf.symbols(".symtab", &[("wasm[0]::function[3]", 0x20, 0x10, FUNC, 1)]);
+    let store = Store::new();
+    let bytes = store.keep(elf.build());
+    let elf = ElfFile::parse(bytes, &store).expect("sound");
+    assert_eq!(elf.svma_of(FileOffset(0x1024)), Some(Svma(0x1024)));
+    assert_eq!(elf.section(".text").expect("there").svma, Svma(0x1000));
+    let table = SymbolTable::of_elf(&elf, &elf, false);
+    assert_eq!(
+        name(&table, 0x1024).as_deref(),
+        Some("wasm[0]::function[3]")
+    );
+}
+
+/// lld rounds mappings down to pages, so one file offset lies in two segments.
+#[test]
+fn executable_segment_goes_first() {
+    let mut elf = ElfBuilder::without_text(62, 3);
+    elf.segment(0, 0, 0x1800, 4);
+    elf.segment(0x1000, 0x2000, 0x1000, 5);
+    let store = Store::new();
+    let elf = ElfFile::parse(store.keep(elf.build()), &store).expect("sound");
+    assert_eq!(elf.svma_of(FileOffset(0x1010)), Some(Svma(0x2010)));
+    assert_eq!(elf.svma_of(FileOffset(0x10)), Some(Svma(0x10)));
+    assert_eq!(elf.file_offset_of(Svma(0x2010)), Some(FileOffset(0x1010)));
+}
+
+fn plt_relocation(slot: u64, symbol: u64, kind: u64, addend: u64) -> Vec<u8> {
+    [slot, symbol << 32 | kind, addend]
+        .iter()
+        .flat_map(|field| field.to_le_bytes())
+        .collect()
+}
+
+#[test]
+fn plt_entries_are_named() {
+    let mut elf = ElfBuilder::new(0x100);
+    elf.segment(0x1400, 0x2400, 0x100, 5);
+    let plt = elf.section_at(".plt", PROGBITS, 6, 0x2400, 0x1400, vec![0; 0x40]);
+    elf.link(plt, 0, 16);
+    elf.symbols(
+        ".symtab",
+        &[
+            ("resolver", 0x2020, 8, IFUNC, 1),
+            ("init", 0x20f0, 0, FUNC, 1),
+        ],
+    );
+    let dynsym = elf.symbols(
+        ".dynsym",
+        &[("puts", 0, 0, FUNC, 0), ("_Z3foov", 0, 0, FUNC, 0)],
+    );
+    let mut relocations = plt_relocation(0x4010, 2, 7, 0);
+    // Not in the order of the PLT: slots are.
+    relocations.extend(plt_relocation(0x4018, 0, 37, 0x2020));
+    relocations.extend(plt_relocation(0x4008, 1, 7, 0));
+    let rela = elf.section(".rela.plt", RELA, relocations);
+    elf.link(rela, dynsym, 24);
+    let store = Store::new();
+    let table = table(&store, elf);
+    assert_eq!(name(&table, 0x1400).as_deref(), Some(".plt"));
+    assert_eq!(name(&table, 0x1410).as_deref(), Some("puts@plt"));
+    assert_eq!(name(&table, 0x1420).as_deref(), Some("_Z3foov@plt"));
+    assert_eq!(name(&table, 0x1430).as_deref(), Some("resolver@plt"));
+    // The symbol before it ends where the PLT starts.
+    assert_eq!(name(&table, 0x13ff).as_deref(), Some("init"));
+}
+
+#[test]
+fn plt_got_entries_are_named_by_their_slots() {
+    let mut elf = ElfBuilder::new(0x100);
+    elf.segment(0x1400, 0x2400, 0x100, 5);
+    let plt = elf.section_at(".plt", PROGBITS, 6, 0x2400, 0x1400, vec![0; 0x10]);
+    elf.link(plt, 0, 16);
+    // jmp *0x1ff8(%rip), at 0x2420: the slot is 0x2426 + 0x1ff8.
+    let mut code = vec![0xff, 0x25, 0xf8, 0x1f, 0, 0, 0x66, 0x90];
+    code.extend([0; 8]);
+    let got = elf.section_at(".plt.got", PROGBITS, 6, 0x2420, 0x1420, code);
+    elf.link(got, 0, 8);
+    let dynsym = elf.symbols(".dynsym", &[("__cxa_finalize", 0, 0, FUNC, 0)]);
+    let rela = elf.section(".rela.dyn", RELA, plt_relocation(0x441e, 1, 6, 0));
+    elf.link(rela, dynsym, 24);
+    let store = Store::new();
+    let table = table(&store, elf);
+    assert_eq!(name(&table, 0x1420).as_deref(), Some("__cxa_finalize@plt"));
+    assert_eq!(name(&table, 0x1428).as_deref(), Some("offset_0x1428@plt"));
+}
+
+#[test]
+fn compressed_sections_are_unpacked_within_bounds() {
+    use std::io::Write;
+    let compressed = |size: u64, data: &[u8]| {
+        let mut out = [
+            &1u64.to_le_bytes()[..],
+            &size.to_le_bytes(),
+            &1u64.to_le_bytes(),
+        ]
+        .concat();
+        let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(data).expect("to memory");
+        out.extend(encoder.finish().expect("to memory"));
+        out
+    };
+    let mut elf = ElfBuilder::new(0x10);
+    elf.section_at(
+        ".debug_good",
+        PROGBITS,
+        0x800,
+        0,
+        0x1100,
+        compressed(3000, &[7; 3000]),
+    );
+    elf.section_at(
+        ".debug_bomb",
+        PROGBITS,
+        0x800,
+        0,
+        0x1300,
+        compressed(1 << 40, b"x"),
+    );
+    elf.section_at(
+        ".debug_short",
+        PROGBITS,
+        0x800,
+        0,
+        0x1400,
+        compressed(10, b"x"),
+    );
+    let store = Store::new();
+    let elf = ElfFile::parse(store.keep(elf.build()), &store).expect("sound");
+    assert_eq!(elf.section(".debug_good").expect("unpacks").data, [7; 3000]);
+    assert!(elf.section(".debug_bomb").is_none());
+    assert!(elf.section(".debug_short").is_none());
+}
+
+#[test]
+fn damaged_files_do_no_harm() {
+    let mut elf = ElfBuilder::new(0x100);
+    elf.symbols(
+        ".symtab",
+        &[("a", 0x2000, 0x80, FUNC, 1), ("b", 0x2040, 0x10, FUNC, 1)],
+    );
+    let plt = elf.section_at(".plt", PROGBITS, 6, 0x2400, 0x1400, vec![0; 0x40]);
+    elf.link(plt, 0, 16);
+    let dynsym = elf.symbols(".dynsym", &[("puts", 0, 0, FUNC, 0)]);
+    let rela = elf.section(".rela.plt", RELA, plt_relocation(0x4010, 1, 7, 0));
+    elf.link(rela, dynsym, 24);
+    elf.build_id(&[1; 20]);
+    let good = elf.build();
+    let store = Store::new();
+    let read = |bytes: Vec<u8>| {
+        let Ok(elf) = ElfFile::parse(store.keep(bytes), &store) else {
+            return;
+        };
+        let table = SymbolTable::of_elf(&elf, &elf, true);
+        for at in (0xfc0..0x1500).step_by(16) {
+            let _ = table.find(at);
+        }
+    };
+    for cut in (0..good.len()).step_by(7) {
+        read(good[..cut].to_vec());
+    }
+    let mut state = 12345u64;
+    for _ in 0..4000 {
+        let mut bytes = good.clone();
+        for _ in 0..3 {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            // Headers and tables lie at both ends; `.text` is not worth flipping.
+            let at = usize::try_from(state >> 33).expect("31 bits") % bytes.len();
+            let at = if (0x100..0x1400).contains(&at) {
+                at % 0x100
+            } else {
+                at
+            };
+            bytes[at] = u8::try_from(state >> 20 & 0xff).expect("8 bits");
+        }
+        read(bytes);
+    }
+}
+
+fn binary(id: u8, function: &str) -> Vec<u8> {
+    let mut elf = ElfBuilder::new(0x100);
+    elf.build_id(&[id; 20]);
+    if !function.is_empty() {
+        elf.symbols(".symtab", &[(function, 0x2000, 0x100, FUNC, 1)]);
+    }
+    elf.build()
+}
+
+fn write(root: &Path, path: &str, bytes: &[u8]) {
+    let path = root.join(path);
+    std::fs::create_dir_all(path.parent().expect("has one")).expect("create");
+    std::fs::write(path, bytes).expect("write");
+}
+
+/// What a DSO of build `id` at `/pjit-test/prog` resolves to.
+fn resolve(search: SearchPaths, id: Option<u8>) -> (Option<String>, Vec<String>) {
+    let (store, diag) = (Store::new(), Diagnostics::new());
+    let mut dsos = DsoTable::new(&store, search, &diag);
+    let build_id = id.and_then(|id| BuildId::new(&[id; 20]));
+    let dso = dsos.intern(b"/pjit-test/prog", DsoKind::File, build_id, None);
+    let found = dsos.symbols(dso).and_then(|table| name(table, 0x1010));
+    let warnings = diag
+        .take()
+        .into_iter()
+        .filter(|(level, _)| *level == Level::Warning);
+    (found, warnings.map(|(_, text)| text).collect())
+}
+
+#[test]
+fn changed_binary_is_reported_and_not_used() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    write(dir.path(), "pjit-test/prog", &binary(1, "new_code"));
+    let symfs = || SearchPaths {
+        symfs: Some(dir.path().to_owned()),
+        ..SearchPaths::default()
+    };
+    assert_eq!(resolve(symfs(), None).0.as_deref(), Some("new_code"));
+    assert_eq!(resolve(symfs(), Some(1)).0.as_deref(), Some("new_code"));
+    let (found, warnings) = resolve(symfs(), Some(2));
+    assert_eq!(found, None);
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0].contains(&"01".repeat(20)) && warnings[0].contains(&"02".repeat(20)));
+    // The cache has the recorded one: no warning then.
+    write(
+        dir.path(),
+        &format!("cache/.build-id/02/{}/elf", "02".repeat(19)),
+        &binary(2, "old_code"),
+    );
+    let cached = SearchPaths {
+        buildid_dir: Some(dir.path().join("cache")),
+        ..symfs()
+    };
+    assert_eq!(
+        resolve(cached, Some(2)),
+        (Some("old_code".to_owned()), Vec::new())
+    );
+}
+
+#[test]
+fn files_beside_the_recording_are_found() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    write(dir.path(), "symfs/pjit-test/prog", &binary(1, "travelled"));
+    let search = SearchPaths {
+        recording_dir: Some(dir.path().to_owned()),
+        ..SearchPaths::default()
+    };
+    assert_eq!(resolve(search, Some(1)).0.as_deref(), Some("travelled"));
+}
+
+#[test]
+fn debug_files_by_build_id_and_by_link() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    write(dir.path(), "pjit-test/prog", &binary(1, ""));
+    let symfs = || SearchPaths {
+        symfs: Some(dir.path().to_owned()),
+        ..SearchPaths::default()
+    };
+    assert_eq!(resolve(symfs(), Some(1)).0, None);
+    let by_id = format!("usr/lib/debug/.build-id/01/{}.debug", "01".repeat(19));
+    write(dir.path(), &by_id, &binary(9, "of_another_build"));
+    assert_eq!(resolve(symfs(), Some(1)).0, None);
+    write(dir.path(), &by_id, &binary(1, "by_build_id"));
+    assert_eq!(resolve(symfs(), Some(1)).0.as_deref(), Some("by_build_id"));
+
+    // Without build IDs the checksum decides.
+    let debug = |function| {
+        let mut elf = ElfBuilder::new(0x100);
+        elf.symbols(".symtab", &[(function, 0x2000, 0x100, FUNC, 1)]);
+        elf.build()
+    };
+    let mut crc = flate2::Crc::new();
+    crc.update(&debug("by_link"));
+    let mut program = ElfBuilder::new(0x100);
+    let link = [&b"prog.debug\0\0"[..], &crc.sum().to_le_bytes()].concat();
+    program.section(".gnu_debuglink", PROGBITS, link);
+    write(dir.path(), "pjit-test/prog", &program.build());
+    write(dir.path(), "pjit-test/.debug/prog.debug", &debug("stale"));
+    assert_eq!(resolve(symfs(), None).0, None);
+    write(dir.path(), "pjit-test/.debug/prog.debug", &debug("by_link"));
+    assert_eq!(resolve(symfs(), None).0.as_deref(), Some("by_link"));
+}
+
+#[test]
+fn embedded_debug_data_is_read() {
+    let mut inner = ElfBuilder::new(0x100);
+    inner.symbols(".symtab", &[("hidden_inside", 0x2000, 0x20, LOCAL_FUNC, 1)]);
+    let mut packed = Vec::new();
+    lzma_rs::xz_compress(&mut &inner.build()[..], &mut packed).expect("to memory");
+    let mut outer = ElfBuilder::new(0x100);
+    outer.symbols(".dynsym", &[("exported", 0x2040, 0x20, FUNC, 1)]);
+    outer.section(".gnu_debugdata", PROGBITS, packed);
+    let dir = tempfile::tempdir().expect("temporary directory");
+    write(dir.path(), "pjit-test/prog", &outer.build());
+    let (store, diag) = (Store::new(), Diagnostics::new());
+    let search = SearchPaths {
+        symfs: Some(dir.path().to_owned()),
+        ..SearchPaths::default()
+    };
+    let mut dsos = DsoTable::new(&store, search, &diag);
+    let dso = dsos.intern(b"/pjit-test/prog", DsoKind::File, None, None);
+    let table = dsos.symbols(dso).expect("has symbols");
+    assert_eq!(name(table, 0x1010).as_deref(), Some("hidden_inside"));
+    assert_eq!(name(table, 0x1050).as_deref(), Some("exported"));
+}
+
+#[test]
+fn machine_numbers() {
+    let store = Store::new();
+    let elf = |machine| ElfBuilder::without_text(machine, 3).build();
+    let machine = |number| {
+        ElfFile::parse(store.keep(elf(number)), &store)
+            .expect("sound")
+            .machine()
+    };
+    assert_eq!(machine(183), Machine::Aarch64);
+    assert_eq!(machine(3), Machine::X86);
+    assert_eq!(machine(243), Machine::Other(243));
+}

@@ -1,0 +1,255 @@
+//! Inlined functions and lines, on DWARF made for the purpose.
+
+use gimli::write::{
+    Address, AttributeValue, DebugInfoRef, Dwarf, EndianVec, LineProgram, LineString, Range,
+    RangeList, Sections, Unit, UnitEntryId,
+};
+use gimli::{Encoding, Format, LineEncoding, LittleEndian, constants as dw};
+
+use super::{NameStyle, Options, Query, Resolution, resolve};
+use crate::diagnostics::Diagnostics;
+use crate::dso::build_elf::{ElfBuilder, FUNC, PROGBITS};
+use crate::dso::{DsoKind, DsoTable, SearchPaths};
+use crate::input::Store;
+
+const fn encoding(version: u16) -> Encoding {
+    Encoding {
+        format: Format::Dwarf32,
+        version,
+        address_size: 8,
+    }
+}
+
+fn text(dwarf: &mut Dwarf, text: &str) -> AttributeValue {
+    AttributeValue::StringRef(dwarf.strings.add(text))
+}
+
+fn place(unit: &mut Unit, entry: UnitEntryId, ranges: &[(u64, u64)]) {
+    if let [(start, end)] = ranges {
+        let entry = unit.get_mut(entry);
+        entry.set(
+            dw::DW_AT_low_pc,
+            AttributeValue::Address(Address::Constant(*start)),
+        );
+        entry.set(dw::DW_AT_high_pc, AttributeValue::Udata(end - start));
+        return;
+    }
+    // Before DWARF 5 lists count from the unit's start.
+    let early = unit.version() < 5;
+    let range = |&(start, end): &(u64, u64)| match early {
+        true => Range::OffsetPair {
+            begin: start - 0x2000,
+            end: end - 0x2000,
+        },
+        false => Range::StartEnd {
+            begin: Address::Constant(start),
+            end: Address::Constant(end),
+        },
+    };
+    let list = RangeList(ranges.iter().map(range).collect());
+    let list = unit.ranges.add(list);
+    unit.get_mut(entry)
+        .set(dw::DW_AT_ranges, AttributeValue::RangeListRef(list));
+}
+
+/// `outer` calls `middle` in line 10 (in two pieces), `middle` calls `inner` in line 20; `inner` is declared in
+/// another unit. All inlined.
+fn program(version: u16) -> Vec<u8> {
+    let mut dwarf = Dwarf::default();
+    let other = dwarf
+        .units
+        .add(Unit::new(encoding(version), LineProgram::none()));
+    let linkage = text(&mut dwarf, "_ZN5inner3fooEi");
+    let unit = dwarf.units.get_mut(other);
+    let declared = unit.add(unit.root(), dw::DW_TAG_subprogram);
+    unit.get_mut(declared).set(dw::DW_AT_linkage_name, linkage);
+    let abstract_inner = unit.add(unit.root(), dw::DW_TAG_subprogram);
+    unit.get_mut(abstract_inner)
+        .set(dw::DW_AT_specification, AttributeValue::UnitRef(declared));
+
+    let mut lines = LineProgram::new(
+        encoding(version),
+        LineEncoding::default(),
+        LineString::String(b"/src".to_vec()),
+        None,
+        LineString::String(b"main.c".to_vec()),
+        None,
+    );
+    let directory = lines.default_directory();
+    let file = lines.add_file(LineString::String(b"main.c".to_vec()), directory, None);
+    lines.begin_sequence(Some(Address::Constant(0x2000)));
+    for (offset, line) in [(0, 1), (0x20, 30), (0x30, 21), (0x40, 2)] {
+        let row = lines.row();
+        (row.address_offset, row.file, row.line) = (offset, file, line);
+        lines.generate_row();
+    }
+    lines.end_sequence(0x100);
+    let id = dwarf.units.add(Unit::new(encoding(version), lines));
+    let names = ["/src", "middle", "outer"].map(|name| text(&mut dwarf, name));
+    let [comp_dir, middle_name, outer_name] = names;
+    let unit = dwarf.units.get_mut(id);
+    let root = unit.root();
+    unit.get_mut(root).set(dw::DW_AT_comp_dir, comp_dir);
+    place(unit, root, &[(0x2000, 0x2100)]);
+    let abstract_middle = unit.add(root, dw::DW_TAG_subprogram);
+    unit.get_mut(abstract_middle)
+        .set(dw::DW_AT_name, middle_name);
+    let outer = unit.add(root, dw::DW_TAG_subprogram);
+    unit.get_mut(outer).set(dw::DW_AT_name, outer_name);
+    place(unit, outer, &[(0x2000, 0x2100)]);
+    let block = unit.add(outer, dw::DW_TAG_lexical_block);
+    let middle = unit.add(block, dw::DW_TAG_inlined_subroutine);
+    place(unit, middle, &[(0x2010, 0x2038), (0x2080, 0x2090)]);
+    let origin = AttributeValue::UnitRef(abstract_middle);
+    call(unit, middle, origin, file, 10);
+    let inner = unit.add(middle, dw::DW_TAG_inlined_subroutine);
+    place(unit, inner, &[(0x2020, 0x2030)]);
+    let origin = AttributeValue::DebugInfoRef(DebugInfoRef::Entry(other, abstract_inner));
+    call(unit, inner, origin, file, 20);
+    elf_of(&mut dwarf)
+}
+
+fn call(
+    unit: &mut Unit,
+    entry: UnitEntryId,
+    origin: AttributeValue,
+    file: gimli::write::FileId,
+    line: u64,
+) {
+    let entry = unit.get_mut(entry);
+    entry.set(dw::DW_AT_abstract_origin, origin);
+    entry.set(dw::DW_AT_call_file, AttributeValue::FileIndex(Some(file)));
+    entry.set(dw::DW_AT_call_line, AttributeValue::Udata(line));
+}
+
+fn elf_of(dwarf: &mut Dwarf) -> Vec<u8> {
+    let mut sections = Sections::new(EndianVec::new(LittleEndian));
+    dwarf.write(&mut sections).expect("can be written");
+    let mut elf = ElfBuilder::new(0x100);
+    elf.symbols(".symtab", &[("outer_symbol", 0x2000, 0xf0, FUNC, 1)]);
+    let add =
+        |id: gimli::SectionId, data: &EndianVec<LittleEndian>| -> Result<(), gimli::write::Error> {
+            if !data.slice().is_empty() {
+                elf.section(id.name(), PROGBITS, data.slice().to_vec());
+            }
+            Ok(())
+        };
+    sections.for_each(add).expect("nothing fails");
+    elf.build()
+}
+
+/// Resolves file offsets in a program.
+fn answers(program: &[u8], addresses: &[u64], threads: usize) -> Resolution {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    std::fs::write(dir.path().join("prog"), program).expect("write");
+    let (store, diag) = (Store::new(), Diagnostics::new());
+    let search = SearchPaths {
+        symfs: Some(dir.path().to_owned()),
+        ..SearchPaths::default()
+    };
+    let mut dsos = DsoTable::new(&store, search, &diag);
+    let dso = dsos.intern(b"/prog", DsoKind::File, None, None);
+    let query = |&address: &u64| Query {
+        dso,
+        address,
+        inlines: true,
+        lines: true,
+    };
+    let queries: Vec<Query> = addresses.iter().map(query).collect();
+    resolve(
+        &queries,
+        &dsos,
+        Options {
+            names: NameStyle::Short,
+            demangle_kernel: false,
+        },
+        threads,
+    )
+}
+
+/// `inner main.c:1 < outer main.c:2`, innermost first.
+fn shown(answers: &Resolution, index: usize) -> String {
+    let answer = &answers.answers[index];
+    let line = |line: Option<super::SourceLine>| {
+        line.map_or("?".to_owned(), |l| {
+            format!("{}:{}", answers.strings[l.file.0 as usize], l.line)
+        })
+    };
+    let mut out = String::new();
+    for frame in answer.inlined(answers) {
+        out += &format!(
+            "{} {} < ",
+            answers.strings[frame.name.0 as usize],
+            line(frame.line)
+        );
+    }
+    let symbol = answer
+        .symbol
+        .map_or("?", |symbol| &answers.symbols[symbol.0 as usize].name);
+    out + &format!("{symbol} {}", line(answer.line))
+}
+
+#[test]
+fn chains_and_call_sites() {
+    for version in [4, 5] {
+        let got = answers(
+            &program(version),
+            &[0x1000, 0x1012, 0x1024, 0x1034, 0x1085, 0x10f8],
+            1,
+        );
+        assert_eq!(shown(&got, 0), "outer_symbol /src/main.c:1");
+        assert_eq!(
+            shown(&got, 1),
+            "middle /src/main.c:1 < outer_symbol /src/main.c:10"
+        );
+        assert_eq!(
+            shown(&got, 2),
+            "inner::foo /src/main.c:30 < middle /src/main.c:20 < outer_symbol /src/main.c:10"
+        );
+        assert_eq!(
+            shown(&got, 3),
+            "middle /src/main.c:21 < outer_symbol /src/main.c:10"
+        );
+        assert_eq!(
+            shown(&got, 4),
+            "middle /src/main.c:2 < outer_symbol /src/main.c:10"
+        );
+        // No symbol, no inlined functions, as in perf; the line is known all the same.
+        assert_eq!(shown(&got, 5), "? /src/main.c:2");
+    }
+}
+
+#[test]
+fn threads_do_not_change_anything() {
+    let addresses: Vec<u64> = (0x1000..0x1100).rev().collect();
+    let (one, many) = (
+        answers(&program(5), &addresses, 1),
+        answers(&program(5), &addresses, 5),
+    );
+    assert_eq!(one.answers, many.answers);
+    assert_eq!(one.strings, many.strings);
+    assert_eq!(one.symbols, many.symbols);
+    assert_eq!(one.inlined, many.inlined);
+}
+
+#[test]
+fn damaged_dwarf_does_no_harm() {
+    let addresses: Vec<u64> = (0x1000..0x1100).step_by(8).collect();
+    for version in [4, 5] {
+        let good = program(version);
+        let mut state = u64::from(version);
+        for _ in 0..400 {
+            let mut bytes = good.clone();
+            for _ in 0..3 {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                // Behind `.text`, before the section headers.
+                let room = bytes.len() - 0x1100 - 64 * 14;
+                let at = 0x1100 + usize::try_from(state >> 33).expect("31 bits") % room;
+                bytes[at] = u8::try_from(state >> 20 & 0xff).expect("8 bits");
+            }
+            let _ = answers(&bytes, &addresses, 1);
+        }
+    }
+}
