@@ -314,6 +314,12 @@ pub(super) fn open_mapped<'a>(path: &Path, bytes: &'a [u8]) -> Result<Recording<
     let mut end = end;
     if end == End::Declared {
         sections = read_features(&mut features, bytes, feat_offset);
+        if features.has(id::DIR_FORMAT) {
+            // The samples are in the files beside this one.
+            return Err(OpenError::Directory {
+                path: path.to_owned(),
+            });
+        }
         if sections.missing > 0 {
             end = End::SectionsMissing(sections.missing);
         }

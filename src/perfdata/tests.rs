@@ -846,6 +846,13 @@ fn what_is_no_recording_is_refused() {
         stream.map(|_| ()),
         Err(OpenError::FileAsStream { .. })
     ));
+    let mut main_file_of_directory = TestRecording::simple();
+    main_file_of_directory.feature(24, 1u64.to_le_bytes().to_vec());
+    let main_file = main_file_of_directory.file();
+    assert!(matches!(
+        open(&main_file).map(|_| ()),
+        Err(OpenError::Directory { .. })
+    ));
     let store = Store::new();
     let directory = Recording::open(Path::new("/"), &store, &Diagnostics::new());
     assert!(matches!(
