@@ -20,6 +20,7 @@ pub struct FoldArgs {
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
 
+    /// The recording and its companions.
     #[command(flatten)]
     pub input: InputArgs,
 

@@ -129,8 +129,8 @@ struct Builder<'b, 'a> {
     profile: Profile,
     objects: Vec<Option<ObjectId>>,
     symbols: FxHashMap<SymbolKey, SymbolId>,
-    /// JIT functions by object and name: one that was compiled again is the same function.
-    jit_names: FxHashMap<(ObjectId, String), SymbolId>,
+    /// JIT functions by object, name and, where that matters, address.
+    jit_names: FxHashMap<(ObjectId, String, u64), SymbolId>,
     jit_symbols: FxHashMap<JitCodeId, SymbolId>,
     frames: FxHashMap<FrameKey, FrameId>,
     strings: FxHashMap<String, StringId>,
@@ -359,38 +359,8 @@ impl<'b> Builder<'b, '_> {
 
     fn jit_frame(&mut self, pc: Pc, id: JitCodeId, dso: DsoId) -> FrameId {
         let object = self.object(dso);
+        let symbol = self.jit_symbol(id, object);
         let code = self.session.jit.code(id);
-        let symbol = match self.jit_symbols.get(&id) {
-            Some(&symbol) => symbol,
-            None => {
-                let name = if self.session.jit.object(code.object).is_perf_map() {
-                    String::from_utf8_lossy(code.name).into_owned()
-                } else {
-                    demangle(code.name, self.names).into_owned()
-                };
-                let profile = &mut self.profile;
-                let symbol =
-                    *self
-                        .jit_names
-                        .entry((object, name))
-                        .or_insert_with_key(|(_, name)| {
-                            push(
-                                &mut profile.symbols,
-                                SymbolId,
-                                Symbol {
-                                    object,
-                                    name: name.clone(),
-                                    start: code.start.0,
-                                    end: code.start.0.saturating_add(code.size),
-                                    is_data: false,
-                                    inlined: false,
-                                },
-                            )
-                        });
-                self.jit_symbols.insert(id, symbol);
-                symbol
-            }
-        };
         let line = if self.needs.srclines {
             code.line_at(pc.address)
         } else {
@@ -404,6 +374,41 @@ impl<'b> Builder<'b, '_> {
             .start
             .wrapping_add(pc.address);
         self.frame(pc, Some(object), Some(symbol), srcline, address)
+    }
+
+    /// The symbol of JIT code. A function of a dump that was compiled again has its name and is the same
+    /// function; entries of a perf map are kept apart by address, as perf keeps them.
+    fn jit_symbol(&mut self, id: JitCodeId, object: ObjectId) -> SymbolId {
+        if let Some(&symbol) = self.jit_symbols.get(&id) {
+            return symbol;
+        }
+        let code = self.session.jit.code(id);
+        let of_map = self.session.jit.object(code.object).is_perf_map();
+        let (name, apart) = if of_map {
+            (
+                String::from_utf8_lossy(code.name).into_owned(),
+                code.start.0,
+            )
+        } else {
+            (demangle(code.name, self.names).into_owned(), 0)
+        };
+        let profile = &mut self.profile;
+        let symbol = *self
+            .jit_names
+            .entry((object, name, apart))
+            .or_insert_with_key(|(_, name, _)| {
+                let symbol = Symbol {
+                    object,
+                    name: name.clone(),
+                    start: code.start.0,
+                    end: code.start.0.saturating_add(code.size),
+                    is_data: false,
+                    inlined: false,
+                };
+                push(&mut profile.symbols, SymbolId, symbol)
+            });
+        self.jit_symbols.insert(id, symbol);
+        symbol
     }
 
     fn frame(

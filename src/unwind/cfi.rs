@@ -260,7 +260,7 @@ impl<'a> SearchTable<'a> {
         let pairs = rest.get(4..)?.as_chunks::<8>().0;
         let pairs = pairs.get(..count)?;
         let table = Self { pairs, base };
-        (count > 0 && pairs.is_sorted_by_key(|pair| start_of(pair))).then_some(table)
+        (count > 0 && pairs.is_sorted_by_key(start_of)).then_some(table)
     }
 
     /// Addresses of the FDE that may cover an address, and of the function it says it is for.
