@@ -1,0 +1,12 @@
+//! Tests of the program as users run it: the binary on the recordings of `samples/` and on recordings made here.
+//!
+//! Nothing in here uses the readers of the library, so a mistake in them cannot cancel out.
+
+mod cli;
+mod corrupt;
+mod differential;
+mod golden;
+mod recording;
+mod support;
+mod tidy;
+mod totals;

@@ -1,0 +1,242 @@
+//! Builds recordings byte by byte, in file mode and as a pipe stream, knowing nothing of the readers.
+//!
+//! Only what the tests need: COMM, MMAP2, FORK, SAMPLE and attributes. Layouts: `tools/perf/Documentation/perf.data-file-format.txt`
+//! and `include/uapi/linux/perf_event.h`.
+
+pub(crate) const SAMPLE_IP: u64 = 1 << 0;
+pub(crate) const SAMPLE_TID: u64 = 1 << 1;
+pub(crate) const SAMPLE_TIME: u64 = 1 << 2;
+pub(crate) const SAMPLE_CALLCHAIN: u64 = 1 << 5;
+pub(crate) const SAMPLE_PERIOD: u64 = 1 << 8;
+pub(crate) const SAMPLE_REGS_USER: u64 = 1 << 12;
+pub(crate) const SAMPLE_STACK_USER: u64 = 1 << 13;
+pub(crate) const SAMPLE_IDENTIFIER: u64 = 1 << 16;
+
+/// What samples of a recording carry besides their address.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stacks {
+    /// Nothing.
+    None,
+    /// The kernel's call chain.
+    Callchain,
+    /// A call chain, registers and a copy of the stack.
+    Dwarf,
+}
+
+/// The marker in front of the user part of a call chain.
+pub(crate) const CONTEXT_USER: u64 = 512u64.wrapping_neg();
+
+/// The id of the one event.
+const ID: u64 = 100;
+
+/// A recording in the making: one event, `cpu-cycles`.
+pub(crate) struct Recording {
+    sample_type: u64,
+    records: Vec<Vec<u8>>,
+}
+
+/// One sample.
+pub(crate) struct Sample<'a> {
+    pub(crate) ip: u64,
+    pub(crate) pid: u32,
+    pub(crate) tid: u32,
+    pub(crate) time: u64,
+    pub(crate) period: u64,
+    pub(crate) chain: &'a [u64],
+    /// For [`Stacks::Dwarf`].
+    pub(crate) user: Option<User<'a>>,
+}
+
+/// The user half of a sample.
+#[derive(Clone, Copy)]
+pub(crate) struct User<'a> {
+    /// In the order of the bits of [`REGISTERS`].
+    pub(crate) registers: &'a [u64; 20],
+    pub(crate) stack: &'a [u8],
+}
+
+/// `sample_regs_user` of x86-64: AX BX CX DX SI DI BP SP IP FLAGS CS SS, R8 to R15.
+const REGISTERS: u64 = 0xff_0fff;
+
+/// Little-endian bytes.
+#[derive(Default)]
+struct Bytes(Vec<u8>);
+
+impl Bytes {
+    fn u16(&mut self, value: u16) -> &mut Self {
+        self.0.extend(value.to_le_bytes());
+        self
+    }
+    fn u32(&mut self, value: u32) -> &mut Self {
+        self.0.extend(value.to_le_bytes());
+        self
+    }
+    fn u64(&mut self, value: u64) -> &mut Self {
+        self.0.extend(value.to_le_bytes());
+        self
+    }
+    fn u64s(&mut self, values: &[u64]) -> &mut Self {
+        values.iter().fold(self, |bytes, &v| bytes.u64(v))
+    }
+    fn text(&mut self, text: &[u8]) -> &mut Self {
+        self.0.extend(text);
+        self.0.push(0);
+        while !self.0.len().is_multiple_of(8) {
+            self.0.push(0);
+        }
+        self
+    }
+}
+
+impl Recording {
+    pub(crate) fn new(stacks: Stacks) -> Self {
+        let also = match stacks {
+            Stacks::None => 0,
+            Stacks::Callchain => SAMPLE_CALLCHAIN,
+            Stacks::Dwarf => SAMPLE_CALLCHAIN | SAMPLE_REGS_USER | SAMPLE_STACK_USER,
+        };
+        let sample_type =
+            SAMPLE_IP | SAMPLE_TID | SAMPLE_TIME | SAMPLE_PERIOD | SAMPLE_IDENTIFIER | also;
+        Self {
+            sample_type,
+            records: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, kind: u32, misc: u16, body: &Bytes) {
+        let mut record = Bytes::default();
+        record
+            .u32(kind)
+            .u16(misc)
+            .u16(u16::try_from(8 + body.0.len()).expect("records are small"));
+        record.0.extend(&body.0);
+        self.records.push(record.0);
+    }
+
+    /// What `sample_id_all` appends to every record.
+    fn sample_id(body: &mut Bytes, pid: u32, tid: u32, time: u64) {
+        body.u32(pid)
+            .u32(tid)
+            .u64(time)
+            .u64(if time == 0 { 0 } else { ID });
+    }
+
+    pub(crate) fn comm(&mut self, pid: u32, tid: u32, comm: &[u8]) {
+        let mut body = Bytes::default();
+        body.u32(pid).u32(tid).text(comm);
+        Self::sample_id(&mut body, pid, tid, 0);
+        self.push(3, 0, &body);
+    }
+
+    pub(crate) fn map(&mut self, pid: u32, start: u64, length: u64, offset: u64, file: &[u8]) {
+        let mut body = Bytes::default();
+        body.u32(pid)
+            .u32(pid)
+            .u64s(&[start, length, offset])
+            .u32(8)
+            .u32(1)
+            .u64(0)
+            .u64(0)
+            .u32(5)
+            .u32(2)
+            .text(file);
+        Self::sample_id(&mut body, pid, pid, 0);
+        self.push(10, 2, &body);
+    }
+
+    pub(crate) fn sample(&mut self, sample: &Sample<'_>) {
+        let mut body = Bytes::default();
+        body.u64(ID)
+            .u64(sample.ip)
+            .u32(sample.pid)
+            .u32(sample.tid)
+            .u64(sample.time)
+            .u64(sample.period);
+        if self.sample_type & SAMPLE_CALLCHAIN != 0 {
+            body.u64(sample.chain.len() as u64).u64s(sample.chain);
+        }
+        if self.sample_type & SAMPLE_REGS_USER != 0 {
+            match sample.user {
+                Some(user) => body.u64(2).u64s(user.registers),
+                None => body.u64(0),
+            };
+            let stack = sample.user.map_or(&[][..], |u| u.stack);
+            let padded = stack.len().next_multiple_of(8);
+            body.u64(padded as u64).0.extend(stack);
+            body.0.resize(body.0.len() + padded - stack.len(), 0);
+            if padded > 0 {
+                body.u64(stack.len() as u64);
+            }
+        }
+        self.push(9, 2, &body);
+    }
+
+    /// `perf_event_attr`, version with 128 bytes.
+    fn attributes(&self) -> Bytes {
+        /// `sample_id_all`, `mmap`, `comm`, `task`, `mmap2`, `comm_exec`, `inherit`, `use_clockid`.
+        const FLAGS: u64 =
+            1 << 18 | 1 << 8 | 1 << 9 | 1 << 13 | 1 << 23 | 1 << 24 | 1 << 1 | 1 << 25;
+        let mut attr = Bytes::default();
+        // Type (software), size, config (cpu-clock), period, sample_type, read_format (ID), flags.
+        attr.u32(1)
+            .u32(128)
+            .u64s(&[0, 1000, self.sample_type, 4, FLAGS])
+            .u32(1)
+            .u32(0);
+        let dwarf = self.sample_type & SAMPLE_REGS_USER != 0;
+        let (registers, stack) = if dwarf { (REGISTERS, 8192) } else { (0, 0) };
+        // Two configs, branch filter, user registers; stack size and clock (monotonic).
+        attr.u64s(&[0, 0, 0, registers]).u32(stack).u32(1);
+        attr.u64s(&[0, 0, 0, 0]);
+        attr
+    }
+
+    /// As `perf record -o FILE` lays it out, without features.
+    pub(crate) fn file(&self) -> Vec<u8> {
+        let data: Vec<u8> = self.records.concat();
+        let attr = self.attributes();
+        let (ids, attrs) = (104, 112);
+        let start = attrs + attr.0.len() as u64 + 16;
+        let mut out = Bytes::default();
+        out.0.extend(b"PERFILE2");
+        out.u64s(&[
+            104,
+            attr.0.len() as u64 + 16,
+            attrs,
+            attr.0.len() as u64 + 16,
+            start,
+            data.len() as u64,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+        ]);
+        out.u64(ID);
+        out.0.extend(&attr.0);
+        out.u64s(&[ids, 8]);
+        out.0.extend(&data);
+        out.0
+    }
+
+    /// As `perf record -o -` writes it: attributes as a record, no sizes in the header.
+    pub(crate) fn stream(&self) -> Vec<u8> {
+        let mut out = Bytes::default();
+        out.0.extend(b"PERFILE2");
+        out.u64(16);
+        let attr = self.attributes();
+        out.u32(64)
+            .u16(0)
+            .u16(u16::try_from(8 + attr.0.len() + 8).expect("small"));
+        out.0.extend(&attr.0);
+        out.u64(ID);
+        out.0.extend(self.records.concat());
+        out.0
+    }
+
+    /// How many records there are.
+    pub(crate) fn len(&self) -> usize {
+        self.records.len()
+    }
+}
