@@ -1,0 +1,169 @@
+//! What the fuzz targets share: a folder in memory, recordings around the fuzzed bytes, the whole program in-process.
+
+#[allow(dead_code, reason = "the tests use more of it")]
+#[path = "../../tests/integration/recording.rs"]
+mod recording;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use clap::Parser;
+use pjit::cli::input::Environment;
+use pjit::cli::{Cli, Command};
+use pjit::diagnostics::Diagnostics;
+use pjit::dso::SearchPaths;
+use pjit::load::LoadOptions;
+use pjit::output::folded::{self, FoldOptions};
+
+use recording::{CONTEXT_USER, Recording, Sample, Stacks, User};
+
+/// Where the mapped file and the JIT code of the recordings made here lie.
+pub const FILE_START: u64 = 0x40_0000;
+/// Length of that mapping.
+pub const FILE_LENGTH: u64 = 0x20_0000;
+/// Where JIT code may lie.
+pub const JIT_START: u64 = 0x7000_0000;
+/// Length of that mapping.
+pub const JIT_LENGTH: u64 = 0x10_0000;
+/// Top of the recorded stacks.
+const STACK: u64 = 0x7ffe_0000_0000;
+/// The one process.
+pub const PID: u32 = 77;
+
+/// A folder in memory, one for each process, emptied by nobody: targets overwrite their files.
+pub fn folder() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let parent = if Path::new("/dev/shm").is_dir() {
+            "/dev/shm"
+        } else {
+            "/tmp"
+        };
+        let folder = PathBuf::from(format!("{parent}/pjit-fuzz-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("symfs")).expect("it can be made");
+        folder
+    })
+}
+
+/// Writes a file into the folder and returns its path.
+pub fn write(name: &str, bytes: &[u8]) -> PathBuf {
+    let path = folder().join(name);
+    std::fs::write(&path, bytes).expect("it can be written");
+    path
+}
+
+/// Where files are looked for: in the folder and nowhere else.
+pub fn search() -> SearchPaths {
+    SearchPaths {
+        symfs: Some(folder().join("symfs")),
+        ..SearchPaths::default()
+    }
+}
+
+/// The whole program on a recording (`perf.data` of the folder): everything is read, unwound, symbolised and printed.
+pub fn run(recording: &[u8]) {
+    write("perf.data", recording);
+    let diag = Diagnostics::new();
+    let (load, fold) = options();
+    if let Ok(profile) = pjit::load::load(load, &diag) {
+        folded::write(&profile, fold, &mut io::sink()).expect("a sink takes everything");
+    }
+}
+
+/// `pjit fold` with everything that makes work.
+fn options() -> &'static (LoadOptions, FoldOptions) {
+    static OPTIONS: OnceLock<(LoadOptions, FoldOptions)> = OnceLock::new();
+    OPTIONS.get_or_init(|| {
+        let arguments = ["pjit", "fold", "--jobs", "1", "--tid", "--all"].map(PathBuf::from);
+        let places = [
+            "--symfs",
+            "symfs",
+            "--kallsyms",
+            "kallsyms",
+            "-i",
+            "perf.data",
+        ];
+        let places = places.map(|p| {
+            if p.starts_with('-') {
+                PathBuf::from(p)
+            } else {
+                folder().join(p)
+            }
+        });
+        let cli = Cli::try_parse_from(arguments.iter().chain(&places)).expect("known options");
+        let Command::Fold(arguments) = cli.command else {
+            unreachable!("it says fold")
+        };
+        let (mut load, fold) = arguments.resolve(&Environment::default());
+        load.frames.srclines = true;
+        (load, fold)
+    })
+}
+
+/// A recording of one process that has `/fuzzed` mapped, a dump, and JIT memory: each of `user` is a sample.
+pub fn recording_of(users: &[(u64, [u64; 20], &[u8])]) -> Vec<u8> {
+    let mut recording = Recording::new(Stacks::Dwarf);
+    recording.comm(PID, PID, b"fuzzed");
+    recording.map(PID, FILE_START, FILE_LENGTH, 0, b"/fuzzed");
+    recording.map(PID, JIT_START, JIT_LENGTH, 0, b"//anon");
+    recording.map(
+        PID,
+        0x1000,
+        0x1000,
+        0,
+        format!("/tmp/jit-{PID}.dump").as_bytes(),
+    );
+    for (i, (ip, registers, stack)) in users.iter().enumerate() {
+        let chain = [CONTEXT_USER, *ip];
+        recording.sample(&Sample {
+            ip: *ip,
+            pid: PID,
+            tid: PID,
+            time: 1_000_000 + 1_000 * i as u64,
+            period: 1,
+            chain: &chain,
+            user: Some(User { registers, stack }),
+        });
+    }
+    recording.file()
+}
+
+/// Registers of a sample at `ip` whose stack copy is `stack` bytes long; all others point into the stack and the code.
+pub fn registers(ip: u64, stack: usize) -> [u64; 20] {
+    let mut registers = [ip; 20];
+    let low = STACK - stack as u64;
+    (registers[6], registers[7], registers[8]) = (low + stack as u64 / 2 / 16 * 16, low, ip);
+    registers[1] = low + 64;
+    registers
+}
+
+/// A stack that is full of addresses: words of `bytes`, made to point into the file, the JIT code or the stack.
+pub fn stack(bytes: &[u8]) -> Vec<u8> {
+    let low = STACK - (bytes.len() / 4 * 8) as u64;
+    let mut out = Vec::with_capacity(bytes.len() * 2);
+    for word in bytes.chunks_exact(4) {
+        let word = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
+        let value = u64::from(word >> 2);
+        let word = match word & 3 {
+            0 => FILE_START + value % FILE_LENGTH,
+            1 => JIT_START + value % 0x1000,
+            2 => low + value % (bytes.len() as u64 * 2 + 1),
+            _ => value,
+        };
+        out.extend(word.to_le_bytes());
+    }
+    out
+}
+
+/// A pipe stream: its header, then `bytes` as records.
+pub fn stream_of(bytes: &[u8]) -> Vec<u8> {
+    [&b"PERFILE2\x10\0\0\0\0\0\0\0"[..], bytes].concat()
+}
+
+/// A small pipe stream's records, to which compressed ones can be added.
+pub fn stream_head() -> Vec<u8> {
+    let mut recording = Recording::new(Stacks::Callchain);
+    recording.comm(PID, PID, b"fuzzed");
+    recording.stream()
+}
