@@ -847,7 +847,9 @@ fn what_is_no_recording_is_refused() {
         Err(OpenError::FileAsStream { .. })
     ));
     let mut main_file_of_directory = TestRecording::simple();
-    main_file_of_directory.feature(24, 1u64.to_le_bytes().to_vec());
+    main_file_of_directory
+        .comm(7, 8, "x", 0)
+        .feature(24, 1u64.to_le_bytes().to_vec());
     let main_file = main_file_of_directory.file();
     assert!(matches!(
         open(&main_file).map(|_| ()),
