@@ -108,21 +108,45 @@ fn demangle_cpp(name: &str, style: NameStyle) -> Option<String> {
     }
     if let Some((kind, target)) = thunk(name) {
         // libiberty shows what a thunk leads to with its parameters.
-        return Some(kind.to_owned() + &demangle_itanium(&format!("_Z{target}"), false)?);
+        let target = target.split('.').next().unwrap_or(target);
+        let target = demangle_itanium(&format!("_Z{target}"), false)?;
+        return Some(kind.to_owned() + &target);
     }
     let mut text = like_libiberty(demangle_itanium(name, true)?);
     for (code, spelled, full, short) in STREAMS {
-        if name.contains(code) && !name.contains(spelled) {
+        // Constructors and destructors are those of the class in full.
+        let special = ["C", "D"]
+            .iter()
+            .any(|kind| name.contains(&format!("{code}{kind}")));
+        if name.contains(code) && !name.contains(spelled) && !special {
             text = text.replace(full, short);
         }
     }
-    if name.contains("Ss") {
-        let full =
-            "std::basic_string<char, std::char_traits<char>, std::allocator<char> >::basic_string";
-        text = text.replace("std::string::string", full);
+    if name.contains("Dn") {
+        text = text.replace("std::nullptr_t", "decltype(nullptr)");
+    }
+    for (class, full) in CLASSES {
+        if text.contains("std::") && text.contains(class) {
+            let basic = full.split('<').next().unwrap_or(full);
+            for tilde in ["", "~"] {
+                let from = format!("std::{class}::{tilde}{class}");
+                text = text.replace(&from, &format!("std::{full}::{tilde}{basic}"));
+            }
+        }
     }
     Some(text)
 }
+
+/// Abbreviated classes, which libiberty spells out for their constructors and destructors.
+const CLASSES: [(&str, &str); 4] = [
+    (
+        "string",
+        "basic_string<char, std::char_traits<char>, std::allocator<char> >",
+    ),
+    ("istream", "basic_istream<char, std::char_traits<char> >"),
+    ("ostream", "basic_ostream<char, std::char_traits<char> >"),
+    ("iostream", "basic_iostream<char, std::char_traits<char> >"),
+];
 
 /// Standard abbreviations that libiberty keeps short: code, the name in full manglings, and both texts.
 const STREAMS: [(&str, &str, &str, &str); 3] = [
@@ -190,6 +214,9 @@ fn like_libiberty(mut text: String) -> String {
             text.truncate(len);
         }
     }
+    if text.contains('<') && text.contains('(') {
+        text = function_arguments(&text);
+    }
     if text.contains(", >") || text.contains(", )") {
         text = text.replace(", >", ">").replace(", )", ")");
     }
@@ -204,6 +231,102 @@ fn like_libiberty(mut text: String) -> String {
         text = literals(text, cast, suffix);
     }
     text
+}
+
+/// Template arguments that are functions: libiberty writes the type as `R (A)`, the address of a member as
+/// `&C::f`, and that of another function as `&(f(A))`.
+fn function_arguments(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = String::with_capacity(text.len() + 16);
+    // Open brackets: position in the text, and where the argument that they started begins in `out`.
+    let mut open: Vec<(u8, usize, usize)> = Vec::new();
+    let mut argument = 0;
+    let mut at = 0;
+    while at < bytes.len() {
+        if text[at..].starts_with("operator") {
+            let symbols = &bytes[at + 8..];
+            let symbol = symbols
+                .iter()
+                .position(|b| !b"<>=-!()[]+*/%^&|~,".contains(b));
+            let symbol = match symbols {
+                [b'(', b')', ..] => 2,
+                _ => symbol.unwrap_or(symbols.len()).min(3),
+            };
+            // `operator()(int)`, `operator< <int>`: what follows the symbol is not part of it.
+            let symbol = if symbols.first() == Some(&b'(') {
+                symbol.min(2)
+            } else {
+                symbol
+            };
+            out.push_str(&text[at..at + 8 + symbol]);
+            at += 8 + symbol;
+            continue;
+        }
+        match bytes[at] {
+            b'<' | b'(' | b'{' | b'[' => {
+                open.push((bytes[at], out.len(), argument));
+                out.push(char::from(bytes[at]));
+                argument = out.len();
+            }
+            b'>' | b')' | b'}' | b']' => {
+                let closed = open.pop();
+                out.push(char::from(bytes[at]));
+                let Some((bracket, opened_at, outer)) = closed else {
+                    at += 1;
+                    continue;
+                };
+                argument = outer;
+                let in_template = open.last().is_some_and(|&(bracket, ..)| bracket == b'<');
+                let rest = &text[at + 1..];
+                let (rest, qualifier) = match rest.strip_prefix(" const") {
+                    Some(rest) => (rest, " const"),
+                    None => (rest, ""),
+                };
+                let ends = rest.starts_with([',', '>']);
+                if bracket == b'(' && in_template && ends {
+                    at += qualifier.len();
+                    rewrite_function(&mut out, argument, opened_at, qualifier);
+                }
+            }
+            b',' => {
+                out.push(',');
+                argument = out.len() + usize::from(bytes.get(at + 1) == Some(&b' '));
+            }
+            _ => {
+                let next = text[at..].chars().next().map_or(1, char::len_utf8);
+                out.push_str(&text[at..at + next]);
+                at += next;
+                continue;
+            }
+        }
+        at += 1;
+    }
+    out
+}
+
+/// Rewrites the template argument from `argument` to the end of `out`, whose parameters start at `opened_at`;
+/// `qualifier` follows them.
+fn rewrite_function(out: &mut String, argument: usize, opened_at: usize, qualifier: &str) {
+    let Some(name) = out.get(argument..opened_at) else {
+        return;
+    };
+    if let Some(function) = name.strip_prefix('&') {
+        let last = function.rsplit("::").next().unwrap_or_default();
+        if function.contains("::") && !last.contains('>') {
+            out.truncate(opened_at);
+        } else {
+            out.insert(argument + 1, '(');
+            out.push_str(qualifier);
+            out.push(')');
+        }
+        return;
+    }
+    let keywords = ["decltype", "sizeof", "noexcept", "alignof", "typeid"];
+    let is_type = name.ends_with(|c: char| c.is_alphanumeric() || "_>*&]".contains(c));
+    if is_type && !keywords.iter().any(|word| name.ends_with(word)) {
+        out.insert(opened_at, ' ');
+    }
+    out.push_str(qualifier);
 }
 
 /// Rewrites `(TYPE)123` as `123SUFFIX`.
@@ -390,6 +513,16 @@ mod tests {
         assert_eq!(short("_ZN3FibILj14EE3runEv"), "Fib<14u>::run");
         assert_eq!(short("_ZTv0_n24_N1AD1Ev"), "virtual thunk to A::~A()");
         assert_eq!(short("_ZNO1A1fEv"), "A::f");
+        assert_eq!(
+            short("_ZNSoD1Ev"),
+            "std::basic_ostream<char, std::char_traits<char> >::~basic_ostream"
+        );
+        assert_eq!(short("_ZNSo3putEc"), "std::ostream::put");
+        assert_eq!(
+            short("_ZN1AIFivEXadL_ZN1B1gEiEEXadL_Z1hvEEE1fEv"),
+            "A<int (), &B::g, &(h())>::f"
+        );
+        assert_eq!(short("_Z1fIM1AKFviEEvT_"), "f<void (A::*)(int) const>");
         assert_eq!(short("_ZNKSs4sizeEv@plt"), "std::string::size@plt");
         assert_eq!(short("_Z"), "_Z");
         assert_eq!(demangle(b"_Z3fooi", NameStyle::Full), "foo(int)");

@@ -242,12 +242,15 @@ fn cached_kallsyms(search: &SearchPaths, build_id: Option<&BuildId>) -> Vec<Path
     let Some(id) = build_id else {
         return Vec::new();
     };
-    let direct = search.buildid_dir.iter().map(|dir| {
+    let direct = search.cache().map(|dir| {
         dir.join("[kernel.kallsyms]")
             .join(id.to_string())
             .join("kallsyms")
     });
-    direct.chain(search.in_cache(id, "kallsyms")).collect()
+    direct
+        .into_iter()
+        .chain(search.in_cache(id, "kallsyms"))
+        .collect()
 }
 
 /// perf's places for a vmlinux (`vmlinux_paths`), less `./vmlinux`, which is used unchecked by perf and breaks

@@ -46,9 +46,17 @@ impl SearchPaths {
         beside.into_iter().chain([PathBuf::new()]).collect()
     }
 
+    /// The build-ID cache; under `--symfs` the one in there (`symbol__config_symfs`).
+    pub(crate) fn cache(&self) -> Option<PathBuf> {
+        match &self.symfs {
+            Some(dir) => Some(dir.join(".debug")),
+            None => self.buildid_dir.clone(),
+        }
+    }
+
     /// Candidates inside the build-ID cache for one build: `leaf` is `elf`, `debug`, `vdso`, `kallsyms`, …
     pub(crate) fn in_cache(&self, build_id: &BuildId, leaf: &str) -> Vec<PathBuf> {
-        let Some(dir) = &self.buildid_dir else {
+        let Some(dir) = self.cache() else {
             return Vec::new();
         };
         let hex = build_id.to_string();

@@ -360,19 +360,17 @@ fn changed_binary_is_reported_and_not_used() {
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     assert!(warnings[0].contains(&"01".repeat(20)) && warnings[0].contains(&"02".repeat(20)));
     // The cache has the recorded one: no warning then.
-    write(
-        dir.path(),
-        &format!("cache/.build-id/02/{}/elf", "02".repeat(19)),
-        &binary(2, "old_code"),
-    );
-    let cached = SearchPaths {
-        buildid_dir: Some(dir.path().join("cache")),
-        ..symfs()
-    };
+    let cached = format!(".debug/.build-id/02/{}/elf", "02".repeat(19));
+    write(dir.path(), &cached, &binary(2, "old_code"));
     assert_eq!(
-        resolve(cached, Some(2)),
+        resolve(symfs(), Some(2)),
         (Some("old_code".to_owned()), Vec::new())
     );
+    let cache_only = SearchPaths {
+        buildid_dir: Some(dir.path().join(".debug")),
+        ..SearchPaths::default()
+    };
+    assert_eq!(resolve(cache_only, Some(2)).0.as_deref(), Some("old_code"));
 }
 
 #[test]
