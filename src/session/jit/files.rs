@@ -158,7 +158,8 @@ impl<'a> Finder<'a> {
             candidates.push((self.search.recording_dir.join(&name), false));
             candidates.extend(
                 self.recorded(&recorded)
-                    .map(|path| (path, self.search.symfs.is_none())),
+                    .map(|path| (path == recorded, path))
+                    .map(|(anybodys, path)| (path, anybodys)),
             );
             if number == inner_pid {
                 candidates.push((in_process(pid, &recorded), true));
@@ -205,12 +206,13 @@ impl<'a> Finder<'a> {
         })
     }
 
-    /// A recorded path under the root that stands for the recorded machine's.
-    fn recorded(&self, path: &Path) -> Option<PathBuf> {
-        match &self.search.symfs {
-            Some(symfs) => resolve_in(symfs, path),
-            None => path.is_absolute().then(|| path.to_owned()),
-        }
+    /// A recorded path under the root that stands for the recorded machine's, and as it is: a folder of
+    /// ELF files seldom holds dumps, and whether a file fits is checked by what is in it.
+    fn recorded(&self, path: &Path) -> impl Iterator<Item = PathBuf> {
+        let symfs = self.search.symfs.as_ref();
+        let inside = symfs.and_then(|symfs| resolve_in(symfs, path));
+        let outside = path.is_absolute().then(|| path.to_owned());
+        inside.into_iter().chain(outside)
     }
 }
 
@@ -325,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_outside_of_symfs_stands_for_a_recorded_path() {
+    fn symfs_stands_for_the_root_and_is_not_left() {
         let dir = tempfile::tempdir().expect("temporary directory");
         std::fs::create_dir_all(dir.path().join("app")).expect("create");
         std::fs::write(dir.path().join("app/jit-5.dump"), b"x").expect("write");
@@ -337,13 +339,12 @@ mod tests {
         let finder = Finder::new(&store, search);
         let candidates =
             |path: &[u8]| finder.dump_candidates(&marker_name(path).expect("a marker"), 9);
+        let inside = dir.path().join("app/jit-5.dump");
+        assert_eq!(candidates(b"/app/jit-5.dump")[0], inside);
+        assert_eq!(candidates(b"/../../app/jit-5.dump")[0], inside);
         assert_eq!(
-            candidates(b"/app/jit-5.dump")[0],
-            dir.path().join("app/jit-5.dump")
-        );
-        assert_eq!(
-            candidates(b"/../../app/jit-5.dump")[0],
-            dir.path().join("app/jit-5.dump")
+            candidates(b"/app/jit-5.dump")[1],
+            Path::new("/app/jit-5.dump")
         );
     }
 }
