@@ -439,6 +439,7 @@ impl ReportArgs {
         view.column_widths.clone_from(&layout.column_widths);
         view.separator = separator(layout.separator.as_deref())?;
         view.nanoseconds = layout.nanoseconds;
+        view.full_source_path = layout.full_source_path;
         view.quiet = layout.quiet;
         view.verbose = self.input.verbose;
         view.header = self.other.header;

@@ -10,7 +10,9 @@ use super::stdio_tree::{self, TreeStyle};
 use super::text::harmless;
 use crate::profile::{Profile, Quality, StackEnd};
 use crate::report::keys::Key;
-use crate::report::{Counts, Report, Row, Table, TreeMaker, counter, percent, srcline_text};
+use crate::report::{
+    Counts, Report, Row, Table, TreeMaker, counter, dso_name, percent, srcline_text,
+};
 
 const RED: &str = "\x1b[31m";
 const GREEN: &str = "\x1b[32m";
@@ -183,26 +185,33 @@ impl<'r, 'p> Layout<'r, 'p> {
             table,
             widths: Vec::new(),
         };
-        let text_widths = TextWidths::of(report, table);
-        let given = &report.options.column_widths;
-        // perf counts the columns of -w before it leaves out constant ones.
-        let all = &report.columns.fields;
+        let texts = TextWidths::of(report, table);
         layout.widths = report
             .fields
             .iter()
-            .map(|key| {
-                let given = all
-                    .iter()
-                    .position(|k| k == key)
-                    .and_then(|at| given.get(at))
-                    .copied();
-                layout.width(*key, given.filter(|width| *width > 0), &text_widths)
-            })
+            .map(|key| layout.width(*key, &texts))
             .collect();
         layout
     }
 
-    fn width(&self, key: Key, given: Option<usize>, texts: &TextWidths) -> usize {
+    /// What `-w` says about a column. perf counts the columns before it leaves out constant ones.
+    fn given(&self, key: Key) -> Option<usize> {
+        let at = self
+            .report
+            .columns
+            .fields
+            .iter()
+            .position(|field| *field == key)?;
+        self.report
+            .options
+            .column_widths
+            .get(at)
+            .copied()
+            .filter(|width| *width > 0)
+    }
+
+    fn width(&self, key: Key, texts: &TextWidths) -> usize {
+        let given = self.given(key);
         let name = self.column_name(key).len();
         if key.is_counter() {
             let members = self.table.events.len();
@@ -339,21 +348,29 @@ impl<'r, 'p> Layout<'r, 'p> {
     }
 
     /// Appends one cell; it may be narrower than its column.
-    pub(super) fn push_cell(
+    fn push_cell(&self, key: Key, index: usize, row: &Row, width: usize, line: &mut Vec<u8>) {
+        if key.is_counter() {
+            self.push_counters(key, self.table.counts(index), width, line);
+        } else {
+            self.push_text_cell(key, row, width, line);
+        }
+    }
+
+    /// Appends a counter for each event of the group.
+    pub(super) fn push_counters<'c>(
         &self,
         key: Key,
-        index: usize,
-        row: &Row,
+        counts: impl Iterator<Item = &'c Counts>,
         width: usize,
         line: &mut Vec<u8>,
     ) {
-        if key.is_counter() {
-            let counts = self.table.counts(index);
-            for (counts, total) in counts.zip(&self.table.totals) {
-                self.push_counter(key, counts, *total, width, line);
-            }
-            return;
+        for (counts, total) in counts.zip(&self.table.totals) {
+            self.push_counter(key, counts, *total, width, line);
         }
+    }
+
+    /// Appends the text of a key.
+    pub(super) fn push_text_cell(&self, key: Key, row: &Row, width: usize, line: &mut Vec<u8>) {
         let start = line.len();
         self.push_text(key, row, width, line);
         // Within a cell the separator would be mistaken for one.
@@ -379,11 +396,12 @@ impl<'r, 'p> Layout<'r, 'p> {
         width: usize,
         line: &mut Vec<u8>,
     ) {
-        let width = if self.table.events.len() > 1 {
+        // In a group every event has the whole width that -w gives.
+        let width = self.given(key).unwrap_or(if self.table.events.len() > 1 {
             counter_width(key)
         } else {
             width
-        };
+        });
         let text = match key {
             Key::Sample | Key::Period => {
                 let least = if self.has_separator() {
@@ -426,7 +444,7 @@ impl<'r, 'p> Layout<'r, 'p> {
                 &harmless(&profile.comms[entry.comm.0 as usize]),
                 width,
             ),
-            Key::Dso => push_padded(line, &harmless(dso_name(self.report, row)), width),
+            Key::Dso => push_padded(line, &harmless(shown_dso(self.report, row)), width),
             Key::Symbol => self.push_symbol(row, width, line),
             Key::Pid | Key::Tid => {
                 push_thread(
@@ -446,7 +464,11 @@ impl<'r, 'p> Layout<'r, 'p> {
                 line.extend_from_slice(format!("-{:03}", -entry.cpu).as_bytes())
             }
             Key::Cpu => line.extend_from_slice(format!("{:03}", entry.cpu).as_bytes()),
-            Key::Srcline => push_cut(line, &harmless(&srcline_text(profile, frame)), width),
+            Key::Srcline => push_cut(
+                line,
+                &harmless(&srcline_text(profile, self.report.options, frame)),
+                width,
+            ),
             Key::Srcfile => push_cut(line, &harmless(self.report.srcfile(row)), width),
             Key::SymbolSize => {
                 let size = frame
@@ -545,7 +567,7 @@ impl TextWidths {
                 let frame = &report.profile.frames[row.frame.0 as usize];
                 widths.srcline = widths
                     .srcline
-                    .max(harmless(&srcline_text(report.profile, frame)).len());
+                    .max(harmless(&srcline_text(report.profile, report.options, frame)).len());
             }
             if files {
                 widths.srcfile = widths.srcfile.max(harmless(report.srcfile(row)).len());
@@ -583,7 +605,7 @@ impl TextWidths {
             self.thread = comm + 8;
         }
         if frame.object.is_some() {
-            self.dso = self.dso.max(harmless(dso_name(report, row)).len());
+            self.dso = self.dso.max(harmless(shown_dso(report, row)).len());
         }
         if let Some(parent) = report.parent(row) {
             self.parent = self.parent.max(harmless(parent).len());
@@ -615,17 +637,12 @@ const fn counter_width(key: Key) -> usize {
     }
 }
 
-/// Short name of a row's DSO, its path with `-v`.
-fn dso_name<'p>(report: &Report<'p>, row: &Row) -> &'p str {
+/// Name of a row's DSO.
+fn shown_dso<'p>(report: &Report<'p>, row: &Row) -> &'p str {
     let object = report.profile.frames[row.frame.0 as usize].object;
-    let Some(object) = object.map(|object| &report.profile.objects[object.0 as usize]) else {
-        return "[unknown]";
-    };
-    if report.options.verbose > 0 {
-        &object.long_name
-    } else {
-        &object.short_name
-    }
+    object.map_or("[unknown]", |object| {
+        dso_name(&report.profile.objects[object.0 as usize], report.options)
+    })
 }
 
 fn cgroup_name<'p>(report: &Report<'p>, row: &Row) -> &'p str {

@@ -9,7 +9,7 @@ use super::stdio::{push_colored, short_address};
 use super::text::harmless;
 use crate::profile::FrameId;
 use crate::report::options::{CallGraphMode, ChainKey, ChainValue};
-use crate::report::{CallTree, Report, Table, percent, tree_threshold};
+use crate::report::{CallTree, Report, Table, known_srcline, percent, tree_threshold};
 
 /// Blanks in front of every line of a tree.
 const MARGIN: usize = 12;
@@ -100,10 +100,8 @@ impl TreeStyle<'_, '_> {
         };
         text.extend_from_slice(harmless(&symbol.name).as_bytes());
         let key = self.report.options.call_graph.key;
-        match frame
-            .srcline
-            .map(|line| harmless(&profile.strings[line.0 as usize]))
-        {
+        let line = known_srcline(profile, self.report.options, frame);
+        match line.map(harmless) {
             Some(line) if key != ChainKey::Function => {
                 text.push(b' ');
                 text.extend_from_slice(line.as_bytes());

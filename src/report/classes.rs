@@ -10,7 +10,8 @@ use rustc_hash::FxHashMap;
 
 use super::columns::Columns;
 use super::keys::Key;
-use crate::profile::{Frame, FrameId, Profile, SymbolId};
+use super::options::ReportOptions;
+use crate::profile::{Frame, FrameId, Object, Profile};
 
 /// Rank of what has no DSO: behind all names.
 pub(crate) const UNMAPPED: u32 = u32::MAX;
@@ -26,8 +27,6 @@ pub(crate) struct Class {
     pub(crate) srcline: u32,
     /// Index into [`Classes::texts`].
     pub(crate) srcfile: u32,
-    /// Bytes of the symbol, if it has one.
-    pub(crate) size: Option<u64>,
 }
 
 /// The symbol's part of a row's identity.
@@ -73,8 +72,13 @@ pub(crate) struct Classes {
 
 impl Classes {
     /// Classes of all frames of the profile.
-    pub(crate) fn of(profile: &Profile, columns: &Columns, with_callers: bool) -> Self {
-        let mut maker = Maker::new(profile, columns);
+    pub(crate) fn of(
+        profile: &Profile,
+        options: &ReportOptions,
+        columns: &Columns,
+        with_callers: bool,
+    ) -> Self {
+        let mut maker = Maker::new(profile, options, columns);
         let mut classes = Self {
             leaf: maker.classes(false),
             ..Self::default()
@@ -89,9 +93,9 @@ impl Classes {
 }
 
 /// `file:line` as perf prints it for a row, also when there is no debug information.
-pub(crate) fn srcline_text(profile: &Profile, frame: &Frame) -> String {
-    if let Some(line) = frame.srcline {
-        return profile.strings[line.0 as usize].clone();
+pub(crate) fn srcline_text(profile: &Profile, options: &ReportOptions, frame: &Frame) -> String {
+    if let Some(line) = known_srcline(profile, options, frame) {
+        return line.to_owned();
     }
     match (frame.symbol, frame.object) {
         (Some(symbol), _) => {
@@ -112,11 +116,24 @@ pub(crate) fn srcline_text(profile: &Profile, frame: &Frame) -> String {
     }
 }
 
+/// `file:line` of a frame whose code has debug information; without folders unless they are asked for.
+pub(crate) fn known_srcline<'p>(
+    profile: &'p Profile,
+    options: &ReportOptions,
+    frame: &Frame,
+) -> Option<&'p str> {
+    let line = profile.strings[frame.srcline?.0 as usize].as_str();
+    let is_whole = options.full_source_path;
+    Some(if is_whole {
+        line
+    } else {
+        line.rsplit_once('/').map_or(line, |(_, base)| base)
+    })
+}
+
 /// The file of a source line; empty when there is none, as in perf.
-fn srcfile_text(profile: &Profile, frame: &Frame) -> String {
-    let line = frame
-        .srcline
-        .map_or("", |line| profile.strings[line.0 as usize].as_str());
+fn srcfile_text(profile: &Profile, options: &ReportOptions, frame: &Frame) -> String {
+    let line = known_srcline(profile, options, frame).unwrap_or_default();
     let file = line.rsplit_once(':').map_or("", |(file, _)| file);
     if file == "??" {
         String::new()
@@ -134,13 +151,13 @@ struct Lines {
 }
 
 impl Lines {
-    fn of(profile: &Profile, columns: &Columns) -> Self {
+    fn of(profile: &Profile, options: &ReportOptions, columns: &Columns) -> Self {
         let mut lines = Self::default();
-        let collect = |text: fn(&Profile, &Frame) -> String| -> Vec<String> {
+        let collect = |text: fn(&Profile, &ReportOptions, &Frame) -> String| -> Vec<String> {
             profile
                 .frames
                 .iter()
-                .map(|frame| text(profile, frame))
+                .map(|frame| text(profile, options, frame))
                 .collect()
         };
         let line_texts = if columns.has_key(Key::Srcline) {
@@ -168,7 +185,6 @@ struct Maker<'p> {
     dso_ranks: Vec<u32>,
     has_dso: bool,
     has_symbol: bool,
-    has_size: bool,
     lines: Lines,
     all: Vec<Class>,
     ids: FxHashMap<Class, u32>,
@@ -178,14 +194,14 @@ struct Maker<'p> {
 }
 
 impl<'p> Maker<'p> {
-    fn new(profile: &'p Profile, columns: &Columns) -> Self {
+    fn new(profile: &'p Profile, options: &ReportOptions, columns: &Columns) -> Self {
         Self {
             profile,
-            dso_ranks: dso_ranks(profile),
+            dso_ranks: dso_ranks(profile, options),
             has_dso: columns.has_key(Key::Dso),
-            has_symbol: columns.has_key(Key::Symbol),
-            has_size: columns.has_key(Key::SymbolSize),
-            lines: Lines::of(profile, columns),
+            // perf keeps symbols of one size apart.
+            has_symbol: columns.has_key(Key::Symbol) || columns.has_key(Key::SymbolSize),
+            lines: Lines::of(profile, options, columns),
             all: Vec::new(),
             ids: FxHashMap::default(),
             inlined_names: FxHashMap::default(),
@@ -217,20 +233,11 @@ impl<'p> Maker<'p> {
             symbol,
             srcline: self.lines.line_of.get(id.0 as usize).copied().unwrap_or(0),
             srcfile: self.lines.file_of.get(id.0 as usize).copied().unwrap_or(0),
-            size: frame
-                .symbol
-                .filter(|_| self.has_size)
-                .map(|symbol| self.size(symbol)),
         };
         *self.ids.entry(class).or_insert_with(|| {
             self.all.push(class);
             (self.all.len() - 1) as u32
         })
-    }
-
-    fn size(&self, id: SymbolId) -> u64 {
-        let symbol = &self.profile.symbols[id.0 as usize];
-        symbol.end.wrapping_sub(symbol.start)
     }
 
     fn symbol_part(&mut self, frame: &Frame, dso: u32, as_caller: bool) -> SymbolPart {
@@ -260,15 +267,24 @@ impl<'p> Maker<'p> {
     }
 }
 
-/// Rank of each object's short name in byte order; equal names have one rank.
-pub(crate) fn dso_ranks(profile: &Profile) -> Vec<u32> {
+/// Rank of each object's name in byte order; equal names have one rank.
+fn dso_ranks(profile: &Profile, options: &ReportOptions) -> Vec<u32> {
     ranks(
         &profile
             .objects
             .iter()
-            .map(|object| object.short_name.as_str())
+            .map(|object| dso_name(object, options))
             .collect::<Vec<_>>(),
     )
+}
+
+/// The name that rows show, and that keeps them apart: the path with `-v`.
+pub(crate) fn dso_name<'p>(object: &'p Object, options: &ReportOptions) -> &'p str {
+    if options.verbose > 0 {
+        &object.long_name
+    } else {
+        &object.short_name
+    }
 }
 
 /// Rank of each text in byte order; equal texts have one rank.

@@ -7,6 +7,7 @@
 mod chains;
 mod classes;
 pub mod columns;
+mod hierarchy;
 pub mod keys;
 pub mod options;
 mod order;
@@ -20,8 +21,9 @@ use rustc_hash::FxHashMap;
 
 use self::chains::Chains;
 use self::classes::Classes;
-pub(crate) use self::classes::srcline_text;
+pub(crate) use self::classes::{dso_name, known_srcline, srcline_text};
 pub use self::columns::Columns;
+pub use self::hierarchy::{HierarchyNode, hierarchy};
 use self::keys::Key;
 use self::options::{CallGraphMode, ChainOrder, Grouping, ReportOptions};
 pub use self::rows::{Counts, Row, Totals, counter};
@@ -128,7 +130,7 @@ pub fn build<'p>(
     } else {
         Chains::default()
     };
-    let classes = Classes::of(profile, &columns, children);
+    let classes = Classes::of(profile, options, &columns, children);
     let labels = if children || has_trees {
         tree_labels(profile, options)
     } else {
@@ -210,9 +212,7 @@ fn tree_labels(profile: &Profile, options: &ReportOptions) -> Vec<u32> {
         let symbol = frame
             .symbol
             .map(|symbol| &profile.symbols[symbol.0 as usize]);
-        let line = frame
-            .srcline
-            .map(|line| profile.strings[line.0 as usize].as_str());
+        let line = known_srcline(profile, options, frame);
         let inlined = frame
             .symbol
             .filter(|_| symbol.is_some_and(|symbol| symbol.inlined))
@@ -395,16 +395,7 @@ impl<'p> Report<'p> {
     fn fill(&self, table: &mut Table) {
         let (mut rows, numbers, members) = self.joined(&table.events);
         let behind = table.events.len() - 1;
-        let view = Ordered {
-            profile: self.profile,
-            columns: &self.columns,
-            classes: &self.classes,
-            contexts: &self.rows.contexts,
-            children: self.children,
-            has_trees: self.has_trees,
-            order: self.order,
-            sort_index: self.options.group_sort_index,
-        };
+        let view = self.ordering();
         let members_of = |row: u32| &members[row as usize * behind..(row as usize + 1) * behind];
         let order = rows::ordered(&rows, &view, members_of);
         let shown = order.into_iter().filter(|i| !rows[*i as usize].filtered);
@@ -415,6 +406,19 @@ impl<'p> Report<'p> {
             .map(|i| std::mem::replace(&mut rows[*i as usize], Row::empty()))
             .collect();
         table.members = members;
+    }
+
+    fn ordering(&self) -> Ordered<'_> {
+        Ordered {
+            profile: self.profile,
+            columns: &self.columns,
+            classes: &self.classes,
+            contexts: &self.rows.contexts,
+            children: self.children,
+            has_trees: self.has_trees,
+            order: self.order,
+            sort_index: self.options.group_sort_index,
+        }
     }
 
     /// The leader's rows, and those that only members have, with nothing counted for the leader; the numbers

@@ -62,6 +62,8 @@ pub struct ReportOptions {
     pub quiet: bool,
     /// `-v`, how often.
     pub verbose: u8,
+    /// `--full-source-path`: source files with their folders.
+    pub full_source_path: bool,
     /// `--ns`: times with nanoseconds.
     pub nanoseconds: bool,
     /// `--header`: the header block comes before the report.
@@ -107,6 +109,7 @@ impl Default for ReportOptions {
             hierarchy: false,
             quiet: false,
             verbose: 0,
+            full_source_path: false,
             nanoseconds: false,
             header: false,
             skip_empty: true,

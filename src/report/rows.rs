@@ -691,7 +691,7 @@ impl Ordered<'_> {
     }
 
     /// Ascending, as perf compares samples.
-    fn by_key(&self, key: Key, a: &Row, b: &Row) -> Ordering {
+    pub(crate) fn by_key(&self, key: Key, a: &Row, b: &Row) -> Ordering {
         let (left, right) = (
             &self.contexts[a.context as usize].keys,
             &self.contexts[b.context as usize].keys,
@@ -711,8 +711,7 @@ impl Ordered<'_> {
             Key::Dso => x.dso.cmp(&y.dso),
             Key::Srcline => x.srcline.cmp(&y.srcline),
             Key::Srcfile => x.srcfile.cmp(&y.srcfile),
-            Key::SymbolSize => x.size.cmp(&y.size),
-            Key::Symbol => {
+            Key::Symbol | Key::SymbolSize => {
                 let resolved = |part: &SymbolPart| !matches!(part, SymbolPart::Address(_));
                 let by_dso = if resolved(&x.symbol) && resolved(&y.symbol) {
                     x.dso.cmp(&y.dso)
@@ -757,22 +756,21 @@ impl Ordered<'_> {
         members: &impl Fn(u32) -> &'r [Counts],
     ) -> Ordering {
         let descending = |x: &Counts, y: &Counts| counter(key, y).cmp(&counter(key, x));
+        let by_leader = descending(&left.counts, &right.counts);
         if key == Key::OverheadChildren {
-            return descending(&left.counts, &right.counts)
-                .then_with(|| self.by_depth(left, right));
+            return by_leader.then_with(|| self.by_depth(left, right));
         }
-        let of_member = |i: usize| match i {
-            0 => descending(&left.counts, &right.counts),
-            _ => match (members(a).get(i - 1), members(b).get(i - 1)) {
-                (Some(x), Some(y)) => descending(x, y),
-                _ => Ordering::Equal,
-            },
+        let (x, y) = (members(a), members(b));
+        let by_member = |i: usize| {
+            x.get(i)
+                .zip(y.get(i))
+                .map_or(Ordering::Equal, |(x, y)| descending(x, y))
         };
-        let count = members(a).len() + 1;
-        let chosen = self.sort_index.filter(|i| *i < count).unwrap_or(0);
-        (0..count).fold(of_member(chosen), |so_far, i| {
-            so_far.then_with(|| of_member(i))
-        })
+        let first = match self.sort_index {
+            Some(i) if (1..=x.len()).contains(&i) => by_member(i - 1),
+            _ => by_leader,
+        };
+        (0..x.len()).fold(first, |so_far, i| so_far.then_with(|| by_member(i)))
     }
 
     /// Rows of one thread and equal share: those with deeper chains first when callers come first.
