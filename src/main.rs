@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+use anyhow::Context;
 use clap::Parser;
 
 use pjit::cli::input::Environment;
@@ -10,6 +11,8 @@ use pjit::cli::report::ReportArgs;
 use pjit::cli::terminal::{Output, colored, with_progress};
 use pjit::cli::{Cli, Command};
 use pjit::diagnostics::{Diagnostics, Level};
+use pjit::output::folded::FoldOptions;
+use pjit::profile::Profile;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -28,24 +31,67 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli, diag: &Diagnostics) -> anyhow::Result<ExitCode> {
     let environment = Environment::of_process();
-    let mut out = Output::open(None);
     match &cli.command {
         Command::Fold(args) => {
             let (load, fold) = args.resolve(&environment);
+            let mut out = Output::to(args.output.as_deref()).context("output")?;
             let profile = with_progress(diag, || pjit::load::load(&load, diag))?;
+            check_events(&profile, &fold, diag)?;
             pjit::output::folded::write(&profile, &fold, &mut out)?;
+            out.finish().context("output")?;
         }
         Command::Report(args) => return report(args, &environment, diag),
         Command::Script(args) => {
             let (load, script) = args.resolve(&environment);
+            let mut out = Output::to(args.output.as_deref()).context("output")?;
             let profile = with_progress(diag, || pjit::load::load(&load, diag))?;
+            require_samples(&profile)?;
             pjit::output::script::write(&profile, &script, &mut out)?;
+            out.finish().context("output")?;
         }
-        Command::Completions { shell } => pjit::cli::write_completions(*shell, &mut out),
-        Command::Man { command } => pjit::cli::write_man_page(command.as_deref(), &mut out)?,
+        Command::Completions { shell } => {
+            let mut out = Output::open(None);
+            pjit::cli::write_completions(*shell, &mut out);
+            out.finish()?;
+        }
+        Command::Man { command } => {
+            let mut out = Output::open(None);
+            pjit::cli::write_man_page(command.as_deref(), &mut out)?;
+            out.finish()?;
+        }
     }
-    out.finish()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A recording without samples is an error: whoever reads the output of a success would take it for a result.
+fn require_samples(profile: &Profile) -> anyhow::Result<()> {
+    anyhow::ensure!(
+        profile.events.iter().any(|event| event.samples > 0),
+        "{}: no samples",
+        profile.recording.path
+    );
+    Ok(())
+}
+
+fn check_events(profile: &Profile, fold: &FoldOptions, diag: &Diagnostics) -> anyhow::Result<()> {
+    require_samples(profile)?;
+    if let Some(wanted) = &fold.event {
+        let names: Vec<&str> = profile.events.iter().map(|e| e.name.as_str()).collect();
+        anyhow::ensure!(
+            names.contains(&wanted.as_str()),
+            "no event '{wanted}' in {}; it has {}",
+            profile.recording.path,
+            names.join(", ")
+        );
+    }
+    let mixed = pjit::output::folded::mixed_events(profile, fold);
+    if !mixed.is_empty() {
+        diag.warn(format!(
+            "adds up samples of several events ({}); --event NAME takes one",
+            mixed.join(", ")
+        ));
+    }
+    Ok(())
 }
 
 fn report(
@@ -61,7 +107,8 @@ fn report(
         }
     };
     command.warnings.drain(..).for_each(|line| diag.warn(line));
-    let mut out = Output::open(None);
+    let pager = (!command.no_pager).then_some(environment.pager.as_str());
+    let mut out = Output::open(pager);
     command.view.color = colored(
         command.color,
         std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty()),
@@ -70,6 +117,7 @@ fn report(
     if command.header_only {
         pjit::output::stdio::write_header(&profile, &mut out)?;
     } else {
+        require_samples(&profile)?;
         let report = pjit::report::build(&profile, &command.view)?;
         pjit::output::stdio::write(&report, &mut out)?;
     }

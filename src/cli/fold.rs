@@ -48,6 +48,10 @@ pub struct FoldArgs {
     #[arg(long, value_enum, default_value_t = WeightArg::Period)]
     weight: WeightArg,
 
+    /// File to write instead of standard output; it appears when it is whole
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
     /// Only samples of this event
     #[arg(long, visible_alias = "event-filter", value_name = "NAME")]
     event: Option<String>,

@@ -163,6 +163,8 @@ fn default_threads() -> usize {
 pub struct Environment {
     /// `$HOME`
     pub home: Option<PathBuf>,
+    /// Command of the pager for terminals: `$PERF_PAGER`, `$PAGER`, else less where it is installed.
+    pub pager: String,
     /// `$PERF_CONFIG`: the configuration file to read instead of `~/.perfconfig`.
     pub perf_config: Option<PathBuf>,
     /// The build-ID cache that the configuration names.
@@ -173,7 +175,12 @@ impl Environment {
     /// As the process was started.
     #[must_use]
     pub fn of_process() -> Self {
+        let pager = ["PERF_PAGER", "PAGER"]
+            .into_iter()
+            .find_map(|name| std::env::var(name).ok())
+            .unwrap_or_else(|| "if command -v less >/dev/null; then exec less; fi; cat".to_owned());
         Self {
+            pager,
             home: std::env::var_os("HOME")
                 .filter(|home| !home.is_empty())
                 .map(PathBuf::from),

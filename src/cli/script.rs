@@ -36,6 +36,10 @@ pub struct ScriptArgs {
     #[arg(long = "max-stack", value_name = "N", default_value_t = 127)]
     max_stack: usize,
 
+    /// File to write instead of standard output; it appears when it is whole
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
     /// Times in nanoseconds
     #[arg(long = "ns")]
     ns: bool,

@@ -1,6 +1,8 @@
-//! The terminal: where output goes (a pager or stdout), and progress while a long run is under way.
+//! Where output goes (stdout, a pager, a file), and progress while a long run is under way.
 
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
@@ -13,6 +15,24 @@ pub enum Output {
     Stdout(BufWriter<io::Stdout>),
     /// A pager; the child is waited for by [`Output::finish`].
     Pager(BufWriter<ChildStdin>, Child),
+    /// A file that gets its name only when it is whole.
+    File(BufWriter<File>, PendingFile),
+}
+
+/// A file under a temporary name beside its final one; removed again unless [`Output::finish`] renames it.
+pub struct PendingFile {
+    temporary: PathBuf,
+    path: PathBuf,
+    whole: bool,
+}
+
+impl Drop for PendingFile {
+    fn drop(&mut self) {
+        if !self.whole {
+            // Nothing is lost when it cannot be removed, and there is nobody to tell.
+            let _ = std::fs::remove_file(&self.temporary);
+        }
+    }
 }
 
 const BUFFER: usize = 1 << 16;
@@ -27,6 +47,39 @@ impl Output {
         wanted
             .and_then(Self::start)
             .unwrap_or_else(|| Self::Stdout(BufWriter::with_capacity(BUFFER, io::stdout())))
+    }
+
+    /// A file, or standard output for none. What is not a regular file (`/dev/stdout`, a FIFO) is
+    /// written as it is.
+    ///
+    /// # Errors
+    /// When the file cannot be made.
+    pub fn to(path: Option<&Path>) -> io::Result<Self> {
+        let Some(path) = path else {
+            return Ok(Self::open(None));
+        };
+        if path.exists() && !path.is_file() {
+            let file = OpenOptions::new().write(true).open(path)?;
+            let pending = PendingFile {
+                temporary: PathBuf::new(),
+                path: PathBuf::new(),
+                whole: true,
+            };
+            return Ok(Self::File(BufWriter::with_capacity(BUFFER, file), pending));
+        }
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".{}.part", std::process::id()));
+        let temporary = path.with_file_name(name);
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(&temporary)?;
+        let pending = PendingFile {
+            temporary,
+            path: path.to_owned(),
+            whole: false,
+        };
+        Ok(Self::File(BufWriter::with_capacity(BUFFER, file), pending))
     }
 
     fn start(command: &str) -> Option<Self> {
@@ -57,6 +110,14 @@ impl Output {
                 child.wait()?;
                 flushed
             }
+            Self::File(mut out, mut pending) => {
+                out.flush()?;
+                if !pending.whole {
+                    std::fs::rename(&pending.temporary, &pending.path)?;
+                    pending.whole = true;
+                }
+                Ok(())
+            }
         }
     }
 }
@@ -66,6 +127,7 @@ impl Write for Output {
         match self {
             Self::Stdout(out) => out.write(bytes),
             Self::Pager(out, _) => out.write(bytes),
+            Self::File(out, _) => out.write(bytes),
         }
     }
 
@@ -73,6 +135,7 @@ impl Write for Output {
         match self {
             Self::Stdout(out) => out.flush(),
             Self::Pager(out, _) => out.flush(),
+            Self::File(out, _) => out.flush(),
         }
     }
 }
@@ -108,5 +171,26 @@ fn show_progress(diag: &Diagnostics, wait: &Receiver<()>) {
     }
     if shown {
         let _ = write!(io::stderr(), "\r\x1b[K");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_gets_its_name_when_it_is_whole() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("out");
+        let mut out = Output::to(Some(&path)).expect("made");
+        out.write_all(b"half").expect("written");
+        assert!(!path.exists());
+        drop(out);
+        assert_eq!(std::fs::read_dir(dir.path()).expect("listed").count(), 0);
+        let mut out = Output::to(Some(&path)).expect("made");
+        out.write_all(b"whole").expect("written");
+        out.finish().expect("renamed");
+        assert_eq!(std::fs::read(&path).expect("there"), b"whole");
+        assert_eq!(std::fs::read_dir(dir.path()).expect("listed").count(), 1);
     }
 }
