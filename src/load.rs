@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::collect::{self, Collected, Needs};
 use crate::diagnostics::Diagnostics;
 use crate::dso::elf::Machine;
-use crate::dso::{BuildId, DsoTable, KernelIdentity, SearchPaths};
+use crate::dso::{DsoTable, KernelIdentity, SearchPaths};
 use crate::input::{self, Store};
 use crate::perfdata::{OpenError, Recording};
 use crate::profile::{
@@ -149,11 +149,8 @@ fn companions<'a>(
     {
         dsos.set_machine(machine);
     }
-    dsos.set_build_ids(
-        recording.features.build_ids.iter().filter_map(|entry| {
-            Some((entry.name.clone(), BuildId::new(entry.build_id.as_bytes())?))
-        }),
-    );
+    let recorded = recording.features.build_ids.iter();
+    dsos.set_build_ids(recorded.map(|entry| (entry.name.clone(), entry.build_id)));
     dsos.set_kernel_identity(kernel_identity(recording));
     let clock = RecordingClock::of(recording);
     (dsos, JitBuilder::new(store, jit_search, clock))
@@ -165,7 +162,7 @@ fn kernel_identity(recording: &Recording<'_>) -> KernelIdentity {
         .build_ids
         .iter()
         .find(|entry| entry.name.starts_with(b"[kernel.kallsyms]"))
-        .and_then(|entry| BuildId::new(entry.build_id.as_bytes()));
+        .map(|entry| entry.build_id);
     KernelIdentity {
         os_release: recording.features.os_release.clone(),
         build_id,

@@ -206,7 +206,7 @@ impl<'s, 'a> Worker<'s, 'a> {
     /// Reads one sample's record, builds its chain and counts it.
     fn sample(&mut self, rank: usize, record: Option<&[u8]>) {
         let head = &self.shared.session.samples[rank];
-        let event = &self.shared.recording.events[usize::from(head.event.0)];
+        let event = &self.shared.recording.events[usize::from(head.layout.0)];
         self.ids.clear();
         let Some(sample) = record.and_then(|bytes| event.parse_sample(bytes).ok()) else {
             self.table.unreadable += 1;

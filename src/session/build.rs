@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use crate::address::{Avma, AvmaRange, FileOffset, Timestamp};
 use crate::diagnostics::Diagnostics;
-use crate::dso::{BuildId, DsoId, DsoKind, DsoTable, KernelReference};
+use crate::dso::{DsoId, DsoKind, DsoTable, KernelReference};
 use crate::input::{Store, Window};
 use crate::perfdata::{CpuMode, Delivered, Mmap, Record, Recording, SampleHead};
 
@@ -165,6 +165,7 @@ impl<'a, 'f> Builder<'a, 'f> {
             space,
             cpu: head.cpu.map_or(-1, |cpu| i32::try_from(cpu).unwrap_or(-1)),
             event: head.event,
+            layout: head.layout,
             mode: head.cpumode,
         });
     }
@@ -251,10 +252,6 @@ impl<'a, 'f> Builder<'a, 'f> {
 
     fn kernel_mapping(&mut self, mmap: &Mmap<'_>) {
         let range = AvmaRange::new(mmap.start, mmap.len);
-        let build_id = mmap
-            .build_id
-            .as_ref()
-            .and_then(|id| BuildId::new(id.as_bytes()));
         let dso = match mmap.name.strip_prefix(KERNEL_NAME) {
             Some(symbol) => {
                 let reference = KernelReference {
@@ -263,9 +260,11 @@ impl<'a, 'f> Builder<'a, 'f> {
                 };
                 self.dsos.set_kernel_reference(reference);
                 self.dsos
-                    .intern(KERNEL_NAME, DsoKind::Kernel, build_id, None)
+                    .intern(KERNEL_NAME, DsoKind::Kernel, mmap.build_id, None)
             }
-            None => self.dsos.intern(mmap.name, DsoKind::Module, build_id, None),
+            None => self
+                .dsos
+                .intern(mmap.name, DsoKind::Module, mmap.build_id, None),
         };
         self.map_kernel(range, FileOffset(range.start.0), dso);
     }
@@ -309,10 +308,6 @@ impl<'a, 'f> Builder<'a, 'f> {
     /// The DSO of a user mapping and the file offset of its start (`util/map.c`).
     fn dso_of(&mut self, mmap: &Mmap<'_>, class: NameClass) -> (DsoId, FileOffset) {
         let offset = FileOffset(mmap.pgoff);
-        let build_id = mmap
-            .build_id
-            .as_ref()
-            .and_then(|id| BuildId::new(id.as_bytes()));
         let inode = mmap
             .inode
             .map(|i| (i.major, i.minor, i.number, i.generation));
@@ -330,7 +325,8 @@ impl<'a, 'f> Builder<'a, 'f> {
                 FileOffset(mmap.start.0),
             ),
             NameClass::Vdso => (
-                self.dsos.intern(mmap.name, DsoKind::Vdso, build_id, None),
+                self.dsos
+                    .intern(mmap.name, DsoKind::Vdso, mmap.build_id, None),
                 FileOffset(0),
             ),
             NameClass::Special => (
@@ -338,7 +334,8 @@ impl<'a, 'f> Builder<'a, 'f> {
                 offset,
             ),
             NameClass::Memfd | NameClass::File => (
-                self.dsos.intern(mmap.name, DsoKind::File, build_id, inode),
+                self.dsos
+                    .intern(mmap.name, DsoKind::File, mmap.build_id, inode),
                 offset,
             ),
         }

@@ -53,6 +53,8 @@ pub struct SampleRef {
     pub cpu: i32,
     /// What was counted.
     pub event: EventId,
+    /// Whose layout its record has: the group's leader for members that share a record.
+    pub layout: EventId,
     /// Where `ip` belongs.
     pub mode: CpuMode,
 }
