@@ -392,7 +392,7 @@ fn note_reference(references: &mut Vec<(&'static [u8], u64)>, name: &[u8], addre
 
 fn line_at(text: &[u8], at: usize) -> &[u8] {
     let tail = &text[at..];
-    &tail[..tail.iter().position(|&b| b == b'\n').unwrap_or(tail.len())]
+    &tail[..memchr::memchr(b'\n', tail).unwrap_or(tail.len())]
 }
 
 struct Line<'a> {
@@ -405,10 +405,14 @@ struct Line<'a> {
 
 impl<'a> Line<'a> {
     fn parse(line: &'a [u8]) -> Option<Self> {
-        let digits = line
-            .iter()
-            .position(|&b| b == b' ')
-            .filter(|&n| (1..=16).contains(&n))?;
+        let digits = match line.get(16) {
+            Some(b' ') => 16,
+            _ => line
+                .iter()
+                .take(17)
+                .position(|&b| b == b' ')
+                .filter(|&n| n > 0)?,
+        };
         let address = parse_hex(&line[..digits])?;
         let [kind, b' ', rest @ ..] = &line[digits + 1..] else {
             return None;

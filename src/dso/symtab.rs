@@ -381,7 +381,10 @@ impl<'a> SymbolTable<'a> {
             let before = entries.len();
             Collector::new(dynsym_file, runtime).collect(table, DYNSYM, &mut entries);
             if entries.len() > before {
-                sort_and_extend(&mut entries);
+                // Two sorted runs: the stable sort only merges them.
+                entries[before..].sort_unstable();
+                entries.sort();
+                extend(&mut entries);
             }
         }
         let mut table = Self::new(
@@ -796,10 +799,14 @@ struct Facts {
     binding: u8,
 }
 
-/// Sorts, and gives symbols without a size the room up to the next one (`symbols__fixup_end`): only the last of
-/// several at one address gets it; the very last symbol ends behind the next page.
 fn sort_and_extend(entries: &mut [Entry]) {
     entries.sort_unstable();
+    extend(entries);
+}
+
+/// Gives symbols without a size the room up to the next one (`symbols__fixup_end`): only the last of several at one
+/// address gets it; the very last symbol ends behind the next page.
+fn extend(entries: &mut [Entry]) {
     for i in 0..entries.len() {
         if entries[i].len != 0 {
             continue;
