@@ -35,6 +35,9 @@ pub struct KernelReference {
     pub address: Avma,
 }
 
+/// What kallsyms looks like to those who must not know addresses.
+const RESTRICTED: &str = "all addresses are 0, kernel symbols are restricted";
+
 /// Largest kallsyms text; a kernel with every module loaded has some 20 MB.
 const MAX_KALLSYMS: u64 = 256 << 20;
 
@@ -127,18 +130,17 @@ impl<'a> KernelSymbols<'a> {
             ));
         }
         let path = Path::new("/proc/kallsyms");
-        let mut found =
-            Self::from_kallsyms(store, path).unwrap_or_else(|e| Self::missing(&e, path));
-        if matches!(&found.symbols, Symbols::Kallsyms(kallsyms) if kallsyms.is_restricted()) {
-            found =
-                Self::none("none: /proc/kallsyms shows no addresses to this user (kptr_restrict)");
-            found.problem = Some(
-                "/proc/kallsyms: all addresses are 0, kernel symbols are restricted; run as root, set \
-                 kernel.kptr_restrict=0, or give --kallsyms FILE with a copy made by root"
-                    .to_owned(),
-            );
-        }
-        found
+        Self::from_kallsyms(store, path).unwrap_or_else(|problem| match problem.as_str() {
+            RESTRICTED => Self {
+                problem: Some(format!(
+                    "{}: {RESTRICTED}; run as root, set kernel.kptr_restrict=0, or give --kallsyms FILE with a copy \
+                     made by root",
+                    path.display()
+                )),
+                ..Self::none("none: /proc/kallsyms shows this user no addresses (kptr_restrict)")
+            },
+            _ => Self::missing(&problem, path),
+        })
     }
 
     fn from_kallsyms(store: &'a Store, path: &Path) -> Result<Self, String> {
@@ -156,6 +158,9 @@ impl<'a> KernelSymbols<'a> {
         let kallsyms = Kallsyms::parse(text);
         if kallsyms.kernel.is_empty() && kallsyms.modules.is_empty() {
             return Err("holds no kallsyms lines (`ffffffff81000000 T _text`)".to_owned());
+        }
+        if kallsyms.is_restricted() {
+            return Err(RESTRICTED.to_owned());
         }
         Ok(Self {
             source: path.display().to_string(),
@@ -454,6 +459,9 @@ fn parse_hex(digits: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diagnostics::Diagnostics;
+    use crate::dso::build_elf::{ElfBuilder, FUNC, LABEL, PROGBITS};
+    use crate::dso::{DsoKind, DsoTable};
 
     const TEXT: &[u8] = b"0000000000000000 A fixed_percpu_data\n\
         ffffffff81000000 T _stext\n\
@@ -515,9 +523,70 @@ mod tests {
         );
     }
 
+    fn kernel_name(search: SearchPaths, at: u64) -> (Option<String>, Vec<String>) {
+        let (store, diag) = (Store::new(), Diagnostics::new());
+        let mut dsos = DsoTable::new(&store, search, &diag);
+        dsos.set_kernel_reference(KernelReference {
+            symbol: b"_text".to_vec(),
+            address: Avma(0xffff_ffff_a000_0000),
+        });
+        let dso = dsos.intern(b"[kernel.kallsyms]_text", DsoKind::Kernel, None, None);
+        let found = dsos.symbols(dso).and_then(|table| table.find(at));
+        let name = found.map(|s| String::from_utf8_lossy(s.name).into_owned());
+        (
+            name,
+            diag.take().into_iter().map(|(_, text)| text).collect(),
+        )
+    }
+
     #[test]
-    fn restricted_addresses_are_seen() {
-        let kallsyms = Kallsyms::parse(b"0000000000000000 T _text\n0000000000000000 t x\n");
-        assert!(kallsyms.is_restricted());
+    fn sources_in_order() {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let at = 0xffff_ffff_a000_0011;
+        let beside = || SearchPaths {
+            recording_dir: Some(dir.path().to_owned()),
+            ..SearchPaths::default()
+        };
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut gzip, TEXT).expect("to memory");
+        let packed = gzip.finish().expect("to memory");
+        std::fs::write(dir.path().join("kallsyms.gz"), packed).expect("write");
+        assert_eq!(kernel_name(beside(), at).0.as_deref(), Some("alias"));
+
+        let mut elf = ElfBuilder::without_text(62, 2);
+        let base = 0xffff_ffff_8100_0000;
+        elf.section_at(".text", PROGBITS, 6, base, 0x1000, vec![0; 64]);
+        let symbols = [
+            ("_text", base, 0, LABEL, 1),
+            ("of_vmlinux", base + 16, 8, FUNC, 1),
+        ];
+        elf.symbols(".symtab", &symbols);
+        let vmlinux = dir.path().join("vmlinux");
+        std::fs::write(&vmlinux, elf.build()).expect("write");
+        let search = || SearchPaths {
+            vmlinux: Some(vmlinux.clone()),
+            ..beside()
+        };
+        assert_eq!(kernel_name(search(), at).0.as_deref(), Some("of_vmlinux"));
+        let ignored = SearchPaths {
+            ignore_vmlinux: true,
+            ..search()
+        };
+        assert_eq!(kernel_name(ignored, at).0.as_deref(), Some("alias"));
+
+        let zeros = dir.path().join("zeros");
+        std::fs::write(&zeros, "0000000000000000 T _text\n0000000000000000 t x\n").expect("write");
+        let (name, said) = kernel_name(
+            SearchPaths {
+                kallsyms: Some(zeros),
+                ..beside()
+            },
+            at,
+        );
+        assert_eq!(name, None);
+        assert!(
+            said.iter().any(|line| line.contains("restricted")),
+            "{said:?}"
+        );
     }
 }
