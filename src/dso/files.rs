@@ -4,6 +4,7 @@
 //! another build is never used; it is reported when nothing better is found.
 
 use std::ffi::OsStr;
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -133,6 +134,45 @@ impl<'a> Opener<'_, 'a> {
             .then(|| Opened::new(own, PathBuf::from("[vdso]")))
     }
 
+    /// The file of a kernel module, unpacked if need be; its path is in the recording.
+    pub(crate) fn module(&self, dso: &Dso) -> Option<ElfFile<'a>> {
+        let name = locate::path_of(&dso.long_name);
+        if !name.is_absolute() {
+            return None;
+        }
+        self.search.roots().iter().find_map(|root| {
+            let packed = self.store.map(&resolve_in(root, name)?).ok()?;
+            let bytes = self.unpack_module(packed)?;
+            let elf = ElfFile::parse(bytes, self.store).ok()?;
+            let same = match (dso.build_id, elf.build_id()) {
+                (Some(want), Some(found)) => want.matches(&found),
+                (Some(_), None) => false,
+                _ => true,
+            };
+            same.then_some(elf)
+        })
+    }
+
+    /// Modules are kept as they are, or packed by gzip, xz or zstd.
+    fn unpack_module(&self, packed: &'a [u8]) -> Option<&'a [u8]> {
+        /// The largest modules have some 30 MB with their debug information.
+        const MAX_MODULE: u64 = 256 << 20;
+        let mut out = Vec::new();
+        match packed {
+            [0x1f, 0x8b, ..] => {
+                let unpacker = flate2::bufread::GzDecoder::new(packed);
+                unpacker.take(MAX_MODULE).read_to_end(&mut out).ok()?;
+            }
+            [0xfd, b'7', b'z', b'X', b'Z', ..] => out = unpack_xz(packed)?,
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => {
+                let unpacker = zstd::Decoder::with_buffer(packed).ok()?;
+                unpacker.take(MAX_MODULE).read_to_end(&mut out).ok()?;
+            }
+            _ => return Some(packed),
+        }
+        Some(self.store.keep(out))
+    }
+
     /// The separate debug file: by debug link, in the build-ID cache, under /usr/lib/debug by path and by
     /// build ID, in a `.debug` directory. perf's order.
     pub(crate) fn debug_file(&self, dso: &Dso, binary: Option<&Opened<'a>>) -> Option<Opened<'a>> {
@@ -183,12 +223,7 @@ impl<'a> Opener<'_, 'a> {
     /// The ELF file inside `.gnu_debugdata`: symbols that the distribution left in (xz).
     pub(crate) fn embedded(&self, binary: &ElfFile<'a>) -> Option<ElfFile<'a>> {
         let packed = binary.section(".gnu_debugdata")?.data;
-        if xz_unpacked_size(packed)? > packed.len().saturating_mul(64).saturating_add(1 << 20) {
-            return None;
-        }
-        let mut unpacked = Vec::new();
-        lzma_rs::xz_decompress(&mut &packed[..], &mut unpacked).ok()?;
-        let elf = ElfFile::parse(self.store.keep(unpacked), self.store).ok()?;
+        let elf = ElfFile::parse(self.store.keep(unpack_xz(packed)?), self.store).ok()?;
         RawTable::of(&elf, ".symtab", SHT_SYMTAB)
             .is_some()
             .then_some(elf)
@@ -247,6 +282,15 @@ impl<'a> Opener<'_, 'a> {
             _ => Ok(elf),
         }
     }
+}
+
+fn unpack_xz(packed: &[u8]) -> Option<Vec<u8>> {
+    if xz_unpacked_size(packed)? > packed.len().saturating_mul(64).saturating_add(1 << 20) {
+        return None;
+    }
+    let mut unpacked = Vec::new();
+    lzma_rs::xz_decompress(&mut &packed[..], &mut unpacked).ok()?;
+    Some(unpacked)
 }
 
 /// How many bytes the first block of an xz stream unpacks to, by the headers of its LZMA2 chunks (the .xz file

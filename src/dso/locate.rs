@@ -27,7 +27,8 @@ pub struct SearchPaths {
     pub vmlinux: Option<PathBuf>,
     /// `--ignore-vmlinux`: a vmlinux is not looked for (and not used when given).
     pub ignore_vmlinux: bool,
-    /// `-m`, `--modules`: module files are used for module symbols (kallsyms otherwise).
+    /// `-m`, `--modules`: module files go before kallsyms for the symbols of modules (else only where
+    /// kallsyms has none).
     pub modules: bool,
 }
 

@@ -410,6 +410,21 @@ impl<'a> SymbolTable<'a> {
 
     /// An ELF file's symbols at their stated addresses, moved by `bias`: for the kernel.
     pub(crate) fn of_vmlinux(elf: &ElfFile<'a>, bias: u64) -> Option<Self> {
+        Self::of_kernel_file(elf, bias, |_| true)
+    }
+
+    /// A module file's functions; the kernel put its `.text` at `start`. Where other sections went the
+    /// recording does not say.
+    pub(crate) fn of_module(elf: &ElfFile<'a>, start: u64) -> Option<Self> {
+        let text = elf
+            .section_headers()
+            .iter()
+            .position(|s| s.name == b".text")?;
+        let bias = 0u64.wrapping_sub(start);
+        Self::of_kernel_file(elf, bias, |section| usize::from(section) == text)
+    }
+
+    fn of_kernel_file(elf: &ElfFile<'a>, bias: u64, wanted: impl Fn(u16) -> bool) -> Option<Self> {
         let symtab = RawTable::of(elf, ".symtab", SHT_SYMTAB)?;
         let mut entries = Vec::new();
         let collector = Collector::new(elf, elf);
@@ -425,7 +440,7 @@ impl<'a> SymbolTable<'a> {
             let fits = collector
                 .section(symbol.section)
                 .is_some_and(|s| s.allocated && (!label || s.takes_labels));
-            if !fits || is_mapping_symbol(symtab.name(symbol)) {
+            if !fits || !wanted(symbol.section) || is_mapping_symbol(symtab.name(symbol)) {
                 continue;
             }
             let Some(origin) = Origin::new(SYMTAB, index) else {

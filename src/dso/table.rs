@@ -33,6 +33,7 @@ pub struct Dso {
     /// Its build ID, from its records or from the recording's table.
     pub build_id: Option<BuildId>,
     inode: Option<Inode>,
+    module_start: Option<Avma>,
 }
 
 #[derive(Default)]
@@ -145,6 +146,11 @@ impl<'a> DsoTable<'a> {
             .map(|symbols| symbols.source.as_str())
     }
 
+    /// Tells where the recorded kernel put a module's code (start of its map).
+    pub fn set_module_start(&mut self, id: DsoId, start: Avma) {
+        self.dsos[id.0 as usize].module_start = Some(start);
+    }
+
     /// Gives a DSO of kind [`DsoKind::KernelSymbol`] a symbol (KSYMBOL record: BPF program, trampoline).
     pub fn add_symbol(&mut self, id: DsoId, start: Avma, len: u64, name: &[u8]) {
         self.files[id.0 as usize]
@@ -199,6 +205,7 @@ impl<'a> DsoTable<'a> {
             kind,
             build_id,
             inode,
+            module_start: None,
         });
         self.files.push(Files::default());
         self.by_name.entry(name.to_vec()).or_default().push(id);
@@ -328,7 +335,13 @@ impl<'a> DsoTable<'a> {
                 }
                 symbols.kernel(self.reference.as_ref())
             }
-            DsoKind::Module => self.kernel.get().module(&dso.short_name),
+            DsoKind::Module => {
+                let listed = self.kernel.get().module(&dso.short_name);
+                let from_file = self.search.modules || listed.is_none();
+                let file = from_file.then(|| self.opener().module(dso)).flatten();
+                let own = file.and_then(|elf| SymbolTable::of_module(&elf, dso.module_start?.0));
+                own.or(listed)
+            }
             DsoKind::KernelSymbol => Some(SymbolTable::of_records(
                 self.files[id.0 as usize].recorded.iter().cloned(),
             )),

@@ -441,6 +441,41 @@ fn embedded_debug_data_is_read() {
 }
 
 #[test]
+fn modules_without_kallsyms_are_read_from_their_files() {
+    use std::io::Write;
+    let mut elf = ElfBuilder::without_text(62, 1);
+    let init = elf.section_at(".init.text", PROGBITS, 6, 0, 0x100, vec![0x90; 0x40]);
+    let text = elf.section_at(".text", PROGBITS, 6, 0, 0x200, vec![0x90; 0x40]);
+    elf.symbols(
+        ".symtab",
+        &[
+            ("init_module", 0, 0x20, FUNC, init),
+            ("ext_read", 0x10, 0x20, FUNC, text),
+        ],
+    );
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(&elf.build()).expect("to memory");
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let path = "lib/modules/6.1/kernel/ext.ko.gz";
+    write(dir.path(), path, &gzip.finish().expect("to memory"));
+    let (store, diag) = (Store::new(), Diagnostics::new());
+    let search = SearchPaths {
+        symfs: Some(dir.path().to_owned()),
+        ..SearchPaths::default()
+    };
+    let mut dsos = DsoTable::new(&store, search, &diag);
+    let dso = dsos.intern(format!("/{path}").as_bytes(), DsoKind::Module, None, None);
+    dsos.set_module_start(dso, crate::address::Avma(0xffff_ffff_c000_0000));
+    let table = dsos.symbols(dso).expect("has symbols");
+    let found = table.find(0xffff_ffff_c000_0018).expect("inside");
+    assert_eq!(
+        (found.name, found.start),
+        (&b"ext_read"[..], 0xffff_ffff_c000_0010)
+    );
+    assert!(table.find(0xffff_ffff_c000_0000).is_none());
+}
+
+#[test]
 fn machine_numbers() {
     let store = Store::new();
     let elf = |machine| ElfBuilder::without_text(machine, 3).build();

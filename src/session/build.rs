@@ -266,6 +266,9 @@ impl<'a, 'f> Builder<'a, 'f> {
                 .dsos
                 .intern(mmap.name, DsoKind::Module, mmap.build_id, None),
         };
+        if self.dsos.get(dso).kind == DsoKind::Module {
+            self.dsos.set_module_start(dso, range.start);
+        }
         self.map_kernel(range, FileOffset(range.start.0), dso);
     }
 
