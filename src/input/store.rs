@@ -59,7 +59,9 @@ impl Store {
         file: &File,
         meta: &std::fs::Metadata,
     ) -> Result<&[u8], InputError> {
-        if meta.len() == 0 {
+        /// `perf inject --jit` leaves one ELF file for each function, and a process may have 65 530 maps.
+        const SMALL: u64 = 16 << 10;
+        if meta.len() <= SMALL {
             return self.read_unsized(path, file);
         }
         #[expect(
