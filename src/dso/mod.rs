@@ -1,9 +1,10 @@
 //! DSOs: what is mapped. Opens ELF files, debug files, the kernel's symbol tables.
 //!
-//! [`elf::ElfFile`] is one parsed file (segments, sections, build ID); [`symtab::SymbolTable`] the
-//! symbols of one DSO by perf's rules (`util/symbol-elf.c`, `util/symbol.c`); [`locate`] finds and checks
-//! the candidate files; [`kernel`] kallsyms, vmlinux and modules. Who was mapped where and when is
-//! the business of [`crate::session`].
+//! [`elf::ElfFile`] is one parsed file (segments, sections, build ID); [`DsoTable`] the DSOs of a run, whose
+//! files are found (`locate`), checked and opened (`files`) when first asked for. [`symtab::SymbolTable`] holds the symbols
+//! of one DSO by perf's rules (`util/symbol-elf.c`, `util/symbol.c`), with the names of PLT entries (`plt`) and perf's
+//! choice among nested symbols (`rbtree`); [`kernel`] reads kallsyms, vmlinux and modules; [`demangle`] makes names
+//! readable. Who was mapped where and when is the business of [`crate::session`].
 
 #[cfg(test)]
 pub(crate) mod build_elf;
