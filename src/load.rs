@@ -1,6 +1,7 @@
 //! The reading half as one function: from the path of a recording to the [`Profile`] that views show.
 
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use crate::collect::{self, Collected, Needs};
 use crate::diagnostics::Diagnostics;
@@ -80,6 +81,7 @@ pub struct LoadOptions {
 /// When the recording cannot be opened at all; damage and missing companions are warnings in `diag`.
 pub fn load(options: &LoadOptions, diag: &Diagnostics) -> Result<Profile, OpenError> {
     let store = Store::new();
+    let mut clock = StageClock::start();
     let recording = open(&options.source, &store, diag)?;
     let (dsos, jit) = companions(&recording, &store, options, diag);
     let kernel = dsos.kernel_loader();
@@ -99,7 +101,9 @@ pub fn load(options: &LoadOptions, diag: &Diagnostics) -> Result<Profile, OpenEr
                 }
             },
         );
+        clock.lap("reading");
         let collected = collect::collect(&recording, &store, &session, options.needs, diag);
+        clock.lap("stacks");
         let queries = profile::queries(&collected, options.frames);
         let resolution = symbolize::resolve(
             &queries,
@@ -107,6 +111,7 @@ pub fn load(options: &LoadOptions, diag: &Diagnostics) -> Result<Profile, OpenEr
             options.names,
             options.needs.threads,
         );
+        clock.lap("symbols");
         let mut profile = profile::build(
             &collected,
             &session,
@@ -117,6 +122,8 @@ pub fn load(options: &LoadOptions, diag: &Diagnostics) -> Result<Profile, OpenEr
         );
         summarise(&mut profile, &collected, &recording, &session, options);
         report_quality(&profile.quality, diag);
+        clock.lap("table");
+        diag.note(clock.summary());
         Ok(profile)
     })
 }
@@ -263,5 +270,31 @@ fn open<'a>(
             }
         }
         Source::Default => Recording::open(default, store, diag),
+    }
+}
+
+/// How long each stage took, for `-v`.
+struct StageClock {
+    last: Instant,
+    laps: Vec<String>,
+}
+
+impl StageClock {
+    fn start() -> Self {
+        Self {
+            last: Instant::now(),
+            laps: Vec::new(),
+        }
+    }
+
+    fn lap(&mut self, stage: &str) {
+        let now = Instant::now();
+        let seconds = now.duration_since(self.last).as_secs_f64();
+        self.laps.push(format!("{stage} {seconds:.3} s"));
+        self.last = now;
+    }
+
+    fn summary(&self) -> String {
+        format!("time: {}", self.laps.join(", "))
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::diagnostics::Diagnostics;
 use crate::dso::elf::Machine;
-use crate::input::{Store, Window};
+use crate::input::{Store, Window, prefetch};
 use crate::perfdata::Recording;
 use crate::profile::StackEnd;
 use crate::session::{MapCache, SampleRef, Session};
@@ -99,6 +99,7 @@ fn from_records(shared: Shared<'_, '_>) -> Table {
                     .window
                     .reached(shared.session.samples[block.start].pos.offset());
                 for rank in block {
+                    prefetch_sample(shared, rank + AHEAD);
                     let record = shared
                         .recording
                         .record_bytes(shared.session.samples[rank].pos);
@@ -109,6 +110,31 @@ fn from_records(shared: Shared<'_, '_>) -> Table {
         })
     } else {
         from_chunks(shared)
+    }
+}
+
+/// How many samples ahead their first lines are asked for.
+const AHEAD: usize = 4;
+
+/// Gets the front of a sample's record on its way: its fields, registers and the innermost frames' stack,
+/// and the end, where the stack's size is.
+fn prefetch_sample(shared: Shared<'_, '_>, rank: usize) {
+    /// Fields, a kernel chain of some length and registers take about half of it.
+    const FRONT: usize = 1024;
+    let Some(sample) = shared.session.samples.get(rank) else {
+        return;
+    };
+    let region = shared.recording.region();
+    let start = sample.pos.offset();
+    if let Some(front) = region.get(start..region.len().min(start + FRONT)) {
+        prefetch(front);
+    }
+    // The next record usually follows directly: the byte before it is the end of this one.
+    if let Some(next) = shared.session.samples.get(rank + 1) {
+        let end = next.pos.offset();
+        if let Some(last) = region.get(end.saturating_sub(8)..end) {
+            prefetch(last);
+        }
     }
 }
 

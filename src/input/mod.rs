@@ -9,10 +9,12 @@
 use std::path::{Path, PathBuf};
 
 mod local_time;
+mod prefetch;
 mod recording;
 mod store;
 mod window;
 pub use local_time::{LocalTime, local_time};
+pub use prefetch::prefetch;
 pub use recording::{Opened, open_recording, stdin_is_fifo};
 pub use store::Store;
 pub use window::Window;
