@@ -24,6 +24,7 @@ impl Architecture for Aarch64 {
     const LINK_REGISTER: bool = true;
     const CALL_BYTES: usize = 4;
 
+    #[inline]
     fn register(regs: &Registers<'_>, dwarf: u8) -> Option<u64> {
         // The sampled registers have their DWARF numbers; what lies behind pc (SVE's VG) is never asked for.
         if dwarf <= SP {
@@ -33,6 +34,7 @@ impl Architecture for Aarch64 {
         }
     }
 
+    #[inline]
     fn ip(regs: &Registers<'_>) -> Option<u64> {
         regs.get(32)
     }
@@ -43,6 +45,7 @@ impl Architecture for Aarch64 {
 
     /// Clears the signature and the tag: bits 63 to 48, with the usual 48-bit address space. Bit 55
     /// would select the kernel's half, where no user code is.
+    #[inline]
     fn strip(address: u64) -> u64 {
         address & 0x0000_ffff_ffff_ffff
     }

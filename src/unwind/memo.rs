@@ -3,8 +3,8 @@
 //! Nearly every frame of every sample is answered here, so the table holds the rule itself and
 //! not a reference to it.
 
-use super::FramePlace;
 use super::rules::Rule;
+use super::{FramePlace, UserFrame};
 
 /// What is known about a place. 32 bytes.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +37,7 @@ const INITIAL: usize = 4096;
 
 /// Packs a place into 63 bits and a tag. `None` for places without identity and for those
 /// that do not fit (a 16 TiB file, the 500 000th DSO), which are worked out anew each time.
+#[inline]
 pub(super) fn key_of(place: &FramePlace) -> Option<u64> {
     let key = match *place {
         FramePlace::File { dso, offset } if dso.0 < 1 << 19 && offset.0 < 1 << 44 => {
@@ -93,9 +94,9 @@ impl Memo {
     }
 
     /// Remembers the outcome of a call check.
-    pub(super) fn set_call(&mut self, key: u64, call: CallCheck) {
-        let at = self.find(key);
-        if self.slots[at].key == key {
+    pub(super) fn set_call(&mut self, entry: &Entry, call: CallCheck) {
+        let at = self.find(entry.key);
+        if entry.key != EMPTY && self.slots[at].key == entry.key {
             self.slots[at].call = call;
         }
     }
@@ -127,7 +128,7 @@ impl Entry {
     const EMPTY: Self = Self {
         key: EMPTY,
         rule: Rule::NONE,
-        id: 0,
+        id: UserFrame::NO_ID,
         call: CallCheck::Untested,
     };
 
@@ -167,7 +168,8 @@ mod tests {
             );
             assert_eq!(entry.id, i);
         }
-        memo.set_call(160, CallCheck::Call);
+        let entry = *memo.get(160).expect("was inserted");
+        memo.set_call(&entry, CallCheck::Call);
         for i in 0..20_000u32 {
             let entry = memo.get(u64::from(i) * 16).expect("was inserted");
             assert_eq!((entry.id, entry.rule.cfa_offset), (i, i.cast_signed()));

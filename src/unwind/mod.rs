@@ -20,10 +20,13 @@
 mod aarch64;
 mod arch;
 mod cfi;
+mod evaluate;
 mod expr;
 mod jit;
+mod maker;
 mod memo;
 mod rules;
+mod stack;
 #[cfg(test)]
 mod tests;
 mod walk;
@@ -109,6 +112,7 @@ pub enum FramePlace {
 }
 
 impl Place<'_, '_> {
+    #[inline]
     pub(crate) fn frame_place(&self) -> FramePlace {
         match *self {
             Self::Nothing => FramePlace::Nothing,

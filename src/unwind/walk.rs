@@ -6,24 +6,20 @@
 
 use std::sync::Arc;
 
-use gimli::{CfaRule, Register, RegisterRule, UnwindContext, UnwindTableRow};
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::arch::{Architecture, RegisterFile};
-use super::cfi::{CfiTables, FdeRef, FileCfi, RowSource, Stub, Table};
-use super::expr::{self, Inputs};
-use super::jit::{self, CodeView, Habit};
+use super::cfi::CfiTables;
+use super::evaluate::Evaluation;
+use super::jit;
+use super::maker::RuleMaker;
 use super::memo::{CallCheck, Entry, Memo, key_of};
-use super::rules::{
-    Candidate, Candidates, Check, IN_REGISTER, Kind, LOST, Pool, RowRange, Rows, Rule,
-};
+use super::rules::{Candidate, Candidates, Check, IN_REGISTER, Kind, LOST, Rule};
+use super::stack::{Stack, slot_at};
 use super::{CodeSpace, FrameOrigin, Place, UserFrame, UserState};
-use crate::address::{Avma, FileOffset, Svma};
-use crate::dso::{DsoId, elf::ElfFile};
+use crate::address::{Avma, FileOffset};
 use crate::perfdata::Registers;
 use crate::profile::StackEnd;
-use crate::session::jit::{JitCode, JitCodeId, JitUnwinding};
 
 /// One thread's unwinder for one architecture.
 pub(super) struct Walker<'a, A> {
@@ -40,40 +36,6 @@ struct Step {
     cfa: u64,
     /// The frame's own stack pointer: what lies below it is free, its values were restored.
     sp: u64,
-}
-
-/// The copy of the stack.
-#[derive(Clone, Copy)]
-struct Stack<'b> {
-    start: u64,
-    bytes: &'b [u8],
-}
-
-impl Stack<'_> {
-    #[inline]
-    fn word(&self, at: u64) -> Option<u64> {
-        let offset = usize::try_from(at.wrapping_sub(self.start)).ok()?;
-        let tail = self.bytes.get(offset..)?;
-        tail.first_chunk().map(|word| u64::from_le_bytes(*word))
-    }
-
-    fn read(&self, at: u64, size: u8) -> Option<u64> {
-        let offset = usize::try_from(at.wrapping_sub(self.start)).ok()?;
-        let size = usize::from(size);
-        let bytes = self.bytes.get(offset..offset.checked_add(size)?)?;
-        little_endian(bytes)
-    }
-
-    fn end(&self) -> u64 {
-        self.start.saturating_add(self.bytes.len() as u64)
-    }
-}
-
-/// Up to eight bytes as a number.
-fn little_endian(bytes: &[u8]) -> Option<u64> {
-    let mut word = [0; 8];
-    word.get_mut(..bytes.len())?.copy_from_slice(bytes);
-    Some(u64::from_le_bytes(word))
 }
 
 /// The registers of the current frame, as far as they are tracked.
@@ -93,25 +55,11 @@ enum Basis<'b> {
     File(Box<RegisterFile>),
 }
 
-/// The way from a frame to its caller.
-#[derive(Clone, Copy)]
-struct Caller {
-    address: u64,
-    cursor: Cursor,
-    /// The caller was interrupted: its address is not a return address.
-    interrupted: bool,
-    origin: FrameOrigin,
-    /// `None` when the basis was renewed.
-    step: Option<Step>,
-}
-
 /// A place that a frame is at, with its rule.
 #[derive(Clone, Copy)]
 struct Located<'s, 'a> {
     lookup: u64,
     place: Place<'s, 'a>,
-    /// `None` for places without identity.
-    key: Option<u64>,
     entry: Entry,
 }
 
@@ -173,10 +121,7 @@ impl<'a, A: Architecture> Walker<'a, A> {
         let mut frames = Frames {
             walker: self,
             code,
-            stack: Stack {
-                start: sp,
-                bytes: state.stack,
-            },
+            stack: Stack::new(sp, state.stack),
             basis: Basis::Sample(state.regs),
             cursor: Cursor {
                 sp,
@@ -216,29 +161,25 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
             out.push(UserFrame {
                 lookup: Avma(at.lookup),
                 place: at.place.frame_place(),
-                id: if at.key.is_some() {
-                    at.entry.id
-                } else {
-                    UserFrame::NO_ID
-                },
+                id: at.entry.id,
                 origin,
             });
-            match self.caller(&at) {
-                Err(end) => return end,
-                Ok((caller, place)) => {
-                    origin = caller.origin;
-                    self.enter(&caller);
-                    at = place;
+            let rule = at.entry.rule;
+            let caller = match rule.kind {
+                Kind::Frame | Kind::Record | Kind::SignalFrame => {
+                    origin = FrameOrigin::Cfi;
+                    self.step(&rule)
+                        .and_then(|address| self.arrive(address, rule.kind == Kind::SignalFrame))
                 }
+                Kind::End => return StackEnd::Complete,
+                Kind::None => return StackEnd::NoRule,
+                _ => self.odd_step(&rule, &at, &mut origin),
+            };
+            match caller {
+                Ok(caller) => at = caller,
+                Err(end) => return end,
             }
         }
-    }
-
-    /// Makes the caller the current frame.
-    fn enter(&mut self, caller: &Caller) {
-        self.cursor = caller.cursor;
-        self.leaf = caller.interrupted;
-        self.walker.history.extend(caller.step);
     }
 
     /// What lies at an address, with its rule; `leaf` if the address is an ip.
@@ -252,7 +193,6 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         Located {
             lookup,
             place,
-            key,
             entry,
         }
     }
@@ -266,96 +206,90 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         }
     }
 
-    /// The caller of the frame at `at`, checked.
+    /// Goes to the caller by a rule of the simple kind; its address.
     #[inline]
-    fn caller(&mut self, at: &Located<'w, 'a>) -> Result<(Caller, Located<'w, 'a>), StackEnd> {
-        let rule = at.entry.rule;
-        match rule.kind {
-            Kind::Frame | Kind::Record | Kind::SignalFrame => {
-                let caller = self.apply(&rule, FrameOrigin::Cfi)?;
-                self.arrive(caller)
-            }
-            Kind::End => Err(StackEnd::Complete),
-            Kind::Complex => {
-                let caller = self.complex(&rule, at)?;
-                self.arrive(caller)
-            }
-            Kind::Sigreturn => {
-                let caller = self.sigreturn()?;
-                self.arrive(caller)
-            }
-            Kind::Guess => self.guess(rule.extra, at),
-            Kind::None => Err(StackEnd::NoRule),
+    fn step(&mut self, rule: &Rule) -> Result<u64, StackEnd> {
+        let cfa = self.cfa(rule)?;
+        let sp = self.cursor.sp;
+        // Every frame lies above its callee's; a leaf with its return address in a register may have none.
+        let empty_leaf = A::LINK_REGISTER && self.leaf && cfa == sp;
+        if cfa <= sp && !empty_leaf {
+            return Err(StackEnd::CheckFailed);
         }
+        let address = if rule.ra_slot == IN_REGISTER {
+            self.cursor.lr.ok_or(StackEnd::CheckFailed)?
+        } else {
+            let slot = slot_at(cfa, rule.ra_slot);
+            self.stack.word(slot).ok_or(StackEnd::DumpTooShort)?
+        };
+        match rule.fp_slot {
+            IN_REGISTER => {}
+            LOST => self.cursor.fp = None,
+            // Epilogues pop the register before their call frame information takes note (LLVM's never does).
+            slot if slot_at(cfa, slot) < sp => {}
+            slot => self.cursor.fp = self.stack.word(slot_at(cfa, slot)),
+        }
+        self.cursor.sp = cfa;
+        self.cursor.sp_exact = rule.kind != Kind::Record;
+        self.cursor.lr = None;
+        self.walker.history.push(Step {
+            saved: rule.extra,
+            cfa,
+            sp,
+        });
+        Ok(A::strip(address))
     }
 
-    /// Takes a step whose rule is trusted: the target must be executable.
+    /// Arrives at an address that a trusted rule gave: it must be executable. `interrupted` if it is
+    /// no return address.
     #[inline]
-    fn arrive(&mut self, caller: Caller) -> Result<(Caller, Located<'w, 'a>), StackEnd> {
-        if caller.address == 0 {
+    fn arrive(&mut self, address: u64, interrupted: bool) -> Result<Located<'w, 'a>, StackEnd> {
+        if address == 0 {
             return Err(StackEnd::Complete);
         }
-        let place = self.target(&caller);
-        if matches!(place.place, Place::Nothing) {
-            Err(StackEnd::CheckFailed)
-        } else {
-            Ok((caller, place))
+        let caller = self.target(address, interrupted);
+        if matches!(caller.place, Place::Nothing) {
+            return Err(StackEnd::CheckFailed);
         }
+        self.leaf = interrupted;
+        Ok(caller)
     }
 
-    fn target(&mut self, caller: &Caller) -> Located<'w, 'a> {
-        if caller.interrupted {
-            return self.locate(caller.address, true);
+    #[inline]
+    fn target(&mut self, address: u64, interrupted: bool) -> Located<'w, 'a> {
+        if interrupted {
+            return self.locate(address, true);
         }
-        let before = self.locate(caller.address.wrapping_sub(1), false);
+        let before = self.locate(address.wrapping_sub(1), false);
         // Nothing called the signal trampoline: its first instruction is the return address itself,
         // and what lies before may be another function.
         match before.entry.rule.kind {
-            Kind::Sigreturn => self.locate(caller.address, true),
+            Kind::Sigreturn => self.locate(address, true),
             _ => before,
         }
     }
 
-    /// Applies a rule of the simple kind.
-    #[inline]
-    fn apply(&mut self, rule: &Rule, origin: FrameOrigin) -> Result<Caller, StackEnd> {
-        let cfa = self.cfa(rule)?;
-        let cursor = self.cursor;
-        // Every frame lies above its callee's; a leaf with its return address in a register may have none.
-        let empty_leaf = A::LINK_REGISTER && self.leaf && cfa == cursor.sp;
-        if cfa <= cursor.sp && !empty_leaf {
-            return Err(StackEnd::CheckFailed);
+    /// Goes to the caller by the kinds of rule that are rarely met.
+    #[cold]
+    fn odd_step(
+        &mut self,
+        rule: &Rule,
+        at: &Located<'w, 'a>,
+        origin: &mut FrameOrigin,
+    ) -> Result<Located<'w, 'a>, StackEnd> {
+        match rule.kind {
+            Kind::Guess => self.guess(rule.extra, at, origin),
+            Kind::Sigreturn => {
+                *origin = FrameOrigin::Signal;
+                let address = self.sigreturn()?;
+                self.arrive(address, true)
+            }
+            _ => {
+                *origin = FrameOrigin::Cfi;
+                let (address, interrupted) = self.complex(rule, at)?;
+                self.arrive(address, interrupted)
+            }
         }
-        let address = if rule.ra_slot == IN_REGISTER {
-            cursor.lr.ok_or(StackEnd::CheckFailed)?
-        } else {
-            self.stack
-                .word(slot_at(cfa, rule.ra_slot))
-                .ok_or(StackEnd::DumpTooShort)?
-        };
-        let fp = match rule.fp_slot {
-            IN_REGISTER => cursor.fp,
-            LOST => None,
-            // Epilogues pop the register before their call frame information takes note (LLVM's never does).
-            slot if slot_at(cfa, slot) < cursor.sp => cursor.fp,
-            slot => self.stack.word(slot_at(cfa, slot)),
-        };
-        Ok(Caller {
-            address: A::strip(address),
-            cursor: Cursor {
-                sp: cfa,
-                sp_exact: rule.kind != Kind::Record,
-                fp,
-                lr: None,
-            },
-            interrupted: rule.kind == Kind::SignalFrame,
-            origin,
-            step: Some(Step {
-                saved: rule.extra,
-                cfa,
-                sp: cursor.sp,
-            }),
-        })
     }
 
     #[inline]
@@ -394,7 +328,7 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
             return self.cursor.fp;
         }
         for step in self.walker.history.iter().rev() {
-            if let Some(saved) = self.walker.rules.rows.saved.find(step.saved, register) {
+            if let Some(saved) = self.walker.rules.saved().find(step.saved, register) {
                 let slot = step.cfa.wrapping_add_signed(saved?);
                 if slot >= step.sp {
                     return self.stack.word(slot);
@@ -415,16 +349,24 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         &mut self,
         list: u32,
         at: &Located<'w, 'a>,
-    ) -> Result<(Caller, Located<'w, 'a>), StackEnd> {
+        origin: &mut FrameOrigin,
+    ) -> Result<Located<'w, 'a>, StackEnd> {
         let candidates: Candidates = SmallVec::from_slice(self.walker.rules.candidates.get(list));
+        let (cursor, depth) = (self.cursor, self.walker.history.len());
         let mut end = StackEnd::NoRule;
         for candidate in &candidates {
             match self.attempt(candidate, at) {
-                Ok(found) => return Ok(found),
+                Ok(caller) => {
+                    *origin = candidate.origin;
+                    self.leaf = false;
+                    return Ok(caller);
+                }
                 Err(StackEnd::Complete) => end = StackEnd::Complete,
                 Err(reason) if end == StackEnd::NoRule => end = reason,
                 Err(_) => {}
             }
+            self.cursor = cursor;
+            self.walker.history.truncate(depth);
         }
         // Programs mark the end of the chain of frame pointers with 0 (System V ABI, AAPCS64).
         if self.cursor.fp == Some(0) {
@@ -434,56 +376,58 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         }
     }
 
+    /// Goes to the caller by a candidate and checks it; the registers are to be put back on failure.
     fn attempt(
         &mut self,
         candidate: &Candidate,
         at: &Located<'w, 'a>,
-    ) -> Result<(Caller, Located<'w, 'a>), StackEnd> {
-        let frame_pointer = candidate.rule.cfa_register == A::FP;
-        if frame_pointer {
-            let fp = self.cursor.fp.ok_or(StackEnd::NoRule)?;
-            if fp < self.cursor.sp || fp % 8 != 0 {
-                return Err(StackEnd::CheckFailed);
-            }
-            // A value far above the stack is no frame pointer.
-            if fp >= self.stack.end() && fp - self.stack.end() > 64 << 20 {
-                return Err(StackEnd::CheckFailed);
-            }
+    ) -> Result<Located<'w, 'a>, StackEnd> {
+        let by_frame_pointer = candidate.rule.cfa_register == A::FP;
+        if by_frame_pointer && !self.plausible_frame_pointer()? {
+            return Err(StackEnd::CheckFailed);
         }
-        let caller = self.apply(&candidate.rule, candidate.origin)?;
-        let (address, (before, behind)) = (caller.address, candidate.reach);
-        if address == 0 && frame_pointer {
+        let address = self.step(&candidate.rule)?;
+        if address == 0 && by_frame_pointer {
             return Err(StackEnd::Complete);
         }
+        let (before, behind) = candidate.reach;
         let inside = address.wrapping_sub(at.lookup.wrapping_sub(u64::from(before)))
             < u64::from(before) + u64::from(behind);
         if address == 0 || candidate.not_self && inside {
             return Err(StackEnd::CheckFailed);
         }
-        let target = self.target(&caller);
-        let executable = !matches!(target.place, Place::Nothing);
-        if executable && self.passes(candidate, at, &target) {
-            Ok((caller, target))
+        let caller = self.target(address, false);
+        let executable = !matches!(caller.place, Place::Nothing);
+        if executable && self.passes(candidate, at, &caller) {
+            Ok(caller)
         } else {
             Err(StackEnd::CheckFailed)
         }
+    }
+
+    /// Whether the frame pointer may point to a frame: aligned, and on the stack or not far behind
+    /// what was copied of it.
+    fn plausible_frame_pointer(&self) -> Result<bool, StackEnd> {
+        const FAR: u64 = 64 << 20;
+        let fp = self.cursor.fp.ok_or(StackEnd::NoRule)?;
+        Ok(fp >= self.cursor.sp && fp % 8 == 0 && fp < self.stack.end().saturating_add(FAR))
     }
 
     fn passes(
         &mut self,
         candidate: &Candidate,
         at: &Located<'w, 'a>,
-        target: &Located<'w, 'a>,
+        caller: &Located<'w, 'a>,
     ) -> bool {
         match candidate.check {
             Check::Executable => true,
-            Check::NotRefuted => self.call_check(target) != CallCheck::NoCall,
-            Check::Call => self.call_check(target) == CallCheck::Call,
+            Check::NotRefuted => self.call_check(caller) != CallCheck::NoCall,
+            Check::Call => self.call_check(caller) == CallCheck::Call,
             Check::CallsHere => {
-                let Some(distance) = bytes_before::<A>(target).and_then(A::call_target) else {
+                let Some(distance) = bytes_before::<A>(caller).and_then(A::call_target) else {
                     return false;
                 };
-                let callee = target.lookup.wrapping_add(1).wrapping_add_signed(distance);
+                let callee = caller.lookup.wrapping_add(1).wrapping_add_signed(distance);
                 callee <= at.lookup && at.lookup - callee <= u64::from(candidate.reach.0)
             }
         }
@@ -501,83 +445,58 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
             Some(before) if A::ends_with_call(before) => CallCheck::Call,
             Some(_) => CallCheck::NoCall,
         };
-        if let Some(key) = target.key {
-            self.walker.memo.set_call(key, check);
-        }
+        self.walker.memo.set_call(&target.entry, check);
         check
     }
 
-    /// Out of a signal handler, by the registers that the kernel saved.
-    fn sigreturn(&mut self) -> Result<Caller, StackEnd> {
+    /// Out of a signal handler, by the registers that the kernel saved; where it was interrupted.
+    fn sigreturn(&mut self) -> Result<u64, StackEnd> {
         let stack = self.stack;
         if !self.cursor.sp_exact {
             return Err(StackEnd::NoRule);
         }
         let saved = A::signal_registers(self.cursor.sp, &mut |at| stack.word(at));
         let (file, ip) = saved.ok_or(StackEnd::DumpTooShort)?;
-        self.interrupted_caller(file, ip, true, FrameOrigin::Signal)
+        self.continue_from(file, true)?;
+        Ok(ip)
     }
 
-    /// A caller all of whose registers are known.
-    fn interrupted_caller(
-        &mut self,
-        file: RegisterFile,
-        address: u64,
-        interrupted: bool,
-        origin: FrameOrigin,
-    ) -> Result<Caller, StackEnd> {
+    /// Makes a frame of which all registers are known the current one.
+    fn continue_from(&mut self, file: RegisterFile, interrupted: bool) -> Result<(), StackEnd> {
         let sp = file[usize::from(A::SP)].ok_or(StackEnd::NoRule)?;
-        let lr = if A::LINK_REGISTER && interrupted {
-            file[usize::from(A::RA)].map(A::strip)
+        let link = if A::LINK_REGISTER && interrupted {
+            file[usize::from(A::RA)]
         } else {
             None
         };
-        let cursor = Cursor {
+        self.cursor = Cursor {
             sp,
             sp_exact: true,
             fp: file[usize::from(A::FP)],
-            lr,
+            lr: link.map(A::strip),
         };
         self.basis = Basis::File(Box::new(file));
         self.walker.history.clear();
-        Ok(Caller {
-            address,
-            cursor,
-            interrupted,
-            origin,
-            step: None,
-        })
+        Ok(())
     }
 
-    /// A rule with expressions: evaluates the row in full.
-    #[cold]
-    fn complex(&mut self, rule: &Rule, at: &Located<'w, 'a>) -> Result<Caller, StackEnd> {
-        let complex = self
-            .walker
-            .rules
-            .complex
-            .get(rule.extra as usize)
-            .copied()
-            .ok_or(StackEnd::NoRule)?;
-        let table = self
-            .walker
-            .rules
+    /// Goes to the caller by a row with expressions, evaluated in full: its address, and whether it was
+    /// interrupted by a signal.
+    fn complex(&mut self, rule: &Rule, at: &Located<'w, 'a>) -> Result<(u64, bool), StackEnd> {
+        let rules = &mut self.walker.rules;
+        let complex = rules.complex(rule.extra).ok_or(StackEnd::NoRule)?;
+        let table = rules
             .table(&at.place, complex.fde.table)
             .ok_or(StackEnd::NoRule)?;
-        let current: RegisterFile =
-            std::array::from_fn(|n| self.recover(u8::try_from(n).unwrap_or(u8::MAX)));
-        let mut context = std::mem::take(&mut self.walker.rules.context);
-        let mut frame = Evaluation::<A, S> {
-            code: self.code,
-            stack: self.stack,
-            registers: current,
-            pc: at.lookup.wrapping_add(u64::from(!self.leaf)),
-            bias: at.lookup.wrapping_sub(complex.svma),
-            cfa: None,
-            lr: self.cursor.lr,
-            missed: false,
-            arch: std::marker::PhantomData,
-        };
+        let mut context = std::mem::take(&mut rules.context);
+        let mut frame = Evaluation::<A, S>::new(
+            self.code,
+            self.stack,
+            std::array::from_fn(|n| u8::try_from(n).ok().and_then(|n| self.recover(n))),
+            self.cursor.lr,
+            at.lookup.wrapping_add(u64::from(!self.leaf)),
+            at.lookup.wrapping_sub(complex.svma),
+        );
         let outcome = table.with_row(
             complex.fde.offset,
             complex.svma,
@@ -586,24 +505,19 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
                 Some(
                     frame
                         .evaluate(row, source)
-                        .map(|(file, address)| (file, address, source.signal)),
+                        .map(|caller| (caller, source.signal)),
                 )
             },
         );
         self.walker.rules.context = context;
-        let (file, address, signal) = outcome.unwrap_or(Err(StackEnd::NoRule))?;
+        let ((file, address), signal) = outcome.unwrap_or(Err(StackEnd::NoRule))?;
         let sp = file[usize::from(A::SP)].unwrap_or(0);
         if !signal && sp <= self.cursor.sp {
             return Err(StackEnd::CheckFailed);
         }
-        self.interrupted_caller(file, A::strip(address), signal, FrameOrigin::Cfi)
+        self.continue_from(file, signal)?;
+        Ok((A::strip(address), signal))
     }
-}
-
-/// Address of a slot.
-#[inline]
-fn slot_at(cfa: u64, slot: i16) -> u64 {
-    cfa.wrapping_add_signed(i64::from(slot) * 8)
 }
 
 /// The bytes that end at a return address, as many as a call can have and are there. `None` when there
@@ -626,407 +540,4 @@ fn bytes_before<'a, A: Architecture>(target: &Located<'_, 'a>) -> Option<&'a [u8
 /// Whether a place lies in code that is returned to without having called.
 fn is_interpreter(place: &Place<'_, '_>) -> bool {
     matches!(place, Place::Jit { code, .. } if jit::is_hotspot_interpreter(code))
-}
-
-/// One frame whose row has expressions.
-struct Evaluation<'w, 'b, A, S> {
-    code: &'w S,
-    stack: Stack<'b>,
-    registers: RegisterFile,
-    pc: u64,
-    bias: u64,
-    cfa: Option<u64>,
-    lr: Option<u64>,
-    /// Memory was asked for that is not at hand.
-    missed: bool,
-    arch: std::marker::PhantomData<A>,
-}
-
-impl<'a, A: Architecture, S: CodeSpace<'a>> Evaluation<'_, '_, A, S> {
-    /// The caller's registers and the address in it.
-    fn evaluate(
-        &mut self,
-        row: &UnwindTableRow<usize>,
-        source: &RowSource<'_, 'a>,
-    ) -> Result<(RegisterFile, u64), StackEnd> {
-        let mut names_a_register = false;
-        let cfa = match row.cfa() {
-            CfaRule::RegisterAndOffset { register, offset } => self
-                .register(register.0)
-                .map(|value| value.wrapping_add_signed(*offset)),
-            CfaRule::Expression(expression) => {
-                let code = source.expression(expression).ok_or(StackEnd::NoRule)?;
-                names_a_register = matches!(code.first(), Some(0x50..=0x6f));
-                expr::evaluate(code, source.encoding, None, self)
-            }
-        };
-        // wasmtime's fibers compute the CFA of their base, on the stack that resumed them, from
-        // `DW_OP_reg7`; nobody else writes that. The other stack was not copied.
-        let fiber = names_a_register && !source.signal;
-        let out_of_reach = if fiber {
-            StackEnd::FiberBase
-        } else {
-            StackEnd::DumpTooShort
-        };
-        let cfa = cfa.ok_or(if self.missed {
-            out_of_reach
-        } else {
-            StackEnd::NoRule
-        })?;
-        self.cfa = Some(cfa);
-        let mut file: RegisterFile = std::array::from_fn(|n| {
-            let kept = u8::try_from(n).is_ok_and(A::is_callee_saved);
-            self.registers[n].filter(|_| kept)
-        });
-        file[usize::from(A::SP)] = Some(cfa);
-        let mut address = if A::LINK_REGISTER {
-            self.lr
-        } else {
-            self.memory(slot_at(cfa, -1))
-        };
-        for (register, rule) in row.registers() {
-            let value = self.restore(rule, *register, source);
-            if register.0 == u16::from(A::RA) {
-                address = value;
-            }
-            if let Some(slot) = file.get_mut(usize::from(register.0)) {
-                *slot = value;
-            }
-        }
-        match address {
-            Some(address) => Ok((file, address)),
-            None => Err(out_of_reach),
-        }
-    }
-
-    fn restore(
-        &mut self,
-        rule: &RegisterRule<usize>,
-        register: Register,
-        source: &RowSource<'_, 'a>,
-    ) -> Option<u64> {
-        let cfa = self.cfa?;
-        match rule {
-            RegisterRule::SameValue => self.register(register.0),
-            RegisterRule::Offset(offset) => self.memory(cfa.wrapping_add_signed(*offset)),
-            RegisterRule::ValOffset(offset) => Some(cfa.wrapping_add_signed(*offset)),
-            RegisterRule::Register(other) => self.register(other.0),
-            RegisterRule::Expression(expression) => {
-                let at = expr::evaluate(
-                    source.expression(expression)?,
-                    source.encoding,
-                    Some(cfa),
-                    self,
-                )?;
-                self.memory(at)
-            }
-            RegisterRule::ValExpression(expression) => expr::evaluate(
-                source.expression(expression)?,
-                source.encoding,
-                Some(cfa),
-                self,
-            ),
-            RegisterRule::Constant(value) => Some(*value),
-            RegisterRule::Undefined | RegisterRule::Architectural => None,
-        }
-    }
-
-    fn memory(&mut self, at: u64) -> Option<u64> {
-        self.read(at, 8)
-    }
-}
-
-impl<'a, A: Architecture, S: CodeSpace<'a>> Inputs for Evaluation<'_, '_, A, S> {
-    fn register(&mut self, dwarf: u16) -> Option<u64> {
-        if !A::LINK_REGISTER && dwarf == u16::from(A::RA) {
-            return Some(self.pc);
-        }
-        if A::LINK_REGISTER && dwarf == u16::from(A::RA) {
-            return self.lr;
-        }
-        self.registers.get(usize::from(dwarf)).copied().flatten()
-    }
-
-    /// Memory comes from the stack copy, else from the file that is mapped there.
-    fn read(&mut self, address: u64, size: u8) -> Option<u64> {
-        if let Some(value) = self.stack.read(address, size) {
-            return Some(value);
-        }
-        let value = match self.code.locate(Avma(address)) {
-            Place::File {
-                offset,
-                binary: Some(file),
-                ..
-            } => file
-                .bytes_at(offset, usize::from(size))
-                .and_then(little_endian),
-            _ => None,
-        };
-        self.missed |= value.is_none();
-        value
-    }
-
-    fn cfa(&self) -> Option<u64> {
-        self.cfa
-    }
-
-    fn bias(&self) -> u64 {
-        self.bias
-    }
-}
-
-/// Finds and makes the rules of places, and owns what rules refer to.
-struct RuleMaker<'a, A> {
-    tables: Arc<CfiTables<'a>>,
-    files: FxHashMap<DsoId, Arc<FileCfi<'a>>>,
-    file_rows: FxHashMap<(DsoId, FdeRef), RowRange>,
-    jit_rows: FxHashMap<JitCodeId, Option<(FdeRef, RowRange)>>,
-    rows: Rows,
-    candidates: Pool<Candidate>,
-    complex: Vec<Complex>,
-    context: UnwindContext<usize>,
-    arch: std::marker::PhantomData<A>,
-}
-
-/// A rule that has to be evaluated where it is met.
-#[derive(Clone, Copy, Debug)]
-struct Complex {
-    fde: FdeRef,
-    svma: u64,
-}
-
-impl<'a, A: Architecture> RuleMaker<'a, A> {
-    fn new(tables: Arc<CfiTables<'a>>) -> Self {
-        Self {
-            tables,
-            files: FxHashMap::default(),
-            file_rows: FxHashMap::default(),
-            jit_rows: FxHashMap::default(),
-            rows: Rows::new(),
-            candidates: Pool::new(),
-            complex: Vec::new(),
-            context: UnwindContext::new(),
-            arch: std::marker::PhantomData,
-        }
-    }
-
-    /// The rule for a place; `leaf` if it is an ip.
-    fn rule<S: CodeSpace<'a>>(&mut self, place: &Place<'_, 'a>, leaf: bool, space: &S) -> Rule {
-        match *place {
-            Place::File {
-                dso,
-                offset,
-                binary,
-                debug,
-            } => self.file_rule(dso, offset, binary, debug, leaf, space),
-            Place::Jit { id, code, offset } => self.jit_rule(id, code, offset, leaf),
-            Place::Anonymous | Place::Nothing => self.unknown_code(leaf),
-        }
-    }
-
-    fn unknown_code(&mut self, leaf: bool) -> Rule {
-        self.guess(&CodeView {
-            code: &[],
-            at: 1,
-            size: None,
-            leaf,
-            habit: Habit::Unknown,
-        })
-    }
-
-    fn guess(&mut self, view: &CodeView<'_>) -> Rule {
-        if view.habit == Habit::ErlangBase {
-            return Rule::of_kind(Kind::End, 0);
-        }
-        let mut candidates = Candidates::new();
-        A::guess(view, &mut candidates);
-        self.candidate_rule(&candidates)
-    }
-
-    fn candidate_rule(&mut self, candidates: &[Candidate]) -> Rule {
-        Rule::of_kind(Kind::Guess, self.candidates.intern(candidates))
-    }
-
-    fn file_rule<S: CodeSpace<'a>>(
-        &mut self,
-        dso: DsoId,
-        offset: FileOffset,
-        binary: Option<&ElfFile<'a>>,
-        debug: Option<&ElfFile<'a>>,
-        leaf: bool,
-        space: &S,
-    ) -> Rule {
-        let Some(image) = binary.or(debug) else {
-            return self.unknown_code(leaf);
-        };
-        // The code at the ip, or at the return address.
-        let code = image.bytes_from(offset.plus(u64::from(!leaf)), 32);
-        if A::is_sigreturn(code) {
-            return Rule::of_kind(Kind::Sigreturn, 0);
-        }
-        let Some(svma) = image.svma_of(offset) else {
-            return self.unknown_code(leaf);
-        };
-        let tables = &self.tables;
-        let cfi = Arc::clone(
-            self.files
-                .entry(dso)
-                .or_insert_with(|| tables.file(dso, binary, debug)),
-        );
-        let rule = match cfi.find(svma, binary, debug) {
-            Some(fde) => self.rule_from_fde(dso, &cfi, fde, svma),
-            None => Rule::NONE,
-        };
-        if rule.kind == Kind::None {
-            return self.file_code(dso, offset, image, leaf, cfi.stub(svma), space);
-        }
-        let exit = if leaf && rule.kind == Kind::Frame {
-            A::certain_exit(code)
-        } else {
-            None
-        };
-        match exit {
-            Some(exit) if !same_frame(&exit.rule, &rule) => {
-                let stated = Candidate::new(rule, FrameOrigin::Cfi, Check::Executable);
-                self.candidate_rule(&[exit, stated])
-            }
-            _ => rule,
-        }
-    }
-
-    fn rule_from_fde(&mut self, dso: DsoId, cfi: &FileCfi<'a>, fde: FdeRef, svma: Svma) -> Rule {
-        let range = match self.file_rows.get(&(dso, fde)) {
-            Some(known) => *known,
-            None => {
-                let table = cfi.table(fde.table);
-                let rows = &mut self.rows;
-                let converted =
-                    table.and_then(|t| t.convert::<A>(fde.offset, &mut self.context, rows));
-                let Some(range) = converted else {
-                    return Rule::NONE;
-                };
-                self.file_rows.insert((dso, fde), range);
-                range
-            }
-        };
-        self.rule_in(range, fde, svma.0)
-    }
-
-    /// The rule of a converted FDE at an address.
-    fn rule_in(&mut self, range: RowRange, fde: FdeRef, svma: u64) -> Rule {
-        let rule = self.rows.rule_at(range, svma);
-        if rule.kind != Kind::Complex {
-            return rule;
-        }
-        let index = u32::try_from(self.complex.len()).unwrap_or(u32::MAX);
-        self.complex.push(Complex { fde, svma });
-        Rule::of_kind(Kind::Complex, index)
-    }
-
-    /// Code of a file without call frame information.
-    fn file_code<S: CodeSpace<'a>>(
-        &mut self,
-        dso: DsoId,
-        offset: FileOffset,
-        image: &ElfFile<'a>,
-        leaf: bool,
-        stub: Option<(Stub, u64)>,
-        space: &S,
-    ) -> Rule {
-        if leaf && stub.is_some() {
-            return self.candidate_rule(&[A::stub()]);
-        }
-        if let Some(bounds) = space
-            .function_bounds(dso, offset)
-            .filter(|b| b.contains(&offset))
-        {
-            let size = bounds.end.since(bounds.start);
-            let code = image.bytes_from(bounds.start, usize::try_from(size).unwrap_or(0));
-            let at = usize::try_from(offset.since(bounds.start)).unwrap_or(usize::MAX);
-            return self.guess(&CodeView {
-                code,
-                at,
-                size: Some(size),
-                leaf,
-                habit: Habit::V8Pieces,
-            });
-        }
-        // A few bytes before the place show whether it stands in the middle of a prologue.
-        let before = offset.0.min(16);
-        let code = image.bytes_from(FileOffset(offset.0 - before), 256);
-        let at = usize::try_from(before).unwrap_or(0);
-        self.guess(&CodeView {
-            code,
-            at,
-            size: None,
-            leaf,
-            habit: Habit::Unknown,
-        })
-    }
-
-    fn jit_rule(&mut self, id: JitCodeId, code: &JitCode<'a>, offset: u64, leaf: bool) -> Rule {
-        let view = CodeView::of_jit(code, offset, leaf);
-        let exit = if leaf {
-            A::certain_exit(view.rest())
-        } else {
-            None
-        };
-        let recorded = match code.unwinding() {
-            Some(JitUnwinding::EhFrame { .. }) => self.recorded_rule(id, code, offset),
-            Some(JitUnwinding::FramePointer) | None => Rule::NONE,
-        };
-        match (recorded.kind, exit) {
-            (Kind::None, _) => self.guess(&view),
-            (Kind::Frame, Some(exit)) if !same_frame(&exit.rule, &recorded) => {
-                let stated = Candidate::new(recorded, FrameOrigin::Cfi, Check::Executable);
-                self.candidate_rule(&[exit, stated])
-            }
-            _ => recorded,
-        }
-    }
-
-    /// The rule of the unwinding record that came with JIT code.
-    fn recorded_rule(&mut self, id: JitCodeId, code: &JitCode<'a>, offset: u64) -> Rule {
-        let known = match self.jit_rows.get(&id) {
-            Some(known) => *known,
-            None => {
-                let converted = self.convert_jit(code);
-                self.jit_rows.insert(id, converted);
-                converted
-            }
-        };
-        match known {
-            Some((fde, range)) => self.rule_in(range, fde, code.start.plus(offset).0),
-            None => Rule::NONE,
-        }
-    }
-
-    fn convert_jit(&mut self, code: &JitCode<'a>) -> Option<(FdeRef, RowRange)> {
-        let table = jit_table(code)?;
-        // The record may describe more than this code; its FDE must start with it or contain it.
-        let offset = table.find_by_walk(code.start.0)?;
-        let range = table.convert::<A>(offset, &mut self.context, &mut self.rows)?;
-        Some((FdeRef { table: 0, offset }, range))
-    }
-
-    /// The table that a complex rule at a place refers to.
-    fn table(&self, place: &Place<'_, 'a>, number: u8) -> Option<Table<'a>> {
-        match place {
-            Place::File { dso, .. } => self.files.get(dso)?.table(number).cloned(),
-            Place::Jit { code, .. } => jit_table(code),
-            Place::Anonymous | Place::Nothing => None,
-        }
-    }
-}
-
-fn jit_table<'a>(code: &JitCode<'a>) -> Option<Table<'a>> {
-    match code.unwinding()? {
-        JitUnwinding::EhFrame { eh_frame, base } => Some(Table::jit(eh_frame, base)),
-        JitUnwinding::FramePointer => None,
-    }
-}
-
-/// Whether two rules lead to the same caller.
-fn same_frame(a: &Rule, b: &Rule) -> bool {
-    (a.cfa_register, a.cfa_offset, a.ra_slot) == (b.cfa_register, b.cfa_offset, b.ra_slot)
 }

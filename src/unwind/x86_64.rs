@@ -27,6 +27,7 @@ impl Architecture for X86_64 {
     const LINK_REGISTER: bool = false;
     const CALL_BYTES: usize = 8;
 
+    #[inline]
     fn register(regs: &Registers<'_>, dwarf: u8) -> Option<u64> {
         /// `PERF_REG_X86_*` of rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp.
         const LEGACY: [u32; 8] = [0, 3, 2, 1, 4, 5, 6, 7];
@@ -38,6 +39,7 @@ impl Architecture for X86_64 {
         }
     }
 
+    #[inline]
     fn ip(regs: &Registers<'_>) -> Option<u64> {
         regs.get(8)
     }
@@ -46,6 +48,7 @@ impl Architecture for X86_64 {
         matches!(dwarf, RBX | RBP | 12..=15)
     }
 
+    #[inline]
     fn strip(address: u64) -> u64 {
         address
     }

@@ -1,0 +1,185 @@
+//! One step by a row of call frame information that has expressions or odd registers: all registers, by
+//! the letter of the DWARF standard.
+
+use std::marker::PhantomData;
+
+use gimli::{CfaRule, Register, RegisterRule, UnwindTableRow};
+
+use super::arch::{Architecture, RegisterFile};
+use super::cfi::RowSource;
+use super::expr::{self, Inputs};
+use super::stack::{Stack, little_endian, slot_at};
+use super::{CodeSpace, Place};
+use crate::address::Avma;
+use crate::profile::StackEnd;
+
+/// One frame whose row has expressions.
+pub(super) struct Evaluation<'w, 'b, A, S> {
+    code: &'w S,
+    stack: Stack<'b>,
+    registers: RegisterFile,
+    pc: u64,
+    bias: u64,
+    cfa: Option<u64>,
+    lr: Option<u64>,
+    /// Memory was asked for that is not at hand.
+    missed: bool,
+    arch: PhantomData<A>,
+}
+
+impl<'w, 'b, A, S> Evaluation<'w, 'b, A, S> {
+    /// A frame with these registers at `pc`, in code whose addresses exceed the stated ones by `bias`.
+    pub(super) const fn new(
+        code: &'w S,
+        stack: Stack<'b>,
+        registers: RegisterFile,
+        lr: Option<u64>,
+        pc: u64,
+        bias: u64,
+    ) -> Self {
+        Self {
+            code,
+            stack,
+            registers,
+            pc,
+            bias,
+            cfa: None,
+            lr,
+            missed: false,
+            arch: PhantomData,
+        }
+    }
+}
+
+impl<'a, A: Architecture, S: CodeSpace<'a>> Evaluation<'_, '_, A, S> {
+    /// The caller's registers and the address in it.
+    pub(super) fn evaluate(
+        &mut self,
+        row: &UnwindTableRow<usize>,
+        source: &RowSource<'_, 'a>,
+    ) -> Result<(RegisterFile, u64), StackEnd> {
+        let mut names_a_register = false;
+        let cfa = match row.cfa() {
+            CfaRule::RegisterAndOffset { register, offset } => self
+                .register(register.0)
+                .map(|value| value.wrapping_add_signed(*offset)),
+            CfaRule::Expression(expression) => {
+                let code = source.expression(expression).ok_or(StackEnd::NoRule)?;
+                names_a_register = matches!(code.first(), Some(0x50..=0x6f));
+                expr::evaluate(code, source.encoding, None, self)
+            }
+        };
+        // wasmtime's fibers compute the CFA of their base, on the stack that resumed them, from
+        // `DW_OP_reg7`; nobody else writes that. The other stack was not copied.
+        let fiber = names_a_register && !source.signal;
+        let out_of_reach = if fiber {
+            StackEnd::FiberBase
+        } else {
+            StackEnd::DumpTooShort
+        };
+        let cfa = cfa.ok_or(if self.missed {
+            out_of_reach
+        } else {
+            StackEnd::NoRule
+        })?;
+        self.cfa = Some(cfa);
+        let mut file: RegisterFile = std::array::from_fn(|n| {
+            let kept = u8::try_from(n).is_ok_and(A::is_callee_saved);
+            self.registers[n].filter(|_| kept)
+        });
+        file[usize::from(A::SP)] = Some(cfa);
+        let mut address = if A::LINK_REGISTER {
+            self.lr
+        } else {
+            self.memory(slot_at(cfa, -1))
+        };
+        for (register, rule) in row.registers() {
+            let value = self.restore(rule, *register, source);
+            if register.0 == u16::from(A::RA) {
+                address = value;
+            }
+            if let Some(slot) = file.get_mut(usize::from(register.0)) {
+                *slot = value;
+            }
+        }
+        match address {
+            Some(address) => Ok((file, address)),
+            None => Err(out_of_reach),
+        }
+    }
+
+    fn restore(
+        &mut self,
+        rule: &RegisterRule<usize>,
+        register: Register,
+        source: &RowSource<'_, 'a>,
+    ) -> Option<u64> {
+        let cfa = self.cfa?;
+        match rule {
+            RegisterRule::SameValue => self.register(register.0),
+            RegisterRule::Offset(offset) => self.memory(cfa.wrapping_add_signed(*offset)),
+            RegisterRule::ValOffset(offset) => Some(cfa.wrapping_add_signed(*offset)),
+            RegisterRule::Register(other) => self.register(other.0),
+            RegisterRule::Expression(expression) => {
+                let at = expr::evaluate(
+                    source.expression(expression)?,
+                    source.encoding,
+                    Some(cfa),
+                    self,
+                )?;
+                self.memory(at)
+            }
+            RegisterRule::ValExpression(expression) => expr::evaluate(
+                source.expression(expression)?,
+                source.encoding,
+                Some(cfa),
+                self,
+            ),
+            RegisterRule::Constant(value) => Some(*value),
+            RegisterRule::Undefined | RegisterRule::Architectural => None,
+        }
+    }
+
+    fn memory(&mut self, at: u64) -> Option<u64> {
+        self.read(at, 8)
+    }
+}
+
+impl<'a, A: Architecture, S: CodeSpace<'a>> Inputs for Evaluation<'_, '_, A, S> {
+    fn register(&mut self, dwarf: u16) -> Option<u64> {
+        if !A::LINK_REGISTER && dwarf == u16::from(A::RA) {
+            return Some(self.pc);
+        }
+        if A::LINK_REGISTER && dwarf == u16::from(A::RA) {
+            return self.lr;
+        }
+        self.registers.get(usize::from(dwarf)).copied().flatten()
+    }
+
+    /// Memory comes from the stack copy, else from the file that is mapped there.
+    fn read(&mut self, address: u64, size: u8) -> Option<u64> {
+        if let Some(value) = self.stack.read(address, size) {
+            return Some(value);
+        }
+        let value = match self.code.locate(Avma(address)) {
+            Place::File {
+                offset,
+                binary: Some(file),
+                ..
+            } => file
+                .bytes_at(offset, usize::from(size))
+                .and_then(little_endian),
+            _ => None,
+        };
+        self.missed |= value.is_none();
+        value
+    }
+
+    fn cfa(&self) -> Option<u64> {
+        self.cfa
+    }
+
+    fn bias(&self) -> u64 {
+        self.bias
+    }
+}

@@ -1,0 +1,290 @@
+//! Finds and makes the rule of a place that is met for the first time, and owns what rules refer to.
+//!
+//! The order: signal trampolines by their instructions, call frame information of files and JIT
+//! records, then guesses. A `ret` under the ip of a leaf goes before everything.
+
+use std::sync::Arc;
+
+use gimli::UnwindContext;
+use rustc_hash::FxHashMap;
+
+use super::arch::Architecture;
+use super::cfi::{CfiTables, FdeRef, FileCfi, Stub, Table};
+use super::jit::{CodeView, Habit};
+use super::rules::{Candidate, Candidates, Check, Kind, Pool, RowRange, Rows, Rule, SavedSets};
+use super::{CodeSpace, FrameOrigin, Place};
+use crate::address::{FileOffset, Svma};
+use crate::dso::{DsoId, elf::ElfFile};
+use crate::session::jit::{JitCode, JitCodeId, JitUnwinding};
+
+/// Makes the rules of one thread.
+pub(super) struct RuleMaker<'a, A> {
+    tables: Arc<CfiTables<'a>>,
+    files: FxHashMap<DsoId, Arc<FileCfi<'a>>>,
+    file_rows: FxHashMap<(DsoId, FdeRef), RowRange>,
+    jit_rows: FxHashMap<JitCodeId, Option<(FdeRef, RowRange)>>,
+    rows: Rows,
+    pub(super) candidates: Pool<Candidate>,
+    complex: Vec<Complex>,
+    /// Scratch space of the evaluation of rows.
+    pub(super) context: UnwindContext<usize>,
+    arch: std::marker::PhantomData<A>,
+}
+
+/// A rule that has to be evaluated where it is met.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Complex {
+    pub(super) fde: FdeRef,
+    pub(super) svma: u64,
+}
+
+impl<'a, A: Architecture> RuleMaker<'a, A> {
+    pub(super) fn new(tables: Arc<CfiTables<'a>>) -> Self {
+        Self {
+            tables,
+            files: FxHashMap::default(),
+            file_rows: FxHashMap::default(),
+            jit_rows: FxHashMap::default(),
+            rows: Rows::new(),
+            candidates: Pool::new(),
+            complex: Vec::new(),
+            context: UnwindContext::new(),
+            arch: std::marker::PhantomData,
+        }
+    }
+
+    /// The rule for a place; `leaf` if it is an ip.
+    pub(super) fn rule<S: CodeSpace<'a>>(
+        &mut self,
+        place: &Place<'_, 'a>,
+        leaf: bool,
+        space: &S,
+    ) -> Rule {
+        match *place {
+            Place::File {
+                dso,
+                offset,
+                binary,
+                debug,
+            } => self.file_rule(dso, offset, binary, debug, leaf, space),
+            Place::Jit { id, code, offset } => self.jit_rule(id, code, offset, leaf),
+            Place::Anonymous | Place::Nothing => self.unknown_code(leaf),
+        }
+    }
+
+    /// Where frames saved registers.
+    pub(super) fn saved(&self) -> &SavedSets {
+        &self.rows.saved
+    }
+
+    /// A complex rule by its number.
+    pub(super) fn complex(&self, number: u32) -> Option<Complex> {
+        self.complex.get(number as usize).copied()
+    }
+
+    fn unknown_code(&mut self, leaf: bool) -> Rule {
+        self.guess(&CodeView {
+            code: &[],
+            at: 1,
+            size: None,
+            leaf,
+            habit: Habit::Unknown,
+        })
+    }
+
+    fn guess(&mut self, view: &CodeView<'_>) -> Rule {
+        if view.habit == Habit::ErlangBase {
+            return Rule::of_kind(Kind::End, 0);
+        }
+        let mut candidates = Candidates::new();
+        A::guess(view, &mut candidates);
+        self.candidate_rule(&candidates)
+    }
+
+    fn candidate_rule(&mut self, candidates: &[Candidate]) -> Rule {
+        Rule::of_kind(Kind::Guess, self.candidates.intern(candidates))
+    }
+
+    fn file_rule<S: CodeSpace<'a>>(
+        &mut self,
+        dso: DsoId,
+        offset: FileOffset,
+        binary: Option<&ElfFile<'a>>,
+        debug: Option<&ElfFile<'a>>,
+        leaf: bool,
+        space: &S,
+    ) -> Rule {
+        let Some(image) = binary.or(debug) else {
+            return self.unknown_code(leaf);
+        };
+        // The code at the ip, or at the return address.
+        let code = image.bytes_from(offset.plus(u64::from(!leaf)), 32);
+        if A::is_sigreturn(code) {
+            return Rule::of_kind(Kind::Sigreturn, 0);
+        }
+        let Some(svma) = image.svma_of(offset) else {
+            return self.unknown_code(leaf);
+        };
+        let tables = &self.tables;
+        let cfi = Arc::clone(
+            self.files
+                .entry(dso)
+                .or_insert_with(|| tables.file(dso, binary, debug)),
+        );
+        let rule = match cfi.find(svma, binary, debug) {
+            Some(fde) => self.rule_from_fde(dso, &cfi, fde, svma),
+            None => Rule::NONE,
+        };
+        if rule.kind == Kind::None {
+            return self.file_code(dso, offset, image, leaf, cfi.stub(svma), space);
+        }
+        let exit = if leaf && rule.kind == Kind::Frame {
+            A::certain_exit(code)
+        } else {
+            None
+        };
+        match exit {
+            Some(exit) if !same_frame(&exit.rule, &rule) => {
+                let stated = Candidate::new(rule, FrameOrigin::Cfi, Check::Executable);
+                self.candidate_rule(&[exit, stated])
+            }
+            _ => rule,
+        }
+    }
+
+    fn rule_from_fde(&mut self, dso: DsoId, cfi: &FileCfi<'a>, fde: FdeRef, svma: Svma) -> Rule {
+        let range = match self.file_rows.get(&(dso, fde)) {
+            Some(known) => *known,
+            None => {
+                let table = cfi.table(fde.table);
+                let rows = &mut self.rows;
+                let converted =
+                    table.and_then(|t| t.convert::<A>(fde.offset, &mut self.context, rows));
+                let Some(range) = converted else {
+                    return Rule::NONE;
+                };
+                self.file_rows.insert((dso, fde), range);
+                range
+            }
+        };
+        self.rule_in(range, fde, svma.0)
+    }
+
+    /// The rule of a converted FDE at an address.
+    fn rule_in(&mut self, range: RowRange, fde: FdeRef, svma: u64) -> Rule {
+        let rule = self.rows.rule_at(range, svma);
+        if rule.kind != Kind::Complex {
+            return rule;
+        }
+        let index = u32::try_from(self.complex.len()).unwrap_or(u32::MAX);
+        self.complex.push(Complex { fde, svma });
+        Rule::of_kind(Kind::Complex, index)
+    }
+
+    /// Code of a file without call frame information.
+    fn file_code<S: CodeSpace<'a>>(
+        &mut self,
+        dso: DsoId,
+        offset: FileOffset,
+        image: &ElfFile<'a>,
+        leaf: bool,
+        stub: Option<(Stub, u64)>,
+        space: &S,
+    ) -> Rule {
+        if leaf && stub.is_some() {
+            return self.candidate_rule(&[A::stub()]);
+        }
+        if let Some(bounds) = space
+            .function_bounds(dso, offset)
+            .filter(|b| b.contains(&offset))
+        {
+            let size = bounds.end.since(bounds.start);
+            let code = image.bytes_from(bounds.start, usize::try_from(size).unwrap_or(0));
+            let at = usize::try_from(offset.since(bounds.start)).unwrap_or(usize::MAX);
+            return self.guess(&CodeView {
+                code,
+                at,
+                size: Some(size),
+                leaf,
+                habit: Habit::V8Pieces,
+            });
+        }
+        // A few bytes before the place show whether it stands in the middle of a prologue.
+        let before = offset.0.min(16);
+        let code = image.bytes_from(FileOffset(offset.0 - before), 256);
+        let at = usize::try_from(before).unwrap_or(0);
+        self.guess(&CodeView {
+            code,
+            at,
+            size: None,
+            leaf,
+            habit: Habit::Unknown,
+        })
+    }
+
+    fn jit_rule(&mut self, id: JitCodeId, code: &JitCode<'a>, offset: u64, leaf: bool) -> Rule {
+        let view = CodeView::of_jit(code, offset, leaf);
+        let exit = if leaf {
+            A::certain_exit(view.rest())
+        } else {
+            None
+        };
+        let recorded = match code.unwinding() {
+            Some(JitUnwinding::EhFrame { .. }) => self.recorded_rule(id, code, offset),
+            Some(JitUnwinding::FramePointer) | None => Rule::NONE,
+        };
+        match (recorded.kind, exit) {
+            (Kind::None, _) => self.guess(&view),
+            (Kind::Frame, Some(exit)) if !same_frame(&exit.rule, &recorded) => {
+                let stated = Candidate::new(recorded, FrameOrigin::Cfi, Check::Executable);
+                self.candidate_rule(&[exit, stated])
+            }
+            _ => recorded,
+        }
+    }
+
+    /// The rule of the unwinding record that came with JIT code.
+    fn recorded_rule(&mut self, id: JitCodeId, code: &JitCode<'a>, offset: u64) -> Rule {
+        let known = match self.jit_rows.get(&id) {
+            Some(known) => *known,
+            None => {
+                let converted = self.convert_jit(code);
+                self.jit_rows.insert(id, converted);
+                converted
+            }
+        };
+        match known {
+            Some((fde, range)) => self.rule_in(range, fde, code.start.plus(offset).0),
+            None => Rule::NONE,
+        }
+    }
+
+    fn convert_jit(&mut self, code: &JitCode<'a>) -> Option<(FdeRef, RowRange)> {
+        let table = jit_table(code)?;
+        // The record may describe more than this code; its FDE must start with it or contain it.
+        let offset = table.find_by_walk(code.start.0)?;
+        let range = table.convert::<A>(offset, &mut self.context, &mut self.rows)?;
+        Some((FdeRef { table: 0, offset }, range))
+    }
+
+    /// The table that a complex rule at a place refers to.
+    pub(super) fn table(&self, place: &Place<'_, 'a>, number: u8) -> Option<Table<'a>> {
+        match place {
+            Place::File { dso, .. } => self.files.get(dso)?.table(number).cloned(),
+            Place::Jit { code, .. } => jit_table(code),
+            Place::Anonymous | Place::Nothing => None,
+        }
+    }
+}
+
+fn jit_table<'a>(code: &JitCode<'a>) -> Option<Table<'a>> {
+    match code.unwinding()? {
+        JitUnwinding::EhFrame { eh_frame, base } => Some(Table::jit(eh_frame, base)),
+        JitUnwinding::FramePointer => None,
+    }
+}
+
+/// Whether two rules lead to the same caller.
+fn same_frame(a: &Rule, b: &Rule) -> bool {
+    (a.cfa_register, a.cfa_offset, a.ra_slot) == (b.cfa_register, b.cfa_offset, b.ra_slot)
+}
