@@ -87,7 +87,13 @@ impl Architecture for Aarch64 {
         Some((file, pc))
     }
 
-    fn guess(code: &CodeView<'_>, out: &mut Candidates) {
+    type Flow = ();
+
+    fn flow(_: &CodeView<'_>) -> Option<()> {
+        None
+    }
+
+    fn guess(code: &CodeView<'_>, _: Option<&()>, out: &mut Candidates) {
         let before_save = code.knows_start()
             && code.habit != Habit::Blob
             && save_of_link_register(code.code).is_none_or(|at| code.at <= at)

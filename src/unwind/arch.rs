@@ -54,8 +54,14 @@ pub(super) trait Architecture {
         read: &mut dyn FnMut(u64) -> Option<u64>,
     ) -> Option<(RegisterFile, u64)>;
 
+    /// What is worked out once for a function without call frame information.
+    type Flow;
+
+    /// Follows a function's code, if that can tell more than its first instructions.
+    fn flow(code: &CodeView<'_>) -> Option<Self::Flow>;
+
     /// What may lead to the caller in code without call frame information, best first.
-    fn guess(code: &CodeView<'_>, out: &mut Candidates);
+    fn guess(code: &CodeView<'_>, flow: Option<&Self::Flow>, out: &mut Candidates);
 
     /// The way out of a function that is certain whatever its call frame information says, if
     /// the ip (of a leaf) is at such a place: x86's `ret`.

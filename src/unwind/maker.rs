@@ -18,17 +18,25 @@ use crate::dso::{DsoId, elf::ElfFile};
 use crate::session::jit::{JitCode, JitCodeId, JitUnwinding};
 
 /// Makes the rules of one thread.
-pub(super) struct RuleMaker<'a, A> {
+pub(super) struct RuleMaker<'a, A: Architecture> {
     tables: Arc<CfiTables<'a>>,
     files: FxHashMap<DsoId, Arc<FileCfi<'a>>>,
     file_rows: FxHashMap<(DsoId, FdeRef), RowRange>,
     jit_rows: FxHashMap<JitCodeId, Option<(FdeRef, RowRange)>>,
     rows: Rows,
+    flows: FxHashMap<(Function, bool), Option<A::Flow>>,
     pub(super) candidates: Pool<Candidate>,
     complex: Vec<Complex>,
     /// Scratch space of the evaluation of rows.
     pub(super) context: UnwindContext<usize>,
     arch: std::marker::PhantomData<A>,
+}
+
+/// A function without call frame information.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Function {
+    File(DsoId, FileOffset),
+    Jit(JitCodeId),
 }
 
 /// A rule that has to be evaluated where it is met.
@@ -46,6 +54,7 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
             file_rows: FxHashMap::default(),
             jit_rows: FxHashMap::default(),
             rows: Rows::new(),
+            flows: FxHashMap::default(),
             candidates: Pool::new(),
             complex: Vec::new(),
             context: UnwindContext::new(),
@@ -83,21 +92,30 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
     }
 
     fn unknown_code(&mut self, leaf: bool) -> Rule {
-        self.guess(&CodeView {
+        let view = CodeView {
             code: &[],
             at: 1,
             size: None,
             leaf,
             habit: Habit::Unknown,
-        })
+        };
+        self.guess(&view, None)
     }
 
-    fn guess(&mut self, view: &CodeView<'_>) -> Rule {
+    /// The rule for code without call frame information; `function` names it if its bounds are known.
+    fn guess(&mut self, view: &CodeView<'_>, function: Option<Function>) -> Rule {
         if view.habit == Habit::ErlangBase {
             return Rule::of_kind(Kind::End, 0);
         }
+        let flow = match function {
+            None => None,
+            Some(function) => {
+                let known = self.flows.entry((function, view.leaf));
+                known.or_insert_with(|| A::flow(view)).as_ref()
+            }
+        };
         let mut candidates = Candidates::new();
-        A::guess(view, &mut candidates);
+        A::guess(view, flow, &mut candidates);
         self.candidate_rule(&candidates)
     }
 
@@ -201,25 +219,27 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
             let size = bounds.end.since(bounds.start);
             let code = image.bytes_from(bounds.start, usize::try_from(size).unwrap_or(0));
             let at = usize::try_from(offset.since(bounds.start)).unwrap_or(usize::MAX);
-            return self.guess(&CodeView {
+            let view = CodeView {
                 code,
                 at,
                 size: Some(size),
                 leaf,
-                habit: Habit::V8Pieces,
-            });
+                habit: if leaf { Habit::V8Pieces } else { Habit::Unknown },
+            };
+            return self.guess(&view, Some(Function::File(dso, bounds.start)));
         }
         // A few bytes before the place show whether it stands in the middle of a prologue.
         let before = offset.0.min(16);
         let code = image.bytes_from(FileOffset(offset.0 - before), 256);
         let at = usize::try_from(before).unwrap_or(0);
-        self.guess(&CodeView {
+        let view = CodeView {
             code,
             at,
             size: None,
             leaf,
             habit: Habit::Unknown,
-        })
+        };
+        self.guess(&view, None)
     }
 
     fn jit_rule(&mut self, id: JitCodeId, code: &JitCode<'a>, offset: u64, leaf: bool) -> Rule {
@@ -234,7 +254,7 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
             Some(JitUnwinding::FramePointer) | None => Rule::NONE,
         };
         match (recorded.kind, exit) {
-            (Kind::None, _) => self.guess(&view),
+            (Kind::None, _) => self.guess(&view, Some(Function::Jit(id))),
             (Kind::Frame, Some(exit)) if !same_frame(&exit.rule, &recorded) => {
                 let stated = Candidate::new(recorded, FrameOrigin::Cfi, Check::Executable);
                 self.candidate_rule(&[exit, stated])

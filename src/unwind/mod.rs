@@ -32,6 +32,7 @@ mod tests;
 mod walk;
 mod x86_64;
 mod x86_decode;
+mod x86_flow;
 
 use std::ops::Range;
 use std::sync::Arc;

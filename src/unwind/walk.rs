@@ -22,7 +22,7 @@ use crate::perfdata::Registers;
 use crate::profile::StackEnd;
 
 /// One thread's unwinder for one architecture.
-pub(super) struct Walker<'a, A> {
+pub(super) struct Walker<'a, A: Architecture> {
     memo: Memo,
     rules: RuleMaker<'a, A>,
     /// What the frames walked so far in this sample saved, leaf first.
@@ -140,7 +140,7 @@ impl<'a, A: Architecture> Walker<'a, A> {
 }
 
 /// One walk.
-struct Frames<'w, 'b, 'a, A, S> {
+struct Frames<'w, 'b, 'a, A: Architecture, S> {
     walker: &'w mut Walker<'a, A>,
     code: &'w S,
     stack: Stack<'b>,

@@ -9,6 +9,7 @@ use super::arch::{Architecture, REGISTERS, RegisterFile};
 use super::jit::{CodeView, Habit};
 use super::rules::{Candidate, Candidates, Check, IN_REGISTER, Rule};
 use super::x86_decode::{Effect, decode};
+use super::x86_flow::Flow;
 use crate::perfdata::Registers;
 
 /// The instruction set.
@@ -83,10 +84,27 @@ impl Architecture for X86_64 {
         Some((file, ip))
     }
 
-    fn guess(code: &CodeView<'_>, out: &mut Candidates) {
+    type Flow = Flow;
+
+    /// Not for code that is known to build its frame first: a look at its start does.
+    fn flow(code: &CodeView<'_>) -> Option<Flow> {
+        const EARLY: usize = 32;
+        let complete = code.size == Some(code.code.len() as u64) && !code.code.is_empty();
+        let start = &code.code[..code.code.len().min(EARLY)];
+        let regular = match code.habit {
+            Habit::Blob | Habit::ErlangBase => true,
+            Habit::FramePointers => !code.leaf || start.windows(4).any(set_up_at),
+            Habit::V8Pieces => !code.leaf,
+            Habit::Sparkplug | Habit::PyTrampoline | Habit::Unknown => false,
+        };
+        (complete && !regular).then(|| Flow::of(code.code, code.habit == Habit::Sparkplug))
+    }
+
+    fn guess(code: &CodeView<'_>, flow: Option<&Flow>, out: &mut Candidates) {
         if code.leaf {
-            out.extend(follow_to_return(code.rest()));
+            out.extend(follow_to_return(code));
         }
+        out.extend(flow.and_then(|flow| flow.candidate(code.at)));
         if code.code.is_empty() {
             without_bytes(code, out);
         } else if code.knows_start() && code.habit != Habit::Blob {
@@ -154,54 +172,103 @@ fn frame_pointer(check: Check) -> Candidate {
 
 /// Follows straight code from an ip to the `ret` (or the jump of a tail call behind an epilogue): what the
 /// stack pointer passes on the way is the frame. Exact wherever it succeeds.
-fn follow_to_return(code: &[u8]) -> Option<Candidate> {
-    let mut rest = code;
-    let mut height = 0i32;
-    let mut base = RSP;
-    let mut fp_at = None;
-    let mut popped = false;
+fn follow_to_return(code: &CodeView<'_>) -> Option<Candidate> {
+    let mut at = code.at;
+    let mut way = WayOut::default();
     for _ in 0..24 {
-        let instruction = decode(rest)?;
-        rest = rest.get(instruction.len..)?;
+        let instruction = decode(code.code.get(at..)?)?;
+        at += instruction.len;
         match instruction.effect {
-            Effect::Other | Effect::Branch | Effect::StoreFp(_) => {}
-            Effect::Push(_) => height = height.checked_sub(8)?,
-            Effect::Pop(register) => {
-                if register == Some(RBP_IN_CODE) {
-                    fp_at = Some(height);
-                }
-                height = height.checked_add(8)?;
-                popped = true;
-            }
-            Effect::AddSp(bytes) => {
-                height = height.checked_add(bytes)?;
-                popped |= bytes > 0;
-            }
-            Effect::LoadFp(offset) => fp_at = Some(height.checked_add(offset)?),
-            Effect::SpFromFp(offset) if fp_at.is_none() => {
-                (base, height, popped) = (RBP, offset, true);
-            }
-            Effect::Leave if fp_at.is_none() => {
-                (base, height, fp_at, popped) = (RBP, 8, Some(0), true);
-            }
-            Effect::Return => break,
-            Effect::Jump(_) if popped => break,
-            _ => return None,
+            Effect::Return => return way.candidate(),
+            Effect::Jump(distance) => match distance.and_then(|d| inside(code, at, d)) {
+                Some(target) => at = target,
+                None if way.torn_down => return way.candidate(),
+                None => return None,
+            },
+            effect => way.pass(effect)?,
         }
     }
-    if height < 0 || base == RBP && fp_at.is_none() {
-        return None;
+    None
+}
+
+/// The target of a direct jump, if it lies in the function.
+fn inside(code: &CodeView<'_>, from: usize, distance: i32) -> Option<usize> {
+    let target = from.checked_add_signed(isize::try_from(distance).ok()?)?;
+    (target < code.code.len()).then_some(target)
+}
+
+/// What happens to the stack on the way out of a function.
+struct WayOut {
+    /// The stack pointer is this far above `base`.
+    height: i32,
+    /// rsp or rbp at the start of the way.
+    base: u8,
+    /// Where the caller's rbp was taken from, likewise.
+    fp_at: Option<i32>,
+    /// Something was taken off the stack.
+    torn_down: bool,
+}
+
+impl Default for WayOut {
+    fn default() -> Self {
+        Self {
+            height: 0,
+            base: RSP,
+            fp_at: None,
+            torn_down: false,
+        }
     }
-    let cfa = height.checked_add(8)?;
-    let fp_slot = match fp_at {
-        None => IN_REGISTER,
-        Some(at) => i16::try_from((at - cfa) / 8).ok()?,
-    };
-    Some(Candidate::new(
-        Rule::frame(base, cfa, -1, fp_slot),
-        FrameOrigin::Frameless,
-        Check::NotRefuted,
-    ))
+}
+
+impl WayOut {
+    fn pass(&mut self, effect: Effect) -> Option<()> {
+        match effect {
+            Effect::Other | Effect::Branch(_) | Effect::StoreFp(_) => {}
+            Effect::Push(_) => self.height = self.height.checked_sub(8)?,
+            Effect::Pop(register) => {
+                if register == Some(RBP_IN_CODE) {
+                    self.fp_at = Some(self.height);
+                }
+                self.height = self.height.checked_add(8)?;
+                self.torn_down = true;
+            }
+            Effect::AddSp(bytes) => {
+                self.height = self.height.checked_add(bytes)?;
+                self.torn_down |= bytes > 0;
+            }
+            Effect::LoadFp(offset) => self.fp_at = Some(self.height.checked_add(offset)?),
+            Effect::SpFromFp(offset) if self.fp_at.is_none() => {
+                (self.base, self.height, self.torn_down) = (RBP, offset, true);
+            }
+            Effect::Leave if self.fp_at.is_none() => {
+                *self = Self {
+                    base: RBP,
+                    height: 8,
+                    fp_at: Some(0),
+                    torn_down: true,
+                };
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn candidate(&self) -> Option<Candidate> {
+        if self.height < 0 || self.base == RBP && self.fp_at.is_none() {
+            return None;
+        }
+        let cfa = self.height.checked_add(8)?;
+        let fp_slot = match self.fp_at {
+            None => IN_REGISTER,
+            Some(at) => i16::try_from((at - cfa) / 8).ok()?,
+        };
+        let rule = Rule::frame(self.base, cfa, -1, fp_slot);
+        Some(Candidate::new(
+            rule,
+            FrameOrigin::Frameless,
+            Check::NotRefuted,
+        ))
+    }
 }
 
 /// Code of which only name and position are known.
@@ -360,10 +427,11 @@ impl Prologue {
                 self.fp_saved = Some(self.height - offset);
             }
             Effect::Other
-            | Effect::Branch
+            | Effect::Branch(_)
             | Effect::StoreFp(_)
             | Effect::SetFp
-            | Effect::WriteFp => {}
+            | Effect::WriteFp
+            | Effect::LoadFpFromFrame(_) => {}
             Effect::Stop => {
                 self.lost = true;
                 return false;

@@ -30,7 +30,9 @@ pub(super) enum Effect {
     StoreFp(i32),
     /// `mov rbp, [rsp+imm]`
     LoadFp(i32),
-    /// Writes something else to rbp: the caller's, out of the frame it points to, or any value.
+    /// `mov rbp, [rbp+imm]`
+    LoadFpFromFrame(i32),
+    /// Writes something else to rbp.
     WriteFp,
     /// `leave`
     Leave,
@@ -38,8 +40,8 @@ pub(super) enum Effect {
     Return,
     /// Near call.
     Call,
-    /// Conditional jump.
-    Branch,
+    /// Conditional jump, with its distance from the end of the instruction.
+    Branch(i32),
     /// `jmp`, with its distance from the end of the instruction if direct.
     Jump(Option<i32>),
     /// Writes rsp in a way that cannot be followed, or never goes on.
@@ -105,7 +107,7 @@ fn two_byte(body: &[u8]) -> Option<(usize, Effect)> {
         0x06 | 0x08 | 0x09 | 0x0e | 0x30..=0x33 | 0x77 | 0xa2 | 0xaa | 0xc8..=0xcf => {
             Some((1, Effect::Other))
         }
-        0x80..=0x8f => Some((5, Effect::Branch)),
+        0x80..=0x8f => Some((5, Effect::Branch(distance32(rest)?))),
         0xa0 | 0xa8 => Some((1, Effect::Push(None))),
         0xa1 | 0xa9 => Some((1, Effect::Pop(None))),
         0x38 => Some((2 + modrm_len(rest.get(1..)?)?, Effect::Other)),
@@ -148,19 +150,13 @@ fn one_byte(opcode: u8, rex: u8, wide: bool, body: &[u8]) -> Option<(usize, Effe
         0x6a => Some((1, Effect::Push(None))),
         0x9c => Some((0, Effect::Push(None))),
         0x9d => Some((0, Effect::Pop(None))),
-        0x70..=0x7f | 0xe0..=0xe3 => Some((1, Effect::Branch)),
+        0x70..=0x7f | 0xe0..=0xe3 => Some((1, Effect::Branch(distance8(body)?))),
         0xc2 => Some((2, Effect::Return)),
         0xc3 => Some((0, Effect::Return)),
         0xc9 => Some((0, Effect::Leave)),
         0xe8 => Some((4, Effect::Call)),
-        0xe9 => Some((
-            4,
-            Effect::Jump(Some(i32::from_le_bytes(*body.first_chunk()?))),
-        )),
-        0xeb => Some((
-            1,
-            Effect::Jump(Some(i32::from(body.first()?.cast_signed()))),
-        )),
+        0xe9 => Some((4, Effect::Jump(Some(distance32(body)?)))),
+        0xeb => Some((1, Effect::Jump(Some(distance8(body)?)))),
         0xcc | 0xcd | 0xc8 | 0xcf | 0xf4 => Some((0, Effect::Stop)),
         0xff => {
             let len = modrm_len(body)?;
@@ -204,6 +200,14 @@ fn one_byte(opcode: u8, rex: u8, wide: bool, body: &[u8]) -> Option<(usize, Effe
         0xa9 => Some((immediate, Effect::Other)),
         _ => None,
     }
+}
+
+fn distance8(body: &[u8]) -> Option<i32> {
+    body.first().map(|byte| i32::from(byte.cast_signed()))
+}
+
+fn distance32(body: &[u8]) -> Option<i32> {
+    body.first_chunk().map(|bytes| i32::from_le_bytes(*bytes))
 }
 
 const fn pop(register: u8) -> Effect {
@@ -269,6 +273,7 @@ fn move_or_lea(opcode: u8, rex: u8, body: &[u8]) -> Option<(usize, Effect)> {
         0x8b if reg == RSP => Effect::Stop,
         0x8b if reg == RBP => match address(rex, body) {
             Some((RSP, offset)) if rex & 8 != 0 => Effect::LoadFp(offset),
+            Some((RBP, offset)) if rex & 8 != 0 => Effect::LoadFpFromFrame(offset),
             _ => Effect::WriteFp,
         },
         _ => Effect::Other,
@@ -339,7 +344,9 @@ mod tests {
             (&[0x48, 0x83, 0xfc, 0x10], Effect::Other),
             (&[0x48, 0x89, 0x6c, 0x24, 0x10], Effect::StoreFp(16)),
             (&[0x48, 0x8b, 0x6c, 0x24, 0x10], Effect::LoadFp(16)),
-            (&[0x48, 0x8b, 0x6d, 0x00], Effect::WriteFp),
+            (&[0x48, 0x8b, 0x6d, 0x00], Effect::LoadFpFromFrame(0)),
+            (&[0x48, 0x8b, 0x6f, 0x08], Effect::WriteFp),
+            (&[0x75, 0xfe], Effect::Branch(-2)),
             (&[0x48, 0x8d, 0x6c, 0x24, 0x10], Effect::WriteFp),
             (&[0x8b, 0xe8], Effect::WriteFp),
             (&[0x89, 0x84, 0x24, 0, 0xc0, 0xfe, 0xff], Effect::Other),
@@ -347,7 +354,7 @@ mod tests {
             (&[0x66, 0x66, 0x90], Effect::Other),
             (&[0xc5, 0xf8, 0x77], Effect::Other),
             (&[0x49, 0x3b, 0xa7, 0x40, 3, 0, 0], Effect::Other),
-            (&[0x0f, 0x87, 1, 0, 0, 0], Effect::Branch),
+            (&[0x0f, 0x87, 1, 0, 0, 0], Effect::Branch(1)),
             (&[0xff, 0xe0], Effect::Jump(None)),
             (&[0xff, 0xd1], Effect::Call),
             (&[0xc2, 8, 0], Effect::Return),

@@ -1,0 +1,281 @@
+//! Where the return address and the caller's rbp are at every instruction of an x86-64 function, from
+//! its code alone.
+//!
+//! In: the function's bytes from its first instruction. Out: [`Flow`], the state of the stack for each
+//! instruction that can be reached by following direct jumps. Code behind a jump table stays unknown.
+//! Used where neither call frame information nor a regular prologue tells: V8's builtins and bytecode
+//! handlers build frames around calls only, HotSpot and LLVM build none.
+
+use super::FrameOrigin;
+use super::rules::{Candidate, Check, IN_REGISTER, LOST, Rule};
+use super::x86_decode::{Effect, decode};
+
+/// What rbp holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum FramePointer {
+    /// The caller's value.
+    Callers,
+    /// The address this many bytes below the return address.
+    Frame(i32),
+    /// Something else.
+    Other,
+}
+
+/// Stack and rbp before an instruction. Heights are bytes below the return address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct State {
+    /// Of the stack pointer, if known.
+    height: Option<i32>,
+    fp: FramePointer,
+    /// Of the slot that holds the caller's rbp.
+    saved: Option<i32>,
+}
+
+const ENTRY: State = State {
+    height: Some(0),
+    fp: FramePointer::Callers,
+    saved: None,
+};
+
+/// The states of one function: runs of instructions with equal state, by offset.
+#[derive(Debug, Default)]
+pub(super) struct Flow {
+    runs: Vec<(u32, Option<State>)>,
+}
+
+/// Code beyond this is not followed; no function that is made at run time is that long.
+const MAX_CODE: usize = 1 << 18;
+/// Heights beyond this are damage.
+const MAX_HEIGHT: i32 = 1 << 24;
+
+impl Flow {
+    /// Follows the code from its start. With `frame_by_call`, the first call builds the frame (V8's
+    /// Sparkplug).
+    pub(super) fn of(code: &[u8], frame_by_call: bool) -> Self {
+        let code = &code[..code.len().min(MAX_CODE)];
+        let mut search = Search {
+            code,
+            states: vec![None; code.len()],
+            open: Vec::new(),
+            frame_by_call,
+        };
+        search.reach(0, ENTRY);
+        while let Some(at) = search.open.pop() {
+            search.visit(at);
+        }
+        search.finish()
+    }
+
+    /// How to leave the function at an offset; inside an instruction counts as at its start.
+    pub(super) fn candidate(&self, at: usize) -> Option<Candidate> {
+        let at = u32::try_from(at).ok()?;
+        let behind = self.runs.partition_point(|(start, _)| *start <= at);
+        self.runs.get(behind.checked_sub(1)?)?.1?.candidate()
+    }
+}
+
+impl State {
+    fn candidate(self) -> Option<Candidate> {
+        const RBP: u8 = 6;
+        const RSP: u8 = 7;
+        let slot = |height: i32| i16::try_from(-height / 8 - 1).ok();
+        let (register, height) = match (self.fp, self.height) {
+            (FramePointer::Frame(height), _) => (RBP, height),
+            (_, Some(height)) => (RSP, height),
+            _ => return None,
+        };
+        if height < 0 {
+            return None;
+        }
+        let fp_slot = match (self.fp, self.saved) {
+            (FramePointer::Callers, _) => IN_REGISTER,
+            (_, Some(saved)) => slot(saved)?,
+            _ => LOST,
+        };
+        let origin = if register == RBP {
+            FrameOrigin::FramePointer
+        } else {
+            FrameOrigin::Prologue
+        };
+        Some(Candidate::new(
+            Rule::frame(register, height + 8, -1, fp_slot),
+            origin,
+            Check::NotRefuted,
+        ))
+    }
+
+    /// What is common to both.
+    fn meet(self, other: Self) -> Self {
+        Self {
+            height: self.height.filter(|_| self.height == other.height),
+            fp: if self.fp == other.fp {
+                self.fp
+            } else {
+                FramePointer::Other
+            },
+            saved: self.saved.filter(|_| self.saved == other.saved),
+        }
+    }
+
+    fn moved(self, bytes: i32) -> Self {
+        let height = self
+            .height
+            .and_then(|h| h.checked_add(bytes))
+            .filter(|h| h.abs() < MAX_HEIGHT);
+        Self { height, ..self }
+    }
+
+    /// The value loaded from a slot becomes rbp.
+    fn load_fp(self, slot: Option<i32>) -> Self {
+        let callers = slot.is_some() && slot == self.saved;
+        Self {
+            fp: if callers {
+                FramePointer::Callers
+            } else {
+                FramePointer::Other
+            },
+            ..self
+        }
+    }
+
+    /// The state behind an instruction; `None` if the stack pointer is lost.
+    fn after(self, effect: Effect) -> Option<Self> {
+        const RBP: u8 = 5;
+        let frame = match self.fp {
+            FramePointer::Frame(height) => Some(height),
+            _ => None,
+        };
+        Some(match effect {
+            Effect::Other | Effect::Call | Effect::Branch(_) | Effect::Jump(_) => self,
+            Effect::Push(register) => {
+                let pushed = self.moved(8);
+                let saves = register == Some(RBP) && self.fp == FramePointer::Callers;
+                Self {
+                    saved: if saves { pushed.height } else { pushed.saved },
+                    ..pushed
+                }
+            }
+            Effect::Pop(Some(RBP)) => self.load_fp(self.height).moved(-8),
+            Effect::Pop(_) => self.moved(-8),
+            Effect::AddSp(bytes) => self.moved(bytes.checked_neg()?),
+            Effect::SetFp => match self.height {
+                Some(height) => Self {
+                    fp: FramePointer::Frame(height),
+                    ..self
+                },
+                None => Self {
+                    fp: FramePointer::Other,
+                    ..self
+                },
+            },
+            Effect::SpFromFp(offset) => Self {
+                height: Some(frame?.checked_sub(offset)?),
+                ..self
+            },
+            Effect::StoreFp(offset) if self.fp == FramePointer::Callers => Self {
+                saved: self.height.and_then(|h| h.checked_sub(offset)),
+                ..self
+            },
+            Effect::StoreFp(_) => self,
+            Effect::LoadFp(offset) => self.load_fp(self.height.and_then(|h| h.checked_sub(offset))),
+            Effect::LoadFpFromFrame(offset) => {
+                self.load_fp(frame.and_then(|h| h.checked_sub(offset)))
+            }
+            Effect::WriteFp => Self {
+                fp: FramePointer::Other,
+                ..self
+            },
+            Effect::Leave => Self {
+                height: Some(frame?),
+                ..self
+            }
+            .load_fp(frame)
+            .moved(-8),
+            Effect::Return | Effect::Stop => return None,
+        })
+    }
+}
+
+/// The search in progress.
+struct Search<'c> {
+    code: &'c [u8],
+    /// By offset: length of the instruction and the state before it.
+    states: Vec<Option<(u8, State)>>,
+    /// Instructions whose successors have to be told.
+    open: Vec<usize>,
+    frame_by_call: bool,
+}
+
+impl Search<'_> {
+    fn reach(&mut self, at: usize, state: State) {
+        let Some(slot) = self.states.get_mut(at) else {
+            return;
+        };
+        let (len, merged) = match *slot {
+            None => (0, state),
+            Some((len, known)) => (len, known.meet(state)),
+        };
+        // A state only ever loses knowledge, so this ends.
+        if *slot != Some((len, merged)) {
+            *slot = Some((len, merged));
+            self.open.push(at);
+        }
+    }
+
+    fn visit(&mut self, at: usize) {
+        let Some((_, state)) = self.states[at] else {
+            return;
+        };
+        let Some(instruction) = decode(&self.code[at..]) else {
+            return;
+        };
+        let next = at + instruction.len;
+        self.states[at] = Some((u8::try_from(instruction.len).unwrap_or(u8::MAX), state));
+        let distance = match instruction.effect {
+            Effect::Branch(distance) | Effect::Jump(Some(distance)) => {
+                isize::try_from(distance).ok()
+            }
+            _ => None,
+        };
+        if let Some(target) = distance.and_then(|distance| next.checked_add_signed(distance)) {
+            self.reach(target, state);
+        }
+        if matches!(instruction.effect, Effect::Jump(_)) {
+            return;
+        }
+        let Some(mut after) = state.after(instruction.effect) else {
+            return;
+        };
+        if instruction.effect == Effect::Call && self.frame_by_call {
+            self.frame_by_call = false;
+            after = State {
+                height: None,
+                fp: FramePointer::Frame(8),
+                saved: Some(8),
+            };
+        }
+        self.reach(next, after);
+    }
+
+    fn finish(self) -> Flow {
+        let mut runs: Vec<(u32, Option<State>)> = Vec::new();
+        let mut add = |at: usize, state: Option<State>| {
+            if runs.last().map(|run| run.1) != Some(state) {
+                runs.push((u32::try_from(at).unwrap_or(u32::MAX), state));
+            }
+        };
+        let mut end = 0;
+        for (at, known) in self.states.iter().enumerate() {
+            match known {
+                Some((len, state)) => {
+                    add(at, Some(*state));
+                    end = at + usize::from(*len);
+                }
+                None if at >= end => add(at, None),
+                None => {}
+            }
+        }
+        add(self.code.len(), None);
+        Flow { runs }
+    }
+}
