@@ -17,6 +17,8 @@ mod live;
 mod segments;
 
 pub use builder::JitBuilder;
+#[cfg(test)]
+pub(crate) use builder::code_of;
 pub use clock::RecordingClock;
 pub use files::JitSearch;
 

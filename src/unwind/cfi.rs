@@ -85,10 +85,10 @@ pub(super) struct FdeRef {
 
 /// An FDE's code range and position, as found by reading a section through.
 #[derive(Clone, Copy, Debug)]
-struct IndexEntry {
-    start: u64,
-    end: u64,
-    offset: u32,
+pub(super) struct IndexEntry {
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) offset: u32,
 }
 
 impl<'a> Table<'a> {
@@ -164,15 +164,10 @@ impl<'a> Table<'a> {
     }
 
     /// Reads the section through: all FDEs by address. Ends at the first damaged entry.
-    fn index(&self) -> Vec<IndexEntry> {
+    pub(super) fn index(&self) -> Vec<IndexEntry> {
         let mut found = with_section!(self, section => index_section(section, &self.bases));
         found.sort_unstable_by_key(|e| (e.start, e.end, e.offset));
         found
-    }
-
-    /// The FDE of a small table that covers an address: a walk through the section.
-    pub(super) fn find_by_walk(&self, svma: u64) -> Option<u32> {
-        lookup(&self.index(), svma)
     }
 }
 
@@ -231,7 +226,8 @@ where
     found
 }
 
-fn lookup(index: &[IndexEntry], svma: u64) -> Option<u32> {
+/// The FDE that covers an address.
+pub(super) fn lookup(index: &[IndexEntry], svma: u64) -> Option<u32> {
     let behind = index.partition_point(|e| e.start <= svma);
     let entry = index.get(behind.checked_sub(1)?)?;
     (svma < entry.end).then_some(entry.offset)

@@ -9,7 +9,7 @@ use gimli::UnwindContext;
 use rustc_hash::FxHashMap;
 
 use super::arch::Architecture;
-use super::cfi::{CfiTables, FdeRef, FileCfi, Stub, Table};
+use super::cfi::{CfiTables, FdeRef, FileCfi, IndexEntry, Stub, Table, lookup};
 use super::jit::{CodeView, Habit};
 use super::rules::{Candidate, Candidates, Check, Kind, Pool, RowRange, Rows, Rule, SavedSets};
 use super::{CodeSpace, FrameOrigin, Place};
@@ -22,7 +22,7 @@ pub(super) struct RuleMaker<'a, A: Architecture> {
     tables: Arc<CfiTables<'a>>,
     files: FxHashMap<DsoId, Arc<FileCfi<'a>>>,
     file_rows: FxHashMap<(DsoId, FdeRef), RowRange>,
-    jit_rows: FxHashMap<JitCodeId, Option<(FdeRef, RowRange)>>,
+    jit: FxHashMap<JitCodeId, Option<JitRecord<'a>>>,
     rows: Rows,
     flows: FxHashMap<(Function, bool), Option<A::Flow>>,
     pub(super) candidates: Pool<Candidate>,
@@ -52,7 +52,7 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
             tables,
             files: FxHashMap::default(),
             file_rows: FxHashMap::default(),
-            jit_rows: FxHashMap::default(),
+            jit: FxHashMap::default(),
             rows: Rows::new(),
             flows: FxHashMap::default(),
             candidates: Pool::new(),
@@ -224,7 +224,11 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
                 at,
                 size: Some(size),
                 leaf,
-                habit: if leaf { Habit::V8Pieces } else { Habit::Unknown },
+                habit: if leaf {
+                    Habit::V8Pieces
+                } else {
+                    Habit::Unknown
+                },
             };
             return self.guess(&view, Some(Function::File(dso, bounds.start)));
         }
@@ -249,10 +253,7 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
         } else {
             None
         };
-        let recorded = match code.unwinding() {
-            Some(JitUnwinding::EhFrame { .. }) => self.recorded_rule(id, code, offset),
-            Some(JitUnwinding::FramePointer) | None => Rule::NONE,
-        };
+        let recorded = self.recorded_rule(id, code, offset);
         match (recorded.kind, exit) {
             (Kind::None, _) => self.guess(&view, Some(Function::Jit(id))),
             (Kind::Frame, Some(exit)) if !same_frame(&exit.rule, &recorded) => {
@@ -265,42 +266,66 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
 
     /// The rule of the unwinding record that came with JIT code.
     fn recorded_rule(&mut self, id: JitCodeId, code: &JitCode<'a>, offset: u64) -> Rule {
-        let known = match self.jit_rows.get(&id) {
-            Some(known) => *known,
+        let at = code.start.plus(offset).0;
+        let Some(record) = self.jit.entry(id).or_insert_with(|| JitRecord::of(code)) else {
+            return Rule::NONE;
+        };
+        let Some(offset) = lookup(&record.index, at) else {
+            return Rule::NONE;
+        };
+        let known = record.rows.iter().find(|(fde, _)| *fde == offset);
+        let range = match known {
+            Some((_, range)) => *range,
             None => {
-                let converted = self.convert_jit(code);
-                self.jit_rows.insert(id, converted);
-                converted
+                let Some(range) =
+                    record
+                        .table
+                        .convert::<A>(offset, &mut self.context, &mut self.rows)
+                else {
+                    return Rule::NONE;
+                };
+                record.rows.push((offset, range));
+                range
             }
         };
-        match known {
-            Some((fde, range)) => self.rule_in(range, fde, code.start.plus(offset).0),
-            None => Rule::NONE,
-        }
-    }
-
-    fn convert_jit(&mut self, code: &JitCode<'a>) -> Option<(FdeRef, RowRange)> {
-        let table = jit_table(code)?;
-        // The record may describe more than this code; its FDE must start with it or contain it.
-        let offset = table.find_by_walk(code.start.0)?;
-        let range = table.convert::<A>(offset, &mut self.context, &mut self.rows)?;
-        Some((FdeRef { table: 0, offset }, range))
+        self.rule_in(range, FdeRef { table: 0, offset }, at)
     }
 
     /// The table that a complex rule at a place refers to.
     pub(super) fn table(&self, place: &Place<'_, 'a>, number: u8) -> Option<Table<'a>> {
         match place {
             Place::File { dso, .. } => self.files.get(dso)?.table(number).cloned(),
-            Place::Jit { code, .. } => jit_table(code),
+            Place::Jit { id, .. } => Some(self.jit.get(id)?.as_ref()?.table.clone()),
             Place::Anonymous | Place::Nothing => None,
         }
     }
 }
 
-fn jit_table<'a>(code: &JitCode<'a>) -> Option<Table<'a>> {
-    match code.unwinding()? {
-        JitUnwinding::EhFrame { eh_frame, base } => Some(Table::jit(eh_frame, base)),
-        JitUnwinding::FramePointer => None,
+/// The unwinding record of a piece of JIT code.
+struct JitRecord<'a> {
+    table: Table<'a>,
+    index: Vec<IndexEntry>,
+    /// FDEs converted so far; mostly there is one.
+    rows: Vec<(u32, RowRange)>,
+}
+
+impl<'a> JitRecord<'a> {
+    fn of(code: &JitCode<'a>) -> Option<Self> {
+        match code.unwinding()? {
+            JitUnwinding::EhFrame { eh_frame, base } => {
+                let table = Table::jit(eh_frame, base);
+                let end = code.start.0.saturating_add(code.size);
+                // A record may describe all code of a module.
+                let mut index = table.index();
+                index.retain(|fde| fde.start < end && code.start.0 < fde.end);
+                Some(Self {
+                    table,
+                    index,
+                    rows: Vec::new(),
+                })
+            }
+            JitUnwinding::FramePointer => None,
+        }
     }
 }
 

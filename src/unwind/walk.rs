@@ -386,6 +386,12 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         if by_frame_pointer && !self.plausible_frame_pointer()? {
             return Err(StackEnd::CheckFailed);
         }
+        // A link register that the frame record repeats: the function's frame is there already.
+        let recorded = if candidate.not_self {
+            self.recorded_address()
+        } else {
+            None
+        };
         let address = self.step(&candidate.rule)?;
         if address == 0 && by_frame_pointer {
             return Err(StackEnd::Complete);
@@ -393,7 +399,7 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         let (before, behind) = candidate.reach;
         let inside = address.wrapping_sub(at.lookup.wrapping_sub(u64::from(before)))
             < u64::from(before) + u64::from(behind);
-        if address == 0 || candidate.not_self && inside {
+        if address == 0 || candidate.not_self && inside || recorded == Some(address) {
             return Err(StackEnd::CheckFailed);
         }
         let caller = self.target(address, false);
@@ -403,6 +409,12 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         } else {
             Err(StackEnd::CheckFailed)
         }
+    }
+
+    /// The return address beside the frame pointer's target.
+    fn recorded_address(&self) -> Option<u64> {
+        let fp = self.cursor.fp?;
+        self.stack.word(fp.checked_add(8)?).map(A::strip)
     }
 
     /// Whether the frame pointer may point to a frame: aligned, and on the stack or not far behind

@@ -92,10 +92,10 @@ impl State {
             (_, Some(saved)) => slot(saved)?,
             _ => LOST,
         };
-        let origin = if register == RBP {
-            FrameOrigin::FramePointer
-        } else {
-            FrameOrigin::Prologue
+        let origin = match (register, height) {
+            (RBP, _) => FrameOrigin::FramePointer,
+            (_, 0) => FrameOrigin::Frameless,
+            _ => FrameOrigin::Prologue,
         };
         Some(Candidate::new(
             Rule::frame(register, height + 8, -1, fp_slot),

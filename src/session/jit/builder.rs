@@ -912,7 +912,7 @@ fn is_numbered(name: &[u8]) -> bool {
     rest[number(rest)..].starts_with(b"]")
 }
 
-fn code_of<'a>(load: &Load<'a>, store: &'a Store) -> JitCode<'a> {
+pub(crate) fn code_of<'a>(load: &Load<'a>, store: &'a Store) -> JitCode<'a> {
     let asks_for_frame_pointers = load.unwinding.is_some_and(|unwinding| unwinding.is_empty());
     let unwinding = load
         .unwinding

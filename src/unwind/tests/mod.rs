@@ -2,5 +2,6 @@
 //! writer, and stacks laid out by hand.
 
 mod files;
+mod jit;
 mod oracle;
 mod support;

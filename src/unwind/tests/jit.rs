@@ -1,0 +1,446 @@
+//! Walks through JIT code: each rule for code that no frame information describes.
+
+use super::support::*;
+use crate::address::{Avma, AvmaRange};
+use crate::input::Store;
+use crate::jitdump::Producer;
+use crate::jitdump::dump;
+use crate::jitdump::testing::{self, DumpWriter};
+use crate::profile::StackEnd;
+use crate::session::jit::{JitCode, JitCodeId, code_of};
+use crate::unwind::FrameOrigin::{Cfi, FramePointer, Frameless, Ip, Prologue};
+use crate::unwind::{Arch, CodeSpace, FrameOrigin, Place};
+
+const SP: u64 = 0x7ffe_0000_1000;
+/// Where the first piece of code lies; the others follow in steps.
+const CODE: u64 = 0x7f00_0000_0000;
+const STEP: u64 = 0x1000;
+
+/// A process with JIT code at `CODE`, `CODE + STEP`, …, and anonymous executable memory.
+struct Jitted<'a> {
+    codes: Vec<JitCode<'a>>,
+    anonymous: AvmaRange,
+}
+
+const ANONYMOUS: u64 = 0x7f10_0000_0000;
+
+impl<'a> CodeSpace<'a> for Jitted<'a> {
+    fn locate(&self, at: Avma) -> Place<'_, 'a> {
+        for (n, code) in (0..).zip(&self.codes) {
+            if AvmaRange::new(code.start, code.size).contains(at) {
+                return Place::Jit {
+                    id: JitCodeId(n),
+                    code,
+                    offset: at.since(code.start),
+                };
+            }
+        }
+        if self.anonymous.contains(at) {
+            Place::Anonymous
+        } else {
+            Place::Nothing
+        }
+    }
+}
+
+/// What a test loads: name and bytes.
+type Loads<'t> = &'t [(&'t str, &'t [u8])];
+
+fn jitted<'a>(store: &'a Store, loads: Loads<'_>) -> Jitted<'a> {
+    let mut writer = DumpWriter::new(1, 0);
+    for (n, (name, code)) in (0u64..).zip(loads) {
+        writer.load(1, 1, CODE + n * STEP, n, name.as_bytes(), code);
+    }
+    loaded(store, writer)
+}
+
+fn loaded(store: &Store, writer: DumpWriter) -> Jitted<'_> {
+    let dump = dump::parse(store.keep(writer.bytes)).expect("is a dump");
+    Jitted {
+        codes: dump.loads.iter().map(|load| code_of(load, store)).collect(),
+        anonymous: AvmaRange::new(Avma(ANONYMOUS), 0x1000),
+    }
+}
+
+/// `push rbp; mov rbp, rsp; sub rsp, 16; call; call; add rsp, 16; pop rbp; ret`, padded with calls.
+const FRAMED: [u8; 32] = [
+    0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10, 0xff, 0xd0, 0xff, 0xd0, 0x48, 0x83, 0xc4, 0x10,
+    0x5d, 0xc3, 0xff, 0xd0, 0xff, 0xd0, 0xff, 0xd0, 0xff, 0xd0, 0xff, 0xd0, 0xff, 0xd0, 0xff, 0xd0,
+];
+
+/// The return address behind the first call of the `n`th `FRAMED` function.
+const fn call_in(n: u64) -> u64 {
+    CODE + n * STEP + 10
+}
+
+type Frames = Vec<(u64, FrameOrigin)>;
+
+#[test]
+fn frame_pointers_and_their_exact_ends() {
+    let store = Store::new();
+    let loads: Loads<'_> = &[("fib", &FRAMED), ("main", &FRAMED)];
+    let process = jitted(&store, loads);
+    let caller = call_in(1) - 1;
+    // (ip offset, words from sp, rbp): the caller's frame is at SP + 0x40, its return address 0.
+    let outer = SP + 0x40;
+    let cases: &[(u64, &[u64], u64, FrameOrigin)] = &[
+        (0, &[call_in(1)], outer, Frameless),
+        (1, &[outer, call_in(1)], outer, Prologue),
+        (4, &[outer, call_in(1)], SP, FramePointer),
+        (8, &[7, 7, outer, call_in(1)], SP + 16, FramePointer),
+        (12, &[7, 7, outer, call_in(1)], SP + 16, Frameless),
+        (16, &[outer, call_in(1)], SP, Frameless),
+        (17, &[call_in(1)], outer, Frameless),
+    ];
+    for (offset, words, bp, origin) in cases {
+        let mut stack = words.to_vec();
+        stack.resize(8, 7);
+        stack.extend([0, 0]);
+        let sample = Sample::x86(CODE + offset, SP, *bp, &stack);
+        let expected: Frames = vec![(CODE + offset, Ip), (caller, *origin)];
+        assert_eq!(
+            walk(Arch::X86_64, &process, &sample),
+            (expected, StackEnd::Complete),
+            "at {offset}"
+        );
+    }
+}
+
+#[test]
+fn junk_behind_a_frame_pointer_is_refused() {
+    let store = Store::new();
+    let process = jitted(&store, &[("a", &FRAMED)]);
+    // Not executable; executable but not behind a call; the chain does not go up.
+    for (fp, ra) in [
+        (SP + 64, 0x1234),
+        (SP + 64, CODE + 4),
+        (SP - 64, call_in(0)),
+    ] {
+        let sample = Sample::x86(
+            CODE + 9,
+            SP,
+            if fp > SP { SP + 16 } else { fp },
+            &[0, 0, fp, ra, 0, 0],
+        );
+        assert_eq!(
+            walk(Arch::X86_64, &process, &sample),
+            (vec![(CODE + 9, Ip)], StackEnd::CheckFailed)
+        );
+    }
+    // The chain leaves what was copied of the stack.
+    let deep = Sample::x86(CODE + 9, SP, SP + 0x4000, &[0, 0]);
+    assert_eq!(
+        walk(Arch::X86_64, &process, &deep).1,
+        StackEnd::DumpTooShort
+    );
+}
+
+/// `push rbx; sub rsp, 32; test; jne; call; add rsp, 32; pop rbx; ret`, as LLVM makes it.
+const FRAMELESS: [u8; 20] = [
+    0x53, 0x48, 0x83, 0xec, 0x20, 0x85, 0xff, 0x75, 0x05, 0xff, 0xd0, 0x90, 0x90, 0x90, 0x48, 0x83,
+    0xc4, 0x20, 0x5b, 0xc3,
+];
+
+#[test]
+fn frameless_code_by_its_stack_height() {
+    let store = Store::new();
+    let process = jitted(&store, &[("evalexpr_0_0", &FRAMELESS), ("main", &FRAMED)]);
+    let ra = call_in(1);
+    let cases: &[(u64, usize)] = &[(0, 0), (1, 1), (5, 5), (9, 5), (14, 5), (18, 1), (19, 0)];
+    for &(offset, above) in cases {
+        let mut stack = vec![7; above];
+        stack.push(ra);
+        let sample = Sample::x86(CODE + offset, SP, 0, &stack);
+        let (frames, end) = walk(Arch::X86_64, &process, &sample);
+        assert_eq!(
+            (addresses(&frames), end),
+            (vec![CODE + offset, ra - 1], StackEnd::Complete),
+            "at {offset}"
+        );
+    }
+    // As a caller: behind its call, five words up.
+    let mut stack = vec![CODE + 11, 7, 7, 7, 7, 7, ra];
+    stack.extend([0; 4]);
+    let sample = Sample::x86(CODE + STEP, SP, 0, &stack);
+    let expected: Frames = vec![
+        (CODE + STEP, Ip),
+        (CODE + 10, Frameless),
+        (ra - 1, Prologue),
+    ];
+    assert_eq!(
+        walk(Arch::X86_64, &process, &sample),
+        (expected, StackEnd::Complete)
+    );
+}
+
+#[test]
+fn hotspot_frames_and_returns_into_the_interpreter() {
+    // mov [rsp-0x14000], eax; push rbp; sub rsp, 0x20; call; add rsp, 0x20; pop rbp; ret
+    let method = [
+        0x89, 0x84, 0x24, 0x00, 0xc0, 0xfe, 0xff, 0x55, 0x48, 0x83, 0xec, 0x20, 0xff, 0xd0, 0x48,
+        0x83, 0xc4, 0x20, 0x5d, 0xc3,
+    ];
+    let store = Store::new();
+    // The interpreter pushes the address of a return entry and jumps: no call stands before it.
+    let mut process = jitted(
+        &store,
+        &[
+            ("LHot;fib(I)I", &method),
+            ("Interpreter", &[0x90; 64]),
+            ("stub", &FRAMED),
+        ],
+    );
+    for code in &mut process.codes {
+        code.producer = Producer::HotSpot;
+    }
+    let interpreter = CODE + STEP + 0x20;
+    // fib -> fib -> interpreter frame -> stub
+    let stack = [
+        7,
+        7,
+        7,
+        7,
+        SP + 0x68,
+        CODE + 14, // leaf: 32 bytes, rbp, return into fib
+        7,
+        7,
+        7,
+        7,
+        SP + 0x68,
+        interpreter, // fib: its saved rbp is the interpreter's
+        7,
+        0,
+        call_in(2), // the interpreter's frame at SP + 0x68
+    ];
+    let sample = Sample::x86(CODE + 12, SP, SP + 0x68, &stack);
+    let expected: Frames = vec![
+        (CODE + 12, Ip),
+        (CODE + 13, Prologue),
+        (interpreter - 1, Prologue),
+        (call_in(2) - 1, FramePointer),
+    ];
+    assert_eq!(
+        walk(Arch::X86_64, &process, &sample),
+        (expected, StackEnd::Complete)
+    );
+}
+
+#[test]
+fn python_trampolines_of_a_perf_map() {
+    let store = Store::new();
+    let mut process = jitted(
+        &store,
+        &[
+            ("py::f:/x.py", &[]),
+            ("py::g:/x.py", &[]),
+            ("main", &FRAMED),
+        ],
+    );
+    for code in &mut process.codes[..2] {
+        code.size = 0xb;
+    }
+    // main -> g -> f -> … a leaf in main
+    let stack = [CODE + 6, 7, CODE + STEP + 6, 7, call_in(2)];
+    let sample = Sample::x86(CODE + 2 * STEP, SP, 0, &stack);
+    let (frames, end) = walk(Arch::X86_64, &process, &sample);
+    let expected = vec![CODE + 2 * STEP, CODE + 5, CODE + STEP + 5, call_in(2) - 1];
+    assert_eq!((addresses(&frames), end), (expected, StackEnd::Complete));
+}
+
+/// A bytecode handler: no frame; then one around a call, taken down again; then the next handler.
+const HANDLER: [u8; 28] = [
+    0x48, 0x85, 0xc0, // test rax, rax
+    0x74, 0x13, // je dispatch
+    0x55, 0x48, 0x89, 0xe5, // push rbp; mov rbp, rsp
+    0x6a, 0x22, // push frame type
+    0x48, 0x83, 0xec, 0x08, // sub rsp, 8
+    0xff, 0xd0, // call rax
+    0x48, 0x8b, 0x6d, 0x00, // mov rbp, [rbp]
+    0x48, 0x83, 0xc4, 0x18, // add rsp, 24
+    0x90, // dispatch:
+    0xff, 0xe1, // jmp rcx
+];
+
+#[test]
+fn bytecode_handlers_run_on_the_frame_of_the_running_function() {
+    let store = Store::new();
+    let loads: Loads<'_> = &[
+        ("BytecodeHandler:Add", &HANDLER),
+        ("JS:~f /a.js:1:1", &FRAMED),
+        ("JS:~g /a.js:2:1", &FRAMED),
+    ];
+    let process = jitted(&store, loads);
+    let frame = SP + 0x40;
+    let (f, g) = (call_in(1) - 1, call_in(2) - 1);
+    // rbp is f's: following it alone would lose f, the function that runs.
+    let cases: &[(u64, &[u64], u64)] = &[
+        (0, &[call_in(1)], frame),
+        (3, &[call_in(1)], frame),
+        (6, &[frame, call_in(1)], frame),
+        (9, &[frame, call_in(1)], SP),
+        (15, &[7, 0x22, frame, call_in(1)], SP + 16),
+        (21, &[7, 0x22, frame, call_in(1)], frame),
+        (25, &[call_in(1)], frame),
+        (26, &[call_in(1)], frame),
+    ];
+    for (offset, words, bp) in cases {
+        let mut stack = words.to_vec();
+        stack.resize(8, 7);
+        stack.extend([0, call_in(2)]);
+        let sample = Sample::x86(CODE + offset, SP, *bp, &stack);
+        let (frames, end) = walk(Arch::X86_64, &process, &sample);
+        assert_eq!(
+            (addresses(&frames), end),
+            (vec![CODE + offset, f, g], StackEnd::Complete),
+            "at {offset}"
+        );
+    }
+}
+
+#[test]
+fn sparkplug_gets_its_frame_from_its_first_call() {
+    // mov rcx, rdi; call BaselineOutOfLinePrologue; call rax
+    let code = [
+        0x48, 0x89, 0xf9, 0xe8, 0, 0, 0, 0, 0xff, 0xd0, 0xff, 0xd0, 0xff, 0xd0,
+    ];
+    let store = Store::new();
+    let process = jitted(
+        &store,
+        &[("JS:^f /a.js:1:1", &code), ("JS:~g /a.js:2:1", &FRAMED)],
+    );
+    let outer = SP + 0x40;
+    for (offset, words, bp) in [
+        (3, vec![call_in(1)], outer),
+        (10, vec![7, outer, call_in(1)], SP + 8),
+    ] {
+        let mut stack = words;
+        stack.resize(8, 7);
+        stack.extend([0, 0]);
+        let sample = Sample::x86(CODE + offset, SP, bp, &stack);
+        let (frames, end) = walk(Arch::X86_64, &process, &sample);
+        assert_eq!(
+            (addresses(&frames), end),
+            (vec![CODE + offset, call_in(1) - 1], StackEnd::Complete)
+        );
+    }
+}
+
+#[test]
+fn unwinding_records_come_first() {
+    // The record says CFA = rsp + 8 all the way, whatever the code looks like.
+    let store = Store::new();
+    let mut writer = DumpWriter::new(1, 0);
+    let code = [0x90; 16];
+    let mut data = testing::eh_frame(16, 16);
+    data.extend(testing::eh_frame_header(1));
+    writer
+        .unwinding(20, 0, &data)
+        .load(1, 1, CODE, 0, b"py::f:/x.py", &code);
+    // An empty one asks for frame pointers.
+    writer.unwinding(20, 0, &testing::eh_frame_header(0)).load(
+        1,
+        1,
+        CODE + STEP,
+        1,
+        b"JS:*g",
+        &FRAMED,
+    );
+    let process = loaded(&store, writer);
+    let stack = [call_in(1), 7, 0, 0];
+    let sample = Sample::x86(CODE + 4, SP, SP + 16, &stack);
+    let expected: Frames = vec![(CODE + 4, Ip), (call_in(1) - 1, Cfi)];
+    assert_eq!(
+        walk(Arch::X86_64, &process, &sample),
+        (expected, StackEnd::Complete)
+    );
+}
+
+#[test]
+fn the_base_of_an_erlang_process_ends_its_stack() {
+    let store = Store::new();
+    let process = jitted(
+        &store,
+        &[
+            ("hot:fib/1", &FRAMED),
+            ("erts_beamasm:normal_exit/0", &FRAMED),
+        ],
+    );
+    let stack = [7, 7, 0x1234_5678, call_in(1)];
+    let sample = Sample::x86(CODE + 9, SP, SP + 16, &stack);
+    let (frames, end) = walk(Arch::X86_64, &process, &sample);
+    assert_eq!(
+        (addresses(&frames), end),
+        (vec![CODE + 9, call_in(1) - 1], StackEnd::Complete)
+    );
+}
+
+#[test]
+fn unknown_code_returns_by_the_top_of_the_stack() {
+    // V8's jump tables for wasm: a page of jumps that nobody reports.
+    let store = Store::new();
+    let process = jitted(&store, &[("JS:f-0-turbofan", &FRAMED)]);
+    let outer = SP + 0x20;
+    let stack = [call_in(0), 7, 7, 7, 0, 0];
+    let sample = Sample::x86(ANONYMOUS + 0x10, SP, outer, &stack);
+    let (frames, end) = walk(Arch::X86_64, &process, &sample);
+    assert_eq!(
+        (addresses(&frames), end),
+        (vec![ANONYMOUS + 0x10, call_in(0) - 1], StackEnd::Complete)
+    );
+    // A frame pointer where the top of the stack holds no return address.
+    let stack = [7, 7, 7, 7, 0, call_in(0)];
+    let framed = Sample::x86(ANONYMOUS + 0x10, SP, outer, &stack);
+    let (frames, end) = walk(Arch::X86_64, &process, &framed);
+    assert_eq!(
+        (addresses(&frames), end),
+        (vec![ANONYMOUS + 0x10, call_in(0) - 1], StackEnd::Complete)
+    );
+}
+
+/// `nop; stp x29, x30, [sp, #-16]!; mov x29, sp; blr x0; nop; ldp x29, x30, [sp], #16; ret`
+fn arm_framed() -> Vec<u8> {
+    let words: [u32; 7] = [
+        0xd503_201f,
+        0xa9bf_7bfd,
+        0x9100_03fd,
+        0xd63f_0000,
+        0xd503_201f,
+        0xa8c1_7bfd,
+        0xd65f_03c0,
+    ];
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+#[test]
+fn arm_code_returns_by_link_register_or_frame_record() {
+    let store = Store::new();
+    let code = arm_framed();
+    let process = jitted(
+        &store,
+        &[("JS:~f /a.js:1:1", &code), ("JS:~g /a.js:2:1", &code)],
+    );
+    let call = |n: u64| CODE + n * STEP + 16;
+    let outer = SP + 0x40;
+    // Before the record is stored (also in a recursive call), after it, after a call, at the end.
+    let cases: &[(u64, u64, u64)] = &[
+        (0, outer, call(1)),
+        (4, outer, call(0)),
+        (8, outer, call(1)),
+        (12, SP, call(1)),
+        (16, SP, call(0)),
+        (24, outer, call(1)),
+    ];
+    for &(offset, fp, lr) in cases {
+        let mut stack = vec![outer, call(1)];
+        stack.resize(8, 7);
+        stack.extend([0, 0]);
+        let sample = Sample::arm(CODE + offset, SP, fp, lr, &stack);
+        let (frames, end) = walk(Arch::Aarch64, &process, &sample);
+        let caller = if offset == 4 { call(0) } else { call(1) };
+        assert_eq!(
+            (addresses(&frames), end),
+            (vec![CODE + offset, caller - 1], StackEnd::Complete),
+            "at {offset}"
+        );
+    }
+}
