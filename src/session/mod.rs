@@ -15,6 +15,7 @@ pub mod threads;
 mod build;
 
 use std::cell::Cell;
+use std::ops::Range;
 
 use crate::address::{Avma, FileOffset, Timestamp};
 use crate::dso::{DsoId, DsoTable};
@@ -284,5 +285,10 @@ impl<'a> CodeSpace<'a> for SpaceAt<'_, 'a> {
             },
             Found::Nothing => Place::Nothing,
         }
+    }
+
+    fn function_bounds(&self, dso: DsoId, at: FileOffset) -> Option<Range<FileOffset>> {
+        let symbol = self.session.dsos.symbols(dso)?.find(at.0)?;
+        Some(FileOffset(symbol.start)..FileOffset(symbol.end))
     }
 }
