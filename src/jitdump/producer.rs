@@ -54,10 +54,10 @@ impl Producer {
     pub fn of_name(name: &[u8]) -> Self {
         // BEAM's perf map puts a `$` in front.
         let name = name.strip_prefix(b"$").unwrap_or(name);
-        if let Some((_, producer)) = PREFIXES.iter().find(|(prefix, _)| name.starts_with(prefix)) {
-            return *producer;
-        }
-        if is_java_method(name) {
+        let by_prefix = Self::of_prefix(name);
+        if by_prefix != Self::Unknown {
+            by_prefix
+        } else if is_java_method(name) {
             Self::HotSpot
         } else if name.ends_with(b"-CodeInfoPrologue") {
             Self::Beam
@@ -66,6 +66,14 @@ impl Producer {
         } else {
             Self::Unknown
         }
+    }
+
+    /// The same by the beginning alone, cheap enough for every name of a dump.
+    #[must_use]
+    pub fn of_prefix(name: &[u8]) -> Self {
+        let fits = |prefix: &[u8]| name.first() == prefix.first() && name.starts_with(prefix);
+        let found = PREFIXES.iter().find(|(prefix, _)| fits(prefix));
+        found.map_or(Self::Unknown, |&(_, producer)| producer)
     }
 
     /// Whether the writer puts the size of an ELF header on top of every line address, to please

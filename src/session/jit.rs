@@ -22,11 +22,14 @@ pub(crate) use builder::code_of;
 pub use clock::RecordingClock;
 pub use files::JitSearch;
 
+use std::path::PathBuf;
+
 use rustc_hash::FxHashMap;
 
 use crate::address::{Avma, AvmaRange, Timestamp};
 use crate::jitdump::Producer;
 use crate::jitdump::debug_info::{CodeOfLines, DebugInfo, Line};
+use crate::jitdump::dump::{Counts, Cut};
 use crate::jitdump::unwinding::Unwinding;
 
 /// One life of a process: from fork (or first sight) to exit. A pid that is used again gets a new
@@ -124,8 +127,27 @@ pub struct JitObject {
     pub producer: Producer,
     /// Functions in it that some process could have run.
     pub functions: u64,
-    /// One phrase for the report's quality line: functions, clock, what was dropped.
+    /// One phrase for the report's quality line: functions, clock.
     pub summary: String,
+    /// What was read, and what of it was not used. All zero for perf maps.
+    pub stats: JitStats,
+}
+
+/// What a dump held, for those who judge a recording.
+#[derive(Clone, Debug, Default)]
+pub struct JitStats {
+    /// Where it was found.
+    pub found_at: PathBuf,
+    /// Records by kind.
+    pub counts: Counts,
+    /// Where reading ended early.
+    pub cut: Option<Cut>,
+    /// Loads that told again what lay there already.
+    pub repeated: u64,
+    /// Loads of an earlier process or of one that was not recorded.
+    pub foreign: u64,
+    /// What was done to the times; empty if nothing had to be.
+    pub clock: String,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -13,7 +13,7 @@ use super::claims::ClaimsBuilder;
 use super::clock::{self, Evidence, RecordingClock, Relation};
 use super::files::{Finder, Found, JitSearch, MarkerName, file_name, marker_name};
 use super::{
-    Companions, JitCode, JitIndex, JitObject, JitObjectId, JitObjectKind, ProcessId, Twin,
+    Companions, JitCode, JitIndex, JitObject, JitObjectId, JitObjectKind, JitStats, ProcessId, Twin,
 };
 use crate::address::{Avma, AvmaRange, Timestamp};
 use crate::diagnostics::Diagnostics;
@@ -171,6 +171,9 @@ impl<'a> JitBuilder<'a> {
             index.objects.push(dump.object(marker, owner));
         }
         index.claims = self.replay(&mut dumps, &owners);
+        for (object, dump) in index.objects.iter_mut().zip(&dumps) {
+            object.stats.repeated = dump.aliases;
+        }
         index.codes = joined(dumps);
         index.twins = self.twins(&index);
         self.add_perf_maps(&mut index, &mut finder, &lives, diag);
@@ -386,6 +389,11 @@ impl<'a> JitBuilder<'a> {
             claims: ClaimsBuilder::default(),
             first_codes: first_codes(dumps),
         };
+        for owners in owners {
+            if let Some(process) = owners.of_loads.iter().flatten().next() {
+                replay.claims.reserve(*process, owners.of_loads.len());
+            }
+        }
         for happening in &happenings {
             let (dump, number) = (happening.dump as usize, happening.number as usize);
             match happening.rank {
@@ -612,6 +620,14 @@ impl<'a> Dump<'a> {
             producer: self.producer,
             functions,
             summary,
+            stats: JitStats {
+                found_at: self.file.path.clone(),
+                counts: self.counts.clone(),
+                cut: self.cut.clone(),
+                repeated: 0,
+                foreign: owners.foreign,
+                clock,
+            },
         }
     }
 
@@ -932,7 +948,7 @@ pub(crate) fn code_of<'a>(load: &Load<'a>, store: &'a Store) -> JitCode<'a> {
         bytes: load.code,
         loaded: Timestamp(load.time),
         object: JitObjectId(0),
-        producer: Producer::of_name(load.name),
+        producer: Producer::of_prefix(load.name),
         companions: (unwinding.is_some() || load.lines.is_some()).then(|| Box::new(companions)),
         asks_for_frame_pointers,
     }
@@ -1068,7 +1084,7 @@ fn add_perf_map<'a>(
         bytes: &[],
         loaded: Timestamp::START,
         object: JitObjectId(object),
-        producer: match Producer::of_name(entry.name) {
+        producer: match Producer::of_prefix(entry.name) {
             Producer::Unknown => producer,
             own => own,
         },
@@ -1084,6 +1100,10 @@ fn add_perf_map<'a>(
         producer,
         functions: map.entries.len() as u64,
         summary: format!("{name}: {} entries", map.entries.len()),
+        stats: JitStats {
+            found_at: path.to_owned(),
+            ..JitStats::default()
+        },
     });
 }
 

@@ -416,6 +416,8 @@ fn names_of_one_function_of_a_component_are_one() {
         [name_at(&index, P, B, 15), name_at(&index, P, B, 20)],
         [Some("JS:~f a.js:1:1".into()), Some("JS:~g a.js:2:1".into())]
     );
+    let stats = &index.objects()[0].stats;
+    assert_eq!((stats.repeated, stats.counts.loads), (2, 5));
 }
 
 #[test]

@@ -54,6 +54,11 @@ pub(super) struct ClaimsBuilder {
 }
 
 impl ClaimsBuilder {
+    /// So many loads are to come for a process.
+    pub(super) fn reserve(&mut self, process: ProcessId, loads: usize) {
+        self.state(process).claims.reserve(loads);
+    }
+
     /// New code at `range`; ends what it touches. Empty ranges claim nothing.
     pub(super) fn load(
         &mut self,

@@ -13,8 +13,8 @@ use crate::perfdata::{ClockId, Recording, TimeConv};
 const HEADER_DELAY: i64 = 20_000;
 /// The first load into fresh memory comes at least this long after its mapping (V8: 84 µs).
 const LOAD_DELAY: i64 = 50_000;
-/// Clocks that differ by less are the same.
-const AGREE: i64 = 1_000_000;
+/// Clocks that were measured to differ by less are the same.
+const AGREE: i64 = 200_000;
 /// Nothing that belongs together lies further apart.
 const SECOND: i64 = 1_000_000_000;
 /// A runtime may take this long from mapping its dump to its first load (V8: 8 to 40 ms).
