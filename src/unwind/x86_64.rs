@@ -86,16 +86,15 @@ impl Architecture for X86_64 {
 
     type Flow = Flow;
 
-    /// Not for code that is known to build its frame first: a look at its start does.
+    /// Not for code that builds its frame first: a look at its start does.
     fn flow(code: &CodeView<'_>) -> Option<Flow> {
-        const EARLY: usize = 32;
         let complete = code.size == Some(code.code.len() as u64) && !code.code.is_empty();
-        let start = &code.code[..code.code.len().min(EARLY)];
         let regular = match code.habit {
             Habit::Blob | Habit::ErlangBase => true,
-            Habit::FramePointers => !code.leaf || start.windows(4).any(set_up_at),
+            Habit::FramePointers => !code.leaf || set_up(code).is_some_and(|at| at < 32),
             Habit::V8Pieces => !code.leaf,
-            Habit::Sparkplug | Habit::PyTrampoline | Habit::Unknown => false,
+            Habit::Unknown => set_up(code).is_some_and(|at| at <= ENDBR64.len()),
+            Habit::Sparkplug | Habit::PyTrampoline => false,
         };
         (complete && !regular).then(|| Flow::of(code.code, code.habit == Habit::Sparkplug))
     }
@@ -309,10 +308,16 @@ fn somewhere(code: &CodeView<'_>, out: &mut Candidates) {
     }
 }
 
+const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
+
 /// Whether an ip stands before the first instruction of a function.
 fn at_entry(rest: &[u8]) -> bool {
-    const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
     rest.starts_with(&ENDBR64) || set_up_at(rest)
+}
+
+/// Where the function sets up its frame pointer first, by its bytes.
+fn set_up(code: &CodeView<'_>) -> Option<usize> {
+    code.code.windows(4).position(set_up_at)
 }
 
 /// Whether `push rbp; mov rbp, rsp` stands here, in either encoding.
@@ -342,28 +347,31 @@ fn known_function(code: &CodeView<'_>, out: &mut Candidates) {
     if code.habit == Habit::Sparkplug {
         return sparkplug(code, out);
     }
-    let prologue = Prologue::scan(code);
-    let set_up = code.code.windows(4).position(set_up_at);
-    match (prologue, set_up) {
-        // Before the frame is there.
-        (_, Some(push_at)) if code.leaf && code.at <= push_at => {
+    match set_up(code) {
+        Some(push_at) if code.leaf && code.at <= push_at => {
             out.extend(Prologue::scan(code).before_frame());
-            out.push(top_of_stack(0, Check::Call));
+            let first = push_at <= ENDBR64.len();
+            let check = if first {
+                Check::NotRefuted
+            } else {
+                Check::Call
+            };
+            out.push(top_of_stack(0, check));
         }
-        (_, Some(push_at)) if code.leaf && code.at == push_at + 1 => out.push(pushed_frame()),
+        Some(push_at) if code.leaf && code.at == push_at + 1 => out.push(pushed_frame()),
         // The frame of a piece lies around its calls only.
-        (_, _) if code.leaf && code.habit == Habit::V8Pieces && set_up.is_none_or(|at| at > 16) => {
-            out.push(top_of_stack(0, Check::Call));
-        }
-        (_, Some(_)) => {}
-        (prologue, None) if code.habit != Habit::FramePointers => {
-            if code.leaf && prologue.height == 0 {
+        set_up if code.leaf && code.habit == Habit::V8Pieces => {
+            if set_up.is_none_or(|at| at > 16) {
                 out.push(top_of_stack(0, Check::Call));
             }
-            out.extend(prologue.candidate(code));
         }
-        (_, None) if code.leaf => out.push(top_of_stack(0, Check::Call)),
-        _ => {}
+        Some(_) => {}
+        None if code.habit == Habit::FramePointers => {
+            if code.leaf {
+                out.push(top_of_stack(0, Check::Call));
+            }
+        }
+        None => out.extend(Prologue::scan(code).candidate(code)),
     }
     out.push(frame_pointer(Check::NotRefuted));
     if code.leaf {

@@ -85,7 +85,7 @@ fn frame_pointers_and_their_exact_ends() {
     let outer = SP + 0x40;
     let cases: &[(u64, &[u64], u64, FrameOrigin)] = &[
         (0, &[call_in(1)], outer, Frameless),
-        (1, &[outer, call_in(1)], outer, Prologue),
+        (1, &[outer, call_in(1)], outer, Frameless),
         (4, &[outer, call_in(1)], SP, FramePointer),
         (8, &[7, 7, outer, call_in(1)], SP + 16, FramePointer),
         (12, &[7, 7, outer, call_in(1)], SP + 16, Frameless),
