@@ -15,6 +15,8 @@ use pjit::diagnostics::Diagnostics;
 use pjit::dso::SearchPaths;
 use pjit::load::LoadOptions;
 use pjit::output::folded::{self, FoldOptions};
+use pjit::output::stdio;
+use pjit::report::options::ReportOptions;
 
 use recording::{CONTEXT_USER, Recording, Sample, Stacks, User};
 
@@ -68,6 +70,10 @@ pub fn run(recording: &[u8]) {
     let (load, fold) = options();
     if let Ok(profile) = pjit::load::load(load, &diag) {
         folded::write(&profile, fold, &mut io::sink()).expect("a sink takes everything");
+        let options = ReportOptions::default();
+        if let Ok(report) = pjit::report::build(&profile, &options) {
+            stdio::write(&report, &mut io::sink()).expect("a sink takes everything");
+        }
     }
 }
 
@@ -166,4 +172,38 @@ pub fn stream_head() -> Vec<u8> {
     let mut recording = Recording::new(Stacks::Callchain);
     recording.comm(PID, PID, b"fuzzed");
     recording.stream()
+}
+
+/// The dump with its code moved into the JIT mapping of [`recording_of`], as that process' own: whatever its records say of
+/// process, time and address is made to fit, the rest stays as it is.
+pub fn adopted(dump: &[u8]) -> Vec<u8> {
+    let mut dump = dump.to_vec();
+    let u32_at = |dump: &[u8], at: usize| {
+        dump.get(at..at + 4)
+            .map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+    };
+    let put = |dump: &mut [u8], at: usize, bytes: &[u8]| {
+        if let Some(place) = dump.get_mut(at..at + bytes.len()) {
+            place.copy_from_slice(bytes);
+        }
+    };
+    put(&mut dump, 20, &PID.to_le_bytes());
+    put(&mut dump, 24, &1_000u64.to_le_bytes());
+    let mut at = u32_at(&dump, 8).unwrap_or(40) as usize;
+    let mut next = JIT_START;
+    while let (Some(kind), Some(size)) = (u32_at(&dump, at), u32_at(&dump, at.saturating_add(4))) {
+        put(
+            &mut dump,
+            at + 8,
+            &(2_000 + (at as u64 & 0xfff)).to_le_bytes(),
+        );
+        if kind == 0 {
+            put(&mut dump, at + 16, &PID.to_le_bytes());
+            put(&mut dump, at + 24, &next.to_le_bytes());
+            put(&mut dump, at + 32, &next.to_le_bytes());
+            next += u64::from(u32_at(&dump, at + 40).unwrap_or(0)) % 0x400;
+        }
+        at = at.saturating_add(size.max(16) as usize);
+    }
+    dump
 }

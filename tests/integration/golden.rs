@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use crate::support::{SAMPLES, agreement, flat_rows, folded, sample, stdout_of};
+use crate::support::{SAMPLES, agreement, flat_rows, folded, pjit, sample, stdout_of};
 
 /// The views that are kept for every sample: file name and arguments.
 const VIEWS: [(&str, &[&str]); 5] = [
@@ -201,4 +201,15 @@ fn minijit_has_its_shares() {
         .filter(|s| s.contains("jit::tramp_fp;c_middle;jit::spin_fp"))
         .count();
     assert!(through_c > 0, "C code below JIT code: {:#?}", stacks.keys());
+}
+
+/// What the README shows is what its first command prints.
+#[test]
+fn the_readme_shows_real_output() {
+    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).expect("there is a README");
+    let command = readme.lines().find_map(|l| l.trim().strip_prefix("cargo run --release -- ")).expect("a first command");
+    let block = readme.split("```text\n").nth(1).and_then(|rest| rest.split("…\n").next()).expect("a block of output");
+    let output = pjit().current_dir(env!("CARGO_MANIFEST_DIR")).args(command.split_whitespace()).output();
+    let output = String::from_utf8(output.expect("the binary can be run").stdout).expect("UTF-8");
+    assert!(output.contains(block), "{command} prints\n{output}");
 }
