@@ -206,10 +206,21 @@ fn minijit_has_its_shares() {
 /// What the README shows is what its first command prints.
 #[test]
 fn the_readme_shows_real_output() {
-    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).expect("there is a README");
-    let command = readme.lines().find_map(|l| l.trim().strip_prefix("cargo run --release -- ")).expect("a first command");
-    let block = readme.split("```text\n").nth(1).and_then(|rest| rest.split("…\n").next()).expect("a block of output");
-    let output = pjit().current_dir(env!("CARGO_MANIFEST_DIR")).args(command.split_whitespace()).output();
+    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md"))
+        .expect("there is a README");
+    let command = readme
+        .lines()
+        .find_map(|l| l.trim().strip_prefix("cargo run --release -- "))
+        .expect("a first command");
+    let block = readme
+        .split("```text\n")
+        .nth(1)
+        .and_then(|rest| rest.split("…\n").next())
+        .expect("a block of output");
+    let output = pjit()
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .args(command.split_whitespace())
+        .output();
     let output = String::from_utf8(output.expect("the binary can be run").stdout).expect("UTF-8");
     assert!(output.contains(block), "{command} prints\n{output}");
 }
