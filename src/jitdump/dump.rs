@@ -187,7 +187,7 @@ struct PendingUnwinding<'a> {
     record: Option<Unwinding<'a>>,
     taken: bool,
     /// What the frame descriptions of `record` cover, once somebody asked.
-    covered: Option<Vec<(u64, u64)>>,
+    covered: Option<(Avma, Vec<(u64, u64)>)>,
 }
 
 /// A dump read to its end.
@@ -477,10 +477,10 @@ impl<'a> PendingUnwinding<'a> {
             }
             return Some(record);
         }
-        let covered = self.covered.get_or_insert_with(|| record.covered());
+        let (base, covered) = self.covered.get_or_insert_with(|| record.covered());
         let next = covered.partition_point(|&(start, _)| start <= address.0);
         let (start, end) = *covered.get(next.checked_sub(1)?)?;
-        (start <= address.0 && address.0 < end).then_some(*record)
+        (start <= address.0 && address.0 < end).then(|| record.with_base(*base))
     }
 }
 

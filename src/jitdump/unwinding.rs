@@ -29,6 +29,8 @@ pub struct Unwinding<'a> {
     /// The load right behind the record, by which its address is found.
     anchor: Avma,
     anchor_size: u64,
+    /// The address of `.eh_frame`, when it is known and some description covers the code.
+    known_base: Option<Avma>,
 }
 
 /// Call frame information with the address that makes it fit.
@@ -65,6 +67,7 @@ impl<'a> Unwinding<'a> {
             mapped_size,
             anchor: Avma(0),
             anchor_size: 0,
+            known_base: None,
         })
     }
 
@@ -131,6 +134,10 @@ impl<'a> Unwinding<'a> {
     /// that makes its frame descriptions lie inside the code it was written for.
     #[must_use]
     pub fn resolve(&self, address: Avma, size: u64) -> Option<EhFrameAt<'a>> {
+        if let Some(base) = self.known_base {
+            let eh_frame = self.eh_frame;
+            return Some(EhFrameAt { eh_frame, base });
+        }
         let base = self.base()?;
         let end = address.0.checked_add(size)?;
         let fits = |&(start, stop): &(u64, u64)| start < end && address.0 < stop;
@@ -143,14 +150,23 @@ impl<'a> Unwinding<'a> {
             })
     }
 
-    /// The address ranges of all frame descriptions, sorted; empty when no base fits.
-    pub(crate) fn covered(&self) -> Vec<(u64, u64)> {
-        let mut ranges = self
-            .base()
-            .map(|base| self.descriptions(base))
-            .unwrap_or_default();
+    /// The same record for code that [`Unwinding::covered`] says it covers.
+    pub(crate) const fn with_base(self, base: Avma) -> Self {
+        Self {
+            known_base: Some(base),
+            ..self
+        }
+    }
+
+    /// The address of `.eh_frame` and the address ranges of all frame descriptions, sorted; no ranges
+    /// when no base fits.
+    pub(crate) fn covered(&self) -> (Avma, Vec<(u64, u64)>) {
+        let Some(base) = self.base() else {
+            return (Avma(0), Vec::new());
+        };
+        let mut ranges = self.descriptions(base);
         ranges.sort_unstable();
-        ranges
+        (base, ranges)
     }
 
     fn base(&self) -> Option<Avma> {
