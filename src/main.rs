@@ -15,11 +15,13 @@ use pjit::output::folded::FoldOptions;
 use pjit::profile::Profile;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::parse_from(pjit::cli::with_thread_counts(std::env::args_os()));
     let diag = Diagnostics::new();
     let result = run(&cli, &diag);
+    let failed = cli.strict() && diag.has_warnings();
     say(&diag, cli.verbose());
     match result {
+        Ok(_) if failed => ExitCode::FAILURE,
         Ok(status) => status,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {

@@ -31,7 +31,11 @@ pub struct InputArgs {
     #[arg(short = 'f', long = "force")]
     pub force: bool,
 
-    /// Worker threads; the output does not depend on their number
+    /// Exit with status 1 when there was anything to warn of
+    #[arg(long = "strict")]
+    pub strict: bool,
+
+    /// Worker threads, also written --threads N; the output does not depend on their number
     #[arg(short = 'j', long = "jobs", value_name = "N")]
     pub jobs: Option<usize>,
 

@@ -10,6 +10,7 @@ pub mod script;
 pub mod terminal;
 pub mod time;
 
+use std::ffi::OsString;
 use std::io;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -54,6 +55,17 @@ pub enum Command {
 }
 
 impl Cli {
+    /// Whether a warning makes the run a failure.
+    #[must_use]
+    pub fn strict(&self) -> bool {
+        match &self.command {
+            Command::Report(args) => args.input.strict,
+            Command::Fold(args) => args.input.strict,
+            Command::Script(args) => args.input.strict,
+            _ => false,
+        }
+    }
+
     /// Whether notes are wanted.
     #[must_use]
     pub fn verbose(&self) -> bool {
@@ -64,6 +76,33 @@ impl Cli {
             _ => false,
         }
     }
+}
+
+/// The arguments with `--threads N` as `--jobs=N`: perf has a flag of that name without a number
+/// (`-T`), which keeps its meaning where no number follows.
+pub fn with_thread_counts(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let is_count = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
+    let mut args = args.peekable();
+    let mut out = Vec::new();
+    while let Some(arg) = args.next() {
+        let attached = arg
+            .to_str()
+            .and_then(|word| word.strip_prefix("--threads="));
+        if let Some(count) = attached.filter(|count| is_count(count)) {
+            out.push(format!("--jobs={count}").into());
+            continue;
+        }
+        if arg == "--threads"
+            && let Some(count) = args.next_if(|next| next.to_str().is_some_and(is_count))
+        {
+            let mut jobs = OsString::from("--jobs=");
+            jobs.push(count);
+            out.push(jobs);
+            continue;
+        }
+        out.push(arg);
+    }
+    out
 }
 
 /// Writes the completion script of a shell.
@@ -100,5 +139,37 @@ impl io::Write for LentWriter<'_> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.0.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_count_is_told_from_perfs_flag() {
+        let words = |line: &str| -> Vec<OsString> { line.split(' ').map(OsString::from).collect() };
+        let rewritten = |line: &str| with_thread_counts(words(line).into_iter());
+        assert_eq!(
+            rewritten("pjit fold --threads 3 x"),
+            words("pjit fold --jobs=3 x")
+        );
+        assert_eq!(
+            rewritten("pjit fold --threads=3"),
+            words("pjit fold --jobs=3")
+        );
+        assert_eq!(
+            rewritten("pjit report --threads x"),
+            words("pjit report --threads x")
+        );
+        assert_eq!(
+            rewritten("pjit report --threads"),
+            words("pjit report --threads")
+        );
+    }
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
     }
 }

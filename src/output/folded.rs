@@ -5,11 +5,13 @@
 //! shown as their DSO) are those of inferno 0.12, `src/collapse/perf.rs`.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::hash_map::Entry::{Occupied, Vacant};
 use std::io::{self, Write};
 
+use rustc_hash::FxHashMap;
+
 use crate::perfdata::CpuMode;
-use crate::profile::{Entry, Frame, Profile};
+use crate::profile::{CommId, Entry, Frame, FrameId, Profile, StackId, ThreadId};
 
 /// What a line weighs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -63,46 +65,74 @@ pub fn mixed_events<'p>(profile: &'p Profile, options: &FoldOptions) -> Vec<&'p 
     }
 }
 
-fn lines(profile: &Profile, options: &FoldOptions) -> BTreeMap<String, u64> {
+/// All lines, sorted, each text once.
+fn lines(profile: &Profile, options: &FoldOptions) -> Vec<(String, u64)> {
     let names: Vec<String> = profile
         .frames
         .iter()
         .map(|frame| frame_name(profile, frame, options))
         .collect();
-    let mut lines: BTreeMap<String, u64> = BTreeMap::new();
-    let mut line = String::new();
+    let mut lines: Vec<(String, u64)> = groups(profile, options)
+        .into_iter()
+        .map(|(entry, weight)| (line(profile, entry, &names, options), weight))
+        .collect();
+    lines.sort_unstable();
+    // Different frames may have one name.
+    lines.dedup_by(|next, kept| {
+        let same = next.0 == kept.0;
+        if same {
+            kept.1 = kept.1.saturating_add(next.1);
+        }
+        same
+    });
+    lines
+}
+
+/// One entry for each line that is certain to be one, with the line's weight: texts are made for these only.
+fn groups<'p>(profile: &'p Profile, options: &FoldOptions) -> Vec<(&'p Entry, u64)> {
+    let mut found: FxHashMap<(CommId, Option<ThreadId>, StackId, Option<FrameId>), usize> =
+        FxHashMap::default();
+    let mut groups: Vec<(&Entry, u64)> = Vec::new();
     for entry in &profile.entries {
         let event = &profile.events[usize::from(entry.event)];
-        if options
-            .event
-            .as_ref()
-            .is_some_and(|wanted| *wanted != event.name)
-        {
+        if options.event.as_ref().is_some_and(|e| *e != event.name) {
             continue;
-        }
-        line.clear();
-        push_comm(profile, entry, options, &mut line);
-        let frames = profile.stacks.get(entry.stack);
-        if frames.is_empty() {
-            line.push(';');
-            line.push_str(&names[entry.leaf.0 as usize]);
-        }
-        for frame in frames.iter().rev() {
-            line.push(';');
-            line.push_str(&names[frame.0 as usize]);
         }
         let weight = match options.weight {
             Weight::Period => entry.period,
             Weight::Samples => entry.samples,
         };
-        match lines.get_mut(line.as_str()) {
-            Some(sum) => *sum = sum.saturating_add(weight),
-            None => {
-                lines.insert(line.clone(), weight);
+        let thread = (options.pid || options.tid).then_some(entry.thread);
+        let alone = profile.stacks.get(entry.stack).is_empty();
+        let key = (entry.comm, thread, entry.stack, alone.then_some(entry.leaf));
+        match found.entry(key) {
+            Occupied(at) => {
+                let sum = &mut groups[*at.get()].1;
+                *sum = sum.saturating_add(weight);
+            }
+            Vacant(at) => {
+                at.insert(groups.len());
+                groups.push((entry, weight));
             }
         }
     }
-    lines
+    groups
+}
+
+fn line(profile: &Profile, entry: &Entry, names: &[String], options: &FoldOptions) -> String {
+    let frames = profile.stacks.get(entry.stack);
+    let length = |id: &FrameId| names[id.0 as usize].len() + 1;
+    let mut line = String::with_capacity(32 + frames.iter().map(length).sum::<usize>());
+    push_comm(profile, entry, options, &mut line);
+    if frames.is_empty() {
+        line.push(';');
+        line.push_str(&names[entry.leaf.0 as usize]);
+    }
+    for frame in frames.iter().rev() {
+        line.push(';');
+        line.push_str(&names[frame.0 as usize]);
+    }
+    line
 }
 
 fn push_comm(profile: &Profile, entry: &Entry, options: &FoldOptions, line: &mut String) {
