@@ -4,5 +4,7 @@ pub mod folded;
 pub mod script;
 pub mod stdio;
 mod stdio_hierarchy;
+#[cfg(test)]
+mod stdio_tests;
 mod stdio_tree;
 pub mod text;

@@ -12,8 +12,9 @@ use super::chains::Chains;
 use super::classes::{Classes, SymbolPart, ranks};
 use super::columns::Columns;
 use super::keys::Key;
-use super::options::{ChainOrder, ReportOptions};
+use super::options::{CallGraphMode, ChainOrder, ReportOptions};
 use super::order::red_black_order;
+use super::tree::threshold;
 use super::trie::{NONE, Trie, Weight};
 use crate::perfdata::CpuMode;
 use crate::profile::{Entry, Frame, FrameId, Profile, ThreadId};
@@ -108,14 +109,49 @@ pub(crate) struct Rows {
     pub(crate) of_entry: Vec<u32>,
     /// Totals by event.
     pub(crate) totals: Vec<Totals>,
-    /// Where rows occur as callers: (row, node, frame of its run), by row.
-    pub(crate) positions: Vec<(u32, u32, u32)>,
+    /// Where rows occur as callers.
+    pub(crate) positions: Positions,
+    /// By entry: the node in which its leaf's row first occurs in its own chain; [`NONE`] if it does not. Only when
+    /// callers are credited.
+    pub(crate) own_place: Vec<u32>,
     /// The chains, when callers are credited (a root for each context) or trees are wanted (a root for each row).
     pub(crate) trie: Trie,
     /// By root order: its node.
     pub(crate) roots: Vec<u32>,
     /// Dense frame numbers used in the trie.
     pub(crate) fine: Fine,
+}
+
+/// Places in the trie by row: node, and frame of its run.
+#[derive(Debug, Default)]
+pub(crate) struct Positions {
+    places: Vec<(u32, u32)>,
+    /// By row: where its places begin.
+    starts: Vec<u32>,
+}
+
+impl Positions {
+    /// Puts (row, node, frame) together by row, for rows that are worth it.
+    fn of(all: Vec<(u32, u32, u32)>, is_worth: &[bool]) -> Self {
+        let wanted = || all.iter().filter(|(row, ..)| is_worth[*row as usize]);
+        let mut starts = vec![0_u32; is_worth.len() + 2];
+        wanted().for_each(|(row, ..)| starts[*row as usize + 2] += 1);
+        for i in 1..starts.len() {
+            starts[i] += starts[i - 1];
+        }
+        let mut places = vec![(0, 0); starts[is_worth.len() + 1] as usize];
+        for (row, node, offset) in wanted() {
+            let at = &mut starts[*row as usize + 1];
+            places[*at as usize] = (*node, *offset);
+            *at += 1;
+        }
+        Self { places, starts }
+    }
+
+    /// Places of one row, in the order of the walk.
+    pub(crate) fn of_row(&self, row: u32) -> &[(u32, u32)] {
+        &self.places[self.starts[row as usize] as usize..self.starts[row as usize + 1] as usize]
+    }
 }
 
 /// Numbers that are equal for frames that neither a tree nor a row tells apart.
@@ -357,7 +393,7 @@ impl<'a> Maker<'a> {
             .iter()
             .map(|frame| fine.of_frame[frame.0 as usize])
             .collect();
-        let mut trie = Trie::new(profile.entries.len());
+        let mut trie = Trie::new(frames, profile.entries.len());
         let roots = if children {
             self.out.contexts.len()
         } else {
@@ -369,7 +405,7 @@ impl<'a> Maker<'a> {
             if row == NONE {
                 continue;
             }
-            let chain = &frames[chains.range(entry.stack)];
+            let chain = chains.range(entry.stack);
             let depth = &mut self.out.rows[row as usize].max_depth;
             *depth = (*depth).max(chain.len() as u32);
             let root = if children { self.context_of[i] } else { row };
@@ -389,13 +425,36 @@ impl<'a> Maker<'a> {
         let trie = std::mem::take(&mut self.out.trie);
         let fine = std::mem::take(&mut self.out.fine);
         let mut walk = Walk::new(self.input.classes.all.len());
+        self.out.own_place = vec![NONE; self.input.profile.entries.len()];
         for context in 0..self.out.roots.len() as u32 {
             walk.known.clear();
             self.walk_context(context, &trie, &fine, &mut walk);
         }
         self.out.trie = trie;
         self.out.fine = fine;
-        self.out.positions.sort_unstable();
+        self.out.positions = Positions::of(walk.positions, &self.worth_a_tree());
+    }
+
+    /// By row: whether it can have branches above the threshold.
+    fn worth_a_tree(&self) -> Vec<bool> {
+        let options = self.input.options;
+        let is_relative = options.call_graph.mode == CallGraphMode::Fractal;
+        let least: Vec<u64> = self
+            .out
+            .totals
+            .iter()
+            .map(|totals| {
+                let base = if options.relative {
+                    &totals.sample_filtered
+                } else {
+                    &totals.all
+                };
+                threshold(base.self_period, options.call_graph.threshold)
+            })
+            .collect();
+        let event = |row: &Row| usize::from(self.out.contexts[row.context as usize].event);
+        let is_worth = |row: &Row| is_relative || row.counts.children_period >= least[event(row)];
+        self.out.rows.iter().map(is_worth).collect()
     }
 
     fn walk_context(&mut self, context: u32, trie: &Trie, fine: &Fine, walk: &mut Walk) {
@@ -404,15 +463,16 @@ impl<'a> Maker<'a> {
             if is_done {
                 trie.run(node)
                     .iter()
-                    .for_each(|frame| walk.on_path[fine.class[*frame as usize] as usize] -= 1);
+                    .for_each(|frame| walk.on_path[fine.class[*frame as usize] as usize].0 -= 1);
                 continue;
             }
             walk.open.push((node, true));
             for (offset, frame) in trie.run(node).iter().enumerate() {
                 let class = fine.class[*frame as usize];
-                let count = &mut walk.on_path[class as usize];
+                let (count, place) = &mut walk.on_path[class as usize];
                 *count += 1;
                 if *count == 1 {
+                    *place = node;
                     self.credit_position(
                         context,
                         class,
@@ -457,7 +517,7 @@ impl<'a> Maker<'a> {
         };
         let is_shared = self.input.with_trees;
         if is_shared {
-            self.out.positions.push((row, node, offset));
+            walk.positions.push((row, node, offset));
         }
         let row = &mut self.out.rows[row as usize];
         row.counts.children_period = row.counts.children_period.wrapping_add(at.total.period);
@@ -475,7 +535,10 @@ impl<'a> Maker<'a> {
         let mut entry = trie.nodes[node as usize].ending;
         while entry != NONE {
             let row = &mut self.out.rows[self.out.of_entry[entry as usize] as usize];
-            if walk.on_path[row.class as usize] == 0 {
+            let (count, place) = walk.on_path[row.class as usize];
+            if count > 0 {
+                self.out.own_place[entry as usize] = place;
+            } else {
                 let period = self.input.profile.entries[entry as usize].period;
                 row.counts.children_period = row.counts.children_period.wrapping_add(period);
             }
@@ -512,18 +575,21 @@ impl<'a> Maker<'a> {
 
 /// State of the walk through one context's chains.
 struct Walk {
-    /// By class: how often it occurs on the way from the root.
-    on_path: Vec<u32>,
+    /// By class: how often it occurs on the way from the root, and the node of its first occurrence.
+    on_path: Vec<(u32, u32)>,
     open: Vec<(u32, bool)>,
     known: Known,
+    /// Row, node and frame wherever a row is credited.
+    positions: Vec<(u32, u32, u32)>,
 }
 
 impl Walk {
     fn new(classes: usize) -> Self {
         Self {
-            on_path: vec![0; classes],
+            on_path: vec![(0, NONE); classes],
             open: Vec::new(),
             known: Known::new(classes),
+            positions: Vec::new(),
         }
     }
 }

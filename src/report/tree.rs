@@ -248,7 +248,7 @@ impl<'r, 'p> TreeMaker<'r, 'p> {
                 .map(|node| self.entering(node, false))
                 .collect();
         }
-        self.mark(number, row.class);
+        self.mark(number);
         let root = rows.roots[row.context as usize];
         let mut start = Vec::new();
         let mut node = self.get(root).child;
@@ -256,11 +256,7 @@ impl<'r, 'p> TreeMaker<'r, 'p> {
             start.push(self.entering(node, true));
             node = self.get(node).sibling;
         }
-        let from = rows.positions.partition_point(|(row, ..)| *row < number);
-        for &(_, node, offset) in rows.positions[from..]
-            .iter()
-            .take_while(|(row, ..)| *row == number)
-        {
+        for &(node, offset) in rows.positions.of_row(number) {
             let weight = trie.nodes[node as usize]
                 .total
                 .without(self.get(node).not_again);
@@ -315,7 +311,7 @@ impl<'r, 'p> TreeMaker<'r, 'p> {
     }
 
     /// Notes along the chains of the row's own samples what they weigh.
-    fn mark(&mut self, number: u32, class: u32) {
+    fn mark(&mut self, number: u32) {
         self.marks.clear();
         let report = self.report;
         let trie = &report.rows.trie;
@@ -328,33 +324,24 @@ impl<'r, 'p> TreeMaker<'r, 'p> {
                 count: entry.samples,
             };
             let end = trie.end_of[index as usize];
-            let first = self.mark_whole(trie, end, class, weight);
-            if let Some(first) = first {
+            self.mark_whole(trie, end, weight);
+            let first = report.rows.own_place[index as usize];
+            if first != NONE {
                 self.mark_not_again(trie, end, first, weight);
             }
         }
     }
 
-    /// Returns the outermost node in which the row occurs.
-    fn mark_whole(&mut self, trie: &Trie, end: u32, class: u32, weight: Weight) -> Option<u32> {
-        let classes = &self.report.rows.fine.class;
-        let (mut first, mut node) = (None, end);
+    fn mark_whole(&mut self, trie: &Trie, end: u32, weight: Weight) {
+        let mut node = end;
         while trie.nodes[node as usize].parent != NONE {
             let mark = self.mark_mut(trie, node);
             mark.whole.add(weight);
             if node == end {
                 mark.whole_end.add(weight);
             }
-            if trie
-                .run(node)
-                .iter()
-                .any(|frame| classes[*frame as usize] == class)
-            {
-                first = Some(node);
-            }
             node = trie.nodes[node as usize].parent;
         }
-        first
     }
 
     fn mark_not_again(&mut self, trie: &Trie, end: u32, first: u32, weight: Weight) {

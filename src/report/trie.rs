@@ -4,7 +4,9 @@
 //! Crediting callers and building call trees both read it, so that a prefix shared by thousands of
 //! chains is looked at once. Built by [`super::rows`], read by [`super::tree`].
 
-use rustc_hash::FxHashMap;
+use std::ops::Range;
+
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 /// No node, no entry.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -64,7 +66,7 @@ impl Weight {
 pub(crate) struct Trie {
     /// Parents come before children, except where a run was split.
     pub(crate) nodes: Vec<Node>,
-    /// Frames of all chains that were inserted; runs point into it.
+    /// Frames of all chains; runs point into it.
     frames: Vec<u32>,
     children: FxHashMap<u64, u32>,
     /// By entry: the next entry that ends at the same node.
@@ -74,12 +76,14 @@ pub(crate) struct Trie {
 }
 
 impl Trie {
-    /// An empty tree for entries below `entries`.
-    pub(crate) fn new(entries: usize) -> Self {
+    /// An empty tree over the frames of all chains, for entries below `entries`.
+    pub(crate) fn new(frames: Vec<u32>, entries: usize) -> Self {
         Self {
+            frames,
             next_ending: vec![NONE; entries],
             end_of: vec![NONE; entries],
-            ..Self::default()
+            nodes: Vec::with_capacity(entries),
+            children: FxHashMap::with_capacity_and_hasher(entries, FxBuildHasher),
         }
     }
 
@@ -103,29 +107,29 @@ impl Trie {
         })
     }
 
-    /// Inserts the chain of an entry under a root. Entries come in ascending order.
-    pub(crate) fn insert(&mut self, root: u32, chain: &[u32], entry: u32, weight: Weight) {
+    /// Inserts the chain of an entry, given by its place among all frames, under a root. Entries come in ascending
+    /// order.
+    pub(crate) fn insert(&mut self, root: u32, chain: Range<usize>, entry: u32, weight: Weight) {
         let mut at = root;
         let mut rest = chain;
         self.touch(at, entry);
-        while let Some(&frame) = rest.first() {
+        while let Some(&frame) = self.frames[rest.clone()].first() {
             let Some(&child) = self.children.get(&Self::key(at, frame)) else {
                 at = self.add_leaf(at, rest, entry);
                 break;
             };
-            let common = self
-                .run(child)
+            let run = self.run(child);
+            let common = run
                 .iter()
-                .zip(rest)
+                .zip(&self.frames[rest.clone()])
                 .take_while(|(a, b)| a == b)
                 .count();
-            let is_whole = common == self.nodes[child as usize].len as usize;
-            at = if is_whole {
+            at = if common == run.len() {
                 child
             } else {
                 self.split(child, common as u32)
             };
-            rest = &rest[common..];
+            rest.start += common;
         }
         let node = &mut self.nodes[at as usize];
         node.own.add(weight);
@@ -136,16 +140,20 @@ impl Trie {
 
     /// Sums weights and heights from the bottom up. Call once, after the last insertion.
     pub(crate) fn finish(&mut self) {
-        let mut order: Vec<u32> = (0..self.nodes.len() as u32).collect();
-        // A parent has fewer frames above it, except a root, which has as few as its children.
-        order.sort_unstable_by_key(|id| {
-            let node = &self.nodes[*id as usize];
-            (std::cmp::Reverse(node.depth), node.parent == NONE)
-        });
+        self.children = FxHashMap::default();
+        self.link();
+        let mut order: Vec<u32> = (0..self.nodes.len() as u32)
+            .filter(|id| self.is_root(*id))
+            .collect();
+        let mut next = 0;
+        while let Some(&node) = order.get(next) {
+            order.extend(self.children(node));
+            next += 1;
+        }
         for node in &mut self.nodes {
             node.total = node.own;
         }
-        for id in order {
+        for id in order.into_iter().rev() {
             let node = self.nodes[id as usize];
             if node.parent != NONE {
                 let parent = &mut self.nodes[node.parent as usize];
@@ -153,7 +161,21 @@ impl Trie {
                 parent.height = parent.height.max(node.height + node.len);
             }
         }
-        self.children = FxHashMap::default();
+    }
+
+    /// Lists the children of each node, the earliest made first.
+    fn link(&mut self) {
+        for id in (0..self.nodes.len() as u32).rev() {
+            let parent = self.nodes[id as usize].parent;
+            if parent != NONE {
+                self.nodes[id as usize].sibling = self.nodes[parent as usize].child;
+                self.nodes[parent as usize].child = id;
+            }
+        }
+    }
+
+    fn is_root(&self, node: u32) -> bool {
+        self.nodes[node as usize].parent == NONE
     }
 
     fn key(node: u32, frame: u32) -> u64 {
@@ -170,21 +192,18 @@ impl Trie {
         *first = (*first).min(entry);
     }
 
-    fn add_leaf(&mut self, parent: u32, chain: &[u32], entry: u32) -> u32 {
-        let start = u32::try_from(self.frames.len()).expect("fewer than 4 G frames in all chains");
-        self.frames.extend_from_slice(chain);
+    fn add_leaf(&mut self, parent: u32, chain: Range<usize>, entry: u32) -> u32 {
+        let start = u32::try_from(chain.start).expect("fewer than 4 G frames in all chains");
+        let frame = self.frames[chain.start];
         let above = self.nodes[parent as usize];
-        let mut node = Node::run(
+        let id = self.push(Node::run(
             start,
             chain.len() as u32,
             parent,
             above.depth + above.len,
             entry,
-        );
-        node.sibling = above.child;
-        let id = self.push(node);
-        self.nodes[parent as usize].child = id;
-        self.children.insert(Self::key(parent, chain[0]), id);
+        ));
+        self.children.insert(Self::key(parent, frame), id);
         id
     }
 
@@ -194,7 +213,6 @@ impl Trie {
         let old = self.nodes[lower as usize];
         let upper = self.push(Node {
             len: keep,
-            child: lower,
             own: Weight::default(),
             ending: NONE,
             ..old
@@ -204,31 +222,13 @@ impl Trie {
         node.len -= keep;
         node.depth += keep;
         node.parent = upper;
-        node.sibling = NONE;
         let (first, second) = (
             self.frames[old.start as usize],
             self.frames[(old.start + keep) as usize],
         );
         self.children.insert(Self::key(old.parent, first), upper);
         self.children.insert(Self::key(upper, second), lower);
-        self.replace_child(old.parent, lower, upper);
         upper
-    }
-
-    fn replace_child(&mut self, parent: u32, from: u32, to: u32) {
-        let mut at = self.nodes[parent as usize].child;
-        if at == from {
-            self.nodes[parent as usize].child = to;
-            return;
-        }
-        while at != NONE {
-            let next = self.nodes[at as usize].sibling;
-            if next == from {
-                self.nodes[at as usize].sibling = to;
-                return;
-            }
-            at = next;
-        }
     }
 }
 
@@ -260,12 +260,14 @@ mod tests {
 
     #[test]
     fn runs_are_shared_split_and_summed() {
-        let mut trie = Trie::new(4);
+        let mut trie = Trie::new(vec![1, 2, 3, 4, 1, 2, 5, 1, 2, 3], 4);
         let root = trie.add_root();
-        trie.insert(root, &[1, 2, 3, 4], 0, weight(10));
-        trie.insert(root, &[1, 2, 5], 1, weight(20));
-        trie.insert(root, &[1, 2, 3], 2, weight(40));
-        trie.insert(root, &[], 3, weight(80));
+        for (entry, (chain, period)) in [(0..4, 10), (4..7, 20), (7..10, 40), (0..0, 80)]
+            .into_iter()
+            .enumerate()
+        {
+            trie.insert(root, chain, entry as u32, weight(period));
+        }
         trie.finish();
         let top: Vec<u32> = trie.children(root).collect();
         assert_eq!(top.len(), 1);
