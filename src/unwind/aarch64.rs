@@ -4,6 +4,8 @@
 //! Sources: AADWARF64 (register numbering), `arch/arm64/include/uapi/asm/perf_regs.h` and `sigcontext.h`,
 //! `arch/arm64/kernel/signal.c` (signal frame), AAPCS64 (frame records), the ARM ARM (encodings).
 
+use smallvec::smallvec;
+
 use super::FrameOrigin;
 use super::arch::{Architecture, REGISTERS, RegisterFile};
 use super::jit::{CodeView, Habit};
@@ -122,8 +124,8 @@ impl Architecture for Aarch64 {
             .then(|| link_register(Check::NotRefuted, false))
     }
 
-    fn stub() -> Candidate {
-        link_register(Check::NotRefuted, false)
+    fn stub() -> Candidates {
+        smallvec![link_register(Check::NotRefuted, false)]
     }
 }
 

@@ -67,6 +67,6 @@ pub(super) trait Architecture {
     /// the ip (of a leaf) is at such a place: x86's `ret`.
     fn certain_exit(code: &[u8]) -> Option<Candidate>;
 
-    /// The way out of a linkage stub that has not touched the stack.
-    fn stub() -> Candidate;
+    /// The ways out of a linkage stub (`.plt`), best first.
+    fn stub() -> Candidates;
 }

@@ -296,22 +296,13 @@ pub(super) struct FileCfi<'a> {
     search: Option<SearchTable<'a>>,
     scanned: OnceLock<Vec<(u8, Vec<IndexEntry>)>>,
     debug_frames: OnceLock<Vec<(Table<'a>, Vec<IndexEntry>)>>,
-    /// Sections of linkage stubs: name's kind and stated addresses.
-    stubs: SmallVec<[(Stub, Range<u64>); 3]>,
+    /// Stated addresses of the sections of linkage stubs.
+    stubs: SmallVec<[Range<u64>; 3]>,
 }
 
 struct EhSection<'a> {
     table: Table<'a>,
     range: Range<u64>,
-}
-
-/// What kind of linkage stubs a section holds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Stub {
-    /// `.plt`: lazily bound, the entries push something.
-    Lazy,
-    /// `.plt.sec`, `.plt.got`, `.iplt`: a jump.
-    Direct,
 }
 
 /// Number of the first `.debug_frame` among a file's tables.
@@ -343,17 +334,11 @@ impl<'a> FileCfi<'a> {
         this.search = image
             .section(".eh_frame_hdr")
             .and_then(|hdr| SearchTable::parse(hdr.data, hdr.svma.0));
-        let kinds = [
-            (".plt", Stub::Lazy),
-            (".plt.sec", Stub::Direct),
-            (".plt.got", Stub::Direct),
-            (".iplt", Stub::Direct),
-        ];
-        for (name, kind) in kinds {
+        for name in [".plt", ".plt.sec", ".plt.got", ".iplt"] {
             if let Some(section) = image.section(name) {
                 let start = section.svma.0;
                 this.stubs
-                    .push((kind, start..start.saturating_add(section.data.len() as u64)));
+                    .push(start..start.saturating_add(section.data.len() as u64));
             }
         }
         this
@@ -382,13 +367,9 @@ impl<'a> FileCfi<'a> {
         }
     }
 
-    /// The stub section around an address, and the offset in it.
-    pub(super) fn stub(&self, svma: Svma) -> Option<(Stub, u64)> {
-        let (kind, range) = self
-            .stubs
-            .iter()
-            .find(|(_, range)| range.contains(&svma.0))?;
-        Some((*kind, svma.0 - range.start))
+    /// Whether an address lies among linkage stubs.
+    pub(super) fn is_stub(&self, svma: Svma) -> bool {
+        self.stubs.iter().any(|range| range.contains(&svma.0))
     }
 
     fn find_eh(&self, svma: u64) -> Option<FdeRef> {

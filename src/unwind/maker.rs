@@ -9,11 +9,11 @@ use gimli::UnwindContext;
 use rustc_hash::FxHashMap;
 
 use super::arch::Architecture;
-use super::cfi::{CfiTables, FdeRef, FileCfi, IndexEntry, Stub, Table, lookup};
+use super::cfi::{CfiTables, FdeRef, FileCfi, IndexEntry, Table, lookup};
 use super::jit::{CodeView, Habit};
 use super::rules::{Candidate, Candidates, Check, Kind, Pool, RowRange, Rows, Rule, SavedSets};
 use super::{CodeSpace, FrameOrigin, Place};
-use crate::address::{FileOffset, Svma};
+use crate::address::{Avma, FileOffset, Svma};
 use crate::dso::{DsoId, elf::ElfFile};
 use crate::session::jit::{JitCode, JitCodeId, JitUnwinding};
 
@@ -22,7 +22,10 @@ pub(super) struct RuleMaker<'a, A: Architecture> {
     tables: Arc<CfiTables<'a>>,
     files: FxHashMap<DsoId, Arc<FileCfi<'a>>>,
     file_rows: FxHashMap<(DsoId, FdeRef), RowRange>,
-    jit: FxHashMap<JitCodeId, Option<JitRecord<'a>>>,
+    /// The record of each piece of JIT code that was met, by its number.
+    jit: FxHashMap<JitCodeId, Option<usize>>,
+    records: Vec<JitRecord<'a>>,
+    record_numbers: FxHashMap<(usize, usize, Avma), usize>,
     rows: Rows,
     flows: FxHashMap<(Function, bool), Option<A::Flow>>,
     pub(super) candidates: Pool<Candidate>,
@@ -53,6 +56,8 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
             files: FxHashMap::default(),
             file_rows: FxHashMap::default(),
             jit: FxHashMap::default(),
+            records: Vec::new(),
+            record_numbers: FxHashMap::default(),
             rows: Rows::new(),
             flows: FxHashMap::default(),
             candidates: Pool::new(),
@@ -154,7 +159,7 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
             None => Rule::NONE,
         };
         if rule.kind == Kind::None {
-            return self.file_code(dso, offset, image, leaf, cfi.stub(svma), space);
+            return self.file_code(dso, offset, image, leaf, cfi.is_stub(svma), space);
         }
         let exit = if leaf && rule.kind == Kind::Frame {
             A::certain_exit(code)
@@ -206,11 +211,11 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
         offset: FileOffset,
         image: &ElfFile<'a>,
         leaf: bool,
-        stub: Option<(Stub, u64)>,
+        stub: bool,
         space: &S,
     ) -> Rule {
-        if leaf && stub.is_some() {
-            return self.candidate_rule(&[A::stub()]);
+        if leaf && stub {
+            return self.candidate_rule(&A::stub());
         }
         if let Some(bounds) = space
             .function_bounds(dso, offset)
@@ -267,64 +272,74 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
     /// The rule of the unwinding record that came with JIT code.
     fn recorded_rule(&mut self, id: JitCodeId, code: &JitCode<'a>, offset: u64) -> Rule {
         let at = code.start.plus(offset).0;
-        let Some(record) = self.jit.entry(id).or_insert_with(|| JitRecord::of(code)) else {
+        let known = self.jit.get(&id).copied();
+        let Some(number) = known.unwrap_or_else(|| self.new_record(id, code)) else {
             return Rule::NONE;
         };
+        let record = &self.records[number];
         let Some(offset) = lookup(&record.index, at) else {
             return Rule::NONE;
         };
-        let known = record.rows.iter().find(|(fde, _)| *fde == offset);
-        let range = match known {
-            Some((_, range)) => *range,
+        let range = match record.rows.get(&offset) {
+            Some(range) => *range,
             None => {
-                let Some(range) =
-                    record
-                        .table
-                        .convert::<A>(offset, &mut self.context, &mut self.rows)
-                else {
+                let (context, rows) = (&mut self.context, &mut self.rows);
+                let Some(range) = record.table.convert::<A>(offset, context, rows) else {
                     return Rule::NONE;
                 };
-                record.rows.push((offset, range));
+                self.records[number].rows.insert(offset, range);
                 range
             }
         };
         self.rule_in(range, FdeRef { table: 0, offset }, at)
     }
 
+    /// Looks at the record of a piece of code for the first time. One record may serve a whole module.
+    fn new_record(&mut self, id: JitCodeId, code: &JitCode<'a>) -> Option<usize> {
+        let number = match code.unwinding() {
+            Some(JitUnwinding::EhFrame { eh_frame, base }) => {
+                let identity = (eh_frame.as_ptr().addr(), eh_frame.len(), base);
+                let records = &mut self.records;
+                let new = *self.record_numbers.entry(identity).or_insert(records.len());
+                if new == records.len() {
+                    records.push(JitRecord::of(eh_frame, base));
+                }
+                Some(new)
+            }
+            Some(JitUnwinding::FramePointer) | None => None,
+        };
+        self.jit.insert(id, number);
+        number
+    }
+
     /// The table that a complex rule at a place refers to.
     pub(super) fn table(&self, place: &Place<'_, 'a>, number: u8) -> Option<Table<'a>> {
         match place {
             Place::File { dso, .. } => self.files.get(dso)?.table(number).cloned(),
-            Place::Jit { id, .. } => Some(self.jit.get(id)?.as_ref()?.table.clone()),
+            Place::Jit { id, .. } => {
+                let number = (*self.jit.get(id)?)?;
+                Some(self.records.get(number)?.table.clone())
+            }
             Place::Anonymous | Place::Nothing => None,
         }
     }
 }
 
-/// The unwinding record of a piece of JIT code.
+/// An unwinding record that came with JIT code.
 struct JitRecord<'a> {
     table: Table<'a>,
     index: Vec<IndexEntry>,
-    /// FDEs converted so far; mostly there is one.
-    rows: Vec<(u32, RowRange)>,
+    /// FDEs converted so far, by their position.
+    rows: FxHashMap<u32, RowRange>,
 }
 
 impl<'a> JitRecord<'a> {
-    fn of(code: &JitCode<'a>) -> Option<Self> {
-        match code.unwinding()? {
-            JitUnwinding::EhFrame { eh_frame, base } => {
-                let table = Table::jit(eh_frame, base);
-                let end = code.start.0.saturating_add(code.size);
-                // A record may describe all code of a module.
-                let mut index = table.index();
-                index.retain(|fde| fde.start < end && code.start.0 < fde.end);
-                Some(Self {
-                    table,
-                    index,
-                    rows: Vec::new(),
-                })
-            }
-            JitUnwinding::FramePointer => None,
+    fn of(eh_frame: &'a [u8], base: Avma) -> Self {
+        let table = Table::jit(eh_frame, base);
+        Self {
+            index: table.index(),
+            table,
+            rows: FxHashMap::default(),
         }
     }
 }

@@ -4,6 +4,8 @@
 //! Sources: System V ABI for AMD64 (register numbering), `arch/x86/include/uapi/asm/perf_regs.h` (sampled
 //! registers), `arch/x86/include/uapi/asm/sigcontext.h` and `ucontext.h` (signal frame).
 
+use smallvec::smallvec;
+
 use super::FrameOrigin;
 use super::arch::{Architecture, REGISTERS, RegisterFile};
 use super::jit::{CodeView, Habit};
@@ -121,8 +123,14 @@ impl Architecture for X86_64 {
         matches!(code.first(), Some(0xc3 | 0xc2)).then(|| top_of_stack(0, Check::NotRefuted))
     }
 
-    fn stub() -> Candidate {
-        top_of_stack(0, Check::NotRefuted)
+    /// On its way to the resolver a stub pushes its number, and the common part one word more.
+    fn stub() -> Candidates {
+        smallvec![
+            top_of_stack(0, Check::Call),
+            top_of_stack(8, Check::Call),
+            top_of_stack(16, Check::Call),
+            top_of_stack(0, Check::NotRefuted),
+        ]
     }
 }
 
@@ -317,7 +325,10 @@ fn at_entry(rest: &[u8]) -> bool {
 
 /// Where the function sets up its frame pointer first, by its bytes.
 fn set_up(code: &CodeView<'_>) -> Option<usize> {
-    code.code.windows(4).position(set_up_at)
+    /// Whoever has not built a frame by then never does.
+    const FAR: usize = 1 << 14;
+    let start = &code.code[..code.code.len().min(FAR)];
+    start.windows(4).position(set_up_at)
 }
 
 /// Whether `push rbp; mov rbp, rsp` stands here, in either encoding.

@@ -1,13 +1,19 @@
-//! The same steps by `framehop`, over the frame information of this test program.
+//! Two oracles over this test program itself: `framehop` for steps by frame information, and the frame
+//! information for what the code alone tells.
 
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
 use framehop::{ExplicitModuleSectionInfo, FrameAddress, Module, Unwinder as _};
+use gimli::{
+    BaseAddresses, CfaRule, CieOrFde, EhFrame, LittleEndian, UnwindContext, UnwindSection,
+    UnwindTableRow,
+};
 
-use crate::address::{Avma, AvmaRange, FileOffset};
+use crate::address::{Avma, AvmaRange, FileOffset, Svma};
 use crate::dso::DsoId;
 use crate::dso::elf::{ElfFile, Machine, Segment};
 use crate::input::Store;
 use crate::profile::StackEnd;
+use crate::unwind::x86_flow::Flow;
 use crate::unwind::{Arch, CodeSpace, Place};
 
 use super::support::{Sample, addresses, walk};
@@ -125,4 +131,79 @@ fn agrees_with_framehop_on_this_program() {
         compared > 3000 && same * 1000 >= compared * 995,
         "{same} of {compared}"
     );
+}
+
+/// Every function of this program, followed by its code alone: wherever that tells the height of the
+/// stack, it is what the compiler wrote into the call frame information.
+#[test]
+fn code_agrees_with_call_frame_information() {
+    let store = Store::new();
+    let path = std::env::current_exe().expect("has a path");
+    let elf = ElfFile::parse(store.map(&path).expect("is readable"), &store).expect("is ELF");
+    if elf.machine() != Machine::X86_64 {
+        return;
+    }
+    let section = elf.section(".eh_frame").expect("has frame information");
+    let eh_frame = EhFrame::new(section.data, LittleEndian);
+    let bases = BaseAddresses::default().set_eh_frame(section.svma.0);
+    let mut context = UnwindContext::new();
+    let mut entries = eh_frame.entries(&bases);
+    let mut tally = Tally::default();
+    while let Ok(Some(entry)) = entries.next() {
+        let CieOrFde::Fde(partial) = entry else {
+            continue;
+        };
+        let fde = partial.parse(|section, bases, at| section.cie_from_offset(bases, at));
+        let fde = fde.expect("can be parsed");
+        // A sample of the functions is enough.
+        if fde.offset() % 5 != 0 || fde.is_signal_trampoline() {
+            continue;
+        }
+        let start = elf
+            .file_offset_of(Svma(fde.initial_address()))
+            .expect("is in the file");
+        let code = elf
+            .bytes_at(start, usize::try_from(fde.len()).expect("is short"))
+            .expect("is in the file");
+        let flow = Flow::of(code, false);
+        let mut rows = fde.rows(&eh_frame, &bases, &mut context).expect("has rows");
+        while let Ok(Some(row)) = rows.next_row() {
+            tally.add(&flow, fde.initial_address(), row);
+        }
+    }
+    // What differs are functions that never return: behind the call the compiler continues with
+    // another function's state, or there is nothing that would have to be right.
+    assert!(
+        tally.rows > 2000 && tally.known * 10 > tally.rows * 8 && tally.wrong * 200 < tally.known,
+        "{tally:?}"
+    );
+}
+
+#[derive(Debug, Default)]
+struct Tally {
+    rows: u32,
+    known: u32,
+    wrong: u32,
+}
+
+impl Tally {
+    /// Compares the state at the start of a row. A row that begins behind an epilogue describes code that a jump
+    /// leads to, which both must know.
+    fn add(&mut self, flow: &Flow, base: u64, row: &UnwindTableRow<usize>) {
+        let at = usize::try_from(row.start_address() - base).expect("is short");
+        let CfaRule::RegisterAndOffset { register, offset } = *row.cfa() else {
+            return;
+        };
+        self.rows += 1;
+        let Some(found) = flow.candidate(at) else {
+            return;
+        };
+        self.known += 1;
+        // With a frame pointer both registers may be used.
+        let same_register = u16::from(found.rule.cfa_register) == register.0;
+        let same = same_register && i64::from(found.rule.cfa_offset) == offset;
+        if same_register && !same {
+            self.wrong += 1;
+        }
+    }
 }
