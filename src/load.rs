@@ -102,7 +102,11 @@ pub fn load(options: &LoadOptions, diag: &Diagnostics) -> Result<Profile, OpenEr
             },
         );
         clock.lap("reading");
-        let collected = collect::collect(&recording, &store, &session, options.needs, diag);
+        let needs = Needs {
+            trace: options.needs.trace.settled(&recording),
+            ..options.needs
+        };
+        let collected = collect::collect(&recording, &store, &session, needs, diag);
         clock.lap("stacks");
         let queries = profile::queries(&collected, options.frames);
         let resolution = symbolize::resolve(

@@ -120,6 +120,7 @@ fn report(
         pjit::output::stdio::write_header(&profile, &mut out)?;
     } else {
         require_samples(&profile)?;
+        command.view.settle(&profile);
         let report = pjit::report::build(&profile, &command.view)?;
         pjit::output::stdio::write(&report, &mut out)?;
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::collect::Needs;
+use crate::collect::{Needs, Payloads};
 use crate::dso::SearchPaths;
 use crate::load::{LoadOptions, Source};
 use crate::profile::FrameNeeds;
@@ -140,6 +140,7 @@ impl InputArgs {
                 cpu: false,
                 time_quantum: None,
                 cgroup: false,
+                trace: Payloads::No,
                 every_sample: false,
                 max_frames: MAX_FRAMES,
                 threads: self.jobs.unwrap_or_else(default_threads).max(1),

@@ -12,6 +12,7 @@ use super::input::{Environment, InputArgs};
 use super::perf_only::PerfOnlyArgs;
 use super::perfconfig::PerfConfig;
 use super::time::{TimeSpec, parse_cpus, parse_quantum};
+use crate::collect::Payloads;
 use crate::load::LoadOptions;
 use crate::report::Columns;
 use crate::report::keys::{FieldSpec, Key, SortSpec};
@@ -32,7 +33,7 @@ use crate::report::options::{CallGraphMode, ChainKey, Grouping, ReportOptions};
   pjit report --header-only                        what was recorded, where and how
 
 Keys of --sort and --fields: overhead, overhead_children, overhead_sys, overhead_us, sample, period, pid, tid, tgid,
-comm, dso, symbol (sym), parent, cpu, srcline, srcfile, time, symbol_size, cgroup; any unique beginning will do."
+comm, dso, symbol (sym), parent, cpu, srcline, srcfile, time, symbol_size, cgroup, trace; any unique beginning will do."
 )]
 pub struct ReportArgs {
     /// Recording to read (default: perf.data); a second word, or the first with -i, is a symbol filter
@@ -488,6 +489,11 @@ impl ReportArgs {
             || view.ignore_callees.is_some();
         load.needs.cpu = has(Key::Cpu);
         load.needs.cgroup = has(Key::Cgroup);
+        load.needs.trace = match &view.sort {
+            _ if has(Key::Trace) => Payloads::Yes,
+            Some(sort) if !sort.adds_to_default() => Payloads::No,
+            _ => Payloads::IfNothingElse,
+        };
         load.needs.time_quantum =
             has(Key::Time).then_some(self.rows.time_quantum.unwrap_or(100_000_000));
         load.frames.inlines &= load.needs.stacks;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::collect::Payloads;
 use crate::load::LoadOptions;
 use crate::output::script::{Field, ScriptOptions};
 
@@ -24,9 +25,9 @@ pub struct ScriptArgs {
     #[command(flatten)]
     pub input: InputArgs,
 
-    /// Columns: comm, pid, tid, cpu, time, event, ip, sym, symoff, dso, period, srcline; `+x` adds, `-x` takes away
+    /// Columns: comm, pid, tid, cpu, time, event, trace, ip, sym, symoff, dso, period, srcline; `+x` adds, `-x` takes away
     #[arg(short = 'F', long = "fields", value_name = "LIST", value_parser = parse_fields, allow_hyphen_values = true)]
-    fields: Option<BTreeSet<Field>>,
+    fields: Option<Fields>,
 
     /// No call chains, one address a sample
     #[arg(short = 'G', long = "hide-call-graph")]
@@ -49,19 +50,20 @@ impl ScriptArgs {
     /// What to load and how to print it.
     #[must_use]
     pub fn resolve(&self, environment: &Environment) -> (LoadOptions, ScriptOptions) {
-        let fields = self
-            .fields
-            .clone()
-            .unwrap_or_else(|| Field::DEFAULT.into_iter().collect());
+        let Fields { fields, is_default } = self.fields.clone().unwrap_or_default();
         let mut load = self.input.load_options(self.file.as_ref(), environment);
         load.needs.every_sample = true;
         load.needs.cpu = true;
         load.needs.time_quantum = Some(1);
         load.needs.stacks = !self.hide_call_graph && fields.contains(&Field::Ip);
+        if fields.contains(&Field::Trace) {
+            load.needs.trace = Payloads::Yes;
+        }
         load.frames.addresses = true;
         load.frames.srclines = fields.contains(&Field::Srcline);
         let script = ScriptOptions {
             fields,
+            is_default,
             nanoseconds: self.ns,
             chains: !self.hide_call_graph,
             max_stack: self.max_stack,
@@ -70,11 +72,28 @@ impl ScriptArgs {
     }
 }
 
+/// The argument of `-F`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Fields {
+    fields: BTreeSet<Field>,
+    /// perf's default, or a change of it.
+    is_default: bool,
+}
+
+impl Default for Fields {
+    fn default() -> Self {
+        Self {
+            fields: Field::DEFAULT.into_iter().collect(),
+            is_default: true,
+        }
+    }
+}
+
 /// perf's grammar: names with commas, or changes of the default with `+name` and `-name`.
-fn parse_fields(list: &str) -> Result<BTreeSet<Field>, String> {
-    let relative = list.starts_with(['+', '-']);
-    let mut fields: BTreeSet<Field> = if relative {
-        Field::DEFAULT.into_iter().collect()
+fn parse_fields(list: &str) -> Result<Fields, String> {
+    let is_default = list.starts_with(['+', '-']);
+    let mut fields = if is_default {
+        Fields::default().fields
     } else {
         BTreeSet::new()
     };
@@ -93,7 +112,7 @@ fn parse_fields(list: &str) -> Result<BTreeSet<Field>, String> {
             fields.insert(field);
         }
     }
-    Ok(fields)
+    Ok(Fields { fields, is_default })
 }
 
 #[cfg(test)]
@@ -103,8 +122,8 @@ mod tests {
     #[test]
     fn fields_replace_or_change_the_default() {
         let list = parse_fields("comm,ip,sym").expect("known names");
-        assert_eq!(list, BTreeSet::from([Field::Comm, Field::Ip, Field::Sym]));
-        let changed = parse_fields("+srcline,-period").expect("known names");
+        assert_eq!(list.fields, BTreeSet::from([Field::Comm, Field::Ip, Field::Sym]));
+        let changed = parse_fields("+srcline,-period").expect("known names").fields;
         assert!(changed.contains(&Field::Srcline) && !changed.contains(&Field::Period));
         assert!(parse_fields("comm,nonsense").is_err());
     }

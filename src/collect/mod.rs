@@ -35,12 +35,40 @@ pub struct Needs {
     pub time_quantum: Option<u64>,
     /// Rows kept apart by cgroup.
     pub cgroup: bool,
+    /// Payloads of tracepoints as text, and rows kept apart by them.
+    pub trace: Payloads,
     /// One row for each sample (`pjit script`).
     pub every_sample: bool,
     /// Longest user part of a stack.
     pub max_frames: usize,
     /// Worker threads.
     pub threads: usize,
+}
+
+/// Whether payloads of tracepoints are needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Payloads {
+    /// No.
+    #[default]
+    No,
+    /// If all events of the recording are tracepoints, for which perf's default is to show nothing else.
+    IfNothingElse,
+    /// Yes.
+    Yes,
+}
+
+impl Payloads {
+    /// The same once the recording's events are known.
+    #[must_use]
+    pub fn settled(self, recording: &Recording<'_>) -> Self {
+        let mut events = recording.events.iter();
+        let is_needed = match self {
+            Self::No => false,
+            Self::IfNothingElse => events.all(|event| event.attr.is_tracepoint()),
+            Self::Yes => events.any(|event| event.attr.is_tracepoint()),
+        };
+        if is_needed { Self::Yes } else { Self::No }
+    }
 }
 
 /// An address of a chain, in this table only.
@@ -92,7 +120,12 @@ pub struct RowKey {
     pub time: u64,
     /// cgroup id, 0 when not needed.
     pub cgroup: u64,
+    /// Index into [`Collected::texts`] of the payload, [`NO_TEXT`] without.
+    pub trace: u32,
 }
+
+/// No payload, or none needed.
+pub const NO_TEXT: u32 = u32::MAX;
 
 /// All rows with the addresses and stacks they refer to.
 #[derive(Debug, Default)]
@@ -103,6 +136,8 @@ pub struct Collected {
     pub stacks: AddressStacks,
     /// Rows by first sample.
     pub rows: Vec<Row>,
+    /// Distinct payloads of tracepoints.
+    pub texts: Vec<Box<str>>,
     /// Samples whose record could not be read in pass two.
     pub unreadable: u64,
 }

@@ -9,7 +9,7 @@ use crate::profile::StackEnd;
 use crate::session::SpaceAt;
 use crate::unwind::UserFrame;
 
-use super::{AddressStacks, Collected, Pc, PcId, Row, RowKey};
+use super::{AddressStacks, Collected, NO_TEXT, Pc, PcId, Row, RowKey};
 
 /// One worker's distinct addresses, with shortcuts that save looking up what lies at an address that
 /// was met before.
@@ -82,6 +82,26 @@ fn located(space: &SpaceAt<'_, '_>, mode: CpuMode, at: Avma) -> Pc {
     }
 }
 
+/// One worker's distinct payloads.
+#[derive(Default)]
+struct Texts {
+    all: Vec<Box<str>>,
+    index: FxHashMap<Box<str>, u32>,
+}
+
+impl Texts {
+    fn intern(&mut self, text: String) -> u32 {
+        if let Some(&id) = self.index.get(text.as_str()) {
+            return id;
+        }
+        let id = u32::try_from(self.all.len()).expect("fewer than 4 G samples");
+        let text = text.into_boxed_str();
+        self.all.push(text.clone());
+        self.index.insert(text, id);
+        id
+    }
+}
+
 #[derive(Default)]
 pub(super) struct Table {
     pub(super) addresses: Addresses,
@@ -89,12 +109,18 @@ pub(super) struct Table {
     stack_index: SequenceIndex,
     rows: FxHashMap<RowKey, (u64, u64, u64)>,
     every_sample: Vec<Row>,
+    texts: Texts,
     pub(super) unreadable: u64,
 }
 
 impl Table {
     pub(super) fn stack(&mut self, frames: &[PcId], end: StackEnd) -> u32 {
         self.stack_index.intern(&mut self.stacks, frames, end)
+    }
+
+    /// The number of a payload's text.
+    pub(super) fn text(&mut self, text: Option<String>) -> u32 {
+        text.map_or(NO_TEXT, |text| self.texts.intern(text))
     }
 
     /// Counts `samples` samples of a row; `rank` is the first one's place in time order.
@@ -127,9 +153,16 @@ impl Table {
                 self.stack(&frames, other.stacks.tag(id))
             })
             .collect();
+        let texts: Vec<u32> = other
+            .texts
+            .all
+            .into_iter()
+            .map(|text| self.texts.intern(text.into_string()))
+            .collect();
         let translate = |key: RowKey| RowKey {
             leaf: pcs[key.leaf.0 as usize],
             stack: stacks[key.stack as usize],
+            trace: texts.get(key.trace as usize).copied().unwrap_or(NO_TEXT),
             ..key
         };
         for (key, (period, samples, first)) in other.rows {
@@ -161,6 +194,7 @@ impl Table {
             pcs: self.addresses.pcs,
             stacks: self.stacks,
             rows,
+            texts: self.texts.all,
             unreadable: self.unreadable,
         }
     }
@@ -198,6 +232,7 @@ mod tests {
                 stack,
                 time: 0,
                 cgroup: 0,
+                trace: NO_TEXT,
             };
             table.count(key, 10, 1, rank);
         }

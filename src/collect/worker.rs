@@ -4,17 +4,18 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::address::Avma;
 use crate::diagnostics::Diagnostics;
 use crate::dso::elf::Machine;
 use crate::input::{Store, Window, prefetch};
-use crate::perfdata::Recording;
+use crate::perfdata::{Event, Recording, Sample};
 use crate::profile::StackEnd;
 use crate::session::{MapCache, SampleRef, Session};
 use crate::unwind::{Arch, CfiTables, Unwinder};
 
 use super::chain::{ChainBuilder, ChainOut};
 use super::table::Table;
-use super::{Collected, Needs, PcId, Row, RowKey, Shared};
+use super::{Collected, NO_TEXT, Needs, Payloads, PcId, Row, RowKey, Shared};
 
 /// Samples handed out at once: enough to make the hand-out free, few enough to share the end evenly.
 const BLOCK: usize = 256;
@@ -68,7 +69,7 @@ pub fn collect<'a>(
 impl Needs {
     /// Whether the samples' records are read again, or what the index holds is enough.
     fn reads_records(&self) -> bool {
-        self.stacks || self.cgroup
+        self.stacks || self.cgroup || self.trace == Payloads::Yes
     }
 }
 
@@ -80,7 +81,7 @@ fn from_heads(shared: Shared<'_, '_>) -> Table {
         let mut worker = Worker::new(shared, &cache);
         while let Some(block) = take_block(&next, shared) {
             for rank in block {
-                worker.count(rank, StackEnd::NotRecorded, 0);
+                worker.count(rank, StackEnd::NotRecorded, Extras::default());
             }
         }
         worker.table
@@ -208,6 +209,21 @@ fn in_parallel(threads: usize, work: impl Fn(usize) -> Table + Sync) -> Table {
     whole
 }
 
+/// See [`RowKey`].
+struct Extras {
+    cgroup: u64,
+    trace: u32,
+}
+
+impl Default for Extras {
+    fn default() -> Self {
+        Self {
+            cgroup: 0,
+            trace: NO_TEXT,
+        }
+    }
+}
+
 struct Worker<'s, 'a> {
     shared: Shared<'s, 'a>,
     cache: &'s MapCache<'s>,
@@ -236,7 +252,7 @@ impl<'s, 'a> Worker<'s, 'a> {
         self.ids.clear();
         let Some(sample) = record.and_then(|bytes| event.parse_sample(bytes).ok()) else {
             self.table.unreadable += 1;
-            self.count(rank, StackEnd::NotRecorded, 0);
+            self.count(rank, StackEnd::NotRecorded, Extras::default());
             return;
         };
         let mut end = StackEnd::NotRecorded;
@@ -249,16 +265,33 @@ impl<'s, 'a> Worker<'s, 'a> {
             let lbr = event.attr.records_lbr_callstack();
             end = self.chains.build(&sample, lbr, &space, &mut out);
         }
-        let cgroup = if self.shared.needs.cgroup {
-            sample.cgroup.unwrap_or(0)
-        } else {
-            0
-        };
-        self.count(rank, end, cgroup);
+        let extras = self.extras(event, &sample);
+        self.count(rank, end, extras);
+    }
+
+    /// The parts of a row that few views need.
+    fn extras(&mut self, event: &Event, sample: &Sample<'_>) -> Extras {
+        let mut extras = Extras::default();
+        if self.shared.needs.cgroup {
+            extras.cgroup = sample.cgroup.unwrap_or(0);
+        }
+        if self.shared.needs.trace == Payloads::Yes
+            && event.attr.is_tracepoint()
+            && let Some(payload) = sample.raw
+        {
+            let session = self.shared.session;
+            let text = self.shared.recording.tracepoints.render(
+                event.attr.config,
+                payload,
+                &|address| session.kernel_function(Avma(address)),
+            );
+            extras.trace = self.table.text(text);
+        }
+        extras
     }
 
     /// Counts a sample whose chain is in `ids`.
-    fn count(&mut self, rank: usize, end: StackEnd, cgroup: u64) {
+    fn count(&mut self, rank: usize, end: StackEnd, extras: Extras) {
         let head = &self.shared.session.samples[rank];
         let needs = self.shared.needs;
         let key = RowKey {
@@ -269,7 +302,8 @@ impl<'s, 'a> Worker<'s, 'a> {
             leaf: self.leaf(head),
             stack: self.table.stack(&self.ids, end),
             time: quantised(head, needs.time_quantum),
-            cgroup,
+            cgroup: extras.cgroup,
+            trace: extras.trace,
         };
         let rank = rank as u64;
         if needs.every_sample {

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use crate::profile::{Entry, Frame, Profile};
+use crate::profile::{Entry, EventSummary, Frame, Profile};
 
 use super::text::harmless;
 
@@ -26,6 +26,8 @@ pub enum Field {
     Time,
     /// Event name.
     Event,
+    /// Payload of a tracepoint.
+    Trace,
     /// Address, and with it the call chain.
     Ip,
     /// Symbol.
@@ -42,13 +44,14 @@ pub enum Field {
 
 impl Field {
     /// Every field by its name on the command line.
-    pub const NAMES: [(&'static str, Self); 12] = [
+    pub const NAMES: [(&'static str, Self); 13] = [
         ("comm", Self::Comm),
         ("pid", Self::Pid),
         ("tid", Self::Tid),
         ("cpu", Self::Cpu),
         ("time", Self::Time),
         ("event", Self::Event),
+        ("trace", Self::Trace),
         ("ip", Self::Ip),
         ("sym", Self::Sym),
         ("symoff", Self::Symoff),
@@ -57,13 +60,14 @@ impl Field {
         ("srcline", Self::Srcline),
     ];
 
-    /// What perf prints by default for software and hardware events.
-    pub const DEFAULT: [Self; 10] = [
+    /// What perf prints by default: the payload only for tracepoints, the period only for others.
+    pub const DEFAULT: [Self; 11] = [
         Self::Comm,
         Self::Tid,
         Self::Cpu,
         Self::Time,
         Self::Event,
+        Self::Trace,
         Self::Ip,
         Self::Sym,
         Self::Symoff,
@@ -77,6 +81,8 @@ impl Field {
 pub struct ScriptOptions {
     /// Columns.
     pub fields: BTreeSet<Field>,
+    /// The columns are the default or a change of it: then tracepoints have an address only with a call chain.
+    pub is_default: bool,
     /// Nanoseconds instead of microseconds.
     pub nanoseconds: bool,
     /// Call chains; without, one address a line.
@@ -96,10 +102,13 @@ pub fn write(profile: &Profile, options: &ScriptOptions, out: &mut dyn Write) ->
         .map(|event| event.name.len())
         .max()
         .unwrap_or(0);
+    let has_chains = |event: &EventSummary| event.is_tracepoint && event.has_callchains;
     let printer = Printer {
         profile,
         options,
         width,
+        bare_tracepoints: options.is_default
+            && !(options.chains && profile.events.iter().any(has_chains)),
     };
     for entry in &profile.entries {
         printer.sample(entry, out)?;
@@ -112,6 +121,8 @@ struct Printer<'p> {
     options: &'p ScriptOptions,
     /// Of the longest event name.
     width: usize,
+    /// Tracepoints without addresses.
+    bare_tracepoints: bool,
 }
 
 impl Printer<'_> {
@@ -121,7 +132,8 @@ impl Printer<'_> {
 
     fn sample(&self, entry: &Entry, out: &mut dyn Write) -> io::Result<()> {
         let event = &self.profile.events[usize::from(entry.event)];
-        let chains = self.options.chains && event.has_callchains && self.has(Field::Ip);
+        let with_ip = self.has(Field::Ip) && !(self.bare_tracepoints && event.is_tracepoint);
+        let chains = self.options.chains && event.has_callchains && with_ip;
         self.task(entry, chains, out)?;
         if self.has(Field::Cpu) && entry.cpu >= 0 {
             write!(out, "[{:03}] ", entry.cpu)?;
@@ -146,7 +158,16 @@ impl Printer<'_> {
                 width = self.width
             )?;
         }
-        if !self.has(Field::Ip) {
+        if self.has(Field::Trace)
+            && let Some(text) = entry.trace
+        {
+            write!(
+                out,
+                "{}",
+                harmless(&self.profile.strings[text.0 as usize])
+            )?;
+        }
+        if !with_ip {
             return writeln!(out);
         }
         if !chains {

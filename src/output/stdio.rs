@@ -256,6 +256,7 @@ impl<'r, 'p> Layout<'r, 'p> {
             Key::Srcfile => "Source File",
             Key::SymbolSize => "Symbol size",
             Key::Cgroup => "Cgroup",
+            Key::Trace => "Trace output",
             Key::IpcNull => "IPC   [IPC Coverage]",
             Key::Time => "Time",
         }
@@ -484,6 +485,7 @@ impl<'r, 'p> Layout<'r, 'p> {
             Key::Cgroup => {
                 line.extend_from_slice(harmless(cgroup_name(self.report, row)).as_bytes())
             }
+            Key::Trace => push_cut(line, &harmless(trace_text(self.report, row)), width),
             Key::IpcNull => push_padded(line, "-      -", width),
             Key::Time => push_cut(
                 line,
@@ -549,6 +551,7 @@ struct TextWidths {
     srcline: usize,
     srcfile: usize,
     cgroup: usize,
+    trace: usize,
     time: usize,
 }
 
@@ -610,6 +613,10 @@ impl TextWidths {
         if let Some(parent) = report.parent(row) {
             self.parent = self.parent.max(harmless(parent).len());
         }
+        if let Some(text) = report.entry(row).trace {
+            let text = &profile.strings[text.0 as usize];
+            self.trace = self.trace.max(harmless(text).len());
+        }
         self.cgroup = self.cgroup.max(harmless(cgroup_name(report, row)).len());
     }
 
@@ -623,6 +630,7 @@ impl TextWidths {
             Key::Srcline => self.srcline,
             Key::Srcfile => self.srcfile,
             Key::Cgroup => self.cgroup,
+            Key::Trace => self.trace,
             Key::Time => self.time,
             Key::Cpu => 3,
             _ => 0,
@@ -649,6 +657,14 @@ fn cgroup_name<'p>(report: &Report<'p>, row: &Row) -> &'p str {
     let name = report.entry(row).cgroup;
     name.map_or("N/A", |name| {
         report.profile.strings[name.0 as usize].as_str()
+    })
+}
+
+/// Payload of a row's tracepoint.
+fn trace_text<'p>(report: &Report<'p>, row: &Row) -> &'p str {
+    let text = report.entry(row).trace;
+    text.map_or("N/A", |text| {
+        report.profile.strings[text.0 as usize].as_str()
     })
 }
 

@@ -47,8 +47,7 @@ pub(super) fn of(attr: &Attr, tracepoints: &Tracepoints) -> String {
         0 => known(&HARDWARE, "hardware") + &modifiers(attr),
         1 => known(&SOFTWARE, "software") + &modifiers(attr),
         2 => tracepoints
-            .get(&attr.config)
-            .cloned()
+            .name(attr.config)
             .unwrap_or_else(|| format!("unknown:{}", attr.config)),
         3 => cache(attr.config) + &modifiers(attr),
         4 => format!("raw {:#x}", attr.config) + &modifiers(attr),

@@ -40,6 +40,7 @@ pub use head::SampleHead;
 pub use open::{OpenError, Recording};
 pub use order::{DeliverStats, Delivered};
 pub use records::{Inode, Mmap, Record, TimeConv};
+pub use tracing::{Functions, Tracepoints};
 pub use sample::{Branch, BranchStack, Callchain, ReadValues, Registers, Sample, SampleError};
 
 /// Index of an event of the recording, in file order.

@@ -19,7 +19,7 @@ use super::head::{Layouts, record_header};
 use super::inflate::{Inflater, is_compressed};
 use super::records::kind;
 use super::source::{Source, payload_len};
-use super::{Event, EventId, Features, RecordPos, event_name, records, tracing};
+use super::{Event, EventId, Features, RecordPos, Tracepoints, event_name, records};
 
 /// Why a recording could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -103,6 +103,8 @@ pub struct Recording<'a> {
     pub events: Vec<Event>,
     /// What the recording says about itself.
     pub features: Features,
+    /// Tracepoints that it describes; empty when it has no event of that kind.
+    pub tracepoints: Tracepoints,
     path: PathBuf,
     source: Source<'a>,
     /// Where the records start in the file.
@@ -174,16 +176,18 @@ impl<'a> Recording<'a> {
         let tracing_data = described
             .tracing_data
             .or_else(|| source.take_tracing_data());
+        let tracepoints = tracepoints(&described.events, tracing_data.as_deref());
         name_events(
             &mut described.events,
             &described.names,
             &described.features,
-            tracing_data.as_deref(),
+            &tracepoints,
         );
         Ok(Self {
             layouts: Layouts::new(&described.events),
             events: described.events,
             features: described.features,
+            tracepoints,
             path: path.to_owned(),
             source,
             region_start: STREAM_HEADER,
@@ -330,11 +334,13 @@ pub(super) fn open_mapped<'a>(path: &Path, bytes: &'a [u8]) -> Result<Recording<
         data_size,
         feat_offset,
     };
-    name_events(&mut events, &[], &features, sections.tracing_data);
+    let tracepoints = tracepoints(&events, sections.tracing_data);
+    name_events(&mut events, &[], &features, &tracepoints);
     Ok(Recording {
         layouts: Layouts::new(&events),
         events,
         features,
+        tracepoints,
         path: path.to_owned(),
         source: Source::Map(region),
         region_start: data_offset,
@@ -504,14 +510,19 @@ fn updated_name(record: &[u8]) -> Option<(u64, String)> {
     Some((u64_at(record, 16)?, name))
 }
 
+/// The formats of tracepoints, read when there is use for them.
+fn tracepoints(events: &[Event], section: Option<&[u8]>) -> Tracepoints {
+    let section = section.filter(|_| events.iter().any(|event| event.attr.is_tracepoint()));
+    section.map(Tracepoints::parse).unwrap_or_default()
+}
+
 /// Gives every event its name, from the best source there is, and its group.
 fn name_events(
     events: &mut [Event],
     updates: &[(u64, String)],
     features: &Features,
-    tracing_data: Option<&[u8]>,
+    tracepoints: &Tracepoints,
 ) {
-    let mut tracepoints = None;
     for (n, event) in events.iter_mut().enumerate() {
         let described = features.event_desc.get(n).map(|d| d.name.clone());
         let updated = || {
@@ -521,11 +532,7 @@ fn name_events(
                 .map(|(_, name)| name.clone())
         };
         let name = described.filter(|name| !name.is_empty()).or_else(updated);
-        event.name = name.unwrap_or_else(|| {
-            let points =
-                tracepoints.get_or_insert_with(|| tracing::names(tracing_data.unwrap_or_default()));
-            event_name::of(&event.attr, points)
-        });
+        event.name = name.unwrap_or_else(|| event_name::of(&event.attr, tracepoints));
     }
     for group in &features.groups {
         let leader = group.leader as usize;

@@ -85,6 +85,7 @@ pub fn build(
         chain_frames: vec![None; collected.pcs.len()],
         chain_frame_ids: Vec::new(),
         leaf_frames: vec![None; collected.pcs.len()],
+        texts: vec![None; collected.texts.len()],
         fiber: None,
     };
     builder.profile.comms.clone_from(&session.comms);
@@ -142,6 +143,8 @@ struct Builder<'b, 'a> {
     chain_frames: Vec<Option<(u32, u32)>>,
     chain_frame_ids: Vec<FrameId>,
     leaf_frames: Vec<Option<FrameId>>,
+    /// By payload's text; payloads have ids of their own, whatever other string is equal.
+    texts: Vec<Option<StringId>>,
     /// The frame that labels the base of fibers, once there is one.
     fiber: Option<FrameId>,
 }
@@ -153,6 +156,7 @@ impl<'b> Builder<'b, '_> {
         for row in &self.collected.rows {
             let cgroup =
                 (row.key.cgroup != 0).then(|| self.string(format!("{:#x}", row.key.cgroup)));
+            let trace = self.payload(row.key.trace);
             let key = Entry {
                 event: row.key.event,
                 cpu: row.key.cpu,
@@ -162,6 +166,7 @@ impl<'b> Builder<'b, '_> {
                 stack: self.stack(row.key.stack),
                 time: row.key.time,
                 cgroup,
+                trace,
                 period: 0,
                 samples: 0,
                 first: 0,
@@ -189,6 +194,16 @@ impl<'b> Builder<'b, '_> {
             }
         }
         self.profile.entries = entries;
+    }
+
+    fn payload(&mut self, text: u32) -> Option<StringId> {
+        let known = self.texts.get_mut(text as usize)?;
+        if known.is_none() {
+            let text = self.collected.texts[text as usize].to_string();
+            let id = push(&mut self.profile.strings, StringId, text);
+            *known = Some(id);
+        }
+        *known
     }
 
     fn stack(&mut self, raw: u32) -> StackId {

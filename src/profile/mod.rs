@@ -29,7 +29,7 @@ pub struct FrameId(pub u32);
 /// Index into [`Profile::stacks`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct StackId(pub u32);
-/// Index into [`Profile::strings`]: source lines, cgroup names.
+/// Index into [`Profile::strings`]: source lines, cgroup names, payloads.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct StringId(pub u32);
 
@@ -269,6 +269,8 @@ pub struct Entry {
     pub time: u64,
     /// cgroup name, when the view asked.
     pub cgroup: Option<StringId>,
+    /// Payload of a tracepoint as text, when the view asked.
+    pub trace: Option<StringId>,
     /// Sum of periods.
     pub period: u64,
     /// Number of samples.

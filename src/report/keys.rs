@@ -32,6 +32,8 @@ pub enum Key {
     SymbolSize,
     /// Name of the cgroup.
     Cgroup,
+    /// Payload of a tracepoint as text.
+    Trace,
     /// The empty column that perf appends when the keys' text contains `symbol`.
     IpcNull,
     /// Quantised time of the sample.
@@ -112,7 +114,7 @@ const SORT_KEYS: &[(&str, Option<Key>)] = &[
     ("local_weight", None),
     ("weight", None),
     ("transaction", None),
-    ("trace", None),
+    ("trace", Some(Key::Trace)),
     ("symbol_size", Some(Key::SymbolSize)),
     ("dso_size", None),
     ("cgroup", Some(Key::Cgroup)),
@@ -217,6 +219,8 @@ fn find(option: &'static str, word: &str) -> Result<Key, KeyError> {
 pub struct SortSpec {
     /// The text, with perf's defaults in front when it began with `+`.
     text: String,
+    /// What was added to the default with `+`.
+    added: Option<String>,
     /// The keys by level; a level has several only for `{a,b}`, which matters with `--hierarchy`.
     pub levels: Vec<Vec<Key>>,
 }
@@ -241,6 +245,7 @@ impl SortSpec {
         let mut spec = Self {
             levels: Vec::new(),
             text,
+            added: argument.strip_prefix('+').map(str::to_owned),
         };
         let mut in_braces = false;
         for word in spec.text.split_inclusive([',', ' ', '}']) {
@@ -266,6 +271,23 @@ impl SortSpec {
             Ok(spec)
         }
     }
+
+    /// The same with other keys in place of the default, if it adds to the default.
+    #[must_use]
+    pub fn with_default(&self, default_keys: &str) -> Self {
+        let added = self.added.as_ref();
+        let parsed = added.map(|added| Self::parse(&format!("+{added}"), default_keys));
+        parsed.and_then(Result::ok).unwrap_or_else(|| self.clone())
+    }
+
+    /// Whether it adds to the default.
+    #[must_use]
+    pub fn adds_to_default(&self) -> bool {
+        self.added.is_some()
+    }
+
+    /// perf's key when none are given and all events are tracepoints (`util/sort.c:get_default_sort_order`).
+    pub const TRACEPOINTS: &str = "trace";
 
     /// perf's keys when none are given.
     #[must_use]

@@ -1,6 +1,7 @@
 //! What a report shows and how: plain data, made by the command line, read by the view and the writers.
 
 use super::keys::{FieldSpec, SortSpec};
+use crate::profile::Profile;
 
 /// Everything that `pjit report` can be told about the view itself. Which samples come in (time, CPU) and
 /// how they are resolved is settled before, when the profile is made.
@@ -76,6 +77,18 @@ pub struct ReportOptions {
     pub time: Option<String>,
     /// Colour percentages.
     pub color: bool,
+}
+
+impl ReportOptions {
+    /// Fills in what depends on the recording: where all events are tracepoints, rows are told apart by their
+    /// payloads (`util/sort.c:get_default_sort_order`).
+    pub fn settle(&mut self, profile: &Profile) {
+        if profile.events.iter().all(|event| event.is_tracepoint) {
+            self.default_sort = SortSpec::parse(SortSpec::TRACEPOINTS, "").ok();
+            let sort = self.sort.as_ref();
+            self.sort = sort.map(|sort| sort.with_default(SortSpec::TRACEPOINTS));
+        }
+    }
 }
 
 impl Default for ReportOptions {

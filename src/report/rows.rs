@@ -85,6 +85,7 @@ pub(crate) struct ContextKeys {
     pub(crate) cpu: i32,
     pub(crate) time: u64,
     pub(crate) cgroup: u32,
+    pub(crate) trace: u32,
     /// Rank of the parent's name, [`NONE`] if there is none.
     pub(crate) parent: u32,
 }
@@ -223,6 +224,8 @@ struct Maker<'a> {
     input: &'a Input<'a>,
     comm_ranks: Vec<u32>,
     symbol_ranks: Vec<u32>,
+    /// Of all strings, for payloads; empty when they are not shown.
+    text_ranks: Vec<u32>,
     filter: Filter<'a>,
     context_ids: FxHashMap<Context, u32>,
     /// By entry.
@@ -246,11 +249,18 @@ impl<'a> Maker<'a> {
         } else {
             Vec::new()
         };
+        let text_ranks = if input.columns.has_key(Key::Trace) {
+            let texts: Vec<&str> = profile.strings.iter().map(String::as_str).collect();
+            ranks(&texts)
+        } else {
+            Vec::new()
+        };
         let totals = vec![Totals::default(); profile.events.len()];
         Self {
             input,
             comm_ranks: ranks(&comms),
             symbol_ranks,
+            text_ranks,
             filter: Filter::new(profile, input.options),
             context_ids: FxHashMap::default(),
             context_of: Vec::with_capacity(profile.entries.len()),
@@ -339,6 +349,9 @@ impl<'a> Maker<'a> {
                 Key::Cpu => keys.cpu = entry.cpu,
                 Key::Time => keys.time = entry.time,
                 Key::Cgroup => keys.cgroup = entry.cgroup.map_or(NONE, |name| name.0),
+                Key::Trace => {
+                    keys.trace = entry.trace.map_or(NONE, |text| self.text_ranks[text.0 as usize]);
+                }
                 _ => {}
             }
         }
@@ -773,6 +786,7 @@ impl Ordered<'_> {
             Key::Cpu => left.cpu.cmp(&right.cpu),
             Key::Time => left.time.cmp(&right.time),
             Key::Cgroup => left.cgroup.cmp(&right.cgroup),
+            Key::Trace => left.trace.cmp(&right.trace),
             Key::Parent => left.parent.cmp(&right.parent),
             Key::Dso => x.dso.cmp(&y.dso),
             Key::Srcline => x.srcline.cmp(&y.srcline),

@@ -84,6 +84,7 @@ impl ProfileBuilder {
             stack,
             time: 0,
             cgroup: None,
+            trace: None,
             period,
             samples: 1,
             first,

@@ -137,6 +137,18 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// Name and start of the kernel's function at an address. Waits for the kernel's symbols.
+    #[must_use]
+    pub fn kernel_function(&self, at: Avma) -> Option<(String, u64)> {
+        let located = self.locate_kernel(at);
+        let Target::Dso(dso) = located.target else {
+            return None;
+        };
+        let symbol = self.dsos.symbols(dso)?.find(located.address)?;
+        let name = String::from_utf8_lossy(symbol.name).into_owned();
+        Some((name, symbol.start))
+    }
+
     /// Number of address-space snapshots.
     #[must_use]
     pub fn space_count(&self) -> usize {

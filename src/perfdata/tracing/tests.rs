@@ -1,0 +1,1 @@
+//! Payloads as text.
