@@ -122,8 +122,13 @@ mod tests {
     #[test]
     fn fields_replace_or_change_the_default() {
         let list = parse_fields("comm,ip,sym").expect("known names");
-        assert_eq!(list.fields, BTreeSet::from([Field::Comm, Field::Ip, Field::Sym]));
-        let changed = parse_fields("+srcline,-period").expect("known names").fields;
+        assert_eq!(
+            list.fields,
+            BTreeSet::from([Field::Comm, Field::Ip, Field::Sym])
+        );
+        let changed = parse_fields("+srcline,-period")
+            .expect("known names")
+            .fields;
         assert!(changed.contains(&Field::Srcline) && !changed.contains(&Field::Period));
         assert!(parse_fields("comm,nonsense").is_err());
     }

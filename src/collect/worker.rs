@@ -280,11 +280,13 @@ impl<'s, 'a> Worker<'s, 'a> {
             && let Some(payload) = sample.raw
         {
             let session = self.shared.session;
-            let text = self.shared.recording.tracepoints.render(
-                event.attr.config,
-                payload,
-                &|address| session.kernel_function(Avma(address)),
-            );
+            let text =
+                self.shared
+                    .recording
+                    .tracepoints
+                    .render(event.attr.config, payload, &|address| {
+                        session.kernel_function(Avma(address))
+                    });
             extras.trace = self.table.text(text);
         }
         extras

@@ -161,11 +161,7 @@ impl Printer<'_> {
         if self.has(Field::Trace)
             && let Some(text) = entry.trace
         {
-            write!(
-                out,
-                "{}",
-                harmless(&self.profile.strings[text.0 as usize])
-            )?;
+            write!(out, "{}", harmless(&self.profile.strings[text.0 as usize]))?;
         }
         if !with_ip {
             return writeln!(out);

@@ -40,8 +40,8 @@ pub use head::SampleHead;
 pub use open::{OpenError, Recording};
 pub use order::{DeliverStats, Delivered};
 pub use records::{Inode, Mmap, Record, TimeConv};
-pub use tracing::{Functions, Tracepoints};
 pub use sample::{Branch, BranchStack, Callchain, ReadValues, Registers, Sample, SampleError};
+pub use tracing::{Functions, Tracepoints};
 
 /// Index of an event of the recording, in file order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]

@@ -350,7 +350,9 @@ impl<'a> Maker<'a> {
                 Key::Time => keys.time = entry.time,
                 Key::Cgroup => keys.cgroup = entry.cgroup.map_or(NONE, |name| name.0),
                 Key::Trace => {
-                    keys.trace = entry.trace.map_or(NONE, |text| self.text_ranks[text.0 as usize]);
+                    keys.trace = entry
+                        .trace
+                        .map_or(NONE, |text| self.text_ranks[text.0 as usize]);
                 }
                 _ => {}
             }

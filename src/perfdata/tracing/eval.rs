@@ -97,7 +97,10 @@ impl Context<'_> {
             Expr::Field(field) => {
                 let field = &point.fields[*field];
                 let size = field.element;
-                (field.offset.saturating_add(index.saturating_mul(size)), size)
+                (
+                    field.offset.saturating_add(index.saturating_mul(size)),
+                    size,
+                )
             }
             Expr::Dynamic(field) => {
                 let field = &point.fields[*field];

@@ -202,7 +202,10 @@ fn known_name(name: &str) -> Option<i64> {
     match name {
         "HRTIMER_NORESTART" => Some(0),
         "HRTIMER_RESTART" => Some(1),
-        _ => (0i64..).zip(SOFTIRQS).find(|(_, n)| *n == name).map(|(n, _)| n),
+        _ => (0i64..)
+            .zip(SOFTIRQS)
+            .find(|(_, n)| *n == name)
+            .map(|(n, _)| n),
     }
 }
 
@@ -301,7 +304,10 @@ impl Tree {
     }
 
     /// A tree over others, unless that grows too high.
-    fn over<const N: usize>(parts: [Self; N], make: impl FnOnce([Expr; N]) -> Expr) -> Option<Self> {
+    fn over<const N: usize>(
+        parts: [Self; N],
+        make: impl FnOnce([Expr; N]) -> Expr,
+    ) -> Option<Self> {
         let height = 1 + parts.iter().map(|part| part.height).max().unwrap_or(0);
         let expr = make(parts.map(|part| part.expr));
         (height <= MAX_HEIGHT).then_some(Self { expr, height })
@@ -501,7 +507,9 @@ impl<'t> Parser<'t> {
         let (Token::Op(")"), rest) = rest.split_first()? else {
             return None;
         };
-        let is_sure = stars > 0 || names > 1 || matches!(type_, [Token::Item(word)] if bits_of(word) > 0 || word.ends_with("_t"));
+        let is_sure = stars > 0
+            || names > 1
+            || matches!(type_, [Token::Item(word)] if bits_of(word) > 0 || word.ends_with("_t"));
         let has_value = match rest.first() {
             Some(Token::Op("(")) | Some(Token::Item(_) | Token::Text(_) | Token::Char(_)) => true,
             Some(Token::Op("~" | "-" | "!")) => is_sure,
@@ -536,10 +544,11 @@ impl<'t> Parser<'t> {
             "__get_cpumask" | "__get_rel_cpumask" => {
                 self.field_argument().map(Expr::Cpus).map(Tree::leaf)
             }
-            "__get_dynamic_array" | "__get_rel_dynamic_array" | "__get_sockaddr"
-            | "__get_sockaddr_rel" | "__get_rel_sockaddr" => {
-                self.field_argument().map(Expr::Dynamic).map(Tree::leaf)
-            }
+            "__get_dynamic_array"
+            | "__get_rel_dynamic_array"
+            | "__get_sockaddr"
+            | "__get_sockaddr_rel"
+            | "__get_rel_sockaddr" => self.field_argument().map(Expr::Dynamic).map(Tree::leaf),
             "__get_dynamic_array_len" | "__get_rel_dynamic_array_len" => self
                 .field_argument()
                 .map(Expr::DynamicLength)
@@ -615,9 +624,7 @@ impl<'t> Parser<'t> {
         self.expect(",")?;
         let size = self.expression()?;
         self.expect(")")?;
-        Tree::over([data, count, size], |parts| {
-            Expr::Numbers(Box::new(parts))
-        })
+        Tree::over([data, count, size], |parts| Expr::Numbers(Box::new(parts)))
     }
 
     /// Of the types that libtraceevent knows, and of fields that are no arrays.

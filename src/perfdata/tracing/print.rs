@@ -370,4 +370,3 @@ fn array(field: &Field, bytes: &[u8], out: &mut Vec<u8>) {
 pub(super) fn star_length(star: Option<i32>) -> usize {
     star.map_or(1, |n| usize::try_from(n).unwrap_or(0))
 }
-

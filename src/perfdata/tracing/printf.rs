@@ -140,9 +140,7 @@ impl Spec {
     /// Appends a string, up to its NUL.
     pub(super) fn string(&self, text: &[u8], out: &mut Vec<u8>) {
         let end = text.iter().position(|&b| b == 0).unwrap_or(text.len());
-        let end = self
-            .precision
-            .map_or(end, |precision| end.min(precision));
+        let end = self.precision.map_or(end, |precision| end.min(precision));
         self.pad(text.get(..end).unwrap_or_default(), out);
     }
 
