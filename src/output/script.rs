@@ -9,7 +9,7 @@ use std::io::{self, Write};
 
 use crate::profile::{Entry, EventSummary, Frame, Profile};
 
-use super::text::harmless;
+use super::text::{harmless, harmless_payload};
 
 /// A column of `-F`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -161,7 +161,11 @@ impl Printer<'_> {
         if self.has(Field::Trace)
             && let Some(text) = entry.trace
         {
-            write!(out, "{}", harmless(&self.profile.strings[text.0 as usize]))?;
+            write!(
+                out,
+                "{}",
+                harmless_payload(&self.profile.strings[text.0 as usize])
+            )?;
         }
         if !with_ip {
             return writeln!(out);

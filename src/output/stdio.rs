@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use super::stdio_hierarchy;
 use super::stdio_tree::{self, TreeStyle};
-use super::text::harmless;
+use super::text::{harmless, harmless_payload};
 use crate::profile::{Profile, Quality, StackEnd};
 use crate::report::keys::Key;
 use crate::report::{
@@ -485,7 +485,7 @@ impl<'r, 'p> Layout<'r, 'p> {
             Key::Cgroup => {
                 line.extend_from_slice(harmless(cgroup_name(self.report, row)).as_bytes())
             }
-            Key::Trace => push_cut(line, &harmless(trace_text(self.report, row)), width),
+            Key::Trace => push_cut(line, &harmless_payload(trace_text(self.report, row)), width),
             Key::IpcNull => push_padded(line, "-      -", width),
             Key::Time => push_cut(
                 line,
@@ -615,7 +615,7 @@ impl TextWidths {
         }
         if let Some(text) = report.entry(row).trace {
             let text = &profile.strings[text.0 as usize];
-            self.trace = self.trace.max(harmless(text).len());
+            self.trace = self.trace.max(harmless_payload(text).len());
         }
         self.cgroup = self.cgroup.max(harmless(cgroup_name(report, row)).len());
     }

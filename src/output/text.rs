@@ -24,6 +24,16 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
+/// The same for payloads of tracepoints, whose formats have tabs between columns.
+#[must_use]
+pub fn harmless_payload(text: &str) -> Cow<'_, str> {
+    if !text.contains('\t') {
+        return harmless(text);
+    }
+    let parts: Vec<Cow<'_, str>> = text.split('\t').map(harmless).collect();
+    Cow::Owned(parts.join("\t"))
+}
+
 /// Whether a terminal does something else with the character than show it.
 fn acts(c: char) -> bool {
     c.is_control()
@@ -37,6 +47,7 @@ mod tests {
     #[test]
     fn control_characters_become_visible() {
         assert_eq!(harmless("a\x1b[31m\n\u{9b}b"), "a\\x1b[31m\\x0a\\x9bb");
+        assert_eq!(harmless_payload("a\t\x1b\n"), "a\t\\x1b\\x0a");
         assert_eq!(harmless("wasm[0]::fib"), "wasm[0]::fib");
         assert_eq!(harmless("größe\u{202e}x"), "größe\\x202ex");
     }

@@ -95,7 +95,7 @@ impl Tracepoint {
 }
 
 impl Field {
-    /// `field:TYPE NAME[N];	offset:N;	size:N;	signed:N;`
+    /// `field:TYPE NAME[N]; offset:N; size:N; signed:N;`, with tabs between the parts.
     fn parse(line: &str, long_size: usize) -> Option<Self> {
         let mut parts = line.trim().split(';').map(str::trim);
         let declaration = parts.next()?.strip_prefix("field:")?;
