@@ -12,14 +12,20 @@
 mod builder;
 mod claims;
 mod clock;
+mod dumps;
 mod files;
 mod live;
+mod memory;
+mod owners;
+mod perfmaps;
+mod replay;
+mod search;
 mod segments;
 
 pub use builder::JitBuilder;
-#[cfg(test)]
-pub(crate) use builder::code_of;
 pub use clock::RecordingClock;
+#[cfg(test)]
+pub(crate) use dumps::code_of;
 pub use files::JitSearch;
 
 use std::path::PathBuf;

@@ -3,6 +3,7 @@
 use super::super::{JitHit, JitMatch};
 use super::*;
 use crate::address::Avma;
+use crate::jitdump::Producer;
 use crate::jitdump::testing::{DumpWriter, eh_frame, eh_frame_header};
 use crate::perfdata::ClockId;
 
@@ -511,41 +512,6 @@ fn companions_come_with_the_code() {
 }
 
 #[test]
-fn fresh_memory_is_what_was_not_there_before() {
-    let mut anonymous = Anonymous::default();
-    let range = |start: u64, end: u64| AvmaRange {
-        start: Avma(start),
-        end: Avma(end),
-    };
-    anonymous.add(range(100, 200), Timestamp(1));
-    anonymous.add(range(50, 300), Timestamp(2));
-    anonymous.add(range(60, 70), Timestamp(3));
-    anonymous.add(range(300, 310), Timestamp(4));
-    anonymous.add(range(400, 400), Timestamp(5));
-    let fresh: Vec<_> = anonymous
-        .fresh
-        .iter()
-        .map(|(r, t)| (r.start.0, r.end.0, t.0))
-        .collect();
-    assert_eq!(
-        fresh,
-        [(100, 200, 1), (50, 100, 2), (200, 300, 2), (300, 310, 4)]
-    );
-    assert_eq!(anonymous.all, BTreeMap::from([(50, 310)]));
-    assert!(anonymous.covers(50) && anonymous.covers(309) && !anonymous.covers(310));
-    let loads = [
-        (range(120, 130), 7_u64),
-        (range(110, 120), 9),
-        (range(250, 260), 8),
-        (range(900, 901), 1),
-    ];
-    assert_eq!(
-        anonymous.first_loads(loads.into_iter()),
-        [(Timestamp(1), 7), (Timestamp(2), 8)]
-    );
-}
-
-#[test]
 fn damaged_dumps_give_an_index_all_the_same() {
     let case = Case::new();
     let mut dump = DumpWriter::new(7, raw(1));
@@ -593,4 +559,45 @@ fn damaged_dumps_give_an_index_all_the_same() {
             }
         }
     }
+}
+
+#[test]
+fn very_many_markers_and_loads_do_not_multiply() {
+    let case = Case::new();
+    let mut dump = DumpWriter::new(1, raw(1));
+    for i in 0..5_000 {
+        dump.load(raw(10) + i, 1, A + 16 * i, i, b"f", CODE);
+    }
+    case.file("jit-1.dump", &dump.bytes);
+    let mut builder = case.builder();
+    let processes = 5_000;
+    for process in 0..processes {
+        builder.fork(ProcessId(process + 1), ProcessId(process), time(0));
+        builder.marker(
+            ProcessId(process),
+            100 + process,
+            b"/app/jit-1.dump",
+            time(1),
+        );
+        builder.marker(
+            ProcessId(process),
+            100 + process,
+            b"/app/jit-1.dump",
+            time(2),
+        );
+        builder.marker(
+            ProcessId(process),
+            100 + process,
+            b"/app/jit-2.dump",
+            time(2),
+        );
+    }
+    let pids: Vec<_> = (100..=100 + processes).collect();
+    let index = builder.finish(&pids, &case.diag);
+    assert_eq!(index.objects().len(), 1);
+    assert_eq!(
+        case.warnings().lines().count(),
+        21,
+        "missing dumps are not named without end"
+    );
 }

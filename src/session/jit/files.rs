@@ -38,6 +38,17 @@ pub(super) struct MarkerName<'n> {
     pub(super) injected: bool,
 }
 
+impl MarkerName<'_> {
+    /// The path of the dump, as recorded or as it was before `perf inject --jit`.
+    pub(super) fn dump_path(&self) -> Vec<u8> {
+        if !self.injected {
+            return self.path.to_owned();
+        }
+        let folder = &self.path[..self.path.len() - file_name(self.path).len()];
+        [folder, format!("jit-{}.dump", self.number).as_bytes()].concat()
+    }
+}
+
 /// perf's pattern for dumps (`util/jitdump.c`, `jit_detect`), and what inject puts in their place.
 pub(super) fn marker_name(path: &[u8]) -> Option<MarkerName<'_>> {
     let path = path.strip_suffix(b" (deleted)").unwrap_or(path);
@@ -109,20 +120,20 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Files that may be the dump of a marker, best first. `pid` is the process that mapped it.
-    pub(super) fn dump_candidates(&self, marker: &MarkerName<'_>, pid: u32) -> Vec<PathBuf> {
-        let dump_name = format!("jit-{}.dump", marker.number);
-        let recorded = if marker.injected {
-            let directory = &marker.path[..marker.path.len() - file_name(marker.path).len()];
-            path_of(directory).join(&dump_name)
-        } else {
-            path_of(marker.path).to_owned()
-        };
-        let mut candidates = named(&self.jitdumps, dump_name.as_bytes());
-        candidates.extend(self.recorded(&recorded));
-        candidates.push(self.search.recording_dir.join(&dump_name));
-        candidates.push(self.search.cwd.join(&dump_name));
-        candidates.push(in_process(pid, &recorded));
+    /// Keeps what is opened.
+    pub(super) const fn store(&self) -> &'a Store {
+        self.store
+    }
+
+    /// Files that may be the dump recorded under `path`, best first. `pid` is the process that mapped it.
+    pub(super) fn dump_candidates(&self, path: &[u8], pid: u32) -> Vec<PathBuf> {
+        let name = path_of(file_name(path));
+        let recorded = path_of(path);
+        let mut candidates = named(&self.jitdumps, file_name(path));
+        candidates.extend(self.recorded(recorded));
+        candidates.push(self.search.recording_dir.join(name));
+        candidates.push(self.search.cwd.join(name));
+        candidates.push(in_process(pid, recorded));
         candidates
     }
 
@@ -308,7 +319,6 @@ mod tests {
             ..JitSearch::default()
         };
         let mut finder = Finder::new(&store, search);
-        let marker = marker_name(b"/app/jit-5.dump").expect("a marker");
         let expected = [
             extra.join("jit-5.dump"),
             "/app/jit-5.dump".into(),
@@ -316,7 +326,7 @@ mod tests {
             "/cwd/jit-5.dump".into(),
             "/proc/9/root/app/jit-5.dump".into(),
         ];
-        assert_eq!(finder.dump_candidates(&marker, 9), expected);
+        assert_eq!(finder.dump_candidates(b"/app/jit-5.dump", 9), expected);
         assert!(finder.was_asked_for(&expected[0]) && !finder.was_asked_for(&expected[1]));
         let first = finder.open(&expected[0]).expect("it exists");
         let again = finder
@@ -337,8 +347,7 @@ mod tests {
             ..JitSearch::default()
         };
         let finder = Finder::new(&store, search);
-        let candidates =
-            |path: &[u8]| finder.dump_candidates(&marker_name(path).expect("a marker"), 9);
+        let candidates = |path: &[u8]| finder.dump_candidates(path, 9);
         let inside = dir.path().join("app/jit-5.dump");
         assert_eq!(candidates(b"/app/jit-5.dump")[0], inside);
         assert_eq!(candidates(b"/../../app/jit-5.dump")[0], inside);

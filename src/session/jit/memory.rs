@@ -1,0 +1,182 @@
+//! Executable memory without a file: what each mapping added, and which mapping is a copy of another.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{JitIndex, ProcessId, Twin};
+use crate::address::{Avma, AvmaRange, Timestamp};
+use crate::jitdump::Producer;
+
+/// So many mappings of anonymous memory are remembered for each process.
+const MAX_ANONYMOUS: usize = 1 << 16;
+
+/// Executable anonymous memory of a process.
+#[derive(Default)]
+pub(super) struct Anonymous {
+    pub(super) pid: u32,
+    /// Everything so far, by start; no two touch.
+    pub(super) all: BTreeMap<u64, u64>,
+    /// What each mapping added, with its time.
+    pub(super) fresh: Vec<(AvmaRange, Timestamp)>,
+    /// Start and end of whole mappings.
+    pub(super) mappings: BTreeSet<(Avma, Avma)>,
+}
+
+impl Anonymous {
+    pub(super) fn add(&mut self, range: AvmaRange, time: Timestamp) {
+        if range.is_empty() || self.mappings.len() >= MAX_ANONYMOUS {
+            return;
+        }
+        self.mappings.insert((range.start, range.end));
+        let added = self.not_yet(range);
+        if time > Timestamp::START {
+            self.fresh.extend(added.iter().map(|&added| (added, time)));
+        }
+        self.unite(range);
+    }
+
+    /// The parts of a range that were not there before.
+    pub(super) fn not_yet(&self, range: AvmaRange) -> Vec<AvmaRange> {
+        let mut parts = Vec::new();
+        let mut at = range.start.0;
+        let before = self.all.range(..=at).next_back();
+        for (&start, &end) in before
+            .into_iter()
+            .chain(self.all.range(at + 1..range.end.0.max(at + 1)))
+        {
+            if start > at {
+                parts.push(AvmaRange::new(Avma(at), start - at));
+            }
+            at = at.max(end);
+        }
+        if at < range.end.0 {
+            parts.push(AvmaRange::new(Avma(at), range.end.0 - at));
+        }
+        parts
+    }
+
+    pub(super) fn unite(&mut self, range: AvmaRange) {
+        let (mut start, mut end) = (range.start.0, range.end.0);
+        while let Some((&old_start, &old_end)) = self
+            .all
+            .range(..=end)
+            .next_back()
+            .filter(|&(_, &old_end)| old_end >= start)
+        {
+            self.all.remove(&old_start);
+            (start, end) = (start.min(old_start), end.max(old_end));
+        }
+        self.all.insert(start, end);
+    }
+
+    pub(super) fn covers(&self, at: u64) -> bool {
+        self.all
+            .range(..=at)
+            .next_back()
+            .is_some_and(|(_, &end)| at < end)
+    }
+
+    /// For each stretch of fresh memory the first load in it.
+    pub(super) fn first_loads(
+        &self,
+        loads: impl Iterator<Item = (AvmaRange, u64)>,
+    ) -> Vec<(Timestamp, u64)> {
+        let mut fresh: Vec<_> = self
+            .fresh
+            .iter()
+            .map(|&(range, time)| (range, time, None::<u64>))
+            .collect();
+        fresh.sort_unstable_by_key(|(range, time, _)| (range.start, *time));
+        for (range, time) in loads {
+            let next = fresh.partition_point(|(stretch, _, _)| stretch.start <= range.start);
+            let Some((stretch, _, first)) = next.checked_sub(1).map(|at| &mut fresh[at]) else {
+                continue;
+            };
+            if stretch.contains(range.start) {
+                *first = Some(first.map_or(time, |first| first.min(time)));
+            }
+        }
+        fresh
+            .into_iter()
+            .filter_map(|(_, time, first)| Some((time, first?)))
+            .collect()
+    }
+}
+
+/// wasmtime's guest debugging runs a copy of the code that it reports: an anonymous mapping without
+/// loads is taken for the copy of the only other one of its length that has some.
+pub(super) fn twins(index: &JitIndex<'_>, process: ProcessId, anonymous: &Anonymous) -> Vec<Twin> {
+    let mut by_length: BTreeMap<u64, Vec<AvmaRange>> = BTreeMap::new();
+    for &(start, end) in &anonymous.mappings {
+        let same_length = by_length.entry(end.since(start)).or_default();
+        same_length.push(AvmaRange { start, end });
+    }
+    by_length
+        .into_values()
+        .filter(|mappings| (2..=16).contains(&mappings.len()))
+        .flat_map(|mappings| twins_among(index, process, &mappings))
+        .collect()
+}
+
+/// Mappings of one length: those without loads are copies of the only one that has some.
+fn twins_among(index: &JitIndex<'_>, process: ProcessId, mappings: &[AvmaRange]) -> Vec<Twin> {
+    let of_wasmtime = |code: u32| {
+        index
+            .codes
+            .get(code as usize)
+            .is_some_and(|code| code.producer == Producer::Wasmtime)
+    };
+    let (with, without): (Vec<_>, Vec<_>) = mappings
+        .iter()
+        .map(|&mapping| (mapping, index.claims.touching(process, mapping)))
+        .partition(|(_, code)| code.is_some());
+    match with.as_slice() {
+        [(original, Some(code))] if of_wasmtime(*code) => without
+            .iter()
+            .map(|&(copy, _)| Twin {
+                copy,
+                original: original.start,
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fresh_memory_is_what_was_not_there_before() {
+        let mut anonymous = Anonymous::default();
+        let range = |start: u64, end: u64| AvmaRange {
+            start: Avma(start),
+            end: Avma(end),
+        };
+        anonymous.add(range(100, 200), Timestamp(1));
+        anonymous.add(range(50, 300), Timestamp(2));
+        anonymous.add(range(60, 70), Timestamp(3));
+        anonymous.add(range(300, 310), Timestamp(4));
+        anonymous.add(range(400, 400), Timestamp(5));
+        let fresh: Vec<_> = anonymous
+            .fresh
+            .iter()
+            .map(|(r, t)| (r.start.0, r.end.0, t.0))
+            .collect();
+        assert_eq!(
+            fresh,
+            [(100, 200, 1), (50, 100, 2), (200, 300, 2), (300, 310, 4)]
+        );
+        assert_eq!(anonymous.all, BTreeMap::from([(50, 310)]));
+        assert!(anonymous.covers(50) && anonymous.covers(309) && !anonymous.covers(310));
+        let loads = [
+            (range(120, 130), 7_u64),
+            (range(110, 120), 9),
+            (range(250, 260), 8),
+            (range(900, 901), 1),
+        ];
+        assert_eq!(
+            anonymous.first_loads(loads.into_iter()),
+            [(Timestamp(1), 7), (Timestamp(2), 8)]
+        );
+    }
+}

@@ -1,0 +1,151 @@
+//! Perf maps of the recorded processes: found, judged, added to the index.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use rustc_hash::FxHashMap;
+
+use super::clock::RecordingClock;
+use super::files::{Finder, Found};
+use super::memory::Anonymous;
+use super::owners::{Lives, STALE};
+use super::{JitCode, JitIndex, JitObject, JitObjectId, JitObjectKind, JitStats, ProcessId};
+use crate::address::Timestamp;
+use crate::diagnostics::Diagnostics;
+use crate::jitdump::Producer;
+use crate::jitdump::perfmap::{self, PerfMap};
+
+/// What is needed to find the perf maps of a recording and to judge them.
+pub(super) struct Maps<'m, 'a> {
+    pub(super) finder: &'m mut Finder<'a>,
+    pub(super) clock: &'m RecordingClock,
+    pub(super) lives: &'m Lives,
+    pub(super) diag: &'m Diagnostics,
+}
+
+impl<'a> Maps<'_, 'a> {
+    /// Adds the map of every process with executable memory of its own. `inner` has the process ids
+    /// that differ inside a pid namespace.
+    pub(super) fn add(
+        mut self,
+        index: &mut JitIndex<'a>,
+        memory: &BTreeMap<ProcessId, Anonymous>,
+        inner: &FxHashMap<ProcessId, u32>,
+    ) {
+        let unnumbered = self.finder.unnumbered_perf_maps();
+        for (&process, anonymous) in memory {
+            let pid = anonymous.pid;
+            let inner = inner.get(&process).copied().unwrap_or(pid);
+            let mut candidates = self.finder.perf_map_candidates(pid, inner);
+            if memory.len() == 1 {
+                candidates.splice(0..0, unnumbered.iter().map(|path| (path.clone(), false)));
+            }
+            let found = candidates.iter().find_map(|(path, anybodys)| {
+                Some((path, self.map(path, *anybodys, process, anonymous)?))
+            });
+            if let Some((path, map)) = found {
+                add_perf_map(index, process, pid, path, &map);
+                let (path, entries) = (path.display(), map.entries.len());
+                self.diag
+                    .note(format!("{path}: {entries} entries used for process {pid}"));
+            }
+        }
+    }
+
+    /// The map at a path, if there is one that is not stale.
+    fn map(
+        &mut self,
+        path: &Path,
+        anybodys: bool,
+        process: ProcessId,
+        anonymous: &Anonymous,
+    ) -> Option<PerfMap<'a>> {
+        let file = self.finder.open(path)?;
+        let map = perfmap::parse(file.bytes);
+        let problem = self
+            .why_stale(&map, &file, process, anonymous)
+            .filter(|_| anybodys);
+        if let Some(problem) = problem {
+            let path = path.display();
+            self.diag
+                .warn(format!("{path}: {problem}; not used (--perf-map uses it)"));
+        }
+        problem.is_none().then_some(map)
+    }
+
+    /// Why a map under a name that any process may use is not of this process.
+    fn why_stale(
+        &self,
+        map: &PerfMap<'_>,
+        file: &Found<'_>,
+        process: ProcessId,
+        anonymous: &Anonymous,
+    ) -> Option<&'static str> {
+        let born = self
+            .lives
+            .born(process)
+            .filter(|&born| born > Timestamp::START);
+        let modified = file.modified.and_then(|wall| self.clock.of_wall(wall));
+        if let (Some(born), Some(modified)) = (born, modified)
+            && modified < i128::from(born.0) - i128::from(STALE)
+        {
+            return Some("older than the process");
+        }
+        let fits = map
+            .entries
+            .iter()
+            .any(|entry| anonymous.covers(entry.start.0));
+        (!fits).then_some("nothing in it lies in executable memory of the process")
+    }
+}
+
+fn add_perf_map<'a>(
+    index: &mut JitIndex<'a>,
+    process: ProcessId,
+    pid: u32,
+    path: &Path,
+    map: &perfmap::PerfMap<'a>,
+) {
+    let (Ok(object), Ok(first)) = (
+        u32::try_from(index.objects.len()),
+        u32::try_from(index.codes.len()),
+    ) else {
+        return;
+    };
+    let name = format!("perf-{pid}.map");
+    let producer = map
+        .entries
+        .iter()
+        .take(4096)
+        .map(|entry| Producer::of_name(entry.name))
+        .find(|p| *p != Producer::Unknown);
+    let producer = producer.unwrap_or_default();
+    index.codes.extend(map.entries.iter().map(|entry| JitCode {
+        name: entry.name,
+        start: entry.start,
+        size: entry.size,
+        bytes: &[],
+        loaded: Timestamp::START,
+        object: JitObjectId(object),
+        producer: match Producer::of_prefix(entry.name) {
+            Producer::Unknown => producer,
+            own => own,
+        },
+        companions: None,
+        asks_for_frame_pointers: false,
+    }));
+    let last = u32::try_from(index.codes.len()).unwrap_or(u32::MAX);
+    index.perf_maps.insert(process, first..last);
+    index.objects.push(JitObject {
+        path: path.as_os_str().as_encoded_bytes().to_vec(),
+        kind: JitObjectKind::PerfMap,
+        pid,
+        producer,
+        functions: map.entries.len() as u64,
+        summary: format!("{name}: {} entries", map.entries.len()),
+        stats: JitStats {
+            found_at: path.to_owned(),
+            ..JitStats::default()
+        },
+    });
+}

@@ -1,0 +1,129 @@
+//! From markers to dumps that were read: the best file for each, and dumps that no marker leads to.
+
+use std::path::Path;
+
+use super::builder::Marker;
+use super::dumps::Dump;
+use super::files::Finder;
+use super::owners::Lives;
+use crate::diagnostics::Diagnostics;
+
+/// So many missing dumps are named one by one.
+const MAX_NAMED: usize = 20;
+
+/// What a marker led to.
+enum FoundDump<'a> {
+    /// A dump that another marker led to as well.
+    Known(usize),
+    New(Box<Dump<'a>>),
+}
+
+/// Opens and reads the dump of every marker, then those without a marker whose process is known.
+pub(super) fn find_dumps<'a>(
+    markers: &[Marker],
+    finder: &mut Finder<'a>,
+    lives: &Lives,
+    diag: &Diagnostics,
+) -> Vec<Dump<'a>> {
+    let mut dumps: Vec<Dump<'a>> = Vec::new();
+    let mut missing = Vec::new();
+    for (number, marker) in markers.iter().enumerate() {
+        match dump_of(marker, finder, &dumps) {
+            None => missing.push(marker),
+            Some(FoundDump::Known(at)) => dumps[at].markers.push(number),
+            Some(FoundDump::New(dump)) => dumps.push(Dump {
+                markers: vec![number],
+                ..*dump
+            }),
+        }
+    }
+    report_missing(&missing, diag);
+    for path in finder.other_dumps() {
+        if let Some(dump) = other_dump(&path, finder, &dumps, lives, diag) {
+            dumps.push(dump);
+        }
+    }
+    dumps
+}
+
+/// The best file for a marker: one whose records may be of that process, else any dump.
+fn dump_of<'a>(
+    marker: &Marker,
+    finder: &mut Finder<'a>,
+    known: &[Dump<'a>],
+) -> Option<FoundDump<'a>> {
+    let mut second_best = None;
+    for path in finder.dump_candidates(&marker.path, marker.pid) {
+        let Some(file) = finder.open(&path) else {
+            continue;
+        };
+        if let Some(at) = known.iter().position(|dump| dump.file.is(&file)) {
+            return Some(FoundDump::Known(at));
+        }
+        let Some(dump) = Dump::read(file, finder.store()) else {
+            continue;
+        };
+        if finder.was_asked_for(&path) || dump.may_be_of(marker) {
+            return Some(FoundDump::New(Box::new(dump)));
+        }
+        second_best = second_best.or(Some(dump));
+    }
+    second_best.map(|dump| FoundDump::New(Box::new(dump)))
+}
+
+/// A dump that no marker led to, if a process of the recording wrote it.
+fn other_dump<'a>(
+    path: &Path,
+    finder: &mut Finder<'a>,
+    known: &[Dump<'a>],
+    lives: &Lives,
+    diag: &Diagnostics,
+) -> Option<Dump<'a>> {
+    let asked_for = finder.was_asked_for(path);
+    // What lies beside the recording may be a copy of what was found or asked for.
+    let same_name = |dump: &Dump<'_>| dump.file.path.file_name() == path.file_name();
+    if !asked_for && known.iter().any(same_name) {
+        return None;
+    }
+    let file = finder.open(path)?;
+    if known.iter().any(|dump| dump.file.is(&file)) {
+        return None;
+    }
+    let dump = Dump::read(file, finder.store());
+    let problem = match &dump {
+        Some(dump) if dump.writers.iter().any(|&(_, pid)| lives.knows(pid)) => None,
+        Some(_) => Some("written by no process of this recording"),
+        None => Some("not a jitdump"),
+    };
+    if let Some(problem) = problem.filter(|_| asked_for) {
+        diag.warn(format!("{}: {problem}; not used", path.display()));
+    }
+    dump.filter(|_| problem.is_none())
+}
+
+fn report_missing(missing: &[&Marker], diag: &Diagnostics) {
+    for marker in missing.iter().take(MAX_NAMED) {
+        diag.warn(not_found(marker));
+    }
+    if missing.len() > MAX_NAMED {
+        diag.warn(format!(
+            "{} more dumps were not found",
+            missing.len() - MAX_NAMED
+        ));
+    }
+}
+
+fn not_found(marker: &Marker) -> String {
+    let path = String::from_utf8_lossy(&marker.path);
+    let pid = marker.pid;
+    if marker.injected {
+        return format!(
+            "{path}: the dump of process {pid} was not found; only what perf inject made of it is used \
+             (--jitdump FILE_OR_DIR)"
+        );
+    }
+    format!(
+        "{path}: dump of process {pid} not found there, beside the recording or in the current directory; \
+         its JIT code has no names (--jitdump FILE_OR_DIR)"
+    )
+}
