@@ -5,7 +5,9 @@
 mod cli;
 mod corrupt;
 mod differential;
+mod flames;
 mod golden;
+mod oracle;
 mod recording;
 mod support;
 mod tidy;
