@@ -109,6 +109,9 @@ fn report(
         }
     };
     command.warnings.drain(..).for_each(|line| diag.warn(line));
+    if let Some(option) = command.unsupported() {
+        anyhow::bail!("{option} is not supported yet");
+    }
     let pager = (!command.no_pager).then_some(environment.pager.as_str());
     let mut out = Output::open(pager);
     command.view.color = colored(
@@ -116,6 +119,7 @@ fn report(
         std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty()),
     );
     let profile = with_progress(diag, || pjit::load::load(&command.load, diag))?;
+    let mut is_empty = false;
     if command.header_only {
         pjit::output::stdio::write_header(&profile, &mut out)?;
     } else {
@@ -123,8 +127,13 @@ fn report(
         command.view.settle(&profile);
         let report = pjit::report::build(&profile, &command.view)?;
         pjit::output::stdio::write(&report, &mut out)?;
+        is_empty = report.is_empty();
     }
     out.finish()?;
+    anyhow::ensure!(
+        !is_empty,
+        "no row is left: the filters or --percent-limit hide all of them"
+    );
     Ok(ExitCode::SUCCESS)
 }
 

@@ -338,6 +338,25 @@ pub struct ReportCommand {
     pub warnings: Vec<String>,
 }
 
+impl ReportCommand {
+    /// An option that was understood, but that the reading half cannot serve yet: refused rather than ignored.
+    #[must_use]
+    pub fn unsupported(&self) -> Option<&'static str> {
+        let asked = [
+            (self.dump == Some(Dump::Stats), "--stats"),
+            (self.dump == Some(Dump::Tasks), "--tasks"),
+            (self.dump == Some(Dump::Mmaps), "--mmaps"),
+            (self.show_threads, "-T/--threads"),
+            (self.show_info, "-I/--show-info"),
+            (self.time.is_some(), "--time with shares of the recording"),
+        ];
+        asked
+            .iter()
+            .find(|(is_asked, _)| *is_asked)
+            .map(|(_, name)| *name)
+    }
+}
+
 impl ReportArgs {
     /// What to load and what to show.
     ///
@@ -701,7 +720,12 @@ mod tests {
             .load;
         assert!(full.needs.stacks && full.needs.cpu && full.frames.srclines);
         assert_eq!(full.needs.time_quantum, Some(1_000_000));
-        assert!(resolve("--time 10%/2").expect("valid").time.is_some());
+        assert!(
+            resolve("--time 10%/2")
+                .expect("valid")
+                .unsupported()
+                .is_some()
+        );
         assert_eq!(
             resolve("--time 1,2")
                 .expect("valid")
