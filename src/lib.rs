@@ -1,12 +1,56 @@
 //! pjit reads a Linux `perf` recording and everything that belongs to it, and prints profiles.
 //!
+//! # The way of a sample
+//!
 //! ```text
-//! perfdata ─┐
-//! jitdump ──┼─► session ─► unwind ─► symbolize ─► profile ─► report ─► output
-//! dso ──────┘   (history)  (parallel) (unique pcs) (one table) (views)
+//! input ──► perfdata ──► session ──► collect ──► symbolize ──► profile ──► report ──► output
+//!  files     records      history     stacks       names        table       views      text
+//!              ▲            ▲  ▲         ▲           ▲
+//!           jitdump ────────┘  │         │           │
+//!           dso ───────────────┴─────────┴───────────┘
+//!                                     unwind
 //! ```
+//!
+//! [`load::load`] is the reading half as one function; `main` puts a view and a writer behind it.
+//!
+//! 1. [`input`] is the only door to the file system. Its [`input::Store`] owns all bytes, the rest borrows.
+//! 2. [`perfdata`] walks the recording once, touching the front of each record, and delivers records in perf's
+//!    order. Files, pipe streams and compressed recordings go the same way.
+//! 3. [`session`] turns them into an immutable history: threads, comms, snapshots of address spaces that share
+//!    what did not change, and JIT code by address and time. [`jitdump`] parses dumps and perf maps;
+//!    [`dso`] opens ELF files and kernel symbols when first asked.
+//! 4. [`collect`] is the second, parallel pass: each worker takes blocks of samples, builds their chains
+//!    with [`unwind`], and counts equal stacks in tables of its own. Nothing is locked. A flat view skips it.
+//! 5. [`symbolize`] names each distinct address once, in parallel, inlined functions included.
+//! 6. [`profile`] is the product: one table of (event, comm, thread, leaf, stack) → period.
+//! 7. [`report`] makes rows and call trees of it, [`output`] prints; neither knows where it came from.
+//!
+//! # Decisions
+//!
+//! * **Own readers of records, samples and dumps.** They borrow from the map, check every size against what is there and
+//!   cost no more than `cat`; the readers that exist copy each record and trust counts in the file.
+//!   `linux-perf-data` is an oracle in the tests.
+//! * **Own unwinder** on `gimli`: rules are memoised by (file, offset) for all processes, and JIT frames, PLT stubs,
+//!   signal frames and fibers need what a general one does not know. `framehop` is an oracle in the tests.
+//! * **Two passes.** The first costs what reading the file costs and gives pass two complete knowledge: a dump may
+//!   describe code after its first sample.
+//! * **JIT code is no mapping.** A runtime remaps pages all the time, and code replaces code at the same address. A
+//!   lookup takes process, address and time; a new load ends what it overlaps.
+//! * **Interned in the order of the first sample.** Ids, and with them ties, never depend on hashing or on the number
+//!   of threads: the same input gives the same bytes.
+//! * **perf decides what is right where its versions agree.** Where they differ: C++ names without parameters
+//!   (6.1), PLT names and inlined frames in every chain (7.2), kernel ancestors as `[k]` (6.1), addresses in
+//!   scripts absolute (7.2). Stacks through JIT code follow the truth, not perf.
+//!
+//! # What is absent
+//!
+//! * Nothing is written but what the user asked for, no process is started but a pager, nothing goes to the network.
+//! * No stage knows a later one; no view sees a record, an ELF file or a path to open (`tests/integration/tidy.rs`).
+//! * No panic on input: `unwrap` is denied, and what an `expect` says does not depend on bytes of a file.
+//! * `unsafe` stands in four places of [`input`]: mapping a file, giving pages back, prefetching, the local time zone.
 
 pub mod address;
+pub mod build_id;
 pub mod cli;
 pub mod collect;
 pub mod diagnostics;

@@ -8,7 +8,7 @@
 
 #[cfg(test)]
 pub(crate) mod build_elf;
-mod build_id;
+
 pub mod demangle;
 pub mod elf;
 mod files;
@@ -22,7 +22,7 @@ mod table;
 mod tests;
 mod vdso;
 
-pub use build_id::BuildId;
+pub use crate::build_id::BuildId;
 pub use demangle::NameStyle;
 pub use kernel::{KernelIdentity, KernelReference};
 pub use locate::SearchPaths;

@@ -11,7 +11,7 @@ use super::bytes::{Cursor, u16_at, u32_at, u64_at, until_nul};
 use super::head::record_header;
 use super::records;
 use super::{ClockId, CpuMode};
-use crate::dso::BuildId;
+use crate::build_id::BuildId;
 
 /// Numbers of features (`enum` in `tools/perf/util/header.h`).
 pub(super) mod id {

@@ -32,7 +32,7 @@ pub(crate) mod testing;
 mod tests;
 mod tracing;
 
-pub use crate::dso::BuildId;
+pub use crate::build_id::BuildId;
 pub use attr::{Attr, ClockId};
 pub use chunks::{Chunks, RecordPos};
 pub use features::{BuildIdEntry, ClockData, Features};

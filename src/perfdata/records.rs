@@ -8,7 +8,7 @@
 use smallvec::SmallVec;
 
 use crate::address::Avma;
-use crate::dso::BuildId;
+use crate::build_id::BuildId;
 
 use super::CpuMode;
 use super::bytes::{Cursor, u16_at, u32_at, u64_at, until_nul};
