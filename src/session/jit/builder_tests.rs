@@ -280,7 +280,7 @@ fn without_k_mono_the_clock_is_measured() {
     );
     assert_eq!(
         index.summary(),
-        ["jit-7.dump: 1 functions, clock shifted by 4.98 ms, known to 0.04 ms"]
+        ["jit-7.dump: 1 function, clock shifted by 4.98 ms, known to 0.04 ms"]
     );
     assert!(case.warnings().contains("record with -k mono"));
 }

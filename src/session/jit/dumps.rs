@@ -152,7 +152,12 @@ impl<'a> Dump<'a> {
         let path = recorded.map_or_else(found, |marker| marker.path.clone());
         let functions = owners.of_loads.iter().flatten().count() as u64;
         let name = String::from_utf8_lossy(file_name(&path)).into_owned();
-        let mut summary = format!("{name}: {functions} functions");
+        let noun = if functions == 1 {
+            "function"
+        } else {
+            "functions"
+        };
+        let mut summary = format!("{name}: {functions} {noun}");
         let clock = self.relation.describe();
         if !clock.is_empty() {
             summary.push_str(", ");
