@@ -22,7 +22,6 @@ use crate::report::options::{CallGraphMode, ChainKey, Grouping, ReportOptions};
 #[derive(Debug, Clone, Args)]
 #[command(
     args_override_self = true,
-    next_help_heading = "Output",
     after_help = "Examples:
   pjit report                                      callers included, as perf report --stdio
   pjit report perf.data --percent-limit 0.5        another recording, without small rows

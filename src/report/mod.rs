@@ -15,6 +15,8 @@ mod rows;
 #[cfg(test)]
 pub(crate) mod testing;
 mod tree;
+#[cfg(test)]
+mod tree_tests;
 mod trie;
 
 use rustc_hash::FxHashMap;
