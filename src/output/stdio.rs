@@ -613,6 +613,7 @@ impl TextWidths {
         if let Some(parent) = report.parent(row) {
             self.parent = self.parent.max(harmless(parent).len());
         }
+        // perf forgets those that it never compared with another, and cuts them to the width of the rest.
         if let Some(text) = report.entry(row).trace {
             let text = &profile.strings[text.0 as usize];
             self.trace = self.trace.max(harmless_payload(text).len());

@@ -372,6 +372,12 @@ mod tests {
         assert_eq!(sort("symbol"), [Key::Symbol, Key::IpcNull]);
         assert_eq!(sort("symbol_size"), [Key::SymbolSize, Key::IpcNull]);
         assert_eq!(sort("+cpu"), [Key::Comm, Key::Dso, Key::Symbol, Key::Cpu]);
+        let of_tracepoints = |text| {
+            let spec = SortSpec::parse(text, SortSpec::default_keys()).expect("known keys");
+            spec.with_default(SortSpec::TRACEPOINTS).levels.concat()
+        };
+        assert_eq!(of_tracepoints("+cpu"), [Key::Trace, Key::Cpu]);
+        assert_eq!(of_tracepoints("cpu"), [Key::Cpu]);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! Out: [`Tracepoints`], which names an event by its id and prints the raw data of a sample the
 //! way `perf script` does, that is as libtraceevent does without plugins: by the `print fmt` of the
 //! format description where that is understood ([`expr`], [`eval`], [`print`]), else as a list of fields.
+//! Where libtraceevent misreads C (`a & (b | c)`, `a ? b : c ? d : e`), the value that C gives is printed.
 //! Called when a recording is opened, and for each sample when a view shows payloads.
 
 mod eval;
@@ -105,6 +106,8 @@ impl Tracepoints {
         };
         let mut out = Vec::with_capacity(160);
         print::payload(point, &context, &mut out);
+        // Some formats end the line themselves.
+        out.pop_if(|last| *last == b'\n');
         Some(match String::from_utf8(out) {
             Ok(text) => text,
             Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
