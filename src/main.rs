@@ -25,7 +25,7 @@ fn main() -> ExitCode {
         Ok(status) => status,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "pjit: {error:#}");
+            let _ = writeln!(std::io::stderr(), "pjit: {}", in_one_line(&error));
             ExitCode::FAILURE
         }
     }
@@ -63,6 +63,18 @@ fn run(cli: &Cli, diag: &Diagnostics) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The error and its causes, without those that its own text repeats.
+fn in_one_line(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text.push_str(": ");
+            text.push_str(&cause);
+        }
+    }
+    text
 }
 
 /// A recording without samples is an error: whoever reads the output of a success would take it for a result.
