@@ -100,6 +100,7 @@ const NEEDS: Needs = Needs {
     cpu: false,
     time_quantum: None,
     cgroup: false,
+    trace: false,
     trace: collect::Payloads::No,
     every_sample: false,
     max_frames: 4096,
