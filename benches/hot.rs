@@ -100,7 +100,6 @@ const NEEDS: Needs = Needs {
     cpu: false,
     time_quantum: None,
     cgroup: false,
-    trace: false,
     trace: collect::Payloads::No,
     every_sample: false,
     max_frames: 4096,
