@@ -87,19 +87,21 @@ impl<'a, A: Architecture> Walker<'a, A> {
             return None;
         }
         let link = A::strip(A::register(regs, A::RA)?);
-        let place = code.locate(ip);
-        let rule = match key_of(&place.frame_place()) {
-            None => self.rules.rule(&place, true, code),
-            Some(key) => match self.memo.get(key) {
-                Some(known) => known.rule,
-                None => {
-                    let rule = self.rules.rule(&place, true, code);
-                    self.memo.insert(key, rule).rule
-                }
-            },
+        let cursor = Cursor {
+            sp: 0,
+            sp_exact: false,
+            fp: None,
+            lr: Some(link),
         };
-        (rule.kind == Kind::Frame && rule.ra_slot == IN_REGISTER && link != 0)
-            .then(|| Avma(link.wrapping_sub(1)))
+        let mut frames = Frames {
+            walker: self,
+            code,
+            stack: Stack::new(0, &[]),
+            basis: Basis::Sample(*regs),
+            cursor,
+            leaf: true,
+        };
+        frames.leaf_caller(ip.0, link)
     }
 
     pub(super) fn walk<S: CodeSpace<'a>>(
@@ -180,6 +182,36 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
                 Err(end) => return end,
             }
         }
+    }
+
+    /// The caller that the link register names, if the rule at `ip` says that it still does.
+    fn leaf_caller(&mut self, ip: u64, link: u64) -> Option<Avma> {
+        let at = self.locate(ip, true);
+        let rule = at.entry.rule;
+        let caller = match rule.kind {
+            Kind::Frame if rule.ra_slot == IN_REGISTER && link != 0 => link.wrapping_sub(1),
+            Kind::Guess => {
+                let first = *self.walker.rules.candidates.get(rule.extra).first()?;
+                if first.rule.ra_slot != IN_REGISTER || self.is_self(&first, &at, link) {
+                    return None;
+                }
+                let caller = self.target(link, false);
+                let executable = !matches!(caller.place, Place::Nothing);
+                if !executable || !self.passes(&first, &at, &caller) {
+                    return None;
+                }
+                caller.lookup
+            }
+            _ => return None,
+        };
+        Some(Avma(caller))
+    }
+
+    /// Whether a return address leads into the function itself, which the candidate forbids.
+    fn is_self(&self, candidate: &Candidate, at: &Located<'w, 'a>, address: u64) -> bool {
+        let (before, behind) = (u64::from(candidate.reach.0), u64::from(candidate.reach.1));
+        let from_start = address.wrapping_sub(at.lookup.wrapping_sub(before));
+        candidate.not_self && from_start < before + behind
     }
 
     /// What lies at an address, with its rule; `leaf` if the address is an ip.
@@ -396,10 +428,7 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         if address == 0 && by_frame_pointer {
             return Err(StackEnd::Complete);
         }
-        let (before, behind) = candidate.reach;
-        let inside = address.wrapping_sub(at.lookup.wrapping_sub(u64::from(before)))
-            < u64::from(before) + u64::from(behind);
-        if address == 0 || candidate.not_self && inside || recorded == Some(address) {
+        if address == 0 || recorded == Some(address) || self.is_self(candidate, at, address) {
             return Err(StackEnd::CheckFailed);
         }
         let caller = self.target(address, false);
