@@ -115,17 +115,12 @@ impl<'a> ChainBuilder<'a> {
             return;
         };
         let ip = pcs[out.ids[leaf].0 as usize].at;
-        let Some(caller) = self.unwinder.leaf_caller(ip, &regs, space) else {
+        let recorded = out.ids.get(leaf + 1).map(|next| pcs[next.0 as usize].at);
+        let Some(caller) = self.unwinder.leaf_caller(ip, &regs, recorded, space) else {
             return;
         };
-        let known = out.ids.get(leaf + 1).is_some_and(|next| {
-            let next = pcs[next.0 as usize].at;
-            next == caller || next == caller.plus(1)
-        });
-        if !known {
-            let id = out.addresses.at(space, CpuMode::User, caller);
-            out.ids.insert(leaf + 1, id);
-        }
+        let id = out.addresses.at(space, CpuMode::User, caller);
+        out.ids.insert(leaf + 1, id);
     }
 }
 

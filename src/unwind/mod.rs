@@ -219,17 +219,20 @@ impl<'a> Unwinder<'a> {
 
     /// The caller of the leaf in a recording with frame-pointer chains and a sampled link register
     /// (`perf record --call-graph fp` on aarch64): the chain of frame records lacks it while the
-    /// function has not saved the link register. Its call frame information tells; the result is
-    /// the return address minus one, as perf inserts it. `None` on machines without link register.
+    /// function has not saved the link register. Call frame information tells; without it the register
+    /// must lead behind a call outside the function and not to `recorded`, the next address of the chain.
+    /// The result is the return address minus one, as perf inserts it; `None` on machines without
+    /// link register.
     pub fn leaf_caller<S: CodeSpace<'a>>(
         &mut self,
         ip: Avma,
         regs: &Registers<'_>,
+        recorded: Option<Avma>,
         code: &S,
     ) -> Option<Avma> {
         match &mut self.inner {
-            Inner::X86_64(walker) => walker.leaf_caller(ip, regs, code),
-            Inner::Aarch64(walker) => walker.leaf_caller(ip, regs, code),
+            Inner::X86_64(walker) => walker.leaf_caller(ip, regs, recorded, code),
+            Inner::Aarch64(walker) => walker.leaf_caller(ip, regs, recorded, code),
         }
     }
 

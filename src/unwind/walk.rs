@@ -81,6 +81,7 @@ impl<'a, A: Architecture> Walker<'a, A> {
         &mut self,
         ip: Avma,
         regs: &Registers<'_>,
+        recorded: Option<Avma>,
         code: &S,
     ) -> Option<Avma> {
         if !A::LINK_REGISTER || regs.abi != A::ABI {
@@ -101,7 +102,7 @@ impl<'a, A: Architecture> Walker<'a, A> {
             cursor,
             leaf: true,
         };
-        frames.leaf_caller(ip.0, link)
+        frames.leaf_caller(ip.0, link, recorded)
     }
 
     pub(super) fn walk<S: CodeSpace<'a>>(
@@ -185,14 +186,15 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
     }
 
     /// The caller that the link register names, if the rule at `ip` says that it still does.
-    fn leaf_caller(&mut self, ip: u64, link: u64) -> Option<Avma> {
+    fn leaf_caller(&mut self, ip: u64, link: u64, recorded: Option<Avma>) -> Option<Avma> {
         let at = self.locate(ip, true);
         let rule = at.entry.rule;
         let caller = match rule.kind {
             Kind::Frame if rule.ra_slot == IN_REGISTER && link != 0 => link.wrapping_sub(1),
             Kind::Guess => {
                 let first = *self.walker.rules.candidates.get(rule.extra).first()?;
-                if first.rule.ra_slot != IN_REGISTER || self.is_self(&first, &at, link) {
+                let known = recorded.is_some_and(|next| link.wrapping_sub(next.0) <= 1);
+                if first.rule.ra_slot != IN_REGISTER || known || self.is_self(&first, &at, link) {
                     return None;
                 }
                 let caller = self.target(link, false);

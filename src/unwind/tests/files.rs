@@ -714,7 +714,7 @@ fn arm_leaf_caller_by_link_register() {
     let state = sample.state();
     let mut caller = |ip: u64| {
         unwinder
-            .leaf_caller(crate::address::Avma(ip), &state.regs, &process)
+            .leaf_caller(crate::address::Avma(ip), &state.regs, None, &process)
             .map(|a| a.0)
     };
     assert_eq!(caller(BASE + 0x20), Some(BASE + 0x14f), "a leaf");
