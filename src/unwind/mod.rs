@@ -6,9 +6,10 @@
 //!
 //! ```text
 //! walk ──► memo: (file, offset) ─► rule            one hash lookup for nearly every frame
-//!            └─ miss: cfi (find the FDE) ─► rules (all its rows, once)
-//!                     jit (records, prologues, frame pointers) ─► candidates to try, with checks
-//!            rare: expr (DWARF expressions), registers recovered on demand
+//!   │        └─ miss: maker ─► cfi (find the FDE) ─► rules (all its rows, once)
+//!   │                     └──► jit (what is known of the code) ─► x86_64 | aarch64: candidates to try
+//!   │                                                              └─ x86_flow: the code itself
+//!   └─ rare: evaluate, expr (DWARF expressions), registers recovered on demand
 //! ```
 //!
 //! A rule is sixteen bytes and tracks the stack pointer, the frame pointer and the return address
@@ -16,6 +17,8 @@
 //! the frames below for the one that saved it. Rules from call frame information are trusted as
 //! far as their result is executable; guesses (frame pointers, the top of the stack, the link
 //! register) must also return behind a call instruction. A walk never goes on after a failure.
+//!
+//! Adding an architecture: one file that implements `arch::Architecture`, one variant of [`Arch`].
 
 mod aarch64;
 mod arch;

@@ -155,6 +155,9 @@ struct Frames<'w, 'b, 'a, A: Architecture, S> {
 
 impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
     fn run(&mut self, ip: u64, max_frames: usize, out: &mut Vec<UserFrame>) -> StackEnd {
+        /// A signal frame may name any stack pointer, so only the limit ends a damaged loop of them.
+        const MOST: usize = 1 << 16;
+        let max_frames = max_frames.min(MOST);
         let mut at = self.locate(ip, true);
         let mut origin = FrameOrigin::Ip;
         loop {

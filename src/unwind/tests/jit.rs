@@ -1,5 +1,7 @@
 //! Walks through JIT code: each rule for code that no frame information describes.
 
+use proptest::prelude::*;
+
 use super::support::*;
 use crate::address::{Avma, AvmaRange};
 use crate::input::Store;
@@ -442,5 +444,48 @@ fn arm_code_returns_by_link_register_or_frame_record() {
             (vec![CODE + offset, caller - 1], StackEnd::Complete),
             "at {offset}"
         );
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Any bytes as code, any registers and stack: no panic, no hang, and no frame outside of code.
+    #[test]
+    fn hostile_code_ends_the_walk(
+        code in prop_oneof![
+            proptest::collection::vec(any::<u8>(), 0..200),
+            // Instructions that matter, in any order.
+            proptest::collection::vec(
+                prop::sample::select(vec![
+                    &[0x55][..], &[0x5d], &[0xc9], &[0xc3], &[0x48, 0x89, 0xe5], &[0x48, 0x89, 0xec], &[0x75, 0xf0],
+                    &[0xeb, 0x10], &[0xeb, 0xf0], &[0x48, 0x83, 0xec, 0x18], &[0x48, 0x83, 0xc4, 0x18],
+                    &[0x48, 0x81, 0xec, 0, 0, 0, 0x80], &[0xff, 0xd0], &[0xff, 0xe1], &[0xe8, 0, 0, 0, 0],
+                    &[0x48, 0x8b, 0x6d, 0], &[0x48, 0x89, 0x6c, 0x24, 0x10], &[0x48, 0x8d, 0x65, 0xd8],
+                ]),
+                0..60,
+            )
+            .prop_map(|parts| parts.concat()),
+        ],
+        name in prop::sample::select(vec![
+            "f", "JS:~f /a.js:1:1", "JS:^f /a.js:1:1", "Builtin:X", "BytecodeHandler:Y", "py::f:/x", "Interpreter",
+            "wasm[0]::function[1]", "La;b()V", "RegExp:x",
+        ]),
+        words in proptest::collection::vec(
+            prop_oneof![any::<u64>(), CODE..CODE + 0x1100, SP..SP + 0x200, Just(0)], 0..64),
+        ip in CODE..CODE + 200,
+        fp in prop_oneof![any::<u64>(), SP..SP + 0x200, Just(0)],
+        arm in any::<bool>(),
+    ) {
+        let store = Store::new();
+        let process = jitted(&store, &[(name, &code), ("main", &FRAMED)]);
+        let (arch, sample) = if arm {
+            (Arch::Aarch64, Sample::arm(ip, SP, fp, call_in(1), &words))
+        } else {
+            (Arch::X86_64, Sample::x86(ip, SP, fp, &words))
+        };
+        let (frames, _) = walk(arch, &process, &sample);
+        prop_assert!(!frames.is_empty() && frames.len() <= 64);
+        prop_assert!(frames[1..].iter().all(|f| !matches!(process.locate(Avma(f.0)), Place::Nothing)));
     }
 }
