@@ -228,6 +228,7 @@ fn load(sample: &str) -> profile::Profile {
         frames: frames(true),
         names: symbolize::Options::default(),
         full_header: false,
+        listing: None,
     };
     pjit::load::load(&options, &Diagnostics::new()).expect("the recording is there")
 }

@@ -8,11 +8,12 @@ use crate::diagnostics::Diagnostics;
 use crate::dso::elf::Machine;
 use crate::dso::{DsoTable, KernelIdentity, SearchPaths};
 use crate::input::{self, Store};
-use crate::perfdata::{OpenError, Recording};
+use crate::perfdata::{Delivered, OpenError, Recording};
 use crate::profile::{
     self, EventSummary, FrameNeeds, Profile, Quality, RecordingSummary, StackEnd,
 };
 use crate::session::jit::{JitBuilder, JitSearch, RecordingClock};
+use crate::session::listing::{self, Listing};
 use crate::session::{Filter, Session};
 use crate::symbolize;
 
@@ -73,6 +74,8 @@ pub struct LoadOptions {
     pub names: symbolize::Options,
     /// `-I`: the header block in full.
     pub full_header: bool,
+    /// Instead of a profile, a listing of the recording.
+    pub listing: Option<Listing>,
 }
 
 /// Reads a recording and everything that belongs to it.
@@ -102,6 +105,12 @@ pub fn load(options: &LoadOptions, diag: &Diagnostics) -> Result<Profile, OpenEr
             },
         );
         clock.lap("reading");
+        if let Some(listing) = options.listing {
+            let mut profile = Profile::default();
+            profile.recording.path = options.source.name();
+            profile.recording.dump = list(listing, &recording, &session);
+            return Ok(profile);
+        }
         let needs = Needs {
             trace: options.needs.trace.settled(&recording),
             ..options.needs
@@ -130,6 +139,57 @@ pub fn load(options: &LoadOptions, diag: &Diagnostics) -> Result<Profile, OpenEr
         diag.note(clock.summary());
         Ok(profile)
     })
+}
+
+/// The lines of a listing.
+fn list(listing: Listing, recording: &Recording<'_>, session: &Session<'_>) -> Vec<String> {
+    match listing {
+        Listing::Stats => {
+            let mut samples: Vec<u64> = session
+                .rowless
+                .iter()
+                .map(|(samples, _)| *samples)
+                .collect();
+            for sample in &session.samples {
+                samples[usize::from(sample.event.0)] += 1;
+            }
+            listing::stats(&session.stats, &recording.events, &samples)
+        }
+        Listing::Tasks => listing::tasks(session, false),
+        Listing::Mmaps => listing::tasks(session, true),
+    }
+}
+
+/// Times of the first and the last sample in ns, for options that speak of shares of a recording.
+///
+/// # Errors
+/// When the recording cannot be opened, is a stream (which can be read only once), or has no sample with a time.
+pub fn sample_times(source: &Source, diag: &Diagnostics) -> Result<(u64, u64), OpenError> {
+    let store = Store::new();
+    let damaged = |problem: &str| OpenError::Damaged {
+        path: PathBuf::from(source.name()),
+        problem: problem.to_owned(),
+    };
+    let stream = matches!(source, Source::Stdin)
+        || matches!(source, Source::Default) && input::stdin_is_fifo();
+    if stream {
+        return Err(damaged(
+            "shares of its time are not known of a stream; save it to a file first",
+        ));
+    }
+    let recording = open(source, &store, diag)?;
+    if let Some(times) = recording.features.sample_time {
+        return Ok(times);
+    }
+    let mut times: Option<(u64, u64)> = None;
+    recording.deliver(&Diagnostics::new(), &mut |delivered| {
+        if let Delivered::Sample(head) = delivered {
+            let t = head.time.0;
+            let (first, last) = times.unwrap_or((t, t));
+            times = Some((first.min(t), last.max(t)));
+        }
+    });
+    times.ok_or_else(|| damaged("no sample has a time"))
 }
 
 /// The tables of DSOs and JIT code, empty but knowing where to look.

@@ -130,9 +130,17 @@ fn report(
         command.color,
         std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty()),
     );
+    if let Some(time) = &command.time {
+        let (first, last) = pjit::load::sample_times(&command.load.source, diag)?;
+        command.load.filter.times = time.resolve(first, last);
+    }
     let profile = with_progress(diag, || pjit::load::load(&command.load, diag))?;
     let mut is_empty = false;
-    if command.header_only {
+    if command.load.listing.is_some() {
+        for line in &profile.recording.dump {
+            writeln!(out, "{}", pjit::output::text::harmless(line))?;
+        }
+    } else if command.header_only {
         pjit::output::stdio::write_header(&profile, &mut out)?;
     } else {
         require_samples(&profile)?;

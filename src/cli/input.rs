@@ -152,6 +152,7 @@ impl InputArgs {
             },
             names,
             full_header: false,
+            listing: None,
         }
     }
 }

@@ -17,6 +17,7 @@ use crate::load::LoadOptions;
 use crate::report::Columns;
 use crate::report::keys::{FieldSpec, Key, SortSpec};
 use crate::report::options::{CallGraphMode, ChainKey, Grouping, ReportOptions};
+use crate::session::listing::Listing;
 
 /// Arguments of `pjit report`.
 #[derive(Debug, Clone, Args)]
@@ -301,17 +302,6 @@ struct OtherArgs {
     addr2line: Option<PathBuf>,
 }
 
-/// What to print instead of a report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dump {
-    /// `--stats`
-    Stats,
-    /// `--tasks`
-    Tasks,
-    /// `--mmaps`
-    Mmaps,
-}
-
 /// All that `pjit report` was told.
 #[derive(Debug, Clone)]
 pub struct ReportCommand {
@@ -321,10 +311,6 @@ pub struct ReportCommand {
     pub view: ReportOptions,
     /// Only the header block.
     pub header_only: bool,
-    /// `-I`: with processor and memory topology.
-    pub show_info: bool,
-    /// Something else than a report.
-    pub dump: Option<Dump>,
     /// `-T`: counters of threads behind the report.
     pub show_threads: bool,
     /// `--time`, when it depends on the recording's first and last sample; other ranges are in `load`.
@@ -341,14 +327,7 @@ impl ReportCommand {
     /// An option that was understood, but that the reading half cannot serve yet: refused rather than ignored.
     #[must_use]
     pub fn unsupported(&self) -> Option<&'static str> {
-        let asked = [
-            (self.dump == Some(Dump::Stats), "--stats"),
-            (self.dump == Some(Dump::Tasks), "--tasks"),
-            (self.dump == Some(Dump::Mmaps), "--mmaps"),
-            (self.show_threads, "-T/--threads"),
-            (self.show_info, "-I/--show-info"),
-            (self.time.is_some(), "--time with shares of the recording"),
-        ];
+        let asked = [(self.show_threads, "-T/--threads")];
         asked
             .iter()
             .find(|(is_asked, _)| *is_asked)
@@ -386,14 +365,14 @@ impl ReportArgs {
             ..environment.clone()
         };
         let mut load = self.input.load_options(file.as_ref(), &environment);
+        load.full_header = self.other.show_info;
+        load.listing = self.listing()?;
         let time = self.filter_samples(&mut load)?;
         self.need(&view, &mut load);
         warnings.extend(self.without_effect());
         Ok(ReportCommand {
             load,
             header_only: self.other.header_only,
-            show_info: self.other.show_info,
-            dump: self.dump()?,
             show_threads: self.other.threads,
             time,
             color: match self.layout.color {
@@ -521,22 +500,22 @@ impl ReportArgs {
             (trees && view.call_graph.key == ChainKey::Address) || view.verbose > 0;
     }
 
-    fn dump(&self) -> Result<Option<Dump>, String> {
+    fn listing(&self) -> Result<Option<Listing>, String> {
         let other = &self.other;
         let asked = [
-            (other.stats, Dump::Stats),
-            (other.tasks, Dump::Tasks),
-            (other.mmaps, Dump::Mmaps),
+            (other.stats, Listing::Stats),
+            (other.tasks, Listing::Tasks),
+            (other.mmaps, Listing::Mmaps),
         ];
         let mut asked = asked
             .into_iter()
             .filter(|(is_asked, _)| *is_asked)
-            .map(|(_, dump)| dump);
+            .map(|(_, listing)| listing);
         match (asked.next(), asked.next()) {
             // perf's --mmaps lists tasks too.
-            (Some(Dump::Tasks), Some(Dump::Mmaps)) => Ok(Some(Dump::Mmaps)),
+            (Some(Listing::Tasks), Some(Listing::Mmaps)) => Ok(Some(Listing::Mmaps)),
             (_, Some(_)) => Err("only one of --stats, --tasks and --mmaps at a time".to_owned()),
-            (dump, None) => Ok(dump),
+            (listing, None) => Ok(listing),
         }
     }
 

@@ -13,6 +13,9 @@ use super::maps::{MapTable, Mapping};
 use super::threads::Threads;
 use super::{SampleRef, Session, Space, SpaceId};
 
+/// `MAP_SHARED` (`include/uapi/linux/mman.h`).
+const MAP_SHARED: u32 = 1;
+
 /// Progress is told after so many bytes of records.
 const PROGRESS_STEP: usize = 4 << 20;
 
@@ -73,8 +76,13 @@ impl<'a> Session<'a> {
             rowless,
             spaces,
             kernel,
+            current,
             ..
         } = builder;
+        let last = current
+            .into_iter()
+            .map(|(process, current)| (process, current.maps))
+            .collect();
         let jit = jit.finish(threads.processes(), diag);
         let jit_dsos = jit
             .objects()
@@ -91,6 +99,7 @@ impl<'a> Session<'a> {
             stats,
             rowless,
             spaces,
+            last,
             kernel,
             jit_dsos,
         }
@@ -279,6 +288,9 @@ impl<'a, 'f> Builder<'a, 'f> {
             dso,
             executable: true,
             anonymous: false,
+            rights: 5,
+            shared: false,
+            inode: 0,
         });
     }
 
@@ -287,7 +299,8 @@ impl<'a, 'f> Builder<'a, 'f> {
         let process = self.threads.get(thread).process;
         let range = AvmaRange::new(mmap.start, mmap.len);
         let class = NameClass::of(mmap);
-        let is_marker = self.jit.marker(process, mmap.pid, mmap.name, time);
+        // A runtime maps its dump executable so that it is recorded; who only reads one does not run its code.
+        let is_marker = mmap.executable && self.jit.marker(process, mmap.pid, mmap.name, time);
         if mmap.executable && !is_marker {
             if class.is_anonymous_like() {
                 self.jit.anonymous(process, mmap.pid, range, time);
@@ -302,6 +315,9 @@ impl<'a, 'f> Builder<'a, 'f> {
             dso,
             executable: mmap.executable,
             anonymous: class.is_anonymous_like(),
+            rights: (mmap.prot & 7) as u8,
+            shared: mmap.flags & MAP_SHARED != 0,
+            inode: mmap.inode.map_or(0, |inode| inode.number),
         };
         let current = self.current.entry(process).or_default();
         current.maps.insert(mapping);

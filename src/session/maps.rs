@@ -22,6 +22,12 @@ pub struct Mapping {
     pub executable: bool,
     /// Anonymous memory, or memory that runtimes use like it (memfd, `/dev/zero`).
     pub anonymous: bool,
+    /// `PROT_READ`, `PROT_WRITE` and `PROT_EXEC`, as recorded.
+    pub rights: u8,
+    /// `MAP_SHARED`
+    pub shared: bool,
+    /// Of the mapped file, 0 when not told.
+    pub inode: u64,
 }
 
 impl Mapping {
@@ -105,6 +111,9 @@ mod tests {
             dso: DsoId(dso),
             executable: true,
             anonymous: false,
+            rights: 5,
+            shared: false,
+            inode: 0,
         }
     }
 

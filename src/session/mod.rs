@@ -9,12 +9,15 @@
 //! own by address and time ([`jit`]).
 
 pub mod jit;
+pub mod listing;
 pub mod maps;
 pub mod threads;
 
 mod build;
 
 use std::cell::Cell;
+
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 
 use crate::address::{Avma, FileOffset, Timestamp};
@@ -84,6 +87,8 @@ pub struct Session<'a> {
     /// Period of the samples that count in totals but have no row (guests), by event.
     pub rowless: Vec<(u64, u64)>,
     spaces: Vec<Space>,
+    /// Mappings of each process at the end.
+    last: FxHashMap<ProcessId, MapTable>,
     kernel: MapTable,
     /// The DSO of each jitdump, indexed by `JitObjectId`.
     jit_dsos: Vec<DsoId>,
@@ -147,6 +152,12 @@ impl<'a> Session<'a> {
         let symbol = self.dsos.symbols(dso)?.find(located.address)?;
         let name = String::from_utf8_lossy(symbol.name).into_owned();
         Some((name, symbol.start))
+    }
+
+    /// The mappings of a thread's process at the end of the recording, by address.
+    pub fn final_mappings(&self, thread: ThreadId) -> impl Iterator<Item = &Mapping> {
+        let process = self.threads[thread.0 as usize].process;
+        self.last.get(&process).into_iter().flat_map(MapTable::iter)
     }
 
     /// Number of address-space snapshots.

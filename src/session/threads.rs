@@ -18,6 +18,8 @@ pub struct ThreadLife {
     pub tid: u32,
     /// Current comm while building, the final one afterwards.
     pub comm: CommId,
+    /// Tid of the thread that made it, where that was recorded.
+    pub parent: Option<u32>,
     /// Whose mappings it uses.
     pub process: ProcessId,
     /// Whether a COMM record named it (`:TID` is handed on to nobody).
@@ -95,6 +97,7 @@ impl Threads {
             pid,
             tid,
             comm,
+            parent: None,
             process,
             named: tid == 0,
         })
@@ -128,6 +131,7 @@ impl Threads {
             pid,
             tid,
             comm,
+            parent: Some(parent.tid),
             process,
             named: parent.named,
         });
