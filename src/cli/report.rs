@@ -698,12 +698,8 @@ mod tests {
             .load;
         assert!(full.needs.stacks && full.needs.cpu && full.frames.srclines);
         assert_eq!(full.needs.time_quantum, Some(1_000_000));
-        assert!(
-            resolve("--time 10%/2")
-                .expect("valid")
-                .unsupported()
-                .is_some()
-        );
+        let shares = resolve("--time 10%/2").expect("valid");
+        assert!(shares.time.is_some() && shares.load.filter.times.is_empty());
         assert_eq!(
             resolve("--time 1,2")
                 .expect("valid")
