@@ -292,6 +292,11 @@ fn summarise(
             (Some(first), Some(last)) => Some((first.time.0, last.time.0)),
             _ => None,
         },
+        counters: session
+            .counters
+            .iter()
+            .map(|c| (c.pid, c.tid, usize::from(c.event.0), c.value))
+            .collect(),
         dump: Vec::new(),
     };
 }

@@ -121,9 +121,6 @@ fn report(
         }
     };
     command.warnings.drain(..).for_each(|line| diag.warn(line));
-    if let Some(option) = command.unsupported() {
-        anyhow::bail!("{option} is not supported yet");
-    }
     let pager = (!command.no_pager).then_some(environment.pager.as_str());
     let mut out = Output::open(pager);
     command.view.color = colored(

@@ -311,8 +311,6 @@ pub struct ReportCommand {
     pub view: ReportOptions,
     /// Only the header block.
     pub header_only: bool,
-    /// `-T`: counters of threads behind the report.
-    pub show_threads: bool,
     /// `--time`, when it depends on the recording's first and last sample; other ranges are in `load`.
     pub time: Option<TimeSpec>,
     /// Colours, if the command line decides.
@@ -321,18 +319,6 @@ pub struct ReportCommand {
     pub no_pager: bool,
     /// What was accepted and has no effect, or was not understood: one line each for stderr.
     pub warnings: Vec<String>,
-}
-
-impl ReportCommand {
-    /// An option that was understood, but that the reading half cannot serve yet: refused rather than ignored.
-    #[must_use]
-    pub fn unsupported(&self) -> Option<&'static str> {
-        let asked = [(self.show_threads, "-T/--threads")];
-        asked
-            .iter()
-            .find(|(is_asked, _)| *is_asked)
-            .map(|(_, name)| *name)
-    }
 }
 
 impl ReportArgs {
@@ -365,6 +351,7 @@ impl ReportArgs {
             ..environment.clone()
         };
         let mut load = self.input.load_options(file.as_ref(), &environment);
+        view.show_threads = self.other.threads;
         load.full_header = self.other.show_info;
         load.listing = self.listing()?;
         let time = self.filter_samples(&mut load)?;
@@ -373,7 +360,6 @@ impl ReportArgs {
         Ok(ReportCommand {
             load,
             header_only: self.other.header_only,
-            show_threads: self.other.threads,
             time,
             color: match self.layout.color {
                 Some(When::Always) => Some(true),

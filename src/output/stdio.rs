@@ -37,6 +37,54 @@ pub fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     if !report.options.quiet {
         out.write_all(b"#\n# (Tip: pjit fold prints the same stacks for flame graphs)\n#\n")?;
     }
+    if report.options.show_threads {
+        write_counters(report.profile, out)?;
+    }
+    Ok(())
+}
+
+/// The counters of `-T`, a line for each task (`util/values.c`).
+fn write_counters(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
+    let mut tasks: Vec<(u32, u32)> = Vec::new();
+    let mut events: Vec<usize> = Vec::new();
+    for &(pid, tid, event, _) in &profile.recording.counters {
+        if !tasks.contains(&(pid, tid)) {
+            tasks.push((pid, tid));
+        }
+        if !events.contains(&event) {
+            events.push(event);
+        }
+    }
+    let of = |task: (u32, u32), event: usize| -> u64 {
+        let counters = profile.recording.counters.iter();
+        counters
+            .filter(|c| (c.0, c.1) == task && c.2 == event)
+            .fold(0, |sum, c| sum.wrapping_add(c.3))
+    };
+    let digits = |n: u64| n.to_string().len();
+    let widest = |ids: &mut dyn Iterator<Item = u32>| ids.map(|id| digits(id.into())).max();
+    let pid_width = widest(&mut tasks.iter().map(|t| t.0)).map_or(3, |w| w.max(3));
+    let tid_width = widest(&mut tasks.iter().map(|t| t.1)).map_or(3, |w| w.max(3));
+    let columns: Vec<(usize, &str, usize)> = events
+        .iter()
+        .map(|&event| {
+            let name = profile.events[event].name.as_str();
+            let widest = tasks.iter().map(|task| digits(of(*task, event))).max();
+            (event, name, widest.unwrap_or(0).max(name.len()))
+        })
+        .collect();
+    write!(out, "# {:>pid_width$}  {:>tid_width$}", "PID", "TID")?;
+    for (_, name, width) in &columns {
+        write!(out, "  {:>width$}", harmless(name))?;
+    }
+    writeln!(out)?;
+    for task in tasks {
+        write!(out, "  {:pid_width$}  {:tid_width$}", task.0, task.1)?;
+        for &(event, _, width) in &columns {
+            write!(out, "  {:width$}", of(task, event))?;
+        }
+        writeln!(out)?;
+    }
     Ok(())
 }
 

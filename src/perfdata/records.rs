@@ -19,6 +19,7 @@ pub(super) mod kind {
     pub(crate) const LOST: u32 = 2;
     pub(crate) const COMM: u32 = 3;
     pub(crate) const EXIT: u32 = 4;
+    pub(crate) const READ: u32 = 8;
     pub(crate) const THROTTLE: u32 = 5;
     pub(crate) const UNTHROTTLE: u32 = 6;
     pub(crate) const FORK: u32 = 7;
@@ -220,6 +221,15 @@ pub enum Record<'b> {
         /// Dropped by a BPF filter, not by lack of room.
         bpf: bool,
     },
+    /// The counter of a task that ended (`perf record -s`).
+    Read {
+        /// Process of the task that ended.
+        pid: u32,
+        /// The task.
+        tid: u32,
+        /// Its counter as the event's `read_format` says, then what all records end with.
+        values: &'b [u8],
+    },
     /// The kernel stopped (or resumed) the counter because it fired too often.
     Throttle {
         /// Counter.
@@ -338,6 +348,11 @@ pub(super) fn parse(record: &[u8]) -> Option<Record<'_>> {
         kind::LOST_SAMPLES => Record::LostSamples {
             lost: u64_at(body, 0)?,
             bpf: misc & misc::BIT_15 != 0,
+        },
+        kind::READ => Record::Read {
+            pid: u32_at(body, 0)?,
+            tid: u32_at(body, 4)?,
+            values: body.get(8..)?,
         },
         kind::THROTTLE | kind::UNTHROTTLE => Record::Throttle {
             id: u64_at(body, 8)?,

@@ -294,6 +294,8 @@ pub struct RecordingSummary {
     pub header: Vec<String>,
     /// First and last sample time in ns.
     pub time_range: Option<(u64, u64)>,
+    /// Counters of the tasks that ended: pid, tid, index of the event, count.
+    pub counters: Vec<(u32, u32, usize, u64)>,
     /// Lines for `--stats`, `--tasks`, `--mmaps` when asked for.
     pub dump: Vec<String>,
 }

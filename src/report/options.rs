@@ -51,6 +51,8 @@ pub struct ReportOptions {
     pub parent: Option<regex::Regex>,
     /// `--ignore-callees`: frames that count as leaves.
     pub ignore_callees: Option<regex::Regex>,
+    /// `-T`: counters of tasks behind the report.
+    pub show_threads: bool,
     /// `--max-stack`: frames of a chain that are looked at, inlined ones not counted.
     pub max_stack: usize,
     /// `--group`.
@@ -94,6 +96,7 @@ impl ReportOptions {
 impl Default for ReportOptions {
     fn default() -> Self {
         Self {
+            show_threads: false,
             sort: None,
             fields: None,
             default_sort: None,

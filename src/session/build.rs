@@ -6,12 +6,13 @@ use crate::address::{Avma, AvmaRange, FileOffset, Timestamp};
 use crate::diagnostics::Diagnostics;
 use crate::dso::{DsoId, DsoKind, DsoTable, KernelReference};
 use crate::input::{Store, Window};
-use crate::perfdata::{CpuMode, Delivered, Mmap, Record, Recording, SampleHead};
+use crate::perfdata::attr::read_format;
+use crate::perfdata::{CpuMode, Delivered, EventId, Mmap, Record, Recording, SampleHead};
 
 use super::jit::{JitBuilder, ProcessId};
 use super::maps::{MapTable, Mapping};
 use super::threads::Threads;
-use super::{SampleRef, Session, Space, SpaceId};
+use super::{SampleRef, Session, Space, SpaceId, TaskCounter};
 
 /// `MAP_SHARED` (`include/uapi/linux/mman.h`).
 const MAP_SHARED: u32 = 1;
@@ -55,6 +56,7 @@ impl<'a> Session<'a> {
         let window = Window::new(store, recording.region());
         diag.begin("reading", recording.region().len() as u64);
         let mut reached = 0;
+        let mut counters = Vec::new();
         let stats = recording.deliver(diag, &mut |delivered| {
             if let Delivered::Sample(head) = &delivered {
                 if head.cpumode == CpuMode::Kernel {
@@ -65,6 +67,13 @@ impl<'a> Session<'a> {
                     reached = head.pos.offset();
                     window.reached(reached);
                 }
+            }
+            if let Delivered::Record {
+                record: Record::Read { pid, tid, values },
+                ..
+            } = &delivered
+            {
+                counters.extend(task_counter(recording, *pid, *tid, values));
             }
             builder.take(delivered);
         });
@@ -98,12 +107,52 @@ impl<'a> Session<'a> {
             threads: lives,
             stats,
             rowless,
+            counters,
             spaces,
             last,
             kernel,
             jit_dsos,
         }
     }
+}
+
+/// The counter in a READ record; its event by id where the record has one, else the first. Groups are not read.
+fn task_counter(
+    recording: &Recording<'_>,
+    pid: u32,
+    tid: u32,
+    values: &[u8],
+) -> Option<TaskCounter> {
+    let format = recording.events.first()?.attr.read_format;
+    let has = |bit: u64| format & bit != 0;
+    if has(read_format::GROUP) {
+        return None;
+    }
+    let word = |index: usize| {
+        let bytes = values.get(8 * index..)?.first_chunk()?;
+        Some(u64::from_le_bytes(*bytes))
+    };
+    let times = [
+        read_format::TOTAL_TIME_ENABLED,
+        read_format::TOTAL_TIME_RUNNING,
+    ];
+    let id_at = 1 + times.into_iter().filter(|bit| has(*bit)).count();
+    let id = if has(read_format::ID) {
+        word(id_at)
+    } else {
+        None
+    };
+    let event = recording
+        .events
+        .iter()
+        .position(|event| id.is_some_and(|id| event.ids.contains(&id)));
+    let event = EventId(u16::try_from(event.unwrap_or(0)).ok()?);
+    Some(TaskCounter {
+        pid,
+        tid,
+        event,
+        value: word(0)?,
+    })
 }
 
 /// The mappings of a process, and the snapshot that samples are given until they change.

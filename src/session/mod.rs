@@ -63,6 +63,19 @@ pub struct SampleRef {
     pub mode: CpuMode,
 }
 
+/// The final count of an event in one task (`perf record -s`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskCounter {
+    /// Process.
+    pub pid: u32,
+    /// Thread.
+    pub tid: u32,
+    /// What was counted.
+    pub event: EventId,
+    /// How much.
+    pub value: u64,
+}
+
 /// The mappings of one process between two changes.
 #[derive(Debug, Clone)]
 struct Space {
@@ -86,6 +99,8 @@ pub struct Session<'a> {
     pub stats: DeliverStats,
     /// Period of the samples that count in totals but have no row (guests), by event.
     pub rowless: Vec<(u64, u64)>,
+    /// Counters of the tasks that ended, as they were read.
+    pub counters: Vec<TaskCounter>,
     spaces: Vec<Space>,
     /// Mappings of each process at the end.
     last: FxHashMap<ProcessId, MapTable>,
