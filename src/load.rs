@@ -81,8 +81,15 @@ pub struct LoadOptions {
 /// Reads a recording and everything that belongs to it.
 ///
 /// # Errors
-/// When the recording cannot be opened at all; damage and missing companions are warnings in `diag`.
+/// When the recording, or a kernel symbol file that was named, cannot be opened at all; damage and missing companions are warnings in `diag`.
 pub fn load(options: &LoadOptions, diag: &Diagnostics) -> Result<Profile, OpenError> {
+    // As in perf, a file that was asked for and cannot be read is no reason to take another.
+    for path in [&options.search.vmlinux, &options.search.kallsyms]
+        .into_iter()
+        .flatten()
+    {
+        Store::open(path)?;
+    }
     let store = Store::new();
     let mut clock = StageClock::start();
     let recording = open(&options.source, &store, diag)?;

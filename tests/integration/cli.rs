@@ -351,3 +351,14 @@ fn help_shows_the_commands() {
         assert!(text.contains(word), "{text}");
     }
 }
+
+#[test]
+fn a_kernel_symbol_file_that_is_not_there_is_an_error() {
+    for option in ["--vmlinux", "--kallsyms"] {
+        let output = run(&["report", option, "/nonexistent/file"], "minijit");
+        assert_eq!(output.status.code(), Some(1), "{option}");
+        assert!(output.stdout.is_empty(), "{option}");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(message.contains("/nonexistent/file"), "{message}");
+    }
+}
