@@ -8,6 +8,8 @@
 //! Here everything is still addresses; [`crate::symbolize`] names them.
 
 mod chain;
+#[cfg(test)]
+mod chain_tests;
 mod table;
 mod worker;
 

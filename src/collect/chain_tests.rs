@@ -1,0 +1,121 @@
+//! Chains of recordings made for the purpose, from the file to the profile.
+
+use crate::collect::{Needs, Payloads};
+use crate::diagnostics::Diagnostics;
+use crate::dso::SearchPaths;
+use crate::load::{LoadOptions, Source, load};
+use crate::perfdata::testing::{
+    BRANCH_STACK, CALLCHAIN, IP, TID, TIME, TestEvent, TestRecording, TestSample,
+};
+use crate::profile::{FrameNeeds, StackEnd};
+use crate::session::Filter;
+
+const KERNEL: u64 = -128_i64 as u64;
+const USER: u64 = -512_i64 as u64;
+/// `PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_CALL_STACK`
+const CALL_STACK: u64 = 1 | 1 << 11;
+
+/// The addresses of the only sample's chain, and why it ended.
+fn chain(
+    branch_sample_type: u64,
+    callchain: &[u64],
+    branches: &[[u64; 3]],
+) -> (Vec<u64>, StackEnd) {
+    let event = TestEvent {
+        sample_type: IP | TID | TIME | CALLCHAIN | BRANCH_STACK,
+        branch_sample_type,
+        ..TestEvent::default()
+    };
+    let mut recording = TestRecording::new(vec![event]);
+    let sample = TestSample {
+        misc: 1,
+        ip: 0xffff_ffff_8100_0010,
+        pid: 7,
+        tid: 7,
+        time: 100,
+        callchain: callchain.to_vec(),
+        branches: branches.to_vec(),
+        ..TestSample::default()
+    };
+    recording.sample(0, &sample);
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = dir.path().join("perf.data");
+    std::fs::write(&path, recording.file()).expect("written");
+    let options = LoadOptions {
+        source: Source::File(path),
+        search: SearchPaths::default(),
+        jitdumps: Vec::new(),
+        perf_maps: Vec::new(),
+        filter: Filter::default(),
+        needs: Needs {
+            stacks: true,
+            cpu: false,
+            time_quantum: None,
+            cgroup: false,
+            trace: Payloads::No,
+            every_sample: false,
+            max_frames: 100,
+            threads: 1,
+        },
+        frames: FrameNeeds::default(),
+        names: crate::symbolize::Options::default(),
+        full_header: false,
+        listing: None,
+    };
+    let profile = load(&options, &Diagnostics::new()).expect("a sound recording");
+    let [entry] = profile.entries[..] else {
+        panic!("{} entries", profile.entries.len());
+    };
+    let address = |frame: &crate::profile::FrameId| profile.frames[frame.0 as usize].address;
+    let frames = profile
+        .stacks
+        .get(entry.stack)
+        .iter()
+        .map(address)
+        .collect();
+    (frames, profile.stacks.end(entry.stack))
+}
+
+#[test]
+fn branch_call_stacks_take_the_place_of_the_users_part() {
+    let recorded = [
+        KERNEL,
+        0xffff_ffff_8100_0010,
+        0xffff_ffff_8100_0020,
+        USER,
+        0x1000,
+        0x2000,
+    ];
+    let branches = [
+        [0x1100, 0x1200, 0],
+        [0x2100, 0x1000, 0],
+        [0x3100, 0x2000, 0],
+    ];
+    assert_eq!(
+        chain(CALL_STACK, &recorded, &branches),
+        (
+            vec![
+                0xffff_ffff_8100_0010,
+                0xffff_ffff_8100_0020,
+                0x1200,
+                0x1100,
+                0x2100,
+                0x3100
+            ],
+            StackEnd::Recorded
+        )
+    );
+    // Other branch records (-b) are no call stack, and without a user part there is nothing to replace.
+    let kept = vec![0xffff_ffff_8100_0010, 0xffff_ffff_8100_0020, 0x1000, 0x2000];
+    assert_eq!(chain(1, &recorded, &branches).0, kept);
+    assert_eq!(
+        chain(CALL_STACK, &recorded[..3], &branches),
+        (kept[..2].to_vec(), StackEnd::KernelOnly)
+    );
+}
+
+#[test]
+fn a_chain_with_an_unknown_marker_is_dropped() {
+    let recorded = [USER, 0x1000, -3000_i64 as u64, 0x2000];
+    assert_eq!(chain(0, &recorded, &[]), (vec![], StackEnd::NotRecorded));
+}
