@@ -64,7 +64,7 @@ pub struct LoadOptions {
     pub jitdumps: Vec<PathBuf>,
     /// Where perf maps are looked for besides `/tmp`.
     pub perf_maps: Vec<PathBuf>,
-    /// Samples to keep; times may depend on the recording, so they come as a function of its range.
+    /// Samples to keep.
     pub filter: Filter,
     /// What is computed for each sample.
     pub needs: Needs,
@@ -165,6 +165,15 @@ fn list(listing: Listing, recording: &Recording<'_>, session: &Session<'_>) -> V
         Listing::Tasks => listing::tasks(session, false),
         Listing::Mmaps => listing::tasks(session, true),
     }
+}
+
+/// The lines of `--header-only`, in full with `-I`; no record is read for them.
+///
+/// # Errors
+/// When the recording cannot be opened.
+pub fn header(source: &Source, full: bool, diag: &Diagnostics) -> Result<Vec<String>, OpenError> {
+    let store = Store::new();
+    Ok(open(source, &store, diag)?.header_lines(full))
 }
 
 /// Times of the first and the last sample in ns, for options that speak of shares of a recording.

@@ -12,6 +12,7 @@ use pjit::cli::terminal::{Output, colored, with_progress};
 use pjit::cli::{Cli, Command};
 use pjit::diagnostics::{Diagnostics, Level};
 use pjit::output::folded::FoldOptions;
+use pjit::output::text::harmless;
 use pjit::profile::Profile;
 
 fn main() -> ExitCode {
@@ -127,6 +128,12 @@ fn report(
         command.color,
         std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty()),
     );
+    if command.header_only {
+        let lines = pjit::load::header(&command.load.source, command.load.full_header, diag)?;
+        write_lines(&lines, &mut out)?;
+        out.finish()?;
+        return Ok(ExitCode::SUCCESS);
+    }
     if let Some(time) = &command.time {
         let (first, last) = pjit::load::sample_times(&command.load.source, diag)?;
         command.load.filter.times = time.resolve(first, last);
@@ -134,11 +141,7 @@ fn report(
     let profile = with_progress(diag, || pjit::load::load(&command.load, diag))?;
     let mut is_empty = false;
     if command.load.listing.is_some() {
-        for line in &profile.recording.dump {
-            writeln!(out, "{}", pjit::output::text::harmless(line))?;
-        }
-    } else if command.header_only {
-        pjit::output::stdio::write_header(&profile, &mut out)?;
+        write_lines(&profile.recording.dump, &mut out)?;
     } else {
         require_samples(&profile)?;
         command.view.settle(&profile);
@@ -152,6 +155,13 @@ fn report(
         "no row is left: the filters or --percent-limit hide all of them"
     );
     Ok(ExitCode::SUCCESS)
+}
+
+fn write_lines(lines: &[String], out: &mut Output) -> std::io::Result<()> {
+    for line in lines {
+        writeln!(out, "{}", harmless(line))?;
+    }
+    Ok(())
 }
 
 /// Prints what was collected to stderr, a line each.

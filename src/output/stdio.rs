@@ -88,12 +88,12 @@ fn write_counters(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes the header block of `--header` and `--header-only`.
+/// Writes the header block of `--header`.
 ///
 /// # Errors
 ///
 /// What `out` returns.
-pub fn write_header(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
+fn write_header(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     for line in &profile.recording.header {
         writeln!(out, "{}", harmless(line))?;
     }
