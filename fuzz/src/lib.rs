@@ -4,6 +4,8 @@
 #[path = "../../tests/integration/recording.rs"]
 mod recording;
 
+pub mod custom;
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -13,10 +15,14 @@ use pjit::cli::input::Environment;
 use pjit::cli::{Cli, Command};
 use pjit::diagnostics::Diagnostics;
 use pjit::dso::SearchPaths;
-use pjit::load::LoadOptions;
+use pjit::dso::{DsoKind, DsoTable};
+use pjit::input::Store;
+use pjit::load::{LoadOptions, Source};
 use pjit::output::folded::{self, FoldOptions};
+use pjit::output::script::{self, ScriptOptions};
 use pjit::output::stdio;
 use pjit::report::options::ReportOptions;
+use pjit::symbolize::{self, Query};
 
 use recording::{CONTEXT_USER, Recording, Sample, Stacks, User};
 
@@ -77,34 +83,73 @@ pub fn run(recording: &[u8]) {
     }
 }
 
+/// `pjit script` of a recording, with all its columns.
+pub fn run_script(recording: &[u8]) {
+    static OPTIONS: OnceLock<(LoadOptions, ScriptOptions)> = OnceLock::new();
+    write("perf.data", recording);
+    let (load, script) = OPTIONS.get_or_init(|| match parsed("script", &["-F", "+srcline,+cpu"]) {
+        Command::Script(arguments) => arguments.resolve(&Environment::default()),
+        _ => unreachable!("it says script"),
+    });
+    if let Ok(profile) = pjit::load::load(load, &Diagnostics::new()) {
+        script::write(&profile, script, &mut io::sink()).expect("a sink takes everything");
+    }
+}
+
+/// `pjit report --header-only -I`, then [`run`].
+pub fn run_header(recording: &[u8]) {
+    let source = Source::File(write("perf.data", recording));
+    let _ = pjit::load::header(&source, true, &Diagnostics::new());
+    run(recording);
+}
+
+/// Symbols, inlined functions and lines at many addresses of `symfs/fuzzed`.
+pub fn resolve_all() {
+    let (store, diag) = (Store::new(), Diagnostics::new());
+    let mut dsos = DsoTable::new(&store, search(), &diag);
+    let dso = dsos.intern(b"/fuzzed", DsoKind::File, None, None);
+    let queries: Vec<_> = (0..0x4000)
+        .step_by(0x80)
+        .map(|address| Query {
+            dso,
+            address,
+            inlines: true,
+            lines: true,
+        })
+        .collect();
+    let _ = symbolize::resolve(&queries, &dsos, symbolize::Options::default(), 1);
+}
+
 /// `pjit fold` with everything that makes work.
 fn options() -> &'static (LoadOptions, FoldOptions) {
     static OPTIONS: OnceLock<(LoadOptions, FoldOptions)> = OnceLock::new();
     OPTIONS.get_or_init(|| {
-        let arguments = ["pjit", "fold", "--jobs", "1", "--tid", "--all"].map(PathBuf::from);
-        let places = [
-            "--symfs",
-            "symfs",
-            "--kallsyms",
-            "kallsyms",
-            "-i",
-            "perf.data",
-        ];
-        let places = places.map(|p| {
-            if p.starts_with('-') {
-                PathBuf::from(p)
-            } else {
-                folder().join(p)
-            }
-        });
-        let cli = Cli::try_parse_from(arguments.iter().chain(&places)).expect("known options");
-        let Command::Fold(arguments) = cli.command else {
+        let Command::Fold(arguments) = parsed("fold", &["--tid", "--all"]) else {
             unreachable!("it says fold")
         };
         let (mut load, fold) = arguments.resolve(&Environment::default());
         load.frames.srclines = true;
         (load, fold)
     })
+}
+
+/// A command line, with all files in the folder.
+fn parsed(view: &str, arguments: &[&str]) -> Command {
+    let start = ["pjit", view, "--jobs", "1"]
+        .into_iter()
+        .chain(arguments.iter().copied());
+    let places = [
+        ("--symfs", "symfs"),
+        ("--kallsyms", "kallsyms"),
+        ("-i", "perf.data"),
+    ];
+    write("kallsyms", b"ffffffff81000000 T _stext\n");
+    let places = places
+        .into_iter()
+        .flat_map(|(option, file)| [PathBuf::from(option), folder().join(file)]);
+    Cli::try_parse_from(start.map(PathBuf::from).chain(places))
+        .expect("known options")
+        .command
 }
 
 /// A recording of one process that has `/fuzzed` mapped, a dump, and JIT memory: each of `user` is a sample.
