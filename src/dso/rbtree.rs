@@ -6,7 +6,7 @@
 //! for DSOs whose symbols overlap where somebody asks.
 
 /// No node.
-const NIL: u32 = u32::MAX;
+pub(crate) const NIL: u32 = u32::MAX;
 
 #[derive(Clone, Copy)]
 struct Node {
@@ -57,15 +57,11 @@ impl RbTree {
         None
     }
 
-    /// Inserts a node, behind those with an equal key.
-    pub(crate) fn insert(&mut self, new: u32, key: u64) {
-        let (mut parent, mut at, mut left) = (NIL, self.root, false);
-        while at != NIL {
-            parent = at;
-            let node = self.node(at);
-            left = key < node.key;
-            at = if left { node.left } else { node.right };
-        }
+    /// Inserts a node between its neighbours in order, [`NIL`] at the ends. Who knows them need not walk down from
+    /// the root: one of the two has a free place there, and the walk would end in it.
+    pub(crate) fn insert_between(&mut self, new: u32, key: u64, before: u32, behind: u32) {
+        let left = before == NIL || self.node(before).right != NIL;
+        let parent = if left { behind } else { before };
         *self.node_mut(new) = Node {
             key,
             parent,
@@ -79,6 +75,13 @@ impl RbTree {
             (_, false) => self.node_mut(parent).right = new,
         }
         self.balance_insertion(new);
+    }
+
+    /// Whether the tree has the same shape whichever of two neighbours in order is taken out, one standing where
+    /// the other would. If the first is above the second, the second is its successor and takes its
+    /// place when it goes. If it is below and the second has no other child, it is a red leaf and takes the second's.
+    pub(crate) fn are_exchangeable(&self, before: u32, behind: u32) -> bool {
+        self.node(before).right != NIL || self.node(behind).right == NIL
     }
 
     fn balance_insertion(&mut self, mut node: u32) {
@@ -270,6 +273,20 @@ mod tests {
     use super::*;
 
     impl RbTree {
+        /// Inserts a node, behind those with an equal key, as the kernel does.
+        pub(crate) fn insert(&mut self, new: u32, key: u64) {
+            let (mut before, mut behind, mut at) = (NIL, NIL, self.root);
+            while at != NIL {
+                let node = self.node(at);
+                if key < node.key {
+                    (behind, at) = (at, node.left);
+                } else {
+                    (before, at) = (at, node.right);
+                }
+            }
+            self.insert_between(new, key, before, behind);
+        }
+
         fn in_order(&self, at: u32, out: &mut Vec<u32>) {
             if at != NIL {
                 self.in_order(self.node(at).left, out);

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use super::demangle::{NameStyle, demangle};
 use super::elf::{Bytes, ElfFile, SHF_ALLOC, SHT_DYNSYM, SHT_NOBITS, SHT_SYMTAB, string_at};
-use super::rbtree::RbTree;
+use super::rbtree::{NIL, RbTree};
 use crate::address::{FileOffset, Svma};
 
 /// A symbol that was found.
@@ -512,7 +512,8 @@ impl<'a> SymbolTable<'a> {
     }
 
     pub(crate) fn finish_made(&mut self) {
-        self.entries.sort_unstable();
+        // Two sorted runs: the stable sort only merges them.
+        self.entries.sort();
         // Places have changed.
         self.chosen = Mutex::default();
         self.overlapped = mark_overlapped(&self.entries);
@@ -598,8 +599,12 @@ impl<'a> SymbolTable<'a> {
 
     /// Which of the symbols at one address perf keeps: pairwise, in order (`symbols__fixup_duplicate`).
     fn best(&self, group: std::ops::Range<usize>) -> usize {
-        let first = group.start;
-        group.skip(1).fold(first, |best, other| {
+        self.best_from(group.start, group.start + 1..group.end)
+    }
+
+    /// The same when the best of those before `others` is known.
+    fn best_from(&self, best: usize, others: std::ops::Range<usize>) -> usize {
+        others.fold(best, |best, other| {
             if self.is_better(other, best) {
                 other
             } else {
@@ -737,51 +742,130 @@ impl<'a> SymbolTable<'a> {
 
     fn find_in_tree(&self, at: u64) -> Option<usize> {
         let tree = self.tree.get_or_init(|| self.build_tree());
-        let found = tree.search(at, |node| at < self.entries[node as usize].end());
-        found.map(|node| node as usize)
+        let mut found = None;
+        tree.search(at, |node| {
+            let entry = self.kept(node as usize);
+            let contains = at < self.entries[entry].end();
+            found = contains.then_some(entry);
+            contains
+        });
+        found
+    }
+
+    /// The entry that a node of the tree stands for: the best of its start.
+    fn kept(&self, node: usize) -> usize {
+        if self.entries[node].origin.table() == MADE {
+            return node;
+        }
+        let start = self.entries[node].start;
+        let same = |entry: &Entry| entry.start == start && entry.origin.table() != MADE;
+        // Most stand alone.
+        let first = match node.checked_sub(1) {
+            Some(previous) if same(&self.entries[previous]) => {
+                self.entries[..node].partition_point(|entry| entry.start < start)
+            }
+            _ => node,
+        };
+        let behind = match self.entries.get(node + 1) {
+            Some(next) if same(next) => node + self.entries[node..].partition_point(same),
+            _ => node + 1,
+        };
+        let group = first..behind;
+        if group.len() == 1 {
+            node
+        } else {
+            self.remembered_best(group)
+        }
     }
 
     /// Does what perf does with its tree, in the same order: insert one table as it is in the file, drop
     /// the losers among equal starts from low to high addresses, then the next table.
     fn build_tree(&self) -> RbTree {
         let mut tree = RbTree::new(self.entries.len());
-        let mut by_origin: Vec<u32> = (0..u32::try_from(self.entries.len()).unwrap_or(0)).collect();
-        by_origin.sort_unstable_by_key(|&i| self.entries[i as usize].origin);
+        let mut by_origin: Vec<(Origin, u32)> = (self.entries.iter().zip(0..))
+            .map(|(entry, i)| (entry.origin, i))
+            .collect();
+        by_origin.sort_unstable();
         let mut present = vec![false; self.entries.len()];
-        for table in [SYMTAB, DYNSYM, MADE] {
-            let of_table = |i: &&u32| self.entries[**i as usize].origin.table() == table;
-            for &new in by_origin.iter().filter(of_table) {
-                let start = self.entries[new as usize].start;
-                tree.insert(new, start);
-                present[new as usize] = true;
-            }
-            if table != MADE {
+        for table in by_origin.chunk_by(|(a, _), (b, _)| a.table() == b.table()) {
+            self.insert_all(&mut tree, table, &mut present);
+            if table[0].0.table() != MADE {
                 self.drop_duplicates(&mut tree, &mut present);
             }
         }
         tree
     }
 
+    /// Inserts entries in the order given. Between which neighbours each goes is found backwards: take them out of the
+    /// full list from the last to the first. Walking down from the root costs ten times as much.
+    fn insert_all(&self, tree: &mut RbTree, new: &[(Origin, u32)], present: &mut [bool]) {
+        for &(_, i) in new {
+            present[i as usize] = true;
+        }
+        let mut neighbours = vec![(NIL, NIL); self.entries.len()];
+        let mut last = NIL;
+        for (i, _) in (0..).zip(&*present).filter(|&(_, &present)| present) {
+            neighbours[i as usize].0 = last;
+            if last != NIL {
+                neighbours[last as usize].1 = i;
+            }
+            last = i;
+        }
+        for &(_, i) in new.iter().rev() {
+            let (before, behind) = neighbours[i as usize];
+            if before != NIL {
+                neighbours[before as usize].1 = behind;
+            }
+            if behind != NIL {
+                neighbours[behind as usize].0 = before;
+            }
+        }
+        for &(_, i) in new {
+            let (before, behind) = neighbours[i as usize];
+            tree.insert_between(i, self.entries[i as usize].start, before, behind);
+        }
+    }
+
+    /// Leaves one node of each start. Which of two is dropped often makes no difference to the tree; then the second
+    /// is, and which symbol the first stands for is decided when somebody asks ([`kept`](Self::kept)): to decide may
+    /// mean demangling.
     fn drop_duplicates(&self, tree: &mut RbTree, present: &mut [bool]) {
-        let mut current: Option<usize> = None;
+        let number = |i: usize| u32::try_from(i).expect("nodes are numbered by u32");
+        // The node of the current start, where that begins, and the best before some entry if it is known.
+        let mut current: Option<(usize, usize, Option<(usize, usize)>)> = None;
         for next in 0..self.entries.len() {
             if !present[next] {
                 continue;
             }
-            let rival = current.filter(|&c| self.entries[c].start == self.entries[next].start);
-            let Some(rival) = rival else {
-                current = Some(next);
+            let same = |&(node, ..): &(usize, usize, _)| {
+                self.entries[node].start == self.entries[next].start
+            };
+            let Some((node, first, known)) = current.filter(same) else {
+                let first = self.first_of_start(next);
+                current = Some((next, first, None));
                 continue;
             };
-            let (kept, dropped) = if self.is_better(next, rival) {
-                (next, rival)
-            } else {
-                (rival, next)
-            };
-            tree.remove(u32::try_from(dropped).expect("nodes are numbered by u32"));
+            let mut dropped = next;
+            let mut kept = (node, first, known);
+            if !tree.are_exchangeable(number(node), number(next)) {
+                let (best, until) = known.unwrap_or((first, first + 1));
+                let best = self.best_from(best, until..next);
+                let wins = self.is_better(next, best);
+                kept.2 = Some((if wins { next } else { best }, next + 1));
+                if wins {
+                    (kept.0, dropped) = (next, node);
+                }
+            }
+            tree.remove(number(dropped));
             present[dropped] = false;
             current = Some(kept);
         }
+    }
+
+    /// The first entry with the same start.
+    fn first_of_start(&self, index: usize) -> usize {
+        let start = self.entries[index].start;
+        self.entries[..index].partition_point(|entry| entry.start < start)
     }
 }
 
@@ -867,3 +951,7 @@ impl ElfFile<'_> {
             .map(|FileOffset(offset)| offset)
     }
 }
+
+#[cfg(test)]
+#[path = "symtab_tests.rs"]
+mod tests;

@@ -1,0 +1,105 @@
+//! The tree of symbols against one that is built step by step, as perf builds its own.
+
+use proptest::prelude::*;
+
+use super::*;
+
+impl SymbolTable<'_> {
+    /// Inserts from the root down and compares all equal starts at once.
+    fn build_step_by_step(&self) -> RbTree {
+        let mut tree = RbTree::new(self.entries.len());
+        let mut present = vec![false; self.entries.len()];
+        let mut by_origin: Vec<usize> = (0..self.entries.len()).collect();
+        by_origin.sort_by_key(|&i| self.entries[i].origin);
+        for table in [SYMTAB, DYNSYM, MADE] {
+            for &new in &by_origin {
+                if self.entries[new].origin.table() == table {
+                    tree.insert(new as u32, self.entries[new].start);
+                    present[new] = true;
+                }
+            }
+            let mut current: Option<usize> = None;
+            for next in (0..self.entries.len()).filter(|_| table != MADE) {
+                if !present[next] {
+                    continue;
+                }
+                let same = |&c: &usize| self.entries[c].start == self.entries[next].start;
+                let Some(rival) = current.filter(same) else {
+                    current = Some(next);
+                    continue;
+                };
+                let wins = self.is_better(next, rival);
+                let (kept, dropped) = if wins { (next, rival) } else { (rival, next) };
+                tree.remove(dropped as u32);
+                present[dropped] = false;
+                current = Some(kept);
+            }
+        }
+        tree
+    }
+}
+
+/// A symbol: table, start, length, kind and binding, length of the name.
+type Drawn = (u32, u64, u64, u8, usize);
+
+const STRINGS: &[u8] = b"\0_____abcdefghijklmnopqrstuvwxyz";
+
+/// `Elf64_Sym` by `Elf64_Sym`.
+fn raw(symbols: &[Drawn], table: u32) -> Vec<u8> {
+    let of_table = symbols.iter().filter(|symbol| symbol.0 == table);
+    let bytes = of_table.flat_map(|&(_, start, len, info, name)| {
+        let name = (STRINGS.len() - name) as u32;
+        let mut symbol = name.to_le_bytes().to_vec();
+        symbol.extend([info, 0, 1, 0]);
+        symbol.extend(start.to_le_bytes());
+        symbol.extend(len.to_le_bytes());
+        symbol
+    });
+    bytes.collect()
+}
+
+fn table<'a>(drawn: &[Drawn], symtab: &'a [u8], dynsym: &'a [u8]) -> SymbolTable<'a> {
+    let as_table = |bytes| RawTable {
+        symbols: Bytes {
+            data: bytes,
+            is_64: true,
+            big_endian: false,
+        },
+        entry_size: 24,
+        strings: STRINGS,
+    };
+    let mut entries = Vec::new();
+    let mut made = Vec::new();
+    let mut next = [0; 3];
+    for &(table, start, len, _, name) in drawn {
+        let index = &mut next[table as usize];
+        let origin = Origin::new(table, *index).expect("a small number");
+        *index += 1;
+        entries.push(Entry::new(start, origin, len));
+        if table == MADE {
+            made.push(vec![b'm'; name].into());
+        }
+    }
+    entries.sort();
+    let names = Names::Elf {
+        symtab: Some(as_table(symtab)),
+        dynsym: Some(as_table(dynsym)),
+        made,
+    };
+    SymbolTable::new(entries, names)
+}
+
+proptest! {
+    #[test]
+    fn finds_what_a_tree_built_step_by_step_finds(
+        drawn in proptest::collection::vec((0..3_u32, 0..60_u64, 1..40_u64, 0..48_u8, 1..32_usize), 0..120)
+    ) {
+        let (symtab, dynsym) = (raw(&drawn, SYMTAB), raw(&drawn, DYNSYM));
+        let table = table(&drawn, &symtab, &dynsym);
+        let tree = table.build_step_by_step();
+        for at in 0..110 {
+            let slow = tree.search(at, |node| at < table.entries[node as usize].end());
+            prop_assert_eq!(table.find_in_tree(at), slow.map(|node| node as usize), "at {}", at);
+        }
+    }
+}
