@@ -10,7 +10,7 @@ use divan::{Bencher, black_box};
 use pjit::collect::{self, Collected, Needs};
 use pjit::diagnostics::Diagnostics;
 use pjit::dso::{DsoKind, DsoTable, NameStyle, SearchPaths, demangle::demangle};
-use pjit::input::Store;
+use pjit::input::{Store, Window};
 use pjit::load::{LoadOptions, Source};
 use pjit::output::folded::{self, FoldOptions, Weight};
 use pjit::perfdata::{Delivered, Recording};
@@ -80,7 +80,8 @@ impl Opened {
         let jit = JitBuilder::new(self.store, search, RecordingClock::of(&self.recording));
         Session::index(
             &self.recording,
-            self.store,
+            &Window::new(self.store, self.recording.region(), Window::BEHIND_FIRST),
+            NEEDS.threads,
             dsos,
             jit,
             &Filter::default(),
@@ -122,9 +123,11 @@ fn record_walk(bencher: Bencher<'_, '_>, sample: &str) {
         .counter(BytesCount::new(opened.recording.region().len()))
         .bench_local(|| {
             let mut samples = 0u64;
-            opened.recording.deliver(opened.diag, &mut |delivered| {
-                samples += u64::from(matches!(delivered, Delivered::Sample(_)));
-            });
+            opened
+                .recording
+                .deliver(opened.diag, &mut |_| {}, &mut |delivered| {
+                    samples += u64::from(matches!(delivered, Delivered::Sample(_)));
+                });
             samples
         });
 }
@@ -134,16 +137,18 @@ fn record_walk(bencher: Bencher<'_, '_>, sample: &str) {
 fn sample_parse(bencher: Bencher<'_, '_>, sample: &str) {
     let opened = open(sample);
     let mut heads = Vec::new();
-    opened.recording.deliver(opened.diag, &mut |delivered| {
-        if let Delivered::Sample(head) = delivered {
-            heads.extend(
-                opened
-                    .recording
-                    .record_bytes(head.pos)
-                    .map(|bytes| (head.event, bytes)),
-            );
-        }
-    });
+    opened
+        .recording
+        .deliver(opened.diag, &mut |_| {}, &mut |delivered| {
+            if let Delivered::Sample(head) = delivered {
+                heads.extend(
+                    opened
+                        .recording
+                        .record_bytes(head.pos)
+                        .map(|bytes| (head.event, bytes)),
+                );
+            }
+        });
     bencher
         .counter(ItemsCount::new(heads.len()))
         .bench_local(|| {

@@ -7,7 +7,7 @@ use crate::collect::{self, Collected, Needs};
 use crate::diagnostics::Diagnostics;
 use crate::dso::elf::Machine;
 use crate::dso::{DsoTable, KernelIdentity, SearchPaths};
-use crate::input::{self, Store};
+use crate::input::{self, Store, Window};
 use crate::perfdata::{Delivered, OpenError, Recording};
 use crate::profile::{
     self, EventSummary, FrameNeeds, Profile, Quality, RecordingSummary, StackEnd,
@@ -98,9 +98,17 @@ pub fn load(options: &LoadOptions, diag: &Diagnostics) -> Result<Profile, OpenEr
     std::thread::scope(|scope| {
         // Kernel symbols take longer to read than a small recording: on their way as soon as one is needed.
         let mut start = Some(|| scope.spawn(|| kernel.load()));
+        let mut needs = options.needs;
+        needs.trace = needs.trace.settled(&recording);
+        let kept = if needs.reads_records() {
+            Window::BEHIND_FIRST
+        } else {
+            Window::BEHIND
+        };
         let session = Session::index(
             &recording,
-            &store,
+            &Window::new(&store, recording.region(), kept),
+            needs.threads,
             dsos,
             jit,
             &options.filter,
@@ -118,10 +126,6 @@ pub fn load(options: &LoadOptions, diag: &Diagnostics) -> Result<Profile, OpenEr
             profile.recording.dump = list(listing, &recording, &session);
             return Ok(profile);
         }
-        let needs = Needs {
-            trace: options.needs.trace.settled(&recording),
-            ..options.needs
-        };
         let collected = collect::collect(&recording, &store, &session, needs, diag);
         clock.lap("stacks");
         let queries = profile::queries(&collected, options.frames);
@@ -198,7 +202,8 @@ pub fn sample_times(source: &Source, diag: &Diagnostics) -> Result<(u64, u64), O
         return Ok(times);
     }
     let mut times: Option<(u64, u64)> = None;
-    recording.deliver(&Diagnostics::new(), &mut |delivered| {
+    let diag = Diagnostics::new();
+    recording.deliver(&diag, &mut |_| {}, &mut |delivered| {
         if let Delivered::Sample(head) = delivered {
             let t = head.time.0;
             let (first, last) = times.unwrap_or((t, t));

@@ -44,7 +44,7 @@ pub fn collect<'a>(
     let shared = Shared {
         arch,
         tables: &tables,
-        window: &Window::new(store, recording.region()),
+        window: &Window::new(store, recording.region(), Window::BEHIND),
         recording,
         session,
         needs,
@@ -68,7 +68,8 @@ pub fn collect<'a>(
 
 impl Needs {
     /// Whether the samples' records are read again, or what the index holds is enough.
-    fn reads_records(&self) -> bool {
+    #[must_use]
+    pub fn reads_records(&self) -> bool {
         self.stacks || self.cgroup || self.trace == Payloads::Yes
     }
 }

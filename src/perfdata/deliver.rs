@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use crate::diagnostics::Diagnostics;
+use crate::input::Window;
 
 use super::chunks::{FIRST_DECODED, RecordPos};
 use super::head::{Walk, record_header, walk};
@@ -15,11 +16,19 @@ use super::order::{DeliverStats, Delivered, Delivery, Lent};
 
 impl Recording<'_> {
     /// Pass one: hands every record to `f`, in perf's order. What is cut, damaged or unknown is
-    /// left out and reported to `diag`.
-    pub fn deliver(&self, diag: &Diagnostics, f: &mut dyn FnMut(Delivered<'_>)) -> DeliverStats {
+    /// left out and reported to `diag`. `walked` is told every [`Window::STEP`] bytes or so how many have been read.
+    pub fn deliver(
+        &self,
+        diag: &Diagnostics,
+        walked: &mut dyn FnMut(usize),
+        f: &mut dyn FnMut(Delivered<'_>),
+    ) -> DeliverStats {
         let mut pass = Pass {
             delivery: Delivery::new(self.layouts(), self.events.len(), f),
             recording: self,
+            walked,
+            before: 0,
+            tell_at: Window::STEP,
             inflater: None,
             problem: None,
         };
@@ -32,6 +41,8 @@ impl Recording<'_> {
             let (len, how) = pass.raw_chunk(number, &chunk);
             self.source().keep(number, chunk);
             read += len as u64;
+            pass.before += len;
+            pass.tell_at = 0;
             end = how;
             if end == Walk::Damaged {
                 pass.problem.get_or_insert("a record has the size 0");
@@ -122,6 +133,11 @@ impl Recording<'_> {
 struct Pass<'r, 'a, 'f> {
     delivery: Delivery<'r, 'a, 'f>,
     recording: &'r Recording<'a>,
+    walked: &'f mut dyn FnMut(usize),
+    /// Bytes in front of the chunk at hand.
+    before: usize,
+    /// Offset in the chunk from which `walked` is to be told again.
+    tell_at: usize,
     inflater: Option<Inflater>,
     /// Why compressed records can no longer be decoded.
     problem: Option<&'static str>,
@@ -148,6 +164,10 @@ impl<'a> Pass<'_, 'a, '_> {
     }
 
     fn record(&mut self, type_: u32, pos: RecordPos, record: Lent<'_, 'a>) {
+        if pos.offset() >= self.tell_at {
+            (self.walked)(self.before + pos.offset());
+            self.tell_at = pos.offset() + Window::STEP;
+        }
         if is_compressed(type_) {
             self.delivery.count(type_);
             self.inflate(payload(type_, record.bytes()));

@@ -7,6 +7,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::address::{Avma, Timestamp};
+use crate::input::prefetch;
 
 use super::attr::{Attr, sample_type as st};
 use super::bytes::{Cursor, u16_at, u32_at, u64_at};
@@ -293,6 +294,9 @@ pub(super) enum Walk {
     Damaged,
 }
 
+/// Bytes at the front of a record that a walk reads.
+const GLANCE: usize = 64;
+
 /// Calls `f` with (offset, type, bytes) of each whole record. Returns where and why it ended.
 pub(super) fn walk<'b>(bytes: &'b [u8], f: &mut dyn FnMut(usize, u32, &'b [u8])) -> (usize, Walk) {
     let mut at = 0;
@@ -313,6 +317,11 @@ pub(super) fn walk<'b>(bytes: &'b [u8], f: &mut dyn FnMut(usize, u32, &'b [u8]))
         let Some(record) = rest.get(..size) else {
             return (at, Walk::Partial);
         };
+        // Samples of one event are mostly of one size: a guess at where the next ones start. Each record's
+        // front is a miss otherwise, and none can begin before the one in front of it has ended.
+        for ahead in [2 * size, 4 * size] {
+            prefetch(rest.get(ahead..ahead + GLANCE).unwrap_or_default());
+        }
         f(at, type_, record);
         at += size;
         if matches!(type_, kind::AUXTRACE | kind::HEADER_TRACING_DATA) {

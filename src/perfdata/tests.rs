@@ -30,7 +30,7 @@ struct Read {
 fn read(recording: &Recording<'_>) -> Read {
     let diag = Diagnostics::new();
     let (mut seen, mut heads) = (vec![], vec![]);
-    let stats = recording.deliver(&diag, &mut |delivered| match delivered {
+    let stats = recording.deliver(&diag, &mut |_| {}, &mut |delivered| match delivered {
         Delivered::Sample(head) => {
             heads.push(head);
             seen.push(Seen::Sample {
@@ -983,7 +983,7 @@ fn records_are_parsed_with_their_flags() {
     let file = recording.file();
     let opened = open(&file).expect("a good header");
     let mut texts = vec![];
-    opened.deliver(&Diagnostics::new(), &mut |delivered| {
+    opened.deliver(&Diagnostics::new(), &mut |_| {}, &mut |delivered| {
         if let Delivered::Record { record, time, .. } = delivered {
             texts.push((time.0, format!("{record:?}")));
         }

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use crate::address::{Avma, AvmaRange, FileOffset, Timestamp};
 use crate::diagnostics::Diagnostics;
 use crate::dso::{DsoId, DsoKind, DsoTable, KernelReference};
-use crate::input::{Store, Window};
+use crate::input::Window;
 use crate::perfdata::attr::read_format;
 use crate::perfdata::{CpuMode, Delivered, EventId, Mmap, Record, Recording, SampleHead};
 
@@ -16,9 +16,6 @@ use super::{SampleRef, Session, Space, SpaceId, TaskCounter};
 
 /// `MAP_SHARED` (`include/uapi/linux/mman.h`).
 const MAP_SHARED: u32 = 1;
-
-/// Progress is told after so many bytes of records.
-const PROGRESS_STEP: usize = 4 << 20;
 
 /// Name of the kernel's mapping, in front of its reference symbol.
 const KERNEL_NAME: &[u8] = b"[kernel.kallsyms]";
@@ -42,10 +39,12 @@ impl Filter {
 
 impl<'a> Session<'a> {
     /// Walks the recording once and builds the history. `kernel_hit` is called when the first kernel
-    /// address turns up, and perhaps again.
+    /// address turns up, and perhaps again. `window` is told where the walk is, and maps pages ahead of it if
+    /// there is a second of `threads`.
     pub fn index(
         recording: &Recording<'a>,
-        store: &Store,
+        window: &Window<'_>,
+        threads: usize,
         dsos: DsoTable<'a>,
         jit: JitBuilder<'a>,
         filter: &Filter,
@@ -53,20 +52,13 @@ impl<'a> Session<'a> {
         kernel_hit: &mut dyn FnMut(),
     ) -> Self {
         let mut builder = Builder::new(dsos, jit, filter, recording.events.len());
-        let window = Window::new(store, recording.region());
         diag.begin("reading", recording.region().len() as u64);
-        let mut reached = 0;
         let mut counters = Vec::new();
-        let stats = recording.deliver(diag, &mut |delivered| {
-            if let Delivered::Sample(head) = &delivered {
-                if head.cpumode == CpuMode::Kernel {
-                    kernel_hit();
-                }
-                if head.pos.offset() > reached + PROGRESS_STEP {
-                    diag.advance((head.pos.offset() - reached) as u64);
-                    reached = head.pos.offset();
-                    window.reached(reached);
-                }
+        let mut take = |delivered: Delivered<'_>| {
+            if let Delivered::Sample(head) = &delivered
+                && head.cpumode == CpuMode::Kernel
+            {
+                kernel_hit();
             }
             if let Delivered::Record {
                 record: Record::Read { pid, tid, values },
@@ -76,6 +68,25 @@ impl<'a> Session<'a> {
                 counters.extend(task_counter(recording, *pid, *tid, values));
             }
             builder.take(delivered);
+        };
+        let stats = std::thread::scope(|scope| {
+            let scouted = threads > 1 && window.is_worth_a_scout();
+            if scouted {
+                scope.spawn(|| window.scout());
+            }
+            let mut reached = 0;
+            let mut walked = |offset: usize| {
+                diag.advance(offset.saturating_sub(reached) as u64);
+                reached = offset;
+                if scouted {
+                    window.reached_with_scout(offset);
+                } else {
+                    window.reached(offset);
+                }
+            };
+            let stats = recording.deliver(diag, &mut walked, &mut take);
+            window.end();
+            stats
         });
         let Builder {
             samples,
