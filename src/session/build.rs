@@ -348,6 +348,7 @@ impl<'a, 'f> Builder<'a, 'f> {
             dso,
             executable: true,
             anonymous: false,
+            behind_dump: false,
             rights: 5,
             shared: false,
             inode: 0,
@@ -375,6 +376,7 @@ impl<'a, 'f> Builder<'a, 'f> {
             dso,
             executable: mmap.executable,
             anonymous: class.is_anonymous_like(),
+            behind_dump: is_dropped_by_inject(mmap.name) && self.jit.is_marked(process),
             rights: (mmap.prot & 7) as u8,
             shared: mmap.flags & MAP_SHARED != 0,
             inode: mmap.inode.map_or(0, |inode| inode.number),
@@ -419,6 +421,12 @@ impl<'a, 'f> Builder<'a, 'f> {
             ),
         }
     }
+}
+
+/// What perf takes for memory that JIT code may be in (`util/jitdump.c`).
+fn is_dropped_by_inject(name: &[u8]) -> bool {
+    const NAMES: [&[u8]; 3] = [b"//anon", b"[anon:", b"/memfd:"];
+    NAMES.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// How perf treats a mapping by its name (`util/map.c`), and what JIT runtimes use it for.

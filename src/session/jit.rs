@@ -30,7 +30,7 @@ pub use files::JitSearch;
 
 use std::path::PathBuf;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::address::{Avma, AvmaRange, Timestamp};
 use crate::jitdump::Producer;
@@ -194,6 +194,8 @@ pub struct JitIndex<'a> {
     /// The entries of each process' perf map in `codes`, sorted by address.
     perf_maps: FxHashMap<ProcessId, std::ops::Range<u32>>,
     twins: FxHashMap<ProcessId, Vec<Twin>>,
+    /// The processes that mapped a dump that was found.
+    merged: FxHashSet<ProcessId>,
 }
 
 /// A copy of a mapping with JIT code.
@@ -296,6 +298,12 @@ impl<'a> JitIndex<'a> {
     #[must_use]
     pub fn lookup(&self, process: ProcessId, at: Avma, time: Timestamp) -> Option<JitHit> {
         Self::hit(self.claims.at(process, at, time)?, at, JitMatch::Active)
+    }
+
+    /// Whether a dump that the process mapped was found and read.
+    #[must_use]
+    pub fn has_dump(&self, process: ProcessId) -> bool {
+        self.merged.contains(&process)
     }
 
     /// What to try where neither [`JitIndex::lookup`] nor a file mapping knows the address: a record

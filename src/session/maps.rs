@@ -22,6 +22,9 @@ pub struct Mapping {
     pub executable: bool,
     /// Anonymous memory, or memory that runtimes use like it (memfd, `/dev/zero`).
     pub anonymous: bool,
+    /// Anonymous memory that was mapped after the process had mapped its dump: `perf inject --jit` drops
+    /// such mappings (`util/jitdump.c`), so perf finds no object where the dump has no code.
+    pub behind_dump: bool,
     /// `PROT_READ`, `PROT_WRITE` and `PROT_EXEC`, as recorded.
     pub rights: u8,
     /// `MAP_SHARED`
@@ -111,6 +114,7 @@ mod tests {
             dso: DsoId(dso),
             executable: true,
             anonymous: false,
+            behind_dump: false,
             rights: 5,
             shared: false,
             inode: 0,

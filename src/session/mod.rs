@@ -252,6 +252,10 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
     #[must_use]
     pub fn locate_user(&self, at: Avma) -> Located {
         match self.find(at) {
+            Found::Mapping(mapping) if self.is_hidden(mapping) => Located {
+                target: Target::Nowhere,
+                address: at.0,
+            },
             Found::Jit(id, offset, mapping) => Located {
                 target: Target::Jit(id, self.dso_of_code(id, mapping)),
                 address: offset,
@@ -271,6 +275,11 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
                 address: at.0,
             },
         }
+    }
+
+    /// Whether the mapping would be missing in what `perf inject --jit` makes of the recording.
+    fn is_hidden(&self, mapping: &Mapping) -> bool {
+        mapping.behind_dump && self.session.jit.has_dump(self.space.process)
     }
 
     fn mapping(&self, at: Avma) -> Option<&'s Mapping> {

@@ -362,3 +362,65 @@ fn a_kernel_symbol_file_that_is_not_there_is_an_error() {
         assert!(message.contains("/nonexistent/file"), "{message}");
     }
 }
+
+/// A dump of process 7 with the function `known` in 0x100000..0x100010.
+fn small_dump() -> Vec<u8> {
+    let mut dump = Vec::new();
+    let words = |dump: &mut Vec<u8>, words: &[u32]| {
+        words
+            .iter()
+            .for_each(|word| dump.extend(word.to_le_bytes()));
+    };
+    words(&mut dump, &[0x4A69_5444, 1, 40, 62, 0, 7, 1, 0, 0, 0]);
+    words(&mut dump, &[0, 56 + 6 + 16, 1, 0, 7, 7]);
+    words(&mut dump, &[0x10_0000, 0, 0x10_0000, 0, 16, 0, 0, 0]);
+    dump.extend(b"known\0");
+    dump.extend([0x90; 16]);
+    dump
+}
+
+/// `perf inject --jit` drops the anonymous memory that a process maps after its dump, so perf finds no
+/// object for what lies there besides the dump's functions.
+#[test]
+fn memory_behind_a_dump_is_named_as_after_perf_inject() {
+    let mut recording = Recording::new(Stacks::None);
+    recording.comm(7, 7, b"jit");
+    recording.map(7, 0x20_0000, 0x1000, 0, b"//anon");
+    recording.map(7, 0x30_0000, 0x1000, 0, b"/app/jit-7.dump");
+    recording.map(7, 0x10_0000, 0x1000, 0, b"//anon");
+    for ip in [0x10_0004, 0x10_0800, 0x20_0800] {
+        recording.sample(&Sample {
+            ip,
+            pid: 7,
+            tid: 7,
+            time: 1000,
+            period: 100,
+            chain: &[],
+            user: None,
+        });
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("perf.data");
+    std::fs::write(&path, recording.file()).expect("it can be written");
+    let objects = || {
+        let arguments = ["report", "--stdio", "--no-children", "-g", "none", "-i"];
+        let output = pjit().args(arguments).arg(&path).output();
+        let output = output.expect("the binary can be run");
+        let text = String::from_utf8(output.stdout).expect("UTF-8");
+        let rows = text
+            .lines()
+            .filter(|line| line.contains('%') && !line.starts_with('#'));
+        let mut rows: Vec<_> = rows
+            .map(|row| row.split_whitespace().skip(2).collect::<Vec<_>>().join(" "))
+            .collect();
+        rows.sort();
+        rows
+    };
+    let anonymous = |at: &str| format!("[JIT] tid 7 [.] 0x0000000000{at}");
+    let without_dump = ["100004", "100800", "200800"].map(anonymous);
+    assert_eq!(objects(), without_dump);
+    std::fs::write(folder.path().join("jit-7.dump"), small_dump()).expect("it can be written");
+    let unknown = "[unknown] [.] 0x0000000000100800".to_owned();
+    let known = "jit-7.dump [.] known".to_owned();
+    assert_eq!(objects(), [anonymous("200800"), unknown, known]);
+}

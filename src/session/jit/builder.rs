@@ -30,8 +30,8 @@ pub struct JitBuilder<'a> {
     clock: RecordingClock,
     conversion: Option<TimeConv>,
     markers: Vec<Marker>,
-    /// What [`JitBuilder::markers`] has: processes and paths.
-    marked: FxHashSet<(ProcessId, Vec<u8>)>,
+    /// What [`JitBuilder::markers`] has: the paths of each process.
+    marked: FxHashMap<ProcessId, FxHashSet<Vec<u8>>>,
     changes: Vec<(Timestamp, Change)>,
     born: FxHashMap<ProcessId, Timestamp>,
     anonymous: BTreeMap<ProcessId, Anonymous>,
@@ -69,7 +69,7 @@ impl<'a> JitBuilder<'a> {
             clock,
             conversion: None,
             markers: Vec::new(),
-            marked: FxHashSet::default(),
+            marked: FxHashMap::default(),
             changes: Vec::new(),
             born: FxHashMap::default(),
             anonymous: BTreeMap::new(),
@@ -85,7 +85,7 @@ impl<'a> JitBuilder<'a> {
             return false;
         };
         let path = name.dump_path();
-        if self.marked.insert((process, path.clone())) {
+        if self.marked.entry(process).or_default().insert(path.clone()) {
             let MarkerName {
                 number, injected, ..
             } = name;
@@ -100,6 +100,12 @@ impl<'a> JitBuilder<'a> {
             });
         }
         true
+    }
+
+    /// Whether the process has mapped a dump by now.
+    #[must_use]
+    pub fn is_marked(&self, process: ProcessId) -> bool {
+        self.marked.contains_key(&process)
     }
 
     /// A process was born with its parent's memory.
@@ -159,6 +165,10 @@ impl<'a> JitBuilder<'a> {
         for (object, dump) in index.objects.iter_mut().zip(&dumps) {
             object.stats.repeated = dump.aliases;
         }
+        let markers = dumps.iter().flat_map(|dump| &dump.markers);
+        index.merged = markers
+            .map(|&number| self.markers[number].process)
+            .collect();
         index.codes = joined(dumps);
         index.twins = self
             .anonymous
