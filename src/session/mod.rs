@@ -229,7 +229,7 @@ impl<'s> MapCache<'s> {
 
 /// An address as found in the order of precedence: dump, file, late dump, perf map, anonymous.
 enum Found<'s> {
-    Jit(JitCodeId, u64, Option<&'s Mapping>),
+    Jit(JitCodeId, u64),
     Mapping(&'s Mapping),
     Nothing,
 }
@@ -256,8 +256,8 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
                 target: Target::Nowhere,
                 address: at.0,
             },
-            Found::Jit(id, offset, mapping) => Located {
-                target: Target::Jit(id, self.dso_of_code(id, mapping)),
+            Found::Jit(id, offset) => Located {
+                target: Target::Jit(id, self.dso_of_code(id, at)),
                 address: offset,
             },
             Found::Mapping(mapping) if self.session.dsos.get(mapping.dso).kind.is_identity() => {
@@ -290,7 +290,7 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
         let jit = &self.session.jit;
         let process = self.space.process;
         if let Some(hit) = jit.lookup(process, at, self.time) {
-            return Found::Jit(hit.code, hit.offset, self.mapping(at));
+            return Found::Jit(hit.code, hit.offset);
         }
         let mapping = self.mapping(at);
         if let Some(mapping) = mapping
@@ -299,25 +299,26 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
             return Found::Mapping(mapping);
         }
         if let Some(hit) = jit.lookup_unmapped(process, at, self.time) {
-            return Found::Jit(hit.code, hit.offset, mapping);
+            return Found::Jit(hit.code, hit.offset);
         }
         mapping.map_or(Found::Nothing, Found::Mapping)
     }
 
     /// Code of a dump belongs to the dump, code of a perf map to the anonymous memory around it.
-    fn dso_of_code(&self, id: JitCodeId, mapping: Option<&Mapping>) -> DsoId {
+    fn dso_of_code(&self, id: JitCodeId, at: Avma) -> DsoId {
         let object = self.session.jit.code(id).object;
-        match mapping {
-            Some(mapping) if self.session.jit.object(object).is_perf_map() => mapping.dso,
-            _ => self.session.jit_dsos[object.0 as usize],
-        }
+        let of_map = self.session.jit.object(object).is_perf_map();
+        let around = if of_map { self.mapping(at) } else { None };
+        around.map_or(self.session.jit_dsos[object.0 as usize], |mapping| {
+            mapping.dso
+        })
     }
 }
 
 impl<'a> CodeSpace<'a> for SpaceAt<'_, 'a> {
     fn locate(&self, at: Avma) -> Place<'_, 'a> {
         match self.find(at) {
-            Found::Jit(id, offset, _) => Place::Jit {
+            Found::Jit(id, offset) => Place::Jit {
                 id,
                 code: self.session.jit.code(id),
                 offset,

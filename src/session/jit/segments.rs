@@ -1,15 +1,14 @@
 //! Rectangles of addresses and times, frozen for lookups.
 //!
-//! A segment tree over the boundaries of all address ranges. A range is filed under the few nodes
-//! that make it up; the claims of one node share addresses, so they follow each other in time and
-//! are found by binary search. Empty nodes are skipped by links, and a stretch of addresses that had
-//! one owner ever, as most have, leads straight to it. A table of pages leads to the stretch.
+//! Addresses are cut into stretches that had the same owners at all times. Most had one owner ever and lead
+//! straight to it. Claims that share addresses with others have a segment tree over their boundaries: each is
+//! filed under the few nodes that make up its range; the claims of one node share addresses, so they follow
+//! each other in time and are found by binary search. Empty nodes are skipped by links. A table of pages,
+//! as fine as there are stretches, leads to the stretch.
 //!
 //! Memory is linear for ranges that seldom overlap, and never more than `n log n` positions, however
 //! they were made. A list of claims for each page is simpler but grows with `n²` for code that is
-//! generated to the same addresses again and again.
-
-use rustc_hash::FxHashMap;
+//! generated to the same addresses again and again. Pages in a hash table cost a cache miss more for each lookup.
 
 use super::claims::Claim;
 use crate::address::{Avma, AvmaRange, Timestamp};
@@ -17,25 +16,22 @@ use crate::address::{Avma, AvmaRange, Timestamp};
 const NONE: u32 = u32::MAX;
 /// Marks the number of a claim where the number of a node is expected.
 const SINGLE: u32 = 1 << 31;
-const PAGE_BITS: u32 = 12;
-/// Stretches over more pages are not in the table but in a list.
-const MAX_PAGES: u64 = 64;
+/// Stretches that are further apart than this share no table of pages.
+const FAR: u64 = 1 << 18;
+/// Pages have at least 64 bytes: smaller ones would all have one stretch.
+const MIN_PAGE_BITS: u32 = 6;
 
 /// An immutable set of claims.
 #[derive(Debug, Default)]
 pub(super) struct Segments {
     /// By time.
     claims: Vec<Frozen>,
-    /// Where ranges begin and end, sorted.
-    bounds: Vec<u64>,
-    /// For each stretch between two bounds its innermost node that is not empty.
-    stretches: Vec<u32>,
+    /// By address.
+    stretches: Vec<Stretch>,
     nodes: Vec<Node>,
     /// The claims of the nodes, by time.
     filed: Vec<u32>,
-    pages: FxHashMap<u64, Page>,
-    /// Stretches over so many pages that they are not in the table.
-    wide: Vec<u32>,
+    pages: Pages,
 }
 
 /// A claim without its end address, which the stretches know.
@@ -45,6 +41,16 @@ struct Frozen {
     from: Timestamp,
     to: Timestamp,
     code: u32,
+}
+
+/// Addresses that had the same owners at all times.
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    start: u64,
+    /// No dump has code of 4 GB.
+    len: u32,
+    /// A claim (marked [`SINGLE`]), or the innermost node that is not empty.
+    target: u32,
 }
 
 /// A node that is not empty.
@@ -57,11 +63,26 @@ struct Node {
     outer: u32,
 }
 
-/// The stretches that touch a page.
+/// Leads from an address to the few stretches among which it is to be looked for.
+#[derive(Debug, Default)]
+struct Pages {
+    /// Stretches near each other, by address.
+    extents: Vec<Extent>,
+    /// By page of each extent: the last stretch that begins at or before the page's start, or the extent's
+    /// first. One more behind each extent's pages: its last stretch.
+    first: Vec<u32>,
+    bits: u32,
+}
+
+/// A run of pages.
 #[derive(Clone, Copy, Debug)]
-struct Page {
-    first: u32,
-    last: u32,
+struct Extent {
+    /// Of its first stretch; its first page begins at or before.
+    start: u64,
+    /// Of its last stretch.
+    end: u64,
+    /// Its first page in `first`.
+    page: u32,
 }
 
 /// Code found at an address.
@@ -81,20 +102,28 @@ impl Segments {
         claims.sort_by_key(|claim| (claim.from, claim.range.start));
         // Beyond are numbers with another meaning; a dump of 128 GB could hold so many.
         claims.truncate(SINGLE as usize / 64);
-        let mut bounds: Vec<u64> = claims
-            .iter()
-            .flat_map(|c| [c.range.start.0, c.range.end.0])
-            .collect();
-        bounds.sort_unstable();
-        bounds.dedup();
-        bounds.shrink_to_fit();
-        let mut segments = Self {
-            bounds,
-            ..Self::default()
-        };
-        segments.file(&claims);
+        let mut segments = Self::default();
+        segments.stretches.reserve_exact(claims.len());
+        let mut filing = Filing::default();
+        let order = by_address(&claims);
+        let mut rest = order.as_slice();
+        while let Some(&(_, first)) = rest.first() {
+            let end_of = |claim: u32| claims[claim as usize].range.end.0;
+            let mut end = end_of(first);
+            let touching = rest.iter().take_while(|&&(start, claim)| {
+                let reaches = start < end;
+                end = end.max(end_of(claim));
+                reaches
+            });
+            let (cluster, behind) = rest.split_at(touching.count());
+            match cluster {
+                [(_, single)] => segments.push_single(*single, claims[*single as usize].range),
+                _ => segments.file(&claims, cluster, &mut filing),
+            }
+            rest = behind;
+        }
         segments.claims = claims.into_iter().map(Frozen::from).collect();
-        segments.index_pages();
+        segments.pages = Pages::of(&segments.stretches);
         segments
     }
 
@@ -141,18 +170,12 @@ impl Segments {
     /// The code of some claim that ever touched the range.
     pub(super) fn touching(&self, range: AvmaRange) -> Option<u32> {
         let first = self
-            .bounds
-            .partition_point(|&bound| bound <= range.start.0)
-            .saturating_sub(1);
-        let until = self.bounds.partition_point(|&bound| bound < range.end.0);
-        let stretches = self.stretches.get(first..until.min(self.stretches.len()))?;
-        let inside = stretches
-            .iter()
-            .zip(first..)
-            .filter(|&(_, i)| self.bounds[i + 1] > range.start.0);
-        let stretch = inside
-            .map(|(&stretch, _)| Stretch(stretch))
-            .find(|stretch| stretch.0 != NONE)?;
+            .stretches
+            .partition_point(|stretch| stretch.end() <= range.start.0);
+        let stretch = self.stretches.get(first)?;
+        if stretch.start >= range.end.0 {
+            return None;
+        }
         let claim = match stretch.single() {
             Some(single) => single,
             None => *self.nodes_from(stretch).next()?.first()? as usize,
@@ -161,8 +184,8 @@ impl Segments {
     }
 
     /// The claims of all nodes over a stretch, innermost first.
-    fn nodes_from(&self, stretch: Stretch) -> impl Iterator<Item = &[u32]> {
-        let mut node = stretch.0;
+    fn nodes_from(&self, stretch: &Stretch) -> impl Iterator<Item = &[u32]> {
+        let mut node = stretch.target;
         std::iter::from_fn(move || {
             let Node { begin, end, outer } = *self.nodes.get(node as usize)?;
             node = outer;
@@ -172,87 +195,111 @@ impl Segments {
 
     /// The stretch that holds the address, if it was ever covered.
     #[inline]
-    fn stretch(&self, at: Avma) -> Option<Stretch> {
-        let number = match self.pages.get(&(at.0 >> PAGE_BITS)) {
-            Some(page) => {
-                let bounds = &self.bounds[page.first as usize..=page.last as usize];
-                page.first as usize
-                    + bounds
-                        .partition_point(|&bound| bound <= at.0)
-                        .checked_sub(1)?
-            }
-            None => self.wide_stretch(at)?,
-        };
-        // Behind the last stretch nothing is in the table.
-        let inside = at.0 < *self.bounds.get(number + 1)?;
-        Some(Stretch(self.stretches[number])).filter(|stretch| inside && stretch.0 != NONE)
+    fn stretch(&self, at: Avma) -> Option<&Stretch> {
+        let (first, last) = self.pages.around(at.0)?;
+        let near = self.stretches.get(first..=last)?;
+        let next = near.partition_point(|stretch| stretch.start <= at.0);
+        let stretch = &near[next.checked_sub(1)?];
+        (at.0 - stretch.start < u64::from(stretch.len)).then_some(stretch)
     }
 
-    fn wide_stretch(&self, at: Avma) -> Option<usize> {
-        let next = self
-            .wide
-            .partition_point(|&wide| self.bounds[wide as usize] <= at.0);
-        let wide = *self.wide.get(next.checked_sub(1)?)? as usize;
-        (at.0 < *self.bounds.get(wide + 1)?).then_some(wide)
+    fn push_single(&mut self, claim: u32, range: AvmaRange) {
+        self.push(range.start.0, range.end.0, SINGLE | claim);
     }
 
-    fn index_pages(&mut self) {
-        for (number, pair) in (0_u32..).zip(self.bounds.windows(2)) {
-            let (first, last) = (pair[0] >> PAGE_BITS, (pair[1] - 1) >> PAGE_BITS);
-            if last - first > MAX_PAGES {
-                if self.stretches[number as usize] != NONE {
-                    self.wide.push(number);
-                }
-                // The rest of a page where other stretches are still leads through the table.
-                add_to_page(&mut self.pages, first, number);
-                if last << PAGE_BITS != pair[1] {
-                    add_to_page(&mut self.pages, last, number);
-                }
-            } else if self.stretches[number as usize] != NONE {
-                (first..=last).for_each(|page| add_to_page(&mut self.pages, page, number));
-            } else {
-                // A gap only matters between others.
-                for page in [first, last] {
-                    add_to_page(&mut self.pages, page, number);
-                }
-            }
-        }
-        self.pages.shrink_to_fit();
+    fn push(&mut self, start: u64, end: u64, target: u32) {
+        self.stretches.push(Stretch {
+            start,
+            len: u32::try_from(end - start).unwrap_or(u32::MAX),
+            target,
+        });
     }
 
-    /// Files every claim under its nodes. Nodes are numbered as in a heap with the leaves last.
-    fn file(&mut self, claims: &[Claim]) {
-        let leaves = self.bounds.len().saturating_sub(1);
+    /// Files every claim of a cluster under its nodes. Nodes are numbered as in a heap with the leaves last.
+    fn file(&mut self, claims: &[Claim], cluster: &[(u64, u32)], filing: &mut Filing) {
+        filing.begin(claims, cluster);
+        let leaves = filing.bounds.len() - 1;
         let mut counts = vec![0_u32; 2 * leaves + 1];
-        self.each_filing(claims, |node, _| counts[node] += 1);
+        filing.each(claims, |node, _| counts[node] += 1);
         // Counts become positions.
-        let mut position = 0;
+        let mut position = u32::try_from(self.filed.len()).unwrap_or(NONE);
         for count in &mut counts {
             position += std::mem::replace(count, position);
         }
-        let mut filed = vec![0; position as usize];
-        self.each_filing(claims, |node, claim| {
+        self.filed.resize(position as usize, 0);
+        let filed = &mut self.filed;
+        filing.each(claims, |node, claim| {
             filed[counts[node] as usize] = claim;
             counts[node] += 1;
         });
         // Each position now stands where the next node begins.
-        self.filed = filed;
-        self.link(leaves, &counts);
+        self.link(&filing.bounds, &counts);
+    }
+
+    /// Numbers the nodes that are not empty and links each to the next one outwards. `ends` has where
+    /// the claims of each node end.
+    fn link(&mut self, bounds: &[u64], ends: &[u32]) {
+        let leaves = bounds.len() - 1;
+        let mut innermost = vec![NONE; 2 * leaves];
+        for node in 1..2 * leaves {
+            let outer = innermost[node / 2];
+            let (begin, end) = (ends[node - 1], ends[node]);
+            innermost[node] = if begin == end {
+                outer
+            } else if outer == NONE && end - begin == 1 && node >= leaves {
+                SINGLE | self.filed[begin as usize]
+            } else {
+                self.nodes.push(Node { begin, end, outer });
+                u32::try_from(self.nodes.len() - 1).unwrap_or(NONE)
+            };
+        }
+        for (pair, &target) in bounds.windows(2).zip(&innermost[leaves..]) {
+            self.push(pair[0], pair[1], target);
+        }
+    }
+}
+
+/// Claims by start address, with their numbers; most dumps tell them in this order.
+fn by_address(claims: &[Claim]) -> Vec<(u64, u32)> {
+    let starts = claims.iter().map(|claim| claim.range.start.0);
+    let mut order: Vec<(u64, u32)> = starts.zip(0..).collect();
+    if !order.is_sorted() {
+        order.sort_unstable();
+    }
+    order
+}
+
+/// The claims of one cluster and their boundaries; buffers are used again.
+#[derive(Default)]
+struct Filing {
+    bounds: Vec<u64>,
+    /// By time.
+    numbers: Vec<u32>,
+}
+
+impl Filing {
+    fn begin(&mut self, claims: &[Claim], cluster: &[(u64, u32)]) {
+        self.numbers.clear();
+        self.numbers.extend(cluster.iter().map(|&(_, claim)| claim));
+        self.numbers.sort_unstable();
+        self.bounds.clear();
+        let ranges = self.numbers.iter().map(|&n| claims[n as usize].range);
+        self.bounds
+            .extend(ranges.flat_map(|range| [range.start.0, range.end.0]));
+        self.bounds.sort_unstable();
+        self.bounds.dedup();
     }
 
     /// Calls `f` with every node and claim that belong together, claims in order of time.
-    fn each_filing(&self, claims: &[Claim], mut f: impl FnMut(usize, u32)) {
-        let leaves = self.bounds.len().saturating_sub(1);
-        for (number, claim) in (0_u32..).zip(claims) {
-            let start = self
-                .bounds
-                .partition_point(|&bound| bound < claim.range.start.0);
+    fn each(&self, claims: &[Claim], mut f: impl FnMut(usize, u32)) {
+        let leaves = self.bounds.len() - 1;
+        for &number in &self.numbers {
+            let range = claims[number as usize].range;
+            let start = self.bounds.partition_point(|&bound| bound < range.start.0);
             // Most claims are one stretch.
             let end = match self.bounds.get(start + 1) {
-                Some(&next) if next == claim.range.end.0 => start + 1,
-                _ => self
-                    .bounds
-                    .partition_point(|&bound| bound < claim.range.end.0),
+                Some(&next) if next == range.end.0 => start + 1,
+                _ => self.bounds.partition_point(|&bound| bound < range.end.0),
             };
             let (mut left, mut right) = (start + leaves, end + leaves);
             while left < right {
@@ -269,38 +316,90 @@ impl Segments {
             }
         }
     }
+}
 
-    /// Numbers the nodes that are not empty and links each to the next one outwards. `ends` has where
-    /// the claims of each node end.
-    fn link(&mut self, leaves: usize, ends: &[u32]) {
-        let mut innermost = vec![NONE; 2 * leaves];
-        for node in 1..2 * leaves {
-            let outer = innermost[node / 2];
-            let (begin, end) = (ends[node - 1], ends[node]);
-            innermost[node] = if begin == end {
-                outer
-            } else if outer == NONE && end - begin == 1 && node >= leaves {
-                SINGLE | self.filed[begin as usize]
-            } else {
-                self.nodes.push(Node { begin, end, outer });
-                u32::try_from(self.nodes.len() - 1).unwrap_or(NONE)
-            };
+impl Pages {
+    fn of(stretches: &[Stretch]) -> Self {
+        let runs = || stretches.chunk_by(|a, b| b.start - a.end().min(b.start) < FAR);
+        let spans: Vec<(u64, u64)> = runs()
+            .map(|run| (run[0].start, run[run.len() - 1].end()))
+            .collect();
+        // As many pages as stretches; a span takes up to two pages however large they are.
+        let count = |bits: u32| -> u64 {
+            let pages = spans
+                .iter()
+                .map(|&(start, end)| ((end - 1) >> bits) - (start >> bits) + 1);
+            pages.fold(0, u64::saturating_add)
+        };
+        let most = (stretches.len() + spans.len()) as u64 * 2;
+        let bits = (MIN_PAGE_BITS..u64::BITS)
+            .find(|&bits| count(bits) <= most)
+            .unwrap_or(u64::BITS - 1);
+        let mut pages = Self {
+            extents: Vec::with_capacity(spans.len()),
+            first: Vec::with_capacity(usize::try_from(count(bits)).unwrap_or(0) + spans.len()),
+            bits,
+        };
+        let mut number = 0;
+        for run in runs() {
+            pages.add(run, number);
+            number += u32::try_from(run.len()).unwrap_or(0);
         }
-        self.stretches = innermost.split_off(leaves);
+        pages
+    }
+
+    /// Adds stretches that are near each other; `number` is that of the first.
+    fn add(&mut self, run: &[Stretch], number: u32) {
+        let (start, end) = (run[0].start, run[run.len() - 1].end());
+        self.extents.push(Extent {
+            start,
+            end,
+            page: u32::try_from(self.first.len()).unwrap_or(NONE),
+        });
+        let mut at = 0;
+        for page in start >> self.bits..=(end - 1) >> self.bits {
+            while at + 1 < run.len() && run[at + 1].start <= page << self.bits {
+                at += 1;
+            }
+            self.first.push(number + at as u32);
+        }
+        self.first.push(number + (run.len() - 1) as u32);
+    }
+
+    /// The first and the last stretch that may hold an address.
+    #[inline]
+    fn around(&self, at: u64) -> Option<(usize, usize)> {
+        let extent = match self.extents.as_slice() {
+            [only] => only,
+            extents => {
+                let next = extents.partition_point(|extent| extent.start <= at);
+                &extents[next.checked_sub(1)?]
+            }
+        };
+        if at >= extent.end {
+            return None;
+        }
+        let page = (at >> self.bits).checked_sub(extent.start >> self.bits)?;
+        let page = usize::try_from(page).ok()?;
+        let pages = self.first.get(extent.page as usize + page..)?;
+        let &[first, last, ..] = pages else {
+            return None;
+        };
+        Some((first as usize, last as usize))
     }
 }
 
-/// What a stretch leads to: a claim, or its innermost node.
-#[derive(Clone, Copy)]
-struct Stretch(u32);
-
 impl Stretch {
-    const fn single(self) -> Option<usize> {
-        if self.0 & SINGLE != 0 {
-            Some((self.0 & !SINGLE) as usize)
+    const fn single(&self) -> Option<usize> {
+        if self.target & SINGLE != 0 {
+            Some((self.target & !SINGLE) as usize)
         } else {
             None
         }
+    }
+
+    const fn end(&self) -> u64 {
+        self.start.saturating_add(self.len as u64)
     }
 }
 
@@ -327,14 +426,4 @@ impl From<Claim> for Frozen {
             code: claim.code,
         }
     }
-}
-
-fn add_to_page(pages: &mut FxHashMap<u64, Page>, page: u64, stretch: u32) {
-    pages
-        .entry(page)
-        .and_modify(|page| page.last = stretch)
-        .or_insert(Page {
-            first: stretch,
-            last: stretch,
-        });
 }
