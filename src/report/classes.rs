@@ -42,18 +42,25 @@ pub(crate) enum SymbolPart {
     Address(u64),
 }
 
+/// Kind, start, end, number of the name.
+pub(crate) type SymbolRank = (u8, i64, i64, u32);
+
 impl SymbolPart {
     /// perf's ascending order: by start and end, unresolved last, by signed address.
     pub(crate) fn cmp_as_perf(&self, other: &Self) -> Ordering {
-        let rank = |part: &Self| match *part {
+        self.rank().cmp(&other.rank())
+    }
+
+    /// What [`cmp_as_perf`](Self::cmp_as_perf) compares.
+    pub(crate) fn rank(&self) -> SymbolRank {
+        match *self {
             Self::Unused => (0, 0, 0, 0),
             Self::Range(start, end) => (1, start.cast_signed(), end.cast_signed(), 0),
             Self::Inlined(name, start, end) => {
                 (1, start.cast_signed(), end.cast_signed(), name + 1)
             }
             Self::Address(at) => (2, at.cast_signed(), 0, 0),
-        };
-        rank(self).cmp(&rank(other))
+        }
     }
 }
 

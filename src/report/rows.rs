@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use rustc_hash::FxHashMap;
 
 use super::chains::Chains;
-use super::classes::{Classes, SymbolPart, ranks};
+use super::classes::{Class, Classes, SymbolPart, SymbolRank, ranks};
 use super::columns::Columns;
 use super::keys::Key;
 use super::options::{CallGraphMode, ChainOrder, ReportOptions};
@@ -737,16 +737,199 @@ pub(crate) fn ordered<'r>(
     members: impl Fn(u32) -> &'r [Counts],
 ) -> Vec<u32> {
     let mut by_key: Vec<u32> = (0..rows.len() as u32).collect();
-    by_key.sort_by(|a, b| view.by_keys(&rows[*a as usize], &rows[*b as usize]));
-    let compare = |a: u32, b: u32| view.for_print(a, b, rows, &members);
+    {
+        let numbers = Numbers::for_samples(rows, view);
+        by_key.sort_by(|a, b| numbers.of(*a).cmp(numbers.of(*b)));
+    }
+    let numbers = Numbers::for_print(rows, view, &members);
     if view.children && view.has_trees {
         let order = red_black_order(by_key.len(), |a, b| {
-            compare(by_key[a as usize], by_key[b as usize]) == Ordering::Less
+            let (a, b) = (by_key[a as usize], by_key[b as usize]);
+            numbers.compare(a, b, rows, view) == Ordering::Less
         });
         return order.into_iter().map(|i| by_key[i as usize]).collect();
     }
-    by_key.sort_by(|a, b| compare(*a, *b));
+    by_key.sort_by(|a, b| numbers.compare(*a, *b, rows, view));
     by_key
+}
+
+/// What decides the order of rows, as numbers side by side: following rows to their frames, symbols and names for each of a
+/// million comparisons costs several times as much.
+struct Numbers {
+    all: Vec<u64>,
+    /// Numbers of one row.
+    width: usize,
+    /// The one that holds what callers are credited with: rows of one thread that are equal so far go by depth.
+    children_at: Option<usize>,
+}
+
+impl Numbers {
+    /// Ascending, as perf compares samples: see [`Ordered::by_key`].
+    fn for_samples(rows: &[Row], view: &Ordered<'_>) -> Self {
+        let symbols = SymbolNumbers::of(&view.classes.all);
+        let mut all = Vec::with_capacity(rows.len() * view.columns.order.len());
+        for row in rows {
+            let keys = view.columns.order.iter();
+            all.extend(keys.map(|key| view.number(*key, row, &symbols)));
+        }
+        Self {
+            all,
+            width: view.columns.order.len(),
+            children_at: None,
+        }
+    }
+
+    /// In the order of printing: counters descending, in groups the leader's and then the members' in turn, symbols by
+    /// name.
+    fn for_print<'r>(
+        rows: &[Row],
+        view: &Ordered<'_>,
+        members: &impl Fn(u32) -> &'r [Counts],
+    ) -> Self {
+        let order = &view.columns.order;
+        let symbols = SymbolNumbers::of(&view.classes.all);
+        let names = if order.contains(&Key::Symbol) {
+            name_ranks(view.profile)
+        } else {
+            Vec::new()
+        };
+        let mut numbers = Self {
+            all: Vec::new(),
+            width: 0,
+            children_at: None,
+        };
+        for (number, row) in (0..).zip(rows) {
+            for key in order {
+                let all = &mut numbers.all;
+                match *key {
+                    Key::OverheadChildren => {
+                        if number == 0 {
+                            numbers.children_at = Some(all.len());
+                        }
+                        all.push(!row.counts.children_period);
+                    }
+                    key if key.is_counter() => {
+                        let members = members(number);
+                        let first = view.sort_index.and_then(|i| members.get(i.checked_sub(1)?));
+                        let first = first.unwrap_or(&row.counts);
+                        let counts = std::iter::once(first).chain(members);
+                        all.extend(counts.map(|counts| !counter(key, counts)));
+                    }
+                    Key::Symbol => {
+                        let symbol = view.profile.frames[row.frame.0 as usize].symbol;
+                        let rank = symbol.map_or(u32::MAX, |symbol| names[symbol.0 as usize]);
+                        all.push(rank.into());
+                    }
+                    key => all.push(view.number(key, row, &symbols)),
+                }
+            }
+            if number == 0 {
+                numbers.width = numbers.all.len();
+                numbers.all.reserve_exact(numbers.width * (rows.len() - 1));
+            }
+        }
+        numbers
+    }
+
+    fn of(&self, row: u32) -> &[u64] {
+        &self.all[row as usize * self.width..][..self.width]
+    }
+
+    fn compare(&self, a: u32, b: u32, rows: &[Row], view: &Ordered<'_>) -> Ordering {
+        let (x, y) = (self.of(a), self.of(b));
+        let Some(at) = self.children_at else {
+            return x.cmp(y);
+        };
+        let depth = || view.by_depth(&rows[a as usize], &rows[b as usize]);
+        let so_far = x[..=at].cmp(&y[..=at]).then_with(depth);
+        so_far.then_with(|| x[at + 1..].cmp(&y[at + 1..]))
+    }
+}
+
+/// By class: its place in the order of symbols ([`Ordered::by_key`]).
+struct SymbolNumbers(Vec<u32>);
+
+impl SymbolNumbers {
+    fn of(classes: &[Class]) -> Self {
+        let mut order: Vec<(_, u32)> = classes.iter().map(symbol_order).zip(0..).collect();
+        order.sort_unstable();
+        let mut ranks = vec![0; classes.len()];
+        let mut rank = 0;
+        for (i, (symbol, class)) in order.iter().enumerate() {
+            rank += u32::from(i > 0 && order[i - 1].0 != *symbol);
+            ranks[*class as usize] = rank;
+        }
+        Self(ranks)
+    }
+}
+
+/// Unresolved symbols last, by address; others by DSO before all else.
+fn symbol_order(class: &Class) -> (bool, u32, SymbolRank) {
+    let unresolved = matches!(class.symbol, SymbolPart::Address(_));
+    let dso = if unresolved { 0 } else { class.dso };
+    (unresolved, dso, class.symbol.rank())
+}
+
+/// Rank of each symbol's name in byte order; equal names have one rank.
+fn name_ranks(profile: &Profile) -> Vec<u32> {
+    let names = || profile.symbols.iter().map(|symbol| symbol.name.as_bytes());
+    let mut order: Vec<Name<'_>> = names()
+        .zip(0..)
+        .map(|(name, of)| Name::new(name, of))
+        .collect();
+    Name::sort(&mut order, 0);
+    let mut ranks = vec![0; order.len()];
+    let mut rank = 0;
+    let mut before: &[u8] = &[];
+    for name in &order {
+        rank += u32::from(name.text != before);
+        before = name.text;
+        ranks[name.of as usize] = rank;
+    }
+    ranks
+}
+
+/// A text to be sorted, with the eight bytes of it that are looked at next: most comparisons are of these, and names
+/// of one module begin alike.
+struct Name<'n> {
+    next: u64,
+    text: &'n [u8],
+    of: u32,
+}
+
+impl<'n> Name<'n> {
+    fn new(text: &'n [u8], of: u32) -> Self {
+        let mut name = Self { next: 0, text, of };
+        name.look_at(0);
+        name
+    }
+
+    fn look_at(&mut self, offset: usize) {
+        let mut bytes = [0; 8];
+        let rest = self.text.get(offset..).unwrap_or_default();
+        let len = rest.len().min(8);
+        bytes[..len].copy_from_slice(&rest[..len]);
+        self.next = u64::from_be_bytes(bytes);
+    }
+
+    /// Sorts names that are equal before `offset`, where they look.
+    fn sort(names: &mut [Name<'_>], mut offset: usize) {
+        // Every round looks at eight more bytes of the longest; long names that are nearly equal are compared whole.
+        const MOST: usize = 64;
+        names.sort_unstable_by_key(|name| name.next);
+        offset += 8;
+        for same in names.chunk_by_mut(|a, b| a.next == b.next) {
+            if same.len() == 1 {
+                continue;
+            }
+            if offset >= MOST || same.len() < 8 {
+                same.sort_unstable_by_key(|name| name.text);
+                continue;
+            }
+            same.iter_mut().for_each(|name| name.look_at(offset));
+            Self::sort(same, offset);
+        }
+    }
 }
 
 /// What ordering rows needs to know.
@@ -762,13 +945,26 @@ pub(crate) struct Ordered<'a> {
 }
 
 impl Ordered<'_> {
-    fn by_keys(&self, a: &Row, b: &Row) -> Ordering {
-        self.columns
-            .order
-            .iter()
-            .fold(Ordering::Equal, |so_far, key| {
-                so_far.then_with(|| self.by_key(*key, a, b))
-            })
+    /// [`by_key`](Self::by_key) as numbers.
+    fn number(&self, key: Key, row: &Row, symbols: &SymbolNumbers) -> u64 {
+        let keys = &self.contexts[row.context as usize].keys;
+        let class = &self.classes.all[row.class as usize];
+        let ascending = |n: i32| u64::from(n.cast_unsigned() ^ 1 << 31);
+        match key {
+            Key::Comm => keys.comm.into(),
+            Key::Pid | Key::Tid => keys.tid.into(),
+            Key::Tgid => keys.pid.into(),
+            Key::Cpu => ascending(keys.cpu),
+            Key::Time => keys.time,
+            Key::Cgroup => keys.cgroup.into(),
+            Key::Trace => keys.trace.into(),
+            Key::Parent => keys.parent.into(),
+            Key::Dso => class.dso.into(),
+            Key::Srcline => class.srcline.into(),
+            Key::Srcfile => class.srcfile.into(),
+            Key::Symbol | Key::SymbolSize => symbols.0[row.class as usize].into(),
+            _ => 0,
+        }
     }
 
     /// Ascending, as perf compares samples.
@@ -806,55 +1002,6 @@ impl Ordered<'_> {
         }
     }
 
-    fn for_print<'r>(
-        &self,
-        a: u32,
-        b: u32,
-        rows: &[Row],
-        members: &impl Fn(u32) -> &'r [Counts],
-    ) -> Ordering {
-        let (left, right) = (&rows[a as usize], &rows[b as usize]);
-        for key in &self.columns.order {
-            let order = if key.is_counter() {
-                self.by_counter(*key, (a, left), (b, right), members)
-            } else if *key == Key::Symbol {
-                self.by_name(left, right)
-            } else {
-                self.by_key(*key, left, right)
-            };
-            if order != Ordering::Equal {
-                return order;
-            }
-        }
-        Ordering::Equal
-    }
-
-    /// Larger first; in groups the leader decides, then the members in turn.
-    fn by_counter<'r>(
-        &self,
-        key: Key,
-        (a, left): (u32, &Row),
-        (b, right): (u32, &Row),
-        members: &impl Fn(u32) -> &'r [Counts],
-    ) -> Ordering {
-        let descending = |x: &Counts, y: &Counts| counter(key, y).cmp(&counter(key, x));
-        let by_leader = descending(&left.counts, &right.counts);
-        if key == Key::OverheadChildren {
-            return by_leader.then_with(|| self.by_depth(left, right));
-        }
-        let (x, y) = (members(a), members(b));
-        let by_member = |i: usize| {
-            x.get(i)
-                .zip(y.get(i))
-                .map_or(Ordering::Equal, |(x, y)| descending(x, y))
-        };
-        let first = match self.sort_index {
-            Some(i) if (1..=x.len()).contains(&i) => by_member(i - 1),
-            _ => by_leader,
-        };
-        (0..x.len()).fold(first, |so_far, i| so_far.then_with(|| by_member(i)))
-    }
-
     /// Rows of one thread and equal share: those with deeper chains first when callers come first.
     fn by_depth(&self, a: &Row, b: &Row) -> Ordering {
         if a.thread != b.thread || !self.has_trees {
@@ -863,18 +1010,6 @@ impl Ordered<'_> {
         match self.order {
             ChainOrder::Caller => b.max_depth.cmp(&a.max_depth),
             ChainOrder::Callee => a.max_depth.cmp(&b.max_depth),
-        }
-    }
-
-    /// By name, unresolved last and equal among themselves.
-    fn by_name(&self, a: &Row, b: &Row) -> Ordering {
-        let name = |row: &Row| {
-            let symbol = self.profile.frames[row.frame.0 as usize].symbol;
-            symbol.map(|symbol| self.profile.symbols[symbol.0 as usize].name.as_bytes())
-        };
-        match (name(a), name(b)) {
-            (Some(x), Some(y)) => x.cmp(y),
-            (x, y) => x.is_none().cmp(&y.is_none()),
         }
     }
 }
