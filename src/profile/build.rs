@@ -3,7 +3,9 @@
 //! Everything is interned in the order of the rows, that is of the first sample in time, so that ids and
 //! with them the output do not depend on threads or hashing.
 
-use rustc_hash::FxHashMap;
+use std::hash::BuildHasher;
+
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::collect::{Collected, Pc, PcId};
 use crate::dso::demangle::demangle;
@@ -75,8 +77,8 @@ pub fn build(
         profile: Profile::default(),
         objects: vec![None; session.dsos.len()],
         symbols: FxHashMap::default(),
-        jit_names: FxHashMap::default(),
-        jit_symbols: FxHashMap::default(),
+        jit_names: JitNames::default(),
+        jit_symbols: vec![0; session.jit.code_count()],
         frames: FxHashMap::default(),
         strings: FxHashMap::default(),
         stacks: SequenceIndex::default(),
@@ -130,9 +132,9 @@ struct Builder<'b, 'a> {
     profile: Profile,
     objects: Vec<Option<ObjectId>>,
     symbols: FxHashMap<SymbolKey, SymbolId>,
-    /// JIT functions by object, name and, where that matters, address.
-    jit_names: FxHashMap<(ObjectId, String, u64), SymbolId>,
-    jit_symbols: FxHashMap<JitCodeId, SymbolId>,
+    jit_names: JitNames,
+    /// By code; most of a large module is never hit, so the pages of this stay untouched.
+    jit_symbols: Vec<u32>,
     frames: FxHashMap<FrameKey, FrameId>,
     strings: FxHashMap<String, StringId>,
     stacks: SequenceIndex,
@@ -394,35 +396,29 @@ impl<'b> Builder<'b, '_> {
     /// The symbol of JIT code. A function of a dump that was compiled again has its name and is the same
     /// function; entries of a perf map are kept apart by address, as perf keeps them.
     fn jit_symbol(&mut self, id: JitCodeId, object: ObjectId) -> SymbolId {
-        if let Some(&symbol) = self.jit_symbols.get(&id) {
-            return symbol;
+        let known = self.jit_symbols[id.0 as usize];
+        if let Some(known) = known.checked_sub(1) {
+            return SymbolId(known);
         }
         let code = self.session.jit.code(id);
         let of_map = self.session.jit.object(code.object).is_perf_map();
         let (name, apart) = if of_map {
-            (
-                String::from_utf8_lossy(code.name).into_owned(),
-                code.start.0,
-            )
+            (String::from_utf8_lossy(code.name), Some(code.start.0))
         } else {
-            (demangle(code.name, self.names).into_owned(), 0)
+            (demangle(code.name, self.names), None)
         };
-        let profile = &mut self.profile;
-        let symbol = *self
+        let symbols = &mut self.profile.symbols;
+        let symbol = self
             .jit_names
-            .entry((object, name, apart))
-            .or_insert_with_key(|(_, name, _)| {
-                let symbol = Symbol {
-                    object,
-                    name: name.clone(),
-                    start: code.start.0,
-                    end: code.start.0.saturating_add(code.size),
-                    is_data: false,
-                    inlined: false,
-                };
-                push(&mut profile.symbols, SymbolId, symbol)
+            .intern(symbols, object, &name, apart, || Symbol {
+                object,
+                name: name.clone().into_owned(),
+                start: code.start.0,
+                end: code.start.0.saturating_add(code.size),
+                is_data: false,
+                inlined: false,
             });
-        self.jit_symbols.insert(id, symbol);
+        self.jit_symbols[id.0 as usize] = symbol.0 + 1;
         symbol
     }
 
@@ -501,6 +497,43 @@ impl<'b> Builder<'b, '_> {
             .strings
             .entry(text)
             .or_insert_with_key(|text| push(&mut profile.strings, StringId, text.clone()))
+    }
+}
+
+/// JIT functions by object, name and, where that matters, address. The texts are those of the symbols: a module has a
+/// hundred thousand names, and copies of them as keys cost more than anything else here.
+#[derive(Default)]
+struct JitNames {
+    /// By hash: the newest symbol with it.
+    newest: FxHashMap<u64, SymbolId>,
+    /// The next older one with the same hash; seldom there is one.
+    older: FxHashMap<SymbolId, SymbolId>,
+}
+
+impl JitNames {
+    fn intern(
+        &mut self,
+        symbols: &mut Vec<Symbol>,
+        object: ObjectId,
+        name: &str,
+        apart: Option<u64>,
+        make: impl FnOnce() -> Symbol,
+    ) -> SymbolId {
+        let hash = FxBuildHasher.hash_one((object, name, apart));
+        let newest = self.newest.get(&hash).copied();
+        let mut at = newest;
+        while let Some(id) = at {
+            let known = &symbols[id.0 as usize];
+            let same_place = apart.is_none_or(|start| known.start == start);
+            if known.object == object && same_place && known.name == name {
+                return id;
+            }
+            at = self.older.get(&id).copied();
+        }
+        let id = push(symbols, SymbolId, make());
+        self.newest.insert(hash, id);
+        newest.and_then(|newest| self.older.insert(id, newest));
+        id
     }
 }
 
