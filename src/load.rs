@@ -93,9 +93,15 @@ pub fn load(options: &LoadOptions, diag: &Diagnostics) -> Result<Profile, OpenEr
     let store = Store::new();
     let mut clock = StageClock::start();
     let recording = open(&options.source, &store, diag)?;
-    let (dsos, jit) = companions(&recording, &store, options, diag);
+    let (mut dsos, mut jit) = companions(&recording, &store, options, diag);
     let kernel = dsos.kernel_loader();
     std::thread::scope(|scope| {
+        if options.listing.is_none() {
+            // What the recording leads to is read while the rest of it is.
+            let (dumps, symbols) = (jit.early_reader(), dsos.preloader());
+            scope.spawn(|| dumps.run());
+            scope.spawn(|| symbols.run());
+        }
         // Kernel symbols take longer to read than a small recording: on their way as soon as one is needed.
         let mut start = Some(|| scope.spawn(|| kernel.load()));
         let mut needs = options.needs;

@@ -15,6 +15,7 @@ mod files;
 pub mod kernel;
 mod locate;
 mod plt;
+mod preload;
 mod rbtree;
 pub mod symtab;
 mod table;
@@ -27,6 +28,7 @@ pub use demangle::NameStyle;
 pub use kernel::{KernelIdentity, KernelReference};
 pub use locate::SearchPaths;
 pub(crate) use locate::{path_of, resolve_in};
+pub use preload::Preloader;
 pub use symtab::{SymbolRef, SymbolTable};
 pub use table::{Dso, DsoTable, Inode, KernelLoader};
 

@@ -9,12 +9,13 @@ use std::sync::{Arc, OnceLock};
 use rustc_hash::FxHashMap;
 
 use super::elf::{ElfFile, Machine};
-use super::files::{Opened, Opener};
+use super::files::Opener;
 use super::kernel::KernelSymbols;
 use super::locate::SearchPaths;
+use super::preload::{Files, Loading, Preloader, Preloads};
 use super::symtab::SymbolTable;
 use super::{BuildId, DsoId, DsoKind, KernelIdentity, KernelReference};
-use crate::address::Avma;
+use crate::address::{Avma, FileOffset};
 use crate::diagnostics::Diagnostics;
 use crate::input::Store;
 
@@ -34,16 +35,6 @@ pub struct Dso {
     pub build_id: Option<BuildId>,
     inode: Option<Inode>,
     module_start: Option<Avma>,
-}
-
-#[derive(Default)]
-struct Files<'a> {
-    binary: OnceLock<Option<Box<Opened<'a>>>>,
-    separate: OnceLock<Option<Box<Opened<'a>>>>,
-    supplementary: OnceLock<Option<Box<ElfFile<'a>>>>,
-    symbols: OnceLock<Option<Box<SymbolTable<'a>>>>,
-    /// Symbols that records name: start, length, name.
-    recorded: Vec<(u64, u64, Box<[u8]>)>,
 }
 
 /// Loads the kernel's symbols once; clones share the result. Lookups that come earlier wait for it.
@@ -67,13 +58,19 @@ impl<'a> KernelLoader<'a> {
     }
 }
 
+/// Start, length, name.
+type RecordedSymbol = (u64, u64, Box<[u8]>);
+
 /// All DSOs of a run.
 pub struct DsoTable<'a> {
     store: &'a Store,
     diag: &'a Diagnostics,
     search: Arc<SearchPaths>,
     dsos: Vec<Dso>,
-    files: Vec<Files<'a>>,
+    files: Vec<Arc<Files<'a>>>,
+    /// Symbols that records name, by DSO: start, length, name.
+    recorded: FxHashMap<DsoId, Vec<RecordedSymbol>>,
+    preloads: Preloads<'a>,
     by_name: FxHashMap<Vec<u8>, Vec<DsoId>>,
     recorded_ids: FxHashMap<Vec<u8>, Vec<BuildId>>,
     machine: Machine,
@@ -98,6 +95,8 @@ impl<'a> DsoTable<'a> {
             search,
             dsos: Vec::new(),
             files: Vec::new(),
+            recorded: FxHashMap::default(),
+            preloads: Preloads::default(),
             by_name: FxHashMap::default(),
             recorded_ids: FxHashMap::default(),
             machine: Machine::host(),
@@ -153,9 +152,8 @@ impl<'a> DsoTable<'a> {
 
     /// Gives a DSO of kind [`DsoKind::KernelSymbol`] a symbol (KSYMBOL record: BPF program, trampoline).
     pub fn add_symbol(&mut self, id: DsoId, start: Avma, len: u64, name: &[u8]) {
-        self.files[id.0 as usize]
-            .recorded
-            .push((start.0, len, name.into()));
+        let recorded = self.recorded.entry(id).or_default();
+        recorded.push((start.0, len, name.into()));
     }
 
     /// The DSO of this name and identity, a new one if need be. As in perf (`dso_id__cmp`) an inode only
@@ -207,7 +205,7 @@ impl<'a> DsoTable<'a> {
             inode,
             module_start: None,
         });
-        self.files.push(Files::default());
+        self.files.push(Arc::default());
         self.by_name.entry(name.to_vec()).or_default().push(id);
         id
     }
@@ -248,45 +246,48 @@ impl<'a> DsoTable<'a> {
     /// and `.eh_frame`. Opened at the first call; any thread may ask.
     #[must_use]
     pub fn binary(&self, id: DsoId) -> Option<&ElfFile<'a>> {
-        self.opened_binary(id).map(|opened| &opened.elf)
+        self.loading(id).binary().map(|opened| &opened.elf)
     }
 
     /// The file with DWARF and `.debug_frame`: the binary itself or its separate debug file. File offsets
     /// mean nothing in a separate one: go through [`binary`](Self::binary) to stated addresses.
     #[must_use]
     pub fn debug(&self, id: DsoId) -> Option<&ElfFile<'a>> {
-        let binary = self.opened_binary(id);
-        binary
-            .filter(|opened| opened.has_dwarf)
-            .or_else(|| self.separate(id))
-            .or(binary)
-            .map(|opened| &opened.elf)
+        self.loading(id).debug().map(|opened| &opened.elf)
     }
 
     /// The file that the DWARF of [`debug`](Self::debug) refers to for what it shares with others (dwz).
     #[must_use]
     pub fn supplementary(&self, id: DsoId) -> Option<&ElfFile<'a>> {
-        let cell = &self.files[id.0 as usize].supplementary;
-        cell.get_or_init(|| {
-            let own = self.opened_binary(id).filter(|opened| opened.has_dwarf);
-            let debug = own.or_else(|| self.separate(id))?;
-            self.opener()
-                .supplementary(&debug.elf, &debug.path)
-                .map(Box::new)
-        })
-        .as_deref()
+        self.loading(id).supplementary()
     }
 
     /// The symbols of a DSO by perf's rules, in file offsets (addresses for the kernel and its modules).
     #[must_use]
     pub fn symbols(&self, id: DsoId) -> Option<&SymbolTable<'a>> {
-        let cell = &self.files[id.0 as usize].symbols;
-        cell.get_or_init(|| {
-            self.load_symbols(id)
-                .filter(|table| !table.is_empty())
-                .map(Box::new)
-        })
-        .as_deref()
+        self.loading(id).symbols(|| self.load_symbols(id))
+    }
+
+    /// What reads symbols of files while the table is still being filled, if it is run in a thread.
+    pub fn preloader(&mut self) -> Preloader<'a> {
+        self.preloads
+            .begin(self.store, &self.search, self.diag, self.machine)
+    }
+
+    /// A sample hit this place of a file: its symbols will be needed. Of no effect without
+    /// [`preloader`](Self::preloader), and where the file is not known for certain yet.
+    pub fn preload(&mut self, id: DsoId, at: FileOffset) {
+        let dso = &self.dsos[id.0 as usize];
+        // A build ID may still come to be known.
+        if dso.kind == DsoKind::File && dso.build_id.is_some() {
+            let files = &self.files[id.0 as usize];
+            self.preloads.ask(id, dso, files, at);
+        }
+    }
+
+    /// Nothing more will be asked of the [`preloader`](Self::preloader).
+    pub fn end_preloading(&mut self) {
+        self.preloads = Preloads::default();
     }
 
     /// The vmlinux file that the kernel's symbols come from, if they do, and what to add to an address of
@@ -299,6 +300,14 @@ impl<'a> DsoTable<'a> {
             .map(|elf| (elf, kernel.bias(self.reference.as_ref())))
     }
 
+    fn loading(&self, id: DsoId) -> Loading<'_, 'a> {
+        Loading {
+            opener: self.opener(),
+            dso: self.get(id),
+            files: &self.files[id.0 as usize],
+        }
+    }
+
     fn opener(&self) -> Opener<'_, 'a> {
         Opener {
             store: self.store,
@@ -308,26 +317,10 @@ impl<'a> DsoTable<'a> {
         }
     }
 
-    fn opened_binary(&self, id: DsoId) -> Option<&Opened<'a>> {
-        let cell = &self.files[id.0 as usize].binary;
-        cell.get_or_init(|| self.opener().binary(self.get(id)).map(Box::new))
-            .as_deref()
-    }
-
-    fn separate(&self, id: DsoId) -> Option<&Opened<'a>> {
-        let cell = &self.files[id.0 as usize].separate;
-        cell.get_or_init(|| {
-            self.opener()
-                .debug_file(self.get(id), self.opened_binary(id))
-                .map(Box::new)
-        })
-        .as_deref()
-    }
-
     fn load_symbols(&self, id: DsoId) -> Option<SymbolTable<'a>> {
         let dso = self.get(id);
         match dso.kind {
-            DsoKind::File | DsoKind::Vdso => self.load_file_symbols(id),
+            DsoKind::File | DsoKind::Vdso => self.loading(id).load_file_symbols(),
             DsoKind::Kernel => {
                 let symbols = self.kernel.get();
                 if let Some(problem) = &symbols.problem {
@@ -343,29 +336,10 @@ impl<'a> DsoTable<'a> {
                 own.or(listed)
             }
             DsoKind::KernelSymbol => Some(SymbolTable::of_records(
-                self.files[id.0 as usize].recorded.iter().cloned(),
+                self.recorded.get(&id).into_iter().flatten().cloned(),
             )),
             DsoKind::Anonymous | DsoKind::JitDump | DsoKind::Special => None,
         }
-    }
-
-    /// The first of these that has a symbol table: the file itself, its debug file, the one embedded in
-    /// it; else its dynamic symbols. (perf looks for debug files first, but a file that kept its table has none
-    /// with a better one.)
-    fn load_file_symbols(&self, id: DsoId) -> Option<SymbolTable<'a>> {
-        let binary = self.binary(id);
-        if let Some(own) = binary.filter(|elf| elf.has_section(".symtab")) {
-            return Some(SymbolTable::of_elf(own, own, false));
-        }
-        let separate = self.separate(id).map(|opened| &opened.elf);
-        if let Some(debug) = separate.filter(|elf| elf.has_section(".symtab")) {
-            return Some(SymbolTable::of_elf(debug, binary.unwrap_or(debug), false));
-        }
-        let binary = binary?;
-        Some(match self.opener().embedded(binary) {
-            Some(embedded) => SymbolTable::of_elf(&embedded, binary, true),
-            None => SymbolTable::of_elf(binary, binary, false),
-        })
     }
 }
 

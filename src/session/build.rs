@@ -103,6 +103,7 @@ impl<'a> Session<'a> {
             .into_iter()
             .map(|(process, current)| (process, current.maps))
             .collect();
+        dsos.end_preloading();
         let jit = jit.finish(threads.processes(), diag);
         let jit_dsos = jit
             .objects()
@@ -183,6 +184,35 @@ struct Builder<'a, 'f> {
     kernel: MapTable,
     current: FxHashMap<ProcessId, Current>,
     filter: &'f Filter,
+    hits: Hits,
+}
+
+/// Pages of code that samples hit lately, and how many may still be looked up.
+struct Hits {
+    recent: [(SpaceId, u64); Self::SLOTS],
+    left: u32,
+}
+
+impl Default for Hits {
+    fn default() -> Self {
+        Self {
+            recent: [(SpaceId(u32::MAX), 0); Self::SLOTS],
+            left: 4096,
+        }
+    }
+}
+
+impl Hits {
+    const SLOTS: usize = 64;
+
+    /// Whether it is worth a look what is mapped there.
+    fn is_new(&mut self, space: SpaceId, at: Avma) -> bool {
+        let page = at.0 >> 12;
+        let slot = &mut self.recent[page as usize % Self::SLOTS];
+        let known = std::mem::replace(slot, (space, page)) == (space, page);
+        self.left = self.left.saturating_sub(u32::from(!known));
+        !known && self.left > 0
+    }
 }
 
 impl<'a, 'f> Builder<'a, 'f> {
@@ -199,6 +229,7 @@ impl<'a, 'f> Builder<'a, 'f> {
             kernel: MapTable::default(),
             current: FxHashMap::default(),
             filter,
+            hits: Hits::default(),
         }
     }
 
@@ -224,6 +255,9 @@ impl<'a, 'f> Builder<'a, 'f> {
         let life = self.threads.get(thread);
         let (comm, process) = (life.comm, life.process);
         let space = self.snapshot(process);
+        if head.cpumode == CpuMode::User && self.hits.is_new(space, head.ip) {
+            self.preload(space, head.ip);
+        }
         self.samples.push(SampleRef {
             pos: head.pos,
             time: head.time,
@@ -237,6 +271,14 @@ impl<'a, 'f> Builder<'a, 'f> {
             layout: head.layout,
             mode: head.cpumode,
         });
+    }
+
+    /// Has the symbols read of the file that a sample hit.
+    fn preload(&mut self, space: SpaceId, at: Avma) {
+        let mapping = self.spaces[space.0 as usize].maps.find(at);
+        if let Some(mapping) = mapping.filter(|m| m.executable && !m.anonymous) {
+            self.dsos.preload(mapping.dso, mapping.file_offset(at));
+        }
     }
 
     fn snapshot(&mut self, process: ProcessId) -> SpaceId {

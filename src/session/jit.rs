@@ -13,6 +13,7 @@ mod builder;
 mod claims;
 mod clock;
 mod dumps;
+mod early;
 mod files;
 mod live;
 mod memory;
@@ -26,6 +27,7 @@ pub use builder::JitBuilder;
 pub use clock::RecordingClock;
 #[cfg(test)]
 pub(crate) use dumps::code_of;
+pub use early::EarlyReader;
 pub use files::JitSearch;
 
 use std::path::PathBuf;

@@ -5,11 +5,13 @@
 //! and mappings in order of time.
 
 use std::collections::BTreeMap;
+use std::sync::mpsc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::clock::{self, Evidence, RecordingClock, Relation};
 use super::dumps::{Dump, joined};
+use super::early::{self, EarlyDumps, EarlyReader};
 use super::files::{Finder, JitSearch, MarkerName, marker_name};
 use super::memory::{Anonymous, twins};
 use super::owners::{Attribution, Lives, Owners};
@@ -26,7 +28,8 @@ const ENOUGH_MARKERS: usize = 16;
 /// Collects, then builds a [`JitIndex`].
 pub struct JitBuilder<'a> {
     store: &'a Store,
-    search: JitSearch,
+    finder: Finder<'a>,
+    early: Option<EarlyDumps<'a>>,
     clock: RecordingClock,
     conversion: Option<TimeConv>,
     markers: Vec<Marker>,
@@ -65,7 +68,8 @@ impl<'a> JitBuilder<'a> {
     pub fn new(store: &'a Store, search: JitSearch, clock: RecordingClock) -> Self {
         Self {
             store,
-            search,
+            finder: Finder::new(store, search),
+            early: None,
             clock,
             conversion: None,
             markers: Vec::new(),
@@ -74,6 +78,22 @@ impl<'a> JitBuilder<'a> {
             born: FxHashMap::default(),
             anonymous: BTreeMap::new(),
             end: Timestamp::START,
+        }
+    }
+
+    /// What reads dumps as soon as their markers are met, if it is run in a thread.
+    pub fn early_reader(&mut self) -> EarlyReader<'a> {
+        let (wanted, to_read) = mpsc::channel();
+        let (done, read) = mpsc::channel();
+        self.early = Some(EarlyDumps {
+            wanted,
+            read,
+            asked: 0,
+        });
+        EarlyReader {
+            store: self.store,
+            wanted: to_read,
+            read: done,
         }
     }
 
@@ -86,6 +106,13 @@ impl<'a> JitBuilder<'a> {
         };
         let path = name.dump_path();
         if self.marked.entry(process).or_default().insert(path.clone()) {
+            let is_new = || self.markers.iter().all(|marker| marker.path != path);
+            if let Some(early) = &mut self.early
+                && early.asked < early::MOST
+                && is_new()
+            {
+                early.ask(self.finder.dump_candidates(&path, pid));
+            }
             let MarkerName {
                 number, injected, ..
             } = name;
@@ -146,10 +173,12 @@ impl<'a> JitBuilder<'a> {
 
     /// Reads what was found and builds the index. `pids` has the process id of every [`ProcessId`].
     #[must_use]
-    pub fn finish(self, pids: &[u32], diag: &Diagnostics) -> JitIndex<'a> {
+    pub fn finish(mut self, pids: &[u32], diag: &Diagnostics) -> JitIndex<'a> {
         let lives = Lives::new(pids, &self.born);
-        let mut finder = Finder::new(self.store, self.search.clone());
-        let mut dumps = find_dumps(&self.markers, &mut finder, &lives, diag);
+        let early = self.early.take().into_iter().flat_map(EarlyDumps::finish);
+        early.for_each(|dump| self.finder.add_early(dump));
+        let finder = &mut self.finder;
+        let mut dumps = find_dumps(&self.markers, finder, &lives, diag);
         self.relate_clocks(&mut dumps, diag);
         let mut index = JitIndex::default();
         let owners: Vec<_> = dumps
@@ -178,7 +207,7 @@ impl<'a> JitBuilder<'a> {
             .collect();
         let inner = self.inner_pids();
         let maps = perfmaps::Maps {
-            finder: &mut finder,
+            finder: &mut self.finder,
             clock: &self.clock,
             lives: &lives,
             diag,

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
 
+use super::dumps::Dump;
 use crate::dso::{path_of, resolve_in};
 use crate::input::{Store, files_in};
 
@@ -105,6 +106,8 @@ pub(super) struct Finder<'a> {
     jitdumps: Vec<PathBuf>,
     perf_maps: Vec<PathBuf>,
     opened: FxHashMap<(u64, u64), &'a [u8]>,
+    /// Dumps that were read already.
+    early: FxHashMap<(u64, u64), Dump<'a>>,
 }
 
 impl<'a> Finder<'a> {
@@ -117,12 +120,23 @@ impl<'a> Finder<'a> {
             jitdumps,
             perf_maps,
             opened: FxHashMap::default(),
+            early: FxHashMap::default(),
         }
     }
 
-    /// Keeps what is opened.
-    pub(super) const fn store(&self) -> &'a Store {
-        self.store
+    /// Takes a dump that was read before anybody knew whether it is the right one.
+    pub(super) fn add_early(&mut self, dump: Dump<'a>) {
+        let identity = dump.file.identity;
+        self.opened.entry(identity).or_insert(dump.file.bytes);
+        self.early.insert(identity, dump);
+    }
+
+    /// Reads a file as a dump.
+    pub(super) fn read(&mut self, file: Found<'a>) -> Option<Dump<'a>> {
+        match self.early.remove(&file.identity) {
+            Some(dump) => Some(Dump { file, ..dump }),
+            None => Dump::read(file, self.store),
+        }
     }
 
     /// Files that may be the dump recorded under `path`, best first. `pid` is the process that mapped it.
@@ -194,27 +208,10 @@ impl<'a> Finder<'a> {
 
     /// The bytes of a regular file; `None` when it cannot be opened.
     pub(super) fn open(&mut self, path: &Path) -> Option<Found<'a>> {
-        let (_, meta) = Store::open(path).ok()?;
-        let identity = (meta.dev(), meta.ino());
-        let bytes = match self.opened.get(&identity) {
-            Some(bytes) => bytes,
-            None => {
-                let bytes = self.store.map(path).ok()?;
-                self.opened.insert(identity, bytes);
-                bytes
-            }
-        };
-        let seconds = u64::try_from(meta.mtime()).ok();
-        let modified = seconds.and_then(|s| {
-            s.checked_mul(1_000_000_000)?
-                .checked_add(u64::try_from(meta.mtime_nsec()).ok()?)
-        });
-        Some(Found {
-            path: path.to_owned(),
-            bytes,
-            modified,
-            identity,
-        })
+        let opened = &self.opened;
+        let file = open_file(self.store, path, |identity| opened.get(&identity).copied())?;
+        self.opened.insert(file.identity, file.bytes);
+        Some(file)
     }
 
     /// A recorded path under the root that stands for the recorded machine's, and as it is: a folder of
@@ -225,6 +222,31 @@ impl<'a> Finder<'a> {
         let outside = path.is_absolute().then(|| path.to_owned());
         inside.into_iter().chain(outside)
     }
+}
+
+/// Opens a regular file; `known` has the bytes of those that were opened before.
+pub(super) fn open_file<'a>(
+    store: &'a Store,
+    path: &Path,
+    known: impl Fn((u64, u64)) -> Option<&'a [u8]>,
+) -> Option<Found<'a>> {
+    let (_, meta) = Store::open(path).ok()?;
+    let identity = (meta.dev(), meta.ino());
+    let bytes = match known(identity) {
+        Some(bytes) => bytes,
+        None => store.map(path).ok()?,
+    };
+    let seconds = u64::try_from(meta.mtime()).ok();
+    let modified = seconds.and_then(|s| {
+        s.checked_mul(1_000_000_000)?
+            .checked_add(u64::try_from(meta.mtime_nsec()).ok()?)
+    });
+    Some(Found {
+        path: path.to_owned(),
+        bytes,
+        modified,
+        identity,
+    })
 }
 
 impl Found<'_> {

@@ -60,7 +60,7 @@ fn dump_of<'a>(
         if let Some(at) = known.iter().position(|dump| dump.file.is(&file)) {
             return Some(FoundDump::Known(at));
         }
-        let Some(dump) = Dump::read(file, finder.store()) else {
+        let Some(dump) = finder.read(file) else {
             continue;
         };
         if finder.was_asked_for(&path) || dump.may_be_of(marker) {
@@ -89,7 +89,7 @@ fn other_dump<'a>(
     if known.iter().any(|dump| dump.file.is(&file)) {
         return None;
     }
-    let dump = Dump::read(file, finder.store());
+    let dump = finder.read(file);
     let problem = match &dump {
         Some(dump) if dump.writers.iter().any(|&(_, pid)| lives.knows(pid)) => None,
         Some(_) => Some("written by no process of this recording"),

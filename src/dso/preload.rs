@@ -1,0 +1,187 @@
+//! The files of one DSO, each opened once by whoever needs it first; and who needs them early.
+//!
+//! Symbol tables of large programs take as long to read as the recording itself, so a thread of its own reads those of
+//! files that samples hit ([`Preloader`]) while the session builder still walks the recording.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, OnceLock};
+
+use rustc_hash::FxHashMap;
+
+use super::elf::{ElfFile, Machine};
+use super::files::{Opened, Opener};
+use super::locate::SearchPaths;
+use super::symtab::SymbolTable;
+use super::{Dso, DsoId};
+use crate::address::FileOffset;
+use crate::diagnostics::Diagnostics;
+use crate::input::Store;
+
+/// What was opened for a DSO.
+#[derive(Default)]
+pub(super) struct Files<'a> {
+    binary: OnceLock<Option<Box<Opened<'a>>>>,
+    separate: OnceLock<Option<Box<Opened<'a>>>>,
+    supplementary: OnceLock<Option<Box<ElfFile<'a>>>>,
+    symbols: OnceLock<Option<Box<SymbolTable<'a>>>>,
+}
+
+/// A DSO with what it takes to open its files.
+#[derive(Clone, Copy)]
+pub(super) struct Loading<'t, 'a> {
+    pub(super) opener: Opener<'t, 'a>,
+    pub(super) dso: &'t Dso,
+    pub(super) files: &'t Files<'a>,
+}
+
+impl<'t, 'a> Loading<'t, 'a> {
+    /// The file that was mapped.
+    pub(super) fn binary(self) -> Option<&'t Opened<'a>> {
+        let cell = &self.files.binary;
+        cell.get_or_init(|| self.opener.binary(self.dso).map(Box::new))
+            .as_deref()
+    }
+
+    fn separate(self) -> Option<&'t Opened<'a>> {
+        let cell = &self.files.separate;
+        cell.get_or_init(|| {
+            let debug = self.opener.debug_file(self.dso, self.binary());
+            debug.map(Box::new)
+        })
+        .as_deref()
+    }
+
+    /// The file with DWARF, if there is one, else the one that was mapped.
+    pub(super) fn debug(self) -> Option<&'t Opened<'a>> {
+        let binary = self.binary();
+        let own = binary.filter(|opened| opened.has_dwarf);
+        own.or_else(|| self.separate()).or(binary)
+    }
+
+    /// What the DWARF refers to for what it shares with others.
+    pub(super) fn supplementary(self) -> Option<&'t ElfFile<'a>> {
+        let cell = &self.files.supplementary;
+        cell.get_or_init(|| {
+            let own = self.binary().filter(|opened| opened.has_dwarf);
+            let debug = own.or_else(|| self.separate())?;
+            let found = self.opener.supplementary(&debug.elf, &debug.path);
+            found.map(Box::new)
+        })
+        .as_deref()
+    }
+
+    /// The symbols, loaded by `load` if they were not.
+    pub(super) fn symbols(
+        self,
+        load: impl FnOnce() -> Option<SymbolTable<'a>>,
+    ) -> Option<&'t SymbolTable<'a>> {
+        let cell = &self.files.symbols;
+        cell.get_or_init(|| load().filter(|table| !table.is_empty()).map(Box::new))
+            .as_deref()
+    }
+
+    /// The first of these that has a symbol table: the file itself, its debug file, the one embedded in
+    /// it; else its dynamic symbols. (perf looks for debug files first, but a file that kept its table has none
+    /// with a better one.)
+    pub(super) fn load_file_symbols(self) -> Option<SymbolTable<'a>> {
+        let binary = self.binary().map(|opened| &opened.elf);
+        if let Some(own) = binary.filter(|elf| elf.has_section(".symtab")) {
+            return Some(SymbolTable::of_elf(own, own, false));
+        }
+        let separate = self.separate().map(|opened| &opened.elf);
+        if let Some(debug) = separate.filter(|elf| elf.has_section(".symtab")) {
+            return Some(SymbolTable::of_elf(debug, binary.unwrap_or(debug), false));
+        }
+        let binary = binary?;
+        Some(match self.opener.embedded(binary) {
+            Some(embedded) => SymbolTable::of_elf(&embedded, binary, true),
+            None => SymbolTable::of_elf(binary, binary, false),
+        })
+    }
+}
+
+/// Loads symbols of files; made by [`super::DsoTable::preloader`].
+pub struct Preloader<'a> {
+    wanted: Receiver<Wanted<'a>>,
+    store: &'a Store,
+    search: Arc<SearchPaths>,
+    diag: &'a Diagnostics,
+    machine: Machine,
+}
+
+/// A place in a file, whose symbol will be asked for.
+struct Wanted<'a> {
+    dso: Option<Box<Dso>>,
+    files: Arc<Files<'a>>,
+    at: FileOffset,
+}
+
+impl Preloader<'_> {
+    /// To be run in a thread; ends when the table is filled.
+    pub fn run(self) {
+        for wanted in self.wanted {
+            if let Some(dso) = wanted.dso {
+                let opener = Opener {
+                    store: self.store,
+                    search: &self.search,
+                    diag: self.diag,
+                    machine: self.machine,
+                };
+                let loading = Loading {
+                    opener,
+                    dso: &dso,
+                    files: &wanted.files,
+                };
+                loading.symbols(|| loading.load_file_symbols());
+            }
+            let symbols = wanted.files.symbols.get().and_then(Option::as_deref);
+            // Where symbols overlap, the first lookup has more to do.
+            if let Some(symbols) = symbols {
+                let _ = symbols.find(wanted.at.0);
+            }
+        }
+    }
+}
+
+/// The other end of a [`Preloader`], if there is one.
+#[derive(Default)]
+pub(super) struct Preloads<'a> {
+    wanted: Option<Sender<Wanted<'a>>>,
+    /// How often each DSO was asked for.
+    asked: FxHashMap<DsoId, u32>,
+}
+
+impl<'a> Preloads<'a> {
+    /// Places of one file that are looked up early.
+    const MOST_PLACES: u32 = 16;
+
+    pub(super) fn begin(
+        &mut self,
+        store: &'a Store,
+        search: &Arc<SearchPaths>,
+        diag: &'a Diagnostics,
+        machine: Machine,
+    ) -> Preloader<'a> {
+        let (sender, wanted) = channel();
+        self.wanted = Some(sender);
+        Preloader {
+            wanted,
+            store,
+            search: Arc::clone(search),
+            diag,
+            machine,
+        }
+    }
+
+    pub(super) fn ask(&mut self, id: DsoId, dso: &Dso, files: &Arc<Files<'a>>, at: FileOffset) {
+        let Some(wanted) = &self.wanted else { return };
+        let asked = self.asked.entry(id).or_default();
+        if *asked < Self::MOST_PLACES {
+            let dso = (*asked == 0).then(|| Box::new(dso.clone()));
+            *asked += 1;
+            let files = Arc::clone(files);
+            // Without a thread it is done later.
+            let _ = wanted.send(Wanted { dso, files, at });
+        }
+    }
+}
