@@ -1,17 +1,23 @@
 //! `pjit`: arguments in, exit status out. 0: done, 1: error, 2: wrong usage.
 
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Parser;
 
 use pjit::cli::input::Environment;
+use pjit::cli::jitdump::{JitdumpArgs, pid_in_name};
 use pjit::cli::report::ReportArgs;
 use pjit::cli::terminal::{Output, colored, with_progress};
 use pjit::cli::{Cli, Command};
 use pjit::diagnostics::{Diagnostics, Level};
+use pjit::input::Store;
+use pjit::jitdump::lint::{Grade, lint};
+use pjit::jitdump::survey::survey;
 use pjit::output::folded::FoldOptions;
+use pjit::output::jitdump::{Lists, write_lists, write_summary};
 use pjit::output::text::harmless;
 use pjit::profile::Profile;
 
@@ -52,6 +58,7 @@ fn run(cli: &Cli, diag: &Diagnostics) -> anyhow::Result<ExitCode> {
             pjit::output::script::write(&profile, &script, &mut out)?;
             out.finish().context("output")?;
         }
+        Command::Jitdump(args) => return jitdumps(args),
         Command::Completions { shell } => {
             let mut out = Output::open(None);
             pjit::cli::write_completions(*shell, &mut out);
@@ -64,6 +71,53 @@ fn run(cli: &Cli, diag: &Diagnostics) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Describes dumps one after the other; one that cannot be read does not keep the others from being.
+fn jitdumps(args: &JitdumpArgs) -> anyhow::Result<ExitCode> {
+    let mut out = Output::to(args.output.as_deref()).context("output")?;
+    let mut failed = false;
+    for (number, path) in args.files.iter().enumerate() {
+        if number > 0 {
+            writeln!(out)?;
+        }
+        match jitdump(path, args.lists(), &mut out)? {
+            Ok(worst) => failed |= args.strict && worst == Some(Grade::Error),
+            Err(problem) => {
+                out.flush()?;
+                let line = harmless(&problem).into_owned();
+                let _ = writeln!(std::io::stderr(), "pjit: {line}");
+                failed = true;
+            }
+        }
+    }
+    out.finish().context("output")?;
+    Ok(if failed {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+/// Describes one dump; the worst of its lints, or why it cannot be read.
+fn jitdump(
+    path: &Path,
+    lists: Lists,
+    out: &mut Output,
+) -> std::io::Result<Result<Option<Grade>, String>> {
+    let store = Store::new();
+    let bytes = match store.map(path) {
+        Ok(bytes) => bytes,
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    let survey = match survey(bytes) {
+        Ok(survey) => survey,
+        Err(error) => return Ok(Err(format!("{}: {error}", path.display()))),
+    };
+    let findings = lint(&survey, pid_in_name(path));
+    write_summary(path.as_os_str().as_encoded_bytes(), &survey, &findings, out)?;
+    write_lists(bytes, survey.producer, lists, out)?;
+    Ok(Ok(findings.iter().map(|finding| finding.grade).max()))
 }
 
 /// The error and its causes, without those that its own text repeats.

@@ -1,12 +1,26 @@
-//! A jitdump of any bytes: records, line tables, unwinding records.
+//! A jitdump of any bytes: records, line tables, unwinding records, lints and lists.
 #![no_main]
 
 use pjit::jitdump::debug_info::CodeOfLines;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let survey = pjit::jitdump::survey::survey(bytes);
     let Ok(dump) = pjit::jitdump::dump::parse(bytes) else {
+        assert!(survey.is_err());
         return;
     };
+    let survey = survey.expect("the reader takes it");
+    let lints = pjit::jitdump::lint::lint(&survey, None);
+    let mut text = Vec::new();
+    let lists = pjit::output::jitdump::Lists {
+        functions: true,
+        records: true,
+        lines: true,
+        unwinding: true,
+    };
+    pjit::output::jitdump::write_summary(b"x", &survey, &lints, &mut text).expect("memory");
+    pjit::output::jitdump::write_lists(bytes, survey.producer, lists, &mut text).expect("memory");
+    assert!(text.iter().all(|&b| b == b'\n' || (b >= 0x20 && b != 0x7f)));
     for load in &dump.loads {
         let code = CodeOfLines {
             address: load.address,

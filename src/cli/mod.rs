@@ -3,6 +3,7 @@
 pub mod callgraph;
 pub mod fold;
 pub mod input;
+pub mod jitdump;
 pub mod perf_only;
 pub mod perfconfig;
 pub mod report;
@@ -42,6 +43,13 @@ pub enum Command {
     Fold(fold::FoldArgs),
     /// Print samples with their stacks as perf script does
     Script(script::ScriptArgs),
+    /// Describe and check jitdump files, for the authors of JIT runtimes
+    ///
+    /// Prints a summary of each file (header, clocks, records by kind, code, addresses used twice, line
+    /// tables, unwinding information, which runtime it looks like) and lints. Errors are where
+    /// readers lose or misread something, warnings where the dump leaves the format, notes are only good
+    /// to know; [0x...] is the offset of the first record concerned. What the runtime is known for is marked as usual.
+    Jitdump(jitdump::JitdumpArgs),
     /// Print a completion script for a shell
     Completions {
         /// bash, zsh, fish, elvish or powershell

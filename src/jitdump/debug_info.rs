@@ -53,6 +53,26 @@ pub struct CodeOfLines<'a> {
     pub producer: Producer,
 }
 
+/// What a record has that the format does not want.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Oddities {
+    /// Entries that could be read.
+    pub entries: u64,
+    /// No entry could be made out.
+    pub unreadable: bool,
+    /// Some names are no names: they have NULs or other control characters in them, or bytes that are
+    /// not UTF-8.
+    pub broken_names: bool,
+    /// The size of an ELF header stands on top of every address.
+    pub shifted: bool,
+    /// Entries whose address lies before the code.
+    pub before: u64,
+    /// Entries whose address lies behind the code.
+    pub behind: u64,
+    /// Entries without a file name.
+    pub without_file: u64,
+}
+
 /// An entry with its address as it stands in the record.
 struct RawEntry<'a> {
     address: u64,
@@ -106,8 +126,39 @@ impl<'a> DebugInfo<'a> {
         line_at(&self.lines(code), offset)
     }
 
-    fn count(&self) -> u64 {
+    /// How many entries the record claims to have.
+    #[must_use]
+    pub fn count(&self) -> u64 {
         self.order.u64(self.record, 24).unwrap_or_default()
+    }
+
+    /// What is odd about the entries, seen as those of `code`.
+    #[must_use]
+    pub fn oddities(&self, code: &CodeOfLines<'a>) -> Oddities {
+        let strict = self
+            .entries()
+            .filter(|entries| self.addresses_fit(entries, code.size));
+        let mut odd = Oddities {
+            broken_names: strict.is_none(),
+            ..Oddities::default()
+        };
+        let Some(entries) = strict.or_else(|| self.equally_long_entries(code.size)) else {
+            odd.unreadable = true;
+            return odd;
+        };
+        let shift = self.shift(&entries, code);
+        let start = self.code_address.0.saturating_add(shift);
+        let end = start.saturating_add(code.size);
+        odd.entries = entries.len() as u64;
+        odd.shifted = shift != 0;
+        let count = |odd: &dyn Fn(&RawEntry<'_>) -> bool| {
+            entries.iter().filter(|entry| odd(entry)).count() as u64
+        };
+        odd.before = count(&|entry| entry.address < start);
+        odd.behind = count(&|entry| entry.address > end);
+        odd.without_file = count(&|entry| entry.name.is_empty());
+        odd.broken_names |= entries.iter().any(|entry| is_garbage(entry.name));
+        odd
     }
 
     /// The entries as the format has them; `None` if the record does not end where they do.

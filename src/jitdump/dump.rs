@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::bytes::{ByteOrder, until_nul};
 use super::debug_info::DebugInfo;
-use super::producer::Producer;
+use super::producer::{Producer, Votes};
 use super::unwinding::Unwinding;
 use crate::address::Avma;
 
@@ -22,8 +22,6 @@ const MOVE_SIZE: usize = 64;
 const MAX_CODE_SIZE: u64 = 1 << 31;
 /// No known writer has a header beyond 80 bytes.
 const MAX_HEADER_SIZE: usize = 4096;
-/// How many names are asked for their runtime before it stays unknown.
-const NAMES_TO_TRY: u64 = 4096;
 /// V8 fills the padding of the header with this.
 const V8_PADDING: u32 = 0xDEAD_BEEF;
 
@@ -56,6 +54,8 @@ pub struct Header {
     pub pid: u32,
     /// When the file was begun: on the clock of the records, or wall-clock microseconds (V8, CPython).
     pub timestamp: u64,
+    /// All flags; bit 0 is the only one defined.
+    pub flags: u64,
     /// Whether timestamps are raw TSC values (flag bit 0).
     pub arch_timestamps: bool,
     /// Whether the writer was big endian.
@@ -77,18 +77,36 @@ pub struct Load<'a> {
     pub tid: u32,
     /// Where the code runs.
     pub address: Avma,
+    /// `vma` as it stands in the record; LLVM leaves it 0.
+    pub vma: Avma,
     /// How many bytes it has.
     pub size: u64,
     /// `code_index`: counts up, unless there are two writers.
     pub index: u64,
     /// Arbitrary bytes.
     pub name: &'a [u8],
+    /// How name and code lie in the record.
+    pub form: LoadForm,
     /// Machine code; shorter than `size` where the file was cut or the runtime kept it back.
     pub code: &'a [u8],
     /// Source lines, decoded on demand.
     pub lines: Option<DebugInfo<'a>>,
     /// Unwinding record, decoded on demand.
     pub unwinding: Option<Unwinding<'a>>,
+}
+
+/// How the name and the code of a load lie in its record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum LoadForm {
+    /// The code follows the name's NUL.
+    #[default]
+    Close,
+    /// Bytes lie between them. perf takes the record's end for the code, others what follows the name.
+    Apart,
+    /// The name has no NUL.
+    Unterminated,
+    /// The record is too short for the size that it gives the code.
+    Short,
 }
 
 /// `JIT_CODE_MOVE`: code went to another address.
@@ -117,6 +135,42 @@ pub enum Entry<'a> {
     Load(Load<'a>),
     /// Code at a new address.
     Move(Move),
+}
+
+/// Where a record lies in the file and what its prefix says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RecordHead {
+    /// Bytes from the start of the file.
+    pub offset: u64,
+    /// Its kind.
+    pub id: u32,
+    /// Raw timestamp.
+    pub time: u64,
+    /// The size it claims, prefix included.
+    pub size: u64,
+    /// How many of those bytes the file has.
+    pub present: u64,
+}
+
+/// What a record holds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Content<'a> {
+    /// A header where a record should be.
+    Header(Header),
+    /// `JIT_CODE_LOAD`
+    Load(Load<'a>),
+    /// `JIT_CODE_MOVE`
+    Move(Move),
+    /// `JIT_CODE_DEBUG_INFO`; also found in [`Load::lines`] of the load it belongs to.
+    DebugInfo(DebugInfo<'a>),
+    /// `JIT_CODE_CLOSE`
+    Close,
+    /// `JIT_CODE_UNWINDING_INFO`; also found in [`Load::unwinding`] of the load it belongs to.
+    Unwinding(Unwinding<'a>),
+    /// A kind that the format does not have.
+    Unknown,
+    /// A known kind that is cut, too short or claims impossible sizes.
+    Unusable,
 }
 
 /// Where and why reading ended before the end of the file.
@@ -178,7 +232,7 @@ pub struct Reader<'a> {
     unwinding: PendingUnwinding<'a>,
     /// LLVM's listener leaves `vma` empty.
     only_code_addr: bool,
-    named: Producer,
+    votes: Votes,
 }
 
 /// The unwinding record that the next load, or several, may take.
@@ -248,7 +302,7 @@ impl<'a> Reader<'a> {
             lines: FxHashMap::default(),
             unwinding: PendingUnwinding::default(),
             only_code_addr: false,
-            named: Producer::Unknown,
+            votes: Votes::default(),
         })
     }
 
@@ -256,6 +310,12 @@ impl<'a> Reader<'a> {
     #[must_use]
     pub const fn header(&self) -> &Header {
         &self.header
+    }
+
+    /// Where the next record begins, in bytes from the start of the file.
+    #[must_use]
+    pub const fn offset(&self) -> u64 {
+        self.at as u64
     }
 
     /// What was read so far.
@@ -272,13 +332,14 @@ impl<'a> Reader<'a> {
         self.cut.as_ref()
     }
 
-    /// Who wrote the records read so far.
+    /// Who wrote the records read so far: what the whole file shows first, then what most names look like.
     #[must_use]
     pub fn producer(&self) -> Producer {
+        let named = self.votes.producer();
         if self.header.pad1 == V8_PADDING {
             Producer::V8
-        } else if self.named != Producer::Unknown {
-            self.named
+        } else if named != Producer::Unknown {
+            named
         } else if self.only_code_addr {
             Producer::Llvm
         } else if self.header.size == 8 && !self.header.missing {
@@ -288,35 +349,60 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The next record: id, timestamp, whole bytes as far as they are there, and its claimed size.
-    fn next_record(&mut self) -> Option<Record<'a>> {
-        loop {
-            let rest = self.bytes.get(self.at..).filter(|rest| !rest.is_empty())?;
-            if let Some(size) = self.header_within(rest) {
-                self.counts.extra_headers += 1;
-                self.at = self.at.saturating_add(size);
-                continue;
-            }
-            let Some((id, size, time)) = prefix(self.order, rest) else {
-                return self.end_early(rest, CutReason::EndOfFile);
-            };
-            if size < PREFIX_SIZE {
-                return self.end_early(rest, CutReason::TooSmall);
-            }
-            let record = Record {
-                id,
-                time,
-                size,
-                at: self.at,
-                bytes: &rest[..size.min(rest.len())],
+    /// How many names look like this runtime's, and how many were looked at.
+    #[must_use]
+    pub fn names_like(&self, producer: Producer) -> (u64, u64) {
+        (self.votes.count(producer), self.votes.asked())
+    }
+
+    /// The next record, of whatever kind. The iterator gives those that change code.
+    pub fn step(&mut self) -> Option<(RecordHead, Content<'a>)> {
+        let rest = self.bytes.get(self.at..).filter(|rest| !rest.is_empty())?;
+        if let Some(size) = self.header_within(rest) {
+            self.counts.extra_headers += 1;
+            let head = RecordHead {
+                offset: self.at as u64,
+                id: 0,
+                time: 0,
+                size: size as u64,
+                present: size.min(rest.len()) as u64,
             };
             self.at = self.at.saturating_add(size);
-            if size > rest.len() {
-                // Even the last record may still be a load with its whole name.
-                self.end_early(rest, CutReason::EndOfFile);
-            }
-            return Some(record);
+            return Some((head, Content::Header(read_header(self.order, rest))));
         }
+        let record = self.next_record(rest)?;
+        let head = RecordHead {
+            offset: record.at as u64,
+            id: record.id,
+            time: record.time,
+            size: record.size as u64,
+            present: record.bytes.len() as u64,
+        };
+        Some((head, self.content(&record)))
+    }
+
+    /// The record at the start of `rest`: id, timestamp, whole bytes as far as they are there, and its
+    /// claimed size.
+    fn next_record(&mut self, rest: &'a [u8]) -> Option<Record<'a>> {
+        let Some((id, size, time)) = prefix(self.order, rest) else {
+            return self.end_early(rest, CutReason::EndOfFile);
+        };
+        if size < PREFIX_SIZE {
+            return self.end_early(rest, CutReason::TooSmall);
+        }
+        let record = Record {
+            id,
+            time,
+            size,
+            at: self.at,
+            bytes: &rest[..size.min(rest.len())],
+        };
+        self.at = self.at.saturating_add(size);
+        if size > rest.len() {
+            // Even the last record may still be a load with its whole name.
+            self.end_early(rest, CutReason::EndOfFile);
+        }
+        Some(record)
     }
 
     /// The size of a file header that stands where a record should: a second writer opened the file.
@@ -335,37 +421,28 @@ impl<'a> Reader<'a> {
         None
     }
 
-    fn entry(&mut self, record: &Record<'a>) -> Option<Entry<'a>> {
-        match record.id {
-            0 => {
-                let load = self.load(record);
-                self.count_use(load.is_some(), record);
-                load.map(Entry::Load)
-            }
+    fn content(&mut self, record: &Record<'a>) -> Content<'a> {
+        let content = match record.id {
+            0 => self.load(record).map(Content::Load),
             1 => {
                 let moved = self.moved(record);
-                self.count_use(moved.is_some(), record);
                 self.counts.moves += u64::from(moved.is_some());
-                moved.map(Entry::Move)
+                moved.map(Content::Move)
             }
-            2 => {
-                self.keep_debug_info(record);
-                None
-            }
+            2 => self.keep_debug_info(record).map(Content::DebugInfo),
             3 => {
                 // "No more records", which is not "the code is gone"; and two writers may share a file.
                 self.counts.closes += 1;
-                None
+                Some(Content::Close)
             }
-            4 => {
-                self.keep_unwinding(record);
-                None
-            }
+            4 => self.keep_unwinding(record).map(Content::Unwinding),
             _ => {
                 self.counts.unknown += 1;
-                None
+                Some(Content::Unknown)
             }
-        }
+        };
+        self.count_use(content.is_some(), record);
+        content.unwrap_or(Content::Unusable)
     }
 
     /// A record that is cut is told by [`Cut`]; one that is whole and senseless is malformed.
@@ -381,15 +458,13 @@ impl<'a> Reader<'a> {
             self.order.u32(record.bytes, 20)?,
         );
         let index = word(48)?;
-        let (name, code) = name_and_code(record, size)?;
+        let (name, code, form) = name_and_code(record, size)?;
         // `vma` is what the format names it by, but LLVM leaves it empty and perf ignores it.
         let address = if code_addr == 0 { vma } else { code_addr };
         self.counts.loads += 1;
         self.counts.short_code += u64::from((code.len() as u64) < size);
         self.only_code_addr |= vma == 0 && code_addr != 0;
-        if self.named == Producer::Unknown && self.counts.loads <= NAMES_TO_TRY {
-            self.named = Producer::of_name(name);
-        }
+        self.votes.add(name);
         let lines = if self.lines.is_empty() {
             None
         } else {
@@ -401,9 +476,11 @@ impl<'a> Reader<'a> {
             pid,
             tid,
             address: Avma(address),
+            vma: Avma(vma),
             size,
             index,
             name,
+            form,
             code,
             lines,
             unwinding: self.unwinding.take(Avma(address), size),
@@ -426,26 +503,23 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn keep_debug_info(&mut self, record: &Record<'a>) {
+    fn keep_debug_info(&mut self, record: &Record<'a>) -> Option<DebugInfo<'a>> {
         self.counts.debug_infos += 1;
-        match DebugInfo::new(record.bytes, self.order).filter(|_| !record.is_cut()) {
-            Some(info) => {
-                let replaced = self.lines.insert(info.code_address().0, info);
-                self.counts.stray_debug_infos += u64::from(replaced.is_some());
-            }
-            None => self.count_use(false, record),
-        }
+        let info = DebugInfo::new(record.bytes, self.order).filter(|_| !record.is_cut())?;
+        let replaced = self.lines.insert(info.code_address().0, info);
+        self.counts.stray_debug_infos += u64::from(replaced.is_some());
+        Some(info)
     }
 
-    fn keep_unwinding(&mut self, record: &Record<'a>) {
+    fn keep_unwinding(&mut self, record: &Record<'a>) -> Option<Unwinding<'a>> {
         self.counts.unwindings += 1;
         let unwinding = Unwinding::new(record.bytes, self.order).filter(|_| !record.is_cut());
-        self.count_use(unwinding.is_some(), record);
         self.unwinding = PendingUnwinding {
             record: unwinding,
             taken: false,
             covered: None,
         };
+        unwinding
     }
 }
 
@@ -454,9 +528,10 @@ impl<'a> Iterator for Reader<'a> {
 
     fn next(&mut self) -> Option<Entry<'a>> {
         loop {
-            let record = self.next_record()?;
-            if let Some(entry) = self.entry(&record) {
-                return Some(entry);
+            match self.step()?.1 {
+                Content::Load(load) => return Some(Entry::Load(load)),
+                Content::Move(moved) => return Some(Entry::Move(moved)),
+                _ => {}
             }
         }
     }
@@ -509,7 +584,7 @@ fn prefix(order: ByteOrder, bytes: &[u8]) -> Option<(u32, usize, u64)> {
 /// Name and code of a load. The code is the end of the record, as perf reads it, so that padding
 /// behind the name does no harm; where the record is too short for the claimed code (HotSpot has
 /// none for some stubs), it is what follows the name.
-fn name_and_code<'a>(record: &Record<'a>, size: u64) -> Option<(&'a [u8], &'a [u8])> {
+fn name_and_code<'a>(record: &Record<'a>, size: u64) -> Option<(&'a [u8], &'a [u8], LoadForm)> {
     if size > MAX_CODE_SIZE {
         return None;
     }
@@ -518,16 +593,19 @@ fn name_and_code<'a>(record: &Record<'a>, size: u64) -> Option<(&'a [u8], &'a [u
     let claimed_body = record.size.checked_sub(LOAD_SIZE)?;
     let Some(code_at) = claimed_body.checked_sub(size) else {
         let (name, behind) = until_nul(body)?;
-        return Some((name, &body[behind..]));
+        return Some((name, &body[behind..], LoadForm::Short));
     };
     let before_code = &body[..code_at.min(body.len())];
-    let name = match until_nul(before_code) {
-        Some((name, _)) => name,
+    let code = body.get(code_at..).unwrap_or_default();
+    match until_nul(before_code) {
+        Some((name, behind)) if behind == code_at => Some((name, code, LoadForm::Close)),
+        Some((name, _)) => Some((name, code, LoadForm::Apart)),
         // Not terminated: fine if the code is there to end it.
-        None if !record.is_cut() || code_at < body.len() => before_code,
-        None => return None,
-    };
-    Some((name, body.get(code_at..).unwrap_or_default()))
+        None if !record.is_cut() || code_at < body.len() => {
+            Some((before_code, code, LoadForm::Unterminated))
+        }
+        None => None,
+    }
 }
 
 /// Where the records of a file begin.
@@ -585,6 +663,7 @@ fn read_header(order: ByteOrder, bytes: &[u8]) -> Header {
         pad1: word(16),
         pid: word(20),
         timestamp: order.u64(bytes, 24).unwrap_or_default(),
+        flags: order.u64(bytes, 32).unwrap_or_default(),
         arch_timestamps: order.u64(bytes, 32).unwrap_or_default() & 1 != 0,
         big_endian: order == ByteOrder::Big,
         missing: false,

@@ -33,6 +33,8 @@ const PREFIXES: &[(&[u8], Producer)] = &[
     (b"Builtin:", Producer::V8),
     (b"BytecodeHandler:", Producer::V8),
     (b"RegExp:", Producer::V8),
+    (b"Script:", Producer::V8),
+    (b"Eval:", Producer::V8),
     (b"LazyCompile:", Producer::V8),
     (b"wasm[", Producer::Wasmtime),
     (b"signatures[", Producer::Wasmtime),
@@ -48,7 +50,32 @@ const PREFIXES: &[(&[u8], Producer)] = &[
     (b"MethodHandle", Producer::HotSpot),
 ];
 
+/// What .NET puts behind a method to say how it was compiled.
+const DOTNET_TIERS: [&[u8]; 8] = [
+    b"[Tier0]",
+    b"[Tier1]",
+    b"[OptimizedTier1]",
+    b"[OptimizedTier1OSR]",
+    b"[Optimized]",
+    b"[QuickJitted]",
+    b"[MinOptJitted]",
+    b"[PreJIT]",
+];
+
 impl Producer {
+    /// All but [`Producer::Unknown`].
+    pub const ALL: [Self; 9] = [
+        Self::V8,
+        Self::Wasmtime,
+        Self::Llvm,
+        Self::CPython,
+        Self::HotSpot,
+        Self::Mono,
+        Self::Php,
+        Self::Beam,
+        Self::DotNet,
+    ];
+
     /// The runtime whose names look like this one, [`Producer::Unknown`] when many might.
     #[must_use]
     pub fn of_name(name: &[u8]) -> Self {
@@ -59,13 +86,25 @@ impl Producer {
             by_prefix
         } else if is_java_method(name) {
             Self::HotSpot
-        } else if name.ends_with(b"-CodeInfoPrologue") {
+        } else if name.ends_with(b"-CodeInfoPrologue") || is_erlang_function(name) {
             Self::Beam
-        } else if contains(name, b"[System.Private.CoreLib]") || contains(name, b"[PreJIT]") {
+        } else if DOTNET_TIERS.iter().any(|tier| name.ends_with(tier))
+            || contains(name, b"[System.Private.CoreLib]")
+        {
             Self::DotNet
+        } else if is_of_llvm_user(name) {
+            Self::Llvm
         } else {
             Self::Unknown
         }
+    }
+
+    /// The runtime that most of the names look like.
+    #[must_use]
+    pub fn of_names<'n>(names: impl Iterator<Item = &'n [u8]>) -> Self {
+        let mut votes = Votes::default();
+        names.for_each(|name| votes.add(name));
+        votes.producer()
     }
 
     /// The same by the beginning alone, cheap enough for every name of a dump.
@@ -76,6 +115,45 @@ impl Producer {
         found.map_or(Self::Unknown, |&(_, producer)| producer)
     }
 
+    /// What people call it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::V8 => "V8 (Node.js, Chromium, Deno)",
+            Self::Wasmtime => "wasmtime",
+            Self::Llvm => "LLVM (PostgreSQL, Julia)",
+            Self::CPython => "CPython",
+            Self::HotSpot => "HotSpot (Java, libperf-jvmti)",
+            Self::Mono => "Mono",
+            Self::Php => "PHP",
+            Self::Beam => "Erlang (BEAM)",
+            Self::DotNet => ".NET",
+        }
+    }
+
+    /// The same in one word.
+    #[must_use]
+    pub const fn short_name(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::V8 => "V8",
+            Self::Wasmtime => "wasmtime",
+            Self::Llvm => "LLVM",
+            Self::CPython => "CPython",
+            Self::HotSpot => "Java",
+            Self::Mono => "Mono",
+            Self::Php => "PHP",
+            Self::Beam => "Erlang",
+            Self::DotNet => ".NET",
+        }
+    }
+
+    /// Whether it gives every name of its own a beginning or an end that is its alone.
+    const fn tags_all_names(self) -> bool {
+        matches!(self, Self::V8 | Self::CPython | Self::Php | Self::DotNet)
+    }
+
     /// Whether the writer puts the size of an ELF header on top of every line address, to please
     /// perf before 5.x (V8 `PerfJitLogger::LogWriteDebugInfo`, LLVM `PerfJITEventListener`).
     #[must_use]
@@ -84,25 +162,149 @@ impl Producer {
     }
 }
 
+/// So many names are looked at closely, of those behind them one in [`ONE_IN`].
+const CLOSELY: u64 = 4096;
+const ONE_IN: u64 = 64;
+
+/// Counts whose names a dump has. One name alone decides nothing: a wasm module may call its functions
+/// `py::f` or `Lower;(x)`, and wasmtime's own names come behind those of the module.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Votes {
+    of: [u64; Producer::ALL.len()],
+    asked: u64,
+    names: u64,
+}
+
+impl Votes {
+    /// Takes one more name into account.
+    pub(crate) fn add(&mut self, name: &[u8]) {
+        self.names += 1;
+        let closely = self.names <= CLOSELY || self.names.is_multiple_of(ONE_IN);
+        let producer = if closely {
+            Producer::of_name(name)
+        } else {
+            Producer::of_prefix(name)
+        };
+        // A name that was only glanced at counts where it says something.
+        self.asked += u64::from(closely || producer != Producer::Unknown);
+        if let Some(at) = place(producer) {
+            self.of[at] += 1;
+        }
+    }
+
+    /// How many of the names looked at are of this runtime.
+    pub(crate) fn count(&self, producer: Producer) -> u64 {
+        place(producer).map_or(0, |at| self.of[at])
+    }
+
+    /// How many names were looked at.
+    pub(crate) const fn asked(&self) -> u64 {
+        self.asked
+    }
+
+    /// The runtime that the names are of. wasmtime is told by a few of its own among those that the
+    /// module brought; of all others, most names must be theirs.
+    pub(crate) fn producer(&self) -> Producer {
+        let Some((&most, producer)) = self
+            .of
+            .iter()
+            .zip(Producer::ALL)
+            .max_by_key(|&(&votes, producer)| (votes, std::cmp::Reverse(producer)))
+        else {
+            return Producer::Unknown;
+        };
+        let has_wasmtime = self.count(Producer::Wasmtime) > 0;
+        let share = |percent: u64| most.saturating_mul(100) >= self.asked.saturating_mul(percent);
+        let enough = match (producer.tags_all_names(), has_wasmtime) {
+            (true, true) => share(100),
+            (true, false) => share(80),
+            (false, true) => share(90),
+            (false, false) => share(25),
+        };
+        if most > 0 && enough {
+            producer
+        } else if has_wasmtime {
+            Producer::Wasmtime
+        } else {
+            Producer::Unknown
+        }
+    }
+}
+
+fn place(producer: Producer) -> Option<usize> {
+    Producer::ALL.iter().position(|&known| known == producer)
+}
+
 /// `Lpkg/Class;method(Lsig;)V`, as libperf-jvmti writes methods.
 fn is_java_method(name: &[u8]) -> bool {
-    name.first() == Some(&b'L')
-        && name
-            .iter()
-            .position(|&b| b == b';')
-            .is_some_and(|semicolon| {
-                let rest = &name[semicolon..];
-                rest.contains(&b'(') && rest.contains(&b')')
-            })
+    if name.first() != Some(&b'L') {
+        return false;
+    }
+    let Some(semicolon) = name.iter().position(|&b| b == b';') else {
+        return false;
+    };
+    let rest = &name[semicolon..];
+    let open = rest.iter().position(|&b| b == b'(');
+    let close = rest.iter().rposition(|&b| b == b')');
+    // A descriptor of the result follows, which is never empty.
+    open.zip(close)
+        .is_some_and(|(open, close)| open < close && close + 1 < rest.len())
+}
+
+/// `mod:fun/arity`.
+fn is_erlang_function(name: &[u8]) -> bool {
+    let Some(slash) = name.iter().rposition(|&b| b == b'/') else {
+        return false;
+    };
+    let (before, arity) = (&name[..slash], &name[slash + 1..]);
+    let colon = before.iter().position(|&b| b == b':');
+    (1..=3).contains(&arity.len())
+        && arity.iter().all(u8::is_ascii_digit)
+        && colon.is_some_and(|at| at > 0 && before.get(at + 1).is_some_and(|&b| b != b':'))
+}
+
+/// `evalexpr_0_1` and `deform_0_2` of PostgreSQL, `julia_fib_42` and `jfptr_fib_43` of Julia.
+fn is_of_llvm_user(name: &[u8]) -> bool {
+    let numbered = |name: &[u8]| {
+        let underscore = name.iter().rposition(|&b| b == b'_');
+        underscore.is_some_and(|at| {
+            let number = &name[at + 1..];
+            !number.is_empty() && number.iter().all(u8::is_ascii_digit)
+        })
+    };
+    let prefixes: [&[u8]; 5] = [b"evalexpr_", b"deform_", b"julia_", b"jfptr_", b"jlsys_"];
+    prefixes.iter().any(|prefix| name.starts_with(prefix)) && numbered(name)
 }
 
 fn contains(name: &[u8], part: &[u8]) -> bool {
-    name.windows(part.len()).any(|w| w == part)
+    memchr::memmem::find(name, part).is_some()
 }
 
 #[cfg(test)]
 mod tests {
     use super::Producer;
+
+    fn guess<'n>(names: impl IntoIterator<Item = &'n [u8]>) -> Producer {
+        Producer::of_names(names.into_iter())
+    }
+
+    #[test]
+    fn one_name_does_not_decide() {
+        let java = [&b"py::lambda"[..], b"LHot;fib(I)I", b"LHot;main(I)V"];
+        assert_eq!(guess(java), Producer::HotSpot);
+        // A wasm module with a namespace `py`: wasmtime's own names come last.
+        let module = std::iter::repeat_n(&b"py::f"[..], 100_000);
+        let own = [
+            &b"wasm[0]::array_to_wasm_trampoline[3]"[..],
+            b"wasmtime_builtin_memory_grow",
+        ];
+        assert_eq!(guess(module.chain(own)), Producer::Wasmtime);
+        let plain = std::iter::repeat_n(&b"alloc::vec::Vec"[..], 100_000);
+        assert_eq!(guess(plain.clone().chain(own)), Producer::Wasmtime);
+        assert_eq!(guess(plain.chain([&b"py::f"[..]])), Producer::Unknown);
+        assert_eq!(guess([&b"py::f:/x.py"[..]]), Producer::CPython);
+        assert_eq!(guess([]), Producer::Unknown);
+    }
 
     #[test]
     fn names_give_their_runtime_away() {
@@ -117,7 +319,13 @@ mod tests {
                 b"void [System.Private.CoreLib] System.Foo::Bar()[Tier0]",
                 Producer::DotNet,
             ),
+            (b"hot:fib/1", Producer::Beam),
+            (b"evalexpr_0_1", Producer::Llvm),
+            (b"Program::Main()[OptimizedTier1]", Producer::DotNet),
             (b"Lower(x);", Producer::Unknown),
+            (b"Lower;f(x)", Producer::Unknown),
+            (b"std::path/1", Producer::Unknown),
+            (b"/usr/lib/1", Producer::Unknown),
             (b"fib", Producer::Unknown),
             (b"", Producer::Unknown),
         ] {

@@ -6,8 +6,12 @@
 //! the code.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
-use gimli::{BaseAddresses, CieOrFde, EhFrame, RunTimeEndian, UnwindSection as _};
+use gimli::{
+    BaseAddresses, CieOrFde, CommonInformationEntry, EhFrame, RunTimeEndian, UnwindSection as _,
+};
 
 use super::bytes::ByteOrder;
 use crate::address::Avma;
@@ -24,6 +28,7 @@ const MAX_DESCRIPTIONS: usize = 1 << 20;
 pub struct Unwinding<'a> {
     eh_frame: &'a [u8],
     header: &'a [u8],
+    header_first: bool,
     order: ByteOrder,
     mapped_size: u64,
     /// The load right behind the record, by which its address is found.
@@ -52,10 +57,10 @@ impl<'a> Unwinding<'a> {
         let frame_size = size.checked_sub(header_size)?;
         let (frame_first, header_last) = data.split_at(frame_size);
         let (header_first, frame_last) = data.split_at(header_size);
-        let (eh_frame, header) = if is_header(header_first)
+        let leads = is_header(header_first)
             && starts_with_cie(frame_last, order)
-            && !(is_header(header_last) && starts_with_cie(frame_first, order))
-        {
+            && !(is_header(header_last) && starts_with_cie(frame_first, order));
+        let (eh_frame, header) = if leads {
             (frame_last, header_first)
         } else {
             (frame_first, header_last)
@@ -63,6 +68,7 @@ impl<'a> Unwinding<'a> {
         Some(Self {
             eh_frame,
             header,
+            header_first: leads,
             order,
             mapped_size,
             anchor: Avma(0),
@@ -112,6 +118,12 @@ impl<'a> Unwinding<'a> {
     #[must_use]
     pub const fn header(&self) -> &'a [u8] {
         self.header
+    }
+
+    /// Whether the header stands in front, as the specification's text has it, or behind, as perf has it.
+    #[must_use]
+    pub const fn header_first(&self) -> bool {
+        self.header_first
     }
 
     /// How many bytes of unwinding data the writer mapped behind the code.
@@ -215,12 +227,22 @@ impl<'a> Unwinding<'a> {
             .set_text(self.anchor.0);
         let mut entries = section.entries(&bases);
         let mut ranges = Vec::new();
+        // Each is read once: many descriptions may refer to a long one.
+        let mut common = BTreeMap::new();
         // Damage ends the list: what was readable may still cover the code.
         while let Ok(Some(entry)) = entries.next() {
             let CieOrFde::Fde(partial) = entry else {
                 continue;
             };
-            let Ok(fde) = partial.parse(EhFrame::cie_from_offset) else {
+            let fde = partial.parse(|section, bases, offset| match common.entry(offset.0) {
+                Entry::Occupied(known) => {
+                    Ok::<_, gimli::Error>(CommonInformationEntry::clone(known.get()))
+                }
+                Entry::Vacant(place) => Ok(place
+                    .insert(section.cie_from_offset(bases, offset)?)
+                    .clone()),
+            });
+            let Ok(fde) = fde else {
                 break;
             };
             ranges.push((

@@ -1,6 +1,7 @@
 //! Writers: a view and its options in, bytes out. One file for each format.
 
 pub mod folded;
+pub mod jitdump;
 pub mod script;
 pub mod stdio;
 mod stdio_hierarchy;

@@ -24,6 +24,22 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
+/// The same for bytes; those that are not UTF-8 become `\xNN` each.
+#[must_use]
+pub fn harmless_bytes(bytes: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return harmless(text);
+    }
+    let mut safe = String::with_capacity(bytes.len() + 8);
+    for chunk in bytes.utf8_chunks() {
+        safe.push_str(&harmless(chunk.valid()));
+        for byte in chunk.invalid() {
+            safe.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    Cow::Owned(safe)
+}
+
 /// The same for payloads of tracepoints, whose formats have tabs between columns.
 #[must_use]
 pub fn harmless_payload(text: &str) -> Cow<'_, str> {
@@ -47,6 +63,7 @@ mod tests {
     #[test]
     fn control_characters_become_visible() {
         assert_eq!(harmless("a\x1b[31m\n\u{9b}b"), "a\\x1b[31m\\x0a\\x9bb");
+        assert_eq!(harmless_bytes(b"\xffJS:\x1b\xc3\xa4"), "\\xffJS:\\x1bä");
         assert_eq!(harmless_payload("a\t\x1b\n"), "a\t\\x1b\\x0a");
         assert_eq!(harmless("wasm[0]::fib"), "wasm[0]::fib");
         assert_eq!(harmless("größe\u{202e}x"), "größe\\x202ex");

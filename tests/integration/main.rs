@@ -7,6 +7,7 @@ mod corrupt;
 mod differential;
 mod flames;
 mod golden;
+mod jitdump;
 mod oracle;
 mod recording;
 mod support;

@@ -113,13 +113,7 @@ fn add_perf_map<'a>(
         return;
     };
     let name = format!("perf-{pid}.map");
-    let producer = map
-        .entries
-        .iter()
-        .take(4096)
-        .map(|entry| Producer::of_name(entry.name))
-        .find(|p| *p != Producer::Unknown);
-    let producer = producer.unwrap_or_default();
+    let producer = Producer::of_names(map.entries.iter().map(|entry| entry.name));
     index.codes.extend(map.entries.iter().map(|entry| JitCode {
         name: entry.name,
         start: entry.start,
