@@ -95,6 +95,14 @@ impl Architecture for Aarch64 {
         None
     }
 
+    fn full_flow(_: &[u8]) -> Option<()> {
+        None
+    }
+
+    fn without_frame_pointer((): &(), _: usize) -> Option<Candidate> {
+        None
+    }
+
     fn guess(code: &CodeView<'_>, _: Option<&()>, out: &mut Candidates) {
         let before_save = code.knows_start()
             && code.habit != Habit::Blob

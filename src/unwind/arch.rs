@@ -63,6 +63,13 @@ pub(super) trait Architecture {
     /// What may lead to the caller in code without call frame information, best first.
     fn guess(code: &CodeView<'_>, flow: Option<&Self::Flow>, out: &mut Candidates);
 
+    /// Follows a function that call frame information unwinds by its frame pointer, for
+    /// [`Architecture::without_frame_pointer`].
+    fn full_flow(code: &[u8]) -> Option<Self::Flow>;
+
+    /// The way to the caller that counts from the stack pointer, at an offset of such a function.
+    fn without_frame_pointer(flow: &Self::Flow, at: usize) -> Option<Candidate>;
+
     /// The way out of a function that is certain whatever its call frame information says, if
     /// the ip (of a leaf) is at such a place: x86's `ret`.
     fn certain_exit(code: &[u8]) -> Option<Candidate>;

@@ -30,6 +30,8 @@ pub(super) struct RuleMaker<'a, A: Architecture> {
     flows: FxHashMap<(Function, bool), Option<A::Flow>>,
     pub(super) candidates: Pool<Candidate>,
     complex: Vec<Complex>,
+    /// Of functions with a frame pointer, by their start; for [`RuleMaker::without_frame_pointer`].
+    full_flows: FxHashMap<(DsoId, FileOffset), Option<A::Flow>>,
     /// Scratch space of the evaluation of rows.
     pub(super) context: UnwindContext<usize>,
     arch: std::marker::PhantomData<A>,
@@ -62,6 +64,7 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
             flows: FxHashMap::default(),
             candidates: Pool::new(),
             complex: Vec::new(),
+            full_flows: FxHashMap::default(),
             context: UnwindContext::new(),
             arch: std::marker::PhantomData,
         }
@@ -202,6 +205,37 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
         let index = u32::try_from(self.complex.len()).unwrap_or(u32::MAX);
         self.complex.push(Complex { fde, svma });
         Rule::of_kind(Kind::Complex, index)
+    }
+
+    /// The way to the caller of a file's function whose call frame information counts from the frame
+    /// pointer, for when that register's value is lost: from the stack pointer, by the function's code.
+    pub(super) fn without_frame_pointer(&mut self, place: &Place<'_, 'a>) -> Option<Candidate> {
+        let Place::File {
+            dso,
+            offset,
+            binary,
+            debug,
+        } = *place
+        else {
+            return None;
+        };
+        let image = binary.or(debug)?;
+        let svma = image.svma_of(offset)?;
+        let fde = self.files.get(&dso)?.find(svma, binary, debug)?;
+        let range = *self.file_rows.get(&(dso, fde))?;
+        let entry = self.rows.rule_at(range, range.base);
+        // The cold part of a function begins with the frame that the hot part has built.
+        if (entry.kind, entry.cfa_register, entry.cfa_offset) != (Kind::Frame, A::SP, 8) {
+            return None;
+        }
+        let at = svma.0.checked_sub(range.base)?;
+        let start = FileOffset(offset.0.checked_sub(at)?);
+        let len = self.rows.code_len(range);
+        let flow = self
+            .full_flows
+            .entry((dso, start))
+            .or_insert_with(|| A::full_flow(image.bytes_from(start, len)));
+        A::without_frame_pointer(flow.as_ref()?, usize::try_from(at).ok()?)
     }
 
     /// Code of a file without call frame information.

@@ -327,6 +327,13 @@ impl Rows {
         }
     }
 
+    /// Bytes of code that an FDE covers.
+    pub(super) fn code_len(&self, range: RowRange) -> usize {
+        let behind = (range.first as usize).saturating_add(range.count as usize);
+        let last = behind.checked_sub(1).and_then(|last| self.rows.get(last));
+        last.map_or(0, |row| row.start as usize)
+    }
+
     /// The rule at a stated address.
     pub(super) fn rule_at(&self, range: RowRange, svma: u64) -> Rule {
         let first = range.first as usize;

@@ -174,8 +174,10 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
             let caller = match rule.kind {
                 Kind::Frame | Kind::Record | Kind::SignalFrame => {
                     origin = FrameOrigin::Cfi;
+                    let depth = self.walker.history.len();
                     self.step(&rule)
                         .and_then(|address| self.arrive(address, rule.kind == Kind::SignalFrame))
+                        .or_else(|end| self.without_frame_pointer(end, &at, depth, &mut origin))
                 }
                 Kind::End => return StackEnd::Complete,
                 Kind::None => return StackEnd::NoRule,
@@ -186,6 +188,34 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
                 Err(end) => return end,
             }
         }
+    }
+
+    /// Call frame information led nowhere. While libgcc installs the context of a landing pad, the
+    /// registers that its callers saved are overwritten with those of the function that catches; the
+    /// stack pointer is right until the end.
+    #[cold]
+    fn without_frame_pointer(
+        &mut self,
+        end: StackEnd,
+        at: &Located<'w, 'a>,
+        depth: usize,
+        origin: &mut FrameOrigin,
+    ) -> Result<Located<'w, 'a>, StackEnd> {
+        let rule = at.entry.rule;
+        let by_frame_pointer = rule.kind == Kind::Frame && rule.cfa_register == A::FP;
+        if !by_frame_pointer || end != StackEnd::CheckFailed || self.leaf {
+            return Err(end);
+        }
+        if self.walker.history.len() > depth {
+            // The step was made and arrived nowhere.
+            let made = self.walker.history.pop().ok_or(end)?;
+            self.cursor.sp = made.sp;
+        }
+        let candidate = self.walker.rules.without_frame_pointer(&at.place);
+        let candidate = candidate.filter(|_| self.cursor.sp_exact).ok_or(end)?;
+        let caller = self.attempt(&candidate, at).map_err(|_| end)?;
+        *origin = candidate.origin;
+        Ok(caller)
     }
 
     /// The caller that the link register names, if the rule at `ip` says that it still does.

@@ -101,6 +101,14 @@ impl Architecture for X86_64 {
         (complete && !regular).then(|| Flow::of(code.code, code.habit == Habit::Sparkplug))
     }
 
+    fn full_flow(code: &[u8]) -> Option<Flow> {
+        Some(Flow::of(code, false))
+    }
+
+    fn without_frame_pointer(flow: &Flow, at: usize) -> Option<Candidate> {
+        flow.by_stack_pointer(at)
+    }
+
     fn guess(code: &CodeView<'_>, flow: Option<&Flow>, out: &mut Candidates) {
         if code.leaf {
             out.extend(follow_to_return(code));

@@ -10,6 +10,15 @@ use super::FrameOrigin;
 use super::rules::{Candidate, Check, IN_REGISTER, LOST, Rule};
 use super::x86_decode::{Effect, decode};
 
+/// DWARF numbers.
+const RBP: u8 = 6;
+const RSP: u8 = 7;
+
+/// The slot at a height, counted from the CFA.
+fn slot(height: i32) -> Option<i16> {
+    i16::try_from(-height / 8 - 1).ok()
+}
+
 /// What rbp holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum FramePointer {
@@ -68,17 +77,27 @@ impl Flow {
 
     /// How to leave the function at an offset; inside an instruction counts as at its start.
     pub(super) fn candidate(&self, at: usize) -> Option<Candidate> {
+        self.state(at)?.candidate()
+    }
+
+    /// The same without the help of rbp, whose value the caller knows to be of no use.
+    pub(super) fn by_stack_pointer(&self, at: usize) -> Option<Candidate> {
+        let state = self.state(at)?;
+        let height = state.height.filter(|&height| height >= 0)?;
+        let fp_slot = state.saved.and_then(slot).unwrap_or(LOST);
+        let rule = Rule::frame(RSP, height.checked_add(8)?, -1, fp_slot);
+        Some(Candidate::new(rule, FrameOrigin::Prologue, Check::Call))
+    }
+
+    fn state(&self, at: usize) -> Option<State> {
         let at = u32::try_from(at).ok()?;
         let behind = self.runs.partition_point(|(start, _)| *start <= at);
-        self.runs.get(behind.checked_sub(1)?)?.1?.candidate()
+        self.runs.get(behind.checked_sub(1)?)?.1
     }
 }
 
 impl State {
     fn candidate(self) -> Option<Candidate> {
-        const RBP: u8 = 6;
-        const RSP: u8 = 7;
-        let slot = |height: i32| i16::try_from(-height / 8 - 1).ok();
         let (register, height) = match (self.fp, self.height) {
             (FramePointer::Frame(height), _) => (RBP, height),
             (_, Some(height)) => (RSP, height),

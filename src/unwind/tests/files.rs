@@ -250,6 +250,40 @@ fn a_popped_frame_pointer_is_the_callers() {
 }
 
 #[test]
+fn a_frame_is_left_by_the_stack_pointer_where_rbp_was_overwritten() {
+    // What libgcc does to the saved registers before it jumps to a landing pad.
+    let store = Store::new();
+    let mut text = text_of_calls(0x400);
+    // push rbp; mov rbp, rsp; sub rsp, 16
+    text[0x100..0x108].copy_from_slice(&[0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10]);
+    let mut functions = four_functions();
+    functions[0].rows = vec![(4, CfaOffset(16)), (4, Offset(RBP, -16))];
+    let process = process(&store, X86, &text, &[eh_frame(X86, &functions)]);
+    for overwritten in [3, 0, SP - 0x1000, SP] {
+        let stack = [
+            overwritten, // saved rbp
+            BASE + 0x150,
+            1,
+            2,            // locals
+            0x77,         // the rbp of the caller
+            BASE + 0x250, // -> fixed frame
+            3,
+            0x88,
+            4,
+            BASE + 0x350, // -> start
+        ];
+        let sample = Sample::x86(BASE + 0x20, SP, 5, &stack);
+        let (frames, end) = walk(Arch::X86_64, &process, &sample);
+        let expected = [0x20, 0x14f, 0x24f, 0x34f].map(|at| BASE + at);
+        assert_eq!(
+            (addresses(&frames), end),
+            (expected.to_vec(), StackEnd::Complete),
+            "{overwritten:#x}"
+        );
+    }
+}
+
+#[test]
 fn ret_is_exact_even_where_call_frame_information_is_not() {
     let store = Store::new();
     let mut text = text_of_calls(0x400);
