@@ -277,6 +277,16 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
         }
     }
 
+    #[inline]
+    fn place_in(&self, mapping: &Mapping, at: Avma) -> Place<'s, 'a> {
+        Place::File {
+            dso: mapping.dso,
+            offset: FileOffset(mapping.file_offset(at).0),
+            binary: self.session.dsos.binary(mapping.dso),
+            debug: self.session.dsos.debug(mapping.dso),
+        }
+    }
+
     /// Whether the mapping would be missing in what `perf inject --jit` makes of the recording.
     fn is_hidden(&self, mapping: &Mapping) -> bool {
         mapping.behind_dump && self.session.jit.has_dump(self.space.process)
@@ -325,14 +335,22 @@ impl<'a> CodeSpace<'a> for SpaceAt<'_, 'a> {
             },
             Found::Mapping(mapping) if !mapping.executable => Place::Nothing,
             Found::Mapping(mapping) if mapping.anonymous => Place::Anonymous,
-            Found::Mapping(mapping) => Place::File {
-                dso: mapping.dso,
-                offset: FileOffset(mapping.file_offset(at).0),
-                binary: self.session.dsos.binary(mapping.dso),
-                debug: self.session.dsos.debug(mapping.dso),
-            },
+            Found::Mapping(mapping) => self.place_in(mapping, at),
             Found::Nothing => Place::Nothing,
         }
+    }
+
+    fn mapped_files(&self, part: &[u8]) -> Vec<Place<'_, 'a>> {
+        let files = self.space.maps.iter();
+        let files = files.filter(|mapping| mapping.executable && !mapping.anonymous);
+        let named = files.filter(|mapping| {
+            let path = &self.session.dsos.get(mapping.dso).long_name;
+            let name = path.rsplit(|&byte| byte == b'/').next();
+            name.is_some_and(|name| memchr::memmem::find(name, part).is_some())
+        });
+        named
+            .map(|mapping| self.place_in(mapping, mapping.range.start))
+            .collect()
     }
 
     fn function_bounds(&self, dso: DsoId, at: FileOffset) -> Option<Range<FileOffset>> {

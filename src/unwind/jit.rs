@@ -95,7 +95,7 @@ fn habit(code: &JitCode<'_>) -> Habit {
         Habit::FramePointers
     } else if starts(b"py::") {
         Habit::PyTrampoline
-    } else if starts(b"erts_beamasm:normal_exit/") || starts(b"$erts_beamasm:normal_exit/") {
+    } else if is_erlang_base(name) {
         Habit::ErlangBase
     } else {
         match code.producer {
@@ -109,6 +109,12 @@ fn habit(code: &JitCode<'_>) -> Habit {
 /// Methods are named like `Lpkg/Class;method(Lsig;)V`, everything else is runtime code.
 fn is_hotspot_blob(name: &[u8]) -> bool {
     !(name.starts_with(b"L") && name.contains(&b';'))
+}
+
+/// What an Erlang process returns to from its first function (`beamasm`), also as perf maps have it.
+pub(super) fn is_erlang_base(name: &[u8]) -> bool {
+    let name = name.strip_prefix(b"$").unwrap_or(name);
+    name.starts_with(b"erts_beamasm:normal_exit/")
 }
 
 /// The template interpreter, one large piece of code.

@@ -12,10 +12,11 @@ use super::arch::Architecture;
 use super::cfi::{CfiTables, FdeRef, FileCfi, IndexEntry, Table, lookup};
 use super::jit::{CodeView, Habit};
 use super::rules::{Candidate, Candidates, Check, Kind, Pool, RowRange, Rows, Rule, SavedSets};
-use super::{CodeSpace, FrameOrigin, Place};
+use super::{CodeSpace, FrameOrigin, Place, php};
 use crate::address::{Avma, FileOffset, Svma};
 use crate::dso::{DsoId, elf::ElfFile};
-use crate::session::jit::{JitCode, JitCodeId, JitUnwinding};
+use crate::jitdump::Producer;
+use crate::session::jit::{JitCode, JitCodeId, JitObjectId, JitUnwinding};
 
 /// Makes the rules of one thread.
 pub(super) struct RuleMaker<'a, A: Architecture> {
@@ -30,6 +31,8 @@ pub(super) struct RuleMaker<'a, A: Architecture> {
     flows: FxHashMap<(Function, bool), Option<A::Flow>>,
     pub(super) candidates: Pool<Candidate>,
     complex: Vec<Complex>,
+    /// The ways out of the JIT code of each dump of PHP.
+    php: FxHashMap<JitObjectId, Candidates>,
     /// Of functions with a frame pointer, by their start; for [`RuleMaker::without_frame_pointer`].
     full_flows: FxHashMap<(DsoId, FileOffset), Option<A::Flow>>,
     /// Scratch space of the evaluation of rows.
@@ -64,6 +67,7 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
             flows: FxHashMap::default(),
             candidates: Pool::new(),
             complex: Vec::new(),
+            php: FxHashMap::default(),
             full_flows: FxHashMap::default(),
             context: UnwindContext::new(),
             arch: std::marker::PhantomData,
@@ -84,7 +88,7 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
                 binary,
                 debug,
             } => self.file_rule(dso, offset, binary, debug, leaf, space),
-            Place::Jit { id, code, offset } => self.jit_rule(id, code, offset, leaf),
+            Place::Jit { id, code, offset } => self.jit_rule(id, code, offset, leaf, space),
             Place::Anonymous | Place::Nothing => self.unknown_code(leaf),
         }
     }
@@ -127,6 +131,44 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
         self.candidate_rule(&candidates)
     }
 
+    /// The rule for PHP's JIT code, if the interpreter is at hand.
+    fn php_rule<S: CodeSpace<'a>>(&mut self, code: &JitCode<'a>, space: &S) -> Option<Rule> {
+        let known = self.php.get(&code.object).cloned();
+        let candidates = known.unwrap_or_else(|| {
+            let body = self.php_loop(space).unwrap_or(Rule::NONE);
+            let candidates = php::candidates(&body);
+            self.php.insert(code.object, candidates.clone());
+            candidates
+        });
+        (!candidates.is_empty()).then(|| self.candidate_rule(&candidates))
+    }
+
+    /// The rule in the body of PHP's interpreter loop.
+    fn php_loop<S: CodeSpace<'a>>(&mut self, space: &S) -> Option<Rule> {
+        let (place, svma) = php::interpreter(space)?;
+        let Place::File {
+            dso, binary, debug, ..
+        } = place
+        else {
+            return None;
+        };
+        let cfi = self.cfi_of(dso, binary, debug);
+        let fde = cfi.find(svma, binary, debug)?;
+        self.rule_from_fde(dso, &cfi, fde, svma);
+        Some(self.rows.body(*self.file_rows.get(&(dso, fde))?))
+    }
+
+    fn cfi_of(
+        &mut self,
+        dso: DsoId,
+        binary: Option<&ElfFile<'a>>,
+        debug: Option<&ElfFile<'a>>,
+    ) -> Arc<FileCfi<'a>> {
+        let tables = &self.tables;
+        let files = self.files.entry(dso);
+        Arc::clone(files.or_insert_with(|| tables.file(dso, binary, debug)))
+    }
+
     fn candidate_rule(&mut self, candidates: &[Candidate]) -> Rule {
         Rule::of_kind(Kind::Guess, self.candidates.intern(candidates))
     }
@@ -151,12 +193,7 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
         let Some(svma) = image.svma_of(offset) else {
             return self.unknown_code(leaf);
         };
-        let tables = &self.tables;
-        let cfi = Arc::clone(
-            self.files
-                .entry(dso)
-                .or_insert_with(|| tables.file(dso, binary, debug)),
-        );
+        let cfi = self.cfi_of(dso, binary, debug);
         let rule = match cfi.find(svma, binary, debug) {
             Some(fde) => self.rule_from_fde(dso, &cfi, fde, svma),
             None => Rule::NONE,
@@ -285,7 +322,19 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
         self.guess(&view, None)
     }
 
-    fn jit_rule(&mut self, id: JitCodeId, code: &JitCode<'a>, offset: u64, leaf: bool) -> Rule {
+    fn jit_rule<S: CodeSpace<'a>>(
+        &mut self,
+        id: JitCodeId,
+        code: &JitCode<'a>,
+        offset: u64,
+        leaf: bool,
+        space: &S,
+    ) -> Rule {
+        if code.producer == Producer::Php
+            && let Some(rule) = self.php_rule(code, space)
+        {
+            return rule;
+        }
         let view = CodeView::of_jit(code, offset, leaf);
         let exit = if leaf {
             A::certain_exit(view.rest())

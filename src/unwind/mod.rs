@@ -28,6 +28,7 @@ mod expr;
 mod jit;
 mod maker;
 mod memo;
+mod php;
 mod rules;
 mod stack;
 #[cfg(test)]
@@ -59,6 +60,13 @@ pub trait CodeSpace<'a> {
     fn function_bounds(&self, dso: DsoId, at: FileOffset) -> Option<Range<FileOffset>> {
         let _ = (dso, at);
         None
+    }
+
+    /// The executable mappings of files with `part` in their names (without folder), by address. Asked
+    /// rarely: for JIT code that runs in the frame of a function of its host.
+    fn mapped_files(&self, part: &[u8]) -> Vec<Place<'_, 'a>> {
+        let _ = part;
+        Vec::new()
     }
 }
 

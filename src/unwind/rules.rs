@@ -334,6 +334,17 @@ impl Rows {
         last.map_or(0, |row| row.start as usize)
     }
 
+    /// The rule in the body of a function: of the row with the largest frame.
+    pub(super) fn body(&self, range: RowRange) -> Rule {
+        let first = range.first as usize;
+        let rows = self.rows.get(first..first + range.count as usize);
+        let frames = rows.unwrap_or_default().iter().map(|row| row.rule);
+        let frames = frames.filter(|rule| rule.kind == Kind::Frame);
+        frames
+            .max_by_key(|rule| rule.cfa_offset)
+            .unwrap_or(Rule::NONE)
+    }
+
     /// The rule at a stated address.
     pub(super) fn rule_at(&self, range: RowRange, svma: u64) -> Rule {
         let first = range.first as usize;

@@ -471,7 +471,19 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         if executable && self.passes(candidate, at, &caller) {
             Ok(caller)
         } else {
-            Err(StackEnd::CheckFailed)
+            self.erlang_base(address).ok_or(StackEnd::CheckFailed)
+        }
+    }
+
+    /// The base of an Erlang process, if it begins at an address: the runtime puts that on the stack of a
+    /// new process, nothing calls it.
+    #[cold]
+    fn erlang_base(&mut self, address: u64) -> Option<Located<'w, 'a>> {
+        match self.code.locate(Avma(address)) {
+            Place::Jit {
+                code, offset: 0, ..
+            } if jit::is_erlang_base(code.name) => Some(self.locate(address, true)),
+            _ => None,
         }
     }
 

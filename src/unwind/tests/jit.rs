@@ -367,13 +367,16 @@ fn the_base_of_an_erlang_process_ends_its_stack() {
             ("erts_beamasm:normal_exit/0", &FRAMED),
         ],
     );
-    let stack = [7, 7, 0x1234_5678, call_in(1)];
-    let sample = Sample::x86(CODE + 9, SP, SP + 16, &stack);
-    let (frames, end) = walk(Arch::X86_64, &process, &sample);
-    assert_eq!(
-        (addresses(&frames), end),
-        (vec![CODE + 9, call_in(1) - 1], StackEnd::Complete)
-    );
+    // Behind a call in it, or what the runtime put on the stack: its first instruction.
+    for (address, lookup) in [(call_in(1), call_in(1) - 1), (CODE + STEP, CODE + STEP)] {
+        let stack = [7, 7, 0x1234_5678, address];
+        let sample = Sample::x86(CODE + 9, SP, SP + 16, &stack);
+        let (frames, end) = walk(Arch::X86_64, &process, &sample);
+        assert_eq!(
+            (addresses(&frames), end),
+            (vec![CODE + 9, lookup], StackEnd::Complete)
+        );
+    }
 }
 
 #[test]

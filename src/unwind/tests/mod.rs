@@ -4,4 +4,5 @@
 mod files;
 mod jit;
 mod oracle;
+mod php;
 mod support;

@@ -1,0 +1,109 @@
+//! Walks through PHP's JIT code, which runs in the frame of the interpreter's loop.
+
+use gimli::Register;
+use gimli::write::CallFrameInstruction::{CfaOffset, Offset, Undefined};
+
+use super::support::*;
+use crate::address::{Avma, AvmaRange};
+use crate::dso::DsoId;
+use crate::input::Store;
+use crate::jitdump::dump;
+use crate::jitdump::testing::DumpWriter;
+use crate::profile::StackEnd;
+use crate::session::jit::{JitCode, JitCodeId, code_of};
+use crate::unwind::{Arch, CodeSpace, Place};
+
+const X86: u16 = 62;
+const BASE: u64 = 0x5555_0000_0000;
+const CODE: u64 = 0x7f00_0000_0000;
+const SP: u64 = 0x7ffe_0000_1000;
+
+/// A process that maps one file with PHP in its name, and has one trace.
+struct Php<'a> {
+    files: Process<'a>,
+    code: JitCode<'a>,
+}
+
+impl<'a> CodeSpace<'a> for Php<'a> {
+    fn locate(&self, at: Avma) -> Place<'_, 'a> {
+        if AvmaRange::new(self.code.start, self.code.size).contains(at) {
+            return Place::Jit {
+                id: JitCodeId(0),
+                code: &self.code,
+                offset: at.since(self.code.start),
+            };
+        }
+        self.files.locate(at)
+    }
+
+    fn mapped_files(&self, part: &[u8]) -> Vec<Place<'_, 'a>> {
+        assert_eq!(part, b"php");
+        let place = self.locate(Avma(BASE));
+        let Place::File { dso: DsoId(0), .. } = place else {
+            panic!("the file is mapped");
+        };
+        vec![place]
+    }
+}
+
+/// `.dynsym` and `.dynstr` with an import and a function, both of the given name.
+fn exports(name: &str, svma: u64) -> [Part; 2] {
+    let symbol = |section: u8, value: u64| {
+        let mut symbol = vec![1, 0, 0, 0, 0x12, 0, section, 0];
+        symbol.extend(value.to_le_bytes());
+        symbol.extend(0x100u64.to_le_bytes());
+        symbol
+    };
+    let part = |name, svma, data| Part { name, svma, data };
+    let symbols = [vec![0; 24], symbol(0, 0), symbol(1, svma)].concat();
+    let names = format!("\0{name}\0");
+    [
+        part(".dynsym", 0x30_0000, symbols),
+        part(".dynstr", 0x31_0000, names.into_bytes()),
+    ]
+}
+
+#[test]
+fn traces_leave_by_the_frame_of_the_interpreters_loop() {
+    let store = Store::new();
+    let text: Vec<u8> = [0xff, 0xd0].repeat(0x200);
+    // execute_ex with a frame of 48 bytes, and the thread's start.
+    let functions = [
+        Function::new(
+            0x100,
+            0x100,
+            vec![
+                (1, CfaOffset(16)),
+                (1, Offset(Register(6), -16)),
+                (5, CfaOffset(48)),
+            ],
+        ),
+        Function::new(0x300, 0x100, vec![(0, Undefined(Register(16)))]),
+    ];
+    let mut dump = DumpWriter::new(1, 0);
+    dump.load(1, 1, CODE, 0, b"TRACE-1$fib$3", &[0x90; 64]);
+    let dump = dump::parse(store.keep(dump.bytes)).expect("is a dump");
+    for (name, end) in [
+        ("execute_ex", StackEnd::Complete),
+        ("execute", StackEnd::CheckFailed),
+    ] {
+        let [symbols, names] = exports(name, TEXT_SVMA + 0x100);
+        let parts = [eh_frame(X86, &functions), symbols, names];
+        let file = image(X86, &text, &parts);
+        let process = Php {
+            files: Process::of(&store, BASE, file, text.len() as u64),
+            code: code_of(&dump.loads[0], &store),
+        };
+        // As it is, below a stub's return address, and below padding.
+        for pushed in [vec![], vec![CODE + 8], vec![1, 2]] {
+            let mut stack = pushed;
+            stack.extend([3, 4, 5, 6, 7, BASE + 0x350]);
+            let sample = Sample::x86(CODE + 20, SP, 9, &stack);
+            let (frames, found) = walk(Arch::X86_64, &process, &sample);
+            assert_eq!(found, end, "{name}");
+            let expected = [CODE + 20, BASE + 0x34f];
+            let frames = addresses(&frames);
+            assert_eq!(frames == expected, end == StackEnd::Complete, "{frames:x?}");
+        }
+    }
+}
