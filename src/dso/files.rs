@@ -258,11 +258,19 @@ impl<'a> Opener<'_, 'a> {
             }
         }
         places.extend(by_build_id(&build_id));
-        self.search.roots().iter().find_map(|root| {
+        let found = self.search.roots().iter().find_map(|root| {
             places
                 .iter()
                 .find_map(|path| self.open(&resolve_in(root, path)?, Some(build_id)).ok())
-        })
+        });
+        if found.is_none() {
+            self.diag.warn(format!(
+                "{}: the file {} that it shares debug information with was not found; inlined functions have no names",
+                debug_path.display(),
+                locate::path_of(name).display()
+            ));
+        }
+        found
     }
 
     fn open(&self, path: &Path, expected: Option<BuildId>) -> Result<ElfFile<'a>, Refused> {

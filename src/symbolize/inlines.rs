@@ -252,7 +252,7 @@ pub(super) struct Names<'a> {
 const MAX_REFERENCES: usize = 16;
 
 impl<'a> Names<'a> {
-    /// The linkage name of the function that was inlined, else its plain name, empty when there is none; as
+    /// The linkage name of the function that was inlined, else its plain name, else `??` as addr2line has it; as
     /// an index into `names`, which grows.
     pub(super) fn of_call(
         &mut self,
@@ -273,7 +273,9 @@ impl<'a> Names<'a> {
         if let Some(&name) = self.known.get(&key) {
             return name;
         }
-        names.push(self.look_up(info, unit, start).unwrap_or_default());
+        let found = self.look_up(info, unit, start);
+        let found = found.filter(|name| !name.is_empty());
+        names.push(found.unwrap_or(b"??"));
         let name = u32::try_from(names.len() - 1).expect("fewer names than entries");
         self.known.insert(key, name);
         name

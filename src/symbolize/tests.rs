@@ -1,5 +1,8 @@
 //! Inlined functions and lines, on DWARF made for the purpose.
 
+use std::path::Path;
+use std::process::Command;
+
 use gimli::write::{
     Address, AttributeValue, DebugInfoRef, Dwarf, EndianVec, LineProgram, LineString, Range,
     RangeList, Sections, Unit, UnitEntryId,
@@ -142,9 +145,14 @@ fn elf_of(dwarf: &mut Dwarf) -> Vec<u8> {
 fn answers(program: &[u8], addresses: &[u64], threads: usize) -> Resolution {
     let dir = tempfile::tempdir().expect("temporary directory");
     std::fs::write(dir.path().join("prog"), program).expect("write");
+    answers_in(dir.path(), addresses, threads)
+}
+
+/// Resolves file offsets in `prog` in a folder.
+fn answers_in(dir: &Path, addresses: &[u64], threads: usize) -> Resolution {
     let (store, diag) = (Store::new(), Diagnostics::new());
     let search = SearchPaths {
-        symfs: Some(dir.path().to_owned()),
+        symfs: Some(dir.to_owned()),
         ..SearchPaths::default()
     };
     let mut dsos = DsoTable::new(&store, search, &diag);
@@ -252,4 +260,98 @@ fn damaged_dwarf_does_no_harm() {
             let _ = answers(&bytes, &addresses, 1);
         }
     }
+}
+
+/// A program with functions that are inlined into one another.
+const INLINING: &str = "
+struct point { long x, y, z; double weight; const char *name; };
+struct list { struct point *first, *last; unsigned long count; struct list *next; };
+#define INLINE static inline __attribute__((always_inline))
+INLINE long sum_of_points(struct list *list, long factor) {
+    long sum = 0;
+    for (struct point *p = list->first; p != list->last; p++) sum += p->x * p->y + p->z * factor;
+    return sum;
+}
+INLINE long sum_of_lists(struct list *lists, long factor, long limit) {
+    long sum = 0;
+    for (struct list *l = lists; l && sum < limit; l = l->next) sum += sum_of_points(l, factor);
+    return sum;
+}
+__attribute__((noinline)) long WORK(struct list *lists, long factor) {
+    return sum_of_lists(lists, factor, 1000) + sum_of_lists(lists, factor + 1, 2000);
+}
+int main(int argc, char **argv) { struct list l = {0}; (void)argv; return (int)WORK(&l, argc); }
+";
+
+/// Builds `INLINING` twice in a folder, with different names of one function, as `prog` and `other`. `None`
+/// where there is no compiler.
+fn build_inlining(dir: &Path, flags: &[&str]) -> Option<()> {
+    std::fs::write(dir.join("source.c"), INLINING).ok()?;
+    for name in ["prog", "other"] {
+        let mut compiler = Command::new("gcc");
+        compiler
+            .args(["-O2", "-g", "source.c", "-o", name])
+            .args(flags);
+        let define = format!("-DWORK={name}_work");
+        let done = compiler.arg(define).current_dir(dir).output().ok()?;
+        done.status.success().then_some(())?;
+    }
+    Some(())
+}
+
+/// File offsets of the whole `.text` of `prog`, and what they resolve to.
+fn everything_in(dir: &Path) -> Vec<String> {
+    let store = Store::new();
+    let bytes = std::fs::read(dir.join("prog")).expect("was built");
+    let elf = crate::dso::elf::ElfFile::parse(store.keep(bytes), &store).expect("is an ELF file");
+    let text = elf.section(".text").expect("has code");
+    let start = text.file_offset.0;
+    let offsets: Vec<u64> = (start..start + text.data.len() as u64).collect();
+    let got = answers_in(dir, &offsets, 2);
+    (0..offsets.len()).map(|i| shown(&got, i)).collect()
+}
+
+#[test]
+fn dwarf_that_dwz_shared_gives_the_same_functions() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let dir = folder.path();
+    if build_inlining(dir, &[]).is_none() {
+        eprintln!("skipped: no gcc");
+        return;
+    }
+    let before = everything_in(dir);
+    let nested = "sum_of_points ";
+    assert!(
+        before.iter().any(|chain| chain.starts_with(nested)),
+        "{before:?}"
+    );
+    let mut dwz = Command::new("dwz");
+    dwz.args(["-m", "shared.dwz", "-M", "shared.dwz", "prog", "other"]);
+    if !dwz
+        .current_dir(dir)
+        .status()
+        .is_ok_and(|status| status.success())
+    {
+        eprintln!("skipped: no dwz");
+        return;
+    }
+    assert!(
+        dir.join("shared.dwz").exists(),
+        "there is something to share"
+    );
+    assert_eq!(everything_in(dir), before);
+    // Without it the functions are there, their names are not.
+    std::fs::remove_file(dir.join("shared.dwz")).expect("it can be removed");
+    let without = everything_in(dir);
+    let depth = |chains: &[String]| -> Vec<usize> {
+        chains
+            .iter()
+            .map(|chain| chain.matches(" < ").count())
+            .collect()
+    };
+    assert_eq!(depth(&without), depth(&before));
+    assert!(
+        without.iter().any(|chain| chain.starts_with("?? ")),
+        "{without:?}"
+    );
 }
