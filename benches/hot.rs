@@ -103,6 +103,7 @@ const NEEDS: Needs = Needs {
     cgroup: false,
     trace: collect::Payloads::No,
     every_sample: false,
+    depths: false,
     max_frames: 4096,
     threads: 1,
 };

@@ -23,6 +23,7 @@
 //!    with [`unwind`], and counts equal stacks in tables of its own. Nothing is locked. A flat view skips it.
 //! 5. [`symbolize`] names each distinct address once, in parallel, inlined functions included.
 //! 6. [`profile`] is the product: one table of (event, comm, thread, leaf, stack) → period.
+//!    [`check`] holds its quality, and what the stages before it know about that, against limits.
 //! 7. [`report`] makes rows and call trees of it, [`output`] prints; neither knows where it came from.
 //!
 //! # Decisions
@@ -51,6 +52,7 @@
 
 pub mod address;
 pub mod build_id;
+pub mod check;
 pub mod cli;
 pub mod collect;
 pub mod diagnostics;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use crate::check::{self, Evidence, Stages};
 use crate::collect::{self, Collected, Needs};
 use crate::diagnostics::Diagnostics;
 use crate::dso::elf::Machine;
@@ -83,6 +84,26 @@ pub struct LoadOptions {
 /// # Errors
 /// When the recording, or a kernel symbol file that was named, cannot be opened at all; damage and missing companions are warnings in `diag`.
 pub fn load(options: &LoadOptions, diag: &Diagnostics) -> Result<Profile, OpenError> {
+    let (profile, ()) = read(options, diag, |_| ())?;
+    report_quality(&profile.quality, diag);
+    Ok(profile)
+}
+
+/// The same for `pjit check`: what the recording says about its own quality.
+///
+/// # Errors
+/// As [`load`].
+pub fn examine(options: &LoadOptions, diag: &Diagnostics) -> Result<Evidence, OpenError> {
+    let gather = |stages: &Stages<'_, '_>| check::gather(options.source.name(), stages);
+    Ok(read(options, diag, gather)?.1)
+}
+
+/// Goes through all stages, and lets `look` see what they made before only the profile is left.
+fn read<T: Default>(
+    options: &LoadOptions,
+    diag: &Diagnostics,
+    look: impl FnOnce(&Stages<'_, '_>) -> T,
+) -> Result<(Profile, T), OpenError> {
     // As in perf, a file that was asked for and cannot be read is no reason to take another.
     for path in [&options.search.vmlinux, &options.search.kallsyms]
         .into_iter()
@@ -130,7 +151,7 @@ pub fn load(options: &LoadOptions, diag: &Diagnostics) -> Result<Profile, OpenEr
             let mut profile = Profile::default();
             profile.recording.path = options.source.name();
             profile.recording.dump = list(listing, &recording, &session);
-            return Ok(profile);
+            return Ok((profile, T::default()));
         }
         let collected = collect::collect(&recording, &store, &session, needs, diag);
         clock.lap("stacks");
@@ -151,10 +172,16 @@ pub fn load(options: &LoadOptions, diag: &Diagnostics) -> Result<Profile, OpenEr
             options.frames,
         );
         summarise(&mut profile, &collected, &recording, &session, options);
-        report_quality(&profile.quality, diag);
+        let seen = look(&Stages {
+            recording: &recording,
+            session: &session,
+            collected: &collected,
+            queries: &queries,
+            resolution: &resolution,
+        });
         clock.lap("table");
         diag.note(clock.summary());
-        Ok(profile)
+        Ok((profile, seen))
     })
 }
 

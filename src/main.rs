@@ -1,4 +1,4 @@
-//! `pjit`: arguments in, exit status out. 0: done, 1: error, 2: wrong usage.
+//! `pjit`: arguments in, exit status out. 0: done, 1: error, 2: wrong usage, 3: not fit (`pjit check`).
 
 use std::io::Write;
 use std::path::Path;
@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Parser;
 
+use pjit::cli::check::CheckArgs;
 use pjit::cli::input::Environment;
 use pjit::cli::jitdump::{JitdumpArgs, pid_in_name};
 use pjit::cli::report::ReportArgs;
@@ -59,6 +60,7 @@ fn run(cli: &Cli, diag: &Diagnostics) -> anyhow::Result<ExitCode> {
             out.finish().context("output")?;
         }
         Command::Jitdump(args) => return jitdumps(args),
+        Command::Check(args) => return check(args, &environment, diag),
         Command::Completions { shell } => {
             let mut out = Output::open(None);
             pjit::cli::write_completions(*shell, &mut out);
@@ -120,6 +122,32 @@ fn jitdump(
     Ok(Ok(findings.iter().map(|finding| finding.grade).max()))
 }
 
+/// Exit status of `pjit check` for a recording that falls short of the limits.
+const NOT_FIT: u8 = 3;
+
+fn check(
+    args: &CheckArgs,
+    environment: &Environment,
+    diag: &Diagnostics,
+) -> anyhow::Result<ExitCode> {
+    let (load, limits) = args.resolve(environment);
+    let evidence = with_progress(diag, || pjit::load::examine(&load, diag))?;
+    let verdict = pjit::check::judge(&evidence, limits);
+    let color = colored(args.color(), no_color());
+    let mut out = Output::open(None);
+    pjit::output::check::write(&verdict, args.input.strict, color, &mut out)?;
+    out.finish().context("output")?;
+    Ok(if verdict.is_fit(args.input.strict) {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(NOT_FIT)
+    })
+}
+
+fn no_color() -> bool {
+    std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty())
+}
+
 /// The error and its causes, without those that its own text repeats.
 fn in_one_line(error: &anyhow::Error) -> String {
     let mut text = error.to_string();
@@ -178,10 +206,7 @@ fn report(
     command.warnings.drain(..).for_each(|line| diag.warn(line));
     let pager = (!command.no_pager).then_some(environment.pager.as_str());
     let mut out = Output::open(pager);
-    command.view.color = colored(
-        command.color,
-        std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty()),
-    );
+    command.view.color = colored(command.color, no_color());
     if command.header_only {
         let lines = pjit::load::header(&command.load.source, command.load.full_header, diag)?;
         write_lines(&lines, &mut out)?;

@@ -142,6 +142,7 @@ impl InputArgs {
                 cgroup: false,
                 trace: Payloads::No,
                 every_sample: false,
+                depths: false,
                 max_frames: MAX_FRAMES,
                 threads: self.jobs.unwrap_or_else(default_threads).max(1),
             },

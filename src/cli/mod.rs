@@ -1,6 +1,7 @@
 //! The command line: clap arguments in, plain option structs out. Nothing else knows clap.
 
 pub mod callgraph;
+pub mod check;
 pub mod fold;
 pub mod input;
 pub mod jitdump;
@@ -50,6 +51,8 @@ pub enum Command {
     /// readers lose or misread something, warnings where the dump leaves the format, notes are only good
     /// to know; [0x...] is the offset of the first record concerned. What the runtime is known for is marked as usual.
     Jitdump(jitdump::JitdumpArgs),
+    /// Tell whether a recording is fit for conclusions, and what would make it fit
+    Check(check::CheckArgs),
     /// Print a completion script for a shell
     Completions {
         /// bash, zsh, fish, elvish or powershell
@@ -81,6 +84,7 @@ impl Cli {
             Command::Report(args) => args.input.verbose > 0,
             Command::Fold(args) => args.input.verbose > 0,
             Command::Script(args) => args.input.verbose > 0,
+            Command::Check(args) => args.input.verbose > 0,
             _ => false,
         }
     }

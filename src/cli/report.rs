@@ -251,10 +251,21 @@ struct LayoutArgs {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum When {
+pub(super) enum When {
     Auto,
     Always,
     Never,
+}
+
+impl When {
+    /// `None` leaves it to the terminal.
+    pub(super) const fn choice(self) -> Option<bool> {
+        match self {
+            Self::Auto => None,
+            Self::Always => Some(true),
+            Self::Never => Some(false),
+        }
+    }
 }
 
 /// Other things to print.
@@ -361,11 +372,7 @@ impl ReportArgs {
             load,
             header_only: self.other.header_only,
             time,
-            color: match self.layout.color {
-                Some(When::Always) => Some(true),
-                Some(When::Never) => Some(false),
-                Some(When::Auto) | None => None,
-            },
+            color: self.layout.color.and_then(When::choice),
             no_pager: self.layout.no_pager,
             view,
             warnings,

@@ -1,9 +1,10 @@
 //! One sample's call chain, leaf first: the kernel's part as recorded, then the user's part.
 
 use crate::address::Avma;
+use crate::dso::FileTrouble;
 use crate::perfdata::{CpuMode, Sample};
 use crate::profile::StackEnd;
-use crate::session::SpaceAt;
+use crate::session::{SpaceAt, Target};
 use crate::unwind::{Unwinder, UserFrame, UserState};
 
 use super::PcId;
@@ -21,6 +22,8 @@ pub(super) struct ChainBuilder<'a> {
     unwinder: Unwinder<'a>,
     user: Vec<UserFrame>,
     max_frames: usize,
+    /// Stack pointers of the leaf and the outermost frame of the last chain, if it was walked.
+    span: Option<(Avma, Avma)>,
 }
 
 /// Where a chain is put: the worker's table of addresses, and the ids of the chain.
@@ -41,6 +44,7 @@ impl<'a> ChainBuilder<'a> {
             unwinder,
             user: Vec::new(),
             max_frames,
+            span: None,
         }
     }
 
@@ -53,6 +57,7 @@ impl<'a> ChainBuilder<'a> {
         out: &mut ChainOut<'_>,
     ) -> StackEnd {
         out.ids.clear();
+        self.span = None;
         let unwinds = sample.user_regs.is_some() && sample.user_stack.is_some();
         let lbr = lbr && sample.branch_stack.is_some();
         let recorded = recorded_chain(sample, space, unwinds || lbr, out);
@@ -93,10 +98,21 @@ impl<'a> ChainBuilder<'a> {
         let end = self
             .unwinder
             .walk(&state, space, self.max_frames, &mut self.user);
+        self.span = self.unwinder.span();
         for frame in &self.user {
             out.ids.push(out.addresses.of_frame(space, frame));
         }
-        end
+        match end {
+            // There was no more to copy: what looked like a frame behind it was none.
+            StackEnd::DumpTooShort if sample.user_stack_ends => StackEnd::CheckFailed,
+            StackEnd::MissingFile => why_missing(out, space),
+            end => end,
+        }
+    }
+
+    /// Stack pointers between which the last chain's walk went; see [`Unwinder::span`].
+    pub(super) const fn span(&self) -> Option<(Avma, Avma)> {
+        self.span
     }
 
     /// On arm64 a leaf function has no frame record, so the kernel's chain lacks its caller; perf
@@ -121,6 +137,17 @@ impl<'a> ChainBuilder<'a> {
         };
         let id = out.addresses.at(space, CpuMode::User, caller);
         out.ids.insert(leaf + 1, id);
+    }
+}
+
+/// Whether the file of the outermost frame is not there, or another one.
+fn why_missing(out: &ChainOut<'_>, space: &SpaceAt<'_, '_>) -> StackEnd {
+    let last = out.ids.last().map(|id| out.addresses.all()[id.0 as usize]);
+    match last.map(|pc| pc.target) {
+        Some(Target::Dso(dso)) if space.trouble(dso) == Some(FileTrouble::Changed) => {
+            StackEnd::ChangedFile
+        }
+        _ => StackEnd::MissingFile,
     }
 }
 

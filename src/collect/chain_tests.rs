@@ -54,6 +54,7 @@ fn chain(
             cgroup: false,
             trace: Payloads::No,
             every_sample: false,
+            depths: false,
             max_frames: 100,
             threads: 1,
         },

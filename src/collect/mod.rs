@@ -10,6 +10,7 @@
 mod chain;
 #[cfg(test)]
 mod chain_tests;
+mod depth;
 mod table;
 mod worker;
 
@@ -24,6 +25,7 @@ use crate::profile::{CommId, StackEnd, ThreadId};
 use crate::session::{Session, Target};
 use crate::unwind::{Arch, CfiTables};
 
+pub use depth::{Depths, DumpSizes, LARGEST_DUMP};
 pub use worker::collect;
 
 /// What the view needs; what it does not need is not computed.
@@ -41,6 +43,8 @@ pub struct Needs {
     pub trace: Payloads,
     /// One row for each sample (`pjit script`).
     pub every_sample: bool,
+    /// How large stacks are.
+    pub depths: bool,
     /// Longest user part of a stack.
     pub max_frames: usize,
     /// Worker threads.
@@ -142,6 +146,8 @@ pub struct Collected {
     pub texts: Vec<Box<str>>,
     /// Samples whose record could not be read in pass two.
     pub unreadable: u64,
+    /// How large stacks are, if that was asked for.
+    pub depths: Depths,
 }
 
 /// Stacks of addresses, leaf first, each once, with the reason why it ended.

@@ -9,6 +9,7 @@ use crate::profile::StackEnd;
 use crate::session::SpaceAt;
 use crate::unwind::UserFrame;
 
+use super::depth::Depths;
 use super::{AddressStacks, Collected, NO_TEXT, Pc, PcId, Row, RowKey};
 
 /// One worker's distinct addresses, with shortcuts that save looking up what lies at an address that
@@ -111,6 +112,7 @@ pub(super) struct Table {
     every_sample: Vec<Row>,
     texts: Texts,
     pub(super) unreadable: u64,
+    pub(super) depths: Depths,
 }
 
 impl Table {
@@ -174,6 +176,7 @@ impl Table {
                 ..row
             }));
         self.unreadable += other.unreadable;
+        self.depths.absorb(other.depths);
     }
 
     pub(super) fn finish(self) -> Collected {
@@ -196,6 +199,7 @@ impl Table {
             rows,
             texts: self.texts.all,
             unreadable: self.unreadable,
+            depths: self.depths,
         }
     }
 }

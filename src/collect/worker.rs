@@ -14,6 +14,7 @@ use crate::session::{MapCache, SampleRef, Session};
 use crate::unwind::{Arch, CfiTables, Unwinder};
 
 use super::chain::{ChainBuilder, ChainOut};
+use super::depth::{Reach, Walked};
 use super::table::Table;
 use super::{Collected, NO_TEXT, Needs, Payloads, PcId, Row, RowKey, Shared};
 
@@ -265,9 +266,36 @@ impl<'s, 'a> Worker<'s, 'a> {
             };
             let lbr = event.attr.records_lbr_callstack();
             end = self.chains.build(&sample, lbr, &space, &mut out);
+            if self.shared.needs.depths {
+                self.note_depth(head, &sample, end);
+            }
         }
         let extras = self.extras(event, &sample);
         self.count(rank, end, extras);
+    }
+
+    fn note_depth(&mut self, head: &SampleRef, sample: &Sample<'_>, end: StackEnd) {
+        let (Some(stack), Some(span)) = (sample.user_stack, self.chains.span()) else {
+            return;
+        };
+        let reach = match end {
+            StackEnd::Complete | StackEnd::FiberBase => Reach::Root,
+            StackEnd::DumpTooShort => Reach::Short,
+            _ => Reach::Unknown,
+        };
+        let copied = stack.len() as u64;
+        let memory_end = match reach {
+            Reach::Short => self.shared.session.at(head, self.cache).stack_end(span.0),
+            _ if sample.user_stack_ends => Some(Avma(span.0.0.saturating_add(copied))),
+            _ => None,
+        };
+        self.table.depths.add(&Walked {
+            thread: head.thread,
+            span,
+            copied,
+            memory_end,
+            reach,
+        });
     }
 
     /// The parts of a row that few views need.

@@ -36,6 +36,16 @@ impl<'a> Opened<'a> {
     }
 }
 
+impl Refused {
+    const fn trouble(&self) -> FileTrouble {
+        match self {
+            Self::Missing => FileTrouble::Missing,
+            Self::NoBuildId | Self::OtherBuild(_) => FileTrouble::Changed,
+            Self::Unreadable(_) => FileTrouble::Unreadable,
+        }
+    }
+}
+
 /// What opening files needs.
 #[derive(Clone, Copy)]
 pub(crate) struct Opener<'t, 'a> {
@@ -46,10 +56,23 @@ pub(crate) struct Opener<'t, 'a> {
     pub(crate) machine: Machine,
 }
 
+/// Why a mapped file is not at hand.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum FileTrouble {
+    /// Nothing is there, or nothing that is an ELF file.
+    Missing,
+    /// There is one, but of another build.
+    Changed,
+    /// There is one that this user may not read.
+    Unreadable,
+}
+
 /// Why a candidate was not used.
 enum Refused {
     /// Not there, or no ELF file.
     Missing,
+    /// An ELF file without build ID, where the recorded one has one.
+    NoBuildId,
     /// Of another build.
     OtherBuild(BuildId),
     /// There, but not readable.
@@ -58,15 +81,15 @@ enum Refused {
 
 impl<'a> Opener<'_, 'a> {
     /// The file that was mapped.
-    pub(crate) fn binary(&self, dso: &Dso) -> Option<Opened<'a>> {
+    pub(crate) fn binary(&self, dso: &Dso) -> Result<Opened<'a>, FileTrouble> {
         match dso.kind {
             DsoKind::File => self.mapped_file(dso),
-            DsoKind::Vdso => self.vdso(dso),
-            _ => None,
+            DsoKind::Vdso => self.vdso(dso).ok_or(FileTrouble::Missing),
+            _ => Err(FileTrouble::Missing),
         }
     }
 
-    fn mapped_file(&self, dso: &Dso) -> Option<Opened<'a>> {
+    fn mapped_file(&self, dso: &Dso) -> Result<Opened<'a>, FileTrouble> {
         let name = locate::path_of(&dso.long_name);
         let recorded = self
             .search
@@ -83,13 +106,14 @@ impl<'a> Opener<'_, 'a> {
                 Ok(elf) => {
                     self.diag
                         .note(format!("{}: read from {}", name.display(), path.display()));
-                    return Some(Opened::new(elf, path));
+                    return Ok(Opened::new(elf, path));
                 }
                 Err(why) => refused.push((path, why)),
             }
         }
         self.report(dso, &refused);
-        None
+        let troubles = refused.iter().map(|(_, why)| why.trouble());
+        Err(troubles.max().unwrap_or(FileTrouble::Missing))
     }
 
     fn report(&self, dso: &Dso, refused: &[(PathBuf, Refused)]) {
@@ -99,6 +123,10 @@ impl<'a> Opener<'_, 'a> {
                     "{}: build ID is {found}, the recording has {want}; the file was changed since and is not used, its \
                      functions stay unresolved. Put the recorded file under a directory and give it with --symfs, or \
                      add it to the build-ID cache (perf buildid-cache --add FILE)",
+                    path.display()
+                )),
+                (Refused::NoBuildId, Some(want)) => self.diag.warn(format!(
+                    "{}: has no build ID, the recording has {want}; it is another file and not used",
                     path.display()
                 )),
                 (Refused::Unreadable(why), _) => {
@@ -286,7 +314,7 @@ impl<'a> Opener<'_, 'a> {
         match (expected, elf.build_id()) {
             (Some(want), Some(found)) if !want.matches(&found) => Err(Refused::OtherBuild(found)),
             // perf: a DSO with a build ID is only read from files that have it.
-            (Some(_), None) => Err(Refused::Missing),
+            (Some(_), None) => Err(Refused::NoBuildId),
             _ => Ok(elf),
         }
     }

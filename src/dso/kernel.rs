@@ -33,6 +33,21 @@ pub struct KernelReference {
     pub symbol: Vec<u8>,
     /// `pgoff` of the map.
     pub address: Avma,
+    /// Address behind the kernel's code: end of the map.
+    pub end: Avma,
+}
+
+/// What became of the search for the kernel's symbols.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum KernelState {
+    /// Found, and nothing speaks against them.
+    Found,
+    /// Found, but of another kernel: its code has another size.
+    OtherBuild,
+    /// What was found shows no addresses to ordinary users.
+    Restricted,
+    /// Not found.
+    Missing,
 }
 
 /// What kallsyms looks like to those who must not know addresses.
@@ -48,6 +63,7 @@ pub(crate) struct KernelSymbols<'a> {
     symbols: Symbols<'a>,
     /// Why there are none, if something stood in the way.
     pub(crate) problem: Option<String>,
+    is_restricted: bool,
 }
 
 enum Symbols<'a> {
@@ -87,9 +103,12 @@ impl<'a> KernelSymbols<'a> {
         } else {
             vmlinux_candidates(search, identity)
         };
+        let mut restricted = None;
         for path in beside.chain(cached).filter(|path| path.is_file()) {
-            if let Ok(found) = Self::from_kallsyms(store, &path) {
-                return found;
+            match Self::from_kallsyms(store, &path) {
+                Ok(found) => return found,
+                Err(problem) if problem == RESTRICTED => restricted = restricted.or(Some(path)),
+                Err(_) => {}
             }
         }
         for path in vmlinux.iter().filter(|path| path.is_file()) {
@@ -98,17 +117,62 @@ impl<'a> KernelSymbols<'a> {
                 return found;
             }
         }
-        if search.symfs.is_some() {
-            return Self::none("none: --symfs is given; use --kallsyms or --vmlinux");
+        let other = match &search.symfs {
+            Some(_) => Self::none("none: --symfs is given; use --kallsyms or --vmlinux"),
+            None => Self::from_running_kernel(store, identity),
+        };
+        match restricted {
+            Some(path) if matches!(other.symbols, Symbols::None) => {
+                Self::missing(RESTRICTED, &path)
+            }
+            _ => other,
         }
-        Self::from_running_kernel(store, identity)
     }
 
     fn missing(problem: &str, path: &Path) -> Self {
         Self {
             problem: Some(format!("{}: {problem}", path.display())),
+            is_restricted: problem == RESTRICTED,
             ..Self::none("none")
         }
+    }
+
+    /// Whether these are the recorded kernel's. One build's code has one size, wherever it was loaded.
+    pub(crate) fn state(&self, reference: Option<&KernelReference>) -> KernelState {
+        if matches!(self.symbols, Symbols::None) {
+            return match self.is_restricted {
+                true => KernelState::Restricted,
+                false => KernelState::Missing,
+            };
+        }
+        match reference.and_then(|reference| self.has_size_of(reference)) {
+            Some(false) => KernelState::OtherBuild,
+            _ => KernelState::Found,
+        }
+    }
+
+    /// The kernel's map ends at `_etext`, with newer perfs at `_edata`. `None` where one side does not tell: maps of old
+    /// perfs reach to the end of memory.
+    fn has_size_of(&self, reference: &KernelReference) -> Option<bool> {
+        /// No kernel has so much code.
+        const MOST: u64 = 1 << 30;
+        let recorded = reference.end.0.checked_sub(reference.address.0);
+        let recorded =
+            recorded.filter(|&size| size > 0 && size < MOST && reference.address.0 != 0)?;
+        let of = |name: &[u8]| match &self.symbols {
+            Symbols::None => None,
+            Symbols::Kallsyms(kallsyms) => kallsyms.reference(name),
+            Symbols::Vmlinux(elf) => address_in_vmlinux(elf, name),
+        };
+        let start = of(&reference.symbol)?;
+        let size = |name| of(name)?.checked_sub(start);
+        let (code, all) = (size(b"_etext")?, size(b"_edata"));
+        let fits = |own: u64| recorded == own || recorded == own.next_multiple_of(4096);
+        if fits(code) || all.is_some_and(fits) {
+            return Some(true);
+        }
+        // Without `_edata`, a map that is much larger may end there.
+        (all.is_some() || recorded < code + code / 4).then_some(false)
     }
 
     fn none(source: &str) -> Self {
@@ -116,6 +180,7 @@ impl<'a> KernelSymbols<'a> {
             source: source.to_owned(),
             symbols: Symbols::None,
             problem: None,
+            is_restricted: false,
         }
     }
 
@@ -137,6 +202,7 @@ impl<'a> KernelSymbols<'a> {
                      made by root",
                     path.display()
                 )),
+                is_restricted: true,
                 ..Self::none("none: /proc/kallsyms shows this user no addresses (kptr_restrict)")
             },
             _ => Self::missing(&problem, path),
@@ -166,6 +232,7 @@ impl<'a> KernelSymbols<'a> {
             source: path.display().to_string(),
             symbols: Symbols::Kallsyms(kallsyms),
             problem: None,
+            is_restricted: false,
         })
     }
 
@@ -190,6 +257,7 @@ impl<'a> KernelSymbols<'a> {
             source: path.display().to_string(),
             symbols: Symbols::Vmlinux(Box::new(elf)),
             problem: None,
+            is_restricted: false,
         })
     }
 
@@ -388,7 +456,7 @@ impl<'a> Kallsyms<'a> {
 }
 
 fn note_reference(references: &mut Vec<(&'static [u8], u64)>, name: &[u8], address: u64) {
-    for known in [&b"_text"[..], b"_stext"] {
+    for known in [&b"_text"[..], b"_stext", b"_etext", b"_edata"] {
         if name == known && !references.iter().any(|(name, _)| *name == known) {
             references.push((known, address));
         }
@@ -480,6 +548,7 @@ mod tests {
             source: String::new(),
             symbols: Symbols::Kallsyms(Kallsyms::parse(store.keep(TEXT.to_vec()))),
             problem: None,
+            is_restricted: false,
         }
     }
 
@@ -514,6 +583,7 @@ mod tests {
         let reference = KernelReference {
             symbol: b"_text".to_vec(),
             address: Avma(0xffff_ffff_a000_0000),
+            end: Avma(0),
         };
         let kernel = all.kernel(Some(&reference)).expect("has symbols");
         let found = kernel.find(0xffff_ffff_a000_0011).expect("moved");
@@ -529,6 +599,7 @@ mod tests {
         dsos.set_kernel_reference(KernelReference {
             symbol: b"_text".to_vec(),
             address: Avma(0xffff_ffff_a000_0000),
+            end: Avma(0),
         });
         let dso = dsos.intern(b"[kernel.kallsyms]_text", DsoKind::Kernel, None, None);
         let found = dsos.symbols(dso).and_then(|table| table.find(at));

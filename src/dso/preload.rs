@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use rustc_hash::FxHashMap;
 
 use super::elf::{ElfFile, Machine};
-use super::files::{Opened, Opener};
+use super::files::{FileTrouble, Opened, Opener};
 use super::locate::SearchPaths;
 use super::symtab::SymbolTable;
 use super::{Dso, DsoId};
@@ -20,7 +20,7 @@ use crate::input::Store;
 /// What was opened for a DSO.
 #[derive(Default)]
 pub(super) struct Files<'a> {
-    binary: OnceLock<Option<Box<Opened<'a>>>>,
+    binary: OnceLock<Result<Box<Opened<'a>>, FileTrouble>>,
     separate: OnceLock<Option<Box<Opened<'a>>>>,
     supplementary: OnceLock<Option<Box<ElfFile<'a>>>>,
     symbols: OnceLock<Option<Box<SymbolTable<'a>>>>,
@@ -40,6 +40,15 @@ impl<'t, 'a> Loading<'t, 'a> {
         let cell = &self.files.binary;
         cell.get_or_init(|| self.opener.binary(self.dso).map(Box::new))
             .as_deref()
+            .ok()
+    }
+
+    /// Why that is not at hand.
+    pub(super) fn trouble(self) -> Option<FileTrouble> {
+        match self.binary() {
+            Some(_) => None,
+            None => self.files.binary.get()?.as_ref().err().copied(),
+        }
     }
 
     fn separate(self) -> Option<&'t Opened<'a>> {

@@ -9,12 +9,12 @@ use std::sync::{Arc, OnceLock};
 use rustc_hash::FxHashMap;
 
 use super::elf::{ElfFile, Machine};
-use super::files::Opener;
+use super::files::{FileTrouble, Opener};
 use super::kernel::KernelSymbols;
 use super::locate::SearchPaths;
 use super::preload::{Files, Loading, Preloader, Preloads};
 use super::symtab::SymbolTable;
-use super::{BuildId, DsoId, DsoKind, KernelIdentity, KernelReference};
+use super::{BuildId, DsoId, DsoKind, KernelIdentity, KernelReference, KernelState};
 use crate::address::{Avma, FileOffset};
 use crate::diagnostics::Diagnostics;
 use crate::input::Store;
@@ -145,6 +145,15 @@ impl<'a> DsoTable<'a> {
             .map(|symbols| symbols.source.as_str())
     }
 
+    /// Whether the kernel's symbols were found, as far as anybody asked for them.
+    #[must_use]
+    pub fn kernel_state(&self) -> Option<KernelState> {
+        self.kernel
+            .symbols
+            .get()
+            .map(|symbols| symbols.state(self.reference.as_ref()))
+    }
+
     /// Tells where the recorded kernel put a module's code (start of its map).
     pub fn set_module_start(&mut self, id: DsoId, start: Avma) {
         self.dsos[id.0 as usize].module_start = Some(start);
@@ -249,6 +258,13 @@ impl<'a> DsoTable<'a> {
         self.loading(id).binary().map(|opened| &opened.elf)
     }
 
+    /// Why a mapped file is not at hand; `None` if it is, and for what is no file.
+    #[must_use]
+    pub fn trouble(&self, id: DsoId) -> Option<FileTrouble> {
+        let is_file = matches!(self.get(id).kind, DsoKind::File | DsoKind::Vdso);
+        is_file.then(|| self.loading(id).trouble()).flatten()
+    }
+
     /// The file with DWARF and `.debug_frame`: the binary itself or its separate debug file. File offsets
     /// mean nothing in a separate one: go through [`binary`](Self::binary) to stated addresses.
     #[must_use]
@@ -325,6 +341,13 @@ impl<'a> DsoTable<'a> {
                 let symbols = self.kernel.get();
                 if let Some(problem) = &symbols.problem {
                     self.diag.warn(problem.as_str());
+                }
+                if symbols.state(self.reference.as_ref()) == KernelState::OtherBuild {
+                    self.diag.warn(format!(
+                        "{}: not of the recorded kernel, whose code has another size; names of kernel functions may \
+                         be wrong (--kallsyms FILE)",
+                        symbols.source
+                    ));
                 }
                 symbols.kernel(self.reference.as_ref())
             }

@@ -1,5 +1,6 @@
 //! Writers: a view and its options in, bytes out. One file for each format.
 
+pub mod check;
 pub mod folded;
 pub mod jitdump;
 pub mod script;

@@ -12,7 +12,7 @@ use super::chunks::{FIRST_DECODED, RecordPos};
 use super::head::{Walk, record_header, walk};
 use super::inflate::{Fed, Inflater, is_compressed, payload};
 use super::open::{End, Recording};
-use super::order::{DeliverStats, Delivered, Delivery, Lent};
+use super::order::{Damage, DeliverStats, Delivered, Delivery, Lent};
 
 impl Recording<'_> {
     /// Pass one: hands every record to `f`, in perf's order. What is cut, damaged or unknown is
@@ -52,9 +52,22 @@ impl Recording<'_> {
         let problem = pass.problem;
         let mut stats = pass.delivery.finish();
         stats.bytes_read = read;
+        stats.damage = self.damage(problem, end);
         self.report_damage(diag, &stats, problem, end);
         self.report_skipped(diag, &stats);
         stats
+    }
+
+    fn damage(&self, problem: Option<&str>, end: Walk) -> Option<Damage> {
+        if problem.is_some() || self.source().problem().is_some() {
+            return Some(Damage::Broken);
+        }
+        match self.end() {
+            End::Unclosed => Some(Damage::Unfinished),
+            End::Missing(bytes) => Some(Damage::Cut(bytes)),
+            End::SectionsMissing(_) => Some(Damage::SectionsCut),
+            End::Declared => (end != Walk::End).then_some(Damage::Cut(0)),
+        }
     }
 
     /// One line for all that is cut or damaged.

@@ -38,7 +38,7 @@ pub use chunks::{Chunks, RecordPos};
 pub use features::{BuildIdEntry, ClockData, Features};
 pub use head::SampleHead;
 pub use open::{OpenError, Recording};
-pub use order::{DeliverStats, Delivered};
+pub use order::{Damage, DeliverStats, Delivered};
 pub use records::{Inode, Mmap, Record, TimeConv};
 pub use sample::{Branch, BranchStack, Callchain, ReadValues, Registers, Sample, SampleError};
 pub use tracing::{Functions, Tracepoints};

@@ -35,6 +35,19 @@ pub enum Delivered<'b> {
     },
 }
 
+/// How a recording is damaged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Damage {
+    /// It makes no sense from some point on.
+    Broken,
+    /// The recorder was killed: all records are there, what it writes last is not.
+    Unfinished,
+    /// So many bytes of records are not there.
+    Cut(u64),
+    /// All records are there, what is written behind them is not.
+    SectionsCut,
+}
+
 /// What was seen while delivering.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeliverStats {
@@ -62,6 +75,8 @@ pub struct DeliverStats {
     pub throttled: u64,
     /// Number of records by type.
     pub by_type: BTreeMap<u32, u64>,
+    /// What of the recording is damaged or missing, if anything is.
+    pub damage: Option<Damage>,
     /// Bytes of records that were read (compressed ones as they are in the file).
     pub bytes_read: u64,
 }

@@ -57,6 +57,8 @@ pub struct Sample<'b> {
     pub user_regs: Option<Registers<'b>>,
     /// Copy of the user stack from the stack pointer up; only what was really copied.
     pub user_stack: Option<&'b [u8]>,
+    /// The kernel could copy less of the stack than was asked for: its memory ends behind what there is.
+    pub user_stack_ends: bool,
     /// Cost of the access (WEIGHT; the three parts of WEIGHT_STRUCT packed).
     pub weight: Option<u64>,
     /// Source of the data (`union perf_mem_data_src`).
@@ -296,7 +298,9 @@ fn stacks<'b>(attr: &Attr, c: &mut Cursor<'b>, s: &mut Sample<'b>) -> Result<(),
         s.user_regs = registers(attr.sample_regs_user, c).ok_or(TooShort("user registers"))?;
     }
     if attr.has(st::STACK_USER) {
-        s.user_stack = user_stack(c).ok_or(TooShort("user stack"))?;
+        let stack = user_stack(c).ok_or(TooShort("user stack"))?;
+        s.user_stack = stack.map(|(copied, _)| copied);
+        s.user_stack_ends = stack.is_some_and(|(_, ends)| ends);
     }
     Ok(())
 }
@@ -361,7 +365,7 @@ fn registers<'b>(mask: u64, c: &mut Cursor<'b>) -> Option<Option<Registers<'b>>>
 }
 
 /// The kernel reserves `size` bytes and says behind them how many it could copy.
-fn user_stack<'b>(c: &mut Cursor<'b>) -> Option<Option<&'b [u8]>> {
+fn user_stack<'b>(c: &mut Cursor<'b>) -> Option<Option<(&'b [u8], bool)>> {
     let size = c.u64()?;
     if size == 0 {
         return Some(None);
@@ -370,5 +374,5 @@ fn user_stack<'b>(c: &mut Cursor<'b>) -> Option<Option<&'b [u8]>> {
     let copied = usize::try_from(c.u64()?)
         .unwrap_or(usize::MAX)
         .min(data.len());
-    Some(data.get(..copied))
+    Some(data.get(..copied).map(|front| (front, copied < data.len())))
 }

@@ -206,11 +206,17 @@ pub enum StackEnd {
     NoRegisters,
     /// The limit of frames was reached.
     TooDeep,
+    /// The file that holds the code was not found.
+    MissingFile,
+    /// The file that holds the code is of another build now.
+    ChangedFile,
+    /// Code that no dump, perf map or file describes.
+    UnknownCode,
 }
 
 impl StackEnd {
     /// Number of variants.
-    pub const COUNT: usize = 10;
+    pub const COUNT: usize = 13;
 
     /// All reasons, in the order of their numbers.
     pub const ALL: [Self; Self::COUNT] = [
@@ -224,6 +230,9 @@ impl StackEnd {
         Self::CheckFailed,
         Self::NoRegisters,
         Self::TooDeep,
+        Self::MissingFile,
+        Self::ChangedFile,
+        Self::UnknownCode,
     ];
 
     /// The reason in words.
@@ -240,6 +249,9 @@ impl StackEnd {
             Self::CheckFailed => "implausible caller",
             Self::NoRegisters => "no usable registers",
             Self::TooDeep => "too deep",
+            Self::MissingFile => "missing file",
+            Self::ChangedFile => "changed file",
+            Self::UnknownCode => "code that nothing describes",
         }
     }
 

@@ -368,6 +368,7 @@ impl<'a, 'f> Builder<'a, 'f> {
                 let reference = KernelReference {
                     symbol: symbol.to_vec(),
                     address: Avma(mmap.pgoff),
+                    end: range.end,
                 };
                 self.dsos.set_kernel_reference(reference);
                 self.dsos

@@ -154,8 +154,39 @@ pub struct JitStats {
     pub repeated: u64,
     /// Loads of an earlier process or of one that was not recorded.
     pub foreign: u64,
-    /// What was done to the times; empty if nothing had to be.
+    /// Loads that took the place of other code that was still in force.
+    pub replaced: u64,
+    /// How its times were brought onto the recording's clock.
+    pub clock_fit: ClockFit,
+    /// The same in words; empty if nothing had to be done.
     pub clock: String,
+}
+
+/// How the times of a dump become the recording's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ClockFit {
+    /// As they are, on the same clock.
+    #[default]
+    Same,
+    /// As they are: the clocks differ, or may, and nothing tells by how much.
+    Assumed,
+    /// Shifted by a measured offset.
+    Shifted,
+    /// Converted from the processor's counter.
+    Converted,
+    /// Not at all.
+    Unused,
+}
+
+/// A dump or perf map that would be needed and is not used.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct JitAbsent {
+    /// Its path, as recorded or where it was found.
+    pub path: Vec<u8>,
+    /// The process it is for.
+    pub pid: u32,
+    /// Why it is not used; `None` if it was not found.
+    pub problem: Option<&'static str>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -198,6 +229,7 @@ pub struct JitIndex<'a> {
     twins: FxHashMap<ProcessId, Vec<Twin>>,
     /// The processes that mapped a dump that was found.
     merged: FxHashSet<ProcessId>,
+    absent: Vec<JitAbsent>,
 }
 
 /// A copy of a mapping with JIT code.
@@ -285,6 +317,12 @@ impl<'a> JitIndex<'a> {
     #[must_use]
     pub fn object(&self, id: JitObjectId) -> &JitObject {
         &self.objects[id.0 as usize]
+    }
+
+    /// Dumps that processes mapped and that were not found, and perf maps that are not of their process.
+    #[must_use]
+    pub fn absent(&self) -> &[JitAbsent] {
+        &self.absent
     }
 
     /// One phrase for each dump or perf map.

@@ -55,6 +55,13 @@ impl MapTable {
         mapping.range.contains(at).then_some(mapping)
     }
 
+    /// The first mapping that begins behind `at`.
+    #[must_use]
+    pub fn next_behind(&self, at: Avma) -> Option<&Mapping> {
+        let (_, mapping) = self.by_start.get_next(&at.0.checked_add(1)?)?;
+        Some(mapping)
+    }
+
     /// Puts a mapping in, cutting what it overlaps. An empty one has no effect.
     pub fn insert(&mut self, new: Mapping) {
         if new.range.is_empty() {

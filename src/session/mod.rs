@@ -21,12 +21,12 @@ use rustc_hash::FxHashMap;
 use std::ops::Range;
 
 use crate::address::{Avma, FileOffset, Timestamp};
-use crate::dso::{DsoId, DsoTable};
+use crate::dso::{DsoId, DsoTable, FileTrouble};
 use crate::perfdata::{CpuMode, DeliverStats, EventId, RecordPos};
 use crate::profile::{CommId, ThreadId};
 use crate::unwind::{CodeSpace, Place};
 
-use jit::{JitCodeId, JitIndex, ProcessId};
+use jit::{JitCodeId, JitHit, JitIndex, ProcessId};
 use maps::{MapTable, Mapping};
 use threads::ThreadLife;
 
@@ -142,6 +142,22 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// How the JIT code at a sample's own address was found, if that is where it was taken.
+    #[must_use]
+    pub fn jit_match<'s>(
+        &'s self,
+        sample: &SampleRef,
+        cache: &'s MapCache<'s>,
+    ) -> Option<jit::JitMatch> {
+        if sample.mode != CpuMode::User {
+            return None;
+        }
+        match self.at(sample, cache).find(sample.ip) {
+            Found::Jit(hit) => Some(hit.how),
+            _ => None,
+        }
+    }
+
     /// The kernel mapping that contains an address.
     #[must_use]
     pub fn locate_kernel(&self, at: Avma) -> Located {
@@ -229,12 +245,31 @@ impl<'s> MapCache<'s> {
 
 /// An address as found in the order of precedence: dump, file, late dump, perf map, anonymous.
 enum Found<'s> {
-    Jit(JitCodeId, u64),
+    Jit(JitHit),
     Mapping(&'s Mapping),
     Nothing,
 }
 
 impl<'s, 'a> SpaceAt<'s, 'a> {
+    /// Where the memory ends that a stack pointer leads to, if the recording tells. A main thread's stack has grown
+    /// downwards since it was recorded; its end has not moved.
+    #[must_use]
+    pub fn stack_end(&self, sp: Avma) -> Option<Avma> {
+        let maps = &self.space.maps;
+        if let Some(mapping) = maps.find(sp) {
+            return (!mapping.executable).then_some(mapping.range.end);
+        }
+        let above = maps.next_behind(sp)?;
+        let name = &self.session.dsos.get(above.dso).long_name;
+        name.starts_with(b"[stack").then_some(above.range.end)
+    }
+
+    /// Why the file of a DSO is not at hand.
+    #[must_use]
+    pub fn trouble(&self, dso: DsoId) -> Option<FileTrouble> {
+        self.session.dsos.trouble(dso)
+    }
+
     /// What an address belongs to, in the given mode.
     #[must_use]
     pub fn locate_in(&self, mode: CpuMode, at: Avma) -> Located {
@@ -256,9 +291,9 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
                 target: Target::Nowhere,
                 address: at.0,
             },
-            Found::Jit(id, offset) => Located {
-                target: Target::Jit(id, self.dso_of_code(id, at)),
-                address: offset,
+            Found::Jit(hit) => Located {
+                target: Target::Jit(hit.code, self.dso_of_code(hit.code, at)),
+                address: hit.offset,
             },
             Found::Mapping(mapping) if self.session.dsos.get(mapping.dso).kind.is_identity() => {
                 Located {
@@ -300,7 +335,7 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
         let jit = &self.session.jit;
         let process = self.space.process;
         if let Some(hit) = jit.lookup(process, at, self.time) {
-            return Found::Jit(hit.code, hit.offset);
+            return Found::Jit(hit);
         }
         let mapping = self.mapping(at);
         if let Some(mapping) = mapping
@@ -309,7 +344,7 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
             return Found::Mapping(mapping);
         }
         if let Some(hit) = jit.lookup_unmapped(process, at, self.time) {
-            return Found::Jit(hit.code, hit.offset);
+            return Found::Jit(hit);
         }
         mapping.map_or(Found::Nothing, Found::Mapping)
     }
@@ -328,10 +363,10 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
 impl<'a> CodeSpace<'a> for SpaceAt<'_, 'a> {
     fn locate(&self, at: Avma) -> Place<'_, 'a> {
         match self.find(at) {
-            Found::Jit(id, offset) => Place::Jit {
-                id,
-                code: self.session.jit.code(id),
-                offset,
+            Found::Jit(hit) => Place::Jit {
+                id: hit.code,
+                code: self.session.jit.code(hit.code),
+                offset: hit.offset,
             },
             Found::Mapping(mapping) if !mapping.executable => Place::Nothing,
             Found::Mapping(mapping) if mapping.anonymous => Place::Anonymous,

@@ -247,6 +247,16 @@ impl<'a> Unwinder<'a> {
         }
     }
 
+    /// Stack pointers of the leaf and of the outermost frame that the last [`walk`](Self::walk) met: between them
+    /// lies what it needed of the stack. `None` without a stack pointer to start from.
+    #[must_use]
+    pub fn span(&self) -> Option<(Avma, Avma)> {
+        match &self.inner {
+            Inner::X86_64(walker) => walker.span(),
+            Inner::Aarch64(walker) => walker.span(),
+        }
+    }
+
     /// Number of ids given out so far: every [`UserFrame::id`] is smaller.
     #[must_use]
     pub fn id_count(&self) -> u32 {

@@ -27,6 +27,8 @@ pub(super) struct Walker<'a, A: Architecture> {
     rules: RuleMaker<'a, A>,
     /// What the frames walked so far in this sample saved, leaf first.
     history: Vec<Step>,
+    /// Stack pointers of the leaf and of the last frame of the last walk.
+    span: Option<(Avma, Avma)>,
 }
 
 /// What a frame did with its caller's registers.
@@ -69,7 +71,13 @@ impl<'a, A: Architecture> Walker<'a, A> {
             memo: Memo::new(),
             rules: RuleMaker::new(tables),
             history: Vec::new(),
+            span: None,
         }
+    }
+
+    /// See [`super::Unwinder::span`].
+    pub(super) const fn span(&self) -> Option<(Avma, Avma)> {
+        self.span
     }
 
     pub(super) fn id_count(&self) -> u32 {
@@ -112,6 +120,7 @@ impl<'a, A: Architecture> Walker<'a, A> {
         max_frames: usize,
         out: &mut Vec<UserFrame>,
     ) -> StackEnd {
+        self.span = None;
         let regs = &state.regs;
         let start = (A::ip(regs), A::register(regs, A::SP));
         let (Some(ip), Some(sp)) = start else {
@@ -138,7 +147,10 @@ impl<'a, A: Architecture> Walker<'a, A> {
             },
             leaf: true,
         };
-        frames.run(ip, max_frames, out)
+        let end = frames.run(ip, max_frames, out);
+        let last = frames.cursor.sp;
+        self.span = Some((Avma(sp), Avma(last)));
+        end
     }
 }
 
@@ -439,7 +451,7 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         if self.cursor.fp == Some(0) {
             Err(StackEnd::Complete)
         } else {
-            Err(end)
+            Err(blame(end, &at.place))
         }
     }
 
@@ -605,6 +617,19 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         }
         self.continue_from(file, signal)?;
         Ok((A::strip(address), signal))
+    }
+}
+
+/// Why no candidate led on: where the code is not at hand, that is why. Run-time code nearly always has
+/// frame pointers, so that one behind the copied stack tells more there.
+const fn blame(end: StackEnd, place: &Place<'_, '_>) -> StackEnd {
+    match (place, end) {
+        (_, StackEnd::Complete) => end,
+        (Place::File { binary: None, .. }, _) => StackEnd::MissingFile,
+        (Place::Anonymous, StackEnd::DumpTooShort) => end,
+        (Place::Anonymous, _) => StackEnd::UnknownCode,
+        (Place::Nothing, _) => StackEnd::CheckFailed,
+        _ => end,
     }
 }
 

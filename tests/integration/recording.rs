@@ -1,6 +1,6 @@
 //! Builds recordings byte by byte, in file mode and as a pipe stream, knowing nothing of the readers.
 //!
-//! Only what the tests need: COMM, MMAP2, FORK, SAMPLE and attributes. Layouts: `tools/perf/Documentation/perf.data-file-format.txt`
+//! Only what the tests need: COMM, MMAP2, FORK, LOST, THROTTLE, SAMPLE and attributes. Layouts: `tools/perf/Documentation/perf.data-file-format.txt`
 //! and `include/uapi/linux/perf_event.h`.
 
 pub(crate) const SAMPLE_IP: u64 = 1 << 0;
@@ -142,6 +142,22 @@ impl Recording {
             .text(file);
         Self::sample_id(&mut body, pid, pid, 0);
         self.push(10, 2, &body);
+    }
+
+    /// So many events that did not fit the buffer.
+    pub(crate) fn lost(&mut self, events: u64, time: u64) {
+        let mut body = Bytes::default();
+        body.u64s(&[ID, events]);
+        Self::sample_id(&mut body, 0, 0, time);
+        self.push(2, 0, &body);
+    }
+
+    /// The kernel stopped sampling for a while.
+    pub(crate) fn throttled(&mut self, time: u64) {
+        let mut body = Bytes::default();
+        body.u64s(&[time, ID, ID]);
+        Self::sample_id(&mut body, 0, 0, time);
+        self.push(5, 0, &body);
     }
 
     pub(crate) fn sample(&mut self, sample: &Sample<'_>) {

@@ -178,9 +178,12 @@ impl<'a> JitBuilder<'a> {
         let early = self.early.take().into_iter().flat_map(EarlyDumps::finish);
         early.for_each(|dump| self.finder.add_early(dump));
         let finder = &mut self.finder;
-        let mut dumps = find_dumps(&self.markers, finder, &lives, diag);
+        let (mut dumps, absent) = find_dumps(&self.markers, finder, &lives, diag);
         self.relate_clocks(&mut dumps, diag);
-        let mut index = JitIndex::default();
+        let mut index = JitIndex {
+            absent,
+            ..JitIndex::default()
+        };
         let owners: Vec<_> = dumps
             .iter_mut()
             .map(|dump| self.give_to_processes(dump, &lives))
@@ -193,6 +196,8 @@ impl<'a> JitBuilder<'a> {
         index.claims = replay::replay(&mut dumps, &owners, &self.changes);
         for (object, dump) in index.objects.iter_mut().zip(&dumps) {
             object.stats.repeated = dump.aliases;
+            object.stats.replaced = dump.replaced;
+            object.stats.clock_fit = dump.relation.fit(&self.clock);
         }
         let markers = dumps.iter().flat_map(|dump| &dump.markers);
         index.merged = markers

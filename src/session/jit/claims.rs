@@ -59,21 +59,21 @@ impl ClaimsBuilder {
         self.state(process).claims.reserve(loads);
     }
 
-    /// New code at `range`; ends what it touches. Empty ranges claim nothing.
+    /// New code at `range`; ends what it touches, and says whether there was anything. Empty ranges claim nothing.
     pub(super) fn load(
         &mut self,
         process: ProcessId,
         range: AvmaRange,
         code: u32,
         time: Timestamp,
-    ) {
+    ) -> bool {
         if range.is_empty() {
-            return;
+            return false;
         }
-        self.end_overlapping(process, range, time);
+        let ended = self.end_overlapping(process, range, time);
         let state = self.state(process);
         let Ok(index) = u32::try_from(state.claims.len()) else {
-            return;
+            return ended;
         };
         state.claims.push(Claim {
             range,
@@ -88,6 +88,7 @@ impl ClaimsBuilder {
             index,
         };
         state.live.insert(range.start, live);
+        ended
     }
 
     /// The code in force at exactly `range`.
@@ -192,19 +193,22 @@ impl ClaimsBuilder {
         &mut self.processes[at]
     }
 
-    fn end_overlapping(&mut self, process: ProcessId, range: AvmaRange, time: Timestamp) {
+    fn end_overlapping(&mut self, process: ProcessId, range: AvmaRange, time: Timestamp) -> bool {
+        let mut ended = false;
         let Some(number) = self
             .processes
             .get(process.0 as usize)
             .map(|_| process.0 as usize)
         else {
-            return;
+            return ended;
         };
         while let Some((start, live)) = self.processes[number].live.last_before(range.end)
             && live.end > range.start
         {
             self.end(process, start, live, time);
+            ended = true;
         }
+        ended
     }
 
     fn end(&mut self, process: ProcessId, start: Avma, live: Live, time: Timestamp) {

@@ -6,6 +6,7 @@
 //! How far apart follows from events that both sides saw: the runtime maps its dump, and fills memory
 //! that it has just made executable.
 
+use super::ClockFit;
 use crate::address::Timestamp;
 use crate::perfdata::{ClockId, Recording, TimeConv};
 
@@ -111,6 +112,17 @@ impl Relation {
             Self::Shifted { by, .. } => Some(shift(raw, by)),
             Self::Counter { by } => Some(shift(from_counter(raw, conversion?), by)),
             Self::Unknown(_) => None,
+        }
+    }
+
+    /// The same for judgement.
+    pub(super) fn fit(&self, recording: &RecordingClock) -> ClockFit {
+        match *self {
+            Self::Same if recording.is_monotonic() => ClockFit::Same,
+            Self::Same => ClockFit::Assumed,
+            Self::Shifted { .. } => ClockFit::Shifted,
+            Self::Counter { .. } => ClockFit::Converted,
+            Self::Unknown(_) => ClockFit::Unused,
         }
     }
 

@@ -32,6 +32,7 @@ pub(super) struct Dump<'a> {
     pub(super) relation: Relation,
     pub(super) markers: Vec<usize>,
     pub(super) aliases: u64,
+    pub(super) replaced: u64,
 }
 
 impl<'a> Dump<'a> {
@@ -76,6 +77,7 @@ impl<'a> Dump<'a> {
             relation: Relation::Same,
             markers: Vec::new(),
             aliases: 0,
+            replaced: 0,
         })
     }
 
@@ -174,9 +176,9 @@ impl<'a> Dump<'a> {
                 found_at: self.file.path.clone(),
                 counts: self.counts.clone(),
                 cut: self.cut.clone(),
-                repeated: 0,
                 foreign: owners.foreign,
                 clock,
+                ..JitStats::default()
             },
         }
     }

@@ -9,7 +9,9 @@ use super::clock::RecordingClock;
 use super::files::{Finder, Found};
 use super::memory::Anonymous;
 use super::owners::{Lives, STALE};
-use super::{JitCode, JitIndex, JitObject, JitObjectId, JitObjectKind, JitStats, ProcessId};
+use super::{
+    JitAbsent, JitCode, JitIndex, JitObject, JitObjectId, JitObjectKind, JitStats, ProcessId,
+};
 use crate::address::Timestamp;
 use crate::diagnostics::Diagnostics;
 use crate::jitdump::Producer;
@@ -41,7 +43,15 @@ impl<'a> Maps<'_, 'a> {
                 candidates.splice(0..0, unnumbered.iter().map(|path| (path.clone(), false)));
             }
             let found = candidates.iter().find_map(|(path, anybodys)| {
-                Some((path, self.map(path, *anybodys, process, anonymous)?))
+                let (map, problem) = self.map(path, *anybodys, process, anonymous)?;
+                if problem.is_some() {
+                    index.absent.push(JitAbsent {
+                        path: path.as_os_str().as_encoded_bytes().to_vec(),
+                        pid,
+                        problem,
+                    });
+                }
+                problem.is_none().then_some((path, map))
             });
             if let Some((path, map)) = found {
                 add_perf_map(index, process, pid, path, &map);
@@ -52,14 +62,14 @@ impl<'a> Maps<'_, 'a> {
         }
     }
 
-    /// The map at a path, if there is one that is not stale.
+    /// The map at a path, if there is one, and why it is not used.
     fn map(
         &mut self,
         path: &Path,
         anybodys: bool,
         process: ProcessId,
         anonymous: &Anonymous,
-    ) -> Option<PerfMap<'a>> {
+    ) -> Option<(PerfMap<'a>, Option<&'static str>)> {
         let file = self.finder.open(path)?;
         let map = perfmap::parse(file.bytes);
         let problem = self
@@ -70,7 +80,7 @@ impl<'a> Maps<'_, 'a> {
             self.diag
                 .warn(format!("{path}: {problem}; not used (--perf-map uses it)"));
         }
-        problem.is_none().then_some(map)
+        Some((map, problem))
     }
 
     /// Why a map under a name that any process may use is not of this process.

@@ -137,12 +137,9 @@ impl Replay {
         let Ok(number) = u32::try_from(number) else {
             return;
         };
-        self.claims.load(
-            process,
-            range,
-            self.first_codes[dump].saturating_add(number),
-            time,
-        );
+        let code = self.first_codes[dump].saturating_add(number);
+        let ended = self.claims.load(process, range, code, time);
+        dumps[dump].replaced += u64::from(ended);
     }
 
     /// The code that moves is the one in force at the old address with the index of the move.

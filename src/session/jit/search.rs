@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::JitAbsent;
 use super::builder::Marker;
 use super::dumps::Dump;
 use super::files::Finder;
@@ -24,7 +25,7 @@ pub(super) fn find_dumps<'a>(
     finder: &mut Finder<'a>,
     lives: &Lives,
     diag: &Diagnostics,
-) -> Vec<Dump<'a>> {
+) -> (Vec<Dump<'a>>, Vec<JitAbsent>) {
     let mut dumps: Vec<Dump<'a>> = Vec::new();
     let mut missing = Vec::new();
     for (number, marker) in markers.iter().enumerate() {
@@ -43,7 +44,12 @@ pub(super) fn find_dumps<'a>(
             dumps.push(dump);
         }
     }
-    dumps
+    let absent = missing.into_iter().map(|marker| JitAbsent {
+        path: marker.path.clone(),
+        pid: marker.pid,
+        problem: None,
+    });
+    (dumps, absent.collect())
 }
 
 /// The best file for a marker: one whose records may be of that process, else any dump.

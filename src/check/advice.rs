@@ -1,0 +1,184 @@
+//! What would put a finding right: commands and options, ready to be typed.
+
+use std::collections::BTreeSet;
+
+use crate::collect::{DumpSizes, LARGEST_DUMP};
+
+use super::Culprit;
+
+/// Sizes are recommended in steps of so many bytes.
+const STEP: u64 = 1024;
+
+/// `--call-graph dwarf,SIZE` that would have sufficed for all stacks that a dump can hold; `None` where no
+/// larger one can be had.
+pub(super) fn dump_size(sizes: &DumpSizes) -> Option<u64> {
+    let wanted = match sizes.known - sizes.beyond {
+        0 => LARGEST_DUMP,
+        // Larger than what was too short, even where the kernel took some of what was asked for.
+        _ => sizes
+            .needed
+            .max(sizes.copied + 1)
+            .next_multiple_of(STEP)
+            .min(LARGEST_DUMP),
+    };
+    (wanted > sizes.copied).then_some(wanted)
+}
+
+/// How much of the stacks to record.
+pub(super) fn for_short_stacks(sizes: &DumpSizes) -> Vec<String> {
+    let dwarf = dump_size(sizes).map(|size| format!("perf record --call-graph dwarf,{size}"));
+    let too_large = sizes.beyond > 0 || dwarf.is_none();
+    let other = too_large.then(|| {
+        "perf record --call-graph fp, with everything built by -fno-omit-frame-pointer, has no such limit"
+            .to_owned()
+    });
+    dwarf.into_iter().chain(other).collect()
+}
+
+/// Where to put files that were not found. `changed`: something else lies in their place.
+pub(super) fn for_files(culprits: &[Culprit], changed: bool) -> Vec<String> {
+    let paths = culprits.iter().map(|culprit| culprit.path.as_str());
+    let mut fixes = Vec::new();
+    if let Some(path) = paths.clone().find(|path| path.starts_with('/')) {
+        let target = quoted(&format!("symfs{path}"));
+        let which = if changed {
+            "of the recorded build "
+        } else {
+            ""
+        };
+        fixes.push(format!(
+            "copy the files {which}from the recorded machine to a folder, as in {target}, and give it: --symfs symfs"
+        ));
+        fixes.push(
+            "or on that machine: perf buildid-cache --add FILE, and --buildid-dir ~/.debug here"
+                .to_owned(),
+        );
+    }
+    if paths.into_iter().any(|path| path.starts_with("[vdso")) {
+        fixes.push(
+            "[vdso]: copy ~/.debug/[vdso] of the recorded machine, and give --buildid-dir, or put the image into symfs/[vdso]"
+                .to_owned(),
+        );
+    }
+    fixes
+}
+
+/// Where symbols of files without any come from.
+pub(super) fn for_stripped(culprits: &[Culprit]) -> Vec<String> {
+    let (mut packages, mut unknown, mut own) = (BTreeSet::new(), Vec::new(), Vec::new());
+    let mut has_modules = false;
+    for culprit in culprits {
+        match Source::of(culprit) {
+            Source::Package(name) => drop(packages.insert(name)),
+            Source::UnknownPackage => unknown.push(quoted(&culprit.path)),
+            Source::Own => own.push(culprit.name.as_str()),
+            Source::Module => has_modules = true,
+            Source::Nobody => {}
+        }
+    }
+    let mut fixes = Vec::new();
+    if !packages.is_empty() {
+        let packages: Vec<String> = packages.into_iter().collect();
+        fixes.push(format!("apt install {}", packages.join(" ")));
+    }
+    if !unknown.is_empty() {
+        fixes.push(format!(
+            "apt install the -dbgsym packages that find-dbgsym-packages {} names",
+            unknown.join(" ")
+        ));
+    }
+    if !own.is_empty() {
+        fixes.push(format!(
+            "build {} with -g, without -s and strip",
+            own.join(", ")
+        ));
+    }
+    if has_modules {
+        fixes.push("-m reads kernel modules from their files".to_owned());
+    }
+    fixes
+}
+
+/// Who has the symbols of a file.
+enum Source {
+    Package(String),
+    UnknownPackage,
+    Own,
+    Module,
+    Nobody,
+}
+
+impl Source {
+    fn of(culprit: &Culprit) -> Self {
+        const LIBC: [&str; 9] = [
+            "libc.so.",
+            "libm.so.",
+            "libmvec.so.",
+            "libpthread.so.",
+            "librt.so.",
+            "libdl.so.",
+            "libresolv.so.",
+            "ld-linux",
+            "libc-",
+        ];
+        let (name, path) = (&culprit.name, &culprit.path);
+        if path.contains(".ko") && name.starts_with('[') {
+            return Self::Module;
+        }
+        if !path.starts_with('/') {
+            return Self::Nobody;
+        }
+        if LIBC.iter().any(|prefix| name.starts_with(prefix)) {
+            return Self::Package("libc6-dbg".to_owned());
+        }
+        let python = name
+            .strip_prefix("libpython")
+            .or(name.strip_prefix("python"));
+        if let Some(version) = python.and_then(python_version) {
+            return Self::Package(format!("python{version}-dbg"));
+        }
+        let system = [
+            "/usr/bin/",
+            "/usr/sbin/",
+            "/usr/lib",
+            "/bin/",
+            "/sbin/",
+            "/lib",
+        ];
+        if system.iter().any(|folder| path.starts_with(folder)) {
+            Self::UnknownPackage
+        } else {
+            Self::Own
+        }
+    }
+}
+
+/// `3.11` of `3.11` and `3.11.so.1.0`.
+fn python_version(rest: &str) -> Option<&str> {
+    let end = rest
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(rest.len());
+    let version = rest[..end].trim_end_matches('.');
+    version.starts_with("3.").then_some(version)
+}
+
+/// A larger buffer, or less to put into it.
+pub(super) fn for_loss(frequency: Option<u64>) -> [String; 2] {
+    let less = match frequency {
+        Some(hertz) => format!("perf record -F {}", (hertz / 4).max(1)),
+        None => "perf record -c with a larger period".to_owned(),
+    };
+    [
+        "perf record -m 16M (as root, or after sysctl kernel.perf_event_mlock_kb=65536)".to_owned(),
+        format!("{less}, and no larger --call-graph dwarf,SIZE than needed"),
+    ]
+}
+
+/// A word for a shell, whatever is in it. Control characters are made visible where it is printed.
+pub(super) fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}

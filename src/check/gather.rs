@@ -1,0 +1,312 @@
+//! Collects what a recording says about its own quality.
+//!
+//! In: what the reading stages made of it. Out: [`Evidence`], plain numbers and names. Nothing is judged here.
+
+use std::collections::BTreeMap;
+
+use crate::address::Avma;
+use crate::collect::{Collected, Pc};
+use crate::dso::{DsoId, DsoKind, FileTrouble, KernelState};
+use crate::perfdata::{CpuMode, Recording};
+use crate::profile::{StackEnd, ThreadId};
+use crate::session::jit::JitMatch;
+use crate::session::{MapCache, Session, Target};
+use crate::symbolize::{Query, Resolution};
+
+use super::{
+    Clock, Culprit, Dump, EndShare, Evidence, KernelSymbols, Loss, Reason, Unresolved, Whole,
+    is_doubtful,
+};
+
+/// What the reading stages made of a recording.
+pub struct Stages<'s, 'a> {
+    /// The recording.
+    pub recording: &'s Recording<'a>,
+    /// Its history.
+    pub session: &'s Session<'a>,
+    /// Its stacks.
+    pub collected: &'s Collected,
+    /// What was asked of the symbols, sorted.
+    pub queries: &'s [Query],
+    /// The answers.
+    pub resolution: &'s Resolution,
+}
+
+/// Everything that [`super::judge`] looks at.
+#[must_use]
+pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
+    let Stages {
+        recording,
+        session,
+        collected,
+        ..
+    } = *stages;
+    let (unresolved, resolved_by_file) = symbols(stages);
+    Evidence {
+        path,
+        whole: whole(recording, session),
+        loss: Loss {
+            samples: collected.rows.iter().map(|row| row.samples).sum(),
+            lost: session
+                .stats
+                .lost_samples_total()
+                .max(session.stats.lost_events),
+            chunks: session.stats.lost_chunks,
+            throttled: session.stats.throttled,
+        },
+        ends: ends(stages),
+        sizes: collected.depths.sizes(),
+        unresolved,
+        clock: clock(recording),
+        dumps: session.jit.objects().iter().map(Dump::of).collect(),
+        absent: session.jit.absent().to_vec(),
+        late: late(session),
+        kernel: kernel(stages),
+        without_dwarf: without_dwarf(session, &resolved_by_file),
+        unchecked: unchecked(session, &resolved_by_file),
+    }
+}
+
+fn whole(recording: &Recording<'_>, session: &Session<'_>) -> Whole {
+    let stats = &session.stats;
+    let unknown: u64 = stats.unknown_types.values().sum();
+    Whole {
+        damage: stats.damage,
+        bytes: stats.bytes_read,
+        skipped: stats.malformed + stats.unknown_ids + unknown,
+        frequency: recording
+            .events
+            .iter()
+            .filter(|event| event.attr.is_freq())
+            .map(|event| event.attr.sample_period)
+            .max(),
+    }
+}
+
+fn clock(recording: &Recording<'_>) -> Clock {
+    let clock = recording
+        .events
+        .first()
+        .and_then(|event| event.attr.clock());
+    match clock {
+        None => Clock::Scheduler,
+        Some(crate::perfdata::ClockId::MONOTONIC) => Clock::Monotonic,
+        Some(other) => Clock::Other(other.to_string()),
+    }
+}
+
+/// Samples by the reason for the end of their stacks, and whose code the last frame was in.
+fn ends(stages: &Stages<'_, '_>) -> Vec<EndShare> {
+    let mut found: BTreeMap<StackEnd, (u64, Culprits)> = BTreeMap::new();
+    for row in &stages.collected.rows {
+        let end = stages.collected.stacks.tag(row.key.stack);
+        let (samples, culprits) = found.entry(end).or_default();
+        *samples += row.samples;
+        if end.is_complete() || matches!(end, StackEnd::NotRecorded | StackEnd::Recorded) {
+            continue;
+        }
+        if let Some(last) = stages.collected.stacks.get(row.key.stack).last() {
+            let pc = &stages.collected.pcs[last.0 as usize];
+            culprits.add(pc, row.samples);
+        }
+    }
+    let shares = found
+        .into_iter()
+        .map(|(end, (samples, culprits))| EndShare {
+            end,
+            samples,
+            culprits: culprits.named(stages.session),
+        });
+    shares.collect()
+}
+
+/// Samples by DSO.
+#[derive(Default)]
+struct Culprits(BTreeMap<Option<DsoId>, u64>);
+
+impl Culprits {
+    fn add(&mut self, pc: &Pc, samples: u64) {
+        *self.0.entry(dso_of(pc)).or_default() += samples;
+    }
+
+    /// The heaviest first.
+    fn named(self, session: &Session<'_>) -> Vec<Culprit> {
+        let mut named: Vec<Culprit> = self
+            .0
+            .into_iter()
+            .map(|(dso, samples)| culprit(session, dso, samples))
+            .collect();
+        named.sort_by(|a, b| (b.samples, &a.path).cmp(&(a.samples, &b.path)));
+        named
+    }
+}
+
+fn culprit(session: &Session<'_>, dso: Option<DsoId>, samples: u64) -> Culprit {
+    let Some(dso) = dso.map(|dso| session.dsos.get(dso)) else {
+        return Culprit {
+            name: "[unknown]".to_owned(),
+            path: String::new(),
+            samples,
+        };
+    };
+    Culprit {
+        name: dso.short_name.clone(),
+        path: String::from_utf8_lossy(&dso.long_name).into_owned(),
+        samples,
+    }
+}
+
+const fn dso_of(pc: &Pc) -> Option<DsoId> {
+    match pc.target {
+        Target::Nowhere => None,
+        Target::Dso(dso) | Target::Jit(_, dso) => Some(dso),
+    }
+}
+
+/// Samples without a name by reason, and the samples in each file.
+fn symbols(stages: &Stages<'_, '_>) -> (Vec<Unresolved>, BTreeMap<DsoId, u64>) {
+    let mut found: BTreeMap<Reason, (u64, Culprits)> = BTreeMap::new();
+    let mut by_file: BTreeMap<DsoId, u64> = BTreeMap::new();
+    for row in &stages.collected.rows {
+        let pc = &stages.collected.pcs[row.key.leaf.0 as usize];
+        if let Target::Dso(dso) = pc.target {
+            *by_file.entry(dso).or_default() += row.samples;
+        }
+        if let Some(reason) = reason(stages, row.key.thread, pc) {
+            let (samples, culprits) = found.entry(reason).or_default();
+            *samples += row.samples;
+            culprits.add(pc, row.samples);
+        }
+    }
+    let unresolved = found
+        .into_iter()
+        .map(|(reason, (samples, culprits))| Unresolved {
+            reason,
+            samples,
+            culprits: culprits.named(stages.session),
+        });
+    (unresolved.collect(), by_file)
+}
+
+/// Why an address has no name, or none that can be trusted.
+fn reason(stages: &Stages<'_, '_>, thread: ThreadId, pc: &Pc) -> Option<Reason> {
+    let session = stages.session;
+    let dso = match (pc.target, pc.mode) {
+        (Target::Jit(code, _), _) => {
+            let object = session.jit.object(session.jit.code(code).object);
+            let fit = object.stats.clock_fit;
+            return is_doubtful(fit, &clock(stages.recording)).then_some(Reason::OtherRun);
+        }
+        // perf cannot tell where a kernel lies whose addresses it may not see.
+        (Target::Nowhere, CpuMode::Kernel) => return Some(Reason::RestrictedKernel),
+        (Target::Nowhere, CpuMode::User) => {
+            let runtime = is_runtime_memory(session, thread, pc.at);
+            return Some(if runtime {
+                Reason::JitWithoutDump
+            } else {
+                Reason::Unmapped
+            });
+        }
+        (Target::Nowhere, _) => return Some(Reason::Other),
+        (Target::Dso(dso), _) => dso,
+    };
+    let known = session.dsos.get(dso);
+    let is_kernel = matches!(known.kind, DsoKind::Kernel | DsoKind::Module);
+    if is_kernel && session.dsos.kernel_state() == Some(KernelState::OtherBuild) {
+        return Some(Reason::OtherKernel);
+    }
+    if is_resolved(stages, dso, pc.address) {
+        return None;
+    }
+    Some(match known.kind {
+        DsoKind::Kernel | DsoKind::Module => match session.dsos.kernel_state() {
+            Some(KernelState::Restricted) => Reason::RestrictedKernel,
+            Some(KernelState::Found) => Reason::NoSymbols,
+            _ => Reason::NoKernelSymbols,
+        },
+        DsoKind::Anonymous => Reason::JitWithoutDump,
+        DsoKind::File | DsoKind::Special if is_memory(&known.long_name) => Reason::JitWithoutDump,
+        DsoKind::File | DsoKind::Vdso => match session.dsos.trouble(dso) {
+            Some(FileTrouble::Missing) => Reason::MissingFile,
+            Some(FileTrouble::Changed) => Reason::ChangedFile,
+            Some(FileTrouble::Unreadable) => Reason::UnreadableFile,
+            None => Reason::NoSymbols,
+        },
+        DsoKind::KernelSymbol | DsoKind::JitDump | DsoKind::Special => Reason::Other,
+    })
+}
+
+/// Whether an address lies in memory without a file, which belongs to nothing where a dump was found but
+/// does not tell of it.
+fn is_runtime_memory(session: &Session<'_>, thread: ThreadId, at: Avma) -> bool {
+    // A runtime may have taken the right to execute away again since.
+    let mut mappings = session.final_mappings(thread);
+    mappings.any(|mapping| mapping.anonymous && mapping.range.contains(at))
+}
+
+/// Memory that has a name and holds what a runtime put there.
+fn is_memory(name: &[u8]) -> bool {
+    name.starts_with(b"/memfd:") || name.starts_with(b"[anon:")
+}
+
+fn is_resolved(stages: &Stages<'_, '_>, dso: DsoId, address: u64) -> bool {
+    let place = |query: &Query| (query.dso, query.address);
+    let found = stages
+        .queries
+        .binary_search_by_key(&(dso, address), place)
+        .ok()
+        .and_then(|at| stages.resolution.answers.get(at));
+    found.is_some_and(|answer| answer.symbol.is_some())
+}
+
+/// Samples whose JIT code was told of after they were taken.
+fn late(session: &Session<'_>) -> u64 {
+    if session.jit.code_count() == 0 {
+        return 0;
+    }
+    let cache = MapCache::default();
+    let is_late = |sample: &&_| session.jit_match(sample, &cache) == Some(JitMatch::Late);
+    session.samples.iter().filter(is_late).count() as u64
+}
+
+fn kernel(stages: &Stages<'_, '_>) -> KernelSymbols {
+    let is_kernel = |row: &&crate::collect::Row| {
+        stages.collected.pcs[row.key.leaf.0 as usize].mode == CpuMode::Kernel
+    };
+    let rows = stages.collected.rows.iter().filter(is_kernel);
+    let dsos = &stages.session.dsos;
+    KernelSymbols {
+        samples: rows.map(|row| row.samples).sum(),
+        state: dsos.kernel_state(),
+        source: dsos.kernel_source().unwrap_or_default().to_owned(),
+    }
+}
+
+/// Files with samples and symbols that do not tell which functions were inlined.
+fn without_dwarf(session: &Session<'_>, by_file: &BTreeMap<DsoId, u64>) -> Vec<Culprit> {
+    let mut found = Culprits::default();
+    for (&dso, &samples) in by_file {
+        let is_file = session.dsos.get(dso).kind == DsoKind::File;
+        if is_file && session.dsos.binary(dso).is_some() {
+            let debug = session.dsos.debug(dso);
+            if debug.is_none_or(|elf| elf.debug_section(".debug_info").is_none()) {
+                found.0.insert(Some(dso), samples);
+            }
+        }
+    }
+    found.named(session)
+}
+
+/// Files that were used although nothing tells whether they are those that were recorded.
+fn unchecked(session: &Session<'_>, by_file: &BTreeMap<DsoId, u64>) -> Vec<Culprit> {
+    let mut found = Culprits::default();
+    for (&dso, &samples) in by_file {
+        let known = session.dsos.get(dso);
+        let is_file = known.kind == DsoKind::File && known.build_id.is_none();
+        let found_one = session.dsos.binary(dso);
+        if is_file && found_one.is_some_and(|elf| elf.build_id().is_some()) {
+            found.0.insert(Some(dso), samples);
+        }
+    }
+    found.named(session)
+}

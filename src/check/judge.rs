@@ -1,0 +1,677 @@
+//! Evidence in, findings out. One function for each line of the table, in its order.
+
+use crate::collect::{DumpSizes, LARGEST_DUMP};
+use crate::dso::KernelState;
+use crate::perfdata::Damage;
+use crate::profile::StackEnd;
+use crate::session::jit::ClockFit;
+
+use super::advice;
+use super::{
+    Clock, Culprit, Dump, EndShare, Evidence, Finding, Level, Limits, Reason, Unresolved, Verdict,
+    is_doubtful,
+};
+
+/// Per cent of the samples from which on something that could be put right is worth a warning.
+const WORTH_WARNING: f64 = 1.0;
+/// Per cent of the samples from which on a file without inline information is worth a note.
+const WORTH_NOTING: f64 = 1.0;
+/// So many names stand in one line.
+const NAMES: usize = 3;
+
+/// Holds the evidence against the limits.
+#[must_use]
+pub fn judge(evidence: &Evidence, limits: Limits) -> Verdict {
+    let mut findings = Vec::new();
+    recording(evidence, &limits, &mut findings);
+    samples(evidence, &limits, &mut findings);
+    stacks(evidence, &limits, &mut findings);
+    symbols(evidence, &limits, &mut findings);
+    clock(evidence, &mut findings);
+    dumps(evidence, &mut findings);
+    kernel(evidence, &mut findings);
+    debug_info(evidence, &mut findings);
+    Verdict {
+        path: evidence.path.clone(),
+        limits,
+        findings,
+    }
+}
+
+fn finding(level: Level, check: &'static str, text: impl Into<String>) -> Finding {
+    Finding {
+        level,
+        check,
+        text: text.into(),
+        fixes: Vec::new(),
+    }
+}
+
+impl Finding {
+    /// What is too little to alarm anybody is told without advice.
+    fn without_advice_below(mut self, level: Level) -> Self {
+        if self.level < level {
+            self.fixes.clear();
+        }
+        self
+    }
+
+    fn fixed_by(mut self, fixes: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.fixes.extend(fixes.into_iter().map(Into::into));
+        self
+    }
+}
+
+fn recording(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
+    let whole = &evidence.whole;
+    let bytes = whole.bytes;
+    let stop =
+        "stop perf record by Ctrl-C or kill -INT and let it end; kill -9 and a full disk make this";
+    out.push(match whole.damage {
+        None => finding(Level::Ok, "recording", format!("whole, {bytes} bytes of records")),
+        Some(Damage::Unfinished) => finding(
+            Level::Warn,
+            "recording",
+            "perf record was killed before it ended: build IDs, host and names of events are missing",
+        )
+        .fixed_by([stop]),
+        Some(Damage::Cut(missing)) => {
+            let share = percent(missing, bytes.saturating_add(missing));
+            let level = if share > limits.max_lost { Level::Fail } else { Level::Warn };
+            finding(level, "recording", format!("cut short: {missing} bytes of records are missing ({share:.2}%)"))
+                .fixed_by(["copy the file again from where it was recorded", stop])
+        }
+        Some(Damage::SectionsCut) => finding(
+            Level::Warn,
+            "recording",
+            "cut short behind the records: build IDs, host or names of events are missing",
+        )
+        .fixed_by(["copy the file again from where it was recorded", stop]),
+        Some(Damage::Broken) => finding(
+            Level::Fail,
+            "recording",
+            format!("damaged: nothing could be read behind the first {bytes} bytes of records"),
+        )
+        .fixed_by(["copy the file again from where it was recorded, or record again"]),
+    });
+    if whole.skipped > 0 {
+        let text = format!(
+            "{} records make no sense or are of an unknown kind",
+            whole.skipped
+        );
+        out.push(finding(Level::Warn, "recording.records", text));
+    }
+    let unchecked: u64 = evidence
+        .unchecked
+        .iter()
+        .map(|culprit| culprit.samples)
+        .sum();
+    if unchecked > 0 {
+        let share = share_of(unchecked, evidence);
+        let text = format!(
+            "{share} of the samples lie in files that the recording has no build ID of; they are used as they are now: {}",
+            names(&evidence.unchecked, evidence)
+        );
+        let fix = "perf record --buildid-mmap, or without -B and --no-buildid, and let it end";
+        out.push(finding(Level::Note, "recording.build-ids", text).fixed_by([fix]));
+    }
+}
+
+fn samples(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
+    let loss = &evidence.loss;
+    let (samples, lost) = (loss.samples, loss.lost);
+    if samples == 0 {
+        out.push(
+            finding(Level::Fail, "samples", "none").fixed_by([
+                "record longer, or another event: perf record -e cpu-clock where there are no hardware counters",
+            ]),
+        );
+    }
+    let share = percent(lost, lost.saturating_add(samples));
+    let text = format!(
+        "{samples} recorded, {lost} lost ({share:.2}%), throttled {} times",
+        loss.throttled
+    );
+    let level = match share {
+        share if share > limits.max_lost => Level::Fail,
+        share if share >= WORTH_WARNING => Level::Warn,
+        share if share > 0.0 => Level::Note,
+        _ => Level::Ok,
+    };
+    if samples > 0 || lost > 0 {
+        let row = finding(level, "samples", text);
+        out.push(if level > Level::Ok {
+            row.fixed_by(advice::for_loss(evidence.whole.frequency))
+        } else {
+            row
+        });
+    }
+    if loss.throttled > 0 {
+        let often = percent(loss.throttled, samples) >= WORTH_WARNING;
+        let level = if often { Level::Warn } else { Level::Note };
+        let text = format!(
+            "the kernel stopped sampling {} times because it took too long",
+            loss.throttled
+        );
+        let fixes = [
+            "perf record -F with a lower frequency",
+            "sysctl kernel.perf_cpu_time_max_percent=0",
+        ];
+        out.push(finding(level, "samples.throttled", text).fixed_by(fixes));
+    }
+}
+
+fn stacks(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
+    let count = |wanted: &dyn Fn(StackEnd) -> bool| -> u64 {
+        evidence
+            .ends
+            .iter()
+            .filter(|share| wanted(share.end))
+            .map(|share| share.samples)
+            .sum()
+    };
+    let all = count(&|_| true);
+    let missing = count(&|end| end == StackEnd::NotRecorded);
+    let recorded = count(&|end| end == StackEnd::Recorded);
+    let complete = count(&|end| end.is_complete());
+    let walked = all - missing - recorded;
+    let wanted = limits.min_complete.unwrap_or(Limits::MIN_COMPLETE);
+    let is_asked_for = limits.min_complete.is_some_and(|least| least > 0.0);
+    let unknown = if is_asked_for {
+        Level::Fail
+    } else {
+        Level::Note
+    };
+    // A chain that only the kernel has part in is complete, but says nothing about the others.
+    let only_kernel = walked == count(&|end| end == StackEnd::KernelOnly);
+    if all == 0 {
+        return;
+    }
+    if missing == all {
+        let level = unknown.max(Level::Warn);
+        out.push(
+            finding(level, "stacks", "none were recorded: flat views only")
+                .fixed_by(["perf record --call-graph dwarf"]),
+        );
+        return;
+    }
+    if recorded > 0 && only_kernel {
+        out.push(
+            finding(
+                unknown,
+                "stacks",
+                "as the kernel found them by frame pointers; whether they are complete is not known",
+            )
+            .fixed_by(["perf record --call-graph dwarf where functions are missing in them"]),
+        );
+    } else {
+        let share = percent(complete, walked);
+        let level = if share < wanted {
+            Level::Fail
+        } else {
+            Level::Ok
+        };
+        let text = format!("{share:.2}% complete ({complete} of {walked})");
+        out.push(finding(level, "stacks", text));
+        let is_bad = level == Level::Fail;
+        out.extend(
+            evidence
+                .ends
+                .iter()
+                .filter_map(|end| part_of_stacks(end, walked, is_bad, evidence))
+                .map(|part| part.without_advice_below(Level::Warn)),
+        );
+        if recorded > 0 {
+            let text = format!("{recorded} samples have frame-pointer chains, as recorded");
+            out.push(finding(Level::Note, "stacks.recorded", text));
+        }
+    }
+    if missing > 0 {
+        let text = format!("{missing} samples have none");
+        out.push(finding(Level::Note, "stacks.none", text));
+    }
+}
+
+/// The line for one reason why stacks ended early.
+fn part_of_stacks(
+    share: &EndShare,
+    walked: u64,
+    is_bad: bool,
+    evidence: &Evidence,
+) -> Option<Finding> {
+    let per_cent = percent(share.samples, walked);
+    let level = if per_cent >= WORTH_WARNING {
+        Level::Warn
+    } else {
+        Level::Note
+    };
+    // Where no option helps, only a recording that is bad by it is worth an alarm.
+    let helpless = if is_bad { level } else { Level::Note };
+    let front = format!("{per_cent:.2}% ");
+    let found_in = names(&share.culprits, evidence);
+    Some(match share.end {
+        StackEnd::DumpTooShort => finding(level, "stacks.short", front + &short_stacks(&evidence.sizes))
+            .fixed_by(advice::for_short_stacks(&evidence.sizes)),
+        StackEnd::MissingFile => finding(level, "stacks.missing-file", front + "end in files that were not found: " + &found_in)
+            .fixed_by(advice::for_files(&share.culprits, false)),
+        StackEnd::ChangedFile => {
+            finding(level, "stacks.changed-file", front + "end in files that were changed since: " + &found_in)
+                .fixed_by(advice::for_files(&share.culprits, true))
+        }
+        StackEnd::UnknownCode => {
+            finding(level, "stacks.jit", front + "end in run-time code that no dump or perf map tells of: " + &found_in)
+                .fixed_by(for_unknown_code(evidence))
+        }
+        StackEnd::NoRule => {
+            finding(helpless, "stacks.no-rule", front + "end in code without unwinding information: " + &found_in).fixed_by([
+                "build it with -fasynchronous-unwind-tables, or with -fno-omit-frame-pointer",
+            ])
+        }
+        StackEnd::CheckFailed => {
+            finding(helpless, "stacks.implausible", front + "end where no caller is plausible, in code of: " + &found_in).fixed_by([
+                "code without unwinding information: build it with -fasynchronous-unwind-tables, or with -fno-omit-frame-pointer",
+            ])
+        }
+        StackEnd::NoRegisters => finding(
+            helpless,
+            "stacks.registers",
+            front + "have no registers to start from: processes of another word size",
+        )
+        .fixed_by(["perf record --call-graph fp"]),
+        StackEnd::TooDeep => finding(helpless, "stacks.too-deep", front + "have too many frames"),
+        StackEnd::NotRecorded | StackEnd::Complete | StackEnd::FiberBase | StackEnd::KernelOnly | StackEnd::Recorded => {
+            return None;
+        }
+    })
+}
+
+fn short_stacks(sizes: &DumpSizes) -> String {
+    let DumpSizes {
+        short,
+        known,
+        beyond,
+        needed,
+        copied,
+    } = *sizes;
+    let mut text = format!("are larger than the {copied} bytes recorded of them; ");
+    if known == 0 {
+        return text + "how large, this recording does not tell";
+    }
+    if known < short {
+        text += &format!("as far as it tells ({known} of {short}), ");
+    }
+    match beyond {
+        0 => text + &format!("the largest needs up to {needed} bytes"),
+        _ if beyond == known => {
+            text + &format!("they need more than the {LARGEST_DUMP} that perf can record")
+        }
+        _ => {
+            text + &format!(
+                "{beyond} need more than the {LARGEST_DUMP} that perf can record, the others up to {needed}"
+            )
+        }
+    }
+}
+
+fn symbols(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
+    let samples = evidence.loss.samples;
+    if samples == 0 {
+        return;
+    }
+    let unresolved: u64 = evidence.unresolved.iter().map(|part| part.samples).sum();
+    let share = percent(samples.saturating_sub(unresolved), samples);
+    let level = if share < limits.min_resolved {
+        Level::Fail
+    } else {
+        Level::Ok
+    };
+    let text = format!(
+        "{share:.2}% of the samples have a name ({} of {samples})",
+        samples.saturating_sub(unresolved)
+    );
+    out.push(finding(level, "symbols", text));
+    out.extend(
+        evidence
+            .unresolved
+            .iter()
+            .map(|part| part_of_symbols(part, evidence).without_advice_below(Level::Warn)),
+    );
+}
+
+/// The line for one reason why samples have no name.
+fn part_of_symbols(part: &Unresolved, evidence: &Evidence) -> Finding {
+    let share = percent(part.samples, evidence.loss.samples);
+    let level = if share >= WORTH_WARNING {
+        Level::Warn
+    } else {
+        Level::Note
+    };
+    let found_in = names(&part.culprits, evidence);
+    let row = |check, what: &str| finding(level, check, format!("{share:.2}% {what}{found_in}"));
+    match part.reason {
+        Reason::MissingFile => row("symbols.missing-file", "in files that were not found: ")
+            .fixed_by(advice::for_files(&part.culprits, false)),
+        Reason::ChangedFile => row("symbols.changed-file", "in files that were changed since: ")
+            .fixed_by(advice::for_files(&part.culprits, true)),
+        Reason::UnreadableFile => row(
+            "symbols.unreadable-file",
+            "in files that you may not read: ",
+        )
+        .fixed_by(["run pjit as the user who may, or give copies by --symfs DIR"]),
+        Reason::NoSymbols => row("symbols.stripped", "in files that have no symbol there: ")
+            .fixed_by(advice::for_stripped(
+                &part.culprits[..part.culprits.len().min(NAMES)],
+            )),
+        Reason::JitWithoutDump => row(
+            "symbols.jit",
+            "in run-time code that no dump or perf map tells of: ",
+        )
+        .fixed_by(for_unknown_code(evidence)),
+        Reason::OtherRun => row(
+            "symbols.other-run",
+            "in code of dumps that may be another run's: ",
+        )
+        .fixed_by(for_stale_dumps()),
+        Reason::RestrictedKernel => row(
+            "symbols.kernel-restricted",
+            "in the kernel, whose addresses are hidden: ",
+        )
+        .fixed_by(for_restricted_kernel()),
+        Reason::NoKernelSymbols => row(
+            "symbols.kernel-missing",
+            "in the kernel, whose symbols were not found: ",
+        )
+        .fixed_by(for_kernel_symbols()),
+        Reason::OtherKernel => row(
+            "symbols.kernel-changed",
+            "in the kernel, with the names of another one: ",
+        )
+        .fixed_by(for_kernel_symbols()),
+        Reason::Unmapped => row("symbols.unmapped", "where nothing was mapped: ").fixed_by([
+            "lost records or perf record --no-… options hide mappings: perf record -m 16M",
+        ]),
+        Reason::Other => row("symbols.other", "in other places: "),
+    }
+}
+
+fn for_stale_dumps() -> [&'static str; 1] {
+    ["remove old dumps before recording; --jitdump FILE_OR_DIR with the dump of this run"]
+}
+
+fn for_restricted_kernel() -> [&'static str; 2] {
+    [
+        "sysctl kernel.kptr_restrict=0, then record and report again, or do both as root",
+        "sudo cat /proc/kallsyms >kallsyms on the recorded machine since its last boot, and --kallsyms kallsyms",
+    ]
+}
+
+fn for_kernel_symbols() -> [&'static str; 2] {
+    [
+        "sudo cat /proc/kallsyms >kallsyms on the recorded machine since its last boot, and --kallsyms kallsyms",
+        "or --vmlinux FILE with the recorded kernel's vmlinux",
+    ]
+}
+
+/// Whether a dump was expected decides where to look for it.
+fn for_unknown_code(evidence: &Evidence) -> Vec<String> {
+    let missing = evidence
+        .absent
+        .iter()
+        .any(|absent| absent.problem.is_none());
+    if missing {
+        return vec![
+            "--jitdump FILE_OR_DIR with the dumps that are named below as missing".to_owned(),
+        ];
+    }
+    if evidence.dumps.iter().any(|dump| dump.cut.is_some()) {
+        return vec![
+            "let the program end by itself: what it had not written yet when it was killed is lost"
+                .to_owned(),
+        ];
+    }
+    vec![
+        "have the runtime tell: node --perf-prof, wasmtime --profile=jitdump, java -agentpath:libperf-jvmti.so, python3 -X perf_jit, \
+         erl +JPperf true"
+            .to_owned(),
+        "--jitdump FILE_OR_DIR or --perf-map FILE_OR_DIR where it did, and they were moved".to_owned(),
+    ]
+}
+
+fn clock(evidence: &Evidence, out: &mut Vec<Finding>) {
+    let name = match &evidence.clock {
+        Clock::Monotonic => "monotonic (-k mono), that of dumps".to_owned(),
+        Clock::Scheduler => "the kernel's own (no -k)".to_owned(),
+        Clock::Other(name) => format!("{name} (-k {name})"),
+    };
+    let dumps = || evidence.dumps.iter().filter(|dump| !dump.is_perf_map);
+    let worst = dumps().map(|dump| clock_level(dump, &evidence.clock)).max();
+    let (level, text) = match worst {
+        None => (Level::Ok, format!("{name}; no dump has to fit it")),
+        Some(Level::Ok) => (Level::Ok, name),
+        Some(level) => {
+            let odd = dumps().filter(|dump| clock_level(dump, &evidence.clock) == level);
+            let told: Vec<String> = odd
+                .take(NAMES)
+                .map(|dump| format!("{}: {}", dump.name, clock_words(dump)))
+                .collect();
+            (level, format!("{name}; {}", told.join("; ")))
+        }
+    };
+    let row = finding(level, "clock", text);
+    out.push(if level > Level::Ok {
+        row.fixed_by(["perf record -k mono"])
+    } else {
+        row
+    });
+}
+
+fn clock_level(dump: &Dump, clock: &Clock) -> Level {
+    match dump.clock_fit {
+        ClockFit::Same => Level::Ok,
+        ClockFit::Converted => Level::Ok,
+        // Measured to be next to nothing, or not measurable; with nothing to go by in a dump without functions.
+        ClockFit::Assumed if dump.functions == 0 || *clock == Clock::Monotonic => Level::Ok,
+        // Told as a dump of another run.
+        ClockFit::Unused if is_doubtful(dump.clock_fit, clock) => Level::Ok,
+        ClockFit::Assumed | ClockFit::Shifted | ClockFit::Unused => Level::Warn,
+    }
+}
+
+fn clock_words(dump: &Dump) -> &str {
+    match dump.clock_fit {
+        ClockFit::Assumed => "its times are used as they are, though its clock is another",
+        _ => &dump.clock,
+    }
+}
+
+fn dumps(evidence: &Evidence, out: &mut Vec<Finding>) {
+    let told: Vec<String> = evidence
+        .dumps
+        .iter()
+        .map(|dump| {
+            let noun = if dump.functions == 1 {
+                "function"
+            } else {
+                "functions"
+            };
+            format!("{} ({} {noun})", dump.name, dump.functions)
+        })
+        .collect();
+    let shown = told
+        .iter()
+        .take(NAMES)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join(", ");
+    out.push(match told.len() {
+        0 => finding(Level::Ok, "dumps", "none used"),
+        n if n > NAMES => finding(
+            Level::Ok,
+            "dumps",
+            format!("{shown} and {} more", n - NAMES),
+        ),
+        _ => finding(Level::Ok, "dumps", shown),
+    });
+    absent_dumps(evidence, out);
+    for dump in &evidence.dumps {
+        part_of_dumps(dump, &evidence.clock, out);
+    }
+    let replaced: u64 = evidence.dumps.iter().map(|dump| dump.replaced).sum();
+    if replaced > 0 {
+        let text =
+            format!("{replaced} loads took the place of other code; they are told apart by time");
+        out.push(finding(Level::Note, "dumps.overlaps", text));
+    }
+    if evidence.late > 0 {
+        let share = share_of(evidence.late, evidence);
+        let text = format!("{share} of the samples lie in code that its dump tells of only later");
+        out.push(finding(Level::Note, "dumps.late", text));
+    }
+}
+
+fn absent_dumps(evidence: &Evidence, out: &mut Vec<Finding>) {
+    let describe = |paths: Vec<String>| {
+        let shown = paths
+            .iter()
+            .take(NAMES)
+            .cloned()
+            .collect::<Vec<_>>()
+            .join(", ");
+        if paths.len() > NAMES {
+            format!("{shown} and {} more", paths.len() - NAMES)
+        } else {
+            shown
+        }
+    };
+    let path = |absent: &crate::session::jit::JitAbsent| {
+        String::from_utf8_lossy(&absent.path).into_owned()
+    };
+    let missing: Vec<String> = evidence
+        .absent
+        .iter()
+        .filter(|absent| absent.problem.is_none())
+        .map(|absent| format!("{} (process {})", path(absent), absent.pid))
+        .collect();
+    if !missing.is_empty() {
+        let fix = "--jitdump FILE_OR_DIR, or put them beside the recording";
+        let text = format!("not found: {}", describe(missing));
+        out.push(finding(Level::Warn, "dumps.missing", text).fixed_by([fix]));
+    }
+    for absent in evidence.absent.iter() {
+        if let Some(problem) = absent.problem {
+            let path = path(absent);
+            let text = format!("{path} is not used: {problem}");
+            let fix = format!(
+                "remove it, or --perf-map {} if it is the right one",
+                advice::quoted(&path)
+            );
+            out.push(finding(Level::Warn, "dumps.stale", text).fixed_by([fix]));
+        }
+    }
+}
+
+fn part_of_dumps(dump: &Dump, clock: &Clock, out: &mut Vec<Finding>) {
+    let name = &dump.name;
+    if let Some(rest) = dump.cut {
+        let text = format!(
+            "{name} ends within a record, the last {rest} bytes are not whole; what was to follow is missing"
+        );
+        let fix = "let the program end by itself, with room on the disk; copy the dump after that";
+        out.push(finding(Level::Warn, "dumps.cut", text).fixed_by([fix]));
+    }
+    if dump.malformed > 0 {
+        let text = format!(
+            "{name} has {} records of unknown or impossible form (pjit jitdump lists them)",
+            dump.malformed
+        );
+        out.push(finding(Level::Warn, "dumps.records", text));
+    }
+    if dump.foreign > 0 {
+        let total = dump.foreign.saturating_add(dump.functions);
+        let text = format!(
+            "{name}: {} of {total} functions are of an earlier or unknown process and not used",
+            dump.foreign
+        );
+        out.push(finding(Level::Warn, "dumps.stale", text).fixed_by(for_stale_dumps()));
+    }
+    if is_doubtful(dump.clock_fit, clock) {
+        let text = format!(
+            "{name}: nothing in it happened while it was recorded: of another run, or on another clock"
+        );
+        out.push(finding(Level::Warn, "dumps.stale", text).fixed_by(for_stale_dumps()));
+    }
+}
+
+fn kernel(evidence: &Evidence, out: &mut Vec<Finding>) {
+    let kernel = &evidence.kernel;
+    let share = share_of(kernel.samples, evidence);
+    let source = &kernel.source;
+    let row = match kernel.state {
+        _ if kernel.samples == 0 => finding(Level::Ok, "kernel", "no samples in the kernel"),
+        Some(KernelState::Found) => finding(Level::Ok, "kernel", format!("{share} of the samples, symbols of {source}")),
+        Some(KernelState::OtherBuild) => finding(
+            Level::Warn,
+            "kernel",
+            format!("{share} of the samples; {source} is not of the recorded kernel, whose code has another size"),
+        )
+        .fixed_by(for_kernel_symbols()),
+        Some(KernelState::Restricted) => {
+            finding(Level::Warn, "kernel", format!("{share} of the samples; all addresses of its symbols are 0"))
+                .fixed_by(for_restricted_kernel())
+        }
+        Some(KernelState::Missing) => finding(Level::Warn, "kernel", format!("{share} of the samples; symbols: {source}"))
+            .fixed_by(for_kernel_symbols()),
+        None => finding(Level::Warn, "kernel", format!("{share} of the samples; the recording does not tell where it lay"))
+            .fixed_by(for_restricted_kernel()),
+    };
+    out.push(row);
+}
+
+fn debug_info(evidence: &Evidence, out: &mut Vec<Finding>) {
+    let worth =
+        |culprit: &&Culprit| percent(culprit.samples, evidence.loss.samples) >= WORTH_NOTING;
+    let bare: Vec<Culprit> = evidence
+        .without_dwarf
+        .iter()
+        .filter(worth)
+        .cloned()
+        .collect();
+    if bare.is_empty() {
+        out.push(finding(Level::Ok, "debug-info", "nothing missing"));
+        return;
+    }
+    let samples = bare.iter().map(|culprit| culprit.samples).sum();
+    let text = format!(
+        "{} of the samples lie in files that do not tell inlined functions: {}",
+        share_of(samples, evidence),
+        names(&bare, evidence)
+    );
+    let row = finding(Level::Note, "debug-info", text);
+    out.push(row.fixed_by(advice::for_stripped(&bare[..bare.len().min(NAMES)])));
+}
+
+/// The heaviest names with their shares.
+fn names(culprits: &[Culprit], evidence: &Evidence) -> String {
+    let shown = culprits.iter().take(NAMES);
+    let mut text = shown
+        .map(|culprit| format!("{} {}", culprit.name, share_of(culprit.samples, evidence)))
+        .collect::<Vec<_>>()
+        .join(", ");
+    if culprits.len() > NAMES {
+        text.push_str(&format!(" and {} more", culprits.len() - NAMES));
+    }
+    text
+}
+
+fn share_of(samples: u64, evidence: &Evidence) -> String {
+    format!("{:.2}%", percent(samples, evidence.loss.samples))
+}
+
+/// 0 of nothing.
+fn percent(part: u64, whole: u64) -> f64 {
+    if whole == 0 {
+        0.0
+    } else {
+        100.0 * part as f64 / whole as f64
+    }
+}

@@ -1,0 +1,299 @@
+//! Whether a recording is fit for conclusions: `pjit check`.
+//!
+//! [`gather()`] takes what the reading stages made of a recording and keeps numbers and names, the [`Evidence`].
+//! [`judge`] holds them against [`Limits`] and gives [`Finding`]s, each with what would put it right.
+//! [`crate::output::check`] prints them.
+
+mod advice;
+mod gather;
+mod judge;
+#[cfg(test)]
+mod tests;
+
+use crate::collect::DumpSizes;
+use crate::dso::KernelState;
+use crate::perfdata::Damage;
+use crate::profile::StackEnd;
+use crate::session::jit::{ClockFit, JitAbsent, JitObject};
+
+pub use gather::{Stages, gather};
+pub use judge::judge;
+
+/// What a recording says about its own quality. Counts are samples unless they say otherwise: unlike periods these
+/// mean the same for all events.
+#[derive(Debug, Clone, Default)]
+pub struct Evidence {
+    /// The recording, as it was named.
+    pub path: String,
+    /// Whether it is whole.
+    pub whole: Whole,
+    /// What the kernel could not write.
+    pub loss: Loss,
+    /// How stacks ended.
+    pub ends: Vec<EndShare>,
+    /// How large dumps of stacks would have had to be.
+    pub sizes: DumpSizes,
+    /// Samples without a name.
+    pub unresolved: Vec<Unresolved>,
+    /// The clock of its times.
+    pub clock: Clock,
+    /// Dumps and perf maps that were used.
+    pub dumps: Vec<Dump>,
+    /// Those that were not.
+    pub absent: Vec<JitAbsent>,
+    /// Samples in JIT code that was told of only after they were taken.
+    pub late: u64,
+    /// The kernel's symbols.
+    pub kernel: KernelSymbols,
+    /// Files without information about inlined functions, the heaviest first.
+    pub without_dwarf: Vec<Culprit>,
+    /// Files that were used although the recording has no build ID of them.
+    pub unchecked: Vec<Culprit>,
+}
+
+/// Whether the recording is whole.
+#[derive(Debug, Clone, Default)]
+pub struct Whole {
+    /// What is damaged or missing.
+    pub damage: Option<Damage>,
+    /// Bytes of records that were read.
+    pub bytes: u64,
+    /// Records that make no sense.
+    pub skipped: u64,
+    /// Samples per second that were asked for.
+    pub frequency: Option<u64>,
+}
+
+/// What the kernel could not write.
+#[derive(Debug, Clone, Default)]
+pub struct Loss {
+    /// Samples that are there.
+    pub samples: u64,
+    /// Samples, or events of unknown kind, that are not.
+    pub lost: u64,
+    /// How often the buffer was full.
+    pub chunks: u64,
+    /// How often the kernel stopped sampling for a while.
+    pub throttled: u64,
+}
+
+/// Samples whose stacks ended for one reason.
+#[derive(Debug, Clone)]
+pub struct EndShare {
+    /// The reason.
+    pub end: StackEnd,
+    /// How many.
+    pub samples: u64,
+    /// In whose code, the heaviest first.
+    pub culprits: Vec<Culprit>,
+}
+
+/// Something with a name that samples lie in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Culprit {
+    /// As reports show it.
+    pub name: String,
+    /// As it was recorded.
+    pub path: String,
+    /// How many.
+    pub samples: u64,
+}
+
+/// Samples without a name for one reason.
+#[derive(Debug, Clone)]
+pub struct Unresolved {
+    /// The reason.
+    pub reason: Reason,
+    /// How many.
+    pub samples: u64,
+    /// In what, the heaviest first.
+    pub culprits: Vec<Culprit>,
+}
+
+/// Why an address has no name, or none that can be trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// The file was not found.
+    MissingFile,
+    /// What was found is of another build.
+    ChangedFile,
+    /// The file may not be read.
+    UnreadableFile,
+    /// The file has no symbol there.
+    NoSymbols,
+    /// Code made at run time that no dump or perf map tells of.
+    JitWithoutDump,
+    /// Code of a dump that may be another run's: there are names, but perhaps wrong ones.
+    OtherRun,
+    /// The kernel's addresses were or are hidden.
+    RestrictedKernel,
+    /// The kernel's symbols were not found.
+    NoKernelSymbols,
+    /// The kernel's symbols are those of another kernel: there are names, but wrong ones.
+    OtherKernel,
+    /// Nothing was mapped there.
+    Unmapped,
+    /// Guests, hypervisors, named memory.
+    Other,
+}
+
+/// The clock of a recording's times.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Clock {
+    /// The kernel's scheduler clock: no `-k`.
+    #[default]
+    Scheduler,
+    /// `-k mono`, the clock of dumps.
+    Monotonic,
+    /// Another that was asked for.
+    Other(String),
+}
+
+/// A dump or perf map.
+#[derive(Debug, Clone, Default)]
+pub struct Dump {
+    /// Its file's name.
+    pub name: String,
+    /// Whether it is a perf map.
+    pub is_perf_map: bool,
+    /// Functions that were used.
+    pub functions: u64,
+    /// Bytes at its end that are no whole record.
+    pub cut: Option<u64>,
+    /// Records that make no sense.
+    pub malformed: u64,
+    /// Functions of earlier or unknown processes.
+    pub foreign: u64,
+    /// Functions that took the place of others.
+    pub replaced: u64,
+    /// How its times became the recording's.
+    pub clock_fit: ClockFit,
+    /// The same in words.
+    pub clock: String,
+}
+
+/// Whether a dump may be of another run: both sides have the same clock, and no time of one lies within the other.
+fn is_doubtful(fit: ClockFit, clock: &Clock) -> bool {
+    fit == ClockFit::Unused && *clock == Clock::Monotonic
+}
+
+impl Dump {
+    fn of(object: &JitObject) -> Self {
+        let stats = &object.stats;
+        Self {
+            name: String::from_utf8_lossy(object.file_name()).into_owned(),
+            is_perf_map: object.is_perf_map(),
+            functions: object.functions,
+            cut: stats.cut.as_ref().map(|cut| cut.rest),
+            malformed: stats.counts.malformed + stats.counts.unknown,
+            foreign: stats.foreign,
+            replaced: stats.replaced,
+            clock_fit: stats.clock_fit,
+            clock: stats.clock.clone(),
+        }
+    }
+}
+
+/// The kernel's symbols.
+#[derive(Debug, Clone, Default)]
+pub struct KernelSymbols {
+    /// Samples in the kernel.
+    pub samples: u64,
+    /// What became of the search; `None` if nobody asked.
+    pub state: Option<KernelState>,
+    /// Where they came from, or why there are none.
+    pub source: String,
+}
+
+/// From where on a recording is not fit for conclusions. All in per cent of samples.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// Least share of complete stacks among those that were recorded to be walked. Unless it was asked for, a
+    /// recording without stacks or with frame-pointer chains only does not fail by it.
+    pub min_complete: Option<f64>,
+    /// Least share of samples with a name.
+    pub min_resolved: f64,
+    /// Largest share of lost samples, or of missing bytes.
+    pub max_lost: f64,
+}
+
+impl Limits {
+    /// What `min_complete` is where nothing was asked for.
+    pub const MIN_COMPLETE: f64 = 90.0;
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            min_complete: None,
+            min_resolved: 90.0,
+            max_lost: 5.0,
+        }
+    }
+}
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// As it should be.
+    Ok,
+    /// Worth knowing, harms no conclusion.
+    Note,
+    /// Harms some conclusions.
+    Warn,
+    /// The recording is not fit for conclusions.
+    Fail,
+}
+
+impl Level {
+    /// As it is printed.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Note => "note",
+            Self::Warn => "warn",
+            Self::Fail => "FAIL",
+        }
+    }
+}
+
+/// One line of the table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// How bad it is.
+    pub level: Level,
+    /// What was looked at: one word, with a dot and another for a part of it. The words never change.
+    pub check: &'static str,
+    /// What was found.
+    pub text: String,
+    /// What would put it right, each a command or an option with a few words.
+    pub fixes: Vec<String>,
+}
+
+/// All findings.
+#[derive(Debug, Clone)]
+pub struct Verdict {
+    /// The recording.
+    pub path: String,
+    /// What it was held against.
+    pub limits: Limits,
+    /// In a fixed order.
+    pub findings: Vec<Finding>,
+}
+
+impl Verdict {
+    /// Whether the recording is fit for conclusions; with `strict` a warning is enough against it.
+    #[must_use]
+    pub fn is_fit(&self, strict: bool) -> bool {
+        let limit = if strict { Level::Warn } else { Level::Fail };
+        self.findings.iter().all(|finding| finding.level < limit)
+    }
+
+    /// What speaks against it.
+    pub fn failed(&self, strict: bool) -> impl Iterator<Item = &'static str> + '_ {
+        let limit = if strict { Level::Warn } else { Level::Fail };
+        let failed = self.findings.iter();
+        failed.filter(move |f| f.level >= limit).map(|f| f.check)
+    }
+}

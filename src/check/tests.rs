@@ -1,0 +1,207 @@
+//! Limits, levels and advice.
+
+use super::advice::{dump_size, for_short_stacks, for_stripped, quoted};
+use super::*;
+
+/// 1000 samples, all well.
+fn good() -> Evidence {
+    Evidence {
+        loss: Loss {
+            samples: 1000,
+            ..Loss::default()
+        },
+        ends: vec![ends(StackEnd::Complete, 1000)],
+        clock: Clock::Monotonic,
+        ..Evidence::default()
+    }
+}
+
+fn ends(end: StackEnd, samples: u64) -> EndShare {
+    EndShare {
+        end,
+        samples,
+        culprits: Vec::new(),
+    }
+}
+
+fn culprit(path: &str, samples: u64) -> Culprit {
+    Culprit {
+        name: path.rsplit('/').next().unwrap_or_default().to_owned(),
+        path: path.to_owned(),
+        samples,
+    }
+}
+
+fn level(verdict: &Verdict, check: &str) -> Option<Level> {
+    let mut found = verdict.findings.iter().filter(|f| f.check == check);
+    found.next().map(|finding| finding.level)
+}
+
+#[test]
+fn what_is_good_is_fit() {
+    let verdict = judge(&good(), Limits::default());
+    assert!(verdict.is_fit(false) && verdict.is_fit(true), "{verdict:?}");
+    assert!(verdict.findings.iter().all(|f| f.level == Level::Ok));
+}
+
+#[test]
+fn complete_stacks_are_held_against_their_limit() {
+    let with = |complete, limit| {
+        let evidence = Evidence {
+            ends: vec![
+                ends(StackEnd::Complete, complete),
+                ends(StackEnd::DumpTooShort, 1000 - complete),
+            ],
+            ..good()
+        };
+        let limits = Limits {
+            min_complete: limit,
+            ..Limits::default()
+        };
+        judge(&evidence, limits)
+    };
+    assert_eq!(level(&with(900, None), "stacks"), Some(Level::Ok));
+    assert_eq!(level(&with(899, None), "stacks"), Some(Level::Fail));
+    assert_eq!(level(&with(900, Some(95.0)), "stacks"), Some(Level::Fail));
+    assert_eq!(level(&with(500, Some(50.0)), "stacks"), Some(Level::Ok));
+    // From one per cent on it is worth a warning.
+    assert_eq!(level(&with(990, None), "stacks.short"), Some(Level::Warn));
+    assert_eq!(level(&with(991, None), "stacks.short"), Some(Level::Note));
+    assert!(with(990, None).is_fit(false) && !with(990, None).is_fit(true));
+    assert_eq!(
+        with(899, None).failed(false).collect::<Vec<_>>(),
+        ["stacks"]
+    );
+}
+
+#[test]
+fn ends_that_no_option_helps_against_alarm_only_when_they_matter() {
+    let with = |bad| {
+        let evidence = Evidence {
+            ends: vec![
+                ends(StackEnd::Complete, 1000 - bad),
+                ends(StackEnd::CheckFailed, bad),
+            ],
+            ..good()
+        };
+        level(&judge(&evidence, Limits::default()), "stacks.implausible")
+    };
+    assert_eq!(with(50), Some(Level::Note));
+    assert_eq!(with(200), Some(Level::Warn));
+}
+
+#[test]
+fn names_and_losses_are_held_against_their_limits() {
+    let unresolved = |samples| Evidence {
+        unresolved: vec![Unresolved {
+            reason: Reason::NoSymbols,
+            samples,
+            culprits: vec![culprit("/usr/lib/libc.so.6", samples)],
+        }],
+        ..good()
+    };
+    let verdict = |evidence: Evidence| judge(&evidence, Limits::default());
+    assert_eq!(level(&verdict(unresolved(100)), "symbols"), Some(Level::Ok));
+    assert_eq!(
+        level(&verdict(unresolved(101)), "symbols"),
+        Some(Level::Fail)
+    );
+    let lost = |lost| Evidence {
+        loss: Loss {
+            samples: 1000,
+            lost,
+            ..Loss::default()
+        },
+        ..good()
+    };
+    assert_eq!(level(&verdict(lost(1)), "samples"), Some(Level::Note));
+    assert_eq!(level(&verdict(lost(20)), "samples"), Some(Level::Warn));
+    assert_eq!(level(&verdict(lost(60)), "samples"), Some(Level::Fail));
+    let cut = |missing| Evidence {
+        whole: Whole {
+            damage: Some(Damage::Cut(missing)),
+            bytes: 1000,
+            ..Whole::default()
+        },
+        ..good()
+    };
+    assert_eq!(level(&verdict(cut(40)), "recording"), Some(Level::Warn));
+    assert_eq!(level(&verdict(cut(400)), "recording"), Some(Level::Fail));
+}
+
+#[test]
+fn a_dump_whose_clock_is_guessed_is_a_warning() {
+    let with = |clock, clock_fit| {
+        let evidence = Evidence {
+            clock,
+            dumps: vec![Dump {
+                functions: 5,
+                clock_fit,
+                ..Dump::default()
+            }],
+            ..good()
+        };
+        level(&judge(&evidence, Limits::default()), "clock")
+    };
+    assert_eq!(with(Clock::Monotonic, ClockFit::Same), Some(Level::Ok));
+    assert_eq!(with(Clock::Scheduler, ClockFit::Shifted), Some(Level::Warn));
+    assert_eq!(with(Clock::Scheduler, ClockFit::Assumed), Some(Level::Warn));
+    assert_eq!(with(Clock::Scheduler, ClockFit::Converted), Some(Level::Ok));
+    assert_eq!(with(Clock::Scheduler, ClockFit::Unused), Some(Level::Warn));
+}
+
+#[test]
+fn dump_sizes_are_rounded_and_bounded() {
+    let sizes = |known, beyond, needed, copied| DumpSizes {
+        short: 10,
+        known,
+        beyond,
+        needed,
+        copied,
+    };
+    assert_eq!(dump_size(&sizes(10, 0, 17_800, 8192)), Some(18_432));
+    assert_eq!(dump_size(&sizes(10, 0, 16_384, 8192)), Some(16_384));
+    // What is needed may be less than what was copied and did not suffice: the kernel shortened another one.
+    assert_eq!(dump_size(&sizes(10, 0, 4000, 8192)), Some(9216));
+    assert_eq!(dump_size(&sizes(10, 0, 65_000, 8192)), Some(65_528));
+    assert_eq!(dump_size(&sizes(0, 0, 0, 8192)), Some(65_528));
+    assert_eq!(dump_size(&sizes(10, 10, 0, 8192)), Some(65_528));
+    assert_eq!(dump_size(&sizes(10, 10, 0, 65_528)), None);
+    assert_eq!(
+        for_short_stacks(&sizes(10, 0, 17_800, 8192)),
+        ["perf record --call-graph dwarf,18432"]
+    );
+    let beyond = for_short_stacks(&sizes(10, 10, 0, 65_528));
+    assert!(beyond.len() == 1 && beyond[0].contains("--call-graph fp"));
+}
+
+#[test]
+fn stripped_files_have_packages() {
+    let of = |paths: &[&str]| {
+        let culprits: Vec<Culprit> = paths.iter().map(|path| culprit(path, 1)).collect();
+        for_stripped(&culprits)
+    };
+    assert_eq!(
+        of(&[
+            "/usr/lib/x86_64-linux-gnu/libm.so.6",
+            "/lib64/ld-linux-x86-64.so.2",
+            "/usr/bin/python3.11"
+        ]),
+        ["apt install libc6-dbg python3.11-dbg"]
+    );
+    assert_eq!(
+        of(&["/usr/lib/a b/libz.so.1", "/opt/app/server"]),
+        [
+            "apt install the -dbgsym packages that find-dbgsym-packages '/usr/lib/a b/libz.so.1' names",
+            "build server with -g, without -s and strip"
+        ]
+    );
+}
+
+#[test]
+fn words_are_safe_in_a_shell() {
+    assert_eq!(quoted("/usr/lib/libc.so.6"), "/usr/lib/libc.so.6");
+    assert_eq!(quoted("a b"), "'a b'");
+    assert_eq!(quoted("$(x)'"), r"'$(x)'\'''");
+    assert_eq!(quoted(""), "''");
+}

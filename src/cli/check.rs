@@ -1,0 +1,98 @@
+//! `pjit check`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::check::Limits;
+use crate::load::LoadOptions;
+
+use super::input::{Environment, InputArgs};
+use super::report::When;
+
+/// Arguments of `pjit check`.
+#[derive(Debug, Clone, Args)]
+#[command(
+    mut_arg("strict", |arg| arg.help("Warnings too make the recording unfit (status 3)")),
+    after_help = "Exit status: 0 fit for conclusions, 3 not fit, 1 error, 2 wrong usage.
+
+Each line begins with ok, note, warn or FAIL and the name of what was checked; what would put it right follows in
+lines that begin with blanks. A recording is not fit when a line says FAIL: stacks, samples or names fall short of
+the limits, or records are missing.
+
+Examples:
+  pjit check
+  pjit check server/perf.data --symfs server/root --kallsyms server/kallsyms --jitdump server/dumps
+  pjit check --min-complete 99 --min-resolved 95 --max-lost 0 && pjit report
+  pjit check --strict | grep -v '^ok'"
+)]
+pub struct CheckArgs {
+    /// Recording to read (default: perf.data)
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+
+    /// The recording and its companions.
+    #[command(flatten)]
+    pub input: InputArgs,
+
+    /// Share of complete stacks that is needed (default: 90). If given, a recording without stacks, or with
+    /// frame-pointer chains only, which nobody can judge, falls short of it
+    #[arg(long = "min-complete", value_name = "PERCENT", value_parser = parse_percent)]
+    min_complete: Option<f64>,
+
+    /// Share of samples with a name that is needed
+    #[arg(long = "min-resolved", value_name = "PERCENT", value_parser = parse_percent, default_value = "90")]
+    min_resolved: f64,
+
+    /// Share of lost samples, or of missing bytes, that may be
+    #[arg(long = "max-lost", value_name = "PERCENT", value_parser = parse_percent, default_value = "5")]
+    max_lost: f64,
+
+    /// Colours: auto, always or never
+    #[arg(long = "color", value_name = "WHEN", value_enum, num_args = 0..=1, default_missing_value = "always")]
+    color: Option<When>,
+}
+
+impl CheckArgs {
+    /// What to load and what to hold it against.
+    #[must_use]
+    pub fn resolve(&self, environment: &Environment) -> (LoadOptions, Limits) {
+        let mut load = self.input.load_options(self.file.as_ref(), environment);
+        load.needs.depths = true;
+        load.frames.inlines = false;
+        let limits = Limits {
+            min_complete: self.min_complete,
+            min_resolved: self.min_resolved,
+            max_lost: self.max_lost,
+        };
+        (load, limits)
+    }
+
+    /// Whether colours were asked for.
+    #[must_use]
+    pub fn color(&self) -> Option<bool> {
+        self.color.and_then(When::choice)
+    }
+}
+
+fn parse_percent(word: &str) -> Result<f64, String> {
+    let number = word.strip_suffix('%').unwrap_or(word).parse::<f64>();
+    match number {
+        Ok(number) if (0.0..=100.0).contains(&number) => Ok(number),
+        _ => Err("a number from 0 to 100".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_per_cent() {
+        assert_eq!(parse_percent("99.5"), Ok(99.5));
+        assert_eq!(parse_percent("0%"), Ok(0.0));
+        for bad in ["", "%", "-1", "100.1", "NaN", "inf", "x"] {
+            assert!(parse_percent(bad).is_err(), "{bad}");
+        }
+    }
+}
