@@ -160,7 +160,12 @@ impl<'a> Finder<'a> {
         self.jitdumps.iter().cloned().chain(beside).collect()
     }
 
-    /// Whether the user named this file.
+    /// Whether the user named this very file, not a folder that holds it and others.
+    pub(super) fn was_named(&self, path: &Path) -> bool {
+        self.search.jitdumps.iter().any(|named| named == path)
+    }
+
+    /// Whether the user named this file, or a folder that holds it.
     pub(super) fn was_asked_for(&self, path: &Path) -> bool {
         self.jitdumps
             .iter()
@@ -350,6 +355,7 @@ mod tests {
         ];
         assert_eq!(finder.dump_candidates(b"/app/jit-5.dump", 9), expected);
         assert!(finder.was_asked_for(&expected[0]) && !finder.was_asked_for(&expected[1]));
+        assert!(finder.was_named(&extra) && !finder.was_named(&expected[0]));
         let first = finder.open(&expected[0]).expect("it exists");
         let again = finder
             .open(&extra.join("../extra/jit-5.dump"))

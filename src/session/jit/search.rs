@@ -101,7 +101,7 @@ fn other_dump<'a>(
         Some(_) => Some("written by no process of this recording"),
         None => Some("not a jitdump"),
     };
-    if let Some(problem) = problem.filter(|_| asked_for) {
+    if let Some(problem) = problem.filter(|_| finder.was_named(path)) {
         diag.warn(format!("{}: {problem}; not used", path.display()));
     }
     dump.filter(|_| problem.is_none())
