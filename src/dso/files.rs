@@ -301,6 +301,17 @@ impl<'a> Opener<'_, 'a> {
         found
     }
 
+    /// An absolute path in each of the places where files are looked for.
+    pub(crate) fn in_roots(&self, path: &Path) -> Vec<PathBuf> {
+        let roots = self.search.roots().into_iter();
+        roots.filter_map(|root| resolve_in(&root, path)).collect()
+    }
+
+    /// A file of whatever build.
+    pub(crate) fn any(&self, path: &Path) -> Option<ElfFile<'a>> {
+        self.open(path, None).ok()
+    }
+
     fn open(&self, path: &Path, expected: Option<BuildId>) -> Result<ElfFile<'a>, Refused> {
         let bytes = self.store.map(path).map_err(|e| match &e {
             InputError::Io { source, .. }

@@ -3,6 +3,7 @@
 //! Symbol tables of large programs take as long to read as the recording itself, so a thread of its own reads those of
 //! files that samples hit ([`Preloader`]) while the session builder still walks the recording.
 
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, OnceLock};
 
@@ -77,6 +78,41 @@ impl<'t, 'a> Loading<'t, 'a> {
             found.map(Box::new)
         })
         .as_deref()
+    }
+
+    /// A `.dwo` file by the path that the compiler was told, or of that name beside the file it belongs to.
+    pub(super) fn split_file(self, path: &Path) -> Option<ElfFile<'a>> {
+        let beside = self.places().into_iter().filter_map(|place| {
+            let name = path.file_name()?;
+            Some(place.with_file_name(name))
+        });
+        let recorded = path.is_absolute().then(|| path.to_owned());
+        let recorded = recorded
+            .into_iter()
+            .flat_map(|path| self.opener.in_roots(&path));
+        recorded
+            .chain(beside)
+            .find_map(|path| self.opener.any(&path))
+    }
+
+    /// The `.dwp` file beside the file it belongs to.
+    pub(super) fn split_package(self) -> Option<ElfFile<'a>> {
+        self.places().into_iter().find_map(|mut place| {
+            place.as_mut_os_string().push(".dwp");
+            self.opener.any(&place)
+        })
+    }
+
+    /// Where the mapped file and its debug file were found.
+    fn places(self) -> Vec<PathBuf> {
+        let files = [self.binary(), self.debug()];
+        let mut places: Vec<PathBuf> = Vec::new();
+        for opened in files.into_iter().flatten() {
+            if !places.contains(&opened.path) {
+                places.push(opened.path.clone());
+            }
+        }
+        places
     }
 
     /// The symbols, loaded by `load` if they were not.

@@ -4,6 +4,7 @@
 //! mapped file, the file with debug information and the symbol table. Filled by the session, then shared
 //! by all workers.
 
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
@@ -276,6 +277,25 @@ impl<'a> DsoTable<'a> {
     #[must_use]
     pub fn supplementary(&self, id: DsoId) -> Option<&ElfFile<'a>> {
         self.loading(id).supplementary()
+    }
+
+    /// A `.dwo` file that the DWARF of [`debug`](Self::debug) refers to by `path`.
+    pub(crate) fn split_file(&self, id: DsoId, path: &Path) -> Option<ElfFile<'a>> {
+        self.loading(id).split_file(path)
+    }
+
+    /// The `.dwp` file with all of them, beside the DSO.
+    pub(crate) fn split_package(&self, id: DsoId) -> Option<ElfFile<'a>> {
+        self.loading(id).split_package()
+    }
+
+    /// Says that such a file was not found.
+    pub(crate) fn report_missing_split(&self, id: DsoId) {
+        self.diag.warn(format!(
+            "{}: its debug information is in .dwo files or in a .dwp file, of which at least one was not found; \
+             functions that were inlined there are not shown",
+            String::from_utf8_lossy(&self.get(id).long_name)
+        ));
     }
 
     /// The symbols of a DSO by perf's rules, in file offsets (addresses for the kernel and its modules).

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gimli::{
     Abbreviations, AttributeSpecification, AttributeValue, DebugAddrBase, DebugInfoOffset,
-    DebugLocListsBase, DebugRngListsBase, DebugStrOffsetsBase, DwarfFileType, LittleEndian,
+    DebugLocListsBase, DebugRngListsBase, DebugStrOffsetsBase, DwarfFileType, DwoId, LittleEndian,
     Reader as _, UnitHeader, UnitOffset, UnitType, constants as dw,
 };
 
@@ -76,16 +76,41 @@ impl<'a> DebugInfo<'a> {
         };
         let mut dwarf = gimli::Dwarf::load(section).ok()?;
         dwarf.file_type = DwarfFileType::Main;
+        Some(Self::of_sections(dwarf))
+    }
+
+    /// What a `.dwo` file holds, joined with the sections of the file that refers to it.
+    pub(super) fn split(dwarf: gimli::Dwarf<Reader<'a>>) -> Self {
+        Self::of_sections(dwarf)
+    }
+
+    /// The unit of a `.dwo` file that a skeleton names.
+    pub(super) fn split_unit(&self, id: DwoId) -> Option<Unit<'a>> {
+        /// Before DWARF 5 only the root tells; compilers write one unit into a file.
+        const MOST: usize = 64;
+        let may_be = |header: &&UnitHeader<Reader<'a>>| match header.type_() {
+            UnitType::SplitCompilation(found) => found == id,
+            UnitType::Compilation => header.version() < 5,
+            _ => false,
+        };
+        let units = self.headers.iter().filter(may_be).take(MOST);
+        units
+            .filter_map(|header| self.dwarf.unit(*header).ok())
+            .find(|unit| unit.dwo_id == Some(id))
+    }
+
+    fn of_sections(dwarf: gimli::Dwarf<Reader<'a>>) -> Self {
         let mut headers = Vec::new();
         let mut units = dwarf.units();
         // Behind a damaged header nothing can be found.
         while let Ok(Some(header)) = units.next() {
             headers.push(header);
         }
-        let lists = elf.debug_section(".debug_ranges").map_or(0, <[u8]>::len)
-            + elf.debug_section(".debug_rnglists").map_or(0, <[u8]>::len);
+        let ranges = dwarf.ranges.debug_ranges();
+        let lists = gimli::Section::reader(ranges).len()
+            + gimli::Section::reader(dwarf.ranges.debug_rnglists()).len();
         let units = headers.len();
-        Some(Self {
+        Self {
             dwarf,
             headers,
             ranges: Vec::new(),
@@ -93,7 +118,7 @@ impl<'a> DebugInfo<'a> {
             supplementary: None,
             ranges_left: AtomicUsize::new(lists.saturating_mul(4).saturating_add(1 << 20)),
             abbreviations_left: AtomicUsize::new(units.saturating_mul(64).saturating_add(1 << 20)),
-        })
+        }
     }
 
     fn place_units(&mut self) {
@@ -161,6 +186,9 @@ impl<'a> DebugInfo<'a> {
     /// A unit ready for reading, without its line program.
     pub(super) fn unit(&self, unit: u32) -> Option<Unit<'a>> {
         let header = *self.headers.get(unit as usize)?;
+        if self.dwarf.file_type == DwarfFileType::Dwo {
+            return self.dwarf.unit(header).ok();
+        }
         let abbreviations = self.dwarf.abbreviations(&header).ok()?;
         let root = RootEntry::read(self, &header)?;
         Some(root.unit(&self.dwarf, header, abbreviations))

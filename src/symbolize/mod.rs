@@ -8,6 +8,7 @@ mod dwarf;
 mod inlines;
 mod lines;
 mod run;
+mod split;
 #[cfg(test)]
 mod tests;
 

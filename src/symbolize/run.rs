@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use super::dwarf::{DebugInfo, Unit};
 use super::inlines::{self, Names};
 use super::lines::Lines;
+use super::split::SplitFiles;
 use super::{
     InlinedFrame, NameStyle, Options, Query, Resolution, Resolved, SourceLine, StringIndex, Symbol,
     SymbolIndex,
@@ -120,6 +121,7 @@ struct Object<'t, 'a> {
     /// For each query of the group: its index, and its symbol.
     answers: Vec<(u32, Option<u32>)>,
     debug: Option<DebugInfo<'a>>,
+    split: SplitFiles<'t, 'a>,
     /// Work for each unit: (unit, queries by stated address).
     units: Vec<(u32, Vec<Wanted>)>,
 }
@@ -146,6 +148,7 @@ impl<'t, 'a> Object<'t, 'a> {
             symbols: Vec::new(),
             answers: Vec::new(),
             debug: None,
+            split: SplitFiles::new(dsos, group.dso),
             units: Vec::new(),
         };
         let mut numbers: FxHashMap<(u64, u64), u32> = FxHashMap::default();
@@ -310,7 +313,12 @@ fn expand<'a>(object: &Object<'_, 'a>, piece: Piece<'_>) -> Expanded<'a> {
     };
     let mut addresses: Vec<u64> = piece.wanted.iter().map(|w| w.svma).collect();
     addresses.dedup();
-    let found = inlines::find(debug, &unit, &addresses);
+    let split = object.split.of(debug, &unit);
+    let (functions, entries) = match &split {
+        Some(split) => (&split.info, &split.unit),
+        None => (debug, &unit),
+    };
+    let found = inlines::find(functions, entries, &addresses);
     let any_lines = piece.wanted.iter().any(|w| w.lines);
     let lines = any_lines.then(|| Lines::of(debug, &unit)).flatten();
     let places = lines.as_ref().map(|lines| lines.find(&addresses));
@@ -335,7 +343,7 @@ fn expand<'a>(object: &Object<'_, 'a>, piece: Piece<'_>) -> Expanded<'a> {
         let start = out.calls.len();
         if wanted.inlines {
             for call in found.calls.iter().rev() {
-                let name = names.of_call(debug, &unit, call, &mut out.names);
+                let name = names.of_call(functions, entries, call, &mut out.names);
                 out.calls.push((name, place));
                 let caller = wanted
                     .lines

@@ -355,3 +355,40 @@ fn dwarf_that_dwz_shared_gives_the_same_functions() {
         "{without:?}"
     );
 }
+
+#[test]
+fn split_dwarf_gives_the_same_functions() {
+    for version in ["-gdwarf-4", "-gdwarf-5"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let dir = folder.path();
+        if build_inlining(dir, &[version]).is_none() {
+            eprintln!("skipped: no gcc");
+            return;
+        }
+        let before = everything_in(dir);
+        build_inlining(dir, &[version, "-gsplit-dwarf"]).expect("as before");
+        let splits = || std::fs::read_dir(dir).expect("can be read").flatten();
+        let is_split = |path: &Path| path.extension().is_some_and(|e| e == "dwo");
+        let files: Vec<_> = splits().map(|e| e.path()).filter(|p| is_split(p)).collect();
+        assert!(!files.is_empty(), "the compiler splits");
+        assert_eq!(everything_in(dir), before, "{version}");
+        let mut dwp = Command::new("dwp");
+        dwp.args(["-e", "prog", "-o", "prog.dwp"]).current_dir(dir);
+        let packed = dwp.status().is_ok_and(|status| status.success());
+        for file in &files {
+            std::fs::remove_file(file).expect("it can be removed");
+        }
+        if packed {
+            assert_eq!(everything_in(dir), before, "{version}, packed");
+            std::fs::remove_file(dir.join("prog.dwp")).expect("it can be removed");
+        } else {
+            eprintln!("skipped: no dwp");
+        }
+        // Without them no inlined functions are known; lines and symbols are.
+        let without = everything_in(dir);
+        let outermost = |chain: &String| chain.rsplit(" < ").next().map(str::to_owned);
+        assert!(without.iter().all(|chain| !chain.contains(" < ")));
+        let symbol = |chain: &String| outermost(chain)?.split(' ').next().map(str::to_owned);
+        assert!(without.iter().map(symbol).eq(before.iter().map(symbol)));
+    }
+}

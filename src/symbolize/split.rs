@@ -1,0 +1,120 @@
+//! Split DWARF: what a unit left behind in a `.dwo` file, or in the `.dwp` file that packs those of a program.
+//!
+//! In: a unit that may be a skeleton (`-gsplit-dwarf`), and the DSO table, which opens files. Out: the unit with the
+//! functions in it. Lines and addresses stay with the skeleton (DWARF 5, section 3.1.3; before it GNU's
+//! `DW_AT_GNU_dwo_name`).
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use gimli::{
+    AttributeValue, DwarfPackage, DwoId, LittleEndian, SectionId, UnitType, constants as dw,
+};
+
+use super::dwarf::{DebugInfo, Reader, Unit};
+use crate::dso::elf::ElfFile;
+use crate::dso::{DsoId, DsoTable, path_of};
+
+/// The files that a DSO's skeletons refer to.
+pub(super) struct SplitFiles<'t, 'a> {
+    dsos: &'t DsoTable<'a>,
+    dso: DsoId,
+    package: OnceLock<Option<DwarfPackage<Reader<'a>>>>,
+    missing: AtomicBool,
+}
+
+/// A unit's better half.
+pub(super) struct Split<'a> {
+    pub(super) info: DebugInfo<'a>,
+    pub(super) unit: Unit<'a>,
+}
+
+/// What a skeleton says of it.
+struct Link {
+    id: DwoId,
+    path: PathBuf,
+}
+
+impl<'t, 'a> SplitFiles<'t, 'a> {
+    pub(super) fn new(dsos: &'t DsoTable<'a>, dso: DsoId) -> Self {
+        Self {
+            dsos,
+            dso,
+            package: OnceLock::new(),
+            missing: AtomicBool::new(false),
+        }
+    }
+
+    /// The unit that a skeleton stands for; `None` for other units, and where its file is not found.
+    pub(super) fn of(&self, main: &DebugInfo<'a>, skeleton: &Unit<'a>) -> Option<Split<'a>> {
+        let link = Link::of(main, skeleton)?;
+        let packed = || {
+            let package = self.package.get_or_init(|| self.open_package());
+            let dwarf = package.as_ref()?.find_cu(link.id, &main.dwarf);
+            find_unit(dwarf.ok()??, link.id, skeleton)
+        };
+        let single = || {
+            let elf = self.dsos.split_file(self.dso, &link.path)?;
+            let section = |id: SectionId| Ok::<_, gimli::Error>(section_of(&elf, id));
+            let mut dwarf = gimli::Dwarf::load(section).ok()?;
+            dwarf.make_dwo(&main.dwarf);
+            find_unit(dwarf, link.id, skeleton)
+        };
+        let found = single().or_else(packed);
+        if found.is_none() && !self.missing.swap(true, Ordering::Relaxed) {
+            self.dsos.report_missing_split(self.dso);
+        }
+        found
+    }
+
+    fn open_package(&self) -> Option<DwarfPackage<Reader<'a>>> {
+        let elf = self.dsos.split_package(self.dso)?;
+        let section = |id: SectionId| Ok::<_, gimli::Error>(section_of(&elf, id));
+        DwarfPackage::load(section, Reader::new(&[], LittleEndian)).ok()
+    }
+}
+
+/// A section by its name in `.dwo` and `.dwp` files.
+fn section_of<'a>(elf: &ElfFile<'a>, id: SectionId) -> Reader<'a> {
+    let data = id.dwo_name().and_then(|name| elf.debug_section(name));
+    Reader::new(data.unwrap_or_default(), LittleEndian)
+}
+
+fn find_unit<'a>(
+    dwarf: gimli::Dwarf<Reader<'a>>,
+    id: DwoId,
+    skeleton: &Unit<'a>,
+) -> Option<Split<'a>> {
+    let info = DebugInfo::split(dwarf);
+    let mut unit = info.split_unit(id)?;
+    unit.copy_relocated_attributes(skeleton);
+    Some(Split { info, unit })
+}
+
+impl Link {
+    fn of<'a>(info: &DebugInfo<'a>, unit: &Unit<'a>) -> Option<Self> {
+        let mut id = match unit.header.type_() {
+            UnitType::Skeleton(id) => Some(id),
+            _ => None,
+        };
+        let (mut name, mut directory) = (None, None);
+        let mut entries = unit.entries_raw(None).ok()?;
+        let root = entries.read_abbreviation().ok()??;
+        for spec in root.attributes() {
+            let attribute = entries.read_attribute(*spec).ok()?;
+            let text = || {
+                let text = info.dwarf.attr_string(unit, attribute.value()).ok()?;
+                Some(path_of(text.slice()).to_owned())
+            };
+            match (attribute.name(), attribute.value()) {
+                (dw::DW_AT_dwo_name | dw::DW_AT_GNU_dwo_name, _) => name = text(),
+                (dw::DW_AT_comp_dir, _) => directory = text(),
+                (dw::DW_AT_GNU_dwo_id, AttributeValue::DwoId(found)) => id = Some(found),
+                _ => {}
+            }
+        }
+        let path = directory.unwrap_or_default().join(name?);
+        Some(Self { id: id?, path })
+    }
+}
