@@ -33,7 +33,11 @@ fn main() -> ExitCode {
         Ok(status) => status,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "pjit: {}", in_one_line(&error));
+            let _ = writeln!(
+                std::io::stderr(),
+                "pjit: {}",
+                harmless(&in_one_line(&error))
+            );
             ExitCode::FAILURE
         }
     }
@@ -78,13 +82,16 @@ fn run(cli: &Cli, diag: &Diagnostics) -> anyhow::Result<ExitCode> {
 /// Describes dumps one after the other; one that cannot be read does not keep the others from being.
 fn jitdumps(args: &JitdumpArgs) -> anyhow::Result<ExitCode> {
     let mut out = Output::to(args.output.as_deref()).context("output")?;
-    let mut failed = false;
+    let (mut failed, mut described) = (false, false);
     for (number, path) in args.files.iter().enumerate() {
         if number > 0 {
             writeln!(out)?;
         }
         match jitdump(path, args.lists(), &mut out)? {
-            Ok(worst) => failed |= args.strict && worst == Some(Grade::Error),
+            Ok(worst) => {
+                described = true;
+                failed |= args.strict && worst == Some(Grade::Error);
+            }
             Err(problem) => {
                 out.flush()?;
                 let line = harmless(&problem).into_owned();
@@ -93,7 +100,10 @@ fn jitdumps(args: &JitdumpArgs) -> anyhow::Result<ExitCode> {
             }
         }
     }
-    out.finish().context("output")?;
+    // What is in the file stays when there is nothing to put there.
+    if described || args.output.is_none() {
+        out.finish().context("output")?;
+    }
     Ok(if failed {
         ExitCode::FAILURE
     } else {
@@ -199,7 +209,7 @@ fn report(
     let mut command = match args.resolve(environment) {
         Ok(command) => command,
         Err(text) => {
-            writeln!(std::io::stderr(), "pjit: {text}")?;
+            writeln!(std::io::stderr(), "pjit: {}", harmless(&text))?;
             return Ok(ExitCode::from(2));
         }
     };
@@ -247,6 +257,7 @@ fn write_lines(lines: &[String], out: &mut Output) -> std::io::Result<()> {
 fn say(diag: &Diagnostics, verbose: bool) {
     let mut err = std::io::stderr().lock();
     for (level, line) in diag.take() {
+        let line = harmless(&line);
         if level == Level::Warning {
             let _ = writeln!(err, "pjit: warning: {line}");
         } else if verbose {

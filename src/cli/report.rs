@@ -3,6 +3,7 @@
 //! Spelling, short forms and abbreviations are perf's. What the view is told is a [`ReportOptions`]; what has to be read
 //! and computed for it, a [`LoadOptions`].
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -38,7 +39,7 @@ comm, dso, symbol (sym), parent, cpu, srcline, srcfile, time, symbol_size, cgrou
 pub struct ReportArgs {
     /// Recording to read (default: perf.data); a second word, or the first with -i, is a symbol filter
     #[arg(value_name = "FILE", num_args = 0..=2)]
-    words: Vec<String>,
+    words: Vec<OsString>,
 
     #[command(flatten)]
     pub(super) input: InputArgs,
@@ -347,13 +348,14 @@ impl ReportArgs {
         let words = &self.words;
         let (file, filter) = match &self.input.input {
             Some(_) if words.len() > 1 => {
-                return Err(format!("`{}`: one symbol filter is enough", words[1]));
+                let second = words[1].to_string_lossy();
+                return Err(format!("`{second}`: one symbol filter is enough"));
             }
             Some(_) => (None, words.first()),
             None => (words.first().map(PathBuf::from), words.get(1)),
         };
         if let Some(filter) = filter {
-            view.symbol_filter = Some(filter.clone());
+            view.symbol_filter = Some(filter.to_string_lossy().into_owned());
         }
         let environment = Environment {
             buildid_dir: config

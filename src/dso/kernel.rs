@@ -211,6 +211,9 @@ impl<'a> KernelSymbols<'a> {
 
     fn from_kallsyms(store: &'a Store, path: &Path) -> Result<Self, String> {
         let bytes = store.map(path).map_err(|_| "cannot be read".to_owned())?;
+        if bytes.len() as u64 > MAX_KALLSYMS {
+            return Err("is too large to be a kallsyms".to_owned());
+        }
         let text = if bytes.starts_with(&[0x1f, 0x8b]) {
             let mut text = Vec::new();
             let unpacked = flate2::bufread::MultiGzDecoder::new(bytes)
@@ -283,6 +286,11 @@ impl<'a> KernelSymbols<'a> {
         own.map_or(0, |own| own.wrapping_sub(reference.address.0))
     }
 
+    /// Whether these are addresses of a running kernel, but not of the recorded run of it.
+    pub(crate) fn is_of_another_boot(&self, reference: Option<&KernelReference>) -> bool {
+        matches!(self.symbols, Symbols::Kallsyms(_)) && self.bias(reference) != 0
+    }
+
     /// The kernel's own symbols at the addresses of the recording.
     pub(crate) fn kernel(&self, reference: Option<&KernelReference>) -> Option<SymbolTable<'a>> {
         let bias = self.bias(reference);
@@ -293,11 +301,19 @@ impl<'a> KernelSymbols<'a> {
         }
     }
 
-    /// The symbols of a module, by its name in brackets. Modules are not relocated.
-    pub(crate) fn module(&self, name: &str) -> Option<SymbolTable<'a>> {
+    /// The symbols of a module, by its name in brackets. Modules are not relocated: those of another boot
+    /// lay elsewhere.
+    pub(crate) fn module(
+        &self,
+        name: &str,
+        reference: Option<&KernelReference>,
+    ) -> Option<SymbolTable<'a>> {
         let Symbols::Kallsyms(kallsyms) = &self.symbols else {
             return None;
         };
+        if self.is_of_another_boot(reference) {
+            return None;
+        }
         let entries = kallsyms.modules.get(name.as_bytes())?;
         Some(SymbolTable::of_kallsyms(entries.clone(), kallsyms.text, 0))
     }
@@ -320,7 +336,8 @@ fn cached_kallsyms(search: &SearchPaths, build_id: Option<&BuildId>) -> Vec<Path
             .join(id.to_string())
             .join("kallsyms")
     });
-    direct
+    search
+        .inside_symfs(direct.into_iter().collect())
         .into_iter()
         .chain(search.in_cache(id, "kallsyms"))
         .collect()
@@ -347,7 +364,8 @@ fn vmlinux_candidates(search: &SearchPaths, identity: &KernelIdentity) -> Vec<Pa
             format!("usr/lib/debug/boot/vmlinux-{release}.debug"),
         ];
         let root = search.symfs.clone().unwrap_or_else(|| PathBuf::from("/"));
-        places.extend(named.iter().map(|path| root.join(path)));
+        let named = named.iter().map(|path| root.join(path)).collect();
+        places.extend(search.inside_symfs(named));
     }
     places
 }
@@ -567,13 +585,13 @@ mod tests {
         let data = kernel.find(0xffff_ffff_8100_0048).expect("data");
         assert!(data.is_data && data.end == 0xffff_ffff_8100_2000);
         assert_eq!(name(0xffff_ffff_c000_0000), None);
-        let module = all.module("[ext4]").expect("module");
+        let module = all.module("[ext4]", None).expect("module");
         assert_eq!(
             module.find(0xffff_ffff_c000_0123).expect("inside").name,
             b"mod_b"
         );
         assert_eq!(module.find(0xffff_ffff_c000_2000), None);
-        assert!(all.module("[xfs]").is_none());
+        assert!(all.module("[xfs]", None).is_none());
     }
 
     #[test]

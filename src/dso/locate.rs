@@ -66,11 +66,21 @@ impl SearchPaths {
         };
         let link = dir.join(".build-id").join(head).join(tail);
         // Older perf: the link points at the file itself, not at a directory of files.
-        if leaf == "elf" {
+        let places = if leaf == "elf" {
             vec![link.join(leaf), link]
         } else {
             vec![link.join(leaf)]
-        }
+        };
+        self.inside_symfs(places)
+    }
+
+    /// Paths below `--symfs` with their links followed inside it; without that option as they are.
+    pub(crate) fn inside_symfs(&self, paths: Vec<PathBuf>) -> Vec<PathBuf> {
+        let Some(root) = &self.symfs else {
+            return paths;
+        };
+        let inside = |path: PathBuf| resolve_in(root, path.strip_prefix(root).ok()?);
+        paths.into_iter().filter_map(inside).collect()
     }
 }
 

@@ -372,7 +372,16 @@ impl<'a> DsoTable<'a> {
                 symbols.kernel(self.reference.as_ref())
             }
             DsoKind::Module => {
-                let listed = self.kernel.get().module(&dso.short_name);
+                let kernel = self.kernel.get();
+                let reference = self.reference.as_ref();
+                if kernel.is_of_another_boot(reference) {
+                    self.diag.warn(format!(
+                        "{}: of another boot than the recording; modules lay elsewhere, and only their files can name \
+                         their functions",
+                        kernel.source
+                    ));
+                }
+                let listed = kernel.module(&dso.short_name, reference);
                 let from_file = self.search.modules || listed.is_none();
                 let file = from_file.then(|| self.opener().module(dso)).flatten();
                 let own = file.and_then(|elf| SymbolTable::of_module(&elf, dso.module_start?.0));

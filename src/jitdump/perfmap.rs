@@ -57,14 +57,15 @@ struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     fn line(&mut self, line: &'a [u8]) {
-        match entry(line) {
-            Some((entry, glued)) => {
-                self.insert(entry);
-                if let Some(glued) = glued {
-                    self.line(glued);
+        let mut rest = Some(line);
+        while let Some(line) = rest.take() {
+            match entry(line) {
+                Some((entry, glued)) => {
+                    self.insert(entry);
+                    rest = glued;
                 }
+                None => self.malformed += u64::from(!line.iter().all(u8::is_ascii_whitespace)),
             }
-            None => self.malformed += u64::from(!line.iter().all(u8::is_ascii_whitespace)),
         }
     }
 
@@ -184,6 +185,14 @@ mod tests {
                 )
             })
             .collect()
+    }
+
+    #[test]
+    fn very_many_glued_lines_need_no_stack() {
+        let line = "7f0000000000  10  f".repeat(200_000);
+        let map = parse(line.as_bytes());
+        assert!(map.replaced > 199_000);
+        assert_eq!(map.entries.len(), 1);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::io::{self, Write};
 
 use rustc_hash::FxHashMap;
 
+use super::text::acts;
 use crate::intern::Sequences;
 use crate::perfdata::CpuMode;
 use crate::profile::{CommId, Entry, Frame, FrameId, Profile, StackId, ThreadId};
@@ -230,10 +231,10 @@ fn frame_name(profile: &Profile, frame: &Frame, options: &FoldOptions) -> String
 
 /// A name that cannot end a frame or a line, nor reach a terminal as a control character.
 fn harmless(name: &str) -> Cow<'_, str> {
-    if name.contains(|c: char| c == ';' || c.is_control()) {
+    if name.contains(|c: char| c == ';' || acts(c)) {
         let replace = |c: char| match c {
             ';' => ':',
-            c if c.is_control() => '?',
+            c if acts(c) => '?',
             c => c,
         };
         return Cow::Owned(name.chars().map(replace).collect());

@@ -51,9 +51,9 @@ pub fn harmless_payload(text: &str) -> Cow<'_, str> {
 }
 
 /// Whether a terminal does something else with the character than show it.
-fn acts(c: char) -> bool {
+pub(super) fn acts(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]

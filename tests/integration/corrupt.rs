@@ -26,12 +26,17 @@ pub(crate) struct Ended {
 
 /// Runs a command under the limits.
 pub(crate) fn limited(command: &Command) -> Ended {
+    limited_to(command, MEMORY_LIMIT)
+}
+
+/// The same with another limit of address space, in KiB.
+pub(crate) fn limited_to(command: &Command, memory: &str) -> Ended {
     let folder = tempfile::tempdir().expect("a folder");
     let (out, err) = (folder.path().join("out"), folder.path().join("err"));
     let mut child = Command::new("/bin/sh")
         .args([
             "-c",
-            &format!("ulimit -v {MEMORY_LIMIT}; ulimit -t 10; exec \"$@\""),
+            &format!("ulimit -v {memory}; ulimit -t 10; exec \"$@\""),
             "sh",
         ])
         .arg(command.get_program())

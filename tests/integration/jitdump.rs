@@ -6,20 +6,20 @@ use crate::corrupt::{Ended, limited};
 use crate::support::{Random, pjit, sample};
 
 /// Little-endian words, one after the other.
-struct Dump(Vec<u8>);
+pub(crate) struct Dump(pub(crate) Vec<u8>);
 
 /// What a dump begins with, apart from magic and sizes.
-struct Head {
-    version: u32,
-    size: u32,
-    machine: u32,
-    padding: u32,
-    pid: u32,
-    time: u64,
-    flags: u64,
+pub(crate) struct Head {
+    pub(crate) version: u32,
+    pub(crate) size: u32,
+    pub(crate) machine: u32,
+    pub(crate) padding: u32,
+    pub(crate) pid: u32,
+    pub(crate) time: u64,
+    pub(crate) flags: u64,
 }
 
-const HEAD: Head = Head {
+pub(crate) const HEAD: Head = Head {
     version: 1,
     size: 40,
     machine: 62,
@@ -34,7 +34,7 @@ const NOW: u64 = 9_000_000_500_000;
 const CODE: u64 = 0x7f12_0000_4000;
 
 impl Dump {
-    fn new(head: &Head) -> Self {
+    pub(crate) fn new(head: &Head) -> Self {
         let mut dump = Self(b"DTiJ".to_vec());
         for word in [
             head.version,
@@ -67,7 +67,19 @@ impl Dump {
     }
 
     fn load(&mut self, time: u64, at: u64, index: u64, name: &[u8], code: &[u8]) -> &mut Self {
-        let body = load_body([77, 77], [at, at, code.len() as u64, index], name, code);
+        self.load_of(77, time, at, index, name, code)
+    }
+
+    pub(crate) fn load_of(
+        &mut self,
+        pid: u32,
+        time: u64,
+        at: u64,
+        index: u64,
+        name: &[u8],
+        code: &[u8],
+    ) -> &mut Self {
+        let body = load_body([pid, pid], [at, at, code.len() as u64, index], name, code);
         self.record(0, time, &body)
     }
 

@@ -3,6 +3,8 @@
 //! Only what the tests need: COMM, MMAP2, FORK, LOST, THROTTLE, SAMPLE and attributes. Layouts: `tools/perf/Documentation/perf.data-file-format.txt`
 //! and `include/uapi/linux/perf_event.h`.
 
+use std::collections::BTreeMap;
+
 pub(crate) const SAMPLE_IP: u64 = 1 << 0;
 pub(crate) const SAMPLE_TID: u64 = 1 << 1;
 pub(crate) const SAMPLE_TIME: u64 = 1 << 2;
@@ -23,6 +25,9 @@ pub(crate) enum Stacks {
     Dwarf,
 }
 
+/// The marker in front of the kernel part of a call chain.
+pub(crate) const CONTEXT_KERNEL: u64 = 128u64.wrapping_neg();
+
 /// The marker in front of the user part of a call chain.
 pub(crate) const CONTEXT_USER: u64 = 512u64.wrapping_neg();
 
@@ -33,6 +38,8 @@ const ID: u64 = 100;
 pub(crate) struct Recording {
     sample_type: u64,
     records: Vec<Vec<u8>>,
+    /// Sections behind the data, by the number of the feature.
+    features: BTreeMap<u32, Vec<u8>>,
 }
 
 /// One sample.
@@ -100,6 +107,7 @@ impl Recording {
         Self {
             sample_type,
             records: Vec::new(),
+            features: BTreeMap::new(),
         }
     }
 
@@ -207,12 +215,13 @@ impl Recording {
         attr
     }
 
-    /// As `perf record -o FILE` lays it out, without features.
+    /// As `perf record -o FILE` lays it out.
     pub(crate) fn file(&self) -> Vec<u8> {
         let data: Vec<u8> = self.records.concat();
         let attr = self.attributes();
         let (ids, attrs) = (104, 112);
         let start = attrs + attr.0.len() as u64 + 16;
+        let present = self.features.keys().fold(0, |bits, bit| bits | 1 << bit);
         let mut out = Bytes::default();
         out.0.extend(b"PERFILE2");
         out.u64s(&[
@@ -224,7 +233,7 @@ impl Recording {
             data.len() as u64,
             0,
             0,
-            0,
+            present,
             0,
             0,
             0,
@@ -233,6 +242,14 @@ impl Recording {
         out.0.extend(&attr.0);
         out.u64s(&[ids, 8]);
         out.0.extend(&data);
+        let mut at = out.0.len() + 16 * self.features.len();
+        for section in self.features.values() {
+            out.u64s(&[at as u64, section.len() as u64]);
+            at += section.len();
+        }
+        self.features
+            .values()
+            .for_each(|section| out.0.extend(section));
         out.0
     }
 
@@ -255,4 +272,109 @@ impl Recording {
     pub(crate) fn len(&self) -> usize {
         self.records.len()
     }
+}
+
+/// An executable mapping with everything that may be told of it.
+pub(crate) struct Map<'a> {
+    pub(crate) time: u64,
+    pub(crate) pid: u32,
+    pub(crate) start: u64,
+    pub(crate) length: u64,
+    pub(crate) offset: u64,
+    pub(crate) file: &'a [u8],
+    pub(crate) build_id: Option<[u8; 20]>,
+}
+
+impl Recording {
+    /// MMAP2.
+    pub(crate) fn map_at(&mut self, map: &Map<'_>) {
+        let mut body = Bytes::default();
+        body.u32(map.pid)
+            .u32(map.pid)
+            .u64s(&[map.start, map.length, map.offset]);
+        match map.build_id {
+            Some(id) => {
+                body.u32(20);
+                body.0.extend(id);
+            }
+            None => {
+                body.u32(8).u32(1).u64s(&[0, 0]);
+            }
+        }
+        body.u32(5).u32(2).text(map.file);
+        Self::sample_id(&mut body, map.pid, map.pid, map.time);
+        let misc = if map.build_id.is_some() { 1 << 14 } else { 0 };
+        self.push(10, 2 | misc, &body);
+    }
+
+    /// COMM of a process that runs another program.
+    pub(crate) fn exec(&mut self, pid: u32, comm: &[u8], time: u64) {
+        let mut body = Bytes::default();
+        body.u32(pid).u32(pid).text(comm);
+        Self::sample_id(&mut body, pid, pid, time);
+        self.push(3, 1 << 13, &body);
+    }
+
+    /// FORK of a process.
+    pub(crate) fn fork(&mut self, pid: u32, parent: u32, time: u64) {
+        let mut body = Bytes::default();
+        body.u32(pid).u32(parent).u32(pid).u32(parent).u64(time);
+        Self::sample_id(&mut body, parent, parent, time);
+        self.push(7, 0, &body);
+    }
+
+    /// The kernel's map: where its code is, and where its first symbol.
+    pub(crate) fn kernel_map(&mut self, start: u64, length: u64, name: &[u8]) {
+        let mut body = Bytes::default();
+        body.u32(u32::MAX)
+            .u32(0)
+            .u64s(&[start, length, start])
+            .text(name);
+        Self::sample_id(&mut body, u32::MAX, 0, 0);
+        self.push(1, 1, &body);
+    }
+
+    /// A section of text, as `HOSTNAME` (3), `OSRELEASE` (4), `CPUDESC` (8) are.
+    pub(crate) fn text_feature(&mut self, feature: u32, text: &[u8]) {
+        self.features.insert(feature, counted(text));
+    }
+
+    /// `CLOCK_DATA`: one moment on the wall clock and on the monotonic one.
+    pub(crate) fn clock_data(&mut self, wall: u64, monotonic: u64) {
+        let mut section = Bytes::default();
+        section.u32(1).u32(1).u64s(&[wall, monotonic]);
+        self.features.insert(29, section.0);
+    }
+
+    /// `CMDLINE`: words with a count in front.
+    pub(crate) fn command_line(&mut self, words: &[&[u8]]) {
+        let mut section = Bytes::default();
+        section.u32(u32::try_from(words.len()).expect("few"));
+        words
+            .iter()
+            .for_each(|word| section.0.extend(counted(word)));
+        self.features.insert(11, section.0);
+    }
+
+    /// `EVENT_DESC`: the name of the event.
+    pub(crate) fn name_event(&mut self, name: &[u8]) {
+        let mut section = Bytes::default();
+        let attr = self.attributes().0;
+        section
+            .u32(1)
+            .u32(u32::try_from(attr.len()).expect("small"));
+        section.0.extend(attr);
+        section.u32(1).0.extend(counted(name));
+        section.u64(ID);
+        self.features.insert(12, section.0);
+    }
+}
+
+/// `perf_header_string`: length, bytes, zeros up to 64.
+fn counted(text: &[u8]) -> Vec<u8> {
+    let length = (text.len() + 1).next_multiple_of(64);
+    let mut bytes = u32::try_from(length).expect("small").to_le_bytes().to_vec();
+    bytes.extend(text);
+    bytes.resize(4 + length, 0);
+    bytes
 }

@@ -9,12 +9,12 @@ use std::sync::mpsc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::clock::{self, Evidence, RecordingClock, Relation};
+use super::clock::{self, Evidence, RecordingClock, Relation, Why};
 use super::dumps::{Dump, joined};
 use super::early::{self, EarlyDumps, EarlyReader};
 use super::files::{Finder, JitSearch, MarkerName, marker_name};
 use super::memory::{Anonymous, twins};
-use super::owners::{Attribution, Lives, Owners};
+use super::owners::{Attribution, Lives, Owners, STALE};
 use super::search::find_dumps;
 use super::{JitIndex, ProcessId, perfmaps, replay};
 use crate::address::{AvmaRange, Timestamp};
@@ -241,6 +241,7 @@ impl<'a> JitBuilder<'a> {
                     "{}: {text}, because the recording has another clock (record with -k mono)",
                     dump.file.path.display()
                 )),
+                Relation::Unknown(_) if self.is_stale(dump) => {}
                 Relation::Unknown(_) => diag.warn(format!(
                     "{}: {text}; code that shares addresses with later code may be misnamed",
                     dump.file.path.display()
@@ -260,14 +261,31 @@ impl<'a> JitBuilder<'a> {
         dump.evidence(marker, end, memory)
     }
 
+    /// Whether the clocks are the same and all of a dump is older than the process that maps it: an earlier
+    /// process with its id left it behind. One that was asked for is taken all the same.
+    fn is_stale(&self, dump: &Dump<'a>) -> bool {
+        if dump.relation != Relation::Unknown(Why::NoOverlap)
+            || !self.clock.is_monotonic()
+            || dump.header.arch_timestamps
+            || self.finder.was_asked_for(&dump.file.path)
+        {
+            return false;
+        }
+        let last = dump.codes.iter().map(|code| code.loaded.0).max();
+        let marker = self.evidence(dump).marker;
+        last.zip(marker)
+            .is_some_and(|(last, marker)| last.saturating_add(STALE) < marker.0)
+    }
+
     /// Finds the process of every load and move, and puts their times on the recording's clock.
     fn give_to_processes(&self, dump: &mut Dump<'a>, lives: &Lives) -> Owners {
         let markers = dump.markers.iter().map(|&number| &self.markers[number]);
         let attribution = Attribution::new(markers, lives);
         let relation = dump.relation;
+        let is_stale = self.is_stale(dump);
         let place = |pid, raw| {
             let time = relation.apply(raw, self.conversion.as_ref());
-            let owner = attribution.owner(pid, time);
+            let owner = attribution.owner(pid, time).filter(|_| !is_stale);
             (owner, time.unwrap_or_else(|| attribution.blind_time(owner)))
         };
         let mut owners = Owners::default();

@@ -47,7 +47,7 @@ impl RecordingClock {
         Self { clock, wall }
     }
 
-    fn is_monotonic(&self) -> bool {
+    pub(super) fn is_monotonic(&self) -> bool {
         self.clock == Some(ClockId::MONOTONIC)
     }
 

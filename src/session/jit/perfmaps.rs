@@ -17,6 +17,9 @@ use crate::diagnostics::Diagnostics;
 use crate::jitdump::Producer;
 use crate::jitdump::perfmap::{self, PerfMap};
 
+/// Some ten million functions.
+const MAX_SIZE: usize = 1 << 30;
+
 /// What is needed to find the perf maps of a recording and to judge them.
 pub(super) struct Maps<'m, 'a> {
     pub(super) finder: &'m mut Finder<'a>,
@@ -71,6 +74,12 @@ impl<'a> Maps<'_, 'a> {
         anonymous: &Anonymous,
     ) -> Option<(PerfMap<'a>, Option<&'static str>)> {
         let file = self.finder.open(path)?;
+        if file.bytes.len() > MAX_SIZE {
+            let path = path.display();
+            self.diag
+                .warn(format!("{path}: too large for a perf map; not used"));
+            return None;
+        }
         let map = perfmap::parse(file.bytes);
         let problem = self
             .why_stale(&map, &file, process, anonymous)

@@ -1,0 +1,360 @@
+//! Companions that are not those of the recording: changed binaries, files of earlier processes, other kernels, other
+//! clocks. They are noticed, said, and not used in silence.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+use crate::corrupt::limited;
+use crate::jitdump::{Dump, HEAD, Head};
+use crate::recording::{CONTEXT_KERNEL, CONTEXT_USER, Map, Recording, Sample, Stacks};
+use crate::support::{pjit, sample};
+
+const PID: u32 = 77;
+const JIT: u64 = 0x7f12_0000_4000;
+const SECOND: u64 = 1_000_000_000;
+/// When the process began.
+const NOW: u64 = 9_000 * SECOND;
+const KERNEL: u64 = 0xffff_ffff_8100_0000;
+const MODULE: u64 = 0xffff_ffff_c000_0000;
+
+/// A process born at [`NOW`] that maps its dump and runs JIT code, a kernel function and one of a module.
+fn recording(pid: u32) -> Recording {
+    let mut recording = Recording::new(Stacks::Callchain);
+    recording.kernel_map(KERNEL, 0x10_0000, b"[kernel.kallsyms]_text");
+    recording.kernel_map(MODULE, 0x1000, b"[extra]");
+    recording.fork(pid, 1, NOW);
+    recording.exec(pid, b"it", NOW + 1);
+    let mut map = |start, file: &[u8]| {
+        recording.map_at(&Map {
+            time: NOW + 2,
+            pid,
+            start,
+            length: 0x1000,
+            offset: 0,
+            file,
+            build_id: None,
+        });
+    };
+    map(0x30_0000, format!("/nonexistent/jit-{pid}.dump").as_bytes());
+    map(JIT, b"//anon");
+    let chain = [
+        CONTEXT_KERNEL,
+        MODULE + 0x20,
+        KERNEL + 0x20,
+        CONTEXT_USER,
+        JIT + 4,
+    ];
+    for i in 0..5 {
+        recording.sample(&Sample {
+            ip: MODULE + 0x20,
+            pid,
+            tid: pid,
+            time: NOW + SECOND + i,
+            period: 1,
+            chain: &chain,
+            user: None,
+        });
+    }
+    recording
+}
+
+/// Stacks and what was said of a recording with companions beside it.
+fn folded_with(
+    recording: &Recording,
+    companions: &[(&str, &[u8])],
+    options: &[&str],
+) -> (String, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("perf.data");
+    fs::write(&data, recording.file()).expect("it can be written");
+    for (name, bytes) in companions {
+        fs::write(folder.path().join(name), bytes).expect("it can be written");
+    }
+    let here =
+        |option: &&str| option.replace("HERE", folder.path().to_str().expect("a plain path"));
+    let options: Vec<String> = options.iter().map(here).collect();
+    let ended = limited(pjit().arg("fold").args(options).arg(&data));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    (ended.stdout, ended.stderr)
+}
+
+fn dump_at(head: &Head, times: &[(u64, &[u8])]) -> Vec<u8> {
+    let mut dump = Dump::new(head);
+    for (index, &(time, name)) in (0..).zip(times) {
+        dump.load_of(head.pid, time, JIT, index, name, &[0x90; 16]);
+    }
+    dump.0
+}
+
+const HERE: Head = Head {
+    pid: PID,
+    time: NOW + 5,
+    ..HEAD
+};
+
+#[test]
+fn a_dump_of_this_process_is_used() {
+    let dump = dump_at(&HERE, &[(NOW + 10, b"fresh")]);
+    let (stacks, said) = folded_with(&recording(PID), &[("jit-77.dump", &dump)], &[]);
+    assert!(
+        stacks.contains("fresh") && !said.contains("jit-77"),
+        "{stacks}{said}"
+    );
+}
+
+#[test]
+fn a_dump_of_an_earlier_process_with_the_same_id_is_not_used() {
+    let earlier = NOW - 600 * SECOND;
+    let dump = dump_at(
+        &Head {
+            time: earlier,
+            ..HERE
+        },
+        &[(earlier + 10, b"stale"), (earlier + 20, b"stale")],
+    );
+    let (stacks, said) = folded_with(&recording(PID), &[("jit-77.dump", &dump)], &[]);
+    assert!(!stacks.contains("stale"), "{stacks}");
+    assert!(
+        said.contains("2 of 2 functions are of an earlier or unknown process; not used"),
+        "{said}"
+    );
+    // Who names it, gets it, with a warning.
+    let (stacks, said) = folded_with(
+        &recording(PID),
+        &[("jit-77.dump", &dump)],
+        &["--jitdump", "HERE/jit-77.dump"],
+    );
+    assert!(
+        stacks.contains("stale") && said.contains("none lies within the recording"),
+        "{stacks}{said}"
+    );
+}
+
+#[test]
+fn records_in_front_of_those_of_this_process_are_not_used() {
+    let earlier = NOW - 600 * SECOND;
+    let dump = dump_at(
+        &Head {
+            time: earlier,
+            ..HERE
+        },
+        &[(NOW + 10, b"fresh")],
+    );
+    let mut appended = dump_at(
+        &Head {
+            time: earlier,
+            ..HERE
+        },
+        &[(earlier + 10, b"stale")],
+    );
+    appended.extend(&dump[40..]);
+    let mut recording = recording(PID);
+    // Where only the stale function was.
+    let chain = [CONTEXT_USER, JIT + 4];
+    recording.sample(&Sample {
+        ip: JIT + 4,
+        pid: PID,
+        tid: PID,
+        time: NOW + 3,
+        period: 1,
+        chain: &chain,
+        user: None,
+    });
+    let (stacks, said) = folded_with(&recording, &[("jit-77.dump", &appended)], &[]);
+    assert!(
+        stacks.contains("fresh") && !stacks.contains("stale"),
+        "{stacks}"
+    );
+    assert!(
+        said.contains("1 of 2 functions are of an earlier or unknown process"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_dump_of_another_process_is_not_used() {
+    let dump = dump_at(&Head { pid: 4242, ..HERE }, &[(NOW + 10, b"foreign")]);
+    let (stacks, said) = folded_with(&recording(PID), &[("jit-77.dump", &dump)], &[]);
+    assert!(!stacks.contains("foreign"), "{stacks}");
+    assert!(
+        said.contains("1 of 1 functions are of an earlier or unknown process"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_dump_on_another_clock_is_reported() {
+    let wall = 1_795_260_704 * SECOND;
+    let dump = dump_at(&Head { time: wall, ..HERE }, &[(wall + 10, b"elsewhen")]);
+    let (_, said) = folded_with(&recording(PID), &[("jit-77.dump", &dump)], &[]);
+    assert!(
+        said.contains("times not used: none lies within the recording"),
+        "{said}"
+    );
+    let counter = dump_at(&Head { flags: 1, ..HERE }, &[(77_000, b"counted")]);
+    let (_, said) = folded_with(&recording(PID), &[("jit-77.dump", &counter)], &[]);
+    assert!(
+        said.contains("counter values, and the recording has no conversion"),
+        "{said}"
+    );
+}
+
+/// A perf map where any process may have left it; removed when dropped.
+struct LeftBehind(PathBuf);
+
+impl LeftBehind {
+    fn new(pid: u32, text: &str, modified: Duration) -> Self {
+        let path = PathBuf::from(format!("/tmp/perf-{pid}.map"));
+        fs::write(&path, text).expect("it can be written");
+        let file = fs::OpenOptions::new()
+            .write(true)
+            .open(&path)
+            .expect("it is there");
+        file.set_modified(UNIX_EPOCH + modified)
+            .expect("its times can be set");
+        Self(path)
+    }
+}
+
+impl Drop for LeftBehind {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn a_perf_map_of_an_earlier_process_is_not_used() {
+    // Above every id that Linux hands out, and of this run.
+    let pid = (1 << 30) + std::process::id();
+    let born = Duration::from_secs(1_795_260_704);
+    let mut recording = recording(pid);
+    recording.clock_data(u64::try_from(born.as_nanos()).expect("small"), NOW);
+    let fitting = format!("{JIT:x} 10 of_the_map\n");
+    let elsewhere = "500000 10 of_the_map\n";
+    let hour = Duration::from_secs(3600);
+    for (text, modified, wanted) in [
+        (fitting.as_str(), born + hour, None),
+        (&fitting, born - hour, Some("older than the process")),
+        (
+            elsewhere,
+            born + hour,
+            Some("nothing in it lies in executable memory of the process"),
+        ),
+    ] {
+        let _map = LeftBehind::new(pid, text, modified);
+        let (stacks, said) = folded_with(&recording, &[], &[]);
+        assert_eq!(
+            stacks.contains("of_the_map"),
+            wanted.is_none(),
+            "{stacks}{said}"
+        );
+        assert!(
+            wanted.is_none_or(|wanted| said.contains(wanted)),
+            "{wanted:?}: {said}"
+        );
+    }
+}
+
+#[test]
+fn a_changed_binary_is_not_used() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let name = "tmp/pjit-sample/native/hot-rust";
+    let whole = fs::read(sample("native", "symfs").join(name)).expect("the sample has it");
+    let head = b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0";
+    let id_at = whole
+        .windows(head.len())
+        .position(|w| w == head)
+        .expect("a build ID")
+        + head.len();
+    let mut other = whole.clone();
+    other[id_at] ^= 1;
+    let mut without = whole.clone();
+    without[id_at - 8] = 9;
+    let run = |elf: &[u8], root: &Path| {
+        let path = root.join(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("it can be made");
+        fs::write(path, elf).expect("it can be written");
+        limited(
+            pjit()
+                .arg("fold")
+                .arg("--symfs")
+                .arg(root)
+                .arg(sample("native", "perf.data")),
+        )
+    };
+    assert!(
+        run(&whole, folder.path())
+            .stdout
+            .contains("lang_start_internal")
+    );
+    let ended = run(&other, folder.path());
+    assert!(!ended.stdout.contains("lang_start_internal"));
+    assert!(
+        ended.stderr.contains("build ID is") && ended.stderr.contains("not used"),
+        "{}",
+        ended.stderr
+    );
+    let strict = limited(
+        pjit()
+            .args(["fold", "--strict", "--symfs"])
+            .arg(folder.path())
+            .arg(sample("native", "perf.data")),
+    );
+    assert_eq!(strict.code, Some(1), "{}", strict.stderr);
+    let ended = run(&without, folder.path());
+    assert!(!ended.stdout.contains("lang_start_internal"));
+}
+
+/// `_text` to `_etext` is what the recording's kernel has.
+fn kallsyms(slide: u64, size: u64) -> String {
+    let line = |at: u64, rest: &str| format!("{at:x} {rest}\n");
+    let base = KERNEL + slide;
+    line(base, "T _text")
+        + &line(base, "T _stext")
+        + &line(base + 0x10, "T of_the_kernel")
+        + &line(base + 0x100, "T behind")
+        + &line(base + size, "T _etext")
+        + &line(MODULE, "t of_the_module\t[extra]")
+        + &line(MODULE + 0x100, "t behind_it\t[extra]")
+}
+
+#[test]
+fn symbols_of_another_boot_are_moved_and_its_modules_not_used() {
+    let with = |text: &str| folded_with(&recording(PID), &[("kallsyms", text.as_bytes())], &[]);
+    let (stacks, said) = with(&kallsyms(0, 0x10_0000));
+    assert!(
+        stacks.contains("of_the_kernel;of_the_module") && !said.contains("boot"),
+        "{stacks}{said}"
+    );
+    let (stacks, said) = with(&kallsyms(0x1a00_0000, 0x10_0000));
+    assert!(stacks.contains("of_the_kernel"), "{stacks}");
+    assert!(!stacks.contains("of_the_module"), "{stacks}");
+    assert!(said.contains("of another boot"), "{said}");
+}
+
+#[test]
+fn restricted_kernel_symbols_are_not_used() {
+    let zeros = "0000000000000000 T _text\n0000000000000000 T of_the_kernel\n";
+    let (stacks, said) = folded_with(
+        &recording(PID),
+        &[("zeros", zeros.as_bytes())],
+        &["--kallsyms", "HERE/zeros"],
+    );
+    assert!(!stacks.contains("of_the_kernel"), "{stacks}");
+    assert!(said.contains("restricted"), "{said}");
+}
+
+/// One build's code has one size, wherever it was loaded.
+#[test]
+fn symbols_of_another_kernel_are_reported() {
+    for (size, wanted) in [(0x10_0000, false), (0x15_0000, true)] {
+        let text = kallsyms(0, size);
+        let (_, said) = folded_with(&recording(PID), &[("kallsyms", text.as_bytes())], &[]);
+        assert_eq!(
+            said.contains("not of the recorded kernel"),
+            wanted,
+            "{size:#x}: {said}"
+        );
+    }
+}
