@@ -262,6 +262,14 @@ fn damaged_dwarf_does_no_harm() {
     }
 }
 
+#[expect(
+    clippy::print_stderr,
+    reason = "the only way to tell that a test was skipped"
+)]
+fn skip(why: &str) {
+    eprintln!("skipped: {why}");
+}
+
 /// A program with functions that are inlined into one another.
 const INLINING: &str = "
 struct point { long x, y, z; double weight; const char *name; };
@@ -316,7 +324,7 @@ fn dwarf_that_dwz_shared_gives_the_same_functions() {
     let folder = tempfile::tempdir().expect("a folder");
     let dir = folder.path();
     if build_inlining(dir, &[]).is_none() {
-        eprintln!("skipped: no gcc");
+        skip("no gcc");
         return;
     }
     let before = everything_in(dir);
@@ -332,7 +340,7 @@ fn dwarf_that_dwz_shared_gives_the_same_functions() {
         .status()
         .is_ok_and(|status| status.success())
     {
-        eprintln!("skipped: no dwz");
+        skip("no dwz");
         return;
     }
     assert!(
@@ -362,7 +370,7 @@ fn split_dwarf_gives_the_same_functions() {
         let folder = tempfile::tempdir().expect("a folder");
         let dir = folder.path();
         if build_inlining(dir, &[version]).is_none() {
-            eprintln!("skipped: no gcc");
+            skip("no gcc");
             return;
         }
         let before = everything_in(dir);
@@ -382,7 +390,7 @@ fn split_dwarf_gives_the_same_functions() {
             assert_eq!(everything_in(dir), before, "{version}, packed");
             std::fs::remove_file(dir.join("prog.dwp")).expect("it can be removed");
         } else {
-            eprintln!("skipped: no dwp");
+            skip("no dwp");
         }
         // Without them no inlined functions are known; lines and symbols are.
         let without = everything_in(dir);
