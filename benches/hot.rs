@@ -219,6 +219,7 @@ fn aggregation(bencher: Bencher<'_, '_>, sample: &str) {
             &names,
             NameStyle::Short,
             frames(true),
+            1,
         )
     });
 }

@@ -118,6 +118,64 @@ fn hash_of<T: Hash, G: Hash>(items: &[T], tag: G) -> u64 {
     state.finish()
 }
 
+/// Rank of each text in byte order; equal texts have one rank.
+#[must_use]
+pub fn byte_ranks(texts: &[&[u8]]) -> Vec<u32> {
+    let names = texts.iter().zip(0..);
+    let mut order: Vec<Name<'_>> = names.map(|(text, of)| Name::new(text, of)).collect();
+    Name::sort(&mut order, 0);
+    let mut ranks = vec![0; order.len()];
+    let mut rank = 0;
+    for (i, name) in order.iter().enumerate() {
+        rank += u32::from(i > 0 && order[i - 1].text != name.text);
+        ranks[name.of as usize] = rank;
+    }
+    ranks
+}
+
+/// A text to be sorted, with the eight bytes of it that are looked at next: most comparisons are of these, and names
+/// of one module begin alike.
+struct Name<'n> {
+    next: u64,
+    text: &'n [u8],
+    of: u32,
+}
+
+impl<'n> Name<'n> {
+    fn new(text: &'n [u8], of: u32) -> Self {
+        let mut name = Self { next: 0, text, of };
+        name.look_at(0);
+        name
+    }
+
+    fn look_at(&mut self, offset: usize) {
+        let mut bytes = [0; 8];
+        let rest = self.text.get(offset..).unwrap_or_default();
+        let len = rest.len().min(8);
+        bytes[..len].copy_from_slice(&rest[..len]);
+        self.next = u64::from_be_bytes(bytes);
+    }
+
+    /// Sorts names that are equal before `offset`, where they look.
+    fn sort(names: &mut [Name<'_>], mut offset: usize) {
+        // Every round looks at eight more bytes of the longest; long names that are nearly equal are compared whole.
+        const MOST: usize = 64;
+        names.sort_unstable_by_key(|name| name.next);
+        offset += 8;
+        for same in names.chunk_by_mut(|a, b| a.next == b.next) {
+            if same.len() == 1 {
+                continue;
+            }
+            if offset >= MOST || same.len() < 8 {
+                same.sort_unstable_by_key(|name| name.text);
+                continue;
+            }
+            same.iter_mut().for_each(|name| name.look_at(offset));
+            Self::sort(same, offset);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,5 +195,27 @@ mod tests {
             (&[1, 2, 3][..], &[1, 2][..], &[][..])
         );
         assert_eq!(all.len(), 4);
+    }
+
+    #[test]
+    fn ranks_are_those_of_whole_texts() {
+        let stems: [&[u8]; 4] = [b"", b"wasm[0]::function[", b"a", b"\xff\0"];
+        let texts: Vec<Vec<u8>> = (0..3000_u32)
+            .map(|i| {
+                let mut text = stems[i as usize % 4].to_vec();
+                text.extend(std::iter::repeat_n(b'x', (i * 7 % 90) as usize));
+                text.extend((i * 31 % 257).to_string().bytes());
+                text.extend(std::iter::repeat_n(0, (i % 3) as usize));
+                text
+            })
+            .collect();
+        let texts: Vec<&[u8]> = texts.iter().map(Vec::as_slice).collect();
+        let ranks = byte_ranks(&texts);
+        let mut sorted = texts.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        for (text, rank) in texts.iter().zip(ranks) {
+            assert_eq!(sorted[rank as usize], *text);
+        }
     }
 }

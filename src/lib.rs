@@ -62,6 +62,7 @@ pub mod intern;
 pub mod jitdump;
 pub mod load;
 pub mod output;
+mod parallel;
 pub mod perfdata;
 pub mod profile;
 pub mod report;

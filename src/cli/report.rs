@@ -365,6 +365,7 @@ impl ReportArgs {
         };
         let mut load = self.input.load_options(file.as_ref(), &environment);
         view.show_threads = self.other.threads;
+        view.threads = load.needs.threads;
         load.full_header = self.other.show_info;
         load.listing = self.listing()?;
         let time = self.filter_samples(&mut load)?;

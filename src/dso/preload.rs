@@ -198,7 +198,7 @@ pub(super) struct Preloads<'a> {
 
 impl<'a> Preloads<'a> {
     /// Places of one file that are looked up early.
-    const MOST_PLACES: u32 = 16;
+    const MOST_PLACES: u32 = 1024;
 
     pub(super) fn begin(
         &mut self,

@@ -571,11 +571,7 @@ impl<'a> SymbolTable<'a> {
         if made_too || self.reach_over(first) > at {
             return self.find_in_tree(at);
         }
-        let best = if group.len() == 1 {
-            first
-        } else {
-            self.remembered_best(group)
-        };
+        let best = self.best_of(group);
         (at < self.entries[best].end()).then_some(best)
     }
 
@@ -744,7 +740,13 @@ impl<'a> SymbolTable<'a> {
         let tree = self.tree.get_or_init(|| self.build_tree());
         let mut found = None;
         tree.search(at, |node| {
-            let entry = self.kept(node as usize);
+            let group = self.group_of(node as usize);
+            // Which one the node stands for need not be known where all or none of them contain the address.
+            let ends = || group.clone().map(|i| self.entries[i].end());
+            if ends().all(|end| end <= at) {
+                return false;
+            }
+            let entry = self.best_of(group);
             let contains = at < self.entries[entry].end();
             found = contains.then_some(entry);
             contains
@@ -752,10 +754,10 @@ impl<'a> SymbolTable<'a> {
         found
     }
 
-    /// The entry that a node of the tree stands for: the best of its start.
-    fn kept(&self, node: usize) -> usize {
+    /// The entries that a node of the tree stands for: the best of them is what perf keeps.
+    fn group_of(&self, node: usize) -> std::ops::Range<usize> {
         if self.entries[node].origin.table() == MADE {
-            return node;
+            return node..node + 1;
         }
         let start = self.entries[node].start;
         let same = |entry: &Entry| entry.start == start && entry.origin.table() != MADE;
@@ -770,9 +772,12 @@ impl<'a> SymbolTable<'a> {
             Some(next) if same(next) => node + self.entries[node..].partition_point(same),
             _ => node + 1,
         };
-        let group = first..behind;
+        first..behind
+    }
+
+    fn best_of(&self, group: std::ops::Range<usize>) -> usize {
         if group.len() == 1 {
-            node
+            group.start
         } else {
             self.remembered_best(group)
         }
@@ -827,7 +832,7 @@ impl<'a> SymbolTable<'a> {
     }
 
     /// Leaves one node of each start. Which of two is dropped often makes no difference to the tree; then the second
-    /// is, and which symbol the first stands for is decided when somebody asks ([`kept`](Self::kept)): to decide may
+    /// is, and which symbol the first stands for is decided when somebody asks ([`group_of`](Self::group_of)): to decide may
     /// mean demangling.
     fn drop_duplicates(&self, tree: &mut RbTree, present: &mut [bool]) {
         let number = |i: usize| u32::try_from(i).expect("nodes are numbered by u32");

@@ -19,4 +19,4 @@ mod survey_tests;
 pub(crate) mod testing;
 pub mod unwinding;
 
-pub use producer::Producer;
+pub use producer::{NameKind, Producer};

@@ -27,6 +27,45 @@ pub enum Producer {
     DotNet,
 }
 
+/// What a name says about how the code treats its stack, whoever wrote it: names of V8 also appear in perf maps, where
+/// nothing else tells the producer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum NameKind {
+    /// Nothing.
+    #[default]
+    Other,
+    /// V8's Sparkplug.
+    Sparkplug,
+    /// V8's bytecode handlers and builtins.
+    V8Piece,
+    /// Other code of V8.
+    V8Function,
+    /// CPython's trampolines.
+    PyTrampoline,
+    /// The base of an Erlang process.
+    ErlangBase,
+}
+
+impl NameKind {
+    /// Looks at the beginning of a name.
+    #[must_use]
+    pub fn of(name: &[u8]) -> Self {
+        let starts = |prefix: &[u8]| name.starts_with(prefix);
+        match name.first() {
+            Some(b'J') if starts(b"JS:^") => Self::Sparkplug,
+            Some(b'B') if starts(b"BytecodeHandler:") || starts(b"Builtin:") => Self::V8Piece,
+            Some(b'J') if starts(b"JS:") => Self::V8Function,
+            Some(b'R') if starts(b"RegExp:") => Self::V8Function,
+            Some(b'S') if starts(b"Script:") => Self::V8Function,
+            Some(b'E') if starts(b"Eval:") => Self::V8Function,
+            Some(b'p') if starts(b"py::") => Self::PyTrampoline,
+            Some(b'e') if starts(b"erts_beamasm:normal_exit/") => Self::ErlangBase,
+            Some(b'$') if starts(b"$erts_beamasm:normal_exit/") => Self::ErlangBase,
+            _ => Self::Other,
+        }
+    }
+}
+
 /// Beginnings of names that only one runtime writes.
 const PREFIXES: &[(&[u8], Producer)] = &[
     (b"JS:", Producer::V8),

@@ -3,11 +3,16 @@
 //! In: a [`Report`]. Out: text. Layout facts from `ui/stdio/hist.c` and `ui/hist.c` of perf; its quirks are
 //! kept, because scripts read this text (padding with `-t`, blanks at the ends of lines, widths that count hidden rows).
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
 
 use super::stdio_hierarchy;
 use super::stdio_tree::{self, TreeStyle};
 use super::text::{harmless, harmless_payload};
+use crate::parallel::in_parallel;
 use crate::profile::{Profile, Quality, StackEnd};
 use crate::report::keys::Key;
 use crate::report::{
@@ -30,9 +35,8 @@ pub fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     if !report.options.quiet {
         write_opening(report, out)?;
     }
-    let mut trees = report.has_trees.then(|| TreeMaker::new(report));
     for table in &report.tables {
-        write_table(report, table, trees.as_mut(), out)?;
+        write_table(report, table, out)?;
     }
     if !report.options.quiet {
         out.write_all(b"#\n# (Tip: pjit fold prints the same stacks for flame graphs)\n#\n")?;
@@ -170,23 +174,19 @@ pub fn quality_line(profile: &Profile) -> String {
     line
 }
 
-fn write_table(
-    report: &Report<'_>,
-    table: &Table,
-    trees: Option<&mut TreeMaker<'_, '_>>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+fn write_table(report: &Report<'_>, table: &Table, out: &mut dyn Write) -> io::Result<()> {
     if !report.options.quiet {
         write_title(report, table, out)?;
     }
     let layout = Layout::of(report, table);
     if report.options.hierarchy {
-        stdio_hierarchy::write(&layout, trees, out)?;
+        let mut trees = layout.trees();
+        stdio_hierarchy::write(&layout, trees.as_mut(), out)?;
     } else {
         if !report.options.quiet {
             layout.write_column_names(out)?;
         }
-        layout.write_rows(trees, out)?;
+        layout.write_rows(out)?;
     }
     out.write_all(b"\n\n")
 }
@@ -343,13 +343,69 @@ impl<'r, 'p> Layout<'r, 'p> {
         out.write_all(&line)
     }
 
-    fn write_rows(
+    fn trees(&self) -> Option<TreeMaker<'r, 'p>> {
+        self.report.has_trees.then(|| TreeMaker::new(self.report))
+    }
+
+    fn write_rows(&self, out: &mut dyn Write) -> io::Result<()> {
+        let rows = self.table.rows.len();
+        if self.report.options.threads > 1 && rows >= Self::MANY {
+            return self.write_rows_in_parallel(rows, out);
+        }
+        self.write_some_rows(0..rows, self.trees().as_mut(), out)
+    }
+
+    /// Rows from which on threads are worth their start.
+    const MANY: usize = 2048;
+
+    /// Threads format pieces of the table; they are written in order.
+    fn write_rows_in_parallel(&self, rows: usize, out: &mut dyn Write) -> io::Result<()> {
+        const PIECE: usize = 128;
+        let next = AtomicUsize::new(0);
+        let (sender, formatted) = mpsc::sync_channel(64);
+        std::thread::scope(|scope| {
+            for _ in 0..self.report.options.threads {
+                let (sender, next) = (sender.clone(), &next);
+                scope.spawn(move || {
+                    let mut trees = self.trees();
+                    loop {
+                        let piece = next.fetch_add(1, Ordering::Relaxed);
+                        let start = piece * PIECE;
+                        if start >= rows {
+                            return;
+                        }
+                        let mut text = Vec::new();
+                        let range = start..rows.min(start + PIECE);
+                        let done = self.write_some_rows(range, trees.as_mut(), &mut text);
+                        // Nobody listens any more once the output is closed.
+                        if sender.send((piece, done.map(|()| text))).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+            drop(sender);
+            let mut early = BTreeMap::new();
+            let mut written = 0;
+            for (piece, text) in formatted {
+                early.insert(piece, text);
+                while let Some(text) = early.remove(&written) {
+                    out.write_all(&text?)?;
+                    written += 1;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn write_some_rows(
         &self,
+        range: Range<usize>,
         mut trees: Option<&mut TreeMaker<'_, '_>>,
         out: &mut dyn Write,
     ) -> io::Result<()> {
         let mut line = Vec::new();
-        for (index, row) in self.table.rows.iter().enumerate() {
+        for (index, row) in (range.start..).zip(&self.table.rows[range]) {
             if !self.report.is_shown(self.table, row) {
                 continue;
             }
@@ -605,15 +661,31 @@ struct TextWidths {
 
 impl TextWidths {
     fn of(report: &Report<'_>, table: &Table) -> Self {
+        let pieces = table.rows.chunks(4096).collect();
+        let pieces = in_parallel(pieces, report.options.threads, |rows| {
+            Self::of_rows(report, rows)
+        });
         let mut widths = Self {
             time: if report.options.nanoseconds { 16 } else { 12 },
             cgroup: 6,
             ..Self::default()
         };
+        for piece in &pieces {
+            widths.widen(piece);
+        }
+        widths
+    }
+
+    fn of_rows(report: &Report<'_>, rows: &[Row]) -> Self {
+        let mut widths = Self::default();
         let has = |key| report.fields.contains(&key);
         let (lines, files) = (has(Key::Srcline), has(Key::Srcfile));
-        for row in &table.rows {
+        let of_entry = has(Key::Parent) || has(Key::Trace) || has(Key::Cgroup);
+        for row in rows {
             widths.add(report, row);
+            if of_entry {
+                widths.add_entry(report, row);
+            }
             if lines {
                 let frame = &report.profile.frames[row.frame.0 as usize];
                 widths.srcline = widths
@@ -625,6 +697,31 @@ impl TextWidths {
             }
         }
         widths
+    }
+
+    fn widen(&mut self, other: &Self) {
+        let Self {
+            comm,
+            thread,
+            dso,
+            symbol,
+            parent,
+            srcline,
+            srcfile,
+            cgroup,
+            trace,
+            time,
+        } = *other;
+        self.comm = self.comm.max(comm);
+        self.thread = self.thread.max(thread);
+        self.dso = self.dso.max(dso);
+        self.symbol = self.symbol.max(symbol);
+        self.parent = self.parent.max(parent);
+        self.srcline = self.srcline.max(srcline);
+        self.srcfile = self.srcfile.max(srcfile);
+        self.cgroup = self.cgroup.max(cgroup);
+        self.trace = self.trace.max(trace);
+        self.time = self.time.max(time);
     }
 
     fn add(&mut self, report: &Report<'_>, row: &Row) {
@@ -658,6 +755,11 @@ impl TextWidths {
         if frame.object.is_some() {
             self.dso = self.dso.max(harmless(shown_dso(report, row)).len());
         }
+    }
+
+    /// The columns that come from the entry of a row.
+    fn add_entry(&mut self, report: &Report<'_>, row: &Row) {
+        let profile = report.profile;
         if let Some(parent) = report.parent(row) {
             self.parent = self.parent.max(harmless(parent).len());
         }

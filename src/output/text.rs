@@ -9,7 +9,8 @@ use std::borrow::Cow;
 #[must_use]
 pub fn harmless(text: &str) -> Cow<'_, str> {
     // Most names are plain ASCII, which one pass over the bytes finds out.
-    let is_plain = text.bytes().all(|byte| (0x20..0x7f).contains(&byte));
+    let plain = |so_far: bool, byte: u8| so_far & (0x20..0x7f).contains(&byte);
+    let is_plain = text.bytes().fold(true, plain);
     if is_plain || !text.contains(acts) {
         return Cow::Borrowed(text);
     }

@@ -11,6 +11,7 @@ use crate::collect::{Collected, Pc, PcId};
 use crate::dso::demangle::demangle;
 use crate::dso::{DsoId, DsoKind};
 use crate::intern::SequenceIndex;
+use crate::parallel::in_parallel;
 use crate::perfdata::CpuMode;
 use crate::session::jit::JitCodeId;
 use crate::session::{Session, Target};
@@ -66,19 +67,20 @@ pub fn build(
     resolution: &Resolution,
     names: NameStyle,
     needs: FrameNeeds,
+    threads: usize,
 ) -> Profile {
+    let jit_texts = jit_texts(collected, session, names, threads);
     let mut builder = Builder {
         session,
         collected,
         queries,
         resolution,
-        names,
         needs,
         profile: Profile::default(),
         objects: vec![None; session.dsos.len()],
         symbols: FxHashMap::default(),
-        jit_names: JitNames::default(),
-        jit_symbols: vec![0; session.jit.code_count()],
+        jit_names: JitNames::with_capacity(jit_texts.texts.len()),
+        jit_texts,
         frames: FxHashMap::default(),
         strings: FxHashMap::default(),
         stacks: SequenceIndex::default(),
@@ -127,14 +129,12 @@ struct Builder<'b, 'a> {
     collected: &'b Collected,
     queries: &'b [Query],
     resolution: &'b Resolution,
-    names: NameStyle,
     needs: FrameNeeds,
     profile: Profile,
     objects: Vec<Option<ObjectId>>,
     symbols: FxHashMap<SymbolKey, SymbolId>,
     jit_names: JitNames,
-    /// By code; most of a large module is never hit, so the pages of this stay untouched.
-    jit_symbols: Vec<u32>,
+    jit_texts: JitTexts,
     frames: FxHashMap<FrameKey, FrameId>,
     strings: FxHashMap<String, StringId>,
     stacks: SequenceIndex,
@@ -153,7 +153,9 @@ struct Builder<'b, 'a> {
 
 impl<'b> Builder<'b, '_> {
     fn entries(&mut self) {
-        let mut merged: FxHashMap<Entry, usize> = FxHashMap::default();
+        let rows = self.collected.rows.len();
+        let mut merged: FxHashMap<Entry, usize> =
+            FxHashMap::with_capacity_and_hasher(rows, FxBuildHasher);
         let mut entries: Vec<Entry> = Vec::with_capacity(self.collected.rows.len());
         for row in &self.collected.rows {
             let cgroup =
@@ -396,29 +398,23 @@ impl<'b> Builder<'b, '_> {
     /// The symbol of JIT code. A function of a dump that was compiled again has its name and is the same
     /// function; entries of a perf map are kept apart by address, as perf keeps them.
     fn jit_symbol(&mut self, id: JitCodeId, object: ObjectId) -> SymbolId {
-        let known = self.jit_symbols[id.0 as usize];
-        if let Some(known) = known.checked_sub(1) {
-            return SymbolId(known);
-        }
-        let code = self.session.jit.code(id);
-        let of_map = self.session.jit.object(code.object).is_perf_map();
-        let (name, apart) = if of_map {
-            (String::from_utf8_lossy(code.name), Some(code.start.0))
-        } else {
-            (demangle(code.name, self.names), None)
+        let known = &mut self.jit_texts.of_code[id.0 as usize];
+        let text = match *known {
+            JitText::Symbol(symbol) => return symbol,
+            JitText::Text(at) => std::mem::take(&mut self.jit_texts.texts[at as usize]),
+            JitText::NotHit => Shown::default(),
         };
+        let code = self.session.jit.code(id);
         let symbols = &mut self.profile.symbols;
-        let symbol = self
-            .jit_names
-            .intern(symbols, object, &name, apart, || Symbol {
-                object,
-                name: name.clone().into_owned(),
-                start: code.start.0,
-                end: code.start.0.saturating_add(code.size),
-                is_data: false,
-                inlined: false,
-            });
-        self.jit_symbols[id.0 as usize] = symbol.0 + 1;
+        let symbol = self.jit_names.intern(symbols, object, text, |name| Symbol {
+            object,
+            name,
+            start: code.start.0,
+            end: code.start.0.saturating_add(code.size),
+            is_data: false,
+            inlined: false,
+        });
+        *known = JitText::Symbol(symbol);
         symbol
     }
 
@@ -502,24 +498,29 @@ impl<'b> Builder<'b, '_> {
 
 /// JIT functions by object, name and, where that matters, address. The texts are those of the symbols: a module has a
 /// hundred thousand names, and copies of them as keys cost more than anything else here.
-#[derive(Default)]
 struct JitNames {
-    /// By hash: the newest symbol with it.
+    /// By hash of name and address: the newest symbol with it.
     newest: FxHashMap<u64, SymbolId>,
     /// The next older one with the same hash; seldom there is one.
     older: FxHashMap<SymbolId, SymbolId>,
 }
 
 impl JitNames {
+    fn with_capacity(names: usize) -> Self {
+        Self {
+            newest: FxHashMap::with_capacity_and_hasher(names, FxBuildHasher),
+            older: FxHashMap::default(),
+        }
+    }
+
     fn intern(
         &mut self,
         symbols: &mut Vec<Symbol>,
         object: ObjectId,
-        name: &str,
-        apart: Option<u64>,
-        make: impl FnOnce() -> Symbol,
+        text: Shown,
+        make: impl FnOnce(String) -> Symbol,
     ) -> SymbolId {
-        let hash = FxBuildHasher.hash_one((object, name, apart));
+        let Shown { name, apart, hash } = text;
         let newest = self.newest.get(&hash).copied();
         let mut at = newest;
         while let Some(id) = at {
@@ -530,11 +531,80 @@ impl JitNames {
             }
             at = self.older.get(&id).copied();
         }
-        let id = push(symbols, SymbolId, make());
+        let id = push(symbols, SymbolId, make(name));
         self.newest.insert(hash, id);
         newest.and_then(|newest| self.older.insert(id, newest));
         id
     }
+}
+
+/// The names of all JIT code that was hit.
+struct JitTexts {
+    /// By code.
+    of_code: Vec<JitText>,
+    texts: Vec<Shown>,
+}
+
+/// What is known of the name of a piece of code.
+#[derive(Clone, Copy)]
+enum JitText {
+    NotHit,
+    /// Index of its text.
+    Text(u32),
+    Symbol(SymbolId),
+}
+
+/// A name as shown, the address that keeps it apart from others, and a hash of both.
+#[derive(Default)]
+struct Shown {
+    name: String,
+    apart: Option<u64>,
+    hash: u64,
+}
+
+/// Makes the names of all code that was hit, in parallel and in the order of the dump: to read them is to wait for
+/// memory.
+fn jit_texts(
+    collected: &Collected,
+    session: &Session<'_>,
+    names: NameStyle,
+    threads: usize,
+) -> JitTexts {
+    let mut of_code = vec![JitText::NotHit; session.jit.code_count()];
+    for pc in &collected.pcs {
+        if let Target::Jit(id, _) = pc.target {
+            of_code[id.0 as usize] = JitText::Text(0);
+        }
+    }
+    let mut hit: Vec<JitCodeId> = Vec::new();
+    for (id, text) in (0..).zip(&mut of_code) {
+        if let JitText::Text(at) = text {
+            *at = index(hit.len());
+            hit.push(JitCodeId(id));
+        }
+    }
+    let chunks: Vec<&[JitCodeId]> = hit.chunks(1024).collect();
+    let texts = in_parallel(chunks, threads, |chunk| {
+        let shown = |id: &JitCodeId| shown(session, *id, names);
+        chunk.iter().map(shown).collect::<Vec<_>>()
+    });
+    JitTexts {
+        of_code,
+        texts: texts.into_iter().flatten().collect(),
+    }
+}
+
+fn shown(session: &Session<'_>, id: JitCodeId, names: NameStyle) -> Shown {
+    let code = session.jit.code(id);
+    let of_map = session.jit.object(code.object).is_perf_map();
+    let (name, apart) = if of_map {
+        (String::from_utf8_lossy(code.name), Some(code.start.0))
+    } else {
+        (demangle(code.name, names), None)
+    };
+    let name = name.into_owned();
+    let hash = FxBuildHasher.hash_one((name.as_str(), apart));
+    Shown { name, apart, hash }
 }
 
 fn push<T, I>(list: &mut Vec<T>, id: impl Fn(u32) -> I, item: T) -> I {

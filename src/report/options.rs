@@ -7,6 +7,8 @@ use crate::profile::Profile;
 /// how they are resolved is settled before, when the profile is made.
 #[derive(Debug, Clone)]
 pub struct ReportOptions {
+    /// Threads that may format rows; no influence on what they print.
+    pub threads: usize,
     /// `--sort`; comm, dso and symbol when not given.
     pub sort: Option<SortSpec>,
     /// `--fields`.
@@ -96,6 +98,7 @@ impl ReportOptions {
 impl Default for ReportOptions {
     fn default() -> Self {
         Self {
+            threads: 1,
             show_threads: false,
             sort: None,
             fields: None,

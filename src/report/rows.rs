@@ -16,6 +16,7 @@ use super::options::{CallGraphMode, ChainOrder, ReportOptions};
 use super::order::red_black_order;
 use super::tree::threshold;
 use super::trie::{NONE, Trie, Weight};
+use crate::intern::byte_ranks;
 use crate::perfdata::CpuMode;
 use crate::profile::{Entry, Frame, FrameId, Profile, ThreadId};
 
@@ -743,14 +744,57 @@ pub(crate) fn ordered<'r>(
     }
     let numbers = Numbers::for_print(rows, view, &members);
     if view.children && view.has_trees {
+        let fronts: Vec<Front> = (by_key.iter())
+            .map(|row| Front::of(&rows[*row as usize], view))
+            .collect();
         let order = red_black_order(by_key.len(), |a, b| {
-            let (a, b) = (by_key[a as usize], by_key[b as usize]);
-            numbers.compare(a, b, rows, view) == Ordering::Less
+            let (x, y) = (&fronts[a as usize], &fronts[b as usize]);
+            let so_far = if numbers.children_at == Some(0) {
+                x.cmp(y)
+            } else {
+                Ordering::Equal
+            };
+            let all = || numbers.compare(by_key[a as usize], by_key[b as usize], rows, view);
+            so_far.then_with(all) == Ordering::Less
         });
         return order.into_iter().map(|i| by_key[i as usize]).collect();
     }
     by_key.sort_by(|a, b| numbers.compare(*a, *b, rows, view));
     by_key
+}
+
+/// What decides between most rows when callers are credited and come first among the columns; small, as rows are compared
+/// with some twenty others from all over the table.
+struct Front {
+    children: u64,
+    thread: u32,
+    /// The order of depths, whichever end of the chains comes first.
+    depth: u32,
+}
+
+impl Front {
+    fn of(row: &Row, view: &Ordered<'_>) -> Self {
+        Self {
+            children: !row.counts.children_period,
+            thread: row.thread.0,
+            depth: match view.order {
+                ChainOrder::Caller => !row.max_depth,
+                ChainOrder::Callee => row.max_depth,
+            },
+        }
+    }
+
+    /// By depth only within a thread, see [`Ordered::by_depth`].
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_depth = || {
+            if self.thread == other.thread {
+                self.depth.cmp(&other.depth)
+            } else {
+                Ordering::Equal
+            }
+        };
+        self.children.cmp(&other.children).then_with(by_depth)
+    }
 }
 
 /// What decides the order of rows, as numbers side by side: following rows to their frames, symbols and names for each of a
@@ -872,64 +916,8 @@ fn symbol_order(class: &Class) -> (bool, u32, SymbolRank) {
 
 /// Rank of each symbol's name in byte order; equal names have one rank.
 fn name_ranks(profile: &Profile) -> Vec<u32> {
-    let names = || profile.symbols.iter().map(|symbol| symbol.name.as_bytes());
-    let mut order: Vec<Name<'_>> = names()
-        .zip(0..)
-        .map(|(name, of)| Name::new(name, of))
-        .collect();
-    Name::sort(&mut order, 0);
-    let mut ranks = vec![0; order.len()];
-    let mut rank = 0;
-    let mut before: &[u8] = &[];
-    for name in &order {
-        rank += u32::from(name.text != before);
-        before = name.text;
-        ranks[name.of as usize] = rank;
-    }
-    ranks
-}
-
-/// A text to be sorted, with the eight bytes of it that are looked at next: most comparisons are of these, and names
-/// of one module begin alike.
-struct Name<'n> {
-    next: u64,
-    text: &'n [u8],
-    of: u32,
-}
-
-impl<'n> Name<'n> {
-    fn new(text: &'n [u8], of: u32) -> Self {
-        let mut name = Self { next: 0, text, of };
-        name.look_at(0);
-        name
-    }
-
-    fn look_at(&mut self, offset: usize) {
-        let mut bytes = [0; 8];
-        let rest = self.text.get(offset..).unwrap_or_default();
-        let len = rest.len().min(8);
-        bytes[..len].copy_from_slice(&rest[..len]);
-        self.next = u64::from_be_bytes(bytes);
-    }
-
-    /// Sorts names that are equal before `offset`, where they look.
-    fn sort(names: &mut [Name<'_>], mut offset: usize) {
-        // Every round looks at eight more bytes of the longest; long names that are nearly equal are compared whole.
-        const MOST: usize = 64;
-        names.sort_unstable_by_key(|name| name.next);
-        offset += 8;
-        for same in names.chunk_by_mut(|a, b| a.next == b.next) {
-            if same.len() == 1 {
-                continue;
-            }
-            if offset >= MOST || same.len() < 8 {
-                same.sort_unstable_by_key(|name| name.text);
-                continue;
-            }
-            same.iter_mut().for_each(|name| name.look_at(offset));
-            Self::sort(same, offset);
-        }
-    }
+    let names = profile.symbols.iter().map(|symbol| symbol.name.as_bytes());
+    byte_ranks(&names.collect::<Vec<_>>())
 }
 
 /// What ordering rows needs to know.

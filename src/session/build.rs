@@ -203,7 +203,7 @@ impl Default for Hits {
 }
 
 impl Hits {
-    const SLOTS: usize = 64;
+    const SLOTS: usize = 1024;
 
     /// Whether it is worth a look what is mapped there.
     fn is_new(&mut self, space: SpaceId, at: Avma) -> bool {

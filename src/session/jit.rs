@@ -35,10 +35,10 @@ use std::path::PathBuf;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::address::{Avma, AvmaRange, Timestamp};
-use crate::jitdump::Producer;
 use crate::jitdump::debug_info::{CodeOfLines, DebugInfo, Line};
 use crate::jitdump::dump::{Counts, Cut};
 use crate::jitdump::unwinding::Unwinding;
+use crate::jitdump::{NameKind, Producer};
 
 /// One life of a process: from fork (or first sight) to exit. A pid that is used again gets a new
 /// one; exec does not.
@@ -75,6 +75,8 @@ pub struct JitCode<'a> {
     /// Most code has neither lines nor a frame description; so this takes one word.
     companions: Option<Box<Companions<'a>>>,
     asks_for_frame_pointers: bool,
+    /// What the name says of the code; kept because the name itself lies far from the code in the dump.
+    pub kind: NameKind,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -258,6 +260,13 @@ impl<'a> JitCode<'a> {
         })
     }
 
+    /// Whether [`unwinding`](Self::unwinding) would find something to look through.
+    #[must_use]
+    pub fn has_unwinding(&self) -> bool {
+        let mut companions = self.companions.iter();
+        self.asks_for_frame_pointers || companions.any(|all| all.unwinding.is_some())
+    }
+
     /// Source line of the code at `offset`: file as the runtime wrote it (empty: not told), line from
     /// 1, column (0: not told). Decodes the record each time.
     #[must_use]
@@ -338,6 +347,18 @@ impl<'a> JitIndex<'a> {
     #[must_use]
     pub fn lookup(&self, process: ProcessId, at: Avma, time: Timestamp) -> Option<JitHit> {
         Self::hit(self.claims.at(process, at, time)?, at, JitMatch::Active)
+    }
+
+    /// [`lookup`](Self::lookup), and between which times (the second excluded) it would answer the same.
+    #[must_use]
+    pub fn lookup_with_span(
+        &self,
+        process: ProcessId,
+        at: Avma,
+        time: Timestamp,
+    ) -> Option<(JitHit, (Timestamp, Timestamp))> {
+        let (claim, span) = self.claims.at_with_span(process, at, time)?;
+        Some((Self::hit(claim, at, JitMatch::Active)?, span))
     }
 
     /// Whether a dump that the process mapped was found and read.

@@ -15,7 +15,7 @@ pub mod threads;
 
 mod build;
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -26,7 +26,7 @@ use crate::perfdata::{CpuMode, DeliverStats, EventId, RecordPos};
 use crate::profile::{CommId, ThreadId};
 use crate::unwind::{CodeSpace, Place};
 
-use jit::{JitCodeId, JitHit, JitIndex, ProcessId};
+use jit::{JitCodeId, JitHit, JitIndex, JitMatch, JitObjectId, ProcessId};
 use maps::{MapTable, Mapping};
 use threads::ThreadLife;
 
@@ -211,6 +211,18 @@ pub struct SpaceAt<'s, 'a> {
 /// asking the persistent map costs ten times as much. Direct mapped; a clash only costs the lookup.
 pub struct MapCache<'s> {
     slots: Box<[Cell<CachedPage<'s>>]>,
+    /// The same for addresses of JIT code; made when the first is met.
+    codes: OnceCell<Box<[Cell<CachedCode>]>>,
+}
+
+/// Where in which JIT code an address of a process lay between two times.
+#[derive(Clone, Copy)]
+struct CachedCode {
+    at: Avma,
+    from: Timestamp,
+    to: Timestamp,
+    process: ProcessId,
+    hit: JitHit,
 }
 
 type CachedPage<'s> = Option<(SpaceId, u64, &'s Mapping)>;
@@ -219,12 +231,54 @@ impl Default for MapCache<'_> {
     fn default() -> Self {
         Self {
             slots: vec![Cell::new(None); Self::SLOTS].into_boxed_slice(),
+            codes: OnceCell::new(),
         }
     }
 }
 
 impl<'s> MapCache<'s> {
     const SLOTS: usize = 1024;
+    /// A power of two. Deep stacks of large modules come by thousands of addresses.
+    const CODES: usize = 8192;
+
+    /// The JIT code in force at an address and time.
+    fn code(
+        &self,
+        jit: &JitIndex<'_>,
+        process: ProcessId,
+        at: Avma,
+        time: Timestamp,
+    ) -> Option<JitHit> {
+        let slots = self.codes.get_or_init(|| {
+            let empty = CachedCode {
+                at: Avma(0),
+                from: Timestamp::START,
+                to: Timestamp::START,
+                process,
+                hit: JitHit {
+                    code: JitCodeId(0),
+                    offset: 0,
+                    how: JitMatch::Active,
+                },
+            };
+            vec![Cell::new(empty); Self::CODES].into_boxed_slice()
+        });
+        let mixed = (at.0 ^ u64::from(process.0) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let slot = &slots[(mixed >> 48) as usize % Self::CODES];
+        let known = slot.get();
+        if known.at == at && known.process == process && known.from <= time && time < known.to {
+            return Some(known.hit);
+        }
+        let (hit, (from, to)) = jit.lookup_with_span(process, at, time)?;
+        slot.set(CachedCode {
+            at,
+            from,
+            to,
+            process,
+            hit,
+        });
+        Some(hit)
+    }
 
     fn find(&self, id: SpaceId, maps: &'s MapTable, at: Avma) -> Option<&'s Mapping> {
         let page = at.0 >> 12;
@@ -334,7 +388,9 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
     fn find(&self, at: Avma) -> Found<'s> {
         let jit = &self.session.jit;
         let process = self.space.process;
-        if let Some(hit) = jit.lookup(process, at, self.time) {
+        if jit.code_count() > 0
+            && let Some(hit) = self.cache.code(jit, process, at, self.time)
+        {
             return Found::Jit(hit);
         }
         let mapping = self.mapping(at);
@@ -351,7 +407,11 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
 
     /// Code of a dump belongs to the dump, code of a perf map to the anonymous memory around it.
     fn dso_of_code(&self, id: JitCodeId, at: Avma) -> DsoId {
-        let object = self.session.jit.code(id).object;
+        // Most runs have one dump, and the code itself is not in the cache.
+        let object = match self.session.jit.objects() {
+            [_] => JitObjectId(0),
+            _ => self.session.jit.code(id).object,
+        };
         let of_map = self.session.jit.object(object).is_perf_map();
         let around = if of_map { self.mapping(at) } else { None };
         around.map_or(self.session.jit_dsos[object.0 as usize], |mapping| {

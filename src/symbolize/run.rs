@@ -3,9 +3,6 @@
 //! Every step takes pieces off a shared list, largest first, and puts its results where the piece says, so the
 //! outcome does not depend on who did what.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-
 use rustc_hash::FxHashMap;
 
 use super::dwarf::{DebugInfo, Unit};
@@ -19,6 +16,7 @@ use super::{
 use crate::address::FileOffset;
 use crate::dso::demangle::demangle;
 use crate::dso::{DsoId, DsoKind, DsoTable};
+use crate::parallel::in_parallel;
 
 /// Answers all queries with `threads` threads. The result does not depend on their number.
 #[must_use]
@@ -47,42 +45,6 @@ pub fn resolve(
         options,
     };
     builder.finish(threads)
-}
-
-/// Runs `work` over the items on some threads; results in the order of the items.
-fn in_parallel<T: Send, U: Send>(
-    items: Vec<T>,
-    threads: usize,
-    work: impl Fn(T) -> U + Sync,
-) -> Vec<U> {
-    let threads = threads.clamp(1, items.len().max(1));
-    if threads == 1 {
-        return items.into_iter().map(work).collect();
-    }
-    let next = AtomicUsize::new(0);
-    let slots: Vec<Mutex<(Option<T>, Option<U>)>> = items
-        .into_iter()
-        .map(|item| Mutex::new((Some(item), None)))
-        .collect();
-    let worker = || {
-        while let Some(slot) = slots.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let item = slot.lock().unwrap_or_else(PoisonError::into_inner).0.take();
-            let done = item.map(&work);
-            slot.lock().unwrap_or_else(PoisonError::into_inner).1 = done;
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..threads {
-            scope.spawn(worker);
-        }
-        worker();
-    });
-    let done =
-        |slot: Mutex<(_, Option<U>)>| slot.into_inner().unwrap_or_else(PoisonError::into_inner).1;
-    slots
-        .into_iter()
-        .map(|slot| done(slot).expect("every item was worked on"))
-        .collect()
 }
 
 /// The queries of one DSO, as indices, ordered by address.

@@ -91,6 +91,10 @@ impl Architecture for Aarch64 {
 
     type Flow = ();
 
+    fn may_follow(_: &CodeView<'_>) -> bool {
+        false
+    }
+
     fn flow(_: &CodeView<'_>) -> Option<()> {
         None
     }
@@ -121,7 +125,7 @@ impl Architecture for Aarch64 {
         out.push(frame_pointer());
         let reach = code.reach();
         for candidate in out.iter_mut() {
-            candidate.reach = reach;
+            candidate.set_reach(reach);
         }
     }
 

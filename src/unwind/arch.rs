@@ -57,6 +57,9 @@ pub(super) trait Architecture {
     /// What is worked out once for a function without call frame information.
     type Flow;
 
+    /// Whether [`flow`](Self::flow) may have an answer, without a look at the code.
+    fn may_follow(code: &CodeView<'_>) -> bool;
+
     /// Follows a function's code, if that can tell more than its first instructions.
     fn flow(code: &CodeView<'_>) -> Option<Self::Flow>;
 

@@ -5,7 +5,7 @@
 //! records that came with a dump. The facts about runtimes are those of their
 //! releases of 2023 to 2026 (V8 11.3 and 13.6, wasmtime 48, OpenJDK 17, CPython 3.12 to 3.14, LLVM 14 and 21).
 
-use crate::jitdump::Producer;
+use crate::jitdump::{NameKind, Producer};
 use crate::session::jit::JitCode;
 
 /// Code around a place.
@@ -84,25 +84,17 @@ impl<'c> CodeView<'c> {
 const UNKNOWN_REACH: (u32, u32) = (4096, 4096);
 
 fn habit(code: &JitCode<'_>) -> Habit {
-    let name = code.name;
-    let starts = |prefix: &[u8]| name.starts_with(prefix);
-    // Names of V8 also appear in perf maps, where nothing else tells the producer.
-    if starts(b"JS:^") {
-        Habit::Sparkplug
-    } else if starts(b"BytecodeHandler:") || starts(b"Builtin:") {
-        Habit::V8Pieces
-    } else if starts(b"JS:") || starts(b"RegExp:") || starts(b"Script:") || starts(b"Eval:") {
-        Habit::FramePointers
-    } else if starts(b"py::") {
-        Habit::PyTrampoline
-    } else if is_erlang_base(name) {
-        Habit::ErlangBase
-    } else {
-        match code.producer {
+    match code.kind {
+        NameKind::Sparkplug => Habit::Sparkplug,
+        NameKind::V8Piece => Habit::V8Pieces,
+        NameKind::V8Function => Habit::FramePointers,
+        NameKind::PyTrampoline => Habit::PyTrampoline,
+        NameKind::ErlangBase => Habit::ErlangBase,
+        NameKind::Other => match code.producer {
             Producer::V8 | Producer::Wasmtime | Producer::Beam => Habit::FramePointers,
-            Producer::HotSpot if is_hotspot_blob(name) => Habit::Blob,
+            Producer::HotSpot if is_hotspot_blob(code.name) => Habit::Blob,
             _ => Habit::Unknown,
-        }
+        },
     }
 }
 
@@ -119,5 +111,5 @@ pub(super) fn is_erlang_base(name: &[u8]) -> bool {
 
 /// The template interpreter, one large piece of code.
 pub(super) fn is_hotspot_interpreter(code: &JitCode<'_>) -> bool {
-    code.name == b"Interpreter" && matches!(code.producer, Producer::HotSpot | Producer::Unknown)
+    matches!(code.producer, Producer::HotSpot | Producer::Unknown) && code.name == b"Interpreter"
 }

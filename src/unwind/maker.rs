@@ -119,7 +119,7 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
         if view.habit == Habit::ErlangBase {
             return Rule::of_kind(Kind::End, 0);
         }
-        let flow = match function {
+        let flow = match function.filter(|_| A::may_follow(view)) {
             None => None,
             Some(function) => {
                 let known = self.flows.entry((function, view.leaf));
@@ -354,6 +354,9 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
 
     /// The rule of the unwinding record that came with JIT code.
     fn recorded_rule(&mut self, id: JitCodeId, code: &JitCode<'a>, offset: u64) -> Rule {
+        if !code.has_unwinding() {
+            return Rule::NONE;
+        }
         let at = code.start.plus(offset).0;
         let known = self.jit.get(&id).copied();
         let Some(number) = known.unwrap_or_else(|| self.new_record(id, code)) else {

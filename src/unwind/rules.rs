@@ -125,7 +125,7 @@ pub(super) struct Candidate {
     /// Reject return addresses into the function itself: a link register that was
     /// overwritten by the function's own calls.
     pub(super) not_self: bool,
-    /// How far the function reaches before and behind the place, as far as known.
+    /// How far the function reaches before and behind the place, as far as known and needed.
     pub(super) reach: (u32, u32),
 }
 
@@ -150,6 +150,14 @@ impl Candidate {
             check,
             not_self: false,
             reach: (0, 0),
+        }
+    }
+
+    /// Tells how far the function reaches if that is asked: candidates of all places in code of one kind are then
+    /// equal, and stored once.
+    pub(super) fn set_reach(&mut self, reach: (u32, u32)) {
+        if self.not_self || self.check == Check::CallsHere {
+            self.reach = reach;
         }
     }
 }

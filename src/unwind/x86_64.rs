@@ -88,6 +88,14 @@ impl Architecture for X86_64 {
 
     type Flow = Flow;
 
+    fn may_follow(code: &CodeView<'_>) -> bool {
+        match code.habit {
+            Habit::Blob | Habit::ErlangBase => false,
+            Habit::FramePointers | Habit::V8Pieces => code.leaf,
+            Habit::Unknown | Habit::Sparkplug | Habit::PyTrampoline => true,
+        }
+    }
+
     /// Not for code that builds its frame first: a look at its start does.
     fn flow(code: &CodeView<'_>) -> Option<Flow> {
         let complete = code.size == Some(code.code.len() as u64) && !code.code.is_empty();
@@ -123,7 +131,7 @@ impl Architecture for X86_64 {
         }
         let reach = code.reach();
         for candidate in out.iter_mut() {
-            candidate.reach = reach;
+            candidate.set_reach(reach);
         }
     }
 
@@ -365,6 +373,10 @@ fn pushed_frame() -> Candidate {
 fn known_function(code: &CodeView<'_>, out: &mut Candidates) {
     if code.habit == Habit::Sparkplug {
         return sparkplug(code, out);
+    }
+    if code.habit == Habit::FramePointers && !code.leaf {
+        // No need to look at its bytes.
+        return out.push(frame_pointer(Check::NotRefuted));
     }
     match set_up(code) {
         Some(push_at) if code.leaf && code.at <= push_at => {

@@ -266,11 +266,24 @@ impl Claims {
 
     /// The claim in force at `time`, own or inherited.
     pub(super) fn at(&self, process: ProcessId, at: Avma, time: Timestamp) -> Option<Owner> {
-        let mut process = self.of(process)?;
-        let mut time = time;
+        self.at_with_span(process, at, time).map(|(claim, _)| claim)
+    }
+
+    /// The same, and between which times the answer would be the same.
+    pub(super) fn at_with_span(
+        &self,
+        process: ProcessId,
+        at: Avma,
+        time: Timestamp,
+    ) -> Option<(Owner, (Timestamp, Timestamp))> {
+        let own = self.of(process)?;
+        let (mut process, mut time) = (own, time);
         loop {
             if let Some(claim) = process.claims.at(at, time) {
-                return Some(claim);
+                let is_own = std::ptr::eq(process, own);
+                // What was inherited may be hidden at other times.
+                let until = if is_own { claim.to } else { claim.from };
+                return Some((claim, (claim.from, until)));
             }
             let inherited = process
                 .inherited

@@ -11,8 +11,8 @@ use super::{Companions, JitCode, JitObject, JitObjectId, JitObjectKind, JitStats
 use crate::address::Timestamp;
 use crate::diagnostics::Diagnostics;
 use crate::input::Store;
-use crate::jitdump::Producer;
 use crate::jitdump::dump::{Counts, Cut, CutReason, Entry, Header, Load, Move, Reader};
+use crate::jitdump::{NameKind, Producer};
 
 /// One dump, read.
 pub(super) struct Dump<'a> {
@@ -225,6 +225,7 @@ pub(crate) fn code_of<'a>(load: &Load<'a>, store: &'a Store) -> JitCode<'a> {
         producer: Producer::of_prefix(load.name),
         companions: (unwinding.is_some() || load.lines.is_some()).then(|| Box::new(companions)),
         asks_for_frame_pointers,
+        kind: NameKind::of(load.name),
     }
 }
 

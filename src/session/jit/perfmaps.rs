@@ -14,8 +14,8 @@ use super::{
 };
 use crate::address::Timestamp;
 use crate::diagnostics::Diagnostics;
-use crate::jitdump::Producer;
 use crate::jitdump::perfmap::{self, PerfMap};
+use crate::jitdump::{NameKind, Producer};
 
 /// Some ten million functions.
 const MAX_SIZE: usize = 1 << 30;
@@ -146,6 +146,7 @@ fn add_perf_map<'a>(
         },
         companions: None,
         asks_for_frame_pointers: false,
+        kind: NameKind::of(entry.name),
     }));
     let last = u32::try_from(index.codes.len()).unwrap_or(u32::MAX);
     index.perf_maps.insert(process, first..last);

@@ -90,8 +90,9 @@ struct Extent {
 pub(super) struct Owner {
     /// Start of the claim.
     pub(super) start: Avma,
-    /// Begin of the claim.
+    /// Begin and end of the claim.
     pub(super) from: Timestamp,
+    pub(super) to: Timestamp,
     pub(super) code: u32,
 }
 
@@ -408,6 +409,7 @@ impl Frozen {
         Owner {
             start: self.start,
             from: self.from,
+            to: self.to,
             code: self.code,
         }
     }
