@@ -118,6 +118,56 @@ fn hash_of<T: Hash, G: Hash>(items: &[T], tag: G) -> u64 {
     state.finish()
 }
 
+/// Finds items of a list by content: a table of their numbers. The list has the keys; a map with copies of
+/// them takes several times the memory.
+#[derive(Debug, Default)]
+pub struct ItemIndex {
+    /// Open addressing, at most half full; a power of two.
+    slots: Vec<u32>,
+    used: usize,
+}
+
+impl ItemIndex {
+    /// The item with this hash that `is` the one, or nothing, and then item number `new` is in. `hash_of` tells the
+    /// hashes of those that are in already.
+    pub fn find_or_add(
+        &mut self,
+        hash: u64,
+        new: u32,
+        is: impl Fn(u32) -> bool,
+        hash_of: impl Fn(u32) -> u64,
+    ) -> Option<u32> {
+        if self.used * 2 >= self.slots.len() {
+            self.grow(hash_of);
+        }
+        let mask = self.slots.len() - 1;
+        let mut at = hash as usize & mask;
+        loop {
+            match self.slots[at] {
+                NONE => break,
+                item if is(item) => return Some(item),
+                _ => at = (at + 1) & mask,
+            }
+        }
+        self.slots[at] = new;
+        self.used += 1;
+        None
+    }
+
+    #[cold]
+    fn grow(&mut self, hash_of: impl Fn(u32) -> u64) {
+        let len = (self.slots.len() * 2).max(64);
+        let old = std::mem::replace(&mut self.slots, vec![NONE; len]);
+        for item in old.into_iter().filter(|item| *item != NONE) {
+            let mut at = hash_of(item) as usize & (len - 1);
+            while self.slots[at] != NONE {
+                at = (at + 1) & (len - 1);
+            }
+            self.slots[at] = item;
+        }
+    }
+}
+
 /// Rank of each text in byte order; equal texts have one rank.
 #[must_use]
 pub fn byte_ranks(texts: &[&[u8]]) -> Vec<u32> {
@@ -217,5 +267,27 @@ mod tests {
         for (text, rank) in texts.iter().zip(ranks) {
             assert_eq!(sorted[rank as usize], *text);
         }
+    }
+
+    #[test]
+    fn items_are_found_by_content_while_the_index_grows() {
+        let mut items: Vec<u64> = Vec::new();
+        let mut index = ItemIndex::default();
+        let hash = |item: u64| item.wrapping_mul(0x9e37_79b9) >> 3;
+        for i in 0..10_000_u64 {
+            let item = i % 3001 * 17;
+            let new = items.len() as u32;
+            let found = index.find_or_add(
+                hash(item),
+                new,
+                |at| items[at as usize] == item,
+                |at| hash(items[at as usize]),
+            );
+            assert_eq!(found, (i >= 3001).then_some((i % 3001) as u32));
+            if found.is_none() {
+                items.push(item);
+            }
+        }
+        assert_eq!(items.len(), 3001);
     }
 }

@@ -1,9 +1,11 @@
 //! One worker's table: addresses, stacks and rows, each kept once.
 
-use rustc_hash::FxHashMap;
+use std::hash::BuildHasher;
+
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::address::Avma;
-use crate::intern::SequenceIndex;
+use crate::intern::{ItemIndex, SequenceIndex};
 use crate::perfdata::CpuMode;
 use crate::profile::StackEnd;
 use crate::session::SpaceAt;
@@ -17,7 +19,7 @@ use super::{AddressStacks, Collected, NO_TEXT, Pc, PcId, Row, RowKey};
 #[derive(Default)]
 pub(super) struct Addresses {
     pcs: Vec<Pc>,
-    by_pc: FxHashMap<Pc, PcId>,
+    by_pc: ItemIndex,
     /// Kernel addresses mean the same at all times.
     kernel: FxHashMap<u64, PcId>,
     /// By the unwinder's number for the place: the address it was last met at. The same place
@@ -32,10 +34,15 @@ impl Addresses {
     }
 
     pub(super) fn intern(&mut self, pc: Pc) -> PcId {
-        *self.by_pc.entry(pc).or_insert_with(|| {
+        let new = u32::try_from(self.pcs.len()).expect("fewer than 4 G addresses");
+        let pcs = &self.pcs;
+        let hash = |pc: &Pc| FxBuildHasher.hash_one(pc);
+        let is = |id: u32| pcs[id as usize] == pc;
+        let known = (self.by_pc).find_or_add(hash(&pc), new, is, |id| hash(&pcs[id as usize]));
+        PcId(known.unwrap_or_else(|| {
             self.pcs.push(pc);
-            PcId(u32::try_from(self.pcs.len() - 1).expect("fewer than 4 G addresses"))
-        })
+            new
+        }))
     }
 
     /// The address `at` of a sample's process, or of the kernel.

@@ -42,7 +42,7 @@ pub enum NameKind {
     V8Function,
     /// CPython's trampolines.
     PyTrampoline,
-    /// The base of an Erlang process.
+    /// What an Erlang process returns to from its first function (`beamasm`), also as perf maps have it.
     ErlangBase,
 }
 

@@ -10,7 +10,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use crate::collect::{Collected, Pc, PcId};
 use crate::dso::demangle::demangle;
 use crate::dso::{DsoId, DsoKind};
-use crate::intern::SequenceIndex;
+use crate::intern::{ItemIndex, SequenceIndex};
 use crate::parallel::in_parallel;
 use crate::perfdata::CpuMode;
 use crate::session::jit::JitCodeId;
@@ -81,7 +81,7 @@ pub fn build(
         symbols: FxHashMap::default(),
         jit_names: JitNames::with_capacity(jit_texts.texts.len()),
         jit_texts,
-        frames: FxHashMap::default(),
+        frames: ItemIndex::default(),
         strings: FxHashMap::default(),
         stacks: SequenceIndex::default(),
         stack_frames: Vec::new(),
@@ -106,7 +106,7 @@ pub fn build(
     builder.profile
 }
 
-#[derive(PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct FrameKey {
     symbol: Option<SymbolId>,
     object: Option<ObjectId>,
@@ -135,7 +135,7 @@ struct Builder<'b, 'a> {
     symbols: FxHashMap<SymbolKey, SymbolId>,
     jit_names: JitNames,
     jit_texts: JitTexts,
-    frames: FxHashMap<FrameKey, FrameId>,
+    frames: ItemIndex,
     strings: FxHashMap<String, StringId>,
     stacks: SequenceIndex,
     /// Buffer for the stack under construction.
@@ -426,27 +426,28 @@ impl<'b> Builder<'b, '_> {
         srcline: Option<StringId>,
         object_address: u64,
     ) -> FrameId {
-        let apart = self.needs.addresses
-            || self.needs.srclines
-            || symbol.is_none_or(|s| self.profile.symbols[s.0 as usize].is_data);
-        let key = FrameKey {
-            symbol,
+        let frame = Frame {
             object,
-            address: if apart { pc.at.0 } else { 0 },
+            symbol,
+            address: pc.at.0,
+            object_address,
             mode: pc.mode,
+            srcline,
         };
-        let profile = &mut self.profile;
-        *self.frames.entry(key).or_insert_with(|| {
-            let frame = Frame {
-                object,
-                symbol,
-                address: pc.at.0,
-                object_address,
-                mode: pc.mode,
-                srcline,
-            };
-            push(&mut profile.frames, FrameId, frame)
-        })
+        let (profile, apart) = (&self.profile, self.needs.addresses || self.needs.srclines);
+        let key = |frame: &Frame| frame_key(profile, frame, apart);
+        let own = key(&frame);
+        let of = |id: u32| key(&profile.frames[id as usize]);
+        let known = self.frames.find_or_add(
+            FxBuildHasher.hash_one(own),
+            index(profile.frames.len()),
+            |id| of(id) == own,
+            |id| FxBuildHasher.hash_one(of(id)),
+        );
+        match known {
+            Some(id) => FrameId(id),
+            None => push(&mut self.profile.frames, FrameId, frame),
+        }
     }
 
     fn resolved(&self, dso: DsoId, address: u64) -> Option<&'b Resolved> {
@@ -605,6 +606,18 @@ fn shown(session: &Session<'_>, id: JitCodeId, names: NameStyle) -> Shown {
     let name = name.into_owned();
     let hash = FxBuildHasher.hash_one((name.as_str(), apart));
     Shown { name, apart, hash }
+}
+
+/// What makes a frame one frame; `apart`: its address does.
+fn frame_key(profile: &Profile, frame: &Frame, apart: bool) -> FrameKey {
+    let is_data = |symbol: SymbolId| profile.symbols[symbol.0 as usize].is_data;
+    let apart = apart || frame.symbol.is_none_or(is_data);
+    FrameKey {
+        symbol: frame.symbol,
+        object: frame.object,
+        address: if apart { frame.address } else { 0 },
+        mode: frame.mode,
+    }
 }
 
 fn push<T, I>(list: &mut Vec<T>, id: impl Fn(u32) -> I, item: T) -> I {

@@ -103,12 +103,6 @@ fn is_hotspot_blob(name: &[u8]) -> bool {
     !(name.starts_with(b"L") && name.contains(&b';'))
 }
 
-/// What an Erlang process returns to from its first function (`beamasm`), also as perf maps have it.
-pub(super) fn is_erlang_base(name: &[u8]) -> bool {
-    let name = name.strip_prefix(b"$").unwrap_or(name);
-    name.starts_with(b"erts_beamasm:normal_exit/")
-}
-
 /// The template interpreter, one large piece of code.
 pub(super) fn is_hotspot_interpreter(code: &JitCode<'_>) -> bool {
     matches!(code.producer, Producer::HotSpot | Producer::Unknown) && code.name == b"Interpreter"

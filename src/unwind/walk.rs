@@ -18,6 +18,7 @@ use super::rules::{Candidate, Candidates, Check, IN_REGISTER, Kind, LOST, Rule};
 use super::stack::{Stack, slot_at};
 use super::{CodeSpace, FrameOrigin, Place, UserFrame, UserState};
 use crate::address::{Avma, FileOffset};
+use crate::jitdump::NameKind;
 use crate::perfdata::Registers;
 use crate::profile::StackEnd;
 
@@ -494,7 +495,7 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         match self.code.locate(Avma(address)) {
             Place::Jit {
                 code, offset: 0, ..
-            } if jit::is_erlang_base(code.name) => Some(self.locate(address, true)),
+            } if code.kind == NameKind::ErlangBase => Some(self.locate(address, true)),
             _ => None,
         }
     }

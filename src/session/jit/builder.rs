@@ -289,6 +289,7 @@ impl<'a> JitBuilder<'a> {
             (owner, time.unwrap_or_else(|| attribution.blind_time(owner)))
         };
         let mut owners = Owners::default();
+        owners.of_loads.reserve_exact(dump.codes.len());
         let mut writers = dump.writers.iter().peekable();
         let mut pid = dump.header.pid;
         for (number, code) in (0_u32..).zip(&mut dump.codes) {

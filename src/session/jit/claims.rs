@@ -56,7 +56,9 @@ pub(super) struct ClaimsBuilder {
 impl ClaimsBuilder {
     /// So many loads are to come for a process.
     pub(super) fn reserve(&mut self, process: ProcessId, loads: usize) {
-        self.state(process).claims.reserve(loads);
+        let state = self.state(process);
+        state.claims.reserve(loads);
+        state.live.reserve(loads);
     }
 
     /// New code at `range`; ends what it touches, and says whether there was anything. Empty ranges claim nothing.

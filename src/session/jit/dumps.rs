@@ -27,6 +27,9 @@ pub(super) struct Dump<'a> {
     pub(super) indexes: Vec<u64>,
     /// From which load on which process wrote.
     pub(super) writers: Vec<(u32, u32)>,
+    /// The least raw time of a load with code, and the greatest of all.
+    pub(super) first: Option<u64>,
+    pub(super) last: u64,
     /// In file order; times as those of `codes`.
     pub(super) moves: Vec<Move>,
     pub(super) relation: Relation,
@@ -63,6 +66,9 @@ impl<'a> Dump<'a> {
         if moves.is_empty() {
             indexes = Vec::new();
         }
+        let times = |code: &JitCode<'_>| code.loaded.0;
+        let first = codes.iter().filter(|code| code.size > 0).map(times).min();
+        let last = codes.iter().map(times).max().unwrap_or(0);
         let (header, counts, cut) = (*reader.header(), reader.counts(), reader.cut().cloned());
         Some(Self {
             file,
@@ -73,6 +79,8 @@ impl<'a> Dump<'a> {
             codes,
             indexes,
             writers,
+            first,
+            last,
             moves,
             relation: Relation::Same,
             markers: Vec::new(),
@@ -98,8 +106,7 @@ impl<'a> Dump<'a> {
         end: Option<Timestamp>,
         memory: impl Iterator<Item = &'m Anonymous>,
     ) -> Evidence {
-        let times = self.codes.iter().map(|code| code.loaded.0);
-        let last = times.max().unwrap_or(0);
+        let last = self.last;
         // What is older than the recording can be, an earlier process wrote.
         let duration = marker
             .zip(end)
@@ -112,7 +119,10 @@ impl<'a> Dump<'a> {
             .iter()
             .filter(|code| code.loaded.0 >= oldest && code.size > 0)
             .map(|code| (code.range(), code.loaded.0));
-        let first = recent.clone().map(|(_, time)| time).min();
+        let first = match self.first {
+            Some(first) if first >= oldest => Some(first),
+            _ => recent.clone().map(|(_, time)| time).min(),
+        };
         let header = self.header.timestamp;
         Evidence {
             marker,

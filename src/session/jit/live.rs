@@ -40,6 +40,13 @@ impl Default for LiveMap {
 }
 
 impl LiveMap {
+    /// So many are to come.
+    pub(super) fn reserve(&mut self, ranges: usize) {
+        if let Self::Ascending(list) = self {
+            list.reserve(ranges);
+        }
+    }
+
     pub(super) fn get(&self, start: Avma) -> Option<Live> {
         match self {
             Self::Ascending(list) => {

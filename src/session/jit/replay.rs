@@ -16,20 +16,16 @@ pub(super) fn replay(
     changes: &[(Timestamp, Change)],
 ) -> Claims {
     let mut happenings = happenings(dumps, owners);
-    let other = (0_u32..)
-        .zip(changes)
-        .map(|(number, (time, change))| Happening {
-            time: *time,
-            rank: if matches!(change, Change::Fork { .. }) {
-                Rank::Fork
-            } else {
-                Rank::Change
-            },
-            dump: 0,
-            number,
-        });
+    let other = (0_u32..).zip(changes).map(|(number, (time, change))| {
+        let rank = if matches!(change, Change::Fork { .. }) {
+            Rank::Fork
+        } else {
+            Rank::Change
+        };
+        Happening::new(*time, rank, 0, number)
+    });
     happenings.extend(other);
-    happenings.sort_by_key(|happening| (happening.time, happening.rank));
+    happenings.sort_by_key(|happening| (happening.time, happening.rank()));
     let mut replay = Replay {
         claims: ClaimsBuilder::default(),
         first_codes: first_codes(dumps),
@@ -40,8 +36,9 @@ pub(super) fn replay(
         }
     }
     for happening in &happenings {
-        let (dump, number) = (happening.dump as usize, happening.number as usize);
-        match happening.rank {
+        let dump = (happening.ranked_dump & Happening::DUMP) as usize;
+        let number = happening.number as usize;
+        match happening.rank() {
             Rank::Load => replay.load(dumps, dump, number, owners[dump].of_loads[number]),
             Rank::Move => replay.moved(dumps, dump, number, owners[dump].of_moves[number]),
             Rank::Change | Rank::Fork => replay.change(changes[number]),
@@ -52,6 +49,7 @@ pub(super) fn replay(
 
 /// What happens at one time, in this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u32)]
 enum Rank {
     Load,
     Move,
@@ -59,24 +57,42 @@ enum Rank {
     Fork,
 }
 
+/// There is one for each function, so they are kept small.
 #[derive(Clone, Copy)]
 struct Happening {
     time: Timestamp,
-    rank: Rank,
-    dump: u32,
     number: u32,
+    /// Of the dump, with the rank in the top two bits.
+    ranked_dump: u32,
+}
+
+impl Happening {
+    const DUMP: u32 = u32::MAX >> 2;
+
+    fn new(time: Timestamp, rank: Rank, dump: u32, number: u32) -> Self {
+        Self {
+            time,
+            number,
+            ranked_dump: (rank as u32) << 30 | dump & Self::DUMP,
+        }
+    }
+
+    const fn rank(self) -> Rank {
+        match self.ranked_dump >> 30 {
+            0 => Rank::Load,
+            1 => Rank::Move,
+            2 => Rank::Change,
+            _ => Rank::Fork,
+        }
+    }
 }
 
 /// Loads and moves that belong to a process, dump by dump in file order.
 fn happenings(dumps: &[Dump<'_>], owners: &[Owners]) -> Vec<Happening> {
-    let mut happenings = Vec::new();
+    let count = dumps.iter().map(|dump| dump.codes.len() + dump.moves.len());
+    let mut happenings = Vec::with_capacity(count.sum());
     for ((dump_number, dump), owners) in (0_u32..).zip(dumps).zip(owners) {
-        let of = |rank, number, time| Happening {
-            time,
-            rank,
-            dump: dump_number,
-            number,
-        };
+        let of = |rank, number, time| Happening::new(time, rank, dump_number, number);
         let loads = (0_u32..)
             .zip(dump.codes.iter().zip(&owners.of_loads))
             .filter(|(_, (_, owner))| owner.is_some());
