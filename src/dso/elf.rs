@@ -685,16 +685,20 @@ fn decompress(section: &Bytes<'_>, header: &SectionHeader<'_>) -> Option<Vec<u8>
     }
     let mut out = Vec::with_capacity(usize::try_from(size).ok()?);
     match kind {
-        ELFCOMPRESS_ZLIB => flate2::read::ZlibDecoder::new(data)
-            .take(size)
-            .read_to_end(&mut out)
-            .ok()?,
-        ELFCOMPRESS_ZSTD => zstd::Decoder::with_buffer(data)
-            .ok()?
-            .take(size)
-            .read_to_end(&mut out)
-            .ok()?,
+        ELFCOMPRESS_ZLIB => {
+            // In one go: a reader would copy its window for each piece.
+            flate2::Decompress::new(true)
+                .decompress_vec(data, &mut out, flate2::FlushDecompress::Finish)
+                .ok()?;
+        }
+        ELFCOMPRESS_ZSTD => {
+            zstd::Decoder::with_buffer(data)
+                .ok()?
+                .take(size)
+                .read_to_end(&mut out)
+                .ok()?;
+        }
         _ => return None,
-    };
+    }
     (out.len() as u64 == size).then_some(out)
 }

@@ -47,12 +47,19 @@ struct UnitRange {
 impl<'a> DebugInfo<'a> {
     /// The DWARF of a file; `None` when there is none, or it is of a kind that is not read (big-endian, or not
     /// linked and so without addresses).
-    pub(super) fn new(elf: &ElfFile<'a>, supplementary: Option<&ElfFile<'a>>) -> Option<Self> {
+    /// `lines`: whether source lines will be asked for.
+    pub(super) fn new(
+        elf: &ElfFile<'a>,
+        supplementary: Option<&ElfFile<'a>>,
+        lines: bool,
+    ) -> Option<Self> {
         if elf.is_big_endian() || elf.is_relocatable() {
             return None;
         }
-        let mut info = Self::sections(elf)?;
-        info.supplementary = supplementary.and_then(Self::sections).map(Box::new);
+        let mut info = Self::sections(elf, lines)?;
+        info.supplementary = supplementary
+            .and_then(|elf| Self::sections(elf, false))
+            .map(Box::new);
         if let Some(other) = &info.supplementary {
             info.dwarf.sup = Some(Arc::new(gimli::Dwarf {
                 debug_str: other.dwarf.debug_str,
@@ -63,14 +70,18 @@ impl<'a> DebugInfo<'a> {
         Some(info)
     }
 
-    fn sections(elf: &ElfFile<'a>) -> Option<Self> {
+    fn sections(elf: &ElfFile<'a>, lines: bool) -> Option<Self> {
+        use gimli::SectionId as Id;
         elf.debug_section(".debug_info")?;
-        let section = |id: gimli::SectionId| -> Result<Reader<'a>, gimli::Error> {
-            // Location lists are large, and nobody here asks where variables are.
-            let wanted = !matches!(
-                id,
-                gimli::SectionId::DebugLoc | gimli::SectionId::DebugLocLists
-            );
+        let section = |id: Id| -> Result<Reader<'a>, gimli::Error> {
+            // What nobody asks for need not be unpacked: where variables are, macros, often lines.
+            let wanted = match id {
+                Id::DebugLine => lines,
+                Id::DebugInfo | Id::DebugAbbrev | Id::DebugAddr => true,
+                Id::DebugStr | Id::DebugStrOffsets | Id::DebugLineStr => true,
+                Id::DebugRanges | Id::DebugRngLists => true,
+                _ => false,
+            };
             let data = wanted.then(|| elf.debug_section(id.name())).flatten();
             Ok(Reader::new(data.unwrap_or_default(), LittleEndian))
         };

@@ -149,7 +149,8 @@ impl<'t, 'a> Object<'t, 'a> {
         let Some(addresses) = Addresses::of(dsos, self.dso) else {
             return;
         };
-        let Some(debug) = addresses.debug_info() else {
+        let lines = asked.iter().any(|(_, query, _)| query.lines);
+        let Some(debug) = addresses.debug_info(lines) else {
             return;
         };
         let mut units: FxHashMap<u32, Vec<Wanted>> = FxHashMap::default();
@@ -207,7 +208,7 @@ impl<'t, 'a> Addresses<'t, 'a> {
         }
     }
 
-    fn debug_info(&self) -> Option<DebugInfo<'a>> {
+    fn debug_info(&self, lines: bool) -> Option<DebugInfo<'a>> {
         match self {
             Self::File { dsos, dso } => {
                 let elf = dsos.debug(*dso)?;
@@ -215,9 +216,9 @@ impl<'t, 'a> Addresses<'t, 'a> {
                     .has_section(".gnu_debugaltlink")
                     .then(|| dsos.supplementary(*dso))
                     .flatten();
-                DebugInfo::new(elf, shared)
+                DebugInfo::new(elf, shared, lines)
             }
-            Self::Kernel { elf, .. } => DebugInfo::new(elf, None),
+            Self::Kernel { elf, .. } => DebugInfo::new(elf, None, lines),
         }
     }
 
