@@ -61,6 +61,20 @@ impl<T: Copy, G: Copy> Sequences<T, G> {
         self.ends.is_empty()
     }
 
+    /// Adds all sequences of another set, their items changed by `item`; they are not looked for. Their ids are those in
+    /// the other set, counted on from the number of sequences that were here.
+    ///
+    /// # Panics
+    /// Beyond 4 G items.
+    pub fn append<U: Copy>(&mut self, other: &Sequences<U, G>, item: impl Fn(U) -> T) {
+        let before = u32::try_from(self.items.len()).expect("fewer than 4 G items");
+        let all = self.items.len() + other.items.len();
+        u32::try_from(all).expect("fewer than 4 G items");
+        self.items.extend(other.items.iter().map(|&i| item(i)));
+        let ends = other.ends.iter().map(|&(end, tag)| (before + end, tag));
+        self.ends.extend(ends);
+    }
+
     /// Adds a sequence without looking whether it is there.
     ///
     /// # Panics

@@ -2,8 +2,9 @@
 //!
 //! Workers take blocks of samples, build each sample's call chain (the kernel's part as recorded, the
 //! user's unwound from registers and stack bytes, or as recorded) and count equal stacks in tables of their
-//! own; nothing is locked inside a block. The tables are merged in the end, and sorted by the first
-//! sample of each row, so the result does not depend on the number of workers.
+//! own; nothing is locked inside a block. The tables are put together in the end, sorted by the first sample of
+//! each row. What is equal in two of them becomes one when frames are made of it ([`crate::profile`]), so the
+//! profile does not depend on the number of workers.
 //!
 //! Here everything is still addresses; [`crate::symbolize`] names them.
 
@@ -136,21 +137,23 @@ pub const NO_TEXT: u32 = u32::MAX;
 /// All rows with the addresses and stacks they refer to.
 #[derive(Debug, Default)]
 pub struct Collected {
-    /// Distinct addresses.
+    /// Addresses; each worker's are distinct.
     pub pcs: Vec<Pc>,
-    /// Distinct stacks, leaf first.
+    /// Stacks, leaf first; each worker's are distinct.
     pub stacks: AddressStacks,
-    /// Rows by first sample.
+    /// Rows by first sample. What several workers met has a row of each of them.
     pub rows: Vec<Row>,
     /// Distinct payloads of tracepoints.
     pub texts: Vec<Box<str>>,
+    /// Each sample has a row of its own.
+    pub every_sample: bool,
     /// Samples whose record could not be read in pass two.
     pub unreadable: u64,
     /// How large stacks are, if that was asked for.
     pub depths: Depths,
 }
 
-/// Stacks of addresses, leaf first, each once, with the reason why it ended.
+/// Stacks of addresses, leaf first, with the reason why it ended.
 pub type AddressStacks = Sequences<PcId, StackEnd>;
 
 /// What a worker reads and never changes.

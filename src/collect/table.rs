@@ -145,47 +145,7 @@ impl Table {
         self.every_sample.push(row);
     }
 
-    /// Adds all of another worker's table to this one.
-    pub(super) fn absorb(&mut self, other: Self) {
-        let pcs: Vec<PcId> = other
-            .addresses
-            .pcs
-            .iter()
-            .map(|&pc| self.addresses.intern(pc))
-            .collect();
-        let mut frames = Vec::new();
-        let stacks: Vec<u32> = (0..other.stacks.len())
-            .map(|i| {
-                let id = u32::try_from(i).expect("interned as u32");
-                frames.clear();
-                frames.extend(other.stacks.get(id).iter().map(|pc| pcs[pc.0 as usize]));
-                self.stack(&frames, other.stacks.tag(id))
-            })
-            .collect();
-        let texts: Vec<u32> = other
-            .texts
-            .all
-            .into_iter()
-            .map(|text| self.texts.intern(text.into_string()))
-            .collect();
-        let translate = |key: RowKey| RowKey {
-            leaf: pcs[key.leaf.0 as usize],
-            stack: stacks[key.stack as usize],
-            trace: texts.get(key.trace as usize).copied().unwrap_or(NO_TEXT),
-            ..key
-        };
-        for (key, (period, samples, first)) in other.rows {
-            self.count(translate(key), period, samples, first);
-        }
-        self.every_sample
-            .extend(other.every_sample.into_iter().map(|row| Row {
-                key: translate(row.key),
-                ..row
-            }));
-        self.unreadable += other.unreadable;
-        self.depths.absorb(other.depths);
-    }
-
+    /// The table with its rows in order.
     pub(super) fn finish(self) -> Collected {
         let mut rows: Vec<Row> = self
             .rows
@@ -199,15 +159,72 @@ impl Table {
             .chain(self.every_sample)
             .collect();
         // A sample makes one row per event at most, and ranks are unique per sample and event.
-        rows.sort_unstable_by_key(|row| (row.first, row.key.event));
+        rows.sort_unstable_by_key(place);
         Collected {
             pcs: self.addresses.pcs,
             stacks: self.stacks,
             rows,
             texts: self.texts.all,
+            every_sample: false,
             unreadable: self.unreadable,
             depths: self.depths,
         }
+    }
+}
+
+/// Where a row belongs.
+fn place(row: &Row) -> (u64, u16) {
+    (row.first, row.key.event)
+}
+
+impl Collected {
+    /// The tables of all workers as one. What is equal in two of them stays there twice: who makes frames of
+    /// addresses finds that out at no cost, and looking for it here would keep all but one core waiting.
+    pub(super) fn of(tables: Vec<Self>) -> Self {
+        let mut tables = tables.into_iter();
+        let mut all = tables.next().unwrap_or_default();
+        for table in tables {
+            all.append(table);
+        }
+        // Stable: it finds the sorted runs that this is made of.
+        all.rows.sort_by_key(place);
+        all
+    }
+
+    fn append(&mut self, other: Self) {
+        let number = |len: usize| u32::try_from(len).expect("fewer than 4 G of anything");
+        let (pcs, stacks) = (number(self.pcs.len()), number(self.stacks.len()));
+        let texts = self.merge_texts(other.texts);
+        number(self.pcs.len() + other.pcs.len());
+        number(self.stacks.len() + other.stacks.len());
+        self.pcs.extend(other.pcs);
+        self.stacks.append(&other.stacks, |pc| PcId(pc.0 + pcs));
+        self.rows.extend(other.rows.into_iter().map(|row| {
+            let mut key = row.key;
+            key.leaf.0 += pcs;
+            key.stack += stacks;
+            key.trace = texts.get(key.trace as usize).copied().unwrap_or(NO_TEXT);
+            Row { key, ..row }
+        }));
+        self.unreadable += other.unreadable;
+        self.depths.absorb(other.depths);
+    }
+
+    /// Takes another table's payloads; tells their numbers here.
+    fn merge_texts(&mut self, others: Vec<Box<str>>) -> Vec<u32> {
+        if others.is_empty() {
+            return Vec::new();
+        }
+        let mut all = Texts::default();
+        for text in std::mem::take(&mut self.texts) {
+            all.intern(text.into_string());
+        }
+        let numbers = others
+            .into_iter()
+            .map(|text| all.intern(text.into_string()));
+        let numbers = numbers.collect();
+        self.texts = all.all;
+        numbers
     }
 }
 
@@ -250,19 +267,22 @@ mod tests {
         table
     }
 
+    /// First sample, number of samples, period and addresses of the rows; those with the same addresses added up.
     fn readable(c: &Collected) -> Vec<(u64, u64, u64, Vec<u64>)> {
-        c.rows
-            .iter()
-            .map(|r| {
-                let stack = c
-                    .stacks
-                    .get(r.key.stack)
-                    .iter()
-                    .map(|pc| c.pcs[pc.0 as usize].at.0)
-                    .collect();
-                (r.first, r.samples, r.period, stack)
-            })
-            .collect()
+        let mut readable: Vec<(u64, u64, u64, Vec<u64>)> = Vec::new();
+        for r in &c.rows {
+            let address = |pc: &PcId| c.pcs[pc.0 as usize].at.0;
+            let stack: Vec<u64> = c.stacks.get(r.key.stack).iter().map(address).collect();
+            assert_eq!(address(&r.key.leaf), stack[0]);
+            match readable.iter_mut().find(|known| known.3 == stack) {
+                Some(known) => {
+                    known.1 += r.samples;
+                    known.2 += r.period;
+                }
+                None => readable.push((r.first, r.samples, r.period, stack)),
+            }
+        }
+        readable
     }
 
     #[test]
@@ -275,9 +295,9 @@ mod tests {
             (4, &[4, 2, 3]),
         ];
         let whole = filled(&samples).finish();
-        let mut split = filled(&samples[3..]);
-        split.absorb(filled(&samples[..3]));
-        assert_eq!(readable(&whole), readable(&split.finish()));
+        let parts = [filled(&samples[3..]), filled(&samples[..3])];
+        let split = Collected::of(parts.map(Table::finish).into());
+        assert_eq!(readable(&whole), readable(&split));
         assert_eq!(
             readable(&whole),
             [

@@ -52,12 +52,12 @@ pub fn collect<'a>(
         diag,
     };
     diag.begin("stacks", session.samples.len() as u64);
-    let table = if needs.reads_records() {
+    let mut collected = if needs.reads_records() {
         from_records(shared)
     } else {
         from_heads(shared)
     };
-    let collected = table.finish();
+    collected.every_sample = needs.every_sample;
     if collected.unreadable > 0 {
         diag.warn(format!(
             "{} samples have a record that contradicts itself; they count without a stack",
@@ -76,7 +76,7 @@ impl Needs {
 }
 
 /// A flat table needs nothing but what the index kept.
-fn from_heads(shared: Shared<'_, '_>) -> Table {
+fn from_heads(shared: Shared<'_, '_>) -> Collected {
     let next = AtomicUsize::new(0);
     in_parallel(shared.needs.threads, |_| {
         let cache = MapCache::default();
@@ -90,7 +90,7 @@ fn from_heads(shared: Shared<'_, '_>) -> Table {
     })
 }
 
-fn from_records(shared: Shared<'_, '_>) -> Table {
+fn from_records(shared: Shared<'_, '_>) -> Collected {
     let first = shared.session.samples.first();
     if first.is_none_or(|sample| shared.recording.record_bytes(sample.pos).is_some()) {
         let next = AtomicUsize::new(0);
@@ -142,7 +142,7 @@ fn prefetch_sample(shared: Shared<'_, '_>, rank: usize) {
 }
 
 /// Streams and compressed recordings: chunk by chunk, each decoded once.
-fn from_chunks(shared: Shared<'_, '_>) -> Table {
+fn from_chunks(shared: Shared<'_, '_>) -> Collected {
     let samples = &shared.session.samples;
     let mut by_position: Vec<u32> =
         (0..u32::try_from(samples.len()).expect("fewer than 4 G samples")).collect();
@@ -189,8 +189,9 @@ fn take_block(next: &AtomicUsize, shared: Shared<'_, '_>) -> Option<std::ops::Ra
 }
 
 /// Runs `work` on `threads` threads and merges what they made, in the order of the threads.
-fn in_parallel(threads: usize, work: impl Fn(usize) -> Table + Sync) -> Table {
-    let mut tables = std::thread::scope(|scope| {
+fn in_parallel(threads: usize, work: impl Fn(usize) -> Table + Sync) -> Collected {
+    let work = |i| work(i).finish();
+    let tables = std::thread::scope(|scope| {
         let work = &work;
         let others: Vec<_> = (1..threads.max(1))
             .map(|i| scope.spawn(move || work(i)))
@@ -204,11 +205,7 @@ fn in_parallel(threads: usize, work: impl Fn(usize) -> Table + Sync) -> Table {
         }
         tables
     });
-    let mut whole = tables.remove(0);
-    for table in tables {
-        whole.absorb(table);
-    }
-    whole
+    Collected::of(tables)
 }
 
 /// See [`RowKey`].

@@ -181,7 +181,7 @@ impl<'b> Builder<'b, '_> {
                 first: row.first,
                 ..key
             };
-            if row.samples == 1 && self.needs.addresses && row.key.time != 0 {
+            if self.collected.every_sample && self.needs.addresses && row.key.time != 0 {
                 entries.push(entry);
                 continue;
             }
