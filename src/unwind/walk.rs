@@ -448,8 +448,9 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
             self.cursor = cursor;
             self.walker.history.truncate(depth);
         }
-        // Programs mark the end of the chain of frame pointers with 0 (System V ABI, AAPCS64).
-        if self.cursor.fp == Some(0) {
+        // Programs mark the end of the chain of frame pointers with 0 (System V ABI, AAPCS64). Elsewhere it is
+        // a value like any other, in code that uses the register for something else.
+        if self.cursor.fp == Some(0) && *origin == FrameOrigin::FramePointer {
             Err(StackEnd::Complete)
         } else {
             Err(blame(end, &at.place))

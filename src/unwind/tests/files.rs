@@ -502,11 +502,21 @@ fn guesses_must_return_behind_a_call() {
         walk(Arch::X86_64, &process, &sample),
         (vec![(BASE + 0x21, Ip)], StackEnd::CheckFailed)
     );
-    // A frame pointer of 0 marks the base of a thread.
-    let base = Sample::x86(BASE + 0x21, SP, 0, &stack);
+    // A frame pointer of 0 marks the base of a thread at the end of a chain of frame pointers only.
+    let value = Sample::x86(BASE + 0x21, SP, 0, &stack);
     assert_eq!(
-        walk(Arch::X86_64, &process, &base),
-        (vec![(BASE + 0x21, Ip)], StackEnd::Complete)
+        walk(Arch::X86_64, &process, &value),
+        (vec![(BASE + 0x21, Ip)], StackEnd::CheckFailed)
+    );
+    let mut chain = stack;
+    chain[2..4].copy_from_slice(&[0, BASE + 0x250]);
+    let based = Sample::x86(BASE + 0x21, SP, SP + 16, &chain);
+    assert_eq!(
+        walk(Arch::X86_64, &process, &based),
+        (
+            vec![(BASE + 0x21, Ip), (BASE + 0x24f, FramePointer)],
+            StackEnd::Complete
+        )
     );
     // A chain that goes down is not followed.
     let down = Sample::x86(BASE + 0x21, SP, SP - 64, &stack);

@@ -156,7 +156,7 @@ fn frameless_code_by_its_stack_height() {
         let (frames, end) = walk(Arch::X86_64, &process, &sample);
         assert_eq!(
             (addresses(&frames), end),
-            (vec![CODE + offset, ra - 1], StackEnd::Complete),
+            (vec![CODE + offset, ra - 1], StackEnd::CheckFailed),
             "at {offset}"
         );
     }
@@ -171,7 +171,7 @@ fn frameless_code_by_its_stack_height() {
     ];
     assert_eq!(
         walk(Arch::X86_64, &process, &sample),
-        (expected, StackEnd::Complete)
+        (expected, StackEnd::CheckFailed)
     );
 }
 
@@ -246,7 +246,7 @@ fn python_trampolines_of_a_perf_map() {
     let sample = Sample::x86(CODE + 2 * STEP, SP, 0, &stack);
     let (frames, end) = walk(Arch::X86_64, &process, &sample);
     let expected = vec![CODE + 2 * STEP, CODE + 5, CODE + STEP + 5, call_in(2) - 1];
-    assert_eq!((addresses(&frames), end), (expected, StackEnd::Complete));
+    assert_eq!((addresses(&frames), end), (expected, StackEnd::CheckFailed));
 }
 
 /// A bytecode handler: no frame; then one around a call, taken down again; then the next handler.
