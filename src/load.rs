@@ -378,7 +378,7 @@ fn report_quality(quality: &Quality, diag: &Diagnostics) {
         if end == StackEnd::DumpTooShort && share >= WORTH_SAYING {
             diag.warn(format!(
                 "{share:.1}% of the weight has stacks larger than what was recorded of them; \
-                 record more with --call-graph dwarf,65528"
+                 record more with --call-graph dwarf,65528 (pjit check tells how much is enough)"
             ));
         }
     }

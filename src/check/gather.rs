@@ -11,7 +11,7 @@ use crate::perfdata::{CpuMode, Recording};
 use crate::profile::{StackEnd, ThreadId};
 use crate::session::jit::JitMatch;
 use crate::session::{MapCache, Session, Target};
-use crate::symbolize::{Query, Resolution};
+use crate::symbolize::{Query, Resolution, Symbol};
 
 use super::{
     Clock, Culprit, Dump, EndShare, Evidence, KernelSymbols, Loss, Reason, Unresolved, Whole,
@@ -55,6 +55,7 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
             throttled: session.stats.throttled,
         },
         ends: ends(stages),
+        rooted: rooted(stages),
         sizes: collected.depths.sizes(),
         unresolved,
         clock: clock(recording),
@@ -250,13 +251,85 @@ fn is_memory(name: &[u8]) -> bool {
 }
 
 fn is_resolved(stages: &Stages<'_, '_>, dso: DsoId, address: u64) -> bool {
+    symbol(stages, dso, address).is_some()
+}
+
+fn symbol<'s>(stages: &Stages<'s, '_>, dso: DsoId, address: u64) -> Option<&'s Symbol> {
     let place = |query: &Query| (query.dso, query.address);
-    let found = stages
+    let at = stages
         .queries
         .binary_search_by_key(&(dso, address), place)
-        .ok()
-        .and_then(|at| stages.resolution.answers.get(at));
-    found.is_some_and(|answer| answer.symbol.is_some())
+        .ok()?;
+    let index = stages.resolution.answers.get(at)?.symbol?;
+    stages.resolution.symbols.get(index.0 as usize)
+}
+
+/// Samples whose recorded chain gets to where programs and threads begin.
+fn rooted(stages: &Stages<'_, '_>) -> u64 {
+    /// Below main lie a few functions of the C library.
+    const OUTERMOST: usize = 6;
+    let stacks = &stages.collected.stacks;
+    let mut known: BTreeMap<u32, bool> = BTreeMap::new();
+    let mut samples = 0;
+    for row in &stages.collected.rows {
+        if stacks.tag(row.key.stack) != StackEnd::Recorded {
+            continue;
+        }
+        let reaches = *known.entry(row.key.stack).or_insert_with(|| {
+            let outermost = stacks.get(row.key.stack).iter().rev().take(OUTERMOST);
+            let mut pcs = outermost.map(|pc| &stages.collected.pcs[pc.0 as usize]);
+            let Some(last) = pcs.next() else {
+                return false;
+            };
+            ends_in_libc(stages, last)
+                || is_beginning(stages, last)
+                || pcs.any(|pc| is_beginning(stages, pc))
+        });
+        if reaches {
+            samples += row.samples;
+        }
+    }
+    samples
+}
+
+/// Whether code begins programs or threads: of C and all that is linked like it, of Go, of Erlang.
+fn is_beginning(stages: &Stages<'_, '_>, pc: &Pc) -> bool {
+    const NAMES: [&str; 14] = [
+        "main",
+        "_start",
+        "__libc_start_main",
+        "__libc_start_call_main",
+        "clone",
+        "__clone",
+        "clone3",
+        "__clone3",
+        "start_thread",
+        "thread_start",
+        "_dl_start_user",
+        "runtime.main",
+        "runtime.goexit",
+        "runtime.mstart",
+    ];
+    match pc.target {
+        Target::Nowhere => false,
+        Target::Jit(code, _) => {
+            let name = stages.session.jit.code(code).name;
+            name.ends_with(b"normal_exit")
+        }
+        Target::Dso(dso) => symbol(stages, dso, pc.address).is_some_and(|symbol| {
+            let name = symbol.name.split('@').next().unwrap_or_default();
+            NAMES.contains(&name.trim_end_matches(".abi0")) || name.contains("wasmtime_fiber_start")
+        }),
+    }
+}
+
+/// Whether the outermost frame lies in the C library: without symbols, that is where programs and threads begin.
+fn ends_in_libc(stages: &Stages<'_, '_>, outermost: &Pc) -> bool {
+    const NAMES: [&str; 5] = ["libc.so.", "libc-", "libpthread", "ld-linux", "ld-musl"];
+    dso_of(outermost).is_some_and(|dso| {
+        let name = &stages.session.dsos.get(dso).short_name;
+        NAMES.iter().any(|front| name.starts_with(front))
+    })
 }
 
 /// Samples whose JIT code was told of after they were taken.

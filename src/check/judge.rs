@@ -120,7 +120,7 @@ fn recording(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
 fn samples(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
     let loss = &evidence.loss;
     let (samples, lost) = (loss.samples, loss.lost);
-    if samples == 0 {
+    if samples == 0 && lost == 0 {
         out.push(
             finding(Level::Fail, "samples", "none").fixed_by([
                 "record longer, or another event: perf record -e cpu-clock where there are no hardware counters",
@@ -129,7 +129,8 @@ fn samples(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
     }
     let share = percent(lost, lost.saturating_add(samples));
     let text = format!(
-        "{samples} recorded, {lost} lost ({share:.2}%), throttled {} times",
+        "{samples} recorded{}, {lost} lost ({share:.2}%), throttled {} times",
+        precision(samples),
         loss.throttled
     );
     let level = match share {
@@ -146,6 +147,11 @@ fn samples(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
             row
         });
     }
+    if samples > 0 && samples < limits.min_samples {
+        let text = format!("{samples} samples are too few to tell shares");
+        let fix = "record longer, or perf record -F with a higher frequency";
+        out.push(finding(Level::Fail, "samples.few", text).fixed_by([fix]));
+    }
     if loss.throttled > 0 {
         let often = percent(loss.throttled, samples) >= WORTH_WARNING;
         let level = if often { Level::Warn } else { Level::Note };
@@ -159,6 +165,15 @@ fn samples(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
         ];
         out.push(finding(level, "samples.throttled", text).fixed_by(fixes));
     }
+}
+
+/// How well so many samples tell a share of 10%: 1.96 standard errors of a proportion.
+fn precision(samples: u64) -> String {
+    if samples == 0 {
+        return String::new();
+    }
+    let points = 1.96 * 100.0 * (0.1 * 0.9 / samples as f64).sqrt();
+    format!(" (10% means 10 +- {points:.1}%)")
 }
 
 fn stacks(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
@@ -177,18 +192,17 @@ fn stacks(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
     let walked = all - missing - recorded;
     let wanted = limits.min_complete.unwrap_or(Limits::MIN_COMPLETE);
     let is_asked_for = limits.min_complete.is_some_and(|least| least > 0.0);
-    let unknown = if is_asked_for {
-        Level::Fail
-    } else {
-        Level::Note
-    };
     // A chain that only the kernel has part in is complete, but says nothing about the others.
     let only_kernel = walked == count(&|end| end == StackEnd::KernelOnly);
     if all == 0 {
         return;
     }
     if missing == all {
-        let level = unknown.max(Level::Warn);
+        let level = if is_asked_for {
+            Level::Fail
+        } else {
+            Level::Warn
+        };
         out.push(
             finding(level, "stacks", "none were recorded: flat views only")
                 .fixed_by(["perf record --call-graph dwarf"]),
@@ -196,14 +210,21 @@ fn stacks(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
         return;
     }
     if recorded > 0 && only_kernel {
-        out.push(
-            finding(
-                unknown,
-                "stacks",
-                "as the kernel found them by frame pointers; whether they are complete is not known",
-            )
-            .fixed_by(["perf record --call-graph dwarf where functions are missing in them"]),
+        let share = percent(evidence.rooted, recorded);
+        let level = match share {
+            share if share >= wanted => Level::Note,
+            _ if is_asked_for => Level::Fail,
+            _ => Level::Warn,
+        };
+        let text = format!(
+            "found by frame pointers: {share:.2}% reach main or a thread's start ({} of {recorded}); functions built \
+             without are missing in them",
+            evidence.rooted
         );
+        let fix =
+            "perf record --call-graph dwarf, or build everything with -fno-omit-frame-pointer";
+        let row = finding(level, "stacks", text).fixed_by([fix]);
+        out.push(row.without_advice_below(Level::Warn));
     } else {
         let share = percent(complete, walked);
         let level = if share < wanted {
@@ -400,7 +421,7 @@ fn for_stale_dumps() -> [&'static str; 1] {
 
 fn for_restricted_kernel() -> [&'static str; 2] {
     [
-        "sysctl kernel.kptr_restrict=0, then record and report again, or do both as root",
+        "sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1, then record and report again; or do both as root",
         "sudo cat /proc/kallsyms >kallsyms on the recorded machine since its last boot, and --kallsyms kallsyms",
     ]
 }

@@ -31,6 +31,8 @@ pub struct Evidence {
     pub loss: Loss,
     /// How stacks ended.
     pub ends: Vec<EndShare>,
+    /// Samples with a chain as the kernel found it, in which main or a thread's start is.
+    pub rooted: u64,
     /// How large dumps of stacks would have had to be.
     pub sizes: DumpSizes,
     /// Samples without a name.
@@ -205,16 +207,19 @@ pub struct KernelSymbols {
     pub source: String,
 }
 
-/// From where on a recording is not fit for conclusions. All in per cent of samples.
+/// From where on a recording is not fit for conclusions. Shares are in per cent of samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// Least share of complete stacks among those that were recorded to be walked. Unless it was asked for, a
-    /// recording without stacks or with frame-pointer chains only does not fail by it.
+    /// Least share of complete stacks among those that were recorded to be walked; of chains that the kernel found,
+    /// the share that reach main or a thread's start. These, and recordings without stacks, only fail by it if it
+    /// was asked for.
     pub min_complete: Option<f64>,
     /// Least share of samples with a name.
     pub min_resolved: f64,
     /// Largest share of lost samples, or of missing bytes.
     pub max_lost: f64,
+    /// Least number of samples.
+    pub min_samples: u64,
 }
 
 impl Limits {
@@ -228,6 +233,7 @@ impl Default for Limits {
             min_complete: None,
             min_resolved: 90.0,
             max_lost: 5.0,
+            min_samples: 30,
         }
     }
 }

@@ -35,8 +35,8 @@ pub struct CheckArgs {
     #[command(flatten)]
     pub input: InputArgs,
 
-    /// Share of complete stacks that is needed (default: 90). If given, a recording without stacks, or with
-    /// frame-pointer chains only, which nobody can judge, falls short of it
+    /// Share of complete stacks that is needed (default: 90). Only if given, recordings without stacks fall short
+    /// of it, and those with frame-pointer chains of which too few reach main or a thread's start
     #[arg(long = "min-complete", value_name = "PERCENT", value_parser = parse_percent)]
     min_complete: Option<f64>,
 
@@ -47,6 +47,10 @@ pub struct CheckArgs {
     /// Share of lost samples, or of missing bytes, that may be
     #[arg(long = "max-lost", value_name = "PERCENT", value_parser = parse_percent, default_value = "5")]
     max_lost: f64,
+
+    /// Number of samples that is needed
+    #[arg(long = "min-samples", value_name = "N", default_value_t = 30)]
+    min_samples: u64,
 
     /// Colours: auto, always or never
     #[arg(long = "color", value_name = "WHEN", value_enum, num_args = 0..=1, default_missing_value = "always")]
@@ -64,6 +68,7 @@ impl CheckArgs {
             min_complete: self.min_complete,
             min_resolved: self.min_resolved,
             max_lost: self.max_lost,
+            min_samples: self.min_samples,
         };
         (load, limits)
     }

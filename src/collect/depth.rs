@@ -130,9 +130,12 @@ impl Depths {
             let to = (short.thread, Avma(far));
             set.range(from..=to).next().map(|&(_, at)| at)
         };
-        let root = next(&self.roots).map(|root| root.plus(ABOVE));
-        let end = root.or_else(|| next(&self.ends))?;
-        Some(end.since(short.sp))
+        if let Some(root) = next(&self.roots) {
+            return Some(root.plus(ABOVE).since(short.sp));
+        }
+        // Other things may lie between the stack and the end of the memory: it needs no more than that.
+        let most = next(&self.ends)?.since(short.sp);
+        (most <= LARGEST_DUMP).then_some(most)
     }
 }
 
@@ -182,6 +185,18 @@ mod tests {
         assert_eq!(depths.sizes().needed, 0x1f00);
         depths.add(&walked(1, 0x9000, 0x9400, 0xf00, Reach::Root));
         assert_eq!(depths.sizes().needed, 0x1410);
+    }
+
+    #[test]
+    fn memory_that_reaches_far_tells_nothing() {
+        let mut depths = Depths::default();
+        depths.add(&Walked {
+            memory_end: Some(Avma(0x80_0000)),
+            ..walked(1, 0x8000, 0x8100, 0x1000, Reach::Short)
+        });
+        assert_eq!((depths.sizes().known, depths.sizes().beyond), (0, 0));
+        depths.add(&walked(1, 0x4f_0000, 0x4f_0800, 0x1000, Reach::Root));
+        assert_eq!((depths.sizes().known, depths.sizes().beyond), (1, 1));
     }
 
     #[test]

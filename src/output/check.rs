@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! # pjit check: perf.data
-//! # limits: complete >= 90%, resolved >= 90%, lost <= 5%
-//! ok    recording           whole, 2866232 bytes of records
-//! FAIL  stacks              60.22% complete (112 of 186)
-//! warn  stacks.short        39.78% are larger than the 4096 bytes recorded of them; …
-//!                           fix: perf record --call-graph dwarf,14336
+//! # limits: complete >= 90%, resolved >= 90%, lost <= 5%, samples >= 30
+//! ok    recording                  whole, 2866232 bytes of records
+//! FAIL  stacks                     60.22% complete (112 of 186)
+//! warn  stacks.short               39.78% are larger than the 4096 bytes recorded of them; …
+//!                                  fix: perf record --call-graph dwarf,14336
 //! not fit for conclusions: stacks
 //! ```
 //!
@@ -33,10 +33,11 @@ pub fn write(verdict: &Verdict, strict: bool, color: bool, out: &mut dyn Write) 
     writeln!(out, "# pjit check: {}", harmless(&verdict.path))?;
     writeln!(
         out,
-        "# limits: complete >= {}%, resolved >= {}%, lost <= {}%",
+        "# limits: complete >= {}%, resolved >= {}%, lost <= {}%, samples >= {}",
         limits.min_complete.unwrap_or(Limits::MIN_COMPLETE),
         limits.min_resolved,
-        limits.max_lost
+        limits.max_lost,
+        limits.min_samples
     )?;
     for finding in &verdict.findings {
         let word = format!("{:<LEVELS$}", finding.level.word());

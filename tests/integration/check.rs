@@ -629,7 +629,7 @@ fn lost_and_throttled_samples_are_counted() {
 
 #[test]
 fn runtime_code_without_a_dump_asks_for_one() {
-    let table = check_bytes(&in_memory(10, 10, Stacks::None).file(), &[]);
+    let table = check_bytes(&in_memory(10, 50, Stacks::None).file(), &[]);
     assert_eq!(table.level("symbols.jit"), Some("warn"), "{}", table.text);
     let fixes = table.fixes("symbols.jit").join(" ");
     assert!(
@@ -649,7 +649,7 @@ fn a_stale_perf_map_is_named() {
     let pid = 4_190_000 + std::process::id() % 4000;
     let path = format!("/tmp/perf-{pid}.map");
     fs::write(&path, "7f0000001000 100 of_another_process\n").expect("it can be written");
-    let table = check_bytes(&in_memory(pid, 10, Stacks::None).file(), &[]);
+    let table = check_bytes(&in_memory(pid, 50, Stacks::None).file(), &[]);
     fs::remove_file(&path).expect("it can be removed");
     assert_eq!(table.level("dumps.stale"), Some("warn"), "{}", table.text);
     assert!(table.line("dumps.stale").contains(&path), "{}", table.text);
@@ -658,7 +658,7 @@ fn a_stale_perf_map_is_named() {
 
 #[test]
 fn recordings_without_stacks_fail_only_when_stacks_are_asked_for() {
-    let none = in_memory(10, 10, Stacks::None).file();
+    let none = in_memory(10, 50, Stacks::None).file();
     let table = check_bytes(&none, &["--min-resolved", "0"]);
     assert_eq!(table.level("stacks"), Some("warn"), "{}", table.text);
     assert!(table.fixes("stacks")[0].contains("--call-graph dwarf"));
@@ -666,14 +666,24 @@ fn recordings_without_stacks_fail_only_when_stacks_are_asked_for() {
     let asked = check_bytes(&none, &["--min-resolved", "0", "--min-complete", "50"]);
     assert_eq!(asked.status, Some(3), "{}", asked.text);
 
-    let chains = in_memory(10, 10, Stacks::Callchain).file();
+    // Chains that end in the middle of nowhere.
+    let chains = in_memory(10, 50, Stacks::Callchain).file();
     let table = check_bytes(&chains, &["--min-resolved", "0"]);
-    assert_eq!(table.level("stacks"), Some("note"), "{}", table.text);
+    assert_eq!(table.level("stacks"), Some("warn"), "{}", table.text);
+    assert!(table.line("stacks").contains("0.00% reach main"));
+    assert!(table.fixes("stacks")[0].contains("-fno-omit-frame-pointer"));
     assert_eq!(table.status, Some(0));
+    let asked = check_bytes(&chains, &["--min-resolved", "0", "--min-complete", "50"]);
+    assert_eq!(asked.status, Some(3), "{}", asked.text);
 }
 
 #[test]
-fn a_recording_without_samples_is_not_fit() {
+fn a_recording_without_samples_or_with_few_is_not_fit() {
+    let few = in_memory(10, 29, Stacks::None).file();
+    let table = check_bytes(&few, &["--min-resolved", "0"]);
+    assert_eq!(table.level("samples.few"), Some("FAIL"), "{}", table.text);
+    let enough = check_bytes(&few, &["--min-resolved", "0", "--min-samples", "29"]);
+    assert_eq!(enough.status, Some(0), "{}", enough.text);
     let table = check_bytes(&in_memory(10, 0, Stacks::None).file(), &[]);
     assert_eq!(
         (table.status, table.level("samples")),
