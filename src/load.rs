@@ -9,7 +9,8 @@ use crate::diagnostics::Diagnostics;
 use crate::dso::elf::Machine;
 use crate::dso::{DsoTable, KernelIdentity, SearchPaths};
 use crate::input::{self, Store, Window};
-use crate::perfdata::{Delivered, OpenError, Recording};
+use crate::perfdata::attr::sample_type;
+use crate::perfdata::{Delivered, Event, OpenError, Recording};
 use crate::profile::{
     self, EventSummary, FrameNeeds, Profile, Quality, RecordingSummary, StackEnd,
 };
@@ -114,6 +115,7 @@ fn read<T: Default>(
     let store = Store::new();
     let mut clock = StageClock::start();
     let recording = open(&options.source, &store, diag)?;
+    check_cpus(&recording, options)?;
     let (mut dsos, mut jit) = companions(&recording, &store, options, diag);
     let kernel = dsos.kernel_loader();
     let made = std::thread::scope(|scope| {
@@ -193,6 +195,19 @@ fn read<T: Default>(
 /// thread to be had, it is done at once.
 fn unmap(store: Store) {
     let _ = std::thread::Builder::new().spawn(move || drop(store));
+}
+
+/// Without CPU numbers no sample is of a chosen CPU.
+fn check_cpus(recording: &Recording<'_>, options: &LoadOptions) -> Result<(), OpenError> {
+    let without = |event: &&Event| !event.attr.has(sample_type::CPU);
+    let is_asked = !options.filter.cpus.is_empty();
+    match recording.events.iter().find(without) {
+        Some(event) if is_asked => Err(OpenError::NoCpus {
+            path: PathBuf::from(options.source.name()),
+            event: event.name.clone(),
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// The lines of a listing.
@@ -356,6 +371,12 @@ fn summarise(
             (Some(first), Some(last)) => Some((first.time.0, last.time.0)),
             _ => None,
         },
+        sockets: recording
+            .features
+            .cpu_topology
+            .iter()
+            .flat_map(|topology| topology.cpus.iter().map(|place| place.socket))
+            .collect(),
         counters: session
             .counters
             .iter()

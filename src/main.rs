@@ -11,6 +11,7 @@ use pjit::cli::check::CheckArgs;
 use pjit::cli::input::Environment;
 use pjit::cli::jitdump::{JitdumpArgs, pid_in_name};
 use pjit::cli::report::ReportArgs;
+use pjit::cli::script::ScriptArgs;
 use pjit::cli::terminal::{Output, colored, with_progress};
 use pjit::cli::{Cli, Command};
 use pjit::diagnostics::{Diagnostics, Level};
@@ -55,14 +56,7 @@ fn run(cli: &Cli, diag: &Diagnostics) -> anyhow::Result<ExitCode> {
             out.finish().context("output")?;
         }
         Command::Report(args) => return report(args, &environment, diag),
-        Command::Script(args) => {
-            let (load, script) = args.resolve(&environment);
-            let mut out = Output::to(args.output.as_deref()).context("output")?;
-            let profile = with_progress(diag, || pjit::load::load(&load, diag))?;
-            require_samples(&profile)?;
-            pjit::output::script::write(&profile, &script, &mut out)?;
-            out.finish().context("output")?;
-        }
+        Command::Script(args) => return script(args, &environment, diag),
         Command::Jitdump(args) => return jitdumps(args),
         Command::Check(args) => return check(args, &environment, diag),
         Command::Completions { shell } => {
@@ -201,6 +195,42 @@ fn check_events(profile: &Profile, fold: &FoldOptions, diag: &Diagnostics) -> an
     Ok(())
 }
 
+fn script(
+    args: &ScriptArgs,
+    environment: &Environment,
+    diag: &Diagnostics,
+) -> anyhow::Result<ExitCode> {
+    let mut command = match args.resolve(environment) {
+        Ok(command) => command,
+        Err(text) => return wrong_usage(&text),
+    };
+    let mut out = Output::to(args.output.as_deref()).context("output")?;
+    if command.header_only {
+        let lines = pjit::load::header(&command.load.source, false, diag)?;
+        write_lines(&lines, &mut out)?;
+        out.finish()?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(time) = &command.time {
+        let (first, last) = pjit::load::sample_times(&command.load.source, diag)?;
+        command.load.filter.times = time.resolve(first, last);
+    }
+    let profile = with_progress(diag, || pjit::load::load(&command.load, diag))?;
+    require_samples(&profile)?;
+    if let Some(event) = command.view.event_without_cpu(&profile) {
+        anyhow::bail!("-F cpu: the event {event} was recorded without CPU numbers");
+    }
+    let count = pjit::output::script::write(&profile, &command.view, &mut out)?;
+    out.finish().context("output")?;
+    anyhow::ensure!(count > 0, "no sample is left: the filters hide all of them");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn wrong_usage(text: &str) -> anyhow::Result<ExitCode> {
+    writeln!(std::io::stderr(), "pjit: {}", harmless(text))?;
+    Ok(ExitCode::from(2))
+}
+
 fn report(
     args: &ReportArgs,
     environment: &Environment,
@@ -208,10 +238,7 @@ fn report(
 ) -> anyhow::Result<ExitCode> {
     let mut command = match args.resolve(environment) {
         Ok(command) => command,
-        Err(text) => {
-            writeln!(std::io::stderr(), "pjit: {}", harmless(&text))?;
-            return Ok(ExitCode::from(2));
-        }
+        Err(text) => return wrong_usage(&text),
     };
     command.warnings.drain(..).for_each(|line| diag.warn(line));
     let pager = (!command.no_pager).then_some(environment.pager.as_str());

@@ -32,7 +32,6 @@ const fn valued(long: &'static str, instead: &'static str) -> PerfOnly {
 }
 
 const NO_BRANCHES: &str = "pjit does not read branch records as a histogram";
-const NO_ANNOTATION: &str = "pjit does not annotate instructions";
 const NO_TRACES: &str = "pjit does not decode hardware traces";
 
 const OPTIONS: &[PerfOnly] = &[
@@ -44,25 +43,16 @@ const OPTIONS: &[PerfOnly] = &[
         short: Some('D'),
         ..flag("dump-raw-trace", "use `perf report -D` to see raw records")
     },
-    PerfOnly {
-        short: Some('M'),
-        ..valued("disassembler-style", NO_ANNOTATION)
-    },
-    flag("asm-raw", NO_ANNOTATION),
     flag("branch-history", NO_BRANCHES),
     flag("disable-order", "pjit always orders records by time"),
     valued("itrace", NO_TRACES),
     flag("mem-mode", "pjit does not report memory accesses"),
-    valued("percent-type", NO_ANNOTATION),
-    valued("prefix", NO_ANNOTATION),
-    valued("prefix-strip", NO_ANNOTATION),
-    valued("pretty", ""),
-    flag("raw-trace", ""),
-    valued("samples", "use `pjit script` to see single samples"),
+    flag(
+        "raw-trace",
+        "`--sort trace` shows payloads as the event formats them",
+    ),
     flag("show-on-off-events", ""),
     flag("show-ref-call-graph", ""),
-    valued("socket-filter", ""),
-    flag("source", NO_ANNOTATION),
     flag("stitch-lbr", ""),
     valued("switch-off", ""),
     valued("switch-on", ""),
@@ -70,8 +60,6 @@ const OPTIONS: &[PerfOnly] = &[
     flag("latency", ""),
     valued("parallelism", ""),
     flag("data-type", ""),
-    flag("no-source", NO_ANNOTATION),
-    flag("no-asm-raw", NO_ANNOTATION),
 ];
 
 /// The options of the table; parsing one of them is an error.
@@ -90,6 +78,12 @@ impl Args for PerfOnlyArgs {
                 .long(option.long)
                 .action(action)
                 .hide(true);
+            // perf's `--itrace` may stand alone.
+            let arg = if option.takes_value {
+                arg.num_args(0..=1)
+            } else {
+                arg
+            };
             command.arg(match option.short {
                 Some(short) => arg.short(short),
                 None => arg,
@@ -106,7 +100,7 @@ impl FromArgMatches for PerfOnlyArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         for option in OPTIONS {
             let is_given = if option.takes_value {
-                matches.contains_id(option.long)
+                matches.indices_of(option.long).is_some() || matches.contains_id(option.long)
             } else {
                 matches.get_count(option.long) > 0
             };

@@ -34,7 +34,7 @@ use crate::session::listing::Listing;
   pjit report --header-only                        what was recorded, where and how
 
 Keys of --sort and --fields: overhead, overhead_children, overhead_sys, overhead_us, sample, period, pid, tid, tgid,
-comm, dso, symbol (sym), parent, cpu, srcline, srcfile, time, symbol_size, cgroup, trace; any unique beginning will do."
+comm, dso, symbol (sym), parent, cpu, socket, srcline, srcfile, time, symbol_size, cgroup, trace; any unique beginning will do."
 )]
 pub struct ReportArgs {
     /// Recording to read (default: perf.data); a second word, or the first with -i, is a symbol filter
@@ -175,6 +175,10 @@ struct FilterArgs {
     #[arg(short = 'C', long = "cpu", value_name = "LIST")]
     cpu: Option<String>,
 
+    /// Only the CPUs of this socket
+    #[arg(long = "socket-filter", value_name = "N")]
+    socket: Option<i32>,
+
     /// Only these processes
     #[arg(long = "pid", value_name = "PID,...", value_delimiter = ',')]
     pids: Option<Vec<u32>>,
@@ -301,6 +305,9 @@ struct OtherArgs {
     #[arg(short = 'T', long = "threads")]
     threads: bool,
 
+    #[arg(long = "pretty", value_name = "STYLE", value_parser = pretty, hide = true)]
+    pretty: Option<()>,
+
     #[arg(long = "tui", hide = true)]
     tui: bool,
 
@@ -312,6 +319,40 @@ struct OtherArgs {
 
     #[arg(long = "addr2line", value_name = "PATH", hide = true)]
     addr2line: Option<PathBuf>,
+
+    #[command(flatten)]
+    annotation: AnnotationArgs,
+}
+
+/// Options of perf report that only its other displays look at.
+#[derive(Debug, Clone, Args)]
+struct AnnotationArgs {
+    #[arg(short = 'M', long = "disassembler-style", hide = true)]
+    disassembler_style: Option<String>,
+
+    #[arg(long = "asm-raw", overrides_with = "no_asm_raw", hide = true)]
+    asm_raw: bool,
+
+    #[arg(long = "no-asm-raw", overrides_with = "asm_raw", hide = true)]
+    no_asm_raw: bool,
+
+    #[arg(long = "source", overrides_with = "no_source", hide = true)]
+    source: bool,
+
+    #[arg(long = "no-source", overrides_with = "source", hide = true)]
+    no_source: bool,
+
+    #[arg(long = "percent-type", hide = true)]
+    percent_type: Option<String>,
+
+    #[arg(long = "prefix", hide = true)]
+    prefix: Option<String>,
+
+    #[arg(long = "prefix-strip", hide = true)]
+    prefix_strip: Option<String>,
+
+    #[arg(long = "samples", hide = true)]
+    samples: Option<u32>,
 }
 
 /// All that `pjit report` was told.
@@ -406,6 +447,9 @@ impl ReportArgs {
                     .map_err(|error| error.to_string())?,
             );
         }
+        if rows.hierarchy && rows.fields.is_some() {
+            return Err("--hierarchy and --fields cannot be used together".to_owned());
+        }
         if let Some(keys) = &rows.fields {
             view.fields = Some(FieldSpec::parse(keys).map_err(|error| error.to_string())?);
         }
@@ -449,6 +493,7 @@ impl ReportArgs {
         view.symbol_filter.clone_from(&filters.symbol_filter);
         view.pids.clone_from(&filters.pids);
         view.tids.clone_from(&filters.tids);
+        view.socket = filters.socket.filter(|socket| *socket >= 0);
         view.hide_unresolved = filters.hide_unresolved;
         view.time.clone_from(&filters.time);
     }
@@ -480,7 +525,7 @@ impl ReportArgs {
             || has(Key::Parent)
             || view.exclude_other
             || view.ignore_callees.is_some();
-        load.needs.cpu = has(Key::Cpu);
+        load.needs.cpu = has(Key::Cpu) || has(Key::Socket) || view.socket.is_some();
         load.needs.cgroup = has(Key::Cgroup);
         load.needs.trace = match &view.sort {
             _ if has(Key::Trace) => Payloads::Yes,
@@ -523,6 +568,22 @@ impl ReportArgs {
             (other.gtk, "--gtk"),
             (other.objdump.is_some(), "--objdump"),
             (other.addr2line.is_some(), "--addr2line"),
+            (
+                other.annotation.disassembler_style.is_some(),
+                "--disassembler-style",
+            ),
+            (
+                other.annotation.asm_raw || other.annotation.no_asm_raw,
+                "--asm-raw",
+            ),
+            (
+                other.annotation.source || other.annotation.no_source,
+                "--source",
+            ),
+            (other.annotation.percent_type.is_some(), "--percent-type"),
+            (other.annotation.prefix.is_some(), "--prefix"),
+            (other.annotation.prefix_strip.is_some(), "--prefix-strip"),
+            (other.annotation.samples.is_some(), "--samples"),
         ];
         let given: Vec<&str> = given
             .iter()
@@ -531,7 +592,7 @@ impl ReportArgs {
             .collect();
         (!given.is_empty()).then(|| {
             format!(
-                "no effect here: {} (pjit prints text and needs no helper programs)",
+                "no effect here: {} (pjit prints text without annotation and needs no helper programs)",
                 given.join(", ")
             )
         })
@@ -550,10 +611,18 @@ fn small_file(path: &Path) -> Option<String> {
         .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
+/// The style of `-T`'s list; pjit has perf's usual one.
+fn pretty(style: &str) -> Result<(), String> {
+    match style {
+        "normal" => Ok(()),
+        "raw" => Err("perf report has this style, pjit does not".to_owned()),
+        _ => Err("the styles are normal and, in perf report, raw".to_owned()),
+    }
+}
+
 fn separator(text: Option<&str>) -> Result<Option<String>, String> {
     match text {
         None => Ok(None),
-        Some("\\t") => Ok(Some("\t".to_owned())),
         Some(text) if text.starts_with('.') => Err(
             "-t: a dot cannot separate columns, because it stands for the separator inside names"
                 .to_owned(),
@@ -671,13 +740,9 @@ mod tests {
             error.contains("perf report has the option --branch-stack, pjit does not"),
             "{error}"
         );
-        assert!(
-            resolve("-b").is_err()
-                && resolve("--socket-filter 1").is_err()
-                && resolve("-M intel").is_err()
-        );
+        assert!(resolve("-b").is_err() && resolve("--switch-on x").is_err());
         assert_eq!(
-            resolve("--tui --objdump /bin/objdump")
+            resolve("--tui --objdump /bin/objdump -M intel --samples 3")
                 .expect("accepted")
                 .warnings
                 .len(),
@@ -710,11 +775,12 @@ mod tests {
     #[test]
     fn lists_lose_what_is_said_twice_and_separators_are_checked() {
         let command = resolve("-d b,a,b -t \\t").expect("valid");
+        // As perf, which knows no escapes here.
         assert_eq!(
             command.view.dsos,
             Some(vec!["a".to_owned(), "b".to_owned()])
         );
-        assert_eq!(command.view.separator.as_deref(), Some("\t"));
+        assert_eq!(command.view.separator.as_deref(), Some("\\t"));
         assert!(
             resolve("-t .").is_err() && resolve("-C x").is_err() && resolve("-s nonsense").is_err()
         );

@@ -10,6 +10,7 @@ use crate::load::LoadOptions;
 use crate::output::script::{Field, ScriptOptions};
 
 use super::input::{Environment, InputArgs};
+use super::time::{TimeSpec, parse_cpus};
 
 /// Arguments of `pjit script`.
 #[derive(Debug, Clone, Args)]
@@ -44,13 +45,67 @@ pub struct ScriptArgs {
     /// Times in nanoseconds
     #[arg(long = "ns")]
     ns: bool,
+
+    /// Whole paths of source files
+    #[arg(long = "full-source-path")]
+    full_source_path: bool,
+
+    /// What was recorded, before the samples
+    #[arg(long = "header")]
+    header: bool,
+
+    /// What was recorded, and no samples
+    #[arg(long = "header-only")]
+    header_only: bool,
+
+    /// Only these comms
+    #[arg(
+        short = 'c',
+        long = "comms",
+        value_name = "COMM,...",
+        value_delimiter = ','
+    )]
+    comms: Option<Vec<String>>,
+
+    /// Only these CPUs, e.g. 0-2,5
+    #[arg(short = 'C', long = "cpu", value_name = "LIST")]
+    cpu: Option<String>,
+
+    /// Only these processes
+    #[arg(long = "pid", value_name = "PID,...", value_delimiter = ',')]
+    pids: Option<Vec<u32>>,
+
+    /// Only these threads
+    #[arg(long = "tid", value_name = "TID,...", value_delimiter = ',')]
+    tids: Option<Vec<u32>>,
+
+    /// Only this time: START,STOP in seconds; 10%/2; 10%-20%
+    #[arg(long = "time", value_name = "RANGE", allow_hyphen_values = true)]
+    time: Option<String>,
+}
+
+/// All that `pjit script` was told.
+#[derive(Debug, Clone)]
+pub struct ScriptCommand {
+    /// What to read and to compute.
+    pub load: LoadOptions,
+    /// What to print.
+    pub view: ScriptOptions,
+    /// Only the header block.
+    pub header_only: bool,
+    /// `--time`, when it depends on the recording's first and last sample; other ranges are in `load`.
+    pub time: Option<TimeSpec>,
 }
 
 impl ScriptArgs {
     /// What to load and how to print it.
-    #[must_use]
-    pub fn resolve(&self, environment: &Environment) -> (LoadOptions, ScriptOptions) {
+    ///
+    /// # Errors
+    ///
+    /// When an argument means nothing, or a field needs another.
+    pub fn resolve(&self, environment: &Environment) -> Result<ScriptCommand, String> {
         let Fields { fields, is_default } = self.fields.clone().unwrap_or_default();
+        check(&fields)?;
         let mut load = self.input.load_options(self.file.as_ref(), environment);
         load.needs.every_sample = true;
         load.needs.cpu = true;
@@ -61,15 +116,46 @@ impl ScriptArgs {
         }
         load.frames.addresses = true;
         load.frames.srclines = fields.contains(&Field::Srcline);
-        let script = ScriptOptions {
+        if let Some(list) = &self.cpu {
+            load.filter.cpus = parse_cpus(list)?;
+        }
+        let time = self.time.as_deref().map(TimeSpec::parse).transpose();
+        let time = time.map_err(|error| error.to_string())?;
+        let absolute = time.as_ref().and_then(TimeSpec::absolute);
+        let is_absolute = absolute.is_some();
+        load.filter.times = absolute.unwrap_or_default();
+        let view = ScriptOptions {
+            requires_cpu: !is_default && fields.contains(&Field::Cpu),
             fields,
             is_default,
             nanoseconds: self.ns,
             chains: !self.hide_call_graph,
             max_stack: self.max_stack,
+            full_source_path: self.full_source_path,
+            header: self.header,
+            comms: self.comms.clone(),
+            pids: self.pids.clone(),
+            tids: self.tids.clone(),
         };
-        (load, script)
+        Ok(ScriptCommand {
+            load,
+            view,
+            header_only: self.header_only,
+            time: time.filter(|_| !is_absolute),
+        })
     }
+}
+
+/// As in perf, some fields are refused without the field that they add to.
+fn check(fields: &BTreeSet<Field>) -> Result<(), String> {
+    let needs = [
+        (Field::Srcline, Field::Ip, "srcline needs ip"),
+        (Field::Symoff, Field::Sym, "symoff needs sym"),
+    ];
+    let missing = needs
+        .iter()
+        .find(|(field, needed, _)| fields.contains(field) && !fields.contains(needed));
+    missing.map_or(Ok(()), |(_, _, text)| Err(format!("-F: {text}")))
 }
 
 /// The argument of `-F`.
@@ -131,5 +217,12 @@ mod tests {
             .fields;
         assert!(changed.contains(&Field::Srcline) && !changed.contains(&Field::Period));
         assert!(parse_fields("comm,nonsense").is_err());
+    }
+
+    #[test]
+    fn fields_that_need_others_are_refused_without_them() {
+        let ok = |list: &str| check(&parse_fields(list).expect("known names").fields).is_ok();
+        assert!(ok("ip,sym,symoff,dso,srcline") && ok("comm,time"));
+        assert!(!ok("ip,symoff") && !ok("srcline"));
     }
 }

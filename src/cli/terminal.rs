@@ -107,8 +107,7 @@ impl Output {
             Self::Pager(mut out, mut child) => {
                 let flushed = out.flush();
                 drop(out);
-                child.wait()?;
-                flushed
+                left(&mut child, flushed)
             }
             Self::File(mut out, mut pending) => {
                 out.flush()?;
@@ -126,7 +125,10 @@ impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Stdout(out) => out.write(bytes),
-            Self::Pager(out, _) => out.write(bytes),
+            Self::Pager(out, child) => match out.write(bytes) {
+                Ok(count) => Ok(count),
+                failed => left(child, Ok(())).and(failed),
+            },
             Self::File(out, _) => out.write(bytes),
         }
     }
@@ -137,6 +139,18 @@ impl Write for Output {
             Self::Pager(out, _) => out.flush(),
             Self::File(out, _) => out.flush(),
         }
+    }
+}
+
+/// Waits for a pager; one that the shell could not start has shown nothing, which is an error.
+fn left(child: &mut Child, written: io::Result<()>) -> io::Result<()> {
+    /// What a shell exits with when it cannot run a command, or does not find it.
+    const NOT_RUN: [i32; 2] = [126, 127];
+    match child.wait()?.code() {
+        Some(code) if NOT_RUN.contains(&code) => Err(io::Error::other(
+            "the pager could not be run (PERF_PAGER, PAGER); --no-pager does without",
+        )),
+        _ => written,
     }
 }
 

@@ -119,7 +119,7 @@ fn share(part: &str) -> Option<Range> {
 }
 
 fn absolute(part: &str) -> Option<Range> {
-    let (start, end) = part.split_once(',').unwrap_or((part, ""));
+    let (start, end) = part.split_once(',')?;
     let start = if start.is_empty() {
         0
     } else {

@@ -411,6 +411,21 @@ fn debug_paths(dso: &Dso, build_id: Option<&BuildId>, link: Option<&[u8]>) -> Ve
     out
 }
 
+/// perf's letter for where a debug file was found.
+pub(crate) fn debug_origin(path: &Path, name: &[u8]) -> char {
+    let text = path.as_os_str().as_bytes();
+    let contains = |part: &[u8]| text.windows(part.len()).any(|window| window == part);
+    if contains(b"/.build-id/") {
+        'b'
+    } else if text.ends_with(&[name, b".debug"].concat()) {
+        'f'
+    } else if text.ends_with(name) {
+        'u'
+    } else {
+        'l'
+    }
+}
+
 fn by_build_id(id: &BuildId) -> Option<PathBuf> {
     let hex = id.to_string();
     let (head, tail) = hex.split_at_checked(2)?;

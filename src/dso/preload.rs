@@ -52,7 +52,8 @@ impl<'t, 'a> Loading<'t, 'a> {
         }
     }
 
-    fn separate(self) -> Option<&'t Opened<'a>> {
+    /// Its separate debug file.
+    pub(super) fn separate(self) -> Option<&'t Opened<'a>> {
         let cell = &self.files.separate;
         cell.get_or_init(|| {
             let debug = self.opener.debug_file(self.dso, self.binary());

@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use rustc_hash::FxHashMap;
 
 use super::elf::{ElfFile, Machine};
-use super::files::{FileTrouble, Opener};
+use super::files::{FileTrouble, Opened, Opener, debug_origin};
 use super::kernel::KernelSymbols;
 use super::locate::SearchPaths;
 use super::preload::{Files, Loading, Preloader, Preloads};
@@ -324,6 +324,41 @@ impl<'a> DsoTable<'a> {
     /// Nothing more will be asked of the [`preloader`](Self::preloader).
     pub fn end_preloading(&mut self) {
         self.preloads = Preloads::default();
+    }
+
+    /// perf's letter for where the symbols come from (`util/dso.c:dso__symtab_origin`), `!` for nowhere.
+    #[must_use]
+    pub fn symbol_origin(&self, id: DsoId) -> char {
+        match self.get(id).kind {
+            DsoKind::Kernel if self.vmlinux().is_some() => 'v',
+            DsoKind::Kernel | DsoKind::Module => 'k',
+            DsoKind::KernelSymbol => 'i',
+            DsoKind::Anonymous | DsoKind::JitDump => 'j',
+            DsoKind::File | DsoKind::Vdso if self.symbols(id).is_some() => self.file_origin(id),
+            DsoKind::File | DsoKind::Vdso | DsoKind::Special => '!',
+        }
+    }
+
+    fn file_origin(&self, id: DsoId) -> char {
+        let has_symbols = |opened: &&Opened<'a>| opened.elf.has_section(".symtab");
+        let binary = self.loading(id).binary();
+        let is_cached = |opened: &Opened<'a>| {
+            let cache = self.search.cache();
+            cache.is_some_and(|cache| opened.path.starts_with(cache))
+        };
+        let own = if binary.is_some_and(is_cached) {
+            'B'
+        } else {
+            'd'
+        };
+        if binary.filter(has_symbols).is_some() {
+            return own;
+        }
+        match self.loading(id).separate().filter(has_symbols) {
+            Some(debug) if is_cached(debug) => 'D',
+            Some(debug) => debug_origin(&debug.path, &self.get(id).long_name),
+            None => own,
+        }
     }
 
     /// The vmlinux file that the kernel's symbols come from, if they do, and what to add to an address of

@@ -89,13 +89,51 @@ pub struct ScriptOptions {
     pub chains: bool,
     /// Frames printed at most.
     pub max_stack: usize,
+    /// Source files with their folders.
+    pub full_source_path: bool,
+    /// The header block comes before the samples.
+    pub header: bool,
+    /// CPUs were asked for by name, so an event without them is an error.
+    pub requires_cpu: bool,
+    /// Only samples of these comms.
+    pub comms: Option<Vec<String>>,
+    /// Only samples of these processes.
+    pub pids: Option<Vec<u32>>,
+    /// Only samples of these threads.
+    pub tids: Option<Vec<u32>>,
 }
 
-/// Writes all samples in time order.
+impl ScriptOptions {
+    /// Whether the filters leave a sample.
+    fn shows(&self, profile: &Profile, entry: &Entry) -> bool {
+        fn has<T: PartialEq>(list: &Option<Vec<T>>, item: &T) -> bool {
+            list.as_ref().is_none_or(|list| list.contains(item))
+        }
+        let thread = &profile.threads[entry.thread.0 as usize];
+        has(&self.comms, &profile.comms[entry.comm.0 as usize])
+            && has(&self.pids, &thread.pid)
+            && has(&self.tids, &thread.tid)
+    }
+
+    /// An event whose samples lack the CPU that was asked for.
+    #[must_use]
+    pub fn event_without_cpu<'p>(&self, profile: &'p Profile) -> Option<&'p str> {
+        let without = profile.entries.iter().find(|entry| entry.cpu < 0);
+        let entry = without.filter(|_| self.requires_cpu)?;
+        Some(&profile.events[usize::from(entry.event)].name)
+    }
+}
+
+/// Writes all samples in time order, and returns how many.
 ///
 /// # Errors
 /// When `out` cannot be written.
-pub fn write(profile: &Profile, options: &ScriptOptions, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(profile: &Profile, options: &ScriptOptions, out: &mut dyn Write) -> io::Result<usize> {
+    if options.header {
+        for line in &profile.recording.header {
+            writeln!(out, "{}", harmless(line))?;
+        }
+    }
     let width = profile
         .events
         .iter()
@@ -110,10 +148,16 @@ pub fn write(profile: &Profile, options: &ScriptOptions, out: &mut dyn Write) ->
         bare_tracepoints: options.is_default
             && !(options.chains && profile.events.iter().any(has_chains)),
     };
-    for entry in &profile.entries {
+    let mut count = 0;
+    for entry in profile
+        .entries
+        .iter()
+        .filter(|entry| options.shows(profile, entry))
+    {
         printer.sample(entry, out)?;
+        count += 1;
     }
-    Ok(())
+    Ok(count)
 }
 
 struct Printer<'p> {
@@ -215,6 +259,32 @@ impl Printer<'_> {
         }
     }
 
+    /// The source line on a line of its own; the kernel's code has the address in its place, as in perf.
+    fn srcline(&self, frame: &Frame, out: &mut dyn Write) -> io::Result<()> {
+        let object = frame.object.map(|id| &self.profile.objects[id.0 as usize]);
+        match (frame.srcline, object) {
+            (Some(line), _) => {
+                let line = self.profile.strings[line.0 as usize].as_str();
+                let base = line.rsplit_once('/').map_or(line, |(_, base)| base);
+                let shown = if self.options.full_source_path {
+                    line
+                } else {
+                    base
+                };
+                write!(out, "\n  {}", harmless(shown))
+            }
+            (None, Some(object)) if object.is_kernel => {
+                write!(
+                    out,
+                    "\n  {}[{:x}]",
+                    harmless(&object.short_name),
+                    frame.address
+                )
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn frame(&self, frame: &Frame, out: &mut dyn Write) -> io::Result<()> {
         write!(out, "{:>16x}", frame.address)?;
         let symbol = frame.symbol.map(|id| &self.profile.symbols[id.0 as usize]);
@@ -244,14 +314,8 @@ impl Printer<'_> {
                 None => write!(out, " ([unknown])")?,
             }
         }
-        if self.has(Field::Srcline)
-            && let Some(line) = frame.srcline
-        {
-            write!(
-                out,
-                "\n  {}",
-                harmless(&self.profile.strings[line.0 as usize])
-            )?;
+        if self.has(Field::Srcline) {
+            self.srcline(frame, out)?;
         }
         if inlined {
             write!(out, " (inlined)")?;

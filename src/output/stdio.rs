@@ -202,7 +202,11 @@ fn write_title(report: &Report<'_>, table: &Table, out: &mut dyn Write) -> io::R
     if let Some(time) = &report.options.time {
         write!(out, " (time slices: {})", harmless(time))?;
     }
-    writeln!(out, "\n# Event count (approx.): {}\n#", table.period)
+    writeln!(out, "\n# Event count (approx.): {}", table.period)?;
+    if let Some(socket) = report.options.socket {
+        writeln!(out, "# Processor Socket: {socket}")?;
+    }
+    out.write_all(b"#\n")
 }
 
 /// perf's short form of large numbers, cut, not rounded.
@@ -242,8 +246,12 @@ impl<'r, 'p> Layout<'r, 'p> {
         layout
     }
 
-    /// What `-w` says about a column. perf counts the columns before it leaves out constant ones.
+    /// What `-w` says about a column. perf counts the columns before it leaves out constant ones, and forgets the widths
+    /// with `--hierarchy`.
     fn given(&self, key: Key) -> Option<usize> {
+        if self.report.options.hierarchy {
+            return None;
+        }
         let at = self
             .report
             .columns
@@ -300,6 +308,7 @@ impl<'r, 'p> Layout<'r, 'p> {
             Key::Symbol => "Symbol",
             Key::Parent => "Parent symbol",
             Key::Cpu => "CPU",
+            Key::Socket => "Socket",
             Key::Srcline => "Source:Line",
             Key::Srcfile => "Source File",
             Key::SymbolSize => "Symbol size",
@@ -569,6 +578,14 @@ impl<'r, 'p> Layout<'r, 'p> {
                 line.extend_from_slice(format!("-{:03}", -entry.cpu).as_bytes())
             }
             Key::Cpu => line.extend_from_slice(format!("{:03}", entry.cpu).as_bytes()),
+            Key::Socket => {
+                let socket = profile.recording.socket(entry.cpu);
+                let digits = width.saturating_sub(3);
+                let sign = if socket < 0 { "-" } else { "" };
+                let text = format!("{sign}{:0digits$}", socket.unsigned_abs());
+                pad(line, width.saturating_sub(text.len()));
+                line.extend_from_slice(text.as_bytes());
+            }
             Key::Srcline => push_cut(
                 line,
                 &harmless(&srcline_text(profile, self.report.options, frame)),
@@ -612,7 +629,8 @@ impl<'r, 'p> Layout<'r, 'p> {
         let start = line.len();
         if self.report.options.verbose > 0 {
             let text = format!(
-                "{address:<#w$x} {} ",
+                "{:<w$} {} ",
+                short_address(address),
                 origin(self.report, row),
                 w = ADDRESS_DIGITS + 2
             );
@@ -784,6 +802,7 @@ impl TextWidths {
             Key::Trace => self.trace,
             Key::Time => self.time,
             Key::Cpu => 3,
+            Key::Socket => 6,
             _ => 0,
         }
     }
@@ -830,18 +849,12 @@ fn leader_comm<'p>(profile: &'p Profile, row: &Row) -> &'p str {
     &profile.comms[leader.comm.0 as usize]
 }
 
-/// perf's letter for where a DSO's symbols come from, as far as a profile knows.
+/// perf's letter for where a row's symbol comes from.
 fn origin(report: &Report<'_>, row: &Row) -> char {
-    let frame = &report.profile.frames[row.frame.0 as usize];
-    match frame
-        .object
-        .map(|object| &report.profile.objects[object.0 as usize])
-    {
-        Some(object) if object.is_kernel => 'k',
-        Some(object) if object.is_jit => 'j',
-        Some(_) if frame.symbol.is_some() => 'd',
-        _ => '!',
-    }
+    let object = report.profile.frames[row.frame.0 as usize].object;
+    object.map_or('!', |object| {
+        report.profile.objects[object.0 as usize].origin
+    })
 }
 
 /// An address as rows show it. perf leaves the `0x` out before a zero.

@@ -41,6 +41,14 @@ pub enum OpenError {
         /// The stream.
         path: PathBuf,
     },
+    /// Samples of some CPUs were asked for, and an event does not tell.
+    #[error("{}: the event {event} was recorded without CPU numbers, so -C cannot choose (perf record --sample-cpu)", path.display())]
+    NoCpus {
+        /// The recording.
+        path: PathBuf,
+        /// Name of the event.
+        event: String,
+    },
     /// The magic number is not that of a recording.
     #[error("{}: not a perf.data file (it does not start with PERFILE2)", path.display())]
     NotPerfData {

@@ -89,6 +89,7 @@ pub fn build(
         chain_frames: vec![None; collected.pcs.len()],
         chain_frame_ids: Vec::new(),
         leaf_frames: vec![None; collected.pcs.len()],
+        outer_frames: vec![None; collected.pcs.len()],
         texts: vec![None; collected.texts.len()],
         fiber: None,
     };
@@ -113,6 +114,7 @@ struct FrameKey {
     /// 0 when frames of one symbol are one frame.
     address: u64,
     mode: CpuMode,
+    srcline: Option<StringId>,
 }
 
 /// What makes a symbol one symbol; inlined ones share the range of the function around them.
@@ -145,6 +147,8 @@ struct Builder<'b, 'a> {
     chain_frames: Vec<Option<(u32, u32)>>,
     chain_frame_ids: Vec<FrameId>,
     leaf_frames: Vec<Option<FrameId>>,
+    /// The same in chains, where the line is that of the outermost call.
+    outer_frames: Vec<Option<FrameId>>,
     /// By payload's text; payloads have ids of their own, whatever other string is equal.
     texts: Vec<Option<StringId>>,
     /// The frame that labels the base of fibers, once there is one.
@@ -248,6 +252,7 @@ impl<'b> Builder<'b, '_> {
             identity: true,
             is_kernel: false,
             is_jit: false,
+            origin: '!',
         };
         let object = push(&mut self.profile.objects, ObjectId, object);
         let symbol = Symbol {
@@ -281,8 +286,8 @@ impl<'b> Builder<'b, '_> {
         if self.needs.inlines {
             self.push_inlined(pc);
         }
-        let leaf = self.leaf(pc);
-        self.chain_frame_ids.push(leaf);
+        let outer = self.outer(pc);
+        self.chain_frame_ids.push(outer);
         let range = (from, index(self.chain_frame_ids.len()));
         self.chain_frames[pc.0 as usize] = Some(range);
         range
@@ -327,7 +332,7 @@ impl<'b> Builder<'b, '_> {
         }
     }
 
-    /// The frame of an address itself, without inlined ones.
+    /// The frame of an address itself, without inlined ones, in the line of the address.
     fn leaf(&mut self, id: PcId) -> FrameId {
         if let Some(frame) = self.leaf_frames[id.0 as usize] {
             return frame;
@@ -336,13 +341,27 @@ impl<'b> Builder<'b, '_> {
         let frame = match pc.target {
             Target::Nowhere => self.frame(pc, None, None, None, pc.address),
             Target::Jit(code, dso) => self.jit_frame(pc, code, dso),
-            Target::Dso(dso) => self.dso_frame(pc, dso),
+            Target::Dso(dso) => self.dso_frame(pc, dso, true),
         };
         self.leaf_frames[id.0 as usize] = Some(frame);
         frame
     }
 
-    fn dso_frame(&mut self, pc: Pc, dso: DsoId) -> FrameId {
+    /// The frame of an address behind those that are inlined there, in the line of the outermost call.
+    fn outer(&mut self, id: PcId) -> FrameId {
+        let pc = self.collected.pcs[id.0 as usize];
+        let (Target::Dso(dso), true) = (pc.target, self.needs.srclines) else {
+            return self.leaf(id);
+        };
+        if let Some(frame) = self.outer_frames[id.0 as usize] {
+            return frame;
+        }
+        let frame = self.dso_frame(pc, dso, false);
+        self.outer_frames[id.0 as usize] = Some(frame);
+        frame
+    }
+
+    fn dso_frame(&mut self, pc: Pc, dso: DsoId, innermost: bool) -> FrameId {
         let object = self.object(dso);
         let resolution = self.resolution;
         let Some(resolved) = self.resolved(dso, pc.address) else {
@@ -372,7 +391,11 @@ impl<'b> Builder<'b, '_> {
                 )
             })
         });
-        let srcline = self.srcline(resolved.line);
+        let line = match resolved.inlined(resolution).first() {
+            Some(inlined) if innermost => inlined.line,
+            _ => resolved.line,
+        };
+        let srcline = self.srcline(line);
         self.frame(pc, Some(object), symbol, srcline, pc.address)
     }
 
@@ -473,6 +496,7 @@ impl<'b> Builder<'b, '_> {
                 DsoKind::Kernel | DsoKind::Module | DsoKind::KernelSymbol
             ),
             is_jit: matches!(known.kind, DsoKind::JitDump | DsoKind::Anonymous),
+            origin: self.session.dsos.symbol_origin(dso),
         };
         let id = push(&mut self.profile.objects, ObjectId, object);
         self.objects[dso.0 as usize] = Some(id);

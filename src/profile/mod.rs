@@ -106,6 +106,8 @@ pub struct Object {
     pub is_kernel: bool,
     /// Whether its code was made at run time (jitdump or perf map).
     pub is_jit: bool,
+    /// perf's letter for where its symbols come from, `!` for nowhere (`util/dso.c:dso__symtab_origin`).
+    pub origin: char,
 }
 
 /// A symbol of one object.
@@ -306,10 +308,24 @@ pub struct RecordingSummary {
     pub header: Vec<String>,
     /// First and last sample time in ns.
     pub time_range: Option<(u64, u64)>,
+    /// Socket of each CPU, if the recording tells.
+    pub sockets: Vec<i32>,
     /// Counters of the tasks that ended: pid, tid, index of the event, count.
     pub counters: Vec<(u32, u32, usize, u64)>,
     /// Lines for `--stats`, `--tasks`, `--mmaps` when asked for.
     pub dump: Vec<String>,
+}
+
+impl RecordingSummary {
+    /// The socket of a CPU, -1 if it is not known.
+    #[must_use]
+    pub fn socket(&self, cpu: i32) -> i32 {
+        let place = usize::try_from(cpu).ok();
+        place
+            .and_then(|cpu| self.sockets.get(cpu))
+            .copied()
+            .unwrap_or(-1)
+    }
 }
 
 /// What the quality line says.

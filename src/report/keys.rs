@@ -24,6 +24,8 @@ pub enum Key {
     Parent,
     /// CPU number.
     Cpu,
+    /// Number of the processor's socket.
+    Socket,
     /// `file:line`.
     Srcline,
     /// Source file.
@@ -92,6 +94,12 @@ impl fmt::Display for KeyError {
             )?;
         } else {
             write!(f, "unknown {} key: `{}`", self.option, self.word)?;
+            if self.option == "--sort" {
+                write!(
+                    f,
+                    " (fields of tracepoints are keys in perf report, not in pjit: `trace` shows all of them)"
+                )?;
+            }
         }
         write!(f, "\nkeys: {}", known_keys().join(" "))
     }
@@ -108,7 +116,7 @@ const SORT_KEYS: &[(&str, Option<Key>)] = &[
     ("symbol", Some(Key::Symbol)),
     ("parent", Some(Key::Parent)),
     ("cpu", Some(Key::Cpu)),
-    ("socket", None),
+    ("socket", Some(Key::Socket)),
     ("srcline", Some(Key::Srcline)),
     ("srcfile", Some(Key::Srcfile)),
     ("local_weight", None),
@@ -395,7 +403,7 @@ mod tests {
             unknown.contains("unknown --sort key: `nonsense`")
                 && unknown.contains("overhead_children")
         );
-        let unsupported = FieldSpec::parse("socket")
+        let unsupported = FieldSpec::parse("dso_size")
             .expect_err("perf only")
             .to_string();
         assert!(

@@ -125,7 +125,7 @@ pub fn build<'p>(
     let columns = Columns::resolve(options, wants_children, has_chains);
     check_chains(options, &columns, has_chains)?;
     let children = wants_children && has_chains;
-    let order = chain_order(options, children);
+    let order = chain_order(options, options.children && has_chains);
     let with_parent = columns.has_key(Key::Parent) || options.exclude_other;
     let chains = if children || has_trees || with_parent || options.ignore_callees.is_some() {
         Chains::of(profile, options, order, with_parent)
@@ -178,7 +178,7 @@ fn check_chains(
     if has_chains {
         return Ok(());
     }
-    if columns.has_key(Key::Parent) && options.parent.is_some() {
+    if columns.has_key(Key::Parent) {
         return Err(ReportError::NoChainsForParent);
     }
     if options.requires_chains {
@@ -188,7 +188,7 @@ fn check_chains(
     }
 }
 
-/// perf's default: callers first when callers are credited.
+/// perf's default: callers first when callers are credited, or would be without `--hierarchy`.
 fn chain_order(options: &ReportOptions, children: bool) -> ChainOrder {
     let default = if children {
         ChainOrder::Caller
@@ -517,14 +517,12 @@ const fn level_char(mode: CpuMode) -> char {
 
 fn is_plural(profile: &Profile, options: &ReportOptions, events: &[usize]) -> bool {
     let leader = events[0];
-    let leads = profile
-        .events
-        .iter()
-        .enumerate()
-        .any(|(i, event)| i != leader && event.leader == leader);
+    let of = |i: usize| profile.events[i].leader;
+    let is_recorded = (0..profile.events.len()).any(|i| of(i) != i);
+    let leads = |i: usize| i != leader && (of(i) == leader || (!is_recorded && leader == 0));
     match options.group {
-        // perf keeps the plural of a leader whose group is taken apart.
-        Grouping::Separate => leads,
+        // perf keeps the plural of a leader whose group, recorded or made by the option, is taken apart.
+        Grouping::Separate => (0..profile.events.len()).any(leads),
         Grouping::AsRecorded | Grouping::All => events.len() > 1,
     }
 }

@@ -43,6 +43,8 @@ pub struct ReportOptions {
     pub pids: Option<Vec<u32>>,
     /// `--tid`.
     pub tids: Option<Vec<u32>>,
+    /// `--socket-filter`: only samples of this socket's CPUs.
+    pub socket: Option<i32>,
     /// `--symbol-filter`: only rows whose symbol contains this.
     pub symbol_filter: Option<String>,
     /// `-U`: forget what has no symbol.
@@ -117,6 +119,7 @@ impl Default for ReportOptions {
             symbols: None,
             pids: None,
             tids: None,
+            socket: None,
             symbol_filter: None,
             hide_unresolved: false,
             exclude_other: false,
@@ -229,11 +232,19 @@ pub enum ChainValue {
 
 /// A part of `--call-graph`'s argument that means nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "--call-graph: `{0}` is no type (graph, flat, fractal, folded, none), order (caller, callee), key (function, \
-     address, srcline), value (percent, period, count) or number"
-)]
-pub struct CallGraphError(String);
+pub enum CallGraphError {
+    /// Means nothing in perf either.
+    #[error(
+        "--call-graph: `{0}` is no type (graph, flat, fractal, folded, none), order (caller, callee), key (function, \
+         address, srcline), value (percent, period, count) or number"
+    )]
+    Unknown(String),
+    /// Branches of last-branch records in call graphs.
+    #[error(
+        "--call-graph: perf report has `branch`, pjit does not: it does not show branch records"
+    )]
+    Branch,
+}
 
 /// perf's meaning of a bare `-g`.
 pub const BARE_CALL_GRAPH: &str = "graph,0.5,caller,function,percent";
@@ -258,7 +269,10 @@ impl CallGraph {
             if self.apply_word(word) {
                 continue;
             }
-            let unknown = || CallGraphError(word.to_owned());
+            if "branch".starts_with(word) {
+                return Err(CallGraphError::Branch);
+            }
+            let unknown = || CallGraphError::Unknown(word.to_owned());
             if has_threshold {
                 self.print_limit = leading_number(word).ok_or_else(unknown)? as u32;
             } else {
@@ -317,6 +331,6 @@ mod tests {
         assert_eq!(graph, expected);
         assert_eq!(graph.apply("none"), Ok(false));
         assert_eq!(graph.mode, CallGraphMode::None);
-        assert!(graph.apply("branch").is_err());
+        assert_eq!(graph.apply("branch"), Err(CallGraphError::Branch));
     }
 }

@@ -84,6 +84,7 @@ pub(crate) struct ContextKeys {
     pub(crate) pid: u32,
     pub(crate) tid: u32,
     pub(crate) cpu: i32,
+    pub(crate) socket: i32,
     pub(crate) time: u64,
     pub(crate) cgroup: u32,
     pub(crate) trace: u32,
@@ -348,6 +349,7 @@ impl<'a> Maker<'a> {
                 Key::Pid | Key::Tid => keys.tid = thread.tid,
                 Key::Tgid => keys.pid = thread.pid,
                 Key::Cpu => keys.cpu = entry.cpu,
+                Key::Socket => keys.socket = profile.recording.socket(entry.cpu),
                 Key::Time => keys.time = entry.time,
                 Key::Cgroup => keys.cgroup = entry.cgroup.map_or(NONE, |name| name.0),
                 Key::Trace => {
@@ -697,9 +699,12 @@ impl<'a> Filter<'a> {
         let is_out = |list: &Option<Vec<u32>>, id: u32| {
             list.as_ref().is_some_and(|list| !list.contains(&id))
         };
-        self.comms
-            .as_ref()
-            .is_some_and(|comms| !comms[entry.comm.0 as usize])
+        let socket = self.options.socket;
+        socket.is_some_and(|wanted| self.profile.recording.socket(entry.cpu) != wanted)
+            || self
+                .comms
+                .as_ref()
+                .is_some_and(|comms| !comms[entry.comm.0 as usize])
             || is_out(&self.options.pids, thread.pid)
             || is_out(&self.options.tids, thread.tid)
             || self.objects.as_ref().is_some_and(|objects| {
@@ -970,6 +975,7 @@ impl Ordered<'_> {
             Key::Pid | Key::Tid => left.tid.cmp(&right.tid),
             Key::Tgid => left.pid.cmp(&right.pid),
             Key::Cpu => left.cpu.cmp(&right.cpu),
+            Key::Socket => left.socket.cmp(&right.socket),
             Key::Time => left.time.cmp(&right.time),
             Key::Cgroup => left.cgroup.cmp(&right.cgroup),
             Key::Trace => left.trace.cmp(&right.trace),

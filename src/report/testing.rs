@@ -123,6 +123,7 @@ impl ProfileBuilder {
             identity: name.starts_with('['),
             is_kernel: name == "[kernel.kallsyms]",
             is_jit: false,
+            origin: 'd',
         });
         ObjectId(self.profile.objects.len() as u32 - 1)
     }

@@ -515,14 +515,12 @@ impl Builder<'_, '_, '_> {
         let (trie, fine) = (&report.rows.trie, &report.rows.fine);
         let start = self.tree.frames.len() as u32;
         self.tree.nodes[node as usize].frames = start..start;
-        self.tree.frames.push(fine.frame[group.frame as usize]);
         let mut items = group.items;
+        self.tree.frames.push(self.first_frame(&items));
         loop {
             if let [item] = items.as_mut_slice() {
-                let rest = &trie.run(item.node)[item.offset as usize..];
-                self.tree
-                    .frames
-                    .extend(rest.iter().map(|frame| fine.frame[*frame as usize]));
+                let rest = &report.chains.frames[trie.places(item.node)][item.offset as usize..];
+                self.tree.frames.extend_from_slice(rest);
                 item.offset = trie.nodes[item.node as usize].len;
             }
             let (own, next) = self.step(&items);
@@ -537,10 +535,20 @@ impl Builder<'_, '_, '_> {
             {
                 return (own, next);
             }
-            let first = next.iter().map(|(frame, ..)| *frame).min().unwrap_or(frame);
-            self.tree.frames.push(fine.frame[first as usize]);
             items = next.into_iter().map(|(_, item, _)| item).collect();
+            self.tree.frames.push(self.first_frame(&items));
         }
+    }
+
+    /// The frame that the items have just entered; of several that are equal here, that of the earliest chain.
+    fn first_frame(&self, items: &[Item]) -> FrameId {
+        let report = self.maker.report;
+        let trie = &report.rows.trie;
+        let earliest = items
+            .iter()
+            .min_by_key(|item| (trie.nodes[item.node as usize].first, item.node))
+            .expect("a group has items");
+        report.chains.frames[trie.places(earliest.node)][earliest.offset as usize - 1]
     }
 
     /// What ends at the items, and the items one frame further on.

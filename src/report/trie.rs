@@ -98,6 +98,12 @@ impl Trie {
         &self.frames[node.start as usize..(node.start + node.len) as usize]
     }
 
+    /// Where a node's run is among the frames of all chains.
+    pub(crate) fn places(&self, node: u32) -> Range<usize> {
+        let node = &self.nodes[node as usize];
+        node.start as usize..(node.start + node.len) as usize
+    }
+
     /// Nodes directly below.
     pub(crate) fn children(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
         let first = self.nodes[node as usize].child;

@@ -395,6 +395,7 @@ impl<'a, 'f> Builder<'a, 'f> {
             rights: 5,
             shared: false,
             inode: 0,
+            recorded: 0,
         });
     }
 
@@ -423,6 +424,7 @@ impl<'a, 'f> Builder<'a, 'f> {
             rights: (mmap.prot & 7) as u8,
             shared: mmap.flags & MAP_SHARED != 0,
             inode: mmap.inode.map_or(0, |inode| inode.number),
+            recorded: mmap.pgoff.wrapping_sub(offset.0),
         };
         let current = self.current.entry(process).or_default();
         current.maps.insert(mapping);

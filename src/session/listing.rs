@@ -147,7 +147,7 @@ fn mapping_line(session: &Session<'_>, mapping: &Mapping, level: usize) -> Strin
         right(2, 'w'),
         right(4, 'x'),
         if mapping.shared { 's' } else { 'p' },
-        mapping.offset.0,
+        mapping.offset.0.wrapping_add(mapping.recorded),
         mapping.inode,
         String::from_utf8_lossy(&session.dsos.get(mapping.dso).long_name),
         indent = 32 + level,

@@ -31,6 +31,8 @@ pub struct Mapping {
     pub shared: bool,
     /// Of the mapped file, 0 when not told.
     pub inode: u64,
+    /// What to add to `offset` for the offset that was recorded: not 0 only where there is no file.
+    pub recorded: u64,
 }
 
 impl Mapping {
@@ -125,6 +127,7 @@ mod tests {
             rights: 5,
             shared: false,
             inode: 0,
+            recorded: 0,
         }
     }
 

@@ -15,5 +15,6 @@ mod paths;
 mod recording;
 mod stale;
 mod support;
+mod surface;
 mod tidy;
 mod totals;
