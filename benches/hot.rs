@@ -80,8 +80,8 @@ impl Opened {
         let jit = JitBuilder::new(self.store, search, RecordingClock::of(&self.recording));
         Session::index(
             &self.recording,
-            &Window::new(self.store, self.recording.region(), Window::BEHIND_FIRST),
-            NEEDS.threads,
+            &Window::new(self.store, self.recording.region(), Window::BEHIND_FIRST)
+                .shared_by(NEEDS.threads),
             dsos,
             jit,
             &Filter::default(),

@@ -136,8 +136,7 @@ fn read<T: Default>(
         };
         let session = Session::index(
             &recording,
-            &Window::new(&store, recording.region(), kept),
-            needs.threads,
+            &Window::new(&store, recording.region(), kept).shared_by(needs.threads),
             dsos,
             jit,
             &options.filter,

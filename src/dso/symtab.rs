@@ -835,9 +835,11 @@ impl<'a> SymbolTable<'a> {
     /// is, and which symbol the first stands for is decided when somebody asks ([`group_of`](Self::group_of)): to decide may
     /// mean demangling.
     fn drop_duplicates(&self, tree: &mut RbTree, present: &mut [bool]) {
+        /// The best entry before some entry.
+        type Best = (usize, usize);
         let number = |i: usize| u32::try_from(i).expect("nodes are numbered by u32");
         // The node of the current start, where that begins, and the best before some entry if it is known.
-        let mut current: Option<(usize, usize, Option<(usize, usize)>)> = None;
+        let mut current: Option<(usize, usize, Option<Best>)> = None;
         for next in 0..self.entries.len() {
             if !present[next] {
                 continue;

@@ -23,6 +23,8 @@ pub struct Window<'a> {
     /// Everything in front of this offset was given back.
     released: AtomicUsize,
     ended: AtomicBool,
+    /// A second thread runs ahead.
+    scouted: bool,
 }
 
 impl<'a> Window<'a> {
@@ -51,29 +53,39 @@ impl<'a> Window<'a> {
             reached: AtomicUsize::new(0),
             released: AtomicUsize::new(0),
             ended: AtomicBool::new(false),
+            scouted: false,
         }
     }
 
-    /// The walk has come to `offset`.
-    pub fn reached(&self, offset: usize) {
-        self.release_behind(offset, Self::RELEASE_STEP);
+    /// The same walk with a scout, if there is a second of `threads` for it and it would save more than its thread
+    /// costs.
+    #[must_use]
+    pub fn shared_by(self, threads: usize) -> Self {
+        Self {
+            scouted: threads > 1 && self.bytes.len() > Self::AHEAD / 4,
+            ..self
+        }
     }
 
-    /// The same while a scout is on its way, which gives pages back itself unless it cannot keep up.
-    pub fn reached_with_scout(&self, offset: usize) {
-        self.reached.store(offset, Ordering::Relaxed);
-        self.release_behind(offset, Self::BEHIND);
+    /// Whether somebody has to run [`scout`](Self::scout) beside the walk.
+    #[must_use]
+    pub fn is_scouted(&self) -> bool {
+        self.scouted
+    }
+
+    /// The walk has come to `offset`. A scout gives pages back itself unless it cannot keep up.
+    pub fn reached(&self, offset: usize) {
+        if self.scouted {
+            self.reached.store(offset, Ordering::Relaxed);
+            self.release_behind(offset, Self::BEHIND);
+        } else {
+            self.release_behind(offset, Self::RELEASE_STEP);
+        }
     }
 
     /// The walk is at its end; its scout goes home.
     pub fn end(&self) {
         self.ended.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether a scout would save more than its thread costs.
-    #[must_use]
-    pub fn is_worth_a_scout(&self) -> bool {
-        self.bytes.len() > Self::AHEAD / 4
     }
 
     /// Runs ahead of the walk and touches its pages, until the walk is at its end. It need not be the
@@ -126,11 +138,14 @@ mod tests {
         std::fs::write(&path, &content).expect("written");
         let store = Store::new();
         let bytes = store.map(&path).expect("mapped");
-        let window = Window::new(&store, bytes, 0);
+        let window = Window {
+            scouted: true,
+            ..Window::new(&store, bytes, 0)
+        };
         std::thread::scope(|scope| {
             scope.spawn(|| window.scout());
             for offset in (0..=bytes.len()).step_by(10_000) {
-                window.reached_with_scout(offset);
+                window.reached(offset);
             }
             window.end();
         });

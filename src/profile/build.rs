@@ -641,6 +641,7 @@ fn frame_key(profile: &Profile, frame: &Frame, apart: bool) -> FrameKey {
         object: frame.object,
         address: if apart { frame.address } else { 0 },
         mode: frame.mode,
+        srcline: frame.srcline,
     }
 }
 

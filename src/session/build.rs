@@ -39,12 +39,10 @@ impl Filter {
 
 impl<'a> Session<'a> {
     /// Walks the recording once and builds the history. `kernel_hit` is called when the first kernel
-    /// address turns up, and perhaps again. `window` is told where the walk is, and maps pages ahead of it if
-    /// there is a second of `threads`.
+    /// address turns up, and perhaps again. `window` is told where the walk is, and its scout maps pages ahead of it.
     pub fn index(
         recording: &Recording<'a>,
         window: &Window<'_>,
-        threads: usize,
         dsos: DsoTable<'a>,
         jit: JitBuilder<'a>,
         filter: &Filter,
@@ -70,19 +68,14 @@ impl<'a> Session<'a> {
             builder.take(delivered);
         };
         let stats = std::thread::scope(|scope| {
-            let scouted = threads > 1 && window.is_worth_a_scout();
-            if scouted {
+            if window.is_scouted() {
                 scope.spawn(|| window.scout());
             }
             let mut reached = 0;
             let mut walked = |offset: usize| {
                 diag.advance(offset.saturating_sub(reached) as u64);
                 reached = offset;
-                if scouted {
-                    window.reached_with_scout(offset);
-                } else {
-                    window.reached(offset);
-                }
+                window.reached(offset);
             };
             let stats = recording.deliver(diag, &mut walked, &mut take);
             window.end();
