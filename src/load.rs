@@ -129,9 +129,10 @@ fn read<T: Default>(
         let mut start = Some(|| scope.spawn(|| kernel.load()));
         let mut needs = options.needs;
         needs.trace = needs.trace.settled(&recording);
-        let kept = if needs.reads_records() {
+        let kept = if needs.reads_records() && options.listing.is_none() {
             Window::BEHIND_FIRST
         } else {
+            recording.read_once();
             Window::BEHIND
         };
         let session = Session::index(

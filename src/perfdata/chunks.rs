@@ -77,7 +77,12 @@ impl<'r, 'a> Chunks<'r, 'a> {
     pub fn next(&self) -> Option<(u32, Cow<'a, [u8]>)> {
         // A thread that panicked inside would have left a chunk out; the panic itself is reported.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(chunk) = self.source.chunk(state.raw) {
+        // What is to be decoded is gone through once more.
+        let chunk = match state.decoding {
+            Some(_) => self.source.chunk(state.raw),
+            None => self.source.last_use(state.raw),
+        };
+        if let Some(chunk) = chunk {
             state.raw += 1;
             return Some((state.raw - 1, chunk));
         }

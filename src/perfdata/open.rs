@@ -204,8 +204,13 @@ impl<'a> Recording<'a> {
         })
     }
 
+    /// There will be no pass two: what is read of a stream need not be kept.
+    pub fn read_once(&self) {
+        self.source.keep_nothing();
+    }
+
     /// Pass two: all chunks in order, shareable by threads. For a stream, [`Self::deliver`] must have
-    /// gone through it.
+    /// gone through it; its chunks are there once.
     pub fn chunks(&self) -> Chunks<'_, 'a> {
         Chunks::new(self)
     }

@@ -14,8 +14,9 @@ use super::head::record_header;
 use super::inflate::CHUNK;
 use super::records::kind;
 
-/// Chunks are packed once this many bytes are kept unpacked.
-const KEEP_UNPACKED: usize = 16 << 20;
+/// Chunks are packed once this many bytes are kept unpacked. Packed, stack dumps have some 7 % of their size;
+/// levels that take longer than reading the stream would save a fifth of that.
+const KEEP_UNPACKED: usize = 8 << 20;
 /// Larger tracepoint formats are not believed (those of a whole kernel have some 5 MB).
 const MAX_TRACING_DATA: u64 = 64 << 20;
 
@@ -45,6 +46,21 @@ impl<'a> Source<'a> {
     pub(super) fn keep(&self, number: u32, chunk: Cow<'a, [u8]>) {
         if let (Self::Stream(stream), Cow::Owned(chunk)) = (self, chunk) {
             lock(stream).keep(number, chunk);
+        }
+    }
+
+    /// Raw chunk `number` for the last time: a stream keeps it no longer.
+    pub(super) fn last_use(&self, number: u32) -> Option<Cow<'a, [u8]>> {
+        match self {
+            Self::Map(_) => self.chunk(number),
+            Self::Stream(stream) => lock(stream).take(number).map(Cow::Owned),
+        }
+    }
+
+    /// Nobody will ask a second time for what is still to be read of a stream.
+    pub(super) fn keep_nothing(&self) {
+        if let Self::Stream(stream) = self {
+            lock(stream).keeps = false;
         }
     }
 
@@ -117,6 +133,8 @@ pub(super) struct Stream<'a> {
     /// `None` at the end.
     reader: Option<BufReader<Box<dyn Read + Send + 'a>>>,
     kept: Vec<Kept>,
+    /// Chunks are kept for a second pass.
+    keeps: bool,
     unpacked: usize,
     tracing_data: Option<Vec<u8>>,
     problem: Option<String>,
@@ -134,6 +152,7 @@ impl<'a> Stream<'a> {
         Self {
             reader: Some(BufReader::with_capacity(1 << 18, reader)),
             kept: Vec::new(),
+            keeps: true,
             unpacked: 0,
             tracing_data: None,
             problem: None,
@@ -147,6 +166,15 @@ impl<'a> Stream<'a> {
                 kept.unpack()
             }
             None => self.read_chunk(),
+        }
+    }
+
+    fn take(&mut self, number: u32) -> Option<Vec<u8>> {
+        let kept = self.kept.get_mut(usize::try_from(number).ok()?)?;
+        kept.settle();
+        match std::mem::replace(kept, Kept::Plain(Vec::new())) {
+            Kept::Plain(bytes) => Some(bytes),
+            packed => packed.unpack(),
         }
     }
 
@@ -172,7 +200,7 @@ impl<'a> Stream<'a> {
     }
 
     fn keep(&mut self, number: u32, chunk: Vec<u8>) {
-        if usize::try_from(number) != Ok(self.kept.len()) {
+        if !self.keeps || usize::try_from(number) != Ok(self.kept.len()) {
             return;
         }
         if let Some(last) = self.kept.last_mut() {
