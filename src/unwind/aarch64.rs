@@ -10,6 +10,7 @@ use super::FrameOrigin;
 use super::arch::{Architecture, REGISTERS, RegisterFile};
 use super::jit::{CodeView, Habit};
 use super::rules::{Candidate, Candidates, Check, IN_REGISTER, Rule};
+use super::x86_flow::Flow;
 use crate::perfdata::Registers;
 
 /// The instruction set.
@@ -89,25 +90,23 @@ impl Architecture for Aarch64 {
         Some((file, pc))
     }
 
-    type Flow = ();
-
     fn may_follow(_: &CodeView<'_>) -> bool {
         false
     }
 
-    fn flow(_: &CodeView<'_>) -> Option<()> {
+    fn flow(_: &CodeView<'_>) -> Option<Flow> {
         None
     }
 
-    fn full_flow(_: &[u8]) -> Option<()> {
+    fn full_flow(_: &[u8]) -> Option<Flow> {
         None
     }
 
-    fn without_frame_pointer((): &(), _: usize) -> Option<Candidate> {
+    fn without_frame_pointer(_: &Flow, _: usize) -> Option<Candidate> {
         None
     }
 
-    fn guess(code: &CodeView<'_>, _: Option<&()>, out: &mut Candidates) {
+    fn guess(code: &CodeView<'_>, _: Option<&Flow>, out: &mut Candidates) {
         let before_save = code.knows_start()
             && code.habit != Habit::Blob
             && save_of_link_register(code.code).is_none_or(|at| code.at <= at)

@@ -2,6 +2,7 @@
 
 use super::jit::CodeView;
 use super::rules::{Candidate, Candidates};
+use super::x86_flow::Flow;
 use crate::perfdata::Registers;
 
 /// Number of registers that DWARF numbers for the two architectures and that unwinding can need:
@@ -54,24 +55,21 @@ pub(super) trait Architecture {
         read: &mut dyn FnMut(u64) -> Option<u64>,
     ) -> Option<(RegisterFile, u64)>;
 
-    /// What is worked out once for a function without call frame information.
-    type Flow;
-
     /// Whether [`flow`](Self::flow) may have an answer, without a look at the code.
     fn may_follow(code: &CodeView<'_>) -> bool;
 
     /// Follows a function's code, if that can tell more than its first instructions.
-    fn flow(code: &CodeView<'_>) -> Option<Self::Flow>;
+    fn flow(code: &CodeView<'_>) -> Option<Flow>;
 
     /// What may lead to the caller in code without call frame information, best first.
-    fn guess(code: &CodeView<'_>, flow: Option<&Self::Flow>, out: &mut Candidates);
+    fn guess(code: &CodeView<'_>, flow: Option<&Flow>, out: &mut Candidates);
 
     /// Follows a function that call frame information unwinds by its frame pointer, for
     /// [`Architecture::without_frame_pointer`].
-    fn full_flow(code: &[u8]) -> Option<Self::Flow>;
+    fn full_flow(code: &[u8]) -> Option<Flow>;
 
     /// The way to the caller that counts from the stack pointer, at an offset of such a function.
-    fn without_frame_pointer(flow: &Self::Flow, at: usize) -> Option<Candidate>;
+    fn without_frame_pointer(flow: &Flow, at: usize) -> Option<Candidate>;
 
     /// The way out of a function that is certain whatever its call frame information says, if
     /// the ip (of a leaf) is at such a place: x86's `ret`.

@@ -16,6 +16,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::arch::Architecture;
+use super::maker::Flows;
 use super::rules::{RowRange, Rows};
 use crate::address::{Avma, Svma};
 use crate::dso::{DsoId, elf::ElfFile};
@@ -29,6 +30,8 @@ type Cie<'a> = CommonInformationEntry<Slice<'a>>;
 #[derive(Default)]
 pub struct CfiTables<'a> {
     files: Mutex<FxHashMap<DsoId, Arc<FileCfi<'a>>>>,
+    /// Functions without such information.
+    pub(super) flows: Flows,
 }
 
 impl<'a> CfiTables<'a> {

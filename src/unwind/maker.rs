@@ -3,15 +3,17 @@
 //! The order: signal trampolines by their instructions, call frame information of files and JIT
 //! records, then guesses. A `ret` under the ip of a leaf goes before everything.
 
-use std::sync::Arc;
+use std::hash::BuildHasher;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use gimli::UnwindContext;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::arch::Architecture;
 use super::cfi::{CfiTables, FdeRef, FileCfi, IndexEntry, Table, lookup};
 use super::jit::{CodeView, Habit};
 use super::rules::{Candidate, Candidates, Check, Kind, Pool, RowRange, Rows, Rule, SavedSets};
+use super::x86_flow::Flow;
 use super::{CodeSpace, FrameOrigin, Place, php};
 use crate::address::{Avma, FileOffset, Svma};
 use crate::dso::{DsoId, elf::ElfFile};
@@ -28,13 +30,13 @@ pub(super) struct RuleMaker<'a, A: Architecture> {
     records: Vec<JitRecord<'a>>,
     record_numbers: FxHashMap<(usize, usize, Avma), usize>,
     rows: Rows,
-    flows: FxHashMap<(Function, bool), Option<A::Flow>>,
+    flows: FxHashMap<(Function, bool), Option<Arc<Flow>>>,
     pub(super) candidates: Pool<Candidate>,
     complex: Vec<Complex>,
     /// The ways out of the JIT code of each dump of PHP.
     php: FxHashMap<JitObjectId, Candidates>,
     /// Of functions with a frame pointer, by their start; for [`RuleMaker::without_frame_pointer`].
-    full_flows: FxHashMap<(DsoId, FileOffset), Option<A::Flow>>,
+    full_flows: FxHashMap<(DsoId, FileOffset), Option<Flow>>,
     /// Scratch space of the evaluation of rows.
     pub(super) context: UnwindContext<usize>,
     arch: std::marker::PhantomData<A>,
@@ -42,9 +44,33 @@ pub(super) struct RuleMaker<'a, A: Architecture> {
 
 /// A function without call frame information.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Function {
+pub(super) enum Function {
     File(DsoId, FileOffset),
     Jit(JitCodeId),
+}
+
+/// The flows of functions, as ips and as callers, shared by all threads: they meet the same ones, and to follow a
+/// function takes as long as to unwind some stacks.
+#[derive(Default)]
+pub(super) struct Flows {
+    shards: [Mutex<FxHashMap<(Function, bool), Option<Arc<Flow>>>>; 16],
+}
+
+impl Flows {
+    /// The flow of a function, made by whoever needs it first; seldom by two at the same time.
+    fn get(&self, key: (Function, bool), make: impl FnOnce() -> Option<Flow>) -> Option<Arc<Flow>> {
+        let shard = FxBuildHasher.hash_one(key) as usize % self.shards.len();
+        let shard = || {
+            self.shards[shard]
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        if let Some(known) = shard().get(&key) {
+            return known.clone();
+        }
+        let flow = make().map(Arc::new);
+        shard().entry(key).or_insert(flow).clone()
+    }
 }
 
 /// A rule that has to be evaluated where it is met.
@@ -122,8 +148,12 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
         let flow = match function.filter(|_| A::may_follow(view)) {
             None => None,
             Some(function) => {
-                let known = self.flows.entry((function, view.leaf));
-                known.or_insert_with(|| A::flow(view)).as_ref()
+                let key = (function, view.leaf);
+                let known = self.flows.entry(key);
+                let shared = &self.tables.flows;
+                known
+                    .or_insert_with(|| shared.get(key, || A::flow(view)))
+                    .as_deref()
             }
         };
         let mut candidates = Candidates::new();

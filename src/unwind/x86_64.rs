@@ -86,8 +86,6 @@ impl Architecture for X86_64 {
         Some((file, ip))
     }
 
-    type Flow = Flow;
-
     fn may_follow(code: &CodeView<'_>) -> bool {
         match code.habit {
             Habit::Blob | Habit::ErlangBase => false,
