@@ -79,14 +79,21 @@ pub fn build(
         profile: Profile::default(),
         objects: vec![None; session.dsos.len()],
         symbols: FxHashMap::default(),
-        jit_names: JitNames::with_capacity(jit_texts.texts.len()),
+        jit_names: JitNames::with_capacity(jit_texts.len()),
         jit_texts,
         frames: ItemIndex::default(),
         strings: FxHashMap::default(),
         stacks: SequenceIndex::default(),
         stack_frames: Vec::new(),
         raw_stacks: vec![None; collected.stacks.len()],
-        chain_frames: vec![None; collected.pcs.len()],
+        chain_frames: vec![
+            None;
+            if needs.inlines {
+                collected.pcs.len()
+            } else {
+                0
+            }
+        ],
         chain_frame_ids: Vec::new(),
         leaf_frames: vec![None; collected.pcs.len()],
         outer_frames: vec![None; collected.pcs.len()],
@@ -222,8 +229,12 @@ impl<'b> Builder<'b, '_> {
         let mut frames = std::mem::take(&mut self.stack_frames);
         frames.clear();
         for &pc in collected.stacks.get(raw) {
-            let (from, to) = self.chain(pc);
-            frames.extend_from_slice(&self.chain_frame_ids[from as usize..to as usize]);
+            if self.needs.inlines {
+                let (from, to) = self.chain(pc);
+                frames.extend_from_slice(&self.chain_frame_ids[from as usize..to as usize]);
+            } else {
+                frames.push(self.outer(pc));
+            }
         }
         if collected.stacks.tag(raw) == StackEnd::FiberBase {
             let base = self.fiber_base();
@@ -283,9 +294,7 @@ impl<'b> Builder<'b, '_> {
             return range;
         }
         let from = index(self.chain_frame_ids.len());
-        if self.needs.inlines {
-            self.push_inlined(pc);
-        }
+        self.push_inlined(pc);
         let outer = self.outer(pc);
         self.chain_frame_ids.push(outer);
         let range = (from, index(self.chain_frame_ids.len()));
@@ -424,15 +433,21 @@ impl<'b> Builder<'b, '_> {
         let known = &mut self.jit_texts.of_code[id.0 as usize];
         let text = match *known {
             JitText::Symbol(symbol) => return symbol,
-            JitText::Text(at) => std::mem::take(&mut self.jit_texts.texts[at as usize]),
+            JitText::Text(at) => {
+                let at = at as usize;
+                std::mem::take(
+                    &mut self.jit_texts.texts[at / JitTexts::PIECE][at % JitTexts::PIECE],
+                )
+            }
             JitText::NotHit => Shown::default(),
         };
         let code = self.session.jit.code(id);
         let symbols = &mut self.profile.symbols;
-        let symbol = self.jit_names.intern(symbols, object, text, |name| Symbol {
+        let start = code.start.0;
+        let symbol = (self.jit_names).intern(symbols, object, start, text, |name| Symbol {
             object,
             name,
-            start: code.start.0,
+            start,
             end: code.start.0.saturating_add(code.size),
             is_data: false,
             inlined: false,
@@ -542,21 +557,22 @@ impl JitNames {
         &mut self,
         symbols: &mut Vec<Symbol>,
         object: ObjectId,
+        start: u64,
         text: Shown,
         make: impl FnOnce(String) -> Symbol,
     ) -> SymbolId {
-        let Shown { name, apart, hash } = text;
+        let Shown { name, hash, apart } = text;
         let newest = self.newest.get(&hash).copied();
         let mut at = newest;
         while let Some(id) = at {
             let known = &symbols[id.0 as usize];
-            let same_place = apart.is_none_or(|start| known.start == start);
-            if known.object == object && same_place && known.name == name {
+            let same_place = !apart || known.start == start;
+            if known.object == object && same_place && *known.name == *name {
                 return id;
             }
             at = self.older.get(&id).copied();
         }
-        let id = push(symbols, SymbolId, make(name));
+        let id = push(symbols, SymbolId, make(name.into()));
         self.newest.insert(hash, id);
         newest.and_then(|newest| self.older.insert(id, newest));
         id
@@ -567,7 +583,16 @@ impl JitNames {
 struct JitTexts {
     /// By code.
     of_code: Vec<JitText>,
-    texts: Vec<Shown>,
+    /// In pieces of [`PIECE`](Self::PIECE), as they were made.
+    texts: Vec<Vec<Shown>>,
+}
+
+impl JitTexts {
+    const PIECE: usize = 1024;
+
+    fn len(&self) -> usize {
+        self.texts.iter().map(Vec::len).sum()
+    }
 }
 
 /// What is known of the name of a piece of code.
@@ -579,12 +604,12 @@ enum JitText {
     Symbol(SymbolId),
 }
 
-/// A name as shown, the address that keeps it apart from others, and a hash of both.
+/// A name as shown, whether the address keeps it apart from others, and a hash of what does.
 #[derive(Default)]
 struct Shown {
-    name: String,
-    apart: Option<u64>,
+    name: Box<str>,
     hash: u64,
+    apart: bool,
 }
 
 /// Makes the names of all code that was hit, in parallel and in the order of the dump: to read them is to wait for
@@ -608,28 +633,28 @@ fn jit_texts(
             hit.push(JitCodeId(id));
         }
     }
-    let chunks: Vec<&[JitCodeId]> = hit.chunks(1024).collect();
+    let chunks: Vec<&[JitCodeId]> = hit.chunks(JitTexts::PIECE).collect();
     let texts = in_parallel(chunks, threads, |chunk| {
         let shown = |id: &JitCodeId| shown(session, *id, names);
         chunk.iter().map(shown).collect::<Vec<_>>()
     });
-    JitTexts {
-        of_code,
-        texts: texts.into_iter().flatten().collect(),
-    }
+    JitTexts { of_code, texts }
 }
 
 fn shown(session: &Session<'_>, id: JitCodeId, names: NameStyle) -> Shown {
     let code = session.jit.code(id);
     let of_map = session.jit.object(code.object).is_perf_map();
-    let (name, apart) = if of_map {
-        (String::from_utf8_lossy(code.name), Some(code.start.0))
+    let name = if of_map {
+        String::from_utf8_lossy(code.name)
     } else {
-        (demangle(code.name, names), None)
+        demangle(code.name, names)
     };
-    let name = name.into_owned();
-    let hash = FxBuildHasher.hash_one((name.as_str(), apart));
-    Shown { name, apart, hash }
+    let start = of_map.then_some(code.start);
+    Shown {
+        hash: FxBuildHasher.hash_one((&*name, start)),
+        name: name.into(),
+        apart: of_map,
+    }
 }
 
 /// What makes a frame one frame; `apart`: its address does.
