@@ -199,7 +199,7 @@ pub(super) struct Preloads<'a> {
 
 impl<'a> Preloads<'a> {
     /// Places of one file that are looked up early.
-    const MOST_PLACES: u32 = 1024;
+    const MOST_PLACES: u32 = 8192;
 
     pub(super) fn begin(
         &mut self,

@@ -749,44 +749,51 @@ pub(crate) fn ordered<'r>(
     }
     let numbers = Numbers::for_print(rows, view, &members);
     if view.children && view.has_trees {
-        let fronts: Vec<Front> = (by_key.iter())
-            .map(|row| Front::of(&rows[*row as usize], view))
-            .collect();
-        let order = red_black_order(by_key.len(), |a, b| {
-            let (x, y) = (&fronts[a as usize], &fronts[b as usize]);
-            let so_far = if numbers.children_at == Some(0) {
-                x.cmp(y)
-            } else {
-                Ordering::Equal
-            };
-            let all = || numbers.compare(by_key[a as usize], by_key[b as usize], rows, view);
-            so_far.then_with(all) == Ordering::Less
-        });
+        let order = if numbers.children_at == Some(0) {
+            let fronts = Front::of_rows(&by_key, rows, &numbers, view);
+            red_black_order(by_key.len(), |a, b| {
+                fronts[a as usize].cmp(&fronts[b as usize]) == Ordering::Less
+            })
+        } else {
+            red_black_order(by_key.len(), |a, b| {
+                let (a, b) = (by_key[a as usize], by_key[b as usize]);
+                numbers.compare(a, b, rows, view) == Ordering::Less
+            })
+        };
         return order.into_iter().map(|i| by_key[i as usize]).collect();
     }
     by_key.sort_by(|a, b| numbers.compare(*a, *b, rows, view));
     by_key
 }
 
-/// What decides between most rows when callers are credited and come first among the columns; small, as rows are compared
+/// What decides between rows when callers are credited and come first among the columns; small, as rows are compared
 /// with some twenty others from all over the table.
 struct Front {
     children: u64,
     thread: u32,
     /// The order of depths, whichever end of the chains comes first.
     depth: u32,
+    /// Rank by the other columns.
+    rest: u32,
 }
 
 impl Front {
-    fn of(row: &Row, view: &Ordered<'_>) -> Self {
-        Self {
-            children: !row.counts.children_period,
-            thread: row.thread.0,
-            depth: match view.order {
-                ChainOrder::Caller => !row.max_depth,
-                ChainOrder::Callee => row.max_depth,
-            },
-        }
+    /// Those of the rows that `order` lists.
+    fn of_rows(order: &[u32], rows: &[Row], numbers: &Numbers, view: &Ordered<'_>) -> Vec<Self> {
+        let ranks = numbers.ranks_of_rest();
+        let of = |number: &u32| {
+            let row = &rows[*number as usize];
+            Self {
+                children: !row.counts.children_period,
+                thread: row.thread.0,
+                depth: match view.order {
+                    ChainOrder::Caller => !row.max_depth,
+                    ChainOrder::Callee => row.max_depth,
+                },
+                rest: ranks[*number as usize],
+            }
+        };
+        order.iter().map(of).collect()
     }
 
     /// By depth only within a thread, see [`Ordered::by_depth`].
@@ -798,7 +805,9 @@ impl Front {
                 Ordering::Equal
             }
         };
-        self.children.cmp(&other.children).then_with(by_depth)
+        (self.children.cmp(&other.children))
+            .then_with(by_depth)
+            .then(self.rest.cmp(&other.rest))
     }
 }
 
@@ -882,6 +891,21 @@ impl Numbers {
 
     fn of(&self, row: u32) -> &[u64] {
         &self.all[row as usize * self.width..][..self.width]
+    }
+
+    /// Rank of each row by all numbers but the first; equal rows have one rank.
+    fn ranks_of_rest(&self) -> Vec<u32> {
+        let rest = |row: u32| &self.of(row)[1..];
+        let rows = self.all.len() / self.width.max(1);
+        let mut order: Vec<u32> = (0..rows as u32).collect();
+        order.sort_unstable_by(|a, b| rest(*a).cmp(rest(*b)));
+        let mut ranks = vec![0; rows];
+        let mut rank = 0;
+        for (i, row) in order.iter().enumerate() {
+            rank += u32::from(i > 0 && rest(order[i - 1]) != rest(*row));
+            ranks[*row as usize] = rank;
+        }
+        ranks
     }
 
     fn compare(&self, a: u32, b: u32, rows: &[Row], view: &Ordered<'_>) -> Ordering {

@@ -180,31 +180,30 @@ struct Builder<'a, 'f> {
     hits: Hits,
 }
 
-/// Pages of code that samples hit lately, and how many may still be looked up.
+/// Addresses that samples hit lately, and how many that lie in no file may still be looked up.
 struct Hits {
-    recent: [(SpaceId, u64); Self::SLOTS],
+    recent: Vec<(SpaceId, Avma)>,
     left: u32,
 }
 
 impl Default for Hits {
     fn default() -> Self {
         Self {
-            recent: [(SpaceId(u32::MAX), 0); Self::SLOTS],
+            recent: vec![(SpaceId(u32::MAX), Avma(0)); Self::SLOTS],
             left: 4096,
         }
     }
 }
 
 impl Hits {
-    const SLOTS: usize = 1024;
+    const SLOTS: usize = 4096;
 
-    /// Whether it is worth a look what is mapped there.
+    /// Whether it is worth a look what is mapped there. Which of two symbols that overlap is hit is a matter of bytes,
+    /// so pages will not do.
     fn is_new(&mut self, space: SpaceId, at: Avma) -> bool {
-        let page = at.0 >> 12;
-        let slot = &mut self.recent[page as usize % Self::SLOTS];
-        let known = std::mem::replace(slot, (space, page)) == (space, page);
-        self.left = self.left.saturating_sub(u32::from(!known));
-        !known && self.left > 0
+        let mixed = at.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+        let slot = &mut self.recent[mixed as usize % Self::SLOTS];
+        self.left > 0 && std::mem::replace(slot, (space, at)) != (space, at)
     }
 }
 
@@ -269,8 +268,9 @@ impl<'a, 'f> Builder<'a, 'f> {
     /// Has the symbols read of the file that a sample hit.
     fn preload(&mut self, space: SpaceId, at: Avma) {
         let mapping = self.spaces[space.0 as usize].maps.find(at);
-        if let Some(mapping) = mapping.filter(|m| m.executable && !m.anonymous) {
-            self.dsos.preload(mapping.dso, mapping.file_offset(at));
+        match mapping.filter(|m| m.executable && !m.anonymous) {
+            Some(mapping) => self.dsos.preload(mapping.dso, mapping.file_offset(at)),
+            None => self.hits.left -= 1,
         }
     }
 
