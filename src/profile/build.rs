@@ -70,6 +70,7 @@ pub fn build(
     threads: usize,
 ) -> Profile {
     let jit_texts = jit_texts(collected, session, names, threads);
+    let pcs_if = |needed: bool| if needed { collected.pcs.len() } else { 0 };
     let mut builder = Builder {
         session,
         collected,
@@ -86,17 +87,10 @@ pub fn build(
         stacks: SequenceIndex::default(),
         stack_frames: Vec::new(),
         raw_stacks: vec![None; collected.stacks.len()],
-        chain_frames: vec![
-            None;
-            if needs.inlines {
-                collected.pcs.len()
-            } else {
-                0
-            }
-        ],
+        chain_frames: vec![None; pcs_if(needs.inlines)],
         chain_frame_ids: Vec::new(),
         leaf_frames: vec![None; collected.pcs.len()],
-        outer_frames: vec![None; collected.pcs.len()],
+        outer_frames: vec![None; pcs_if(needs.srclines)],
         texts: vec![None; collected.texts.len()],
         fiber: None,
     };
