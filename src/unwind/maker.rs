@@ -30,7 +30,7 @@ pub(super) struct RuleMaker<'a, A: Architecture> {
     records: Vec<JitRecord<'a>>,
     record_numbers: FxHashMap<(usize, usize, Avma), usize>,
     rows: Rows,
-    flows: FxHashMap<(Function, bool), Option<Arc<Flow>>>,
+    flows: FlowsOf,
     pub(super) candidates: Pool<Candidate>,
     complex: Vec<Complex>,
     /// The ways out of the JIT code of each dump of PHP.
@@ -53,8 +53,11 @@ pub(super) enum Function {
 /// function takes as long as to unwind some stacks.
 #[derive(Default)]
 pub(super) struct Flows {
-    shards: [Mutex<FxHashMap<(Function, bool), Option<Arc<Flow>>>>; 16],
+    shards: [Mutex<FlowsOf>; 16],
 }
+
+/// By function, and whether the place is an ip.
+type FlowsOf = FxHashMap<(Function, bool), Option<Arc<Flow>>>;
 
 impl Flows {
     /// The flow of a function, made by whoever needs it first; seldom by two at the same time.
