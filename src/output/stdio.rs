@@ -811,6 +811,7 @@ impl TextWidths {
 const fn counter_width(key: Key) -> usize {
     match key {
         Key::Sample | Key::Period => 12,
+        Key::OverheadGuestSys | Key::OverheadGuestUs => 9,
         _ => 8,
     }
 }

@@ -34,8 +34,9 @@ pub(crate) struct Class {
 pub(crate) enum SymbolPart {
     /// The key is not in use.
     Unused,
-    /// A symbol of the table; start and end.
-    Range(u64, u64),
+    /// A symbol of the table; start and end. JIT code has a number too, because code made later may lie at the
+    /// same place.
+    Range(u64, u64, u32),
     /// An inlined function: number of its name, range of the function it was first seen in.
     Inlined(u32, u64, u64),
     /// No symbol: the address as printed.
@@ -55,7 +56,7 @@ impl SymbolPart {
     pub(crate) fn rank(&self) -> SymbolRank {
         match *self {
             Self::Unused => (0, 0, 0, 0),
-            Self::Range(start, end) => (1, start.cast_signed(), end.cast_signed(), 0),
+            Self::Range(start, end, id) => (1, start.cast_signed(), end.cast_signed(), id),
             Self::Inlined(name, start, end) => {
                 (1, start.cast_signed(), end.cast_signed(), name + 1)
             }
@@ -257,7 +258,8 @@ impl<'p> Maker<'p> {
         };
         let symbol = &self.profile.symbols[id.0 as usize];
         if !symbol.inlined {
-            return SymbolPart::Range(symbol.start, symbol.end);
+            let is_jit = self.profile.objects[symbol.object.0 as usize].is_jit;
+            return SymbolPart::Range(symbol.start, symbol.end, if is_jit { id.0 + 1 } else { 0 });
         }
         let count = self.inlined_names.len() as u32;
         let name = *self.inlined_names.entry(&symbol.name).or_insert(count);

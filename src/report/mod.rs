@@ -206,6 +206,8 @@ fn tree_labels(profile: &Profile, options: &ReportOptions) -> Vec<u32> {
     enum Label<'p> {
         Function(u32, u64),
         Inlined(&'p str),
+        /// JIT code: what was made later at the same place is another function.
+        Jit(u32),
         Address(Option<u32>, u64, Option<u32>),
         Line(&'p str),
     }
@@ -225,6 +227,9 @@ fn tree_labels(profile: &Profile, options: &ReportOptions) -> Vec<u32> {
                 Label::Address(object, frame.address, inlined)
             }
             (_, _, Some(symbol)) if symbol.inlined => Label::Inlined(&symbol.name),
+            (_, _, Some(symbol)) if profile.objects[symbol.object.0 as usize].is_jit => {
+                Label::Jit(frame.symbol.map_or(0, |symbol| symbol.0))
+            }
             (_, _, Some(symbol)) => Label::Function(symbol.object.0, symbol.start),
         }
     };

@@ -177,3 +177,29 @@ fn trees_hold_what_samples_credit_one_by_one() {
         }
     }
 }
+
+#[test]
+fn jit_code_made_later_at_the_same_place_is_another_function() {
+    let mut builder = ProfileBuilder::default();
+    builder.sample("one", "old@jit;main", 2);
+    builder.sample("one", "new@jit;main", 1);
+    let mut profile = builder.finish();
+    let is_jit = |name: &str| name == "jit";
+    let jit = profile.objects.iter().position(|o| is_jit(&o.short_name));
+    let jit = jit.expect("the builder makes an object of each name");
+    profile.objects[jit].is_jit = true;
+    for symbol in &mut profile.symbols {
+        if symbol.object.0 as usize == jit {
+            (symbol.start, symbol.end) = (0x1000, 0x1010);
+        }
+    }
+    let options = ReportOptions::default();
+    let report = build(&profile, &options).expect("there are samples");
+    let table = &report.tables[0];
+    let rows = table.rows.iter().map(|row| profile.frame_name(row.frame));
+    assert_eq!(rows.collect::<Vec<_>>(), ["main", "old", "new"]);
+    let tree = TreeMaker::new(&report).tree(table, 0);
+    let frames = tree.frames.iter().map(|frame| profile.frame_name(*frame));
+    // In the order in which the branches were looked into.
+    assert_eq!(frames.collect::<Vec<_>>(), ["main", "new", "old"]);
+}
