@@ -341,7 +341,7 @@ const BAD: [Bad; 16] = [
         },
         found: &[
             ("warn", "dumps.stale"),
-            ("warn", "symbols.other-run"),
+            ("warn", "symbols.jit"),
             ("FAIL", "symbols"),
         ],
         fix: "--jitdump",
@@ -354,7 +354,11 @@ const BAD: [Bad; 16] = [
             const HOUR: u64 = 3_600_000_000_000;
             copy.edit(&copy.named("jit-"), |data| shift_dump(data, HOUR));
         },
-        found: &[("warn", "dumps.stale"), ("FAIL", "symbols")],
+        found: &[
+            ("warn", "dumps.stale"),
+            ("warn", "symbols.other-run"),
+            ("FAIL", "symbols"),
+        ],
         fix: "--jitdump",
         status: 3,
     },
