@@ -8,6 +8,7 @@ mod corrupt;
 mod differential;
 mod flames;
 mod golden;
+mod inlines;
 mod jitdump;
 mod names;
 mod oracle;

@@ -1,0 +1,193 @@
+//! Inlined functions and source lines by somebody else's readers of DWARF, `llvm-symbolizer` and GNU `addr2line`, at thousands of
+//! addresses of the sample that has debug information. Without these programs there is nothing to compare with.
+//!
+//! Compared are names as the files have them, since each program has a demangler of its own. Addresses without a symbol are left
+//! out: as in perf, they have no inlined functions.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::recording::{CONTEXT_USER, Recording, Sample, Stacks};
+use crate::support::{pjit, sample};
+
+/// Name and `file:line` of each function around an address, innermost first.
+type Frames = Vec<(String, String)>;
+
+/// Where the program is mapped.
+const BASE: u64 = 0x40_0000;
+/// Bytes between the addresses.
+const STEP: usize = 16;
+
+#[test]
+fn inlined_functions_are_those_of_other_readers() {
+    for program in ["hot-cpp", "hot-rust"] {
+        let path = format!("/tmp/pjit-sample/native/{program}");
+        let file = sample("native", &format!("symfs{path}"));
+        let code = code(&fs::read(&file).expect("the sample has it"));
+        let ours = read_by_pjit(&path, &code);
+        let with_inlined = ours.iter().filter(|frames| frames.len() > 1).count();
+        assert!(
+            ours.len() == code.len() && with_inlined > 500,
+            "{program}: {with_inlined}"
+        );
+        let addresses = || code.iter().map(|(_, address)| *address);
+        let symbolizer = [
+            "llvm-symbolizer",
+            "--output-style=GNU",
+            "--no-demangle",
+            "-i",
+            "-f",
+            "-a",
+        ];
+        match read_by(&symbolizer, &file, addresses()) {
+            // The outermost name is the symbol's, which may be local to a file and then have none in DWARF.
+            Some(theirs) => compare(program, &ours, &theirs, 0, |frames| {
+                let names = frames.iter().rev().skip(1).map(|f| f.0.clone());
+                names.chain(frames.iter().map(|f| f.1.clone())).collect()
+            }),
+            None => println!("llvm-symbolizer cannot be run: {program} is not compared with it"),
+        }
+        match read_by(&["addr2line", "-i", "-f", "-a"], &file, addresses()) {
+            // It prefers the nearest symbol to the name in DWARF, and the sample has not all of them. Version 2.40 takes
+            // the line of one file for that of another in four places.
+            Some(theirs) => compare(program, &ours, &theirs, 10, |frames| {
+                frames.iter().map(|f| f.1.clone()).collect()
+            }),
+            None => println!("addr2line cannot be run: {program} is not compared with it"),
+        }
+    }
+}
+
+/// Offset in the file and stated address of every sixteenth byte of the program's code.
+fn code(elf: &[u8]) -> Vec<(u64, u64)> {
+    let u64_at = |at: usize| u64::from_le_bytes(elf[at..at + 8].try_into().expect("eight bytes"));
+    let count = usize::from(u16::from_le_bytes([elf[56], elf[57]]));
+    let table = usize::try_from(u64_at(32)).expect("it is in the file");
+    let header = (0..count)
+        .map(|i| table + 56 * i)
+        // PT_LOAD, readable and executable.
+        .find(|&at| u64_at(at) == 1 | 5 << 32)
+        .expect("a program has code");
+    let (offset, address, size) = (u64_at(header + 8), u64_at(header + 16), u64_at(header + 32));
+    (0..size)
+        .step_by(STEP)
+        .map(|i| (offset + i, address + i))
+        .collect()
+}
+
+/// A recording with a sample at each of the addresses, printed.
+fn read_by_pjit(path: &str, code: &[(u64, u64)]) -> Vec<Frames> {
+    let mut recording = Recording::new(Stacks::Callchain);
+    recording.comm(7, 7, b"program");
+    recording.map(7, BASE, 0x100_0000, 0, path.as_bytes());
+    for (i, (offset, _)) in (0..).zip(code) {
+        recording.sample(&Sample {
+            ip: BASE + offset,
+            pid: 7,
+            tid: 7,
+            time: 1000 + i,
+            period: 1,
+            chain: &[CONTEXT_USER, BASE + offset],
+            user: None,
+        });
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("perf.data");
+    fs::write(&data, recording.file()).expect("it can be written");
+    let output = pjit()
+        .args(["script", "-F", "ip,sym,srcline", "--no-demangle", "--symfs"])
+        .arg(sample("native", "symfs"))
+        .arg(&data)
+        .output()
+        .expect("the binary can be run");
+    let text = String::from_utf8(output.stdout).expect("output is UTF-8");
+    text.trim_end().split("\n\n").map(frames_of_block).collect()
+}
+
+/// A line with address and name for each frame, below it one with the place where that is known.
+fn frames_of_block(block: &str) -> Frames {
+    let mut frames = Frames::new();
+    for line in block.lines().filter(|line| !line.is_empty()) {
+        let line = line.strip_suffix(" (inlined)").unwrap_or(line);
+        if let Some(frame) = line.strip_prefix('\t') {
+            let (_, name) = frame
+                .trim_start()
+                .split_once(' ')
+                .expect("address and name");
+            frames.push((name.to_owned(), "??:0".to_owned()));
+        } else {
+            frames.last_mut().expect("a place has a frame").1 = line.trim().to_owned();
+        }
+    }
+    frames
+}
+
+/// What a program in the manner of `addr2line` says; `None` when there is no such program.
+fn read_by(
+    command: &[&str],
+    file: &Path,
+    addresses: impl Iterator<Item = u64>,
+) -> Option<Vec<Frames>> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let questions = folder.path().join("questions");
+    let text: Vec<String> = addresses.map(|address| format!("{address:#x}\n")).collect();
+    fs::write(&questions, text.concat()).expect("it can be written");
+    let output = Command::new(command[0])
+        .args(&command[1..])
+        .arg("-e")
+        .arg(file)
+        .stdin(fs::File::open(&questions).expect("it can be read"))
+        .stderr(Stdio::null())
+        .output()
+        .ok()?;
+    let text = String::from_utf8(output.stdout).expect("names of the sample are ASCII");
+    let mut answers: Vec<Frames> = Vec::new();
+    let mut lines = text.lines().filter(|line| !line.is_empty());
+    while let Some(line) = lines.next() {
+        if line.starts_with("0x") {
+            answers.push(Vec::new());
+        } else {
+            let place = lines.next()?.split(" (discriminator").next()?;
+            answers.last_mut()?.push((line.to_owned(), known(place)));
+        }
+    }
+    Some(answers)
+}
+
+/// One spelling for places that are not known or only half: `??:?`, `file:?`.
+fn known(place: &str) -> String {
+    match place.rsplit_once(':') {
+        Some(("??", _)) | None => "??:0".to_owned(),
+        Some((file, "?")) => format!("{file}:0"),
+        Some(_) => place.to_owned(),
+    }
+}
+
+/// Fails when more than `tolerated` answers differ in a part of the frames.
+fn compare(
+    program: &str,
+    ours: &[Frames],
+    theirs: &[Frames],
+    tolerated: usize,
+    part: impl Fn(&Frames) -> Vec<String>,
+) {
+    assert_eq!(ours.len(), theirs.len(), "each question has an answer");
+    let pairs: Vec<_> = ours
+        .iter()
+        .zip(theirs)
+        .filter(|(ours, _)| ours[0].0 != "[unknown]")
+        .collect();
+    let different: Vec<_> = pairs
+        .iter()
+        .filter(|(ours, theirs)| part(ours) != part(theirs))
+        .collect();
+    assert!(pairs.len() > 1000, "{program}: {}", pairs.len());
+    assert!(
+        different.len() <= tolerated,
+        "{program}: {} of {} differ: {:?}",
+        different.len(),
+        pairs.len(),
+        different.first()
+    );
+}
