@@ -6,6 +6,7 @@
 
 use std::collections::hash_map::Entry;
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use gimli::{
@@ -61,7 +62,17 @@ impl<'a> CfiTables<'a> {
 pub(super) struct Table<'a> {
     kind: TableKind<'a>,
     bases: BaseAddresses,
+    /// Bytes of large entries that may still be evaluated. Compilers write none that reach [`SMALL`] by much, and each is evaluated
+    /// once or, for rules that are kept by nobody, for each frame; a file made to cost time has one of a megabyte.
+    left: Arc<AtomicUsize>,
 }
+
+/// An entry and its CIE of this many bytes cost nothing of [`Table::left`].
+const SMALL: usize = 1024;
+/// [`Table::left`] of a file: a second or two.
+const LARGE_OF_FILE: usize = 512 << 20;
+/// [`Table::left`] of JIT code, of which there are many, in multiples of its size.
+const LARGE_OF_JIT: usize = 64;
 
 #[derive(Clone)]
 enum TableKind<'a> {
@@ -102,6 +113,7 @@ impl<'a> Table<'a> {
         Self {
             kind: TableKind::Eh(section),
             bases: BaseAddresses::default().set_eh_frame(at),
+            left: Arc::new(AtomicUsize::new(LARGE_OF_FILE)),
         }
     }
 
@@ -112,16 +124,31 @@ impl<'a> Table<'a> {
         Self {
             kind: TableKind::Debug(section),
             bases: BaseAddresses::default(),
+            left: Arc::new(AtomicUsize::new(LARGE_OF_FILE)),
         }
     }
 
     /// The records of a jitdump: an `.eh_frame` at `base`.
     pub(super) fn jit(eh_frame: &'a [u8], base: Avma) -> Self {
-        Self::eh_frame(eh_frame, base.0)
+        let left = eh_frame.len().saturating_mul(LARGE_OF_JIT);
+        Self {
+            left: Arc::new(AtomicUsize::new(left)),
+            ..Self::eh_frame(eh_frame, base.0)
+        }
     }
 
     fn fde(&self, offset: u32) -> Option<Fde<'a>> {
-        with_section!(self, section => parse_fde(section, &self.bases, offset))
+        let fde = with_section!(self, section => parse_fde(section, &self.bases, offset))?;
+        let size = fde.entry_len().saturating_add(fde.cie().entry_len());
+        (size <= SMALL || self.spend(size)).then_some(fde)
+    }
+
+    fn spend(&self, size: usize) -> bool {
+        // Lost updates between threads only stretch the budget.
+        let left = self.left.load(Ordering::Relaxed);
+        self.left
+            .store(left.saturating_sub(size), Ordering::Relaxed);
+        left >= size
     }
 
     /// Converts all rows of an FDE.
@@ -454,4 +481,50 @@ enum Found {
     Covers(FdeRef),
     OtherCode,
     Nonsense,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Version 1, no augmentation, `padding` bytes of DW_CFA_nop.
+    fn eh_frame(padding: usize) -> Vec<u8> {
+        let entry = |body: &[u8]| {
+            let length = u32::try_from(body.len()).expect("small");
+            [&length.to_le_bytes()[..], body].concat()
+        };
+        let mut cie = entry(
+            &[
+                &[0, 0, 0, 0, 1, 0, 1, 0x78, 16, 0x0c, 7, 8][..],
+                &vec![0; padding],
+            ]
+            .concat(),
+        );
+        let link = u32::try_from(cie.len() + 4).expect("small");
+        let range = [0x1000u64.to_le_bytes(), 0x100u64.to_le_bytes()].concat();
+        cie.extend(entry(&[&link.to_le_bytes()[..], &range].concat()));
+        cie
+    }
+
+    /// How often an entry may be looked at, up to a thousand times.
+    fn looks(padding: usize) -> usize {
+        let data = eh_frame(padding);
+        let table = Table::jit(&data, Avma(0));
+        let [entry] = table.index()[..] else {
+            panic!("one entry: {:?}", table.index());
+        };
+        (0..1000)
+            .take_while(|_| table.fde(entry.offset).is_some())
+            .count()
+    }
+
+    #[test]
+    fn large_entries_are_not_evaluated_for_ever() {
+        assert_eq!(looks(100), 1000);
+        assert!(
+            (LARGE_OF_JIT - 1..=LARGE_OF_JIT + 1).contains(&looks(100_000)),
+            "{}",
+            looks(100_000)
+        );
+    }
 }
