@@ -18,6 +18,16 @@ pub(super) const CHUNK: usize = 4 << 20;
 /// buffer was (`-m`), which is the natural bound.
 const DEFAULT_LIMIT: u64 = 128 << 20;
 
+/// How many bytes one compressed byte may stand for: stacks of 64 KB that hardly change reach a thousand.
+const MAX_RATIO: u64 = 4096;
+/// The same with no record counted for more than [`COUNTED`] bytes: every record costs memory, and has at least a time of
+/// its own, of which some bytes remain.
+const MAX_RECORD_RATIO: u64 = 128;
+/// See [`MAX_RECORD_RATIO`].
+const COUNTED: u64 = 1024;
+/// Counted bytes that are free of these limits, for short recordings.
+const FREE: u64 = 32 << 20;
+
 /// Called with (offset in the chunk, type, bytes) of a record.
 pub(super) type OnRecord<'f> = dyn FnMut(usize, u32, &[u8]) + 'f;
 
@@ -42,6 +52,10 @@ pub(super) struct Inflater {
     /// Bytes that the current payload expanded to.
     expanded: u64,
     limit: u64,
+    /// Bytes of all payloads that were decoded, what they expanded to, and that with large records counted for less.
+    taken: u64,
+    given: u64,
+    counted: u64,
 }
 
 impl Inflater {
@@ -56,6 +70,9 @@ impl Inflater {
             number: 0,
             expanded: 0,
             limit,
+            taken: 0,
+            given: 0,
+            counted: 0,
         })
     }
 
@@ -86,9 +103,17 @@ impl Inflater {
             *input = input.get(step.bytes_read..).unwrap_or_default();
             self.filled += step.bytes_written;
             self.expanded += step.bytes_written as u64;
+            self.taken += step.bytes_read as u64;
+            self.given += step.bytes_written as u64;
             self.walk(record)?;
             if self.expanded > self.limit {
                 return Err("compressed data expand to more than the recorder's buffer");
+            }
+            let allowed = |ratio| self.taken.saturating_mul(ratio).saturating_add(FREE);
+            if self.given > allowed(MAX_RATIO) || self.counted > allowed(MAX_RECORD_RATIO) {
+                return Err(
+                    "compressed data expand to more than any recorder packs into so little",
+                );
             }
             if self.filled == self.buffer.len() {
                 // There may be more output even when all input is taken.
@@ -116,9 +141,12 @@ impl Inflater {
     fn walk(&mut self, record: &mut OnRecord<'_>) -> Result<(), &'static str> {
         let start = self.walked;
         let bytes = self.buffer.get(start..self.filled).unwrap_or_default();
+        let mut counted = 0;
         let (len, end) = walk(bytes, &mut |at, type_, bytes| {
+            counted += COUNTED.min(bytes.len() as u64);
             record(start + at, type_, bytes)
         });
+        self.counted += counted;
         self.walked += len;
         match end {
             Walk::End | Walk::Partial => Ok(()),
@@ -143,4 +171,57 @@ pub(super) fn payload(type_: u32, record: &[u8]) -> &[u8] {
         .and_then(|len| usize::try_from(len).ok())
         .unwrap_or(0);
     data.get(..len).unwrap_or(data)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many records of `size` bytes come out of ten payloads of `count` of them, which differ in `different` bytes.
+    fn records(size: usize, count: usize, different: usize) -> (usize, Result<(), &'static str>) {
+        let mut encoder = zstd::Encoder::new(Vec::new(), 3).expect("it can be made");
+        let mut inflater = Inflater::new(None).expect("it can be made");
+        let (mut records, mut noise) = (0, 1u64);
+        for _ in 0..10 {
+            for _ in 0..count {
+                let mut record = vec![0; size];
+                record[0] = 9;
+                record[6..8].copy_from_slice(&u16::try_from(size).expect("small").to_le_bytes());
+                for byte in &mut record[8..8 + different] {
+                    noise = noise
+                        .wrapping_mul(6_364_136_223_846_793_005)
+                        .wrapping_add(1);
+                    *byte = (noise >> 56) as u8;
+                }
+                std::io::Write::write_all(&mut encoder, &record).expect("to memory");
+            }
+            std::io::Write::flush(&mut encoder).expect("to memory");
+            let payload = std::mem::take(encoder.get_mut());
+            let mut input = &payload[..];
+            inflater.begin();
+            loop {
+                match inflater.feed(&mut input, &mut |_, _, _| records += 1) {
+                    Ok(Fed::Full) => inflater.turn(),
+                    Ok(Fed::Done) => break,
+                    Err(problem) => return (records, Err(problem)),
+                }
+            }
+        }
+        (records, Ok(()))
+    }
+
+    #[test]
+    fn what_recorders_write_is_expanded() {
+        assert_eq!(records(48, 100_000, 4), (1_000_000, Ok(())));
+        assert_eq!(records(8192, 1000, 12), (10_000, Ok(())));
+        assert_eq!(records(65_528, 150, 50), (1500, Ok(())));
+    }
+
+    #[test]
+    fn millions_of_equal_records_are_not() {
+        let (found, problem) = records(48, 1 << 20, 0);
+        assert!(problem.is_err() && found < 2 << 20, "{found}");
+        let (found, problem) = records(65_528, 1500, 0);
+        assert!(problem.is_err() || found < 15_000, "{found}");
+    }
 }
