@@ -22,6 +22,9 @@ pub enum NameStyle {
 
 /// Longest demangled name: a few hundred mangled bytes can stand for gigabytes.
 const MAX_DEMANGLED: usize = 1 << 16;
+/// How much longer than mangled a name may be, for many names may each stand for the longest. Real ones are some ten times
+/// as long, where they repeat the arguments of templates.
+const MAX_GROWTH: usize = 64;
 /// Longest mangled name that is worth trying; compilers hash away longer ones.
 const MAX_MANGLED: usize = 1 << 16;
 
@@ -59,15 +62,28 @@ fn demangle_known(name: &str, style: NameStyle) -> Option<String> {
     demangle_java(name)
 }
 
-/// Refuses to grow past [`MAX_DEMANGLED`].
-struct Bounded(String);
+/// Refuses to grow past what the length of a mangled name allows.
+struct Bounded {
+    text: String,
+    most: usize,
+}
+
+impl Bounded {
+    fn of(mangled: &str) -> Self {
+        let most = mangled.len().saturating_mul(MAX_GROWTH);
+        Self {
+            text: String::new(),
+            most: most.min(MAX_DEMANGLED),
+        }
+    }
+}
 
 impl Write for Bounded {
     fn write_str(&mut self, s: &str) -> fmt::Result {
-        if self.0.len() + s.len() > MAX_DEMANGLED {
+        if self.text.len() + s.len() > self.most {
             return Err(fmt::Error);
         }
-        self.0.push_str(s);
+        self.text.push_str(s);
         Ok(())
     }
 }
@@ -86,9 +102,9 @@ fn demangle_rust(name: &str) -> Option<String> {
         &name[..end_of_rust_hash(name)?]
     };
     let parsed = rustc_demangle::try_demangle(name).ok()?;
-    let mut out = Bounded(String::with_capacity(name.len()));
+    let mut out = Bounded::of(name);
     write!(out, "{parsed:#}").ok()?;
-    Some(out.0)
+    Some(out.text)
 }
 
 /// Where a legacy name ends: behind `17h`, 16 hex digits and `E`.
@@ -180,9 +196,9 @@ fn demangle_itanium(name: &str, short: bool) -> Option<String> {
     } else if !tail.is_empty() && !tail.starts_with(b".") {
         return None;
     }
-    let mut out = Bounded(String::with_capacity(name.len()));
+    let mut out = Bounded::of(name);
     symbol.structured_demangle(&mut out, &options).ok()?;
-    Some(out.0)
+    Some(out.text)
 }
 
 /// `_ZTh`, `_ZTv`: what kind of thunk, and the encoding behind its offsets.

@@ -7,6 +7,7 @@
 
 use std::io::Read;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::BuildId;
 use crate::address::{FileOffset, Svma};
@@ -228,6 +229,8 @@ pub struct ElfFile<'a> {
     segments: Vec<Segment>,
     sections: Vec<SectionHeader<'a>>,
     decompressed: Vec<OnceLock<&'a [u8]>>,
+    /// Bytes that sections may still be decompressed to.
+    unpacked_left: AtomicU64,
 }
 
 impl std::fmt::Debug for ElfFile<'_> {
@@ -275,6 +278,7 @@ impl<'a> ElfFile<'a> {
             segments,
             sections,
             decompressed,
+            unpacked_left: AtomicU64::new(decompression_bound(data.len())),
         })
     }
 
@@ -475,7 +479,7 @@ impl<'a> ElfFile<'a> {
         let done = *cell.get_or_init(|| {
             let raw = slice(self.bytes.data, header.offset, header.size);
             let data = raw
-                .and_then(|raw| decompress(&self.bytes.with(raw), header))
+                .and_then(|raw| decompress(&self.bytes.with(raw), header, &self.unpacked_left))
                 .unwrap_or_default();
             self.store.keep(data)
         });
@@ -648,15 +652,17 @@ pub(crate) fn build_id_in_notes(notes: &Bytes<'_>) -> Option<BuildId> {
     }
 }
 
-/// Bytes that `compressed` ones may become: deflate cannot exceed 1:1032, real DWARF stays below 1:50.
-/// zstd knows no limit of its own.
-const fn decompression_bound(compressed: usize) -> u64 {
-    (compressed as u64)
-        .saturating_mul(256)
-        .saturating_add(1 << 20)
+/// Bytes that the sections of a file may become in sum (they may all lie on the same compressed bytes): deflate cannot exceed
+/// 1:1032, zstd knows no limit, real DWARF stays below 1:50.
+const fn decompression_bound(file: usize) -> u64 {
+    (file as u64).saturating_mul(64).saturating_add(4 << 20)
 }
 
-fn decompress(section: &Bytes<'_>, header: &SectionHeader<'_>) -> Option<Vec<u8>> {
+fn decompress(
+    section: &Bytes<'_>,
+    header: &SectionHeader<'_>,
+    budget: &AtomicU64,
+) -> Option<Vec<u8>> {
     const ELFCOMPRESS_ZLIB: u32 = 1;
     const ELFCOMPRESS_ZSTD: u32 = 2;
     let (kind, size, data) = if header.flags & SHF_COMPRESSED != 0 {
@@ -680,9 +686,8 @@ fn decompress(section: &Bytes<'_>, header: &SectionHeader<'_>) -> Option<Vec<u8>
             section.data.strip_prefix(b"ZLIB")?.get(8..)?,
         )
     };
-    if size > decompression_bound(data.len()) {
-        return None;
-    }
+    let left = budget.load(Ordering::Relaxed).checked_sub(size)?;
+    budget.store(left, Ordering::Relaxed);
     let mut out = Vec::with_capacity(usize::try_from(size).ok()?);
     match kind {
         ELFCOMPRESS_ZLIB => {

@@ -185,16 +185,17 @@ impl<'a> Opener<'_, 'a> {
     fn unpack_module(&self, packed: &'a [u8]) -> Option<&'a [u8]> {
         /// The largest modules have some 30 MB with their debug information.
         const MAX_MODULE: u64 = 256 << 20;
+        let most = (packed.len() as u64).saturating_mul(64).min(MAX_MODULE);
         let mut out = Vec::new();
         match packed {
             [0x1f, 0x8b, ..] => {
                 let unpacker = flate2::bufread::GzDecoder::new(packed);
-                unpacker.take(MAX_MODULE).read_to_end(&mut out).ok()?;
+                unpacker.take(most).read_to_end(&mut out).ok()?;
             }
             [0xfd, b'7', b'z', b'X', b'Z', ..] => out = unpack_xz(packed)?,
             [0x28, 0xb5, 0x2f, 0xfd, ..] => {
                 let unpacker = zstd::Decoder::with_buffer(packed).ok()?;
-                unpacker.take(MAX_MODULE).read_to_end(&mut out).ok()?;
+                unpacker.take(most).read_to_end(&mut out).ok()?;
             }
             _ => return Some(packed),
         }

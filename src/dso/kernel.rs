@@ -54,7 +54,9 @@ pub enum KernelState {
 const RESTRICTED: &str = "all addresses are 0, kernel symbols are restricted";
 
 /// Largest kallsyms text; a kernel with every module loaded has some 20 MB.
-const MAX_KALLSYMS: u64 = 256 << 20;
+const MAX_KALLSYMS: u64 = 64 << 20;
+/// Most symbols; such a kernel has half a million. A line may have five bytes.
+const MAX_SYMBOLS: usize = 4 << 20;
 
 /// The symbols of one kernel, as its source has them.
 pub(crate) struct KernelSymbols<'a> {
@@ -397,7 +399,7 @@ impl<'a> Kallsyms<'a> {
         let mut module_numbers: FxHashMap<&'a [u8], u32> = FxHashMap::default();
         let mut references = Vec::new();
         let mut at = 0;
-        while at < text.len() {
+        while at < text.len() && lines.len() < MAX_SYMBOLS {
             let line = line_at(text, at);
             if let Some(symbol) = Line::parse(line) {
                 let module = match symbol.module {

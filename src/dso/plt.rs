@@ -33,7 +33,8 @@ pub(crate) fn add_entries(table: &mut SymbolTable<'_>, elf: &ElfFile<'_>) {
     let secondary = section(elf, ".plt.sec").filter(|_| x86).map(|(_, s)| *s);
     let count = names.as_ref().map_or(0, |names| names.len() as u64);
     // As many entries as relocations: then there is no header.
-    let headless = secondary.is_none() && names.is_some() && count * entry_size == plt.size;
+    let headless =
+        secondary.is_none() && names.is_some() && count.checked_mul(entry_size) == Some(plt.size);
     if !headless {
         let header = if secondary.is_some() {
             plt.size
@@ -172,7 +173,8 @@ fn add_got_entries(table: &mut SymbolTable<'_>, elf: &ElfFile<'_>) {
     let Some(data) = elf.section_at(index).map(|s| s.data) else {
         return;
     };
-    if got.entsize == 0 || got.size / got.entsize > MAX_ENTRIES {
+    let size = data.len() as u64;
+    if got.entsize == 0 || size / got.entsize > MAX_ENTRIES {
         return;
     }
     let slots = if elf.machine() == Machine::X86_64 {
@@ -181,7 +183,7 @@ fn add_got_entries(table: &mut SymbolTable<'_>, elf: &ElfFile<'_>) {
         None
     };
     let mut at = 0;
-    while at < got.size {
+    while at < size {
         let code = data
             .get(usize::try_from(at).unwrap_or(usize::MAX)..)
             .unwrap_or_default();

@@ -202,6 +202,23 @@ fn plt_entries_are_named() {
     assert_eq!(name(&table, 0x13ff).as_deref(), Some("init"));
 }
 
+/// Two entries of 2^63 bytes are 0 bytes only where numbers wrap.
+#[test]
+fn plt_entries_of_absurd_sizes_are_no_overflow() {
+    let mut elf = ElfBuilder::without_text(243, 3);
+    elf.segment(0x1000, 0x2000, 0x100, 5);
+    let plt = elf.section_at(".plt", PROGBITS, 6, 0x2000, 0x1000, Vec::new());
+    elf.link(plt, 0, 1 << 63);
+    let dynsym = elf.symbols(".dynsym", &[("puts", 0, 0, FUNC, 0)]);
+    let relocations = plt_relocation(0x4010, 1, 7, 0).repeat(2);
+    let rela = elf.section(".rela.plt", RELA, relocations);
+    elf.link(rela, dynsym, 24);
+    assert!(
+        table(&Store::new(), elf).find(0x1010).is_some(),
+        "the header"
+    );
+}
+
 #[test]
 fn plt_got_entries_are_named_by_their_slots() {
     let mut elf = ElfBuilder::new(0x100);
@@ -220,6 +237,17 @@ fn plt_got_entries_are_named_by_their_slots() {
     let table = table(&store, elf);
     assert_eq!(name(&table, 0x1420).as_deref(), Some("__cxa_finalize@plt"));
     assert_eq!(name(&table, 0x1428).as_deref(), Some("offset_0x1428@plt"));
+}
+
+/// A section without bytes may claim any size; it names as many entries as there are bytes.
+#[test]
+fn plt_got_entries_are_as_many_as_there_are_bytes() {
+    let mut elf = ElfBuilder::new(0x600);
+    let plt = elf.section_at(".plt", PROGBITS, 6, 0x2400, 0x1400, vec![0; 0x10]);
+    elf.link(plt, 0, 16);
+    let got = elf.section_at(".plt.got", 8, 6, 0x2420, 0x1420, vec![0; 0x80]);
+    elf.link(got, 0, 1);
+    assert_eq!(table(&Store::new(), elf).len(), 1, "the header of .plt");
 }
 
 #[test]
@@ -267,6 +295,33 @@ fn compressed_sections_are_unpacked_within_bounds() {
     assert_eq!(elf.section(".debug_good").expect("unpacks").data, [7; 3000]);
     assert!(elf.section(".debug_bomb").is_none());
     assert!(elf.section(".debug_short").is_none());
+}
+
+/// Every section may claim the same few compressed bytes.
+#[test]
+fn sections_are_unpacked_within_a_bound_for_all_of_them() {
+    let mut section = 1u32.to_le_bytes().to_vec();
+    section.extend([0; 4]);
+    section.extend((3u64 << 20).to_le_bytes());
+    section.extend(1u64.to_le_bytes());
+    let mut zlib = flate2::write::ZlibEncoder::new(section, flate2::Compression::best());
+    std::io::Write::write_all(&mut zlib, &vec![0; 3 << 20]).expect("to memory");
+    let section = zlib.finish().expect("to memory");
+    let mut elf = ElfBuilder::new(0x10);
+    for name in [".debug_info", ".debug_abbrev", ".debug_line"] {
+        elf.section_at(name, PROGBITS, 0x800, 0, 0x2000, section.clone());
+    }
+    let store = Store::new();
+    let elf = ElfFile::parse(store.keep(elf.build()), &store).expect("sound");
+    assert_eq!(
+        elf.section(".debug_line").map(|s| s.data.len()),
+        Some(3 << 20)
+    );
+    assert!(
+        elf.section(".debug_info").is_none(),
+        "4 MB and 64 times the file"
+    );
+    assert!(elf.section(".debug_line").is_some(), "it is kept");
 }
 
 #[test]

@@ -4,8 +4,8 @@
 //! from the first entry of each unit alone, so that the cost does not depend on the size of the units.
 //! Nothing here is kept for units that nobody asks for but their headers.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use gimli::{
     Abbreviations, AttributeSpecification, AttributeValue, DebugAddrBase, DebugInfoOffset,
@@ -32,15 +32,24 @@ pub(super) struct DebugInfo<'a> {
     /// Ranges that may still be read. Compilers write one list for each entry; a file made to cost
     /// time lets every entry refer to the same long one.
     ranges_left: AtomicUsize,
-    /// Abbreviations that may still be read in search of those of roots.
+    /// Attributes of abbreviations that may still be read: tables may be shared, or overlap to cost time.
     abbreviations_left: AtomicUsize,
+    /// Bytes of line programs that may still be read; compilers write one for each unit.
+    lines_left: AtomicUsize,
+    /// The table of abbreviations that was parsed last, by its place: some compilers write one for all units.
+    abbreviations: Mutex<Option<(usize, Arc<Abbreviations>)>>,
 }
+
+/// Compilers use some twenty; attributes need no bytes, so that one byte of an entry may stand for any number.
+pub(super) const MAX_ATTRIBUTES: usize = 256;
+/// Units at one address that are always looked at.
+const FEW_UNITS: usize = 8;
+/// Units that are looked at besides, over all addresses.
+const MANY_UNITS: usize = 1 << 20;
 
 struct UnitRange {
     start: u64,
     end: u64,
-    /// The highest end of this range and all before it.
-    reach: u64,
     unit: u32,
 }
 
@@ -106,6 +115,7 @@ impl<'a> DebugInfo<'a> {
         };
         let units = self.headers.iter().filter(may_be).take(MOST);
         units
+            .filter(|header| self.abbreviations(header).is_some())
             .filter_map(|header| self.dwarf.unit(*header).ok())
             .find(|unit| unit.dwo_id == Some(id))
     }
@@ -120,6 +130,8 @@ impl<'a> DebugInfo<'a> {
         let ranges = dwarf.ranges.debug_ranges();
         let lists = gimli::Section::reader(ranges).len()
             + gimli::Section::reader(dwarf.ranges.debug_rnglists()).len();
+        let abbreviations = gimli::Section::reader(&dwarf.debug_abbrev).len();
+        let lines = gimli::Section::reader(&dwarf.debug_line).len();
         let units = headers.len();
         Self {
             dwarf,
@@ -128,7 +140,14 @@ impl<'a> DebugInfo<'a> {
             unplaced: Vec::new(),
             supplementary: None,
             ranges_left: AtomicUsize::new(lists.saturating_mul(4).saturating_add(1 << 20)),
-            abbreviations_left: AtomicUsize::new(units.saturating_mul(64).saturating_add(1 << 20)),
+            abbreviations_left: AtomicUsize::new(
+                units
+                    .saturating_mul(1024)
+                    .saturating_add(abbreviations)
+                    .saturating_add(1 << 22),
+            ),
+            lines_left: AtomicUsize::new(lines.saturating_mul(4).saturating_add(1 << 20)),
+            abbreviations: Mutex::default(),
         }
     }
 
@@ -142,7 +161,6 @@ impl<'a> DebugInfo<'a> {
                     ranges.push(UnitRange {
                         start,
                         end,
-                        reach: 0,
                         unit: number,
                     });
                 }
@@ -152,11 +170,6 @@ impl<'a> DebugInfo<'a> {
             }
         }
         ranges.sort_unstable_by_key(|r| (r.start, r.end, r.unit));
-        let mut reach = 0;
-        for range in &mut ranges {
-            reach = range.end.max(reach);
-            range.reach = reach;
-        }
         self.ranges = ranges;
     }
 
@@ -173,20 +186,10 @@ impl<'a> DebugInfo<'a> {
         Some(bounds.is_told())
     }
 
-    /// The units that may describe an address, in the order of the file.
-    pub(super) fn units_at(&self, at: u64) -> impl Iterator<Item = u32> + '_ {
-        let behind = self.ranges.partition_point(|r| r.start <= at);
-        let near = self.ranges[..behind]
-            .iter()
-            .rev()
-            .take_while(move |r| at < r.reach);
-        let mut found: Vec<u32> = near.filter(|r| at < r.end).map(|r| r.unit).collect();
-        if found.is_empty() {
-            found.clone_from(&self.unplaced);
-        }
-        found.sort_unstable();
-        found.dedup();
-        found.into_iter()
+    /// Calls `f` with the index of each of the addresses (ordered) and a unit that may describe it, in the order of the file. Of
+    /// very many units at one address, those whose ranges start last.
+    pub(super) fn units_at(&self, addresses: &[u64], f: impl FnMut(usize, u32)) {
+        units_at(&self.ranges, &self.unplaced, addresses, f);
     }
 
     /// How much work a unit is: its length.
@@ -197,12 +200,41 @@ impl<'a> DebugInfo<'a> {
     /// A unit ready for reading, without its line program.
     pub(super) fn unit(&self, unit: u32) -> Option<Unit<'a>> {
         let header = *self.headers.get(unit as usize)?;
+        let abbreviations = self.abbreviations(&header)?;
         if self.dwarf.file_type == DwarfFileType::Dwo {
             return self.dwarf.unit(header).ok();
         }
-        let abbreviations = self.dwarf.abbreviations(&header).ok()?;
         let root = RootEntry::read(self, &header)?;
         Some(root.unit(&self.dwarf, header, abbreviations))
+    }
+
+    fn abbreviations(&self, header: &UnitHeader<Reader<'a>>) -> Option<Arc<Abbreviations>> {
+        let place = header.debug_abbrev_offset().0;
+        let last = || {
+            self.abbreviations
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        if let Some((_, known)) = last().as_ref().filter(|(at, _)| *at == place) {
+            return Some(Arc::clone(known));
+        }
+        // Reads the table to its end, since there is no abbreviation 0.
+        abbreviation(self, header, 0);
+        if self.abbreviations_left.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let table = self.dwarf.abbreviations(header).ok()?;
+        *last() = Some((place, Arc::clone(&table)));
+        Some(table)
+    }
+
+    /// Whether the line program at a place of `.debug_line` may be read, which is asked once for each unit.
+    pub(super) fn may_read_lines(&self, offset: gimli::DebugLineOffset<usize>) -> bool {
+        let mut rest = *gimli::Section::reader(&self.dwarf.debug_line);
+        let length = rest
+            .skip(offset.0)
+            .and_then(|()| rest.read_initial_length());
+        length.is_ok_and(|(length, _)| spend(&self.lines_left, length.min(rest.len())))
     }
 
     /// The unit that contains a position of `.debug_info`, and the position in it.
@@ -313,7 +345,7 @@ fn abbreviation<'a>(
     input.skip(header.debug_abbrev_offset().0).ok()?;
     loop {
         let code = input.read_uleb128().ok()?;
-        if code == 0 || !spend(&info.abbreviations_left) {
+        if code == 0 || !spend(&info.abbreviations_left, 1) {
             return None;
         }
         let tag = gimli::DwTag(input.read_uleb128_u16().ok()?);
@@ -330,6 +362,9 @@ fn abbreviation<'a>(
             } else {
                 None
             };
+            if !spend(&info.abbreviations_left, 1) || specs.len() > MAX_ATTRIBUTES {
+                return None;
+            }
             if code == wanted {
                 specs.push(AttributeSpecification::new(name, form, constant));
             }
@@ -340,12 +375,12 @@ fn abbreviation<'a>(
     }
 }
 
-/// Takes one from a budget; false when it is used up.
-fn spend(budget: &AtomicUsize) -> bool {
+/// Takes some from a budget; false when it is used up.
+fn spend(budget: &AtomicUsize, amount: usize) -> bool {
     // Lost updates between threads only stretch the budget.
     let left = budget.load(Ordering::Relaxed);
-    budget.store(left.saturating_sub(1), Ordering::Relaxed);
-    left != 0
+    budget.store(left.saturating_sub(amount), Ordering::Relaxed);
+    left >= amount && left != 0
 }
 
 /// Where the code of an entry lies: `DW_AT_low_pc`, `DW_AT_high_pc`, `DW_AT_ranges`.
@@ -407,7 +442,7 @@ impl Bounds {
         if let Some(offset) = self.ranges {
             if let Ok(mut list) = info.dwarf.ranges(unit, offset) {
                 while let Ok(Some(range)) = list.next() {
-                    if !spend(&info.ranges_left) {
+                    if !spend(&info.ranges_left, 1) {
                         return;
                     }
                     f(range.begin, range.end);
@@ -420,5 +455,87 @@ impl Bounds {
         if let Some(end) = end {
             f(low, end);
         }
+    }
+}
+
+/// See [`DebugInfo::units_at`]. The ranges are ordered by start.
+fn units_at(
+    ranges: &[UnitRange],
+    unplaced: &[u32],
+    addresses: &[u64],
+    mut f: impl FnMut(usize, u32),
+) {
+    let mut left = addresses
+        .len()
+        .saturating_mul(FEW_UNITS)
+        .saturating_add(MANY_UNITS);
+    let (mut next, mut around, mut found) = (0, Vec::new(), Vec::new());
+    for (index, &at) in addresses.iter().enumerate() {
+        let behind = next + ranges[next..].partition_point(|r| r.start <= at);
+        around.extend(&ranges[next..behind]);
+        next = behind;
+        around.retain(|r: &&UnitRange| at < r.end);
+        if around.len() > left {
+            around.drain(..around.len().saturating_sub(FEW_UNITS));
+        }
+        found.clear();
+        found.extend(around.iter().map(|r| r.unit));
+        if found.is_empty() {
+            found.extend(unplaced.iter().take(left.max(FEW_UNITS)));
+        }
+        left = left.saturating_sub(found.len());
+        found.sort_unstable();
+        found.dedup();
+        found.iter().for_each(|&unit| f(index, unit));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs(ranges: &[(u64, u64)], unplaced: u32, addresses: &[u64]) -> Vec<(usize, u32)> {
+        let range = |(unit, &(start, end)): (u32, &(u64, u64))| UnitRange { start, end, unit };
+        let ranges: Vec<_> = (0..).zip(ranges).map(range).collect();
+        let unplaced: Vec<u32> = (1000..1000 + unplaced).collect();
+        let mut pairs = Vec::new();
+        units_at(&ranges, &unplaced, addresses, |index, unit| {
+            pairs.push((index, unit))
+        });
+        pairs
+    }
+
+    #[test]
+    fn units_around_an_address() {
+        let ranges = [(10, 90), (20, 30), (20, 40), (60, 70)];
+        assert_eq!(
+            pairs(&ranges, 1, &[5, 25, 25, 35, 60, 70, 90]),
+            [
+                (0, 1000),
+                (1, 0),
+                (1, 1),
+                (1, 2),
+                (2, 0),
+                (2, 1),
+                (2, 2),
+                (3, 0),
+                (3, 2),
+                (4, 0),
+                (4, 3),
+                (5, 0),
+                (6, 1000)
+            ]
+        );
+    }
+
+    /// Two thousand units that all claim two thousand addresses are four million pairs.
+    #[test]
+    fn units_that_claim_everything_are_not_all_looked_at() {
+        let addresses: Vec<u64> = (100..2100).collect();
+        let limit = MANY_UNITS + 2 * FEW_UNITS * addresses.len();
+        let everywhere = pairs(&[(1, 5000); 2000], 0, &addresses);
+        assert!((addresses.len()..=limit).contains(&everywhere.len()));
+        let nowhere = pairs(&[], 2000, &addresses);
+        assert!((addresses.len()..=limit).contains(&nowhere.len()));
     }
 }

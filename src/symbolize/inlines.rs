@@ -6,7 +6,7 @@
 use gimli::{AttributeValue, DebugInfoOffset, UnitOffset, constants as dw};
 use rustc_hash::FxHashMap;
 
-use super::dwarf::{Bounds, DebugInfo, Reader, Unit};
+use super::dwarf::{Bounds, DebugInfo, MAX_ATTRIBUTES, Reader, Unit};
 
 /// An inlined call: the function that was inlined, and the place it was called from.
 #[derive(Clone, Copy, Debug)]
@@ -66,8 +66,14 @@ impl Found {
     }
 }
 
-/// Deepest nesting of inlined calls around one address, on average; compilers stop far earlier.
-const MAX_NESTING: usize = 512;
+/// Deepest nesting of inlined calls around one address, on average over many; compilers stop far earlier.
+const MAX_NESTING: usize = 32;
+/// Inlined calls that are kept of any unit, so that few addresses may have many.
+const CALLS: usize = 1 << 14;
+/// Longest name that is kept.
+const MAX_NAME: usize = 1 << 14;
+/// Attributes for each byte of a unit's entries, on average; flags need no bytes.
+const ATTRIBUTES_PER_BYTE: usize = 8;
 
 /// Finds the inlined calls around each of the addresses (ordered).
 pub(super) fn find<'a>(info: &DebugInfo<'a>, unit: &Unit<'a>, addresses: &[u64]) -> Vec<Found> {
@@ -81,7 +87,11 @@ pub(super) fn find<'a>(info: &DebugInfo<'a>, unit: &Unit<'a>, addresses: &[u64])
         function: None,
         functions: 0,
         hits: Vec::new(),
-        hits_left: addresses.len().saturating_mul(MAX_NESTING),
+        hits_left: addresses
+            .len()
+            .saturating_mul(MAX_NESTING)
+            .saturating_add(CALLS),
+        attributes_left: (unit.header.length_including_self()).saturating_mul(ATTRIBUTES_PER_BYTE),
     };
     // A damaged unit gives what was found before the damage.
     let _ = scan.run();
@@ -101,6 +111,8 @@ struct Scan<'s, 'a> {
     hits: Vec<usize>,
     /// How many more hits are looked at: an address lies in as many entries as calls are nested around it.
     hits_left: usize,
+    /// Attributes that may still be read.
+    attributes_left: usize,
 }
 
 impl Scan<'_, '_> {
@@ -114,6 +126,11 @@ impl Scan<'_, '_> {
             let Some(abbreviation) = entries.read_abbreviation()? else {
                 continue;
             };
+            let attributes = abbreviation.attributes().len();
+            if attributes > MAX_ATTRIBUTES || attributes > self.attributes_left {
+                return Ok(());
+            }
+            self.attributes_left -= attributes;
             if self.function.is_some_and(|function| depth <= function) {
                 self.function = None;
             }
@@ -227,8 +244,10 @@ impl Scan<'_, '_> {
             size = size.saturating_add(end.saturating_sub(start));
             ranges += 1;
             let first = addresses.partition_point(|&a| a < start);
-            let inside = addresses[first..].iter().take_while(|&&a| a < end);
-            let inside = inside.count().min(left.saturating_sub(hits.len()));
+            let inside = addresses[first..]
+                .iter()
+                .take(left.saturating_sub(hits.len()));
+            let inside = inside.take_while(|&&a| a < end).count();
             hits.extend(first..first + inside);
         });
         if ranges > 1 {
@@ -352,6 +371,9 @@ impl<'a> Named<'a> {
     fn read(info: &DebugInfo<'a>, unit: &Unit<'a>, offset: UnitOffset<usize>) -> Option<Self> {
         let mut entries = unit.entries_raw(Some(offset)).ok()?;
         let abbreviation = entries.read_abbreviation().ok()??;
+        if abbreviation.attributes().len() > MAX_ATTRIBUTES {
+            return None;
+        }
         let mut named = Self {
             linkage: None,
             plain: None,
@@ -363,7 +385,7 @@ impl<'a> Named<'a> {
                 info.dwarf
                     .attr_string(unit, attribute.value())
                     .ok()
-                    .map(|text| text.slice())
+                    .map(|text| &text.slice()[..text.len().min(MAX_NAME)])
             };
             match attribute.name() {
                 dw::DW_AT_linkage_name | dw::DW_AT_MIPS_linkage_name => named.linkage = text(),

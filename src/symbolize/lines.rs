@@ -7,7 +7,7 @@ use std::num::NonZeroU64;
 
 use gimli::{AttributeValue, constants as dw};
 
-use super::dwarf::{DebugInfo, Reader, Unit};
+use super::dwarf::{DebugInfo, MAX_ATTRIBUTES, Reader, Unit};
 
 /// A unit's line program with what its paths are relative to.
 pub(super) struct Lines<'a> {
@@ -21,6 +21,9 @@ impl<'a> Lines<'a> {
     pub(super) fn of(info: &DebugInfo<'a>, unit: &Unit<'a>) -> Option<Self> {
         let mut entries = unit.entries_raw(None).ok()?;
         let root = entries.read_abbreviation().ok()??;
+        if root.attributes().len() > MAX_ATTRIBUTES {
+            return None;
+        }
         let (mut offset, mut directory, mut name) = (None, None, None);
         for spec in root.attributes() {
             let attribute = entries.read_attribute(*spec).ok()?;
@@ -31,11 +34,12 @@ impl<'a> Lines<'a> {
                 _ => {}
             }
         }
+        let offset = offset.filter(|&at| info.may_read_lines(at))?;
         let address_size = unit.header.address_size();
         let program = info
             .dwarf
             .debug_line
-            .program(offset?, address_size, directory, name)
+            .program(offset, address_size, directory, name)
             .ok()?;
         Some(Self {
             program,
@@ -53,10 +57,8 @@ impl<'a> Lines<'a> {
         while let Ok(Some((_, row))) = rows.next_row() {
             if let Some((start, file, line)) = previous.filter(|p| p.0 < row.address()) {
                 let first = addresses.partition_point(|&a| a < start);
-                let inside = addresses[first..]
-                    .iter()
-                    .take_while(|&&a| a < row.address());
-                let inside = inside.count().min(left);
+                let inside = addresses[first..].iter().take(left);
+                let inside = inside.take_while(|&&a| a < row.address()).count();
                 left -= inside;
                 for slot in &mut found[first..first + inside] {
                     slot.get_or_insert((file, line));
@@ -97,9 +99,12 @@ impl<'a> Lines<'a> {
     }
 }
 
+/// Longest name of a file or a directory (`PATH_MAX`); sections of strings may be megabytes without an end of string.
+const MAX_PART: usize = 4096;
+
 fn push_part(path: &mut Vec<u8>, part: &[u8]) {
     if !path.is_empty() && !path.ends_with(b"/") && !part.is_empty() {
         path.push(b'/');
     }
-    path.extend_from_slice(part);
+    path.extend_from_slice(&part[..part.len().min(MAX_PART)]);
 }

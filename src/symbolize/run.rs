@@ -153,7 +153,7 @@ impl<'t, 'a> Object<'t, 'a> {
         let Some(debug) = addresses.debug_info(lines) else {
             return;
         };
-        let mut units: FxHashMap<u32, Vec<Wanted>> = FxHashMap::default();
+        let mut all = Vec::with_capacity(asked.len());
         for (index, query, has_symbol) in asked {
             let Some(svma) = addresses.svma(query.address) else {
                 continue;
@@ -164,14 +164,15 @@ impl<'t, 'a> Object<'t, 'a> {
                 inlines: query.inlines && has_symbol,
                 lines: query.lines,
             };
-            for unit in debug.units_at(svma) {
-                units.entry(unit).or_default().push(wanted);
-            }
+            all.push(wanted);
         }
+        all.sort_unstable_by_key(|w| (w.svma, w.query));
+        let addresses: Vec<u64> = all.iter().map(|w| w.svma).collect();
+        let mut units: FxHashMap<u32, Vec<Wanted>> = FxHashMap::default();
+        debug.units_at(&addresses, |index, unit| {
+            units.entry(unit).or_default().push(all[index]);
+        });
         self.units = units.into_iter().collect();
-        for (_, wanted) in &mut self.units {
-            wanted.sort_by_key(|w| (w.svma, w.query));
-        }
         self.units
             .sort_unstable_by_key(|(unit, _)| (std::cmp::Reverse(debug.unit_size(*unit)), *unit));
         self.debug = Some(debug);
@@ -401,11 +402,13 @@ impl<'b, 'a> Builder<'b, '_, 'a> {
             order.extend(object.symbols.iter().enumerate().map(of_object));
         }
         order.sort_unstable();
-        let chunks: Vec<_> = order.chunks(512).collect();
-        let symbols = in_parallel(chunks, threads, |chunk| {
+        let name = |&(_, _, object, i): &(_, _, usize, usize)| self.objects[object].symbols[i].name;
+        let names = affordable(order.iter().map(name));
+        let all: Vec<_> = order.iter().zip(names).collect();
+        let symbols = in_parallel(all.chunks(512).collect(), threads, |chunk| {
             chunk
                 .iter()
-                .map(|&(dso, _, object, i)| self.symbol(dso, object, i))
+                .map(|&(&(dso, _, object, i), name)| self.symbol(dso, object, i, name))
                 .collect::<Vec<_>>()
         });
         out.symbols = symbols.into_iter().flatten().collect();
@@ -425,7 +428,7 @@ impl<'b, 'a> Builder<'b, '_, 'a> {
         }
     }
 
-    fn symbol(&self, dso: DsoId, object: usize, index: usize) -> Symbol {
+    fn symbol(&self, dso: DsoId, object: usize, index: usize, name: &[u8]) -> Symbol {
         let object = &self.objects[object];
         let symbol = &object.symbols[index];
         let style = if object.is_kernel && !self.options.demangle_kernel {
@@ -437,7 +440,7 @@ impl<'b, 'a> Builder<'b, '_, 'a> {
             dso,
             start: symbol.start,
             end: symbol.end,
-            name: demangle(symbol.name, style).into_owned(),
+            name: demangle(name, style).into_owned(),
             is_data: symbol.is_data,
         }
     }
@@ -453,7 +456,8 @@ impl<'b, 'a> Builder<'b, '_, 'a> {
             });
         }
         let style = self.options.names;
-        let texts = in_parallel(distinct.chunks(128).collect(), threads, |chunk| {
+        let affordable = affordable(distinct.iter().copied());
+        let texts = in_parallel(affordable.chunks(128).collect(), threads, |chunk| {
             let shown = |name: &&'a [u8]| demangle(name, style).into_owned();
             chunk.iter().map(shown).collect::<Vec<_>>()
         });
@@ -513,6 +517,22 @@ impl<'s> Strings<'s> {
             StringIndex(index_of(self.texts.len() - 1))
         })
     }
+}
+
+/// The names as they are, until there are too many bytes of them, and the beginnings of the others: a thousand symbols
+/// may share one name of a megabyte, each beginning at another letter.
+pub(super) fn affordable<'n>(names: impl Iterator<Item = &'n [u8]>) -> Vec<&'n [u8]> {
+    const IN_FULL: usize = 32 << 20;
+    const BEGINNING: usize = 256;
+    let mut left = IN_FULL;
+    let cut = |name: &'n [u8]| match left.checked_sub(name.len()) {
+        Some(rest) => {
+            left = rest;
+            name
+        }
+        None => &name[..name.len().min(BEGINNING)],
+    };
+    names.map(cut).collect()
 }
 
 fn index_of(len: usize) -> u32 {

@@ -400,3 +400,75 @@ fn split_dwarf_gives_the_same_functions() {
         assert!(without.iter().map(symbol).eq(before.iter().map(symbol)));
     }
 }
+
+/// A function with `entries` of `flags` attributes without bytes in front of its one inlined call.
+fn flagged(entries: usize, flags: u16) -> Vec<u8> {
+    let mut dwarf = Dwarf::default();
+    let names = ["inlined", "outer"].map(|name| text(&mut dwarf, name));
+    let [inlined_name, outer_name] = names;
+    let id = dwarf.units.add(Unit::new(encoding(5), LineProgram::none()));
+    let unit = dwarf.units.get_mut(id);
+    let root = unit.root();
+    place(unit, root, &[(0x2000, 0x2100)]);
+    let origin = unit.add(root, dw::DW_TAG_subprogram);
+    unit.get_mut(origin).set(dw::DW_AT_name, inlined_name);
+    let outer = unit.add(root, dw::DW_TAG_subprogram);
+    unit.get_mut(outer).set(dw::DW_AT_name, outer_name);
+    place(unit, outer, &[(0x2000, 0x2100)]);
+    for _ in 0..entries {
+        let entry = unit.add(outer, dw::DW_TAG_variable);
+        for i in 0..flags {
+            unit.get_mut(entry).set(
+                gimli::DwAt(dw::DW_AT_lo_user.0 + i),
+                AttributeValue::FlagPresent,
+            );
+        }
+    }
+    let call = unit.add(outer, dw::DW_TAG_inlined_subroutine);
+    place(unit, call, &[(0x2010, 0x2020)]);
+    unit.get_mut(call)
+        .set(dw::DW_AT_abstract_origin, AttributeValue::UnitRef(origin));
+    elf_of(&mut dwarf)
+}
+
+/// An entry takes one byte, however many attributes its abbreviation lists: what is read for a unit is limited by its size.
+#[test]
+fn attributes_without_bytes_are_limited() {
+    let first = |program: &[u8]| shown(&answers(program, &[0x1012], 1), 0);
+    assert_eq!(first(&flagged(10, 10)), "inlined ? < outer_symbol ?");
+    assert_eq!(
+        first(&flagged(1, 300)),
+        "outer_symbol ?",
+        "too many for one"
+    );
+    assert_eq!(
+        first(&flagged(2000, 200)),
+        "outer_symbol ?",
+        "too many in all"
+    );
+}
+
+/// Twenty thousand units may refer to one line program.
+#[test]
+fn line_programs_are_not_run_again_and_again() {
+    let store = Store::new();
+    let elf = crate::dso::elf::ElfFile::parse(store.keep(program(5)), &store).expect("sound");
+    let info = super::dwarf::DebugInfo::new(&elf, None).expect("it has DWARF");
+    let length = elf.debug_section(".debug_line").expect("lines").len();
+    let runs = (0..1 << 20)
+        .take_while(|_| info.may_read_lines(gimli::DebugLineOffset(0)))
+        .count();
+    assert!(
+        (4..=4 + (1 << 20) / (length - 16)).contains(&runs),
+        "{runs}"
+    );
+}
+
+#[test]
+fn names_are_whole_until_there_are_too_many_bytes() {
+    let long = vec![b'x'; 1 << 20];
+    let names = super::run::affordable([&long[..]; 40].into_iter().chain([&b"short"[..]]));
+    assert_eq!(names.iter().filter(|n| n.len() == long.len()).count(), 32);
+    assert!(names.iter().map(|n| n.len()).sum::<usize>() < 33 << 20);
+    assert_eq!(names[40], b"short");
+}
