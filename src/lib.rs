@@ -47,6 +47,11 @@
 //!
 //! * Nothing is written but what the user asked for, no process is started but a pager, nothing goes to the network.
 //! * No stage knows a later one; no view sees a record, an ELF file or a path to open (`tests/integration/tidy.rs`).
+//! * No memory and no time out of proportion to the input: what is read once is linear in it, and what a file could make
+//!   quadratic has a budget, after which it is left out (units, abbreviations, attributes, line programs, ranges and names of
+//!   DWARF: `symbolize`; large frame descriptions: `unwind`). Compressed sections of a file expand to 64 times
+//!   the file, recordings to 4096 times and records to 128 times their compressed size, kernel symbols to 64 MB. A stream that
+//!   cannot be read twice is kept, compressed.
 //! * No panic on input: `unwrap` is denied, and what an `expect` says does not depend on bytes of a file.
 //! * `unsafe` stands in four places of [`input`]: mapping a file, giving pages back, prefetching, the local time zone.
 

@@ -4,6 +4,7 @@
 //! Every run is a child process with limits on processor time and address space. The damage comes from fixed seeds; set
 //! `PJIT_CORRUPT=10` for ten times as much of it.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -104,6 +105,20 @@ pub(crate) fn records(data: &[u8]) -> Vec<RecordAt> {
     found
 }
 
+/// The recording of a sample, with its dump at a place where none is: where it was recorded, the machine that runs the test
+/// may have one.
+fn recording(name: &str) -> Vec<u8> {
+    let mut data = fs::read(sample(name, "perf.data")).expect("the sample has a recording");
+    let recorded = format!("/tmp/pjit-sample/{name}/jit-");
+    let found = data
+        .windows(recorded.len())
+        .position(|w| w == recorded.as_bytes());
+    if let Some(at) = found {
+        data[at..at + 16].copy_from_slice(b"/tmp/pjit-absent");
+    }
+    data
+}
+
 /// A copy of a sample to damage: files are hard links until they are written.
 struct Copy {
     folder: tempfile::TempDir,
@@ -118,6 +133,9 @@ impl Copy {
             files: Vec::new(),
         };
         copy.link(&sample(name, ""), Path::new(""));
+        let data = copy.path(Path::new("perf.data"));
+        fs::remove_file(&data).expect("it is a link");
+        fs::write(&data, recording(name)).expect("it can be written");
         copy.files.sort();
         copy
     }
@@ -158,7 +176,13 @@ impl Copy {
         let kept = path.with_extension("kept");
         fs::rename(&path, &kept).expect("it can be renamed");
         fs::write(&path, bytes).expect("it can be written");
-        let ended = limited(pjit().args(view).arg(self.path(Path::new("perf.data"))));
+        // The files of this machine must not stand in for damaged ones.
+        let mut command = pjit();
+        command
+            .args(view)
+            .arg("--symfs")
+            .arg(self.path(Path::new("symfs")));
+        let ended = limited(command.arg(self.path(Path::new("perf.data"))));
         fs::rename(&kept, &path).expect("it can be renamed");
         ended
     }
@@ -226,7 +250,7 @@ fn spread<T>(all: Vec<T>, most: usize) -> Vec<T> {
 fn a_cut_recording_keeps_what_is_before_the_cut() {
     for name in SAMPLES {
         let copy = Copy::of(name);
-        let data = fs::read(sample(name, "perf.data")).expect("the sample has a recording");
+        let data = recording(name);
         let records = records(&data);
         let mut random = Random(1);
         // At a boundary, inside the record's header, and inside the record.
@@ -272,7 +296,7 @@ fn r_end(records: &[RecordAt]) -> usize {
 fn a_killed_recording_is_read() {
     for name in SAMPLES {
         let copy = Copy::of(name);
-        let mut data = fs::read(sample(name, "perf.data")).expect("the sample has a recording");
+        let mut data = recording(name);
         let records = records(&data);
         data.truncate(r_end(&records));
         data[48..56].fill(0);
@@ -409,29 +433,245 @@ fn damaged_kernel_symbols_do_no_harm() {
     damage_files("native", |f| is(f, "kallsyms"), 12, 300);
 }
 
-/// A cut dump loses the code behind the cut, and says so.
+/// The functions of a dump that are leaves of folded stacks, with their weights.
+fn leaves_of(dump: &[u8], text: &str) -> BTreeMap<String, u64> {
+    let mut leaves = BTreeMap::new();
+    for (stack, weight) in folded(text) {
+        let leaf = stack.rsplit(';').next().unwrap_or_default();
+        if names(dump, leaf) > 0 {
+            *leaves.entry(leaf.to_owned()).or_default() += weight;
+        }
+    }
+    leaves
+}
+
+/// How often a dump names a function.
+fn names(dump: &[u8], function: &str) -> usize {
+    let name = [function.as_bytes(), b"\0"].concat();
+    dump.windows(name.len()).filter(|w| *w == name).count()
+}
+
+/// A dump cut in the middle of a record: what was loaded before has its name, what comes behind has none, and no sample is lost.
 #[test]
 fn a_cut_dump_is_read_up_to_the_cut() {
-    let copy = Copy::of("wasmtime");
-    let dump = copy
-        .files
+    for name in ["wasmtime", "minijit", "node"] {
+        let copy = Copy::of(name);
+        let is_dump = |f: &&PathBuf| is(f, "jit-");
+        let dump = copy
+            .files
+            .iter()
+            .find(is_dump)
+            .expect("the sample has a dump")
+            .clone();
+        let bytes = fs::read(copy.path(&dump)).expect("it can be read");
+        let view = ["fold", "--no-demangle"];
+        let whole = copy.run_with(&dump, &bytes, &view);
+        let all: u64 = folded(&whole.stdout).values().sum();
+        let known = leaves_of(&bytes, &whole.stdout);
+        assert!(!known.is_empty(), "{name}");
+        let mut random = Random(2);
+        let u32_at = |at: usize| {
+            u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes")) as usize
+        };
+        let mut boundaries = vec![u32_at(8)];
+        while let Some(&at) = boundaries.last().filter(|&&at| at < bytes.len()) {
+            boundaries.push(at + u32_at(at + 4));
+        }
+        for place in spread(
+            boundaries.windows(2).map(|w| (w[0], w[1])).collect(),
+            12 * effort(),
+        ) {
+            let cut = place.0 + 1 + random.below(place.1 - place.0 - 1);
+            let what = format!("{name}: dump cut at {cut}, in the record at {}", place.0);
+            let ended = copy.run_with(&dump, &bytes[..cut], &view);
+            assert_survived(&ended, &what);
+            assert_eq!(ended.code, Some(0), "{what}");
+            assert_eq!(folded(&ended.stdout).values().sum::<u64>(), all, "{what}");
+            assert!(
+                ended.stderr.contains("jit-"),
+                "{what}: no warning: {}",
+                ended.stderr
+            );
+            let left = leaves_of(&bytes, &ended.stdout);
+            for (function, weight) in &known {
+                let (before, in_all) =
+                    (names(&bytes[..place.0], function), names(&bytes, function));
+                let found = left.get(function).copied().unwrap_or(0);
+                if before == in_all {
+                    assert_eq!(found, *weight, "{what}: {function}");
+                } else if before == 0 {
+                    assert_eq!(found, 0, "{what}: {function}");
+                }
+            }
+        }
+    }
+}
+
+/// A recording as a pipe stream: the attributes as a record, then the records.
+fn stream_of(data: &[u8], payload: &[u8]) -> Vec<u8> {
+    let (entry, attrs) = (u64_at(data, 16), u64_at(data, 24));
+    let attr = &data[attrs..attrs + entry - 16];
+    let (ids, length) = (
+        u64_at(data, attrs + entry - 16),
+        u64_at(data, attrs + entry - 8),
+    );
+    let size = u16::try_from(8 + attr.len() + length).expect("few ids");
+    let mut out = b"PERFILE2\x10\0\0\0\0\0\0\0\x40\0\0\0\0\0".to_vec();
+    out.extend(size.to_le_bytes());
+    out.extend(attr);
+    out.extend(&data[ids..ids + length]);
+    out.extend(payload);
+    out
+}
+
+/// Samples whose records end before the given place, and whether a record is cut there.
+fn samples_before(records: &[RecordAt], cut: usize) -> (u64, bool) {
+    let samples = records
         .iter()
-        .find(|f| is(f, "jit-"))
-        .expect("the sample has a dump")
-        .clone();
-    let bytes = fs::read(copy.path(&dump)).expect("it can be read");
-    let all: u64 = folded(&copy.run_with(&dump, &bytes, &["fold"]).stdout)
-        .values()
-        .sum();
-    for cut in (0..bytes.len()).step_by(bytes.len() / 20) {
-        let ended = copy.run_with(&dump, &bytes[..cut], &["fold"]);
-        assert_survived(&ended, &format!("dump cut at {cut}"));
-        assert_eq!(
-            folded(&ended.stdout).values().sum::<u64>(),
-            all,
-            "dump cut at {cut}"
-        );
-        assert_eq!(ended.code, Some(0));
+        .filter(|r| r.is_sample && r.end <= cut)
+        .count() as u64;
+    (
+        samples,
+        records.iter().any(|r| r.start < cut && cut < r.end),
+    )
+}
+
+const COUNT_SAMPLES: [&str; 3] = ["fold", "--weight", "samples"];
+
+#[test]
+fn a_cut_stream_keeps_what_is_before_the_cut() {
+    for name in SAMPLES {
+        let copy = Copy::of(name);
+        let data = recording(name);
+        let records = records(&data);
+        let first = records[0].start;
+        let stream = stream_of(&data, &data[first..r_end(&records)]);
+        let front = stream.len() - (r_end(&records) - first);
+        let mut random = Random(3);
+        for record in spread(records.iter().collect(), 10 * effort()) {
+            let inside = record.start + 1 + random.below(record.end - record.start - 1);
+            for cut in [record.end, inside] {
+                let what = format!("{name}: stream cut where the recording has {cut}");
+                let bytes = &stream[..front + cut - first];
+                let ended = copy.run_with(Path::new("perf.data"), bytes, &COUNT_SAMPLES);
+                assert_survived(&ended, &what);
+                let (wanted, is_cut) = samples_before(&records, cut);
+                assert_eq!(
+                    folded(&ended.stdout).values().sum::<u64>(),
+                    wanted,
+                    "{what}: {}",
+                    ended.stderr
+                );
+                assert!(
+                    !is_cut || ended.stderr.contains("cut"),
+                    "{what}: {}",
+                    ended.stderr
+                );
+            }
+        }
+    }
+}
+
+/// Records in zstd frames as `perf record -z` writes them: one stream for the whole recording, flushed at the end of each record.
+#[test]
+fn a_cut_compressed_recording_keeps_what_is_before_the_cut() {
+    use std::io::Write;
+    for name in SAMPLES {
+        let copy = Copy::of(name);
+        let data = recording(name);
+        let records = records(&data);
+        let mut encoder = zstd::Encoder::new(Vec::new(), 1).expect("it can be made");
+        // End of each compressed record in the payload, and how much of the recording it completes.
+        let (mut payload, mut ends) = (Vec::new(), vec![(0, records[0].start)]);
+        for group in records.chunks(3) {
+            let (start, end) = (group[0].start, group[group.len() - 1].end);
+            encoder.write_all(&data[start..end]).expect("to memory");
+            encoder.flush().expect("to memory");
+            let piece = std::mem::take(encoder.get_mut());
+            payload.extend(81u32.to_le_bytes());
+            payload.extend([0, 0]);
+            payload.extend(
+                u16::try_from(8 + piece.len())
+                    .expect("a small group")
+                    .to_le_bytes(),
+            );
+            payload.extend(piece);
+            ends.push((payload.len(), end));
+        }
+        let stream = stream_of(&data, &payload);
+        let front = stream.len() - payload.len();
+        let mut random = Random(4);
+        for pair in spread(
+            ends.windows(2).map(|w| (w[0], w[1])).collect(),
+            10 * effort(),
+        ) {
+            let ((start, whole), (end, next)) = pair;
+            for cut in [end, start + 1 + random.below(end - start - 1)] {
+                let what = format!("{name}: compressed recording cut at {cut}");
+                let ended = copy.run_with(
+                    Path::new("perf.data"),
+                    &stream[..front + cut],
+                    &COUNT_SAMPLES,
+                );
+                assert_survived(&ended, &what);
+                let counted = folded(&ended.stdout).values().sum::<u64>();
+                let (least, most) = (
+                    samples_before(&records, whole).0,
+                    samples_before(&records, next).0,
+                );
+                let least = if cut == end { most } else { least };
+                assert!(
+                    (least..=most).contains(&counted),
+                    "{what}: {counted}, not {least} to {most}"
+                );
+                assert!(
+                    cut == end || ended.stderr.contains("record is cut"),
+                    "{what}: {}",
+                    ended.stderr
+                );
+            }
+        }
+    }
+}
+
+/// What a full disk or a crash of the machine leaves: zeros from some place on, in a file that was completed or was not.
+#[test]
+fn zeros_at_the_end_of_a_recording_cost_only_what_they_replace() {
+    for name in SAMPLES {
+        let copy = Copy::of(name);
+        let good = recording(name);
+        let records = records(&good);
+        for (i, record) in spread(records.iter().collect(), 10 * effort())
+            .into_iter()
+            .enumerate()
+        {
+            let mut data = good.clone();
+            let at = if i % 2 == 0 {
+                record.end
+            } else {
+                record.start + 8
+            };
+            data[at..].fill(0);
+            if i % 3 == 0 {
+                data[48..56].fill(0);
+                data[72..104].fill(0);
+            }
+            let what = format!("{name}: zeros from {at} on");
+            let ended = copy.run_with(Path::new("perf.data"), &data, &COUNT_SAMPLES);
+            assert_survived(&ended, &what);
+            let counted = folded(&ended.stdout).values().sum::<u64>();
+            let (whole, _) = samples_before(&records, at);
+            // The record that is zeros but for its header may count as a sample.
+            assert!(
+                (whole..=whole + 1).contains(&counted),
+                "{what}: {counted} of {whole}: {}",
+                ended.stderr
+            );
+            assert!(
+                at >= r_end(&records) || !ended.stderr.is_empty(),
+                "{what}: no warning"
+            );
+        }
     }
 }
 
@@ -453,7 +693,7 @@ fn damaged_perf_maps_do_no_harm() {
     fs::remove_file(copy.path(&dump)).expect("it can be removed");
     let map = PathBuf::from(format!("perf-{pid}.map"));
     let mut text = String::new();
-    let data = fs::read(sample("minijit", "perf.data")).expect("the sample has a recording");
+    let data = recording("minijit");
     for record in records(&data).iter().filter(|r| r.is_sample) {
         let ip = u64_at(&data, record.start + 8) as u64 & !0xff;
         text.push_str(&format!("{ip:x} 100 function at {ip:x}\n"));
