@@ -381,12 +381,7 @@ impl<'a> Named<'a> {
         };
         for spec in abbreviation.attributes() {
             let attribute = entries.read_attribute(*spec).ok()?;
-            let text = || {
-                info.dwarf
-                    .attr_string(unit, attribute.value())
-                    .ok()
-                    .map(|text| &text.slice()[..text.len().min(MAX_NAME)])
-            };
+            let text = || string(info, unit, attribute.value());
             match attribute.name() {
                 dw::DW_AT_linkage_name | dw::DW_AT_MIPS_linkage_name => named.linkage = text(),
                 dw::DW_AT_name => named.plain = text(),
@@ -398,4 +393,30 @@ impl<'a> Named<'a> {
         }
         Some(named)
     }
+}
+
+/// A string, of which no more is looked at than is kept: in a section without NULs each is as long as the section.
+fn string<'a>(
+    info: &DebugInfo<'a>,
+    unit: &Unit<'a>,
+    value: AttributeValue<Reader<'a>>,
+) -> Option<&'a [u8]> {
+    let own = &info.dwarf.debug_str;
+    let (section, at) = match value {
+        AttributeValue::DebugStrRef(at) => (own, at),
+        AttributeValue::DebugStrOffsetsIndex(index) => {
+            (own, info.dwarf.string_offset(unit, index).ok()?)
+        }
+        AttributeValue::DebugStrRefSup(at) => (&info.dwarf.sup()?.debug_str, at),
+        other => {
+            return info
+                .dwarf
+                .attr_string(unit, other)
+                .ok()
+                .map(|text| text.slice());
+        }
+    };
+    let tail = gimli::Section::reader(section).slice().get(at.0..)?;
+    let tail = &tail[..tail.len().min(MAX_NAME)];
+    Some(&tail[..memchr::memchr(0, tail).unwrap_or(tail.len())])
 }

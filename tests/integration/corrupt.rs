@@ -499,7 +499,8 @@ fn a_cut_dump_is_read_up_to_the_cut() {
                 let found = left.get(function).copied().unwrap_or(0);
                 if before == in_all {
                     assert_eq!(found, *weight, "{what}: {function}");
-                } else if before == 0 {
+                } else if names(&bytes[..cut], function) == 0 {
+                    // A load that is cut behind its name counts: only bytes of its code are missing.
                     assert_eq!(found, 0, "{what}: {function}");
                 }
             }
