@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::recording::{CONTEXT_USER, Recording, Sample, Stacks};
-use crate::support::{Random, pjit};
+use crate::support::{Random, pjit, skip};
 
 /// What the mapped library consists of: functions of different sizes.
 const SOURCE: &str = "
@@ -210,14 +210,6 @@ fn sorted(lines: &[String]) -> Vec<&String> {
     let mut lines: Vec<_> = lines.iter().collect();
     lines.sort();
     lines
-}
-
-#[expect(
-    clippy::print_stderr,
-    reason = "the test runner shows it with --nocapture"
-)]
-fn skip(why: &str) {
-    eprintln!("skipped: {why}");
 }
 
 fn compare(flat: bool, usual: u64) {

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::recording::{CONTEXT_USER, Recording, Sample, Stacks};
-use crate::support::{pjit, sample};
+use crate::support::{pjit, sample, skip};
 
 /// Name and `file:line` of each function around an address, innermost first.
 type Frames = Vec<(String, String)>;
@@ -46,7 +46,7 @@ fn inlined_functions_are_those_of_other_readers() {
                 let names = frames.iter().rev().skip(1).map(|f| f.0.clone());
                 names.chain(frames.iter().map(|f| f.1.clone())).collect()
             }),
-            None => println!("llvm-symbolizer cannot be run: {program} is not compared with it"),
+            None => skip(&format!("llvm-symbolizer cannot be run, for {program}")),
         }
         match read_by(&["addr2line", "-i", "-f", "-a"], &file, addresses()) {
             // It prefers the nearest symbol to the name in DWARF, and the sample has not all of them. Version 2.40 takes
@@ -54,7 +54,7 @@ fn inlined_functions_are_those_of_other_readers() {
             Some(theirs) => compare(program, &ours, &theirs, 10, |frames| {
                 frames.iter().map(|f| f.1.clone()).collect()
             }),
-            None => println!("addr2line cannot be run: {program} is not compared with it"),
+            None => skip(&format!("addr2line cannot be run, for {program}")),
         }
     }
 }
@@ -96,7 +96,8 @@ fn read_by_pjit(path: &str, code: &[(u64, u64)]) -> Vec<Frames> {
     let data = folder.path().join("perf.data");
     fs::write(&data, recording.file()).expect("it can be written");
     let output = pjit()
-        .args(["script", "-F", "ip,sym,srcline", "--no-demangle", "--symfs"])
+        .args(["script", "-F", "ip,sym,srcline", "--full-source-path"])
+        .args(["--no-demangle", "--symfs"])
         .arg(sample("native", "symfs"))
         .arg(&data)
         .output()

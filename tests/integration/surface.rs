@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::support::pjit;
+use crate::support::{pjit, skip};
 
 const PROGRAM: &str = r"
 #include <pthread.h>
@@ -359,14 +359,6 @@ fn difference(view: &str, file: &str, line: &str, folder: &Path) -> Option<Strin
         of(&wanted),
         of(&got)
     ))
-}
-
-#[expect(
-    clippy::print_stderr,
-    reason = "the test runner shows it with --nocapture"
-)]
-fn skip(why: &str) {
-    eprintln!("skipped: {why}");
 }
 
 fn options(list: &'static str) -> impl Iterator<Item = &'static str> {
