@@ -103,8 +103,11 @@ impl<'a> ChainBuilder<'a> {
             out.ids.push(out.addresses.of_frame(space, frame));
         }
         match end {
-            // There was no more to copy: what looked like a frame behind it was none.
-            StackEnd::DumpTooShort if sample.user_stack_ends => StackEnd::CheckFailed,
+            // There was no more to copy: what looked like a frame behind it was none. Where frame information
+            // says that there is one, the kernel could not copy on: a page had not been touched yet.
+            StackEnd::DumpTooShort if sample.user_stack_ends && self.unwinder.ended_by_guess() => {
+                StackEnd::CheckFailed
+            }
             StackEnd::MissingFile => why_missing(out, space),
             end => end,
         }

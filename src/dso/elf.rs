@@ -43,6 +43,16 @@ pub enum Machine {
 }
 
 impl Machine {
+    /// Whether programs for the other processor can run on this one.
+    #[must_use]
+    pub const fn runs(self, program: Self) -> bool {
+        match (self, program) {
+            (Self::X86_64, program) => matches!(program, Self::X86_64 | Self::X86),
+            (Self::Aarch64, program) => matches!(program, Self::Aarch64 | Self::Arm),
+            _ => true,
+        }
+    }
+
     const fn from_elf(e_machine: u16) -> Self {
         match e_machine {
             3 => Self::X86,

@@ -323,6 +323,10 @@ impl<'a> Opener<'_, 'a> {
             _ => Refused::Missing,
         })?;
         let elf = ElfFile::parse(bytes, self.store).map_err(|_| Refused::Missing)?;
+        // Without a build ID in the recording, this machine's file of that name would do for another's.
+        if self.machine != Machine::host() && !self.machine.runs(elf.machine()) {
+            return Err(Refused::Missing);
+        }
         match (expected, elf.build_id()) {
             (Some(want), Some(found)) if !want.matches(&found) => Err(Refused::OtherBuild(found)),
             // perf: a DSO with a build ID is only read from files that have it.

@@ -540,6 +540,8 @@ fn machine_numbers() {
             .machine()
     };
     assert_eq!(machine(183), Machine::Aarch64);
+    assert!(machine(183).runs(machine(40)) && !machine(183).runs(machine(62)));
+    assert!(machine(62).runs(machine(3)) && machine(243).runs(machine(62)));
     assert_eq!(machine(3), Machine::X86);
     assert_eq!(machine(243), Machine::Other(243));
 }

@@ -257,6 +257,15 @@ impl<'a> Unwinder<'a> {
         }
     }
 
+    /// Whether the last [`walk`](Self::walk) ended at code that no frame information describes.
+    #[must_use]
+    pub fn ended_by_guess(&self) -> bool {
+        match &self.inner {
+            Inner::X86_64(walker) => walker.ended_by_guess(),
+            Inner::Aarch64(walker) => walker.ended_by_guess(),
+        }
+    }
+
     /// Number of ids given out so far: every [`UserFrame::id`] is smaller.
     #[must_use]
     pub fn id_count(&self) -> u32 {

@@ -30,6 +30,8 @@ pub(super) struct Walker<'a, A: Architecture> {
     history: Vec<Step>,
     /// Stack pointers of the leaf and of the last frame of the last walk.
     span: Option<(Avma, Avma)>,
+    /// Whether the last walk ended in [`Frames::guess`].
+    ended_by_guess: bool,
 }
 
 /// What a frame did with its caller's registers.
@@ -73,7 +75,13 @@ impl<'a, A: Architecture> Walker<'a, A> {
             rules: RuleMaker::new(tables),
             history: Vec::new(),
             span: None,
+            ended_by_guess: false,
         }
+    }
+
+    /// See [`super::Unwinder::ended_by_guess`].
+    pub(super) const fn ended_by_guess(&self) -> bool {
+        self.ended_by_guess
     }
 
     /// See [`super::Unwinder::span`].
@@ -122,6 +130,7 @@ impl<'a, A: Architecture> Walker<'a, A> {
         out: &mut Vec<UserFrame>,
     ) -> StackEnd {
         self.span = None;
+        self.ended_by_guess = false;
         let regs = &state.regs;
         let start = (A::ip(regs), A::register(regs, A::SP));
         let (Some(ip), Some(sp)) = start else {
@@ -448,13 +457,11 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
             self.cursor = cursor;
             self.walker.history.truncate(depth);
         }
-        // Programs mark the end of the chain of frame pointers with 0 (System V ABI, AAPCS64). Elsewhere it is
-        // a value like any other, in code that uses the register for something else.
-        if self.cursor.fp == Some(0) && *origin == FrameOrigin::FramePointer {
-            Err(StackEnd::Complete)
-        } else {
-            Err(blame(end, &at.place))
+        if self.cursor.fp == Some(0) && is_base(&at.place, *origin) {
+            return Err(StackEnd::Complete);
         }
+        self.walker.ended_by_guess = true;
+        Err(blame(end, &at.place))
     }
 
     /// Goes to the caller by a candidate and checks it; the registers are to be put back on failure.
@@ -619,6 +626,26 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         }
         self.continue_from(file, signal)?;
         Ok((A::strip(address), signal))
+    }
+}
+
+/// Whether a frame pointer of 0 marks the base of a thread (System V ABI, AAPCS64), as it does where a chain of
+/// frame pointers led to it, and at a program's start. Code that uses the register for something else may
+/// also hold a 0 there. `origin` is how the place was reached.
+fn is_base(place: &Place<'_, '_>, origin: FrameOrigin) -> bool {
+    /// `_start`, and ld.so's `_dl_start_user` behind it.
+    const START: u64 = 256;
+    match *place {
+        _ if origin == FrameOrigin::FramePointer => true,
+        Place::File {
+            offset,
+            binary: Some(binary),
+            ..
+        } => binary
+            .svma_of(offset)
+            .is_some_and(|at| at.0.wrapping_sub(binary.entry().0) < START),
+        Place::File { binary: None, .. } => origin == FrameOrigin::Cfi,
+        _ => false,
     }
 }
 

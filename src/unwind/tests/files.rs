@@ -502,7 +502,8 @@ fn guesses_must_return_behind_a_call() {
         walk(Arch::X86_64, &process, &sample),
         (vec![(BASE + 0x21, Ip)], StackEnd::CheckFailed)
     );
-    // A frame pointer of 0 marks the base of a thread at the end of a chain of frame pointers only.
+    // Behind a program's start, a frame pointer of 0 marks the base of a thread at the end of a chain of frame
+    // pointers only.
     let value = Sample::x86(BASE + 0x21, SP, 0, &stack);
     assert_eq!(
         walk(Arch::X86_64, &process, &value),
