@@ -16,9 +16,9 @@ use super::report::When;
     mut_arg("strict", |arg| arg.help("Warnings too make the recording unfit (status 3)")),
     after_help = "Exit status: 0 fit for conclusions, 3 not fit, 1 error, 2 wrong usage.
 
-Each line begins with ok, note, warn or FAIL and the name of what was checked; what would put it right follows in
-lines that begin with blanks. A recording is not fit when a line says FAIL: stacks, samples or names fall short of
-the limits, or records are missing.
+Each line begins with ok, note, warn or FAIL and the name of what was checked; what would put
+it right follows in lines that begin with blanks. A recording is not fit when a line says FAIL:
+stacks, samples or names fall short of the limits, or records are missing.
 
 Examples:
   pjit check
