@@ -12,6 +12,7 @@ use std::sync::OnceLock;
 
 use clap::Parser;
 use pjit::cli::input::Environment;
+use pjit::cli::script::ScriptCommand;
 use pjit::cli::{Cli, Command};
 use pjit::diagnostics::Diagnostics;
 use pjit::dso::SearchPaths;
@@ -19,7 +20,7 @@ use pjit::dso::{DsoKind, DsoTable};
 use pjit::input::Store;
 use pjit::load::{LoadOptions, Source};
 use pjit::output::folded::{self, FoldOptions};
-use pjit::output::script::{self, ScriptOptions};
+use pjit::output::script;
 use pjit::output::stdio;
 use pjit::report::options::ReportOptions;
 use pjit::symbolize::{self, Query};
@@ -85,14 +86,16 @@ pub fn run(recording: &[u8]) {
 
 /// `pjit script` of a recording, with all its columns.
 pub fn run_script(recording: &[u8]) {
-    static OPTIONS: OnceLock<(LoadOptions, ScriptOptions)> = OnceLock::new();
+    static COMMAND: OnceLock<ScriptCommand> = OnceLock::new();
     write("perf.data", recording);
-    let (load, script) = OPTIONS.get_or_init(|| match parsed("script", &["-F", "+srcline,+cpu"]) {
-        Command::Script(arguments) => arguments.resolve(&Environment::default()),
+    let command = COMMAND.get_or_init(|| match parsed("script", &["-F", "+srcline,+cpu"]) {
+        Command::Script(arguments) => arguments
+            .resolve(&Environment::default())
+            .expect("these fields go together"),
         _ => unreachable!("it says script"),
     });
-    if let Ok(profile) = pjit::load::load(load, &Diagnostics::new()) {
-        script::write(&profile, script, &mut io::sink()).expect("a sink takes everything");
+    if let Ok(profile) = pjit::load::load(&command.load, &Diagnostics::new()) {
+        script::write(&profile, &command.view, &mut io::sink()).expect("a sink takes everything");
     }
 }
 

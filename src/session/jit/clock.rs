@@ -350,8 +350,11 @@ fn from_counter(raw: u64, conversion: &TimeConv) -> u64 {
         .wrapping_add(fraction)
 }
 
+/// What lies beyond is nonsense and kept far enough from the limits for sums and negations.
 fn difference(a: u64, b: u64) -> i64 {
-    i64::try_from(i128::from(a) - i128::from(b)).unwrap_or(if a > b { i64::MAX } else { i64::MIN })
+    const FAR: i128 = 1 << 61;
+    let difference = (i128::from(a) - i128::from(b)).clamp(-FAR, FAR);
+    i64::try_from(difference).expect("was clamped")
 }
 
 /// Never before the recording's own start of time.
@@ -391,6 +394,28 @@ mod tests {
         RecordingClock {
             clock: clock.map(ClockId),
             wall: None,
+        }
+    }
+
+    #[test]
+    fn times_at_the_ends_of_the_range_do_no_harm() {
+        let ends = [0, 1, MARKER, u64::MAX - 1, u64::MAX];
+        for clock in [None, Some(1), Some(7)] {
+            for (marker, header) in ends.into_iter().flat_map(|m| ends.map(|h| (m, h))) {
+                for (first, fresh) in ends.into_iter().flat_map(|f| ends.map(|r| (f, r))) {
+                    let evidence = Evidence {
+                        marker: Some(Timestamp(marker)),
+                        header,
+                        loads: Some((first, u64::MAX)),
+                        fresh: vec![(Timestamp(fresh), first)],
+                        end: Some(Timestamp(u64::MAX)),
+                        ..Evidence::default()
+                    };
+                    for relation in relate(&with_clock(clock), None, &[evidence]) {
+                        let _ = relation.apply(first, None);
+                    }
+                }
+            }
         }
     }
 
