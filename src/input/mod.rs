@@ -1,7 +1,8 @@
 //! The only door to the file system: opens files, maps them, keeps their bytes alive.
 //!
 //! Everything pjit reads is foreign: a path out of a recording may name a FIFO, a device or a
-//! directory. Only regular files are opened, and nothing is ever written.
+//! directory. Only regular files are opened, and nothing is ever written but a nameless temporary file
+//! ([`Spill`]) for what large streams leave behind.
 //!
 //! The [`Store`] owns every mapped file and every decompressed buffer for the length of a run and
 //! hands out plain slices, so that readers borrow and never copy.
@@ -11,11 +12,13 @@ use std::path::{Path, PathBuf};
 mod local_time;
 mod prefetch;
 mod recording;
+mod spill;
 mod store;
 mod window;
 pub use local_time::{LocalTime, local_time};
 pub use prefetch::prefetch;
 pub use recording::{Opened, open_recording, stdin_is_fifo};
+pub use spill::Spill;
 pub use store::Store;
 pub use window::Window;
 

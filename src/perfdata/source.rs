@@ -1,11 +1,12 @@
 //! Where the records of a recording are: in a mapped file, or in a stream that goes by.
 //!
 //! In: a map or a reader. Out: *raw chunks* of whole records (compressed records still compressed), which can
-//! be asked for again. A file is one chunk; a stream is cut into chunks of some megabytes, which are kept, packed
-//! when there are many, since a stream cannot be read twice.
+//! be asked for again. A file is one chunk; a stream is cut into chunks of some megabytes, which are kept, since a
+//! stream cannot be read twice: packed when there are many, in a temporary file when there are very many.
 
 use std::borrow::Cow;
 use std::io::{BufRead, BufReader, Read};
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
@@ -13,10 +14,13 @@ use super::bytes::{u32_at, u64_at};
 use super::head::record_header;
 use super::inflate::CHUNK;
 use super::records::kind;
+use crate::input::Spill;
 
 /// Chunks are packed once this many bytes are kept unpacked. Packed, stack dumps have some 7 % of their size;
 /// levels that take longer than reading the stream would save a fifth of that.
 const KEEP_UNPACKED: usize = 8 << 20;
+/// Packed chunks go to a temporary file once those in memory have this many bytes.
+const KEEP_IN_MEMORY: usize = 24 << 20;
 /// Larger tracepoint formats are not believed (those of a whole kernel have some 5 MB).
 const MAX_TRACING_DATA: u64 = 64 << 20;
 
@@ -93,6 +97,11 @@ enum Kept {
         bytes: Box<[u8]>,
         len: usize,
     },
+    /// Packed, in the temporary file.
+    Spilled {
+        place: Range<u64>,
+        len: usize,
+    },
     /// Being packed; one at a time, while the next chunk is read and walked.
     Packing(JoinHandle<Kept>),
 }
@@ -108,10 +117,13 @@ impl Kept {
         }
     }
 
-    fn unpack(&self) -> Option<Vec<u8>> {
+    fn unpack(&self, spill: &Spill) -> Option<Vec<u8>> {
         match self {
             Self::Plain(bytes) => Some(bytes.clone()),
             Self::Packed { bytes, len } => zstd::bulk::decompress(bytes, *len).ok(),
+            Self::Spilled { place, len } => {
+                zstd::bulk::decompress(&spill.get(place).ok()?, *len).ok()
+            }
             Self::Packing(_) => None,
         }
     }
@@ -136,6 +148,9 @@ pub(super) struct Stream<'a> {
     /// Chunks are kept for a second pass.
     keeps: bool,
     unpacked: usize,
+    /// Bytes of the packed chunks in memory.
+    packed: usize,
+    spill: Spill,
     tracing_data: Option<Vec<u8>>,
     problem: Option<String>,
 }
@@ -154,6 +169,8 @@ impl<'a> Stream<'a> {
             kept: Vec::new(),
             keeps: true,
             unpacked: 0,
+            packed: 0,
+            spill: Spill::default(),
             tracing_data: None,
             problem: None,
         }
@@ -163,7 +180,7 @@ impl<'a> Stream<'a> {
         match self.kept.get_mut(usize::try_from(number).ok()?) {
             Some(kept) => {
                 kept.settle();
-                kept.unpack()
+                Some(kept.unpack(&self.spill).unwrap_or_default())
             }
             None => self.read_chunk(),
         }
@@ -172,10 +189,11 @@ impl<'a> Stream<'a> {
     fn take(&mut self, number: u32) -> Option<Vec<u8>> {
         let kept = self.kept.get_mut(usize::try_from(number).ok()?)?;
         kept.settle();
-        match std::mem::replace(kept, Kept::Plain(Vec::new())) {
-            Kept::Plain(bytes) => Some(bytes),
-            packed => packed.unpack(),
-        }
+        // What the disk does not give back counts without a stack.
+        Some(match std::mem::replace(kept, Kept::Plain(Vec::new())) {
+            Kept::Plain(bytes) => bytes,
+            packed => packed.unpack(&self.spill).unwrap_or_default(),
+        })
     }
 
     /// The next whole records, some megabytes of them.
@@ -203,15 +221,33 @@ impl<'a> Stream<'a> {
         if !self.keeps || usize::try_from(number) != Ok(self.kept.len()) {
             return;
         }
-        if let Some(last) = self.kept.last_mut() {
-            last.settle();
-        }
+        self.put_last_away();
         if self.unpacked + chunk.len() <= KEEP_UNPACKED {
             self.unpacked += chunk.len();
             self.kept.push(Kept::Plain(chunk));
         } else {
             let packing = std::thread::spawn(|| Kept::pack(chunk));
             self.kept.push(Kept::Packing(packing));
+        }
+    }
+
+    /// Once the last chunk is packed: leaves it in memory while there is room, or else writes it to the temporary
+    /// file. Where that cannot be written, everything stays in memory.
+    fn put_last_away(&mut self) {
+        let Some(last) = self.kept.last_mut() else {
+            return;
+        };
+        let Kept::Packing(_) = last else { return };
+        last.settle();
+        let Kept::Packed { bytes, len } = last else {
+            return;
+        };
+        if self.packed + bytes.len() > KEEP_IN_MEMORY
+            && let Some(place) = self.spill.put(bytes)
+        {
+            *last = Kept::Spilled { place, len: *len };
+        } else {
+            self.packed += bytes.len();
         }
     }
 }
@@ -298,5 +334,55 @@ pub(super) fn payload_len(type_: u32, record: &[u8]) -> u64 {
         // Padded to a multiple of eight.
         kind::HEADER_TRACING_DATA => u64::from(u32_at(record, 8).unwrap_or(0)).next_multiple_of(8),
         _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Records of which each has its number in its bytes, hard to pack.
+    fn records(count: u32) -> Vec<u8> {
+        let mut noise = 1_u64;
+        let mut all = Vec::new();
+        for _ in 0..count {
+            all.extend([68, 0, 0, 0, 0, 0]);
+            all.extend(40_008_u16.to_le_bytes());
+            for _ in 0..5_000 {
+                noise = noise
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                all.extend((noise ^ noise >> 29).to_le_bytes());
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn what_is_too_much_for_memory_comes_back_from_the_disk() {
+        let bytes = records(1500);
+        let source = Source::stream(&bytes[..]);
+        let mut number = 0;
+        while let Some(chunk) = source.chunk(number) {
+            source.keep(number, chunk);
+            number += 1;
+        }
+        let Source::Stream(stream) = &source else {
+            unreachable!("made as a stream");
+        };
+        let spilled = |kept: &&Kept| matches!(kept, Kept::Spilled { .. });
+        assert!(lock(stream).kept.iter().filter(spilled).count() > 3);
+        assert!(lock(stream).packed <= KEEP_IN_MEMORY);
+        for _ in 0..2 {
+            let again: Vec<u8> = (0..number)
+                .flat_map(|n| source.chunk(n).expect("was kept").into_owned())
+                .collect();
+            assert!(again == bytes);
+        }
+        let last: Vec<u8> = (0..number)
+            .flat_map(|n| source.last_use(n).expect("was kept").into_owned())
+            .collect();
+        assert!(last == bytes);
+        assert!(source.last_use(number).is_none());
     }
 }
