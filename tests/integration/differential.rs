@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::recording::{CONTEXT_USER, Recording, Sample, Stacks};
-use crate::support::{Random, pjit, skip};
+use crate::support::{Random, perf, pjit, skip};
 
 /// What the mapped library consists of: functions of different sizes.
 const SOURCE: &str = "
@@ -228,7 +228,7 @@ fn compare(flat: bool, usual: u64) {
     let mut different = Vec::new();
     for seed in 1..=seeds {
         let (path, options) = make(seed, folder.path(), &library, flat);
-        let wanted = table(Command::new("perf"), &path, &options, folder.path());
+        let wanted = table(perf(), &path, &options, folder.path());
         let got = table(pjit(), &path, &options, folder.path());
         if sorted(&wanted) != sorted(&got) {
             let line = wanted
@@ -252,8 +252,8 @@ fn compare(flat: bool, usual: u64) {
     );
 }
 
-/// Ties inside trees may change which siblings share a line, beyond reordering.
-const ALLOWED_PERCENT: u64 = 5;
+/// Ties inside trees may change which siblings share a line, beyond reordering; no seed is known where they do.
+const ALLOWED_PERCENT: u64 = 1;
 
 #[test]
 fn flat_reports_of_random_recordings_equal_perfs() {

@@ -27,6 +27,15 @@ pub(crate) fn pjit() -> Command {
     command
 }
 
+/// perf, with memory that is zeroed when it is handed out (by glibc): it reads some that it never wrote, and marks `[...]` as
+/// inlined by what it finds there.
+pub(crate) fn perf() -> Command {
+    let mut perf = Command::new("perf");
+    perf.env("MALLOC_PERTURB_", "255")
+        .env("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0");
+    perf
+}
+
 /// Says why a test did not run here.
 #[expect(
     clippy::print_stderr,

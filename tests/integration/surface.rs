@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::support::{pjit, skip};
+use crate::support::{perf, pjit, skip};
 
 const PROGRAM: &str = r"
 #include <pthread.h>
@@ -320,8 +320,7 @@ fn lines(text: &str, view: &str) -> Vec<String> {
         } else if view == "script" {
             out.push(line.split_whitespace().collect::<Vec<_>>().join(" "));
         } else {
-            // perf reads a variable there that it never set.
-            out.push(line.replace("[...] (inlined)", "[...]"));
+            out.push(line.to_owned());
         }
     }
     while out.last().is_some_and(String::is_empty) {
@@ -332,7 +331,7 @@ fn lines(text: &str, view: &str) -> Vec<String> {
 
 /// The first difference, if there is one beyond the order of ties.
 fn difference(view: &str, file: &str, line: &str, folder: &Path) -> Option<String> {
-    let (is_fine, wanted) = run(Command::new("perf"), view, file, line, folder);
+    let (is_fine, wanted) = run(perf(), view, file, line, folder);
     let (is_done, got) = run(pjit(), view, file, line, folder);
     let (wanted, got) = (lines(&wanted, view), lines(&got, view));
     let sorted = |lines: &[String]| {
