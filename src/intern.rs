@@ -142,6 +142,16 @@ pub struct ItemIndex {
 }
 
 impl ItemIndex {
+    /// An index that need not grow for so many items.
+    #[must_use]
+    pub fn with_capacity(items: usize) -> Self {
+        let len = (items * 2 + 2).next_power_of_two();
+        Self {
+            slots: vec![NONE; len],
+            used: 0,
+        }
+    }
+
     /// The item with this hash that `is` the one, or nothing, and then item number `new` is in. `hash_of` tells the
     /// hashes of those that are in already.
     pub fn find_or_add(

@@ -1,25 +1,27 @@
 //! From address stacks and resolved addresses to the [`Profile`].
 //!
-//! Everything is interned in the order of the rows, that is of the first sample in time, so that ids and
-//! with them the output do not depend on threads or hashing.
+//! What is equal is found first, in parallel and in the order in which it lies in memory ([`super::places`] for frames,
+//! [`equal_stacks`] for stacks). Then everything gets its id in the order of the rows, that is of the first sample in
+//! time, so that ids and with them the output do not depend on threads or hashing. That pass is serial and touches little
+//! but numbers; frames and symbols are filled in after it, where the processor can wait for many of them at once.
 
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hasher};
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use crate::collect::{Collected, Pc, PcId};
-use crate::dso::demangle::demangle;
+use crate::collect::{AddressStacks, Collected, PcId, Row};
 use crate::dso::{DsoId, DsoKind};
-use crate::intern::{ItemIndex, SequenceIndex};
+use crate::intern::ItemIndex;
 use crate::parallel::in_parallel;
 use crate::perfdata::CpuMode;
-use crate::session::jit::JitCodeId;
 use crate::session::{Session, Target};
-use crate::symbolize::{NameStyle, Query, Resolution, Resolved, SourceLine};
+use crate::symbolize::{NameStyle, Query, Resolution};
 
+use super::names::JitNames;
+use super::places::{Place, PlaceSymbol, Places};
 use super::{
-    Entry, Frame, FrameId, Object, ObjectId, Profile, StackEnd, StackId, StringId, Symbol,
-    SymbolId, Thread,
+    Entry, Frame, FrameId, NONE, Object, ObjectId, Profile, StackEnd, StackId, StringId, Symbol,
+    SymbolId, Thread, index,
 };
 
 /// What the view needs of frames.
@@ -69,425 +71,348 @@ pub fn build(
     needs: FrameNeeds,
     threads: usize,
 ) -> Profile {
-    let jit_texts = jit_texts(collected, session, names, threads);
-    let pcs_if = |needed: bool| if needed { collected.pcs.len() } else { 0 };
-    let mut builder = Builder {
-        session,
-        collected,
-        queries,
-        resolution,
-        needs,
-        profile: Profile::default(),
-        objects: vec![None; session.dsos.len()],
-        symbols: FxHashMap::default(),
-        jit_names: JitNames::with_capacity(jit_texts.len()),
-        jit_texts,
-        frames: ItemIndex::default(),
-        strings: FxHashMap::default(),
-        stacks: SequenceIndex::default(),
-        stack_frames: Vec::new(),
-        raw_stacks: vec![None; collected.stacks.len()],
-        chain_frames: vec![None; pcs_if(needs.inlines)],
-        chain_frame_ids: Vec::new(),
-        leaf_frames: vec![None; collected.pcs.len()],
-        outer_frames: vec![None; pcs_if(needs.srclines)],
-        texts: vec![None; collected.texts.len()],
-        fiber: None,
+    let names = JitNames::of(collected, session, names, threads);
+    let places = Places::of(collected, session, (queries, resolution), names, needs);
+    let same_stack = equal_stacks(&collected.stacks, &places, threads);
+    let mut profile = Profile {
+        comms: session.comms.clone(),
+        threads: threads_of(session),
+        ..Profile::default()
     };
-    builder.profile.comms.clone_from(&session.comms);
-    builder.profile.threads = session
-        .threads
-        .iter()
+    let mut numberer = Numberer {
+        collected,
+        needs,
+        places: &places,
+        same_stack,
+        stacks: vec![NONE; collected.stacks.len()],
+        frames: vec![NONE; places.all.len()],
+        stack_frames: Vec::new(),
+        order: Vec::with_capacity(places.all.len() + 1),
+        fiber: None,
+        cgroups: FxHashMap::default(),
+        texts: vec![None; collected.texts.len()],
+        profile: &mut profile,
+    };
+    numberer.entries();
+    let order = numberer.order;
+    Filler {
+        collected,
+        session,
+        resolution,
+        profile: &mut profile,
+        objects: vec![None; session.dsos.len()],
+        symbols: vec![None; places.symbols()],
+        lines: vec![None; places.lines.len()],
+        places,
+    }
+    .fill(&order);
+    profile
+}
+
+fn threads_of(session: &Session<'_>) -> Vec<Thread> {
+    let threads = session.threads.iter();
+    threads
         .map(|t| Thread {
             pid: t.pid,
             tid: t.tid,
             comm: t.comm,
         })
-        .collect();
-    builder.entries();
-    builder.profile
+        .collect()
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct FrameKey {
-    symbol: Option<SymbolId>,
-    object: Option<ObjectId>,
-    /// 0 when frames of one symbol are one frame.
-    address: u64,
-    mode: CpuMode,
-    srcline: Option<StringId>,
+/// By stack of addresses: one that stands for the same frames and ended for the same reason.
+fn equal_stacks(stacks: &AddressStacks, places: &Places, threads: usize) -> Vec<u32> {
+    const PIECE: usize = 1024;
+    let all: Vec<u32> = (0..index(stacks.len())).collect();
+    let frames = |stack: u32| {
+        let addresses = stacks.get(stack).iter();
+        addresses.flat_map(|pc| places.chain(*pc)).copied()
+    };
+    let hash = |stack: &u32| {
+        let mut state = FxBuildHasher.build_hasher();
+        frames(*stack).for_each(|frame| state.write_u32(frame));
+        state.write_u8(stacks.tag(*stack) as u8);
+        state.finish()
+    };
+    let hashes = in_parallel(all.chunks(PIECE).collect(), threads, |piece| {
+        piece.iter().map(hash).collect::<Vec<_>>()
+    });
+    let hashes: Vec<u64> = hashes.into_iter().flatten().collect();
+    let is = |a: u32, b: u32| {
+        hashes[a as usize] == hashes[b as usize]
+            && stacks.tag(a) == stacks.tag(b)
+            && frames(a).eq(frames(b))
+    };
+    // Each thread compares those that its part of the hashes has.
+    let parts = threads.clamp(1, 64) as u64;
+    let found = in_parallel((0..parts).collect(), threads, |part| {
+        let own = |stack: &u32| (hashes[*stack as usize] >> 32) % parts == part;
+        let mut known = ItemIndex::with_capacity(stacks.len() / parts as usize);
+        let mut found = Vec::new();
+        for stack in all.iter().copied().filter(own) {
+            let hash_of = |stack: u32| hashes[stack as usize];
+            let same = known.find_or_add(hash_of(stack), stack, |at| is(at, stack), hash_of);
+            found.extend(same.map(|same| (stack, same)));
+        }
+        found
+    });
+    let mut same_stack = all;
+    for (stack, same) in found.into_iter().flatten() {
+        same_stack[stack as usize] = same;
+    }
+    same_stack
 }
 
-/// What makes a symbol one symbol; inlined ones share the range of the function around them.
-#[derive(PartialEq, Eq, Hash)]
-struct SymbolKey {
-    object: ObjectId,
-    start: u64,
-    end: u64,
-    inlined: Option<u32>,
-}
-
-struct Builder<'b, 'a> {
-    session: &'b Session<'a>,
+/// Gives out ids in the order of the rows.
+struct Numberer<'b> {
     collected: &'b Collected,
-    queries: &'b [Query],
-    resolution: &'b Resolution,
     needs: FrameNeeds,
-    profile: Profile,
-    objects: Vec<Option<ObjectId>>,
-    symbols: FxHashMap<SymbolKey, SymbolId>,
-    jit_names: JitNames,
-    jit_texts: JitTexts,
-    frames: ItemIndex,
-    strings: FxHashMap<String, StringId>,
-    stacks: SequenceIndex,
+    places: &'b Places,
+    /// By stack of addresses: one that is equal.
+    same_stack: Vec<u32>,
+    /// By stack that stands for equal ones: its id.
+    stacks: Vec<u32>,
+    /// By place: the id of its frame.
+    frames: Vec<u32>,
     /// Buffer for the stack under construction.
     stack_frames: Vec<FrameId>,
-    raw_stacks: Vec<Option<StackId>>,
-    /// Range in `chain_frame_ids` of the frames that an address stands for in a chain.
-    chain_frames: Vec<Option<(u32, u32)>>,
-    chain_frame_ids: Vec<FrameId>,
-    leaf_frames: Vec<Option<FrameId>>,
-    /// The same in chains, where the line is that of the outermost call.
-    outer_frames: Vec<Option<FrameId>>,
-    /// By payload's text; payloads have ids of their own, whatever other string is equal.
-    texts: Vec<Option<StringId>>,
+    /// By frame: its place, [`NONE`] for the base of fibers, and the address it was first met at.
+    order: Vec<(u32, PcId)>,
     /// The frame that labels the base of fibers, once there is one.
     fiber: Option<FrameId>,
+    cgroups: FxHashMap<u64, StringId>,
+    /// By payload's text; payloads have ids of their own, whatever other string is equal.
+    texts: Vec<Option<StringId>>,
+    profile: &'b mut Profile,
 }
 
-impl<'b> Builder<'b, '_> {
+impl Numberer<'_> {
     fn entries(&mut self) {
-        let rows = self.collected.rows.len();
-        let mut merged: FxHashMap<Entry, usize> =
-            FxHashMap::with_capacity_and_hasher(rows, FxBuildHasher);
-        let mut entries: Vec<Entry> = Vec::with_capacity(self.collected.rows.len());
-        for row in &self.collected.rows {
-            let cgroup =
-                (row.key.cgroup != 0).then(|| self.string(format!("{:#x}", row.key.cgroup)));
-            let trace = self.payload(row.key.trace);
-            let key = Entry {
-                event: row.key.event,
-                cpu: row.key.cpu,
-                comm: row.key.comm,
-                thread: row.key.thread,
-                leaf: self.leaf(row.key.leaf),
-                stack: self.stack(row.key.stack),
-                time: row.key.time,
-                cgroup,
-                trace,
-                period: 0,
-                samples: 0,
-                first: 0,
-            };
-            let entry = Entry {
-                period: row.period,
-                samples: row.samples,
-                first: row.first,
-                ..key
-            };
-            if self.collected.every_sample && self.needs.addresses && row.key.time != 0 {
+        let collected = self.collected;
+        let mut known = ItemIndex::with_capacity(collected.rows.len());
+        let mut entries: Vec<Entry> = Vec::with_capacity(collected.rows.len());
+        for row in &collected.rows {
+            let entry = self.entry(row);
+            if collected.every_sample && self.needs.addresses && entry.time != 0 {
                 entries.push(entry);
                 continue;
             }
-            match merged.entry(key) {
-                std::collections::hash_map::Entry::Occupied(at) => {
-                    let old = &mut entries[*at.get()];
+            let is = |at: u32| is_same_row(&entries[at as usize], &entry);
+            let new = index(entries.len());
+            let hash_of = |at: u32| row_hash(&entries[at as usize]);
+            match known.find_or_add(row_hash(&entry), new, is, hash_of) {
+                Some(at) => {
+                    let old = &mut entries[at as usize];
                     old.period = old.period.wrapping_add(entry.period);
                     old.samples += entry.samples;
                 }
-                std::collections::hash_map::Entry::Vacant(at) => {
-                    at.insert(entries.len());
-                    entries.push(entry);
-                }
+                None => entries.push(entry),
             }
         }
         self.profile.entries = entries;
+    }
+
+    fn entry(&mut self, row: &Row) -> Entry {
+        Entry {
+            event: row.key.event,
+            cpu: row.key.cpu,
+            comm: row.key.comm,
+            thread: row.key.thread,
+            leaf: self.frame(self.places.leaf(row.key.leaf), row.key.leaf),
+            stack: self.stack(row.key.stack),
+            time: row.key.time,
+            cgroup: self.cgroup(row.key.cgroup),
+            trace: self.payload(row.key.trace),
+            period: row.period,
+            samples: row.samples,
+            first: row.first,
+        }
+    }
+
+    fn cgroup(&mut self, id: u64) -> Option<StringId> {
+        let strings = &mut self.profile.strings;
+        (id != 0).then(|| {
+            let known = self.cgroups.entry(id);
+            *known.or_insert_with(|| push(strings, StringId, format!("{id:#x}")))
+        })
     }
 
     fn payload(&mut self, text: u32) -> Option<StringId> {
         let known = self.texts.get_mut(text as usize)?;
         if known.is_none() {
             let text = self.collected.texts[text as usize].to_string();
-            let id = push(&mut self.profile.strings, StringId, text);
-            *known = Some(id);
+            *known = Some(push(&mut self.profile.strings, StringId, text));
         }
         *known
     }
 
     fn stack(&mut self, raw: u32) -> StackId {
-        if let Some(id) = self.raw_stacks[raw as usize] {
-            return id;
+        let same = self.same_stack[raw as usize] as usize;
+        if self.stacks[same] != NONE {
+            return StackId(self.stacks[same]);
         }
-        let collected = self.collected;
+        let (collected, places) = (self.collected, self.places);
         let mut frames = std::mem::take(&mut self.stack_frames);
         frames.clear();
-        for &pc in collected.stacks.get(raw) {
-            if self.needs.inlines {
-                let (from, to) = self.chain(pc);
-                frames.extend_from_slice(&self.chain_frame_ids[from as usize..to as usize]);
-            } else {
-                frames.push(self.outer(pc));
+        for pc in collected.stacks.get(raw) {
+            for &place in places.chain(*pc) {
+                frames.push(self.frame(place, *pc));
             }
         }
-        if collected.stacks.tag(raw) == StackEnd::FiberBase {
-            let base = self.fiber_base();
-            frames.push(base);
+        let end = collected.stacks.tag(raw);
+        if end == StackEnd::FiberBase {
+            frames.push(self.fiber_base());
         }
-        let id = self
-            .profile
-            .stacks
-            .intern(&mut self.stacks, &frames, collected.stacks.tag(raw));
+        let id = self.profile.stacks.push(&frames, end);
         self.stack_frames = frames;
-        self.raw_stacks[raw as usize] = Some(id);
+        self.stacks[same] = id.0;
         id
+    }
+
+    fn frame(&mut self, place: u32, pc: PcId) -> FrameId {
+        let id = &mut self.frames[place as usize];
+        if *id == NONE {
+            *id = index(self.order.len());
+            self.order.push((place, pc));
+        }
+        FrameId(*id)
     }
 
     /// The label below the base of a fiber's stack: what called the fiber is on another stack, which
     /// the sample does not hold.
     fn fiber_base(&mut self) -> FrameId {
-        if let Some(frame) = self.fiber {
-            return frame;
-        }
-        let label = "[fiber]".to_owned();
-        let object = Object {
-            short_name: label.clone(),
-            long_name: label.clone(),
-            rank: u32::MAX,
-            identity: true,
-            is_kernel: false,
-            is_jit: false,
-            origin: '!',
-        };
-        let object = push(&mut self.profile.objects, ObjectId, object);
-        let symbol = Symbol {
-            object,
-            name: label,
-            start: 0,
-            end: 0,
-            is_data: false,
-            inlined: false,
-        };
-        let symbol = push(&mut self.profile.symbols, SymbolId, symbol);
-        let frame = Frame {
-            object: Some(object),
-            symbol: Some(symbol),
-            address: 0,
-            object_address: 0,
-            mode: CpuMode::User,
-            srcline: None,
-        };
-        let frame = push(&mut self.profile.frames, FrameId, frame);
-        self.fiber = Some(frame);
-        frame
+        let order = &mut self.order;
+        *self
+            .fiber
+            .get_or_insert_with(|| push(order, FrameId, (NONE, PcId(0))))
     }
+}
 
-    /// The frames that an address stands for in a chain: inlined ones first, innermost first.
-    fn chain(&mut self, pc: PcId) -> (u32, u32) {
-        if let Some(range) = self.chain_frames[pc.0 as usize] {
-            return range;
-        }
-        let from = index(self.chain_frame_ids.len());
-        self.push_inlined(pc);
-        let outer = self.outer(pc);
-        self.chain_frame_ids.push(outer);
-        let range = (from, index(self.chain_frame_ids.len()));
-        self.chain_frames[pc.0 as usize] = Some(range);
-        range
-    }
+/// Whether two entries are equal in all that rows are told apart by.
+fn is_same_row(a: &Entry, b: &Entry) -> bool {
+    let key = |e: &Entry| {
+        let rest = (e.event, e.cpu, e.comm, e.thread, e.time, e.cgroup, e.trace);
+        (e.stack, e.leaf, rest)
+    };
+    key(a) == key(b)
+}
 
-    fn push_inlined(&mut self, id: PcId) {
-        let pc = self.collected.pcs[id.0 as usize];
-        let Target::Dso(dso) = pc.target else { return };
-        let resolution = self.resolution;
-        let Some(resolved) = self.resolved(dso, pc.address) else {
-            return;
-        };
-        let Some(function) = resolved.symbol.map(|s| &resolution.symbols[s.0 as usize]) else {
-            return;
-        };
-        let object = self.object(dso);
-        for inlined in resolved.inlined(resolution) {
-            let key = SymbolKey {
-                object,
-                start: function.start,
-                end: function.end,
-                inlined: Some(inlined.name.0),
+fn row_hash(entry: &Entry) -> u64 {
+    let ids = (
+        entry.stack,
+        entry.leaf,
+        entry.thread,
+        entry.comm,
+        entry.trace,
+    );
+    let rest = (entry.event, entry.cpu, entry.time, entry.cgroup);
+    FxBuildHasher.hash_one((ids, rest))
+}
+
+/// Makes frames, symbols and objects of what got an id.
+struct Filler<'b, 'a> {
+    collected: &'b Collected,
+    session: &'b Session<'a>,
+    resolution: &'b Resolution,
+    places: Places,
+    profile: &'b mut Profile,
+    objects: Vec<Option<ObjectId>>,
+    /// By number of [`Places::symbol`].
+    symbols: Vec<Option<SymbolId>>,
+    lines: Vec<Option<StringId>>,
+}
+
+impl Filler<'_, '_> {
+    fn fill(mut self, order: &[(u32, PcId)]) {
+        let most = order.len().min(self.symbols.len() + 1);
+        self.profile.frames.reserve_exact(order.len());
+        self.profile.symbols.reserve_exact(most);
+        for &(place, pc) in order {
+            let frame = if place == NONE {
+                self.fiber_base()
+            } else {
+                self.frame(self.places.all[place as usize], pc)
             };
-            let profile = &mut self.profile;
-            let symbol = *self.symbols.entry(key).or_insert_with(|| {
-                push(
-                    &mut profile.symbols,
-                    SymbolId,
-                    Symbol {
-                        object,
-                        name: resolution.strings[inlined.name.0 as usize].clone(),
-                        start: function.start,
-                        end: function.end,
-                        is_data: false,
-                        inlined: true,
-                    },
-                )
-            });
-            let srcline = self.srcline(inlined.line);
-            let frame = self.frame(pc, Some(object), Some(symbol), srcline, pc.address);
-            self.chain_frame_ids.push(frame);
+            self.profile.frames.push(frame);
         }
     }
 
-    /// The frame of an address itself, without inlined ones, in the line of the address.
-    fn leaf(&mut self, id: PcId) -> FrameId {
-        if let Some(frame) = self.leaf_frames[id.0 as usize] {
-            return frame;
-        }
-        let pc = self.collected.pcs[id.0 as usize];
-        let frame = match pc.target {
-            Target::Nowhere => self.frame(pc, None, None, None, pc.address),
-            Target::Jit(code, dso) => self.jit_frame(pc, code, dso),
-            Target::Dso(dso) => self.dso_frame(pc, dso, true),
+    fn frame(&mut self, place: Place, pc: PcId) -> Frame {
+        let pc = &self.collected.pcs[pc.0 as usize];
+        let object = (place.dso != NONE).then(|| self.object(DsoId(place.dso)));
+        let symbol = object
+            .filter(|_| place.symbol != NONE)
+            .map(|object| self.symbol(place.symbol, object, pc.target));
+        let object_address = match (pc.target, symbol) {
+            // Where the function would be if it had been compiled once, so that the offset in it is right.
+            (Target::Jit(..), Some(symbol)) => self.profile.symbols[symbol.0 as usize]
+                .start
+                .wrapping_add(pc.address),
+            _ => pc.address,
         };
-        self.leaf_frames[id.0 as usize] = Some(frame);
-        frame
-    }
-
-    /// The frame of an address behind those that are inlined there, in the line of the outermost call.
-    fn outer(&mut self, id: PcId) -> FrameId {
-        let pc = self.collected.pcs[id.0 as usize];
-        let (Target::Dso(dso), true) = (pc.target, self.needs.srclines) else {
-            return self.leaf(id);
-        };
-        if let Some(frame) = self.outer_frames[id.0 as usize] {
-            return frame;
-        }
-        let frame = self.dso_frame(pc, dso, false);
-        self.outer_frames[id.0 as usize] = Some(frame);
-        frame
-    }
-
-    fn dso_frame(&mut self, pc: Pc, dso: DsoId, innermost: bool) -> FrameId {
-        let object = self.object(dso);
-        let resolution = self.resolution;
-        let Some(resolved) = self.resolved(dso, pc.address) else {
-            return self.frame(pc, Some(object), None, None, pc.address);
-        };
-        let symbol = resolved.symbol.map(|s| {
-            let found = &resolution.symbols[s.0 as usize];
-            let key = SymbolKey {
-                object,
-                start: found.start,
-                end: found.end,
-                inlined: None,
-            };
-            let profile = &mut self.profile;
-            *self.symbols.entry(key).or_insert_with(|| {
-                push(
-                    &mut profile.symbols,
-                    SymbolId,
-                    Symbol {
-                        object,
-                        name: found.name.clone(),
-                        start: found.start,
-                        end: found.end,
-                        is_data: found.is_data,
-                        inlined: false,
-                    },
-                )
-            })
-        });
-        let line = match resolved.inlined(resolution).first() {
-            Some(inlined) if innermost => inlined.line,
-            _ => resolved.line,
-        };
-        let srcline = self.srcline(line);
-        self.frame(pc, Some(object), symbol, srcline, pc.address)
-    }
-
-    fn jit_frame(&mut self, pc: Pc, id: JitCodeId, dso: DsoId) -> FrameId {
-        let object = self.object(dso);
-        let symbol = self.jit_symbol(id, object);
-        let code = self.session.jit.code(id);
-        let line = if self.needs.srclines {
-            code.line_at(pc.address)
-        } else {
-            None
-        };
-        let srcline = line.map(|(file, line, _)| {
-            self.string(format!("{}:{line}", String::from_utf8_lossy(file)))
-        });
-        // Where the function would be if it had been compiled once, so that the offset in it is right.
-        let address = self.profile.symbols[symbol.0 as usize]
-            .start
-            .wrapping_add(pc.address);
-        self.frame(pc, Some(object), Some(symbol), srcline, address)
-    }
-
-    /// The symbol of JIT code. A function of a dump that was compiled again has its name and is the same
-    /// function; entries of a perf map are kept apart by address, as perf keeps them.
-    fn jit_symbol(&mut self, id: JitCodeId, object: ObjectId) -> SymbolId {
-        let known = &mut self.jit_texts.of_code[id.0 as usize];
-        let text = match *known {
-            JitText::Symbol(symbol) => return symbol,
-            JitText::Text(at) => {
-                let at = at as usize;
-                std::mem::take(
-                    &mut self.jit_texts.texts[at / JitTexts::PIECE][at % JitTexts::PIECE],
-                )
-            }
-            JitText::NotHit => Shown::default(),
-        };
-        let code = self.session.jit.code(id);
-        let symbols = &mut self.profile.symbols;
-        let start = code.start.0;
-        let symbol = (self.jit_names).intern(symbols, object, start, text, |name| Symbol {
-            object,
-            name,
-            start,
-            end: code.start.0.saturating_add(code.size),
-            is_data: false,
-            inlined: false,
-        });
-        *known = JitText::Symbol(symbol);
-        symbol
-    }
-
-    fn frame(
-        &mut self,
-        pc: Pc,
-        object: Option<ObjectId>,
-        symbol: Option<SymbolId>,
-        srcline: Option<StringId>,
-        object_address: u64,
-    ) -> FrameId {
-        let frame = Frame {
+        Frame {
             object,
             symbol,
             address: pc.at.0,
             object_address,
             mode: pc.mode,
-            srcline,
-        };
-        let (profile, apart) = (&self.profile, self.needs.addresses || self.needs.srclines);
-        let key = |frame: &Frame| frame_key(profile, frame, apart);
-        let own = key(&frame);
-        let of = |id: u32| key(&profile.frames[id as usize]);
-        let known = self.frames.find_or_add(
-            FxBuildHasher.hash_one(own),
-            index(profile.frames.len()),
-            |id| of(id) == own,
-            |id| FxBuildHasher.hash_one(of(id)),
-        );
-        match known {
-            Some(id) => FrameId(id),
-            None => push(&mut self.profile.frames, FrameId, frame),
+            srcline: self.line(place.line),
         }
     }
 
-    fn resolved(&self, dso: DsoId, address: u64) -> Option<&'b Resolved> {
-        let at = self
-            .queries
-            .binary_search_by_key(&(dso, address), place)
-            .ok()?;
-        self.resolution.answers.get(at)
+    /// The symbol of a number that first occurs in `target`.
+    fn symbol(&mut self, number: u32, object: ObjectId, target: Target) -> SymbolId {
+        if let Some(id) = self.symbols[number as usize] {
+            return id;
+        }
+        let symbol = match (self.places.symbol(number), target) {
+            (PlaceSymbol::Jit(name), Target::Jit(code, _)) => {
+                let code = self.session.jit.code(code);
+                let name = self.places.take_name(name);
+                Symbol {
+                    object,
+                    name,
+                    start: code.start.0,
+                    end: code.start.0.saturating_add(code.size),
+                    is_data: false,
+                    inlined: false,
+                }
+            }
+            (PlaceSymbol::Inlined(function, name), _) => {
+                let name = self.resolution.strings[name as usize].clone();
+                Symbol {
+                    name,
+                    is_data: false,
+                    inlined: true,
+                    ..self.function(function, object)
+                }
+            }
+            (PlaceSymbol::Function(number) | PlaceSymbol::Jit(number), _) => {
+                self.function(number, object)
+            }
+        };
+        let id = push(&mut self.profile.symbols, SymbolId, symbol);
+        self.symbols[number as usize] = Some(id);
+        id
+    }
+
+    fn line(&mut self, number: u32) -> Option<StringId> {
+        let known = self.lines.get_mut(number as usize)?;
+        let strings = &mut self.profile.strings;
+        let text = &mut self.places.lines[number as usize];
+        Some(*known.get_or_insert_with(|| push(strings, StringId, std::mem::take(text))))
+    }
+
+    fn function(&self, number: u32, object: ObjectId) -> Symbol {
+        let found = &self.resolution.symbols[number as usize];
+        Symbol {
+            object,
+            name: found.name.clone(),
+            start: found.start,
+            end: found.end,
+            is_data: found.is_data,
+            inlined: false,
+        }
     }
 
     fn object(&mut self, dso: DsoId) -> ObjectId {
@@ -512,163 +437,40 @@ impl<'b> Builder<'b, '_> {
         id
     }
 
-    fn srcline(&mut self, line: Option<SourceLine>) -> Option<StringId> {
-        if !self.needs.srclines {
-            return None;
+    /// The label below the base of a fiber's stack.
+    fn fiber_base(&mut self) -> Frame {
+        let label = "[fiber]".to_owned();
+        let object = Object {
+            short_name: label.clone(),
+            long_name: label.clone(),
+            rank: u32::MAX,
+            identity: true,
+            is_kernel: false,
+            is_jit: false,
+            origin: '!',
+        };
+        let object = push(&mut self.profile.objects, ObjectId, object);
+        let symbol = Symbol {
+            object,
+            name: label,
+            start: 0,
+            end: 0,
+            is_data: false,
+            inlined: false,
+        };
+        let symbol = push(&mut self.profile.symbols, SymbolId, symbol);
+        Frame {
+            object: Some(object),
+            symbol: Some(symbol),
+            address: 0,
+            object_address: 0,
+            mode: CpuMode::User,
+            srcline: None,
         }
-        let line = line?;
-        let file = &self.resolution.strings[line.file.0 as usize];
-        Some(self.string(format!("{file}:{}", line.line)))
-    }
-
-    fn string(&mut self, text: String) -> StringId {
-        let profile = &mut self.profile;
-        *self
-            .strings
-            .entry(text)
-            .or_insert_with_key(|text| push(&mut profile.strings, StringId, text.clone()))
-    }
-}
-
-/// JIT functions by object, name and, where that matters, address. The texts are those of the symbols: a module has a
-/// hundred thousand names, and copies of them as keys cost more than anything else here.
-struct JitNames {
-    /// By hash of name and address: the newest symbol with it.
-    newest: FxHashMap<u64, SymbolId>,
-    /// The next older one with the same hash; seldom there is one.
-    older: FxHashMap<SymbolId, SymbolId>,
-}
-
-impl JitNames {
-    fn with_capacity(names: usize) -> Self {
-        Self {
-            newest: FxHashMap::with_capacity_and_hasher(names, FxBuildHasher),
-            older: FxHashMap::default(),
-        }
-    }
-
-    fn intern(
-        &mut self,
-        symbols: &mut Vec<Symbol>,
-        object: ObjectId,
-        start: u64,
-        text: Shown,
-        make: impl FnOnce(String) -> Symbol,
-    ) -> SymbolId {
-        let Shown { name, hash, apart } = text;
-        let newest = self.newest.get(&hash).copied();
-        let mut at = newest;
-        while let Some(id) = at {
-            let known = &symbols[id.0 as usize];
-            let same_place = !apart || known.start == start;
-            if known.object == object && same_place && *known.name == *name {
-                return id;
-            }
-            at = self.older.get(&id).copied();
-        }
-        let id = push(symbols, SymbolId, make(name.into()));
-        self.newest.insert(hash, id);
-        newest.and_then(|newest| self.older.insert(id, newest));
-        id
-    }
-}
-
-/// The names of all JIT code that was hit.
-struct JitTexts {
-    /// By code.
-    of_code: Vec<JitText>,
-    /// In pieces of [`PIECE`](Self::PIECE), as they were made.
-    texts: Vec<Vec<Shown>>,
-}
-
-impl JitTexts {
-    const PIECE: usize = 1024;
-
-    fn len(&self) -> usize {
-        self.texts.iter().map(Vec::len).sum()
-    }
-}
-
-/// What is known of the name of a piece of code.
-#[derive(Clone, Copy)]
-enum JitText {
-    NotHit,
-    /// Index of its text.
-    Text(u32),
-    Symbol(SymbolId),
-}
-
-/// A name as shown, whether the address keeps it apart from others, and a hash of what does.
-#[derive(Default)]
-struct Shown {
-    name: Box<str>,
-    hash: u64,
-    apart: bool,
-}
-
-/// Makes the names of all code that was hit, in parallel and in the order of the dump: to read them is to wait for
-/// memory.
-fn jit_texts(
-    collected: &Collected,
-    session: &Session<'_>,
-    names: NameStyle,
-    threads: usize,
-) -> JitTexts {
-    let mut of_code = vec![JitText::NotHit; session.jit.code_count()];
-    for pc in &collected.pcs {
-        if let Target::Jit(id, _) = pc.target {
-            of_code[id.0 as usize] = JitText::Text(0);
-        }
-    }
-    let mut hit: Vec<JitCodeId> = Vec::new();
-    for (id, text) in (0..).zip(&mut of_code) {
-        if let JitText::Text(at) = text {
-            *at = index(hit.len());
-            hit.push(JitCodeId(id));
-        }
-    }
-    let chunks: Vec<&[JitCodeId]> = hit.chunks(JitTexts::PIECE).collect();
-    let texts = in_parallel(chunks, threads, |chunk| {
-        let shown = |id: &JitCodeId| shown(session, *id, names);
-        chunk.iter().map(shown).collect::<Vec<_>>()
-    });
-    JitTexts { of_code, texts }
-}
-
-fn shown(session: &Session<'_>, id: JitCodeId, names: NameStyle) -> Shown {
-    let code = session.jit.code(id);
-    let of_map = session.jit.object(code.object).is_perf_map();
-    let name = if of_map {
-        String::from_utf8_lossy(code.name)
-    } else {
-        demangle(code.name, names)
-    };
-    let start = of_map.then_some(code.start);
-    Shown {
-        hash: FxBuildHasher.hash_one((&*name, start)),
-        name: name.into(),
-        apart: of_map,
-    }
-}
-
-/// What makes a frame one frame; `apart`: its address does.
-fn frame_key(profile: &Profile, frame: &Frame, apart: bool) -> FrameKey {
-    let is_data = |symbol: SymbolId| profile.symbols[symbol.0 as usize].is_data;
-    let apart = apart || frame.symbol.is_none_or(is_data);
-    FrameKey {
-        symbol: frame.symbol,
-        object: frame.object,
-        address: if apart { frame.address } else { 0 },
-        mode: frame.mode,
-        srcline: frame.srcline,
     }
 }
 
 fn push<T, I>(list: &mut Vec<T>, id: impl Fn(u32) -> I, item: T) -> I {
     list.push(item);
     id(index(list.len() - 1))
-}
-
-fn index(len: usize) -> u32 {
-    u32::try_from(len).expect("fewer than 4 G of anything interned")
 }

@@ -4,12 +4,21 @@
 //! interned; the order of everything is the order of first appearance in time, so output never
 //! depends on hashing or on the number of threads.
 
-use crate::intern::{SequenceIndex, Sequences};
+use crate::intern::Sequences;
 use crate::perfdata::CpuMode;
 
 mod build;
+mod names;
+mod places;
 
 pub use build::{FrameNeeds, build, queries};
+
+/// No number.
+const NONE: u32 = u32::MAX;
+
+fn index(len: usize) -> u32 {
+    u32::try_from(len).expect("fewer than 4 G of anything")
+}
 
 /// Index into [`Profile::comms`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -177,10 +186,6 @@ impl Stacks {
     /// Appends a stack; interning is the builder's business.
     pub fn push(&mut self, frames: &[FrameId], end: StackEnd) -> StackId {
         StackId(self.0.push(frames, end))
-    }
-
-    fn intern(&mut self, index: &mut SequenceIndex, frames: &[FrameId], end: StackEnd) -> StackId {
-        StackId(index.intern(&mut self.0, frames, end))
     }
 }
 

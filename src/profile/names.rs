@@ -1,0 +1,90 @@
+//! The names of JIT code that was hit, each once.
+//!
+//! A function of a dump that was compiled again has its name and is the same function; entries of a perf map are kept
+//! apart by address, as perf keeps them. In: addresses and the session. Out: [`JitNames`]. Called by
+//! [`super::places`].
+
+use std::hash::BuildHasher;
+
+use rustc_hash::FxBuildHasher;
+
+use super::{NONE, index};
+use crate::address::Avma;
+use crate::collect::Collected;
+use crate::dso::demangle::demangle;
+use crate::intern::ItemIndex;
+use crate::parallel::in_parallel;
+use crate::session::jit::JitCodeId;
+use crate::session::{Session, Target};
+use crate::symbolize::NameStyle;
+
+/// Distinct names.
+pub(super) struct JitNames {
+    /// By code: the number of its name, [`NONE`] if it was not hit.
+    pub(super) of_code: Vec<u32>,
+    /// By number.
+    pub(super) texts: Vec<Box<str>>,
+}
+
+/// A name as shown, where it is if that keeps it apart from others, and a hash of both.
+struct Shown {
+    name: Box<str>,
+    hash: u64,
+    start: Option<Avma>,
+}
+
+impl JitNames {
+    /// Names of all code that was hit: made in parallel and in the order of the dump, because to read them is to wait
+    /// for memory, and then compared where their hashes are equal.
+    pub(super) fn of(
+        collected: &Collected,
+        session: &Session<'_>,
+        style: NameStyle,
+        threads: usize,
+    ) -> Self {
+        const PIECE: usize = 1024;
+        let mut of_code = vec![NONE; session.jit.code_count()];
+        for pc in &collected.pcs {
+            if let Target::Jit(id, _) = pc.target {
+                of_code[id.0 as usize] = 0;
+            }
+        }
+        let ids = (0..).map(JitCodeId).zip(&of_code);
+        let hit: Vec<JitCodeId> = ids.filter(|(_, of)| **of == 0).map(|(id, _)| id).collect();
+        let pieces = in_parallel(hit.chunks(PIECE).collect(), threads, |piece| {
+            let shown = |id: &JitCodeId| shown(session, *id, style);
+            piece.iter().map(shown).collect::<Vec<_>>()
+        });
+        let mut numbers = ItemIndex::with_capacity(hit.len());
+        let mut texts: Vec<Box<str>> = Vec::with_capacity(hit.len());
+        let mut others: Vec<(u64, Option<Avma>)> = Vec::with_capacity(hit.len());
+        for (id, shown) in hit.iter().zip(pieces.into_iter().flatten()) {
+            let own = (shown.hash, shown.start);
+            let is = |at: u32| others[at as usize] == own && texts[at as usize] == shown.name;
+            let new = index(texts.len());
+            let known = numbers.find_or_add(shown.hash, new, is, |at| others[at as usize].0);
+            of_code[id.0 as usize] = known.unwrap_or(new);
+            if known.is_none() {
+                others.push(own);
+                texts.push(shown.name);
+            }
+        }
+        Self { of_code, texts }
+    }
+}
+
+fn shown(session: &Session<'_>, id: JitCodeId, style: NameStyle) -> Shown {
+    let code = session.jit.code(id);
+    let of_map = session.jit.object(code.object).is_perf_map();
+    let name = if of_map {
+        String::from_utf8_lossy(code.name)
+    } else {
+        demangle(code.name, style)
+    };
+    let start = of_map.then_some(code.start);
+    Shown {
+        hash: FxBuildHasher.hash_one((&*name, start)),
+        name: name.into(),
+        start,
+    }
+}

@@ -1,0 +1,318 @@
+//! Which frames an address stands for: those of functions inlined there, and that of the function itself.
+//!
+//! In: the distinct addresses and what is known of them. Out: [`Places`], numbers that are equal for equal frames. They
+//! depend on the order of the addresses, and with it on threads; [`super::build`] numbers frames
+//! anew by the first sample. With numbers to go by it can do so in one pass over stacks that looks nothing up.
+
+use std::hash::BuildHasher;
+
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use super::names::JitNames;
+use super::{FrameNeeds, NONE, index};
+use crate::collect::{Collected, Pc, PcId};
+use crate::dso::DsoId;
+use crate::intern::ItemIndex;
+use crate::perfdata::CpuMode;
+use crate::session::jit::JitCodeId;
+use crate::session::{Session, Target};
+use crate::symbolize::{InlinedFrame, Query, Resolution, Resolved, SourceLine};
+
+/// What makes a frame one frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Place {
+    /// Number of the symbol, see [`Places::symbol`], or [`NONE`].
+    pub(super) symbol: u32,
+    /// Number of the DSO, or [`NONE`].
+    pub(super) dso: u32,
+    /// 0 when frames of one symbol are one frame.
+    address: u64,
+    mode: CpuMode,
+    /// Index into [`Places::lines`], or [`NONE`].
+    pub(super) line: u32,
+}
+
+/// What makes a symbol one symbol; inlined ones share the range of the function around them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum PlaceSymbol {
+    /// Index of the name of JIT code.
+    Jit(u32),
+    /// Index into [`Resolution::symbols`].
+    Function(u32),
+    /// The function around it, and the index of its name in [`Resolution::strings`].
+    Inlined(u32, u32),
+}
+
+/// The frames of all addresses.
+pub(super) struct Places {
+    /// Distinct ones.
+    pub(super) all: Vec<Place>,
+    pub(super) names: JitNames,
+    /// `file:line` of frames, when asked for.
+    pub(super) lines: Vec<String>,
+    /// By address: its frame without inlined ones, in the line of the address.
+    leaf: Vec<u32>,
+    /// By address, when inlined functions or lines are asked for: where its frames in chains are in `chained`.
+    chains: Vec<(u32, u32)>,
+    /// Inlined frames first, innermost first; the line of the last one is that of the outermost call.
+    chained: Vec<u32>,
+    functions: u32,
+    /// Whether there are names with symbols in several DSOs.
+    names_are_shared: bool,
+    /// Symbols behind those of names and functions.
+    others: Vec<PlaceSymbol>,
+}
+
+impl Places {
+    /// Looks at all addresses.
+    pub(super) fn of(
+        collected: &Collected,
+        session: &Session<'_>,
+        (queries, resolution): (&[Query], &Resolution),
+        names: JitNames,
+        needs: FrameNeeds,
+    ) -> Self {
+        let pcs = &collected.pcs;
+        let mut maker = Maker {
+            session,
+            queries,
+            resolution,
+            needs,
+            dso_of_name: vec![NONE; names.texts.len()],
+            known_functions: same_functions(resolution),
+            other_numbers: FxHashMap::default(),
+            line_numbers: FxHashMap::default(),
+            numbers: ItemIndex::with_capacity(names.texts.len() + resolution.symbols.len()),
+            out: Self {
+                all: Vec::with_capacity(names.texts.len() + resolution.symbols.len()),
+                names,
+                lines: Vec::new(),
+                leaf: Vec::with_capacity(pcs.len()),
+                chains: Vec::new(),
+                chained: Vec::new(),
+                functions: index(resolution.symbols.len()),
+                names_are_shared: false,
+                others: Vec::new(),
+            },
+        };
+        for pc in pcs {
+            maker.add(pc);
+        }
+        maker.out
+    }
+
+    /// The frame of a sample's own address.
+    pub(super) fn leaf(&self, pc: PcId) -> u32 {
+        self.leaf[pc.0 as usize]
+    }
+
+    /// The frames of an address in a chain.
+    pub(super) fn chain(&self, pc: PcId) -> &[u32] {
+        match self.chains.get(pc.0 as usize) {
+            Some(&(from, to)) => &self.chained[from as usize..to as usize],
+            None => std::slice::from_ref(&self.leaf[pc.0 as usize]),
+        }
+    }
+
+    /// The text of a name, for the last time if one symbol at most can have it.
+    pub(super) fn take_name(&mut self, name: u32) -> String {
+        let text = &mut self.names.texts[name as usize];
+        if self.names_are_shared {
+            text.to_string()
+        } else {
+            std::mem::take(text).into()
+        }
+    }
+
+    /// Number of numbers that symbols may have.
+    pub(super) fn symbols(&self) -> usize {
+        self.names.texts.len() + self.functions as usize + self.others.len()
+    }
+
+    /// What a symbol's number stands for.
+    pub(super) fn symbol(&self, number: u32) -> PlaceSymbol {
+        let names = index(self.names.texts.len());
+        if number < names {
+            PlaceSymbol::Jit(number)
+        } else if number - names < self.functions {
+            PlaceSymbol::Function(number - names)
+        } else {
+            self.others[(number - names - self.functions) as usize]
+        }
+    }
+}
+
+/// By function: the first one of the same DSO and range.
+fn same_functions(resolution: &Resolution) -> Vec<u32> {
+    let mut known = FxHashMap::default();
+    let functions = (0..).zip(&resolution.symbols);
+    functions
+        .map(|(number, f)| *known.entry((f.dso, f.start, f.end)).or_insert(number))
+        .collect()
+}
+
+struct Maker<'b, 'a> {
+    session: &'b Session<'a>,
+    queries: &'b [Query],
+    resolution: &'b Resolution,
+    needs: FrameNeeds,
+    /// By name: the DSO under which it was first shown.
+    dso_of_name: Vec<u32>,
+    known_functions: Vec<u32>,
+    other_numbers: FxHashMap<(PlaceSymbol, DsoId), u32>,
+    line_numbers: FxHashMap<String, u32>,
+    numbers: ItemIndex,
+    out: Places,
+}
+
+impl<'b> Maker<'b, '_> {
+    fn add(&mut self, pc: &Pc) {
+        let is_chained = self.needs.inlines || self.needs.srclines;
+        let from = index(self.out.chained.len());
+        let (leaf, outer) = match pc.target {
+            Target::Nowhere => {
+                let frame = self.frame(pc, None, None, NONE);
+                (frame, frame)
+            }
+            Target::Jit(code, dso) => {
+                let frame = self.jit_frame(pc, code, dso);
+                (frame, frame)
+            }
+            Target::Dso(dso) => self.dso_frames(pc, dso),
+        };
+        self.out.leaf.push(leaf);
+        if is_chained {
+            self.out.chained.push(outer);
+            let range = (from, index(self.out.chained.len()));
+            self.out.chains.push(range);
+        }
+    }
+
+    fn jit_frame(&mut self, pc: &Pc, id: JitCodeId, dso: DsoId) -> u32 {
+        let name = self.out.names.of_code[id.0 as usize];
+        let known = &mut self.dso_of_name[name as usize];
+        let symbol = match *known {
+            NONE => {
+                *known = dso.0;
+                name
+            }
+            known if known == dso.0 => name,
+            // Code of a perf map is shown under the mapping around it, and processes may map differently.
+            _ => {
+                self.out.names_are_shared = true;
+                self.other(PlaceSymbol::Jit(name), dso)
+            }
+        };
+        let line = if self.needs.srclines {
+            let line = self.session.jit.code(id).line_at(pc.address);
+            line.map(|(file, line, _)| format!("{}:{line}", String::from_utf8_lossy(file)))
+        } else {
+            None
+        };
+        let line = self.line(line);
+        self.frame(pc, Some(dso), Some((symbol, false)), line)
+    }
+
+    /// Appends inlined frames to the chains; returns the frame itself in the line of the address and that of
+    /// the outermost call.
+    fn dso_frames(&mut self, pc: &Pc, dso: DsoId) -> (u32, u32) {
+        let resolution = self.resolution;
+        let Some(resolved) = self.resolved(dso, pc.address) else {
+            let frame = self.frame(pc, Some(dso), None, NONE);
+            return (frame, frame);
+        };
+        let function = resolved.symbol.map(|symbol| symbol.0);
+        let inlined = resolved.inlined(resolution);
+        if let Some(function) = function.filter(|_| self.needs.inlines) {
+            for inlined in inlined {
+                let frame = self.inlined_frame(pc, dso, function, inlined);
+                self.out.chained.push(frame);
+            }
+        }
+        let names = index(self.out.names.texts.len());
+        let symbol = function.map(|function| {
+            let is_data = resolution.symbols[function as usize].is_data;
+            (names + self.known_functions[function as usize], is_data)
+        });
+        let own = inlined.first().map_or(resolved.line, |first| first.line);
+        let own = self.srcline(own);
+        let outermost = self.srcline(resolved.line);
+        let leaf = self.frame(pc, Some(dso), symbol, own);
+        if own == outermost {
+            return (leaf, leaf);
+        }
+        (leaf, self.frame(pc, Some(dso), symbol, outermost))
+    }
+
+    fn inlined_frame(&mut self, pc: &Pc, dso: DsoId, function: u32, inlined: &InlinedFrame) -> u32 {
+        let function = self.known_functions[function as usize];
+        let symbol = PlaceSymbol::Inlined(function, inlined.name.0);
+        let symbol = self.other(symbol, dso);
+        let line = self.srcline(inlined.line);
+        self.frame(pc, Some(dso), Some((symbol, false)), line)
+    }
+
+    fn other(&mut self, symbol: PlaceSymbol, dso: DsoId) -> u32 {
+        let out = &mut self.out;
+        let new = index(out.names.texts.len() + out.functions as usize + out.others.len());
+        *self.other_numbers.entry((symbol, dso)).or_insert_with(|| {
+            out.others.push(symbol);
+            new
+        })
+    }
+
+    /// The number of a frame; of the symbol it has to be known whether it is one of data.
+    fn frame(
+        &mut self,
+        pc: &Pc,
+        dso: Option<DsoId>,
+        symbol: Option<(u32, bool)>,
+        line: u32,
+    ) -> u32 {
+        let is_apart = self.needs.addresses || self.needs.srclines;
+        let is_apart = is_apart || symbol.is_none_or(|(_, is_data)| is_data);
+        let place = Place {
+            symbol: symbol.map_or(NONE, |(symbol, _)| symbol),
+            dso: dso.map_or(NONE, |dso| dso.0),
+            address: if is_apart { pc.at.0 } else { 0 },
+            mode: pc.mode,
+            line,
+        };
+        let all = &mut self.out.all;
+        let new = index(all.len());
+        let hash = FxBuildHasher.hash_one(place);
+        let is = |at: u32| all[at as usize] == place;
+        let hash_of = |at: u32| FxBuildHasher.hash_one(all[at as usize]);
+        let known = self.numbers.find_or_add(hash, new, is, hash_of);
+        known.unwrap_or_else(|| {
+            all.push(place);
+            new
+        })
+    }
+
+    fn resolved(&self, dso: DsoId, address: u64) -> Option<&'b Resolved> {
+        let place = |query: &Query| (query.dso, query.address);
+        let found = self
+            .queries
+            .binary_search_by_key(&(dso, address), place)
+            .ok()?;
+        self.resolution.answers.get(found)
+    }
+
+    fn srcline(&mut self, line: Option<SourceLine>) -> u32 {
+        let line = line.filter(|_| self.needs.srclines).map(|line| {
+            let file = &self.resolution.strings[line.file.0 as usize];
+            format!("{file}:{}", line.line)
+        });
+        self.line(line)
+    }
+
+    fn line(&mut self, text: Option<String>) -> u32 {
+        let Some(text) = text else { return NONE };
+        let lines = &mut self.out.lines;
+        *self.line_numbers.entry(text).or_insert_with_key(|text| {
+            lines.push(text.clone());
+            index(lines.len() - 1)
+        })
+    }
+}
