@@ -54,6 +54,7 @@ fn run(cli: &Cli, diag: &Diagnostics) -> anyhow::Result<ExitCode> {
             check_events(&profile, &fold, diag)?;
             pjit::output::folded::write(&profile, &fold, &mut out)?;
             out.finish().context("output")?;
+            leave(profile);
         }
         Command::Report(args) => return report(args, &environment, diag),
         Command::Script(args) => return script(args, &environment, diag),
@@ -222,6 +223,7 @@ fn script(
     }
     let count = pjit::output::script::write(&profile, &command.view, &mut out)?;
     out.finish().context("output")?;
+    leave(profile);
     anyhow::ensure!(count > 0, "no sample is left: the filters hide all of them");
     Ok(ExitCode::SUCCESS)
 }
@@ -264,13 +266,20 @@ fn report(
         let report = pjit::report::build(&profile, &command.view)?;
         pjit::output::stdio::write(&report, &mut out)?;
         is_empty = report.is_empty();
+        leave(report);
     }
     out.finish()?;
+    leave(profile);
     anyhow::ensure!(
         !is_empty,
         "no row is left: the filters or --percent-limit hide all of them"
     );
     Ok(ExitCode::SUCCESS)
+}
+
+/// Leaves large things to the end of the process, which is near, and frees their hundred thousand pieces at once.
+fn leave<T>(large: T) {
+    std::mem::forget(large);
 }
 
 fn write_lines(lines: &[String], out: &mut Output) -> std::io::Result<()> {
