@@ -5,12 +5,15 @@
 //! `sort__dso_cmp`, `sort__sym_cmp`, `sort__srcline_collapse` in `util/sort.c`). Called by [`super::rows`].
 
 use std::cmp::Ordering;
+use std::hash::BuildHasher;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::columns::Columns;
 use super::keys::Key;
 use super::options::ReportOptions;
+use super::trie::NONE;
+use crate::intern::ItemIndex;
 use crate::profile::{Frame, FrameId, Object, Profile};
 
 /// Rank of what has no DSO: behind all names.
@@ -70,7 +73,7 @@ impl SymbolPart {
 pub(crate) struct Classes {
     /// Distinct classes in order of first use.
     pub(crate) all: Vec<Class>,
-    /// Class of each frame as a sample's own ip.
+    /// Class of each frame as a sample's own ip; [`NONE`] for frames that are none.
     pub(crate) leaf: Vec<u32>,
     /// Class of each frame as a caller; empty unless callers are credited.
     pub(crate) caller: Vec<u32>,
@@ -87,12 +90,21 @@ impl Classes {
         with_callers: bool,
     ) -> Self {
         let mut maker = Maker::new(profile, options, columns);
+        // Which row an inlined function falls into depends on all frames before it.
+        let is_leaf = if with_callers || options.ignore_callees.is_some() {
+            vec![true; profile.frames.len()]
+        } else {
+            let mut is_leaf = vec![false; profile.frames.len()];
+            let entries = profile.entries.iter();
+            entries.for_each(|entry| is_leaf[entry.leaf.0 as usize] = true);
+            is_leaf
+        };
         let mut classes = Self {
-            leaf: maker.classes(false),
+            leaf: maker.classes(&is_leaf, false),
             ..Self::default()
         };
         if with_callers {
-            classes.caller = maker.classes(true);
+            classes.caller = maker.classes(&is_leaf, true);
         }
         classes.all = maker.all;
         classes.texts = maker.lines.texts;
@@ -195,7 +207,7 @@ struct Maker<'p> {
     has_symbol: bool,
     lines: Lines,
     all: Vec<Class>,
-    ids: FxHashMap<Class, u32>,
+    ids: ItemIndex,
     /// Names of inlined functions, and by DSO and name the ranges of the rows they have so far.
     inlined_names: FxHashMap<&'p str, u32>,
     inlined: FxHashMap<(u32, u32), Vec<(u64, u64)>>,
@@ -211,16 +223,19 @@ impl<'p> Maker<'p> {
             has_symbol: columns.has_key(Key::Symbol) || columns.has_key(Key::SymbolSize),
             lines: Lines::of(profile, options, columns),
             all: Vec::new(),
-            ids: FxHashMap::default(),
+            ids: ItemIndex::default(),
             inlined_names: FxHashMap::default(),
             inlined: FxHashMap::default(),
         }
     }
 
-    fn classes(&mut self, as_caller: bool) -> Vec<u32> {
-        (0..self.profile.frames.len())
-            .map(|i| self.class(FrameId(i as u32), as_caller))
-            .collect()
+    /// Classes of the frames that are `wanted`.
+    fn classes(&mut self, wanted: &[bool], as_caller: bool) -> Vec<u32> {
+        let of = |(i, wanted): (u32, &bool)| match wanted {
+            true => self.class(FrameId(i), as_caller),
+            false => NONE,
+        };
+        (0..).zip(wanted).map(of).collect()
     }
 
     fn class(&mut self, id: FrameId, as_caller: bool) -> u32 {
@@ -242,9 +257,14 @@ impl<'p> Maker<'p> {
             srcline: self.lines.line_of.get(id.0 as usize).copied().unwrap_or(0),
             srcfile: self.lines.file_of.get(id.0 as usize).copied().unwrap_or(0),
         };
-        *self.ids.entry(class).or_insert_with(|| {
+        let all = &self.all;
+        let new = all.len() as u32;
+        let hash = |class: &Class| FxBuildHasher.hash_one(class);
+        let is = |id: u32| all[id as usize] == class;
+        let known = (self.ids).find_or_add(hash(&class), new, is, |id| hash(&all[id as usize]));
+        known.unwrap_or_else(|| {
             self.all.push(class);
-            (self.all.len() - 1) as u32
+            new
         })
     }
 

@@ -233,10 +233,20 @@ fn tree_labels(profile: &Profile, options: &ReportOptions) -> Vec<u32> {
             (_, _, Some(symbol)) => Label::Function(symbol.object.0, symbol.start),
         }
     };
+    // JIT code, of which there may be very much, has a number for each symbol anyway.
+    let mut of_jit = vec![trie::NONE; profile.symbols.len()];
     let mut ids: FxHashMap<Label<'_>, u32> = FxHashMap::default();
+    let mut next = 0;
     let mut number = |frame| {
-        let next = ids.len() as u32;
-        *ids.entry(label(frame)).or_insert(next)
+        let known = match label(frame) {
+            Label::Jit(symbol) => &mut of_jit[symbol as usize],
+            label => ids.entry(label).or_insert(trie::NONE),
+        };
+        if *known == trie::NONE {
+            *known = next;
+            next += 1;
+        }
+        *known
     };
     profile.frames.iter().map(&mut number).collect()
 }

@@ -5,8 +5,9 @@
 //! gets the period, and each row that the chain passes gets it once as `children`.
 
 use std::cmp::Ordering;
+use std::hash::BuildHasher;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::chains::Chains;
 use super::classes::{Class, Classes, SymbolPart, SymbolRank, ranks};
@@ -16,9 +17,9 @@ use super::options::{CallGraphMode, ChainOrder, ReportOptions};
 use super::order::red_black_order;
 use super::tree::threshold;
 use super::trie::{NONE, Trie, Weight};
-use crate::intern::byte_ranks;
+use crate::intern::{ItemIndex, byte_ranks};
 use crate::perfdata::CpuMode;
-use crate::profile::{Entry, Frame, FrameId, Profile, ThreadId};
+use crate::profile::{Entry, Frame, FrameId, Profile, SymbolId, ThreadId};
 
 /// A line of the report.
 #[derive(Debug, Clone)]
@@ -119,7 +120,7 @@ pub(crate) struct Rows {
     pub(crate) own_place: Vec<u32>,
     /// The chains, when callers are credited (a root for each context) or trees are wanted (a root for each row).
     pub(crate) trie: Trie,
-    /// By root order: its node.
+    /// By root order: its node; [`NONE`] for rows without a tree.
     pub(crate) roots: Vec<u32>,
     /// Dense frame numbers used in the trie.
     pub(crate) fine: Fine,
@@ -173,19 +174,40 @@ pub(crate) struct Fine {
 }
 
 impl Fine {
+    /// `labels` count from 0 in the order of the frames; `classes` is empty when callers have no rows.
     pub(crate) fn of(labels: &[u32], classes: &[u32]) -> Self {
         let mut fine = Self::default();
-        let mut ids: FxHashMap<(u32, u32), u32> = FxHashMap::default();
-        let mut seen_labels: FxHashMap<u32, u32> = FxHashMap::default();
-        for (i, &label) in labels.iter().enumerate() {
-            let class = classes.get(i).copied().unwrap_or(0);
-            let id = *ids.entry((label, class)).or_insert_with(|| {
+        if classes.is_empty() {
+            for (frame, &label) in (0..).zip(labels) {
+                if label as usize == fine.frame.len() {
+                    fine.label.push(label);
+                    fine.frame.push(FrameId(frame));
+                }
+            }
+            fine.class = vec![0; fine.label.len()];
+            fine.of_frame = labels.to_vec();
+            return fine;
+        }
+        fine.of_frame.reserve_exact(labels.len());
+        let mut ids = ItemIndex::with_capacity(labels.len());
+        let mut seen_labels = vec![NONE; labels.len()];
+        for (frame, (&label, &class)) in (0..).zip(labels.iter().zip(classes)) {
+            let new = fine.label.len() as u32;
+            let of = |id: u32| (fine.label[id as usize], fine.class[id as usize]);
+            let hash = |of: (u32, u32)| FxBuildHasher.hash_one(of);
+            let own = (label, class);
+            let known = ids.find_or_add(hash(own), new, |id| of(id) == own, |id| hash(of(id)));
+            if known.is_none() {
                 fine.label.push(label);
                 fine.class.push(class);
-                fine.frame.push(FrameId(i as u32));
-                (fine.label.len() - 1) as u32
-            });
-            fine.is_finer_than_labels |= *seen_labels.entry(label).or_insert(id) != id;
+                fine.frame.push(FrameId(frame));
+            }
+            let id = known.unwrap_or(new);
+            let seen = &mut seen_labels[label as usize];
+            if *seen == NONE {
+                *seen = id;
+            }
+            fine.is_finer_than_labels |= *seen != id;
             fine.of_frame.push(id);
         }
         fine
@@ -394,8 +416,9 @@ impl<'a> Maker<'a> {
         })
     }
 
-    /// Puts all chains into the trie: under a root for each context when callers are credited, because a caller's tree is
-    /// made of parts of all its context's chains, else under a root for each row.
+    /// Puts chains into the trie: all of them under a root for each context when callers are credited, because a caller's
+    /// tree is made of parts of all its context's chains; else under a root for each row, and only those of rows that can
+    /// have branches to be shown.
     fn plant(&mut self) {
         let Input {
             profile,
@@ -406,18 +429,16 @@ impl<'a> Maker<'a> {
             ..
         } = *self.input;
         let fine = Fine::of(labels, if children { &classes.caller } else { &[] });
-        let frames: Vec<u32> = chains
-            .frames
-            .iter()
-            .map(|frame| fine.of_frame[frame.0 as usize])
-            .collect();
-        let mut trie = Trie::new(frames, profile.entries.len());
-        let roots = if children {
-            self.out.contexts.len()
+        let is_worth = self.worth_a_tree();
+        let mut trie = Trie::new(chains.frames.len(), profile.entries.len());
+        self.out.roots = if children {
+            self.out.contexts.iter().map(|_| trie.add_root()).collect()
         } else {
-            self.out.rows.len()
+            let roots = is_worth.iter();
+            roots
+                .map(|is_worth| if *is_worth { trie.add_root() } else { NONE })
+                .collect()
         };
-        self.out.roots = (0..roots).map(|_| trie.add_root()).collect();
         for (i, entry) in profile.entries.iter().enumerate() {
             let row = self.out.of_entry[i];
             if row == NONE {
@@ -427,11 +448,18 @@ impl<'a> Maker<'a> {
             let depth = &mut self.out.rows[row as usize].max_depth;
             *depth = (*depth).max(chain.len() as u32);
             let root = if children { self.context_of[i] } else { row };
+            let root = self.out.roots[root as usize];
+            if root == NONE {
+                continue;
+            }
             let weight = Weight {
                 period: entry.period,
                 count: entry.samples,
             };
-            trie.insert(self.out.roots[root as usize], chain, i as u32, weight);
+            let frames = chains.frames[chain.clone()].iter();
+            let numbers = frames.map(|frame| fine.of_frame[frame.0 as usize]);
+            trie.set_frames(chain.start, numbers);
+            trie.insert(root, chain, i as u32, weight);
         }
         trie.finish();
         self.out.fine = fine;
@@ -453,7 +481,7 @@ impl<'a> Maker<'a> {
         self.out.positions = Positions::of(walk.positions, &self.worth_a_tree());
     }
 
-    /// By row: whether it can have branches above the threshold.
+    /// By row: whether it can have branches above the threshold. What it counts has to be complete.
     fn worth_a_tree(&self) -> Vec<bool> {
         let options = self.input.options;
         let is_relative = options.call_graph.mode == CallGraphMode::Fractal;
@@ -471,7 +499,14 @@ impl<'a> Maker<'a> {
             })
             .collect();
         let event = |row: &Row| usize::from(self.out.contexts[row.context as usize].event);
-        let is_worth = |row: &Row| is_relative || row.counts.children_period >= least[event(row)];
+        let value = |row: &Row| {
+            if self.input.children {
+                row.counts.children_period
+            } else {
+                row.counts.self_period
+            }
+        };
+        let is_worth = |row: &Row| is_relative || value(row) >= least[event(row)];
         self.out.rows.iter().map(is_worth).collect()
     }
 
@@ -742,28 +777,29 @@ pub(crate) fn ordered<'r>(
     view: &Ordered<'_>,
     members: impl Fn(u32) -> &'r [Counts],
 ) -> Vec<u32> {
-    let mut by_key: Vec<u32> = (0..rows.len() as u32).collect();
-    {
-        let numbers = Numbers::for_samples(rows, view);
-        by_key.sort_by(|a, b| numbers.of(*a).cmp(numbers.of(*b)));
+    let is_tree = view.children && view.has_trees;
+    let symbols = if is_tree || view.columns.has_key(Key::SymbolSize) {
+        SymbolNumbers::of(rows, view)
+    } else {
+        SymbolNumbers::default()
+    };
+    let numbers = Numbers::for_print(rows, view, &symbols, &members);
+    if !is_tree {
+        return numbers.order(rows, view);
     }
-    let numbers = Numbers::for_print(rows, view, &members);
-    if view.children && view.has_trees {
-        let order = if numbers.children_at == Some(0) {
-            let fronts = Front::of_rows(&by_key, rows, &numbers, view);
-            red_black_order(by_key.len(), |a, b| {
-                fronts[a as usize].cmp(&fronts[b as usize]) == Ordering::Less
-            })
-        } else {
-            red_black_order(by_key.len(), |a, b| {
-                let (a, b) = (by_key[a as usize], by_key[b as usize]);
-                numbers.compare(a, b, rows, view) == Ordering::Less
-            })
-        };
-        return order.into_iter().map(|i| by_key[i as usize]).collect();
-    }
-    by_key.sort_by(|a, b| numbers.compare(*a, *b, rows, view));
-    by_key
+    let by_key = Numbers::for_samples(rows, view, &symbols).order(rows, view);
+    let order = if numbers.children_at == Some(0) {
+        let fronts = Front::of_rows(&by_key, rows, &numbers, view);
+        red_black_order(by_key.len(), |a, b| {
+            fronts[a as usize].cmp(&fronts[b as usize]) == Ordering::Less
+        })
+    } else {
+        red_black_order(by_key.len(), |a, b| {
+            let (a, b) = (by_key[a as usize], by_key[b as usize]);
+            numbers.compare(a, b, rows, view) == Ordering::Less
+        })
+    };
+    order.into_iter().map(|i| by_key[i as usize]).collect()
 }
 
 /// What decides between rows when callers are credited and come first among the columns; small, as rows are compared
@@ -823,12 +859,11 @@ struct Numbers {
 
 impl Numbers {
     /// Ascending, as perf compares samples: see [`Ordered::by_key`].
-    fn for_samples(rows: &[Row], view: &Ordered<'_>) -> Self {
-        let symbols = SymbolNumbers::of(&view.classes.all);
+    fn for_samples(rows: &[Row], view: &Ordered<'_>, symbols: &SymbolNumbers) -> Self {
         let mut all = Vec::with_capacity(rows.len() * view.columns.order.len());
-        for row in rows {
+        for (number, row) in rows.iter().enumerate() {
             let keys = view.columns.order.iter();
-            all.extend(keys.map(|key| view.number(*key, row, &symbols)));
+            all.extend(keys.map(|key| view.number(*key, row, symbols.of_row(number))));
         }
         Self {
             all,
@@ -842,12 +877,12 @@ impl Numbers {
     fn for_print<'r>(
         rows: &[Row],
         view: &Ordered<'_>,
+        symbols: &SymbolNumbers,
         members: &impl Fn(u32) -> &'r [Counts],
     ) -> Self {
         let order = &view.columns.order;
-        let symbols = SymbolNumbers::of(&view.classes.all);
         let names = if order.contains(&Key::Symbol) {
-            name_ranks(view.profile)
+            name_ranks(rows, view.profile)
         } else {
             Vec::new()
         };
@@ -873,12 +908,8 @@ impl Numbers {
                         let counts = std::iter::once(first).chain(members);
                         all.extend(counts.map(|counts| !counter(key, counts)));
                     }
-                    Key::Symbol => {
-                        let symbol = view.profile.frames[row.frame.0 as usize].symbol;
-                        let rank = symbol.map_or(u32::MAX, |symbol| names[symbol.0 as usize]);
-                        all.push(rank.into());
-                    }
-                    key => all.push(view.number(key, row, &symbols)),
+                    Key::Symbol => all.push(names[number as usize].into()),
+                    key => all.push(view.number(key, row, symbols.of_row(number as usize))),
                 }
             }
             if number == 0 {
@@ -891,6 +922,60 @@ impl Numbers {
 
     fn of(&self, row: u32) -> &[u64] {
         &self.all[row as usize * self.width..][..self.width]
+    }
+
+    /// The rows in the order of their numbers; those with equal ones as perf compares samples, and then by number.
+    fn order(&self, rows: &[Row], view: &Ordered<'_>) -> Vec<u32> {
+        let as_samples = |a: &u32, b: &u32| {
+            let (x, y) = (&rows[*a as usize], &rows[*b as usize]);
+            view.as_samples(x, y).then(a.cmp(b))
+        };
+        let Some((mut packed, bits)) = self.packed(rows.len()) else {
+            let mut order: Vec<u32> = (0..rows.len() as u32).collect();
+            order.sort_unstable_by(|a, b| {
+                (self.of(*a).cmp(self.of(*b))).then_with(|| as_samples(a, b))
+            });
+            return order;
+        };
+        packed.sort_unstable();
+        let number = |packed: &u128| (packed & ((1 << bits) - 1)) as u32;
+        let mut order: Vec<u32> = packed.iter().map(number).collect();
+        let mut start = 0;
+        for same in packed.chunk_by(|a, b| a >> bits == b >> bits) {
+            if same.len() > 1 {
+                order[start..start + same.len()].sort_unstable_by(as_samples);
+            }
+            start += same.len();
+        }
+        order
+    }
+
+    /// All numbers of each row in one, with the row's own in the last bits, and how many bits those are. There is room in
+    /// it for those of most tables, and one comparison then takes the place of many.
+    fn packed(&self, rows: usize) -> Option<(Vec<u128>, u32)> {
+        let bits_of = |most: u64| u64::BITS - most.leading_zeros();
+        let mut ranges = vec![(u64::MAX, 0); self.width];
+        for numbers in self.all.chunks_exact(self.width.max(1)) {
+            for ((least, most), number) in ranges.iter_mut().zip(numbers) {
+                (*least, *most) = ((*least).min(*number), (*most).max(*number));
+            }
+        }
+        let places: Vec<(u64, u32)> = ranges
+            .iter()
+            .map(|(least, most)| (*least, bits_of(most.saturating_sub(*least))))
+            .collect();
+        let bits = bits_of(rows as u64);
+        if places.iter().map(|(_, bits)| bits).sum::<u32>() + bits > u128::BITS {
+            return None;
+        }
+        let pack = |row: usize| {
+            let numbers = self.of(row as u32).iter().zip(&places);
+            let packed = numbers.fold(0_u128, |so_far, (number, (least, bits))| {
+                so_far << bits | u128::from(number - least)
+            });
+            packed << bits | row as u128
+        };
+        Some(((0..rows).map(pack).collect(), bits))
     }
 
     /// Rank of each row by all numbers but the first; equal rows have one rank.
@@ -919,20 +1004,26 @@ impl Numbers {
     }
 }
 
-/// By class: its place in the order of symbols ([`Ordered::by_key`]).
+/// By row: its place in the order of symbols ([`Ordered::by_key`]).
+#[derive(Default)]
 struct SymbolNumbers(Vec<u32>);
 
 impl SymbolNumbers {
-    fn of(classes: &[Class]) -> Self {
-        let mut order: Vec<(_, u32)> = classes.iter().map(symbol_order).zip(0..).collect();
+    fn of(rows: &[Row], view: &Ordered<'_>) -> Self {
+        let symbol = |row: &Row| symbol_order(&view.classes.all[row.class as usize]);
+        let mut order: Vec<(_, u32)> = rows.iter().map(symbol).zip(0..).collect();
         order.sort_unstable();
-        let mut ranks = vec![0; classes.len()];
+        let mut ranks = vec![0; rows.len()];
         let mut rank = 0;
-        for (i, (symbol, class)) in order.iter().enumerate() {
+        for (i, (symbol, row)) in order.iter().enumerate() {
             rank += u32::from(i > 0 && order[i - 1].0 != *symbol);
-            ranks[*class as usize] = rank;
+            ranks[*row as usize] = rank;
         }
         Self(ranks)
+    }
+
+    fn of_row(&self, row: usize) -> u32 {
+        self.0.get(row).copied().unwrap_or(0)
     }
 }
 
@@ -943,10 +1034,21 @@ fn symbol_order(class: &Class) -> (bool, u32, SymbolRank) {
     (unresolved, dso, class.symbol.rank())
 }
 
-/// Rank of each symbol's name in byte order; equal names have one rank.
-fn name_ranks(profile: &Profile) -> Vec<u32> {
-    let names = profile.symbols.iter().map(|symbol| symbol.name.as_bytes());
-    byte_ranks(&names.collect::<Vec<_>>())
+/// By row: rank of its symbol's name in byte order; equal names have one rank, and rows without symbol are last.
+fn name_ranks(rows: &[Row], profile: &Profile) -> Vec<u32> {
+    let symbol = |row: &Row| profile.frames[row.frame.0 as usize].symbol;
+    let named: Vec<(usize, SymbolId)> = rows
+        .iter()
+        .enumerate()
+        .filter_map(|(number, row)| Some((number, symbol(row)?)))
+        .collect();
+    let name = |&(_, symbol): &(_, SymbolId)| profile.symbols[symbol.0 as usize].name.as_bytes();
+    let names: Vec<&[u8]> = named.iter().map(name).collect();
+    let mut ranks = vec![u32::MAX; rows.len()];
+    for ((row, _), rank) in named.iter().zip(byte_ranks(&names)) {
+        ranks[*row] = rank;
+    }
+    ranks
 }
 
 /// What ordering rows needs to know.
@@ -962,8 +1064,16 @@ pub(crate) struct Ordered<'a> {
 }
 
 impl Ordered<'_> {
-    /// [`by_key`](Self::by_key) as numbers.
-    fn number(&self, key: Key, row: &Row, symbols: &SymbolNumbers) -> u64 {
+    /// As perf compares samples, by all keys that [`number`](Self::number) knows.
+    fn as_samples(&self, a: &Row, b: &Row) -> Ordering {
+        let keys = self.columns.order.iter().filter(|key| **key != Key::Socket);
+        keys.fold(Ordering::Equal, |so_far, key| {
+            so_far.then_with(|| self.by_key(*key, a, b))
+        })
+    }
+
+    /// [`by_key`](Self::by_key) as numbers; `symbol` is the one of the symbol.
+    fn number(&self, key: Key, row: &Row, symbol: u32) -> u64 {
         let keys = &self.contexts[row.context as usize].keys;
         let class = &self.classes.all[row.class as usize];
         let ascending = |n: i32| u64::from(n.cast_unsigned() ^ 1 << 31);
@@ -979,7 +1089,7 @@ impl Ordered<'_> {
             Key::Dso => class.dso.into(),
             Key::Srcline => class.srcline.into(),
             Key::Srcfile => class.srcfile.into(),
-            Key::Symbol | Key::SymbolSize => symbols.0[row.class as usize].into(),
+            Key::Symbol | Key::SymbolSize => symbol.into(),
             _ => 0,
         }
     }

@@ -243,6 +243,9 @@ impl<'r, 'p> TreeMaker<'r, 'p> {
         let trie = &rows.trie;
         if !self.report.children {
             let root = rows.roots[number as usize];
+            if root == NONE {
+                return Vec::new();
+            }
             return trie
                 .children(root)
                 .map(|node| self.entering(node, false))

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxHashMap;
 
 /// No node, no entry.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -76,14 +76,21 @@ pub(crate) struct Trie {
 }
 
 impl Trie {
-    /// An empty tree over the frames of all chains, for entries below `entries`.
-    pub(crate) fn new(frames: Vec<u32>, entries: usize) -> Self {
+    /// An empty tree over so many frames of all chains, for entries below `entries`.
+    pub(crate) fn new(frames: usize, entries: usize) -> Self {
         Self {
-            frames,
+            frames: vec![0; frames],
             next_ending: vec![NONE; entries],
             end_of: vec![NONE; entries],
-            nodes: Vec::with_capacity(entries),
-            children: FxHashMap::with_capacity_and_hasher(entries, FxBuildHasher),
+            nodes: Vec::new(),
+            children: FxHashMap::default(),
+        }
+    }
+
+    /// Gives the frames from a place on; those of a chain have to be there when it is inserted.
+    pub(crate) fn set_frames(&mut self, place: usize, frames: impl Iterator<Item = u32>) {
+        for (at, frame) in self.frames[place..].iter_mut().zip(frames) {
+            *at = frame;
         }
     }
 
@@ -266,7 +273,8 @@ mod tests {
 
     #[test]
     fn runs_are_shared_split_and_summed() {
-        let mut trie = Trie::new(vec![1, 2, 3, 4, 1, 2, 5, 1, 2, 3], 4);
+        let mut trie = Trie::new(10, 4);
+        trie.set_frames(0, [1, 2, 3, 4, 1, 2, 5, 1, 2, 3].into_iter());
         let root = trie.add_root();
         for (entry, (chain, period)) in [(0..4, 10), (4..7, 20), (7..10, 40), (0..0, 80)]
             .into_iter()
