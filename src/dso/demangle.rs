@@ -72,7 +72,8 @@ impl Bounded {
     fn of(mangled: &str) -> Self {
         let most = mangled.len().saturating_mul(MAX_GROWTH);
         Self {
-            text: String::new(),
+            // Most are about as long.
+            text: String::with_capacity(mangled.len()),
             most: most.min(MAX_DEMANGLED),
         }
     }
@@ -129,39 +130,60 @@ fn demangle_cpp(name: &str, style: NameStyle) -> Option<String> {
         return Some(kind.to_owned() + &target);
     }
     let mut text = like_libiberty(demangle_itanium(name, true)?);
+    if !text.contains("std::") {
+        return Some(text);
+    }
     for (code, spelled, full, short) in STREAMS {
+        if !name.contains(code) || name.contains(spelled) {
+            continue;
+        }
         // Constructors and destructors are those of the class in full.
         let special = ["C", "D"]
             .iter()
             .any(|kind| name.contains(&format!("{code}{kind}")));
-        if name.contains(code) && !name.contains(spelled) && !special {
+        if !special {
             text = text.replace(full, short);
         }
     }
     if name.contains("Dn") {
         text = text.replace("std::nullptr_t", "decltype(nullptr)");
     }
-    for (class, full) in CLASSES {
-        if text.contains("std::") && text.contains(class) {
-            let basic = full.split('<').next().unwrap_or(full);
-            for tilde in ["", "~"] {
-                let from = format!("std::{class}::{tilde}{class}");
-                text = text.replace(&from, &format!("std::{full}::{tilde}{basic}"));
-            }
+    for (class, member, full) in CLASSES {
+        if !text.contains(member) {
+            continue;
+        }
+        let basic = full.split('<').next().unwrap_or(full);
+        for tilde in ["", "~"] {
+            let from = format!("{member}{tilde}{class}");
+            text = text.replace(&from, &format!("std::{full}::{tilde}{basic}"));
         }
     }
     Some(text)
 }
 
-/// Abbreviated classes, which libiberty spells out for their constructors and destructors.
-const CLASSES: [(&str, &str); 4] = [
+/// Abbreviated classes, which libiberty spells out for their constructors and destructors: name, what members begin with,
+/// and the class in full.
+const CLASSES: [(&str, &str, &str); 4] = [
     (
         "string",
+        "std::string::",
         "basic_string<char, std::char_traits<char>, std::allocator<char> >",
     ),
-    ("istream", "basic_istream<char, std::char_traits<char> >"),
-    ("ostream", "basic_ostream<char, std::char_traits<char> >"),
-    ("iostream", "basic_iostream<char, std::char_traits<char> >"),
+    (
+        "istream",
+        "std::istream::",
+        "basic_istream<char, std::char_traits<char> >",
+    ),
+    (
+        "ostream",
+        "std::ostream::",
+        "basic_ostream<char, std::char_traits<char> >",
+    ),
+    (
+        "iostream",
+        "std::iostream::",
+        "basic_iostream<char, std::char_traits<char> >",
+    ),
 ];
 
 /// Standard abbreviations that libiberty keeps short: code, the name in full manglings, and both texts.
@@ -223,18 +245,27 @@ fn thunk(name: &str) -> Option<(&'static str, &str)> {
 /// Where libiberty writes other things than the `cpp_demangle` crate: literals with suffixes, empty
 /// parameter packs, qualifiers behind the parameters that are not shown.
 fn like_libiberty(mut text: String) -> String {
-    let conversion = text.rfind("operator ").is_some();
     for qualifier in [" &&", " &", " const"] {
-        let bare = text.strip_suffix(qualifier).filter(|_| !conversion);
-        if let Some(len) = bare.map(str::len) {
-            text.truncate(len);
+        if text.ends_with(qualifier) && !text.contains("operator ") {
+            text.truncate(text.len() - qualifier.len());
         }
     }
-    if text.contains('<') && text.contains('(') {
+    let (mut functions, mut literal) = (false, false);
+    for closed in memchr::memchr_iter(b')', text.as_bytes()) {
+        match text.as_bytes()[closed + 1..] {
+            [b',' | b'>' | b' ', ..] => functions = true,
+            [b'-' | b'0'..=b'9', ..] => literal = true,
+            _ => {}
+        }
+    }
+    if functions && text.contains('<') {
         text = function_arguments(&text);
     }
     if text.contains(", >") || text.contains(", )") {
         text = text.replace(", >", ">").replace(", )", ")");
+    }
+    if !literal {
+        return text;
     }
     for (cast, suffix) in [
         ("(unsigned int)", "u"),

@@ -225,7 +225,7 @@ pub(crate) fn string_at(table: &[u8], offset: u32) -> &[u8] {
     const MAX_NAME: usize = 1 << 16;
     let tail = table.get(offset as usize..).unwrap_or_default();
     let tail = &tail[..tail.len().min(MAX_NAME)];
-    std::ffi::CStr::from_bytes_until_nul(tail).map_or(&[], std::ffi::CStr::to_bytes)
+    memchr::memchr(0, tail).map_or(&[], |end| &tail[..end])
 }
 
 /// One ELF file, zero-copy over the bytes of a [`Store`]. Shareable by threads.

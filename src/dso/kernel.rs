@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 use rustc_hash::FxHashMap;
 
 use super::elf::{ElfFile, SHT_SYMTAB, build_id_in_notes};
+use super::entries::{Entry, Origin, end_of_last};
 use super::locate::SearchPaths;
-use super::symtab::{Entry, KALLSYMS_DATA, Origin, RawTable, SymbolTable, end_of_last};
+use super::symtab::{KALLSYMS_DATA, RawTable, SymbolTable};
 use super::{BuildId, elf};
 use crate::address::Avma;
 use crate::input::Store;

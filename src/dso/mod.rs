@@ -11,6 +11,7 @@ pub(crate) mod build_elf;
 
 pub mod demangle;
 pub mod elf;
+mod entries;
 mod files;
 pub mod kernel;
 mod locate;

@@ -2,20 +2,48 @@
 //!
 //! perf searches overlapping symbols in such a tree and stops at the first node that contains the address,
 //! so which of several nested symbols is found, and whether any is, depends on the shape of the tree.
-//! Nodes are small integers. Only [`super::symtab`] uses this, and only
+//! Nodes are small integers, and their order is the caller's business. Only [`super::symtab`] uses this, and only
 //! for DSOs whose symbols overlap where somebody asks.
 
-/// No node.
-pub(crate) const NIL: u32 = u32::MAX;
+use std::cmp::Ordering;
 
+/// No node.
+pub(crate) const NIL: u32 = u32::MAX >> 1;
+
+/// Trees have more nodes than caches have room for: 12 bytes each.
 #[derive(Clone, Copy)]
 struct Node {
-    key: u64,
-    parent: u32,
-    left: u32,
-    right: u32,
-    red: bool,
+    /// The parent above the lowest bit, which is set in red nodes.
+    parent_and_colour: u32,
+    /// Left, right.
+    children: [u32; 2],
 }
+
+impl Node {
+    fn red_leaf(parent: u32) -> Self {
+        Self {
+            parent_and_colour: parent << 1 | RED,
+            children: [NIL; 2],
+        }
+    }
+
+    fn parent(self) -> u32 {
+        self.parent_and_colour >> 1
+    }
+
+    fn is_red(self) -> bool {
+        self.parent_and_colour & RED != 0
+    }
+
+    fn has_two_children(self) -> bool {
+        self.children[LEFT] != NIL && self.children[RIGHT] != NIL
+    }
+}
+
+const RED: u32 = 1;
+
+const LEFT: usize = 0;
+const RIGHT: usize = 1;
 
 /// A red-black tree over the nodes `0..len`; which ones are in is up to the caller.
 pub(crate) struct RbTree {
@@ -24,55 +52,41 @@ pub(crate) struct RbTree {
 }
 
 impl RbTree {
-    /// An empty tree that can take the nodes `0..len`.
+    /// An empty tree that can take the nodes `0..len`, not more than 2³¹ - 1.
     pub(crate) fn new(len: usize) -> Self {
+        debug_assert!(len <= NIL as usize);
         Self {
-            nodes: vec![
-                Node {
-                    key: 0,
-                    parent: NIL,
-                    left: NIL,
-                    right: NIL,
-                    red: true
-                };
-                len
-            ],
+            nodes: vec![Node::red_leaf(NIL); len],
             root: NIL,
         }
     }
 
-    /// Walks down to the left of keys above `at`, to the right of others, until a node that is not left of
-    /// `at` contains it.
-    pub(crate) fn search(&self, at: u64, mut contains: impl FnMut(u32) -> bool) -> Option<u32> {
+    /// Walks down, to the left where what is sought is said to be less than a node, to the right where it is
+    /// greater, until it is equal.
+    pub(crate) fn search(&self, mut compare: impl FnMut(u32) -> Ordering) {
         let mut node = self.root;
         while node != NIL {
-            if at < self.node(node).key {
-                node = self.node(node).left;
-            } else if contains(node) {
-                return Some(node);
-            } else {
-                node = self.node(node).right;
+            node = match compare(node) {
+                Ordering::Less => self.child(node, LEFT),
+                Ordering::Greater => self.child(node, RIGHT),
+                Ordering::Equal => return,
             }
         }
-        None
     }
 
     /// Inserts a node between its neighbours in order, [`NIL`] at the ends. Who knows them need not walk down from
     /// the root: one of the two has a free place there, and the walk would end in it.
-    pub(crate) fn insert_between(&mut self, new: u32, key: u64, before: u32, behind: u32) {
-        let left = before == NIL || self.node(before).right != NIL;
-        let parent = if left { behind } else { before };
-        *self.node_mut(new) = Node {
-            key,
-            parent,
-            left: NIL,
-            right: NIL,
-            red: true,
+    pub(crate) fn insert_between(&mut self, new: u32, before: u32, behind: u32) {
+        let (parent, side) = if before == NIL || self.child(before, RIGHT) != NIL {
+            (behind, LEFT)
+        } else {
+            (before, RIGHT)
         };
-        match (parent, left) {
-            (NIL, _) => self.root = new,
-            (_, true) => self.node_mut(parent).left = new,
-            (_, false) => self.node_mut(parent).right = new,
+        *self.node_mut(new) = Node::red_leaf(parent);
+        if parent == NIL {
+            self.root = new;
+        } else {
+            self.node_mut(parent).children[side] = new;
         }
         self.balance_insertion(new);
     }
@@ -81,89 +95,82 @@ impl RbTree {
     /// the other would. If the first is above the second, the second is its successor and takes its
     /// place when it goes. If it is below and the second has no other child, it is a red leaf and takes the second's.
     pub(crate) fn are_exchangeable(&self, before: u32, behind: u32) -> bool {
-        self.node(before).right != NIL || self.node(behind).right == NIL
+        self.child(before, RIGHT) != NIL || self.child(behind, RIGHT) == NIL
     }
 
     fn balance_insertion(&mut self, mut node: u32) {
         loop {
-            let parent = self.node(node).parent;
+            let parent = self.node(node).parent();
             if parent == NIL {
-                self.node_mut(node).red = false;
+                self.blacken(node);
                 return;
             }
-            if !self.node(parent).red {
+            let above = *self.node(parent);
+            if !above.is_red() {
                 return;
             }
-            let grandparent = self.node(parent).parent;
-            let parent_is_left = self.node(grandparent).left == parent;
-            let uncle = self.child(grandparent, !parent_is_left);
+            let grandparent = above.parent();
+            let side = self.side_of(parent, grandparent);
+            let uncle = self.child(grandparent, 1 - side);
             if self.is_red(uncle) {
-                self.node_mut(uncle).red = false;
-                self.node_mut(parent).red = false;
-                self.node_mut(grandparent).red = true;
+                self.blacken(uncle);
+                self.blacken(parent);
+                self.redden(grandparent);
                 node = grandparent;
                 continue;
             }
             let mut upper = parent;
-            if self.child(parent, !parent_is_left) == node {
-                self.rotate(parent, parent_is_left);
+            if above.children[1 - side] == node {
+                self.rotate(parent, side);
                 upper = node;
             }
-            self.node_mut(upper).red = false;
-            self.node_mut(grandparent).red = true;
-            self.rotate(grandparent, !parent_is_left);
+            self.blacken(upper);
+            self.redden(grandparent);
+            self.rotate(grandparent, 1 - side);
             return;
         }
     }
 
     /// Takes a node out.
     pub(crate) fn remove(&mut self, node: u32) {
-        let Node {
-            left,
-            right,
-            parent,
-            red,
-            ..
-        } = *self.node(node);
-        if left == NIL || right == NIL {
+        let removed = *self.node(node);
+        let ([left, right], parent) = (removed.children, removed.parent());
+        if !removed.has_two_children() {
             let child = if left == NIL { right } else { left };
             self.replace_child(parent, node, child);
             if child != NIL {
                 // The only child of a node is red, and the node black: the child takes its place and colour.
-                self.node_mut(child).parent = parent;
-                self.node_mut(child).red = red;
-            } else if !red {
+                self.node_mut(child).parent_and_colour = removed.parent_and_colour;
+            } else if !removed.is_red() {
                 self.balance_removal(parent);
             }
             return;
         }
         let mut successor = right;
-        while self.node(successor).left != NIL {
-            successor = self.node(successor).left;
+        while self.child(successor, LEFT) != NIL {
+            successor = self.child(successor, LEFT);
         }
-        let orphan = self.node(successor).right;
+        let moved = *self.node(successor);
+        let orphan = moved.children[RIGHT];
         let orphan_parent = if successor == right {
             successor
         } else {
-            self.node(successor).parent
+            moved.parent()
         };
-        let successor_was_red = self.node(successor).red;
         if successor != right {
-            self.node_mut(orphan_parent).left = orphan;
-            self.node_mut(successor).right = right;
-            self.node_mut(right).parent = successor;
+            self.node_mut(orphan_parent).children[LEFT] = orphan;
+            self.node_mut(successor).children[RIGHT] = right;
+            self.set_parent(right, successor);
         }
         if orphan != NIL {
-            self.node_mut(orphan).parent = orphan_parent;
-            self.node_mut(orphan).red = false;
+            self.set_parent(orphan, orphan_parent);
+            self.blacken(orphan);
         }
-        self.node_mut(successor).left = left;
-        self.node_mut(left).parent = successor;
+        self.node_mut(successor).children[LEFT] = left;
+        self.set_parent(left, successor);
         self.replace_child(parent, node, successor);
-        let moved = self.node_mut(successor);
-        moved.parent = parent;
-        moved.red = red;
-        if orphan == NIL && !successor_was_red {
+        self.node_mut(successor).parent_and_colour = removed.parent_and_colour;
+        if orphan == NIL && !moved.is_red() {
             self.balance_removal(orphan_parent);
         }
     }
@@ -173,90 +180,103 @@ impl RbTree {
         let mut node = NIL;
         while parent != NIL {
             // When the node is empty either side may be: the kernel takes the left one if its child is gone.
-            let node_is_left = self.node(parent).right != node;
-            let mut sibling = self.child(parent, !node_is_left);
+            let side = if self.child(parent, RIGHT) == node {
+                RIGHT
+            } else {
+                LEFT
+            };
+            let mut sibling = self.child(parent, 1 - side);
             if self.is_red(sibling) {
-                self.node_mut(sibling).red = false;
-                self.node_mut(parent).red = true;
-                self.rotate(parent, node_is_left);
-                sibling = self.child(parent, !node_is_left);
+                self.blacken(sibling);
+                self.redden(parent);
+                self.rotate(parent, side);
+                sibling = self.child(parent, 1 - side);
             }
             if sibling == NIL {
                 return;
             }
-            let far = self.child(sibling, !node_is_left);
-            if !self.is_red(far) {
-                let near = self.child(sibling, node_is_left);
+            if !self.is_red(self.child(sibling, 1 - side)) {
+                let near = self.child(sibling, side);
                 if !self.is_red(near) {
-                    self.node_mut(sibling).red = true;
-                    if self.node(parent).red {
-                        self.node_mut(parent).red = false;
+                    self.redden(sibling);
+                    if self.node(parent).is_red() {
+                        self.blacken(parent);
                         return;
                     }
                     node = parent;
-                    parent = self.node(node).parent;
+                    parent = self.node(node).parent();
                     continue;
                 }
-                self.rotate(sibling, !node_is_left);
-                self.node_mut(near).red = false;
-                self.node_mut(sibling).red = true;
+                self.rotate(sibling, 1 - side);
+                self.blacken(near);
+                self.redden(sibling);
                 sibling = near;
             }
-            let far = self.child(sibling, !node_is_left);
-            self.node_mut(sibling).red = self.node(parent).red;
-            self.node_mut(parent).red = false;
+            let far = self.child(sibling, 1 - side);
+            let colour = self.node(parent).parent_and_colour & RED;
+            self.blacken(sibling);
+            self.node_mut(sibling).parent_and_colour |= colour;
+            self.blacken(parent);
             if far != NIL {
-                self.node_mut(far).red = false;
+                self.blacken(far);
             }
-            self.rotate(parent, node_is_left);
+            self.rotate(parent, side);
             return;
         }
     }
 
-    /// Rotates `at` down to the left or to the right; its other child takes its place.
-    fn rotate(&mut self, at: u32, to_left: bool) {
-        let up = self.child(at, !to_left);
-        let inner = self.child(up, to_left);
-        let parent = self.node(at).parent;
-        self.set_child(at, !to_left, inner);
+    /// Rotates `at` down to a side; its child on the other takes its place.
+    fn rotate(&mut self, at: u32, side: usize) {
+        let up = self.child(at, 1 - side);
+        let inner = self.child(up, side);
+        let parent = self.node(at).parent();
+        self.node_mut(at).children[1 - side] = inner;
         if inner != NIL {
-            self.node_mut(inner).parent = at;
+            self.set_parent(inner, at);
         }
-        self.set_child(up, to_left, at);
+        self.node_mut(up).children[side] = at;
         self.replace_child(parent, at, up);
-        self.node_mut(up).parent = parent;
-        self.node_mut(at).parent = up;
+        self.set_parent(up, parent);
+        self.set_parent(at, up);
     }
 
     fn replace_child(&mut self, parent: u32, old: u32, new: u32) {
         if parent == NIL {
             self.root = new;
-        } else if self.node(parent).left == old {
-            self.node_mut(parent).left = new;
         } else {
-            self.node_mut(parent).right = new;
+            let side = self.side_of(old, parent);
+            self.node_mut(parent).children[side] = new;
         }
     }
 
-    fn child(&self, of: u32, left: bool) -> u32 {
-        if left {
-            self.node(of).left
+    /// On which side of its parent a node is.
+    fn side_of(&self, node: u32, parent: u32) -> usize {
+        if self.child(parent, LEFT) == node {
+            LEFT
         } else {
-            self.node(of).right
+            RIGHT
         }
     }
 
-    fn set_child(&mut self, of: u32, left: bool, child: u32) {
-        let node = self.node_mut(of);
-        if left {
-            node.left = child;
-        } else {
-            node.right = child;
-        }
+    fn child(&self, of: u32, side: usize) -> u32 {
+        self.node(of).children[side]
     }
 
     fn is_red(&self, node: u32) -> bool {
-        node != NIL && self.node(node).red
+        node != NIL && self.node(node).is_red()
+    }
+
+    fn set_parent(&mut self, node: u32, parent: u32) {
+        let node = self.node_mut(node);
+        node.parent_and_colour = parent << 1 | node.parent_and_colour & RED;
+    }
+
+    fn redden(&mut self, node: u32) {
+        self.node_mut(node).parent_and_colour |= RED;
+    }
+
+    fn blacken(&mut self, node: u32) {
+        self.node_mut(node).parent_and_colour &= !RED;
     }
 
     fn node(&self, id: u32) -> &Node {
@@ -274,24 +294,23 @@ mod tests {
 
     impl RbTree {
         /// Inserts a node, behind those with an equal key, as the kernel does.
-        pub(crate) fn insert(&mut self, new: u32, key: u64) {
+        pub(crate) fn insert(&mut self, new: u32, key: impl Fn(u32) -> u64) {
             let (mut before, mut behind, mut at) = (NIL, NIL, self.root);
             while at != NIL {
-                let node = self.node(at);
-                if key < node.key {
-                    (behind, at) = (at, node.left);
+                if key(new) < key(at) {
+                    (behind, at) = (at, self.child(at, LEFT));
                 } else {
-                    (before, at) = (at, node.right);
+                    (before, at) = (at, self.child(at, RIGHT));
                 }
             }
-            self.insert_between(new, key, before, behind);
+            self.insert_between(new, before, behind);
         }
 
         fn in_order(&self, at: u32, out: &mut Vec<u32>) {
             if at != NIL {
-                self.in_order(self.node(at).left, out);
+                self.in_order(self.child(at, LEFT), out);
                 out.push(at);
-                self.in_order(self.node(at).right, out);
+                self.in_order(self.child(at, RIGHT), out);
             }
         }
 
@@ -301,13 +320,13 @@ mod tests {
                 return 1;
             }
             let node = *self.node(at);
-            for child in [node.left, node.right] {
-                assert!(child == NIL || self.node(child).parent == at);
-                assert!(!(node.red && self.is_red(child)));
+            for child in node.children {
+                assert!(child == NIL || self.node(child).parent() == at);
+                assert!(!(node.is_red() && self.is_red(child)));
             }
-            let height = self.black_height(node.left);
-            assert_eq!(height, self.black_height(node.right));
-            height + u32::from(!node.red)
+            let [left, right] = node.children.map(|child| self.black_height(child));
+            assert_eq!(left, right);
+            left + u32::from(!node.is_red())
         }
     }
 
@@ -316,7 +335,7 @@ mod tests {
         let keys: Vec<u64> = (0..400u64).map(|i| i * 7919 % 401).collect();
         let mut tree = RbTree::new(keys.len());
         for new in 0..400u32 {
-            tree.insert(new, keys[new as usize]);
+            tree.insert(new, |node| keys[node as usize]);
             tree.black_height(tree.root);
         }
         let mut left: Vec<u32> = (0..400).collect();

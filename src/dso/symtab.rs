@@ -11,6 +11,9 @@ use rustc_hash::FxHashMap;
 
 use super::demangle::{NameStyle, demangle};
 use super::elf::{Bytes, ElfFile, SHF_ALLOC, SHT_DYNSYM, SHT_NOBITS, SHT_SYMTAB, string_at};
+use super::entries::{
+    DYNSYM, Entry, MADE, Origin, Places, SYMTAB, extend, mark_overlapped, merge_last, sort_by_start,
+};
 use super::rbtree::{NIL, RbTree};
 use crate::address::{FileOffset, Svma};
 
@@ -25,63 +28,6 @@ pub struct SymbolRef<'s> {
     pub name: &'s [u8],
     /// `STT_OBJECT`: rows print `name+0xOFF`.
     pub is_data: bool,
-}
-
-/// A symbol: where it lies and where its name is to be found. Order is (start, origin), which is
-/// the order of perf's tree: equal starts in order of insertion.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Entry {
-    pub(crate) start: u64,
-    pub(crate) origin: Origin,
-    pub(crate) len: u32,
-}
-
-impl Entry {
-    pub(crate) fn new(start: u64, origin: Origin, len: u64) -> Self {
-        Self {
-            start,
-            origin,
-            len: u32::try_from(len).unwrap_or(u32::MAX),
-        }
-    }
-
-    fn end(&self) -> u64 {
-        self.start.saturating_add(u64::from(self.len))
-    }
-}
-
-/// Which table (top two bits) and which place in it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Origin(u32);
-
-const TABLE_SHIFT: u32 = 30;
-/// `.symtab`
-const SYMTAB: u32 = 0;
-/// `.dynsym`
-const DYNSYM: u32 = 1;
-/// Made by us: PLT entries, symbols of records.
-const MADE: u32 = 2;
-
-impl Origin {
-    fn new(table: u32, index: usize) -> Option<Self> {
-        let index = u32::try_from(index)
-            .ok()
-            .filter(|&i| i < 1 << TABLE_SHIFT)?;
-        Some(Self(table << TABLE_SHIFT | index))
-    }
-
-    /// For tables of other kinds than ELF: see [`Names::Kallsyms`].
-    pub(crate) fn raw(value: u32) -> Self {
-        Self(value)
-    }
-
-    fn table(self) -> u32 {
-        self.0 >> TABLE_SHIFT
-    }
-
-    fn index(self) -> usize {
-        (self.0 & ((1 << TABLE_SHIFT) - 1)) as usize
-    }
 }
 
 /// An ELF symbol table with its strings.
@@ -122,6 +68,32 @@ impl RawSymbol {
 
     fn binding(self) -> u8 {
         self.info >> 4
+    }
+
+    /// An `Elf64_Sym`.
+    #[inline]
+    fn of_64(raw: &[u8; 24], big_endian: bool) -> Self {
+        let &[n0, n1, n2, n3, info, other, s0, s1, ref numbers @ ..] = raw;
+        let (value, size) = numbers.split_at(8);
+        let long = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_le_bytes);
+        let symbol = Self {
+            name: u32::from_le_bytes([n0, n1, n2, n3]),
+            info,
+            other,
+            section: u16::from_le_bytes([s0, s1]),
+            value: long(value),
+            size: long(size),
+        };
+        if !big_endian {
+            return symbol;
+        }
+        Self {
+            name: symbol.name.swap_bytes(),
+            section: symbol.section.swap_bytes(),
+            value: symbol.value.swap_bytes(),
+            size: symbol.size.swap_bytes(),
+            ..symbol
+        }
     }
 
     fn is_function_or_object(self) -> bool {
@@ -167,30 +139,34 @@ impl<'a> RawTable<'a> {
 
     pub(crate) fn get(&self, index: usize) -> Option<RawSymbol> {
         let at = index.checked_mul(self.entry_size)?;
-        let raw = self.symbols.with(
+        self.read(
             self.symbols
                 .data
                 .get(at..at.checked_add(self.entry_size)?)?,
-        );
-        let b = raw.data;
-        Some(if self.symbols.is_64 {
-            RawSymbol {
-                name: raw.u32(0)?,
-                info: b[4],
-                other: b[5],
-                section: raw.u16(6)?,
-                value: raw.u64(8)?,
-                size: raw.u64(16)?,
-            }
-        } else {
-            RawSymbol {
-                name: raw.u32(0)?,
-                info: b[12],
-                other: b[13],
-                section: raw.u16(14)?,
-                value: u64::from(raw.u32(4)?),
-                size: u64::from(raw.u32(8)?),
-            }
+        )
+    }
+
+    /// All symbols in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = RawSymbol> {
+        let all = self.symbols.data.chunks_exact(self.entry_size);
+        all.filter_map(|raw| self.read(raw))
+    }
+
+    /// One symbol from its bytes, `None` if they are fewer than it has.
+    #[inline]
+    fn read(&self, raw: &[u8]) -> Option<RawSymbol> {
+        if let (true, Some(raw)) = (self.symbols.is_64, raw.first_chunk::<24>()) {
+            return Some(RawSymbol::of_64(raw, self.symbols.big_endian));
+        }
+        let b = raw.get(..16)?;
+        let raw = self.symbols.with(b);
+        Some(RawSymbol {
+            name: raw.u32(0)?,
+            info: b[12],
+            other: b[13],
+            section: raw.u16(14)?,
+            value: u64::from(raw.u32(4)?),
+            size: u64::from(raw.u32(8)?),
         })
     }
 
@@ -245,17 +221,13 @@ impl<'e, 'a> Collector<'e, 'a> {
     }
 
     fn collect(&self, table: &RawTable<'a>, origin: u32, entries: &mut Vec<Entry>) {
-        entries.reserve(table.len().min(1 << 24));
         let arm = matches!(
             self.file.machine(),
             super::elf::Machine::Arm | super::elf::Machine::Aarch64
         );
         let thumb = self.file.machine() == super::elf::Machine::Arm;
         let mut segment = (1, 0, 0);
-        for index in 0..table.len() {
-            let Some(mut symbol) = table.get(index) else {
-                return;
-            };
+        for (index, mut symbol) in table.iter().enumerate() {
             let label = symbol.is_label();
             if symbol.name == 0 || symbol.section == 0 || !(label || symbol.is_function_or_object())
             {
@@ -279,11 +251,7 @@ impl<'e, 'a> Collector<'e, 'a> {
             let start = symbol
                 .value
                 .wrapping_add(self.bias(symbol.value, facts, &mut segment));
-            entries.push(Entry {
-                start,
-                origin,
-                len: u32::try_from(symbol.size).unwrap_or(u32::MAX),
-            });
+            entries.push(Entry::new(start, origin, symbol.size));
         }
     }
 
@@ -351,7 +319,10 @@ pub(crate) const KALLSYMS_DATA: u32 = 1 << 31;
 
 /// All symbols of one DSO.
 pub struct SymbolTable<'a> {
+    /// Sorted, each table's in order.
     entries: Vec<Entry>,
+    /// Where to look for an address.
+    places: Places,
     /// For the first entry of each start that lower ones reach over: how far they reach. Where they
     /// contain an address, the tree has to decide.
     overlapped: Vec<(u32, u64)>,
@@ -372,21 +343,16 @@ impl<'a> SymbolTable<'a> {
         let symtab = RawTable::of(symbols, ".symtab", SHT_SYMTAB);
         let dynsym_file = if extra_dynsym { runtime } else { symbols };
         let dynsym = RawTable::of(dynsym_file, ".dynsym", SHT_DYNSYM);
-        let mut entries = Vec::new();
+        let most = [&symtab, &dynsym].into_iter().flatten().map(RawTable::len);
+        let mut entries = Vec::with_capacity(most.sum::<usize>().min(1 << 24));
         if let Some(table) = &symtab {
             Collector::new(symbols, runtime).collect(table, SYMTAB, &mut entries);
-            sort_and_extend(&mut entries);
         }
         if let Some(table) = &dynsym {
-            let before = entries.len();
             Collector::new(dynsym_file, runtime).collect(table, DYNSYM, &mut entries);
-            if entries.len() > before {
-                // Two sorted runs: the stable sort only merges them.
-                entries[before..].sort_unstable();
-                entries.sort();
-                extend(&mut entries);
-            }
         }
+        sort_by_start(&mut entries);
+        extend(&mut entries);
         let mut table = Self::new(
             entries,
             Names::Elf {
@@ -428,10 +394,7 @@ impl<'a> SymbolTable<'a> {
         let symtab = RawTable::of(elf, ".symtab", SHT_SYMTAB)?;
         let mut entries = Vec::new();
         let collector = Collector::new(elf, elf);
-        for index in 0..symtab.len() {
-            let Some(symbol) = symtab.get(index) else {
-                break;
-            };
+        for (index, symbol) in symtab.iter().enumerate() {
             let label = symbol.is_label();
             if symbol.name == 0 || symbol.section == 0 || !(label || symbol.is_function_or_object())
             {
@@ -446,14 +409,10 @@ impl<'a> SymbolTable<'a> {
             let Some(origin) = Origin::new(SYMTAB, index) else {
                 break;
             };
-            let len = u32::try_from(symbol.size).unwrap_or(u32::MAX);
-            entries.push(Entry {
-                start: symbol.value,
-                origin,
-                len,
-            });
+            entries.push(Entry::new(symbol.value, origin, symbol.size));
         }
-        sort_and_extend(&mut entries);
+        sort_by_start(&mut entries);
+        extend(&mut entries);
         let names = Names::Elf {
             symtab: Some(symtab),
             dynsym: None,
@@ -485,6 +444,7 @@ impl<'a> SymbolTable<'a> {
     fn new(entries: Vec<Entry>, names: Names<'a>) -> Self {
         let overlapped = mark_overlapped(&entries);
         Self {
+            places: Places::of(&entries),
             entries,
             overlapped,
             names,
@@ -504,19 +464,17 @@ impl<'a> SymbolTable<'a> {
             return;
         };
         made.push(name);
-        self.entries.push(Entry {
-            start,
-            origin,
-            len: u32::try_from(len).unwrap_or(u32::MAX),
-        });
+        self.entries.push(Entry::new(start, origin, len));
     }
 
     pub(crate) fn finish_made(&mut self) {
-        // Two sorted runs: the stable sort only merges them.
-        self.entries.sort();
+        let made = |entry: &&Entry| entry.origin.table() == MADE;
+        let made = self.entries.iter().rev().take_while(made).count();
+        merge_last(&mut self.entries, made);
         // Places have changed.
         self.chosen = Mutex::default();
         self.overlapped = mark_overlapped(&self.entries);
+        self.places = Places::of(&self.entries);
     }
 
     /// Whether there are no symbols.
@@ -554,7 +512,7 @@ impl<'a> SymbolTable<'a> {
     pub(crate) fn ifunc_at(&self, at: u64) -> Option<&[u8]> {
         let index = self.find_index(at)?;
         let start = self.entries[index].start;
-        let group = self.group(self.entries.partition_point(|e| e.start <= at));
+        let group = self.group(self.places.behind(&self.entries, at));
         let ifunc = group
             .into_iter()
             .any(|i| self.facts(i).kind == STT_GNU_IFUNC);
@@ -562,7 +520,7 @@ impl<'a> SymbolTable<'a> {
     }
 
     fn find_index(&self, at: u64) -> Option<usize> {
-        let group = self.group(self.entries.partition_point(|e| e.start <= at));
+        let group = self.group(self.places.behind(&self.entries, at));
         let first = group.start;
         if group.is_empty() {
             return None;
@@ -583,30 +541,29 @@ impl<'a> SymbolTable<'a> {
 
     /// The entries with the same start that end before `behind`.
     fn group(&self, behind: usize) -> std::ops::Range<usize> {
-        let Some(last) = behind.checked_sub(1) else {
-            return 0..0;
-        };
-        let start = self.entries[last].start;
-        if last == 0 || self.entries[last - 1].start != start {
-            return last..behind;
+        match behind.checked_sub(1) {
+            Some(last) => self.first_of_start(last)..behind,
+            None => 0..0,
         }
-        self.entries[..last].partition_point(|e| e.start < start)..behind
+    }
+
+    /// The first entry with the same start.
+    fn first_of_start(&self, index: usize) -> usize {
+        let start = self.entries[index].start;
+        let before = &self.entries[..index];
+        let near = before.iter().rev().take(NEAR);
+        let near = near.take_while(|entry| entry.start == start).count();
+        if near < NEAR {
+            return index - near;
+        }
+        before.partition_point(|entry| entry.start < start)
     }
 
     /// Which of the symbols at one address perf keeps: pairwise, in order (`symbols__fixup_duplicate`).
     fn best(&self, group: std::ops::Range<usize>) -> usize {
-        self.best_from(group.start, group.start + 1..group.end)
-    }
-
-    /// The same when the best of those before `others` is known.
-    fn best_from(&self, best: usize, others: std::ops::Range<usize>) -> usize {
-        others.fold(best, |best, other| {
-            if self.is_better(other, best) {
-                other
-            } else {
-                best
-            }
-        })
+        let mut contest = Contest::new(group.start);
+        contest.go_on(self, group.end);
+        contest.best
     }
 
     /// Choosing may mean demangling many names; the same functions are asked for again and again.
@@ -614,55 +571,6 @@ impl<'a> SymbolTable<'a> {
         let first = group.start;
         let mut chosen = self.chosen.lock().unwrap_or_else(PoisonError::into_inner);
         *chosen.entry(first).or_insert_with(|| self.best(group))
-    }
-
-    /// `choose_best_symbol`: whether the later symbol replaces the earlier one.
-    fn is_better(&self, later: usize, earlier: usize) -> bool {
-        let (a, b) = (self.facts(earlier), self.facts(later));
-        let rank = |f: &Facts| {
-            (
-                f.sized,
-                f.kind != STT_NOTYPE,
-                f.binding != STB_WEAK,
-                f.binding == STB_GLOBAL,
-            )
-        };
-        match rank(&a).cmp(&rank(&b)) {
-            Ordering::Greater => false,
-            Ordering::Less => true,
-            Ordering::Equal => self.has_better_name(later, earlier),
-        }
-    }
-
-    fn has_better_name(&self, later: usize, earlier: usize) -> bool {
-        // A file's `.symtab` repeats its `.dynsym`: the better of the names was found there already.
-        let repeated = self.symtab_is_complete
-            && self.entries[later].origin.table() == DYNSYM
-            && self.entries[earlier].origin.table() == SYMTAB;
-        if repeated {
-            return false;
-        }
-        let (a, b) = (self.name(earlier), self.name(later));
-        if same_when_demangled(a, b) {
-            return false;
-        }
-        // perf demangles before it compares. Longer names are only made to cost time.
-        let short = a.len().max(b.len()) <= MAX_COMPARED;
-        let style = if short {
-            NameStyle::Short
-        } else {
-            NameStyle::Raw
-        };
-        let (a, b) = (demangle(a, style), demangle(b, style));
-        let underscores = |name: &str| name.bytes().take_while(|&c| c == b'_').count();
-        match underscores(&a)
-            .cmp(&underscores(&b))
-            .then(b.len().cmp(&a.len()))
-        {
-            Ordering::Less => false,
-            Ordering::Greater => true,
-            Ordering::Equal => a.starts_with("SyS") || a.starts_with("compat_SyS"),
-        }
     }
 
     fn is_made(&self, index: usize) -> bool {
@@ -687,7 +595,7 @@ impl<'a> SymbolTable<'a> {
                 }
             }
             Names::Kallsyms(_) => {
-                let data = entry.origin.0 & KALLSYMS_DATA != 0;
+                let data = entry.origin.value() & KALLSYMS_DATA != 0;
                 Facts {
                     sized,
                     kind: if data { STT_OBJECT } else { STT_FUNC },
@@ -716,7 +624,7 @@ impl<'a> SymbolTable<'a> {
             },
             Names::Kallsyms(text) => {
                 let tail = text
-                    .get((origin.0 & !KALLSYMS_DATA) as usize..)
+                    .get((origin.value() & !KALLSYMS_DATA) as usize..)
                     .unwrap_or_default();
                 let end = tail
                     .iter()
@@ -739,17 +647,22 @@ impl<'a> SymbolTable<'a> {
     fn find_in_tree(&self, at: u64) -> Option<usize> {
         let tree = self.tree.get_or_init(|| self.build_tree());
         let mut found = None;
-        tree.search(at, |node| {
+        tree.search(|node| {
+            if at < self.entries[node as usize].start {
+                return Ordering::Less;
+            }
             let group = self.group_of(node as usize);
             // Which one the node stands for need not be known where all or none of them contain the address.
             let ends = || group.clone().map(|i| self.entries[i].end());
             if ends().all(|end| end <= at) {
-                return false;
+                return Ordering::Greater;
             }
             let entry = self.best_of(group);
-            let contains = at < self.entries[entry].end();
-            found = contains.then_some(entry);
-            contains
+            if at < self.entries[entry].end() {
+                found = Some(entry);
+                return Ordering::Equal;
+            }
+            Ordering::Greater
         });
         found
     }
@@ -761,18 +674,14 @@ impl<'a> SymbolTable<'a> {
         }
         let start = self.entries[node].start;
         let same = |entry: &Entry| entry.start == start && entry.origin.table() != MADE;
-        // Most stand alone.
-        let first = match node.checked_sub(1) {
-            Some(previous) if same(&self.entries[previous]) => {
-                self.entries[..node].partition_point(|entry| entry.start < start)
-            }
-            _ => node,
+        let behind = &self.entries[node..];
+        let near = behind.iter().take(NEAR).take_while(|e| same(e)).count();
+        let count = if near < NEAR {
+            near
+        } else {
+            behind.partition_point(same)
         };
-        let behind = match self.entries.get(node + 1) {
-            Some(next) if same(next) => node + self.entries[node..].partition_point(same),
-            _ => node + 1,
-        };
-        first..behind
+        self.first_of_start(node)..node + count
     }
 
     fn best_of(&self, group: std::ops::Range<usize>) -> usize {
@@ -787,94 +696,219 @@ impl<'a> SymbolTable<'a> {
     /// the losers among equal starts from low to high addresses, then the next table.
     fn build_tree(&self) -> RbTree {
         let mut tree = RbTree::new(self.entries.len());
-        let mut by_origin: Vec<(Origin, u32)> = (self.entries.iter().zip(0..))
-            .map(|(entry, i)| (entry.origin, i))
-            .collect();
-        by_origin.sort_unstable();
         let mut present = vec![false; self.entries.len()];
-        for table in by_origin.chunk_by(|(a, _), (b, _)| a.table() == b.table()) {
-            self.insert_all(&mut tree, table, &mut present);
-            if table[0].0.table() != MADE {
+        let mut neighbours = vec![[NIL; 2]; self.entries.len()];
+        for table in [SYMTAB, DYNSYM, MADE] {
+            let new = self.in_order_of_insertion(table);
+            if new.is_empty() {
+                continue;
+            }
+            insert_all(&mut tree, &new, &mut present, &mut neighbours);
+            if table != MADE {
                 self.drop_duplicates(&mut tree, &mut present);
             }
         }
         tree
     }
 
-    /// Inserts entries in the order given. Between which neighbours each goes is found backwards: take them out of the
-    /// full list from the last to the first. Walking down from the root costs ten times as much.
-    fn insert_all(&self, tree: &mut RbTree, new: &[(Origin, u32)], present: &mut [bool]) {
-        for &(_, i) in new {
-            present[i as usize] = true;
+    /// The entries of a table as they are in the file.
+    fn in_order_of_insertion(&self, table: u32) -> Vec<u32> {
+        let of_table = || {
+            let all = (0..).zip(&self.entries);
+            all.filter(move |(_, entry)| entry.origin.table() == table)
+        };
+        let (mut count, mut places) = (0, 0);
+        for (_, entry) in of_table() {
+            count += 1;
+            places = places.max(entry.origin.index() + 1);
         }
-        let mut neighbours = vec![(NIL, NIL); self.entries.len()];
-        let mut last = NIL;
-        for (i, _) in (0..).zip(&*present).filter(|&(_, &present)| present) {
-            neighbours[i as usize].0 = last;
-            if last != NIL {
-                neighbours[last as usize].1 = i;
-            }
-            last = i;
+        // In a text places are far apart.
+        if places / 8 > count {
+            let mut new: Vec<_> = of_table().map(|(i, entry)| (entry.origin, i)).collect();
+            new.sort_unstable();
+            return new.into_iter().map(|(_, i)| i).collect();
         }
-        for &(_, i) in new.iter().rev() {
-            let (before, behind) = neighbours[i as usize];
-            if before != NIL {
-                neighbours[before as usize].1 = behind;
-            }
-            if behind != NIL {
-                neighbours[behind as usize].0 = before;
-            }
+        let mut by_place = vec![NIL; places];
+        for (i, entry) in of_table() {
+            by_place[entry.origin.index()] = i;
         }
-        for &(_, i) in new {
-            let (before, behind) = neighbours[i as usize];
-            tree.insert_between(i, self.entries[i as usize].start, before, behind);
-        }
+        by_place.retain(|&i| i != NIL);
+        by_place
     }
 
     /// Leaves one node of each start. Which of two is dropped often makes no difference to the tree; then the second
     /// is, and which symbol the first stands for is decided when somebody asks ([`group_of`](Self::group_of)): to decide may
     /// mean demangling.
     fn drop_duplicates(&self, tree: &mut RbTree, present: &mut [bool]) {
-        /// The best entry before some entry.
-        type Best = (usize, usize);
-        let number = |i: usize| u32::try_from(i).expect("nodes are numbered by u32");
-        // The node of the current start, where that begins, and the best before some entry if it is known.
-        let mut current: Option<(usize, usize, Option<Best>)> = None;
+        // The first entry of the current start, the node of it, and the best so far if that had to be known.
+        let mut first = 0;
+        let mut current: Option<(usize, Option<Contest>)> = None;
         for next in 0..self.entries.len() {
+            if self.entries[next].start != self.entries[first].start {
+                (first, current) = (next, None);
+            }
             if !present[next] {
                 continue;
             }
-            let same = |&(node, ..): &(usize, usize, _)| {
-                self.entries[node].start == self.entries[next].start
-            };
-            let Some((node, first, known)) = current.filter(same) else {
-                let first = self.first_of_start(next);
-                current = Some((next, first, None));
+            let Some((node, contest)) = &mut current else {
+                current = Some((next, None));
                 continue;
             };
             let mut dropped = next;
-            let mut kept = (node, first, known);
-            if !tree.are_exchangeable(number(node), number(next)) {
-                let (best, until) = known.unwrap_or((first, first + 1));
-                let best = self.best_from(best, until..next);
-                let wins = self.is_better(next, best);
-                kept.2 = Some((if wins { next } else { best }, next + 1));
-                if wins {
-                    (kept.0, dropped) = (next, node);
+            if !tree.are_exchangeable(number(*node), number(next)) {
+                let contest = contest.get_or_insert_with(|| Contest::new(first));
+                contest.go_on(self, next + 1);
+                if contest.best == next {
+                    dropped = std::mem::replace(node, next);
                 }
             }
             tree.remove(number(dropped));
             present[dropped] = false;
-            current = Some(kept);
+        }
+    }
+}
+
+/// Finds the best of the symbols at one address, as far as somebody wants to know.
+struct Contest {
+    best: usize,
+    /// Behind those that took part.
+    behind: usize,
+    /// What counts of the best one's name, if it had to be found.
+    shown: Option<(NameStyle, Shown)>,
+}
+
+impl Contest {
+    fn new(first: usize) -> Self {
+        Self {
+            best: first,
+            behind: first + 1,
+            shown: None,
         }
     }
 
-    /// The first entry with the same start.
-    fn first_of_start(&self, index: usize) -> usize {
-        let start = self.entries[index].start;
-        self.entries[..index].partition_point(|entry| entry.start < start)
+    /// Lets the entries before some other take part.
+    fn go_on(&mut self, table: &SymbolTable<'_>, behind: usize) {
+        for other in self.behind..behind {
+            if self.is_beaten(table, other) {
+                self.best = other;
+            }
+        }
+        self.behind = self.behind.max(behind);
+    }
+
+    /// `choose_best_symbol`: whether a later symbol replaces the best so far.
+    fn is_beaten(&mut self, table: &SymbolTable<'_>, later: usize) -> bool {
+        let (a, b) = (table.facts(self.best), table.facts(later));
+        let rank = |f: &Facts| {
+            (
+                f.sized,
+                f.kind != STT_NOTYPE,
+                f.binding != STB_WEAK,
+                f.binding == STB_GLOBAL,
+            )
+        };
+        match rank(&a).cmp(&rank(&b)) {
+            Ordering::Greater => false,
+            Ordering::Less => {
+                self.shown = None;
+                true
+            }
+            Ordering::Equal => self.has_worse_name(table, later),
+        }
+    }
+
+    fn has_worse_name(&mut self, table: &SymbolTable<'_>, later: usize) -> bool {
+        // A file's `.symtab` repeats its `.dynsym`: the better of the names was found there already.
+        let repeated = table.symtab_is_complete
+            && table.entries[later].origin.table() == DYNSYM
+            && table.entries[self.best].origin.table() == SYMTAB;
+        if repeated {
+            return false;
+        }
+        let (a, b) = (table.name(self.best), table.name(later));
+        if same_when_demangled(a, b) {
+            return false;
+        }
+        // perf demangles before it compares. Longer names are only made to cost time.
+        let style = if a.len().max(b.len()) <= MAX_COMPARED {
+            NameStyle::Short
+        } else {
+            NameStyle::Raw
+        };
+        let known = self.shown.filter(|&(of, _)| of == style);
+        let a = known.map_or_else(|| Shown::of(a, style), |(_, shown)| shown);
+        let b = Shown::of(b, style);
+        let beaten = a.is_worse_than(b);
+        self.shown = Some((style, if beaten { b } else { a }));
+        beaten
     }
 }
+
+/// What counts of a name as it is shown.
+#[derive(Clone, Copy)]
+struct Shown {
+    underscores: usize,
+    len: usize,
+    is_system_call: bool,
+}
+
+impl Shown {
+    fn of(name: &[u8], style: NameStyle) -> Self {
+        let text = demangle(name, style);
+        Self {
+            underscores: text.bytes().take_while(|&c| c == b'_').count(),
+            len: text.len(),
+            is_system_call: text.starts_with("SyS") || text.starts_with("compat_SyS"),
+        }
+    }
+
+    fn is_worse_than(self, later: Self) -> bool {
+        let less_shown = (self.underscores, later.len).cmp(&(later.underscores, self.len));
+        match less_shown {
+            Ordering::Less => false,
+            Ordering::Greater => true,
+            Ordering::Equal => self.is_system_call,
+        }
+    }
+}
+
+/// Inserts entries in the order given. Between which neighbours each goes, the one before it and the one behind, is found
+/// backwards: take them out of the full list from the last to the first. Walking down from the root costs ten times as
+/// much.
+fn insert_all(tree: &mut RbTree, new: &[u32], present: &mut [bool], neighbours: &mut [[u32; 2]]) {
+    for &i in new {
+        present[i as usize] = true;
+    }
+    let mut last = NIL;
+    for (i, _) in (0..).zip(&*present).filter(|&(_, &present)| present) {
+        neighbours[i as usize] = [last, NIL];
+        if last != NIL {
+            neighbours[last as usize][1] = i;
+        }
+        last = i;
+    }
+    for &i in new.iter().rev() {
+        let [before, behind] = neighbours[i as usize];
+        if before != NIL {
+            neighbours[before as usize][1] = behind;
+        }
+        if behind != NIL {
+            neighbours[behind as usize][0] = before;
+        }
+    }
+    for &i in new {
+        let [before, behind] = neighbours[i as usize];
+        tree.insert_between(i, before, behind);
+    }
+}
+
+/// An entry as a node of the tree.
+fn number(entry: usize) -> u32 {
+    u32::try_from(entry).expect("entries are numbered by u32")
+}
+
+/// So many entries are looked at one by one for the ends of a run of equal ones.
+const NEAR: usize = 8;
 
 /// Longest name that is demangled for a comparison of aliases.
 const MAX_COMPARED: usize = 2048;
@@ -903,52 +937,6 @@ struct Facts {
     sized: bool,
     kind: u8,
     binding: u8,
-}
-
-fn sort_and_extend(entries: &mut [Entry]) {
-    entries.sort_unstable();
-    extend(entries);
-}
-
-/// Gives symbols without a size the room up to the next one (`symbols__fixup_end`): only the last of several at one
-/// address gets it; the very last symbol ends behind the next page.
-fn extend(entries: &mut [Entry]) {
-    for i in 0..entries.len() {
-        if entries[i].len != 0 {
-            continue;
-        }
-        let start = entries[i].start;
-        let end = match entries.get(i + 1) {
-            Some(next) => next.start,
-            None => end_of_last(start),
-        };
-        entries[i].len = u32::try_from(end - start).unwrap_or(u32::MAX);
-    }
-}
-
-/// Where the last symbol without a size ends: rounded up to 4 KiB, and one page more.
-pub(crate) fn end_of_last(start: u64) -> u64 {
-    start
-        .checked_next_multiple_of(4096)
-        .and_then(|end| end.checked_add(4096))
-        .unwrap_or(u64::MAX)
-}
-
-/// The first entry of each start that lower starts reach over, and how far they do.
-fn mark_overlapped(entries: &[Entry]) -> Vec<(u32, u64)> {
-    let mut marks = Vec::new();
-    // The highest end so far.
-    let (mut reach, mut start) = (0, None);
-    for (i, entry) in (0..).zip(entries) {
-        if start != Some(entry.start) {
-            start = Some(entry.start);
-            if reach > entry.start {
-                marks.push((i, reach));
-            }
-        }
-        reach = reach.max(entry.end());
-    }
-    marks
 }
 
 impl ElfFile<'_> {

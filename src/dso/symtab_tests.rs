@@ -14,7 +14,7 @@ impl SymbolTable<'_> {
         for table in [SYMTAB, DYNSYM, MADE] {
             for &new in &by_origin {
                 if self.entries[new].origin.table() == table {
-                    tree.insert(new as u32, self.entries[new].start);
+                    tree.insert(new as u32, |node| self.entries[node as usize].start);
                     present[new] = true;
                 }
             }
@@ -28,7 +28,7 @@ impl SymbolTable<'_> {
                     current = Some(next);
                     continue;
                 };
-                let wins = self.is_better(next, rival);
+                let wins = Contest::new(rival).is_beaten(self, next);
                 let (kept, dropped) = if wins { (next, rival) } else { (rival, next) };
                 tree.remove(dropped as u32);
                 present[dropped] = false;
@@ -98,8 +98,18 @@ proptest! {
         let table = table(&drawn, &symtab, &dynsym);
         let tree = table.build_step_by_step();
         for at in 0..110 {
-            let slow = tree.search(at, |node| at < table.entries[node as usize].end());
-            prop_assert_eq!(table.find_in_tree(at), slow.map(|node| node as usize), "at {}", at);
+            let mut slow = None;
+            tree.search(|node| {
+                let entry = &table.entries[node as usize];
+                if at >= entry.start && at < entry.end() {
+                    slow = Some(node as usize);
+                }
+                match slow {
+                    Some(_) => Ordering::Equal,
+                    None => at.cmp(&entry.start).then(Ordering::Greater),
+                }
+            });
+            prop_assert_eq!(table.find_in_tree(at), slow, "at {}", at);
         }
     }
 }
