@@ -123,7 +123,7 @@ const AHEAD: usize = 4;
 /// and the end, where the stack's size is.
 fn prefetch_sample(shared: Shared<'_, '_>, rank: usize) {
     /// Fields, a kernel chain of some length and registers take about half of it.
-    const FRONT: usize = 1024;
+    const FRONT: usize = 4096;
     let Some(sample) = shared.session.samples.get(rank) else {
         return;
     };

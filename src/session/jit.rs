@@ -361,6 +361,12 @@ impl<'a> JitIndex<'a> {
         Some((Self::hit(claim, at, JitMatch::Active)?, span))
     }
 
+    /// Whether [`lookup`](Self::lookup) would find something at some time.
+    #[must_use]
+    pub fn ever(&self, process: ProcessId, at: Avma) -> bool {
+        self.claims.ever(process, at)
+    }
+
     /// Whether a dump that the process mapped was found and read.
     #[must_use]
     pub fn has_dump(&self, process: ProcessId) -> bool {

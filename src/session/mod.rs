@@ -15,7 +15,7 @@ pub mod threads;
 
 mod build;
 
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, RefCell};
 
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -24,7 +24,7 @@ use crate::address::{Avma, FileOffset, Timestamp};
 use crate::dso::{DsoId, DsoTable, FileTrouble};
 use crate::perfdata::{CpuMode, DeliverStats, EventId, RecordPos};
 use crate::profile::{CommId, ThreadId};
-use crate::unwind::{CodeSpace, Place};
+use crate::unwind::{CodeSpace, Lifetime, Place, Scene};
 
 use jit::{JitCodeId, JitHit, JitIndex, JitMatch, JitObjectId, ProcessId};
 use maps::{MapTable, Mapping};
@@ -137,6 +137,7 @@ impl<'a> Session<'a> {
             session: self,
             space: &self.spaces[sample.space.0 as usize],
             space_id: sample.space,
+            thread: sample.thread,
             time: sample.time,
             cache,
         }
@@ -203,6 +204,7 @@ pub struct SpaceAt<'s, 'a> {
     session: &'s Session<'a>,
     space: &'s Space,
     space_id: SpaceId,
+    thread: ThreadId,
     time: Timestamp,
     cache: &'s MapCache<'s>,
 }
@@ -211,18 +213,27 @@ pub struct SpaceAt<'s, 'a> {
 /// asking the persistent map costs ten times as much. Direct mapped; a clash only costs the lookup.
 pub struct MapCache<'s> {
     slots: Box<[Cell<CachedPage<'s>>]>,
-    /// The same for addresses of JIT code; made when the first is met.
-    codes: OnceCell<Box<[Cell<CachedCode>]>>,
+    /// The same for addresses, where there is JIT code.
+    codes: RefCell<Codes>,
 }
 
-/// Where in which JIT code an address of a process lay between two times.
+/// Which JIT code lay at the addresses that were asked for; as large as those need it up to a limit.
+#[derive(Default)]
+struct Codes {
+    slots: Vec<CachedCode>,
+    /// Addresses put in since the table has this size.
+    filled: usize,
+}
+
+/// Where in which JIT code an address of a process lay between two times. Half a cache line.
 #[derive(Clone, Copy)]
 struct CachedCode {
-    at: Avma,
-    from: Timestamp,
-    to: Timestamp,
-    process: ProcessId,
-    hit: JitHit,
+    /// The address in the upper 48 bits, the process in the lower 16.
+    key: u64,
+    life: Lifetime,
+    /// [`NO_CODE`](Self::NO_CODE) where no JIT code lay.
+    code: JitCodeId,
+    offset: u32,
 }
 
 type CachedPage<'s> = Option<(SpaceId, u64, &'s Mapping)>;
@@ -231,53 +242,33 @@ impl Default for MapCache<'_> {
     fn default() -> Self {
         Self {
             slots: vec![Cell::new(None); Self::SLOTS].into_boxed_slice(),
-            codes: OnceCell::new(),
+            codes: RefCell::default(),
         }
     }
 }
 
 impl<'s> MapCache<'s> {
     const SLOTS: usize = 1024;
-    /// A power of two. Deep stacks of large modules come by thousands of addresses.
-    const CODES: usize = 8192;
 
-    /// The JIT code in force at an address and time.
+    /// The JIT code in force at an address and time, and when the answer is the same.
     fn code(
         &self,
         jit: &JitIndex<'_>,
         process: ProcessId,
         at: Avma,
         time: Timestamp,
-    ) -> Option<JitHit> {
-        let slots = self.codes.get_or_init(|| {
-            let empty = CachedCode {
-                at: Avma(0),
-                from: Timestamp::START,
-                to: Timestamp::START,
-                process,
-                hit: JitHit {
-                    code: JitCodeId(0),
-                    offset: 0,
-                    how: JitMatch::Active,
-                },
-            };
-            vec![Cell::new(empty); Self::CODES].into_boxed_slice()
-        });
-        let mixed = (at.0 ^ u64::from(process.0) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let slot = &slots[(mixed >> 48) as usize % Self::CODES];
-        let known = slot.get();
-        if known.at == at && known.process == process && known.from <= time && time < known.to {
-            return Some(known.hit);
+    ) -> (Option<JitHit>, Lifetime) {
+        let Some(key) = CachedCode::key(process, at) else {
+            return look_up(jit, process, at, time);
+        };
+        let mut codes = self.codes.borrow_mut();
+        let known = codes.slot(key);
+        if known.key == key && known.life.contains(time) {
+            return (known.hit(), known.life);
         }
-        let (hit, (from, to)) = jit.lookup_with_span(process, at, time)?;
-        slot.set(CachedCode {
-            at,
-            from,
-            to,
-            process,
-            hit,
-        });
-        Some(hit)
+        let (hit, life) = look_up(jit, process, at, time);
+        codes.put(key, hit, life);
+        (hit, life)
     }
 
     fn find(&self, id: SpaceId, maps: &'s MapTable, at: Avma) -> Option<&'s Mapping> {
@@ -294,6 +285,89 @@ impl<'s> MapCache<'s> {
         let found = maps.find(at)?;
         slot.set(Some((id, page, found)));
         Some(found)
+    }
+}
+
+/// What the index of JIT code says about an address at a time, and when it says so.
+fn look_up(
+    jit: &JitIndex<'_>,
+    process: ProcessId,
+    at: Avma,
+    time: Timestamp,
+) -> (Option<JitHit>, Lifetime) {
+    match jit.lookup_with_span(process, at, time) {
+        Some((hit, (from, to))) => (Some(hit), Lifetime { from, to }),
+        None if jit.ever(process, at) => (None, Lifetime::NEVER),
+        None => (None, Lifetime::ALWAYS),
+    }
+}
+
+impl Codes {
+    /// Slots at first and at most, powers of two. Deep stacks of large modules come by tens of thousands of
+    /// addresses.
+    const FIRST: usize = 1 << 12;
+    const MOST: usize = 1 << 16;
+
+    fn slot(&mut self, key: u64) -> &mut CachedCode {
+        if self.slots.is_empty() {
+            self.slots = vec![CachedCode::EMPTY; Self::FIRST];
+        }
+        let mixed = key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        let at = mixed as usize & (self.slots.len() - 1);
+        &mut self.slots[at]
+    }
+
+    fn put(&mut self, key: u64, hit: Option<JitHit>, life: Lifetime) {
+        let Some(entry) = CachedCode::of(key, hit, life) else {
+            return;
+        };
+        self.filled += 1;
+        if self.filled > self.slots.len() && self.slots.len() < Self::MOST {
+            let twice = self.slots.len() * 2;
+            // What was in it is soon found again, and both at once would take more memory.
+            self.slots = Vec::new();
+            self.slots = vec![CachedCode::EMPTY; twice];
+            self.filled = 0;
+        }
+        *self.slot(key) = entry;
+    }
+}
+
+impl CachedCode {
+    const NO_CODE: JitCodeId = JitCodeId(u32::MAX);
+    const EMPTY: Self = Self {
+        key: 0,
+        life: Lifetime::NEVER,
+        code: Self::NO_CODE,
+        offset: 0,
+    };
+
+    /// `None` for addresses and processes that do not fit.
+    fn key(process: ProcessId, at: Avma) -> Option<u64> {
+        (process.0 < 1 << 16 && at.0 < 1 << 48).then_some(at.0 << 16 | u64::from(process.0))
+    }
+
+    fn of(key: u64, hit: Option<JitHit>, life: Lifetime) -> Option<Self> {
+        let (code, offset) = match hit {
+            Some(hit) if hit.how == JitMatch::Active => (hit.code, hit.offset),
+            Some(_) => return None,
+            None => (Self::NO_CODE, 0),
+        };
+        let offset = u32::try_from(offset).ok()?;
+        Some(Self {
+            key,
+            life,
+            code,
+            offset,
+        })
+    }
+
+    fn hit(&self) -> Option<JitHit> {
+        (self.code != Self::NO_CODE).then_some(JitHit {
+            code: self.code,
+            offset: u64::from(self.offset),
+            how: JitMatch::Active,
+        })
     }
 }
 
@@ -386,23 +460,34 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
     }
 
     fn find(&self, at: Avma) -> Found<'s> {
+        self.find_for(at).0
+    }
+
+    /// What lies at an address, and when it does as long as the mappings stay what they are.
+    fn find_for(&self, at: Avma) -> (Found<'s>, Lifetime) {
         let jit = &self.session.jit;
         let process = self.space.process;
-        if jit.code_count() > 0
-            && let Some(hit) = self.cache.code(jit, process, at, self.time)
-        {
-            return Found::Jit(hit);
+        if jit.code_count() == 0 {
+            let found = self.mapping(at).map_or(Found::Nothing, Found::Mapping);
+            return (found, Lifetime::ALWAYS);
+        }
+        let (hit, life) = self.cache.code(jit, process, at, self.time);
+        if let Some(hit) = hit {
+            return (Found::Jit(hit), life);
         }
         let mapping = self.mapping(at);
         if let Some(mapping) = mapping
             && !mapping.anonymous
         {
-            return Found::Mapping(mapping);
+            return (Found::Mapping(mapping), life);
         }
-        if let Some(hit) = jit.lookup_unmapped(process, at, self.time) {
-            return Found::Jit(hit);
-        }
-        mapping.map_or(Found::Nothing, Found::Mapping)
+        let unmapped = jit.lookup_unmapped(process, at, self.time);
+        let found = match (unmapped, mapping) {
+            (Some(hit), _) => Found::Jit(hit),
+            (None, Some(mapping)) => Found::Mapping(mapping),
+            (None, None) => Found::Nothing,
+        };
+        (found, Lifetime::NEVER)
     }
 
     /// Code of a dump belongs to the dump, code of a perf map to the anonymous memory around it.
@@ -422,7 +507,12 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
 
 impl<'a> CodeSpace<'a> for SpaceAt<'_, 'a> {
     fn locate(&self, at: Avma) -> Place<'_, 'a> {
-        match self.find(at) {
+        self.locate_for(at).0
+    }
+
+    fn locate_for(&self, at: Avma) -> (Place<'_, 'a>, Lifetime) {
+        let (found, life) = self.find_for(at);
+        let place = match found {
             Found::Jit(hit) => Place::Jit {
                 id: hit.code,
                 code: self.session.jit.code(hit.code),
@@ -432,7 +522,16 @@ impl<'a> CodeSpace<'a> for SpaceAt<'_, 'a> {
             Found::Mapping(mapping) if mapping.anonymous => Place::Anonymous,
             Found::Mapping(mapping) => self.place_in(mapping, at),
             Found::Nothing => Place::Nothing,
-        }
+        };
+        (place, life)
+    }
+
+    fn scene(&self) -> Option<Scene> {
+        Some(Scene {
+            space: self.space_id.0,
+            thread: self.thread.0,
+            time: self.time,
+        })
     }
 
     fn mapped_files(&self, part: &[u8]) -> Vec<Place<'_, 'a>> {

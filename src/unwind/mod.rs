@@ -5,7 +5,8 @@
 //! Called by the parallel sample pass; knows no records and no symbols.
 //!
 //! ```text
-//! walk ──► memo: (file, offset) ─► rule            one hash lookup for nearly every frame
+//! walk ──► trail: the last walk of the thread      two words compared for each frame that is still there
+//!   ├────► memo: (file, offset) ─► rule            one hash lookup for nearly every other
 //!   │        └─ miss: maker ─► cfi (find the FDE) ─► rules (all its rows, once)
 //!   │                     └──► jit (what is known of the code) ─► x86_64 | aarch64: candidates to try
 //!   │                                                              └─ x86_flow: the code itself
@@ -33,6 +34,7 @@ mod rules;
 mod stack;
 #[cfg(test)]
 mod tests;
+mod trail;
 mod walk;
 mod x86_64;
 mod x86_decode;
@@ -41,7 +43,7 @@ mod x86_flow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::address::{Avma, FileOffset};
+use crate::address::{Avma, FileOffset, Timestamp};
 use crate::dso::{DsoId, elf::ElfFile};
 use crate::perfdata::Registers;
 use crate::profile::StackEnd;
@@ -53,6 +55,16 @@ pub use cfi::CfiTables;
 pub trait CodeSpace<'a> {
     /// What executable code, if any, lies at an address.
     fn locate(&self, at: Avma) -> Place<'_, 'a>;
+
+    /// [`locate`](Self::locate), and when it would answer the same in the same [`Scene`].
+    fn locate_for(&self, at: Avma) -> (Place<'_, 'a>, Lifetime) {
+        (self.locate(at), Lifetime::NEVER)
+    }
+
+    /// Whose code it is, and at which time. With `None` every walk stands for itself.
+    fn scene(&self) -> Option<Scene> {
+        None
+    }
 
     /// The file range of the function around a position, from the symbol table if that costs
     /// little. Asked only for code without call frame information, such as V8's embedded builtins, once
@@ -67,6 +79,45 @@ pub trait CodeSpace<'a> {
     fn mapped_files(&self, part: &[u8]) -> Vec<Place<'_, 'a>> {
         let _ = part;
         Vec::new()
+    }
+}
+
+/// Whose stack is unwound, and when.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Scene {
+    /// Number of a process and of a state of its mappings.
+    pub space: u32,
+    /// Number of the thread.
+    pub thread: u32,
+    /// Time of the sample.
+    pub time: Timestamp,
+}
+
+/// When something holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lifetime {
+    /// From then on.
+    pub from: Timestamp,
+    /// Until then; not any more at that time.
+    pub to: Timestamp,
+}
+
+impl Lifetime {
+    /// Nobody knows when.
+    pub const NEVER: Self = Self {
+        from: Timestamp(0),
+        to: Timestamp(0),
+    };
+    /// As long as the recording lasts.
+    pub const ALWAYS: Self = Self {
+        from: Timestamp(0),
+        to: Timestamp(u64::MAX),
+    };
+
+    /// Whether it holds at a time.
+    #[must_use]
+    pub fn contains(&self, time: Timestamp) -> bool {
+        self.from <= time && time < self.to
     }
 }
 
@@ -100,9 +151,9 @@ pub enum Place<'s, 'a> {
     Anonymous,
 }
 
-/// [`Place`] without the borrowed parts, as frames carry it.
+/// [`Place`] without the borrowed parts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum FramePlace {
+enum FramePlace {
     /// Nothing executable is mapped there (only a leaf can be that).
     Nothing,
     /// Position in a mapped file.
@@ -125,7 +176,7 @@ pub enum FramePlace {
 
 impl Place<'_, '_> {
     #[inline]
-    pub(crate) fn frame_place(&self) -> FramePlace {
+    fn frame_place(&self) -> FramePlace {
         match *self {
             Self::Nothing => FramePlace::Nothing,
             Self::File { dso, offset, .. } => FramePlace::File { dso, offset },
@@ -158,9 +209,7 @@ pub struct UserFrame {
     /// The address to look up: the ip of the leaf and of frames that a signal interrupted, the byte
     /// before the return address otherwise.
     pub lookup: Avma,
-    /// What lies there.
-    pub place: FramePlace,
-    /// Small number for `place`, from 0 and dense, the same whenever this unwinder meets the same
+    /// Small number for the place, from 0 and dense, the same whenever this unwinder meets the same
     /// place again: an index into whatever the caller keeps per address. `NO_ID` for places without
     /// identity.
     pub id: u32,
@@ -169,7 +218,7 @@ pub struct UserFrame {
 }
 
 impl UserFrame {
-    /// The [`UserFrame::id`] of frames in [`FramePlace::Nothing`] and [`FramePlace::Anonymous`].
+    /// The [`UserFrame::id`] of frames in [`Place::Nothing`] and [`Place::Anonymous`].
     pub const NO_ID: u32 = u32::MAX;
 }
 

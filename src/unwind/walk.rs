@@ -14,9 +14,10 @@ use super::evaluate::Evaluation;
 use super::jit;
 use super::maker::RuleMaker;
 use super::memo::{CallCheck, Entry, Memo, key_of};
-use super::rules::{Candidate, Candidates, Check, IN_REGISTER, Kind, LOST, Rule};
+use super::rules::{Candidate, Candidates, Check, IN_REGISTER, Kind, LOST, Rule, SavedSets};
 use super::stack::{Stack, slot_at};
-use super::{CodeSpace, FrameOrigin, Place, UserFrame, UserState};
+use super::trail::{Mark, Trail, Trails, Way};
+use super::{CodeSpace, FrameOrigin, Lifetime, Place, Scene, UserFrame, UserState};
 use crate::address::{Avma, FileOffset};
 use crate::jitdump::NameKind;
 use crate::perfdata::Registers;
@@ -32,6 +33,9 @@ pub(super) struct Walker<'a, A: Architecture> {
     span: Option<(Avma, Avma)>,
     /// Whether the last walk ended in [`Frames::guess`].
     ended_by_guess: bool,
+    trails: Trails,
+    /// The frames of this walk, for the next one of the thread.
+    marks: Vec<Mark>,
 }
 
 /// What a frame did with its caller's registers.
@@ -66,6 +70,7 @@ struct Located<'s, 'a> {
     lookup: u64,
     place: Place<'s, 'a>,
     entry: Entry,
+    life: Lifetime,
 }
 
 impl<'a, A: Architecture> Walker<'a, A> {
@@ -76,6 +81,8 @@ impl<'a, A: Architecture> Walker<'a, A> {
             history: Vec::new(),
             span: None,
             ended_by_guess: false,
+            trails: Trails::new(),
+            marks: Vec::new(),
         }
     }
 
@@ -118,6 +125,7 @@ impl<'a, A: Architecture> Walker<'a, A> {
             basis: Basis::Sample(*regs),
             cursor,
             leaf: true,
+            way: None,
         };
         frames.leaf_caller(ip.0, link, recorded)
     }
@@ -156,9 +164,17 @@ impl<'a, A: Architecture> Walker<'a, A> {
                 },
             },
             leaf: true,
+            way: None,
         };
-        let end = frames.run(ip, max_frames, out);
+        let scene = code.scene();
+        let trail = scene.map_or_else(Trail::default, |scene| frames.walker.trails.take(&scene));
+        let last = scene.map(|scene| (scene, trail.marks()));
+        let end = frames.run(ip, max_frames, last, out);
         let last = frames.cursor.sp;
+        if let Some(scene) = scene {
+            let marks = std::mem::replace(&mut self.marks, trail.into_marks());
+            self.trails.keep(&scene, marks);
+        }
         self.span = Some((Avma(sp), Avma(last)));
         end
     }
@@ -173,25 +189,45 @@ struct Frames<'w, 'b, 'a, A: Architecture, S> {
     cursor: Cursor,
     /// The current frame was interrupted (by the sample or by a signal): its address is an ip.
     leaf: bool,
+    /// What the last step took from the stack, if nothing else counted.
+    way: Option<Way>,
 }
 
 impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
-    fn run(&mut self, ip: u64, max_frames: usize, out: &mut Vec<UserFrame>) -> StackEnd {
+    /// Walks on from an ip; `last` is the scene and the thread's last walk.
+    fn run(
+        &mut self,
+        ip: u64,
+        max_frames: usize,
+        last: Option<(Scene, &[Mark])>,
+        out: &mut Vec<UserFrame>,
+    ) -> StackEnd {
         /// A signal frame may name any stack pointer, so only the limit ends a damaged loop of them.
         const MOST: usize = 1 << 16;
         let max_frames = max_frames.min(MOST);
         let mut at = self.locate(ip, true);
         let mut origin = FrameOrigin::Ip;
+        let (scene, mut known) = last.unzip();
+        self.walker.marks.clear();
         loop {
             if out.len() >= max_frames {
                 return StackEnd::TooDeep;
             }
             out.push(UserFrame {
                 lookup: Avma(at.lookup),
-                place: at.place.frame_place(),
                 id: at.entry.id,
                 origin,
             });
+            if let (Some(scene), Some(known)) = (&scene, &mut known) {
+                self.mark(&at, origin);
+                if let Some(joined) = self.joined(known) {
+                    *known = joined;
+                    if let Some((there, by)) = self.follow(known, scene, max_frames, out) {
+                        (at, origin) = (there, by);
+                    }
+                }
+            }
+            self.way = None;
             let rule = at.entry.rule;
             let caller = match rule.kind {
                 Kind::Frame | Kind::Record | Kind::SignalFrame => {
@@ -210,6 +246,78 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
                 Err(end) => return end,
             }
         }
+    }
+
+    /// Notes the current frame for the next walk.
+    fn mark(&mut self, at: &Located<'w, 'a>, origin: FrameOrigin) {
+        self.walker.marks.push(Mark {
+            sp: self.cursor.sp,
+            fp: self.cursor.fp,
+            lookup: at.lookup,
+            id: at.entry.id,
+            origin,
+            sp_exact: self.cursor.sp_exact,
+            // The return address of the trampoline is looked up in another way than others.
+            leaf: self.leaf || at.entry.rule.kind == Kind::Sigreturn,
+            life: at.life,
+            way: self.way,
+        });
+    }
+
+    /// The frames of the last walk from the current one on, if that is one of them. `known` are those that were not
+    /// passed yet.
+    fn joined<'m>(&self, known: &mut &'m [Mark]) -> Option<&'m [Mark]> {
+        let now = self.walker.marks.last()?;
+        while let Some((mark, outer)) = known.split_first()
+            && (mark.sp < now.sp || (mark.leaf && mark.sp == now.sp))
+        {
+            *known = outer;
+        }
+        let mark = known.first()?;
+        let same = (mark.sp, mark.fp, mark.lookup, mark.id, mark.sp_exact)
+            == (now.sp, now.fp, now.lookup, now.id, now.sp_exact);
+        (same && !now.leaf && !mark.leaf && now.id != UserFrame::NO_ID).then_some(known)
+    }
+
+    /// Goes along the last walk, whose frame `known[0]` is the current one, as far as its words are still there and
+    /// lead to the same code. Where that is, unless it is here.
+    fn follow(
+        &mut self,
+        known: &[Mark],
+        scene: &Scene,
+        max_frames: usize,
+        out: &mut Vec<UserFrame>,
+    ) -> Option<(Located<'w, 'a>, FrameOrigin)> {
+        let room = max_frames - out.len();
+        let outer = known.get(1..)?;
+        let same = outer.iter().take(room).take_while(|mark| {
+            mark.way.is_some_and(|way| {
+                self.stack.word(way.ra_at) == Some(way.ra)
+                    && way.fp_at.is_none_or(|at| self.stack.word(at) == mark.fp)
+            }) && !mark.leaf
+                && mark.life.contains(scene.time)
+        });
+        let same = &outer[..same.count()];
+        let last = same.last()?;
+        let mut sp = self.cursor.sp;
+        out.extend(same.iter().map(|mark| UserFrame {
+            lookup: Avma(mark.lookup),
+            id: mark.id,
+            origin: mark.origin,
+        }));
+        self.walker.history.extend(same.iter().map(|mark| Step {
+            saved: mark.way.map_or(SavedSets::NONE, |way| way.saved),
+            cfa: mark.sp,
+            sp: std::mem::replace(&mut sp, mark.sp),
+        }));
+        self.walker.marks.extend_from_slice(same);
+        self.cursor = Cursor {
+            sp: last.sp,
+            sp_exact: last.sp_exact,
+            fp: last.fp,
+            lr: None,
+        };
+        Some((self.locate(last.lookup, false), last.origin))
     }
 
     /// Call frame information led nowhere. While libgcc installs the context of a landing pad, the
@@ -236,6 +344,7 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         let candidate = self.walker.rules.without_frame_pointer(&at.place);
         let candidate = candidate.filter(|_| self.cursor.sp_exact).ok_or(end)?;
         let caller = self.attempt(&candidate, at).map_err(|_| end)?;
+        self.way = None;
         *origin = candidate.origin;
         Ok(caller)
     }
@@ -275,7 +384,7 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
     #[inline]
     fn locate(&mut self, lookup: u64, leaf: bool) -> Located<'w, 'a> {
         let code = self.code;
-        let place = code.locate(Avma(lookup));
+        let (place, life) = code.locate_for(Avma(lookup));
         let key = key_of(&place.frame_place());
         let known = key.and_then(|key| self.walker.memo.get(key)).copied();
         let entry = known.unwrap_or_else(|| self.locate_new(&place, key, leaf));
@@ -283,6 +392,7 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
             lookup,
             place,
             entry,
+            life,
         }
     }
 
@@ -298,25 +408,39 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
     /// Goes to the caller by a rule of the simple kind; its address.
     #[inline]
     fn step(&mut self, rule: &Rule) -> Result<u64, StackEnd> {
-        let cfa = self.cfa(rule)?;
+        self.way = None;
+        let (cfa, simple) = self.cfa(rule)?;
         let sp = self.cursor.sp;
         // Every frame lies above its callee's; a leaf with its return address in a register may have none.
         let empty_leaf = A::LINK_REGISTER && self.leaf && cfa == sp;
         if cfa <= sp && !empty_leaf {
             return Err(StackEnd::CheckFailed);
         }
+        let ra_at = slot_at(cfa, rule.ra_slot);
         let address = if rule.ra_slot == IN_REGISTER {
             self.cursor.lr.ok_or(StackEnd::CheckFailed)?
         } else {
-            let slot = slot_at(cfa, rule.ra_slot);
-            self.stack.word(slot).ok_or(StackEnd::DumpTooShort)?
+            self.stack.word(ra_at).ok_or(StackEnd::DumpTooShort)?
         };
+        let mut fp_at = None;
         match rule.fp_slot {
             IN_REGISTER => {}
             LOST => self.cursor.fp = None,
             // Epilogues pop the register before their call frame information takes note (LLVM's never does).
             slot if slot_at(cfa, slot) < sp => {}
-            slot => self.cursor.fp = self.stack.word(slot_at(cfa, slot)),
+            slot => {
+                let at = slot_at(cfa, slot);
+                self.cursor.fp = self.stack.word(at);
+                fp_at = Some(at);
+            }
+        }
+        if simple && rule.ra_slot != IN_REGISTER {
+            self.way = Some(Way {
+                ra_at,
+                ra: address,
+                fp_at,
+                saved: rule.extra,
+            });
         }
         self.cursor.sp = cfa;
         self.cursor.sp_exact = rule.kind != Kind::Record;
@@ -381,18 +505,20 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         }
     }
 
+    /// The CFA, and whether it counts from the stack or frame pointer.
     #[inline]
-    fn cfa(&mut self, rule: &Rule) -> Result<u64, StackEnd> {
+    fn cfa(&mut self, rule: &Rule) -> Result<(u64, bool), StackEnd> {
         let register = rule.cfa_register;
         let base = if register == A::SP && self.cursor.sp_exact {
             Some(self.cursor.sp)
         } else if register == A::FP {
             self.cursor.fp
         } else {
-            return self.odd_cfa(rule);
+            return self.odd_cfa(rule).map(|cfa| (cfa, false));
         };
         let base = base.ok_or(StackEnd::NoRule)?;
-        Ok(base.wrapping_add_signed(i64::from(rule.cfa_offset)))
+        let cfa = base.wrapping_add_signed(i64::from(rule.cfa_offset));
+        Ok((cfa, true))
     }
 
     /// A CFA that counts from some other register, or from a stack pointer that is not known.
@@ -443,11 +569,15 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         let candidates: Candidates = SmallVec::from_slice(self.walker.rules.candidates.get(list));
         let (cursor, depth) = (self.cursor, self.walker.history.len());
         let mut end = StackEnd::NoRule;
-        for candidate in &candidates {
+        for (n, candidate) in candidates.iter().enumerate() {
             match self.attempt(candidate, at) {
                 Ok(caller) => {
                     *origin = candidate.origin;
                     self.leaf = false;
+                    if n > 0 || candidate.not_self {
+                        // Other words spoke against other candidates.
+                        self.way = None;
+                    }
                     return Ok(caller);
                 }
                 Err(StackEnd::Complete) => end = StackEnd::Complete,
@@ -500,6 +630,7 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
     /// new process, nothing calls it.
     #[cold]
     fn erlang_base(&mut self, address: u64) -> Option<Located<'w, 'a>> {
+        self.way = None;
         match self.code.locate(Avma(address)) {
             Place::Jit {
                 code, offset: 0, ..
