@@ -22,9 +22,10 @@ use std::ops::Range;
 
 use crate::address::{Avma, FileOffset, Timestamp};
 use crate::dso::{DsoId, DsoTable, FileTrouble};
+use crate::input::prefetch;
 use crate::perfdata::{CpuMode, DeliverStats, EventId, RecordPos};
 use crate::profile::{CommId, ThreadId};
-use crate::unwind::{CodeSpace, Lifetime, Place, Scene};
+use crate::unwind::{self, CodeSpace, Lifetime, Place, Scene};
 
 use jit::{JitCodeId, JitHit, JitIndex, JitMatch, JitObjectId, ProcessId};
 use maps::{MapTable, Mapping};
@@ -225,15 +226,26 @@ struct Codes {
     filled: usize,
 }
 
-/// Where in which JIT code an address of a process lay between two times. Half a cache line.
+/// Where in which JIT code an address of a process lay for some time. Half a cache line.
 #[derive(Clone, Copy)]
 struct CachedCode {
     /// The address in the upper 48 bits, the process in the lower 16.
     key: u64,
-    life: Lifetime,
+    from: Timestamp,
+    /// For how long at least, in steps of 2^20 ns; the largest number is for ever.
+    steps: u32,
     /// [`NO_CODE`](Self::NO_CODE) where no JIT code lay.
     code: JitCodeId,
     offset: u32,
+    /// See [`CodeSpace::note`].
+    number: u32,
+}
+
+/// What a cached or made answer says.
+struct CodeAt {
+    hit: Option<JitHit>,
+    life: Lifetime,
+    number: Option<u32>,
 }
 
 type CachedPage<'s> = Option<(SpaceId, u64, &'s Mapping)>;
@@ -251,24 +263,24 @@ impl<'s> MapCache<'s> {
     const SLOTS: usize = 1024;
 
     /// The JIT code in force at an address and time, and when the answer is the same.
-    fn code(
-        &self,
-        jit: &JitIndex<'_>,
-        process: ProcessId,
-        at: Avma,
-        time: Timestamp,
-    ) -> (Option<JitHit>, Lifetime) {
-        let Some(key) = CachedCode::key(process, at) else {
-            return look_up(jit, process, at, time);
-        };
+    fn code(&self, jit: &JitIndex<'_>, process: ProcessId, at: Avma, time: Timestamp) -> CodeAt {
+        let key = CachedCode::key(process, at);
         let mut codes = self.codes.borrow_mut();
-        let known = codes.slot(key);
-        if known.key == key && known.life.contains(time) {
-            return (known.hit(), known.life);
+        if let Some(key) = key {
+            let known = codes.slot(key);
+            if known.key == key && known.life().contains(time) {
+                return CodeAt {
+                    hit: known.hit(),
+                    life: known.life(),
+                    number: Some(known.number),
+                };
+            }
         }
-        let (hit, life) = look_up(jit, process, at, time);
-        codes.put(key, hit, life);
-        (hit, life)
+        let found = look_up(jit, process, at, time);
+        if let Some(key) = key {
+            codes.put(key, &found);
+        }
+        found
     }
 
     fn find(&self, id: SpaceId, maps: &'s MapTable, at: Avma) -> Option<&'s Mapping> {
@@ -289,16 +301,16 @@ impl<'s> MapCache<'s> {
 }
 
 /// What the index of JIT code says about an address at a time, and when it says so.
-fn look_up(
-    jit: &JitIndex<'_>,
-    process: ProcessId,
-    at: Avma,
-    time: Timestamp,
-) -> (Option<JitHit>, Lifetime) {
-    match jit.lookup_with_span(process, at, time) {
+fn look_up(jit: &JitIndex<'_>, process: ProcessId, at: Avma, time: Timestamp) -> CodeAt {
+    let (hit, life) = match jit.lookup_with_span(process, at, time) {
         Some((hit, (from, to))) => (Some(hit), Lifetime { from, to }),
         None if jit.ever(process, at) => (None, Lifetime::NEVER),
         None => (None, Lifetime::ALWAYS),
+    };
+    CodeAt {
+        hit,
+        life,
+        number: None,
     }
 }
 
@@ -317,8 +329,8 @@ impl Codes {
         &mut self.slots[at]
     }
 
-    fn put(&mut self, key: u64, hit: Option<JitHit>, life: Lifetime) {
-        let Some(entry) = CachedCode::of(key, hit, life) else {
+    fn put(&mut self, key: u64, found: &CodeAt) {
+        let Some(entry) = CachedCode::of(key, found) else {
             return;
         };
         self.filled += 1;
@@ -337,29 +349,57 @@ impl CachedCode {
     const NO_CODE: JitCodeId = JitCodeId(u32::MAX);
     const EMPTY: Self = Self {
         key: 0,
-        life: Lifetime::NEVER,
+        from: Timestamp(0),
+        steps: 0,
         code: Self::NO_CODE,
         offset: 0,
+        number: u32::MAX,
     };
+    const STEP_BITS: u32 = 20;
 
     /// `None` for addresses and processes that do not fit.
     fn key(process: ProcessId, at: Avma) -> Option<u64> {
         (process.0 < 1 << 16 && at.0 < 1 << 48).then_some(at.0 << 16 | u64::from(process.0))
     }
 
-    fn of(key: u64, hit: Option<JitHit>, life: Lifetime) -> Option<Self> {
-        let (code, offset) = match hit {
+    fn of(key: u64, found: &CodeAt) -> Option<Self> {
+        let (code, offset) = match found.hit {
             Some(hit) if hit.how == JitMatch::Active => (hit.code, hit.offset),
             Some(_) => return None,
             None => (Self::NO_CODE, 0),
         };
         let offset = u32::try_from(offset).ok()?;
+        let Lifetime { from, to } = found.life;
+        let steps = (to.0.saturating_sub(from.0) >> Self::STEP_BITS).min(u64::from(u32::MAX - 1));
+        let steps = if to == Lifetime::ALWAYS.to {
+            u32::MAX
+        } else {
+            steps as u32
+        };
         Some(Self {
             key,
-            life,
+            from,
+            steps,
             code,
             offset,
+            number: u32::MAX,
         })
+    }
+
+    /// When the entry holds; maybe not all of the time when it would.
+    fn life(&self) -> Lifetime {
+        let to = match self.steps {
+            u32::MAX => Lifetime::ALWAYS.to,
+            steps => Timestamp(
+                self.from
+                    .0
+                    .saturating_add(u64::from(steps) << Self::STEP_BITS),
+            ),
+        };
+        Lifetime {
+            from: self.from,
+            to,
+        }
     }
 
     fn hit(&self) -> Option<JitHit> {
@@ -463,23 +503,23 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
         self.find_for(at).0
     }
 
-    /// What lies at an address, and when it does as long as the mappings stay what they are.
-    fn find_for(&self, at: Avma) -> (Found<'s>, Lifetime) {
+    /// What lies at an address, when it does as long as the mappings stay what they are, and what was noted for it.
+    fn find_for(&self, at: Avma) -> (Found<'s>, Lifetime, Option<u32>) {
         let jit = &self.session.jit;
         let process = self.space.process;
         if jit.code_count() == 0 {
             let found = self.mapping(at).map_or(Found::Nothing, Found::Mapping);
-            return (found, Lifetime::ALWAYS);
+            return (found, Lifetime::ALWAYS, None);
         }
-        let (hit, life) = self.cache.code(jit, process, at, self.time);
+        let CodeAt { hit, life, number } = self.cache.code(jit, process, at, self.time);
         if let Some(hit) = hit {
-            return (Found::Jit(hit), life);
+            return (Found::Jit(hit), life, number);
         }
         let mapping = self.mapping(at);
         if let Some(mapping) = mapping
             && !mapping.anonymous
         {
-            return (Found::Mapping(mapping), life);
+            return (Found::Mapping(mapping), life, number);
         }
         let unmapped = jit.lookup_unmapped(process, at, self.time);
         let found = match (unmapped, mapping) {
@@ -487,7 +527,7 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
             (None, Some(mapping)) => Found::Mapping(mapping),
             (None, None) => Found::Nothing,
         };
-        (found, Lifetime::NEVER)
+        (found, Lifetime::NEVER, number)
     }
 
     /// Code of a dump belongs to the dump, code of a perf map to the anonymous memory around it.
@@ -507,11 +547,11 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
 
 impl<'a> CodeSpace<'a> for SpaceAt<'_, 'a> {
     fn locate(&self, at: Avma) -> Place<'_, 'a> {
-        self.locate_for(at).0
+        self.locate_for(at).place
     }
 
-    fn locate_for(&self, at: Avma) -> (Place<'_, 'a>, Lifetime) {
-        let (found, life) = self.find_for(at);
+    fn locate_for(&self, at: Avma) -> unwind::Found<'_, 'a> {
+        let (found, life, number) = self.find_for(at);
         let place = match found {
             Found::Jit(hit) => Place::Jit {
                 id: hit.code,
@@ -523,7 +563,32 @@ impl<'a> CodeSpace<'a> for SpaceAt<'_, 'a> {
             Found::Mapping(mapping) => self.place_in(mapping, at),
             Found::Nothing => Place::Nothing,
         };
-        (place, life)
+        unwind::Found {
+            place,
+            life,
+            number,
+        }
+    }
+
+    fn note(&self, at: Avma, number: u32) {
+        if self.session.jit.code_count() > 0
+            && let Some(key) = CachedCode::key(self.space.process, at)
+        {
+            let mut codes = self.cache.codes.borrow_mut();
+            let slot = codes.slot(key);
+            if slot.key == key {
+                slot.number = number;
+            }
+        }
+    }
+
+    fn expect(&self, at: Avma) {
+        if self.session.jit.code_count() > 0
+            && let Some(key) = CachedCode::key(self.space.process, at)
+        {
+            let mut codes = self.cache.codes.borrow_mut();
+            prefetch(std::slice::from_ref(codes.slot(key)));
+        }
     }
 
     fn scene(&self) -> Option<Scene> {

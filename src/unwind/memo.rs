@@ -1,12 +1,16 @@
-//! The rule for each place met so far: a flat hash table, one cache line's half per entry.
+//! The rule for each place met so far.
 //!
-//! Nearly every frame of every sample is answered here, so the table holds the rule itself and
-//! not a reference to it.
+//! Nearly every frame of every sample that is not its predecessor's is answered here. Large modules come by a hundred
+//! thousand places, so what counts is how many of them fit into a processor's cache: an entry is 16 bytes, the hash
+//! table has four-byte numbers, and rules, of which there are few, are kept apart.
+
+use rustc_hash::FxHashMap;
 
 use super::rules::Rule;
 use super::{FramePlace, UserFrame};
+use crate::input::prefetch;
 
-/// What is known about a place. 32 bytes.
+/// What is known about a place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     key: u64,
@@ -30,9 +34,11 @@ pub(super) enum CallCheck {
     NoBytes,
 }
 
-/// Key of an empty slot; [`key_of`] never makes it.
-const EMPTY: u64 = u64::MAX;
-/// Slots of a fresh table: 128 KiB.
+/// Key of what is not in the table; [`key_of`] never makes it.
+const NO_KEY: u64 = u64::MAX;
+/// An empty slot.
+const NONE: u32 = u32::MAX;
+/// Slots of a fresh table: 16 KiB.
 const INITIAL: usize = 4096;
 
 /// Packs a place into 63 bits and a tag. `None` for places without identity and for those
@@ -51,34 +57,67 @@ pub(super) fn key_of(place: &FramePlace) -> Option<u64> {
     Some(key)
 }
 
-/// Open addressing with linear probing, at most half full.
+/// What is kept of a place. Its number is the one of the entry.
+#[derive(Clone, Copy)]
+struct Kept {
+    key: u64,
+    /// Number of the rule, and the [`CallCheck`] in the lowest two bits.
+    rule: u32,
+}
+
+/// A table of the numbers of entries: open addressing with linear probing, at most half full.
 pub(super) struct Memo {
-    slots: Vec<Entry>,
-    used: usize,
+    slots: Vec<u32>,
+    kept: Vec<Kept>,
+    /// Most places share theirs with many others.
+    rules: Vec<Rule>,
+    rule_numbers: FxHashMap<Rule, u32>,
 }
 
 impl Memo {
     pub(super) fn new() -> Self {
         Self {
-            slots: vec![Entry::EMPTY; INITIAL],
-            used: 0,
+            slots: vec![NONE; INITIAL],
+            kept: Vec::new(),
+            rules: Vec::new(),
+            rule_numbers: FxHashMap::default(),
         }
     }
 
     /// Number of entries.
     pub(super) fn len(&self) -> u32 {
-        u32::try_from(self.used).unwrap_or(u32::MAX)
+        u32::try_from(self.kept.len()).unwrap_or(u32::MAX)
     }
 
     #[inline]
-    pub(super) fn get(&self, key: u64) -> Option<&Entry> {
-        let slot = &self.slots[self.find(key)];
-        (slot.key == key).then_some(slot)
+    pub(super) fn get(&self, key: u64) -> Option<Entry> {
+        let number = self.slots[self.find(key)];
+        self.numbered(number, key)
+    }
+
+    /// Entry `number`, if that is the one of the key.
+    #[inline]
+    pub(super) fn numbered(&self, number: u32, key: u64) -> Option<Entry> {
+        let kept = self.kept.get(number as usize)?;
+        (kept.key == key).then(|| Entry {
+            key,
+            rule: self.rules[(kept.rule >> 2) as usize],
+            id: number,
+            call: CallCheck::from_bits(kept.rule),
+        })
+    }
+
+    /// Gets the entry of a key on its way, by its number if that is known.
+    pub(super) fn expect(&self, number: Option<u32>, key: u64) {
+        match number.and_then(|number| self.kept.get(number as usize)) {
+            Some(kept) => prefetch(std::slice::from_ref(kept)),
+            None => prefetch(std::slice::from_ref(&self.slots[self.first_slot(key)])),
+        }
     }
 
     /// Adds the rule of a place that is not in the table, and returns its entry.
     pub(super) fn insert(&mut self, key: u64, rule: Rule) -> Entry {
-        if self.used * 2 >= self.slots.len() {
+        if self.kept.len() * 2 >= self.slots.len() {
             self.grow();
         }
         let entry = Entry {
@@ -88,16 +127,27 @@ impl Memo {
             call: CallCheck::Untested,
         };
         let at = self.find(key);
-        self.slots[at] = entry;
-        self.used += 1;
+        let next = u32::try_from(self.rules.len()).expect("fewer rules than places");
+        let number = *self.rule_numbers.entry(rule).or_insert(next);
+        // A billion of different rules would take more memory than there is.
+        if number < NONE >> 2 && entry.id < NONE {
+            if number == next {
+                self.rules.push(rule);
+            }
+            self.slots[at] = entry.id;
+            self.kept.push(Kept {
+                key,
+                rule: number << 2 | CallCheck::Untested as u32,
+            });
+        }
         entry
     }
 
     /// Remembers the outcome of a call check.
     pub(super) fn set_call(&mut self, entry: &Entry, call: CallCheck) {
-        let at = self.find(entry.key);
-        if entry.key != EMPTY && self.slots[at].key == entry.key {
-            self.slots[at].call = call;
+        let kept = self.kept.get_mut(entry.id as usize);
+        if let Some(kept) = kept.filter(|kept| kept.key == entry.key) {
+            kept.rule = kept.rule & !3 | call as u32;
         }
     }
 
@@ -105,38 +155,55 @@ impl Memo {
     #[inline]
     fn find(&self, key: u64) -> usize {
         // The length is a power of two and the table never full, so this ends.
-        let mask = self.slots.len() - 1;
-        let mut at = spread(key) & mask;
-        while self.slots[at].key != key && self.slots[at].key != EMPTY {
-            at = (at + 1) & mask;
+        let mut at = self.first_slot(key);
+        while let Some(kept) = self.kept.get(self.slots[at] as usize)
+            && kept.key != key
+        {
+            at = (at + 1) & (self.slots.len() - 1);
         }
         at
     }
 
+    #[inline]
+    fn first_slot(&self, key: u64) -> usize {
+        spread(key) & (self.slots.len() - 1)
+    }
+
     #[cold]
     fn grow(&mut self) {
-        let doubled = vec![Entry::EMPTY; self.slots.len() * 2];
-        let old = std::mem::replace(&mut self.slots, doubled);
-        for entry in old.into_iter().filter(|e| e.key != EMPTY) {
-            let at = self.find(entry.key);
-            self.slots[at] = entry;
+        let len = self.slots.len() * 2;
+        // The old table is given back before the new one is made.
+        self.slots = Vec::new();
+        self.slots = vec![NONE; len];
+        for (number, kept) in (0..).zip(&self.kept) {
+            let mut at = spread(kept.key) & (len - 1);
+            while self.slots[at] != NONE {
+                at = (at + 1) & (len - 1);
+            }
+            self.slots[at] = number;
+        }
+    }
+}
+
+impl CallCheck {
+    const fn from_bits(bits: u32) -> Self {
+        match bits & 3 {
+            0 => Self::Untested,
+            1 => Self::Call,
+            2 => Self::NoCall,
+            _ => Self::NoBytes,
         }
     }
 }
 
 impl Entry {
-    const EMPTY: Self = Self {
-        key: EMPTY,
-        rule: Rule::NONE,
-        id: UserFrame::NO_ID,
-        call: CallCheck::Untested,
-    };
-
     /// The rule of a place that has no key.
     pub(super) const fn unkept(rule: Rule) -> Self {
         Self {
+            key: NO_KEY,
             rule,
-            ..Self::EMPTY
+            id: UserFrame::NO_ID,
+            call: CallCheck::Untested,
         }
     }
 }
@@ -168,7 +235,7 @@ mod tests {
             );
             assert_eq!(entry.id, i);
         }
-        let entry = *memo.get(160).expect("was inserted");
+        let entry = memo.get(160).expect("was inserted");
         memo.set_call(&entry, CallCheck::Call);
         for i in 0..20_000u32 {
             let entry = memo.get(u64::from(i) * 16).expect("was inserted");

@@ -57,8 +57,23 @@ pub trait CodeSpace<'a> {
     fn locate(&self, at: Avma) -> Place<'_, 'a>;
 
     /// [`locate`](Self::locate), and when it would answer the same in the same [`Scene`].
-    fn locate_for(&self, at: Avma) -> (Place<'_, 'a>, Lifetime) {
-        (self.locate(at), Lifetime::NEVER)
+    fn locate_for(&self, at: Avma) -> Found<'_, 'a> {
+        Found {
+            place: self.locate(at),
+            life: Lifetime::NEVER,
+            number: None,
+        }
+    }
+
+    /// Takes a note of a number that [`locate_for`](Self::locate_for) may tell when it is asked for the same address
+    /// again. What lies there may be something else by then.
+    fn note(&self, at: Avma, number: u32) {
+        let _ = (at, number);
+    }
+
+    /// That address will be asked for soon, or another one.
+    fn expect(&self, at: Avma) {
+        let _ = at;
     }
 
     /// Whose code it is, and at which time. With `None` every walk stands for itself.
@@ -80,6 +95,17 @@ pub trait CodeSpace<'a> {
         let _ = part;
         Vec::new()
     }
+}
+
+/// What lies at an address.
+#[derive(Clone, Copy)]
+pub struct Found<'s, 'a> {
+    /// The code there.
+    pub place: Place<'s, 'a>,
+    /// When it lies there as long as the mappings stay what they are.
+    pub life: Lifetime,
+    /// What was last [noted](CodeSpace::note) for the address, if it is still known.
+    pub number: Option<u32>,
 }
 
 /// Whose stack is unwound, and when.

@@ -17,7 +17,7 @@ use super::memo::{CallCheck, Entry, Memo, key_of};
 use super::rules::{Candidate, Candidates, Check, IN_REGISTER, Kind, LOST, Rule, SavedSets};
 use super::stack::{Stack, slot_at};
 use super::trail::{Mark, Trail, Trails, Way};
-use super::{CodeSpace, FrameOrigin, Lifetime, Place, Scene, UserFrame, UserState};
+use super::{CodeSpace, Found, FrameOrigin, Lifetime, Place, Scene, UserFrame, UserState};
 use crate::address::{Avma, FileOffset};
 use crate::jitdump::NameKind;
 use crate::perfdata::Registers;
@@ -36,6 +36,8 @@ pub(super) struct Walker<'a, A: Architecture> {
     trails: Trails,
     /// The frames of this walk, for the next one of the thread.
     marks: Vec<Mark>,
+    /// Addresses that the walk will come to, probably.
+    ahead: Vec<u64>,
 }
 
 /// What a frame did with its caller's registers.
@@ -83,6 +85,7 @@ impl<'a, A: Architecture> Walker<'a, A> {
             ended_by_guess: false,
             trails: Trails::new(),
             marks: Vec::new(),
+            ahead: Vec::new(),
         }
     }
 
@@ -98,6 +101,15 @@ impl<'a, A: Architecture> Walker<'a, A> {
 
     pub(super) fn id_count(&self) -> u32 {
         self.memo.len()
+    }
+
+    /// Gets what is known of an address on its way.
+    #[inline]
+    fn expect<S: CodeSpace<'a>>(&self, code: &S, at: Avma) {
+        let found = code.locate_for(at);
+        if let Some(key) = key_of(&found.place.frame_place()) {
+            self.memo.expect(found.number, key);
+        }
     }
 
     /// See [`super::Unwinder::leaf_caller`].
@@ -205,9 +217,10 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         /// A signal frame may name any stack pointer, so only the limit ends a damaged loop of them.
         const MOST: usize = 1 << 16;
         let max_frames = max_frames.min(MOST);
+        let (scene, mut known) = last.unzip();
+        self.scout(known.unwrap_or_default());
         let mut at = self.locate(ip, true);
         let mut origin = FrameOrigin::Ip;
-        let (scene, mut known) = last.unzip();
         self.walker.marks.clear();
         loop {
             if out.len() >= max_frames {
@@ -277,6 +290,43 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         let same = (mark.sp, mark.fp, mark.lookup, mark.id, mark.sp_exact)
             == (now.sp, now.fp, now.lookup, now.id, now.sp_exact);
         (same && !now.leaf && !mark.leaf && now.id != UserFrame::NO_ID).then_some(known)
+    }
+
+    /// Runs along the frame pointers, where there are some, until the last walk is met or likely to be: what the
+    /// walk will look up comes from memory at the same time then and not one after the other.
+    fn scout(&mut self, known: &[Mark]) {
+        const MOST: usize = 64;
+        let mut known = known;
+        let ahead = &mut self.walker.ahead;
+        ahead.clear();
+        let (mut sp, mut fp) = (self.cursor.sp, self.cursor.fp);
+        while let Some(record) = fp
+            && record >= sp
+            && ahead.len() < MOST
+        {
+            let Some(address) = self.stack.word(record.saturating_add(8)) else {
+                break;
+            };
+            sp = record.saturating_add(16);
+            while let Some((mark, outer)) = known.split_first()
+                && mark.sp < sp
+            {
+                known = outer;
+            }
+            let lookup = A::strip(address).wrapping_sub(1);
+            if known
+                .first()
+                .is_some_and(|mark| (mark.sp, mark.lookup) == (sp, lookup))
+            {
+                break;
+            }
+            self.code.expect(Avma(lookup));
+            ahead.push(lookup);
+            fp = self.stack.word(record);
+        }
+        for &lookup in &self.walker.ahead {
+            self.walker.expect(self.code, Avma(lookup));
+        }
     }
 
     /// Goes along the last walk, whose frame `known[0]` is the current one, as far as its words are still there and
@@ -384,10 +434,20 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
     #[inline]
     fn locate(&mut self, lookup: u64, leaf: bool) -> Located<'w, 'a> {
         let code = self.code;
-        let (place, life) = code.locate_for(Avma(lookup));
+        let Found {
+            place,
+            life,
+            number,
+        } = code.locate_for(Avma(lookup));
         let key = key_of(&place.frame_place());
-        let known = key.and_then(|key| self.walker.memo.get(key)).copied();
-        let entry = known.unwrap_or_else(|| self.locate_new(&place, key, leaf));
+        let memo = &self.walker.memo;
+        let numbered = number.zip(key).and_then(|(n, key)| memo.numbered(n, key));
+        let known = numbered.or_else(|| {
+            let known = key.and_then(|key| memo.get(key))?;
+            code.note(Avma(lookup), known.id);
+            Some(known)
+        });
+        let entry = known.unwrap_or_else(|| self.locate_new(lookup, &place, key, leaf));
         Located {
             lookup,
             place,
@@ -397,12 +457,20 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
     }
 
     #[cold]
-    fn locate_new(&mut self, place: &Place<'w, 'a>, key: Option<u64>, leaf: bool) -> Entry {
+    fn locate_new(
+        &mut self,
+        lookup: u64,
+        place: &Place<'w, 'a>,
+        key: Option<u64>,
+        leaf: bool,
+    ) -> Entry {
         let rule = self.walker.rules.rule(place, leaf, self.code);
-        match key {
-            Some(key) => self.walker.memo.insert(key, rule),
-            None => Entry::unkept(rule),
-        }
+        let Some(key) = key else {
+            return Entry::unkept(rule);
+        };
+        let entry = self.walker.memo.insert(key, rule);
+        self.code.note(Avma(lookup), entry.id);
+        entry
     }
 
     /// Goes to the caller by a rule of the simple kind; its address.

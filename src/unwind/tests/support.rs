@@ -1,5 +1,8 @@
 //! A process for the walker: ELF images, mappings, registers and a stack.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use gimli::write::{
@@ -8,13 +11,14 @@ use gimli::write::{
 };
 use gimli::{Encoding, Format, LittleEndian, Register};
 
-use crate::address::{Avma, AvmaRange, FileOffset};
+use crate::address::{Avma, AvmaRange, FileOffset, Timestamp};
 use crate::dso::{DsoId, elf::ElfFile};
 use crate::input::Store;
 use crate::perfdata::Registers;
 use crate::profile::StackEnd;
 use crate::unwind::{
-    Arch, CfiTables, CodeSpace, FrameOrigin, Place, Unwinder, UserFrame, UserState,
+    Arch, CfiTables, CodeSpace, Found, FrameOrigin, Lifetime, Place, Scene, Unwinder, UserFrame,
+    UserState,
 };
 
 /// Where the text of every image lies in its file, and at which stated address: as lld lays out files,
@@ -295,10 +299,87 @@ pub(super) fn walk<'a>(
         (second, frames.clone()),
         "the memo changes nothing"
     );
+    along_the_last_walk(arch, process, sample);
     (
         frames.iter().map(|f| (f.lookup.0, f.origin)).collect(),
         first,
     )
+}
+
+/// A process in which nothing changes, and one thread of it.
+struct Still<'p, P> {
+    process: &'p P,
+    noted: RefCell<BTreeMap<Avma, u32>>,
+}
+
+impl<'a, P: CodeSpace<'a>> CodeSpace<'a> for Still<'_, P> {
+    fn locate(&self, at: Avma) -> Place<'_, 'a> {
+        self.process.locate(at)
+    }
+
+    fn locate_for(&self, at: Avma) -> Found<'_, 'a> {
+        Found {
+            place: self.process.locate(at),
+            life: Lifetime::ALWAYS,
+            number: self.noted.borrow().get(&at).copied(),
+        }
+    }
+
+    fn note(&self, at: Avma, number: u32) {
+        self.noted.borrow_mut().insert(at, number);
+    }
+
+    fn scene(&self) -> Option<Scene> {
+        Some(Scene {
+            space: 0,
+            thread: 1,
+            time: Timestamp(1),
+        })
+    }
+
+    fn function_bounds(&self, dso: DsoId, at: FileOffset) -> Option<Range<FileOffset>> {
+        self.process.function_bounds(dso, at)
+    }
+
+    fn mapped_files(&self, part: &[u8]) -> Vec<Place<'_, 'a>> {
+        self.process.mapped_files(part)
+    }
+}
+
+/// Whatever word of the stack is another one than in the walk before, the walk is the same as without that.
+fn along_the_last_walk<'a>(arch: Arch, process: &impl CodeSpace<'a>, sample: &Sample) {
+    let still = Still {
+        process,
+        noted: RefCell::default(),
+    };
+    let mut with_last = Unwinder::new(arch, Arc::new(CfiTables::new()));
+    let mut alone = Unwinder::new(arch, Arc::new(CfiTables::new()));
+    let mut check = |stack: Vec<u8>| {
+        let sample = Sample {
+            mask: sample.mask,
+            values: sample.values.clone(),
+            abi: sample.abi,
+            stack,
+        };
+        let (mut frames, mut expected) = (Vec::new(), Vec::new());
+        let end = alone.walk(&sample.state(), process, 64, &mut expected);
+        for _ in 0..2 {
+            let by_last = with_last.walk(&sample.state(), &still, 64, &mut frames);
+            assert_eq!((by_last, &frames), (end, &expected));
+            assert_eq!(with_last.span(), alone.span());
+        }
+    };
+    let words = sample.stack.len() / 8;
+    for word in 0..words.min(16) {
+        check(sample.stack.clone());
+        let mut other = sample.stack.clone();
+        other[word * 8..][..8].fill(0);
+        check(other.clone());
+        other.copy_from_slice(&sample.stack);
+        other.copy_within((words - 1 - word) * 8..(words - word) * 8, word * 8);
+        check(other);
+        check(sample.stack[..word * 8].to_vec());
+    }
 }
 
 /// Only the addresses.
