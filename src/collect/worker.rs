@@ -149,23 +149,32 @@ fn from_chunks(shared: Shared<'_, '_>) -> Collected {
     by_position.sort_by_key(|&rank| samples[rank as usize].pos);
     let by_position = &by_position;
     let chunks = shared.recording.chunks();
-    in_parallel(shared.needs.threads, |_| {
+    // Chunks come in order, and none comes behind one that cannot be decoded.
+    let read = AtomicUsize::new(0);
+    let collected = in_parallel(shared.needs.threads, |_| {
         let cache = MapCache::default();
         let mut worker = Worker::new(shared, &cache);
         while let Some((chunk, bytes)) = chunks.next() {
             let bytes: Cow<'_, [u8]> = bytes;
             let from =
                 by_position.partition_point(|&rank| samples[rank as usize].pos.chunk() < chunk);
-            let ours = by_position[from..]
-                .iter()
-                .take_while(|&&r| samples[r as usize].pos.chunk() == chunk);
-            for &rank in ours {
+            let behind =
+                by_position.partition_point(|&rank| samples[rank as usize].pos.chunk() <= chunk);
+            for &rank in &by_position[from..behind] {
                 let offset = samples[rank as usize].pos.offset();
                 worker.sample(rank as usize, record_at(&bytes, offset));
             }
+            read.fetch_max(behind, Ordering::Relaxed);
         }
         worker.table
-    })
+    });
+    let lost = by_position.len() - read.into_inner();
+    if lost > 0 {
+        shared.diag.warn(format!(
+            "{lost} samples could not be read a second time; they are left out"
+        ));
+    }
+    collected
 }
 
 /// The record that starts at `offset` of a chunk (`struct perf_event_header`: type, misc, size).
