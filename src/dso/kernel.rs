@@ -477,6 +477,10 @@ impl<'a> Kallsyms<'a> {
 }
 
 fn note_reference(references: &mut Vec<(&'static [u8], u64)>, name: &[u8], address: u64) {
+    // Of 100 000 names a few remain to be compared.
+    if !matches!(name, [b'_', b't' | b's' | b'e', ..]) {
+        return;
+    }
     for known in [&b"_text"[..], b"_stext", b"_etext", b"_edata"] {
         if name == known && !references.iter().any(|(name, _)| *name == known) {
             references.push((known, address));
@@ -511,7 +515,7 @@ impl<'a> Line<'a> {
         let [kind, b' ', rest @ ..] = &line[digits + 1..] else {
             return None;
         };
-        let (name, module) = match rest.iter().position(|&b| b == b'\t' || b == b' ') {
+        let (name, module) = match memchr::memchr2(b'\t', b' ', rest) {
             Some(end) => (&rest[..end], &rest[end + 1..]),
             None => (rest, &rest[rest.len()..]),
         };
@@ -526,24 +530,36 @@ impl<'a> Line<'a> {
     }
 
     fn is_shown(&self) -> bool {
-        let ignored = self.name.starts_with(b"$")
-            || self.name.starts_with(b".L")
-            || self.name.starts_with(b"L0");
+        let ignored = matches!(self.name, [b'$', ..] | [b'.', b'L', ..] | [b'L', b'0', ..]);
         matches!(self.kind | 0x20, b't' | b'w' | b'd' | b'b') && !ignored
     }
 }
 
+/// The number that digits of either case stand for; the upper bits of longer ones are lost.
 fn parse_hex(digits: &[u8]) -> Option<u64> {
-    digits.iter().try_fold(0u64, |value, &b| {
-        let digit = match b {
-            b'0'..=b'9' => b - b'0',
-            b'a'..=b'f' => b - b'a' + 10,
-            b'A'..=b'F' => b - b'A' + 10,
-            _ => return None,
-        };
-        Some(value << 4 | u64::from(digit))
-    })
+    let (mut value, mut seen) = (0u64, 0);
+    for &digit in digits {
+        let digit = HEX[usize::from(digit)];
+        value = value << 4 | u64::from(digit & 0xf);
+        seen |= digit;
+    }
+    (seen != NO_DIGIT).then_some(value)
 }
+
+/// What is no hexadecimal digit; all of them together have fewer bits.
+const NO_DIGIT: u8 = 0xff;
+
+/// Values of hexadecimal digits.
+const HEX: [u8; 256] = {
+    let mut table = [NO_DIGIT; 256];
+    let mut digit = 0;
+    while digit < 16 {
+        table[b"0123456789abcdef"[digit] as usize] = digit as u8;
+        table[b"0123456789ABCDEF"[digit] as usize] = digit as u8;
+        digit += 1;
+    }
+    table
+};
 
 #[cfg(test)]
 mod tests {
@@ -551,6 +567,24 @@ mod tests {
     use crate::diagnostics::Diagnostics;
     use crate::dso::build_elf::{ElfBuilder, FUNC, LABEL, PROGBITS};
     use crate::dso::{DsoKind, DsoTable};
+
+    #[test]
+    fn numbers_are_hexadecimal() {
+        assert_eq!(parse_hex(b"ffffffff81aBcD09"), Some(0xffff_ffff_81ab_cd09));
+        assert_eq!(parse_hex(b"0f"), Some(15));
+        for wrong in [
+            &b"12g4"[..],
+            b"/123",
+            b":",
+            b"@",
+            b"`1",
+            b"G",
+            b"0x12",
+            b"\xff",
+        ] {
+            assert_eq!(parse_hex(wrong), None);
+        }
+    }
 
     const TEXT: &[u8] = b"0000000000000000 A fixed_percpu_data\n\
         ffffffff81000000 T _stext\n\
