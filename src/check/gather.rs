@@ -194,7 +194,7 @@ fn reason(stages: &Stages<'_, '_>, thread: ThreadId, pc: &Pc) -> Option<Reason> 
     let session = stages.session;
     let dso = match (pc.target, pc.mode) {
         (Target::Jit(code, _), _) => {
-            let object = session.jit.object(session.jit.code(code).object);
+            let object = session.jit.object(session.jit.code(code).object());
             let fit = object.stats.clock_fit;
             return is_doubtful(fit, &clock(stages.recording)).then_some(Reason::OtherRun);
         }
@@ -313,7 +313,7 @@ fn is_beginning(stages: &Stages<'_, '_>, pc: &Pc) -> bool {
     match pc.target {
         Target::Nowhere => false,
         Target::Jit(code, _) => {
-            let name = stages.session.jit.code(code).name;
+            let name = stages.session.jit.code(code).name();
             name.ends_with(b"normal_exit")
         }
         Target::Dso(dso) => symbol(stages, dso, pc.address).is_some_and(|symbol| {

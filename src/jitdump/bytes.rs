@@ -32,6 +32,6 @@ impl ByteOrder {
 
 /// The bytes before the first NUL, and the position behind it. `None` when there is no NUL.
 pub(crate) fn until_nul(bytes: &[u8]) -> Option<(&[u8], usize)> {
-    let nul = bytes.iter().position(|&b| b == 0)?;
+    let nul = memchr::memchr(0, bytes)?;
     Some((&bytes[..nul], nul + 1))
 }

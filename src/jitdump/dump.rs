@@ -95,6 +95,21 @@ pub struct Load<'a> {
     pub unwinding: Option<Unwinding<'a>>,
 }
 
+/// The fixed part of a load that is whole; [`LoadText`] has the rest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct LoadHead {
+    /// As [`Load::file_offset`].
+    pub(crate) file_offset: u64,
+    /// Raw timestamp.
+    pub(crate) time: u64,
+    /// As [`Load::pid`].
+    pub(crate) pid: u32,
+    /// As [`Load::address`].
+    pub(crate) address: Avma,
+    /// As [`Load::size`].
+    pub(crate) size: u32,
+}
+
 /// How the name and the code of a load lie in its record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum LoadForm {
@@ -381,6 +396,57 @@ impl<'a> Reader<'a> {
         Some((head, self.content(&record)))
     }
 
+    /// The next record if it is a load like most: all there, with room for the code that it claims. Its name is not
+    /// read, and what comes with it is to be [taken](Self::take_lines). Otherwise [`step`](Self::step) has to be asked.
+    #[inline]
+    pub(crate) fn whole_load(&mut self) -> Option<LoadHead> {
+        let rest = self.bytes.get(self.at..)?;
+        let head: &[u8; LOAD_SIZE] = rest.first_chunk()?;
+        let (id, record_size, time) = prefix(self.order, head)?;
+        let word = |at| self.order.u64(head, at);
+        let (vma, code_addr, size) = (word(24)?, word(32)?, word(40)?);
+        if id != 0 || size > MAX_CODE_SIZE {
+            return None;
+        }
+        let size = u32::try_from(size).ok()?;
+        let record = rest.get(..record_size)?;
+        let before_code = record.len().checked_sub(size as usize)?;
+        let name = record.get(LOAD_SIZE..before_code)?;
+        let load = LoadHead {
+            file_offset: self.at as u64,
+            time,
+            pid: self.order.u32(head, 16)?,
+            address: address(vma, code_addr),
+            size,
+        };
+        self.at += record_size;
+        self.counts.loads += 1;
+        self.only_code_addr |= vma == 0 && code_addr != 0;
+        (self.votes).add_with(name, |name| until_nul(name).map_or(name, |(name, _)| name));
+        Some(load)
+    }
+
+    /// The lines of the load that was read last, if it is at `address`.
+    #[inline]
+    pub(crate) fn take_lines(&mut self, address: Avma) -> Option<DebugInfo<'a>> {
+        if self.lines.is_empty() {
+            return None;
+        }
+        self.lines.remove(&address.0)
+    }
+
+    /// The unwinding record of the load that was read last, of `size` bytes at `address`.
+    #[inline]
+    pub(crate) fn take_unwinding(&mut self, address: Avma, size: u64) -> Option<Unwinding<'a>> {
+        self.unwinding.record.as_ref()?;
+        self.unwinding.take(address, size)
+    }
+
+    /// How the records' numbers are to be read.
+    pub(crate) const fn order(&self) -> ByteOrder {
+        self.order
+    }
+
     /// The record at the start of `rest`: id, timestamp, whole bytes as far as they are there, and its
     /// claimed size.
     fn next_record(&mut self, rest: &'a [u8]) -> Option<Record<'a>> {
@@ -459,31 +525,25 @@ impl<'a> Reader<'a> {
         );
         let index = word(48)?;
         let (name, code, form) = name_and_code(record, size)?;
-        // `vma` is what the format names it by, but LLVM leaves it empty and perf ignores it.
-        let address = if code_addr == 0 { vma } else { code_addr };
+        let address = address(vma, code_addr);
         self.counts.loads += 1;
         self.counts.short_code += u64::from((code.len() as u64) < size);
         self.only_code_addr |= vma == 0 && code_addr != 0;
         self.votes.add(name);
-        let lines = if self.lines.is_empty() {
-            None
-        } else {
-            self.lines.remove(&address)
-        };
         Some(Load {
             file_offset: record.at as u64,
             time: record.time,
             pid,
             tid,
-            address: Avma(address),
+            address,
             vma: Avma(vma),
             size,
             index,
             name,
             form,
             code,
-            lines,
-            unwinding: self.unwinding.take(Avma(address), size),
+            lines: self.take_lines(address),
+            unwinding: self.take_unwinding(address, size),
         })
     }
 
@@ -560,6 +620,7 @@ impl<'a> PendingUnwinding<'a> {
 }
 
 /// One record as it lies in the file.
+#[derive(Clone, Copy, Debug)]
 struct Record<'a> {
     id: u32,
     time: u64,
@@ -579,6 +640,75 @@ impl Record<'_> {
 fn prefix(order: ByteOrder, bytes: &[u8]) -> Option<(u32, usize, u64)> {
     let size = usize::try_from(order.u32(bytes, 4)?).ok()?;
     Some((order.u32(bytes, 0)?, size, order.u64(bytes, 8)?))
+}
+
+/// The rest of a load that was read before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LoadText<'a> {
+    record: Record<'a>,
+    size: u32,
+    order: ByteOrder,
+}
+
+impl<'a> LoadText<'a> {
+    /// The load of `size` bytes whose record begins at `at`.
+    pub(crate) fn at(bytes: &'a [u8], order: ByteOrder, at: u64, size: u32) -> Option<Self> {
+        let at = usize::try_from(at).ok()?;
+        let rest = bytes.get(at..)?;
+        let (id, record_size, time) = prefix(order, rest)?;
+        let record = Record {
+            id,
+            time,
+            size: record_size,
+            at,
+            bytes: &rest[..record_size.min(rest.len())],
+        };
+        Some(Self {
+            record,
+            size,
+            order,
+        })
+    }
+
+    /// As [`Load::name`].
+    pub(crate) fn name(&self) -> &'a [u8] {
+        let text = name_and_code(&self.record, self.size.into());
+        text.map_or(&[], |(name, _, _)| name)
+    }
+
+    /// Bytes that begin with the name, for those who do not need its end.
+    pub(crate) fn beginning(&self) -> &'a [u8] {
+        let record = self.record.bytes;
+        let before_code = self.record.size.saturating_sub(self.size as usize);
+        let end = before_code.min(record.len());
+        match record.get(LOAD_SIZE..end) {
+            Some(beginning) => beginning,
+            None => self.name(),
+        }
+    }
+
+    /// As [`Load::index`].
+    pub(crate) fn index(&self) -> Option<u64> {
+        self.order.u64(self.record.bytes, 48)
+    }
+
+    /// As [`Load::code`].
+    pub(crate) fn code(&self) -> &'a [u8] {
+        // Where the record has room for the code, that needs not be looked for behind the name.
+        let before_code = self.record.size.checked_sub(self.size as usize);
+        match before_code.filter(|&at| at >= LOAD_SIZE) {
+            Some(at) => self.record.bytes.get(at..).unwrap_or_default(),
+            None => {
+                let text = name_and_code(&self.record, self.size.into());
+                text.map_or(&[], |(_, code, _)| code)
+            }
+        }
+    }
+}
+
+/// `vma` is what the format names code by, but LLVM leaves it empty and perf ignores it.
+const fn address(vma: u64, code_addr: u64) -> Avma {
+    Avma(if code_addr == 0 { vma } else { code_addr })
 }
 
 /// Name and code of a load. The code is the end of the record, as perf reads it, so that padding

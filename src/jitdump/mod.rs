@@ -19,4 +19,5 @@ mod survey_tests;
 pub(crate) mod testing;
 pub mod unwinding;
 
+pub(crate) use bytes::ByteOrder;
 pub use producer::{NameKind, Producer};

@@ -89,6 +89,17 @@ const PREFIXES: &[(&[u8], Producer)] = &[
     (b"MethodHandle", Producer::HotSpot),
 ];
 
+/// The bytes that [`PREFIXES`] begin with: most names of a module are told by their first.
+const BEGINS_PREFIX: [bool; 256] = {
+    let mut begins = [false; 256];
+    let mut at = 0;
+    while at < PREFIXES.len() {
+        begins[PREFIXES[at].0[0] as usize] = true;
+        at += 1;
+    }
+    begins
+};
+
 /// What .NET puts behind a method to say how it was compiled.
 const DOTNET_TIERS: [&[u8]; 8] = [
     b"[Tier0]",
@@ -127,9 +138,7 @@ impl Producer {
             Self::HotSpot
         } else if name.ends_with(b"-CodeInfoPrologue") || is_erlang_function(name) {
             Self::Beam
-        } else if DOTNET_TIERS.iter().any(|tier| name.ends_with(tier))
-            || contains(name, b"[System.Private.CoreLib]")
-        {
+        } else if is_of_dotnet(name) {
             Self::DotNet
         } else if is_of_llvm_user(name) {
             Self::Llvm
@@ -149,7 +158,15 @@ impl Producer {
     /// The same by the beginning alone, cheap enough for every name of a dump.
     #[must_use]
     pub fn of_prefix(name: &[u8]) -> Self {
-        let fits = |prefix: &[u8]| name.first() == prefix.first() && name.starts_with(prefix);
+        match name.first() {
+            Some(&first) if BEGINS_PREFIX[usize::from(first)] => Self::of_known_prefix(name),
+            _ => Self::Unknown,
+        }
+    }
+
+    /// None of the prefixes is shorter than two bytes.
+    fn of_known_prefix(name: &[u8]) -> Self {
+        let fits = |prefix: &[u8]| name.get(..2) == prefix.get(..2) && name.starts_with(prefix);
         let found = PREFIXES.iter().find(|(prefix, _)| fits(prefix));
         found.map_or(Self::Unknown, |&(_, producer)| producer)
     }
@@ -217,12 +234,22 @@ pub(crate) struct Votes {
 impl Votes {
     /// Takes one more name into account.
     pub(crate) fn add(&mut self, name: &[u8]) {
+        self.add_with(name, |name| name);
+    }
+
+    /// The same with bytes that begin with the name; where it ends, `whole` finds out if that matters.
+    #[inline]
+    pub(crate) fn add_with<'n>(
+        &mut self,
+        beginning: &'n [u8],
+        whole: impl Fn(&'n [u8]) -> &'n [u8],
+    ) {
         self.names += 1;
         let closely = self.names <= CLOSELY || self.names.is_multiple_of(ONE_IN);
         let producer = if closely {
-            Producer::of_name(name)
+            Producer::of_name(whole(beginning))
         } else {
-            Producer::of_prefix(name)
+            Producer::of_prefix(beginning)
         };
         // A name that was only glanced at counts where it says something.
         self.asked += u64::from(closely || producer != Producer::Unknown);
@@ -315,8 +342,12 @@ fn is_of_llvm_user(name: &[u8]) -> bool {
     prefixes.iter().any(|prefix| name.starts_with(prefix)) && numbered(name)
 }
 
-fn contains(name: &[u8], part: &[u8]) -> bool {
-    memchr::memmem::find(name, part).is_some()
+/// A tier of the compiler at the end, or the library of all.
+fn is_of_dotnet(name: &[u8]) -> bool {
+    let has_tier = || DOTNET_TIERS.iter().any(|tier| name.ends_with(tier));
+    let part = b"[System.Private.CoreLib]";
+    name.ends_with(b"]") && has_tier()
+        || name.contains(&b'[') && memchr::memmem::find(name, part).is_some()
 }
 
 #[cfg(test)]

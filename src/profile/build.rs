@@ -372,8 +372,8 @@ impl Filler<'_, '_> {
                 Symbol {
                     object,
                     name,
-                    start: code.start.0,
-                    end: code.start.0.saturating_add(code.size),
+                    start: code.start().0,
+                    end: code.start().0.saturating_add(code.size()),
                     is_data: false,
                     inlined: false,
                 }

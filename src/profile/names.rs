@@ -75,13 +75,13 @@ impl JitNames {
 
 fn shown(session: &Session<'_>, id: JitCodeId, style: NameStyle) -> Shown {
     let code = session.jit.code(id);
-    let of_map = session.jit.object(code.object).is_perf_map();
+    let of_map = session.jit.object(code.object()).is_perf_map();
     let name = if of_map {
-        String::from_utf8_lossy(code.name)
+        String::from_utf8_lossy(code.name())
     } else {
-        demangle(code.name, style)
+        demangle(code.name(), style)
     };
-    let start = of_map.then_some(code.start);
+    let start = of_map.then(|| code.start());
     Shown {
         hash: FxBuildHasher.hash_one((&*name, start)),
         name: name.into(),

@@ -5,28 +5,35 @@
 //! Built once, immutable and shared by all threads afterwards.
 //!
 //! ```text
-//! marker, fork, exec, mappings ─► builder ─► files ─► clock ─► claims ─► JitIndex
-//!                                            (dumps)  (time)   (who owned what when)
+//! marker, fork, exec, mappings ─► builder ─► files ─► clock ─► lasting ─► claims ─► JitIndex
+//!                                            (dumps)  (time)   (no replay) (who owned what when)
 //! ```
+//!
+//! Dumps are read, and their code sorted by address, in a thread of their own ([`EarlyReader`]); a dump that only
+//! ever adds code needs little more once the recording has been walked.
 
 mod builder;
 mod claims;
 mod clock;
+mod codes;
 mod dumps;
 mod early;
 mod files;
+mod lasting;
 mod live;
 mod memory;
 mod owners;
 mod perfmaps;
+mod places;
 mod replay;
 mod search;
 mod segments;
 
 pub use builder::JitBuilder;
 pub use clock::RecordingClock;
+pub use codes::JitCode;
 #[cfg(test)]
-pub(crate) use dumps::code_of;
+pub(crate) use codes::{CodeList, codes_of, map_of};
 pub use early::EarlyReader;
 pub use files::JitSearch;
 
@@ -35,10 +42,8 @@ use std::path::PathBuf;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::address::{Avma, AvmaRange, Timestamp};
-use crate::jitdump::debug_info::{CodeOfLines, DebugInfo, Line};
+use crate::jitdump::Producer;
 use crate::jitdump::dump::{Counts, Cut};
-use crate::jitdump::unwinding::Unwinding;
-use crate::jitdump::{NameKind, Producer};
 
 /// One life of a process: from fork (or first sight) to exit. A pid that is used again gets a new
 /// one; exec does not.
@@ -50,40 +55,8 @@ pub struct ProcessId(pub u32);
 pub struct JitCodeId(pub u32);
 
 /// One dump or perf map of the run.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct JitObjectId(pub u32);
-
-/// A piece of JIT code.
-#[derive(Debug)]
-pub struct JitCode<'a> {
-    /// Name as the runtime wrote it, arbitrary bytes.
-    pub name: &'a [u8],
-    /// Where it was loaded. Code that was moved keeps this address: everything about it is
-    /// relative to it, and a [`JitHit::offset`] counts from it.
-    pub start: Avma,
-    /// Length in bytes; may be more than [`JitCode::bytes`] holds.
-    pub size: u64,
-    /// The machine code as it was dumped, from `start`; shorter than `size` where the dump was cut,
-    /// empty for perf maps.
-    pub bytes: &'a [u8],
-    /// When it was loaded, on the recording's clock.
-    pub loaded: Timestamp,
-    /// The dump or perf map it comes from.
-    pub object: JitObjectId,
-    /// Who generated it.
-    pub producer: Producer,
-    /// Most code has neither lines nor a frame description; so this takes one word.
-    companions: Option<Box<Companions<'a>>>,
-    asks_for_frame_pointers: bool,
-    /// What the name says of the code; kept because the name itself lies far from the code in the dump.
-    pub kind: NameKind,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Companions<'a> {
-    unwinding: Option<Unwinding<'a>>,
-    lines: Option<DebugInfo<'a>>,
-}
 
 /// What a dump says about unwinding a piece of code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -223,11 +196,10 @@ impl JitObject {
 /// All JIT code of the run.
 #[derive(Debug, Default)]
 pub struct JitIndex<'a> {
-    codes: Vec<JitCode<'a>>,
+    codes: codes::Codes<'a>,
     objects: Vec<JitObject>,
     claims: claims::Claims,
-    /// The entries of each process' perf map in `codes`, sorted by address.
-    perf_maps: FxHashMap<ProcessId, std::ops::Range<u32>>,
+    perf_maps: FxHashMap<ProcessId, JitObjectId>,
     twins: FxHashMap<ProcessId, Vec<Twin>>,
     /// The processes that mapped a dump that was found.
     merged: FxHashSet<ProcessId>,
@@ -241,79 +213,17 @@ struct Twin {
     original: Avma,
 }
 
-impl<'a> JitCode<'a> {
-    /// Unwinding information that the dump holds for this code. Looks through the record: ask once
-    /// for each piece of code.
-    #[must_use]
-    pub fn unwinding(&self) -> Option<JitUnwinding<'a>> {
-        if self.asks_for_frame_pointers {
-            return Some(JitUnwinding::FramePointer);
-        }
-        let found = self
-            .companions
-            .as_ref()?
-            .unwinding?
-            .resolve(self.start, self.size)?;
-        Some(JitUnwinding::EhFrame {
-            eh_frame: found.eh_frame,
-            base: found.base,
-        })
-    }
-
-    /// Whether [`unwinding`](Self::unwinding) would find something to look through.
-    #[must_use]
-    pub fn has_unwinding(&self) -> bool {
-        let mut companions = self.companions.iter();
-        self.asks_for_frame_pointers || companions.any(|all| all.unwinding.is_some())
-    }
-
-    /// Source line of the code at `offset`: file as the runtime wrote it (empty: not told), line from
-    /// 1, column (0: not told). Decodes the record each time.
-    #[must_use]
-    pub fn line_at(&self, offset: u64) -> Option<(&'a [u8], u32, u32)> {
-        let line = self.debug_info()?.line_at(offset, &self.of_lines())?;
-        Some((line.file, line.line, line.column))
-    }
-
-    /// All source lines, by rising offset; see [`crate::jitdump::debug_info::line_at`].
-    #[must_use]
-    pub fn lines(&self) -> Vec<Line<'a>> {
-        self.debug_info()
-            .map(|info| info.lines(&self.of_lines()))
-            .unwrap_or_default()
-    }
-
-    /// Where it was loaded.
-    #[must_use]
-    pub const fn range(&self) -> AvmaRange {
-        AvmaRange::new(self.start, self.size)
-    }
-
-    fn debug_info(&self) -> Option<DebugInfo<'a>> {
-        self.companions.as_ref()?.lines
-    }
-
-    const fn of_lines(&self) -> CodeOfLines<'a> {
-        CodeOfLines {
-            address: self.start,
-            size: self.size,
-            name: self.name,
-            producer: self.producer,
-        }
-    }
-}
-
 impl<'a> JitIndex<'a> {
     /// The code of an id that this index gave out.
     #[must_use]
-    pub fn code(&self, id: JitCodeId) -> &JitCode<'a> {
-        &self.codes[id.0 as usize]
+    pub fn code(&self, id: JitCodeId) -> JitCode<'_, 'a> {
+        self.codes.code(id)
     }
 
     /// Number of pieces of code; ids count from 0.
     #[must_use]
     pub fn code_count(&self) -> usize {
-        self.codes.len()
+        self.codes.count() as usize
     }
 
     /// Dumps and perf maps in use, indexed by [`JitObjectId`].
@@ -346,7 +256,11 @@ impl<'a> JitIndex<'a> {
     /// The code whose load is active at `time` at address `at` of `process`. Goes before file mappings.
     #[must_use]
     pub fn lookup(&self, process: ProcessId, at: Avma, time: Timestamp) -> Option<JitHit> {
-        Self::hit(self.claims.at(process, at, time)?, at, JitMatch::Active)
+        Self::hit(
+            self.claims.at(&self.codes, process, at, time)?,
+            at,
+            JitMatch::Active,
+        )
     }
 
     /// [`lookup`](Self::lookup), and between which times (the second excluded) it would answer the same.
@@ -357,14 +271,14 @@ impl<'a> JitIndex<'a> {
         at: Avma,
         time: Timestamp,
     ) -> Option<(JitHit, (Timestamp, Timestamp))> {
-        let (claim, span) = self.claims.at_with_span(process, at, time)?;
+        let (claim, span) = self.claims.at_with_span(&self.codes, process, at, time)?;
         Some((Self::hit(claim, at, JitMatch::Active)?, span))
     }
 
     /// Whether [`lookup`](Self::lookup) would find something at some time.
     #[must_use]
     pub fn ever(&self, process: ProcessId, at: Avma) -> bool {
-        self.claims.ever(process, at)
+        self.claims.ever(&self.codes, process, at)
     }
 
     /// Whether a dump that the process mapped was found and read.
@@ -384,12 +298,12 @@ impl<'a> JitIndex<'a> {
 
     /// The earliest later load, or what a parent loaded into memory that it may share.
     fn lookup_late(&self, process: ProcessId, at: Avma, time: Timestamp) -> Option<JitHit> {
-        let own = self.claims.after(process, at, time);
+        let own = self.claims.after(&self.codes, process, at, time);
         let found = own.or_else(|| {
             let parent = self.claims.relative(process, time)?;
             self.claims
-                .at(parent, at, time)
-                .or_else(|| self.claims.after(parent, at, time))
+                .at(&self.codes, parent, at, time)
+                .or_else(|| self.claims.after(&self.codes, parent, at, time))
         });
         Self::hit(found?, at, JitMatch::Late)
     }
@@ -413,25 +327,24 @@ impl<'a> JitIndex<'a> {
     /// Perf maps only know addresses that no load ever covered: the dump knows better what came and
     /// went there.
     fn lookup_perf_map(&self, process: ProcessId, at: Avma, time: Timestamp) -> Option<JitHit> {
-        let range = self.perf_map_of(process, time)?;
-        let codes = &self.codes[range.start as usize..range.end as usize];
-        let next = codes.partition_point(|code| code.start <= at);
-        let index = next.checked_sub(1)?;
-        let code = codes[index]
-            .range()
-            .contains(at)
-            .then_some(range.start + u32::try_from(index).ok()?)?;
-        let offset = at.since(codes[index].start);
-        (!self.claims.ever(process, at)).then_some(JitHit {
-            code: JitCodeId(code),
-            offset,
+        let (codes::CodeList::PerfMap(map), first) =
+            self.codes.list(self.perf_map_of(process, time)?)?
+        else {
+            return None;
+        };
+        let code = JitCodeId(first + map.at(at)?);
+        let is_dumped = self.claims.ever(&self.codes, process, at);
+        (!is_dumped).then_some(JitHit {
+            code,
+            offset: at.since(self.code(code).start()),
             how: JitMatch::PerfMap,
         })
     }
 
-    fn perf_map_of(&self, process: ProcessId, time: Timestamp) -> Option<&std::ops::Range<u32>> {
+    fn perf_map_of(&self, process: ProcessId, time: Timestamp) -> Option<JitObjectId> {
         let own = self.perf_maps.get(&process);
         own.or_else(|| self.perf_maps.get(&self.claims.relative(process, time)?))
+            .copied()
     }
 
     fn hit(claim: segments::Owner, at: Avma, how: JitMatch) -> Option<JitHit> {

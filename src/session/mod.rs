@@ -535,7 +535,7 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
         // Most runs have one dump, and the code itself is not in the cache.
         let object = match self.session.jit.objects() {
             [_] => JitObjectId(0),
-            _ => self.session.jit.code(id).object,
+            _ => self.session.jit.code(id).object(),
         };
         let of_map = self.session.jit.object(object).is_perf_map();
         let around = if of_map { self.mapping(at) } else { None };

@@ -47,11 +47,11 @@ pub(super) enum Habit {
 
 impl<'c> CodeView<'c> {
     /// The view of a place in JIT code.
-    pub(super) fn of_jit(code: &JitCode<'c>, offset: u64, leaf: bool) -> Self {
+    pub(super) fn of_jit(code: JitCode<'_, 'c>, offset: u64, leaf: bool) -> Self {
         Self {
-            code: code.bytes,
+            code: code.bytes(),
             at: usize::try_from(offset).unwrap_or(usize::MAX),
-            size: Some(code.size),
+            size: Some(code.size()),
             leaf,
             habit: habit(code),
         }
@@ -83,16 +83,16 @@ impl<'c> CodeView<'c> {
 /// Reach of a function whose bounds are not known.
 const UNKNOWN_REACH: (u32, u32) = (4096, 4096);
 
-fn habit(code: &JitCode<'_>) -> Habit {
-    match code.kind {
+fn habit(code: JitCode<'_, '_>) -> Habit {
+    match code.kind() {
         NameKind::Sparkplug => Habit::Sparkplug,
         NameKind::V8Piece => Habit::V8Pieces,
         NameKind::V8Function => Habit::FramePointers,
         NameKind::PyTrampoline => Habit::PyTrampoline,
         NameKind::ErlangBase => Habit::ErlangBase,
-        NameKind::Other => match code.producer {
+        NameKind::Other => match code.producer() {
             Producer::V8 | Producer::Wasmtime | Producer::Beam => Habit::FramePointers,
-            Producer::HotSpot if is_hotspot_blob(code.name) => Habit::Blob,
+            Producer::HotSpot if is_hotspot_blob(code.name()) => Habit::Blob,
             _ => Habit::Unknown,
         },
     }
@@ -104,6 +104,7 @@ fn is_hotspot_blob(name: &[u8]) -> bool {
 }
 
 /// The template interpreter, one large piece of code.
-pub(super) fn is_hotspot_interpreter(code: &JitCode<'_>) -> bool {
-    matches!(code.producer, Producer::HotSpot | Producer::Unknown) && code.name == b"Interpreter"
+pub(super) fn is_hotspot_interpreter(code: JitCode<'_, '_>) -> bool {
+    matches!(code.producer(), Producer::HotSpot | Producer::Unknown)
+        && code.name() == b"Interpreter"
 }

@@ -165,12 +165,12 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
     }
 
     /// The rule for PHP's JIT code, if the interpreter is at hand.
-    fn php_rule<S: CodeSpace<'a>>(&mut self, code: &JitCode<'a>, space: &S) -> Option<Rule> {
-        let known = self.php.get(&code.object).cloned();
+    fn php_rule<S: CodeSpace<'a>>(&mut self, code: JitCode<'_, 'a>, space: &S) -> Option<Rule> {
+        let known = self.php.get(&code.object()).cloned();
         let candidates = known.unwrap_or_else(|| {
             let body = self.php_loop(space).unwrap_or(Rule::NONE);
             let candidates = php::candidates(&body);
-            self.php.insert(code.object, candidates.clone());
+            self.php.insert(code.object(), candidates.clone());
             candidates
         });
         (!candidates.is_empty()).then(|| self.candidate_rule(&candidates))
@@ -358,12 +358,12 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
     fn jit_rule<S: CodeSpace<'a>>(
         &mut self,
         id: JitCodeId,
-        code: &JitCode<'a>,
+        code: JitCode<'_, 'a>,
         offset: u64,
         leaf: bool,
         space: &S,
     ) -> Rule {
-        if code.producer == Producer::Php
+        if code.producer() == Producer::Php
             && let Some(rule) = self.php_rule(code, space)
         {
             return rule;
@@ -386,11 +386,11 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
     }
 
     /// The rule of the unwinding record that came with JIT code.
-    fn recorded_rule(&mut self, id: JitCodeId, code: &JitCode<'a>, offset: u64) -> Rule {
+    fn recorded_rule(&mut self, id: JitCodeId, code: JitCode<'_, 'a>, offset: u64) -> Rule {
         if !code.has_unwinding() {
             return Rule::NONE;
         }
-        let at = code.start.plus(offset).0;
+        let at = code.start().plus(offset).0;
         let known = self.jit.get(&id).copied();
         let Some(number) = known.unwrap_or_else(|| self.new_record(id, code)) else {
             return Rule::NONE;
@@ -414,7 +414,7 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
     }
 
     /// Looks at the record of a piece of code for the first time. One record may serve a whole module.
-    fn new_record(&mut self, id: JitCodeId, code: &JitCode<'a>) -> Option<usize> {
+    fn new_record(&mut self, id: JitCodeId, code: JitCode<'_, 'a>) -> Option<usize> {
         let number = match code.unwinding() {
             Some(JitUnwinding::EhFrame { eh_frame, base }) => {
                 let identity = (eh_frame.as_ptr().addr(), eh_frame.len(), base);

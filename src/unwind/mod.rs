@@ -169,7 +169,7 @@ pub enum Place<'s, 'a> {
         /// Identity for memoised rules.
         id: JitCodeId,
         /// The entry: bytes, unwinding record, producer.
-        code: &'s JitCode<'a>,
+        code: JitCode<'s, 'a>,
         /// Offset in the entry.
         offset: u64,
     },

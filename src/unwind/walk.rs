@@ -702,7 +702,7 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         match self.code.locate(Avma(address)) {
             Place::Jit {
                 code, offset: 0, ..
-            } if code.kind == NameKind::ErlangBase => Some(self.locate(address, true)),
+            } if code.kind() == NameKind::ErlangBase => Some(self.locate(address, true)),
             _ => None,
         }
     }
@@ -872,7 +872,7 @@ fn bytes_before<'a, A: Architecture>(target: &Located<'_, 'a>) -> Option<&'a [u8
         }
         Place::Jit { code, offset, .. } => {
             let end = usize::try_from(offset).ok()?.checked_add(1)?;
-            code.bytes.get(end.saturating_sub(A::CALL_BYTES)..end)
+            code.bytes().get(end.saturating_sub(A::CALL_BYTES)..end)
         }
         Place::Anonymous | Place::Nothing => None,
     }
@@ -880,5 +880,5 @@ fn bytes_before<'a, A: Architecture>(target: &Located<'_, 'a>) -> Option<&'a [u8
 
 /// Whether a place lies in code that is returned to without having called.
 fn is_interpreter(place: &Place<'_, '_>) -> bool {
-    matches!(place, Place::Jit { code, .. } if jit::is_hotspot_interpreter(code))
+    matches!(place, Place::Jit { code, .. } if jit::is_hotspot_interpreter(*code))
 }

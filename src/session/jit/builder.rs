@@ -10,11 +10,12 @@ use std::sync::mpsc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::clock::{self, Evidence, RecordingClock, Relation, Why};
-use super::dumps::{Dump, joined};
+use super::codes::CodeList;
+use super::dumps::Dump;
 use super::early::{self, EarlyDumps, EarlyReader};
 use super::files::{Finder, JitSearch, MarkerName, marker_name};
 use super::memory::{Anonymous, twins};
-use super::owners::{Attribution, Lives, Owners, STALE};
+use super::owners::{Attribution, Lives, OwnedLoads, Owners, STALE};
 use super::search::find_dumps;
 use super::{JitIndex, ProcessId, perfmaps, replay};
 use crate::address::{AvmaRange, Timestamp};
@@ -55,7 +56,7 @@ pub(super) struct Marker {
 }
 
 /// What happens to a process' code other than through a dump.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Change {
     Fork { parent: ProcessId, child: ProcessId },
     Exec(ProcessId),
@@ -203,7 +204,9 @@ impl<'a> JitBuilder<'a> {
         index.merged = markers
             .map(|&number| self.markers[number].process)
             .collect();
-        index.codes = joined(dumps);
+        for dump in dumps {
+            index.codes.push(CodeList::Dump(dump.codes));
+        }
         index.twins = self
             .anonymous
             .iter()
@@ -252,13 +255,19 @@ impl<'a> JitBuilder<'a> {
 
     fn evidence(&self, dump: &Dump<'a>) -> Evidence {
         let markers = dump.markers.iter().map(|&number| &self.markers[number]);
-        let times = markers.clone().map(|marker| marker.time);
-        let marker = times.filter(|&time| time > Timestamp::START).min();
         let end = (self.end > Timestamp::START).then_some(self.end);
+        let is_asked = clock::differs(&self.clock, dump.header.arch_timestamps);
         let memory = markers
-            .take(ENOUGH_MARKERS)
+            .take(if is_asked { ENOUGH_MARKERS } else { 0 })
             .filter_map(|marker| self.anonymous.get(&marker.process));
-        dump.evidence(marker, end, memory)
+        dump.evidence(self.mapped(dump), end, memory)
+    }
+
+    /// When a dump was mapped first, if that is recorded.
+    fn mapped(&self, dump: &Dump<'a>) -> Option<Timestamp> {
+        let markers = dump.markers.iter().map(|&number| &self.markers[number]);
+        let times = markers.map(|marker| marker.time);
+        times.filter(|&time| time > Timestamp::START).min()
     }
 
     /// Whether the clocks are the same and all of a dump is older than the process that maps it: an earlier
@@ -271,10 +280,8 @@ impl<'a> JitBuilder<'a> {
         {
             return false;
         }
-        let last = dump.codes.iter().map(|code| code.loaded.0).max();
-        let marker = self.evidence(dump).marker;
-        last.zip(marker)
-            .is_some_and(|(last, marker)| last.saturating_add(STALE) < marker.0)
+        let is_older = |marker: Timestamp| dump.last.saturating_add(STALE) < marker.0;
+        !dump.codes.loads.is_empty() && self.mapped(dump).is_some_and(is_older)
     }
 
     /// Finds the process of every load and move, and puts their times on the recording's clock.
@@ -288,30 +295,58 @@ impl<'a> JitBuilder<'a> {
             let owner = attribution.owner(pid, time).filter(|_| !is_stale);
             (owner, time.unwrap_or_else(|| attribution.blind_time(owner)))
         };
-        let mut owners = Owners::default();
-        owners.of_loads.reserve_exact(dump.codes.len());
-        let mut writers = dump.writers.iter().peekable();
-        let mut pid = dump.header.pid;
-        for (number, code) in (0_u32..).zip(&mut dump.codes) {
-            if let Some(&(_, writer)) = writers.next_if(|&&(from, _)| from <= number) {
-                pid = writer;
-            }
-            let (owner, time) = place(pid, code.loaded.0);
-            code.loaded = time;
-            owners.add_load(owner);
-        }
-        for moved in &mut dump.moves {
+        let only = match dump.writers.as_slice() {
+            [(0, pid)] if !is_stale => attribution.only_owner(*pid),
+            _ => None,
+        };
+        let is_plain = |&(_, since): &(_, Timestamp)| {
+            relation == Relation::Same && Timestamp(dump.earliest) >= since
+        };
+        let of_loads = match only.filter(is_plain) {
+            Some((process, _)) => OwnedLoads::All(process),
+            None => owned_loads(dump, place),
+        };
+        let of_moves = dump.moves.iter_mut().map(|moved| {
             let (owner, time) = place(moved.pid, moved.time);
             moved.time = time.0;
-            owners.of_moves.push(owner);
+            owner
+        });
+        Owners {
+            of_moves: of_moves.collect(),
+            of_loads,
         }
-        owners
     }
 
     /// What processes in a pid namespace call themselves, by the names of their dumps.
     fn inner_pids(&self) -> FxHashMap<ProcessId, u32> {
         let pids = self.markers.iter();
         pids.map(|marker| (marker.process, marker.number)).collect()
+    }
+}
+
+/// Asks `place` for the process and the time of every load.
+fn owned_loads(
+    dump: &mut Dump<'_>,
+    place: impl Fn(u32, u64) -> (Option<ProcessId>, Timestamp),
+) -> OwnedLoads {
+    let mut writers = dump.writers.iter().peekable();
+    let mut pid = dump.header.pid;
+    let loads = (0_u32..).zip(&mut dump.codes.loads);
+    let owners: Vec<_> = loads
+        .map(|(number, load)| {
+            if let Some(&(_, writer)) = writers.next_if(|&&(from, _)| from <= number) {
+                pid = writer;
+            }
+            let (owner, time) = place(pid, load.time.0);
+            load.time = time;
+            owner
+        })
+        .collect();
+    match owners.first() {
+        Some(&Some(first)) if owners.iter().all(|&owner| owner == Some(first)) => {
+            OwnedLoads::All(first)
+        }
+        _ => OwnedLoads::Each(owners),
     }
 }
 

@@ -87,7 +87,7 @@ fn name_at(index: &JitIndex<'_>, process: ProcessId, at: u64, ms: u64) -> Option
 }
 
 fn name_of(index: &JitIndex<'_>, hit: JitHit) -> String {
-    String::from_utf8_lossy(index.code(hit.code).name).into_owned()
+    String::from_utf8_lossy(index.code(hit.code).name()).into_owned()
 }
 
 fn unmapped(
@@ -131,7 +131,7 @@ fn loads_moves_and_reuse_are_told_apart_by_time() {
         [Some("second".into()), Some("second".into())]
     );
     let hit = index.lookup(P, Avma(B + 3), time(25)).expect("moved");
-    assert_eq!((hit.offset, index.code(hit.code).start), (3, Avma(A)));
+    assert_eq!((hit.offset, index.code(hit.code).start()), (3, Avma(A)));
     assert_eq!(index.objects()[0].path(), b"/app/jit-7.dump");
     assert_eq!(index.objects()[0].file_name(), b"jit-7.dump");
     assert_eq!(case.warnings(), "");
@@ -473,7 +473,7 @@ fn perf_maps_name_what_no_load_ever_covered() {
     assert_eq!(
         (
             hit.offset,
-            index.object(index.code(hit.code).object).is_perf_map()
+            index.object(index.code(hit.code).object()).is_perf_map()
         ),
         (3, true)
     );
@@ -509,8 +509,11 @@ fn companions_come_with_the_code() {
         code(B).unwinding(),
         Some(super::super::JitUnwinding::FramePointer)
     );
-    assert_eq!((code(B).producer, code(B).line_at(0)), (Producer::V8, None));
-    assert_eq!((code(A).bytes, code(A).loaded), (CODE, time(10)));
+    assert_eq!(
+        (code(B).producer(), code(B).line_at(0)),
+        (Producer::V8, None)
+    );
+    assert_eq!((code(A).bytes(), code(A).loaded()), (CODE, time(10)));
 }
 
 #[test]

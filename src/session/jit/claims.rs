@@ -3,17 +3,21 @@
 //!
 //! A claim is a rectangle: a range of addresses from one time to another. Within a process no two
 //! claims share an address at a time, because a new claim ends every claim that it touches, as a
-//! whole. The loads of a dump are fed in here in order of time; see [`super::builder`].
+//! whole. The loads of a dump are fed in here in order of time; see [`super::builder`]. Where nothing ever ended
+//! anything, the loads themselves are the claims ([`super::lasting`]).
 
-use super::ProcessId;
+use super::codes::{Codes, DumpCodes};
 use super::live::{Live, LiveMap};
 use super::segments::{Owner, Segments};
+use super::{JitObjectId, ProcessId};
 use crate::address::{Avma, AvmaRange, Timestamp};
 
 /// End of a claim that nothing ended.
 const FOREVER: Timestamp = Timestamp(u64::MAX);
 /// So many generations of processes with JIT code of their own may be asked one after the other.
 const MAX_GENERATIONS: u32 = 8;
+/// The same of processes whatever they have.
+const MAX_ANCESTORS: usize = 64;
 
 /// Code that lay somewhere for some time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,6 +34,8 @@ pub(super) struct Claim {
 struct State {
     live: LiveMap,
     claims: Vec<Claim>,
+    /// Has all loads of this dump instead, the first of them at that time.
+    lasting: Option<(JitObjectId, Timestamp)>,
     /// Ranges of inherited claims that ended here, with the time: the process they belong to keeps them.
     ended: Vec<Claim>,
     inherited: Option<Inherited>,
@@ -59,6 +65,11 @@ impl ClaimsBuilder {
         let state = self.state(process);
         state.claims.reserve(loads);
         state.live.reserve(loads);
+    }
+
+    /// The process has all loads of a dump, and nothing else ever touches them.
+    pub(super) fn lasting(&mut self, process: ProcessId, dump: JitObjectId, first: Timestamp) {
+        self.state(process).lasting = Some((dump, first));
     }
 
     /// New code at `range`; ends what it touches, and says whether there was anything. Empty ranges claim nothing.
@@ -131,12 +142,18 @@ impl ClaimsBuilder {
 
     /// The child has what the parent has now; later changes of either do not touch the other.
     pub(super) fn fork(&mut self, parent: ProcessId, child: ProcessId, time: Timestamp) {
-        if parent == child {
+        let ancestors = self.ancestors(parent).take(MAX_ANCESTORS + 1);
+        let (count, is_own_ancestor) = ancestors.fold((0, parent == child), |(count, own), of| {
+            (count + 1, own || of == child)
+        });
+        // Only damaged recordings have processes that descend from themselves.
+        if is_own_ancestor {
             return;
         }
         let from = self.state(parent);
         let live = from.live.share();
-        let has_own = !from.claims.is_empty() || !from.ended.is_empty();
+        let has_lasting = from.lasting.is_some_and(|(_, first)| first <= time);
+        let has_own = !from.claims.is_empty() || !from.ended.is_empty() || has_lasting;
         let generation = from.generation + u32::from(has_own);
         // A parent that only inherited is skipped: what it sees is its own parent at its own fork.
         let skipped = from
@@ -147,11 +164,20 @@ impl ClaimsBuilder {
             at: time,
             until: FOREVER,
         });
-        if generation > MAX_GENERATIONS {
+        if generation > MAX_GENERATIONS || count > MAX_ANCESTORS {
             return self.copy_into(child, &live, time);
         }
         let to = self.state(child);
         (to.live, to.generation, to.inherited) = (live, generation, Some(inherited));
+    }
+
+    /// Those from whom a process has what it inherited, however long ago.
+    fn ancestors(&self, process: ProcessId) -> impl Iterator<Item = ProcessId> {
+        let parent = |of: &ProcessId| {
+            let state = self.processes.get(of.0 as usize)?;
+            Some(state.inherited?.parent)
+        };
+        std::iter::successors(parent(&process), parent)
     }
 
     /// The process runs another program: nothing is left.
@@ -237,7 +263,10 @@ impl State {
     fn freeze(self) -> Option<Box<ProcessClaims>> {
         drop(self.live);
         let frozen = ProcessClaims {
-            claims: Segments::new(self.claims),
+            claims: match self.lasting {
+                Some((dump, _)) => Own::Lasting(dump),
+                None => Own::Ended(Segments::new(self.claims)),
+            },
             ended: Segments::new(self.ended),
             inherited: self.inherited,
             execs: self.execs,
@@ -255,10 +284,85 @@ pub(super) struct Claims {
 
 #[derive(Debug)]
 struct ProcessClaims {
-    claims: Segments,
+    claims: Own,
     ended: Segments,
     inherited: Option<Inherited>,
     execs: Vec<Timestamp>,
+}
+
+/// Claims that a process did not inherit.
+#[derive(Debug)]
+enum Own {
+    /// The loads of a dump, each from its time on for ever.
+    Lasting(JitObjectId),
+    /// Of which some may have ended.
+    Ended(Segments),
+}
+
+impl Own {
+    const fn is_empty(&self) -> bool {
+        match self {
+            Self::Lasting(_) => false,
+            Self::Ended(segments) => segments.is_empty(),
+        }
+    }
+
+    /// The claim in force at `time`.
+    #[inline]
+    fn at(&self, codes: &Codes<'_>, at: Avma, time: Timestamp) -> Option<Owner> {
+        match self {
+            Self::Lasting(dump) => {
+                loaded(codes.loads(*dump)?, at).filter(|claim| claim.from <= time)
+            }
+            Self::Ended(segments) => segments.at(at, time),
+        }
+    }
+
+    /// The first claim that begins after `time`.
+    fn after(&self, codes: &Codes<'_>, at: Avma, time: Timestamp) -> Option<Owner> {
+        match self {
+            Self::Lasting(dump) => {
+                loaded(codes.loads(*dump)?, at).filter(|claim| claim.from > time)
+            }
+            Self::Ended(segments) => segments.after(at, time),
+        }
+    }
+
+    /// Whether the address was ever covered.
+    fn ever(&self, codes: &Codes<'_>, at: Avma) -> bool {
+        match self {
+            Self::Lasting(dump) => codes
+                .loads(*dump)
+                .and_then(|dump| loaded(dump, at))
+                .is_some(),
+            Self::Ended(segments) => segments.ever(at),
+        }
+    }
+
+    /// The code of some claim that ever touched the range.
+    fn touching(&self, codes: &Codes<'_>, range: AvmaRange) -> Option<u32> {
+        match self {
+            Self::Lasting(dump) => {
+                let (dump, first) = codes.loads(*dump)?;
+                let places = dump.places.as_ref()?;
+                Some(first + places.touching(&dump.loads, range).next()?)
+            }
+            Self::Ended(segments) => segments.touching(range),
+        }
+    }
+}
+
+/// The only load of a dump at an address; the dump comes with the id of its first code.
+#[inline]
+fn loaded((dump, first): (&DumpCodes<'_>, u32), at: Avma) -> Option<Owner> {
+    let number = dump.places.as_ref()?.at(&dump.loads, at)?;
+    let load = &dump.loads[number as usize];
+    Some(Owner {
+        start: load.start,
+        from: load.time,
+        to: FOREVER,
+        code: first + number,
+    })
 }
 
 impl Claims {
@@ -267,13 +371,21 @@ impl Claims {
     }
 
     /// The claim in force at `time`, own or inherited.
-    pub(super) fn at(&self, process: ProcessId, at: Avma, time: Timestamp) -> Option<Owner> {
-        self.at_with_span(process, at, time).map(|(claim, _)| claim)
+    pub(super) fn at(
+        &self,
+        codes: &Codes<'_>,
+        process: ProcessId,
+        at: Avma,
+        time: Timestamp,
+    ) -> Option<Owner> {
+        self.at_with_span(codes, process, at, time)
+            .map(|(claim, _)| claim)
     }
 
     /// The same, and between which times the answer would be the same.
     pub(super) fn at_with_span(
         &self,
+        codes: &Codes<'_>,
         process: ProcessId,
         at: Avma,
         time: Timestamp,
@@ -281,7 +393,7 @@ impl Claims {
         let own = self.of(process)?;
         let (mut process, mut time) = (own, time);
         loop {
-            if let Some(claim) = process.claims.at(at, time) {
+            if let Some(claim) = process.claims.at(codes, at, time) {
                 let is_own = std::ptr::eq(process, own);
                 // What was inherited may be hidden at other times.
                 let until = if is_own { claim.to } else { claim.from };
@@ -299,9 +411,15 @@ impl Claims {
     }
 
     /// The first claim after `time` that covers the address before the process runs another program.
-    pub(super) fn after(&self, process: ProcessId, at: Avma, time: Timestamp) -> Option<Owner> {
+    pub(super) fn after(
+        &self,
+        codes: &Codes<'_>,
+        process: ProcessId,
+        at: Avma,
+        time: Timestamp,
+    ) -> Option<Owner> {
         let process = self.of(process)?;
-        let claim = process.claims.after(at, time)?;
+        let claim = process.claims.after(codes, at, time)?;
         let exec_between = process
             .execs
             .iter()
@@ -316,10 +434,10 @@ impl Claims {
     }
 
     /// Whether any claim of the process ever covered the address.
-    pub(super) fn ever(&self, process: ProcessId, at: Avma) -> bool {
+    pub(super) fn ever(&self, codes: &Codes<'_>, process: ProcessId, at: Avma) -> bool {
         let mut process = self.of(process);
         while let Some(claims) = process {
-            if claims.claims.ever(at) {
+            if claims.claims.ever(codes, at) {
                 return true;
             }
             process = claims
@@ -330,8 +448,13 @@ impl Claims {
     }
 
     /// Whether any claim of the process itself ever touched the range, and what code it was.
-    pub(super) fn touching(&self, process: ProcessId, range: AvmaRange) -> Option<u32> {
-        self.of(process)?.claims.touching(range)
+    pub(super) fn touching(
+        &self,
+        codes: &Codes<'_>,
+        process: ProcessId,
+        range: AvmaRange,
+    ) -> Option<u32> {
+        self.of(process)?.claims.touching(codes, range)
     }
 }
 

@@ -165,7 +165,7 @@ proptest! {
             for process in (0..PROCESSES).filter(|&process| born[process as usize] <= *time) {
                 for at in 0..ADDRESSES + 60 {
                     for address in ends_of(at, scale) {
-                        let got = claims.at(ProcessId(process), address, Timestamp(*time)).map(|claim| claim.code);
+                        let got = claims.at(&Codes::default(), ProcessId(process), address, Timestamp(*time)).map(|claim| claim.code);
                         prop_assert_eq!(got, model.at(process, at), "process {} at {} time {}", process, at, time);
                     }
                 }
@@ -185,12 +185,12 @@ proptest! {
                 let first = loads.iter().enumerate().position(|(i, &(start, len))| {
                     10 * i as u64 + 10 > time && start <= at && at < start + len
                 });
-                let got = claims.after(ProcessId(0), ends_of(at, scale)[(time % 2) as usize], Timestamp(time)).map(|claim| claim.code as usize);
+                let got = claims.after(&Codes::default(), ProcessId(0), ends_of(at, scale)[(time % 2) as usize], Timestamp(time)).map(|claim| claim.code as usize);
                 prop_assert_eq!(got, first);
             }
             let ever = loads.iter().any(|&(start, len)| start <= at && at < start + len);
-            prop_assert_eq!(claims.ever(ProcessId(0), ends_of(at, scale)[1]), ever);
-            let touching = claims.touching(ProcessId(0), scaled(at, 3, scale)).is_some();
+            prop_assert_eq!(claims.ever(&Codes::default(), ProcessId(0), ends_of(at, scale)[1]), ever);
+            let touching = claims.touching(&Codes::default(), ProcessId(0), scaled(at, 3, scale)).is_some();
             let touched = loads.iter().any(|&(start, len)| start < at + 3 && at < start + len);
             prop_assert_eq!(touching, touched);
         }
@@ -203,8 +203,16 @@ fn look_ahead_stops_at_exec() {
     builder.exec(ProcessId(0), Timestamp(50));
     builder.load(ProcessId(0), range(0, 10), 0, Timestamp(60));
     let claims = builder.freeze();
-    assert!(claims.after(ProcessId(0), Avma(5), Timestamp(40)).is_none());
-    assert!(claims.after(ProcessId(0), Avma(5), Timestamp(55)).is_some());
+    assert!(
+        claims
+            .after(&Codes::default(), ProcessId(0), Avma(5), Timestamp(40))
+            .is_none()
+    );
+    assert!(
+        claims
+            .after(&Codes::default(), ProcessId(0), Avma(5), Timestamp(55))
+            .is_some()
+    );
 }
 
 #[test]
@@ -227,7 +235,7 @@ fn a_long_line_of_ancestors_is_not_asked_one_by_one() {
     let claims = builder.freeze();
     assert_eq!(
         claims
-            .at(ProcessId(1000), Avma(5), Timestamp(9999))
+            .at(&Codes::default(), ProcessId(1000), Avma(5), Timestamp(9999))
             .map(|claim| claim.code),
         Some(0)
     );
@@ -247,8 +255,32 @@ fn claims_of_any_shape_take_bounded_memory() {
         );
     }
     let claims = builder.freeze();
-    let last = claims.at(ProcessId(0), Avma(count), Timestamp(count / 2));
+    let last = claims.at(
+        &Codes::default(),
+        ProcessId(0),
+        Avma(count),
+        Timestamp(count / 2),
+    );
     assert_eq!(last.map(|claim| u64::from(claim.code)), Some(count / 2 - 1));
     let empty = ClaimsBuilder::default().freeze();
-    assert!(empty.at(ProcessId(3), Avma(0), Timestamp(0)).is_none());
+    assert!(
+        empty
+            .at(&Codes::default(), ProcessId(3), Avma(0), Timestamp(0))
+            .is_none()
+    );
+}
+
+#[test]
+fn processes_that_descend_from_themselves_are_asked_once() {
+    let mut builder = ClaimsBuilder::default();
+    builder.load(ProcessId(0), range(0, 10), 0, Timestamp(1));
+    for (parent, child, time) in [(0, 1, 2), (1, 2, 3), (2, 0, 4), (1, 0, 5), (0, 0, 6)] {
+        builder.fork(ProcessId(parent), ProcessId(child), Timestamp(time));
+    }
+    let claims = builder.freeze();
+    let codes = Codes::default();
+    let at = |process, at| claims.at(&codes, ProcessId(process), Avma(at), Timestamp(9));
+    assert_eq!(at(2, 5).map(|claim| claim.code), Some(0));
+    assert_eq!(at(0, 20), None);
+    assert!(!claims.ever(&codes, ProcessId(0), Avma(20)));
 }

@@ -69,7 +69,8 @@ pub(super) struct Evidence {
     pub(super) arch_timestamps: bool,
     /// First and last load in file order, raw; `None` without loads.
     pub(super) loads: Option<(u64, u64)>,
-    /// For memory that became executable while it was recorded: when, and the first load in it, raw.
+    /// For memory that became executable while it was recorded: when, and the first load in it, raw. Matters only if
+    /// the clocks [differ](differs).
     pub(super) fresh: Vec<(Timestamp, u64)>,
     /// The last moment the recording knows.
     pub(super) end: Option<Timestamp>,
@@ -161,7 +162,7 @@ pub(super) fn relate(
     dumps: &[Evidence],
 ) -> Vec<Relation> {
     let measured = |dump: &Evidence| {
-        recording_differs(recording, dump)
+        differs(recording, dump.arch_timestamps)
             .then(|| dump.offset(conversion))
             .flatten()
     };
@@ -175,9 +176,9 @@ pub(super) fn relate(
         .collect()
 }
 
-/// Whether the dump's clock is another than the recording's.
-fn recording_differs(recording: &RecordingClock, dump: &Evidence) -> bool {
-    if dump.arch_timestamps {
+/// Whether the clock of a dump, the processor's counter or not, is another than the recording's.
+pub(super) fn differs(recording: &RecordingClock, arch_timestamps: bool) -> bool {
+    if arch_timestamps {
         // The counter's conversion yields the scheduler clock.
         recording.clock.is_some()
     } else {
@@ -195,7 +196,7 @@ impl Evidence {
         if self.arch_timestamps && conversion.is_none() {
             return Relation::Unknown(Why::NoConversion);
         }
-        if !recording_differs(recording, self) {
+        if !differs(recording, self.arch_timestamps) {
             let same = if self.arch_timestamps {
                 Relation::Counter { by: 0 }
             } else {

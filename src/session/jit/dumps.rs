@@ -4,15 +4,15 @@ use std::path::Path;
 
 use super::builder::Marker;
 use super::clock::{Evidence, Relation};
+use super::codes::DumpCodes;
 use super::files::{Found, file_name};
 use super::memory::Anonymous;
 use super::owners::{Owners, STALE};
-use super::{Companions, JitCode, JitObject, JitObjectId, JitObjectKind, JitStats};
+use super::{JitObject, JitObjectKind, JitStats};
 use crate::address::Timestamp;
 use crate::diagnostics::Diagnostics;
 use crate::input::Store;
-use crate::jitdump::dump::{Counts, Cut, CutReason, Entry, Header, Load, Move, Reader};
-use crate::jitdump::{NameKind, Producer};
+use crate::jitdump::dump::{Content, Counts, Cut, CutReason, Header, Move, Reader};
 
 /// One dump, read.
 pub(super) struct Dump<'a> {
@@ -20,15 +20,13 @@ pub(super) struct Dump<'a> {
     pub(super) header: Header,
     pub(super) counts: Counts,
     pub(super) cut: Option<Cut>,
-    pub(super) producer: Producer,
-    /// Loads in file order; `loaded` is raw until the clocks are related.
-    pub(super) codes: Vec<JitCode<'a>>,
-    /// `code_index` of every load, if there are moves.
-    pub(super) indexes: Vec<u64>,
+    /// Loads in file order; times are raw until the clocks are related.
+    pub(super) codes: DumpCodes<'a>,
     /// From which load on which process wrote.
     pub(super) writers: Vec<(u32, u32)>,
-    /// The least raw time of a load with code, and the greatest of all.
+    /// The least raw time of a load with code, and the least and the greatest of all.
     pub(super) first: Option<u64>,
+    pub(super) earliest: u64,
     pub(super) last: u64,
     /// In file order; times as those of `codes`.
     pub(super) moves: Vec<Move>,
@@ -42,56 +40,59 @@ impl<'a> Dump<'a> {
     /// `None` if the file is no dump.
     pub(super) fn read(file: Found<'a>, store: &'a Store) -> Option<Self> {
         let mut reader = Reader::new(file.bytes).ok()?;
-        let (mut codes, mut indexes, mut writers, mut moves) =
-            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        for entry in &mut reader {
-            match entry {
-                Entry::Load(load) => {
-                    if writers.last().is_none_or(|&(_, pid)| pid != load.pid) {
-                        writers.push((u32::try_from(codes.len()).unwrap_or(u32::MAX), load.pid));
-                    }
-                    indexes.push(load.index);
-                    codes.push(code_of(&load, store));
-                }
-                Entry::Move(moved) => moves.push(moved),
-            }
-        }
-        let producer = reader.producer();
-        for code in codes
-            .iter_mut()
-            .filter(|code: &&mut JitCode<'_>| code.producer == Producer::Unknown)
-        {
-            code.producer = producer;
-        }
-        if moves.is_empty() {
-            indexes = Vec::new();
-        }
-        let times = |code: &JitCode<'_>| code.loaded.0;
-        let first = codes.iter().filter(|code| code.size > 0).map(times).min();
-        let last = codes.iter().map(times).max().unwrap_or(0);
-        let (header, counts, cut) = (*reader.header(), reader.counts(), reader.cut().cloned());
-        Some(Self {
+        let mut dump = Self {
+            codes: DumpCodes::new(file.bytes, reader.order()),
             file,
-            header,
-            counts,
-            cut,
-            producer,
-            codes,
-            indexes,
-            writers,
-            first,
-            last,
-            moves,
+            header: *reader.header(),
+            counts: Counts::default(),
+            cut: None,
+            writers: Vec::new(),
+            first: None,
+            earliest: u64::MAX,
+            last: 0,
+            moves: Vec::new(),
             relation: Relation::Same,
             markers: Vec::new(),
             aliases: 0,
             replaced: 0,
-        })
+        };
+        loop {
+            while let Some(load) = reader.whole_load() {
+                dump.note(load.pid, load.time, load.size > 0);
+                dump.codes.push(&load, &mut reader, store);
+            }
+            match reader.step() {
+                Some((_, Content::Load(load))) => {
+                    dump.note(load.pid, load.time, load.size > 0);
+                    dump.codes.push_load(&load, store);
+                }
+                Some((_, Content::Move(moved))) => dump.moves.push(moved),
+                Some(_) => {}
+                None => break,
+            }
+        }
+        dump.codes.producer = reader.producer();
+        (dump.counts, dump.cut) = (reader.counts(), reader.cut().cloned());
+        dump.codes.end(dump.moves.is_empty());
+        Some(dump)
+    }
+
+    /// Of the load that comes next.
+    #[inline]
+    fn note(&mut self, pid: u32, time: u64, has_code: bool) {
+        if self.writers.last().is_none_or(|&(_, last)| last != pid) {
+            self.writers.push((self.codes.next_number(), pid));
+        }
+        self.earliest = self.earliest.min(time);
+        self.last = self.last.max(time);
+        if has_code {
+            self.first = Some(self.first.map_or(time, |first| first.min(time)));
+        }
     }
 
     /// Whether the process of a marker, or one of its children, may have written this.
     pub(super) fn may_be_of(&self, marker: &Marker) -> bool {
-        self.codes.is_empty()
+        self.codes.loads.is_empty()
             || self
                 .writers
                 .iter()
@@ -99,7 +100,7 @@ impl<'a> Dump<'a> {
     }
 
     /// What is known about its times: when it was mapped, when the recording ends, and the memory of
-    /// processes that mapped it.
+    /// processes that mapped it (none if that does not matter).
     pub(super) fn evidence<'m>(
         &self,
         marker: Option<Timestamp>,
@@ -114,11 +115,10 @@ impl<'a> Dump<'a> {
         let oldest = duration.map_or(0, |duration| {
             last.saturating_sub(duration.saturating_add(STALE))
         });
-        let recent = self
-            .codes
-            .iter()
-            .filter(|code| code.loaded.0 >= oldest && code.size > 0)
-            .map(|code| (code.range(), code.loaded.0));
+        let loads = self.codes.loads.iter();
+        let recent = loads
+            .filter(|load| load.time.0 >= oldest && load.size > 0)
+            .map(|load| (load.range(), load.time.0));
         let first = match self.first {
             Some(first) if first >= oldest => Some(first),
             _ => recent.clone().map(|(_, time)| time).min(),
@@ -148,11 +148,10 @@ impl<'a> Dump<'a> {
                 "{path}: {odd} records of unknown or impossible form skipped"
             ));
         }
-        if owners.foreign > 0 {
+        let (foreign, all) = (owners.of_loads.foreign(), self.codes.loads.len());
+        if foreign > 0 {
             diag.warn(format!(
-                "{path}: {} of {} functions are of an earlier or unknown process; not used",
-                owners.foreign,
-                self.codes.len()
+                "{path}: {foreign} of {all} functions are of an earlier or unknown process; not used"
             ));
         }
     }
@@ -162,7 +161,8 @@ impl<'a> Dump<'a> {
         let found = || self.file.path.as_os_str().as_encoded_bytes().to_vec();
         let recorded = marker.filter(|marker| !marker.injected);
         let path = recorded.map_or_else(found, |marker| marker.path.clone());
-        let functions = owners.of_loads.iter().flatten().count() as u64;
+        let foreign = owners.of_loads.foreign();
+        let functions = self.codes.loads.len() as u64 - foreign;
         let name = String::from_utf8_lossy(file_name(&path)).into_owned();
         let noun = if functions == 1 {
             "function"
@@ -179,14 +179,14 @@ impl<'a> Dump<'a> {
             path,
             kind: JitObjectKind::Dump,
             pid: self.pid(marker),
-            producer: self.producer,
+            producer: self.codes.producer,
             functions,
             summary,
             stats: JitStats {
                 found_at: self.file.path.clone(),
                 counts: self.counts.clone(),
                 cut: self.cut.clone(),
-                foreign: owners.foreign,
+                foreign,
                 clock,
                 ..JitStats::default()
             },
@@ -200,42 +200,6 @@ impl<'a> Dump<'a> {
             .first()
             .map_or(self.header.pid, |&(_, pid)| pid);
         marker.map_or(writer, |marker| marker.pid)
-    }
-}
-
-/// The codes of all dumps, in order.
-pub(super) fn joined<'a>(dumps: Vec<Dump<'a>>) -> Vec<JitCode<'a>> {
-    let mut codes = dumps.into_iter().map(|dump| dump.codes);
-    let mut all = codes.next().unwrap_or_default();
-    codes.for_each(|more| all.extend(more));
-    all.shrink_to_fit();
-    all
-}
-
-pub(crate) fn code_of<'a>(load: &Load<'a>, store: &'a Store) -> JitCode<'a> {
-    let asks_for_frame_pointers = load.unwinding.is_some_and(|unwinding| unwinding.is_empty());
-    let unwinding = load
-        .unwinding
-        .filter(|unwinding| !unwinding.is_empty())
-        .map(|unwinding| match unwinding.readable_eh_frame() {
-            std::borrow::Cow::Borrowed(_) => unwinding,
-            std::borrow::Cow::Owned(fixed) => unwinding.with_eh_frame(store.keep(fixed)),
-        });
-    let companions = Companions {
-        unwinding,
-        lines: load.lines,
-    };
-    JitCode {
-        name: load.name,
-        start: load.address,
-        size: load.size,
-        bytes: load.code,
-        loaded: Timestamp(load.time),
-        object: JitObjectId(0),
-        producer: Producer::of_prefix(load.name),
-        companions: (unwinding.is_some() || load.lines.is_some()).then(|| Box::new(companions)),
-        asks_for_frame_pointers,
-        kind: NameKind::of(load.name),
     }
 }
 

@@ -254,6 +254,19 @@ pub(super) fn open_file<'a>(
     })
 }
 
+#[cfg(test)]
+impl<'a> Found<'a> {
+    /// A file that is nowhere.
+    pub(super) fn of_test(bytes: &'a [u8]) -> Self {
+        Self {
+            path: PathBuf::new(),
+            bytes,
+            modified: None,
+            identity: (0, 0),
+        }
+    }
+}
+
 impl Found<'_> {
     pub(super) fn is(&self, other: &Self) -> bool {
         self.identity == other.identity

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{JitIndex, ProcessId, Twin};
+use super::{JitCodeId, JitIndex, ProcessId, Twin};
 use crate::address::{Avma, AvmaRange, Timestamp};
 use crate::jitdump::Producer;
 
@@ -119,15 +119,15 @@ pub(super) fn twins(index: &JitIndex<'_>, process: ProcessId, anonymous: &Anonym
 
 /// Mappings of one length: those without loads are copies of the only one that has some.
 fn twins_among(index: &JitIndex<'_>, process: ProcessId, mappings: &[AvmaRange]) -> Vec<Twin> {
-    let of_wasmtime = |code: u32| {
-        index
-            .codes
-            .get(code as usize)
-            .is_some_and(|code| code.producer == Producer::Wasmtime)
-    };
+    let of_wasmtime = |code: u32| index.code(JitCodeId(code)).producer() == Producer::Wasmtime;
     let (with, without): (Vec<_>, Vec<_>) = mappings
         .iter()
-        .map(|&mapping| (mapping, index.claims.touching(process, mapping)))
+        .map(|&mapping| {
+            (
+                mapping,
+                index.claims.touching(&index.codes, process, mapping),
+            )
+        })
         .partition(|(_, code)| code.is_some());
     match with.as_slice() {
         [(original, Some(code))] if of_wasmtime(*code) => without

@@ -14,18 +14,32 @@ use crate::address::Timestamp;
 pub(super) const STALE: u64 = 1_000_000_000;
 
 /// Which process each entry of a dump belongs to.
-#[derive(Default)]
 pub(super) struct Owners {
-    pub(super) of_loads: Vec<Option<ProcessId>>,
+    pub(super) of_loads: OwnedLoads,
     pub(super) of_moves: Vec<Option<ProcessId>>,
-    /// Loads of no process of this recording.
-    pub(super) foreign: u64,
 }
 
-impl Owners {
-    pub(super) fn add_load(&mut self, owner: Option<ProcessId>) {
-        self.of_loads.push(owner);
-        self.foreign += u64::from(owner.is_none());
+/// Which process each load belongs to; `None` is no process of this recording.
+pub(super) enum OwnedLoads {
+    /// All to one.
+    All(ProcessId),
+    Each(Vec<Option<ProcessId>>),
+}
+
+impl OwnedLoads {
+    pub(super) fn of(&self, load: usize) -> Option<ProcessId> {
+        match self {
+            Self::All(process) => Some(*process),
+            Self::Each(owners) => owners.get(load).copied().flatten(),
+        }
+    }
+
+    /// How many of a dump's loads belong to no process.
+    pub(super) fn foreign(&self) -> u64 {
+        match self {
+            Self::All(_) => 0,
+            Self::Each(owners) => owners.iter().filter(|owner| owner.is_none()).count() as u64,
+        }
     }
 }
 
@@ -58,6 +72,14 @@ impl Lives {
 
     pub(super) fn born(&self, process: ProcessId) -> Option<Timestamp> {
         self.born.get(&process).copied()
+    }
+
+    /// The only life of a pid, and when it began.
+    fn only(&self, pid: u32) -> Option<(Timestamp, ProcessId)> {
+        match self.by_pid.get(&pid)?.as_slice() {
+            [only] => Some(*only),
+            _ => None,
+        }
     }
 
     /// The life of a pid at a time; without a time the last.
@@ -134,6 +156,18 @@ impl<'l> Attribution<'l> {
             }
             None => self.lives.at(pid, time),
         }
+    }
+
+    /// The process that all entries with this pid belong to, and from when on at the latest, if that is easily said.
+    pub(super) fn only_owner(&self, pid: u32) -> Option<(ProcessId, Timestamp)> {
+        let (born, process) = self.lives.only(pid)?;
+        let mapped = match self.outer.get(&pid) {
+            Some(&mapped) => mapped,
+            None if self.inner.contains_key(&pid) => return None,
+            None => Timestamp::START,
+        };
+        let since = born.max(mapped).0.saturating_sub(STALE);
+        Some((process, Timestamp(since)))
     }
 
     /// The time of entries whose own time is not used: they hold from the mapping of their dump on.

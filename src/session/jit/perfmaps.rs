@@ -6,16 +6,15 @@ use std::path::Path;
 use rustc_hash::FxHashMap;
 
 use super::clock::RecordingClock;
+use super::codes::{CodeList, MapCodes};
 use super::files::{Finder, Found};
 use super::memory::Anonymous;
 use super::owners::{Lives, STALE};
-use super::{
-    JitAbsent, JitCode, JitIndex, JitObject, JitObjectId, JitObjectKind, JitStats, ProcessId,
-};
+use super::{JitAbsent, JitIndex, JitObject, JitObjectId, JitObjectKind, JitStats, ProcessId};
 use crate::address::Timestamp;
 use crate::diagnostics::Diagnostics;
+use crate::jitdump::Producer;
 use crate::jitdump::perfmap::{self, PerfMap};
-use crate::jitdump::{NameKind, Producer};
 
 /// Some ten million functions.
 const MAX_SIZE: usize = 1 << 30;
@@ -57,8 +56,9 @@ impl<'a> Maps<'_, 'a> {
                 problem.is_none().then_some((path, map))
             });
             if let Some((path, map)) = found {
-                add_perf_map(index, process, pid, path, &map);
-                let (path, entries) = (path.display(), map.entries.len());
+                let entries = map.entries.len();
+                add_perf_map(index, process, pid, path, map);
+                let path = path.display();
                 self.diag
                     .note(format!("{path}: {entries} entries used for process {pid}"));
             }
@@ -123,40 +123,27 @@ fn add_perf_map<'a>(
     process: ProcessId,
     pid: u32,
     path: &Path,
-    map: &perfmap::PerfMap<'a>,
+    map: PerfMap<'a>,
 ) {
-    let (Ok(object), Ok(first)) = (
-        u32::try_from(index.objects.len()),
-        u32::try_from(index.codes.len()),
-    ) else {
+    let Ok(object) = u32::try_from(index.objects.len()).map(JitObjectId) else {
         return;
     };
+    let functions = map.entries.len();
     let name = format!("perf-{pid}.map");
     let producer = Producer::of_names(map.entries.iter().map(|entry| entry.name));
-    index.codes.extend(map.entries.iter().map(|entry| JitCode {
-        name: entry.name,
-        start: entry.start,
-        size: entry.size,
-        bytes: &[],
-        loaded: Timestamp::START,
-        object: JitObjectId(object),
-        producer: match Producer::of_prefix(entry.name) {
-            Producer::Unknown => producer,
-            own => own,
-        },
-        companions: None,
-        asks_for_frame_pointers: false,
-        kind: NameKind::of(entry.name),
+    index.codes.push(CodeList::PerfMap(MapCodes {
+        object,
+        producer,
+        entries: map.entries,
     }));
-    let last = u32::try_from(index.codes.len()).unwrap_or(u32::MAX);
-    index.perf_maps.insert(process, first..last);
+    index.perf_maps.insert(process, object);
     index.objects.push(JitObject {
         path: path.as_os_str().as_encoded_bytes().to_vec(),
         kind: JitObjectKind::PerfMap,
         pid,
         producer,
-        functions: map.entries.len() as u64,
-        summary: format!("{name}: {} entries", map.entries.len()),
+        functions: functions as u64,
+        summary: format!("{name}: {functions} entries"),
         stats: JitStats {
             found_at: path.to_owned(),
             ..JitStats::default()

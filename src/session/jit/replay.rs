@@ -2,9 +2,11 @@
 
 use super::builder::Change;
 use super::claims::{Claims, ClaimsBuilder};
+use super::codes::DumpCodes;
 use super::dumps::Dump;
-use super::owners::Owners;
-use super::{JitCode, JitObjectId, ProcessId};
+use super::lasting::{Lasting, lasting};
+use super::owners::{OwnedLoads, Owners};
+use super::{JitObjectId, ProcessId};
 use crate::address::{AvmaRange, Timestamp};
 use crate::jitdump::Producer;
 
@@ -15,8 +17,44 @@ pub(super) fn replay(
     owners: &[Owners],
     changes: &[(Timestamp, Change)],
 ) -> Claims {
-    let mut happenings = happenings(dumps, owners);
-    let other = (0_u32..).zip(changes).map(|(number, (time, change))| {
+    let mut happenings = changes_in_order(changes);
+    let in_order = happenings.iter().map(|change| change.number as usize);
+    let lasting = lasting(dumps, owners, in_order.map(|number| changes[number]));
+    let mut replay = Replay {
+        claims: ClaimsBuilder::default(),
+        first_codes: first_codes(dumps),
+    };
+    for ((dump, owners), lasting) in (0_u32..).zip(owners).zip(&lasting) {
+        match (lasting, &owners.of_loads) {
+            (Some(lasting), _) => {
+                replay
+                    .claims
+                    .lasting(lasting.process, JitObjectId(dump), lasting.first);
+            }
+            (None, OwnedLoads::All(process)) => {
+                let loads = dumps[dump as usize].codes.loads.len();
+                replay.claims.reserve(*process, loads);
+            }
+            (None, OwnedLoads::Each(_)) => {}
+        }
+    }
+    add_dumps(&mut happenings, dumps, owners, &lasting);
+    for happening in &happenings {
+        let dump = (happening.ranked_dump & Happening::DUMP) as usize;
+        let number = happening.number as usize;
+        match happening.rank() {
+            Rank::Load => replay.load(dumps, dump, number, owners[dump].of_loads.of(number)),
+            Rank::Move => replay.moved(dumps, dump, number, owners[dump].of_moves[number]),
+            Rank::Change | Rank::Fork => replay.change(changes[number]),
+        }
+    }
+    drop(happenings);
+    replay.claims.freeze()
+}
+
+/// What comes from the recording.
+fn changes_in_order(changes: &[(Timestamp, Change)]) -> Vec<Happening> {
+    let changes = (0_u32..).zip(changes).map(|(number, (time, change))| {
         let rank = if matches!(change, Change::Fork { .. }) {
             Rank::Fork
         } else {
@@ -24,27 +62,9 @@ pub(super) fn replay(
         };
         Happening::new(*time, rank, 0, number)
     });
-    happenings.extend(other);
-    happenings.sort_by_key(|happening| (happening.time, happening.rank()));
-    let mut replay = Replay {
-        claims: ClaimsBuilder::default(),
-        first_codes: first_codes(dumps),
-    };
-    for owners in owners {
-        if let Some(process) = owners.of_loads.iter().flatten().next() {
-            replay.claims.reserve(*process, owners.of_loads.len());
-        }
-    }
-    for happening in &happenings {
-        let dump = (happening.ranked_dump & Happening::DUMP) as usize;
-        let number = happening.number as usize;
-        match happening.rank() {
-            Rank::Load => replay.load(dumps, dump, number, owners[dump].of_loads[number]),
-            Rank::Move => replay.moved(dumps, dump, number, owners[dump].of_moves[number]),
-            Rank::Change | Rank::Fork => replay.change(changes[number]),
-        }
-    }
-    replay.claims.freeze()
+    let mut happenings: Vec<_> = changes.collect();
+    happenings.sort_by_key(Happening::order);
+    happenings
 }
 
 /// What happens at one time, in this order.
@@ -77,6 +97,10 @@ impl Happening {
         }
     }
 
+    const fn order(&self) -> (Timestamp, Rank) {
+        (self.time, self.rank())
+    }
+
     const fn rank(self) -> Rank {
         match self.ranked_dump >> 30 {
             0 => Rank::Load,
@@ -87,42 +111,48 @@ impl Happening {
     }
 }
 
-/// Loads and moves that belong to a process, dump by dump in file order.
-fn happenings(dumps: &[Dump<'_>], owners: &[Owners]) -> Vec<Happening> {
-    let count = dumps.iter().map(|dump| dump.codes.len() + dump.moves.len());
-    let mut happenings = Vec::with_capacity(count.sum());
-    for ((dump_number, dump), owners) in (0_u32..).zip(dumps).zip(owners) {
+/// Puts loads and moves that belong to a process to what happened, dump by dump in file order; those that
+/// last need no replay.
+fn add_dumps(
+    happenings: &mut Vec<Happening>,
+    dumps: &[Dump<'_>],
+    owners: &[Owners],
+    lasting: &[Option<Lasting>],
+) {
+    let replayed = || {
+        let dumps = (0_u32..).zip(dumps.iter().zip(owners)).zip(lasting);
+        dumps.filter(|(_, lasting)| lasting.is_none())
+    };
+    let count = replayed().map(|((_, (dump, _)), _)| dump.codes.loads.len() + dump.moves.len());
+    match count.sum() {
+        0 => return,
+        count => happenings.reserve_exact(count),
+    }
+    for ((dump_number, (dump, owners)), _) in replayed() {
         let of = |rank, number, time| Happening::new(time, rank, dump_number, number);
-        let loads = (0_u32..)
-            .zip(dump.codes.iter().zip(&owners.of_loads))
-            .filter(|(_, (_, owner))| owner.is_some());
-        happenings.extend(loads.map(|(number, (code, _))| of(Rank::Load, number, code.loaded)));
-        let moves = (0_u32..)
-            .zip(dump.moves.iter().zip(&owners.of_moves))
-            .filter(|(_, (_, owner))| owner.is_some());
+        let loads = (0_u32..).zip(&dump.codes.loads);
+        let loads = loads.filter(|(number, _)| owners.of_loads.of(*number as usize).is_some());
+        happenings.extend(loads.map(|(number, load)| of(Rank::Load, number, load.time)));
+        let moves = (0_u32..).zip(dump.moves.iter().zip(&owners.of_moves));
+        let moves = moves.filter(|(_, (_, owner))| owner.is_some());
         happenings.extend(
             moves.map(|(number, (moved, _))| of(Rank::Move, number, Timestamp(moved.time))),
         );
     }
-    happenings
+    happenings.sort_by_key(Happening::order);
 }
 
 /// The id of the first code of each dump.
 fn first_codes(dumps: &mut [Dump<'_>]) -> Vec<u32> {
     let mut first = 0_u32;
-    for (dump, object) in dumps.iter_mut().zip(0_u32..) {
-        for code in &mut dump.codes {
-            code.object = JitObjectId(object);
-        }
-    }
-    dumps
-        .iter()
-        .map(|dump| {
-            let own = first;
-            first = first.saturating_add(u32::try_from(dump.codes.len()).unwrap_or(u32::MAX));
-            own
-        })
-        .collect()
+    let numbered = dumps.iter_mut().zip(0_u32..);
+    let firsts = numbered.map(|(dump, object)| {
+        dump.codes.object = JitObjectId(object);
+        let own = first;
+        first = first.saturating_add(dump.codes.next_number());
+        own
+    });
+    firsts.collect()
 }
 
 struct Replay {
@@ -139,20 +169,26 @@ impl Replay {
         owner: Option<ProcessId>,
     ) {
         let Some(process) = owner else { return };
-        let code = &dumps[dump].codes[number];
-        let (range, time) = (code.range(), code.loaded);
-        if let Some(old) = self.claims.at(process, range)
-            && let Some((old_dump, old_number)) = self.position(old)
-            && is_alias(&dumps[old_dump].codes[old_number], code)
-        {
-            let name = better_name(dumps[old_dump].codes[old_number].name, code.name);
-            dumps[old_dump].codes[old_number].name = name;
-            dumps[dump].aliases += 1;
-            return;
-        }
+        let load = &dumps[dump].codes.loads[number];
+        let (range, time) = (load.range(), load.time);
         let Ok(number) = u32::try_from(number) else {
             return;
         };
+        if let Some(old) = self.claims.at(process, range)
+            && let Some((old_dump, old_number)) = self.position(old)
+            && is_alias(
+                (&dumps[old_dump].codes, old_number),
+                (&dumps[dump].codes, number),
+            )
+        {
+            let old_name = dumps[old_dump].codes.name(old_number);
+            let name = dumps[dump].codes.name(number);
+            if is_better_name(old_name, name) {
+                dumps[old_dump].codes.rename(old_number, name);
+            }
+            dumps[dump].aliases += 1;
+            return;
+        }
         let code = self.first_codes[dump].saturating_add(number);
         let ended = self.claims.load(process, range, code, time);
         dumps[dump].replaced += u64::from(ended);
@@ -168,12 +204,8 @@ impl Replay {
         let Some((code_dump, code_number)) = self.position(code) else {
             return;
         };
-        if code_dump == dump
-            && dumps[dump]
-                .indexes
-                .get(code_number)
-                .is_some_and(|&index| index != moved.index)
-        {
+        let index = || dumps[dump].codes.index(code_number);
+        if code_dump == dump && index().is_some_and(|index| index != moved.index) {
             return;
         }
         let to = AvmaRange::new(
@@ -197,30 +229,27 @@ impl Replay {
     }
 
     /// Dump and number of a code.
-    fn position(&self, code: u32) -> Option<(usize, usize)> {
+    fn position(&self, code: u32) -> Option<(usize, u32)> {
         let dump = self
             .first_codes
             .partition_point(|&first| first <= code)
             .checked_sub(1)?;
-        Some((dump, (code - self.first_codes[dump]) as usize))
+        Some((dump, code - self.first_codes[dump]))
     }
 }
 
 /// Whether a load at the same place tells the same again: V8 registers its builtins for every
 /// isolate, wasmtime every function once for each module of a component. The interpreter's trampolines of two
 /// functions of V8 have the same bytes too, but other names.
-fn is_alias(old: &JitCode<'_>, new: &JitCode<'_>) -> bool {
-    let same_name = old.name == new.name;
-    (same_name || new.producer == Producer::Wasmtime) && old.bytes == new.bytes
+fn is_alias((dump, old): (&DumpCodes<'_>, u32), (new_dump, new): (&DumpCodes<'_>, u32)) -> bool {
+    let same_name = || dump.name(old) == new_dump.name(new);
+    (new_dump.producer_of(new) == Producer::Wasmtime || same_name())
+        && dump.bytes(old) == new_dump.bytes(new)
 }
 
 /// Of a component's names for one function only one is not made of numbers.
-fn better_name<'a>(old: &'a [u8], new: &'a [u8]) -> &'a [u8] {
-    if is_numbered(old) && !is_numbered(new) {
-        new
-    } else {
-        old
-    }
+fn is_better_name(old: &[u8], new: &[u8]) -> bool {
+    is_numbered(old) && !is_numbered(new)
 }
 
 /// `wasm[0]::function[24]`, whatever follows.

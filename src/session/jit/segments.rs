@@ -11,16 +11,12 @@
 //! generated to the same addresses again and again. Pages in a hash table cost a cache miss more for each lookup.
 
 use super::claims::Claim;
+use super::places::Pages;
 use crate::address::{Avma, AvmaRange, Timestamp};
 
 const NONE: u32 = u32::MAX;
 /// Marks the number of a claim where the number of a node is expected.
 const SINGLE: u32 = 1 << 31;
-/// Stretches that are further apart than this share no table of pages.
-const FAR: u64 = 1 << 18;
-/// Pages have at least 64 bytes: smaller ones would all have one stretch.
-const MIN_PAGE_BITS: u32 = 6;
-
 /// An immutable set of claims.
 #[derive(Debug, Default)]
 pub(super) struct Segments {
@@ -63,28 +59,6 @@ struct Node {
     outer: u32,
 }
 
-/// Leads from an address to the few stretches among which it is to be looked for.
-#[derive(Debug, Default)]
-struct Pages {
-    /// Stretches near each other, by address.
-    extents: Vec<Extent>,
-    /// By page of each extent: the last stretch that begins at or before the page's start, or the extent's
-    /// first. One more behind each extent's pages: its last stretch.
-    first: Vec<u32>,
-    bits: u32,
-}
-
-/// A run of pages.
-#[derive(Clone, Copy, Debug)]
-struct Extent {
-    /// Of its first stretch; its first page begins at or before.
-    start: u64,
-    /// Of its last stretch.
-    end: u64,
-    /// Its first page in `first`.
-    page: u32,
-}
-
 /// Code found at an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Owner {
@@ -123,8 +97,11 @@ impl Segments {
             }
             rest = behind;
         }
-        segments.claims = claims.into_iter().map(Frozen::from).collect();
-        segments.pages = Pages::of(&segments.stretches);
+        // Not in place: that would keep the larger memory.
+        segments.claims = claims.iter().map(Frozen::from).collect();
+        let stretches = &segments.stretches;
+        let span = |at: usize| (stretches[at].start, stretches[at].end());
+        segments.pages = Pages::of(stretches.len(), span);
         segments
     }
 
@@ -319,77 +296,6 @@ impl Filing {
     }
 }
 
-impl Pages {
-    fn of(stretches: &[Stretch]) -> Self {
-        let runs = || stretches.chunk_by(|a, b| b.start - a.end().min(b.start) < FAR);
-        let spans: Vec<(u64, u64)> = runs()
-            .map(|run| (run[0].start, run[run.len() - 1].end()))
-            .collect();
-        // As many pages as stretches; a span takes up to two pages however large they are.
-        let count = |bits: u32| -> u64 {
-            let pages = spans
-                .iter()
-                .map(|&(start, end)| ((end - 1) >> bits) - (start >> bits) + 1);
-            pages.fold(0, u64::saturating_add)
-        };
-        let most = (stretches.len() + spans.len()) as u64 * 2;
-        let bits = (MIN_PAGE_BITS..u64::BITS)
-            .find(|&bits| count(bits) <= most)
-            .unwrap_or(u64::BITS - 1);
-        let mut pages = Self {
-            extents: Vec::with_capacity(spans.len()),
-            first: Vec::with_capacity(usize::try_from(count(bits)).unwrap_or(0) + spans.len()),
-            bits,
-        };
-        let mut number = 0;
-        for run in runs() {
-            pages.add(run, number);
-            number += u32::try_from(run.len()).unwrap_or(0);
-        }
-        pages
-    }
-
-    /// Adds stretches that are near each other; `number` is that of the first.
-    fn add(&mut self, run: &[Stretch], number: u32) {
-        let (start, end) = (run[0].start, run[run.len() - 1].end());
-        self.extents.push(Extent {
-            start,
-            end,
-            page: u32::try_from(self.first.len()).unwrap_or(NONE),
-        });
-        let mut at = 0;
-        for page in start >> self.bits..=(end - 1) >> self.bits {
-            while at + 1 < run.len() && run[at + 1].start <= page << self.bits {
-                at += 1;
-            }
-            self.first.push(number + at as u32);
-        }
-        self.first.push(number + (run.len() - 1) as u32);
-    }
-
-    /// The first and the last stretch that may hold an address.
-    #[inline]
-    fn around(&self, at: u64) -> Option<(usize, usize)> {
-        let extent = match self.extents.as_slice() {
-            [only] => only,
-            extents => {
-                let next = extents.partition_point(|extent| extent.start <= at);
-                &extents[next.checked_sub(1)?]
-            }
-        };
-        if at >= extent.end {
-            return None;
-        }
-        let page = (at >> self.bits).checked_sub(extent.start >> self.bits)?;
-        let page = usize::try_from(page).ok()?;
-        let pages = self.first.get(extent.page as usize + page..)?;
-        let &[first, last, ..] = pages else {
-            return None;
-        };
-        Some((first as usize, last as usize))
-    }
-}
-
 impl Stretch {
     const fn single(&self) -> Option<usize> {
         if self.target & SINGLE != 0 {
@@ -419,8 +325,8 @@ impl Frozen {
     }
 }
 
-impl From<Claim> for Frozen {
-    fn from(claim: Claim) -> Self {
+impl From<&Claim> for Frozen {
+    fn from(claim: &Claim) -> Self {
         Self {
             start: claim.range.start,
             from: claim.from,

@@ -6,10 +6,9 @@ use super::support::*;
 use crate::address::{Avma, AvmaRange};
 use crate::input::Store;
 use crate::jitdump::Producer;
-use crate::jitdump::dump;
 use crate::jitdump::testing::{self, DumpWriter};
 use crate::profile::StackEnd;
-use crate::session::jit::{JitCode, JitCodeId, code_of};
+use crate::session::jit::{CodeList, JitCodeId, codes_of, map_of};
 use crate::unwind::FrameOrigin::{Cfi, FramePointer, Frameless, Ip, Prologue};
 use crate::unwind::{Arch, CodeSpace, FrameOrigin, Place};
 
@@ -20,7 +19,7 @@ const STEP: u64 = 0x1000;
 
 /// A process with JIT code at `CODE`, `CODE + STEP`, …, and anonymous executable memory.
 struct Jitted<'a> {
-    codes: Vec<JitCode<'a>>,
+    codes: Vec<CodeList<'a>>,
     anonymous: AvmaRange,
 }
 
@@ -28,12 +27,14 @@ const ANONYMOUS: u64 = 0x7f10_0000_0000;
 
 impl<'a> CodeSpace<'a> for Jitted<'a> {
     fn locate(&self, at: Avma) -> Place<'_, 'a> {
-        for (n, code) in (0..).zip(&self.codes) {
-            if AvmaRange::new(code.start, code.size).contains(at) {
+        let lists = self.codes.iter();
+        let codes = lists.flat_map(|list| (0..list.count()).map(|number| list.code(number)));
+        for (n, code) in (0..).zip(codes) {
+            if code.range().contains(at) {
                 return Place::Jit {
                     id: JitCodeId(n),
                     code,
-                    offset: at.since(code.start),
+                    offset: at.since(code.start()),
                 };
             }
         }
@@ -49,17 +50,24 @@ impl<'a> CodeSpace<'a> for Jitted<'a> {
 type Loads<'t> = &'t [(&'t str, &'t [u8])];
 
 fn jitted<'a>(store: &'a Store, loads: Loads<'_>) -> Jitted<'a> {
+    loaded(store, written(loads))
+}
+
+fn written(loads: Loads<'_>) -> DumpWriter {
     let mut writer = DumpWriter::new(1, 0);
     for (n, (name, code)) in (0u64..).zip(loads) {
         writer.load(1, 1, CODE + n * STEP, n, name.as_bytes(), code);
     }
-    loaded(store, writer)
+    writer
 }
 
 fn loaded(store: &Store, writer: DumpWriter) -> Jitted<'_> {
-    let dump = dump::parse(store.keep(writer.bytes)).expect("is a dump");
+    loaded_by(Producer::Unknown, store, writer)
+}
+
+fn loaded_by(producer: Producer, store: &Store, writer: DumpWriter) -> Jitted<'_> {
     Jitted {
-        codes: dump.loads.iter().map(|load| code_of(load, store)).collect(),
+        codes: vec![codes_of(store.keep(writer.bytes), producer, store)],
         anonymous: AvmaRange::new(Avma(ANONYMOUS), 0x1000),
     }
 }
@@ -184,17 +192,12 @@ fn hotspot_frames_and_returns_into_the_interpreter() {
     ];
     let store = Store::new();
     // The interpreter pushes the address of a return entry and jumps: no call stands before it.
-    let mut process = jitted(
-        &store,
-        &[
-            ("LHot;fib(I)I", &method),
-            ("Interpreter", &[0x90; 64]),
-            ("stub", &FRAMED),
-        ],
-    );
-    for code in &mut process.codes {
-        code.producer = Producer::HotSpot;
-    }
+    let loads = written(&[
+        ("LHot;fib(I)I", &method),
+        ("Interpreter", &[0x90; 64]),
+        ("stub", &FRAMED),
+    ]);
+    let process = loaded_by(Producer::HotSpot, &store, loads);
     let interpreter = CODE + STEP + 0x20;
     // fib -> fib -> interpreter frame -> stub
     let stack = [
@@ -230,17 +233,9 @@ fn hotspot_frames_and_returns_into_the_interpreter() {
 #[test]
 fn python_trampolines_of_a_perf_map() {
     let store = Store::new();
-    let mut process = jitted(
-        &store,
-        &[
-            ("py::f:/x.py", &[]),
-            ("py::g:/x.py", &[]),
-            ("main", &FRAMED),
-        ],
-    );
-    for code in &mut process.codes[..2] {
-        code.size = 0xb;
-    }
+    let mut process = jitted(&store, &[("", &[]), ("", &[]), ("main", &FRAMED)]);
+    let map = format!("{CODE:x} b py::f:/x.py\n{:x} b py::g:/x.py\n", CODE + STEP);
+    process.codes.push(map_of(store.keep(map.into_bytes())));
     // main -> g -> f -> … a leaf in main
     let stack = [CODE + 6, 7, CODE + STEP + 6, 7, call_in(2)];
     let sample = Sample::x86(CODE + 2 * STEP, SP, 0, &stack);

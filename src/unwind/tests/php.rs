@@ -4,13 +4,13 @@ use gimli::Register;
 use gimli::write::CallFrameInstruction::{CfaOffset, Offset, Undefined};
 
 use super::support::*;
-use crate::address::{Avma, AvmaRange};
+use crate::address::Avma;
 use crate::dso::DsoId;
 use crate::input::Store;
-use crate::jitdump::dump;
+use crate::jitdump::Producer;
 use crate::jitdump::testing::DumpWriter;
 use crate::profile::StackEnd;
-use crate::session::jit::{JitCode, JitCodeId, code_of};
+use crate::session::jit::{CodeList, JitCodeId, codes_of};
 use crate::unwind::{Arch, CodeSpace, Place};
 
 const X86: u16 = 62;
@@ -21,16 +21,17 @@ const SP: u64 = 0x7ffe_0000_1000;
 /// A process that maps one file with PHP in its name, and has one trace.
 struct Php<'a> {
     files: Process<'a>,
-    code: JitCode<'a>,
+    codes: CodeList<'a>,
 }
 
 impl<'a> CodeSpace<'a> for Php<'a> {
     fn locate(&self, at: Avma) -> Place<'_, 'a> {
-        if AvmaRange::new(self.code.start, self.code.size).contains(at) {
+        let code = self.codes.code(0);
+        if code.range().contains(at) {
             return Place::Jit {
                 id: JitCodeId(0),
-                code: &self.code,
-                offset: at.since(self.code.start),
+                code,
+                offset: at.since(code.start()),
             };
         }
         self.files.locate(at)
@@ -82,7 +83,7 @@ fn traces_leave_by_the_frame_of_the_interpreters_loop() {
     ];
     let mut dump = DumpWriter::new(1, 0);
     dump.load(1, 1, CODE, 0, b"TRACE-1$fib$3", &[0x90; 64]);
-    let dump = dump::parse(store.keep(dump.bytes)).expect("is a dump");
+    let dump = store.keep(dump.bytes);
     for (name, end) in [
         ("execute_ex", StackEnd::Complete),
         ("execute", StackEnd::CheckFailed),
@@ -92,7 +93,7 @@ fn traces_leave_by_the_frame_of_the_interpreters_loop() {
         let file = image(X86, &text, &parts);
         let process = Php {
             files: Process::of(&store, BASE, file, text.len() as u64),
-            code: code_of(&dump.loads[0], &store),
+            codes: codes_of(dump, Producer::Unknown, &store),
         };
         // As it is, below a stub's return address, and below padding.
         for pushed in [vec![], vec![CODE + 8], vec![1, 2]] {

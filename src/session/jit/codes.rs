@@ -1,0 +1,502 @@
+//! All JIT code of the run: what its dumps and perf maps hold, read when it is asked for.
+//!
+//! In: dumps, record by record, and perf maps. Out: [`JitCode`], which tells everything about one piece of code.
+//!
+//! There are hundreds of thousands of functions, and of most nobody asks more than address and time. So a load is kept as
+//! these two and where its record lies ([`Load`], 24 bytes); name and machine code are found again in the record.
+
+use rustc_hash::FxHashMap;
+
+use super::places::Places;
+use super::{JitCodeId, JitObjectId, JitUnwinding};
+use crate::address::{Avma, AvmaRange, Timestamp};
+use crate::input::Store;
+use crate::jitdump::debug_info::{CodeOfLines, DebugInfo, Line};
+use crate::jitdump::dump::{self, LoadHead, LoadText, Reader};
+use crate::jitdump::perfmap::MapEntry;
+use crate::jitdump::unwinding::Unwinding;
+use crate::jitdump::{ByteOrder, NameKind, Producer};
+
+/// A piece of JIT code. Whatever is asked about it is looked up then.
+#[derive(Clone, Copy, Debug)]
+pub struct JitCode<'s, 'a> {
+    list: &'s CodeList<'a>,
+    number: u32,
+}
+
+impl<'a> JitCode<'_, 'a> {
+    /// Name as the runtime wrote it, arbitrary bytes.
+    #[must_use]
+    pub fn name(self) -> &'a [u8] {
+        match self.list {
+            CodeList::Dump(dump) => dump.name(self.number),
+            CodeList::PerfMap(map) => map.entry(self.number).name,
+        }
+    }
+
+    /// Where it was loaded. Code that was moved keeps this address: everything about it is
+    /// relative to it, and a [`JitHit::offset`](super::JitHit::offset) counts from it.
+    #[must_use]
+    pub fn start(self) -> Avma {
+        self.range().start
+    }
+
+    /// Length in bytes; may be more than [`JitCode::bytes`] has.
+    #[must_use]
+    pub fn size(self) -> u64 {
+        match self.list {
+            CodeList::Dump(dump) => dump.load(self.number).size.into(),
+            CodeList::PerfMap(map) => map.entry(self.number).size,
+        }
+    }
+
+    /// Where it was loaded, from first to last address.
+    #[must_use]
+    pub fn range(self) -> AvmaRange {
+        match self.list {
+            CodeList::Dump(dump) => dump.load(self.number).range(),
+            CodeList::PerfMap(map) => map.range(self.number),
+        }
+    }
+
+    /// The machine code as it was dumped, from the start; shorter than the size where the dump was cut,
+    /// empty for perf maps.
+    #[must_use]
+    pub fn bytes(self) -> &'a [u8] {
+        match self.list {
+            CodeList::Dump(dump) => dump.bytes(self.number),
+            CodeList::PerfMap(_) => &[],
+        }
+    }
+
+    /// When it was loaded, on the recording's clock.
+    #[must_use]
+    pub fn loaded(self) -> Timestamp {
+        match self.list {
+            CodeList::Dump(dump) => dump.load(self.number).time,
+            CodeList::PerfMap(_) => Timestamp::START,
+        }
+    }
+
+    /// The dump or perf map it comes from.
+    #[must_use]
+    pub fn object(self) -> JitObjectId {
+        match self.list {
+            CodeList::Dump(dump) => dump.object,
+            CodeList::PerfMap(map) => map.object,
+        }
+    }
+
+    /// Who generated it.
+    #[must_use]
+    pub fn producer(self) -> Producer {
+        match self.list {
+            CodeList::Dump(dump) => dump.producer_of(self.number),
+            CodeList::PerfMap(map) => producer_of(map.entry(self.number).name, map.producer),
+        }
+    }
+
+    /// What the name says of the code.
+    #[must_use]
+    pub fn kind(self) -> NameKind {
+        NameKind::of(match self.list {
+            CodeList::Dump(dump) => dump.beginning(self.number),
+            CodeList::PerfMap(map) => map.entry(self.number).name,
+        })
+    }
+
+    /// Unwinding information that the dump holds for this code. Looks through the record: ask once
+    /// for each piece of code.
+    #[must_use]
+    pub fn unwinding(self) -> Option<JitUnwinding<'a>> {
+        match self.list {
+            CodeList::Dump(dump) => dump.unwinding(self.number),
+            CodeList::PerfMap(_) => None,
+        }
+    }
+
+    /// Whether [`unwinding`](Self::unwinding) would find something to look through.
+    #[must_use]
+    pub fn has_unwinding(self) -> bool {
+        match self.list {
+            CodeList::Dump(dump) => dump.frames(self.number) != Frames::Nothing,
+            CodeList::PerfMap(_) => false,
+        }
+    }
+
+    /// Source line of the code at `offset`: file as the runtime wrote it (empty: not told), line from
+    /// 1, column (0: not told). Decodes the record each time.
+    #[must_use]
+    pub fn line_at(self, offset: u64) -> Option<(&'a [u8], u32, u32)> {
+        let line = self.debug_info()?.line_at(offset, &self.of_lines())?;
+        Some((line.file, line.line, line.column))
+    }
+
+    /// All source lines, by rising offset; see [`crate::jitdump::debug_info::line_at`].
+    #[must_use]
+    pub fn lines(self) -> Vec<Line<'a>> {
+        self.debug_info()
+            .map(|info| info.lines(&self.of_lines()))
+            .unwrap_or_default()
+    }
+
+    fn debug_info(self) -> Option<DebugInfo<'a>> {
+        match self.list {
+            CodeList::Dump(dump) => dump.lines(self.number),
+            CodeList::PerfMap(_) => None,
+        }
+    }
+
+    fn of_lines(self) -> CodeOfLines<'a> {
+        CodeOfLines {
+            address: self.start(),
+            size: self.size(),
+            name: self.name(),
+            producer: self.producer(),
+        }
+    }
+}
+
+/// Some names give their runtime away, whoever wrote the rest.
+fn producer_of(name: &[u8], of_all: Producer) -> Producer {
+    match Producer::of_prefix(name) {
+        Producer::Unknown => of_all,
+        own => own,
+    }
+}
+
+/// The code of one dump or perf map.
+#[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there are few, and nothing stands between them and their loads"
+)]
+pub(crate) enum CodeList<'a> {
+    Dump(DumpCodes<'a>),
+    PerfMap(MapCodes<'a>),
+}
+
+/// The entries of a perf map.
+#[derive(Debug)]
+pub(crate) struct MapCodes<'a> {
+    pub(super) object: JitObjectId,
+    pub(super) producer: Producer,
+    /// Sorted by address, without overlaps.
+    pub(super) entries: Vec<MapEntry<'a>>,
+}
+
+/// The loads of a dump.
+#[derive(Debug, Default)]
+pub(crate) struct DumpCodes<'a> {
+    pub(crate) object: JitObjectId,
+    pub(crate) producer: Producer,
+    /// The file.
+    bytes: &'a [u8],
+    order: ByteOrder,
+    /// In file order.
+    pub(super) loads: Vec<Load>,
+    /// The first load behind each 4 GB of the file.
+    beyond: Vec<u32>,
+    /// Lines of those that have any.
+    lines: Vec<(u32, DebugInfo<'a>)>,
+    /// From which load on which holds.
+    frames: Vec<(u32, Frames)>,
+    unwindings: Vec<Unwinding<'a>>,
+    /// Those that go by another's name.
+    renamed: FxHashMap<u32, &'a [u8]>,
+    /// Where the loads lie, if no two share an address.
+    pub(super) places: Option<Places>,
+}
+
+/// What is kept of a load.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Load {
+    pub(super) start: Avma,
+    /// Raw until the clocks are related.
+    pub(super) time: Timestamp,
+    /// Nobody writes code of 4 GB.
+    pub(super) size: u32,
+    /// The lower half of its record's offset.
+    at: u32,
+}
+
+/// What a dump says about the frames of a load.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Frames {
+    Nothing,
+    /// The runtime asks for frame-pointer unwinding.
+    Pointers,
+    /// The number of a record.
+    Described(u32),
+}
+
+impl Load {
+    pub(super) const fn range(&self) -> AvmaRange {
+        AvmaRange::new(self.start, self.size as u64)
+    }
+}
+
+impl<'a> MapCodes<'a> {
+    fn entry(&self, number: u32) -> &MapEntry<'a> {
+        &self.entries[number as usize]
+    }
+
+    fn range(&self, number: u32) -> AvmaRange {
+        let entry = self.entry(number);
+        AvmaRange::new(entry.start, entry.size)
+    }
+
+    /// The entry that covers an address.
+    pub(super) fn at(&self, at: Avma) -> Option<u32> {
+        let next = self.entries.partition_point(|entry| entry.start <= at);
+        let number = u32::try_from(next.checked_sub(1)?).ok()?;
+        self.range(number).contains(at).then_some(number)
+    }
+}
+
+impl<'a> DumpCodes<'a> {
+    /// None yet of a dump that is about to be read.
+    pub(crate) fn new(bytes: &'a [u8], order: ByteOrder) -> Self {
+        Self {
+            bytes,
+            order,
+            ..Self::default()
+        }
+    }
+
+    /// Takes the load that `reader` has just read.
+    #[inline]
+    pub(crate) fn push(&mut self, head: &LoadHead, reader: &mut Reader<'a>, store: &'a Store) {
+        let lines = reader.take_lines(head.address);
+        let unwinding = reader.take_unwinding(head.address, head.size.into());
+        self.add(head, lines, unwinding, store);
+    }
+
+    /// Takes a load that was read with all that belongs to it.
+    pub(crate) fn push_load(&mut self, load: &dump::Load<'a>, store: &'a Store) {
+        let head = LoadHead {
+            file_offset: load.file_offset,
+            time: load.time,
+            pid: load.pid,
+            address: load.address,
+            // The reader gives no larger ones.
+            size: u32::try_from(load.size).unwrap_or(u32::MAX),
+        };
+        self.add(&head, load.lines, load.unwinding, store);
+    }
+
+    #[inline]
+    fn add(
+        &mut self,
+        head: &LoadHead,
+        lines: Option<DebugInfo<'a>>,
+        unwinding: Option<Unwinding<'a>>,
+        store: &'a Store,
+    ) {
+        let number = self.next_number();
+        if let Some(lines) = lines {
+            self.lines.push((number, lines));
+        }
+        if unwinding.is_some() || !self.frames.is_empty() {
+            self.add_frames(number, unwinding, store);
+        }
+        while head.file_offset >> 32 > self.beyond.len() as u64 {
+            self.beyond.push(number);
+        }
+        self.loads.push(Load {
+            start: head.address,
+            time: Timestamp(head.time),
+            size: head.size,
+            at: head.file_offset as u32,
+        });
+    }
+
+    fn add_frames(&mut self, number: u32, unwinding: Option<Unwinding<'a>>, store: &'a Store) {
+        let frames = match unwinding {
+            None => Frames::Nothing,
+            Some(unwinding) if unwinding.is_empty() => Frames::Pointers,
+            Some(unwinding) => {
+                self.unwindings.push(readable(unwinding, store));
+                let at = u32::try_from(self.unwindings.len() - 1);
+                at.map_or(Frames::Nothing, Frames::Described)
+            }
+        };
+        let last = self
+            .frames
+            .last()
+            .map_or(Frames::Nothing, |&(_, last)| last);
+        if frames != last {
+            self.frames.push((number, frames));
+        }
+    }
+
+    /// All were taken; `found_once` if none was moved.
+    pub(super) fn end(&mut self, found_once: bool) {
+        self.loads.shrink_to_fit();
+        if found_once {
+            self.places = Places::of(&self.loads);
+        }
+    }
+
+    /// The number of the load that is taken next.
+    pub(super) fn next_number(&self) -> u32 {
+        u32::try_from(self.loads.len()).unwrap_or(u32::MAX)
+    }
+
+    fn load(&self, number: u32) -> &Load {
+        &self.loads[number as usize]
+    }
+
+    fn text(&self, number: u32) -> Option<LoadText<'a>> {
+        let load = self.load(number);
+        let beyond = self.beyond.partition_point(|&first| first <= number);
+        let at = (beyond as u64) << 32 | u64::from(load.at);
+        LoadText::at(self.bytes, self.order, at, load.size)
+    }
+
+    pub(super) fn name(&self, number: u32) -> &'a [u8] {
+        match self.renamed.get(&number) {
+            Some(name) => name,
+            None => self.text(number).map_or(&[], |text| text.name()),
+        }
+    }
+
+    /// Bytes that begin with the name in the record, which tells how the code was made, whatever it is called by now.
+    fn beginning(&self, number: u32) -> &'a [u8] {
+        self.text(number).map_or(&[], |text| text.beginning())
+    }
+
+    /// Gives a load another name.
+    pub(super) fn rename(&mut self, number: u32, name: &'a [u8]) {
+        self.renamed.insert(number, name);
+    }
+
+    pub(super) fn bytes(&self, number: u32) -> &'a [u8] {
+        self.text(number).map_or(&[], |text| text.code())
+    }
+
+    /// Its `code_index`.
+    pub(super) fn index(&self, number: u32) -> Option<u64> {
+        self.text(number)?.index()
+    }
+
+    pub(super) fn producer_of(&self, number: u32) -> Producer {
+        producer_of(self.beginning(number), self.producer)
+    }
+
+    fn lines(&self, number: u32) -> Option<DebugInfo<'a>> {
+        let found = self.lines.binary_search_by_key(&number, |&(of, _)| of);
+        Some(self.lines[found.ok()?].1)
+    }
+
+    fn frames(&self, number: u32) -> Frames {
+        let next = self.frames.partition_point(|&(from, _)| from <= number);
+        let last = next.checked_sub(1);
+        last.map_or(Frames::Nothing, |at| self.frames[at].1)
+    }
+
+    fn unwinding(&self, number: u32) -> Option<JitUnwinding<'a>> {
+        let record = match self.frames(number) {
+            Frames::Nothing => return None,
+            Frames::Pointers => return Some(JitUnwinding::FramePointer),
+            Frames::Described(record) => self.unwindings[record as usize],
+        };
+        let load = self.load(number);
+        let found = record.resolve(load.start, load.size.into())?;
+        Some(JitUnwinding::EhFrame {
+            eh_frame: found.eh_frame,
+            base: found.base,
+        })
+    }
+}
+
+/// With a table that strict readers read too.
+fn readable<'a>(unwinding: Unwinding<'a>, store: &'a Store) -> Unwinding<'a> {
+    match unwinding.readable_eh_frame() {
+        std::borrow::Cow::Borrowed(_) => unwinding,
+        std::borrow::Cow::Owned(fixed) => unwinding.with_eh_frame(store.keep(fixed)),
+    }
+}
+
+impl<'a> CodeList<'a> {
+    /// How many there are.
+    pub(crate) fn count(&self) -> u32 {
+        match self {
+            Self::Dump(dump) => dump.next_number(),
+            Self::PerfMap(map) => u32::try_from(map.entries.len()).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// One of them.
+    pub(crate) const fn code(&self, number: u32) -> JitCode<'_, 'a> {
+        JitCode { list: self, number }
+    }
+}
+
+/// The code of all dumps and perf maps.
+#[derive(Debug, Default)]
+pub(super) struct Codes<'a> {
+    /// Indexed by [`JitObjectId`].
+    lists: Vec<CodeList<'a>>,
+    /// The id of the first code of each list.
+    first: Vec<u32>,
+    count: u32,
+}
+
+impl<'a> Codes<'a> {
+    pub(super) fn push(&mut self, list: CodeList<'a>) {
+        self.first.push(self.count);
+        self.count = self.count.saturating_add(list.count());
+        self.lists.push(list);
+    }
+
+    pub(super) const fn count(&self) -> u32 {
+        self.count
+    }
+
+    pub(super) fn code(&self, id: JitCodeId) -> JitCode<'_, 'a> {
+        let list = match self.lists.as_slice() {
+            [_] => 0,
+            _ => self.first.partition_point(|&first| first <= id.0) - 1,
+        };
+        self.lists[list].code(id.0 - self.first[list])
+    }
+
+    /// A list, and the id of its first code.
+    pub(super) fn list(&self, object: JitObjectId) -> Option<(&CodeList<'a>, u32)> {
+        let at = object.0 as usize;
+        Some((self.lists.get(at)?, self.first[at]))
+    }
+
+    /// The loads of a dump, and the id of the first.
+    pub(super) fn loads(&self, object: JitObjectId) -> Option<(&DumpCodes<'a>, u32)> {
+        match self.list(object)? {
+            (CodeList::Dump(dump), first) => Some((dump, first)),
+            (CodeList::PerfMap(_), _) => None,
+        }
+    }
+}
+
+/// The loads of a dump that a test made, generated by whoever their names tell or by `producer`.
+#[cfg(test)]
+pub(crate) fn codes_of<'a>(bytes: &'a [u8], producer: Producer, store: &'a Store) -> CodeList<'a> {
+    let mut reader = Reader::new(bytes).expect("is a dump");
+    let mut codes = DumpCodes::new(bytes, reader.order());
+    codes.producer = producer;
+    while let Some((_, content)) = reader.step() {
+        if let dump::Content::Load(load) = content {
+            codes.push_load(&load, store);
+        }
+    }
+    CodeList::Dump(codes)
+}
+
+/// The entries of a perf map that a test made.
+#[cfg(test)]
+pub(crate) fn map_of(bytes: &[u8]) -> CodeList<'_> {
+    CodeList::PerfMap(MapCodes {
+        object: JitObjectId(0),
+        producer: Producer::Unknown,
+        entries: crate::jitdump::perfmap::parse(bytes).entries,
+    })
+}
