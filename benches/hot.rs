@@ -271,6 +271,7 @@ fn print_folded(bencher: Bencher<'_, '_>, sample: &str) {
         annotate_jit: false,
         weight: Weight::Period,
         event: None,
+        threads: 1,
     };
     bencher.bench_local(|| folded::write(&profile, &options, &mut io::sink()));
 }

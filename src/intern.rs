@@ -7,6 +7,8 @@ use std::hash::{BuildHasher, Hash, Hasher};
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
+use crate::parallel::in_parallel;
+
 /// Distinct sequences of `T`, each with a tag that is part of its identity.
 #[derive(Debug)]
 pub struct Sequences<T, G> {
@@ -194,17 +196,43 @@ impl ItemIndex {
 
 /// Rank of each text in byte order; equal texts have one rank.
 #[must_use]
-pub fn byte_ranks(texts: &[&[u8]]) -> Vec<u32> {
-    let names = texts.iter().zip(0..);
-    let mut order: Vec<Name<'_>> = names.map(|(text, of)| Name::new(text, of)).collect();
-    Name::sort(&mut order, 0);
-    let mut ranks = vec![0; order.len()];
-    let mut rank = 0;
-    for (i, name) in order.iter().enumerate() {
-        rank += u32::from(i > 0 && order[i - 1].text != name.text);
+pub fn byte_ranks(texts: &[&[u8]], threads: usize) -> Vec<u32> {
+    let names = texts.iter().zip(0..).map(|(text, of)| Name::new(text, of));
+    let parts = parts_in_order(names.collect(), threads);
+    let parts = in_parallel(parts, threads, |mut part| {
+        Name::sort(&mut part, 0);
+        part
+    });
+    let mut ranks = vec![0; texts.len()];
+    let (mut rank, mut before) = (0, None);
+    for name in parts.iter().flatten() {
+        rank += u32::from(before.is_some_and(|before| before != name.text));
+        before = Some(name.text);
         ranks[name.of as usize] = rank;
     }
     ranks
+}
+
+/// The names in parts of similar size, one for each thread, none of which has a name that belongs before one of another
+/// part in front of it.
+fn parts_in_order(names: Vec<Name<'_>>, threads: usize) -> Vec<Vec<Name<'_>>> {
+    /// Names from which on a thread is worth its start.
+    const MANY: usize = 4096;
+    let parts = threads.min(names.len() / MANY).max(1);
+    if parts == 1 {
+        return vec![names];
+    }
+    let mut some: Vec<&[u8]> = names.iter().step_by(MANY / 16).map(|n| n.text).collect();
+    some.sort_unstable();
+    let bounds: Vec<&[u8]> = (1..parts)
+        .map(|part| some[some.len() * part / parts])
+        .collect();
+    let mut all: Vec<Vec<Name<'_>>> = Vec::new();
+    all.resize_with(parts, || Vec::with_capacity(names.len() / parts));
+    for name in names {
+        all[bounds.partition_point(|bound| *bound <= name.text)].push(name);
+    }
+    all
 }
 
 /// A text to be sorted, with the eight bytes of it that are looked at next: most comparisons are of these, and names
@@ -274,7 +302,7 @@ mod tests {
     #[test]
     fn ranks_are_those_of_whole_texts() {
         let stems: [&[u8]; 4] = [b"", b"wasm[0]::function[", b"a", b"\xff\0"];
-        let texts: Vec<Vec<u8>> = (0..3000_u32)
+        let texts: Vec<Vec<u8>> = (0..13_000_u32)
             .map(|i| {
                 let mut text = stems[i as usize % 4].to_vec();
                 text.extend(std::iter::repeat_n(b'x', (i * 7 % 90) as usize));
@@ -284,13 +312,14 @@ mod tests {
             })
             .collect();
         let texts: Vec<&[u8]> = texts.iter().map(Vec::as_slice).collect();
-        let ranks = byte_ranks(&texts);
+        let ranks = byte_ranks(&texts, 1);
         let mut sorted = texts.clone();
         sorted.sort_unstable();
         sorted.dedup();
-        for (text, rank) in texts.iter().zip(ranks) {
-            assert_eq!(sorted[rank as usize], *text);
+        for (text, rank) in texts.iter().zip(&ranks) {
+            assert_eq!(sorted[*rank as usize], *text);
         }
+        assert_eq!(byte_ranks(&texts, 3), ranks);
     }
 
     #[test]

@@ -80,6 +80,7 @@ impl FoldArgs {
                 WeightArg::Samples => Weight::Samples,
             },
             event: self.event.clone(),
+            threads: load.needs.threads,
         };
         (load, fold)
     }

@@ -11,7 +11,8 @@ use std::io::{self, Write};
 use rustc_hash::FxHashMap;
 
 use super::text::acts;
-use crate::intern::Sequences;
+use crate::intern::{Sequences, byte_ranks};
+use crate::parallel::{in_parallel, sort_in_parallel};
 use crate::perfdata::CpuMode;
 use crate::profile::{CommId, Entry, Frame, FrameId, Profile, StackId, ThreadId};
 
@@ -40,6 +41,8 @@ pub struct FoldOptions {
     pub weight: Weight,
     /// Only this event.
     pub event: Option<String>,
+    /// Threads that sort and format; 0 counts as 1.
+    pub threads: usize,
 }
 
 /// Writes all stacks of the profile, sorted by their text.
@@ -47,22 +50,24 @@ pub struct FoldOptions {
 /// # Errors
 /// When `out` cannot be written.
 pub fn write(profile: &Profile, options: &FoldOptions, out: &mut dyn Write) -> io::Result<()> {
-    /// Text is handed on in pieces of so many bytes.
+    /// Text is handed on in pieces of so many bytes. To put it together on several threads takes longer: it is copied
+    /// from words that are in the cache, and the other core is giving the recording back.
     const PIECE: usize = 1 << 16;
     let groups = groups(profile, options);
-    let words = Words::new(profile, options, &groups);
-    let mut text = Vec::with_capacity(2 * PIECE);
+    let names = Names::of(profile, options, &groups);
+    let words = Words::new(&names, options.threads);
     let lines = lines(profile, &groups, &words);
     let mut order: Vec<u32> = (0..index(lines.len())).collect();
-    order.sort_unstable_by_key(|&line| lines.get(line));
+    let compare = |a: &u32, b: &u32| lines.get(*a).cmp(lines.get(*b));
+    sort_in_parallel(&mut order, options.threads, compare);
+    let mut text = Vec::with_capacity(2 * PIECE);
     // Different frames may have one name.
     for same in order.chunk_by(|&a, &b| lines.get(a) == lines.get(b)) {
         for &word in lines.get(same[0]) {
-            text.extend_from_slice(words.texts[word as usize].as_bytes());
+            text.extend_from_slice(words.texts[word as usize]);
         }
         let weights = same.iter().map(|&line| lines.tag(line));
-        let weight = weights.fold(0, u64::saturating_add);
-        writeln!(text, " {weight}")?;
+        writeln!(text, " {}", weights.fold(0, u64::saturating_add))?;
         if text.len() >= PIECE {
             out.write_all(&text)?;
             text.clear();
@@ -88,50 +93,122 @@ pub fn mixed_events<'p>(profile: &'p Profile, options: &FoldOptions) -> Vec<&'p 
 /// so none of those is the beginning of another: lines are in the order of their text when they are in the order
 /// of their words' ranks. Comparing ranks costs a fraction of comparing texts, which are kilobytes long and
 /// begin alike, and no line need be put together before it is written.
-#[derive(Default)]
-struct Words {
+struct Words<'n> {
     /// By rank.
-    texts: Vec<String>,
-    /// By frame: the rank of its name with and without a frame behind it.
+    texts: Vec<&'n [u8]>,
+    /// By frame: the rank of its name with and without a frame behind it; nothing if it is not used so.
     inner: Vec<u32>,
     last: Vec<u32>,
     /// By group: the rank of its comm.
     comms: Vec<u32>,
 }
 
-impl Words {
-    fn new(profile: &Profile, options: &FoldOptions, groups: &[(&Entry, u64)]) -> Self {
-        let mut words = Self::default();
-        let mut known = FxHashMap::default();
-        let mut number = |text: String| {
-            let next = index(known.len());
-            *known.entry(text).or_insert(next)
-        };
-        for frame in &profile.frames {
-            let name = frame_name(profile, frame, options);
-            words.inner.push(number(format!("{name};")));
-            words.last.push(number(name));
-        }
+/// The texts of words, each ending in `;`.
+struct Names {
+    /// By frame: its piece's text, and where its name ends in it.
+    frames: Vec<(String, Vec<u32>)>,
+    comms: Vec<String>,
+    /// By group: index into `comms`.
+    comm_of: Vec<u32>,
+    /// By frame: whether it is at the end of lines, and whether it is before others.
+    is_last: Vec<bool>,
+    is_inner: Vec<bool>,
+}
+
+impl Names {
+    /// Frames of which one thread makes the names at once.
+    const PIECE: usize = 1024;
+
+    fn of(profile: &Profile, options: &FoldOptions, groups: &[(&Entry, u64)]) -> Self {
+        let frames = profile.frames.len();
+        let (mut is_last, mut is_inner) = (vec![false; frames], vec![false; frames]);
         let mut threads = FxHashMap::default();
+        let (mut comms, mut comm_of) = (Vec::new(), Vec::with_capacity(groups.len()));
         for (entry, _) in groups {
+            let (last, inner) = ends(profile, entry);
+            is_last[last.0 as usize] = true;
+            inner
+                .iter()
+                .for_each(|frame| is_inner[frame.0 as usize] = true);
             let thread = (options.pid || options.tid).then_some(entry.thread);
-            let comm = threads
-                .entry((entry.comm, thread))
-                .or_insert_with(|| number(comm(profile, entry, options)));
-            words.comms.push(*comm);
+            let comm = threads.entry((entry.comm, thread)).or_insert_with(|| {
+                comms.push(comm(profile, entry, options));
+                index(comms.len() - 1)
+            });
+            comm_of.push(*comm);
         }
-        let mut sorted: Vec<(String, u32)> = known.into_iter().collect();
-        sorted.sort_unstable();
-        let mut ranks = vec![0; sorted.len()];
-        for (rank, (_, number)) in (0..).zip(&sorted) {
-            ranks[*number as usize] = rank;
+        let numbers: Vec<usize> = (0..frames).collect();
+        let pieces = numbers.chunks(Self::PIECE).collect();
+        let frames = in_parallel(pieces, options.threads, |piece| {
+            let (mut text, mut ends) = (String::new(), Vec::with_capacity(piece.len()));
+            for &frame in piece {
+                if is_last[frame] || is_inner[frame] {
+                    push_frame(profile, &profile.frames[frame], options, &mut text);
+                    text.push(';');
+                }
+                ends.push(index(text.len()));
+            }
+            (text, ends)
+        });
+        Self {
+            frames,
+            comms,
+            comm_of,
+            is_last,
+            is_inner,
         }
-        let used = [&mut words.inner, &mut words.last, &mut words.comms];
-        for word in used.into_iter().flatten() {
-            *word = ranks[*word as usize];
+    }
+
+    fn frame(&self, frame: usize) -> &[u8] {
+        let (text, ends) = &self.frames[frame / Self::PIECE];
+        let at = frame % Self::PIECE;
+        let start = if at == 0 { 0 } else { ends[at - 1] };
+        &text.as_bytes()[start as usize..ends[at] as usize]
+    }
+}
+
+impl<'n> Words<'n> {
+    fn new(names: &'n Names, threads: usize) -> Self {
+        let used = |is_used: &[bool]| -> Vec<usize> {
+            (0..is_used.len()).filter(|frame| is_used[*frame]).collect()
+        };
+        let (inner, last) = (used(&names.is_inner), used(&names.is_last));
+        let mut texts: Vec<&[u8]> = Vec::with_capacity(inner.len() + last.len());
+        texts.extend(inner.iter().map(|frame| names.frame(*frame)));
+        texts.extend(last.iter().map(|frame| {
+            let name = names.frame(*frame);
+            name.strip_suffix(b";").unwrap_or(name)
+        }));
+        texts.extend(names.comms.iter().map(|comm| comm.as_bytes()));
+        let ranks = byte_ranks(&texts, threads);
+        let by_frame = |frames: &[usize], ranks: &[u32]| {
+            let mut of_frame = vec![0; names.is_last.len()];
+            for (frame, rank) in frames.iter().zip(ranks) {
+                of_frame[*frame] = *rank;
+            }
+            of_frame
+        };
+        let (of_inner, rest) = ranks.split_at(inner.len());
+        let (of_last, of_comm) = rest.split_at(last.len());
+        let comms = names.comm_of.iter().map(|comm| of_comm[*comm as usize]);
+        let mut words = Self {
+            texts: vec![b"".as_slice(); texts.len()],
+            inner: by_frame(&inner, of_inner),
+            last: by_frame(&last, of_last),
+            comms: comms.collect(),
+        };
+        for (text, rank) in texts.iter().zip(&ranks) {
+            words.texts[*rank as usize] = text;
         }
-        words.texts = sorted.into_iter().map(|(text, _)| text).collect();
         words
+    }
+}
+
+/// The leaf of an entry's line, and the frames before it, innermost first.
+fn ends<'p>(profile: &'p Profile, entry: &Entry) -> (FrameId, &'p [FrameId]) {
+    match profile.stacks.get(entry.stack) {
+        [] => (entry.leaf, &[]),
+        [leaf, callers @ ..] => (*leaf, callers),
     }
 }
 
@@ -140,19 +217,16 @@ fn index(len: usize) -> u32 {
 }
 
 /// The words of each line from the comm to the leaf, and its weight.
-fn lines(profile: &Profile, groups: &[(&Entry, u64)], words: &Words) -> Sequences<u32, u64> {
+fn lines(profile: &Profile, groups: &[(&Entry, u64)], words: &Words<'_>) -> Sequences<u32, u64> {
     let mut lines = Sequences::default();
     let mut line = Vec::new();
     for ((entry, weight), comm) in groups.iter().zip(&words.comms) {
-        let frames = match profile.stacks.get(entry.stack) {
-            [] => &[entry.leaf],
-            frames => frames,
-        };
+        let (leaf, callers) = ends(profile, entry);
         line.clear();
         line.push(*comm);
         let inner = |frame: &FrameId| words.inner[frame.0 as usize];
-        line.extend(frames[1..].iter().rev().map(inner));
-        line.push(words.last[frames[0].0 as usize]);
+        line.extend(callers.iter().rev().map(inner));
+        line.push(words.last[leaf.0 as usize]);
         lines.push(&line, *weight);
     }
     lines
@@ -204,11 +278,12 @@ fn comm(profile: &Profile, entry: &Entry, options: &FoldOptions) -> String {
     }
 }
 
-fn frame_name(profile: &Profile, frame: &Frame, options: &FoldOptions) -> String {
+fn push_frame(profile: &Profile, frame: &Frame, options: &FoldOptions, text: &mut String) {
     let object = frame.object.map(|id| &profile.objects[id.0 as usize]);
-    let mut name = match (frame.symbol, object) {
+    match (frame.symbol, object) {
         (Some(symbol), _) => {
-            without_arguments(&harmless(&profile.symbols[symbol.0 as usize].name)).to_owned()
+            let name = harmless(&profile.symbols[symbol.0 as usize].name);
+            text.push_str(without_arguments(&name));
         }
         (None, Some(object)) => {
             let file = object
@@ -216,17 +291,18 @@ fn frame_name(profile: &Profile, frame: &Frame, options: &FoldOptions) -> String
                 .rsplit('/')
                 .next()
                 .unwrap_or(&object.long_name);
-            format!("[{}]", harmless(file))
+            text.push('[');
+            text.push_str(&harmless(file));
+            text.push(']');
         }
-        (None, None) => "[unknown]".to_owned(),
-    };
+        (None, None) => text.push_str("[unknown]"),
+    }
     let kernel = object.is_some_and(|object| object.is_kernel) || frame.mode == CpuMode::Kernel;
     if options.annotate_kernel && kernel {
-        name.push_str("_[k]");
+        text.push_str("_[k]");
     } else if options.annotate_jit && object.is_some_and(|object| object.is_jit) {
-        name.push_str("_[j]");
+        text.push_str("_[j]");
     }
-    name
 }
 
 /// A name that cannot end a frame or a line, nor reach a terminal as a control character.

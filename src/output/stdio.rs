@@ -3,16 +3,13 @@
 //! In: a [`Report`]. Out: text. Layout facts from `ui/stdio/hist.c` and `ui/hist.c` of perf; its quirks are
 //! kept, because scripts read this text (padding with `-t`, blanks at the ends of lines, widths that count hidden rows).
 
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
 
 use super::stdio_hierarchy;
 use super::stdio_tree::{self, TreeStyle};
 use super::text::{harmless, harmless_payload};
-use crate::parallel::in_parallel;
+use crate::parallel::{in_parallel, write_in_parallel};
 use crate::profile::{Profile, Quality, StackEnd};
 use crate::report::keys::Key;
 use crate::report::{
@@ -370,41 +367,12 @@ impl<'r, 'p> Layout<'r, 'p> {
     /// Threads format pieces of the table; they are written in order.
     fn write_rows_in_parallel(&self, rows: usize, out: &mut dyn Write) -> io::Result<()> {
         const PIECE: usize = 128;
-        let next = AtomicUsize::new(0);
-        let (sender, formatted) = mpsc::sync_channel(64);
-        std::thread::scope(|scope| {
-            for _ in 0..self.report.options.threads {
-                let (sender, next) = (sender.clone(), &next);
-                scope.spawn(move || {
-                    let mut trees = self.trees();
-                    loop {
-                        let piece = next.fetch_add(1, Ordering::Relaxed);
-                        let start = piece * PIECE;
-                        if start >= rows {
-                            return;
-                        }
-                        let mut text = Vec::new();
-                        let range = start..rows.min(start + PIECE);
-                        let done = self.write_some_rows(range, trees.as_mut(), &mut text);
-                        // Nobody listens any more once the output is closed.
-                        if sender.send((piece, done.map(|()| text))).is_err() {
-                            return;
-                        }
-                    }
-                });
-            }
-            drop(sender);
-            let mut early = BTreeMap::new();
-            let mut written = 0;
-            for (piece, text) in formatted {
-                early.insert(piece, text);
-                while let Some(text) = early.remove(&written) {
-                    out.write_all(&text?)?;
-                    written += 1;
-                }
-            }
-            Ok(())
-        })
+        let text = |trees: &mut Option<TreeMaker<'_, '_>>, piece: usize, text: &mut Vec<u8>| {
+            let range = piece * PIECE..rows.min((piece + 1) * PIECE);
+            self.write_some_rows(range, trees.as_mut(), text)
+        };
+        let threads = self.report.options.threads;
+        write_in_parallel(rows.div_ceil(PIECE), threads, || self.trees(), text, out)
     }
 
     fn write_some_rows(

@@ -435,6 +435,7 @@ impl<'p> Report<'p> {
             has_trees: self.has_trees,
             order: self.order,
             sort_index: self.options.group_sort_index,
+            threads: self.options.threads,
         }
     }
 

@@ -882,7 +882,7 @@ impl Numbers {
     ) -> Self {
         let order = &view.columns.order;
         let names = if order.contains(&Key::Symbol) {
-            name_ranks(rows, view.profile)
+            name_ranks(rows, view)
         } else {
             Vec::new()
         };
@@ -1035,7 +1035,8 @@ fn symbol_order(class: &Class) -> (bool, u32, SymbolRank) {
 }
 
 /// By row: rank of its symbol's name in byte order; equal names have one rank, and rows without symbol are last.
-fn name_ranks(rows: &[Row], profile: &Profile) -> Vec<u32> {
+fn name_ranks(rows: &[Row], view: &Ordered<'_>) -> Vec<u32> {
+    let profile = view.profile;
     let symbol = |row: &Row| profile.frames[row.frame.0 as usize].symbol;
     let named: Vec<(usize, SymbolId)> = rows
         .iter()
@@ -1045,7 +1046,7 @@ fn name_ranks(rows: &[Row], profile: &Profile) -> Vec<u32> {
     let name = |&(_, symbol): &(_, SymbolId)| profile.symbols[symbol.0 as usize].name.as_bytes();
     let names: Vec<&[u8]> = named.iter().map(name).collect();
     let mut ranks = vec![u32::MAX; rows.len()];
-    for ((row, _), rank) in named.iter().zip(byte_ranks(&names)) {
+    for ((row, _), rank) in named.iter().zip(byte_ranks(&names, view.threads)) {
         ranks[*row] = rank;
     }
     ranks
@@ -1061,6 +1062,7 @@ pub(crate) struct Ordered<'a> {
     pub(crate) has_trees: bool,
     pub(crate) order: ChainOrder,
     pub(crate) sort_index: Option<usize>,
+    pub(crate) threads: usize,
 }
 
 impl Ordered<'_> {
