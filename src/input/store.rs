@@ -68,7 +68,7 @@ impl Store {
             unsafe_code,
             reason = "mapping a file is the one thing that cannot be done safely"
         )]
-        // SAFETY: the mapping is private and read-only. Another process that cuts the file while we
+        // SAFETY: the mapping is shared and read-only. Another process that cuts the file while we
         // read it can make us die by SIGBUS, as it can every reader that maps its input; the bytes
         // themselves are only ever treated as untrusted data.
         let map = unsafe { Mmap::map(file) }.map_err(|e| InputError::io(path, e))?;
