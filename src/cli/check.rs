@@ -1,14 +1,20 @@
 //! `pjit check`.
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
+use anyhow::Context as _;
 use clap::Args;
 
-use crate::check::Limits;
-use crate::load::LoadOptions;
+use crate::check::{self, Limits};
+use crate::load::{self, LoadOptions};
+use crate::output;
 
 use super::input::{Environment, InputArgs};
 use super::report::When;
+use super::terminal::{Output, colored, with_progress};
+use super::verb::no_color;
+use super::{Context, Verb};
 
 /// Arguments of `pjit check`.
 #[derive(Debug, Clone, Args)]
@@ -55,6 +61,36 @@ pub struct CheckArgs {
     /// Colours: auto, always or never
     #[arg(long = "color", value_name = "WHEN", value_enum, num_args = 0..=1, default_missing_value = "always")]
     color: Option<When>,
+}
+
+/// Exit status for a recording that falls short of the limits.
+const NOT_FIT: u8 = 3;
+
+impl Verb for CheckArgs {
+    fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
+        let diag = context.diag;
+        let (load, limits) = self.resolve(context.environment);
+        let evidence = with_progress(diag, || load::examine(&load, diag))?;
+        let verdict = check::judge(&evidence, limits);
+        let color = colored(self.color(), no_color());
+        let mut out = Output::open(None);
+        output::check::write(&verdict, self.input.strict, color, &mut out)?;
+        out.finish().context("output")?;
+        Ok(if verdict.is_fit(self.input.strict) {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::from(NOT_FIT)
+        })
+    }
+
+    fn input(&self) -> Option<&InputArgs> {
+        Some(&self.input)
+    }
+
+    /// Here `--strict` is about the verdict.
+    fn strict(&self) -> bool {
+        false
+    }
 }
 
 impl CheckArgs {

@@ -1,13 +1,20 @@
 //! `pjit fold`.
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
+use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 
-use crate::load::LoadOptions;
-use crate::output::folded::{FoldOptions, Weight};
+use crate::diagnostics::Diagnostics;
+use crate::load::{self, LoadOptions};
+use crate::output::folded::{self, FoldOptions, Weight};
+use crate::profile::Profile;
 
 use super::input::{Environment, InputArgs};
+use super::terminal::{Output, with_progress};
+use super::verb::{leave, require_samples};
+use super::{Context, Verb};
 
 /// Arguments of `pjit fold`.
 #[derive(Debug, Clone, Args)]
@@ -65,6 +72,24 @@ enum WeightArg {
     Samples,
 }
 
+impl Verb for FoldArgs {
+    fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
+        let diag = context.diag;
+        let (load, fold) = self.resolve(context.environment);
+        let mut out = Output::to(self.output.as_deref()).context("output")?;
+        let profile = with_progress(diag, || load::load(&load, diag))?;
+        check_events(&profile, &fold, diag)?;
+        folded::write(&profile, &fold, &mut out)?;
+        out.finish().context("output")?;
+        leave(profile);
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn input(&self) -> Option<&InputArgs> {
+        Some(&self.input)
+    }
+}
+
 impl FoldArgs {
     /// What to load and how to print it.
     #[must_use]
@@ -84,4 +109,25 @@ impl FoldArgs {
         };
         (load, fold)
     }
+}
+
+fn check_events(profile: &Profile, fold: &FoldOptions, diag: &Diagnostics) -> anyhow::Result<()> {
+    require_samples(profile)?;
+    if let Some(wanted) = &fold.event {
+        let names: Vec<&str> = profile.events.iter().map(|e| e.name.as_str()).collect();
+        anyhow::ensure!(
+            names.contains(&wanted.as_str()),
+            "no event '{wanted}' in {}; it has {}",
+            profile.recording.path,
+            names.join(", ")
+        );
+    }
+    let mixed = folded::mixed_events(profile, fold);
+    if !mixed.is_empty() {
+        diag.warn(format!(
+            "adds up samples of several events ({}); --event NAME takes one",
+            mixed.join(", ")
+        ));
+    }
+    Ok(())
 }

@@ -1,11 +1,21 @@
 //! `pjit jitdump`.
 
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
+use anyhow::Context as _;
 use clap::Args;
 
-use crate::output::jitdump::Lists;
+use crate::input::Store;
+use crate::jitdump::lint::{Grade, lint};
+use crate::jitdump::survey::survey;
+use crate::output::jitdump::{Lists, write_lists, write_summary};
+use crate::output::text::harmless;
+
+use super::terminal::Output;
+use super::{Context, Verb};
 
 /// Arguments of `pjit jitdump`.
 #[derive(Debug, Clone, Args)]
@@ -50,6 +60,40 @@ pub struct JitdumpArgs {
     pub output: Option<PathBuf>,
 }
 
+impl Verb for JitdumpArgs {
+    /// Describes dumps one after the other; one that cannot be read does not keep the others from being.
+    fn run(&self, _: &Context<'_>) -> anyhow::Result<ExitCode> {
+        let mut out = Output::to(self.output.as_deref()).context("output")?;
+        let (mut failed, mut described) = (false, false);
+        for (number, path) in self.files.iter().enumerate() {
+            if number > 0 {
+                writeln!(out)?;
+            }
+            match jitdump(path, self.lists(), &mut out)? {
+                Ok(worst) => {
+                    described = true;
+                    failed |= self.strict && worst == Some(Grade::Error);
+                }
+                Err(problem) => {
+                    out.flush()?;
+                    let line = harmless(&problem).into_owned();
+                    let _ = writeln!(std::io::stderr(), "pjit: {line}");
+                    failed = true;
+                }
+            }
+        }
+        // What is in the file stays when there is nothing to put there.
+        if described || self.output.is_none() {
+            out.finish().context("output")?;
+        }
+        Ok(if failed {
+            ExitCode::FAILURE
+        } else {
+            ExitCode::SUCCESS
+        })
+    }
+}
+
 impl JitdumpArgs {
     /// What to list.
     #[must_use]
@@ -69,4 +113,25 @@ pub fn pid_in_name(path: &Path) -> Option<u32> {
     let name = path.file_name()?.as_bytes();
     let digits = name.strip_prefix(b"jit-")?.strip_suffix(b".dump")?;
     std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+/// Describes one dump; the worst of its lints, or why it cannot be read.
+fn jitdump(
+    path: &Path,
+    lists: Lists,
+    out: &mut Output,
+) -> std::io::Result<Result<Option<Grade>, String>> {
+    let store = Store::new();
+    let bytes = match store.map(path) {
+        Ok(bytes) => bytes,
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    let survey = match survey(bytes) {
+        Ok(survey) => survey,
+        Err(error) => return Ok(Err(format!("{}: {error}", path.display()))),
+    };
+    let findings = lint(&survey, pid_in_name(path));
+    write_summary(path.as_os_str().as_encoded_bytes(), &survey, &findings, out)?;
+    write_lists(bytes, survey.producer, lists, out)?;
+    Ok(Ok(findings.iter().map(|finding| finding.grade).max()))
 }

@@ -2,20 +2,24 @@
 
 pub mod callgraph;
 pub mod check;
+mod completions;
 pub mod fold;
 pub mod input;
 pub mod jitdump;
+mod man;
 pub mod perf_only;
 pub mod perfconfig;
 pub mod report;
 pub mod script;
 pub mod terminal;
 pub mod time;
+mod verb;
 
 use std::ffi::OsString;
-use std::io;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{Parser, Subcommand};
+
+pub use verb::{Context, Verb};
 
 /// Post-processor of Linux perf recordings
 #[derive(Debug, Parser)]
@@ -54,38 +58,23 @@ pub enum Command {
     /// Tell whether a recording is fit for conclusions, and what would make it fit
     Check(check::CheckArgs),
     /// Print a completion script for a shell
-    Completions {
-        /// bash, zsh, fish, elvish or powershell
-        shell: clap_complete::Shell,
-    },
+    Completions(completions::CompletionsArgs),
     /// Print a man page: of pjit, or of one of its commands
-    Man {
-        /// Command to describe
-        command: Option<String>,
-    },
+    Man(man::ManArgs),
 }
 
-impl Cli {
-    /// Whether a warning makes the run a failure.
+impl Command {
+    /// The subcommand as something to run.
     #[must_use]
-    pub fn strict(&self) -> bool {
-        match &self.command {
-            Command::Report(args) => args.input.strict,
-            Command::Fold(args) => args.input.strict,
-            Command::Script(args) => args.input.strict,
-            _ => false,
-        }
-    }
-
-    /// Whether notes are wanted.
-    #[must_use]
-    pub fn verbose(&self) -> bool {
-        match &self.command {
-            Command::Report(args) => args.input.verbose > 0,
-            Command::Fold(args) => args.input.verbose > 0,
-            Command::Script(args) => args.input.verbose > 0,
-            Command::Check(args) => args.input.verbose > 0,
-            _ => false,
+    pub fn verb(&self) -> &dyn Verb {
+        match self {
+            Self::Report(args) => &**args,
+            Self::Fold(args) => args,
+            Self::Script(args) => args,
+            Self::Jitdump(args) => args,
+            Self::Check(args) => args,
+            Self::Completions(args) => args,
+            Self::Man(args) => args,
         }
     }
 }
@@ -117,45 +106,10 @@ pub fn with_thread_counts(args: impl Iterator<Item = OsString>) -> Vec<OsString>
     out
 }
 
-/// Writes the completion script of a shell.
-pub fn write_completions(shell: clap_complete::Shell, out: &mut dyn io::Write) {
-    clap_complete::generate(shell, &mut Cli::command(), "pjit", &mut LentWriter(out));
-}
-
-/// Writes the man page of pjit or of one of its commands.
-///
-/// # Errors
-/// When there is no such command, or `out` cannot be written.
-pub fn write_man_page(command: Option<&str>, out: &mut dyn io::Write) -> io::Result<()> {
-    let mut whole = Cli::command();
-    whole.build();
-    let page = match command {
-        None => whole,
-        Some(name) => {
-            let found = whole.find_subcommand(name).cloned();
-            let unknown =
-                || io::Error::new(io::ErrorKind::InvalidInput, format!("no command '{name}'"));
-            found.ok_or_else(unknown)?.name(format!("pjit-{name}"))
-        }
-    };
-    clap_mangen::Man::new(page).render(&mut LentWriter(out))
-}
-
-/// clap's generators want a sized writer.
-struct LentWriter<'w>(&'w mut dyn io::Write);
-
-impl io::Write for LentWriter<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::*;
 
     #[test]

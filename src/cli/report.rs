@@ -5,6 +5,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
@@ -12,12 +13,16 @@ use super::callgraph::CallGraphArgs;
 use super::input::{Environment, InputArgs};
 use super::perf_only::PerfOnlyArgs;
 use super::perfconfig::PerfConfig;
+use super::terminal::{Output, colored, with_progress};
 use super::time::{TimeSpec, parse_cpus, parse_quantum};
+use super::verb::{leave, no_color, require_samples, write_lines, wrong_usage};
+use super::{Context, Verb};
 use crate::collect::Payloads;
-use crate::load::LoadOptions;
-use crate::report::Columns;
+use crate::load::{self, LoadOptions};
+use crate::output::stdio;
 use crate::report::keys::{FieldSpec, Key, SortSpec};
 use crate::report::options::{CallGraphMode, ChainKey, Grouping, ReportOptions};
+use crate::report::{self, Columns};
 use crate::session::listing::Listing;
 
 /// Arguments of `pjit report`.
@@ -372,6 +377,53 @@ pub struct ReportCommand {
     pub no_pager: bool,
     /// What was accepted and has no effect, or was not understood: one line each for stderr.
     pub warnings: Vec<String>,
+}
+
+impl Verb for ReportArgs {
+    fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
+        let (environment, diag) = (context.environment, context.diag);
+        let mut command = match self.resolve(environment) {
+            Ok(command) => command,
+            Err(text) => return wrong_usage(&text),
+        };
+        command.warnings.drain(..).for_each(|line| diag.warn(line));
+        let pager = (!command.no_pager).then_some(environment.pager.as_str());
+        let mut out = Output::open(pager);
+        command.view.color = colored(command.color, no_color());
+        if command.header_only {
+            let lines = load::header(&command.load.source, command.load.full_header, diag)?;
+            write_lines(&lines, &mut out)?;
+            out.finish()?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        if let Some(time) = &command.time {
+            let (first, last) = load::sample_times(&command.load.source, diag)?;
+            command.load.filter.times = time.resolve(first, last);
+        }
+        let profile = with_progress(diag, || load::load(&command.load, diag))?;
+        let mut is_empty = false;
+        if command.load.listing.is_some() {
+            write_lines(&profile.recording.dump, &mut out)?;
+        } else {
+            require_samples(&profile)?;
+            command.view.settle(&profile);
+            let report = report::build(&profile, &command.view)?;
+            stdio::write(&report, &mut out)?;
+            is_empty = report.is_empty();
+            leave(report);
+        }
+        out.finish()?;
+        leave(profile);
+        anyhow::ensure!(
+            !is_empty,
+            "no row is left: the filters or --percent-limit hide all of them"
+        );
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn input(&self) -> Option<&InputArgs> {
+        Some(&self.input)
+    }
 }
 
 impl ReportArgs {

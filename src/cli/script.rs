@@ -2,15 +2,20 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
+use anyhow::Context as _;
 use clap::Args;
 
 use crate::collect::Payloads;
-use crate::load::LoadOptions;
-use crate::output::script::{Field, ScriptOptions};
+use crate::load::{self, LoadOptions};
+use crate::output::script::{self, Field, ScriptOptions};
 
 use super::input::{Environment, InputArgs};
+use super::terminal::{Output, with_progress};
 use super::time::{TimeSpec, parse_cpus};
+use super::verb::{leave, require_samples, write_lines, wrong_usage};
+use super::{Context, Verb};
 
 /// Arguments of `pjit script`.
 #[derive(Debug, Clone, Args)]
@@ -95,6 +100,41 @@ pub struct ScriptCommand {
     pub header_only: bool,
     /// `--time`, when it depends on the recording's first and last sample; other ranges are in `load`.
     pub time: Option<TimeSpec>,
+}
+
+impl Verb for ScriptArgs {
+    fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
+        let diag = context.diag;
+        let mut command = match self.resolve(context.environment) {
+            Ok(command) => command,
+            Err(text) => return wrong_usage(&text),
+        };
+        let mut out = Output::to(self.output.as_deref()).context("output")?;
+        if command.header_only {
+            let lines = load::header(&command.load.source, false, diag)?;
+            write_lines(&lines, &mut out)?;
+            out.finish()?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        if let Some(time) = &command.time {
+            let (first, last) = load::sample_times(&command.load.source, diag)?;
+            command.load.filter.times = time.resolve(first, last);
+        }
+        let profile = with_progress(diag, || load::load(&command.load, diag))?;
+        require_samples(&profile)?;
+        if let Some(event) = command.view.event_without_cpu(&profile) {
+            anyhow::bail!("-F cpu: the event {event} was recorded without CPU numbers");
+        }
+        let count = script::write(&profile, &command.view, &mut out)?;
+        out.finish().context("output")?;
+        leave(profile);
+        anyhow::ensure!(count > 0, "no sample is left: the filters hide all of them");
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn input(&self) -> Option<&InputArgs> {
+        Some(&self.input)
+    }
 }
 
 impl ScriptArgs {

@@ -1,0 +1,24 @@
+//! `pjit completions`.
+
+use std::process::ExitCode;
+
+use clap::{Args, CommandFactory};
+
+use super::terminal::Output;
+use super::{Cli, Context, Verb};
+
+/// Arguments of `pjit completions`.
+#[derive(Debug, Clone, Args)]
+pub struct CompletionsArgs {
+    /// bash, zsh, fish, elvish or powershell
+    shell: clap_complete::Shell,
+}
+
+impl Verb for CompletionsArgs {
+    fn run(&self, _: &Context<'_>) -> anyhow::Result<ExitCode> {
+        let mut out = Output::open(None);
+        clap_complete::generate(self.shell, &mut Cli::command(), "pjit", &mut out);
+        out.finish()?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

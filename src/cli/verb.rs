@@ -1,0 +1,78 @@
+//! What a subcommand is, and what several of them do alike.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use crate::diagnostics::Diagnostics;
+use crate::output::text::harmless;
+use crate::profile::Profile;
+
+use super::input::{Environment, InputArgs};
+use super::terminal::Output;
+
+/// What a verb works with.
+#[derive(Clone, Copy)]
+pub struct Context<'c> {
+    /// The process' environment.
+    pub environment: &'c Environment,
+    /// Warnings and notes, which `main` prints in the end.
+    pub diag: &'c Diagnostics,
+}
+
+/// A subcommand: its arguments know how to run it. Each is one file beside this one.
+pub trait Verb {
+    /// Does the work; the status is 0 unless the verb says what others mean.
+    ///
+    /// # Errors
+    /// What ends the process with status 1 and a line on stderr.
+    fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode>;
+
+    /// The options that all readers of recordings share.
+    fn input(&self) -> Option<&InputArgs> {
+        None
+    }
+
+    /// Whether a warning makes the run a failure.
+    fn strict(&self) -> bool {
+        self.input().is_some_and(|input| input.strict)
+    }
+
+    /// Whether notes are wanted.
+    fn verbose(&self) -> bool {
+        self.input().is_some_and(|input| input.verbose > 0)
+    }
+}
+
+/// Says what is wrong with the arguments.
+pub(super) fn wrong_usage(text: &str) -> anyhow::Result<ExitCode> {
+    writeln!(std::io::stderr(), "pjit: {}", harmless(text))?;
+    Ok(ExitCode::from(2))
+}
+
+/// A recording without samples is an error: whoever reads the output of a success would take it for a result.
+pub(super) fn require_samples(profile: &Profile) -> anyhow::Result<()> {
+    anyhow::ensure!(
+        profile.events.iter().any(|event| event.samples > 0),
+        "{}: no samples",
+        profile.recording.path
+    );
+    Ok(())
+}
+
+/// Whether the environment asks for text without colours.
+pub(super) fn no_color() -> bool {
+    std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty())
+}
+
+/// Leaves large things to the end of the process, which is near, and frees their hundred thousand pieces at once.
+pub(super) fn leave<T>(large: T) {
+    std::mem::forget(large);
+}
+
+/// Lines of a listing, with names that a recording holds made harmless.
+pub(super) fn write_lines(lines: &[String], out: &mut Output) -> std::io::Result<()> {
+    for line in lines {
+        writeln!(out, "{}", harmless(line))?;
+    }
+    Ok(())
+}
