@@ -3,13 +3,16 @@
 //! # The way of a sample
 //!
 //! ```text
+//!                ┌──────────────────────────────── load ────────────────────────────────┐
 //! input ──► perfdata ──► session ──► collect ──► symbolize ──► profile ──► report ──► output
 //!  files     records      history     stacks       names        table       views      text
-//!              ▲            ▲  ▲         ▲           ▲
-//!           jitdump ────────┘  │         │           │
+//!              ▲            ▲  ▲         ▲           ▲            │                      ▲
+//!           jitdump ────────┘  │       unwind        │            └──────► check ────────┘
 //!           dso ───────────────┴─────────┴───────────┘
-//!                                     unwind
 //! ```
+//!
+//! A stage knows those before it and none behind it. Below them all is the ground floor, which knows no stage: addresses
+//! ([`address`]), numbers ([`ids`]), why a stack ended ([`stack_end`]), messages ([`diagnostics`]).
 //!
 //! [`load::load`] is the reading half as one function; `main` puts a view and a writer behind it.
 //!
@@ -62,6 +65,7 @@ pub mod cli;
 pub mod collect;
 pub mod diagnostics;
 pub mod dso;
+pub mod ids;
 pub mod input;
 pub mod intern;
 pub mod jitdump;
@@ -72,5 +76,6 @@ pub mod perfdata;
 pub mod profile;
 pub mod report;
 pub mod session;
+pub mod stack_end;
 pub mod symbolize;
 pub mod unwind;

@@ -5,12 +5,12 @@
 use std::collections::BTreeMap;
 
 use crate::address::Avma;
-use crate::collect::{Collected, Pc};
+use crate::collect::{Collected, MapCache, Pc, SpaceAt};
 use crate::dso::{DsoId, DsoKind, FileTrouble, KernelState};
 use crate::perfdata::{CpuMode, Recording};
 use crate::profile::{StackEnd, ThreadId};
 use crate::session::jit::JitMatch;
-use crate::session::{MapCache, Session, Target};
+use crate::session::{Session, Target};
 use crate::symbolize::{Query, Resolution, Symbol};
 
 use super::{
@@ -338,7 +338,9 @@ fn late(session: &Session<'_>) -> u64 {
         return 0;
     }
     let cache = MapCache::default();
-    let is_late = |sample: &&_| session.jit_match(sample, &cache) == Some(JitMatch::Late);
+    let is_late = |sample: &&_| {
+        SpaceAt::of(session, sample, &cache).jit_match(sample) == Some(JitMatch::Late)
+    };
     session.samples.iter().filter(is_late).count() as u64
 }
 

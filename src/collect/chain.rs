@@ -3,11 +3,12 @@
 use crate::address::Avma;
 use crate::dso::FileTrouble;
 use crate::perfdata::{CpuMode, Sample};
-use crate::profile::StackEnd;
-use crate::session::{SpaceAt, Target};
+use crate::session::Target;
+use crate::stack_end::StackEnd;
 use crate::unwind::{Unwinder, UserFrame, UserState};
 
 use super::PcId;
+use super::space::SpaceAt;
 use super::table::Addresses;
 
 /// Markers in a recorded chain (`enum perf_callchain_context`, `include/uapi/linux/perf_event.h`).

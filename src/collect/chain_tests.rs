@@ -7,8 +7,9 @@ use crate::load::{LoadOptions, Source, load};
 use crate::perfdata::testing::{
     BRANCH_STACK, CALLCHAIN, IP, TID, TIME, TestEvent, TestRecording, TestSample,
 };
-use crate::profile::{FrameNeeds, StackEnd};
+use crate::profile::FrameNeeds;
 use crate::session::Filter;
+use crate::stack_end::StackEnd;
 
 const KERNEL: u64 = -128_i64 as u64;
 const USER: u64 = -512_i64 as u64;

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use crate::address::Avma;
-use crate::profile::ThreadId;
+use crate::ids::ThreadId;
 
 /// The largest dump that perf records (`tools/perf/util/callchain.c`: what fits a 16-bit size, in words).
 pub const LARGEST_DUMP: u64 = 65_528;

@@ -12,6 +12,8 @@ mod chain;
 #[cfg(test)]
 mod chain_tests;
 mod depth;
+mod map_cache;
+mod space;
 mod table;
 mod worker;
 
@@ -19,12 +21,16 @@ use std::sync::Arc;
 
 use crate::address::Avma;
 use crate::diagnostics::Diagnostics;
+use crate::ids::{CommId, ThreadId};
 use crate::input::Window;
 use crate::intern::Sequences;
 use crate::perfdata::{CpuMode, Recording};
-use crate::profile::{CommId, StackEnd, ThreadId};
 use crate::session::{Session, Target};
+use crate::stack_end::StackEnd;
 use crate::unwind::{Arch, CfiTables};
+
+pub use map_cache::MapCache;
+pub use space::SpaceAt;
 
 pub use depth::{Depths, DumpSizes, LARGEST_DUMP};
 pub use worker::collect;

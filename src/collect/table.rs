@@ -4,11 +4,11 @@ use std::hash::BuildHasher;
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
+use super::space::SpaceAt;
 use crate::address::Avma;
 use crate::intern::{ItemIndex, SequenceIndex};
 use crate::perfdata::CpuMode;
-use crate::profile::StackEnd;
-use crate::session::SpaceAt;
+use crate::stack_end::StackEnd;
 use crate::unwind::UserFrame;
 
 use super::depth::Depths;
@@ -231,7 +231,7 @@ impl Collected {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::{CommId, ThreadId};
+    use crate::ids::{CommId, ThreadId};
     use crate::session::Target;
 
     fn pc(at: u64) -> Pc {

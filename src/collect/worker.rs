@@ -9,12 +9,14 @@ use crate::diagnostics::Diagnostics;
 use crate::dso::elf::Machine;
 use crate::input::{Store, Window, prefetch};
 use crate::perfdata::{Event, Recording, Sample};
-use crate::profile::StackEnd;
-use crate::session::{MapCache, SampleRef, Session};
+use crate::session::{SampleRef, Session};
+use crate::stack_end::StackEnd;
 use crate::unwind::{Arch, CfiTables, Unwinder};
 
 use super::chain::{ChainBuilder, ChainOut};
 use super::depth::{Reach, Walked};
+use super::map_cache::MapCache;
+use super::space::SpaceAt;
 use super::table::Table;
 use super::{Collected, NO_TEXT, Needs, Payloads, PcId, Row, RowKey, Shared};
 
@@ -265,7 +267,7 @@ impl<'s, 'a> Worker<'s, 'a> {
         };
         let mut end = StackEnd::NotRecorded;
         if self.shared.needs.stacks {
-            let space = self.shared.session.at(head, self.cache);
+            let space = SpaceAt::of(self.shared.session, head, self.cache);
             let mut out = ChainOut {
                 addresses: &mut self.table.addresses,
                 ids: &mut self.ids,
@@ -291,7 +293,7 @@ impl<'s, 'a> Worker<'s, 'a> {
         };
         let copied = stack.len() as u64;
         let memory_end = match reach {
-            Reach::Short => self.shared.session.at(head, self.cache).stack_end(span.0),
+            Reach::Short => SpaceAt::of(self.shared.session, head, self.cache).stack_end(span.0),
             _ if sample.user_stack_ends => Some(Avma(span.0.0.saturating_add(copied))),
             _ => None,
         };
@@ -363,7 +365,7 @@ impl<'s, 'a> Worker<'s, 'a> {
                 return first;
             }
         }
-        let space = self.shared.session.at(head, self.cache);
+        let space = SpaceAt::of(self.shared.session, head, self.cache);
         self.table.addresses.at(&space, head.mode, head.ip)
     }
 }

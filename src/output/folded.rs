@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use super::text::acts;
 use crate::intern::{Sequences, byte_ranks};
 use crate::parallel::{in_parallel, sort_in_parallel};
-use crate::perfdata::CpuMode;
+use crate::profile::CpuMode;
 use crate::profile::{CommId, Entry, Frame, FrameId, Profile, StackId, ThreadId};
 
 /// What a line weighs.

@@ -5,13 +5,16 @@
 //! depends on hashing or on the number of threads.
 
 use crate::intern::Sequences;
-use crate::perfdata::CpuMode;
 
 mod build;
 mod names;
 mod places;
 
 pub use build::{FrameNeeds, build, queries};
+
+pub use crate::ids::{CommId, ThreadId};
+pub use crate::perfdata::CpuMode;
+pub use crate::stack_end::StackEnd;
 
 /// No number.
 const NONE: u32 = u32::MAX;
@@ -20,12 +23,6 @@ fn index(len: usize) -> u32 {
     u32::try_from(len).expect("fewer than 4 G of anything")
 }
 
-/// Index into [`Profile::comms`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct CommId(pub u32);
-/// Index into [`Profile::threads`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct ThreadId(pub u32);
 /// Index into [`Profile::objects`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ObjectId(pub u32);
@@ -186,86 +183,6 @@ impl Stacks {
     /// Appends a stack; interning is the builder's business.
     pub fn push(&mut self, frames: &[FrameId], end: StackEnd) -> StackId {
         StackId(self.0.push(frames, end))
-    }
-}
-
-/// Why a stack ended.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub enum StackEnd {
-    /// The event has no chains, or the view asked for none.
-    #[default]
-    NotRecorded,
-    /// Reached the thread's start.
-    Complete,
-    /// Reached the base of a fiber (wasmtime): counts as complete.
-    FiberBase,
-    /// Only kernel frames, and the sample has no user part (kernel thread, exec).
-    KernelOnly,
-    /// The kernel's frame-pointer chain, as recorded.
-    Recorded,
-    /// The stack is larger than the recorded dump.
-    DumpTooShort,
-    /// No unwinding rule for the code.
-    NoRule,
-    /// A candidate frame failed its plausibility checks.
-    CheckFailed,
-    /// Registers missing, or of an unsupported ABI.
-    NoRegisters,
-    /// The limit of frames was reached.
-    TooDeep,
-    /// The file that holds the code was not found.
-    MissingFile,
-    /// The file that holds the code is of another build now.
-    ChangedFile,
-    /// Code that no dump, perf map or file describes.
-    UnknownCode,
-}
-
-impl StackEnd {
-    /// Number of variants.
-    pub const COUNT: usize = 13;
-
-    /// All reasons, in the order of their numbers.
-    pub const ALL: [Self; Self::COUNT] = [
-        Self::NotRecorded,
-        Self::Complete,
-        Self::FiberBase,
-        Self::KernelOnly,
-        Self::Recorded,
-        Self::DumpTooShort,
-        Self::NoRule,
-        Self::CheckFailed,
-        Self::NoRegisters,
-        Self::TooDeep,
-        Self::MissingFile,
-        Self::ChangedFile,
-        Self::UnknownCode,
-    ];
-
-    /// The reason in words.
-    #[must_use]
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::NotRecorded => "no stack recorded",
-            Self::Complete => "complete",
-            Self::FiberBase => "complete to the fiber's base",
-            Self::KernelOnly => "kernel only",
-            Self::Recorded => "as recorded",
-            Self::DumpTooShort => "larger than the recorded stack",
-            Self::NoRule => "no unwinding rule",
-            Self::CheckFailed => "implausible caller",
-            Self::NoRegisters => "no usable registers",
-            Self::TooDeep => "too deep",
-            Self::MissingFile => "missing file",
-            Self::ChangedFile => "changed file",
-            Self::UnknownCode => "code that nothing describes",
-        }
-    }
-
-    /// Whether the stack is whole.
-    #[must_use]
-    pub const fn is_complete(self) -> bool {
-        matches!(self, Self::Complete | Self::FiberBase | Self::KernelOnly)
     }
 }
 

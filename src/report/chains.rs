@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::options::{ChainOrder, ReportOptions};
-use crate::perfdata::CpuMode;
+use crate::profile::CpuMode;
 use crate::profile::{Frame, FrameId, Profile, StackEnd, StackId};
 
 /// perf's `--parent` when none is given (`util/sort.c`).

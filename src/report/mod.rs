@@ -32,7 +32,7 @@ pub use self::rows::{Counts, Row, Totals, counter};
 use self::rows::{Input, Ordered, Rows};
 pub(crate) use self::tree::threshold as tree_threshold;
 pub use self::tree::{CallTree, TreeMaker, TreeNode};
-use crate::perfdata::CpuMode;
+use crate::profile::CpuMode;
 use crate::profile::{Entry, Frame, FrameId, Profile};
 
 /// Why there is no report.

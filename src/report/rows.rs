@@ -18,7 +18,7 @@ use super::order::red_black_order;
 use super::tree::threshold;
 use super::trie::{NONE, Trie, Weight};
 use crate::intern::{ItemIndex, byte_ranks};
-use crate::perfdata::CpuMode;
+use crate::profile::CpuMode;
 use crate::profile::{Entry, Frame, FrameId, Profile, SymbolId, ThreadId};
 
 /// A line of the report.

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::perfdata::CpuMode;
+use crate::profile::CpuMode;
 use crate::profile::{
     CommId, Entry, EventSummary, Frame, FrameId, Object, ObjectId, Profile, StackEnd, Symbol,
     SymbolId, Thread, ThreadId,

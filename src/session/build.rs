@@ -348,7 +348,7 @@ impl<'a, 'f> Builder<'a, 'f> {
     }
 
     /// A new program in the same process: nothing of the old one is mapped any more.
-    fn exec(&mut self, thread: crate::profile::ThreadId, time: Timestamp) {
+    fn exec(&mut self, thread: crate::ids::ThreadId, time: Timestamp) {
         let process = self.threads.get(thread).process;
         self.current.insert(process, Current::default());
         self.jit.exec(process, time);

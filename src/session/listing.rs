@@ -5,8 +5,8 @@
 use rustc_hash::FxHashMap;
 
 use super::{Session, maps::Mapping};
+use crate::ids::ThreadId;
 use crate::perfdata::{DeliverStats, Event};
-use crate::profile::ThreadId;
 
 /// What to list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

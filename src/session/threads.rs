@@ -4,7 +4,7 @@
 use rustc_hash::FxHashMap;
 
 use super::jit::ProcessId;
-use crate::profile::{CommId, ThreadId};
+use crate::ids::{CommId, ThreadId};
 
 /// "No such id": what the kernel writes for tasks outside its pid namespace, and for absent fields.
 pub const NO_ID: u32 = u32::MAX;

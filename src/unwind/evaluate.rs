@@ -11,7 +11,7 @@ use super::expr::{self, Inputs};
 use super::stack::{Stack, little_endian, slot_at};
 use super::{CodeSpace, Place};
 use crate::address::Avma;
-use crate::profile::StackEnd;
+use crate::stack_end::StackEnd;
 
 /// One frame whose row has expressions.
 pub(super) struct Evaluation<'w, 'b, A, S> {

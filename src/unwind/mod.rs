@@ -46,8 +46,8 @@ use std::sync::Arc;
 use crate::address::{Avma, FileOffset, Timestamp};
 use crate::dso::{DsoId, elf::ElfFile};
 use crate::perfdata::Registers;
-use crate::profile::StackEnd;
 use crate::session::jit::{JitCode, JitCodeId};
+use crate::stack_end::StackEnd;
 
 pub use cfi::CfiTables;
 

@@ -21,7 +21,7 @@ use super::{CodeSpace, Found, FrameOrigin, Lifetime, Place, Scene, UserFrame, Us
 use crate::address::{Avma, FileOffset};
 use crate::jitdump::NameKind;
 use crate::perfdata::Registers;
-use crate::profile::StackEnd;
+use crate::stack_end::StackEnd;
 
 /// One thread's unwinder for one architecture.
 pub(super) struct Walker<'a, A: Architecture> {

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::support::*;
 use crate::input::Store;
-use crate::profile::StackEnd;
+use crate::stack_end::StackEnd;
 use crate::unwind::FrameOrigin::{Cfi, FramePointer, Frameless, Ip, Signal};
 use crate::unwind::{Arch, CodeSpace, FrameOrigin, Place};
 

@@ -7,8 +7,8 @@ use crate::address::{Avma, AvmaRange};
 use crate::input::Store;
 use crate::jitdump::Producer;
 use crate::jitdump::testing::{self, DumpWriter};
-use crate::profile::StackEnd;
 use crate::session::jit::{CodeList, JitCodeId, codes_of, map_of};
+use crate::stack_end::StackEnd;
 use crate::unwind::FrameOrigin::{Cfi, FramePointer, Frameless, Ip, Prologue};
 use crate::unwind::{Arch, CodeSpace, FrameOrigin, Place};
 

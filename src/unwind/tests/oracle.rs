@@ -14,7 +14,7 @@ use crate::address::{Avma, AvmaRange, Svma};
 use crate::dso::DsoId;
 use crate::dso::elf::{ElfFile, Machine, Segment};
 use crate::input::Store;
-use crate::profile::StackEnd;
+use crate::stack_end::StackEnd;
 use crate::unwind::x86_flow::Flow;
 use crate::unwind::{Arch, CodeSpace, Place};
 

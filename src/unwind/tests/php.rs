@@ -9,8 +9,8 @@ use crate::dso::DsoId;
 use crate::input::Store;
 use crate::jitdump::Producer;
 use crate::jitdump::testing::DumpWriter;
-use crate::profile::StackEnd;
 use crate::session::jit::{CodeList, JitCodeId, codes_of};
+use crate::stack_end::StackEnd;
 use crate::unwind::{Arch, CodeSpace, Place};
 
 const X86: u16 = 62;

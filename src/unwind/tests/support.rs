@@ -15,7 +15,7 @@ use crate::address::{Avma, AvmaRange, FileOffset, Timestamp};
 use crate::dso::{DsoId, elf::ElfFile};
 use crate::input::Store;
 use crate::perfdata::Registers;
-use crate::profile::StackEnd;
+use crate::stack_end::StackEnd;
 use crate::unwind::{
     Arch, CfiTables, CodeSpace, Found, FrameOrigin, Lifetime, Place, Scene, Unwinder, UserFrame,
     UserState,

@@ -1,0 +1,247 @@
+//! One process of the history at the time of one sample: what code lies at an address.
+//!
+//! This is where the history ([`Session`]) becomes what the unwinder asks ([`CodeSpace`]).
+
+use std::ops::Range;
+
+use crate::address::{Avma, FileOffset, Timestamp};
+use crate::dso::{DsoId, FileTrouble};
+use crate::ids::ThreadId;
+use crate::perfdata::CpuMode;
+use crate::session::jit::{JitCodeId, JitHit, JitMatch, JitObjectId};
+use crate::session::maps::Mapping;
+use crate::session::{Located, SampleRef, Session, Space, SpaceId, Target};
+use crate::unwind::{self, CodeSpace, Lifetime, Place, Scene};
+
+use super::map_cache::{CodeAt, MapCache};
+
+/// One process at one time.
+pub struct SpaceAt<'s, 'a> {
+    session: &'s Session<'a>,
+    space: &'s Space,
+    space_id: SpaceId,
+    thread: ThreadId,
+    time: Timestamp,
+    cache: &'s MapCache<'s>,
+}
+
+/// An address as found in the order of precedence: dump, file, late dump, perf map, anonymous.
+enum Found<'s> {
+    Jit(JitHit),
+    Mapping(&'s Mapping),
+    Nothing,
+}
+
+impl<'s, 'a> SpaceAt<'s, 'a> {
+    /// The code of a sample's process at the sample's time.
+    #[must_use]
+    pub fn of(session: &'s Session<'a>, sample: &SampleRef, cache: &'s MapCache<'s>) -> Self {
+        Self {
+            session,
+            space: session.space(sample.space),
+            space_id: sample.space,
+            thread: sample.thread,
+            time: sample.time,
+            cache,
+        }
+    }
+
+    /// How the JIT code at the sample's own address was found, if that is where it was taken.
+    #[must_use]
+    pub fn jit_match(&self, sample: &SampleRef) -> Option<JitMatch> {
+        if sample.mode != CpuMode::User {
+            return None;
+        }
+        match self.find(sample.ip) {
+            Found::Jit(hit) => Some(hit.how),
+            _ => None,
+        }
+    }
+
+    /// Where the memory ends that a stack pointer leads to, if the recording tells. A main thread's stack has grown
+    /// downwards since it was recorded; its end has not moved.
+    #[must_use]
+    pub fn stack_end(&self, sp: Avma) -> Option<Avma> {
+        let maps = &self.space.maps;
+        if let Some(mapping) = maps.find(sp) {
+            return (!mapping.executable).then_some(mapping.range.end);
+        }
+        let above = maps.next_behind(sp)?;
+        let name = &self.session.dsos.get(above.dso).long_name;
+        name.starts_with(b"[stack").then_some(above.range.end)
+    }
+
+    /// Why the file of a DSO is not at hand.
+    #[must_use]
+    pub fn trouble(&self, dso: DsoId) -> Option<FileTrouble> {
+        self.session.dsos.trouble(dso)
+    }
+
+    /// What an address belongs to, in the given mode.
+    #[must_use]
+    pub fn locate_in(&self, mode: CpuMode, at: Avma) -> Located {
+        match mode {
+            CpuMode::Kernel => self.session.locate_kernel(at),
+            CpuMode::User => self.locate_user(at),
+            _ => Located {
+                target: Target::Nowhere,
+                address: at.0,
+            },
+        }
+    }
+
+    /// What a user address belongs to.
+    #[must_use]
+    pub fn locate_user(&self, at: Avma) -> Located {
+        match self.find(at) {
+            Found::Mapping(mapping) if self.is_hidden(mapping) => Located {
+                target: Target::Nowhere,
+                address: at.0,
+            },
+            Found::Jit(hit) => Located {
+                target: Target::Jit(hit.code, self.dso_of_code(hit.code, at)),
+                address: hit.offset,
+            },
+            Found::Mapping(mapping) if self.session.dsos.get(mapping.dso).kind.is_identity() => {
+                Located {
+                    target: Target::Dso(mapping.dso),
+                    address: at.0,
+                }
+            }
+            Found::Mapping(mapping) => Located {
+                target: Target::Dso(mapping.dso),
+                address: mapping.file_offset(at).0,
+            },
+            Found::Nothing => Located {
+                target: Target::Nowhere,
+                address: at.0,
+            },
+        }
+    }
+
+    #[inline]
+    fn place_in(&self, mapping: &Mapping, at: Avma) -> Place<'s, 'a> {
+        Place::File {
+            dso: mapping.dso,
+            offset: FileOffset(mapping.file_offset(at).0),
+            binary: self.session.dsos.binary(mapping.dso),
+            debug: self.session.dsos.debug(mapping.dso),
+        }
+    }
+
+    /// Whether the mapping would be missing in what `perf inject --jit` makes of the recording.
+    fn is_hidden(&self, mapping: &Mapping) -> bool {
+        mapping.behind_dump && self.session.jit.has_dump(self.space.process)
+    }
+
+    fn mapping(&self, at: Avma) -> Option<&'s Mapping> {
+        self.cache.find(self.space_id, &self.space.maps, at)
+    }
+
+    fn find(&self, at: Avma) -> Found<'s> {
+        self.find_for(at).0
+    }
+
+    /// What lies at an address, when it does as long as the mappings stay what they are, and what was noted for it.
+    fn find_for(&self, at: Avma) -> (Found<'s>, Lifetime, Option<u32>) {
+        let jit = &self.session.jit;
+        let process = self.space.process;
+        if jit.code_count() == 0 {
+            let found = self.mapping(at).map_or(Found::Nothing, Found::Mapping);
+            return (found, Lifetime::ALWAYS, None);
+        }
+        let CodeAt { hit, life, number } = self.cache.code(jit, process, at, self.time);
+        if let Some(hit) = hit {
+            return (Found::Jit(hit), life, number);
+        }
+        let mapping = self.mapping(at);
+        if let Some(mapping) = mapping
+            && !mapping.anonymous
+        {
+            return (Found::Mapping(mapping), life, number);
+        }
+        let unmapped = jit.lookup_unmapped(process, at, self.time);
+        let found = match (unmapped, mapping) {
+            (Some(hit), _) => Found::Jit(hit),
+            (None, Some(mapping)) => Found::Mapping(mapping),
+            (None, None) => Found::Nothing,
+        };
+        (found, Lifetime::NEVER, number)
+    }
+
+    /// Code of a dump belongs to the dump, code of a perf map to the anonymous memory around it.
+    fn dso_of_code(&self, id: JitCodeId, at: Avma) -> DsoId {
+        // Most runs have one dump, and the code itself is not in the cache.
+        let object = match self.session.jit.objects() {
+            [_] => JitObjectId(0),
+            _ => self.session.jit.code(id).object(),
+        };
+        let of_map = self.session.jit.object(object).is_perf_map();
+        let around = if of_map { self.mapping(at) } else { None };
+        around.map_or(self.session.dso_of_dump(object), |mapping| mapping.dso)
+    }
+}
+
+impl<'a> CodeSpace<'a> for SpaceAt<'_, 'a> {
+    fn locate(&self, at: Avma) -> Place<'_, 'a> {
+        self.locate_for(at).place
+    }
+
+    fn locate_for(&self, at: Avma) -> unwind::Found<'_, 'a> {
+        let (found, life, number) = self.find_for(at);
+        let place = match found {
+            Found::Jit(hit) => Place::Jit {
+                id: hit.code,
+                code: self.session.jit.code(hit.code),
+                offset: hit.offset,
+            },
+            Found::Mapping(mapping) if !mapping.executable => Place::Nothing,
+            Found::Mapping(mapping) if mapping.anonymous => Place::Anonymous,
+            Found::Mapping(mapping) => self.place_in(mapping, at),
+            Found::Nothing => Place::Nothing,
+        };
+        unwind::Found {
+            place,
+            life,
+            number,
+        }
+    }
+
+    fn note(&self, at: Avma, number: u32) {
+        if self.session.jit.code_count() > 0 {
+            self.cache.note(self.space.process, at, number);
+        }
+    }
+
+    fn expect(&self, at: Avma) {
+        if self.session.jit.code_count() > 0 {
+            self.cache.expect(self.space.process, at);
+        }
+    }
+
+    fn scene(&self) -> Option<Scene> {
+        Some(Scene {
+            space: self.space_id.0,
+            thread: self.thread.0,
+            time: self.time,
+        })
+    }
+
+    fn mapped_files(&self, part: &[u8]) -> Vec<Place<'_, 'a>> {
+        let files = self.space.maps.iter();
+        let files = files.filter(|mapping| mapping.executable && !mapping.anonymous);
+        let named = files.filter(|mapping| {
+            let path = &self.session.dsos.get(mapping.dso).long_name;
+            let name = path.rsplit(|&byte| byte == b'/').next();
+            name.is_some_and(|name| memchr::memmem::find(name, part).is_some())
+        });
+        named
+            .map(|mapping| self.place_in(mapping, mapping.range.start))
+            .collect()
+    }
+
+    fn function_bounds(&self, dso: DsoId, at: FileOffset) -> Option<Range<FileOffset>> {
+        let symbol = self.session.dsos.symbols(dso)?.find(at.0)?;
+        Some(FileOffset(symbol.start)..FileOffset(symbol.end))
+    }
+}
