@@ -213,7 +213,10 @@ impl Producer {
 
     /// Whether it gives every name of its own a beginning or an end that is its alone.
     const fn tags_all_names(self) -> bool {
-        matches!(self, Self::V8 | Self::CPython | Self::Php | Self::DotNet | Self::Jsc)
+        matches!(
+            self,
+            Self::V8 | Self::CPython | Self::Php | Self::DotNet | Self::Jsc
+        )
     }
 
     /// Whether the writer puts the size of an ELF header on top of every line address, to please
