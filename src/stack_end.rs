@@ -30,13 +30,11 @@ pub enum StackEnd {
     ChangedFile,
     /// Code that no dump, perf map or file describes.
     UnknownCode,
-    /// The unwinding information of the code counts from a register whose value is not known there.
-    LostRegister,
 }
 
 impl StackEnd {
     /// Number of variants.
-    pub const COUNT: usize = 14;
+    pub const COUNT: usize = 13;
 
     /// All reasons, in the order of their numbers.
     pub const ALL: [Self; Self::COUNT] = [
@@ -53,7 +51,6 @@ impl StackEnd {
         Self::MissingFile,
         Self::ChangedFile,
         Self::UnknownCode,
-        Self::LostRegister,
     ];
 
     /// The reason in words.
@@ -73,7 +70,6 @@ impl StackEnd {
             Self::MissingFile => "missing file",
             Self::ChangedFile => "changed file",
             Self::UnknownCode => "code that nothing describes",
-            Self::LostRegister => "a register that is not known",
         }
     }
 

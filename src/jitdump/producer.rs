@@ -25,8 +25,6 @@ pub enum Producer {
     Beam,
     /// .NET.
     DotNet,
-    /// JavaScriptCore: Bun, WebKit.
-    Jsc,
 }
 
 /// What a name says about how the code treats its stack, whoever wrote it: names of V8 also appear in perf maps, where
@@ -83,7 +81,6 @@ const PREFIXES: &[(&[u8], Producer)] = &[
     (b"component-trampolines[", Producer::Wasmtime),
     (b"module_start[", Producer::Wasmtime),
     (b"py::", Producer::CPython),
-    (b"JSC-", Producer::Jsc),
     (b"JIT$", Producer::Php),
     (b"TRACE-", Producer::Php),
     (b"global::", Producer::Beam),
@@ -117,7 +114,7 @@ const DOTNET_TIERS: [&[u8]; 8] = [
 
 impl Producer {
     /// All but [`Producer::Unknown`].
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 9] = [
         Self::V8,
         Self::Wasmtime,
         Self::Llvm,
@@ -127,7 +124,6 @@ impl Producer {
         Self::Php,
         Self::Beam,
         Self::DotNet,
-        Self::Jsc,
     ];
 
     /// The runtime whose names look like this one, [`Producer::Unknown`] when many might.
@@ -189,7 +185,6 @@ impl Producer {
             Self::Php => "PHP",
             Self::Beam => "Erlang (BEAM)",
             Self::DotNet => ".NET",
-            Self::Jsc => "JavaScriptCore (Bun)",
         }
     }
 
@@ -207,16 +202,12 @@ impl Producer {
             Self::Php => "PHP",
             Self::Beam => "Erlang",
             Self::DotNet => ".NET",
-            Self::Jsc => "JavaScriptCore",
         }
     }
 
     /// Whether it gives every name of its own a beginning or an end that is its alone.
     const fn tags_all_names(self) -> bool {
-        matches!(
-            self,
-            Self::V8 | Self::CPython | Self::Php | Self::DotNet | Self::Jsc
-        )
+        matches!(self, Self::V8 | Self::CPython | Self::Php | Self::DotNet)
     }
 
     /// Whether the writer puts the size of an ELF header on top of every line address, to please
@@ -391,7 +382,6 @@ mod tests {
             (&b"JS:*fib /a.js:1:1"[..], Producer::V8),
             (b"wasm[0]::function[3]", Producer::Wasmtime),
             (b"py::f:/x.py", Producer::CPython),
-            (b"JSC-DFG: fib[Call] /a.js:1:14", Producer::Jsc),
             (b"$global::call_light_bif_shared", Producer::Beam),
             (b"LHot;fib(I)I", Producer::HotSpot),
             (b"TRACE-4$fib$3", Producer::Php),

@@ -1,5 +1,6 @@
 //! Writers: a view and its options in, bytes out. One file for each format.
 
+pub mod caption;
 pub mod check;
 pub mod folded;
 pub mod jitdump;
@@ -9,4 +10,5 @@ mod stdio_hierarchy;
 #[cfg(test)]
 mod stdio_tests;
 mod stdio_tree;
+pub mod svg;
 pub mod text;

@@ -376,6 +376,7 @@ impl Filler<'_, '_> {
                     end: code.start().0.saturating_add(code.size()),
                     is_data: false,
                     inlined: false,
+                    is_jit: true,
                 }
             }
             (PlaceSymbol::Inlined(function, name), _) => {
@@ -412,6 +413,7 @@ impl Filler<'_, '_> {
             end: found.end,
             is_data: found.is_data,
             inlined: false,
+            is_jit: false,
         }
     }
 
@@ -457,6 +459,7 @@ impl Filler<'_, '_> {
             end: 0,
             is_data: false,
             inlined: false,
+            is_jit: false,
         };
         let symbol = push(&mut self.profile.symbols, SymbolId, symbol);
         Frame {

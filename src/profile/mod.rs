@@ -131,6 +131,8 @@ pub struct Symbol {
     pub is_data: bool,
     /// Came from DWARF inline information.
     pub inlined: bool,
+    /// Was made at run time (jitdump or perf map), whatever object it is shown under.
+    pub is_jit: bool,
 }
 
 /// One logical frame. With key `function`, frames of one symbol are one frame and `address` is that of

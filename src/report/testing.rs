@@ -183,6 +183,7 @@ impl ProfileBuilder {
                     end: start + 0x10,
                     is_data: false,
                     inlined,
+                    is_jit: false,
                 });
                 SymbolId(next as u32)
             });
