@@ -104,6 +104,7 @@ const NEEDS: Needs = Needs {
     trace: collect::Payloads::No,
     every_sample: false,
     depths: false,
+    roots: false,
     max_frames: 4096,
     threads: 1,
 };
@@ -113,6 +114,7 @@ fn frames(inlines: bool) -> FrameNeeds {
         inlines,
         addresses: false,
         srclines: false,
+        marks: true,
     }
 }
 
@@ -233,6 +235,7 @@ fn load(sample: &str) -> profile::Profile {
         filter: Filter::default(),
         needs: NEEDS,
         frames: frames(true),
+        mending: pjit::stitch::Mending { graft: true },
         names: symbolize::Options::default(),
         full_header: false,
         listing: None,

@@ -24,6 +24,7 @@
 //!    [`dso`] opens ELF files and kernel symbols when first asked.
 //! 4. [`collect`] is the second, parallel pass: each worker takes blocks of samples, builds their chains
 //!    with [`unwind`], and counts equal stacks in tables of its own. Nothing is locked. A flat view skips it.
+//!    What is missing of stacks that the copy was too short for, [`stitch`] takes from others, as far as they agree.
 //! 5. [`symbolize`] names each distinct address once, in parallel, inlined functions included.
 //! 6. [`profile`] is the product: one table of (event, comm, thread, leaf, stack) → period.
 //!    [`check`] holds its quality, and what the stages before it know about that, against limits.
@@ -78,5 +79,6 @@ pub mod profile;
 pub mod report;
 pub mod session;
 pub mod stack_end;
+pub mod stitch;
 pub mod symbolize;
 pub mod unwind;

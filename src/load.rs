@@ -17,6 +17,7 @@ use crate::profile::{
 use crate::session::jit::{JitBuilder, JitSearch, RecordingClock};
 use crate::session::listing::{self, Listing};
 use crate::session::{Filter, Session};
+use crate::stitch::{self, Mending};
 use crate::symbolize;
 
 /// Where the recording comes from.
@@ -72,6 +73,8 @@ pub struct LoadOptions {
     pub needs: Needs,
     /// What is computed for each frame.
     pub frames: FrameNeeds,
+    /// What is done about stacks that were cut.
+    pub mending: Mending,
     /// How names are shown.
     pub names: symbolize::Options,
     /// `-I`: the header block in full.
@@ -128,6 +131,7 @@ fn read<T: Default>(
         // Kernel symbols take longer to read than a small recording: on their way as soon as one is needed.
         let mut start = Some(|| scope.spawn(|| kernel.load()));
         let mut needs = options.needs;
+        needs.roots = needs.stacks && options.mending.graft;
         needs.trace = needs.trace.settled(&recording);
         let kept = if needs.reads_records() && options.listing.is_none() {
             Window::BEHIND_FIRST
@@ -155,7 +159,8 @@ fn read<T: Default>(
             profile.recording.dump = list(listing, &recording, &session);
             return (profile, T::default());
         }
-        let collected = collect::collect(&recording, &store, &session, needs, diag);
+        let mut collected = collect::collect(&recording, &store, &session, needs, diag);
+        stitch::mend(&mut collected, &session, options.mending);
         clock.lap("stacks");
         let queries = profile::queries(&collected, options.frames);
         let resolution = symbolize::resolve(
@@ -395,13 +400,15 @@ fn report_quality(quality: &Quality, diag: &Diagnostics) {
         .map(|(end, share)| format!("{} {share:.2}%", end.label()))
         .collect();
     diag.note(format!("stacks: {}", ends.join(", ")));
-    for (end, share) in quality.ends() {
-        if end == StackEnd::DumpTooShort && share >= WORTH_SAYING {
-            diag.warn(format!(
-                "{share:.1}% of the weight has stacks larger than what was recorded of them; \
-                 record more with --call-graph dwarf,65528 (pjit check tells how much is enough)"
-            ));
-        }
+    let cut = quality
+        .ends()
+        .filter(|(end, _)| end.recorded() == StackEnd::DumpTooShort);
+    let share: f64 = cut.map(|(_, share)| share).sum();
+    if share >= WORTH_SAYING {
+        diag.warn(format!(
+            "{share:.1}% of the weight has stacks larger than what was recorded of them; \
+             record more with --call-graph dwarf,65528 (pjit check tells how much is enough)"
+        ));
     }
 }
 

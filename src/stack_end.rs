@@ -30,11 +30,13 @@ pub enum StackEnd {
     ChangedFile,
     /// Code that no dump, perf map or file describes.
     UnknownCode,
+    /// As [`Self::DumpTooShort`], but the thread's root is known and stands behind the gap.
+    Rooted,
 }
 
 impl StackEnd {
     /// Number of variants.
-    pub const COUNT: usize = 13;
+    pub const COUNT: usize = 14;
 
     /// All reasons, in the order of their numbers.
     pub const ALL: [Self; Self::COUNT] = [
@@ -51,6 +53,7 @@ impl StackEnd {
         Self::MissingFile,
         Self::ChangedFile,
         Self::UnknownCode,
+        Self::Rooted,
     ];
 
     /// The reason in words.
@@ -70,6 +73,34 @@ impl StackEnd {
             Self::MissingFile => "missing file",
             Self::ChangedFile => "changed file",
             Self::UnknownCode => "code that nothing describes",
+            Self::Rooted => "larger than the recorded stack, with the thread's root",
+        }
+    }
+
+    /// The word that stands where frames are missing; nothing where the stack is whole, or nobody can tell.
+    #[must_use]
+    pub const fn mark(self) -> Option<&'static str> {
+        match self {
+            Self::NotRecorded
+            | Self::Complete
+            | Self::FiberBase
+            | Self::KernelOnly
+            | Self::Recorded => None,
+            Self::DumpTooShort | Self::Rooted => Some("[cut]"),
+            Self::TooDeep => Some("[too deep]"),
+            Self::MissingFile | Self::ChangedFile => Some("[missing file]"),
+            Self::NoRule | Self::CheckFailed | Self::NoRegisters | Self::UnknownCode => {
+                Some("[incomplete]")
+            }
+        }
+    }
+
+    /// What the recording alone says of the stack's end.
+    #[must_use]
+    pub const fn recorded(self) -> Self {
+        match self {
+            Self::Rooted => Self::DumpTooShort,
+            end => end,
         }
     }
 

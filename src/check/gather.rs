@@ -55,6 +55,7 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
             throttled: session.stats.throttled,
         },
         ends: ends(stages),
+        grafted: ended(stages, StackEnd::Rooted),
         rooted: rooted(stages),
         sizes: collected.depths.sizes(),
         unresolved,
@@ -96,14 +97,26 @@ fn clock(recording: &Recording<'_>) -> Clock {
     }
 }
 
+/// Samples whose stacks ended for a reason.
+fn ended(stages: &Stages<'_, '_>, end: StackEnd) -> u64 {
+    let stacks = &stages.collected.stacks;
+    let rows = stages.collected.rows.iter();
+    let of_end = rows.filter(|row| stacks.tag(row.key.stack) == end);
+    of_end.map(|row| row.samples).sum()
+}
+
 /// Samples by the reason for the end of their stacks, and whose code the last frame was in.
 fn ends(stages: &Stages<'_, '_>) -> Vec<EndShare> {
     let mut found: BTreeMap<StackEnd, (u64, Culprits)> = BTreeMap::new();
     for row in &stages.collected.rows {
-        let end = stages.collected.stacks.tag(row.key.stack);
+        let end = stages.collected.stacks.tag(row.key.stack).recorded();
         let (samples, culprits) = found.entry(end).or_default();
         *samples += row.samples;
-        if end.is_complete() || matches!(end, StackEnd::NotRecorded | StackEnd::Recorded) {
+        let has_no_culprit = matches!(
+            end,
+            StackEnd::NotRecorded | StackEnd::Recorded | StackEnd::DumpTooShort
+        );
+        if end.is_complete() || has_no_culprit {
             continue;
         }
         if let Some(last) = stages.collected.stacks.get(row.key.stack).last() {

@@ -242,6 +242,7 @@ fn stacks(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
                 .filter_map(|end| part_of_stacks(end, walked, is_bad, evidence))
                 .map(|part| part.without_advice_below(Level::Warn)),
         );
+        out.extend(completed(evidence, walked));
         if recorded > 0 {
             let text = format!("{recorded} samples have frame-pointer chains, as recorded");
             out.push(finding(Level::Note, "stacks.recorded", text));
@@ -251,6 +252,17 @@ fn stacks(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
         let text = format!("{missing} samples have none");
         out.push(finding(Level::Note, "stacks.none", text));
     }
+}
+
+/// The line for what was put under cut stacks.
+fn completed(evidence: &Evidence, walked: u64) -> Option<Finding> {
+    let share = percent(evidence.grafted, walked);
+    let text = format!(
+        "{share:.2}% are cut and got the outermost functions that all complete stacks of their thread share ({} of \
+         {walked}); [cut] stands for what lies between",
+        evidence.grafted
+    );
+    (evidence.grafted > 0).then(|| finding(Level::Note, "stacks.rooted", text))
 }
 
 /// The line for one reason why stacks ended early.
@@ -271,7 +283,7 @@ fn part_of_stacks(
     let front = format!("{per_cent:.2}% ");
     let found_in = names(&share.culprits, evidence);
     Some(match share.end {
-        StackEnd::DumpTooShort => finding(level, "stacks.short", front + &short_stacks(&evidence.sizes))
+        StackEnd::DumpTooShort | StackEnd::Rooted => finding(level, "stacks.short", front + &short_stacks(&evidence.sizes))
             .fixed_by(advice::for_short_stacks(&evidence.sizes)),
         StackEnd::MissingFile => finding(level, "stacks.missing-file", front + "end in files that were not found: " + &found_in)
             .fixed_by(advice::for_files(&share.culprits, false)),

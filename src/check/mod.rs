@@ -33,6 +33,8 @@ pub struct Evidence {
     pub ends: Vec<EndShare>,
     /// Samples with a chain as the kernel found it, in which main or a thread's start is.
     pub rooted: u64,
+    /// Cut stacks that got the root of their thread.
+    pub grafted: u64,
     /// How large dumps of stacks would have had to be.
     pub sizes: DumpSizes,
     /// Samples without a name.

@@ -9,6 +9,7 @@ use crate::dso::SearchPaths;
 use crate::load::{LoadOptions, Source};
 use crate::profile::FrameNeeds;
 use crate::session::Filter;
+use crate::stitch::Mending;
 use crate::symbolize;
 
 /// The recording and its companions.
@@ -45,6 +46,37 @@ pub struct InputArgs {
 
     #[command(flatten)]
     symbols: SymbolArgs,
+
+    /// Marks, and what is done about cut stacks.
+    #[command(flatten)]
+    pub cuts: CutArgs,
+}
+
+/// What is done about stacks that are larger than what was recorded of them.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Incomplete stacks")]
+pub struct CutArgs {
+    /// Show stacks as they were recorded: nothing stands where frames are missing, no root is put under
+    /// what --call-graph dwarf cut
+    #[arg(long = "no-cut-marks", overrides_with = "cut_marks")]
+    pub no_cut_marks: bool,
+
+    /// Put [cut] where frames are missing because the recorded part of the stack was too short, [missing file],
+    /// [too deep] or [incomplete] where for another reason (the default, but not of script)
+    #[arg(long = "cut-marks", overrides_with = "no_cut_marks")]
+    pub cut_marks: bool,
+
+    /// Do not put the thread's outermost functions under cut stacks
+    #[arg(long = "no-root")]
+    no_root: bool,
+}
+
+impl CutArgs {
+    fn mending(&self) -> Mending {
+        Mending {
+            graft: !self.no_root && !self.no_cut_marks,
+        }
+    }
 }
 
 /// Where symbols come from and how they are shown.
@@ -143,6 +175,7 @@ impl InputArgs {
                 trace: Payloads::No,
                 every_sample: false,
                 depths: false,
+                roots: false,
                 max_frames: MAX_FRAMES,
                 threads: self.jobs.unwrap_or_else(default_threads).max(1),
             },
@@ -150,7 +183,9 @@ impl InputArgs {
                 inlines: !symbols.no_inline,
                 addresses: false,
                 srclines: false,
+                marks: !self.cuts.no_cut_marks,
             },
+            mending: self.cuts.mending(),
             names,
             full_header: false,
             listing: None,

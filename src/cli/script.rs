@@ -155,6 +155,11 @@ impl ScriptArgs {
             load.needs.trace = Payloads::Yes;
         }
         load.frames.addresses = true;
+        if !self.input.cuts.cut_marks {
+            // Other programs read this, and know frames that were recorded only.
+            load.frames.marks = false;
+            load.mending.graft = false;
+        }
         load.frames.srclines = fields.contains(&Field::Srcline);
         if let Some(list) = &self.cpu {
             load.filter.cpus = parse_cpus(list)?;

@@ -5,7 +5,7 @@ use crate::dso::FileTrouble;
 use crate::perfdata::{CpuMode, Sample};
 use crate::session::Target;
 use crate::stack_end::StackEnd;
-use crate::unwind::{Unwinder, UserFrame, UserState};
+use crate::unwind::{Activation, Scene, Unwinder, UserFrame, UserState};
 
 use super::PcId;
 use super::space::SpaceAt;
@@ -112,6 +112,14 @@ impl<'a> ChainBuilder<'a> {
             StackEnd::MissingFile => why_missing(out, space),
             end => end,
         }
+    }
+
+    /// What the last chain's walk in a scene knew of the registers in its frames, leaf first; the last ones of the chain.
+    pub(super) fn activations(
+        &self,
+        scene: &Scene,
+    ) -> impl DoubleEndedIterator<Item = Activation> + ExactSizeIterator + '_ {
+        self.unwinder.activations(scene)
     }
 
     /// Stack pointers between which the last chain's walk went; see [`Unwinder::span`].

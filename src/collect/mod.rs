@@ -13,6 +13,7 @@ mod chain;
 mod chain_tests;
 mod depth;
 mod map_cache;
+mod roots;
 mod space;
 mod table;
 mod worker;
@@ -33,6 +34,7 @@ pub use map_cache::MapCache;
 pub use space::SpaceAt;
 
 pub use depth::{Depths, DumpSizes, LARGEST_DUMP};
+pub use roots::{Cut, Group, Owner, Placed, RootKey, Roots};
 pub use worker::collect;
 
 /// What the view needs; what it does not need is not computed.
@@ -52,6 +54,8 @@ pub struct Needs {
     pub every_sample: bool,
     /// How large stacks are.
     pub depths: bool,
+    /// Where complete stacks begin; samples whose stacks were cut get rows of their own.
+    pub roots: bool,
     /// Longest user part of a stack.
     pub max_frames: usize,
     /// Worker threads.
@@ -157,6 +161,10 @@ pub struct Collected {
     pub unreadable: u64,
     /// How large stacks are, if that was asked for.
     pub depths: Depths,
+    /// Where complete stacks begin and which ones were cut, if that was asked for.
+    pub roots: Roots,
+    /// The address that stands for frames that are missing within a stack, once there is one.
+    pub gap: Option<PcId>,
 }
 
 /// Stacks of addresses, leaf first, with the reason why it ended.

@@ -12,6 +12,7 @@ use crate::stack_end::StackEnd;
 use crate::unwind::UserFrame;
 
 use super::depth::Depths;
+use super::roots::Roots;
 use super::{AddressStacks, Collected, NO_TEXT, Pc, PcId, Row, RowKey};
 
 /// One worker's distinct addresses, with shortcuts that save looking up what lies at an address that
@@ -120,6 +121,7 @@ pub(super) struct Table {
     texts: Texts,
     pub(super) unreadable: u64,
     pub(super) depths: Depths,
+    pub(super) roots: Roots,
 }
 
 impl Table {
@@ -168,6 +170,8 @@ impl Table {
             every_sample: false,
             unreadable: self.unreadable,
             depths: self.depths,
+            roots: self.roots,
+            gap: None,
         }
     }
 }
@@ -208,6 +212,7 @@ impl Collected {
         }));
         self.unreadable += other.unreadable;
         self.depths.absorb(other.depths);
+        self.roots.absorb(other.roots, pcs);
     }
 
     /// Takes another table's payloads; tells their numbers here.

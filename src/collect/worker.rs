@@ -11,11 +11,12 @@ use crate::input::{Store, Window, prefetch};
 use crate::perfdata::{Event, Recording, Sample};
 use crate::session::{SampleRef, Session};
 use crate::stack_end::StackEnd;
-use crate::unwind::{Arch, CfiTables, Unwinder};
+use crate::unwind::{Arch, CfiTables, CodeSpace as _, Unwinder};
 
 use super::chain::{ChainBuilder, ChainOut};
 use super::depth::{Reach, Walked};
 use super::map_cache::MapCache;
+use super::roots::{Cut, Owner};
 use super::space::SpaceAt;
 use super::table::Table;
 use super::{Collected, NO_TEXT, Needs, Payloads, PcId, Row, RowKey, Shared};
@@ -241,6 +242,8 @@ struct Worker<'s, 'a> {
     table: Table,
     /// The chain of the sample at hand.
     ids: Vec<PcId>,
+    /// Whether that may be completed.
+    is_cut: bool,
 }
 
 impl<'s, 'a> Worker<'s, 'a> {
@@ -252,6 +255,7 @@ impl<'s, 'a> Worker<'s, 'a> {
             chains: ChainBuilder::new(unwinder, shared.needs.max_frames),
             table: Table::default(),
             ids: Vec::new(),
+            is_cut: false,
         }
     }
 
@@ -260,6 +264,7 @@ impl<'s, 'a> Worker<'s, 'a> {
         let head = &self.shared.session.samples[rank];
         let event = &self.shared.recording.events[usize::from(head.layout.0)];
         self.ids.clear();
+        self.is_cut = false;
         let Some(sample) = record.and_then(|bytes| event.parse_sample(bytes).ok()) else {
             self.table.unreadable += 1;
             self.count(rank, StackEnd::NotRecorded, Extras::default());
@@ -276,6 +281,9 @@ impl<'s, 'a> Worker<'s, 'a> {
             end = self.chains.build(&sample, lbr, &space, &mut out);
             if self.shared.needs.depths {
                 self.note_depth(head, &sample, end);
+            }
+            if self.shared.needs.roots {
+                self.note_roots(rank as u64, &sample, end);
             }
         }
         let extras = self.extras(event, &sample);
@@ -304,6 +312,37 @@ impl<'s, 'a> Worker<'s, 'a> {
             memory_end,
             reach,
         });
+    }
+
+    /// Notes where a complete stack begins, and that one was cut.
+    fn note_roots(&mut self, rank: u64, sample: &Sample<'_>, end: StackEnd) {
+        let session = self.shared.session;
+        let head = &session.samples[rank as usize];
+        let is_cut = end == StackEnd::DumpTooShort && !sample.user_stack_ends;
+        let is_fiber = end == StackEnd::FiberBase;
+        if !(is_cut || is_fiber || end == StackEnd::Complete) {
+            return;
+        }
+        let space = SpaceAt::of(session, head, self.cache);
+        let Some(scene) = space.scene() else { return };
+        let owner = Owner {
+            thread: head.thread,
+            program: session.program_of(head),
+        };
+        let mut outer = self.chains.activations(&scene).rev();
+        if !is_cut {
+            let frames = self.ids.iter().rev().copied().zip(outer);
+            let roots = &mut self.table.roots;
+            roots.complete(rank, owner, is_fiber, frames);
+        } else if let Some(border) = outer.next() {
+            self.table.roots.cuts.push(Cut {
+                rank,
+                owner,
+                sp: border.sp,
+                stack_end: space.stack_end(border.sp),
+            });
+            self.is_cut = true;
+        }
     }
 
     /// The parts of a row that few views need.
@@ -345,7 +384,7 @@ impl<'s, 'a> Worker<'s, 'a> {
             trace: extras.trace,
         };
         let rank = rank as u64;
-        if needs.every_sample {
+        if needs.every_sample || self.is_cut {
             self.table.keep(Row {
                 key,
                 period: head.period,

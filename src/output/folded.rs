@@ -210,7 +210,10 @@ impl<'n> Words<'n> {
 /// The leaf of an entry's line, and the frames before it, innermost first.
 fn ends<'p>(profile: &'p Profile, entry: &Entry) -> (FrameId, &'p [FrameId]) {
     match profile.stacks.get(entry.stack) {
-        [] => (entry.leaf, &[]),
+        [] => (
+            entry.leaf,
+            profile.marks[profile.stacks.end(entry.stack) as usize].as_slice(),
+        ),
         [leaf, callers @ ..] => (*leaf, callers),
     }
 }

@@ -292,7 +292,8 @@ impl Printer<'_> {
             match symbol {
                 Some(symbol) => {
                     write!(out, " {}", harmless(&symbol.name))?;
-                    if self.has(Field::Symoff) {
+                    // What stands for missing frames is nowhere.
+                    if self.has(Field::Symoff) && frame.address != u64::MAX {
                         write!(
                             out,
                             "+{:#x}",

@@ -120,6 +120,21 @@ fn write_opening(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "# {}\n#", harmless(&quality_line(report.profile)))
 }
 
+/// What became of stacks that were cut.
+fn incomplete(profile: &Profile, walked: u64) -> Vec<String> {
+    let told = [
+        (StackEnd::Rooted, "cut (rooted)"),
+        (StackEnd::DumpTooShort, "cut"),
+    ];
+    let period = |end: StackEnd| profile.quality.stack_ends[end as usize];
+    let told = told
+        .into_iter()
+        // Without marks, stacks are what they always were, and so is the line.
+        .filter(|(end, _)| period(*end) > 0 && profile.marks[*end as usize].is_some());
+    told.map(|(end, what)| format!("{:.2}% {what}", percent(period(end), walked)))
+        .collect()
+}
+
 /// The line that tells how far the numbers below can be trusted.
 #[must_use]
 pub fn quality_line(profile: &Profile) -> String {
@@ -150,6 +165,7 @@ pub fn quality_line(profile: &Profile) -> String {
             "{:.2}% in complete stacks",
             percent(complete, walked)
         ));
+        parts.extend(incomplete(profile, walked));
     } else if told[1] > 0 {
         parts.push("stacks as recorded".to_owned());
     }

@@ -33,6 +33,8 @@ pub struct FrameNeeds {
     pub addresses: bool,
     /// Source lines of frames.
     pub srclines: bool,
+    /// A frame where others are missing, so that only whole stacks begin at the root.
+    pub marks: bool,
 }
 
 /// The addresses that have to be resolved in DSOs, each once, sorted.
@@ -88,13 +90,13 @@ pub fn build(
         frames: vec![NONE; places.all.len()],
         stack_frames: Vec::new(),
         order: Vec::with_capacity(places.all.len() + 1),
-        fiber: None,
+        labels: Vec::new(),
         cgroups: FxHashMap::default(),
         texts: vec![None; collected.texts.len()],
         profile: &mut profile,
     };
     numberer.entries();
-    let order = numberer.order;
+    let (order, labels) = (numberer.order, numberer.labels);
     Filler {
         collected,
         session,
@@ -104,6 +106,7 @@ pub fn build(
         symbols: vec![None; places.symbols()],
         lines: vec![None; places.lines.len()],
         places,
+        labels,
     }
     .fill(&order);
     profile
@@ -176,10 +179,10 @@ struct Numberer<'b> {
     frames: Vec<u32>,
     /// Buffer for the stack under construction.
     stack_frames: Vec<FrameId>,
-    /// By frame: its place, [`NONE`] for the base of fibers, and the address it was first met at.
+    /// By frame: its place and the address it was first met at, or [`NONE`] and the number of its label.
     order: Vec<(u32, PcId)>,
-    /// The frame that labels the base of fibers, once there is one.
-    fiber: Option<FrameId>,
+    /// Frames that are no functions.
+    labels: Vec<(&'static str, FrameId)>,
     cgroups: FxHashMap<u64, StringId>,
     /// By payload's text; payloads have ids of their own, whatever other string is equal.
     texts: Vec<Option<StringId>>,
@@ -254,14 +257,21 @@ impl Numberer<'_> {
         let (collected, places) = (self.collected, self.places);
         let mut frames = std::mem::take(&mut self.stack_frames);
         frames.clear();
+        let end = collected.stacks.tag(raw);
+        let mark = self.mark(end);
         for pc in collected.stacks.get(raw) {
+            if Some(*pc) == collected.gap {
+                frames.extend(mark);
+                continue;
+            }
             for &place in places.chain(*pc) {
                 frames.push(self.frame(place, *pc));
             }
         }
-        let end = collected.stacks.tag(raw);
         if end == StackEnd::FiberBase {
-            frames.push(self.fiber_base());
+            frames.push(self.label(FIBER));
+        } else if end != StackEnd::Rooted && !frames.is_empty() {
+            frames.extend(mark);
         }
         let id = self.profile.stacks.push(&frames, end);
         self.stack_frames = frames;
@@ -278,15 +288,28 @@ impl Numberer<'_> {
         FrameId(*id)
     }
 
-    /// The label below the base of a fiber's stack: what called the fiber is on another stack, which
-    /// the sample does not hold.
-    fn fiber_base(&mut self) -> FrameId {
-        let order = &mut self.order;
-        *self
-            .fiber
-            .get_or_insert_with(|| push(order, FrameId, (NONE, PcId(0))))
+    /// The frame that stands where frames are missing.
+    fn mark(&mut self, end: StackEnd) -> Option<FrameId> {
+        let word = end.mark().filter(|_| self.needs.marks)?;
+        let mark = self.label(word);
+        self.profile.marks[end as usize] = Some(mark);
+        Some(mark)
+    }
+
+    /// The frame of a label.
+    fn label(&mut self, text: &'static str) -> FrameId {
+        if let Some((_, frame)) = self.labels.iter().find(|(known, _)| *known == text) {
+            return *frame;
+        }
+        let number = PcId(index(self.labels.len()));
+        let frame = push(&mut self.order, FrameId, (NONE, number));
+        self.labels.push((text, frame));
+        frame
     }
 }
+
+/// The label below the base of a fiber's stack: what called the fiber is on another stack, which the sample does not hold.
+const FIBER: &str = "[fiber]";
 
 /// Whether two entries are equal in all that rows are told apart by.
 fn is_same_row(a: &Entry, b: &Entry) -> bool {
@@ -320,6 +343,7 @@ struct Filler<'b, 'a> {
     /// By number of [`Places::symbol`].
     symbols: Vec<Option<SymbolId>>,
     lines: Vec<Option<StringId>>,
+    labels: Vec<(&'static str, FrameId)>,
 }
 
 impl Filler<'_, '_> {
@@ -329,7 +353,7 @@ impl Filler<'_, '_> {
         self.profile.symbols.reserve_exact(most);
         for &(place, pc) in order {
             let frame = if place == NONE {
-                self.fiber_base()
+                self.label(self.labels[pc.0 as usize].0)
             } else {
                 self.frame(self.places.all[place as usize], pc)
             };
@@ -439,9 +463,9 @@ impl Filler<'_, '_> {
         id
     }
 
-    /// The label below the base of a fiber's stack.
-    fn fiber_base(&mut self) -> Frame {
-        let label = "[fiber]".to_owned();
+    /// A frame that is no function but tells something about the stack.
+    fn label(&mut self, text: &str) -> Frame {
+        let label = text.to_owned();
         let object = Object {
             short_name: label.clone(),
             long_name: label.clone(),
@@ -465,7 +489,7 @@ impl Filler<'_, '_> {
         Frame {
             object: Some(object),
             symbol: Some(symbol),
-            address: 0,
+            address: if text == FIBER { 0 } else { u64::MAX },
             object_address: 0,
             mode: CpuMode::User,
             srcline: None,

@@ -64,6 +64,16 @@ pub struct Profile {
     pub recording: RecordingSummary,
     /// How good the data is; printed as one `#` line.
     pub quality: Quality,
+    /// The frames that stand where frames are missing, by `StackEnd as usize`; nothing where no marks were asked for.
+    pub marks: [Option<FrameId>; StackEnd::COUNT],
+}
+
+impl Profile {
+    /// Whether a frame is no function but stands where frames are missing.
+    #[must_use]
+    pub fn is_mark(&self, frame: FrameId) -> bool {
+        self.marks.contains(&Some(frame))
+    }
 }
 
 /// One event's totals.

@@ -75,11 +75,14 @@ impl Chains {
 fn matches(profile: &Profile, regex: Option<&regex::Regex>, default: &str) -> Vec<bool> {
     let fallback = regex::Regex::new(default).expect("the built-in pattern is valid");
     let regex = regex.unwrap_or(&fallback);
-    profile
-        .symbols
-        .iter()
-        .map(|symbol| regex.is_match(&symbol.name))
-        .collect()
+    let symbols = profile.symbols.iter();
+    let mut found: Vec<bool> = symbols.map(|symbol| regex.is_match(&symbol.name)).collect();
+    for mark in profile.marks.iter().flatten() {
+        if let Some(symbol) = profile.frames[mark.0 as usize].symbol {
+            found[symbol.0 as usize] = false;
+        }
+    }
+    found
 }
 
 struct Maker<'p> {

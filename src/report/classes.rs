@@ -75,7 +75,7 @@ pub(crate) struct Classes {
     pub(crate) all: Vec<Class>,
     /// Class of each frame as a sample's own ip; [`NONE`] for frames that are none.
     pub(crate) leaf: Vec<u32>,
-    /// Class of each frame as a caller; empty unless callers are credited.
+    /// Class of each frame as a caller, [`NONE`] for marks; empty unless callers are credited.
     pub(crate) caller: Vec<u32>,
     /// Source lines and files that classes refer to, sorted.
     pub(crate) texts: Vec<String>,
@@ -104,7 +104,11 @@ impl Classes {
             ..Self::default()
         };
         if with_callers {
-            classes.caller = maker.classes(&is_leaf, true);
+            // What stands for missing frames is no function to be credited.
+            let is_caller: Vec<bool> = (0..is_leaf.len() as u32)
+                .map(|frame| !profile.is_mark(FrameId(frame)))
+                .collect();
+            classes.caller = maker.classes(&is_caller, true);
         }
         classes.all = maker.all;
         classes.texts = maker.lines.texts;

@@ -514,15 +514,19 @@ impl<'a> Maker<'a> {
         walk.open.push((self.out.roots[context as usize], false));
         while let Some((node, is_done)) = walk.open.pop() {
             if is_done {
-                trie.run(node)
-                    .iter()
-                    .for_each(|frame| walk.on_path[fine.class[*frame as usize] as usize].0 -= 1);
+                for frame in trie.run(node) {
+                    if let Some((count, _)) = walk.class(fine.class[*frame as usize]) {
+                        *count -= 1;
+                    }
+                }
                 continue;
             }
             walk.open.push((node, true));
             for (offset, frame) in trie.run(node).iter().enumerate() {
                 let class = fine.class[*frame as usize];
-                let (count, place) = &mut walk.on_path[class as usize];
+                let Some((count, place)) = walk.class(class) else {
+                    continue;
+                };
                 *count += 1;
                 if *count == 1 {
                     *place = node;
@@ -637,6 +641,11 @@ struct Walk {
 }
 
 impl Walk {
+    /// What is known of a class on the way; nothing of [`NONE`], which has no row.
+    fn class(&mut self, class: u32) -> Option<&mut (u32, u32)> {
+        self.on_path.get_mut(class as usize)
+    }
+
     fn new(classes: usize) -> Self {
         Self {
             on_path: vec![(0, NONE); classes],

@@ -90,6 +90,7 @@ impl<'a> Session<'a> {
             spaces,
             kernel,
             current,
+            execs,
             ..
         } = builder;
         let last = current
@@ -113,6 +114,7 @@ impl<'a> Session<'a> {
             stats,
             rowless,
             counters,
+            execs,
             spaces,
             last,
             kernel,
@@ -176,6 +178,7 @@ struct Builder<'a, 'f> {
     spaces: Vec<Space>,
     kernel: MapTable,
     current: FxHashMap<ProcessId, Current>,
+    execs: FxHashMap<ProcessId, Vec<Timestamp>>,
     filter: &'f Filter,
     hits: Hits,
 }
@@ -217,6 +220,7 @@ impl<'a, 'f> Builder<'a, 'f> {
             jit,
             threads,
             rowless: vec![(0, 0); events],
+            execs: FxHashMap::default(),
             spaces: Vec::new(),
             kernel: MapTable::default(),
             current: FxHashMap::default(),
@@ -352,6 +356,7 @@ impl<'a, 'f> Builder<'a, 'f> {
         let process = self.threads.get(thread).process;
         self.current.insert(process, Current::default());
         self.jit.exec(process, time);
+        self.execs.entry(process).or_default().push(time);
     }
 
     fn kernel_mapping(&mut self, mmap: &Mmap<'_>) {

@@ -100,6 +100,8 @@ pub struct Session<'a> {
     pub rowless: Vec<(u64, u64)>,
     /// Counters of the tasks that ended, as they were read.
     pub counters: Vec<TaskCounter>,
+    /// When processes began to run another program, in time order.
+    execs: FxHashMap<ProcessId, Vec<Timestamp>>,
     spaces: Vec<Space>,
     /// Mappings of each process at the end.
     last: FxHashMap<ProcessId, MapTable>,
@@ -129,6 +131,14 @@ pub struct Located {
 }
 
 impl<'a> Session<'a> {
+    /// How many programs the process of a sample had run before.
+    #[must_use]
+    pub fn program_of(&self, sample: &SampleRef) -> u32 {
+        let process = self.threads[sample.thread.0 as usize].process;
+        let execs = self.execs.get(&process).map_or(&[][..], Vec::as_slice);
+        execs.partition_point(|at| *at <= sample.time) as u32
+    }
+
     /// The kernel mapping that contains an address.
     #[must_use]
     pub fn locate_kernel(&self, at: Avma) -> Located {

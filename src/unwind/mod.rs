@@ -243,6 +243,17 @@ pub struct UserFrame {
     pub origin: FrameOrigin,
 }
 
+/// Where a frame of a walk lay on the stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Activation {
+    /// The stack pointer when its callee returns to it.
+    pub sp: Avma,
+    /// The frame pointer register then, if it is known.
+    pub fp: Option<u64>,
+    /// Whether `sp` is that stack pointer indeed; of frames that were interrupted it says where they were, not what they are.
+    pub is_exact: bool,
+}
+
 impl UserFrame {
     /// The [`UserFrame::id`] of frames in [`Place::Nothing`] and [`Place::Anonymous`].
     pub const NO_ID: u32 = u32::MAX;
@@ -330,6 +341,22 @@ impl<'a> Unwinder<'a> {
             Inner::X86_64(walker) => walker.span(),
             Inner::Aarch64(walker) => walker.span(),
         }
+    }
+
+    /// What the last [`walk`](Self::walk) in a scene knew of the registers in each of its frames, leaf first.
+    pub fn activations(
+        &self,
+        scene: &Scene,
+    ) -> impl DoubleEndedIterator<Item = Activation> + ExactSizeIterator + '_ {
+        let marks = match &self.inner {
+            Inner::X86_64(walker) => walker.marks(scene),
+            Inner::Aarch64(walker) => walker.marks(scene),
+        };
+        marks.iter().map(|mark| Activation {
+            sp: Avma(mark.sp),
+            fp: mark.fp,
+            is_exact: mark.sp_exact && !mark.leaf,
+        })
     }
 
     /// Whether the last [`walk`](Self::walk) ended at code that no frame information describes.

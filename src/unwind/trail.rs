@@ -71,6 +71,16 @@ impl Trails {
         trail
     }
 
+    /// The frames of the walk that was kept last in a scene, leaf first.
+    pub(super) fn last(&self, scene: &Scene) -> &[Mark] {
+        let trail = &self.kept[slot(scene)];
+        if trail.of == Some((scene.space, scene.thread)) {
+            &trail.marks
+        } else {
+            &[]
+        }
+    }
+
     /// Keeps a walk; returns another one's memory.
     pub(super) fn keep(&mut self, scene: &Scene, marks: Vec<Mark>) {
         self.kept[slot(scene)] = Trail {

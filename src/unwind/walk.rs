@@ -99,6 +99,11 @@ impl<'a, A: Architecture> Walker<'a, A> {
         self.span
     }
 
+    /// See [`super::Unwinder::activations`].
+    pub(super) fn marks(&self, scene: &Scene) -> &[Mark] {
+        self.trails.last(scene)
+    }
+
     pub(super) fn id_count(&self) -> u32 {
         self.memo.len()
     }

@@ -9,7 +9,7 @@ use crate::recording::{CONTEXT_USER, Recording, Sample, Stacks, User};
 use crate::support::{SAMPLES, pjit, run, sample};
 
 /// Findings as (level, check), and the whole table.
-struct Table {
+pub(crate) struct Table {
     status: Option<i32>,
     findings: Vec<(String, String)>,
     text: String,
@@ -39,7 +39,7 @@ impl Table {
     }
 
     /// The line of a check.
-    fn line(&self, check: &str) -> &str {
+    pub(crate) fn line(&self, check: &str) -> &str {
         let mut lines = self.text.lines();
         let is_it = |line: &&str| line.split_whitespace().nth(1) == Some(check);
         lines.find(is_it).unwrap_or_default()
@@ -63,17 +63,17 @@ fn check(arguments: &[&str]) -> Output {
 }
 
 /// A copy of a sample that can be spoilt.
-struct Copy(tempfile::TempDir);
+pub(crate) struct Copy(tempfile::TempDir);
 
 impl Copy {
-    fn of(name: &str) -> Self {
+    pub(crate) fn of(name: &str) -> Self {
         let copy = Self(tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder"));
         copy_folder(&sample(name, ""), copy.0.path());
         copy.edit_recording(|data| hide_dump(data, name));
         copy
     }
 
-    fn path(&self, file: &str) -> PathBuf {
+    pub(crate) fn path(&self, file: &str) -> PathBuf {
         self.0.path().join(file)
     }
 
@@ -96,7 +96,7 @@ impl Copy {
         fs::write(path, bytes).expect("it can be written");
     }
 
-    fn edit_recording(&self, change: impl FnOnce(&mut Vec<u8>)) {
+    pub(crate) fn edit_recording(&self, change: impl FnOnce(&mut Vec<u8>)) {
         self.edit(&self.path("perf.data"), change);
     }
 
@@ -115,7 +115,7 @@ impl Copy {
         }
     }
 
-    fn check(&self, options: &[&str]) -> Table {
+    pub(crate) fn check(&self, options: &[&str]) -> Table {
         let symfs = self.path("symfs");
         let symfs = symfs.to_str().expect("a plain path");
         let recording = self.path("perf.data");
@@ -172,7 +172,7 @@ fn move_features(data: &mut [u8], old_end: usize, new_end: usize) {
 }
 
 /// Cuts every copy of a stack to `size` bytes. Behind it stand, in the samples, the number of its bytes and DATA_SRC.
-fn shorten_stacks(data: &mut Vec<u8>, old: usize, size: usize) {
+pub(crate) fn shorten_stacks(data: &mut Vec<u8>, old: usize, size: usize) {
     let (start, length) = data_section(data);
     let mut out = data[..start].to_vec();
     let mut at = start;

@@ -16,6 +16,7 @@ mod oracle;
 mod paths;
 mod recording;
 mod stale;
+mod stitching;
 mod support;
 mod surface;
 mod tidy;

@@ -1,0 +1,362 @@
+//! The thread's root under cut stacks.
+//!
+//! In: groups of complete stacks with one root, and the cut ones. Out: cut stacks that go on, behind a gap, with the outermost frames
+//! that *all* complete stacks of the group share. A group has to be seen both before and after the cut sample: without
+//! that, what ld.so did at a program's start would be put under the program itself.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+use crate::address::Avma;
+use crate::collect::{Collected, Cut, Group, Owner, Pc, PcId, Placed, RootKey};
+use crate::perfdata::CpuMode;
+use crate::session::{Session, Target};
+use crate::stack_end::StackEnd;
+
+/// A stack that begins further away is another one; threads have 8 MB as a rule.
+const FAR: u64 = 8 << 20;
+/// Complete stacks that a group needs at least: what few share may be chance.
+const LEAST: u64 = 8;
+/// Of the complete stacks around a cut one, that many in 100 have to be of the group, or the thread has several stacks
+/// (coroutines, goroutines) and the cut one may be any of them.
+const NEARLY_ALL: u64 = 99;
+
+/// Puts roots under the cut stacks for which one is known.
+pub(super) fn graft(collected: &mut Collected, session: &Session<'_>) {
+    graft_by(collected, |pc| is_of_c_library(pc, session));
+}
+
+fn graft_by(collected: &mut Collected, is_library: impl Fn(&Pc) -> bool) {
+    let roots = std::mem::take(&mut collected.roots);
+    let is_library = |pc: PcId| is_library(&collected.pcs[pc.0 as usize]);
+    let threads = by_owner(roots.groups, &collected.pcs, &is_library);
+    let mut cuts = roots.cuts;
+    cuts.sort_unstable_by_key(|cut| cut.rank);
+    let mut maker = Maker::new(collected);
+    for cut in &cuts {
+        let groups = threads.get(&cut.owner).map_or(&[][..], Vec::as_slice);
+        if let Some(root) = root_of(cut, groups) {
+            maker.put_under(cut.rank, root);
+        }
+    }
+}
+
+/// The groups of each thread, cut to what they may be used for; threads with too many roots are left out.
+fn by_owner(
+    groups: Vec<(RootKey, Group)>,
+    pcs: &[Pc],
+    is_library: &impl Fn(PcId) -> bool,
+) -> BTreeMap<Owner, Vec<Group>> {
+    /// A thread with more roots than that runs many stacks in turn.
+    const MOST: usize = 256;
+    let mut threads: BTreeMap<Owner, Vec<Group>> = BTreeMap::new();
+    let mut place: FxHashMap<(Owner, Pc, Avma), usize> = FxHashMap::default();
+    for (RootKey { owner, root }, group) in groups {
+        let of_thread = threads.entry(owner).or_default();
+        let new = of_thread.len();
+        // Addresses of several workers are equal by what they are.
+        let at = *(place.entry((owner, pcs[root.0.0 as usize], root.1))).or_insert(new);
+        match of_thread.get_mut(at) {
+            Some(known) => join(known, &group, pcs),
+            None => of_thread.push(group),
+        }
+    }
+    threads.retain(|_, groups| groups.len() <= MOST);
+    for group in threads.values_mut().flatten() {
+        let kept = beginning(&group.common, is_library);
+        group.common.truncate(kept);
+    }
+    threads
+}
+
+/// Adds another worker's stacks with the same root.
+fn join(known: &mut Group, group: &Group, pcs: &[Pc]) {
+    let pc = |placed: &Placed| (pcs[placed.0.0 as usize], placed.1);
+    known.first = known.first.min(group.first);
+    known.last = known.last.max(group.last);
+    known.samples += group.samples;
+    let same = known.common.iter().zip(&group.common);
+    let same = same.take_while(|(a, b)| pc(a) == pc(b)).count();
+    known.common.truncate(same);
+}
+
+/// How many of the outermost frames are a program's or thread's beginning: what the C library does before it calls the
+/// program, and the first function of that. Further inwards, all complete stacks may just be of one phase of the program.
+fn beginning(common: &[Placed], is_library: &impl Fn(PcId) -> bool) -> usize {
+    let mut frames = common.iter().enumerate().skip(1);
+    let first = frames.find(|(_, (pc, _))| !is_library(*pc));
+    first.map_or(common.len(), |(at, _)| at + 1)
+}
+
+/// Whether an address is in the C library or the dynamic linker.
+fn is_of_c_library(pc: &Pc, session: &Session<'_>) -> bool {
+    const NAMES: [&str; 7] = [
+        "libc.so",
+        "libc-2",
+        "libc.musl",
+        "ld-linux",
+        "ld-musl",
+        "ld-2",
+        "libpthread",
+    ];
+    let Target::Dso(dso) = pc.target else {
+        return false;
+    };
+    let name = &session.dsos.get(dso).short_name;
+    NAMES.iter().any(|library| name.starts_with(library))
+}
+
+/// The frames to put under a cut stack, outermost first.
+fn root_of<'g>(cut: &Cut, groups: &'g [Group]) -> Option<&'g [Placed]> {
+    // What belongs to a fiber and what to its thread, addresses do not tell.
+    if groups.iter().any(|group| group.is_fiber) {
+        return None;
+    }
+    let around = groups
+        .iter()
+        .filter(|group| group.first < cut.rank && cut.rank < group.last);
+    let all: u64 = around.clone().map(|group| group.samples).sum();
+    let above = around.filter(|group| is_above(cut, group));
+    let largest = above.max_by_key(|group| (group.samples, group.first))?;
+    if largest.samples < LEAST || largest.samples < all * NEARLY_ALL / 100 {
+        return None;
+    }
+    let above = |placed: &&Placed| placed.1 > cut.sp;
+    let frames = largest.common.iter().take_while(above).count();
+    (frames > 0).then(|| &largest.common[..frames])
+}
+
+/// Whether a group's root lies on the stack that was cut.
+fn is_above(cut: &Cut, group: &Group) -> bool {
+    let Some(&(_, root)) = group.common.first() else {
+        return false;
+    };
+    let ends_before = cut.stack_end.is_some_and(|end| end < root);
+    cut.sp < root && root.since(cut.sp) < FAR && !ends_before
+}
+
+/// Makes the new stacks.
+struct Maker<'c> {
+    collected: &'c mut Collected,
+    gap: PcId,
+    /// The row to look at next; both rows and cut samples are in order of time.
+    row: usize,
+    /// By stack and frames under it.
+    made: FxHashMap<(u32, Box<[Placed]>), u32>,
+}
+
+impl<'c> Maker<'c> {
+    fn new(collected: &'c mut Collected) -> Self {
+        let gap = collected.make_gap();
+        Self {
+            collected,
+            gap,
+            row: 0,
+            made: FxHashMap::default(),
+        }
+    }
+
+    /// Gives the cut sample of a rank frames further out.
+    fn put_under(&mut self, rank: u64, root: &[Placed]) {
+        let rows = &self.collected.rows[self.row..];
+        self.row += rows.partition_point(|row| row.first < rank);
+        let Some(row) = self.collected.rows.get(self.row) else {
+            return;
+        };
+        let stack = row.key.stack;
+        if row.first == rank && self.collected.stacks.tag(stack) == StackEnd::DumpTooShort {
+            self.collected.rows[self.row].key.stack = self.longer(stack, root);
+        }
+    }
+
+    fn longer(&mut self, stack: u32, root: &[Placed]) -> u32 {
+        let Self {
+            collected,
+            gap,
+            made,
+            ..
+        } = self;
+        *made.entry((stack, root.into())).or_insert_with(|| {
+            let mut frames = collected.stacks.get(stack).to_vec();
+            frames.push(*gap);
+            frames.extend(root.iter().rev().map(|(pc, _)| *pc));
+            collected.stacks.push(&frames, StackEnd::Rooted)
+        })
+    }
+}
+
+impl Collected {
+    /// The address that stands for missing frames.
+    fn make_gap(&mut self) -> PcId {
+        let pcs = &mut self.pcs;
+        *self.gap.get_or_insert_with(|| {
+            let id = u32::try_from(pcs.len()).expect("fewer than 4 G addresses");
+            pcs.push(Pc {
+                at: Avma(u64::MAX),
+                target: Target::Nowhere,
+                address: u64::MAX,
+                mode: CpuMode::Unknown,
+            });
+            PcId(id)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collect::{NO_TEXT, Row, RowKey};
+    use crate::ids::{CommId, ThreadId};
+
+    const OWNER: Owner = Owner {
+        thread: ThreadId(0),
+        program: 0,
+    };
+
+    /// Addresses 0 to 9, of which 1 and 2 are in the C library.
+    fn collected() -> Collected {
+        let pcs = (0..10).map(|at| Pc {
+            at: Avma(at),
+            target: Target::Nowhere,
+            address: at,
+            mode: CpuMode::User,
+        });
+        Collected {
+            pcs: pcs.collect(),
+            ..Collected::default()
+        }
+    }
+
+    fn group(ranks: (u64, u64), samples: u64, frames: &[(u32, u64)]) -> (RootKey, Group) {
+        let common: Vec<Placed> = frames
+            .iter()
+            .map(|&(pc, sp)| (PcId(pc), Avma(sp)))
+            .collect();
+        let key = RootKey {
+            owner: OWNER,
+            root: common[0],
+        };
+        let group = Group {
+            first: ranks.0,
+            last: ranks.1,
+            samples,
+            common,
+            is_fiber: false,
+        };
+        (key, group)
+    }
+
+    fn cut(rank: u64, sp: u64) -> Cut {
+        Cut {
+            rank,
+            owner: OWNER,
+            sp: Avma(sp),
+            stack_end: None,
+        }
+    }
+
+    /// What stands under the border frame of the cut samples.
+    fn grafted(groups: Vec<(RootKey, Group)>, cuts: &[Cut]) -> Vec<Vec<u64>> {
+        let mut all = collected();
+        all.roots.groups = groups;
+        for cut in cuts {
+            let stack = all.stacks.push(&[PcId(8), PcId(9)], StackEnd::DumpTooShort);
+            let key = RowKey {
+                event: 0,
+                cpu: -1,
+                comm: CommId(0),
+                thread: cut.owner.thread,
+                leaf: PcId(8),
+                stack,
+                time: 0,
+                cgroup: 0,
+                trace: NO_TEXT,
+            };
+            all.rows.push(Row {
+                key,
+                period: 1,
+                samples: 1,
+                first: cut.rank,
+            });
+            all.roots.cuts.push(*cut);
+        }
+        graft_by(&mut all, |pc| matches!(pc.at.0, 1 | 2));
+        let stacks = all.rows.iter().map(|row| {
+            let frames = all.stacks.get(row.key.stack);
+            let at = |pc: &PcId| all.pcs[pc.0 as usize].at.0;
+            let is_rooted = all.stacks.tag(row.key.stack) == StackEnd::Rooted;
+            assert_eq!(frames.get(2).copied(), all.gap.filter(|_| is_rooted));
+            frames.iter().skip(3).map(at).collect()
+        });
+        stacks.collect()
+    }
+
+    /// `_start` of the program, libc, libc, `main` and a function.
+    const PROGRAM: [(u32, u64); 5] = [(0, 900), (1, 890), (2, 880), (3, 870), (4, 860)];
+
+    #[test]
+    fn the_root_is_shown_as_far_as_the_programs_first_function() {
+        let groups = || vec![group((2, 9), 20, &PROGRAM)];
+        assert_eq!(grafted(groups(), &[cut(5, 100)]), [vec![3, 2, 1, 0]]);
+        assert_eq!(grafted(groups(), &[cut(5, 875)]), [vec![2, 1, 0]]);
+        assert_eq!(
+            grafted(vec![group((2, 9), 7, &PROGRAM)], &[cut(5, 100)]),
+            [vec![]]
+        );
+    }
+
+    #[test]
+    fn a_root_has_to_be_seen_before_and_after() {
+        let groups = || vec![group((2, 9), 20, &PROGRAM)];
+        let cuts = [
+            cut(1, 100),
+            cut(2, 100),
+            cut(3, 100),
+            cut(9, 100),
+            cut(10, 100),
+        ];
+        let found = grafted(groups(), &cuts);
+        let is_rooted: Vec<bool> = found.iter().map(|stack| !stack.is_empty()).collect();
+        assert_eq!(is_rooted, [false, false, true, false, false]);
+    }
+
+    #[test]
+    fn other_stacks_are_left_alone() {
+        let nothing = |groups, cut: Cut| assert_eq!(grafted(groups, &[cut]), [vec![]]);
+        let known = || group((2, 9), 200, &PROGRAM);
+        nothing(vec![known()], cut(5, 950));
+        let far = [(0, 900 + FAR), (1, 890 + FAR)];
+        nothing(vec![group((2, 9), 200, &far)], cut(5, 100));
+        let ends = Cut {
+            stack_end: Some(Avma(500)),
+            ..cut(5, 100)
+        };
+        nothing(vec![known()], ends);
+        let other_program = Owner {
+            program: 1,
+            ..OWNER
+        };
+        let after_exec = Cut {
+            owner: other_program,
+            ..cut(5, 100)
+        };
+        nothing(vec![known()], after_exec);
+        // Of several stacks in turn it may be any.
+        nothing(
+            vec![known(), group((3, 8), 50, &[(4, 700), (5, 600)])],
+            cut(5, 100),
+        );
+        let mut fiber = group((2, 3), 1, &[(4, 5000)]);
+        fiber.1.is_fiber = true;
+        nothing(vec![known(), fiber], cut(5, 100));
+    }
+
+    #[test]
+    fn what_several_workers_saw_is_one_group() {
+        let mut other = group((6, 8), 4, &[(0, 900), (1, 890), (2, 880), (5, 860)]);
+        other.1.first = 6;
+        let groups = vec![group((2, 3), 4, &PROGRAM), other];
+        assert_eq!(grafted(groups, &[cut(5, 100)]), [vec![2, 1, 0]]);
+    }
+}
