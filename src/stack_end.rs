@@ -30,13 +30,15 @@ pub enum StackEnd {
     ChangedFile,
     /// Code that no dump, perf map or file describes.
     UnknownCode,
+    /// The unwinding information of the code counts from a register whose value is not known there.
+    LostRegister,
     /// As [`Self::DumpTooShort`], but the thread's root is known and stands behind the gap.
     Rooted,
 }
 
 impl StackEnd {
     /// Number of variants.
-    pub const COUNT: usize = 14;
+    pub const COUNT: usize = 15;
 
     /// All reasons, in the order of their numbers.
     pub const ALL: [Self; Self::COUNT] = [
@@ -53,6 +55,7 @@ impl StackEnd {
         Self::MissingFile,
         Self::ChangedFile,
         Self::UnknownCode,
+        Self::LostRegister,
         Self::Rooted,
     ];
 
@@ -73,6 +76,7 @@ impl StackEnd {
             Self::MissingFile => "missing file",
             Self::ChangedFile => "changed file",
             Self::UnknownCode => "code that nothing describes",
+            Self::LostRegister => "a register that is not known",
             Self::Rooted => "larger than the recorded stack, with the thread's root",
         }
     }
@@ -89,9 +93,11 @@ impl StackEnd {
             Self::DumpTooShort | Self::Rooted => Some("[cut]"),
             Self::TooDeep => Some("[too deep]"),
             Self::MissingFile | Self::ChangedFile => Some("[missing file]"),
-            Self::NoRule | Self::CheckFailed | Self::NoRegisters | Self::UnknownCode => {
-                Some("[incomplete]")
-            }
+            Self::NoRule
+            | Self::CheckFailed
+            | Self::NoRegisters
+            | Self::UnknownCode
+            | Self::LostRegister => Some("[incomplete]"),
         }
     }
 

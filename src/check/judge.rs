@@ -300,6 +300,11 @@ fn part_of_stacks(
                 "build it with -fasynchronous-unwind-tables, or with -fno-omit-frame-pointer",
             ])
         }
+        StackEnd::LostRegister => finding(
+            helpless,
+            "stacks.register",
+            front + "end in code whose unwinding information counts from a register that its callees may change: " + &found_in,
+        ),
         StackEnd::CheckFailed => {
             finding(helpless, "stacks.implausible", front + "end where no caller is plausible, in code of: " + &found_in).fixed_by([
                 "code without unwinding information: build it with -fasynchronous-unwind-tables, or with -fno-omit-frame-pointer",

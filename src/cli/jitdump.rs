@@ -13,6 +13,7 @@ use crate::jitdump::lint::{Grade, lint};
 use crate::jitdump::survey::survey;
 use crate::output::jitdump::{Lists, write_lists, write_summary};
 use crate::output::text::harmless;
+use crate::session::jit::numbers_of_dump;
 
 use super::terminal::Output;
 use super::{Context, Verb};
@@ -107,12 +108,12 @@ impl JitdumpArgs {
     }
 }
 
-/// The process id in `jit-PID.dump`.
-#[must_use]
-pub fn pid_in_name(path: &Path) -> Option<u32> {
-    let name = path.file_name()?.as_bytes();
-    let digits = name.strip_prefix(b"jit-")?.strip_suffix(b".dump")?;
-    std::str::from_utf8(digits).ok()?.parse().ok()
+/// The process id in the name of a dump, `jit-PID.dump` or `jit-TID-PID.dump`, that fits its header best: `header_pid`
+/// if that is among the numbers.
+fn pid_in_name(path: &Path, header_pid: u32) -> Option<u32> {
+    let numbers = numbers_of_dump(path.file_name()?.as_bytes())?;
+    let own = numbers.iter().find(|&&number| number == header_pid);
+    own.or(numbers.last()).copied()
 }
 
 /// Describes one dump; the worst of its lints, or why it cannot be read.
@@ -130,7 +131,7 @@ fn jitdump(
         Ok(survey) => survey,
         Err(error) => return Ok(Err(format!("{}: {error}", path.display()))),
     };
-    let findings = lint(&survey, pid_in_name(path));
+    let findings = lint(&survey, pid_in_name(path, survey.header.pid));
     write_summary(path.as_os_str().as_encoded_bytes(), &survey, &findings, out)?;
     write_lists(bytes, survey.producer, lists, out)?;
     Ok(Ok(findings.iter().map(|finding| finding.grade).max()))

@@ -25,6 +25,8 @@ pub enum Producer {
     Beam,
     /// .NET.
     DotNet,
+    /// JavaScriptCore: Bun, WebKit.
+    Jsc,
 }
 
 /// What a name says about how the code treats its stack, whoever wrote it: names of V8 also appear in perf maps, where
@@ -81,6 +83,7 @@ const PREFIXES: &[(&[u8], Producer)] = &[
     (b"component-trampolines[", Producer::Wasmtime),
     (b"module_start[", Producer::Wasmtime),
     (b"py::", Producer::CPython),
+    (b"JSC-", Producer::Jsc),
     (b"JIT$", Producer::Php),
     (b"TRACE-", Producer::Php),
     (b"global::", Producer::Beam),
@@ -114,7 +117,7 @@ const DOTNET_TIERS: [&[u8]; 8] = [
 
 impl Producer {
     /// All but [`Producer::Unknown`].
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::V8,
         Self::Wasmtime,
         Self::Llvm,
@@ -124,6 +127,7 @@ impl Producer {
         Self::Php,
         Self::Beam,
         Self::DotNet,
+        Self::Jsc,
     ];
 
     /// The runtime whose names look like this one, [`Producer::Unknown`] when many might.
@@ -185,6 +189,7 @@ impl Producer {
             Self::Php => "PHP",
             Self::Beam => "Erlang (BEAM)",
             Self::DotNet => ".NET",
+            Self::Jsc => "JavaScriptCore (Bun)",
         }
     }
 
@@ -202,12 +207,16 @@ impl Producer {
             Self::Php => "PHP",
             Self::Beam => "Erlang",
             Self::DotNet => ".NET",
+            Self::Jsc => "JavaScriptCore",
         }
     }
 
     /// Whether it gives every name of its own a beginning or an end that is its alone.
     const fn tags_all_names(self) -> bool {
-        matches!(self, Self::V8 | Self::CPython | Self::Php | Self::DotNet)
+        matches!(
+            self,
+            Self::V8 | Self::CPython | Self::Php | Self::DotNet | Self::Jsc
+        )
     }
 
     /// Whether the writer puts the size of an ELF header on top of every line address, to please
@@ -382,6 +391,7 @@ mod tests {
             (&b"JS:*fib /a.js:1:1"[..], Producer::V8),
             (b"wasm[0]::function[3]", Producer::Wasmtime),
             (b"py::f:/x.py", Producer::CPython),
+            (b"JSC-DFG: fib[Call] /a.js:1:14", Producer::Jsc),
             (b"$global::call_light_bif_shared", Producer::Beam),
             (b"LHot;fib(I)I", Producer::HotSpot),
             (b"TRACE-4$fib$3", Producer::Php),

@@ -35,7 +35,7 @@ pub use codes::JitCode;
 #[cfg(test)]
 pub(crate) use codes::{CodeList, codes_of, map_of};
 pub use early::EarlyReader;
-pub use files::JitSearch;
+pub use files::{JitSearch, numbers_of_dump};
 
 use std::path::PathBuf;
 

@@ -598,8 +598,13 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
     #[cold]
     fn odd_cfa(&mut self, rule: &Rule) -> Result<u64, StackEnd> {
         if rule.cfa_register != A::SP {
-            let base = self.recover(rule.cfa_register).ok_or(StackEnd::NoRule)?;
-            return Ok(base.wrapping_add_signed(i64::from(rule.cfa_offset)));
+            let from = |base: u64| base.wrapping_add_signed(i64::from(rule.cfa_offset));
+            let known = self.recover(rule.cfa_register).map(from);
+            let cfa = known.or_else(|| {
+                let kept = from(self.untouched(rule.cfa_register)?);
+                self.returns_behind_a_call(kept, rule).then_some(kept)
+            });
+            return cfa.ok_or(StackEnd::LostRegister);
         }
         // AAPCS64: once saved, x29 points to the frame record, which is where the caller's x29 and x30 are.
         let record = rule.fp_slot > LOST && i32::from(rule.ra_slot) == i32::from(rule.fp_slot) + 1;
@@ -630,6 +635,34 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
             Basis::Sample(regs) => A::register(regs, register),
             Basis::File(file) => file.get(usize::from(register)).copied().flatten(),
         }
+    }
+
+    /// The value that a register had at the start, if it is one that functions need not keep and the call frame
+    /// information of all frames below says nothing of it. Hand-written assembly counts its CFA from such a register
+    /// across calls of its own functions, which leave it alone; others may not, so it takes another proof.
+    fn untouched(&self, register: u8) -> Option<u64> {
+        let saved = self.walker.rules.saved();
+        let mut below = self.walker.history.iter();
+        let keeps = below.all(|step| saved.find(step.saved, register).is_none());
+        if A::is_callee_saved(register) || !keeps {
+            return None;
+        }
+        match &self.basis {
+            Basis::Sample(regs) => A::register(regs, register),
+            Basis::File(file) => file.get(usize::from(register)).copied().flatten(),
+        }
+    }
+
+    /// Whether a frame with this CFA returns to where the code is known to have called.
+    fn returns_behind_a_call(&mut self, cfa: u64, rule: &Rule) -> bool {
+        if cfa <= self.cursor.sp || !cfa.is_multiple_of(8) || rule.ra_slot == IN_REGISTER {
+            return false;
+        }
+        let Some(address) = self.stack.word(slot_at(cfa, rule.ra_slot)).map(A::strip) else {
+            return false;
+        };
+        let caller = self.target(address, false);
+        !matches!(caller.place, Place::Nothing) && self.call_check(&caller) == CallCheck::Call
     }
 
     /// Tries candidates in order.

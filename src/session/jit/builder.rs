@@ -13,7 +13,7 @@ use super::clock::{self, Evidence, RecordingClock, Relation, Why};
 use super::codes::CodeList;
 use super::dumps::Dump;
 use super::early::{self, EarlyDumps, EarlyReader};
-use super::files::{Finder, JitSearch, MarkerName, marker_name};
+use super::files::{Finder, JitSearch, MarkerName, file_name, marker_name, numbers_of_dump};
 use super::memory::{Anonymous, twins};
 use super::owners::{Attribution, Lives, OwnedLoads, Owners, STALE};
 use super::search::find_dumps;
@@ -117,6 +117,9 @@ impl<'a> JitBuilder<'a> {
             let MarkerName {
                 number, injected, ..
             } = name;
+            // A runtime that writes several numbers in another order is not in a namespace for that.
+            let own = numbers_of_dump(file_name(&path)).is_some_and(|all| all.contains(&pid));
+            let number = if own { pid } else { number };
             let time = if injected { Timestamp::START } else { time };
             self.markers.push(Marker {
                 process,
@@ -287,7 +290,7 @@ impl<'a> JitBuilder<'a> {
     /// Finds the process of every load and move, and puts their times on the recording's clock.
     fn give_to_processes(&self, dump: &mut Dump<'a>, lives: &Lives) -> Owners {
         let markers = dump.markers.iter().map(|&number| &self.markers[number]);
-        let attribution = Attribution::new(markers, lives);
+        let attribution = Attribution::new(markers, dump.header.pid, lives);
         let relation = dump.relation;
         let is_stale = self.is_stale(dump);
         let place = |pid, raw| {

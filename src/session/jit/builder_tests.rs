@@ -245,6 +245,28 @@ fn a_namespaced_process_is_known_by_its_inner_pid() {
 }
 
 #[test]
+fn a_name_of_several_numbers_is_a_dump_of_the_process_that_mapped_it() {
+    // JavaScriptCore puts the thread first; whoever puts it last is understood as well, in a namespace too.
+    for (name, inner) in [
+        ("jit-43-42.dump", 42),
+        ("jit-42-43.dump", 42),
+        ("jit-2-1.dump", 1),
+        ("jit-1-2.dump", 1),
+    ] {
+        let case = Case::new();
+        let mut dump = DumpWriter::new(inner, raw(1));
+        dump.load(raw(10), inner, A, 0, b"JSC-DFG: fib[Call] /a.js:1:1", CODE);
+        case.file(name, &dump.bytes);
+        let mut builder = case.builder();
+        assert!(builder.marker(Q, 42, format!("/app/{name}").as_bytes(), time(1)));
+        let index = builder.finish(&[7, 42], &case.diag);
+        let expected = Some("JSC-DFG: fib[Call] /a.js:1:1".into());
+        assert_eq!(name_at(&index, Q, A, 20), expected, "{name}");
+        assert_eq!(case.warnings(), "", "{name}");
+    }
+}
+
+#[test]
 fn lives_of_one_pid_are_told_apart() {
     let case = Case::new();
     let mut dump = DumpWriter::new(7, raw(1));

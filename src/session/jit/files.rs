@@ -8,6 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use super::dumps::Dump;
 use crate::dso::{path_of, resolve_in};
@@ -33,7 +34,7 @@ pub struct JitSearch {
 pub(super) struct MarkerName<'n> {
     /// The path without what the kernel appends to the names of deleted files.
     pub(super) path: &'n [u8],
-    /// The process id in the name, as the writer saw it.
+    /// The process id in the name, as the writer saw it. JavaScriptCore puts the thread's in front; the last counts.
     pub(super) number: u32,
     /// One of the files that `perf inject --jit` makes; the dump it was made of lay beside.
     pub(super) injected: bool,
@@ -50,17 +51,15 @@ impl MarkerName<'_> {
     }
 }
 
-/// perf's pattern for dumps (`util/jitdump.c`, `jit_detect`), and what inject puts in their place.
+/// perf's pattern for dumps (`util/jitdump.c`, `jit_detect`), with as many numbers as there are, and what inject puts
+/// in their place. Whose dump it is, the mapping tells, and the pids in the file.
 pub(super) fn marker_name(path: &[u8]) -> Option<MarkerName<'_>> {
     let path = path.strip_suffix(b" (deleted)").unwrap_or(path);
     let name = file_name(path);
-    if let Some(number) = name
-        .strip_prefix(b"jit-")
-        .and_then(|rest| rest.strip_suffix(b".dump"))
-    {
+    if name.starts_with(b"jit-") && name.ends_with(b".dump") {
         return Some(MarkerName {
             path,
-            number: decimal(number)?,
+            number: *numbers_of_dump(name)?.last()?,
             injected: false,
         });
     }
@@ -72,6 +71,13 @@ pub(super) fn marker_name(path: &[u8]) -> Option<MarkerName<'_>> {
         number: decimal(&numbers[..dash])?,
         injected: true,
     })
+}
+
+/// The numbers in `jit-PID.dump` or `jit-TID-PID.dump` (without folder); `None` if it is no name of a dump.
+#[must_use]
+pub fn numbers_of_dump(name: &[u8]) -> Option<SmallVec<[u32; 2]>> {
+    let numbers = name.strip_prefix(b"jit-")?.strip_suffix(b".dump")?;
+    numbers.split(|&b| b == b'-').map(decimal).collect()
 }
 
 /// The last part of a path.
@@ -322,6 +328,7 @@ mod tests {
         assert_eq!(number("/tmp/jit-42.dump"), Some((42, false)));
         assert_eq!(number("jit-1.dump"), Some((1, false)));
         assert_eq!(number("/a b/jit-7.dump (deleted)"), Some((7, false)));
+        assert_eq!(number("/w/jit-3359-3353.dump"), Some((3353, false)));
         assert_eq!(number("/tmp/jitted-42-17.so"), Some((42, true)));
         assert_eq!(
             number("/tmp/jitted-42-18446744073709551615.so"),
@@ -329,6 +336,8 @@ mod tests {
         );
         for other in [
             "/tmp/jit-.dump",
+            "/tmp/jit--1.dump",
+            "/tmp/jit-1-.dump",
             "/tmp/xjit-1.dump",
             "/tmp/jit-1.dumpx",
             "/tmp/jit-1a.dump",

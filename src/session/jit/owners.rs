@@ -105,13 +105,18 @@ pub(super) struct Attribution<'l> {
     lives: &'l Lives,
     /// When each process that mapped the dump did so first, by its id.
     outer: FxHashMap<u32, Timestamp>,
-    /// Processes in a pid namespace that mapped it, by the id in the file's name and in order of time.
+    /// Processes in a pid namespace that mapped it, by the id in the file's name or header and in order of time.
     inner: FxHashMap<u32, Vec<(Timestamp, ProcessId)>>,
     first: FxHashMap<ProcessId, Timestamp>,
 }
 
 impl<'l> Attribution<'l> {
-    pub(super) fn new<'m>(markers: impl Iterator<Item = &'m Marker>, lives: &'l Lives) -> Self {
+    /// `header_pid` is the process that the file's header names.
+    pub(super) fn new<'m>(
+        markers: impl Iterator<Item = &'m Marker>,
+        header_pid: u32,
+        lives: &'l Lives,
+    ) -> Self {
         let (mut outer, mut first) = (FxHashMap::default(), FxHashMap::default());
         let mut inner: FxHashMap<u32, Vec<_>> = FxHashMap::default();
         for marker in markers {
@@ -124,11 +129,13 @@ impl<'l> Attribution<'l> {
                 .entry(marker.process)
                 .and_modify(earlier)
                 .or_insert(marker.time);
-            if marker.number != marker.pid {
-                inner
-                    .entry(marker.number)
-                    .or_default()
-                    .push((marker.time, marker.process));
+            if marker.number == marker.pid {
+                continue;
+            }
+            let in_header = (header_pid != marker.number).then_some(header_pid);
+            for number in [marker.number].into_iter().chain(in_header) {
+                let processes = inner.entry(number).or_default();
+                processes.push((marker.time, marker.process));
             }
         }
         for processes in inner.values_mut() {

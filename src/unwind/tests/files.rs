@@ -234,6 +234,44 @@ fn finds_the_cfa_in_other_registers() {
 }
 
 #[test]
+fn a_volatile_register_keeps_its_value_through_functions_that_leave_it_alone() {
+    // As in OpenSSL's AES-GCM: the CFA counts from rax, below one leaf.
+    const RAX: u32 = 0;
+    let store = Store::new();
+    let mut text = text_of_calls(0x400);
+    text[0x250..0x25c].fill(0x90);
+    let functions = |leaf: Vec<_>| {
+        [
+            Function::new(0x000, 0x100, leaf),
+            Function::new(0x100, 0x100, vec![(4, Cfa(Register(0), 8))]),
+            Function::new(0x300, 0x100, vec![(0, Undefined(RIP))]),
+        ]
+    };
+    let stack = [BASE + 0x150, 1, 2, 3, BASE + 0x350, BASE + 0x258];
+    let ends = |leaf: Vec<_>, rax: u64| {
+        let process = process(&store, X86, &text, &[eh_frame(X86, &functions(leaf))]);
+        let registers = [(8, BASE + 0x20), (7, SP), (6, 0), (RAX, rax)];
+        let (frames, end) = walk(Arch::X86_64, &process, &Sample::new(&registers, &stack));
+        (addresses(&frames), end)
+    };
+    let whole = vec![BASE + 0x20, BASE + 0x14f, BASE + 0x34f];
+    let short = vec![BASE + 0x20, BASE + 0x14f];
+    assert_eq!(ends(vec![], SP + 32), (whole, StackEnd::Complete));
+    // The leaf is known to change it, a word that follows no call, nothing on the stack, nothing at all.
+    let changed = vec![(1, Undefined(Register(0)))];
+    for (leaf, rax) in [
+        (changed, SP + 32),
+        (vec![], SP + 40),
+        (vec![], SP + 8),
+        (vec![], SP + 36),
+        (vec![], 7),
+        (vec![], u64::MAX),
+    ] {
+        assert_eq!(ends(leaf, rax), (short.clone(), StackEnd::LostRegister));
+    }
+}
+
+#[test]
 fn a_popped_frame_pointer_is_the_callers() {
     // LLVM's epilogue row still says that rbp is saved in the slot it was popped from.
     let store = Store::new();
