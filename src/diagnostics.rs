@@ -47,6 +47,14 @@ impl Diagnostics {
         std::mem::take(&mut *self.lock())
     }
 
+    /// The warnings so far, for answers that hold them; they stay to be printed.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let lines = self.lock();
+        let warnings = lines.iter().filter(|(level, _)| *level == Level::Warning);
+        warnings.map(|(_, line)| line.clone()).collect()
+    }
+
     /// Whether any warning was reported.
     #[must_use]
     pub fn has_warnings(&self) -> bool {

@@ -102,6 +102,18 @@ pub fn examine(options: &LoadOptions, diag: &Diagnostics) -> Result<Evidence, Op
     Ok(read(options, diag, gather)?.1)
 }
 
+/// Both: the profile, and what the recording says about its own quality.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_examined(
+    options: &LoadOptions,
+    diag: &Diagnostics,
+) -> Result<(Profile, Evidence), OpenError> {
+    let gather = |stages: &Stages<'_, '_>| check::gather(options.source.name(), stages);
+    read(options, diag, gather)
+}
+
 /// Goes through all stages, and lets `look` see what they made before only the profile is left.
 fn read<T: Default>(
     options: &LoadOptions,

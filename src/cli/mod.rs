@@ -3,15 +3,16 @@
 pub mod callgraph;
 pub mod check;
 mod completions;
-pub mod flamegraph;
 pub mod fold;
 pub mod input;
 pub mod jitdump;
 mod man;
 pub mod perf_only;
 pub mod perfconfig;
+pub mod question;
 pub mod report;
 pub mod script;
+pub mod summary;
 pub mod terminal;
 pub mod time;
 mod verb;
@@ -47,8 +48,6 @@ pub enum Command {
     Report(Box<report::ReportArgs>),
     /// Print folded stacks, for inferno-flamegraph, flamegraph.pl, speedscope
     Fold(fold::FoldArgs),
-    /// Draw a flame graph
-    Flamegraph(Box<flamegraph::FlamegraphArgs>),
     /// Print samples with their stacks as perf script does
     Script(script::ScriptArgs),
     /// Describe and check jitdump files, for the authors of JIT runtimes
@@ -58,6 +57,8 @@ pub enum Command {
     /// readers lose or misread something, warnings where the dump leaves the format, notes are only good
     /// to know; [0x...] is the offset of the first record concerned. What the runtime is known for is marked as usual.
     Jitdump(jitdump::JitdumpArgs),
+    /// Tell where the CPU goes on one page: kinds, libraries, hot functions, own code and what it pays for
+    Summary(Box<summary::SummaryArgs>),
     /// Tell whether a recording is fit for conclusions, and what would make it fit
     Check(check::CheckArgs),
     /// Print a completion script for a shell
@@ -73,9 +74,9 @@ impl Command {
         match self {
             Self::Report(args) => &**args,
             Self::Fold(args) => args,
-            Self::Flamegraph(args) => &**args,
             Self::Script(args) => args,
             Self::Jitdump(args) => args,
+            Self::Summary(args) => &**args,
             Self::Check(args) => args,
             Self::Completions(args) => args,
             Self::Man(args) => args,

@@ -1,14 +1,18 @@
 //! Writers: a view and its options in, bytes out. One file for each format.
 
-pub mod caption;
+pub mod answer;
 pub mod check;
+pub mod csv;
 pub mod folded;
 pub mod jitdump;
+pub mod json;
+pub mod markdown;
+pub mod page;
 pub mod script;
 pub mod stdio;
 mod stdio_hierarchy;
 #[cfg(test)]
 mod stdio_tests;
 mod stdio_tree;
-pub mod svg;
+pub mod summary;
 pub mod text;

@@ -20,8 +20,8 @@ use crate::symbolize::{NameStyle, Query, Resolution};
 use super::names::JitNames;
 use super::places::{Place, PlaceSymbol, Places};
 use super::{
-    Entry, Frame, FrameId, NONE, Object, ObjectId, Profile, StackEnd, StackId, StringId, Symbol,
-    SymbolId, Thread, index,
+    Entry, Frame, FrameId, NONE, Object, ObjectId, Origin, Profile, StackEnd, StackId, StringId,
+    Symbol, SymbolId, Thread, index,
 };
 
 /// What the view needs of frames.
@@ -119,6 +119,7 @@ fn threads_of(session: &Session<'_>) -> Vec<Thread> {
             pid: t.pid,
             tid: t.tid,
             comm: t.comm,
+            main: None,
         })
         .collect()
 }
@@ -359,6 +360,11 @@ impl Filler<'_, '_> {
             };
             self.profile.frames.push(frame);
         }
+        let lives = self.profile.threads.iter_mut().zip(&self.session.threads);
+        for (thread, life) in lives {
+            let main = self.session.main_program(life.process);
+            thread.main = main.and_then(|dso| self.objects[dso.0 as usize]);
+        }
     }
 
     fn frame(&mut self, place: Place, pc: PcId) -> Frame {
@@ -400,7 +406,8 @@ impl Filler<'_, '_> {
                     end: code.start().0.saturating_add(code.size()),
                     is_data: false,
                     inlined: false,
-                    is_jit: true,
+                    producer: Some(code.producer()),
+                    origin: Origin::Unknown,
                 }
             }
             (PlaceSymbol::Inlined(function, name), _) => {
@@ -437,7 +444,8 @@ impl Filler<'_, '_> {
             end: found.end,
             is_data: found.is_data,
             inlined: false,
-            is_jit: false,
+            producer: None,
+            origin: Origin::Unknown,
         }
     }
 
@@ -483,7 +491,8 @@ impl Filler<'_, '_> {
             end: 0,
             is_data: false,
             inlined: false,
-            is_jit: false,
+            producer: None,
+            origin: Origin::Unknown,
         };
         let symbol = push(&mut self.profile.symbols, SymbolId, symbol);
         Frame {

@@ -6,6 +6,9 @@
 
 use crate::intern::Sequences;
 
+/// The runtime that made code while the program ran.
+pub use crate::jitdump::Producer;
+
 mod build;
 mod names;
 mod places;
@@ -104,6 +107,9 @@ pub struct Thread {
     pub tid: u32,
     /// Comm at the end of the recording.
     pub comm: CommId,
+    /// The program that its process runs, if a sample or frame hit it: the first file it mapped executable after its last
+    /// `exec`, the second where that is the dynamic loader.
+    pub main: Option<ObjectId>,
 }
 
 /// A DSO as views show it.
@@ -141,8 +147,24 @@ pub struct Symbol {
     pub is_data: bool,
     /// Came from DWARF inline information.
     pub inlined: bool,
-    /// Was made at run time (jitdump or perf map), whatever object it is shown under.
-    pub is_jit: bool,
+    /// Who generated it, if it is code made at run time.
+    pub producer: Option<Producer>,
+    /// Whose code it is by its source file.
+    pub origin: Origin,
+}
+
+/// Whose code a function is, by the file in which its debug information says it is declared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Origin {
+    /// There is no debug information, or it names no file.
+    #[default]
+    Unknown,
+    /// None of the others.
+    Own,
+    /// The standard library of the language, headers of the system.
+    Std,
+    /// Packages of others.
+    Dependency,
 }
 
 /// One logical frame. With key `function`, frames of one symbol are one frame and `address` is that of

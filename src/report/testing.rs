@@ -4,8 +4,8 @@ use rustc_hash::FxHashMap;
 
 use crate::profile::CpuMode;
 use crate::profile::{
-    CommId, Entry, EventSummary, Frame, FrameId, Object, ObjectId, Profile, StackEnd, Symbol,
-    SymbolId, Thread, ThreadId,
+    CommId, Entry, EventSummary, Frame, FrameId, Object, ObjectId, Origin, Profile, StackEnd,
+    Symbol, SymbolId, Thread, ThreadId,
 };
 
 /// Builds a profile from stacks written as text.
@@ -102,6 +102,7 @@ impl ProfileBuilder {
             pid: 100 + id,
             tid: 100 + id,
             comm: CommId(id),
+            main: None,
         });
         ThreadId(id)
     }
@@ -183,7 +184,8 @@ impl ProfileBuilder {
                     end: start + 0x10,
                     is_data: false,
                     inlined,
-                    is_jit: false,
+                    producer: None,
+                    origin: Origin::Unknown,
                 });
                 SymbolId(next as u32)
             });

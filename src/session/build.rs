@@ -14,6 +14,14 @@ use super::maps::{MapTable, Mapping};
 use super::threads::Threads;
 use super::{SampleRef, Session, Space, SpaceId, TaskCounter};
 
+/// Whether a mapping's name is that of a file, and not of the dynamic loader, which runs before all programs.
+fn is_program(path: &[u8]) -> bool {
+    let name = path.rsplit(|b| *b == b'/').next().unwrap_or(path);
+    let loader =
+        name.starts_with(b"ld-") || name.starts_with(b"ld.so") || name.starts_with(b"ld64");
+    path.starts_with(b"/") && !path.starts_with(b"//") && !loader
+}
+
 /// `MAP_SHARED` (`include/uapi/linux/mman.h`).
 const MAP_SHARED: u32 = 1;
 
@@ -91,6 +99,7 @@ impl<'a> Session<'a> {
             kernel,
             current,
             execs,
+            programs,
             ..
         } = builder;
         let last = current
@@ -118,6 +127,7 @@ impl<'a> Session<'a> {
             spaces,
             last,
             kernel,
+            programs,
             jit_dsos,
         }
     }
@@ -179,6 +189,8 @@ struct Builder<'a, 'f> {
     kernel: MapTable,
     current: FxHashMap<ProcessId, Current>,
     execs: FxHashMap<ProcessId, Vec<Timestamp>>,
+    /// The program of each process: the first file it mapped executable that is no dynamic loader.
+    programs: FxHashMap<ProcessId, DsoId>,
     filter: &'f Filter,
     hits: Hits,
 }
@@ -224,6 +236,7 @@ impl<'a, 'f> Builder<'a, 'f> {
             spaces: Vec::new(),
             kernel: MapTable::default(),
             current: FxHashMap::default(),
+            programs: FxHashMap::default(),
             filter,
             hits: Hits::default(),
         }
@@ -328,6 +341,9 @@ impl<'a, 'f> Builder<'a, 'f> {
                             snapshot: None,
                         },
                     );
+                    if let Some(&program) = self.programs.get(&fork.parent) {
+                        self.programs.insert(fork.child, program);
+                    }
                     self.jit.fork(fork.parent, fork.child, time);
                 }
             }
@@ -355,6 +371,7 @@ impl<'a, 'f> Builder<'a, 'f> {
     fn exec(&mut self, thread: crate::ids::ThreadId, time: Timestamp) {
         let process = self.threads.get(thread).process;
         self.current.insert(process, Current::default());
+        self.programs.remove(&process);
         self.jit.exec(process, time);
         self.execs.entry(process).or_default().push(time);
     }
@@ -412,6 +429,9 @@ impl<'a, 'f> Builder<'a, 'f> {
             }
         }
         let (dso, offset) = self.dso_of(mmap, class);
+        if mmap.executable && !is_marker && is_program(mmap.name) && !class.is_anonymous_like() {
+            self.programs.entry(process).or_insert(dso);
+        }
         let mapping = Mapping {
             range,
             offset,

@@ -106,6 +106,8 @@ pub struct Session<'a> {
     /// Mappings of each process at the end.
     last: FxHashMap<ProcessId, MapTable>,
     kernel: MapTable,
+    /// The program of each process.
+    programs: FxHashMap<ProcessId, DsoId>,
     /// The DSO of each jitdump, indexed by `JitObjectId`.
     jit_dsos: Vec<DsoId>,
 }
@@ -182,6 +184,12 @@ impl<'a> Session<'a> {
     #[must_use]
     pub fn dso_of_dump(&self, dump: JitObjectId) -> DsoId {
         self.jit_dsos[dump.0 as usize]
+    }
+
+    /// The program that a process ran at the end.
+    #[must_use]
+    pub fn main_program(&self, process: ProcessId) -> Option<DsoId> {
+        self.programs.get(&process).copied()
     }
 
     /// Number of address-space snapshots.

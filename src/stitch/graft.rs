@@ -302,7 +302,7 @@ mod tests {
         assert_eq!(grafted(groups(), &[cut(5, 875)]), [vec![2, 1, 0]]);
         assert_eq!(
             grafted(vec![group((2, 9), 7, &PROGRAM)], &[cut(5, 100)]),
-            [vec![]]
+            [Vec::<u64>::new()]
         );
     }
 
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn other_stacks_are_left_alone() {
-        let nothing = |groups, cut: Cut| assert_eq!(grafted(groups, &[cut]), [vec![]]);
+        let nothing = |groups, cut: Cut| assert_eq!(grafted(groups, &[cut]), [Vec::<u64>::new()]);
         let known = || group((2, 9), 200, &PROGRAM);
         nothing(vec![known()], cut(5, 950));
         let far = [(0, 900 + FAR), (1, 890 + FAR)];

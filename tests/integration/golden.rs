@@ -9,7 +9,7 @@ use std::fs;
 use crate::support::{SAMPLES, agreement, flat_rows, folded, pjit, sample, stdout_of};
 
 /// The views that are kept for every sample: file name and arguments.
-const VIEWS: [(&str, &[&str]); 5] = [
+const VIEWS: [(&str, &[&str]); 7] = [
     (
         "pjit.report.flat.txt",
         &["report", "--stdio", "--no-children", "-g", "none"],
@@ -28,6 +28,8 @@ const VIEWS: [(&str, &[&str]); 5] = [
         "pjit.report.children.txt",
         &["report", "--stdio", "--children", "--percent-limit", "10"],
     ),
+    ("pjit.summary.txt", &["summary"]),
+    ("pjit.summary.json", &["summary", "--format", "json"]),
     ("pjit.folded", &["fold"]),
     (
         "pjit.noinline.folded",

@@ -6,7 +6,6 @@ mod check;
 mod cli;
 mod corrupt;
 mod differential;
-mod flamegraph;
 mod flames;
 mod golden;
 mod inlines;

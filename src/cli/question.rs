@@ -1,0 +1,165 @@
+//! What the verbs that answer questions share: what is own, how much is printed and in which format.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use regex::RegexSet;
+
+use crate::load::LoadOptions;
+use crate::profile::Profile;
+use crate::questions::budget::Budget;
+use crate::questions::kinds::OwnRules;
+use crate::questions::tally::main_event;
+
+/// What is own.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Own code")]
+pub struct OwnArgs {
+    /// What is mine: functions or objects that match, and nothing else (repeatable)
+    #[arg(long = "own", value_name = "REGEX")]
+    own: Vec<String>,
+
+    /// What is not mine, though it would be (repeatable)
+    #[arg(long = "not-own", value_name = "REGEX")]
+    not_own: Vec<String>,
+}
+
+impl OwnArgs {
+    /// The rules.
+    ///
+    /// # Errors
+    /// When an expression is not one.
+    pub fn rules(&self) -> Result<OwnRules, String> {
+        Ok(OwnRules {
+            own: regexes("--own", &self.own)?,
+            not_own: regexes("--not-own", &self.not_own)?,
+        })
+    }
+}
+
+/// Compiled expressions of an option; nothing if it was not given.
+///
+/// # Errors
+/// When one is no expression; the text names the option.
+pub fn regexes(option: &str, texts: &[String]) -> Result<Option<RegexSet>, String> {
+    if texts.is_empty() {
+        return Ok(None);
+    }
+    let problem = |error: regex::Error| {
+        let text = error.to_string();
+        let reason = text
+            .lines()
+            .last()
+            .unwrap_or("")
+            .trim_start_matches("error: ")
+            .to_owned();
+        format!("{option}: not a regular expression: {reason}")
+    };
+    RegexSet::new(texts).map(Some).map_err(problem)
+}
+
+/// How much is printed, and how.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Output")]
+pub struct PrintArgs {
+    /// Format of the answer
+    #[arg(long = "format", value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
+    pub format: Format,
+
+    /// How much may be printed: N lines, or Nc characters (default: 60 lines); the rest becomes one row
+    #[arg(long = "budget", value_name = "N[c]", value_parser = parse_budget)]
+    pub budget: Option<Budget>,
+
+    /// Names and paths whole
+    #[arg(long = "full-names")]
+    pub full_names: bool,
+
+    /// File to write instead of standard output; it appears when it is whole
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// Formats of answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Format {
+    /// For people
+    #[default]
+    Text,
+    /// For comments on pull requests
+    Markdown,
+    /// For programs; docs/schema describes it
+    Json,
+    /// One table, for spreadsheets
+    Csv,
+}
+
+fn parse_budget(word: &str) -> Result<Budget, String> {
+    let (number, is_characters) = match word.strip_suffix(['c', 'C']) {
+        Some(number) => (number, true),
+        None => (word.strip_suffix('l').unwrap_or(word), false),
+    };
+    let number: usize = number
+        .parse()
+        .map_err(|_| "a number of lines, or of characters with c behind".to_owned())?;
+    match is_characters {
+        true => Ok(Budget::Characters(number)),
+        false if number < Budget::MIN_LINES => Err(format!("at least {} lines", Budget::MIN_LINES)),
+        false => Ok(Budget::Lines(number.min(Budget::MAX_LINES))),
+    }
+}
+
+/// The event to answer for: that of the name, else the one with most samples.
+///
+/// # Errors
+/// When there are no samples, or none of that event.
+pub fn event_of(profile: &Profile, wanted: Option<&str>) -> anyhow::Result<usize> {
+    super::verb::require_samples(profile)?;
+    let Some(wanted) = wanted else {
+        return Ok(main_event(profile));
+    };
+    let found = profile.events.iter().position(|event| event.name == wanted);
+    let names = || {
+        profile
+            .events
+            .iter()
+            .map(|e| e.name.as_str())
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let path = &profile.recording.path;
+    let at = found
+        .ok_or_else(|| anyhow::anyhow!("no event '{wanted}' in {path}; it has {}", names()))?;
+    anyhow::ensure!(
+        profile.events[at].samples > 0,
+        "{path}: no samples of {wanted}"
+    );
+    Ok(at)
+}
+
+/// What every question needs to be loaded.
+pub fn prepare(load: &mut LoadOptions) {
+    load.needs.depths = true;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn budgets_are_lines_or_characters() {
+        assert_eq!(parse_budget("12"), Ok(Budget::Lines(12)));
+        assert_eq!(parse_budget("8000c"), Ok(Budget::Characters(8000)));
+        for bad in ["", "c", "11", "-3", "1e3"] {
+            assert!(parse_budget(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_expression_is_told_in_one_line() {
+        let told = regexes("--own", &["(".to_owned()]).expect_err("no expression");
+        assert!(
+            told.starts_with("--own: not a regular expression: ") && !told.contains('\n'),
+            "{told}"
+        );
+    }
+}

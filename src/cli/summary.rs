@@ -1,0 +1,137 @@
+//! `pjit summary`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::Args;
+
+use super::input::InputArgs;
+use super::question::{Format, OwnArgs, PrintArgs, event_of, prepare};
+use super::terminal::{Output, with_progress};
+use super::verb::{Context, Verb, leave, wrong_usage};
+use crate::check::{Limits, judge};
+use crate::load;
+use crate::output::json::{self, Common};
+use crate::output::page::Page;
+use crate::output::summary::{self, PageOptions};
+use crate::output::{answer, stdio};
+use crate::questions::edges::Edges;
+use crate::questions::facts::Facts;
+use crate::questions::functions::Functions;
+use crate::questions::kinds::OwnRules;
+use crate::questions::summary::Summary;
+use crate::questions::tally::Tally;
+
+/// Arguments of `pjit summary`.
+#[derive(Debug, Clone, Args)]
+#[command(
+    after_help = "Own code is what the program's authors wrote: for compiled programs the main executable without its
+standard library, for runtimes the guest's functions without its library and packages. Credited is
+what a function pays for: samples in which it is the innermost own frame, wherever they were taken.
+What is credited and what has no own frame add up to the total.
+
+Examples:
+  pjit summary
+  pjit summary --own '^myapp::' --budget 100
+  pjit summary server/perf.data --format json | jq '.functions[0]'
+  pjit summary --format csv --table own > own.csv"
+)]
+pub struct SummaryArgs {
+    /// Recording to read (default: perf.data)
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+
+    /// The recording and its companions.
+    #[command(flatten)]
+    pub input: InputArgs,
+
+    /// Only this event (default: the one with most samples)
+    #[arg(long = "event", value_name = "NAME")]
+    event: Option<String>,
+
+    #[command(flatten)]
+    own: OwnArgs,
+
+    #[command(flatten)]
+    print: PrintArgs,
+
+    /// Table to print as CSV: self, own or foreign
+    #[arg(long = "table", value_name = "TABLE", default_value = "own", value_parser = ["self", "own", "foreign"])]
+    table: String,
+
+    /// All edges between functions, too, in JSON
+    #[arg(long = "edges")]
+    edges: bool,
+}
+
+impl Verb for SummaryArgs {
+    fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
+        let rules = match self.own.rules() {
+            Ok(rules) => rules,
+            Err(text) => return wrong_usage(&text),
+        };
+        let (summary, quality, mut json) = self.answer(context, &rules)?;
+        json.warnings = context.diag.warnings();
+        let options = |lines: usize| PageOptions {
+            lines,
+            full_names: self.print.full_names,
+            quality: quality.clone(),
+            filters: None,
+        };
+        let page = |lines: usize| -> Page { summary::page(&summary, &options(lines)) };
+        let mut out = Output::to(self.print.output.as_deref()).context("output")?;
+        let budget = self.print.budget.unwrap_or_default();
+        match self.print.format {
+            Format::Text => answer::write_text(&page, budget, &mut out)?,
+            Format::Markdown => answer::write_markdown(&page, budget, &mut out)?,
+            Format::Csv => summary::write_csv(&summary, &self.table, self.print.budget, &mut out)?,
+            Format::Json => json::write(
+                &|rows| json::summary(&summary, &json, rows),
+                self.print.budget,
+                &mut out,
+            )?,
+        }
+        out.finish().context("output")?;
+        leave(summary);
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn input(&self) -> Option<&InputArgs> {
+        Some(&self.input)
+    }
+}
+
+impl SummaryArgs {
+    fn answer(
+        &self,
+        context: &Context<'_>,
+        rules: &OwnRules,
+    ) -> anyhow::Result<(Summary, String, Common)> {
+        let mut load = self
+            .input
+            .load_options(self.file.as_ref(), context.environment);
+        prepare(&mut load);
+        let diag = context.diag;
+        let (profile, evidence) = with_progress(diag, || load::load_examined(&load, diag))?;
+        let event = event_of(&profile, self.event.as_deref())?;
+        let verdict = judge(&evidence, Limits::default());
+        let functions = Functions::of(&profile, rules);
+        let tally = Tally::of(&profile, &functions, event);
+        let facts = Facts::of(&profile, &tally, Some(&verdict));
+        let quality = stdio::quality_line(&profile);
+        let edges = if self.edges {
+            Edges::of(&profile, &functions, &tally, None)
+        } else {
+            Edges::default()
+        };
+        let json = Common {
+            quality: Some(json::quality(&profile)),
+            edges: edges.all,
+            ..Common::default()
+        };
+        let summary = Summary::of(&profile, functions, tally, facts, self.print.full_names);
+        leave(profile);
+        Ok((summary, quality, json))
+    }
+}

@@ -1,0 +1,42 @@
+//! Tables as CSV (RFC 4180), with a heading, for spreadsheets and scripts.
+//!
+//! No name becomes a formula: a cell that begins like one gets a `'` in front, as spreadsheets have it.
+
+use std::io::{self, Write};
+
+use super::text::harmless;
+
+/// Writes a line of cells.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn write_row<S: AsRef<str>>(cells: &[S], out: &mut dyn Write) -> io::Result<()> {
+    let cells: Vec<String> = cells.iter().map(|cell| cell_text(cell.as_ref())).collect();
+    writeln!(out, "{}", cells.join(","))
+}
+
+fn cell_text(cell: &str) -> String {
+    let safe = harmless(cell);
+    let is_number = cell.parse::<f64>().is_ok();
+    let is_formula = !is_number && safe.starts_with(['=', '+', '-', '@']);
+    let mark = if is_formula { "'" } else { "" };
+    if safe.contains([',', '"']) || safe.starts_with(' ') || safe.ends_with(' ') {
+        format!("\"{mark}{}\"", safe.replace('"', "\"\""))
+    } else {
+        format!("{mark}{safe}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_quoted_and_no_formulas() {
+        let mut out = Vec::new();
+        let cells = ["a,b", "=cmd()", "-1.5", "\"q\"", "x\ny", "@f"];
+        write_row(&cells, &mut out).expect("a vector takes everything");
+        let expected = "\"a,b\",'=cmd(),-1.5,\"\"\"q\"\"\",x\\x0ay,'@f\n";
+        assert_eq!(String::from_utf8_lossy(&out), expected);
+    }
+}

@@ -1,0 +1,302 @@
+//! Answers as JSON: one object, by `docs/schema/pjit-1.schema.json`, in which keys are only ever added.
+//!
+//! Periods and counts are integers, shares numbers of at most six digits, what has no number is null.
+
+use std::io::{self, Write};
+
+use serde_json::{Value, json};
+
+use super::answer::within;
+use super::text::acts;
+use crate::profile::{Profile, StackEnd};
+use crate::questions::budget::Budget;
+use crate::questions::facts::Facts;
+use crate::questions::functions::{Basis, Function, FunctionId, Functions};
+use crate::questions::summary::{Share, Summary};
+use crate::questions::tally::{Count, Numbers};
+use crate::report::percent;
+
+/// What answers hold besides what they answer.
+#[derive(Debug, Default)]
+pub struct Common {
+    /// See [`quality`].
+    pub quality: Option<Value>,
+    /// Edges, if they were asked for.
+    pub edges: Vec<(FunctionId, FunctionId, Count)>,
+    /// Filters, as they were given.
+    pub filters: Vec<String>,
+    /// What stderr was told.
+    pub warnings: Vec<String>,
+}
+
+/// A number of at most six digits; null for none.
+#[must_use]
+pub fn number(value: f64) -> Value {
+    if !value.is_finite() {
+        return Value::Null;
+    }
+    let text = format!("{value:.5e}");
+    text.parse::<f64>().map_or(Value::Null, Value::from)
+}
+
+/// Part of a whole, from 0 to 1.
+#[must_use]
+pub fn share(part: u64, total: u64) -> Value {
+    number(percent(part, total) / 100.0)
+}
+
+/// Writes what `value` makes for a number of rows, the largest that keeps the budget; all rows without one.
+///
+/// # Errors
+/// When `out` cannot be written, or the smallest answer is larger than the budget.
+pub fn write(
+    value: &dyn Fn(usize) -> Value,
+    budget: Option<Budget>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let written = |rows: usize| {
+        let text = serde_json::to_string(&value(rows)).map_err(io::Error::other)?;
+        Ok(escaped(&text).into_bytes())
+    };
+    out.write_all(&within(
+        &written,
+        budget.unwrap_or(Budget::Lines(Budget::MAX_LINES)),
+    )?)
+}
+
+/// With a newline behind, and what a terminal would act on as an escape; the C0 characters already are.
+fn escaped(json: &str) -> String {
+    let mut text = String::with_capacity(json.len() + 1);
+    for c in json.chars() {
+        if acts(c) {
+            text.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            text.push(c);
+        }
+    }
+    text.push('\n');
+    text
+}
+
+/// The keys that every answer begins with.
+#[must_use]
+pub fn head(verb: &str, facts: &[(&Facts, Option<&str>)]) -> Value {
+    let recordings: Vec<Value> = facts
+        .iter()
+        .map(|(facts, role)| recording(facts, *role))
+        .collect();
+    json!({
+        "schema": "pjit/1",
+        "verb": verb,
+        "version": env!("CARGO_PKG_VERSION"),
+        "recordings": recordings,
+    })
+}
+
+fn recording(facts: &Facts, role: Option<&str>) -> Value {
+    json!({
+        "path": facts.path,
+        "role": role,
+        "program": facts.program,
+        "pid": facts.pid.cast_signed(),
+        "command": facts.command,
+        "arch": facts.arch,
+        "start": facts.start_ns.map(|ns| ns as f64 / 1e9),
+        "seconds": facts.wall_ns.map(|ns| number(ns as f64 / 1e9)),
+        "check": if facts.is_fit { "fit" } else { "unfit" },
+    })
+}
+
+/// The event that was counted.
+#[must_use]
+pub fn event(facts: &Facts, total: Count) -> Value {
+    json!({
+        "name": facts.event,
+        "unit": if facts.is_clock { "ns" } else { "count" },
+        "samples": total.samples,
+        "total": total.period,
+        "lost": facts.lost,
+    })
+}
+
+/// How far a profile can be trusted.
+#[must_use]
+pub fn quality(profile: &Profile) -> Value {
+    let quality = &profile.quality;
+    let period = |end: StackEnd| quality.stack_ends[end as usize];
+    let sum =
+        |ends: &mut dyn Iterator<Item = StackEnd>| ends.map(period).fold(0, u64::saturating_add);
+    let not_walked = [StackEnd::NotRecorded, StackEnd::Recorded];
+    let walked = sum(&mut StackEnd::ALL
+        .into_iter()
+        .filter(|end| !not_walked.contains(end)));
+    let complete = sum(&mut StackEnd::ALL.into_iter().filter(|end| end.is_complete()));
+    json!({
+        "complete": if walked > 0 { share(complete, walked) } else { Value::Null },
+        "unresolved": share(quality.unresolved_samples, quality.samples),
+        "dumps": quality.dumps,
+        "kernel": if quality.kernel.is_empty() { Value::Null } else { quality.kernel.clone().into() },
+    })
+}
+
+/// What was found to be wrong, by `check` and on the way.
+#[must_use]
+pub fn warnings(facts: &[&Facts], common: &Common) -> Value {
+    let checks = facts.iter().flat_map(|facts| &facts.findings);
+    let checks = checks.map(|trouble| json!({"code": trouble.code, "text": trouble.text}));
+    let others = common
+        .warnings
+        .iter()
+        .map(|text| json!({"code": "warning", "text": text}));
+    checks.chain(others).collect()
+}
+
+/// Puts the keys of one object behind those of another.
+pub fn extend(object: &mut Value, more: Value) {
+    if let (Value::Object(object), Value::Object(more)) = (object, more) {
+        object.extend(more);
+    }
+}
+
+/// How it was told what is own.
+#[must_use]
+pub const fn own_rule(basis: Basis) -> &'static str {
+    match basis {
+        Basis::Name => "name",
+        Basis::Path => "path",
+        Basis::Rules => "regex",
+        Basis::Program => "program",
+    }
+}
+
+/// A function with its numbers.
+#[must_use]
+pub fn function(function: &Function, numbers: &Numbers) -> Value {
+    let name = &function.identity.name;
+    json!({
+        "id": function.identity.id(),
+        "name": name.name,
+        "full": function.full,
+        "object": function.identity.object,
+        "kind": function.kind.word(),
+        "file": (!name.file.is_empty()).then_some(&name.file),
+        "line": (name.line > 0).then_some(name.line),
+        "self": numbers.own.period,
+        "inclusive": numbers.inclusive.period,
+        "credited": numbers.credited.period,
+        "samples": numbers.inclusive.samples,
+    })
+}
+
+/// Edges by the ids of functions.
+#[must_use]
+pub fn edges(functions: &Functions, edges: &[(FunctionId, FunctionId, Count)]) -> Value {
+    let id = |function: &FunctionId| functions.get(*function).identity.id();
+    let edge = |(caller, callee, count): &(FunctionId, FunctionId, Count)| {
+        json!([id(caller), id(callee), count.period])
+    };
+    edges.iter().map(edge).collect()
+}
+
+/// The answer of `pjit summary`, with so many functions.
+#[must_use]
+pub fn summary(summary: &Summary, common: &Common, rows: usize) -> Value {
+    let facts = &summary.facts;
+    let total = summary.unfiltered.period;
+    let shares = |shares: &[Share], key: &str| -> Value {
+        let one = |s: &Share| json!({key: s.label, "self": s.count.period, "share": share(s.count.period, total)});
+        shares.iter().map(one).collect()
+    };
+    let order = order(summary);
+    let (shown, left) = order.split_at(rows.min(order.len()));
+    let mut answer = head("summary", &[(facts, None)]);
+    extend(
+        &mut answer,
+        json!({
+            "event": event(facts, summary.unfiltered),
+            "quality": common.quality,
+            "filters": common.filters,
+            "own": {"rule": own_rule(summary.functions.basis), "no_own": share(summary.no_own.period, total)},
+            "kinds": shares(&summary.kinds, "kind"),
+            "objects": shares(&summary.objects, "object"),
+            "threads": shares(&summary.threads, "comm"),
+            "functions": shown.iter().map(|id| with_mostly(summary, *id)).collect::<Value>(),
+        }),
+    );
+    if !common.edges.is_empty() {
+        extend(
+            &mut answer,
+            json!({"edges": edges(&summary.functions, &common.edges)}),
+        );
+    }
+    let foreign = summary.foreign.iter().take(rows).map(|row| {
+        let id = |function: FunctionId| summary.functions.get(function).identity.id();
+        json!([id(row.function), id(row.payer), row.count.period])
+    });
+    let sum = |part: fn(&Numbers) -> Count| {
+        left.iter()
+            .map(|id| part(&summary.numbers[id.index()]).period)
+            .fold(0, u64::saturating_add)
+    };
+    extend(
+        &mut answer,
+        json!({
+            "foreign": foreign.collect::<Value>(),
+            "omitted": {"functions": left.len(), "self": sum(|n| n.own), "credited": sum(|n| n.credited)},
+            "warnings": warnings(&[facts], common),
+        }),
+    );
+    answer
+}
+
+/// All functions that weigh anything: own ones by what is credited to them, then the others by self and by inclusive weight.
+fn order(summary: &Summary) -> Vec<FunctionId> {
+    let ids = (0..summary.numbers.len()).map(|at| FunctionId(at as u32));
+    let mut ids: Vec<FunctionId> = ids
+        .filter(|id| summary.numbers[id.index()].inclusive.samples > 0)
+        .collect();
+    ids.sort_by_cached_key(|id| {
+        let n = &summary.numbers[id.index()];
+        let largest = n.credited.period.max(n.own.period);
+        let object = summary.functions.get(*id).identity.object.clone();
+        (
+            std::cmp::Reverse((largest, n.inclusive.period)),
+            summary.labels[id.index()].clone(),
+            object,
+        )
+    });
+    ids
+}
+
+fn with_mostly(summary: &Summary, id: FunctionId) -> Value {
+    let numbers = &summary.numbers[id.index()];
+    let mut value = function(summary.functions.get(id), numbers);
+    let parts = summary.mostly.get(&id).map_or(&[][..], Vec::as_slice);
+    let large = parts
+        .iter()
+        .filter(|(_, count)| percent(count.period, numbers.credited.period) >= 10.0)
+        .take(2);
+    let mostly = large.map(|(function, count)| {
+        let name = summary.functions.get(*function).identity.name.name.clone();
+        json!([name, share(count.period, numbers.credited.period)])
+    });
+    extend(&mut value, json!({"mostly": mostly.collect::<Value>()}));
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_six_digits_and_none_is_null() {
+        let texts = [0.123_456_789, 1.0, 1234567.0, f64::NAN].map(|n| number(n).to_string());
+        assert_eq!(texts, ["0.123457", "1.0", "1234570.0", "null"]);
+    }
+
+    #[test]
+    fn names_reach_no_terminal_as_control_characters() {
+        let text = escaped(&json!({"name": "a\u{1b}\u{9b}\u{202e}\u{7f}"}).to_string());
+        assert_eq!(text, "{\"name\":\"a\\u001b\\u009b\\u202e\\u007f\"}\n");
+    }
+}

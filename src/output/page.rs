@@ -1,0 +1,229 @@
+//! Pages of small tables, which each format writes in its way: text, markdown, CSV.
+//!
+//! In: cells with names as the recording has them. Out: text in which they are harmless. What is in the tables is the business of
+//! the views.
+
+use std::io::{self, Write};
+
+use super::text::harmless;
+
+/// A page: comments, tables, comments.
+#[derive(Debug, Clone, Default)]
+pub struct Page {
+    /// Lines before everything, without the `#`.
+    pub head: Vec<String>,
+    /// Tables and single lines.
+    pub parts: Vec<Part>,
+    /// Lines behind everything, without the `#`.
+    pub foot: Vec<String>,
+}
+
+/// One thing on a page.
+#[derive(Debug, Clone)]
+pub enum Part {
+    /// A title and some items on one line.
+    Line {
+        /// What the items are.
+        title: &'static str,
+        /// The items.
+        items: Vec<String>,
+    },
+    /// A table.
+    Table(Table),
+}
+
+/// A table.
+#[derive(Debug, Clone, Default)]
+pub struct Table {
+    /// By which `--table` takes it.
+    pub name: &'static str,
+    /// In front of the first column's heading.
+    pub title: String,
+    /// What columns are called, and how they stand.
+    pub columns: Vec<Column>,
+    /// Cells by row.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// A column.
+#[derive(Debug, Clone, Copy)]
+pub struct Column {
+    /// Heading; empty for none.
+    pub head: &'static str,
+    /// Whether cells stand at the right.
+    pub right: bool,
+}
+
+impl Column {
+    /// Cells at the left.
+    #[must_use]
+    pub const fn left(head: &'static str) -> Self {
+        Self { head, right: false }
+    }
+
+    /// Cells at the right.
+    #[must_use]
+    pub const fn right(head: &'static str) -> Self {
+        Self { head, right: true }
+    }
+}
+
+/// Cuts a name in the middle, so that both ends can be read.
+#[must_use]
+pub fn cut(name: &str, columns: usize) -> String {
+    let count = name.chars().count();
+    if count <= columns || columns < 8 {
+        return name.to_owned();
+    }
+    let tail = (columns - 3) / 2;
+    let head = columns - 3 - tail;
+    let mut text: String = name.chars().take(head).collect();
+    text.push_str("...");
+    text.extend(name.chars().skip(count - tail));
+    text
+}
+
+/// Writes the page for people.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn write_text(page: &Page, out: &mut dyn Write) -> io::Result<()> {
+    comments(&page.head, out)?;
+    let titles = page.parts.iter().filter_map(|part| match part {
+        Part::Line { title, .. } => Some(title.len()),
+        Part::Table(_) => None,
+    });
+    let width = titles.max().unwrap_or(0);
+    for part in &page.parts {
+        match part {
+            Part::Line { title, items } => {
+                let items: Vec<_> = items.iter().map(|item| harmless(item)).collect();
+                writeln!(out, "{title:width$}  {}", items.join("  "))?;
+            }
+            Part::Table(table) => text_table(table, out)?,
+        }
+    }
+    comments(&page.foot, out)
+}
+
+fn comments(lines: &[String], out: &mut dyn Write) -> io::Result<()> {
+    lines
+        .iter()
+        .try_for_each(|line| writeln!(out, "# {}", harmless(line)))
+}
+
+/// Number of lines of [`write_text`].
+#[must_use]
+pub fn text_lines(page: &Page) -> usize {
+    let parts = page.parts.iter().map(|part| match part {
+        Part::Line { .. } => 1,
+        Part::Table(table) => table.rows.len() + usize::from(has_heading(table)),
+    });
+    page.head.len() + page.foot.len() + parts.sum::<usize>()
+}
+
+fn has_heading(table: &Table) -> bool {
+    !table.title.is_empty() || table.columns.iter().any(|column| !column.head.is_empty())
+}
+
+fn text_table(table: &Table, out: &mut dyn Write) -> io::Result<()> {
+    let is_titled = table.columns.iter().any(|column| !column.head.is_empty());
+    let mut heads: Vec<String> = table
+        .columns
+        .iter()
+        .map(|column| column.head.to_owned())
+        .collect();
+    if let Some(first) = heads
+        .first_mut()
+        .filter(|_| is_titled && !table.title.is_empty())
+    {
+        *first = match first.as_str() {
+            "" => table.title.clone(),
+            head => format!("{}  {head}", table.title),
+        };
+    }
+    let rows: Vec<Vec<String>> = table
+        .rows
+        .iter()
+        .map(|row| row.iter().map(|cell| harmless(cell).into_owned()).collect())
+        .collect();
+    let width = |at: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(at));
+        let cells = cells.chain(heads.get(at).filter(|_| is_titled));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..table.columns.len()).map(width).collect();
+    if is_titled {
+        text_row(&heads, &table.columns, &widths, out)?;
+    } else if has_heading(table) {
+        writeln!(out, "{}", harmless(&table.title))?;
+    }
+    rows.iter()
+        .try_for_each(|row| text_row(row, &table.columns, &widths, out))
+}
+
+fn text_row(
+    cells: &[String],
+    columns: &[Column],
+    widths: &[usize],
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut line = String::new();
+    for (at, (cell, column)) in cells.iter().zip(columns).enumerate() {
+        if at > 0 {
+            line.push_str("  ");
+        }
+        let blanks = " ".repeat(widths[at].saturating_sub(cell.chars().count()));
+        if column.right {
+            line.push_str(&blanks);
+            line.push_str(cell);
+        } else {
+            line.push_str(cell);
+            line.push_str(&blanks);
+        }
+    }
+    writeln!(out, "{}", line.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_aligned_and_names_harmless() {
+        let page = Page {
+            head: vec!["pjit".to_owned()],
+            parts: vec![
+                Part::Line {
+                    title: "CPU",
+                    items: vec!["own 1%".to_owned(), "b 2%".to_owned()],
+                },
+                Part::Table(Table {
+                    name: "self",
+                    title: "Self".to_owned(),
+                    columns: vec![
+                        Column::right("share"),
+                        Column::left("function"),
+                        Column::left("in"),
+                    ],
+                    rows: vec![
+                        vec!["10.0%".to_owned(), "a\x1b[m".to_owned(), "x".to_owned()],
+                        vec!["5.0%".to_owned(), "+1 functions".to_owned(), String::new()],
+                    ],
+                }),
+            ],
+            foot: Vec::new(),
+        };
+        let mut out = Vec::new();
+        write_text(&page, &mut out).expect("a vector takes everything");
+        let expected = "# pjit\nCPU  own 1%  b 2%\nSelf  share  function      in\n      10.0%  a\\x1b[m       x\n       5.0%  +1 functions\n";
+        assert_eq!(String::from_utf8_lossy(&out), expected);
+        assert_eq!(text_lines(&page), expected.lines().count());
+    }
+
+    #[test]
+    fn long_names_keep_both_ends() {
+        assert_eq!(cut("abcdefghijklmnop", 11), "abcd...mnop");
+        assert_eq!(cut("äbc", 8), "äbc");
+    }
+}

@@ -1,0 +1,160 @@
+//! What the first lines of every answer say of a recording.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::tally::{Tally, is_clock, of_event};
+use crate::check::{Level, Verdict};
+use crate::profile::{Profile, ThreadId};
+
+/// A recording in a few words.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Facts {
+    /// As it was named.
+    pub path: String,
+    /// Name of the process with most weight.
+    pub program: String,
+    /// Its pid.
+    pub pid: u32,
+    /// Processes with samples.
+    pub processes: usize,
+    /// Threads with samples.
+    pub threads: usize,
+    /// From the first to the last sample.
+    pub wall_ns: Option<u64>,
+    /// Time of the first sample.
+    pub start_ns: Option<u64>,
+    /// The event that is counted.
+    pub event: String,
+    /// Whether its periods are nanoseconds of CPU.
+    pub is_clock: bool,
+    /// Other events with samples.
+    pub other_events: Vec<String>,
+    /// Samples that the kernel could not write.
+    pub lost: u64,
+    /// What `check` says against it.
+    pub findings: Vec<Trouble>,
+    /// Whether it is fit for conclusions.
+    pub is_fit: bool,
+    /// Command line of the recorder, as the header has it.
+    pub command: Option<String>,
+    /// Architecture, as the header has it.
+    pub arch: Option<String>,
+    /// Model of the processor.
+    pub cpu: Option<String>,
+    /// Release of the kernel.
+    pub kernel: Option<String>,
+}
+
+/// Something that speaks against a recording.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trouble {
+    /// Whether it makes the recording unfit.
+    pub is_failure: bool,
+    /// Its word in `check`'s table.
+    pub code: &'static str,
+    /// What was found.
+    pub text: String,
+}
+
+impl Facts {
+    /// Of a profile, and what `check` found.
+    #[must_use]
+    pub fn of(profile: &Profile, tally: &Tally, verdict: Option<&Verdict>) -> Self {
+        let mut weights: BTreeMap<u32, u64> = BTreeMap::new();
+        let mut threads = BTreeSet::new();
+        for entry in of_event(profile, tally.event) {
+            let thread = &profile.threads[entry.thread.0 as usize];
+            let weight = weights.entry(thread.pid).or_default();
+            *weight = weight.saturating_add(entry.period);
+            threads.insert(entry.thread);
+        }
+        let heaviest = weights
+            .iter()
+            .max_by_key(|(pid, weight)| (**weight, std::cmp::Reverse(**pid)));
+        let pid = heaviest.map_or(0, |(pid, _)| *pid);
+        let name_of = |event: usize| {
+            profile
+                .events
+                .get(event)
+                .map_or("", |event| event.name.as_str())
+        };
+        let times = profile.recording.time_range;
+        let others = profile.events.iter().enumerate();
+        let others = others.filter(|(at, event)| *at != tally.event && event.samples > 0);
+        Self {
+            path: profile.recording.path.clone(),
+            program: program(profile, pid, &threads),
+            pid,
+            processes: weights.len(),
+            threads: threads.len(),
+            wall_ns: times.map(|(first, last)| last.saturating_sub(first)),
+            start_ns: times.map(|(first, _)| first),
+            event: name_of(tally.event).to_owned(),
+            is_clock: is_clock(name_of(tally.event)),
+            other_events: others.map(|(_, event)| event.name.clone()).collect(),
+            lost: profile.recording.lost_samples,
+            findings: verdict.map(troubles).unwrap_or_default(),
+            is_fit: verdict.is_none_or(|verdict| verdict.is_fit(false)),
+            command: header(profile, "cmdline"),
+            arch: header(profile, "arch"),
+            cpu: header(profile, "cpudesc"),
+            kernel: header(profile, "os release"),
+        }
+    }
+
+    /// Name of the process, with its number.
+    #[must_use]
+    pub fn process(&self) -> String {
+        let more = match self.processes {
+            0 | 1 => String::new(),
+            n => format!(" and {} more", n - 1),
+        };
+        format!("{} (pid {}){more}", self.program, self.pid.cast_signed())
+    }
+}
+
+/// What the header says of something.
+fn header(profile: &Profile, field: &str) -> Option<String> {
+    let lines = profile.recording.header.iter();
+    let mut values = lines.filter_map(|line| {
+        let (name, value) = line.strip_prefix("# ")?.split_once(" : ")?;
+        (name.trim() == field).then(|| value.trim().to_owned())
+    });
+    values.next()
+}
+
+/// The comm of the process' first thread, else of the first of its threads with samples.
+fn program(profile: &Profile, pid: u32, threads: &BTreeSet<ThreadId>) -> String {
+    let of_process = || {
+        threads
+            .iter()
+            .map(|id| &profile.threads[id.0 as usize])
+            .filter(|t| t.pid == pid)
+    };
+    let thread = of_process().find(|t| t.tid == pid);
+    let leader = thread.or_else(|| {
+        profile
+            .threads
+            .iter()
+            .rev()
+            .find(|t| t.pid == pid && t.tid == pid)
+    });
+    let named = leader.or_else(|| of_process().next());
+    named.map_or_else(String::new, |thread| {
+        profile.comms[thread.comm.0 as usize].clone()
+    })
+}
+
+/// Warnings and failures of a verdict.
+fn troubles(verdict: &Verdict) -> Vec<Trouble> {
+    let bad = verdict
+        .findings
+        .iter()
+        .filter(|finding| finding.level >= Level::Warn);
+    bad.map(|finding| Trouble {
+        is_failure: finding.level == Level::Fail,
+        code: finding.check,
+        text: finding.text.clone(),
+    })
+    .collect()
+}

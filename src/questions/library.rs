@@ -1,0 +1,390 @@
+//! Which names belong to the standard library of a language, where its code lies in the program itself.
+//!
+//! In: a clean name of a native or WebAssembly function. Out: whether the library's authors wrote it.
+
+/// Crates and outermost namespaces of standard libraries.
+const NAMESPACES: [&str; 21] = [
+    "std",
+    "core",
+    "alloc",
+    "proc_macro",
+    "test",
+    "compiler_builtins",
+    "hashbrown",
+    "std_detect",
+    "panic_unwind",
+    "panic_abort",
+    "unwind",
+    "rustc_demangle",
+    "gimli",
+    "addr2line",
+    "miniz_oxide",
+    "memchr",
+    "adler2",
+    "object",
+    "libc",
+    "__gnu_cxx",
+    "__cxxabiv1",
+];
+
+/// Functions of C's library and of the start of programs that are linked into them.
+const C_FUNCTIONS: [&str; 79] = [
+    "memcpy",
+    "memmove",
+    "memset",
+    "memcmp",
+    "memchr",
+    "memrchr",
+    "mempcpy",
+    "memmem",
+    "strlen",
+    "strnlen",
+    "strcpy",
+    "strncpy",
+    "strcat",
+    "strncat",
+    "strcmp",
+    "strncmp",
+    "strchr",
+    "strrchr",
+    "strstr",
+    "strspn",
+    "strcspn",
+    "strtok",
+    "strdup",
+    "strndup",
+    "strtol",
+    "strtoul",
+    "strtod",
+    "strerror",
+    "strcasecmp",
+    "strncasecmp",
+    "stpcpy",
+    "malloc",
+    "calloc",
+    "realloc",
+    "free",
+    "cfree",
+    "aligned_alloc",
+    "posix_memalign",
+    "dlmalloc",
+    "dlfree",
+    "dlcalloc",
+    "dlrealloc",
+    "dlmemalign",
+    "sbrk",
+    "abort",
+    "qsort",
+    "qsort_r",
+    "bsearch",
+    "sift",
+    "trinkle",
+    "printf",
+    "fprintf",
+    "sprintf",
+    "snprintf",
+    "vfprintf",
+    "vsnprintf",
+    "printf_core",
+    "fmt_fp",
+    "puts",
+    "_start",
+    "_init",
+    "_fini",
+    "wrapper_cmp",
+    "read",
+    "write",
+    "open",
+    "close",
+    "stat",
+    "fstat",
+    "lstat",
+    "lseek",
+    "fopen",
+    "fclose",
+    "fread",
+    "fwrite",
+    "fflush",
+    "fgets",
+    "fputs",
+    "getline",
+];
+
+/// Parts of Go's library by the first element of their path.
+const GO_PACKAGES: [&str; 46] = [
+    "archive",
+    "bufio",
+    "bytes",
+    "cmp",
+    "compress",
+    "container",
+    "context",
+    "crypto",
+    "database",
+    "debug",
+    "embed",
+    "encoding",
+    "errors",
+    "expvar",
+    "flag",
+    "fmt",
+    "go",
+    "hash",
+    "html",
+    "image",
+    "index",
+    "internal",
+    "io",
+    "iter",
+    "log",
+    "maps",
+    "math",
+    "mime",
+    "net",
+    "os",
+    "path",
+    "plugin",
+    "reflect",
+    "regexp",
+    "runtime",
+    "slices",
+    "sort",
+    "strconv",
+    "strings",
+    "sync",
+    "syscall",
+    "text",
+    "time",
+    "unicode",
+    "unique",
+    "weak",
+];
+
+/// Whether a function of the program itself is one of its language's library.
+#[must_use]
+pub(super) fn is_standard(name: &str) -> bool {
+    if name.ends_with("@plt") || is_reserved(name) || C_FUNCTIONS.contains(&name) {
+        return true;
+    }
+    if name.starts_with("operator new") || name.starts_with("operator delete") {
+        return true;
+    }
+    match outermost(name) {
+        Some(namespace) => NAMESPACES.contains(&namespace),
+        None => is_of_go(name),
+    }
+}
+
+/// `__x` and `_X` belong to compilers and libraries.
+fn is_reserved(name: &str) -> bool {
+    let mut bytes = name.bytes();
+    bytes.next() == Some(b'_')
+        && bytes
+            .next()
+            .is_some_and(|b| b == b'_' || b.is_ascii_uppercase())
+}
+
+/// `net/http.(*Client).Do`, `runtime.mallocgc`
+fn is_of_go(name: &str) -> bool {
+    let package = name.split(['.', '/']).next().unwrap_or(name);
+    let follows = name[package.len()..].bytes().next();
+    // `os.x` may be a clone of C's `os`, but those end in numbers.
+    let is_path = follows == Some(b'/') || follows == Some(b'.');
+    is_path && package != name && GO_PACKAGES.binary_search(&package).is_ok()
+}
+
+/// The crate or the outermost namespace of a function; nothing where it has none.
+#[must_use]
+pub(super) fn outermost(name: &str) -> Option<&str> {
+    let name = without_return_type(name);
+    if let Some(inside) = name.strip_prefix('<') {
+        return of_impl(inside);
+    }
+    first_segment(name)
+}
+
+/// `T as Trait>::f`: the crate of T, or of the trait where T is a primitive or a parameter.
+fn of_impl(inside: &str) -> Option<&str> {
+    let end = closing(inside).unwrap_or(inside.len());
+    let inside = &inside[..end];
+    let (of, as_trait) = match split_as(inside) {
+        Some((of, as_trait)) => (of, Some(as_trait)),
+        None => (inside, None),
+    };
+    let of = without_sigils(of);
+    let found = match of.strip_prefix('<') {
+        Some(nested) => of_impl(nested),
+        None => first_segment(of),
+    };
+    // What has no path is a primitive or a parameter: methods of their own come from the core library.
+    found.or_else(|| as_trait.map_or(Some("core"), first_segment))
+}
+
+/// Without references, pointers, slices and the like in front of a type.
+fn without_sigils(mut of: &str) -> &str {
+    loop {
+        let trimmed = of.trim_start_matches(['&', '*', '[', '(', ' ']);
+        let words = ["mut ", "const ", "dyn "];
+        let trimmed = words
+            .iter()
+            .find_map(|w| trimmed.strip_prefix(w))
+            .unwrap_or(trimmed);
+        if trimmed.len() == of.len() {
+            return of;
+        }
+        of = trimmed;
+    }
+}
+
+/// The part before the first `::` that is outside of brackets.
+fn first_segment(path: &str) -> Option<&str> {
+    let at = path.find([':', '<', '(', ' ', ';', ','])?;
+    path[at..].starts_with("::").then(|| &path[..at])
+}
+
+/// Where the bracket closes that was open before the text.
+fn closing(text: &str) -> Option<usize> {
+    let mut depth = 1;
+    let mut previous = b' ';
+    for (at, b) in text.bytes().enumerate() {
+        match b {
+            b'<' => depth += 1,
+            b'>' if previous != b'-' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(at);
+        }
+        previous = b;
+    }
+    None
+}
+
+/// Splits at the ` as ` that is outside of brackets.
+fn split_as(text: &str) -> Option<(&str, &str)> {
+    let mut depth = 0;
+    for (at, b) in text.bytes().enumerate() {
+        match b {
+            b'<' | b'(' | b'[' => depth += 1,
+            b'>' | b')' | b']' => depth -= 1,
+            b' ' if depth == 0 && text[at..].starts_with(" as ") => {
+                return Some((&text[..at], &text[at + 4..]));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// `void std::sort<int*>` without `void`: the last blank outside of brackets ends the type.
+fn without_return_type(name: &str) -> &str {
+    if name.starts_with(['<', '{']) || !name.contains(' ') {
+        return name;
+    }
+    let (mut depth, mut start) = (0, 0);
+    for (at, b) in name.bytes().enumerate() {
+        match b {
+            b'<' | b'(' | b'[' | b'{' => depth += 1,
+            b'>' | b')' | b']' | b'}' => depth -= 1,
+            b' ' if depth == 0 && !name[..at].ends_with("operator") => start = at + 1,
+            _ => {}
+        }
+    }
+    match &name[start..] {
+        "const" | "volatile" => name,
+        rest => rest,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn crates_and_namespaces_decide() {
+        for (name, namespace) in [
+            ("hotrs::tree", Some("hotrs")),
+            ("<hotrs::Rect<T> as hotrs::Shape>::area", Some("hotrs")),
+            (
+                "<alloc::string::String as core::fmt::Write>::write_str",
+                Some("alloc"),
+            ),
+            (
+                "<&mut hotrs::X as core::iter::Iterator>::next",
+                Some("hotrs"),
+            ),
+            ("<T as hotrs::Shape>::area", Some("hotrs")),
+            ("<u32 as core::fmt::Display>::fmt", Some("core")),
+            ("<[T]>::sort", Some("core")),
+            ("<[hotrs::R]>::sort", Some("hotrs")),
+            ("<*const hotrs::R>::x", Some("hotrs")),
+            (
+                "<<hotrs::A as hotrs::B>::C as core::ops::Drop>::drop",
+                Some("hotrs"),
+            ),
+            (
+                "<hotrs::main::{{closure}} as core::ops::FnOnce<()>>::call_once",
+                Some("hotrs"),
+            ),
+            ("core::ptr::drop_in_place::<my::T>", Some("core")),
+            ("void std::sort<a b>", Some("std")),
+            (
+                "std::vector<int, std::allocator<int> >::push_back",
+                Some("std"),
+            ),
+            ("sort<int*>", None),
+            ("main", None),
+            ("my::X::operator bool", Some("my")),
+            ("(anonymous namespace)::f", None),
+        ] {
+            assert_eq!(outermost(name), namespace, "{name}");
+        }
+    }
+
+    #[test]
+    fn library_names_are_known() {
+        for name in [
+            "memcpy@plt",
+            "__qsort_r",
+            "_Z3foov",
+            "_IO_puts",
+            "strcspn",
+            "operator new",
+            "std::sort<int*>",
+            "hashbrown::raw::x",
+            "runtime.mallocgc",
+            "net/http.(*Client).Do",
+            "_start",
+            "__gnu_cxx::x",
+        ] {
+            assert!(is_standard(name), "{name}");
+        }
+        for name in [
+            "main",
+            "main.main",
+            "fib",
+            "_start_engine",
+            "hotrs::memcpy",
+            "stdx::f",
+            "f.runtime",
+            "weird name <with> spaces; and semi",
+            "github.com/x/y.F",
+            "runtime",
+            "word_count",
+        ] {
+            assert!(!is_standard(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn go_packages_are_sorted() {
+        assert!(GO_PACKAGES.is_sorted());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_name_is_too_strange(name in "[a-z<>:&* \\[\\]()ä{};,@_.-]{0,40}") {
+            let _ = (is_standard(&name), outermost(&name));
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! Questions that people ask of a profile: where the CPU goes, which of *my* functions pays for it, who calls what.
+//!
+//! In: a profile. Out: small tables of plain data; [`crate::output`] prints them. [`names`] makes names clean, [`kinds`] says what
+//! is the user's own, [`functions`] puts both together, [`tally`] counts. Nothing here knows a record, a file or a terminal.
+
+pub mod budget;
+pub mod edges;
+pub mod facts;
+pub mod functions;
+pub mod kinds;
+mod library;
+pub mod names;
+pub mod summary;
+pub mod tally;

@@ -1,0 +1,364 @@
+//! Names of functions without what changes from build to build and from run to run.
+//!
+//! In: a symbol's name and who made its code. Out: a [`CleanName`], by which a function is the same in another recording: no
+//! hashes, clones' numbers, tiers, addresses; its source place apart.
+
+use crate::profile::Producer;
+
+/// A function's name, and where in the sources it is, as far as the name tells.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct CleanName {
+    /// The name alone.
+    pub name: String,
+    /// Path of the source file; empty when the name tells none.
+    pub file: String,
+    /// Line, 0 when not told.
+    pub line: u32,
+    /// Column, 0 when not told.
+    pub column: u32,
+}
+
+/// What is shown where a function has no name.
+pub const ANONYMOUS: &str = "(anonymous)";
+
+impl CleanName {
+    /// Cleans a symbol's name.
+    #[must_use]
+    pub fn of(name: &str, producer: Option<Producer>) -> Self {
+        match producer {
+            None | Some(Producer::Llvm) => Self::plain(native(name)),
+            Some(Producer::V8) => v8(name),
+            Some(Producer::CPython) => python(name),
+            Some(Producer::Php) => php(name),
+            Some(Producer::HotSpot) => Self::plain(java(name)),
+            Some(Producer::Beam) => Self::plain(erlang(name)),
+            Some(Producer::Wasmtime) => Self::plain(native(name)),
+            Some(_) => Self::plain(without_tier(name)),
+        }
+    }
+
+    fn plain(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// The base name of the file; what is built into node is its path.
+    #[must_use]
+    pub fn file_name(&self) -> &str {
+        if self.file.starts_with("node:") {
+            return &self.file;
+        }
+        self.file.rsplit('/').next().unwrap_or(&self.file)
+    }
+
+    /// Name, file and line in one text, the file by its base name.
+    #[must_use]
+    pub fn short(&self) -> String {
+        self.with_place(self.file_name(), false)
+    }
+
+    /// The same with the file's path and the column.
+    #[must_use]
+    pub fn full(&self) -> String {
+        self.with_place(&self.file, true)
+    }
+
+    fn with_place(&self, file: &str, with_column: bool) -> String {
+        let mut text = self.name.clone();
+        if !file.is_empty() {
+            text.push(' ');
+            text.push_str(file);
+        }
+        if self.line > 0 {
+            text.push_str(&format!(":{}", self.line));
+            if with_column && self.column > 0 {
+                text.push_str(&format!(":{}", self.column));
+            }
+        }
+        text
+    }
+}
+
+/// Base names of objects without versions and hashes: what stays when a program is built again or updated.
+#[must_use]
+pub fn clean_object(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    if let Some(stem) = name.strip_suffix(".so")
+        && let Some((stem, hash)) = stem.rsplit_once('-')
+        && hash.len() == 16
+        && is_hex(hash)
+    {
+        return stem;
+    }
+    match name.strip_prefix("python3.") {
+        Some(minor) if minor.bytes().all(|b| b.is_ascii_digit()) => "python3",
+        _ => name,
+    }
+}
+
+fn is_hex(text: &str) -> bool {
+    text.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// Without what compilers and linkers put behind: hashes of Rust, versions of symbols, numbers of clones.
+fn native(name: &str) -> &str {
+    // The first function of a file may be called so altogether.
+    let versioned = name.find('@').filter(|&at| at > 0);
+    let name = match versioned {
+        Some(at) if !name[at..].starts_with("@plt") => &name[..at],
+        _ => name,
+    };
+    let mut name = name;
+    loop {
+        let shorter = without_clone(without_hash(name));
+        if shorter.len() == name.len() {
+            return name;
+        }
+        name = shorter;
+    }
+}
+
+fn without_hash(name: &str) -> &str {
+    match name.rsplit_once("::h") {
+        Some((rest, hash)) if hash.len() == 16 && is_hex(hash) => rest,
+        _ => name,
+    }
+}
+
+fn without_clone(name: &str) -> &str {
+    let name = name.strip_suffix(".cold").unwrap_or(name);
+    let Some((rest, number)) = name.rsplit_once('.') else {
+        return name;
+    };
+    let kinds = [
+        ".llvm",
+        ".part",
+        ".isra",
+        ".constprop",
+        ".cold",
+        ".lto_priv",
+    ];
+    let clone = kinds.iter().find_map(|kind| rest.strip_suffix(kind));
+    clone.filter(|_| is_number(number)).unwrap_or(name)
+}
+
+/// `JS:*name file:line:column` without its tier.
+fn v8(name: &str) -> CleanName {
+    if let Some(builtin) = name.strip_prefix("Builtins_") {
+        return CleanName::plain(&format!("Builtin:{builtin}"));
+    }
+    let prefixes = ["JS:", "LazyCompile:", "Function:", "Script:", "Eval:"];
+    let Some(rest) = prefixes.iter().find_map(|p| name.strip_prefix(p)) else {
+        return CleanName::plain(name);
+    };
+    let rest = rest.trim_start_matches(['~', '^', '*', '+']);
+    let (rest, column) = trailing_number(rest);
+    let (rest, line) = trailing_number(rest);
+    // One number alone is the line.
+    let (line, column) = if line == 0 {
+        (column, 0)
+    } else {
+        (line, column)
+    };
+    let file_at = ["/", "node:", "file:", "evalmachine.", "webpack:", "data:"];
+    let at = file_at
+        .iter()
+        .filter_map(|s| rest.find(&format!(" {s}")))
+        .min();
+    let (name, file) = match at.or_else(|| rest.rfind(' ')) {
+        Some(at) => (&rest[..at], &rest[at + 1..]),
+        None => (rest, ""),
+    };
+    CleanName {
+        name: if name.is_empty() { ANONYMOUS } else { name }.to_owned(),
+        file: file.strip_prefix("file://").unwrap_or(file).to_owned(),
+        line,
+        column,
+    }
+}
+
+/// Splits `:NUMBER` off the end.
+fn trailing_number(text: &str) -> (&str, u32) {
+    let split = text.rsplit_once(':');
+    let number = split.filter(|(_, n)| is_number(n)).and_then(|(rest, n)| {
+        let n = n.parse().ok()?;
+        Some((rest, n))
+    });
+    number.unwrap_or((text, 0))
+}
+
+/// `py::NAME:FILE`
+fn python(name: &str) -> CleanName {
+    let rest = name.strip_prefix("py::").unwrap_or(name);
+    match rest.split_once(':') {
+        Some((name, file)) => CleanName {
+            name: name.to_owned(),
+            file: file.to_owned(),
+            ..CleanName::default()
+        },
+        None => CleanName::plain(rest),
+    }
+}
+
+/// `JIT$name`, `TRACE-NUMBER$name$line`, and closures, whose names say where they are.
+fn php(name: &str) -> CleanName {
+    let plain = match name.strip_prefix("TRACE-").and_then(|t| t.split_once('$')) {
+        Some((_, traced)) => match traced.rsplit_once('$') {
+            Some((function, line)) if is_number(line) => function,
+            _ => traced,
+        },
+        None => match name.strip_prefix("JIT$") {
+            Some(function) if !function.starts_with('$') => function,
+            _ => name,
+        },
+    };
+    let closure = plain
+        .strip_prefix("{closure:")
+        .and_then(|c| c.strip_suffix('}'));
+    let Some(place) = closure else {
+        return CleanName::plain(plain);
+    };
+    let (file, line) = trailing_number(place);
+    CleanName {
+        name: "{closure}".to_owned(),
+        file: file.to_owned(),
+        line,
+        column: 0,
+    }
+}
+
+/// Without numbers and addresses of hidden classes.
+fn java(name: &str) -> &str {
+    // `…$$Lambda$18.0x00007f…::run`, `…$$Lambda/0x…`, `…$$Lambda.0x…`: the rest is different in each run.
+    match name.find("$$Lambda") {
+        Some(at) => &name[..at + "$$Lambda".len()],
+        None => name,
+    }
+}
+
+/// Without the mark of entries, and as maps write it.
+fn erlang(name: &str) -> &str {
+    let name = name.strip_prefix('$').unwrap_or(name);
+    name.strip_suffix("-CodeInfoPrologue").unwrap_or(name)
+}
+
+/// Without what .NET says of how a method was compiled.
+fn without_tier(name: &str) -> &str {
+    let name = name.trim_end();
+    match name.rsplit_once('[') {
+        Some((rest, tier)) if tier.ends_with(']') && !rest.is_empty() && !tier.starts_with(']') => {
+            let tier = tier.trim_end_matches(']');
+            if tier.starts_with("Tier")
+                || tier.contains("Opt")
+                || tier.contains("Jit")
+                || tier == "PreJIT"
+            {
+                rest
+            } else {
+                name
+            }
+        }
+        _ => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(producer: Option<Producer>, cases: &[(&str, &str)]) {
+        for (name, clean) in cases {
+            assert_eq!(CleanName::of(name, producer).full(), *clean, "{name}");
+        }
+    }
+
+    #[test]
+    fn builds_leave_no_trace_in_native_names() {
+        check(
+            None,
+            &[
+                ("hotrs::tree::h0123456789abcdef", "hotrs::tree"),
+                ("hotrs::tree::h0123456789abcdef.llvm.77", "hotrs::tree"),
+                ("f.part.0.isra.1", "f"),
+                ("f.constprop.0.cold", "f"),
+                ("memcpy@@GLIBC_2.14", "memcpy"),
+                ("memcpy@GLIBC_2.2.5", "memcpy"),
+                ("memcpy@plt", "memcpy@plt"),
+                ("a.b", "a.b"),
+                ("wasm[0]::function[4]", "wasm[0]::function[4]"),
+                ("fmt::{closure#0}", "fmt::{closure#0}"),
+            ],
+        );
+    }
+
+    #[test]
+    fn runtimes_names_lose_tiers_numbers_and_addresses() {
+        check(
+            Some(Producer::V8),
+            &[
+                ("JS:*fib /w/hot.js:3:19", "fib /w/hot.js:3:19"),
+                ("LazyCompile:~fib /w/hot.js:3:19", "fib /w/hot.js:3:19"),
+                ("JS:* /w/hot.js:11:56", "(anonymous) /w/hot.js:11:56"),
+                (
+                    "JS:^get size node:internal/x:321:20",
+                    "get size node:internal/x:321:20",
+                ),
+                ("JS:*a file:///w/my dir/h.js:1:2", "a /w/my dir/h.js:1:2"),
+                ("Builtins_RegExpSplit", "Builtin:RegExpSplit"),
+                ("Builtin:ArrayMap", "Builtin:ArrayMap"),
+            ],
+        );
+        check(
+            Some(Producer::Php),
+            &[
+                ("TRACE-20$Words::count$5", "Words::count"),
+                ("JIT$mandel", "mandel"),
+                ("JIT$$trace_exit", "JIT$$trace_exit"),
+                ("JIT${closure:/w/hot.php:12}", "{closure} /w/hot.php:12"),
+            ],
+        );
+        check(
+            Some(Producer::CPython),
+            &[("py::words:/w/hot.py", "words /w/hot.py")],
+        );
+        check(
+            Some(Producer::Beam),
+            &[
+                ("$hot:fib/1", "hot:fib/1"),
+                ("hot:fib/1-CodeInfoPrologue", "hot:fib/1"),
+            ],
+        );
+        check(
+            Some(Producer::HotSpot),
+            &[
+                ("Hot$$Lambda$18.0x000000080010a000.run()", "Hot$$Lambda"),
+                ("Hot.fib(int)", "Hot.fib(int)"),
+            ],
+        );
+        check(
+            Some(Producer::DotNet),
+            &[
+                ("void App::Run()[Tier1]", "void App::Run()"),
+                ("int[] f(int[])", "int[] f(int[])"),
+            ],
+        );
+    }
+
+    #[test]
+    fn objects_keep_their_name_only() {
+        for (path, clean) in [
+            ("/usr/bin/python3.11", "python3"),
+            ("/w/target/libfoo-0123456789abcdef.so", "libfoo"),
+            ("/usr/lib/libc.so.6", "libc.so.6"),
+            ("prog", "prog"),
+        ] {
+            assert_eq!(clean_object(path), clean);
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! What each function weighs: self, inclusive, credited, in one pass over the distinct stacks.
+//!
+//! For a sample of some weight: *self* – the function is the innermost frame, inlined ones count; *inclusive* – it occurs, once
+//! however often; *credited* – it is the innermost own frame; *physical* – the symbol of the sample's address. All that is
+//! credited and what has no own frame is the total, exactly.
+
+use rustc_hash::FxHashMap;
+
+use super::functions::{FunctionId, Functions};
+use crate::profile::{Entry, FrameId, Profile, StackId};
+
+/// Weight of some samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Count {
+    /// Sum of periods.
+    pub period: u64,
+    /// Number of samples.
+    pub samples: u64,
+}
+
+impl Count {
+    /// Adds another.
+    pub fn add(&mut self, other: Self) {
+        self.period = self.period.saturating_add(other.period);
+        self.samples = self.samples.saturating_add(other.samples);
+    }
+}
+
+/// The numbers of one function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Numbers {
+    /// As the innermost frame.
+    pub own: Count,
+    /// Anywhere in the stack.
+    pub inclusive: Count,
+    /// As the innermost own frame.
+    pub credited: Count,
+    /// As the symbol of the address.
+    pub physical: Count,
+}
+
+/// A distinct stack with the leaf it has.
+#[derive(Debug, Clone, Copy)]
+pub struct WeightedStack {
+    stack: StackId,
+    leaf: FrameId,
+    /// Its weight.
+    pub count: Count,
+}
+
+impl WeightedStack {
+    /// Its frames, leaf first; without a chain there is the leaf alone.
+    #[must_use]
+    pub fn frames<'s>(&'s self, profile: &'s Profile) -> &'s [FrameId] {
+        match profile.stacks.get(self.stack) {
+            [] => std::slice::from_ref(&self.leaf),
+            frames => frames,
+        }
+    }
+
+    /// The stack.
+    #[must_use]
+    pub const fn id(&self) -> StackId {
+        self.stack
+    }
+}
+
+/// What a profile weighs by function.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// All samples of the event that filters left.
+    pub total: Count,
+    /// All samples of the event.
+    pub unfiltered: Count,
+    /// By function.
+    pub numbers: Vec<Numbers>,
+    /// Without an own frame.
+    pub no_own: Count,
+    /// The same by the function of the address.
+    pub no_own_in: FxHashMap<FunctionId, Count>,
+    /// By own function that is credited and the function of the address; itself where it is the innermost frame.
+    pub pays: FxHashMap<(FunctionId, FunctionId), Count>,
+    /// Distinct stacks.
+    pub stacks: Vec<WeightedStack>,
+    /// Largest caller of each function that is credited, by weight: what a renamed function keeps.
+    pub event: usize,
+}
+
+/// The event with most samples; of equals the first.
+#[must_use]
+pub fn main_event(profile: &Profile) -> usize {
+    let events = profile.events.iter().enumerate();
+    let most = events.max_by_key(|(at, event)| (event.samples, std::cmp::Reverse(*at)));
+    most.map_or(0, |(at, _)| at)
+}
+
+/// Whether an event's periods are nanoseconds.
+#[must_use]
+pub fn is_clock(name: &str) -> bool {
+    let base = name.split(':').next().unwrap_or(name);
+    matches!(base, "cpu-clock" | "task-clock")
+}
+
+/// Distinct stacks of an event with their weights, in the order of their ids.
+fn weighted_stacks(profile: &Profile, event: usize) -> Vec<WeightedStack> {
+    let mut found: FxHashMap<(StackId, FrameId), Count> = FxHashMap::default();
+    for entry in of_event(profile, event) {
+        let count = Count {
+            period: entry.period,
+            samples: entry.samples,
+        };
+        found
+            .entry((entry.stack, entry.leaf))
+            .or_default()
+            .add(count);
+    }
+    let mut stacks: Vec<WeightedStack> = found
+        .into_iter()
+        .map(|((stack, leaf), count)| WeightedStack { stack, leaf, count })
+        .collect();
+    stacks.sort_unstable_by_key(|s| (s.stack, s.leaf));
+    stacks
+}
+
+/// Entries of an event.
+pub fn of_event(profile: &Profile, event: usize) -> impl Iterator<Item = &Entry> {
+    profile
+        .entries
+        .iter()
+        .filter(move |entry| usize::from(entry.event) == event)
+}
+
+impl Tally {
+    /// Counts the samples of an event.
+    #[must_use]
+    pub fn of(profile: &Profile, functions: &Functions, event: usize) -> Self {
+        let mut walk = Walk {
+            profile,
+            functions,
+            seen: vec![0; functions.all.len()],
+            round: 0,
+            out: Self {
+                numbers: vec![Numbers::default(); functions.all.len()],
+                event,
+                ..Self::default()
+            },
+        };
+        if let Some(summary) = profile.events.get(event) {
+            walk.out.unfiltered = Count {
+                period: summary.period,
+                samples: summary.samples,
+            };
+        }
+        let stacks = weighted_stacks(profile, event);
+        stacks.iter().for_each(|stack| walk.add(stack));
+        Self { stacks, ..walk.out }
+    }
+
+    /// The numbers of a function.
+    #[must_use]
+    pub fn of_function(&self, id: FunctionId) -> &Numbers {
+        &self.numbers[id.index()]
+    }
+}
+
+struct Walk<'p> {
+    profile: &'p Profile,
+    functions: &'p Functions,
+    /// By function: the stack in which it was last met.
+    seen: Vec<u32>,
+    round: u32,
+    out: Tally,
+}
+
+impl Walk<'_> {
+    fn add(&mut self, stack: &WeightedStack) {
+        let count = stack.count;
+        self.round += 1;
+        self.out.total.add(count);
+        let frames = stack.frames(self.profile);
+        let physical = self.functions.of_frame(stack.leaf);
+        self.out.numbers[physical.index()].physical.add(count);
+        let mut payer = None;
+        for (depth, frame) in frames.iter().enumerate() {
+            let function = self.functions.of_frame(*frame);
+            let numbers = &mut self.out.numbers[function.index()];
+            if depth == 0 {
+                numbers.own.add(count);
+            }
+            if self.seen[function.index()] != self.round {
+                self.seen[function.index()] = self.round;
+                numbers.inclusive.add(count);
+            }
+            if payer.is_none() && self.functions.is_own(function) {
+                numbers.credited.add(count);
+                let is_itself = depth == 0;
+                payer = Some((function, if is_itself { function } else { physical }));
+            }
+        }
+        match payer {
+            Some(pair) => self.out.pays.entry(pair).or_default().add(count),
+            None => {
+                self.out.no_own.add(count);
+                self.out.no_own_in.entry(physical).or_default().add(count);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::questions::kinds::OwnRules;
+    use crate::report::testing::ProfileBuilder;
+
+    fn tally(stacks: &[(&str, u64)], own: &str) -> (Profile, Functions, Tally) {
+        let mut builder = ProfileBuilder::default();
+        for (stack, weight) in stacks {
+            builder.sample("x", stack, *weight);
+        }
+        let profile = builder.finish();
+        let rules = OwnRules {
+            own: Some(regex::RegexSet::new([own]).expect("valid")),
+            not_own: None,
+        };
+        let functions = Functions::of(&profile, &rules);
+        let tally = Tally::of(&profile, &functions, 0);
+        (profile, functions, tally)
+    }
+
+    fn numbers(functions: &Functions, tally: &Tally, name: &str) -> (u64, u64, u64) {
+        let at = functions
+            .all
+            .iter()
+            .position(|f| f.identity.name.name == name);
+        let numbers = &tally.numbers[at.expect("a function of the name")];
+        (
+            numbers.own.period,
+            numbers.credited.period,
+            numbers.inclusive.period,
+        )
+    }
+
+    #[test]
+    fn the_innermost_own_frame_pays() {
+        let stacks = [
+            ("memcpy@libc;b;a;main", 10),
+            ("b;b;a;main", 5),
+            ("read@libc;_start@libc", 3),
+        ];
+        let (_, functions, tally) = tally(&stacks, "^[ab]$");
+        assert_eq!(
+            numbers(&functions, &tally, "b"),
+            (5, 15, 15),
+            "recursion counts once"
+        );
+        assert_eq!(numbers(&functions, &tally, "a"), (0, 0, 15));
+        assert_eq!(numbers(&functions, &tally, "memcpy"), (10, 0, 10));
+        assert_eq!((tally.total.period, tally.no_own.period), (18, 3));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn what_is_credited_and_what_has_no_own_frame_is_the_total(
+            stacks in proptest::collection::vec(("[a-e](;[a-e]){0,6}", 1_u64..1000), 1..40)
+        ) {
+            let stacks: Vec<(&str, u64)> = stacks.iter().map(|(s, w)| (s.as_str(), *w)).collect();
+            let (_, functions, tally) = tally(&stacks, "^[ab]$");
+            let sum = |part: fn(&Numbers) -> Count| -> u64 { tally.numbers.iter().map(|n| part(n).period).sum() };
+            proptest::prop_assert_eq!(sum(|n| n.own), tally.total.period);
+            proptest::prop_assert_eq!(sum(|n| n.physical), tally.total.period);
+            proptest::prop_assert_eq!(sum(|n| n.credited) + tally.no_own.period, tally.total.period);
+            for (function, n) in functions.all.iter().zip(&tally.numbers) {
+                proptest::prop_assert!(n.own.period <= n.inclusive.period && n.inclusive.period <= tally.total.period);
+                if function.kind == crate::questions::kinds::Kind::Own {
+                    proptest::prop_assert!(n.own.period <= n.credited.period && n.credited.period <= n.inclusive.period);
+                }
+            }
+        }
+    }
+}
