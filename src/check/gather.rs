@@ -307,7 +307,7 @@ fn rooted(stages: &Stages<'_, '_>) -> u64 {
 
 /// Whether code begins programs or threads: of C and all that is linked like it, of Go, of Erlang.
 fn is_beginning(stages: &Stages<'_, '_>, pc: &Pc) -> bool {
-    const NAMES: [&str; 14] = [
+    const NAMES: [&str; 19] = [
         "main",
         "_start",
         "__libc_start_main",
@@ -322,6 +322,11 @@ fn is_beginning(stages: &Stages<'_, '_>, pc: &Pc) -> bool {
         "runtime.main",
         "runtime.goexit",
         "runtime.mstart",
+        "runtime.rt0_go",
+        "runtime.systemstack",
+        "runtime.mcall",
+        "runtime.morestack",
+        "runtime.asmcgocall",
     ];
     match pc.target {
         Target::Nowhere => false,

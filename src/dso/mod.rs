@@ -4,7 +4,7 @@
 //! files are found (`locate`), checked and opened (`files`) when first asked for. [`symtab::SymbolTable`] holds the symbols
 //! of one DSO by perf's rules (`util/symbol-elf.c`, `util/symbol.c`), with the names of PLT entries (`plt`) and perf's
 //! choice among nested symbols (`rbtree`); [`kernel`] reads kallsyms, vmlinux and modules; [`demangle`] makes names
-//! readable. Who was mapped where and when is the business of [`crate::session`].
+//! readable; [`go`] reads what Go programs say of themselves. Who was mapped where and when is the business of [`crate::session`].
 
 #[cfg(test)]
 pub(crate) mod build_elf;
@@ -13,6 +13,7 @@ pub mod demangle;
 pub mod elf;
 mod entries;
 mod files;
+pub mod go;
 pub mod kernel;
 mod locate;
 mod plt;

@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 
 use super::elf::{ElfFile, Machine};
 use super::files::{FileTrouble, Opened, Opener};
+use super::go::{self, GoTable};
 use super::locate::SearchPaths;
 use super::symtab::SymbolTable;
 use super::{Dso, DsoId};
@@ -127,7 +128,7 @@ impl<'t, 'a> Loading<'t, 'a> {
     }
 
     /// The first of these that has a symbol table: the file itself, its debug file, the one embedded in
-    /// it; else its dynamic symbols. (perf looks for debug files first, but a file that kept its table has none
+    /// it; else its dynamic symbols, and the functions that Go knows of. (perf looks for debug files first, but a file that kept its table has none
     /// with a better one.)
     pub(super) fn load_file_symbols(self) -> Option<SymbolTable<'a>> {
         let binary = self.binary().map(|opened| &opened.elf);
@@ -139,10 +140,14 @@ impl<'t, 'a> Loading<'t, 'a> {
             return Some(SymbolTable::of_elf(debug, binary.unwrap_or(debug), false));
         }
         let binary = binary?;
-        Some(match self.opener.embedded(binary) {
-            Some(embedded) => SymbolTable::of_elf(&embedded, binary, true),
-            None => SymbolTable::of_elf(binary, binary, false),
-        })
+        if let Some(embedded) = self.opener.embedded(binary) {
+            return Some(SymbolTable::of_elf(&embedded, binary, true));
+        }
+        let mut table = SymbolTable::of_elf(binary, binary, false);
+        if let Some(go) = GoTable::of(binary) {
+            go::add_symbols(&mut table, &go, binary);
+        }
+        Some(table)
     }
 }
 

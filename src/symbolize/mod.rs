@@ -5,6 +5,7 @@
 //! names are in the dump.
 
 mod dwarf;
+mod go_lines;
 mod inlines;
 mod lines;
 mod run;

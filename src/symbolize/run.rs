@@ -6,6 +6,7 @@
 use rustc_hash::FxHashMap;
 
 use super::dwarf::{DebugInfo, Unit};
+use super::go_lines;
 use super::inlines::{self, Names};
 use super::lines::Lines;
 use super::split::SplitFiles;
@@ -15,6 +16,7 @@ use super::{
 };
 use crate::address::FileOffset;
 use crate::dso::demangle::demangle;
+use crate::dso::go::GoTable;
 use crate::dso::{DsoId, DsoKind, DsoTable};
 use crate::parallel::in_parallel;
 
@@ -84,17 +86,19 @@ struct Object<'t, 'a> {
     answers: Vec<(u32, Option<u32>)>,
     debug: Option<DebugInfo<'a>>,
     split: SplitFiles<'t, 'a>,
+    /// What a Go program without DWARF knows of its functions; its one unit is number 0.
+    go: Option<GoTable<'a>>,
     /// Work for each unit: (unit, queries by stated address).
     units: Vec<(u32, Vec<Wanted>)>,
 }
 
 /// A query for a unit of DWARF.
 #[derive(Clone, Copy)]
-struct Wanted {
-    svma: u64,
-    query: u32,
-    inlines: bool,
-    lines: bool,
+pub(super) struct Wanted {
+    pub(super) svma: u64,
+    pub(super) query: u32,
+    pub(super) inlines: bool,
+    pub(super) lines: bool,
 }
 
 impl<'t, 'a> Object<'t, 'a> {
@@ -111,6 +115,7 @@ impl<'t, 'a> Object<'t, 'a> {
             answers: Vec::new(),
             debug: None,
             split: SplitFiles::new(dsos, group.dso),
+            go: None,
             units: Vec::new(),
         };
         let mut numbers: FxHashMap<(u64, u64), u32> = FxHashMap::default();
@@ -150,9 +155,13 @@ impl<'t, 'a> Object<'t, 'a> {
             return;
         };
         let lines = asked.iter().any(|(_, query, _)| query.lines);
-        let Some(debug) = addresses.debug_info(lines) else {
+        let debug = addresses.debug_info(lines);
+        if debug.is_none() {
+            self.go = addresses.go();
+        }
+        if debug.is_none() && self.go.is_none() {
             return;
-        };
+        }
         let mut all = Vec::with_capacity(asked.len());
         for (index, query, has_symbol) in asked {
             let Some(svma) = addresses.svma(query.address) else {
@@ -167,6 +176,10 @@ impl<'t, 'a> Object<'t, 'a> {
             all.push(wanted);
         }
         all.sort_unstable_by_key(|w| (w.svma, w.query));
+        let Some(debug) = debug else {
+            self.units = vec![(0, all)];
+            return;
+        };
         let addresses: Vec<u64> = all.iter().map(|w| w.svma).collect();
         let mut units: FxHashMap<u32, Vec<Wanted>> = FxHashMap::default();
         debug.units_at(&addresses, |index, unit| {
@@ -223,6 +236,14 @@ impl<'t, 'a> Addresses<'t, 'a> {
         }
     }
 
+    /// What a Go program knows of its functions.
+    fn go(&self) -> Option<GoTable<'a>> {
+        match self {
+            Self::File { dsos, dso } => GoTable::of(dsos.binary(*dso)?),
+            Self::Kernel { .. } => None,
+        }
+    }
+
     fn svma(&self, address: u64) -> Option<u64> {
         match self {
             Self::File { dsos, dso } => {
@@ -243,31 +264,34 @@ struct Piece<'p> {
 
 /// What a unit says about the addresses of a piece.
 #[derive(Default)]
-struct Expanded<'a> {
-    answers: Vec<Expansion>,
+pub(super) struct Expanded<'a> {
+    pub(super) answers: Vec<Expansion>,
     /// Inlined calls of all answers, each answer's run innermost first: the function and the place in it.
-    calls: Vec<(NameNumber, Option<Place>)>,
+    pub(super) calls: Vec<(NameNumber, Option<Place>)>,
     /// Functions that `calls` refer to, as the file names them.
-    names: Vec<&'a [u8]>,
+    pub(super) names: Vec<&'a [u8]>,
     /// Paths that places refer to.
-    paths: Vec<String>,
+    pub(super) paths: Vec<String>,
 }
 
-struct Expansion {
-    query: u32,
+pub(super) struct Expansion {
+    pub(super) query: u32,
     /// Size of the function around the address: of two units the one with the smaller function is right.
-    size: u64,
+    pub(super) size: u64,
     /// Range in [`Expanded::calls`].
-    calls: std::ops::Range<usize>,
-    line: Option<Place>,
+    pub(super) calls: std::ops::Range<usize>,
+    pub(super) line: Option<Place>,
 }
 
 /// Index in [`Expanded::names`].
-type NameNumber = u32;
+pub(super) type NameNumber = u32;
 /// Index in [`Expanded::paths`], and line.
-type Place = (u32, u32);
+pub(super) type Place = (u32, u32);
 
 fn expand<'a>(object: &Object<'_, 'a>, piece: Piece<'_>) -> Expanded<'a> {
+    if let Some(go) = &object.go {
+        return go_lines::expand(go, piece.wanted);
+    }
     let mut out = Expanded::default();
     let Some(debug) = &object.debug else {
         return out;

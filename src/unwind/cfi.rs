@@ -20,7 +20,7 @@ use super::arch::Architecture;
 use super::maker::Flows;
 use super::rules::{RowRange, Rows};
 use crate::address::{Avma, Svma};
-use crate::dso::{DsoId, elf::ElfFile};
+use crate::dso::{DsoId, elf::ElfFile, go::GoTable};
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 type Fde<'a> = FrameDescriptionEntry<Slice<'a>>;
@@ -328,6 +328,8 @@ pub(super) struct FileCfi<'a> {
     debug_frames: OnceLock<Vec<(Table<'a>, Vec<IndexEntry>)>>,
     /// Stated addresses of the sections of linkage stubs.
     stubs: SmallVec<[Range<u64>; 3]>,
+    /// What a Go program knows of its functions.
+    pub(super) go: Option<GoTable<'a>>,
 }
 
 struct EhSection<'a> {
@@ -346,6 +348,7 @@ impl<'a> FileCfi<'a> {
             scanned: OnceLock::new(),
             debug_frames: OnceLock::new(),
             stubs: SmallVec::new(),
+            go: image.and_then(GoTable::of),
         };
         let Some(image) = image else { return this };
         // BOLT rewrites code and .eh_frame, and leaves the entries of untouched code where they were.

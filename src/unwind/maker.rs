@@ -14,7 +14,7 @@ use super::cfi::{CfiTables, FdeRef, FileCfi, IndexEntry, Table, lookup};
 use super::jit::{CodeView, Habit};
 use super::rules::{Candidate, Candidates, Check, Kind, Pool, RowRange, Rows, Rule, SavedSets};
 use super::x86_flow::Flow;
-use super::{CodeSpace, FrameOrigin, Place, php};
+use super::{CodeSpace, FrameOrigin, Place, go, php};
 use crate::address::{Avma, FileOffset, Svma};
 use crate::dso::{DsoId, elf::ElfFile};
 use crate::jitdump::Producer;
@@ -227,9 +227,17 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
             return self.unknown_code(leaf);
         };
         let cfi = self.cfi_of(dso, binary, debug);
-        let rule = match cfi.find(svma, binary, debug) {
+        let go = cfi.go.as_ref();
+        if !leaf && let Some(base) = go.and_then(|table| go::base(table, svma)) {
+            return base;
+        }
+        let stated = match cfi.find(svma, binary, debug) {
             Some(fde) => self.rule_from_fde(dso, &cfi, fde, svma),
             None => Rule::NONE,
+        };
+        let rule = match go.filter(|_| stated.kind == Kind::None) {
+            Some(table) => go::rule::<A>(table, svma).unwrap_or(stated),
+            None => stated,
         };
         if rule.kind == Kind::None {
             return self.file_code(dso, offset, image, leaf, cfi.is_stub(svma), space);

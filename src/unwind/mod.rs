@@ -26,6 +26,7 @@ mod arch;
 mod cfi;
 mod evaluate;
 mod expr;
+mod go;
 mod jit;
 mod maker;
 mod memo;

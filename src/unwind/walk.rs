@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 use super::arch::{Architecture, RegisterFile};
 use super::cfi::CfiTables;
 use super::evaluate::Evaluation;
+use super::go;
 use super::jit;
 use super::maker::RuleMaker;
 use super::memo::{CallCheck, Entry, Memo, key_of};
@@ -787,6 +788,7 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         let check = match bytes_before::<A>(target) {
             // HotSpot's interpreter pushes its return entries and jumps.
             _ if is_interpreter(&target.place) => CallCheck::Call,
+            _ if go::is_entered_by_return(&target.entry.rule) => CallCheck::Call,
             None => CallCheck::NoBytes,
             Some(before) if A::ends_with_call(before) => CallCheck::Call,
             Some(_) => CallCheck::NoCall,

@@ -322,6 +322,35 @@ fn a_frame_is_left_by_the_stack_pointer_where_rbp_was_overwritten() {
 }
 
 #[test]
+fn go_is_unwound_by_its_stack_heights_up_to_where_goroutines_begin() {
+    let store = Store::new();
+    // `goexit` begins with a NOP, and the address behind it is what goroutines return to.
+    let mut text = text_of_calls(0x40);
+    text.extend([0x90; 0x10]);
+    let part = Part {
+        name: ".gopclntab",
+        svma: 0x30_0000,
+        data: crate::dso::go::tests::table_for(TEXT_SVMA),
+    };
+    let process = process(&store, X86, &text, &[part]);
+    let goexit = BASE + 0x40;
+    let whole = |ip| (vec![ip, goexit], StackEnd::Complete);
+    let walked = |ip, stack: &[u64]| {
+        let (frames, end) = walk(Arch::X86_64, &process, &Sample::x86(ip, SP, 0, stack));
+        (addresses(&frames), end)
+    };
+    // Without a frame, in one of 24 bytes, and after it was left.
+    assert_eq!(walked(BASE, &[goexit + 1]), whole(BASE));
+    let framed = [BASE + 2, BASE + 4, 0, goexit + 1];
+    assert_eq!(walked(BASE + 0x10, &framed), whole(BASE + 0x10));
+    assert_eq!(walked(BASE + 0x3e, &[goexit + 1]), whole(BASE + 0x3e));
+    // A recursion: the caller's frame has its height, too.
+    let twice = [0, 0, 0, BASE + 0x20, 0, 0, 0, goexit + 1];
+    let expected = (vec![BASE + 0x10, BASE + 0x1f, goexit], StackEnd::Complete);
+    assert_eq!(walked(BASE + 0x10, &twice), expected);
+}
+
+#[test]
 fn ret_is_exact_even_where_call_frame_information_is_not() {
     let store = Store::new();
     let mut text = text_of_calls(0x400);

@@ -1,0 +1,78 @@
+//! Lines and inlined functions of Go programs that have no DWARF: from the table of functions that they carry.
+//!
+//! In: the table and the addresses that are asked for. Out: the same as a unit of DWARF gives.
+
+use rustc_hash::FxHashMap;
+
+use super::run::{Expanded, Expansion, Place, Wanted};
+use crate::address::Svma;
+use crate::dso::go::{GoFrame, GoTable};
+
+pub(super) fn expand<'a>(go: &GoTable<'a>, all: &[Wanted]) -> Expanded<'a> {
+    let mut out = Expanded::default();
+    let mut numbers = Numbers::default();
+    for wanted in all {
+        let Some(function) = go.find(Svma(wanted.svma)) else {
+            continue;
+        };
+        let frames = go.frames(&function, Svma(wanted.svma));
+        let Some((own, inlined)) = frames.split_last() else {
+            continue;
+        };
+        let start = out.calls.len();
+        if wanted.inlines {
+            for frame in inlined {
+                let name = numbers.name(&mut out, frame.name);
+                let place = numbers.place(&mut out, frame, wanted.lines);
+                out.calls.push((name, place));
+            }
+        }
+        // Without the inlined functions, the address itself is the place.
+        let shown = if wanted.inlines { own } else { &frames[0] };
+        let line = numbers.place(&mut out, shown, wanted.lines);
+        out.answers.push(Expansion {
+            query: wanted.query,
+            size: function.end.0 - function.start.0,
+            calls: start..out.calls.len(),
+            line,
+        });
+    }
+    out
+}
+
+/// Names and paths, each once.
+#[derive(Default)]
+struct Numbers<'a> {
+    names: FxHashMap<&'a [u8], u32>,
+    paths: FxHashMap<&'a [u8], u32>,
+}
+
+impl<'a> Numbers<'a> {
+    fn name(&mut self, out: &mut Expanded<'a>, name: &'a [u8]) -> u32 {
+        *self.names.entry(name).or_insert_with(|| {
+            out.names.push(name);
+            number(out.names.len() - 1)
+        })
+    }
+
+    fn place(
+        &mut self,
+        out: &mut Expanded<'a>,
+        frame: &GoFrame<'a>,
+        wanted: bool,
+    ) -> Option<Place> {
+        if !wanted || frame.file.is_empty() {
+            return None;
+        }
+        let path = *self.paths.entry(frame.file).or_insert_with(|| {
+            out.paths
+                .push(String::from_utf8_lossy(frame.file).into_owned());
+            number(out.paths.len() - 1)
+        });
+        Some((path, frame.line))
+    }
+}
+
+fn number(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}
