@@ -16,8 +16,9 @@ use pjit::output::folded::{self, FoldOptions, Weight};
 use pjit::perfdata::{Delivered, Recording};
 use pjit::profile::{self, FrameNeeds};
 use pjit::report::options::ReportOptions;
+use pjit::session::Session;
 use pjit::session::jit::{JitBuilder, JitSearch, RecordingClock};
-use pjit::session::{Filter, Session};
+use pjit::session::marks::Asked;
 use pjit::symbolize::{self, Query};
 
 fn main() {
@@ -84,7 +85,7 @@ impl Opened {
                 .shared_by(NEEDS.threads),
             dsos,
             jit,
-            &Filter::default(),
+            &Asked::default(),
             self.diag,
             &mut || {},
         )
@@ -232,13 +233,14 @@ fn load(sample: &str) -> profile::Profile {
         search: SearchPaths::default(),
         jitdumps: Vec::new(),
         perf_maps: Vec::new(),
-        filter: Filter::default(),
+        filter: pjit::session::Filter::default(),
         needs: NEEDS,
         frames: frames(true),
         mending: pjit::stitch::Mending { graft: true },
         names: symbolize::Options::default(),
         full_header: false,
         listing: None,
+        weight: pjit::weigh::Options::default(),
     };
     pjit::load::load(&options, &Diagnostics::new()).expect("the recording is there")
 }

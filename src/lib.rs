@@ -22,6 +22,8 @@
 //! 3. [`session`] turns them into an immutable history: threads, comms, snapshots of address spaces that share
 //!    what did not change, and JIT code by address and time. [`jitdump`] parses dumps and perf maps;
 //!    [`dso`] opens ELF files and kernel symbols when first asked.
+//!    Where a weight was asked for, [`weigh`] then replaces the samples' periods, pairs events, drops or makes up samples;
+//!    what comes behind it sees samples with periods and nothing else.
 //! 4. [`collect`] is the second, parallel pass: each worker takes blocks of samples, builds their chains
 //!    with [`unwind`], and counts equal stacks in tables of its own. Nothing is locked. A flat view skips it.
 //!    What is missing of stacks that the copy was too short for, [`stitch`] takes from others, as far as they agree.
@@ -77,8 +79,11 @@ pub mod perfdata;
 pub mod profile;
 pub mod questions;
 pub mod report;
+pub mod run_state;
 pub mod session;
 pub mod stack_end;
 pub mod stitch;
 pub mod symbolize;
+pub mod unit;
 pub mod unwind;
+pub mod weigh;

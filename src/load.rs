@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::check::{self, Evidence, Stages};
-use crate::collect::{self, Collected, Needs};
+use crate::collect::{self, Collected, Needs, Payloads};
 use crate::diagnostics::Diagnostics;
 use crate::dso::elf::Machine;
 use crate::dso::{DsoTable, KernelIdentity, SearchPaths};
@@ -16,9 +16,11 @@ use crate::profile::{
 };
 use crate::session::jit::{JitBuilder, JitSearch, RecordingClock};
 use crate::session::listing::{self, Listing};
+use crate::session::marks::Asked;
 use crate::session::{Filter, Session};
 use crate::stitch::{self, Mending};
 use crate::symbolize;
+use crate::weigh::{self, WeighError};
 
 /// Where the recording comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,13 +83,26 @@ pub struct LoadOptions {
     pub full_header: bool,
     /// Instead of a profile, a listing of the recording.
     pub listing: Option<Listing>,
+    /// What samples weigh.
+    pub weight: weigh::Options,
+}
+
+/// Why there is no profile.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The recording, or what was named with it, cannot be read.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// It does not have what the weights take.
+    #[error(transparent)]
+    Weight(#[from] WeighError),
 }
 
 /// Reads a recording and everything that belongs to it.
 ///
 /// # Errors
 /// When the recording, or a kernel symbol file that was named, cannot be opened at all; damage and missing companions are warnings in `diag`.
-pub fn load(options: &LoadOptions, diag: &Diagnostics) -> Result<Profile, OpenError> {
+pub fn load(options: &LoadOptions, diag: &Diagnostics) -> Result<Profile, LoadError> {
     let (profile, ()) = read(options, diag, |_| ())?;
     report_quality(&profile.quality, diag);
     Ok(profile)
@@ -97,7 +112,7 @@ pub fn load(options: &LoadOptions, diag: &Diagnostics) -> Result<Profile, OpenEr
 ///
 /// # Errors
 /// As [`load`].
-pub fn examine(options: &LoadOptions, diag: &Diagnostics) -> Result<Evidence, OpenError> {
+pub fn examine(options: &LoadOptions, diag: &Diagnostics) -> Result<Evidence, LoadError> {
     let gather = |stages: &Stages<'_, '_>| check::gather(options.source.name(), stages);
     Ok(read(options, diag, gather)?.1)
 }
@@ -109,7 +124,7 @@ pub fn examine(options: &LoadOptions, diag: &Diagnostics) -> Result<Evidence, Op
 pub fn load_examined(
     options: &LoadOptions,
     diag: &Diagnostics,
-) -> Result<(Profile, Evidence), OpenError> {
+) -> Result<(Profile, Evidence), LoadError> {
     let gather = |stages: &Stages<'_, '_>| check::gather(options.source.name(), stages);
     read(options, diag, gather)
 }
@@ -119,13 +134,13 @@ fn read<T: Default>(
     options: &LoadOptions,
     diag: &Diagnostics,
     look: impl FnOnce(&Stages<'_, '_>) -> T,
-) -> Result<(Profile, T), OpenError> {
+) -> Result<(Profile, T), LoadError> {
     // As in perf, a file that was asked for and cannot be read is no reason to take another.
     for path in [&options.search.vmlinux, &options.search.kallsyms]
         .into_iter()
         .flatten()
     {
-        Store::open(path)?;
+        Store::open(path).map_err(OpenError::from)?;
     }
     let store = Store::new();
     let mut clock = StageClock::start();
@@ -142,21 +157,29 @@ fn read<T: Default>(
         }
         // Kernel symbols take longer to read than a small recording: on their way as soon as one is needed.
         let mut start = Some(|| scope.spawn(|| kernel.load()));
-        let mut needs = options.needs;
-        needs.roots = needs.stacks && options.mending.graft;
-        needs.trace = needs.trace.settled(&recording);
-        let kept = if needs.reads_records() && options.listing.is_none() {
+        let needs = settled(options, &recording);
+        let is_weighed = !options.weight.spec.is_default() && options.listing.is_none();
+        let kept = if (needs.reads_records() || is_weighed) && options.listing.is_none() {
             Window::BEHIND_FIRST
         } else {
             recording.read_once();
             Window::BEHIND
         };
-        let session = Session::index(
+        let pairs = is_weighed && options.weight.spec.pairs();
+        let asked = Asked {
+            filter: if pairs {
+                Filter::default()
+            } else {
+                options.filter.clone()
+            },
+            marks: pairs,
+        };
+        let mut session = Session::index(
             &recording,
             &Window::new(&store, recording.region(), kept).shared_by(needs.threads),
             dsos,
             jit,
-            &options.filter,
+            &asked,
             diag,
             &mut || {
                 if let Some(start) = start.take() {
@@ -169,7 +192,17 @@ fn read<T: Default>(
             let mut profile = Profile::default();
             profile.recording.path = options.source.name();
             profile.recording.dump = list(listing, &recording, &session);
-            return (profile, T::default());
+            return Ok((profile, T::default()));
+        }
+        let source = weigh::Source {
+            recording: &recording,
+            store: &store,
+            threads: needs.threads,
+            diag,
+        };
+        let weighed = weigh::weigh(source, &mut session, &options.weight, &options.filter)?;
+        if is_weighed {
+            clock.lap("weights");
         }
         let mut collected = collect::collect(&recording, &store, &session, needs, diag);
         stitch::mend(&mut collected, &session, options.mending);
@@ -191,7 +224,17 @@ fn read<T: Default>(
             options.frames,
             needs.threads,
         );
+        if let Some(trim) = weighed.trim {
+            profile.trim(trim);
+        }
+        let events = weighed.event.clone();
+        let events = events.map_or_else(
+            || events_of(&recording, &session),
+            |event| vec![event.into()],
+        );
+        profile.events = events;
         summarise(&mut profile, &collected, &recording, &session, options);
+        profile.quality.weights = weighed.quality;
         let seen = look(&Stages {
             recording: &recording,
             session: &session,
@@ -201,11 +244,25 @@ fn read<T: Default>(
         });
         clock.lap("table");
         diag.note(clock.summary());
-        (profile, seen)
+        Ok((profile, seen))
     });
     drop((kernel, recording));
     unmap(store);
-    Ok(made)
+    made
+}
+
+/// What the recording and the weights make of what is needed.
+fn settled(options: &LoadOptions, recording: &Recording<'_>) -> Needs {
+    let weight = &options.weight;
+    let mut needs = options.needs;
+    // Without stacks it would not be known where the program begins.
+    needs.stacks |= weight.trims && weight.spec.trims();
+    needs.roots = needs.stacks && options.mending.graft;
+    needs.trace = match needs.trace {
+        Payloads::IfNothingElse if !weight.spec.keeps_events() => Payloads::No,
+        trace => trace.settled(recording),
+    };
+    needs
 }
 
 /// Gives the mapped files back beside what comes next; that takes a tenth of the time a view needs. If there is no
@@ -336,18 +393,10 @@ fn kernel_identity(recording: &Recording<'_>) -> KernelIdentity {
     }
 }
 
-/// Fills in totals, header facts and the quality of the data.
-fn summarise(
-    profile: &mut Profile,
-    collected: &Collected,
-    recording: &Recording<'_>,
-    session: &Session<'_>,
-    options: &LoadOptions,
-) {
-    profile.events = recording
-        .events
-        .iter()
-        .zip(&session.rowless)
+/// The events of the recording, with what counts in totals but has no row.
+fn events_of(recording: &Recording<'_>, session: &Session<'_>) -> Vec<EventSummary> {
+    let events = recording.events.iter().zip(&session.rowless);
+    events
         .map(|(event, &(samples, period))| EventSummary {
             name: event.name.clone(),
             samples,
@@ -356,8 +405,21 @@ fn summarise(
             group_name: event.group_name.clone(),
             has_callchains: event.attr.has_callchains(),
             is_tracepoint: event.attr.is_tracepoint(),
+            unit: event.attr.unit(),
+            counted: None,
+            notes: Vec::new(),
         })
-        .collect();
+        .collect()
+}
+
+/// Fills in totals, header facts and the quality of the data.
+fn summarise(
+    profile: &mut Profile,
+    collected: &Collected,
+    recording: &Recording<'_>,
+    session: &Session<'_>,
+    options: &LoadOptions,
+) {
     let mut quality = Quality {
         dumps: session.jit.summary(),
         kernel: session.dsos.kernel_source().unwrap_or_default().to_owned(),
@@ -397,6 +459,7 @@ fn summarise(
         counters: session
             .counters
             .iter()
+            .filter(|counter| usize::from(counter.event.0) < profile.events.len())
             .map(|c| (c.pid, c.tid, usize::from(c.event.0), c.value))
             .collect(),
         dump: Vec::new(),

@@ -172,7 +172,7 @@ fn culprit(session: &Session<'_>, dso: Option<DsoId>, samples: u64) -> Culprit {
 
 const fn dso_of(pc: &Pc) -> Option<DsoId> {
     match pc.target {
-        Target::Nowhere => None,
+        Target::Nowhere | Target::Label(_) => None,
         Target::Dso(dso) | Target::Jit(_, dso) => Some(dso),
     }
 }
@@ -222,6 +222,7 @@ fn reason(stages: &Stages<'_, '_>, thread: ThreadId, pc: &Pc) -> Option<Reason> 
             });
         }
         (Target::Nowhere, _) => return Some(Reason::Other),
+        (Target::Label(_), _) => return None,
         (Target::Dso(dso), _) => dso,
     };
     let known = session.dsos.get(dso);
@@ -329,7 +330,7 @@ fn is_beginning(stages: &Stages<'_, '_>, pc: &Pc) -> bool {
         "runtime.asmcgocall",
     ];
     match pc.target {
-        Target::Nowhere => false,
+        Target::Nowhere | Target::Label(_) => false,
         Target::Jit(code, _) => {
             let name = stages.session.jit.code(code).name();
             name.ends_with(b"normal_exit")

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use crate::diagnostics::Diagnostics;
 use crate::load::{self, LoadOptions};
@@ -14,6 +14,7 @@ use crate::profile::Profile;
 use super::input::{Environment, InputArgs};
 use super::terminal::{Output, with_progress};
 use super::verb::{leave, require_samples};
+use super::weight::WeightArgs;
 use super::{Context, Verb};
 
 /// Arguments of `pjit fold`.
@@ -51,9 +52,8 @@ pub struct FoldArgs {
     #[arg(long)]
     all: bool,
 
-    /// What to add up
-    #[arg(long, value_enum, default_value_t = WeightArg::Period)]
-    weight: WeightArg,
+    #[command(flatten)]
+    weight: WeightArgs,
 
     /// File to write instead of standard output; it appears when it is whole
     #[arg(short = 'o', long = "output", value_name = "FILE")]
@@ -62,14 +62,6 @@ pub struct FoldArgs {
     /// Only samples of this event
     #[arg(long, visible_alias = "event-filter", value_name = "NAME")]
     event: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum WeightArg {
-    /// Sum of periods, as inferno does
-    Period,
-    /// Number of samples
-    Samples,
 }
 
 impl Verb for FoldArgs {
@@ -94,16 +86,14 @@ impl FoldArgs {
     /// What to load and how to print it.
     #[must_use]
     pub fn resolve(&self, environment: &Environment) -> (LoadOptions, FoldOptions) {
-        let load = self.input.load_options(self.file.as_ref(), environment);
+        let mut load = self.input.load_options(self.file.as_ref(), environment);
+        self.weight.apply(&mut load, self.input.force, true);
         let fold = FoldOptions {
             pid: self.pid,
             tid: self.tid,
             annotate_kernel: self.annotate_kernel || self.all,
             annotate_jit: self.annotate_jit || self.all,
-            weight: match self.weight {
-                WeightArg::Period => Weight::Period,
-                WeightArg::Samples => Weight::Samples,
-            },
+            weight: Weight::Period,
             event: self.event.clone(),
             threads: load.needs.threads,
         };

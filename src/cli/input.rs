@@ -11,6 +11,7 @@ use crate::profile::FrameNeeds;
 use crate::session::Filter;
 use crate::stitch::Mending;
 use crate::symbolize;
+use crate::weigh;
 
 /// The recording and its companions.
 #[derive(Debug, Clone, Args)]
@@ -189,6 +190,7 @@ impl InputArgs {
             names,
             full_header: false,
             listing: None,
+            weight: weigh::Options::default(),
         }
     }
 }

@@ -16,6 +16,7 @@ pub mod summary;
 pub mod terminal;
 pub mod time;
 mod verb;
+pub mod weight;
 
 use std::ffi::OsString;
 

@@ -16,6 +16,7 @@ use super::perfconfig::PerfConfig;
 use super::terminal::{Output, colored, with_progress};
 use super::time::{TimeSpec, parse_cpus, parse_quantum};
 use super::verb::{leave, no_color, require_samples, write_lines, wrong_usage};
+use super::weight::WeightArgs;
 use super::{Context, Verb};
 use crate::collect::Payloads;
 use crate::load::{self, LoadOptions};
@@ -51,6 +52,9 @@ pub struct ReportArgs {
 
     #[command(flatten)]
     rows: RowArgs,
+
+    #[command(flatten)]
+    weight: WeightArgs,
 
     #[command(flatten)]
     call_graph: CallGraphArgs,
@@ -459,6 +463,7 @@ impl ReportArgs {
         let mut load = self.input.load_options(file.as_ref(), &environment);
         view.show_threads = self.other.threads;
         view.threads = load.needs.threads;
+        self.weight.apply(&mut load, self.input.force, false);
         load.full_header = self.other.show_info;
         load.listing = self.listing()?;
         let time = self.filter_samples(&mut load)?;

@@ -15,6 +15,7 @@ use super::input::{Environment, InputArgs};
 use super::terminal::{Output, with_progress};
 use super::time::{TimeSpec, parse_cpus};
 use super::verb::{leave, require_samples, write_lines, wrong_usage};
+use super::weight::WeightArgs;
 use super::{Context, Verb};
 
 /// Arguments of `pjit script`.
@@ -30,6 +31,9 @@ pub struct ScriptArgs {
     /// The recording and its companions.
     #[command(flatten)]
     pub input: InputArgs,
+
+    #[command(flatten)]
+    weight: WeightArgs,
 
     /// Columns: comm, pid, tid, cpu, time, event, trace, ip, sym, symoff, dso, period, srcline; `+x` adds, `-x` takes away
     #[arg(short = 'F', long = "fields", value_name = "LIST", value_parser = parse_fields, allow_hyphen_values = true)]
@@ -147,6 +151,7 @@ impl ScriptArgs {
         let Fields { fields, is_default } = self.fields.clone().unwrap_or_default();
         check(&fields)?;
         let mut load = self.input.load_options(self.file.as_ref(), environment);
+        self.weight.apply(&mut load, self.input.force, false);
         load.needs.every_sample = true;
         load.needs.cpu = true;
         load.needs.time_quantum = Some(1);

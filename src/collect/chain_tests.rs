@@ -65,6 +65,7 @@ fn chain(
         names: crate::symbolize::Options::default(),
         full_header: false,
         listing: None,
+        weight: crate::weigh::Options::default(),
     };
     let profile = load(&options, &Diagnostics::new()).expect("a sound recording");
     let [entry] = profile.entries[..] else {

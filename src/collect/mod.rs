@@ -26,6 +26,7 @@ use crate::ids::{CommId, ThreadId};
 use crate::input::Window;
 use crate::intern::Sequences;
 use crate::perfdata::{CpuMode, Recording};
+use crate::run_state::RunState;
 use crate::session::{Session, Target};
 use crate::stack_end::StackEnd;
 use crate::unwind::{Arch, CfiTables};
@@ -139,6 +140,8 @@ pub struct RowKey {
     pub cgroup: u64,
     /// Index into [`Collected::texts`] of the payload, [`NO_TEXT`] without.
     pub trace: u32,
+    /// What the thread was doing, where a weight tells.
+    pub state: RunState,
 }
 
 /// No payload, or none needed.

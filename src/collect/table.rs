@@ -8,6 +8,7 @@ use super::space::SpaceAt;
 use crate::address::Avma;
 use crate::intern::{ItemIndex, SequenceIndex};
 use crate::perfdata::CpuMode;
+use crate::session::{Label, Target};
 use crate::stack_end::StackEnd;
 use crate::unwind::UserFrame;
 
@@ -57,6 +58,16 @@ impl Addresses {
         let id = self.intern(located(space, mode, at));
         self.kernel.insert(at.0, id);
         id
+    }
+
+    /// The frame of a label.
+    pub(super) fn label(&mut self, label: Label) -> PcId {
+        self.intern(Pc {
+            at: Avma(0),
+            target: Target::Label(label),
+            address: u64::from(label.0),
+            mode: CpuMode::User,
+        })
     }
 
     /// The address of a frame that was unwound.
@@ -237,7 +248,7 @@ impl Collected {
 mod tests {
     use super::*;
     use crate::ids::{CommId, ThreadId};
-    use crate::session::Target;
+    use crate::run_state::RunState;
 
     fn pc(at: u64) -> Pc {
         Pc {
@@ -266,6 +277,7 @@ mod tests {
                 time: 0,
                 cgroup: 0,
                 trace: NO_TEXT,
+                state: RunState::Unknown,
             };
             table.count(key, 10, 1, rank);
         }

@@ -1,15 +1,15 @@
 //! The parallel pass: hands blocks of samples to workers and merges their tables.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::address::Avma;
 use crate::diagnostics::Diagnostics;
 use crate::dso::elf::Machine;
 use crate::input::{Store, Window, prefetch};
-use crate::perfdata::{Event, Recording, Sample};
-use crate::session::{SampleRef, Session};
+use crate::perfdata::{Event, RecordPos, Recording, Sample};
+use crate::session::{Label, SampleRef, Session};
 use crate::stack_end::StackEnd;
 use crate::unwind::{Arch, CfiTables, CodeSpace as _, Unwinder};
 
@@ -94,7 +94,8 @@ fn from_heads(shared: Shared<'_, '_>) -> Collected {
 }
 
 fn from_records(shared: Shared<'_, '_>) -> Collected {
-    let first = shared.session.samples.first();
+    let mut samples = shared.session.samples.iter();
+    let first = samples.find(|sample| sample.pos != RecordPos::NONE);
     if first.is_none_or(|sample| shared.recording.record_bytes(sample.pos).is_some()) {
         let next = AtomicUsize::new(0);
         in_parallel(shared.needs.threads, |_| {
@@ -150,6 +151,9 @@ fn from_chunks(shared: Shared<'_, '_>) -> Collected {
     let mut by_position: Vec<u32> =
         (0..u32::try_from(samples.len()).expect("fewer than 4 G samples")).collect();
     by_position.sort_by_key(|&rank| samples[rank as usize].pos);
+    let recorded =
+        by_position.partition_point(|&rank| samples[rank as usize].pos < RecordPos::NONE);
+    let made_up = Mutex::new(by_position.split_off(recorded));
     let by_position = &by_position;
     let chunks = shared.recording.chunks();
     // Chunks come in order, and none comes behind one that cannot be decoded.
@@ -168,6 +172,10 @@ fn from_chunks(shared: Shared<'_, '_>) -> Collected {
                 worker.sample(rank as usize, record_at(&bytes, offset));
             }
             read.fetch_max(behind, Ordering::Relaxed);
+        }
+        let made_up = std::mem::take(&mut *made_up.lock().unwrap_or_else(PoisonError::into_inner));
+        for rank in made_up {
+            worker.sample(rank as usize, None);
         }
         worker.table
     });
@@ -265,6 +273,10 @@ impl<'s, 'a> Worker<'s, 'a> {
         let event = &self.shared.recording.events[usize::from(head.layout.0)];
         self.ids.clear();
         self.is_cut = false;
+        if head.pos == RecordPos::NONE {
+            self.count(rank, StackEnd::NotRecorded, Extras::default());
+            return;
+        }
         let Some(sample) = record.and_then(|bytes| event.parse_sample(bytes).ok()) else {
             self.table.unreadable += 1;
             self.count(rank, StackEnd::NotRecorded, Extras::default());
@@ -372,6 +384,10 @@ impl<'s, 'a> Worker<'s, 'a> {
     fn count(&mut self, rank: usize, end: StackEnd, extras: Extras) {
         let head = &self.shared.session.samples[rank];
         let needs = self.shared.needs;
+        if head.label != Label::NONE && needs.stacks {
+            let label = self.table.addresses.label(head.label);
+            self.ids.insert(0, label);
+        }
         let key = RowKey {
             event: head.event.0,
             cpu: if needs.cpu { head.cpu } else { -1 },
@@ -382,6 +398,7 @@ impl<'s, 'a> Worker<'s, 'a> {
             time: quantised(head, needs.time_quantum),
             cgroup: extras.cgroup,
             trace: extras.trace,
+            state: head.state,
         };
         let rank = rank as u64;
         if needs.every_sample || self.is_cut {
@@ -398,6 +415,9 @@ impl<'s, 'a> Worker<'s, 'a> {
 
     /// The sample's own address; nearly always the first of its chain.
     fn leaf(&mut self, head: &SampleRef) -> PcId {
+        if head.label != Label::NONE {
+            return self.table.addresses.label(head.label);
+        }
         if let Some(&first) = self.ids.first() {
             let pc = &self.table.addresses.all()[first.0 as usize];
             if pc.at == head.ip && pc.mode == head.mode {

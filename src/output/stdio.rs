@@ -10,11 +10,12 @@ use super::stdio_hierarchy;
 use super::stdio_tree::{self, TreeStyle};
 use super::text::{harmless, harmless_payload};
 use crate::parallel::{in_parallel, write_in_parallel};
-use crate::profile::{Profile, Quality, StackEnd};
+use crate::profile::{EventSummary, Profile, Quality, StackEnd};
 use crate::report::keys::Key;
 use crate::report::{
     Counts, Report, Row, Table, TreeMaker, counter, dso_name, percent, srcline_text,
 };
+use crate::unit::Unit;
 
 const RED: &str = "\x1b[31m";
 const GREEN: &str = "\x1b[32m";
@@ -144,6 +145,7 @@ pub fn quality_line(profile: &Profile) -> String {
         samples,
         dumps,
         kernel,
+        weights,
     } = &profile.quality;
     let mut parts = Vec::new();
     let told = [StackEnd::NotRecorded, StackEnd::Recorded].map(|end| stack_ends[end as usize]);
@@ -181,6 +183,9 @@ pub fn quality_line(profile: &Profile) -> String {
     if !dumps.is_empty() {
         line.push_str(&format!("; JIT: {}", dumps.join(", ")));
     }
+    for weight in weights {
+        line.push_str(&format!("; {weight}"));
+    }
     if !kernel.is_empty() {
         line.push_str(&format!("; kernel symbols: {kernel}"));
     }
@@ -215,11 +220,36 @@ fn write_title(report: &Report<'_>, table: &Table, out: &mut dyn Write) -> io::R
     if let Some(time) = &report.options.time {
         write!(out, " (time slices: {})", harmless(time))?;
     }
-    writeln!(out, "\n# Event count (approx.): {}", table.period)?;
+    out.write_all(b"\n")?;
+    write_total(report, table, out)?;
     if let Some(socket) = report.options.socket {
         writeln!(out, "# Processor Socket: {socket}")?;
     }
     out.write_all(b"#\n")
+}
+
+/// What the table's periods add up to.
+fn write_total(report: &Report<'_>, table: &Table, out: &mut dyn Write) -> io::Result<()> {
+    let event = &report.profile.events[table.events[0]];
+    let Some(counted) = event.counted else {
+        return writeln!(out, "# Event count (approx.): {}", table.period);
+    };
+    let (heading, total) = (event.unit.heading(), table.period);
+    let human = event.unit.human(total);
+    if human == total.to_string() {
+        writeln!(out, "# {heading}: {total} in {} {counted}", table.samples)?;
+    } else {
+        let unit = event.unit.smallest();
+        writeln!(
+            out,
+            "# {heading}: {total}{unit} ({human}) in {} {counted}",
+            table.samples
+        )?;
+    }
+    for note in &event.notes {
+        writeln!(out, "# {}", harmless(note))?;
+    }
+    Ok(())
 }
 
 /// perf's short form of large numbers, cut, not rounded.
@@ -311,7 +341,7 @@ impl<'r, 'p> Layout<'r, 'p> {
             Key::OverheadUs => "usr",
             Key::OverheadGuestSys => "guest sys",
             Key::OverheadGuestUs => "guest usr",
-            Key::Sample => "Samples",
+            Key::Sample => self.counted(),
             Key::Period => "Period",
             Key::Pid => "    Pid:Command",
             Key::Tid => "    Tid:Command",
@@ -325,11 +355,32 @@ impl<'r, 'p> Layout<'r, 'p> {
             Key::Srcline => "Source:Line",
             Key::Srcfile => "Source File",
             Key::SymbolSize => "Symbol size",
+            Key::State => "State",
+            Key::Weight => self.unit().heading(),
             Key::Cgroup => "Cgroup",
             Key::Trace => "Trace output",
             Key::IpcNull => "IPC   [IPC Coverage]",
             Key::Time => "Time",
         }
+    }
+
+    /// What the weights of the table are.
+    fn unit(&self) -> Unit {
+        self.event().unit
+    }
+
+    /// The heading for the number of samples.
+    fn counted(&self) -> &'static str {
+        match self.event().counted {
+            Some("blocks") => "Blocks",
+            Some("intervals") => "Intervals",
+            Some("calls") => "Calls",
+            _ => "Samples",
+        }
+    }
+
+    fn event(&self) -> &EventSummary {
+        &self.report.profile.events[self.table.events[0]]
     }
 
     /// Appends the name of a column as the header shows it.
@@ -509,6 +560,21 @@ impl<'r, 'p> Layout<'r, 'p> {
                 };
                 format!(" {:>least$}", counter(key, counts))
             }
+            Key::Weight => {
+                let least = if self.has_separator() {
+                    1
+                } else {
+                    width.saturating_sub(1)
+                };
+                // What callers are credited with is what they are in order of.
+                let weight = if self.report.children {
+                    counts.children_period
+                } else {
+                    counts.self_period
+                };
+                let text = self.unit().human(weight);
+                format!(" {text:>least$}")
+            }
             Key::OverheadChildren if !self.report.children => {
                 let least = if self.has_separator() { 1 } else { width };
                 format!("{:>least$}", "N/A")
@@ -587,6 +653,7 @@ impl<'r, 'p> Layout<'r, 'p> {
                 pad(line, width.saturating_sub(size.len()));
                 line.extend_from_slice(size.as_bytes());
             }
+            Key::State => push_padded(line, entry.state.name(), width),
             Key::Cgroup => {
                 line.extend_from_slice(harmless(cgroup_name(self.report, row)).as_bytes())
             }
@@ -782,6 +849,7 @@ impl TextWidths {
             Key::Parent => self.parent,
             Key::Srcline => self.srcline,
             Key::Srcfile => self.srcfile,
+            Key::State => "blocked-io".len(),
             Key::Cgroup => self.cgroup,
             Key::Trace => self.trace,
             Key::Time => self.time,
@@ -794,7 +862,7 @@ impl TextWidths {
 
 const fn counter_width(key: Key) -> usize {
     match key {
-        Key::Sample | Key::Period => 12,
+        Key::Sample | Key::Period | Key::Weight => 12,
         Key::OverheadGuestSys | Key::OverheadGuestUs => 9,
         _ => 8,
     }

@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use crate::unit::Unit;
+
 use super::bytes::{u16_at, u32_at, u64_at};
 
 /// Bits of `sample_type` (`enum perf_event_sample_format`).
@@ -235,6 +237,16 @@ impl Attr {
     #[must_use]
     pub const fn is_tracepoint(&self) -> bool {
         self.type_ == 2
+    }
+
+    /// What its periods are: software events may be clocks, hardware events cycles.
+    #[must_use]
+    pub const fn unit(&self) -> Unit {
+        match (self.type_, self.config) {
+            (1, 0 | 1) => Unit::Nanoseconds,
+            (0, 0 | 9) => Unit::Cycles,
+            _ => Unit::Count,
+        }
     }
 
     /// Whether branch stacks are call stacks (`PERF_SAMPLE_BRANCH_CALL_STACK`, `--call-graph lbr`).

@@ -21,6 +21,9 @@ pub struct RecordPos(pub u64);
 pub(super) const FIRST_DECODED: u32 = 1 << 23;
 
 impl RecordPos {
+    /// No record: what was made up has none.
+    pub const NONE: Self = Self(u64::MAX);
+
     const OFFSET_BITS: u32 = 40;
 
     /// The record at `offset` of chunk number `chunk`.
@@ -49,6 +52,8 @@ impl RecordPos {
 pub struct Chunks<'r, 'a> {
     source: &'r Source<'a>,
     state: Mutex<State<'a>>,
+    /// Chunks will be asked for once more.
+    keeps: bool,
 }
 
 struct State<'a> {
@@ -70,6 +75,14 @@ impl<'r, 'a> Chunks<'r, 'a> {
         Self {
             source: recording.source(),
             state: Mutex::new(State { raw: 0, decoding }),
+            keeps: false,
+        }
+    }
+
+    pub(super) fn kept(self) -> Self {
+        Self {
+            keeps: true,
+            ..self
         }
     }
 
@@ -80,6 +93,7 @@ impl<'r, 'a> Chunks<'r, 'a> {
         // What is to be decoded is gone through once more.
         let chunk = match state.decoding {
             Some(_) => self.source.chunk(state.raw),
+            None if self.keeps => self.source.kept_chunk(state.raw),
             None => self.source.last_use(state.raw),
         };
         if let Some(chunk) = chunk {

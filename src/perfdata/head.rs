@@ -61,6 +61,8 @@ pub(super) struct Layout {
     front: Front,
     /// Bytes from the end of a non-sample record to its time; 0: none.
     time_from_end: usize,
+    /// The same to its process and thread.
+    task_from_end: usize,
     /// `attr.sample_period`.
     period: u64,
     read_format: u64,
@@ -98,7 +100,8 @@ impl Layout {
                 read,
                 len,
             },
-            time_from_end: trailer_time(attr),
+            time_from_end: trailer_place(attr, st::TIME),
+            task_from_end: trailer_place(attr, st::TID),
             period: attr.sample_period,
             read_format: attr.read_format,
             read_per_thread: attr.has(st::TID) && attr.flag(super::attr::flag::INHERIT),
@@ -148,6 +151,15 @@ impl Layout {
         }
         u64_at(record, at).map(Timestamp)
     }
+
+    /// (pid, tid) from the `sample_id` trailer of a record that is not a sample.
+    fn record_task(&self, record: &[u8]) -> Option<(u32, u32)> {
+        let at = record.len().checked_sub(self.task_from_end)?;
+        if self.task_from_end == 0 || at < 8 {
+            return None;
+        }
+        u64_at(record, at).map(|word| (low(word), low(word >> 32)))
+    }
 }
 
 /// The low half: `u32` fields that share a word.
@@ -159,12 +171,12 @@ const fn low(word: u64) -> u32 {
     word as u32
 }
 
-/// Bytes from the end of a record to the time in its `sample_id` trailer.
-fn trailer_time(attr: &Attr) -> usize {
-    if !attr.sample_id_all() || !attr.has(st::TIME) {
+/// Bytes from the end of a record to a field in its `sample_id` trailer; 0 without it.
+fn trailer_place(attr: &Attr, field: u64) -> usize {
+    if !attr.sample_id_all() || !attr.has(field) {
         return 0;
     }
-    8 + trailer_words_behind(attr, st::TIME) * 8
+    8 + trailer_words_behind(attr, field) * 8
 }
 
 /// Words of the `sample_id` trailer behind the one of `field`: the trailer's order is TID, TIME, ID,
@@ -227,6 +239,12 @@ impl Layouts {
     /// The event with a counter of this id.
     pub(super) fn by_id(&self, id: u64) -> Option<EventId> {
         self.by_id.get(&id).copied()
+    }
+
+    /// (pid, tid) of a record that is not a sample, if it says.
+    pub(super) fn record_task(&self, record: &[u8]) -> Option<(u32, u32)> {
+        let event = self.event_of(u32_at(record, 0)?, record)?;
+        self.of(event)?.record_task(record)
     }
 
     /// The event that a record belongs to. `None`: its id is unknown.

@@ -215,6 +215,19 @@ impl<'a> Recording<'a> {
         Chunks::new(self)
     }
 
+    /// The same before pass two, which finds all of them again.
+    pub fn chunks_to_keep(&self) -> Chunks<'_, 'a> {
+        Chunks::new(self).kept()
+    }
+
+    /// The record at a place of its chunk.
+    #[must_use]
+    pub fn record_in(chunk: &[u8], pos: RecordPos) -> Option<&[u8]> {
+        let rest = chunk.get(pos.offset()..)?;
+        let (_, size) = record_header(rest)?;
+        rest.get(..size)
+    }
+
     /// The bytes of a record directly, when they lie in a mapped file.
     #[must_use]
     pub fn record_bytes(&self, pos: RecordPos) -> Option<&'a [u8]> {

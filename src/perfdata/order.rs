@@ -401,7 +401,16 @@ impl<'r, 'a, 'f> Delivery<'r, 'a, 'f> {
 
     fn hand_on_record(&mut self, pos: RecordPos, record: &[u8], time: Timestamp) {
         match records::parse(record) {
-            Some(record) => (self.deliver)(Delivered::Record { record, time, pos }),
+            Some(mut parsed) => {
+                if let Record::Switch { task, .. } = &mut parsed {
+                    *task = self.layouts.record_task(record);
+                }
+                (self.deliver)(Delivered::Record {
+                    record: parsed,
+                    time,
+                    pos,
+                });
+            }
             None => self.stats.malformed += 1,
         }
     }

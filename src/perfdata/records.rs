@@ -245,6 +245,8 @@ pub enum Record<'b> {
         preempted: bool,
         /// (pid, tid) of the other side, in CPU-wide recordings.
         other: Option<(u32, u32)>,
+        /// (pid, tid) of the thread itself, if records say whose they are.
+        task: Option<(u32, u32)>,
     },
     /// AUX data arrived.
     Aux {
@@ -475,6 +477,7 @@ const fn switch(misc: u16, other: Option<(u32, u32)>) -> Record<'static> {
         out: misc & misc::BIT_13 != 0,
         preempted: misc & misc::BIT_14 != 0,
         other,
+        task: None,
     }
 }
 

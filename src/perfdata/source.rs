@@ -46,6 +46,14 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// Raw chunk `number` if it was read before.
+    pub(super) fn kept_chunk(&self, number: u32) -> Option<Cow<'a, [u8]>> {
+        match self {
+            Self::Map(_) => self.chunk(number),
+            Self::Stream(stream) => lock(stream).kept_chunk(number).map(Cow::Owned),
+        }
+    }
+
     /// Takes back a chunk that was read the first time, for the second pass.
     pub(super) fn keep(&self, number: u32, chunk: Cow<'a, [u8]>) {
         if let (Self::Stream(stream), Cow::Owned(chunk)) = (self, chunk) {
@@ -184,6 +192,12 @@ impl<'a> Stream<'a> {
             }
             None => self.read_chunk(),
         }
+    }
+
+    fn kept_chunk(&mut self, number: u32) -> Option<Vec<u8>> {
+        let kept = self.kept.get_mut(usize::try_from(number).ok()?)?;
+        kept.settle();
+        Some(kept.unpack(&self.spill).unwrap_or_default())
     }
 
     fn take(&mut self, number: u32) -> Option<Vec<u8>> {

@@ -227,6 +227,7 @@ impl Numberer<'_> {
             time: row.key.time,
             cgroup: self.cgroup(row.key.cgroup),
             trace: self.payload(row.key.trace),
+            state: row.key.state,
             period: row.period,
             samples: row.samples,
             first: row.first,
@@ -315,7 +316,8 @@ const FIBER: &str = "[fiber]";
 /// Whether two entries are equal in all that rows are told apart by.
 fn is_same_row(a: &Entry, b: &Entry) -> bool {
     let key = |e: &Entry| {
-        let rest = (e.event, e.cpu, e.comm, e.thread, e.time, e.cgroup, e.trace);
+        let rest = (e.event, e.cpu, e.comm, e.thread, e.time, e.cgroup);
+        let rest = (rest, e.trace, e.state);
         (e.stack, e.leaf, rest)
     };
     key(a) == key(b)
@@ -329,7 +331,13 @@ fn row_hash(entry: &Entry) -> u64 {
         entry.comm,
         entry.trace,
     );
-    let rest = (entry.event, entry.cpu, entry.time, entry.cgroup);
+    let rest = (
+        entry.event,
+        entry.cpu,
+        entry.time,
+        entry.cgroup,
+        entry.state,
+    );
     FxBuildHasher.hash_one((ids, rest))
 }
 
@@ -353,10 +361,13 @@ impl Filler<'_, '_> {
         self.profile.frames.reserve_exact(order.len());
         self.profile.symbols.reserve_exact(most);
         for &(place, pc) in order {
-            let frame = if place == NONE {
-                self.label(self.labels[pc.0 as usize].0)
-            } else {
-                self.frame(self.places.all[place as usize], pc)
+            let known = self.places.all.get(place as usize).copied();
+            let frame = match known {
+                None => self.label(self.labels[pc.0 as usize].0),
+                Some(place) => match place.label() {
+                    Some(label) => self.label(&self.session.labels[label]),
+                    None => self.frame(place, pc),
+                },
             };
             self.profile.frames.push(frame);
         }

@@ -5,6 +5,9 @@
 //! depends on hashing or on the number of threads.
 
 use crate::intern::Sequences;
+use crate::run_state::RunState;
+use crate::unit::Unit;
+use crate::weigh::{Derived, Trim};
 
 /// The runtime that made code while the program ran.
 pub use crate::jitdump::Producer;
@@ -12,6 +15,7 @@ pub use crate::jitdump::Producer;
 mod build;
 mod names;
 mod places;
+mod trim;
 
 pub use build::{FrameNeeds, build, queries};
 
@@ -96,6 +100,12 @@ pub struct EventSummary {
     pub has_callchains: bool,
     /// Whether it is a tracepoint.
     pub is_tracepoint: bool,
+    /// What its periods are.
+    pub unit: Unit,
+    /// What its samples are, if its periods are weights that were asked for: `blocks`, `intervals`.
+    pub counted: Option<&'static str>,
+    /// What headers say of it besides.
+    pub notes: Vec<String>,
 }
 
 /// A thread; `comm` is its final one (perf's pid column and column widths use it).
@@ -130,6 +140,34 @@ pub struct Object {
     pub is_jit: bool,
     /// perf's letter for where its symbols come from, `!` for nowhere (`util/dso.c:dso__symtab_origin`).
     pub origin: char,
+}
+
+impl Object {
+    /// Whether it stands for no code but for something that a frame says.
+    #[must_use]
+    pub fn is_label(&self) -> bool {
+        self.rank == u32::MAX
+    }
+}
+
+impl From<Derived> for EventSummary {
+    fn from(event: Derived) -> Self {
+        Self {
+            name: event.name,
+            has_callchains: event.has_callchains,
+            unit: event.unit,
+            counted: Some(event.counted),
+            notes: event.lines,
+            ..Self::default()
+        }
+    }
+}
+
+impl Profile {
+    /// Leaves out frames that stacks begin with.
+    pub fn trim(&mut self, trim: Trim) {
+        trim::trim(self, trim);
+    }
 }
 
 /// A symbol of one object.
@@ -241,6 +279,8 @@ pub struct Entry {
     pub cgroup: Option<StringId>,
     /// Payload of a tracepoint as text, when the view asked.
     pub trace: Option<StringId>,
+    /// What the thread was doing, where the weight tells.
+    pub state: RunState,
     /// Sum of periods.
     pub period: u64,
     /// Number of samples.
@@ -297,6 +337,8 @@ pub struct Quality {
     pub dumps: Vec<String>,
     /// Where kernel symbols came from, or what is missing.
     pub kernel: String,
+    /// What was paired, left out or guessed for the weights.
+    pub weights: Vec<String>,
 }
 
 impl Quality {

@@ -15,7 +15,7 @@ use crate::dso::DsoId;
 use crate::intern::ItemIndex;
 use crate::perfdata::CpuMode;
 use crate::session::jit::JitCodeId;
-use crate::session::{Session, Target};
+use crate::session::{Label, Session, Target};
 use crate::symbolize::{InlinedFrame, Query, Resolution, Resolved, SourceLine};
 
 /// What makes a frame one frame.
@@ -30,6 +30,16 @@ pub(super) struct Place {
     mode: CpuMode,
     /// Index into [`Places::lines`], or [`NONE`].
     pub(super) line: u32,
+}
+
+impl Place {
+    /// The DSO of labels, whose address is their number.
+    const LABEL: u32 = NONE - 1;
+
+    /// The label that it is, if it is one.
+    pub(super) fn label(&self) -> Option<usize> {
+        (self.dso == Self::LABEL).then(|| usize::try_from(self.address).unwrap_or(usize::MAX))
+    }
 }
 
 /// What makes a symbol one symbol; inlined ones share the range of the function around them.
@@ -179,6 +189,10 @@ impl<'b> Maker<'b, '_> {
                 (frame, frame)
             }
             Target::Dso(dso) => self.dso_frames(pc, dso),
+            Target::Label(label) => {
+                let frame = self.label_frame(label);
+                (frame, frame)
+            }
         };
         self.out.leaf.push(leaf);
         if is_chained {
@@ -271,13 +285,26 @@ impl<'b> Maker<'b, '_> {
     ) -> u32 {
         let is_apart = self.needs.addresses || self.needs.srclines;
         let is_apart = is_apart || symbol.is_none_or(|(_, is_data)| is_data);
-        let place = Place {
+        self.number(Place {
             symbol: symbol.map_or(NONE, |(symbol, _)| symbol),
             dso: dso.map_or(NONE, |dso| dso.0),
             address: if is_apart { pc.at.0 } else { 0 },
             mode: pc.mode,
             line,
-        };
+        })
+    }
+
+    fn label_frame(&mut self, label: Label) -> u32 {
+        self.number(Place {
+            symbol: NONE,
+            dso: Place::LABEL,
+            address: u64::from(label.0),
+            mode: CpuMode::User,
+            line: NONE,
+        })
+    }
+
+    fn number(&mut self, place: Place) -> u32 {
         let all = &mut self.out.all;
         let new = index(all.len());
         let hash = FxBuildHasher.hash_one(place);

@@ -109,7 +109,8 @@ fn default_fields(options: &ReportOptions, children: bool, strict: bool) -> Vec<
         (true, Key::Overhead),
         (options.show_cpu_utilization, Key::OverheadSys),
         (options.show_cpu_utilization, Key::OverheadUs),
-        (options.show_samples, Key::Sample),
+        (options.show_weight, Key::Weight),
+        (options.show_samples || options.show_weight, Key::Sample),
         (options.show_period, Key::Period),
     ];
     wanted

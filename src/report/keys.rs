@@ -56,6 +56,10 @@ pub enum Key {
     Sample,
     /// Period.
     Period,
+    /// What the thread was doing, where the weight tells.
+    State,
+    /// The weight as people read it, with its unit.
+    Weight,
 }
 
 impl Key {
@@ -72,6 +76,7 @@ impl Key {
                 | Self::OverheadChildren
                 | Self::Sample
                 | Self::Period
+                | Self::Weight
         )
     }
 }
@@ -141,6 +146,7 @@ const SORT_KEYS: &[(&str, Option<Key>)] = &[
     ("symoff", None),
     ("callchain_branch_predicted", None),
     ("parallelism", None),
+    ("state", Some(Key::State)),
 ];
 
 /// Counters, which perf searches after the others.

@@ -63,6 +63,8 @@ pub struct ReportOptions {
     pub group: Grouping,
     /// `--group-sort-idx`: the member whose share orders a group's rows.
     pub group_sort_index: Option<usize>,
+    /// Columns with the weight and the number of what was weighed, where a weight was asked for.
+    pub show_weight: bool,
     /// `--hierarchy`.
     pub hierarchy: bool,
     /// `-q`: rows and nothing else.
@@ -89,6 +91,7 @@ impl ReportOptions {
     /// Fills in what depends on the recording: where all events are tracepoints, rows are told apart by their
     /// payloads (`util/sort.c:get_default_sort_order`).
     pub fn settle(&mut self, profile: &Profile) {
+        self.show_weight = profile.events.iter().any(|event| event.counted.is_some());
         if profile.events.iter().all(|event| event.is_tracepoint) {
             self.default_sort = SortSpec::parse(SortSpec::TRACEPOINTS, "").ok();
             let sort = self.sort.as_ref();
@@ -111,6 +114,7 @@ impl Default for ReportOptions {
             relative: false,
             show_samples: false,
             show_period: false,
+            show_weight: false,
             show_cpu_utilization: false,
             separator: None,
             column_widths: Vec::new(),

@@ -20,6 +20,7 @@ use super::trie::{NONE, Trie, Weight};
 use crate::intern::{ItemIndex, byte_ranks};
 use crate::profile::CpuMode;
 use crate::profile::{Entry, Frame, FrameId, Profile, SymbolId, ThreadId};
+use crate::run_state::RunState;
 
 /// A line of the report.
 #[derive(Debug, Clone)]
@@ -89,6 +90,7 @@ pub(crate) struct ContextKeys {
     pub(crate) time: u64,
     pub(crate) cgroup: u32,
     pub(crate) trace: u32,
+    pub(crate) state: RunState,
     /// Rank of the parent's name, [`NONE`] if there is none.
     pub(crate) parent: u32,
 }
@@ -373,6 +375,7 @@ impl<'a> Maker<'a> {
                 Key::Cpu => keys.cpu = entry.cpu,
                 Key::Socket => keys.socket = profile.recording.socket(entry.cpu),
                 Key::Time => keys.time = entry.time,
+                Key::State => keys.state = entry.state,
                 Key::Cgroup => keys.cgroup = entry.cgroup.map_or(NONE, |name| name.0),
                 Key::Trace => {
                     keys.trace = entry
@@ -1094,6 +1097,7 @@ impl Ordered<'_> {
             Key::Tgid => keys.pid.into(),
             Key::Cpu => ascending(keys.cpu),
             Key::Time => keys.time,
+            Key::State => keys.state as u64,
             Key::Cgroup => keys.cgroup.into(),
             Key::Trace => keys.trace.into(),
             Key::Parent => keys.parent.into(),
@@ -1122,6 +1126,7 @@ impl Ordered<'_> {
             Key::Cpu => left.cpu.cmp(&right.cpu),
             Key::Socket => left.socket.cmp(&right.socket),
             Key::Time => left.time.cmp(&right.time),
+            Key::State => left.state.cmp(&right.state),
             Key::Cgroup => left.cgroup.cmp(&right.cgroup),
             Key::Trace => left.trace.cmp(&right.trace),
             Key::Parent => left.parent.cmp(&right.parent),

@@ -85,6 +85,7 @@ impl ProfileBuilder {
             time: 0,
             cgroup: None,
             trace: None,
+            state: crate::run_state::RunState::Unknown,
             period,
             samples: 1,
             first,

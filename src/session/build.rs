@@ -8,11 +8,13 @@ use crate::dso::{DsoId, DsoKind, DsoTable, KernelReference};
 use crate::input::Window;
 use crate::perfdata::attr::read_format;
 use crate::perfdata::{CpuMode, Delivered, EventId, Mmap, Record, Recording, SampleHead};
+use crate::run_state::RunState;
 
 use super::jit::{JitBuilder, ProcessId};
 use super::maps::{MapTable, Mapping};
+use super::marks::{Asked, Mark, Moment};
 use super::threads::Threads;
-use super::{SampleRef, Session, Space, SpaceId, TaskCounter};
+use super::{Label, SampleRef, Session, Space, SpaceId, TaskCounter};
 
 /// Whether a mapping's name is that of a file, and not of the dynamic loader, which runs before all programs.
 fn is_program(path: &[u8]) -> bool {
@@ -38,10 +40,21 @@ pub struct Filter {
 }
 
 impl Filter {
+    /// Whether nothing is left out.
+    #[must_use]
+    pub fn keeps_all(&self) -> bool {
+        self.times.is_empty() && self.cpus.is_empty()
+    }
+
     fn keeps(&self, sample: &SampleHead) -> bool {
-        let t = sample.time.0;
+        self.keeps_at(sample.time.0, sample.cpu)
+    }
+
+    /// Whether samples of this time and CPU are kept.
+    #[must_use]
+    pub fn keeps_at(&self, t: u64, cpu: Option<u32>) -> bool {
         (self.times.is_empty() || self.times.iter().any(|&(from, to)| from <= t && t <= to))
-            && (self.cpus.is_empty() || sample.cpu.is_some_and(|cpu| self.cpus.contains(&cpu)))
+            && (self.cpus.is_empty() || cpu.is_some_and(|cpu| self.cpus.contains(&cpu)))
     }
 }
 
@@ -53,11 +66,11 @@ impl<'a> Session<'a> {
         window: &Window<'_>,
         dsos: DsoTable<'a>,
         jit: JitBuilder<'a>,
-        filter: &Filter,
+        asked: &Asked,
         diag: &Diagnostics,
         kernel_hit: &mut dyn FnMut(),
     ) -> Self {
-        let mut builder = Builder::new(dsos, jit, filter, recording.events.len());
+        let mut builder = Builder::new(dsos, jit, asked, recording.events.len());
         diag.begin("reading", recording.region().len() as u64);
         let mut counters = Vec::new();
         let mut take = |delivered: Delivered<'_>| {
@@ -100,6 +113,7 @@ impl<'a> Session<'a> {
             current,
             execs,
             programs,
+            marks,
             ..
         } = builder;
         let last = current
@@ -124,6 +138,8 @@ impl<'a> Session<'a> {
             rowless,
             counters,
             execs,
+            marks,
+            labels: Vec::new(),
             spaces,
             last,
             kernel,
@@ -191,7 +207,8 @@ struct Builder<'a, 'f> {
     execs: FxHashMap<ProcessId, Vec<Timestamp>>,
     /// The program of each process: the first file it mapped executable that is no dynamic loader.
     programs: FxHashMap<ProcessId, DsoId>,
-    filter: &'f Filter,
+    asked: &'f Asked,
+    marks: Vec<Mark>,
     hits: Hits,
 }
 
@@ -223,7 +240,7 @@ impl Hits {
 }
 
 impl<'a, 'f> Builder<'a, 'f> {
-    fn new(dsos: DsoTable<'a>, jit: JitBuilder<'a>, filter: &'f Filter, events: usize) -> Self {
+    fn new(dsos: DsoTable<'a>, jit: JitBuilder<'a>, asked: &'f Asked, events: usize) -> Self {
         let mut threads = Threads::default();
         threads.find_or_make(0, 0);
         Self {
@@ -237,7 +254,8 @@ impl<'a, 'f> Builder<'a, 'f> {
             kernel: MapTable::default(),
             current: FxHashMap::default(),
             programs: FxHashMap::default(),
-            filter,
+            asked,
+            marks: Vec::new(),
             hits: Hits::default(),
         }
     }
@@ -251,7 +269,7 @@ impl<'a, 'f> Builder<'a, 'f> {
 
     fn sample(&mut self, head: &SampleHead) {
         self.jit.seen_until(head.time);
-        if !self.filter.keeps(head) {
+        if !self.asked.filter.keeps(head) {
             return;
         }
         if matches!(head.cpumode, CpuMode::GuestKernel | CpuMode::GuestUser) {
@@ -279,6 +297,8 @@ impl<'a, 'f> Builder<'a, 'f> {
             event: head.event,
             layout: head.layout,
             mode: head.cpumode,
+            state: RunState::Unknown,
+            label: Label::NONE,
         });
     }
 
@@ -305,6 +325,75 @@ impl<'a, 'f> Builder<'a, 'f> {
     }
 
     fn record(&mut self, record: &Record<'_>, time: Timestamp) {
+        self.change(record, time);
+        if self.asked.marks && time != Timestamp::START {
+            self.mark_of(record, time);
+        }
+    }
+
+    /// The moment that a record stands for, which has taken effect.
+    fn mark_of(&mut self, record: &Record<'_>, time: Timestamp) {
+        match *record {
+            Record::Switch {
+                out,
+                preempted,
+                task: Some((pid, tid)),
+                ..
+            } => {
+                let what = if out {
+                    Moment::Out { preempted }
+                } else {
+                    Moment::In
+                };
+                self.mark((pid, tid), time, what);
+            }
+            Record::Exit { pid, tid, .. } => self.mark((pid, tid), time, Moment::Exit),
+            Record::Mmap(ref mmap) if mmap.cpumode != CpuMode::Kernel => {
+                self.mark((mmap.pid, mmap.tid), time, Moment::Ran);
+            }
+            Record::Comm { pid, tid, exec, .. } => {
+                let thread = self.threads.find_or_make(pid, tid);
+                let process = self.threads.get(thread).process;
+                let what = if exec {
+                    Moment::Exec(process)
+                } else {
+                    Moment::Ran
+                };
+                self.mark((pid, tid), time, what);
+            }
+            Record::Fork {
+                pid,
+                ppid,
+                tid,
+                ptid,
+                synthesized: false,
+            } => {
+                let parent = self.threads.find_or_make(ppid, ptid);
+                let child = self.threads.find_or_make(pid, tid);
+                let born = Moment::Born {
+                    parent: self.threads.get(parent).process,
+                    child: self.threads.get(child).process,
+                };
+                self.mark((ppid, ptid), time, Moment::Ran);
+                self.mark((pid, tid), time, born);
+            }
+            _ => {}
+        }
+    }
+
+    fn mark(&mut self, (pid, tid): (u32, u32), time: Timestamp, what: Moment) {
+        let thread = self.threads.find_or_make(pid, tid);
+        self.marks.push(Mark {
+            before: u32::try_from(self.samples.len()).expect("fewer than 4 G samples"),
+            thread,
+            comm: self.threads.get(thread).comm,
+            time,
+            what,
+        });
+    }
+
+    /// What a record changes of processes and their memory.
+    fn change(&mut self, record: &Record<'_>, time: Timestamp) {
         match record {
             Record::Mmap(mmap) => match mmap.cpumode {
                 CpuMode::Kernel => self.kernel_mapping(mmap),

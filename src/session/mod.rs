@@ -12,6 +12,7 @@
 pub mod jit;
 pub mod listing;
 pub mod maps;
+pub mod marks;
 pub mod threads;
 
 mod build;
@@ -22,9 +23,11 @@ use crate::address::{Avma, Timestamp};
 use crate::dso::{DsoId, DsoTable};
 use crate::ids::{CommId, ThreadId};
 use crate::perfdata::{CpuMode, DeliverStats, EventId, RecordPos};
+use crate::run_state::RunState;
 
 use jit::{JitCodeId, JitIndex, JitObjectId, ProcessId};
 use maps::{MapTable, Mapping};
+use marks::Mark;
 use threads::ThreadLife;
 
 pub use build::Filter;
@@ -58,6 +61,19 @@ pub struct SampleRef {
     pub layout: EventId,
     /// Where `ip` belongs.
     pub mode: CpuMode,
+    /// What the thread was doing, where a weight tells.
+    pub state: RunState,
+    /// A frame in front of the sample's stack.
+    pub label: Label,
+}
+
+/// A frame that stands for no code: its text is in [`Session::labels`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Label(pub u8);
+
+impl Label {
+    /// No such frame.
+    pub const NONE: Self = Self(u8::MAX);
 }
 
 /// The final count of an event in one task (`perf record -s`).
@@ -102,6 +118,10 @@ pub struct Session<'a> {
     pub counters: Vec<TaskCounter>,
     /// When processes began to run another program, in time order.
     execs: FxHashMap<ProcessId, Vec<Timestamp>>,
+    /// Moments in the lives of threads, if they were asked for.
+    pub marks: Vec<Mark>,
+    /// Texts of frames that stand for no code, indexed by [`Label`].
+    pub labels: Vec<String>,
     spaces: Vec<Space>,
     /// Mappings of each process at the end.
     last: FxHashMap<ProcessId, MapTable>,
@@ -121,6 +141,8 @@ pub enum Target {
     Dso(DsoId),
     /// An entry of a jitdump or perf map, and the DSO it is shown under; its address is an offset.
     Jit(JitCodeId, DsoId),
+    /// No code at all: a label.
+    Label(Label),
 }
 
 /// A code address and what it belongs to.

@@ -272,6 +272,7 @@ mod tests {
                 time: 0,
                 cgroup: 0,
                 trace: NO_TEXT,
+                state: crate::run_state::RunState::Unknown,
             };
             all.rows.push(Row {
                 key,

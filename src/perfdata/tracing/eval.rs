@@ -18,7 +18,7 @@ pub(super) fn cut(value: u64, bits: u32) -> u64 {
 }
 
 /// A little-endian number of 1, 2, 4 or 8 bytes; 0 for other sizes and outside of the payload.
-fn read(data: &[u8], at: usize, size: usize) -> u64 {
+pub(super) fn read(data: &[u8], at: usize, size: usize) -> u64 {
     let end = at.saturating_add(size);
     match (size, data.get(at..end)) {
         (1 | 2 | 4 | 8, Some(bytes)) => bytes

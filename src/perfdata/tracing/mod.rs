@@ -9,6 +9,7 @@
 
 mod eval;
 mod expr;
+mod fields;
 mod format;
 mod pointer;
 mod print;
@@ -19,6 +20,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use super::bytes::{Cursor, until_nul};
+pub use fields::FieldAt;
 use format::Tracepoint;
 
 const MAGIC: &[u8] = b"\x17\x08\x44tracing";

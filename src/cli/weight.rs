@@ -1,0 +1,60 @@
+//! `--weight`: the same option of all verbs that read samples.
+
+use clap::Args;
+
+use crate::load::LoadOptions;
+use crate::weigh::{Options, Spec};
+
+/// What samples weigh.
+#[derive(Debug, Clone, Default, Args)]
+pub struct WeightArgs {
+    /// What samples weigh: period, samples, offcpu, blocked, runnable, oncpu, wall, faults, duration; EXPR or EVENT=EXPR,... over fields of tracepoints; A..B [by FIELD] for the time between two events
+    #[arg(
+        long = "weight",
+        value_name = "SPEC",
+        value_parser = parse,
+        help_heading = "Weight"
+    )]
+    weight: Option<Given>,
+
+    /// With --weight: keep the frames of allocators and of the scheduler in front of stacks
+    #[arg(long = "no-trim", help_heading = "Weight")]
+    no_trim: bool,
+}
+
+/// The value as it was typed, and what it means.
+#[derive(Debug, Clone)]
+struct Given {
+    text: String,
+    spec: Spec,
+}
+
+fn parse(text: &str) -> Result<Given, String> {
+    Ok(Given {
+        text: text.trim().to_owned(),
+        spec: Spec::parse(text)?,
+    })
+}
+
+impl WeightArgs {
+    /// Asks for the weight. `force` also shows what is known to be wrong; `shows_states` ends stacks with what threads
+    /// were doing.
+    pub fn apply(&self, load: &mut LoadOptions, force: bool, shows_states: bool) {
+        let Some(given) = &self.weight else { return };
+        load.weight = Options {
+            spec: given.spec.clone(),
+            text: given.text.clone(),
+            force,
+            trims: !self.no_trim,
+            shows_states: shows_states && given.spec == Spec::Wall,
+        };
+    }
+
+    /// What was asked for.
+    #[must_use]
+    pub fn spec(&self) -> Spec {
+        self.weight
+            .as_ref()
+            .map_or(Spec::Period, |given| given.spec.clone())
+    }
+}

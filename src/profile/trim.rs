@@ -1,0 +1,69 @@
+//! Leaves out the frames that stacks begin with and that belong to what was measured, not to the program.
+//!
+//! In: a profile, and what to leave out. Out: the same with shorter stacks; rows begin at the first frame that is left.
+//! Frames are told by their names, so inlined ones count, too.
+
+use rustc_hash::FxHashMap;
+
+use super::{FrameId, Profile, StackId};
+use crate::weigh::Trim;
+
+/// The scheduler's way from a wait to the tracepoint.
+const SCHEDULER: [&str; 6] = [
+    "__schedule",
+    "schedule",
+    "preempt_schedule",
+    "preempt_schedule_common",
+    "preempt_schedule_irq",
+    "schedule_preempt_disabled",
+];
+
+/// Shortens all stacks.
+pub(super) fn trim(profile: &mut Profile, trim: Trim) {
+    let is_left_out: Vec<bool> = (0..profile.frames.len())
+        .map(|frame| {
+            let frame = FrameId(u32::try_from(frame).expect("frames are numbered so"));
+            is_left_out(profile.frame_name(frame), trim)
+        })
+        .collect();
+    let is_label: Vec<bool> = (profile.frames.iter())
+        .map(|frame| {
+            let object = frame.object.map(|id| &profile.objects[id.0 as usize]);
+            object.is_some_and(super::Object::is_label)
+        })
+        .collect();
+    let mut shorter: FxHashMap<StackId, StackId> = FxHashMap::default();
+    let mut frames = Vec::new();
+    for at in 0..profile.entries.len() {
+        let stack = profile.entries[at].stack;
+        let new = *shorter.entry(stack).or_insert_with(|| {
+            let all = profile.stacks.get(stack);
+            let labels = all.iter().take_while(|id| is_label[id.0 as usize]).count();
+            let rest = &all[labels..];
+            let trimmed = rest
+                .iter()
+                .take_while(|id| is_left_out[id.0 as usize])
+                .count();
+            // Something has to be left of a stack.
+            if trimmed == 0 || trimmed == rest.len() {
+                return stack;
+            }
+            frames.clear();
+            frames.extend_from_slice(&all[..labels]);
+            frames.extend_from_slice(&rest[trimmed..]);
+            let end = profile.stacks.end(stack);
+            profile.stacks.push(&frames, end)
+        });
+        if new != stack {
+            let entry = &mut profile.entries[at];
+            entry.stack = new;
+            entry.leaf = profile.stacks.get(new)[0];
+        }
+    }
+}
+
+fn is_left_out(name: &str, trim: Trim) -> bool {
+    match trim {
+        Trim::Scheduler => SCHEDULER.contains(&name),
+    }
+}

@@ -1,0 +1,115 @@
+//! `--weight`: what samples weigh, where it is not what was recorded.
+//!
+//! In: the session, and the records of the samples that matter. Out: the session with other samples in it, whose
+//! periods are the weights, and [`Weighed`], what is to be known of them. Called between the session and the parallel
+//! pass; later stages and views do not know that there are weights, only that samples have periods.
+//!
+//! Presets that pair events ([`waits`], [`pairs`]) need all samples in order: filters apply behind them.
+
+pub mod expr;
+pub mod spec;
+
+mod events;
+mod fields;
+mod made;
+mod oncpu;
+mod pairs;
+mod read;
+mod time;
+mod timeline;
+mod waits;
+
+use crate::session::{Filter, Session};
+use crate::unit::Unit;
+
+pub use read::Source;
+pub use spec::Spec;
+
+/// What was asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// What samples weigh.
+    pub spec: Spec,
+    /// As it was typed, for names and messages.
+    pub text: String,
+    /// Numbers that are known to be wrong are wanted all the same.
+    pub force: bool,
+    /// Frames that belong to the measurement, not to the program, are left out.
+    pub trims: bool,
+    /// Stacks say what a thread was doing.
+    pub shows_states: bool,
+}
+
+/// Why there are no such weights.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct WeighError(pub String);
+
+/// What was made of the samples.
+#[derive(Debug, Clone, Default)]
+pub struct Weighed {
+    /// The event that all samples are of now, if they are not of those that were recorded.
+    pub event: Option<Derived>,
+    /// What the quality line says about it.
+    pub quality: Vec<String>,
+    /// Frames in front of stacks that are not to be shown.
+    pub trim: Option<Trim>,
+}
+
+/// An event that was not recorded but computed.
+#[derive(Debug, Clone, Default)]
+pub struct Derived {
+    /// Its name, with what it counts in parentheses.
+    pub name: String,
+    /// What its weights are.
+    pub unit: Unit,
+    /// What its samples are: `blocks`, `intervals`.
+    pub counted: &'static str,
+    /// Lines for headers.
+    pub lines: Vec<String>,
+    /// Whether its samples have call chains.
+    pub has_callchains: bool,
+}
+
+/// Which frames are left out where stacks begin with them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trim {
+    /// The scheduler's own.
+    Scheduler,
+}
+
+/// Replaces the session's samples by what was asked for.
+///
+/// # Errors
+/// When the recording does not have what it takes, or lost too much of it.
+pub fn weigh(
+    source: Source<'_, '_>,
+    session: &mut Session<'_>,
+    options: &Options,
+    filter: &Filter,
+) -> Result<Weighed, WeighError> {
+    match &options.spec {
+        Spec::Period => Ok(Weighed::default()),
+        Spec::Samples => {
+            count(session);
+            Ok(Weighed::default())
+        }
+        Spec::Faults => fields::faults(source, session),
+        Spec::Expressions(terms) => fields::expressions(source, session, terms, options),
+        Spec::Duration(pair) => pairs::weigh(source, session, pair.as_ref(), options, filter),
+        Spec::Waits(waits) => time::waits(source, session, *waits, options, filter),
+        Spec::OnCpu => time::oncpu(source, session, filter),
+        Spec::Wall => time::wall(source, session, options, filter),
+        Spec::Heap(_) => Err(WeighError("not yet".to_owned())),
+    }
+}
+
+/// Every sample weighs 1.
+fn count(session: &mut Session<'_>) {
+    for sample in &mut session.samples {
+        sample.period = 1;
+    }
+    for (samples, period) in &mut session.rowless {
+        *period = *samples;
+    }
+}

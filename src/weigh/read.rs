@@ -1,0 +1,102 @@
+//! The records of samples, read before the parallel pass for what decides their weight.
+//!
+//! In: which samples, and what to take of each. Out: a number or two for each sample, in their order.
+
+use crate::diagnostics::Diagnostics;
+use crate::input::{Store, Window};
+use crate::parallel::in_parallel;
+use crate::perfdata::{Event, RecordPos, Recording, Sample};
+use crate::session::SampleRef;
+
+/// Where records are.
+#[derive(Clone, Copy)]
+pub struct Source<'s, 'a> {
+    /// The recording, which was gone through once.
+    pub recording: &'s Recording<'a>,
+    /// What has it mapped.
+    pub store: &'s Store,
+    /// Worker threads.
+    pub threads: usize,
+    /// Where trouble is told.
+    pub diag: &'s Diagnostics,
+}
+
+impl Source<'_, '_> {
+    /// What `take` finds in each sample of the `wanted` events; the default for the others, and where it finds nothing.
+    pub(super) fn read<T: Clone + Default + Send>(
+        &self,
+        samples: &[SampleRef],
+        wanted: &[bool],
+        take: impl Fn(&Event, &Sample<'_>) -> Option<T> + Sync,
+    ) -> Vec<T> {
+        let is_wanted = |sample: &SampleRef| {
+            wanted[usize::from(sample.event.0)] && sample.pos != RecordPos::NONE
+        };
+        let taken = |sample: &SampleRef, record: Option<&[u8]>| {
+            let event = &self.recording.events[usize::from(sample.layout.0)];
+            let parsed = record.and_then(|record| event.parse_sample(record).ok());
+            parsed
+                .and_then(|parsed| take(event, &parsed))
+                .unwrap_or_default()
+        };
+        let mut found = vec![T::default(); samples.len()];
+        let is_mapped = !self.recording.region().is_empty();
+        let first = samples.iter().find(|sample| is_wanted(sample));
+        let is_direct =
+            is_mapped && first.is_none_or(|s| self.recording.record_bytes(s.pos).is_some());
+        if is_direct {
+            self.read_mapped(samples, &mut found, &is_wanted, &taken);
+        } else {
+            self.read_chunked(samples, &mut found, &is_wanted, &taken);
+        }
+        found
+    }
+
+    fn read_mapped<T: Send>(
+        &self,
+        samples: &[SampleRef],
+        found: &mut [T],
+        is_wanted: &(impl Fn(&SampleRef) -> bool + Sync),
+        taken: &(impl Fn(&SampleRef, Option<&[u8]>) -> T + Sync),
+    ) {
+        const PIECE: usize = 4096;
+        let window = Window::new(self.store, self.recording.region(), Window::BEHIND_FIRST);
+        let pieces = samples.chunks(PIECE).zip(found.chunks_mut(PIECE));
+        in_parallel(pieces.collect(), self.threads, |(samples, found)| {
+            if let Some(first) = samples.first().filter(|s| s.pos != RecordPos::NONE) {
+                window.reached(first.pos.offset());
+            }
+            for (sample, slot) in samples.iter().zip(found) {
+                if is_wanted(sample) {
+                    *slot = taken(sample, self.recording.record_bytes(sample.pos));
+                }
+            }
+        });
+    }
+
+    fn read_chunked<T>(
+        &self,
+        samples: &[SampleRef],
+        found: &mut [T],
+        is_wanted: &impl Fn(&SampleRef) -> bool,
+        taken: &impl Fn(&SampleRef, Option<&[u8]>) -> T,
+    ) {
+        let mut order: Vec<usize> = (0..samples.len()).collect();
+        order.retain(|rank| is_wanted(&samples[*rank]));
+        order.sort_by_key(|rank| samples[*rank].pos);
+        let chunks = self.recording.chunks_to_keep();
+        let mut rest = order.as_slice();
+        while let Some((number, bytes)) = chunks.next() {
+            let here = rest.partition_point(|rank| samples[*rank].pos.chunk() <= number);
+            let (now, later) = rest.split_at(here);
+            for &rank in now {
+                let sample = &samples[rank];
+                if sample.pos.chunk() == number {
+                    let record = Recording::record_in(&bytes, sample.pos);
+                    found[rank] = taken(sample, record);
+                }
+            }
+            rest = later;
+        }
+    }
+}

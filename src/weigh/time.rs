@@ -1,0 +1,472 @@
+//! Presets of time: `offcpu`, `blocked`, `runnable`, `oncpu`, `wall`.
+//!
+//! In: what [`super::waits`] paired. Out: a sample for each interval of waiting, at the time and with the stack of its
+//! beginning, and the samples of the clock with each thread's time on a processor.
+
+use std::sync::{Mutex, PoisonError};
+
+use rustc_hash::FxHashMap;
+
+use super::events::{is_clock, is_offcpu_time, is_tracepoint, which};
+use super::fields::{have_chains, keep_chosen};
+use super::made::{self, Labels, within};
+use super::oncpu::{Ran, spread};
+use super::read::Source;
+use super::spec::Waits;
+use super::timeline::{Story, tids};
+use super::waits::{Evidence, Interval, Lives, SwitchFields, pair};
+use super::{Derived, Options, Trim, WeighError, Weighed};
+use crate::perfdata::{EventId, Recording};
+use crate::run_state::RunState;
+use crate::session::{Filter, Label, SampleRef, Session};
+use crate::unit::Unit;
+
+/// The tracepoint.
+const SWITCH: &str = "sched:sched_switch";
+
+/// `--weight offcpu`, `blocked` and `runnable`.
+pub(super) fn waits(
+    source: Source<'_, '_>,
+    session: &mut Session<'_>,
+    waits: Waits,
+    options: &Options,
+    filter: &Filter,
+) -> Result<Weighed, WeighError> {
+    let recording = source.recording;
+    let is_switch = which(recording, |event| is_tracepoint(event, SWITCH));
+    if !is_switch.contains(&true) {
+        return from_bpf(recording, session, waits, &options.text, filter);
+    }
+    let lives = paired(source, session, &is_switch);
+    refuse_bounds(source, session, &lives, waits, &options.text)?;
+    let mut labels = Labels::default();
+    let chosen: Vec<Interval> = lives
+        .intervals
+        .iter()
+        .filter(|interval| is_wanted(interval, waits) && !is_idle(session, interval))
+        .copied()
+        .collect();
+    warn_of_bounds(source, &chosen, waits, &options.text);
+    let quality = quality(&chosen);
+    let samples = samples_of(session, &chosen, options, filter, &mut labels);
+    let what = match waits {
+        Waits::OffCpu => "offcpu (time between switch-out and switch-in)",
+        Waits::Blocked => "blocked (time between switch-out in a wait and switch-in)",
+        Waits::Runnable => "runnable (time between preemption and switch-in)",
+    };
+    let threads = threads_in(&samples);
+    let total: u64 = sum(&samples);
+    let lines = vec![format!(
+        "Waits: {} in {} intervals of {threads} threads",
+        Unit::Nanoseconds.human(total),
+        samples.len()
+    )];
+    session.samples = samples;
+    labels.give(session);
+    Ok(Weighed {
+        event: Some(Derived {
+            name: what.to_owned(),
+            unit: Unit::Nanoseconds,
+            counted: "intervals",
+            lines,
+            has_callchains: have_chains(recording, &is_switch),
+        }),
+        quality: vec![quality],
+        trim: options.trims.then_some(Trim::Scheduler),
+    })
+}
+
+/// `--weight oncpu`.
+pub(super) fn oncpu(
+    source: Source<'_, '_>,
+    session: &mut Session<'_>,
+    filter: &Filter,
+) -> Result<Weighed, WeighError> {
+    let recording = source.recording;
+    let is_switch = which(recording, |event| is_tracepoint(event, SWITCH));
+    let lives = paired(source, session, &is_switch);
+    let sampled = running_events(source, session);
+    let mut labels = Labels::default();
+    let Some(samples) = on_cpu(
+        source,
+        session,
+        &lives,
+        (&sampled, filter, false),
+        &mut labels,
+    ) else {
+        let text = "--weight oncpu: neither a clock event nor switches were recorded \
+                    (perf record --switch-events)";
+        return Err(WeighError(text.to_owned()));
+    };
+    let line = on_cpu_line(&samples, session);
+    session.samples = samples;
+    labels.give(session);
+    Ok(Weighed {
+        event: Some(Derived {
+            name: "oncpu (time on a processor)".to_owned(),
+            unit: Unit::Nanoseconds,
+            counted: "samples",
+            lines: vec![line],
+            has_callchains: have_chains(recording, &sampled),
+        }),
+        ..Weighed::default()
+    })
+}
+
+/// `--weight wall`.
+pub(super) fn wall(
+    source: Source<'_, '_>,
+    session: &mut Session<'_>,
+    options: &Options,
+    filter: &Filter,
+) -> Result<Weighed, WeighError> {
+    let recording = source.recording;
+    let is_switch = which(recording, |event| is_tracepoint(event, SWITCH));
+    if !is_switch.contains(&true) {
+        let text = "--weight wall: no sched:sched_switch (scripts/record-offcpu)";
+        return Err(WeighError(text.to_owned()));
+    }
+    let lives = paired(source, session, &is_switch);
+    refuse_bounds(source, session, &lives, Waits::OffCpu, &options.text)?;
+    let sampled = running_events(source, session);
+    let mut labels = Labels::default();
+    let Some(running) = on_cpu(
+        source,
+        session,
+        &lives,
+        (&sampled, filter, true),
+        &mut labels,
+    ) else {
+        let text = "--weight wall: neither a clock event nor switches were recorded \
+                    (perf record --switch-events)";
+        return Err(WeighError(text.to_owned()));
+    };
+    let chosen: Vec<Interval> = lives
+        .intervals
+        .iter()
+        .filter(|interval| !is_idle(session, interval))
+        .copied()
+        .collect();
+    let quality = quality(&chosen);
+    let waiting = samples_of(session, &chosen, options, filter, &mut labels);
+    let on = on_cpu_line(&running, session);
+    let off = format!("Off CPU: {}", Unit::Nanoseconds.human(sum(&waiting)));
+    let mut samples = running;
+    samples.extend(waiting);
+    samples.sort_by_key(|sample| sample.time);
+    session.samples = samples;
+    labels.give(session);
+    let chained: Vec<bool> = is_switch
+        .iter()
+        .zip(&sampled)
+        .map(|(a, b)| *a || *b)
+        .collect();
+    Ok(Weighed {
+        event: Some(Derived {
+            name: "wall (time of threads, running or not)".to_owned(),
+            unit: Unit::Nanoseconds,
+            counted: "samples",
+            lines: vec![on, off],
+            has_callchains: have_chains(recording, &chained),
+        }),
+        quality: vec![quality],
+        trim: options.trims.then_some(Trim::Scheduler),
+    })
+}
+
+/// `perf record --off-cpu`: its periods are the times already.
+fn from_bpf(
+    recording: &Recording<'_>,
+    session: &mut Session<'_>,
+    waits: Waits,
+    text: &str,
+    filter: &Filter,
+) -> Result<Weighed, WeighError> {
+    let chosen = which(recording, is_offcpu_time);
+    if !chosen.contains(&true) {
+        return Err(WeighError(format!(
+            "--weight {text}: neither sched:sched_switch nor offcpu-time (scripts/record-offcpu)"
+        )));
+    }
+    if waits != Waits::OffCpu {
+        return Err(WeighError(format!(
+            "--weight {text}: offcpu-time does not tell why threads waited (--weight offcpu)"
+        )));
+    }
+    let has_callchains = have_chains(recording, &chosen);
+    keep_chosen(session, &chosen);
+    session
+        .samples
+        .retain(|s| filter.keeps_at(s.time.0, cpu_of(s)));
+    Ok(Weighed {
+        event: Some(Derived {
+            name: "offcpu (offcpu-time)".to_owned(),
+            unit: Unit::Nanoseconds,
+            counted: "samples",
+            lines: Vec::new(),
+            has_callchains,
+        }),
+        ..Weighed::default()
+    })
+}
+
+fn cpu_of(sample: &SampleRef) -> Option<u32> {
+    u32::try_from(sample.cpu).ok()
+}
+
+/// Reads the payloads of switches and pairs them.
+fn paired(source: Source<'_, '_>, session: &Session<'_>, is_switch: &[bool]) -> Lives {
+    let tracepoints = &source.recording.tracepoints;
+    let states: Mutex<FxHashMap<i128, Option<RunState>>> = Mutex::default();
+    let fields = source.read(&session.samples, is_switch, |event, sample| {
+        let (id, raw) = (event.attr.config, sample.raw?);
+        let number = |name: &str| tracepoints.field(id, name)?.number(raw);
+        let state = number("prev_state")?;
+        let mut states = states.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = *states.entry(state).or_insert_with(|| {
+            let text = tracepoints.field_text(id, "prev_state", raw, &|_| None);
+            state_of(&text.unwrap_or_default())
+        });
+        let pid = |name: &str| number(name).and_then(|pid| u32::try_from(pid).ok());
+        Some(SwitchFields {
+            prev: pid("prev_pid")?,
+            next: pid("next_pid")?,
+            state,
+        })
+    });
+    let tids = tids(session);
+    let lives = pair(Story::of(session, &tids), is_switch, &fields);
+    if lives.is_foreign {
+        source.diag.note(
+            "the pids in sched:sched_switch are those of another pid namespace; \
+             threads were told by those that were switched away from"
+                .to_owned(),
+        );
+    }
+    warn_of_frequency(source, is_switch);
+    lives
+}
+
+/// What letters of the kernel mean; `None` for threads that end.
+fn state_of(letters: &str) -> Option<RunState> {
+    let first = letters.split('|').next().unwrap_or_default();
+    match first.trim_end_matches('+') {
+        "R" => Some(RunState::Runnable),
+        "X" | "Z" => None,
+        "D" => Some(RunState::BlockedIo),
+        _ => Some(RunState::Blocked),
+    }
+}
+
+/// A frequency on the command line makes perf sample switches, too.
+fn warn_of_frequency(source: Source<'_, '_>, is_switch: &[bool]) {
+    let events = source.recording.events.iter().zip(is_switch);
+    let mut switches = events.filter(|(_, is_switch)| **is_switch);
+    let is_sampled = switches.any(|(e, _)| e.attr.is_freq() || e.attr.sample_period != 1);
+    if is_sampled {
+        source.diag.warn(
+            "sched:sched_switch was sampled, not recorded each time: waits without a stack are in [no switch stack] \
+             (give the other event its own frequency: -e cpu-clock/freq=997/, and no -F)"
+                .to_owned(),
+        );
+    }
+}
+
+/// Whether samples of anything besides switches could have ended a wait.
+fn has_other_samples(session: &Session<'_>, recording: &Recording<'_>) -> bool {
+    let is_switch = which(recording, |event| is_tracepoint(event, SWITCH));
+    let mut samples = session.samples.iter();
+    samples.any(|sample| !is_switch[usize::from(sample.event.0)])
+}
+
+/// Waits for a processor are short: what only bounds them from above is mostly running time.
+fn refuse_bounds(
+    source: Source<'_, '_>,
+    session: &Session<'_>,
+    lives: &Lives,
+    waits: Waits,
+    text: &str,
+) -> Result<(), WeighError> {
+    let is_known = lives.knows_running() || has_other_samples(session, source.recording);
+    if is_known || waits == Waits::Blocked {
+        return Ok(());
+    }
+    Err(WeighError(format!(
+        "--weight {text}: switch-in was not recorded (--switch-events); --weight blocked can be had"
+    )))
+}
+
+fn warn_of_bounds(source: Source<'_, '_>, chosen: &[Interval], waits: Waits, text: &str) {
+    let bounds = chosen
+        .iter()
+        .filter(|i| i.evidence == Evidence::Bound)
+        .count();
+    if bounds > 0 && waits == Waits::Blocked {
+        source.diag.warn(format!(
+            "--weight {text}: {bounds} of {} intervals are upper bounds: switch-in was not recorded (--switch-events)",
+            chosen.len()
+        ));
+    }
+}
+
+fn is_wanted(interval: &Interval, waits: Waits) -> bool {
+    let is_runnable = interval.state == RunState::Runnable;
+    match waits {
+        Waits::OffCpu => true,
+        Waits::Blocked => !is_runnable,
+        Waits::Runnable => is_runnable,
+    }
+}
+
+/// Nobody waits when the idle task does not run.
+fn is_idle(session: &Session<'_>, interval: &Interval) -> bool {
+    session.threads[interval.thread.0 as usize].tid == 0
+}
+
+/// `waits: 899 intervals, 8 without switch-out, 3 ended by a sample, 2 open`.
+fn quality(intervals: &[Interval]) -> String {
+    let by = |evidence| intervals.iter().filter(|i| i.evidence == evidence).count();
+    let without = intervals
+        .iter()
+        .filter(|i| i.sample.is_none() && !i.is_start);
+    let parts = [
+        (without.count(), "without switch-out"),
+        (by(Evidence::Late), "ended by a sample"),
+        (by(Evidence::Bound), "upper bounds"),
+        (by(Evidence::Open), "open"),
+    ];
+    let mut text = format!("waits: {} intervals", intervals.len());
+    for (count, what) in parts.into_iter().filter(|(count, _)| *count > 0) {
+        text.push_str(&format!(", {count} {what}"));
+    }
+    text
+}
+
+/// A sample for each interval, as far as it is within the chosen times.
+fn samples_of(
+    session: &Session<'_>,
+    intervals: &[Interval],
+    options: &Options,
+    filter: &Filter,
+    labels: &mut Labels,
+) -> Vec<SampleRef> {
+    let mut out = Vec::with_capacity(intervals.len());
+    for interval in intervals {
+        let period = within(filter, interval.from, interval.to);
+        if period == 0 {
+            continue;
+        }
+        let state = interval.state;
+        let frame = state.frame().filter(|_| options.shows_states);
+        let sample = match interval.sample {
+            Some(number) => SampleRef {
+                period,
+                state,
+                event: EventId(0),
+                label: frame.map_or(Label::NONE, |frame| labels.of(frame)),
+                ..session.samples[number]
+            },
+            None => {
+                let name = if interval.is_start {
+                    "[start]"
+                } else {
+                    "[no switch stack]"
+                };
+                let label = labels.of(name);
+                let task = (interval.thread, interval.comm);
+                made::sample(task, interval.from, period, state, label)
+            }
+        };
+        let cpus = &filter.cpus;
+        if cpus.is_empty() || cpu_of(&sample).is_some_and(|cpu| cpus.contains(&cpu)) {
+            out.push(sample);
+        }
+    }
+    out
+}
+
+/// The events whose samples show where threads run: clocks, else the first that is no tracepoint.
+fn running_events(source: Source<'_, '_>, session: &Session<'_>) -> Vec<bool> {
+    let events = &source.recording.events;
+    let mut has_samples = vec![false; events.len()];
+    for sample in &session.samples {
+        has_samples[usize::from(sample.event.0)] = true;
+    }
+    let clocks = which(source.recording, is_clock);
+    if clocks.contains(&true) {
+        return clocks;
+    }
+    let first = (0..events.len()).find(|i| has_samples[*i] && !events[*i].attr.is_tracepoint());
+    (0..events.len()).map(|i| Some(i) == first).collect()
+}
+
+/// The samples of running threads with their time, if that is known. With `whole_lives` a thread runs until the sample of
+/// a switch, where it begins to wait; else until the switch.
+fn on_cpu(
+    source: Source<'_, '_>,
+    session: &Session<'_>,
+    lives: &Lives,
+    (sampled, filter, whole_lives): (&[bool], &Filter, bool),
+    labels: &mut Labels,
+) -> Option<Vec<SampleRef>> {
+    let is_idle = |sample: &SampleRef| session.threads[sample.thread.0 as usize].tid == 0;
+    let kept = session.samples.iter().filter(|sample| {
+        sampled[usize::from(sample.event.0)]
+            && !is_idle(sample)
+            && filter.keeps_at(sample.time.0, cpu_of(sample))
+    });
+    let mut samples: Vec<SampleRef> = kept.copied().collect();
+    for sample in &mut samples {
+        sample.event = EventId(0);
+        sample.state = RunState::OnCpu;
+    }
+    if !lives.knows_running() || !filter.cpus.is_empty() {
+        let clocks = which(source.recording, is_clock);
+        return clocks.contains(&true).then_some(samples);
+    }
+    let mut ran = vec![Ran::default(); session.threads.len()];
+    for stretch in &lives.stretches {
+        let ran = &mut ran[stretch.thread.0 as usize];
+        let to = if whole_lives {
+            stretch.sampled
+        } else {
+            stretch.to
+        };
+        if ran.time == 0 {
+            ran.from = stretch.from;
+        }
+        ran.time = ran.time.saturating_add(within(filter, stretch.from, to));
+    }
+    ran[0] = Ran::default();
+    Some(spread(session, samples, &ran, labels))
+}
+
+fn sum(samples: &[SampleRef]) -> u64 {
+    let periods = samples.iter().map(|sample| sample.period);
+    periods.fold(0, u64::saturating_add)
+}
+
+fn threads_in(samples: &[SampleRef]) -> usize {
+    let mut threads: Vec<_> = samples.iter().map(|sample| sample.thread).collect();
+    threads.sort_unstable();
+    threads.dedup();
+    threads.len()
+}
+
+/// `On CPU: 0.901 s in 9 threads over 2.74 s (0.33 CPUs)`.
+fn on_cpu_line(samples: &[SampleRef], session: &Session<'_>) -> String {
+    let times = session.samples.iter().map(|sample| sample.time.0);
+    let times = times.chain(session.marks.iter().map(|mark| mark.time.0));
+    let (first, last) = times.fold((u64::MAX, 0), |(first, last), time| {
+        (first.min(time), last.max(time))
+    });
+    let span = last.saturating_sub(first);
+    let total = sum(samples);
+    let seconds = |ns| Unit::Nanoseconds.human(ns);
+    let (on, threads) = (seconds(total), threads_in(samples));
+    let mut line = format!("On CPU: {on} in {threads} threads over {}", seconds(span));
+    if span > 0 {
+        line.push_str(&format!(" ({:.2} CPUs)", total as f64 / span as f64));
+    }
+    line
+}

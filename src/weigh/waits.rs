@@ -1,0 +1,479 @@
+//! Pairs what took a thread off its processor with what shows that it was back.
+//!
+//! In: the steps of all threads and what the payloads of `sched:sched_switch` say. Out: [`Lives`], intervals of waiting
+//! with the sample at which each began, and the time on a processor of each thread.
+//!
+//! An interval begins at the sample of the switch or, without one, at the record of it. It ends at the first evidence
+//! that the thread runs: a switch to it (exact), anything else of it (late by a sampling period at most), its next
+//! switch away (an upper bound), the end of the recording (open).
+
+use rustc_hash::FxHashMap;
+
+use crate::ids::{CommId, ThreadId};
+use crate::run_state::RunState;
+use crate::session::SampleRef;
+use crate::session::marks::{Mark, Moment};
+
+use super::timeline::{Pids, Step, Story};
+
+/// What a payload of `sched:sched_switch` says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct SwitchFields {
+    /// The thread that goes, as the payload calls it.
+    pub(super) prev: u32,
+    /// The thread that comes.
+    pub(super) next: u32,
+    /// Why it goes; `None` for threads that end.
+    pub(super) state: Option<RunState>,
+}
+
+/// How an interval ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Evidence {
+    /// By a switch to the thread.
+    Exact,
+    /// By something that only a running thread does.
+    Late,
+    /// By the thread's next switch away: it ran in between.
+    Bound,
+    /// Not before the recording did.
+    Open,
+}
+
+/// A time in which a thread was not on a processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Interval {
+    /// The sample at its beginning.
+    pub(super) sample: Option<usize>,
+    pub(super) thread: ThreadId,
+    pub(super) comm: CommId,
+    pub(super) from: u64,
+    pub(super) to: u64,
+    pub(super) state: RunState,
+    /// The thread had not run before.
+    pub(super) is_start: bool,
+    pub(super) evidence: Evidence,
+}
+
+/// A time on a processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stretch {
+    pub(super) thread: ThreadId,
+    pub(super) from: u64,
+    pub(super) to: u64,
+    /// When the sample of the switch was taken that ended it, some microseconds before its end.
+    pub(super) sampled: u64,
+}
+
+/// All threads' waiting and running.
+#[derive(Debug, Default)]
+pub(super) struct Lives {
+    pub(super) intervals: Vec<Interval>,
+    pub(super) stretches: Vec<Stretch>,
+    /// The recording has records of switches.
+    pub(super) has_switches: bool,
+    /// It has all switches of its processors.
+    pub(super) is_wide: bool,
+    /// The payloads number threads as another namespace does.
+    pub(super) is_foreign: bool,
+}
+
+impl Lives {
+    /// Whether the times on a processor are known.
+    pub(super) fn knows_running(&self) -> bool {
+        self.has_switches || self.is_wide
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    from: u64,
+    sample: Option<usize>,
+    state: RunState,
+    comm: CommId,
+    is_start: bool,
+    /// Nothing of the thread came after the sample.
+    is_fresh: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Life {
+    waiting: Option<Waiting>,
+    running: Option<u64>,
+    /// The sample of the switch that is to come.
+    leaving: Option<u64>,
+    is_seen: bool,
+    is_over: bool,
+    last: u64,
+}
+
+/// Pairs everything. `is_switch` tells which events are `sched:sched_switch`; `fields` has their payloads by sample.
+pub(super) fn pair(story: Story<'_>, is_switch: &[bool], fields: &[SwitchFields]) -> Lives {
+    let is_switched = |mark: &Mark| matches!(mark.what, Moment::In | Moment::Out { .. });
+    let out = Lives {
+        has_switches: story.marks.iter().any(is_switched),
+        is_wide: has_all_switches(story, is_switch, fields),
+        ..Lives::default()
+    };
+    let mut pairing = Pairing {
+        tids: story.tids,
+        lives: vec![Life::default(); story.tids.len()],
+        pids: Pids::default(),
+        end: 0,
+        out,
+    };
+    for step in story.steps() {
+        match step {
+            Step::Mark(mark) => pairing.mark(mark),
+            Step::Sample(number, sample) if is_switch[usize::from(sample.event.0)] => {
+                pairing.switch(number, sample, fields[number]);
+            }
+            Step::Sample(_, sample) => pairing.runs(sample.thread, sample.time.0),
+        }
+    }
+    pairing.finish()
+}
+
+/// Whether all switches of the recorded processors are there: who comes is who goes next, or the idle task is among them.
+fn has_all_switches(story: Story<'_>, is_switch: &[bool], fields: &[SwitchFields]) -> bool {
+    /// Less than this could be chance.
+    const ENOUGH: u64 = 8;
+    let mut coming: FxHashMap<i32, u32> = FxHashMap::default();
+    let (mut links, mut closed) = (0_u64, 0_u64);
+    let samples = story.samples.iter().zip(fields);
+    for (sample, fields) in samples.filter(|(s, _)| is_switch[usize::from(s.event.0)]) {
+        if story.tids[sample.thread.0 as usize] == 0 {
+            return true;
+        }
+        if let Some(came) = coming.insert(sample.cpu, fields.next) {
+            links += 1;
+            closed += u64::from(came == fields.prev);
+        }
+    }
+    links >= ENOUGH && closed * 20 >= links * 19
+}
+
+struct Pairing<'s> {
+    tids: &'s [u32],
+    lives: Vec<Life>,
+    pids: Pids,
+    end: u64,
+    out: Lives,
+}
+
+impl Pairing<'_> {
+    fn life(&mut self, thread: ThreadId) -> &mut Life {
+        &mut self.lives[thread.0 as usize]
+    }
+
+    fn see(&mut self, thread: ThreadId, time: u64) {
+        self.end = self.end.max(time);
+        let life = &mut self.lives[thread.0 as usize];
+        life.last = life.last.max(time);
+        if !life.is_seen {
+            life.is_seen = true;
+            let tid = self.tids[thread.0 as usize];
+            self.pids.seen(tid, thread);
+        }
+    }
+
+    /// A sample of `sched:sched_switch`: the thread goes, and the payload tells who comes.
+    fn switch(&mut self, number: usize, sample: &SampleRef, fields: SwitchFields) {
+        let (thread, time) = (sample.thread, sample.time.0);
+        self.see(thread, time);
+        let tid = self.tids[thread.0 as usize];
+        self.pids.called(fields.prev, tid, thread);
+        self.end_waiting(thread, time, Evidence::Bound);
+        if self.out.has_switches {
+            self.life(thread).leaving = Some(time);
+        } else {
+            self.end_running(thread, time);
+        }
+        match fields.state {
+            None => self.life(thread).is_over = true,
+            Some(state) => {
+                self.life(thread).waiting = Some(Waiting {
+                    from: time,
+                    sample: Some(number),
+                    state,
+                    comm: sample.comm,
+                    is_start: false,
+                    is_fresh: true,
+                });
+            }
+        }
+        if let Some(next) = self.pids.find(fields.next) {
+            self.comes(next, time);
+        }
+    }
+
+    fn mark(&mut self, mark: &Mark) {
+        let (thread, time) = (mark.thread, mark.time.0);
+        match mark.what {
+            Moment::In => {
+                self.see(thread, time);
+                self.comes(thread, time);
+            }
+            Moment::Out { preempted } => self.goes(mark, preempted),
+            Moment::Born { .. } => self.born(mark),
+            Moment::Ran | Moment::Exec(_) => self.runs(thread, time),
+            Moment::Exit => {
+                self.runs(thread, time);
+                self.life(thread).is_over = true;
+            }
+        }
+    }
+
+    /// A thread is on a processor from now on.
+    fn comes(&mut self, thread: ThreadId, time: u64) {
+        self.end_waiting(thread, time, Evidence::Exact);
+        self.life(thread).running.get_or_insert(time);
+    }
+
+    /// A thread does something: it is on a processor.
+    fn runs(&mut self, thread: ThreadId, time: u64) {
+        self.see(thread, time);
+        self.end_waiting(thread, time, Evidence::Late);
+        if !self.life(thread).is_over {
+            self.life(thread).running.get_or_insert(time);
+        }
+    }
+
+    /// The record of a switch away. The sample of it came before, if there was one.
+    fn goes(&mut self, mark: &Mark, preempted: bool) {
+        let (thread, time) = (mark.thread, mark.time.0);
+        self.see(thread, time);
+        self.end_running(thread, time);
+        let life = self.life(thread);
+        if life.is_over {
+            return;
+        }
+        if let Some(waiting) = life.waiting.as_mut().filter(|waiting| waiting.is_fresh) {
+            waiting.is_fresh = false;
+            return;
+        }
+        self.end_waiting(thread, time, Evidence::Bound);
+        let state = if preempted {
+            RunState::Runnable
+        } else {
+            RunState::Blocked
+        };
+        self.life(thread).waiting = Some(Waiting {
+            from: time,
+            sample: None,
+            state,
+            comm: mark.comm,
+            is_start: false,
+            is_fresh: false,
+        });
+    }
+
+    /// A thread that was made waits for its first turn, if it is told when that comes.
+    fn born(&mut self, mark: &Mark) {
+        self.see(mark.thread, mark.time.0);
+        if self.out.knows_running() {
+            self.life(mark.thread).waiting = Some(Waiting {
+                from: mark.time.0,
+                sample: None,
+                state: RunState::Runnable,
+                comm: mark.comm,
+                is_start: true,
+                is_fresh: false,
+            });
+        }
+    }
+
+    fn end_waiting(&mut self, thread: ThreadId, time: u64, evidence: Evidence) {
+        let Some(waiting) = self.life(thread).waiting.take() else {
+            return;
+        };
+        self.out.intervals.push(Interval {
+            sample: waiting.sample,
+            thread,
+            comm: waiting.comm,
+            from: waiting.from,
+            to: time.max(waiting.from),
+            state: waiting.state,
+            is_start: waiting.is_start,
+            evidence,
+        });
+    }
+
+    fn end_running(&mut self, thread: ThreadId, time: u64) {
+        let life = self.life(thread);
+        let sampled = life.leaving.take().unwrap_or(time);
+        if let Some(from) = life.running.take() {
+            self.out.stretches.push(Stretch {
+                thread,
+                from,
+                to: time.max(from),
+                sampled: sampled.max(from),
+            });
+        }
+    }
+
+    /// The recording is at its end. Who waits then is taken to wait until then, who runs to have run while it was seen.
+    fn finish(mut self) -> Lives {
+        for number in 0..self.lives.len() {
+            let thread = ThreadId(u32::try_from(number).expect("threads are numbered so"));
+            let (end, last) = (self.end, self.lives[number].last);
+            self.end_waiting(thread, end, Evidence::Open);
+            self.end_running(thread, last);
+        }
+        self.out.is_foreign = self.pids.are_foreign();
+        // In the order in which they began; what began at once, in that of the threads.
+        let place = |i: &Interval| (i.from, i.sample, i.thread);
+        self.out.intervals.sort_by_key(place);
+        self.out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::{Avma, Timestamp};
+    use crate::perfdata::{CpuMode, EventId, RecordPos};
+    use crate::session::{Label, SpaceId};
+
+    const SWITCH: u16 = 0;
+    const CLOCK: u16 = 1;
+
+    /// Threads 1 and 2 are called 11 and 12; thread 0 is the idle one.
+    #[derive(Default)]
+    struct Tale {
+        samples: Vec<SampleRef>,
+        fields: Vec<SwitchFields>,
+        marks: Vec<Mark>,
+    }
+
+    impl Tale {
+        fn sample(&mut self, event: u16, thread: u32, time: u64, fields: SwitchFields) {
+            self.samples.push(SampleRef {
+                pos: RecordPos(0),
+                time: Timestamp(time),
+                ip: Avma(0),
+                period: 1,
+                thread: ThreadId(thread),
+                comm: CommId(0),
+                space: SpaceId(0),
+                cpu: 0,
+                event: EventId(event),
+                layout: EventId(event),
+                mode: CpuMode::Kernel,
+                state: RunState::Unknown,
+                label: Label::NONE,
+            });
+            self.fields.push(fields);
+        }
+
+        fn switch(&mut self, thread: u32, time: u64, state: Option<RunState>, next: u32) {
+            let fields = SwitchFields {
+                prev: if thread == 0 { 0 } else { 10 + thread },
+                next,
+                state,
+            };
+            self.sample(SWITCH, thread, time, fields);
+        }
+
+        fn mark(&mut self, thread: u32, time: u64, what: Moment) {
+            self.marks.push(Mark {
+                before: u32::try_from(self.samples.len()).expect("few"),
+                thread: ThreadId(thread),
+                comm: CommId(0),
+                time: Timestamp(time),
+                what,
+            });
+        }
+
+        fn pair(&self) -> Lives {
+            let story = Story {
+                samples: &self.samples,
+                marks: &self.marks,
+                tids: &[0, 11, 12],
+            };
+            pair(story, &[true, false], &self.fields)
+        }
+    }
+
+    /// (thread, from, to, evidence) of each interval.
+    fn told(lives: &Lives) -> Vec<(u32, u64, u64, Evidence)> {
+        let told = lives.intervals.iter();
+        told.map(|i| (i.thread.0, i.from, i.to, i.evidence))
+            .collect()
+    }
+
+    const BLOCKED: Option<RunState> = Some(RunState::Blocked);
+
+    #[test]
+    fn a_wait_ends_with_the_switch_to_its_thread() {
+        let mut tale = Tale::default();
+        tale.mark(1, 5, Moment::In);
+        tale.switch(1, 10, BLOCKED, 0);
+        tale.mark(1, 12, Moment::Out { preempted: false });
+        tale.mark(1, 30, Moment::In);
+        tale.switch(1, 40, None, 0);
+        tale.mark(1, 41, Moment::Out { preempted: false });
+        let lives = tale.pair();
+        assert_eq!(told(&lives), [(1, 10, 30, Evidence::Exact)]);
+        let ran: Vec<_> = lives
+            .stretches
+            .iter()
+            .map(|s| (s.from, s.sampled, s.to))
+            .collect();
+        assert_eq!(ran, [(5, 10, 12), (30, 40, 41)]);
+    }
+
+    #[test]
+    fn without_records_of_switches_other_evidence_ends_a_wait() {
+        let mut tale = Tale::default();
+        tale.switch(1, 10, BLOCKED, 12);
+        tale.switch(2, 20, BLOCKED, 11);
+        tale.switch(1, 30, BLOCKED, 77);
+        tale.sample(CLOCK, 1, 44, SwitchFields::default());
+        tale.switch(1, 50, Some(RunState::Runnable), 77);
+        tale.switch(1, 60, BLOCKED, 77);
+        tale.mark(1, 70, Moment::Exit);
+        assert_eq!(
+            told(&tale.pair()),
+            [
+                (1, 10, 20, Evidence::Exact),
+                (2, 20, 70, Evidence::Open),
+                (1, 30, 44, Evidence::Late),
+                (1, 50, 60, Evidence::Bound),
+                (1, 60, 70, Evidence::Late),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_switch_without_its_sample_is_an_interval_without_a_stack() {
+        let mut tale = Tale::default();
+        tale.switch(1, 10, BLOCKED, 0);
+        tale.sample(CLOCK, 1, 11, SwitchFields::default());
+        tale.mark(1, 12, Moment::Out { preempted: true });
+        tale.mark(1, 30, Moment::In);
+        let lives = tale.pair();
+        assert_eq!(
+            told(&lives),
+            [(1, 10, 11, Evidence::Late), (1, 12, 30, Evidence::Exact)]
+        );
+        assert_eq!(lives.intervals[1].sample, None);
+        assert_eq!(lives.intervals[1].state, RunState::Runnable);
+    }
+
+    #[test]
+    fn a_thread_waits_for_its_first_turn() {
+        use crate::session::jit::ProcessId;
+        let mut tale = Tale::default();
+        let process = ProcessId(0);
+        let born = Moment::Born {
+            parent: process,
+            child: process,
+        };
+        tale.mark(2, 10, born);
+        tale.mark(2, 15, Moment::In);
+        let lives = tale.pair();
+        assert_eq!(told(&lives), [(2, 10, 15, Evidence::Exact)]);
+        assert!(lives.intervals[0].is_start);
+    }
+}

@@ -1,0 +1,120 @@
+//! Programs of `tests/programs`, compiled and recorded where that is possible: what tests need to know the truth of.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::support::{pjit, skip};
+
+/// A folder of a test, gone when the test is.
+pub(crate) struct Lab {
+    folder: PathBuf,
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl Lab {
+    /// A folder with a program in it; `None`, and why, when there is no compiler.
+    pub(crate) fn with(test: &str, program: &str, flags: &[&str]) -> Option<Self> {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("live-{test}"));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).expect("a folder can be made");
+        let lab = Self { folder };
+        let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/programs")
+            .join(format!("{program}.c"));
+        let built = Command::new("cc")
+            .args([
+                "-O1",
+                "-g",
+                "-fno-omit-frame-pointer",
+                "-fno-optimize-sibling-calls",
+                "-pthread",
+            ])
+            .args(flags)
+            .arg("-o")
+            .arg(lab.path(program))
+            .arg(source)
+            .output();
+        match built {
+            Ok(output) if output.status.success() => Some(lab),
+            Ok(output) => panic!("{program}: {}", String::from_utf8_lossy(&output.stderr)),
+            Err(_) => {
+                skip("there is no compiler");
+                None
+            }
+        }
+    }
+
+    /// A file of the folder.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// `perf record OPTIONS -o NAME -- ./PROGRAM…`; what the program printed. `None`, and why, where events or rights are
+    /// missing.
+    pub(crate) fn record(&self, name: &str, options: &[&str], command: &[&str]) -> Option<String> {
+        let recorded = Command::new("perf")
+            .current_dir(&self.folder)
+            .args(["record", "-q", "-N", "-o", name])
+            .args(options)
+            .arg("--")
+            .args(command)
+            .output();
+        let Ok(recorded) = recorded else {
+            skip("there is no perf");
+            return None;
+        };
+        if !recorded.status.success() {
+            skip(&String::from_utf8_lossy(&recorded.stderr));
+            return None;
+        }
+        Some(String::from_utf8(recorded.stdout).expect("the program prints text"))
+    }
+
+    /// Runs pjit on a recording of the folder: status, standard output, standard error.
+    pub(crate) fn pjit(&self, options: &[&str], name: &str) -> (i32, String, String) {
+        let output = pjit()
+            .current_dir(&self.folder)
+            .args(options)
+            .arg(name)
+            .output()
+            .expect("the binary can be run");
+        let text = |bytes| String::from_utf8(bytes).expect("output is text");
+        let status = output.status.code().expect("no signal");
+        (status, text(output.stdout), text(output.stderr))
+    }
+
+    /// The same when it has to go well.
+    pub(crate) fn show(&self, options: &[&str], name: &str) -> String {
+        let (status, out, err) = self.pjit(options, name);
+        assert_eq!(status, 0, "pjit {}: {err}", options.join(" "));
+        out
+    }
+}
+
+/// Lines `NAME NUMBER` that a program printed.
+pub(crate) fn truth(text: &str) -> BTreeMap<String, f64> {
+    let lines = text.lines();
+    lines
+        .filter_map(|line| {
+            let (name, number) = line.split_once(' ')?;
+            Some((name.to_owned(), number.trim().parse().ok()?))
+        })
+        .collect()
+}
+
+/// What folded stacks weigh that have a frame.
+pub(crate) fn below(folded: &str, frame: &str) -> u64 {
+    let with = folded
+        .lines()
+        .filter_map(|line| line.rsplit_once(' '))
+        .filter(|(stack, _)| stack.split(';').any(|word| word == frame));
+    with.map(|(_, weight)| weight.parse::<u64>().expect("a weight"))
+        .sum()
+}
