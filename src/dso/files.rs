@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::elf::{ElfFile, Machine, SHT_SYMTAB, string_at};
+use super::fit::{Fit, fit};
 use super::locate::{self, SearchPaths, resolve_in};
 use super::symtab::RawTable;
 use super::{BuildId, Dso, DsoKind, vdso};
@@ -40,7 +41,7 @@ impl Refused {
     const fn trouble(&self) -> FileTrouble {
         match self {
             Self::Missing => FileTrouble::Missing,
-            Self::NoBuildId | Self::OtherBuild(_) => FileTrouble::Changed,
+            Self::NoBuildId | Self::OtherBuild(_) | Self::NotMapped => FileTrouble::Changed,
             Self::Unreadable(_) => FileTrouble::Unreadable,
         }
     }
@@ -75,6 +76,8 @@ enum Refused {
     NoBuildId,
     /// Of another build.
     OtherBuild(BuildId),
+    /// Its segments are not what was mapped.
+    NotMapped,
     /// There, but not readable.
     Unreadable(String),
 }
@@ -100,20 +103,51 @@ impl<'a> Opener<'_, 'a> {
             .build_id
             .iter()
             .flat_map(|id| self.search.in_cache(id, "elf"));
+        let places: Vec<PathBuf> = recorded.chain(cached).collect();
         let mut refused = Vec::new();
-        for path in recorded.chain(cached) {
-            match self.open(&path, dso.build_id) {
-                Ok(elf) => {
-                    self.diag
-                        .note(format!("{}: read from {}", name.display(), path.display()));
-                    return Ok(Opened::new(elf, path));
-                }
-                Err(why) => refused.push((path, why)),
+        for path in &places {
+            match self.open_mapped(path, dso) {
+                Ok(elf) => return Ok(self.found(dso, elf, path)),
+                Err(why) => refused.push((path.clone(), why)),
             }
+        }
+        let as_mapped = places
+            .iter()
+            .find_map(|path| Some((self.open_by_fit(path, dso)?, path)));
+        if let Some((elf, path)) = as_mapped {
+            return Ok(self.found(dso, elf, path));
         }
         self.report(dso, &refused);
         let troubles = refused.iter().map(|(_, why)| why.trouble());
         Err(troubles.max().unwrap_or(FileTrouble::Missing))
+    }
+
+    /// Says where a file was found.
+    fn found(&self, dso: &Dso, elf: ElfFile<'a>, path: &Path) -> Opened<'a> {
+        let name = locate::path_of(&dso.long_name).display();
+        self.diag
+            .note(format!("{name}: read from {}", path.display()));
+        Opened::new(elf, path.to_owned())
+    }
+
+    /// A file of the recorded build, if it may be the one that was mapped. What is only known of its path, the build ID
+    /// of the recording's table included, may be of another file that had the path.
+    fn open_mapped(&self, path: &Path, dso: &Dso) -> Result<ElfFile<'a>, Refused> {
+        let elf = self.open(path, dso.build_id)?;
+        if !dso.sure_of_id && fit(&elf, &dso.mapped) == Fit::Refuted {
+            return Err(Refused::NotMapped);
+        }
+        Ok(elf)
+    }
+
+    /// Where several files had the path and the table's build ID is that of another: one with the very segment that was
+    /// mapped.
+    fn open_by_fit(&self, path: &Path, dso: &Dso) -> Option<ElfFile<'a>> {
+        if dso.sure_of_id || !dso.shares_path {
+            return None;
+        }
+        let elf = self.open(path, None).ok()?;
+        (fit(&elf, &dso.mapped) == Fit::Exact).then_some(elf)
     }
 
     fn report(&self, dso: &Dso, refused: &[(PathBuf, Refused)]) {
@@ -127,6 +161,11 @@ impl<'a> Opener<'_, 'a> {
                 )),
                 (Refused::NoBuildId, Some(want)) => self.diag.warn(format!(
                     "{}: has no build ID, the recording has {want}; it is another file and not used",
+                    path.display()
+                )),
+                (Refused::NotMapped, _) => self.diag.warn(format!(
+                    "{}: its code lies elsewhere in the file than what was mapped; another file had this path, as in a \
+                     container, and this one is not used. Give the other one's folder with --symfs",
                     path.display()
                 )),
                 (Refused::Unreadable(why), _) => {
@@ -202,8 +241,8 @@ impl<'a> Opener<'_, 'a> {
         Some(self.store.keep(out))
     }
 
-    /// The separate debug file: by debug link, in the build-ID cache, under /usr/lib/debug by path and by
-    /// build ID, in a `.debug` directory. perf's order.
+    /// The separate debug file: by debug link, under /usr/lib/debug by path and by build ID, in a `.debug`
+    /// directory; then in the build-ID cache, where it may also be the program itself, not stripped.
     pub(crate) fn debug_file(&self, dso: &Dso, binary: Option<&Opened<'a>>) -> Option<Opened<'a>> {
         if dso.kind != DsoKind::File {
             return None;
@@ -222,12 +261,14 @@ impl<'a> Opener<'_, 'a> {
                 }
             }
         }
-        let cached = build_id
-            .iter()
-            .flat_map(|id| self.search.in_cache(id, "debug"))
-            .collect::<Vec<_>>();
+        // The cache may hold a copy that was not stripped, put there by `perf buildid-cache --add`.
+        let leaves = ["debug", "elf"].into_iter();
+        let cached = leaves.flat_map(|leaf| {
+            let places = build_id.iter();
+            places.flat_map(move |id| self.search.in_cache(id, leaf))
+        });
         cached
-            .into_iter()
+            .filter(|path| binary.is_none_or(|b| b.path != *path))
             .find_map(|path| self.open_debug(path, build_id, None))
     }
 
@@ -245,8 +286,8 @@ impl<'a> Opener<'_, 'a> {
         {
             return None;
         }
-        let useful = elf.has_section(".symtab") || elf.debug_section(".debug_info").is_some();
-        useful.then(|| Opened::new(elf, path))
+        let opened = Opened::new(elf, path);
+        (opened.has_dwarf || opened.elf.has_section(".symtab")).then_some(opened)
     }
 
     /// The ELF file inside `.gnu_debugdata`: symbols that the distribution left in (xz).

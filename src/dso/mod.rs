@@ -13,6 +13,7 @@ pub mod demangle;
 pub mod elf;
 mod entries;
 mod files;
+mod fit;
 pub mod go;
 pub mod kernel;
 mod locate;
@@ -33,7 +34,7 @@ pub use locate::SearchPaths;
 pub(crate) use locate::{path_of, resolve_in};
 pub use preload::Preloader;
 pub use symtab::{SymbolRef, SymbolTable};
-pub use table::{Dso, DsoTable, Inode, KernelLoader};
+pub use table::{Dso, DsoTable, Inode, KernelLoader, MappedPart};
 
 /// A DSO of the run, in the order of first appearance.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

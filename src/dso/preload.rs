@@ -45,6 +45,16 @@ impl<'t, 'a> Loading<'t, 'a> {
             .ok()
     }
 
+    /// Whether the file is the one that was mapped, whatever the recording tells later; says nothing.
+    fn is_certain(self) -> bool {
+        let silent = Diagnostics::new();
+        let opener = Opener {
+            diag: &silent,
+            ..self.opener
+        };
+        self.dso.sure_of_id || opener.binary(self.dso).is_ok()
+    }
+
     /// Why that is not at hand.
     pub(super) fn trouble(self) -> Option<FileTrouble> {
         match self.binary() {
@@ -183,7 +193,10 @@ impl Preloader<'_> {
                     dso: &dso,
                     files: &wanted.files,
                 };
-                loading.symbols(|| loading.load_file_symbols());
+                // What is found missing now may be found when all mappings are known.
+                if loading.is_certain() {
+                    loading.symbols(|| loading.load_file_symbols());
+                }
             }
             let symbols = wanted.files.symbols.get().and_then(Option::as_deref);
             // Where symbols overlap, the first lookup has more to do.

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use super::elf::{ElfFile, Machine};
 use super::files::{FileTrouble, Opened, Opener, debug_origin};
@@ -36,6 +37,22 @@ pub struct Dso {
     pub build_id: Option<BuildId>,
     inode: Option<Inode>,
     module_start: Option<Avma>,
+    /// Whether a record of a mapping told the build ID. The recording's table tells only one for each path, and
+    /// other files may have had it: in other mount namespaces, or later.
+    pub(super) sure_of_id: bool,
+    /// Whether several files had this path.
+    pub(super) shares_path: bool,
+    /// Its executable mappings, some of them.
+    pub(super) mapped: SmallVec<[MappedPart; 2]>,
+}
+
+/// A part of a file that was mapped executable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MappedPart {
+    /// From where on.
+    pub offset: FileOffset,
+    /// How many bytes.
+    pub len: u64,
 }
 
 /// Loads the kernel's symbols once; clones share the result. Lookups that come earlier wait for it.
@@ -192,6 +209,7 @@ impl<'a> DsoTable<'a> {
         if let Some(id) = same {
             let dso = &mut self.dsos[id.0 as usize];
             dso.inode = dso.inode.or(inode);
+            dso.sure_of_id |= build_id.is_some();
             dso.build_id = dso.build_id.or(build_id);
             return id;
         }
@@ -206,7 +224,13 @@ impl<'a> DsoTable<'a> {
         inode: Option<Inode>,
     ) -> DsoId {
         let id = DsoId(u32::try_from(self.dsos.len()).expect("fewer DSOs than records"));
+        let sure_of_id = build_id.is_some();
         let build_id = self.recorded_build_id(name, build_id);
+        let same_path = self.by_name.get(name).map_or(&[][..], Vec::as_slice);
+        for other in same_path {
+            self.dsos[other.0 as usize].shares_path = true;
+        }
+        let shares_path = !same_path.is_empty();
         self.dsos.push(Dso {
             long_name: name.to_vec(),
             short_name: short_name(name, kind),
@@ -214,10 +238,23 @@ impl<'a> DsoTable<'a> {
             build_id,
             inode,
             module_start: None,
+            sure_of_id,
+            shares_path,
+            mapped: SmallVec::new(),
         });
         self.files.push(Arc::default());
         self.by_name.entry(name.to_vec()).or_default().push(id);
         id
+    }
+
+    /// Part of a DSO's file was mapped executable.
+    pub fn note_mapped(&mut self, id: DsoId, part: MappedPart) {
+        /// More tell nothing new: a file has one or two executable segments.
+        const MOST: usize = 8;
+        let mapped = &mut self.dsos[id.0 as usize].mapped;
+        if mapped.len() < MOST && !mapped.contains(&part) {
+            mapped.push(part);
+        }
     }
 
     /// Takes the table's ID for this name: the same one if an ID is given, else the next unused.
@@ -355,7 +392,8 @@ impl<'a> DsoTable<'a> {
             return own;
         }
         match self.loading(id).separate().filter(has_symbols) {
-            Some(debug) if is_cached(debug) => 'D',
+            Some(debug) if is_cached(debug) && debug.path.ends_with("debug") => 'D',
+            Some(debug) if is_cached(debug) => 'B',
             Some(debug) => debug_origin(&debug.path, &self.get(id).long_name),
             None => own,
         }

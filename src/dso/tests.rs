@@ -473,6 +473,104 @@ fn debug_files_by_build_id_and_by_link() {
 }
 
 #[test]
+fn a_copy_in_the_cache_that_was_not_stripped_is_used() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    write(dir.path(), "pjit-test/prog", &binary(1, ""));
+    let cached = |id: &str| format!(".debug/.build-id/{id}/{}/elf", id.repeat(19));
+    let resolved = || {
+        let search = SearchPaths {
+            symfs: Some(dir.path().to_owned()),
+            ..SearchPaths::default()
+        };
+        resolve(search, Some(1)).0
+    };
+    // One that is stripped as well is of no use.
+    write(dir.path(), &cached("01"), &binary(1, ""));
+    assert_eq!(resolved(), None);
+    write(dir.path(), &cached("01"), &binary(2, "another_build"));
+    assert_eq!(resolved(), None);
+    write(dir.path(), &cached("01"), &binary(1, "kept"));
+    assert_eq!(resolved().as_deref(), Some("kept"));
+}
+
+/// A file whose text is 0x100 bytes at a file offset, with a function there.
+fn binary_at(offset: u64, id: u8, function: &str) -> Vec<u8> {
+    let mut elf = ElfBuilder::without_text(62, 3);
+    elf.segment(offset, 0x2000, 0x100, 5);
+    let text = elf.section_at(".text", PROGBITS, 6, 0x2000, offset, vec![0x90; 0x100]);
+    elf.build_id(&[id; 20]);
+    elf.symbols(".symtab", &[(function, 0x2000, 0x100, FUNC, text)]);
+    elf.build()
+}
+
+#[test]
+fn the_mapping_tells_two_files_of_one_path_apart() {
+    // A host's program and a container's have one path; the table's build ID is of the host's, and who came first
+    // took it.
+    let dir = tempfile::tempdir().expect("temporary directory");
+    write(
+        dir.path(),
+        "host/pjit-test/prog",
+        &binary_at(0x1000, 1, "of_host"),
+    );
+    write(
+        dir.path(),
+        "guest/pjit-test/prog",
+        &binary_at(0x3000, 2, "of_guest"),
+    );
+    let names_in = |root: &str, host_first: bool| {
+        let (store, diag) = (Store::new(), Diagnostics::new());
+        let search = SearchPaths {
+            symfs: Some(dir.path().join(root)),
+            ..SearchPaths::default()
+        };
+        let mut dsos = DsoTable::new(&store, search, &diag);
+        let id = BuildId::new(&[1; 20]).expect("a build ID");
+        dsos.set_build_ids([(b"/pjit-test/prog".to_vec(), id)]);
+        let mut mapped = |inode, offset| {
+            let inode = Some((8, 1, inode, 0));
+            let dso = dsos.intern(b"/pjit-test/prog", DsoKind::File, None, inode);
+            let offset = FileOffset(offset);
+            dsos.note_mapped(
+                dso,
+                MappedPart {
+                    offset,
+                    len: 0x1000,
+                },
+            );
+            dso
+        };
+        let (host, guest) = if host_first {
+            (mapped(7, 0x1000), mapped(8, 0x3000))
+        } else {
+            let guest = mapped(8, 0x3000);
+            (mapped(7, 0x1000), guest)
+        };
+        let found = |dso, at| dsos.symbols(dso).and_then(|table| name(table, at));
+        let names = (found(host, 0x1010), found(guest, 0x3010));
+        let warned = diag
+            .take()
+            .iter()
+            .any(|(level, _)| *level == Level::Warning);
+        assert!(warned, "the file of the other is told not to be used");
+        names
+    };
+    for host_first in [true, false] {
+        let (of_host, of_guest) = (Some("of_host".to_owned()), Some("of_guest".to_owned()));
+        assert_eq!(
+            names_in("host", host_first),
+            (of_host, None),
+            "{host_first}"
+        );
+        assert_eq!(
+            names_in("guest", host_first),
+            (None, of_guest),
+            "{host_first}"
+        );
+    }
+}
+
+#[test]
 fn embedded_debug_data_is_read() {
     let mut inner = ElfBuilder::new(0x100);
     inner.symbols(".symtab", &[("hidden_inside", 0x2000, 0x20, LOCAL_FUNC, 1)]);

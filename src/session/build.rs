@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use crate::address::{Avma, AvmaRange, FileOffset, Timestamp};
 use crate::diagnostics::Diagnostics;
-use crate::dso::{DsoId, DsoKind, DsoTable, KernelReference};
+use crate::dso::{DsoId, DsoKind, DsoTable, KernelReference, MappedPart};
 use crate::input::Window;
 use crate::perfdata::attr::read_format;
 use crate::perfdata::{CpuMode, Delivered, EventId, Mmap, Record, Recording, SampleHead};
@@ -520,6 +520,15 @@ impl<'a, 'f> Builder<'a, 'f> {
         let (dso, offset) = self.dso_of(mmap, class);
         if mmap.executable && !is_marker && is_program(mmap.name) && !class.is_anonymous_like() {
             self.programs.entry(process).or_insert(dso);
+        }
+        if mmap.executable && class == NameClass::File {
+            self.dsos.note_mapped(
+                dso,
+                MappedPart {
+                    offset,
+                    len: mmap.len,
+                },
+            );
         }
         let mapping = Mapping {
             range,

@@ -1,0 +1,64 @@
+//! Whether a file is the one that was mapped, by its program headers.
+//!
+//! In: an ELF file, and which of its bytes a process had mapped executable. Out: whether the file's own idea of its
+//! executable segments agrees. The kernel and ld.so map whole pages of segments, so a file whose code lies elsewhere
+//! is another one that had the same path: in a container, or before an update.
+
+use super::elf::{ElfFile, Machine, Segment};
+use super::table::MappedPart;
+
+/// How well a file fits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Fit {
+    /// Its segments are elsewhere.
+    Refuted,
+    /// Nothing speaks against it.
+    Possible,
+    /// A whole segment was mapped, neither more nor less.
+    Exact,
+}
+
+/// The best fit of all that was mapped of the file: other files may have been mapped by the same name.
+pub(super) fn fit(elf: &ElfFile<'_>, mapped: &[MappedPart]) -> Fit {
+    // Object files (wasmtime's) have no segments; nothing is known of how they are mapped.
+    if elf.segments().is_empty() {
+        return Fit::Possible;
+    }
+    let fits = mapped.iter().map(|part| fit_of(elf, part));
+    fits.max().unwrap_or(Fit::Possible)
+}
+
+fn fit_of(elf: &ElfFile<'_>, part: &MappedPart) -> Fit {
+    // Segments are mapped in whole pages of the machine, which may be larger on others than x86.
+    const SMALL: u64 = 0x1000;
+    let x86 = matches!(elf.machine(), Machine::X86_64 | Machine::X86);
+    let page_sizes = [SMALL, if x86 { SMALL } else { 0x1_0000 }];
+    let part = part.offset.0..part.offset.0.saturating_add(part.len);
+    let whole_file = part.start == 0 && part.end >= elf.bytes().len() as u64;
+    // `perf inject` invents mappings that begin in the middle of a page.
+    if whole_file || part.start % SMALL != 0 {
+        return Fit::Possible;
+    }
+    let pages = |segment: &Segment, page: u64| {
+        let (first, behind) = (
+            segment.file_offset.0,
+            segment.file_offset.0.saturating_add(segment.file_size),
+        );
+        first - first % page..behind.checked_next_multiple_of(page).unwrap_or(u64::MAX)
+    };
+    let fit_of_segment = |(number, segment): (usize, &Segment)| {
+        let [small, large] = page_sizes.map(|page| pages(segment, page));
+        // Loaders first map the room for all segments with the rights of the first.
+        let room = number == 0 && (part.start == small.start || part.start == large.start);
+        if part == small || part == large {
+            Fit::Exact
+        } else if room || (large.start <= part.start && part.end <= large.end) {
+            Fit::Possible
+        } else {
+            Fit::Refuted
+        }
+    };
+    let loads = elf.segments().iter().enumerate();
+    let fits = loads.filter(|(_, s)| s.executable).map(fit_of_segment);
+    fits.max().unwrap_or(Fit::Possible)
+}
