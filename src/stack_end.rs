@@ -34,11 +34,14 @@ pub enum StackEnd {
     LostRegister,
     /// As [`Self::DumpTooShort`], but the thread's root is known and stands behind the gap.
     Rooted,
+    /// The kernel could not copy the stack on, though there is more of it: a page of it had never been touched, or was
+    /// not in memory.
+    AbsentPage,
 }
 
 impl StackEnd {
     /// Number of variants.
-    pub const COUNT: usize = 15;
+    pub const COUNT: usize = 16;
 
     /// All reasons, in the order of their numbers.
     pub const ALL: [Self; Self::COUNT] = [
@@ -57,6 +60,7 @@ impl StackEnd {
         Self::UnknownCode,
         Self::LostRegister,
         Self::Rooted,
+        Self::AbsentPage,
     ];
 
     /// The reason in words.
@@ -78,6 +82,7 @@ impl StackEnd {
             Self::UnknownCode => "code that nothing describes",
             Self::LostRegister => "a register that is not known",
             Self::Rooted => "larger than the recorded stack, with the thread's root",
+            Self::AbsentPage => "a stack page that could not be copied",
         }
     }
 
@@ -91,6 +96,7 @@ impl StackEnd {
             | Self::KernelOnly
             | Self::Recorded => None,
             Self::DumpTooShort | Self::Rooted => Some("[cut]"),
+            Self::AbsentPage => Some("[absent page]"),
             Self::TooDeep => Some("[too deep]"),
             Self::MissingFile | Self::ChangedFile => Some("[missing file]"),
             Self::NoRule

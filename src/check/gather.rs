@@ -114,7 +114,10 @@ fn ends(stages: &Stages<'_, '_>) -> Vec<EndShare> {
         *samples += row.samples;
         let has_no_culprit = matches!(
             end,
-            StackEnd::NotRecorded | StackEnd::Recorded | StackEnd::DumpTooShort
+            StackEnd::NotRecorded
+                | StackEnd::Recorded
+                | StackEnd::DumpTooShort
+                | StackEnd::AbsentPage
         );
         if end.is_complete() || has_no_culprit {
             continue;

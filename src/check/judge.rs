@@ -300,6 +300,12 @@ fn part_of_stacks(
                 "build it with -fasynchronous-unwind-tables, or with -fno-omit-frame-pointer",
             ])
         }
+        StackEnd::AbsentPage => finding(
+            helpless,
+            "stacks.absent-page",
+            front + "go on behind a page that was not in memory, where the kernel stops to copy; no larger dump has more",
+        )
+        .fixed_by(["do not leave room on the stack untouched (large arrays), or record with --call-graph fp"]),
         StackEnd::LostRegister => finding(
             helpless,
             "stacks.register",

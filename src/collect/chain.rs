@@ -105,9 +105,13 @@ impl<'a> ChainBuilder<'a> {
         }
         match end {
             // There was no more to copy: what looked like a frame behind it was none. Where frame information
-            // says that there is one, the kernel could not copy on: a page had not been touched yet.
-            StackEnd::DumpTooShort if sample.user_stack_ends && self.unwinder.ended_by_guess() => {
-                StackEnd::CheckFailed
+            // says that there is one, the kernel could not copy on, and no larger dump would have had it.
+            StackEnd::DumpTooShort if sample.user_stack_ends => {
+                if self.unwinder.ended_by_guess() {
+                    StackEnd::CheckFailed
+                } else {
+                    StackEnd::AbsentPage
+                }
             }
             StackEnd::MissingFile => why_missing(out, space),
             end => end,

@@ -295,7 +295,7 @@ impl<'s, 'a> Worker<'s, 'a> {
                 self.note_depth(head, &sample, end);
             }
             if self.shared.needs.roots {
-                self.note_roots(rank as u64, &sample, end);
+                self.note_roots(rank as u64, end);
             }
         }
         let extras = self.extras(event, &sample);
@@ -314,6 +314,7 @@ impl<'s, 'a> Worker<'s, 'a> {
         let copied = stack.len() as u64;
         let memory_end = match reach {
             Reach::Short => SpaceAt::of(self.shared.session, head, self.cache).stack_end(span.0),
+            _ if end == StackEnd::AbsentPage => None,
             _ if sample.user_stack_ends => Some(Avma(span.0.0.saturating_add(copied))),
             _ => None,
         };
@@ -327,10 +328,10 @@ impl<'s, 'a> Worker<'s, 'a> {
     }
 
     /// Notes where a complete stack begins, and that one was cut.
-    fn note_roots(&mut self, rank: u64, sample: &Sample<'_>, end: StackEnd) {
+    fn note_roots(&mut self, rank: u64, end: StackEnd) {
         let session = self.shared.session;
         let head = &session.samples[rank as usize];
-        let is_cut = end == StackEnd::DumpTooShort && !sample.user_stack_ends;
+        let is_cut = end == StackEnd::DumpTooShort;
         let is_fiber = end == StackEnd::FiberBase;
         if !(is_cut || is_fiber || end == StackEnd::Complete) {
             return;

@@ -565,6 +565,36 @@ fn the_recommended_dump_size_suffices() {
     }
 }
 
+/// Of the copy of every stack only `copied` bytes could be had, as where a page is not in memory.
+fn interrupt_copies(data: &mut [u8], size: usize, copied: usize) {
+    let (start, length) = data_section(data);
+    let mut at = start;
+    while at < start + length {
+        let end = at + usize::from(u16::from_le_bytes([data[at + 6], data[at + 7]]));
+        let stack = end.wrapping_sub(16 + size);
+        if data[at] == 9 && stack > at && stack < end && u64_at(data, stack - 8) == size as u64 {
+            let had = u64_at(data, end - 16);
+            put(data, end - 16, had.min(copied as u64));
+        }
+        at = end;
+    }
+}
+
+#[test]
+fn a_page_that_could_not_be_copied_is_no_lack_of_size() {
+    let copy = Copy::of("native");
+    copy.edit_recording(|data| interrupt_copies(data, 4096, 256));
+    let table = copy.check(&[]);
+    assert_eq!(table.level("stacks.short"), None, "{}", table.text);
+    assert!(
+        table.level("stacks.absent-page").is_some(),
+        "{}",
+        table.text
+    );
+    let fixes = table.fixes("stacks.absent-page").join("\n");
+    assert!(!fixes.contains("dwarf,"), "{fixes}");
+}
+
 /// One process in anonymous memory, `samples` samples of 100.
 fn in_memory(pid: u32, samples: u64, stacks: Stacks) -> Recording {
     let mut recording = Recording::new(stacks);
