@@ -103,7 +103,7 @@ const NEEDS: Needs = Needs {
     time_quantum: None,
     cgroup: false,
     trace: collect::Payloads::No,
-    every_sample: false,
+    rows: pjit::collect::Rows::Merged,
     depths: false,
     roots: false,
     max_frames: 4096,
@@ -114,7 +114,9 @@ fn frames(inlines: bool) -> FrameNeeds {
     FrameNeeds {
         inlines,
         addresses: false,
-        srclines: false,
+        lines: false,
+        ranges: false,
+        code: false,
         marks: true,
     }
 }
@@ -218,8 +220,8 @@ fn aggregation(bencher: Bencher<'_, '_>, sample: &str) {
         profile::build(
             &collected,
             &session,
-            &queries,
-            &names,
+            &opened.recording.events,
+            (&queries, &names),
             NameStyle::Short,
             frames(true),
             1,

@@ -68,6 +68,7 @@ pub mod cli;
 pub mod collect;
 pub mod diagnostics;
 pub mod dso;
+pub mod flame;
 pub mod ids;
 pub mod input;
 pub mod intern;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::check::{self, Evidence, Stages};
-use crate::collect::{self, Collected, Needs, Payloads};
+use crate::collect::{self, Collected, Needs, Payloads, Rows};
 use crate::diagnostics::Diagnostics;
 use crate::dso::elf::Machine;
 use crate::dso::{DsoTable, KernelIdentity, SearchPaths};
@@ -12,7 +12,7 @@ use crate::input::{self, Store, Window};
 use crate::perfdata::attr::sample_type;
 use crate::perfdata::{Delivered, Event, OpenError, Recording};
 use crate::profile::{
-    self, EventSummary, FrameNeeds, Profile, Quality, RecordingSummary, StackEnd,
+    self, EventId, EventSummary, FrameId, FrameNeeds, Profile, Quality, RecordingSummary, StackEnd,
 };
 use crate::session::jit::{JitBuilder, JitSearch, RecordingClock};
 use crate::session::listing::{self, Listing};
@@ -218,8 +218,8 @@ fn read<T: Default>(
         let mut profile = profile::build(
             &collected,
             &session,
-            &queries,
-            &resolution,
+            &recording.events,
+            (&queries, &resolution),
             options.names.names,
             options.frames,
             needs.threads,
@@ -430,13 +430,13 @@ fn summarise(
         let sum = &mut quality.stack_ends[end as usize];
         *sum = sum.saturating_add(row.period);
     }
-    for entry in &profile.entries {
-        let event = &mut profile.events[usize::from(entry.event)];
-        event.samples += entry.samples;
-        event.period = event.period.wrapping_add(entry.period);
-        quality.samples += entry.samples;
-        if profile.frames[entry.leaf.0 as usize].symbol.is_none() {
-            quality.unresolved_samples += entry.samples;
+    for (event, leaf, samples, period) in counted(profile, collected.kind) {
+        let event = &mut profile.events[usize::from(event.0)];
+        event.samples += samples;
+        event.period = event.period.wrapping_add(period);
+        quality.samples += samples;
+        if profile[leaf].symbol.is_none() {
+            quality.unresolved_samples += samples;
         }
     }
     profile.quality = quality;
@@ -464,6 +464,20 @@ fn summarise(
             .collect(),
         dump: Vec::new(),
     };
+}
+
+/// Event, leaf, number and period of samples.
+fn counted(profile: &Profile, kind: Rows) -> Vec<(EventId, FrameId, u64, u64)> {
+    let entries = profile.entries.iter();
+    let samples = profile.samples.iter();
+    match kind {
+        Rows::Merged => entries
+            .map(|entry| (entry.event, entry.leaf, entry.samples, entry.period))
+            .collect(),
+        Rows::Samples => samples
+            .map(|sample| (sample.event, sample.leaf, 1, sample.period))
+            .collect(),
+    }
 }
 
 /// Says why stacks ended early, and what to record differently where that would help.

@@ -131,7 +131,9 @@ fn options() -> &'static (LoadOptions, FoldOptions) {
             unreachable!("it says fold")
         };
         let (mut load, fold) = arguments.resolve(&Environment::default());
-        load.frames.srclines = true;
+        load.frames.lines = true;
+        load.frames.code = true;
+        load.frames.ranges = true;
         (load, fold)
     })
 }

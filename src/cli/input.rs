@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::collect::{Needs, Payloads};
+use crate::collect::{Needs, Payloads, Rows};
 use crate::dso::SearchPaths;
 use crate::load::{LoadOptions, Source};
 use crate::profile::FrameNeeds;
@@ -174,7 +174,7 @@ impl InputArgs {
                 time_quantum: None,
                 cgroup: false,
                 trace: Payloads::No,
-                every_sample: false,
+                rows: Rows::Merged,
                 depths: false,
                 roots: false,
                 max_frames: MAX_FRAMES,
@@ -183,7 +183,9 @@ impl InputArgs {
             frames: FrameNeeds {
                 inlines: !symbols.no_inline,
                 addresses: false,
-                srclines: false,
+                lines: false,
+                ranges: false,
+                code: false,
                 marks: !self.cuts.no_cut_marks,
             },
             mending: self.cuts.mending(),

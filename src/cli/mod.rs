@@ -3,6 +3,7 @@
 pub mod callgraph;
 pub mod check;
 mod completions;
+pub mod flamegraph;
 pub mod fold;
 pub mod input;
 pub mod jitdump;
@@ -49,6 +50,8 @@ pub enum Command {
     Report(Box<report::ReportArgs>),
     /// Print folded stacks, for inferno-flamegraph, flamegraph.pl, speedscope
     Fold(fold::FoldArgs),
+    /// Draw a flame graph
+    Flamegraph(Box<flamegraph::FlamegraphArgs>),
     /// Print samples with their stacks as perf script does
     Script(script::ScriptArgs),
     /// Describe and check jitdump files, for the authors of JIT runtimes
@@ -75,6 +78,7 @@ impl Command {
         match self {
             Self::Report(args) => &**args,
             Self::Fold(args) => args,
+            Self::Flamegraph(args) => &**args,
             Self::Script(args) => args,
             Self::Jitdump(args) => args,
             Self::Summary(args) => &**args,

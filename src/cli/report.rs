@@ -592,7 +592,7 @@ impl ReportArgs {
         load.needs.time_quantum =
             has(Key::Time).then_some(self.rows.time_quantum.unwrap_or(100_000_000));
         load.frames.inlines &= load.needs.stacks;
-        load.frames.srclines = lines || (trees && view.call_graph.key != ChainKey::Function);
+        load.frames.lines = lines || (trees && view.call_graph.key != ChainKey::Function);
         // Rows show the address of their first sample with -v, and data symbols always do.
         load.frames.addresses =
             (trees && view.call_graph.key == ChainKey::Address) || view.verbose > 0;
@@ -814,7 +814,7 @@ mod tests {
         let full = resolve("-s sym,cpu,time,srcline --time-quantum 1ms")
             .expect("valid")
             .load;
-        assert!(full.needs.stacks && full.needs.cpu && full.frames.srclines);
+        assert!(full.needs.stacks && full.needs.cpu && full.frames.lines);
         assert_eq!(full.needs.time_quantum, Some(1_000_000));
         let shares = resolve("--time 10%/2").expect("valid");
         assert!(shares.time.is_some() && shares.load.filter.times.is_empty());

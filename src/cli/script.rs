@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 
-use crate::collect::Payloads;
+use crate::collect::{Payloads, Rows};
 use crate::load::{self, LoadOptions};
 use crate::output::script::{self, Field, ScriptOptions};
 
@@ -152,9 +152,7 @@ impl ScriptArgs {
         check(&fields)?;
         let mut load = self.input.load_options(self.file.as_ref(), environment);
         self.weight.apply(&mut load, self.input.force, false);
-        load.needs.every_sample = true;
-        load.needs.cpu = true;
-        load.needs.time_quantum = Some(1);
+        load.needs.rows = Rows::Samples;
         load.needs.stacks = !self.hide_call_graph && fields.contains(&Field::Ip);
         if fields.contains(&Field::Trace) {
             load.needs.trace = Payloads::Yes;
@@ -165,7 +163,7 @@ impl ScriptArgs {
             load.frames.marks = false;
             load.mending.graft = false;
         }
-        load.frames.srclines = fields.contains(&Field::Srcline);
+        load.frames.lines = fields.contains(&Field::Srcline);
         if let Some(list) = &self.cpu {
             load.filter.cpus = parse_cpus(list)?;
         }

@@ -54,7 +54,7 @@ fn chain(
             time_quantum: None,
             cgroup: false,
             trace: Payloads::No,
-            every_sample: false,
+            rows: crate::collect::Rows::Merged,
             depths: false,
             roots: false,
             max_frames: 100,
@@ -71,7 +71,7 @@ fn chain(
     let [entry] = profile.entries[..] else {
         panic!("{} entries", profile.entries.len());
     };
-    let address = |frame: &crate::profile::FrameId| profile.frames[frame.0 as usize].address;
+    let address = |frame: &crate::profile::FrameId| profile[*frame].address;
     let frames = profile
         .stacks
         .get(entry.stack)

@@ -51,8 +51,8 @@ pub struct Needs {
     pub cgroup: bool,
     /// Payloads of tracepoints as text, and rows kept apart by them.
     pub trace: Payloads,
-    /// One row for each sample (`pjit script`).
-    pub every_sample: bool,
+    /// What a row is.
+    pub rows: Rows,
     /// How large stacks are.
     pub depths: bool,
     /// Where complete stacks begin; samples whose stacks were cut get rows of their own.
@@ -61,6 +61,16 @@ pub struct Needs {
     pub max_frames: usize,
     /// Worker threads.
     pub threads: usize,
+}
+
+/// What a row stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Rows {
+    /// All samples that are equal in what the view keeps apart.
+    #[default]
+    Merged,
+    /// One sample, with its exact time, CPU and data address.
+    Samples,
 }
 
 /// Whether payloads of tracepoints are needed.
@@ -158,8 +168,10 @@ pub struct Collected {
     pub rows: Vec<Row>,
     /// Distinct payloads of tracepoints.
     pub texts: Vec<Box<str>>,
-    /// Each sample has a row of its own.
-    pub every_sample: bool,
+    /// What each row stands for.
+    pub kind: Rows,
+    /// With [`Rows::Samples`], the data addresses that were recorded, by `first` and event of the row.
+    pub addresses: Vec<(u64, u16, u64)>,
     /// Samples whose record could not be read in pass two.
     pub unreadable: u64,
     /// How large stacks are, if that was asked for.

@@ -14,7 +14,7 @@ use crate::unwind::UserFrame;
 
 use super::depth::Depths;
 use super::roots::Roots;
-use super::{AddressStacks, Collected, NO_TEXT, Pc, PcId, Row, RowKey};
+use super::{AddressStacks, Collected, NO_TEXT, Pc, PcId, Row, RowKey, Rows};
 
 /// One worker's distinct addresses, with shortcuts that save looking up what lies at an address that
 /// was met before.
@@ -128,7 +128,8 @@ pub(super) struct Table {
     stacks: AddressStacks,
     stack_index: SequenceIndex,
     rows: FxHashMap<RowKey, (u64, u64, u64)>,
-    every_sample: Vec<Row>,
+    samples: Vec<Row>,
+    data_addresses: Vec<(u64, u16, u64)>,
     texts: Texts,
     pub(super) unreadable: u64,
     pub(super) depths: Depths,
@@ -154,8 +155,10 @@ impl Table {
     }
 
     /// Keeps a sample as a row of its own.
-    pub(super) fn keep(&mut self, row: Row) {
-        self.every_sample.push(row);
+    pub(super) fn keep(&mut self, row: Row, address: Option<u64>) {
+        let address = address.map(|address| (row.first, row.key.event, address));
+        self.data_addresses.extend(address);
+        self.samples.push(row);
     }
 
     /// The table with its rows in order.
@@ -169,7 +172,7 @@ impl Table {
                 samples,
                 first,
             })
-            .chain(self.every_sample)
+            .chain(self.samples)
             .collect();
         // A sample makes one row per event at most, and ranks are unique per sample and event.
         rows.sort_unstable_by_key(place);
@@ -178,7 +181,8 @@ impl Table {
             stacks: self.stacks,
             rows,
             texts: self.texts.all,
-            every_sample: false,
+            kind: Rows::default(),
+            addresses: self.data_addresses,
             unreadable: self.unreadable,
             depths: self.depths,
             roots: self.roots,
@@ -203,6 +207,7 @@ impl Collected {
         }
         // Stable: it finds the sorted runs that this is made of.
         all.rows.sort_by_key(place);
+        all.addresses.sort_unstable();
         all
     }
 
@@ -221,6 +226,7 @@ impl Collected {
             key.trace = texts.get(key.trace as usize).copied().unwrap_or(NO_TEXT);
             Row { key, ..row }
         }));
+        self.addresses.extend(other.addresses);
         self.unreadable += other.unreadable;
         self.depths.absorb(other.depths);
         self.roots.absorb(other.roots, pcs);

@@ -19,7 +19,7 @@ use super::map_cache::MapCache;
 use super::roots::{Cut, Owner};
 use super::space::SpaceAt;
 use super::table::Table;
-use super::{Collected, NO_TEXT, Needs, Payloads, PcId, Row, RowKey, Shared};
+use super::{Collected, NO_TEXT, Needs, Payloads, PcId, Row, RowKey, Rows, Shared};
 
 /// Samples handed out at once: enough to make the hand-out free, few enough to share the end evenly.
 const BLOCK: usize = 256;
@@ -60,7 +60,7 @@ pub fn collect<'a>(
     } else {
         from_heads(shared)
     };
-    collected.every_sample = needs.every_sample;
+    collected.kind = needs.rows;
     if collected.unreadable > 0 {
         diag.warn(format!(
             "{} samples have a record that contradicts itself; they count without a stack",
@@ -232,6 +232,7 @@ fn in_parallel(threads: usize, work: impl Fn(usize) -> Table + Sync) -> Collecte
 struct Extras {
     cgroup: u64,
     trace: u32,
+    address: Option<u64>,
 }
 
 impl Default for Extras {
@@ -239,6 +240,7 @@ impl Default for Extras {
         Self {
             cgroup: 0,
             trace: NO_TEXT,
+            address: None,
         }
     }
 }
@@ -360,7 +362,10 @@ impl<'s, 'a> Worker<'s, 'a> {
 
     /// The parts of a row that few views need.
     fn extras(&mut self, event: &Event, sample: &Sample<'_>) -> Extras {
-        let mut extras = Extras::default();
+        let mut extras = Extras {
+            address: sample.addr,
+            ..Extras::default()
+        };
         if self.shared.needs.cgroup {
             extras.cgroup = sample.cgroup.unwrap_or(0);
         }
@@ -389,26 +394,33 @@ impl<'s, 'a> Worker<'s, 'a> {
             let label = self.table.addresses.label(head.label);
             self.ids.insert(0, label);
         }
+        let is_sample = needs.rows == Rows::Samples;
+        let quantum = if is_sample {
+            Some(1)
+        } else {
+            needs.time_quantum
+        };
         let key = RowKey {
             event: head.event.0,
-            cpu: if needs.cpu { head.cpu } else { -1 },
+            cpu: if needs.cpu || is_sample { head.cpu } else { -1 },
             comm: head.comm,
             thread: head.thread,
             leaf: self.leaf(head),
             stack: self.table.stack(&self.ids, end),
-            time: quantised(head, needs.time_quantum),
+            time: quantised(head, quantum),
             cgroup: extras.cgroup,
             trace: extras.trace,
             state: head.state,
         };
         let rank = rank as u64;
-        if needs.every_sample || self.is_cut {
-            self.table.keep(Row {
+        if is_sample || self.is_cut {
+            let row = Row {
                 key,
                 period: head.period,
                 samples: 1,
                 first: rank,
-            });
+            };
+            self.table.keep(row, extras.address);
         } else {
             self.table.count(key, head.period, 1, rank);
         }

@@ -11,10 +11,13 @@ use std::io::{self, Write};
 use rustc_hash::FxHashMap;
 
 use super::text::acts;
+use crate::flame::without_arguments;
 use crate::intern::{Sequences, byte_ranks};
 use crate::parallel::{in_parallel, sort_in_parallel};
 use crate::profile::CpuMode;
-use crate::profile::{CommId, Entry, Frame, FrameId, Profile, StackId, ThreadId};
+use crate::profile::{
+    CommId, Entry, Frame, FrameId, ObjectId, Profile, StackId, SymbolId, ThreadId,
+};
 
 /// What a line weighs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -241,7 +244,7 @@ fn groups<'p>(profile: &'p Profile, options: &FoldOptions) -> Vec<(&'p Entry, u6
         FxHashMap::default();
     let mut groups: Vec<(&Entry, u64)> = Vec::new();
     for entry in &profile.entries {
-        let event = &profile.events[usize::from(entry.event)];
+        let event = &profile[entry.event];
         if options.event.as_ref().is_some_and(|e| *e != event.name) {
             continue;
         }
@@ -268,8 +271,8 @@ fn groups<'p>(profile: &'p Profile, options: &FoldOptions) -> Vec<(&'p Entry, u6
 
 /// The comm, with what else the first word of a line is to say.
 fn comm(profile: &Profile, entry: &Entry, options: &FoldOptions) -> String {
-    let comm = harmless(&profile.comms[entry.comm.0 as usize]).replace(' ', "_");
-    let thread = &profile.threads[entry.thread.0 as usize];
+    let comm = harmless(&profile[entry.comm]).replace(' ', "_");
+    let thread = &profile[entry.thread];
     // perf prints absent ids as -1.
     let id = |id: u32| i64::from(id.cast_signed());
     if options.tid {
@@ -282,10 +285,10 @@ fn comm(profile: &Profile, entry: &Entry, options: &FoldOptions) -> String {
 }
 
 fn push_frame(profile: &Profile, frame: &Frame, options: &FoldOptions, text: &mut String) {
-    let object = frame.object.map(|id| &profile.objects[id.0 as usize]);
+    let object = frame.object.map(|id| &profile[id]);
     match (frame.symbol, object) {
         (Some(symbol), _) => {
-            let name = harmless(&profile.symbols[symbol.0 as usize].name);
+            let name = harmless(&profile[symbol].name);
             text.push_str(without_arguments(&name));
         }
         (None, Some(object)) => {
@@ -303,9 +306,16 @@ fn push_frame(profile: &Profile, frame: &Frame, options: &FoldOptions, text: &mu
     let kernel = object.is_some_and(|object| object.is_kernel) || frame.mode == CpuMode::Kernel;
     if options.annotate_kernel && kernel {
         text.push_str("_[k]");
-    } else if options.annotate_jit && object.is_some_and(|object| object.is_jit) {
+    } else if options.annotate_jit && is_jit(profile, frame) {
         text.push_str("_[j]");
     }
+}
+
+/// Whether the code was made at run time: a dump's mapping is an object like others.
+fn is_jit(profile: &Profile, frame: &Frame) -> bool {
+    let of_object = |object: ObjectId| profile.objects[object.0 as usize].is_jit;
+    let of_symbol = |symbol: SymbolId| profile[symbol].producer.is_some();
+    frame.object.is_some_and(of_object) || frame.symbol.is_some_and(of_symbol)
 }
 
 /// A name that cannot end a frame or a line, nor reach a terminal as a control character.
@@ -321,53 +331,10 @@ fn harmless(name: &str) -> Cow<'_, str> {
     Cow::Borrowed(name)
 }
 
-/// Cuts an argument list: from the first `(` outside brackets that begins neither a Go receiver
-/// (`.(*T)`) nor `(anonymous namespace)`.
-fn without_arguments(name: &str) -> &str {
-    let mut depth = 0_i32;
-    let mut previous = None;
-    for (at, c) in name.char_indices() {
-        match c {
-            '<' | '{' | '[' => depth += 1,
-            '>' | '}' | ']' | ')' => depth -= 1,
-            '(' => {
-                let kept = previous == Some('.') || name[at..].starts_with("(anonymous namespace)");
-                if depth == 0 && !kept && at > 0 {
-                    return &name[..at];
-                }
-                depth += 1;
-            }
-            _ => {}
-        }
-        previous = Some(c);
-    }
-    name
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::report::testing::ProfileBuilder;
-
-    #[test]
-    fn argument_lists_go_and_receivers_stay() {
-        for (name, expected) in [
-            ("foo(int)", "foo"),
-            ("net/http.(*Client).Do", "net/http.(*Client).Do"),
-            (
-                "std::vector<f(int)>::push_back(int&&)",
-                "std::vector<f(int)>::push_back",
-            ),
-            ("(anonymous namespace)::f(bool)", "(anonymous namespace)::f"),
-            (
-                "{lambda(auto:1&)#1}::operator()",
-                "{lambda(auto:1&)#1}::operator",
-            ),
-            ("Hot.fib(int)", "Hot.fib"),
-        ] {
-            assert_eq!(without_arguments(name), expected);
-        }
-    }
 
     #[test]
     fn lines_are_in_the_order_of_their_text_and_each_there_once() {

@@ -1,6 +1,7 @@
 //! Writers: a view and its options in, bytes out. One file for each format.
 
 pub mod answer;
+pub mod caption;
 pub mod check;
 pub mod csv;
 pub mod folded;
@@ -15,4 +16,5 @@ mod stdio_hierarchy;
 mod stdio_tests;
 mod stdio_tree;
 pub mod summary;
+pub mod svg;
 pub mod text;

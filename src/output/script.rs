@@ -1,13 +1,13 @@
 //! `pjit script`: one block a sample, in the layout of `perf script` (`builtin-script.c`), which
 //! FlameGraph, inferno, speedscope and the Firefox Profiler read.
 //!
-//! In: a profile with one entry for each sample and frames kept apart by address. Addresses are absolute
+//! In: a profile of samples, with frames kept apart by address. Addresses are absolute
 //! and tids seven wide, as perf 7.2 prints them.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use crate::profile::{Entry, EventSummary, Frame, Profile};
+use crate::profile::{EventSummary, Frame, Profile, Sample};
 
 use super::text::{harmless, harmless_payload};
 
@@ -105,12 +105,12 @@ pub struct ScriptOptions {
 
 impl ScriptOptions {
     /// Whether the filters leave a sample.
-    fn shows(&self, profile: &Profile, entry: &Entry) -> bool {
+    fn shows(&self, profile: &Profile, sample: &Sample) -> bool {
         fn has<T: PartialEq>(list: &Option<Vec<T>>, item: &T) -> bool {
             list.as_ref().is_none_or(|list| list.contains(item))
         }
-        let thread = &profile.threads[entry.thread.0 as usize];
-        has(&self.comms, &profile.comms[entry.comm.0 as usize])
+        let thread = &profile[sample.thread];
+        has(&self.comms, &profile[sample.comm])
             && has(&self.pids, &thread.pid)
             && has(&self.tids, &thread.tid)
     }
@@ -118,9 +118,9 @@ impl ScriptOptions {
     /// An event whose samples lack the CPU that was asked for.
     #[must_use]
     pub fn event_without_cpu<'p>(&self, profile: &'p Profile) -> Option<&'p str> {
-        let without = profile.entries.iter().find(|entry| entry.cpu < 0);
-        let entry = without.filter(|_| self.requires_cpu)?;
-        Some(&profile.events[usize::from(entry.event)].name)
+        let without = profile.samples.iter().find(|sample| sample.cpu.is_none());
+        let sample = without.filter(|_| self.requires_cpu)?;
+        Some(&profile[sample.event].name)
     }
 }
 
@@ -149,12 +149,9 @@ pub fn write(profile: &Profile, options: &ScriptOptions, out: &mut dyn Write) ->
             && !(options.chains && profile.events.iter().any(has_chains)),
     };
     let mut count = 0;
-    for entry in profile
-        .entries
-        .iter()
-        .filter(|entry| options.shows(profile, entry))
-    {
-        printer.sample(entry, out)?;
+    let samples = profile.samples.iter();
+    for sample in samples.filter(|sample| options.shows(profile, sample)) {
+        printer.sample(sample, out)?;
         count += 1;
     }
     Ok(count)
@@ -174,16 +171,16 @@ impl Printer<'_> {
         self.options.fields.contains(&field)
     }
 
-    fn sample(&self, entry: &Entry, out: &mut dyn Write) -> io::Result<()> {
-        let event = &self.profile.events[usize::from(entry.event)];
+    fn sample(&self, sample: &Sample, out: &mut dyn Write) -> io::Result<()> {
+        let event = &self.profile[sample.event];
         let with_ip = self.has(Field::Ip) && !(self.bare_tracepoints && event.is_tracepoint);
         let chains = self.options.chains && event.has_callchains && with_ip;
-        self.task(entry, chains, out)?;
-        if self.has(Field::Cpu) && entry.cpu >= 0 {
-            write!(out, "[{:03}] ", entry.cpu)?;
+        self.task(sample, chains, out)?;
+        if let Some(cpu) = sample.cpu.filter(|_| self.has(Field::Cpu)) {
+            write!(out, "[{cpu:03}] ")?;
         }
-        if self.has(Field::Time) {
-            let (seconds, rest) = (entry.time / 1_000_000_000, entry.time % 1_000_000_000);
+        if let Some(time) = sample.time.filter(|_| self.has(Field::Time)) {
+            let (seconds, rest) = (time / 1_000_000_000, time % 1_000_000_000);
             let time = if self.options.nanoseconds {
                 format!("{seconds}.{rest:09}")
             } else {
@@ -192,7 +189,7 @@ impl Printer<'_> {
             write!(out, "{time:>12}: ")?;
         }
         if self.has(Field::Period) && !event.is_tracepoint {
-            write!(out, "{:>10} ", entry.period)?;
+            write!(out, "{:>10} ", sample.period)?;
         }
         if self.has(Field::Event) {
             write!(
@@ -203,32 +200,24 @@ impl Printer<'_> {
             )?;
         }
         if self.has(Field::Trace)
-            && let Some(text) = entry.trace
+            && let Some(text) = sample.trace
         {
-            write!(
-                out,
-                "{}",
-                harmless_payload(&self.profile.strings[text.0 as usize])
-            )?;
+            write!(out, "{}", harmless_payload(&self.profile[text]))?;
         }
         if !with_ip {
             return writeln!(out);
         }
         if !chains {
             write!(out, " ")?;
-            self.frame(&self.profile.frames[entry.leaf.0 as usize], out)?;
+            self.frame(&self.profile[sample.leaf], out)?;
             return writeln!(out);
         }
         writeln!(out)?;
-        let frames = self.profile.stacks.get(entry.stack);
-        let inlined = |frame: &Frame| {
-            frame
-                .symbol
-                .is_some_and(|s| self.profile.symbols[s.0 as usize].inlined)
-        };
+        let frames = self.profile.stacks.get(sample.stack);
+        let inlined = |frame: &Frame| frame.symbol.is_some_and(|s| self.profile[s].inlined);
         let mut shown = 0;
         for id in frames {
-            let frame = &self.profile.frames[id.0 as usize];
+            let frame = &self.profile[*id];
             if shown == self.options.max_stack {
                 break;
             }
@@ -240,11 +229,11 @@ impl Printer<'_> {
         writeln!(out)
     }
 
-    fn task(&self, entry: &Entry, chains: bool, out: &mut dyn Write) -> io::Result<()> {
-        let thread = &self.profile.threads[entry.thread.0 as usize];
+    fn task(&self, sample: &Sample, chains: bool, out: &mut dyn Write) -> io::Result<()> {
+        let thread = &self.profile[sample.thread];
         let (pid, tid) = (thread.pid.cast_signed(), thread.tid.cast_signed());
         if self.has(Field::Comm) {
-            let comm = harmless(&self.profile.comms[entry.comm.0 as usize]);
+            let comm = harmless(&self.profile[sample.comm]);
             if chains {
                 write!(out, "{comm} ")?;
             } else {
@@ -261,17 +250,17 @@ impl Printer<'_> {
 
     /// The source line on a line of its own; the kernel's code has the address in its place, as in perf.
     fn srcline(&self, frame: &Frame, out: &mut dyn Write) -> io::Result<()> {
-        let object = frame.object.map(|id| &self.profile.objects[id.0 as usize]);
-        match (frame.srcline, object) {
+        let object = frame.object.map(|id| &self.profile[id]);
+        match (frame.line, object) {
             (Some(line), _) => {
-                let line = self.profile.strings[line.0 as usize].as_str();
-                let base = line.rsplit_once('/').map_or(line, |(_, base)| base);
+                let file = self.profile[line.file].as_str();
+                let base = file.rsplit_once('/').map_or(file, |(_, base)| base);
                 let shown = if self.options.full_source_path {
-                    line
+                    file
                 } else {
                     base
                 };
-                write!(out, "\n  {}", harmless(shown))
+                write!(out, "\n  {}:{}", harmless(shown), line.line)
             }
             (None, Some(object)) if object.is_kernel => {
                 write!(
@@ -287,7 +276,7 @@ impl Printer<'_> {
 
     fn frame(&self, frame: &Frame, out: &mut dyn Write) -> io::Result<()> {
         write!(out, "{:>16x}", frame.address)?;
-        let symbol = frame.symbol.map(|id| &self.profile.symbols[id.0 as usize]);
+        let symbol = frame.symbol.map(|id| &self.profile[id]);
         if self.has(Field::Sym) {
             match symbol {
                 Some(symbol) => {
@@ -307,11 +296,7 @@ impl Printer<'_> {
         let inlined = symbol.is_some_and(|symbol| symbol.inlined);
         if self.has(Field::Dso) && !inlined {
             match frame.object {
-                Some(object) => write!(
-                    out,
-                    " ({})",
-                    harmless(&self.profile.objects[object.0 as usize].long_name)
-                )?,
+                Some(object) => write!(out, " ({})", harmless(&self.profile[object].long_name))?,
                 None => write!(out, " ([unknown])")?,
             }
         }

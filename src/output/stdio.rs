@@ -600,23 +600,14 @@ impl<'r, 'p> Layout<'r, 'p> {
     fn push_text(&self, key: Key, row: &Row, width: usize, line: &mut Vec<u8>) {
         let profile = self.report.profile;
         let entry = self.report.entry(row);
-        let frame = &profile.frames[row.frame.0 as usize];
-        let thread = &profile.threads[row.thread.0 as usize];
+        let frame = &profile[row.frame];
+        let thread = &profile[row.thread];
         match key {
-            Key::Comm => push_padded(
-                line,
-                &harmless(&profile.comms[entry.comm.0 as usize]),
-                width,
-            ),
+            Key::Comm => push_padded(line, &harmless(&profile[entry.comm]), width),
             Key::Dso => push_padded(line, &harmless(shown_dso(self.report, row)), width),
             Key::Symbol => self.push_symbol(row, width, line),
             Key::Pid | Key::Tid => {
-                push_thread(
-                    line,
-                    thread.tid,
-                    &profile.comms[thread.comm.0 as usize],
-                    width,
-                );
+                push_thread(line, thread.tid, &profile[thread.comm], width);
             }
             Key::Tgid => push_thread(line, thread.pid, leader_comm(profile, row), width),
             Key::Parent => push_padded(
@@ -643,9 +634,7 @@ impl<'r, 'p> Layout<'r, 'p> {
             ),
             Key::Srcfile => push_cut(line, &harmless(self.report.srcfile(row)), width),
             Key::SymbolSize => {
-                let size = frame
-                    .symbol
-                    .map(|symbol| &profile.symbols[symbol.0 as usize]);
+                let size = frame.symbol.map(|symbol| &profile[symbol]);
                 let size = size.map_or_else(
                     || "unknown".to_owned(),
                     |s| s.end.wrapping_sub(s.start).to_string(),
@@ -671,7 +660,7 @@ impl<'r, 'p> Layout<'r, 'p> {
     /// `[k] name`, `[.] name (inlined)`, `[.] 0x0000000000001234`.
     fn push_symbol(&self, row: &Row, width: usize, line: &mut Vec<u8>) {
         let profile = self.report.profile;
-        let frame = &profile.frames[row.frame.0 as usize];
+        let frame = &profile[row.frame];
         let address = if row.is_caller {
             frame.address
         } else {
@@ -688,10 +677,7 @@ impl<'r, 'p> Layout<'r, 'p> {
             line.extend_from_slice(text.as_bytes());
         }
         line.extend_from_slice(format!("[{}] ", self.report.level(row)).as_bytes());
-        let Some(symbol) = frame
-            .symbol
-            .map(|symbol| &profile.symbols[symbol.0 as usize])
-        else {
+        let Some(symbol) = frame.symbol.map(|symbol| &profile[symbol]) else {
             line.extend_from_slice(long_address(address).as_bytes());
             return;
         };
@@ -756,7 +742,7 @@ impl TextWidths {
                 widths.add_entry(report, row);
             }
             if lines {
-                let frame = &report.profile.frames[row.frame.0 as usize];
+                let frame = &report.profile[row.frame];
                 widths.srcline = widths
                     .srcline
                     .max(harmless(&srcline_text(report.profile, report.options, frame)).len());
@@ -795,14 +781,14 @@ impl TextWidths {
 
     fn add(&mut self, report: &Report<'_>, row: &Row) {
         let (profile, options) = (report.profile, report.options);
-        let frame = &profile.frames[row.frame.0 as usize];
+        let frame = &profile[row.frame];
         let shown_address = if options.verbose > 0 {
             ADDRESS_DIGITS + 2 + 3
         } else {
             0
         };
         if let Some(symbol) = frame.symbol {
-            let name = &profile.symbols[symbol.0 as usize].name;
+            let name = &profile[symbol].name;
             self.symbol = self.symbol.max(harmless(name).len() + 4 + shown_address);
         } else {
             self.symbol = self.symbol.max(ADDRESS_DIGITS + 4 + 2);
@@ -815,8 +801,8 @@ impl TextWidths {
             }
         }
         // perf measures the thread's last comm, and cuts earlier ones to it.
-        let thread = &profile.threads[row.thread.0 as usize];
-        let comm = harmless(&profile.comms[thread.comm.0 as usize]).len();
+        let thread = &profile[row.thread];
+        let comm = harmless(&profile[thread.comm]).len();
         if comm > self.comm {
             self.comm = comm;
             self.thread = comm + 8;
@@ -834,7 +820,7 @@ impl TextWidths {
         }
         // perf forgets those that it never compared with another, and cuts them to the width of the rest.
         if let Some(text) = report.entry(row).trace {
-            let text = &profile.strings[text.0 as usize];
+            let text = &profile[text];
             self.trace = self.trace.max(harmless_payload(text).len());
         }
         self.cgroup = self.cgroup.max(harmless(cgroup_name(report, row)).len());
@@ -870,44 +856,38 @@ const fn counter_width(key: Key) -> usize {
 
 /// Name of a row's DSO.
 fn shown_dso<'p>(report: &Report<'p>, row: &Row) -> &'p str {
-    let object = report.profile.frames[row.frame.0 as usize].object;
+    let object = report.profile[row.frame].object;
     object.map_or("[unknown]", |object| {
-        dso_name(&report.profile.objects[object.0 as usize], report.options)
+        dso_name(&report.profile[object], report.options)
     })
 }
 
 fn cgroup_name<'p>(report: &Report<'p>, row: &Row) -> &'p str {
     let name = report.entry(row).cgroup;
-    name.map_or("N/A", |name| {
-        report.profile.strings[name.0 as usize].as_str()
-    })
+    name.map_or("N/A", |name| report.profile[name].as_str())
 }
 
 /// Payload of a row's tracepoint.
 fn trace_text<'p>(report: &Report<'p>, row: &Row) -> &'p str {
     let text = report.entry(row).trace;
-    text.map_or("N/A", |text| {
-        report.profile.strings[text.0 as usize].as_str()
-    })
+    text.map_or("N/A", |text| report.profile[text].as_str())
 }
 
 fn leader_comm<'p>(profile: &'p Profile, row: &Row) -> &'p str {
-    let thread = &profile.threads[row.thread.0 as usize];
+    let thread = &profile[row.thread];
     let leader = profile
         .threads
         .iter()
         .rev()
         .find(|other| other.tid == thread.pid)
         .unwrap_or(thread);
-    &profile.comms[leader.comm.0 as usize]
+    &profile[leader.comm]
 }
 
 /// perf's letter for where a row's symbol comes from.
 fn origin(report: &Report<'_>, row: &Row) -> char {
-    let object = report.profile.frames[row.frame.0 as usize].object;
-    object.map_or('!', |object| {
-        report.profile.objects[object.0 as usize].origin
-    })
+    let object = report.profile[row.frame].object;
+    object.map_or('!', |object| report.profile[object].origin)
 }
 
 /// An address as rows show it. perf leaves the `0x` out before a zero.

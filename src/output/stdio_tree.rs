@@ -90,18 +90,15 @@ impl TreeStyle<'_, '_> {
     /// `name`, `name (inlined)`, `name file:line`, `0x1234`.
     fn push_frame(&self, id: FrameId, text: &mut Vec<u8>) {
         let profile = self.report.profile;
-        let frame = &profile.frames[id.0 as usize];
-        let Some(symbol) = frame
-            .symbol
-            .map(|symbol| &profile.symbols[symbol.0 as usize])
-        else {
+        let frame = &profile[id];
+        let Some(symbol) = frame.symbol.map(|symbol| &profile[symbol]) else {
             text.extend_from_slice(short_address(frame.address).as_bytes());
             return;
         };
         text.extend_from_slice(harmless(&symbol.name).as_bytes());
         let key = self.report.options.call_graph.key;
         let line = known_srcline(profile, self.report.options, frame);
-        match line.map(harmless) {
+        match line.as_deref().map(harmless) {
             Some(line) if key != ChainKey::Function => {
                 text.push(b' ');
                 text.extend_from_slice(line.as_bytes());

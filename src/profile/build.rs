@@ -9,19 +9,22 @@ use std::hash::{BuildHasher, Hasher};
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use crate::collect::{AddressStacks, Collected, PcId, Row};
+use crate::address::Timestamp;
+use crate::collect::{AddressStacks, Collected, PcId, Row, Rows};
 use crate::dso::{DsoId, DsoKind};
 use crate::intern::ItemIndex;
 use crate::parallel::in_parallel;
-use crate::perfdata::CpuMode;
+use crate::perfdata::attr::sample_type;
+use crate::perfdata::{CpuMode, Event, EventId};
+use crate::session::jit::JitCodeId;
 use crate::session::{Session, Target};
 use crate::symbolize::{NameStyle, Query, Resolution};
 
 use super::names::JitNames;
-use super::places::{Place, PlaceSymbol, Places};
+use super::places::{Place, PlaceLine, PlaceSymbol, Places};
 use super::{
-    Entry, Frame, FrameId, NONE, Object, ObjectId, Origin, Profile, StackEnd, StackId, StringId,
-    Symbol, SymbolId, Thread, index,
+    CodeId, CodeVersion, Entry, Frame, FrameId, MappedRange, NONE, Object, ObjectId, Origin,
+    Profile, Sample, SourceLine, StackEnd, StackId, StringId, Symbol, SymbolId, Thread, index,
 };
 
 /// What the view needs of frames.
@@ -32,7 +35,11 @@ pub struct FrameNeeds {
     /// Frames kept apart by address.
     pub addresses: bool,
     /// Source lines of frames.
-    pub srclines: bool,
+    pub lines: bool,
+    /// Where objects were mapped.
+    pub ranges: bool,
+    /// JIT functions apart by version, with the code of each.
+    pub code: bool,
     /// A frame where others are missing, so that only whole stacks begin at the root.
     pub marks: bool,
 }
@@ -48,7 +55,7 @@ pub fn queries(collected: &Collected, needs: FrameNeeds) -> Vec<Query> {
                 dso,
                 address: pc.address,
                 inlines: needs.inlines,
-                lines: needs.srclines,
+                lines: needs.lines,
             }),
             _ => None,
         })
@@ -67,8 +74,8 @@ fn place(query: &Query) -> (DsoId, u64) {
 pub fn build(
     collected: &Collected,
     session: &Session<'_>,
-    queries: &[Query],
-    resolution: &Resolution,
+    events: &[Event],
+    (queries, resolution): (&[Query], &Resolution),
     names: NameStyle,
     needs: FrameNeeds,
     threads: usize,
@@ -83,7 +90,7 @@ pub fn build(
     };
     let mut numberer = Numberer {
         collected,
-        needs,
+        marks: needs.marks,
         places: &places,
         same_stack,
         stacks: vec![NONE; collected.stacks.len()],
@@ -95,7 +102,10 @@ pub fn build(
         texts: vec![None; collected.texts.len()],
         profile: &mut profile,
     };
-    numberer.entries();
+    match collected.kind {
+        Rows::Merged => numberer.entries(),
+        Rows::Samples => numberer.samples(events),
+    }
     let (order, labels) = (numberer.order, numberer.labels);
     Filler {
         collected,
@@ -104,11 +114,14 @@ pub fn build(
         profile: &mut profile,
         objects: vec![None; session.dsos.len()],
         symbols: vec![None; places.symbols()],
-        lines: vec![None; places.lines.len()],
+        files: vec![None; places.files.len()],
+        code_files: FxHashMap::default(),
+        versions: FxHashMap::default(),
+        ends: None,
         places,
         labels,
     }
-    .fill(&order);
+    .fill(&order, needs);
     profile
 }
 
@@ -120,6 +133,9 @@ fn threads_of(session: &Session<'_>) -> Vec<Thread> {
             tid: t.tid,
             comm: t.comm,
             main: None,
+            start: t.start.map(|time| time.0),
+            end: t.end.map(|time| time.0),
+            comms: t.comms.iter().map(|&(time, comm)| (time.0, comm)).collect(),
         })
         .collect()
 }
@@ -170,7 +186,7 @@ fn equal_stacks(stacks: &AddressStacks, places: &Places, threads: usize) -> Vec<
 /// Gives out ids in the order of the rows.
 struct Numberer<'b> {
     collected: &'b Collected,
-    needs: FrameNeeds,
+    marks: bool,
     places: &'b Places,
     /// By stack of addresses: one that is equal.
     same_stack: Vec<u32>,
@@ -197,10 +213,6 @@ impl Numberer<'_> {
         let mut entries: Vec<Entry> = Vec::with_capacity(collected.rows.len());
         for row in &collected.rows {
             let entry = self.entry(row);
-            if collected.every_sample && self.needs.addresses && entry.time != 0 {
-                entries.push(entry);
-                continue;
-            }
             let is = |at: u32| is_same_row(&entries[at as usize], &entry);
             let new = index(entries.len());
             let hash_of = |at: u32| row_hash(&entries[at as usize]);
@@ -216,9 +228,35 @@ impl Numberer<'_> {
         self.profile.entries = entries;
     }
 
+    fn samples(&mut self, events: &[Event]) {
+        let collected = self.collected;
+        let has = |event: EventId, field| events[usize::from(event.0)].attr.has(field);
+        let mut addresses = collected.addresses.iter().peekable();
+        self.profile.samples.reserve_exact(collected.rows.len());
+        for row in &collected.rows {
+            let entry = self.entry(row);
+            let own = (row.first, row.key.event);
+            while addresses.next_if(|a| (a.0, a.1) < own).is_some() {}
+            let address = addresses.peek().filter(|a| (a.0, a.1) == own);
+            self.profile.samples.push(Sample {
+                time: has(entry.event, sample_type::TIME).then_some(entry.time),
+                cpu: u32::try_from(entry.cpu).ok(),
+                event: entry.event,
+                comm: entry.comm,
+                thread: entry.thread,
+                leaf: entry.leaf,
+                stack: entry.stack,
+                period: entry.period,
+                address: address.map(|a| a.2),
+                cgroup: entry.cgroup,
+                trace: entry.trace,
+            });
+        }
+    }
+
     fn entry(&mut self, row: &Row) -> Entry {
         Entry {
-            event: row.key.event,
+            event: EventId(row.key.event),
             cpu: row.key.cpu,
             comm: row.key.comm,
             thread: row.key.thread,
@@ -292,7 +330,7 @@ impl Numberer<'_> {
 
     /// The frame that stands where frames are missing.
     fn mark(&mut self, end: StackEnd) -> Option<FrameId> {
-        let word = end.mark().filter(|_| self.needs.marks)?;
+        let word = end.mark().filter(|_| self.marks)?;
         let mark = self.label(word);
         self.profile.marks[end as usize] = Some(mark);
         Some(mark)
@@ -351,12 +389,18 @@ struct Filler<'b, 'a> {
     objects: Vec<Option<ObjectId>>,
     /// By number of [`Places::symbol`].
     symbols: Vec<Option<SymbolId>>,
-    lines: Vec<Option<StringId>>,
+    /// By number of [`Places::files`].
+    files: Vec<Option<StringId>>,
+    /// Source files that JIT code names.
+    code_files: FxHashMap<&'a [u8], StringId>,
+    versions: FxHashMap<JitCodeId, CodeId>,
+    /// When JIT code was gone, once somebody asks.
+    ends: Option<FxHashMap<JitCodeId, Timestamp>>,
     labels: Vec<(&'static str, FrameId)>,
 }
 
 impl Filler<'_, '_> {
-    fn fill(mut self, order: &[(u32, PcId)]) {
+    fn fill(mut self, order: &[(u32, PcId)], needs: FrameNeeds) {
         let most = order.len().min(self.symbols.len() + 1);
         self.profile.frames.reserve_exact(order.len());
         self.profile.symbols.reserve_exact(most);
@@ -376,6 +420,25 @@ impl Filler<'_, '_> {
             let main = self.session.main_program(life.process);
             thread.main = main.and_then(|dso| self.objects[dso.0 as usize]);
         }
+        if needs.ranges {
+            self.ranges();
+        }
+    }
+
+    /// Where the objects of the profile were mapped.
+    fn ranges(&mut self) {
+        for (process, mapping) in self.session.executable_mappings() {
+            let pid = self.session.pid_of(process);
+            if let Some(object) = self.objects[mapping.dso.0 as usize] {
+                self.profile.objects[object.0 as usize]
+                    .ranges
+                    .push(MappedRange {
+                        pid,
+                        range: mapping.range,
+                        offset: mapping.offset,
+                    });
+            }
+        }
     }
 
     fn frame(&mut self, place: Place, pc: PcId) -> Frame {
@@ -386,18 +449,20 @@ impl Filler<'_, '_> {
             .map(|object| self.symbol(place.symbol, object, pc.target));
         let object_address = match (pc.target, symbol) {
             // Where the function would be if it had been compiled once, so that the offset in it is right.
-            (Target::Jit(..), Some(symbol)) => self.profile.symbols[symbol.0 as usize]
-                .start
-                .wrapping_add(pc.address),
+            (Target::Jit(..), Some(symbol)) => self.profile[symbol].start.wrapping_add(pc.address),
             _ => pc.address,
         };
+        let detail = self.places.details.get(place.detail as usize).copied();
+        let line = detail.and_then(|detail| detail.line);
+        let code = detail.and_then(|detail| detail.code);
         Frame {
             object,
             symbol,
             address: pc.at.0,
             object_address,
             mode: pc.mode,
-            srcline: self.line(place.line),
+            line: line.map(|line| self.line(line)),
+            code: code.and_then(|code| Some(self.version(code, symbol?, object?))),
         }
     }
 
@@ -439,11 +504,50 @@ impl Filler<'_, '_> {
         id
     }
 
-    fn line(&mut self, number: u32) -> Option<StringId> {
-        let known = self.lines.get_mut(number as usize)?;
+    fn line(&mut self, line: PlaceLine) -> SourceLine {
+        let known = &mut self.files[line.file as usize];
         let strings = &mut self.profile.strings;
-        let text = &mut self.places.lines[number as usize];
-        Some(*known.get_or_insert_with(|| push(strings, StringId, std::mem::take(text))))
+        let text = &mut self.places.files[line.file as usize];
+        SourceLine {
+            file: *known.get_or_insert_with(|| push(strings, StringId, std::mem::take(text))),
+            line: line.line,
+            column: line.column,
+        }
+    }
+
+    /// The version of a function that a piece of JIT code is.
+    fn version(&mut self, id: JitCodeId, symbol: SymbolId, object: ObjectId) -> CodeId {
+        if let Some(&known) = self.versions.get(&id) {
+            return known;
+        }
+        let jit = &self.session.jit;
+        let code = jit.code(id);
+        let ends = self.ends.get_or_insert_with(|| jit.ends());
+        let (files, strings) = (&mut self.code_files, &mut self.profile.strings);
+        let lines = code.lines().into_iter().map(|line| {
+            let text = || String::from_utf8_lossy(line.file).into_owned();
+            let file = files.entry(line.file);
+            let at = SourceLine {
+                file: *file.or_insert_with(|| push(strings, StringId, text())),
+                line: line.line,
+                column: line.column,
+            };
+            (u32::try_from(line.offset).unwrap_or(u32::MAX), at)
+        });
+        let version = CodeVersion {
+            symbol,
+            object,
+            pid: jit.object(code.object()).pid,
+            start: code.start(),
+            size: code.size(),
+            bytes: code.bytes().into(),
+            lines: lines.collect(),
+            from: code.loaded().0,
+            to: ends.get(&id).map(|time| time.0),
+        };
+        let version = push(&mut self.profile.code, CodeId, version);
+        self.versions.insert(id, version);
+        version
     }
 
     fn function(&self, number: u32, object: ObjectId) -> Symbol {
@@ -476,6 +580,8 @@ impl Filler<'_, '_> {
             ),
             is_jit: matches!(known.kind, DsoKind::JitDump | DsoKind::Anonymous),
             origin: self.session.dsos.symbol_origin(dso),
+            build_id: known.build_id,
+            ranges: Vec::new(),
         };
         let id = push(&mut self.profile.objects, ObjectId, object);
         self.objects[dso.0 as usize] = Some(id);
@@ -493,6 +599,8 @@ impl Filler<'_, '_> {
             is_kernel: false,
             is_jit: false,
             origin: '!',
+            build_id: None,
+            ranges: Vec::new(),
         };
         let object = push(&mut self.profile.objects, ObjectId, object);
         let symbol = Symbol {
@@ -512,7 +620,8 @@ impl Filler<'_, '_> {
             address: if text == FIBER { 0 } else { u64::MAX },
             object_address: 0,
             mode: CpuMode::User,
-            srcline: None,
+            line: None,
+            code: None,
         }
     }
 }

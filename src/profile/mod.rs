@@ -4,6 +4,8 @@
 //! interned; the order of everything is the order of first appearance in time, so output never
 //! depends on hashing or on the number of threads.
 
+use crate::address::{Avma, AvmaRange, FileOffset};
+use crate::build_id::BuildId;
 use crate::intern::Sequences;
 use crate::run_state::RunState;
 use crate::unit::Unit;
@@ -15,12 +17,14 @@ pub use crate::jitdump::Producer;
 mod build;
 mod names;
 mod places;
+#[cfg(test)]
+mod tests;
 mod trim;
 
 pub use build::{FrameNeeds, build, queries};
 
 pub use crate::ids::{CommId, ThreadId};
-pub use crate::perfdata::CpuMode;
+pub use crate::perfdata::{CpuMode, EventId};
 pub use crate::stack_end::StackEnd;
 
 /// No number.
@@ -42,9 +46,36 @@ pub struct FrameId(pub u32);
 /// Index into [`Profile::stacks`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct StackId(pub u32);
-/// Index into [`Profile::strings`]: source lines, cgroup names, payloads.
+/// Index into [`Profile::code`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct CodeId(pub u32);
+/// Index into [`Profile::strings`]: source files, cgroup names, payloads.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct StringId(pub u32);
+
+/// Lets a list of the profile be asked by its own kind of number: `profile[frame]`.
+macro_rules! indexed {
+    ($($id:ident, $list:ident: $item:ty;)*) => {$(
+        impl std::ops::Index<$id> for Profile {
+            type Output = $item;
+
+            fn index(&self, id: $id) -> &$item {
+                &self.$list[id.0 as usize]
+            }
+        }
+    )*};
+}
+
+indexed! {
+    EventId, events: EventSummary;
+    CommId, comms: String;
+    ThreadId, threads: Thread;
+    ObjectId, objects: Object;
+    SymbolId, symbols: Symbol;
+    FrameId, frames: Frame;
+    StringId, strings: String;
+    CodeId, code: CodeVersion;
+}
 
 /// Everything the views need.
 #[derive(Debug, Default)]
@@ -63,10 +94,14 @@ pub struct Profile {
     pub frames: Vec<Frame>,
     /// Interned stacks.
     pub stacks: Stacks,
-    /// Source lines and other texts.
+    /// Source files and other texts.
     pub strings: Vec<String>,
-    /// The table, ordered by `first`.
+    /// JIT code that samples or frames hit, if the view asked for it.
+    pub code: Vec<CodeVersion>,
+    /// The table, ordered by `first`; empty if the view asked for samples.
     pub entries: Vec<Entry>,
+    /// The samples in the order of their times, if the view asked for them.
+    pub samples: Vec<Sample>,
     /// Facts about the recording for headers.
     pub recording: RecordingSummary,
     /// How good the data is; printed as one `#` line.
@@ -80,6 +115,14 @@ impl Profile {
     #[must_use]
     pub fn is_mark(&self, frame: FrameId) -> bool {
         self.marks.contains(&Some(frame))
+    }
+}
+
+impl Profile {
+    /// A place in the sources as text, `file:line`.
+    #[must_use]
+    pub fn line_text(&self, line: SourceLine) -> String {
+        format!("{}:{}", self[line.file], line.line)
     }
 }
 
@@ -120,6 +163,12 @@ pub struct Thread {
     /// The program that its process runs, if a sample or frame hit it: the first file it mapped executable after its last
     /// `exec`, the second where that is the dynamic loader.
     pub main: Option<ObjectId>,
+    /// When it was made, in ns, if the recording tells.
+    pub start: Option<u64>,
+    /// When it ended, in ns, if the recording tells.
+    pub end: Option<u64>,
+    /// All its comms, each with the time in ns from which it had it; 0 for what it had when recording began.
+    pub comms: Vec<(u64, CommId)>,
 }
 
 /// A DSO as views show it.
@@ -140,6 +189,21 @@ pub struct Object {
     pub is_jit: bool,
     /// perf's letter for where its symbols come from, `!` for nowhere (`util/dso.c:dso__symtab_origin`).
     pub origin: char,
+    /// Its build ID, from its records or from the recording's table.
+    pub build_id: Option<BuildId>,
+    /// Where it was mapped executable, in the order of the processes, if the view asked for it.
+    pub ranges: Vec<MappedRange>,
+}
+
+/// Where a part of a file lay in a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct MappedRange {
+    /// Process id.
+    pub pid: u32,
+    /// Its addresses.
+    pub range: AvmaRange,
+    /// Position in the file of the byte at its start.
+    pub offset: FileOffset,
 }
 
 impl Object {
@@ -219,8 +283,44 @@ pub struct Frame {
     pub object_address: u64,
     /// Mode in which it ran.
     pub mode: CpuMode,
-    /// `file:line`, only when the view asked for lines.
-    pub srcline: Option<StringId>,
+    /// Its place in the sources, only when the view asked for lines.
+    pub line: Option<SourceLine>,
+    /// Which version of the function, for JIT code if the view asked for it.
+    pub code: Option<CodeId>,
+}
+
+/// A place in the sources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SourceLine {
+    /// Path of the file as the compiler or the runtime named it.
+    pub file: StringId,
+    /// Line from 1; 0 for code that belongs to none.
+    pub line: u32,
+    /// Column from 1; 0 when it is not told.
+    pub column: u32,
+}
+
+/// A function as a runtime compiled it once: what it compiles again, at another tier or address, is another version.
+#[derive(Debug, Clone)]
+pub struct CodeVersion {
+    /// The function; versions of one name share it.
+    pub symbol: SymbolId,
+    /// The dump or perf map.
+    pub object: ObjectId,
+    /// Process that the dump or map belongs to.
+    pub pid: u32,
+    /// Where it was loaded.
+    pub start: Avma,
+    /// Its size in bytes, of which `bytes` may have fewer.
+    pub size: u64,
+    /// Its instructions as they were dumped; none for perf maps.
+    pub bytes: Box<[u8]>,
+    /// Its source lines by rising offset: each holds from its offset to the next.
+    pub lines: Vec<(u32, SourceLine)>,
+    /// When it was loaded, in ns; 0 for perf maps, which know no times.
+    pub from: u64,
+    /// When other code took its place, in ns.
+    pub to: Option<u64>,
 }
 
 /// Interned stacks: runs of frames, leaf first, inlined frames expanded (innermost first).
@@ -261,8 +361,8 @@ impl Stacks {
 /// One row of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Entry {
-    /// Index into [`Profile::events`].
-    pub event: u16,
+    /// What was counted.
+    pub event: EventId,
     /// CPU, or -1 when not recorded or not asked for.
     pub cpu: i32,
     /// Comm at the time of the sample.
@@ -287,6 +387,33 @@ pub struct Entry {
     pub samples: u64,
     /// Rank in time order of the first sample.
     pub first: u64,
+}
+
+/// One sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sample {
+    /// When it was taken, in ns, if that was recorded.
+    pub time: Option<u64>,
+    /// Where, if that was recorded.
+    pub cpu: Option<u32>,
+    /// What was counted.
+    pub event: EventId,
+    /// Comm at that time.
+    pub comm: CommId,
+    /// Thread.
+    pub thread: ThreadId,
+    /// Its own ip, resolved without inlines.
+    pub leaf: FrameId,
+    /// Its call chain; empty stack when there is none.
+    pub stack: StackId,
+    /// Its weight in the event's unit.
+    pub period: u64,
+    /// The address of the data (or what the event defines it to be), if it was recorded.
+    pub address: Option<u64>,
+    /// cgroup name, when the view asked.
+    pub cgroup: Option<StringId>,
+    /// Payload of a tracepoint as text, when the view asked.
+    pub trace: Option<StringId>,
 }
 
 /// Facts about the recording that headers print.

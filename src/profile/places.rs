@@ -28,8 +28,25 @@ pub(super) struct Place {
     /// 0 when frames of one symbol are one frame.
     address: u64,
     mode: CpuMode,
-    /// Index into [`Places::lines`], or [`NONE`].
+    /// Index into [`Places::details`], or [`NONE`].
+    pub(super) detail: u32,
+}
+
+/// What is known of a frame besides its symbol, when it is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Detail {
+    /// Its place in the sources.
+    pub(super) line: Option<PlaceLine>,
+    /// The version of JIT code.
+    pub(super) code: Option<JitCodeId>,
+}
+
+/// A place in the sources: index into [`Places::files`], line and column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct PlaceLine {
+    pub(super) file: u32,
     pub(super) line: u32,
+    pub(super) column: u32,
 }
 
 impl Place {
@@ -58,8 +75,10 @@ pub(super) struct Places {
     /// Distinct ones.
     pub(super) all: Vec<Place>,
     pub(super) names: JitNames,
-    /// `file:line` of frames, when asked for.
-    pub(super) lines: Vec<String>,
+    /// Details of frames, when asked for.
+    pub(super) details: Vec<Detail>,
+    /// Distinct source files.
+    pub(super) files: Vec<String>,
     /// By address: its frame without inlined ones, in the line of the address.
     leaf: Vec<u32>,
     /// By address, when inlined functions or lines are asked for: where its frames in chains are in `chained`.
@@ -91,12 +110,14 @@ impl Places {
             dso_of_name: vec![NONE; names.texts.len()],
             known_functions: same_functions(resolution),
             other_numbers: FxHashMap::default(),
-            line_numbers: FxHashMap::default(),
+            detail_numbers: FxHashMap::default(),
+            file_numbers: FxHashMap::default(),
             numbers: ItemIndex::with_capacity(names.texts.len() + resolution.symbols.len()),
             out: Self {
                 all: Vec::with_capacity(names.texts.len() + resolution.symbols.len()),
                 names,
-                lines: Vec::new(),
+                details: Vec::new(),
+                files: Vec::new(),
                 leaf: Vec::with_capacity(pcs.len()),
                 chains: Vec::new(),
                 chained: Vec::new(),
@@ -170,14 +191,15 @@ struct Maker<'b, 'a> {
     dso_of_name: Vec<u32>,
     known_functions: Vec<u32>,
     other_numbers: FxHashMap<(PlaceSymbol, DsoId), u32>,
-    line_numbers: FxHashMap<String, u32>,
+    detail_numbers: FxHashMap<Detail, u32>,
+    file_numbers: FxHashMap<String, u32>,
     numbers: ItemIndex,
     out: Places,
 }
 
 impl<'b> Maker<'b, '_> {
     fn add(&mut self, pc: &Pc) {
-        let is_chained = self.needs.inlines || self.needs.srclines;
+        let is_chained = self.needs.inlines || self.needs.lines;
         let from = index(self.out.chained.len());
         let (leaf, outer) = match pc.target {
             Target::Nowhere => {
@@ -217,14 +239,12 @@ impl<'b> Maker<'b, '_> {
                 self.other(PlaceSymbol::Jit(name), dso)
             }
         };
-        let line = if self.needs.srclines {
-            let line = self.session.jit.code(id).line_at(pc.address);
-            line.map(|(file, line, _)| format!("{}:{line}", String::from_utf8_lossy(file)))
-        } else {
-            None
+        let detail = Detail {
+            line: self.jit_line(id, pc.address),
+            code: self.needs.code.then_some(id),
         };
-        let line = self.line(line);
-        self.frame(pc, Some(dso), Some((symbol, false)), line)
+        let detail = self.detail(detail);
+        self.frame(pc, Some(dso), Some((symbol, false)), detail)
     }
 
     /// Appends inlined frames to the chains; returns the frame itself in the line of the address and that of
@@ -249,8 +269,8 @@ impl<'b> Maker<'b, '_> {
             (names + self.known_functions[function as usize], is_data)
         });
         let own = inlined.first().map_or(resolved.line, |first| first.line);
-        let own = self.srcline(own);
-        let outermost = self.srcline(resolved.line);
+        let own = self.dwarf_line(own);
+        let outermost = self.dwarf_line(resolved.line);
         let leaf = self.frame(pc, Some(dso), symbol, own);
         if own == outermost {
             return (leaf, leaf);
@@ -262,7 +282,7 @@ impl<'b> Maker<'b, '_> {
         let function = self.known_functions[function as usize];
         let symbol = PlaceSymbol::Inlined(function, inlined.name.0);
         let symbol = self.other(symbol, dso);
-        let line = self.srcline(inlined.line);
+        let line = self.dwarf_line(inlined.line);
         self.frame(pc, Some(dso), Some((symbol, false)), line)
     }
 
@@ -281,16 +301,16 @@ impl<'b> Maker<'b, '_> {
         pc: &Pc,
         dso: Option<DsoId>,
         symbol: Option<(u32, bool)>,
-        line: u32,
+        detail: u32,
     ) -> u32 {
-        let is_apart = self.needs.addresses || self.needs.srclines;
+        let is_apart = self.needs.addresses || self.needs.lines;
         let is_apart = is_apart || symbol.is_none_or(|(_, is_data)| is_data);
         self.number(Place {
             symbol: symbol.map_or(NONE, |(symbol, _)| symbol),
             dso: dso.map_or(NONE, |dso| dso.0),
             address: if is_apart { pc.at.0 } else { 0 },
             mode: pc.mode,
-            line,
+            detail,
         })
     }
 
@@ -300,7 +320,7 @@ impl<'b> Maker<'b, '_> {
             dso: Place::LABEL,
             address: u64::from(label.0),
             mode: CpuMode::User,
-            line: NONE,
+            detail: NONE,
         })
     }
 
@@ -326,20 +346,51 @@ impl<'b> Maker<'b, '_> {
         self.resolution.answers.get(found)
     }
 
-    fn srcline(&mut self, line: Option<SourceLine>) -> u32 {
-        let line = line.filter(|_| self.needs.srclines).map(|line| {
+    /// The number of what is known of the line of an address, in DWARF.
+    fn dwarf_line(&mut self, line: Option<SourceLine>) -> u32 {
+        let line = line.filter(|_| self.needs.lines).map(|line| {
             let file = &self.resolution.strings[line.file.0 as usize];
-            format!("{file}:{}", line.line)
+            PlaceLine {
+                file: self.file(file),
+                line: line.line,
+                column: line.column,
+            }
         });
-        self.line(line)
+        self.detail(Detail { line, code: None })
     }
 
-    fn line(&mut self, text: Option<String>) -> u32 {
-        let Some(text) = text else { return NONE };
-        let lines = &mut self.out.lines;
-        *self.line_numbers.entry(text).or_insert_with_key(|text| {
-            lines.push(text.clone());
-            index(lines.len() - 1)
+    /// The line of an offset in JIT code, in the dump.
+    fn jit_line(&mut self, id: JitCodeId, offset: u64) -> Option<PlaceLine> {
+        if !self.needs.lines {
+            return None;
+        }
+        let (file, line, column) = self.session.jit.code(id).line_at(offset)?;
+        Some(PlaceLine {
+            file: self.file(&String::from_utf8_lossy(file)),
+            line,
+            column,
+        })
+    }
+
+    fn file(&mut self, name: &str) -> u32 {
+        if let Some(&known) = self.file_numbers.get(name) {
+            return known;
+        }
+        let files = &mut self.out.files;
+        files.push(name.to_owned());
+        let number = index(files.len() - 1);
+        self.file_numbers.insert(name.to_owned(), number);
+        number
+    }
+
+    fn detail(&mut self, detail: Detail) -> u32 {
+        if detail.line.is_none() && detail.code.is_none() {
+            return NONE;
+        }
+        let details = &mut self.out.details;
+        *self.detail_numbers.entry(detail).or_insert_with(|| {
+            details.push(detail);
+            index(details.len() - 1)
         })
     }
 }

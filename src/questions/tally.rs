@@ -127,7 +127,7 @@ pub fn of_event(profile: &Profile, event: usize) -> impl Iterator<Item = &Entry>
     profile
         .entries
         .iter()
-        .filter(move |entry| usize::from(entry.event) == event)
+        .filter(move |entry| usize::from(entry.event.0) == event)
 }
 
 impl Tally {

@@ -134,7 +134,7 @@ impl Maker<'_> {
     }
 
     fn frame(&self, id: FrameId) -> &Frame {
-        &self.profile.frames[id.0 as usize]
+        &self.profile[id]
     }
 
     fn symbol_in(&self, id: FrameId, set: &[bool]) -> bool {
@@ -171,7 +171,7 @@ impl Maker<'_> {
     fn is_inlined(&self, id: FrameId) -> bool {
         self.frame(id)
             .symbol
-            .is_some_and(|symbol| self.profile.symbols[symbol.0 as usize].inlined)
+            .is_some_and(|symbol| self.profile[symbol].inlined)
     }
 
     /// The first `max` real frames, each with the inlined ones in it, which come before it.

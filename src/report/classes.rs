@@ -119,11 +119,11 @@ impl Classes {
 /// `file:line` as perf prints it for a row, also when there is no debug information.
 pub(crate) fn srcline_text(profile: &Profile, options: &ReportOptions, frame: &Frame) -> String {
     if let Some(line) = known_srcline(profile, options, frame) {
-        return line.to_owned();
+        return line;
     }
     match (frame.symbol, frame.object) {
         (Some(symbol), _) => {
-            let symbol = &profile.symbols[symbol.0 as usize];
+            let symbol = &profile[symbol];
             format!(
                 "{}+{}",
                 symbol.name,
@@ -131,28 +131,26 @@ pub(crate) fn srcline_text(profile: &Profile, options: &ReportOptions, frame: &F
             )
         }
         (None, Some(object)) => {
-            format!(
-                "{}[{:x}]",
-                profile.objects[object.0 as usize].short_name, frame.object_address
-            )
+            format!("{}[{:x}]", profile[object].short_name, frame.object_address)
         }
         (None, None) => "??:0".to_owned(),
     }
 }
 
 /// `file:line` of a frame whose code has debug information; without folders unless they are asked for.
-pub(crate) fn known_srcline<'p>(
-    profile: &'p Profile,
+pub(crate) fn known_srcline(
+    profile: &Profile,
     options: &ReportOptions,
     frame: &Frame,
-) -> Option<&'p str> {
-    let line = profile.strings[frame.srcline?.0 as usize].as_str();
-    let is_whole = options.full_source_path;
-    Some(if is_whole {
-        line
+) -> Option<String> {
+    let line = frame.line?;
+    let file = profile[line.file].as_str();
+    let shown = if options.full_source_path {
+        file
     } else {
-        line.rsplit_once('/').map_or(line, |(_, base)| base)
-    })
+        file.rsplit_once('/').map_or(file, |(_, base)| base)
+    };
+    Some(format!("{shown}:{}", line.line))
 }
 
 /// The file of a source line; empty when there is none, as in perf.
@@ -243,7 +241,7 @@ impl<'p> Maker<'p> {
     }
 
     fn class(&mut self, id: FrameId, as_caller: bool) -> u32 {
-        let frame = &self.profile.frames[id.0 as usize];
+        let frame = &self.profile[id];
         let dso = frame
             .object
             .map_or(UNMAPPED, |object| self.dso_ranks[object.0 as usize]);
@@ -280,9 +278,9 @@ impl<'p> Maker<'p> {
                 frame.object_address
             });
         };
-        let symbol = &self.profile.symbols[id.0 as usize];
+        let symbol = &self.profile[id];
         if !symbol.inlined {
-            let is_jit = self.profile.objects[symbol.object.0 as usize].is_jit;
+            let is_jit = self.profile[symbol.object].is_jit;
             return SymbolPart::Range(symbol.start, symbol.end, if is_jit { id.0 + 1 } else { 0 });
         }
         let count = self.inlined_names.len() as u32;

@@ -209,13 +209,11 @@ fn tree_labels(profile: &Profile, options: &ReportOptions) -> Vec<u32> {
         /// JIT code: what was made later at the same place is another function.
         Jit(u32),
         Address(Option<u32>, u64, Option<u32>),
-        Line(&'p str),
+        Line(String),
     }
     let label = |frame: &Frame| {
         let object = frame.object.map(|object| object.0);
-        let symbol = frame
-            .symbol
-            .map(|symbol| &profile.symbols[symbol.0 as usize]);
+        let symbol = frame.symbol.map(|symbol| &profile[symbol]);
         let line = known_srcline(profile, options, frame);
         let inlined = frame
             .symbol
@@ -227,7 +225,7 @@ fn tree_labels(profile: &Profile, options: &ReportOptions) -> Vec<u32> {
                 Label::Address(object, frame.address, inlined)
             }
             (_, _, Some(symbol)) if symbol.inlined => Label::Inlined(&symbol.name),
-            (_, _, Some(symbol)) if profile.objects[symbol.object.0 as usize].is_jit => {
+            (_, _, Some(symbol)) if profile[symbol.object].is_jit => {
                 Label::Jit(frame.symbol.map_or(0, |symbol| symbol.0))
             }
             (_, _, Some(symbol)) => Label::Function(symbol.object.0, symbol.start),
@@ -343,7 +341,7 @@ impl<'p> Report<'p> {
             let start = self.chains.range(entry.stack).start;
             let before = self.chains.frames[start..start + place].iter().rev();
             let mapped = before
-                .map(|id| &profile.frames[id.0 as usize])
+                .map(|id| &profile[*id])
                 .find(|frame| frame.object.is_some());
             if let Some(frame) = mapped {
                 return if frame.mode == CpuMode::Unknown {
@@ -353,7 +351,7 @@ impl<'p> Report<'p> {
                 };
             }
         }
-        level_char(profile.frames[entry.leaf.0 as usize].mode)
+        level_char(profile[entry.leaf].mode)
     }
 
     /// The name of a row's parent, if it has one.

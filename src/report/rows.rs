@@ -306,8 +306,7 @@ impl<'a> Maker<'a> {
             classes,
             ..
         } = *self.input;
-        let is_dropped =
-            options.hide_unresolved && profile.frames[entry.leaf.0 as usize].symbol.is_none();
+        let is_dropped = options.hide_unresolved && profile[entry.leaf].symbol.is_none();
         if is_dropped {
             self.out.of_entry.push(NONE);
             self.context_of.push(NONE);
@@ -327,10 +326,10 @@ impl<'a> Maker<'a> {
             self_period: entry.period,
             children_period: 0,
             samples: entry.samples,
-            by_mode: by_mode(profile.frames[entry.leaf.0 as usize].mode, entry.period),
+            by_mode: by_mode(profile[entry.leaf].mode, entry.period),
         };
         self.out.rows[row as usize].counts.add(&counts);
-        let totals = &mut self.out.totals[entry.event as usize];
+        let totals = &mut self.out.totals[usize::from(entry.event.0)];
         totals.all.add(&counts);
         if !filtered {
             totals.sample_filtered.add(&counts);
@@ -348,7 +347,7 @@ impl<'a> Maker<'a> {
         let is_other = self.input.options.exclude_other && keys.parent == NONE;
         let filtered = is_other || self.filter.hides(entry, leaf);
         let context = Context {
-            event: entry.event,
+            event: entry.event.0,
             filtered,
             keys,
         };
@@ -365,7 +364,7 @@ impl<'a> Maker<'a> {
             chains,
             ..
         } = *self.input;
-        let thread = &profile.threads[entry.thread.0 as usize];
+        let thread = &profile[entry.thread];
         let mut keys = ContextKeys::default();
         for key in &columns.order {
             match key {
@@ -388,7 +387,7 @@ impl<'a> Maker<'a> {
         if !self.symbol_ranks.is_empty() {
             let symbol = chains
                 .parent(entry.stack)
-                .and_then(|frame| profile.frames[frame.0 as usize].symbol);
+                .and_then(|frame| profile[frame].symbol);
             keys.parent = symbol.map_or(NONE, |symbol| self.symbol_ranks[symbol.0 as usize]);
         }
         keys
@@ -621,8 +620,8 @@ impl<'a> Maker<'a> {
                 row.frame =
                     chains.frames[chains.range(entry.stack).start + row.first.1 as usize - 1];
             }
-            row.filtered = context.filtered
-                || hidden_by_name(profile, options, &profile.frames[row.frame.0 as usize]);
+            row.filtered =
+                context.filtered || hidden_by_name(profile, options, &profile[row.frame]);
             if !row.filtered {
                 self.out.totals[context.event as usize]
                     .row_filtered
@@ -704,11 +703,9 @@ fn hidden_by_name(profile: &Profile, options: &ReportOptions, frame: &Frame) -> 
     let Some(part) = &options.symbol_filter else {
         return false;
     };
-    !frame.symbol.is_some_and(|symbol| {
-        profile.symbols[symbol.0 as usize]
-            .name
-            .contains(part.as_str())
-    })
+    !frame
+        .symbol
+        .is_some_and(|symbol| profile[symbol].name.contains(part.as_str()))
 }
 
 /// The filters that look at a sample's leaf and thread.
@@ -741,8 +738,8 @@ impl<'a> Filter<'a> {
     }
 
     fn hides(&self, entry: &Entry, leaf: FrameId) -> bool {
-        let thread = &self.profile.threads[entry.thread.0 as usize];
-        let frame = &self.profile.frames[leaf.0 as usize];
+        let thread = &self.profile[entry.thread];
+        let frame = &self.profile[leaf];
         let is_out = |list: &Option<Vec<u32>>, id: u32| {
             list.as_ref().is_some_and(|list| !list.contains(&id))
         };
@@ -769,9 +766,7 @@ impl<'a> Filter<'a> {
     /// `-S` takes names, and addresses of a symbol's start or of a sample.
     fn is_listed(&self, list: &[String], frame: &Frame) -> bool {
         let bias = frame.address.wrapping_sub(frame.object_address);
-        let symbol = frame
-            .symbol
-            .map(|symbol| &self.profile.symbols[symbol.0 as usize]);
+        let symbol = frame.symbol.map(|symbol| &self.profile[symbol]);
         let is_at = |word: &String, address: u64| {
             let digits = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X"));
             digits.is_some_and(|digits| u64::from_str_radix(digits, 16) == Ok(address))
@@ -1049,13 +1044,13 @@ fn symbol_order(class: &Class) -> (bool, u32, SymbolRank) {
 /// By row: rank of its symbol's name in byte order; equal names have one rank, and rows without symbol are last.
 fn name_ranks(rows: &[Row], view: &Ordered<'_>) -> Vec<u32> {
     let profile = view.profile;
-    let symbol = |row: &Row| profile.frames[row.frame.0 as usize].symbol;
+    let symbol = |row: &Row| profile[row.frame].symbol;
     let named: Vec<(usize, SymbolId)> = rows
         .iter()
         .enumerate()
         .filter_map(|(number, row)| Some((number, symbol(row)?)))
         .collect();
-    let name = |&(_, symbol): &(_, SymbolId)| profile.symbols[symbol.0 as usize].name.as_bytes();
+    let name = |&(_, symbol): &(_, SymbolId)| profile[symbol].name.as_bytes();
     let names: Vec<&[u8]> = named.iter().map(name).collect();
     let mut ranks = vec![u32::MAX; rows.len()];
     for ((row, _), rank) in named.iter().zip(byte_ranks(&names, view.threads)) {

@@ -71,12 +71,12 @@ impl ProfileBuilder {
         let stack = self.profile.stacks.push(frames, end);
         let first = self.profile.entries.len() as u64;
         let event = self.event;
-        let comm = self.profile.threads[thread.0 as usize].comm;
+        let comm = self.profile[thread].comm;
         let totals = &mut self.profile.events[event as usize];
         totals.samples += 1;
         totals.period += period;
         let entry = Entry {
-            event,
+            event: crate::profile::EventId(event),
             cpu: -1,
             comm,
             thread,
@@ -104,6 +104,9 @@ impl ProfileBuilder {
             tid: 100 + id,
             comm: CommId(id),
             main: None,
+            start: None,
+            end: None,
+            comms: Vec::new(),
         });
         ThreadId(id)
     }
@@ -126,6 +129,8 @@ impl ProfileBuilder {
             is_kernel: name == "[kernel.kallsyms]",
             is_jit: false,
             origin: 'd',
+            build_id: None,
+            ranges: Vec::new(),
         });
         ObjectId(self.profile.objects.len() as u32 - 1)
     }
@@ -152,8 +157,7 @@ impl ProfileBuilder {
     }
 
     fn unresolved(&self, address: u64, object: Option<ObjectId>) -> Frame {
-        let is_identity =
-            object.is_none_or(|object| self.profile.objects[object.0 as usize].identity);
+        let is_identity = object.is_none_or(|object| self.profile[object].identity);
         Frame {
             object,
             symbol: None,
@@ -164,7 +168,8 @@ impl ProfileBuilder {
                 address.wrapping_sub(0x7000_0000)
             },
             mode: CpuMode::User,
-            srcline: None,
+            line: None,
+            code: None,
         }
     }
 
@@ -190,7 +195,7 @@ impl ProfileBuilder {
                 });
                 SymbolId(next as u32)
             });
-        let is_kernel = self.profile.objects[object.0 as usize].is_kernel;
+        let is_kernel = self.profile[object].is_kernel;
         Frame {
             object: Some(object),
             symbol: Some(symbol),
@@ -201,7 +206,8 @@ impl ProfileBuilder {
             } else {
                 CpuMode::User
             },
-            srcline: None,
+            line: None,
+            code: None,
         }
     }
 

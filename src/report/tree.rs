@@ -493,17 +493,13 @@ impl Builder<'_, '_, '_> {
         let report = self.maker.report;
         let place = |fine: u32| {
             let frame = &report.profile.frames[report.rows.fine.frame[fine as usize].0 as usize];
-            let symbol = frame
-                .symbol
-                .map(|symbol| &report.profile.symbols[symbol.0 as usize]);
+            let symbol = frame.symbol.map(|symbol| &report.profile[symbol]);
             let inlined = symbol
                 .filter(|symbol| symbol.inlined)
                 .map(|symbol| symbol.name.as_bytes());
             (
                 inlined,
-                frame
-                    .object
-                    .map(|object| report.profile.objects[object.0 as usize].rank),
+                frame.object.map(|object| report.profile[object].rank),
                 symbol.map_or(frame.object_address, |symbol| symbol.start),
                 frame.address,
             )

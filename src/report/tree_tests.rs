@@ -96,7 +96,7 @@ fn model(
 fn name(profile: &Profile, frame: crate::profile::FrameId) -> String {
     let text = profile.frame_name(frame);
     if text.is_empty() {
-        format!("{:#x}", profile.frames[frame.0 as usize].address)
+        format!("{:#x}", profile[frame].address)
     } else {
         text.to_owned()
     }
@@ -139,7 +139,7 @@ fn check(seed: u64, order: ChainOrder, children: bool) {
     let mut trees = TreeMaker::new(&report);
     let mut got = BTreeMap::new();
     for (index, row) in table.rows.iter().enumerate() {
-        let frame = &profile.frames[row.frame.0 as usize];
+        let frame = &profile[row.frame];
         let address = if row.is_caller {
             frame.address
         } else {
@@ -149,7 +149,7 @@ fn check(seed: u64, order: ChainOrder, children: bool) {
             "" => format!("{address:#018x}"),
             name => name.to_owned(),
         };
-        let comm = profile.comms[report.entry(row).comm.0 as usize].clone();
+        let comm = profile[report.entry(row).comm].clone();
         let value = if children {
             row.counts.children_period
         } else {

@@ -127,7 +127,7 @@ impl<'a> Session<'a> {
             .iter()
             .map(|object| dsos.intern(object.path(), DsoKind::JitDump, None, None))
             .collect();
-        let lives = threads.lives().to_vec();
+        let (lives, processes) = (threads.lives().to_vec(), threads.processes().to_vec());
         Self {
             samples,
             dsos,
@@ -141,6 +141,7 @@ impl<'a> Session<'a> {
             marks,
             labels: Vec::new(),
             spaces,
+            processes,
             last,
             kernel,
             programs,
@@ -411,7 +412,7 @@ impl<'a, 'f> Builder<'a, 'f> {
                     self.exec(thread, time);
                 }
                 self.threads
-                    .set_comm(thread, &String::from_utf8_lossy(comm));
+                    .set_comm(thread, &String::from_utf8_lossy(comm), time);
             }
             Record::Fork {
                 pid,
@@ -420,7 +421,8 @@ impl<'a, 'f> Builder<'a, 'f> {
                 ptid,
                 synthesized,
             } => {
-                let fork = self.threads.fork(*pid, *tid, *ppid, *ptid);
+                let start = (!synthesized).then_some(time);
+                let fork = self.threads.fork((*pid, *tid), (*ppid, *ptid), start);
                 if fork.parent != fork.child && !synthesized {
                     let maps = self.current.entry(fork.parent).or_default().maps.clone();
                     self.current.insert(
@@ -436,6 +438,7 @@ impl<'a, 'f> Builder<'a, 'f> {
                     self.jit.fork(fork.parent, fork.child, time);
                 }
             }
+            Record::Exit { tid, .. } => self.threads.exit(*tid, time),
             Record::TimeConv(conversion) => self.jit.time_conversion(*conversion),
             Record::Ksymbol {
                 addr,

@@ -275,6 +275,15 @@ impl<'a> JitIndex<'a> {
         Some((Self::hit(claim, at, JitMatch::Active)?, span))
     }
 
+    /// When pieces of code were gone from everywhere they had been: other code took their place, a file was mapped there.
+    /// What is not in it was there to the end.
+    #[must_use]
+    pub fn ends(&self) -> FxHashMap<JitCodeId, Timestamp> {
+        let mut ends = self.claims.ends();
+        ends.retain(|_, end| *end != claims::FOREVER);
+        ends
+    }
+
     /// Whether [`lookup`](Self::lookup) would find something at some time.
     #[must_use]
     pub fn ever(&self, process: ProcessId, at: Avma) -> bool {

@@ -17,7 +17,7 @@ pub mod threads;
 
 mod build;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::address::{Avma, Timestamp};
 use crate::dso::{DsoId, DsoTable};
@@ -123,6 +123,8 @@ pub struct Session<'a> {
     /// Texts of frames that stand for no code, indexed by [`Label`].
     pub labels: Vec<String>,
     spaces: Vec<Space>,
+    /// The pid of each process life, indexed by [`ProcessId`].
+    processes: Vec<u32>,
     /// Mappings of each process at the end.
     last: FxHashMap<ProcessId, MapTable>,
     kernel: MapTable,
@@ -194,6 +196,32 @@ impl<'a> Session<'a> {
     pub fn final_mappings(&self, thread: ThreadId) -> impl Iterator<Item = &Mapping> {
         let process = self.threads[thread.0 as usize].process;
         self.last.get(&process).into_iter().flat_map(MapTable::iter)
+    }
+
+    /// Executable mappings that samples met or that were there in the end, with their process: each once, in order of
+    /// process and address.
+    #[must_use]
+    pub fn executable_mappings(&self) -> Vec<(ProcessId, Mapping)> {
+        let met = self.spaces.iter().map(|space| (space.process, &space.maps));
+        let last = self.last.iter().map(|(process, maps)| (*process, maps));
+        let mut seen = FxHashSet::default();
+        let mut found = Vec::new();
+        for (process, maps) in met.chain(last) {
+            for mapping in maps.iter().filter(|mapping| mapping.executable) {
+                let (start, end) = (mapping.range.start, mapping.range.end);
+                if seen.insert((process, mapping.dso, start, end, mapping.offset)) {
+                    found.push((process, *mapping));
+                }
+            }
+        }
+        found.sort_by_key(|(process, mapping)| (*process, mapping.range.start, mapping.dso));
+        found
+    }
+
+    /// The pid of a process.
+    #[must_use]
+    pub fn pid_of(&self, process: ProcessId) -> u32 {
+        self.processes[process.0 as usize]
     }
 
     /// A state of a process' mappings.

@@ -2,8 +2,10 @@
 //! a comm holds from its record on, a fork takes the parent's comm of that moment.
 
 use rustc_hash::FxHashMap;
+use smallvec::{SmallVec, smallvec};
 
 use super::jit::ProcessId;
+use crate::address::Timestamp;
 use crate::ids::{CommId, ThreadId};
 
 /// "No such id": what the kernel writes for tasks outside its pid namespace, and for absent fields.
@@ -22,6 +24,12 @@ pub struct ThreadLife {
     pub parent: Option<u32>,
     /// Whose mappings it uses.
     pub process: ProcessId,
+    /// When it was made, if that was recorded.
+    pub start: Option<Timestamp>,
+    /// When it ended, if that was recorded.
+    pub end: Option<Timestamp>,
+    /// Its comms, each with the time from which it had it.
+    pub comms: SmallVec<[(Timestamp, CommId); 2]>,
     /// Whether a COMM record named it (`:TID` is handed on to nobody).
     named: bool,
 }
@@ -99,20 +107,41 @@ impl Threads {
             comm,
             parent: None,
             process,
+            start: None,
+            end: None,
+            comms: smallvec![(Timestamp::START, comm)],
             named: tid == 0,
         })
     }
 
     /// A COMM record.
-    pub fn set_comm(&mut self, id: ThreadId, comm: &str) {
+    pub fn set_comm(&mut self, id: ThreadId, comm: &str, time: Timestamp) {
         let comm = self.comms.intern(comm);
         let life = &mut self.lives[id.0 as usize];
         life.comm = comm;
+        match life.comms.last_mut() {
+            // What a thread was called before its first record is a guess.
+            Some(last) if !life.named || last.0 == time => *last = (last.0, comm),
+            _ => life.comms.push((time, comm)),
+        }
         life.named = true;
     }
 
-    /// A FORK record: ends the tid's earlier life, begins a new one.
-    pub fn fork(&mut self, pid: u32, tid: u32, parent_pid: u32, parent_tid: u32) -> Fork {
+    /// An EXIT record.
+    pub fn exit(&mut self, tid: u32, time: Timestamp) {
+        if let Some(id) = self.by_tid.get(&tid) {
+            self.lives[id.0 as usize].end = Some(time);
+        }
+    }
+
+    /// A FORK record: ends the tid's earlier life, begins a new one. A task that ran already when recording began
+    /// has no start.
+    pub fn fork(
+        &mut self,
+        (pid, tid): (u32, u32),
+        (parent_pid, parent_tid): (u32, u32),
+        start: Option<Timestamp>,
+    ) -> Fork {
         let parent = self.find_or_make(parent_pid, parent_tid);
         let parent = self.lives[parent.0 as usize].clone();
         let same_process = parent.pid == pid;
@@ -133,6 +162,9 @@ impl Threads {
             comm,
             parent: Some(parent.tid),
             process,
+            start,
+            end: None,
+            comms: smallvec![(start.unwrap_or(Timestamp::START), comm)],
             named: parent.named,
         });
         Fork {
@@ -203,13 +235,13 @@ mod tests {
     fn a_fork_takes_the_comm_of_a_named_parent_only() {
         let mut t = Threads::default();
         let parent = t.find_or_make(10, 10);
-        let fork = t.fork(11, 11, 10, 10);
+        let fork = t.fork((11, 11), (10, 10), None);
         assert_ne!(fork.parent, fork.child);
         let child = t.find_or_make(11, 11);
         let names = |t: &Threads, id: ThreadId| t.comms.names[t.get(id).comm.0 as usize].clone();
         assert_eq!(names(&t, child), ":11");
-        t.set_comm(parent, "sh");
-        t.fork(12, 12, 10, 10);
+        t.set_comm(parent, "sh", Timestamp(5));
+        t.fork((12, 12), (10, 10), None);
         let second = t.find_or_make(12, 12);
         assert_eq!(names(&t, second), "sh");
     }
@@ -220,9 +252,9 @@ mod tests {
         let worker = t.find_or_make(10, 11);
         let leader = t.find_or_make(10, 10);
         assert_eq!(t.get(worker).process, t.get(leader).process);
-        let fork = t.fork(10, 12, 10, 10);
+        let fork = t.fork((10, 12), (10, 10), None);
         assert_eq!(fork.parent, fork.child);
-        t.fork(11, 11, 1, 1);
+        t.fork((11, 11), (1, 1), None);
         let again = t.find_or_make(11, 11);
         assert_ne!(again, worker);
         assert_ne!(t.get(again).process, t.get(worker).process);

@@ -69,7 +69,7 @@ impl<'a> Numbers<'a> {
                 .push(String::from_utf8_lossy(frame.file).into_owned());
             number(out.paths.len() - 1)
         });
-        Some((path, frame.line))
+        Some((path, frame.line, 0))
     }
 }
 

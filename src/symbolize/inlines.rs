@@ -7,6 +7,7 @@ use gimli::{AttributeValue, DebugInfoOffset, UnitOffset, constants as dw};
 use rustc_hash::FxHashMap;
 
 use super::dwarf::{Bounds, DebugInfo, MAX_ATTRIBUTES, Reader, Unit};
+use super::lines::LineAt;
 
 /// An inlined call: the function that was inlined, and the place it was called from.
 #[derive(Clone, Copy, Debug)]
@@ -15,9 +16,8 @@ pub(super) struct InlinedCall {
     entry: UnitOffset<usize>,
     /// Its abstract function, where the name is.
     origin: Option<EntryRef>,
-    /// Index in the unit's file table, and line, of the call.
-    pub(super) call_file: u64,
-    pub(super) call_line: u32,
+    /// Where the call stands in the sources.
+    pub(super) site: LineAt,
     depth: isize,
 }
 
@@ -98,6 +98,12 @@ pub(super) fn find<'a>(info: &DebugInfo<'a>, unit: &Unit<'a>, addresses: &[u64])
     scan.found
 }
 
+/// The number in an attribute; 0 if there is none.
+fn small(attribute: &gimli::Attribute<Reader<'_>>) -> u32 {
+    let number = attribute.udata_value();
+    number.and_then(|n| u32::try_from(n).ok()).unwrap_or(0)
+}
+
 struct Scan<'s, 'a> {
     info: &'s DebugInfo<'a>,
     unit: &'s Unit<'a>,
@@ -160,20 +166,16 @@ impl Scan<'_, '_> {
                     }
                 }
                 dw::DW_TAG_inlined_subroutine if self.function.is_some() => {
-                    let (mut bounds, mut origin, mut call_file, mut call_line) =
-                        (Bounds::default(), None, 0, 0);
+                    let (mut bounds, mut origin, mut site) =
+                        (Bounds::default(), None, LineAt::default());
                     for spec in abbreviation.attributes() {
                         let attribute = entries.read_attribute_inline(*spec)?;
                         match attribute.name() {
                             dw::DW_AT_abstract_origin => origin = EntryRef::of(attribute.value()),
-                            dw::DW_AT_call_line => {
-                                call_line = attribute
-                                    .udata_value()
-                                    .and_then(|n| u32::try_from(n).ok())
-                                    .unwrap_or(0);
-                            }
+                            dw::DW_AT_call_line => site.line = small(&attribute),
+                            dw::DW_AT_call_column => site.column = small(&attribute),
                             dw::DW_AT_call_file => {
-                                call_file = match attribute.value() {
+                                site.file = match attribute.value() {
                                     AttributeValue::FileIndex(index) => index,
                                     _ => 0,
                                 };
@@ -187,8 +189,7 @@ impl Scan<'_, '_> {
                         InlinedCall {
                             entry: offset,
                             origin,
-                            call_file,
-                            call_line,
+                            site,
                             depth,
                         },
                         bounds,

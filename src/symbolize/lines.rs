@@ -5,7 +5,7 @@
 
 use std::num::NonZeroU64;
 
-use gimli::{AttributeValue, constants as dw};
+use gimli::{AttributeValue, ColumnType, constants as dw};
 
 use super::dwarf::{DebugInfo, MAX_ATTRIBUTES, Reader, Unit};
 
@@ -14,6 +14,17 @@ pub(super) struct Lines<'a> {
     program: gimli::IncompleteLineProgram<Reader<'a>>,
     /// `DW_AT_comp_dir`
     directory: &'a [u8],
+}
+
+/// A row of a line program.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LineAt {
+    /// Index of the file in the program.
+    pub(super) file: u64,
+    /// Line, or 0.
+    pub(super) line: u32,
+    /// Column, or 0.
+    pub(super) column: u32,
 }
 
 impl<'a> Lines<'a> {
@@ -47,29 +58,34 @@ impl<'a> Lines<'a> {
         })
     }
 
-    /// File index and line of each of the addresses (ordered); line 0 is code that belongs to no line.
-    pub(super) fn find(&self, addresses: &[u64]) -> Vec<Option<(u64, u32)>> {
+    /// Where the code at each of the addresses (ordered) comes from; line 0 is code that belongs to no line.
+    pub(super) fn find(&self, addresses: &[u64]) -> Vec<Option<LineAt>> {
         let mut found = vec![None; addresses.len()];
         let mut rows = self.program.clone().rows();
-        let mut previous: Option<(u64, u64, u32)> = None;
+        let mut previous: Option<(u64, LineAt)> = None;
         // Rows do not overlap, but a damaged program's may, and then each covers all addresses again.
         let mut left = addresses.len().saturating_mul(64);
         while let Ok(Some((_, row))) = rows.next_row() {
-            if let Some((start, file, line)) = previous.filter(|p| p.0 < row.address()) {
+            if let Some((start, line)) = previous.filter(|p| p.0 < row.address()) {
                 let first = addresses.partition_point(|&a| a < start);
                 let inside = addresses[first..].iter().take(left);
                 let inside = inside.take_while(|&&a| a < row.address()).count();
                 left -= inside;
                 for slot in &mut found[first..first + inside] {
-                    slot.get_or_insert((file, line));
+                    slot.get_or_insert(line);
                 }
             }
             let line = row.line().map_or(0, NonZeroU64::get);
-            let here = (
-                row.address(),
-                row.file_index(),
-                u32::try_from(line).unwrap_or(0),
-            );
+            let column = match row.column() {
+                ColumnType::LeftEdge => 0,
+                ColumnType::Column(column) => column.get(),
+            };
+            let line = LineAt {
+                file: row.file_index(),
+                line: u32::try_from(line).unwrap_or(0),
+                column: u32::try_from(column).unwrap_or(0),
+            };
+            let here = (row.address(), line);
             previous = (!row.end_sequence()).then_some(here);
         }
         found

@@ -101,6 +101,8 @@ pub struct SourceLine {
     pub file: StringIndex,
     /// Line, 0 when the compiler gave none.
     pub line: u32,
+    /// Column, 0 when the compiler gave none.
+    pub column: u32,
 }
 
 /// The answer to one [`Query`].

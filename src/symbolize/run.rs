@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::dwarf::{DebugInfo, Unit};
 use super::go_lines;
 use super::inlines::{self, Names};
-use super::lines::Lines;
+use super::lines::{LineAt, Lines};
 use super::split::SplitFiles;
 use super::{
     InlinedFrame, NameStyle, Options, Query, Resolution, Resolved, SourceLine, StringIndex, Symbol,
@@ -285,8 +285,8 @@ pub(super) struct Expansion {
 
 /// Index in [`Expanded::names`].
 pub(super) type NameNumber = u32;
-/// Index in [`Expanded::paths`], and line.
-pub(super) type Place = (u32, u32);
+/// Index in [`Expanded::paths`], line and column.
+pub(super) type Place = (u32, u32, u32);
 
 fn expand<'a>(object: &Object<'_, 'a>, piece: Piece<'_>) -> Expanded<'a> {
     if let Some(go) = &object.go {
@@ -327,15 +327,13 @@ fn expand<'a>(object: &Object<'_, 'a>, piece: Piece<'_>) -> Expanded<'a> {
         if !found.is_inside_function() && place.is_none() {
             continue;
         }
-        let mut place = place.and_then(|(file, line)| paths.place(&mut out.paths, file, line));
+        let mut place = place.and_then(|line| paths.place(&mut out.paths, line));
         let start = out.calls.len();
         if wanted.inlines {
             for call in found.calls.iter().rev() {
                 let name = names.of_call(functions, entries, call, &mut out.names);
                 out.calls.push((name, place));
-                let caller = wanted
-                    .lines
-                    .then(|| paths.place(&mut out.paths, call.call_file, call.call_line));
+                let caller = wanted.lines.then(|| paths.place(&mut out.paths, call.site));
                 place = caller.flatten();
             }
         }
@@ -358,12 +356,12 @@ struct Paths<'p, 'a> {
 }
 
 impl Paths<'_, '_> {
-    fn place(&mut self, paths: &mut Vec<String>, file: u64, line: u32) -> Option<Place> {
-        let index = *self.known.entry(file).or_insert_with(|| {
-            paths.push(self.lines?.path(self.debug, self.unit, file)?);
+    fn place(&mut self, paths: &mut Vec<String>, line: LineAt) -> Option<Place> {
+        let index = *self.known.entry(line.file).or_insert_with(|| {
+            paths.push(self.lines?.path(self.debug, self.unit, line.file)?);
             u32::try_from(paths.len() - 1).ok()
         });
-        index.map(|index| (index, line))
+        index.map(|index| (index, line.line, line.column))
     }
 }
 
@@ -528,11 +526,11 @@ impl<'s> Strings<'s> {
     }
 
     fn place(&mut self, piece: usize, place: Option<Place>) -> Option<SourceLine> {
-        let (path, line) = place?;
+        let (path, line, column) = place?;
         let (text, number) = self.paths[piece][path as usize];
         let file = number.unwrap_or_else(|| self.add(text));
         self.paths[piece][path as usize].1 = Some(file);
-        Some(SourceLine { file, line })
+        Some(SourceLine { file, line, column })
     }
 
     fn add(&mut self, text: &'s str) -> StringIndex {

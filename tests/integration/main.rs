@@ -6,6 +6,7 @@ mod check;
 mod cli;
 mod corrupt;
 mod differential;
+mod flamegraph;
 mod flames;
 mod golden;
 mod inlines;

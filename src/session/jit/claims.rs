@@ -6,14 +6,16 @@
 //! whole. The loads of a dump are fed in here in order of time; see [`super::builder`]. Where nothing ever ended
 //! anything, the loads themselves are the claims ([`super::lasting`]).
 
+use rustc_hash::FxHashMap;
+
 use super::codes::{Codes, DumpCodes};
 use super::live::{Live, LiveMap};
 use super::segments::{Owner, Segments};
-use super::{JitObjectId, ProcessId};
+use super::{JitCodeId, JitObjectId, ProcessId};
 use crate::address::{Avma, AvmaRange, Timestamp};
 
 /// End of a claim that nothing ended.
-const FOREVER: Timestamp = Timestamp(u64::MAX);
+pub(super) const FOREVER: Timestamp = Timestamp(u64::MAX);
 /// So many generations of processes with JIT code of their own may be asked one after the other.
 const MAX_GENERATIONS: u32 = 8;
 /// The same of processes whatever they have.
@@ -297,6 +299,22 @@ enum Own {
     Lasting(JitObjectId),
     /// Of which some may have ended.
     Ended(Segments),
+}
+
+impl Claims {
+    /// The last end of each code's claims; none of code that was never touched.
+    pub(super) fn ends(&self) -> FxHashMap<JitCodeId, Timestamp> {
+        let mut ends = FxHashMap::default();
+        for process in self.processes.iter().flatten() {
+            if let Own::Ended(segments) = &process.claims {
+                for (code, end) in segments.ends() {
+                    let known = ends.entry(JitCodeId(code)).or_insert(end);
+                    *known = end.max(*known);
+                }
+            }
+        }
+        ends
+    }
 }
 
 impl Own {

@@ -140,6 +140,11 @@ impl Segments {
         Some(self.claims[first? as usize].owner())
     }
 
+    /// All claims' code and end.
+    pub(super) fn ends(&self) -> impl Iterator<Item = (u32, Timestamp)> {
+        self.claims.iter().map(|claim| (claim.code, claim.to))
+    }
+
     /// Whether the address was ever covered.
     pub(super) fn ever(&self, at: Avma) -> bool {
         self.stretch(at).is_some()

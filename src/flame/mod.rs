@@ -1,0 +1,155 @@
+//! The flame view: a profile in, one tree of calls out, with what each thread and event weighs at each node.
+//!
+//! Pictures, pages and exports of trees read this and nothing else. It knows nothing of SVG, HTML or files.
+
+mod build;
+mod names;
+mod prune;
+
+pub use build::{Options, Roots, build};
+pub use names::{Naming, shown, without_arguments};
+pub use prune::{Limit, Pruned, prune};
+
+use crate::profile::SymbolId;
+
+/// Index into [`Flame::functions`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct FunctionId(pub u32);
+
+/// Index into [`Flame::nodes`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct NodeId(pub u32);
+
+/// What kind of code a function is: pictures show it by colour.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Kind {
+    /// No function but the comm below it all.
+    Comm,
+    /// Compiled ahead of time.
+    User,
+    /// Inlined into its caller.
+    Inlined,
+    /// Made at run time.
+    Jit,
+    /// Of the kernel or a module.
+    Kernel,
+}
+
+impl Kind {
+    /// All kinds, in the order of their numbers.
+    pub const ALL: [Self; 5] = [
+        Self::Comm,
+        Self::User,
+        Self::Inlined,
+        Self::Jit,
+        Self::Kernel,
+    ];
+
+    /// In a word.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Comm => "thread",
+            Self::User => "user",
+            Self::Inlined => "inlined",
+            Self::Jit => "JIT",
+            Self::Kernel => "kernel",
+        }
+    }
+}
+
+/// What nodes stand for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Function {
+    /// Harmless text.
+    pub name: String,
+    /// Index into [`Flame::objects`]; none for comms, and when functions are told apart by name alone.
+    pub object: Option<u32>,
+    /// What kind of code it is.
+    pub kind: Kind,
+    /// A symbol of this name, for what else is known of it.
+    pub symbol: Option<SymbolId>,
+}
+
+/// A call path: the function, called by its parent's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Node {
+    /// The caller's node; the root is its own.
+    pub parent: NodeId,
+    /// What is called; of no meaning for the root.
+    pub function: FunctionId,
+}
+
+/// Samples of which weights are told apart.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Series {
+    /// Index into [`crate::profile::Profile::events`].
+    pub event: u16,
+    /// Index into [`crate::profile::Profile::threads`], 0 when threads are not told apart.
+    pub thread: u32,
+}
+
+/// What one series weighs at one node itself, without its callees.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cell {
+    /// Where.
+    pub node: NodeId,
+    /// Index into [`Flame::series`].
+    pub series: u32,
+    /// Sum of periods.
+    pub period: u64,
+    /// Number of samples.
+    pub samples: u64,
+}
+
+/// The tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Flame {
+    /// In the order of siblings.
+    pub functions: Vec<Function>,
+    /// Short names of objects.
+    pub objects: Vec<String>,
+    /// Depth first, callers before callees, siblings in the order of their names; the first one stands for everything.
+    pub nodes: Vec<Node>,
+    /// In the order of events and threads.
+    pub series: Vec<Series>,
+    /// In the order of nodes, then series.
+    pub cells: Vec<Cell>,
+}
+
+/// Weights of all nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Weights {
+    /// Of each node itself.
+    pub own: Vec<u64>,
+    /// With what it calls.
+    pub total: Vec<u64>,
+}
+
+impl Flame {
+    /// The root.
+    pub const ROOT: NodeId = NodeId(0);
+
+    /// The function of a node, none for the root.
+    #[must_use]
+    pub fn function(&self, node: NodeId) -> Option<&Function> {
+        let function = self.nodes[node.0 as usize].function;
+        self.functions.get(function.0 as usize)
+    }
+
+    /// What the nodes weigh by what is picked of each cell.
+    #[must_use]
+    pub fn weights(&self, pick: impl Fn(&Cell) -> u64) -> Weights {
+        let mut own = vec![0_u64; self.nodes.len()];
+        for cell in &self.cells {
+            let sum = &mut own[cell.node.0 as usize];
+            *sum = sum.saturating_add(pick(cell));
+        }
+        let mut total = own.clone();
+        for node in (1..self.nodes.len()).rev() {
+            let (weight, parent) = (total[node], self.nodes[node].parent.0 as usize);
+            total[parent] = total[parent].saturating_add(weight);
+        }
+        Weights { own, total }
+    }
+}

@@ -1,0 +1,150 @@
+//! How functions are called in pictures.
+//!
+//! Everything shown comes from a recording, which anybody may have written: characters that act are replaced.
+
+use std::borrow::Cow;
+
+use crate::profile::CpuMode;
+use crate::profile::{Frame, Profile};
+
+use super::Kind;
+
+/// Which names functions get.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Naming {
+    /// As in folded stacks: argument lists cut, no `;`. What has one name and kind is one function.
+    #[default]
+    Folded,
+    /// Whole names; functions of different objects are different functions.
+    Whole,
+}
+
+/// The text with what acts replaced: pictures of control characters, and U+FFFD for what changes the direction of text
+/// or is no character at all.
+#[must_use]
+pub fn shown(text: &str) -> Cow<'_, str> {
+    if text.bytes().all(|byte| (0x20..0x7f).contains(&byte)) || !text.contains(acts) {
+        return Cow::Borrowed(text);
+    }
+    let replace = |c: char| match u32::from(c) {
+        code @ 0..0x20 => char::from_u32(0x2400 + code).unwrap_or(char::REPLACEMENT_CHARACTER),
+        0x7f => '\u{2421}',
+        _ if acts(c) => char::REPLACEMENT_CHARACTER,
+        _ => c,
+    };
+    Cow::Owned(text.chars().map(replace).collect())
+}
+
+fn acts(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}')
+        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        // Not allowed in XML, and no characters.
+        || u32::from(c) & 0xfffe == 0xfffe
+}
+
+/// The name of a frame, and what kind of code it is.
+pub(super) fn push_frame(profile: &Profile, frame: &Frame, naming: Naming, text: &mut String) {
+    let object = frame.object.map(|id| &profile.objects[id.0 as usize]);
+    let before = text.len();
+    match (frame.symbol, object) {
+        (Some(symbol), _) => {
+            let name = shown(&profile.symbols[symbol.0 as usize].name);
+            match naming {
+                Naming::Folded => push_folded(without_arguments(&name), text),
+                Naming::Whole => text.push_str(&name),
+            }
+        }
+        (None, Some(object)) => {
+            let file = object.long_name.rsplit('/').next();
+            text.push('[');
+            push_folded(&shown(file.unwrap_or(&object.long_name)), text);
+            text.push(']');
+        }
+        (None, None) => text.push_str("[unknown]"),
+    }
+    if text.len() == before {
+        text.push_str("[unnamed]");
+    }
+}
+
+/// As inferno writes names: `;` is what separates frames.
+fn push_folded(name: &str, text: &mut String) {
+    text.extend(name.chars().map(|c| if c == ';' { ':' } else { c }));
+}
+
+/// What kind of code a frame is.
+pub(super) fn kind(profile: &Profile, frame: &Frame) -> Kind {
+    let object = frame.object.map(|id| &profile.objects[id.0 as usize]);
+    let symbol = frame.symbol.map(|id| &profile.symbols[id.0 as usize]);
+    if frame.mode == CpuMode::Kernel || object.is_some_and(|object| object.is_kernel) {
+        Kind::Kernel
+    } else if symbol.is_some_and(|symbol| symbol.inlined) {
+        Kind::Inlined
+    } else if symbol.is_some_and(|symbol| symbol.producer.is_some())
+        || object.is_some_and(|object| object.is_jit)
+    {
+        Kind::Jit
+    } else {
+        Kind::User
+    }
+}
+
+/// Cuts an argument list: from the first `(` outside brackets that begins neither a Go receiver
+/// (`.(*T)`) nor `(anonymous namespace)`.
+#[must_use]
+pub fn without_arguments(name: &str) -> &str {
+    let mut depth = 0_i32;
+    let mut previous = None;
+    for (at, c) in name.char_indices() {
+        match c {
+            '<' | '{' | '[' => depth += 1,
+            '>' | '}' | ']' | ')' => depth -= 1,
+            '(' => {
+                let kept = previous == Some('.') || name[at..].starts_with("(anonymous namespace)");
+                if depth == 0 && !kept && at > 0 {
+                    return &name[..at];
+                }
+                depth += 1;
+            }
+            _ => {}
+        }
+        previous = Some(c);
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn argument_lists_go_and_receivers_stay() {
+        for (name, expected) in [
+            ("foo(int)", "foo"),
+            ("net/http.(*Client).Do", "net/http.(*Client).Do"),
+            (
+                "std::vector<f(int)>::push_back(int&&)",
+                "std::vector<f(int)>::push_back",
+            ),
+            ("(anonymous namespace)::f(bool)", "(anonymous namespace)::f"),
+            (
+                "{lambda(auto:1&)#1}::operator()",
+                "{lambda(auto:1&)#1}::operator",
+            ),
+            ("Hot.fib(int)", "Hot.fib"),
+        ] {
+            assert_eq!(without_arguments(name), expected);
+        }
+    }
+
+    #[test]
+    fn what_acts_is_shown_as_a_picture() {
+        assert_eq!(shown("a\u{7}\u{1b}[31m\0\u{7f}"), "a␇␛[31m␀␡");
+        assert_eq!(
+            shown("größe\u{202e}x\u{9b}\u{ffff}"),
+            "größe\u{fffd}x\u{fffd}\u{fffd}"
+        );
+        assert_eq!(shown("wasm[0]::fib"), "wasm[0]::fib");
+    }
+}

@@ -1,0 +1,150 @@
+//! What a picture says of itself: it travels without the recording and the command that made it.
+
+use crate::flame::shown;
+use crate::profile::{EventSummary, Profile};
+
+use super::stdio::quality_line;
+
+/// The lines of a picture's head.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Caption {
+    /// What was recorded: the command line, or the recording's name.
+    pub recorded: String,
+    /// Event, samples and total.
+    pub shown: String,
+    /// Events that are in the recording and not in the picture.
+    pub others: Vec<String>,
+    /// How far it can be trusted.
+    pub quality: String,
+}
+
+impl Caption {
+    /// The caption of a picture of one event.
+    #[must_use]
+    pub fn of(profile: &Profile, event: u16) -> Self {
+        let summary = &profile.events[usize::from(event)];
+        let others = (0..).zip(&profile.events);
+        let others = others.filter(|(at, other)| *at != event && other.samples > 0);
+        Self {
+            recorded: recorded(profile),
+            shown: format!(
+                "{} samples, {}",
+                grouped(summary.samples),
+                amount(summary, summary.period)
+            ),
+            others: others
+                .map(|(_, other)| shown(&other.name).into_owned())
+                .collect(),
+            quality: shown(&quality_line(profile)).into_owned(),
+        }
+    }
+}
+
+/// The recorded command line, or the recording's name where it is not known.
+#[must_use]
+pub fn recorded(profile: &Profile) -> String {
+    let lines = profile.recording.header.iter();
+    let command = lines
+        .filter_map(|line| line.strip_prefix("# cmdline : "))
+        .next();
+    let text = command.map_or(profile.recording.path.as_str(), str::trim);
+    shown(text).into_owned()
+}
+
+/// Whether the event's periods are nanoseconds.
+#[must_use]
+pub fn is_time(event: &EventSummary) -> bool {
+    let name = event.name.split(':').next().unwrap_or(&event.name);
+    matches!(name, "cpu-clock" | "task-clock")
+}
+
+/// A weight in the event's unit: `9.14 s of cpu-clock`, `12.3 G cycles`.
+#[must_use]
+pub fn amount(event: &EventSummary, weight: u64) -> String {
+    let name = shown(&event.name);
+    if is_time(event) {
+        format!(
+            "{} of {name}",
+            scaled(weight, 1000.0, &["ns", "µs", "ms", "s"])
+        )
+    } else {
+        let number = scaled(weight, 1000.0, &["", "K", "M", "G", "T", "P", "E"]);
+        format!("{} {name}", number.trim_end())
+    }
+}
+
+/// Three digits and the unit that fits.
+fn scaled(value: u64, step: f64, units: &[&str]) -> String {
+    let mut number = value as f64;
+    let mut unit = 0;
+    while number >= step && unit + 1 < units.len() {
+        number /= step;
+        unit += 1;
+    }
+    let digits = match number {
+        _ if unit == 0 => 0,
+        n if n < 9.995 => 2,
+        n if n < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{number:.digits$} {}", units[unit])
+}
+
+/// A number with separators: 36,559.
+#[must_use]
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A text of so many characters at most, with its middle left out.
+#[must_use]
+pub fn shortened(text: &str, most: usize) -> String {
+    if text.len() <= most || text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let tail = most / 4;
+    let head = most.saturating_sub(tail + 1);
+    let mut short: String = text.chars().take(head).collect();
+    short.push('…');
+    let rest = text.char_indices().rev().nth(tail.saturating_sub(1));
+    short.push_str(rest.map_or("", |(at, _)| &text[at..]));
+    short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(name: &str) -> EventSummary {
+        EventSummary {
+            name: name.to_owned(),
+            ..EventSummary::default()
+        }
+    }
+
+    #[test]
+    fn amounts_have_the_unit_of_the_event() {
+        let clock = event("cpu-clock:u");
+        assert_eq!(amount(&clock, 9_139_750_000), "9.14 s of cpu-clock:u");
+        assert_eq!(amount(&clock, 312), "312 ns of cpu-clock:u");
+        assert_eq!(amount(&clock, 4_000_000_000_000), "4000 s of cpu-clock:u");
+        assert_eq!(amount(&event("cycles"), 12_340_000_000), "12.3 G cycles");
+        assert_eq!(amount(&event("page-faults"), 12), "12 page-faults");
+    }
+
+    #[test]
+    fn long_texts_lose_their_middle() {
+        assert_eq!(shortened("abcdefghij", 10), "abcdefghij");
+        assert_eq!(shortened("abcdefghijk", 8), "abcde…jk");
+        assert_eq!(shortened("ääääääääääää", 8).chars().count(), 8);
+        assert_eq!(grouped(1_234_567), "1,234,567");
+    }
+}

@@ -1,0 +1,481 @@
+//! Flame graphs as SVG, drawn by `inferno`.
+//!
+//! In: a tree and its weights. inferno takes lines of text and draws every frame as four elements, so it gets only what a
+//! picture has room for; what is left out is drawn as one grey frame for each caller, that it is not taken for the
+//! caller's own weight. Names cannot break lines, frames or XML.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+pub use inferno::flamegraph::color::{BackgroundColor, Palette};
+use inferno::flamegraph::color::{Color, PaletteMap};
+use inferno::flamegraph::{self, Direction, TextTruncateDirection};
+
+use crate::flame::{Flame, Function, Kind, NodeId, Pruned, Weights};
+
+use super::caption::{Caption, grouped, shortened};
+
+/// How to draw.
+#[derive(Clone, Debug, Default)]
+pub struct SvgOptions {
+    /// Instead of what was recorded.
+    pub title: Option<String>,
+    /// Instead of event, samples and total.
+    pub subtitle: Option<String>,
+    /// A comment inside the file.
+    pub notes: Option<String>,
+    /// Width in pixels; as wide as there is room if not given.
+    pub width: Option<usize>,
+    /// Height of a frame in pixels.
+    pub height: Option<usize>,
+    /// Size of the text in pixels.
+    pub font_size: Option<usize>,
+    /// One of inferno's palettes; colours tell kinds of code apart if not given.
+    pub colors: Option<Palette>,
+    /// Behind it all.
+    pub background: Option<BackgroundColor>,
+    /// Similar names in similar colours.
+    pub hash: bool,
+    /// The root on top.
+    pub inverted: bool,
+    /// What is counted, instead of the event's unit.
+    pub count_name: Option<String>,
+    /// Colours of some names.
+    pub palette_map: Option<PaletteMap>,
+}
+
+/// What is drawn.
+#[derive(Clone, Copy, Debug)]
+pub struct Drawing<'d> {
+    /// All of it.
+    pub flame: &'d Flame,
+    /// What widths are.
+    pub weights: &'d Weights,
+    /// What there is room for.
+    pub pruned: Pruned,
+    /// What it says of itself.
+    pub caption: &'d Caption,
+    /// Whether weights are nanoseconds.
+    pub is_time: bool,
+    /// What is counted if they are not.
+    pub unit: &'d str,
+}
+
+/// The name of the frame that stands for what is left out.
+pub const LEFT_OUT: &str = "[…]";
+/// How a file made here begins; see [`is_ours`].
+const MARK: &str = "pjit flamegraph ";
+/// Stands in inferno's output where two lines will.
+const SUBTITLE: &str = "pjit-subtitle";
+/// Longest name, in characters.
+const LONGEST: usize = 600;
+
+/// Whether a file that begins so is a picture made here.
+#[must_use]
+pub fn is_ours(beginning: &[u8]) -> bool {
+    let mark = format!("<!--NOTES: {MARK}");
+    memchr::memmem::find(beginning, mark.as_bytes()).is_some()
+}
+
+/// Colours of names, a line each: `NAME->rgb(R,G,B)`.
+///
+/// # Errors
+/// When the lines are not text.
+pub fn read_palette(mut lines: &[u8]) -> io::Result<PaletteMap> {
+    PaletteMap::from_reader(&mut lines)
+}
+
+/// Writes the picture.
+///
+/// # Errors
+/// When there is nothing of any weight, or `out` cannot be written.
+pub fn write(drawing: &Drawing<'_>, options: &SvgOptions, out: &mut dyn Write) -> io::Result<()> {
+    let own = &drawing.weights.own;
+    let all: u128 = own.iter().map(|weight| u128::from(*weight)).sum();
+    let lines = Lines::of(drawing, shift(all));
+    let (factor, count_name) = unit(drawing, all);
+    let mut palette = palette(drawing, options);
+    let mut inferno = flamegraph::Options::default();
+    inferno.title = title(drawing, options);
+    inferno.subtitle = Some(SUBTITLE.to_owned());
+    inferno.notes = notes(drawing, options);
+    inferno.image_width = options.width;
+    inferno.deterministic = !options.hash;
+    inferno.hash = options.hash;
+    inferno.bgcolors = options
+        .background
+        .or(Some(BackgroundColor::Flat(rgb(0x00f8_f8f8))));
+    inferno.palette_map = Some(&mut palette);
+    inferno.factor = factor * 2_f64.powi(shift(all).cast_signed());
+    inferno.count_name = count_name;
+    // The least weight is settled; lines come in the order of the tree, backwards as inferno takes those of a chart.
+    inferno.min_width = 0.0;
+    inferno.flame_chart = true;
+    inferno.text_truncate_direction = TextTruncateDirection::Right;
+    if let Some(colors) = options.colors {
+        inferno.colors = colors;
+        inferno.bgcolors = options.background;
+    }
+    if let Some(height) = options.height {
+        inferno.frame_height = height;
+    }
+    if let Some(size) = options.font_size {
+        inferno.font_size = size;
+    }
+    if let Some(name) = &options.count_name {
+        inferno.count_name.clone_from(name);
+        inferno.factor = 2_f64.powi(shift(all).cast_signed());
+    }
+    if options.inverted {
+        inferno.direction = Direction::Inverted;
+    }
+    let mut svg = Vec::new();
+    flamegraph::from_lines(&mut inferno, lines.backwards(), &mut svg)?;
+    let head = subtitle(drawing, options, inferno.font_size);
+    write_with_subtitle(&svg, &head, out)
+}
+
+/// inferno adds up 64-bit numbers, of which viewers know 53 bits: by how many powers of two weights are divided.
+fn shift(all: u128) -> u32 {
+    (128 - all.leading_zeros()).saturating_sub(53)
+}
+
+/// By what weights are multiplied to be shown, and what they are then.
+fn unit(drawing: &Drawing<'_>, all: u128) -> (f64, String) {
+    if !drawing.is_time {
+        return (1.0, drawing.unit.to_owned());
+    }
+    // Shares are those of the rounded numbers: five digits of the largest have to stay.
+    match all {
+        5_000_000_000.. => (1e-6, "ms".to_owned()),
+        5_000_000.. => (1e-3, "µs".to_owned()),
+        _ => (1.0, "ns".to_owned()),
+    }
+}
+
+fn title(drawing: &Drawing<'_>, options: &SvgOptions) -> String {
+    let made = || format!("Flame graph: {}", shortened(&drawing.caption.recorded, 100));
+    let title = options.title.clone().unwrap_or_else(made);
+    crate::flame::shown(&title).into_owned()
+}
+
+/// Made a comment by inferno, in which XML allows no two hyphens in a row.
+fn notes(drawing: &Drawing<'_>, options: &SvgOptions) -> String {
+    let own = options.notes.as_deref().unwrap_or_default();
+    let Caption {
+        recorded, quality, ..
+    } = drawing.caption;
+    let version = env!("CARGO_PKG_VERSION");
+    let notes = format!("{MARK}{version}. {own} Recorded: {recorded}. {quality} ");
+    let notes = crate::flame::shown(&notes)
+        .replace("--", "- -")
+        .replace("--", "- -");
+    notes.replace("  ", " ")
+}
+
+/// Colours of the names that kinds of code have, and of what is left out.
+fn palette(drawing: &Drawing<'_>, options: &SvgOptions) -> PaletteMap {
+    let mut palette = PaletteMap::default();
+    palette.insert(LEFT_OUT, rgb(0x00d8_d8d8));
+    palette.insert("", rgb(kind_color(Kind::Comm)));
+    if options.colors.is_none() {
+        for (at, node) in drawing.flame.nodes.iter().enumerate().skip(1) {
+            if drawing.weights.total[at] >= drawing.pruned.least
+                && let Some(function) = drawing.flame.functions.get(node.function.0 as usize)
+            {
+                let word = word(function);
+                if palette.get(&word).is_none() {
+                    palette.insert(&word, color(function));
+                }
+            }
+        }
+    }
+    for (name, color) in options.palette_map.iter().flat_map(PaletteMap::iter) {
+        palette.insert(name, color);
+    }
+    palette
+}
+
+/// The colour of a kind, lighter or darker by name, so that neighbours can be told apart.
+fn color(function: &Function) -> Color {
+    let bytes = function.name.bytes();
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let base = rgb(kind_color(function.kind));
+    let share = 1.0 - 0.16 * ((hash >> 40) as f32 / (1 << 24) as f32);
+    let darker = |part: u8| (f32::from(part) * share) as u8;
+    Color {
+        r: darker(base.r),
+        g: darker(base.g),
+        b: darker(base.b),
+    }
+}
+
+const fn kind_color(kind: Kind) -> u32 {
+    match kind {
+        Kind::Comm => 0x00d5_d8e0,
+        Kind::User => 0x00fb_d37c,
+        Kind::Inlined => 0x00a9_d8f5,
+        Kind::Jit => 0x008e_dcae,
+        Kind::Kernel => 0x00f4_a07f,
+    }
+}
+
+const fn rgb(color: u32) -> Color {
+    Color {
+        r: (color >> 16) as u8,
+        g: (color >> 8) as u8,
+        b: color as u8,
+    }
+}
+
+/// The function's name in a line: inferno cuts blanks at its ends, takes `# ` at the beginning of a line for a comment and
+/// numbers at the end for counts, and the kind from what stands behind it.
+fn word(function: &Function) -> String {
+    let mut name: Cow<'_, str> = Cow::Borrowed(&function.name);
+    if name.len() > LONGEST {
+        name = Cow::Owned(shortened(&name, LONGEST));
+    }
+    let mut word: String = name.into_owned();
+    if word.starts_with(char::is_whitespace) || word.ends_with(char::is_whitespace) {
+        let inner = word.trim();
+        let before = word.find(inner).unwrap_or(0);
+        let behind = word.len() - before - inner.len();
+        word = format!("{}{inner}{}", "␣".repeat(before), "␣".repeat(behind));
+    }
+    let is_count = |tail: &str| {
+        tail.bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'.')
+    };
+    if let Some(at) = word.rfind(' ').filter(|at| is_count(&word[at + 1..])) {
+        word.replace_range(at..=at, "\u{a0}");
+    }
+    if word.starts_with("# ") {
+        word.replace_range(1..2, "\u{a0}");
+    }
+    word.push_str(match function.kind {
+        Kind::Comm | Kind::User => "",
+        Kind::Kernel => "_[k]",
+        Kind::Jit => "_[j]",
+        Kind::Inlined => "_[i]",
+    });
+    word
+}
+
+/// The lines that inferno gets.
+struct Lines {
+    text: String,
+    ends: Vec<usize>,
+}
+
+impl Lines {
+    fn of(drawing: &Drawing<'_>, shift: u32) -> Self {
+        let Drawing { flame, weights, .. } = *drawing;
+        let least = drawing.pruned.least;
+        let mut left_out = vec![0_u64; flame.nodes.len()];
+        for (at, node) in flame.nodes.iter().enumerate().skip(1) {
+            let parent = node.parent.0 as usize;
+            if weights.total[at] < least && weights.total[parent] >= least {
+                left_out[parent] = left_out[parent].saturating_add(weights.total[at]);
+            }
+        }
+        let mut lines = Self {
+            text: String::new(),
+            ends: Vec::new(),
+        };
+        let mut path = String::new();
+        // Nodes that the path leads to, and its length before each.
+        let mut open: Vec<(NodeId, usize)> = Vec::new();
+        lines.push(&path, weights.own[0] >> shift);
+        for (at, node) in flame.nodes.iter().enumerate().skip(1) {
+            if weights.total[at] < least {
+                continue;
+            }
+            while let Some((last, len)) = open.pop_if(|(last, _)| *last != node.parent) {
+                lines.push_left_out(&path, left_out[last.0 as usize] >> shift);
+                path.truncate(len);
+            }
+            open.push((NodeId(at as u32), path.len()));
+            if !path.is_empty() {
+                path.push(';');
+            }
+            let function = flame.functions.get(node.function.0 as usize);
+            path.push_str(&function.map(word).unwrap_or_default());
+            lines.push(&path, weights.own[at] >> shift);
+        }
+        while let Some((last, len)) = open.pop() {
+            lines.push_left_out(&path, left_out[last.0 as usize] >> shift);
+            path.truncate(len);
+        }
+        lines.push_left_out(&path, left_out[0] >> shift);
+        lines
+    }
+
+    fn push_left_out(&mut self, path: &str, weight: u64) {
+        if path.is_empty() {
+            self.push(LEFT_OUT, weight);
+        } else if weight > 0 {
+            self.push(&format!("{path};{LEFT_OUT}"), weight);
+        }
+    }
+
+    fn push(&mut self, path: &str, weight: u64) {
+        if weight > 0 && !path.is_empty() {
+            self.text.push_str(path);
+            self.text.push_str(&format!(" {weight}"));
+            self.ends.push(self.text.len());
+        }
+    }
+
+    fn backwards(&self) -> impl Iterator<Item = &str> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        let lines: Vec<&str> = starts
+            .zip(&self.ends)
+            .map(|(start, end)| &self.text[start..*end])
+            .collect();
+        lines.into_iter().rev()
+    }
+}
+
+/// Two lines of XML below the title: what is shown, with a legend, and how far it can be trusted.
+fn subtitle(drawing: &Drawing<'_>, options: &SvgOptions, font_size: usize) -> String {
+    let Drawing {
+        caption, pruned, ..
+    } = drawing;
+    let mut first = match &options.subtitle {
+        Some(text) => crate::flame::shown(text).into_owned(),
+        None => shortened(&caption.shown, 120),
+    };
+    if pruned.left_out > 0 {
+        first.push_str(&format!(
+            " · left out below {:.3}%: {} frames",
+            pruned.percent,
+            grouped(pruned.left_out as u64)
+        ));
+    }
+    let y = |share: f64| font_size as f64 * share;
+    let mut xml = format!("<tspan x=\"50%\" y=\"{:.2}\">", y(3.45));
+    push_escaped(&first, &mut xml);
+    if options.colors.is_none() {
+        for kind in &Kind::ALL[1..] {
+            let (color, label) = (kind_color(*kind), kind.label());
+            xml.push_str(&format!(
+                "  <tspan fill=\"#{color:06x}\" stroke=\"#555\" stroke-width=\"0.5\">■</tspan> {label}"
+            ));
+        }
+    }
+    let mut second = shortened(&caption.quality, 160);
+    if !caption.others.is_empty() {
+        let others = caption.others.join(", ");
+        second.push_str(&format!(" · not shown: {}", shortened(&others, 60)));
+    }
+    xml.push_str(&format!("</tspan><tspan x=\"50%\" y=\"{:.2}\">", y(4.65)));
+    push_escaped(&second, &mut xml);
+    xml.push_str("</tspan>");
+    xml
+}
+
+fn push_escaped(text: &str, xml: &mut String) {
+    for c in text.chars() {
+        match c {
+            '<' => xml.push_str("&lt;"),
+            '>' => xml.push_str("&gt;"),
+            '&' => xml.push_str("&amp;"),
+            '"' => xml.push_str("&quot;"),
+            _ => xml.push(c),
+        }
+    }
+}
+
+fn write_with_subtitle(svg: &[u8], head: &str, out: &mut dyn Write) -> io::Result<()> {
+    // As text it would be escaped, so the first one is inferno's element.
+    let mark = format!(">{SUBTITLE}<");
+    let Some(at) = memchr::memmem::find(svg, mark.as_bytes()) else {
+        return out.write_all(svg);
+    };
+    out.write_all(&svg[..=at])?;
+    out.write_all(head.as_bytes())?;
+    out.write_all(&svg[at + mark.len() - 1..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flame::{Limit, Options, build, prune};
+    use crate::report::testing::ProfileBuilder;
+
+    fn draw(stacks: &[(&str, &str, u64)]) -> String {
+        let mut builder = ProfileBuilder::default();
+        for (comm, stack, period) in stacks {
+            builder.sample(comm, stack, *period);
+        }
+        let profile = builder.finish();
+        let flame = build(&profile, &Options::default());
+        let weights = flame.weights(|cell| cell.period);
+        let limit = Limit {
+            percent: 0.0,
+            frames: None,
+        };
+        let drawing = Drawing {
+            flame: &flame,
+            weights: &weights,
+            pruned: prune(&flame, &weights, limit),
+            caption: &Caption::of(&profile, 0),
+            is_time: false,
+            unit: "cycles",
+        };
+        let mut out = Vec::new();
+        write(&drawing, &SvgOptions::default(), &mut out).expect("it draws");
+        String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn names_cannot_end_lines_frames_or_elements() {
+        let svg = draw(&[
+            (
+                "# x",
+                "</script><script>alert(1)</script>;\u{7}\u{1b}[31m;main 12",
+                3,
+            ),
+            ("# x", " padded ;a\u{202e}b\u{ffff};main 12", 4),
+            ("", "-->;]]>;f 1 2", 5),
+            ("-", "f_[k]", 2),
+        ]);
+        let mut reader = quick_xml::Reader::from_str(&svg);
+        let mut titles = 0;
+        loop {
+            match reader.read_event().expect("well-formed") {
+                quick_xml::events::Event::Eof => break,
+                quick_xml::events::Event::Start(e) if e.name().as_ref() == b"title" => titles += 1,
+                _ => {}
+            }
+        }
+        // Each name once, the comms, and everything.
+        assert_eq!(titles, 13, "{svg}");
+        let is_control =
+            |c: char| c.is_control() && c != '\n' || c == '\u{202e}' || c == '\u{ffff}';
+        assert!(!svg.contains(is_control));
+        let total = "all (14 cycles, 100%)";
+        assert!(svg.contains(total) && svg.contains("main\u{a0}12 (7 cycles, 50.00%)"));
+    }
+
+    #[test]
+    fn weights_beyond_what_can_be_added_up_are_divided() {
+        let svg = draw(&[("x", "a;main", u64::MAX / 2), ("x", "b;main", u64::MAX / 4)]);
+        assert!(svg.contains(", 66.67%)"));
+        let sum = svg
+            .split("total_samples=\"")
+            .nth(1)
+            .and_then(|rest| rest.split('"').next());
+        let sum: u64 = sum.and_then(|sum| sum.parse().ok()).expect("a number");
+        assert!(sum < 1 << 53);
+    }
+
+    #[test]
+    fn long_names_are_shortened() {
+        let name = "x".repeat(65_536);
+        let svg = draw(&[("x", &format!("{name};main"), 1)]);
+        assert!(svg.len() < 40_000, "{}", svg.len());
+    }
+}

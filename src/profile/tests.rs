@@ -1,0 +1,146 @@
+//! What views may ask of a profile, on the samples of this project.
+
+use std::path::PathBuf;
+
+use super::{FrameNeeds, Profile};
+use crate::collect::{Needs, Payloads, Rows};
+use crate::diagnostics::Diagnostics;
+use crate::dso::SearchPaths;
+use crate::load::{LoadOptions, Source, load};
+use crate::session::Filter;
+
+fn profile_of(sample: &str, rows: Rows, frames: FrameNeeds) -> Profile {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("samples");
+    let options = LoadOptions {
+        source: Source::File(root.join(sample).join("perf.data")),
+        search: SearchPaths::default(),
+        jitdumps: Vec::new(),
+        perf_maps: Vec::new(),
+        filter: Filter::default(),
+        needs: Needs {
+            stacks: true,
+            cpu: false,
+            time_quantum: None,
+            cgroup: false,
+            trace: Payloads::No,
+            rows,
+            depths: false,
+            roots: false,
+            max_frames: 127,
+            threads: 2,
+        },
+        frames,
+        mending: crate::stitch::Mending::default(),
+        weight: crate::weigh::Options::default(),
+        names: crate::symbolize::Options::default(),
+        full_header: false,
+        listing: None,
+    };
+    load(&options, &Diagnostics::new()).expect("the sample can be read")
+}
+
+const EVERYTHING: FrameNeeds = FrameNeeds {
+    inlines: true,
+    marks: true,
+    addresses: true,
+    lines: true,
+    ranges: true,
+    code: true,
+};
+
+#[test]
+fn rows_are_samples_or_merged_and_add_up_alike() {
+    for sample in ["minijit", "node", "wasmtime", "native"] {
+        let merged = profile_of(sample, Rows::Merged, FrameNeeds::default());
+        let apart = profile_of(sample, Rows::Samples, FrameNeeds::default());
+        assert!(merged.samples.is_empty() && apart.entries.is_empty());
+        assert_eq!(merged.events[0].samples, apart.samples.len() as u64);
+        assert_eq!(merged.events[0].period, apart.events[0].period);
+        let sum: u64 = apart.samples.iter().map(|sample| sample.period).sum();
+        assert_eq!(sum, merged.events[0].period);
+        assert!(apart.samples.is_sorted_by_key(|sample| sample.time));
+        assert!(apart.samples.iter().all(|sample| sample.time.is_some()));
+    }
+}
+
+#[test]
+fn versions_of_code_have_their_bytes_and_their_time() {
+    let profile = profile_of("minijit", Rows::Samples, EVERYTHING);
+    assert!(!profile.code.is_empty());
+    for version in &profile.code {
+        assert_eq!(version.bytes.len() as u64, version.size);
+        assert!(version.to.is_none_or(|to| version.from < to));
+    }
+    // Two functions were made one after the other at one address.
+    let named = |name: &str| {
+        let found = profile
+            .code
+            .iter()
+            .find(|version| profile[version.symbol].name == name);
+        found.expect("it was hit")
+    };
+    let (first, second) = (named("jit::reuse_A"), named("jit::reuse_B"));
+    assert_eq!(first.start, second.start);
+    assert_eq!(first.to, Some(second.from));
+    // Each sample's code was there at its time.
+    let mut hits = 0;
+    for sample in &profile.samples {
+        let frame = &profile[sample.leaf];
+        let Some(version) = frame.code.map(|code| &profile[code]) else {
+            continue;
+        };
+        let time = sample.time.expect("recorded");
+        assert!(version.from <= time && version.to.is_none_or(|to| time < to));
+        hits += 1;
+    }
+    assert!(hits > 50, "{hits}");
+}
+
+#[test]
+fn objects_know_where_they_were_mapped() {
+    let profile = profile_of("native", Rows::Merged, EVERYTHING);
+    let mut checked = 0;
+    for frame in &profile.frames {
+        let Some(object) = frame.object.map(|object| &profile[object]) else {
+            continue;
+        };
+        if object.ranges.is_empty() {
+            continue;
+        }
+        let around = object
+            .ranges
+            .iter()
+            .find(|mapped| mapped.range.contains(crate::address::Avma(frame.address)));
+        let mapped = around.expect("the frame lies in a range");
+        let offset = mapped.offset.0 + (frame.address - mapped.range.start.0);
+        assert!(object.identity || offset == frame.object_address);
+        checked += 1;
+    }
+    assert!(checked > 100, "{checked}");
+}
+
+#[test]
+fn lines_have_columns_and_threads_have_lives() {
+    let profile = profile_of("native", Rows::Merged, EVERYTHING);
+    let lines: Vec<_> = profile
+        .frames
+        .iter()
+        .filter_map(|frame| frame.line)
+        .collect();
+    assert!(lines.iter().any(|line| line.column > 0));
+    assert!(lines.iter().all(|line| !profile[line.file].is_empty()));
+    let named = profile.threads.iter().filter(|thread| thread.tid != 0);
+    for thread in named {
+        assert_eq!(
+            thread.comms.last().map(|(_, comm)| *comm),
+            Some(thread.comm)
+        );
+        assert!(
+            thread
+                .start
+                .zip(thread.end)
+                .is_none_or(|(start, end)| start <= end)
+        );
+    }
+    assert!(profile.threads.iter().any(|thread| thread.end.is_some()));
+}

@@ -1,0 +1,186 @@
+//! Flame graphs: what is in the pictures, read by somebody else's XML reader, against inferno's picture of the folded stacks.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use quick_xml::Reader;
+use quick_xml::events::Event;
+
+use crate::support::{SAMPLES, pjit, sample, stdout_of};
+
+/// A frame of a picture: name, position and width in weight, and row.
+type Frame = (String, u64, u64, i64);
+
+#[test]
+fn frames_are_those_of_inferno_on_the_folded_stacks() {
+    for name in SAMPLES {
+        for options in [&[][..], &["--reverse"], &["--inverted"], &["--tid"]] {
+            let ours = stdout_of(
+                &[&["flamegraph", "--percent-limit", "0"], options].concat(),
+                name,
+            );
+            let mut inferno = inferno::flamegraph::Options::default();
+            inferno.min_width = 0.0;
+            inferno.reverse_stack_order = options.contains(&"--reverse");
+            if options.contains(&"--inverted") {
+                inferno.direction = inferno::flamegraph::Direction::Inverted;
+            }
+            let mut fold = vec!["fold"];
+            fold.extend(options.iter().filter(|option| **option == "--tid"));
+            let fold = stdout_of(&fold, name);
+            let mut theirs = Vec::new();
+            inferno::flamegraph::from_lines(&mut inferno, fold.lines(), &mut theirs)
+                .expect("it draws");
+            let theirs = String::from_utf8(theirs).expect("text");
+            let (ours, theirs) = (frames(&ours), frames(&theirs));
+            assert!(ours.len() > 10, "{name}");
+            assert_eq!(joined(ours), joined(theirs), "{name} {options:?}");
+        }
+    }
+}
+
+/// inferno draws a frame twice where a function's own samples and its callees' have a neighbour between them whose name goes
+/// on behind the function's. So the names' weights by row are compared, and positions where there is one frame.
+fn joined(frames: Vec<Frame>) -> BTreeMap<(i64, String), (u64, usize)> {
+    let mut rows: BTreeMap<(i64, String), (u64, usize)> = BTreeMap::new();
+    for (name, _, width, row) in frames {
+        let sum = rows.entry((row, name)).or_default();
+        sum.0 += width;
+        sum.1 += 1;
+    }
+    rows
+}
+
+/// The frames of a picture; fails the test unless it is well-formed.
+fn frames(svg: &str) -> Vec<Frame> {
+    let mut reader = Reader::from_str(svg);
+    let (mut frames, mut title, mut is_title) = (Vec::new(), String::new(), false);
+    loop {
+        match reader.read_event().expect("well-formed") {
+            Event::Eof => break,
+            Event::Start(element) => is_title = element.name().as_ref() == b"title",
+            Event::End(_) => is_title = false,
+            Event::Text(text) if is_title => title.push_str(&text.decode().expect("text")),
+            Event::GeneralRef(entity) if is_title => {
+                title.push('&');
+                title.push_str(&entity.decode().expect("text"));
+                title.push(';');
+            }
+            Event::Empty(element) if element.name().as_ref() == b"rect" => {
+                let value = |name: &str| -> Option<u64> {
+                    let attribute = element.try_get_attribute(name).expect("an attribute")?;
+                    String::from_utf8_lossy(&attribute.value).parse().ok()
+                };
+                if let (Some(x), Some(w), Some(y)) = (value("fg:x"), value("fg:w"), value("y")) {
+                    let name = title.rsplit_once(" (").map_or("", |(name, _)| name);
+                    frames.push((name.to_owned(), x, w, y as i64));
+                }
+                title.clear();
+            }
+            _ => {}
+        }
+    }
+    let (low, high) = (
+        frames.iter().map(|f| f.3).min().unwrap_or(0),
+        frames.iter().map(|f| f.3).max().unwrap_or(0),
+    );
+    let root = frames.iter().find(|f| f.0 == "all").map_or(0, |f| f.3);
+    // Rows from the root on.
+    for frame in &mut frames {
+        frame.3 = (frame.3 - root).abs() / 16;
+    }
+    assert!(root == low || root == high);
+    frames
+}
+
+#[test]
+fn left_out_frames_are_drawn_and_counted() {
+    for name in SAMPLES {
+        let all = frames(&stdout_of(&["flamegraph", "--percent-limit", "0"], name));
+        let some = frames(&stdout_of(&["flamegraph", "--percent-limit", "20"], name));
+        assert!(some.len() < all.len(), "{name}");
+        assert!(some.iter().any(|frame| frame.0 == "[…]"), "{name}");
+        // With what is left out, the comms weigh as much as before.
+        for row in 0..2 {
+            let weight = |frames: &[Frame]| -> u64 {
+                let in_row = frames.iter().filter(|frame| frame.3 == row);
+                in_row.map(|frame| frame.2).sum()
+            };
+            assert_eq!(weight(&all), weight(&some), "{name} row {row}");
+        }
+    }
+}
+
+#[test]
+fn pictures_do_not_depend_on_threads_and_are_the_same_each_time() {
+    for name in SAMPLES {
+        let first = stdout_of(&["flamegraph"], name);
+        for threads in ["1", "2", "5"] {
+            let again = stdout_of(&["flamegraph", "-j", threads], name);
+            assert!(first == again, "{name} -j {threads}");
+        }
+    }
+}
+
+#[test]
+fn the_head_tells_what_is_shown_and_how_good_it_is() {
+    let svg = stdout_of(&["flamegraph", "--percent-limit", "2"], "wasmtime");
+    for text in [
+        "Flame graph: ",
+        "78 samples, 788 ms of cpu-clock:pppH",
+        "left out below 2.000%: ",
+        "100.00% in complete stacks",
+        "JIT: jit-10150.dump: 18 functions",
+    ] {
+        assert!(svg.contains(text), "{text}");
+    }
+    let svg = stdout_of(
+        &[
+            "flamegraph",
+            "--title",
+            "a <b> & c",
+            "--subtitle",
+            "\"d\"",
+            "--notes=--x--",
+        ],
+        "wasmtime",
+    );
+    frames(&svg);
+    assert!(svg.contains(">a &lt;b&gt; &amp; c<") && svg.contains(">&quot;d&quot;"));
+}
+
+#[test]
+fn files_appear_whole_and_the_last_line_tells_what_is_in_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let picture = folder.path().join("x.svg");
+    let path = picture.to_str().expect("text");
+    let run = |output: &str| {
+        pjit()
+            .args(["flamegraph", "--symfs"])
+            .arg(sample("native", "symfs"))
+            .arg(sample("native", "perf.data"))
+            .args(["-o", output])
+            .output()
+            .expect("the binary can be run")
+    };
+    let output = run(path);
+    assert!(output.status.success() && output.stdout.is_empty());
+    let line = String::from_utf8(output.stderr).expect("text");
+    let expected =
+        "x.svg: 177 samples, 1.79 s of cpu-clock:pppH, 377 of 377 frames drawn; Quality: 100.00%";
+    assert!(line.contains(expected), "{line}");
+    frames(&fs::read_to_string(&picture).expect("a picture"));
+    assert_eq!(fs::read_dir(folder.path()).expect("listed").count(), 1);
+    let output = run("-");
+    assert!(output.stdout.starts_with(b"<?xml") && output.stderr.is_empty());
+    let output = run("x.png");
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn an_event_without_samples_or_of_another_recording_is_an_error() {
+    let output = crate::support::run(&["flamegraph", "--event", "page-faults"], "native");
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(text.contains("it has cpu-clock:pppH"), "{text}");
+}
