@@ -103,6 +103,23 @@ fn is_hotspot_blob(name: &[u8]) -> bool {
     !(name.starts_with(b"L") && name.contains(&b';'))
 }
 
+/// Whether a runtime puts the code's start on the stack as a return address: the base of an Erlang process, and
+/// what V8 lets optimised code that it gives up go on with.
+pub(super) fn is_entered_by_return(code: JitCode<'_, '_>) -> bool {
+    const OF_V8: [&[u8]; 5] = [
+        b"Builtin:NotifyDeoptimized",
+        b"Builtin:ContinueTo",
+        b"Builtin:InterpreterEnterAt",
+        b"Builtin:BaselineOrInterpreterEnterAt",
+        b"Builtin:RestartFrameTrampoline",
+    ];
+    match code.kind() {
+        NameKind::ErlangBase => true,
+        NameKind::V8Piece => OF_V8.iter().any(|front| code.name().starts_with(front)),
+        _ => false,
+    }
+}
+
 /// The template interpreter, one large piece of code.
 pub(super) fn is_hotspot_interpreter(code: JitCode<'_, '_>) -> bool {
     matches!(code.producer(), Producer::HotSpot | Producer::Unknown)

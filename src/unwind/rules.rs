@@ -127,6 +127,8 @@ pub(super) struct Candidate {
     pub(super) not_self: bool,
     /// How far the function reaches before and behind the place, as far as known and needed.
     pub(super) reach: (u32, u32),
+    /// The register that holds the return address while the stack below it is rearranged.
+    pub(super) link: Option<u8>,
 }
 
 /// What a candidate's return address must satisfy, apart from being executable.
@@ -150,6 +152,7 @@ impl Candidate {
             check,
             not_self: false,
             reach: (0, 0),
+            link: None,
         }
     }
 

@@ -20,7 +20,6 @@ use super::stack::{Stack, slot_at};
 use super::trail::{Mark, Trail, Trails, Way};
 use super::{CodeSpace, Found, FrameOrigin, Lifetime, Place, Scene, UserFrame, UserState};
 use crate::address::{Avma, FileOffset};
-use crate::jitdump::NameKind;
 use crate::perfdata::Registers;
 use crate::stack_end::StackEnd;
 
@@ -486,7 +485,7 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         let (cfa, simple) = self.cfa(rule)?;
         let sp = self.cursor.sp;
         // Every frame lies above its callee's; a leaf with its return address in a register may have none.
-        let empty_leaf = A::LINK_REGISTER && self.leaf && cfa == sp;
+        let empty_leaf = rule.ra_slot == IN_REGISTER && self.leaf && cfa == sp;
         if cfa <= sp && !empty_leaf {
             return Err(StackEnd::CheckFailed);
         }
@@ -717,6 +716,9 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         } else {
             None
         };
+        if let Some(register) = candidate.link {
+            self.cursor.lr = self.recover(register);
+        }
         let address = self.step(&candidate.rule)?;
         if address == 0 && by_frame_pointer {
             return Err(StackEnd::Complete);
@@ -729,19 +731,19 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         if executable && self.passes(candidate, at, &caller) {
             Ok(caller)
         } else {
-            self.erlang_base(address).ok_or(StackEnd::CheckFailed)
+            self.entered(address).ok_or(StackEnd::CheckFailed)
         }
     }
 
-    /// The base of an Erlang process, if it begins at an address: the runtime puts that on the stack of a
-    /// new process, nothing calls it.
+    /// Code that is returned to at its start, if that is at an address: what runtimes put on the stack and
+    /// nothing calls.
     #[cold]
-    fn erlang_base(&mut self, address: u64) -> Option<Located<'w, 'a>> {
+    fn entered(&mut self, address: u64) -> Option<Located<'w, 'a>> {
         self.way = None;
         match self.code.locate(Avma(address)) {
             Place::Jit {
                 code, offset: 0, ..
-            } if code.kind() == NameKind::ErlangBase => Some(self.locate(address, true)),
+            } if jit::is_entered_by_return(code) => Some(self.locate(address, true)),
             _ => None,
         }
     }

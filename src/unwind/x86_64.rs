@@ -4,12 +4,14 @@
 //! Sources: System V ABI for AMD64 (register numbering), `arch/x86/include/uapi/asm/perf_regs.h` (sampled
 //! registers), `arch/x86/include/uapi/asm/sigcontext.h` and `ucontext.h` (signal frame).
 
+use std::ops::RangeInclusive;
+
 use smallvec::smallvec;
 
 use super::FrameOrigin;
 use super::arch::{Architecture, REGISTERS, RegisterFile};
 use super::jit::{CodeView, Habit};
-use super::rules::{Candidate, Candidates, Check, IN_REGISTER, Rule};
+use super::rules::{Candidate, Candidates, Check, IN_REGISTER, Kind, Rule};
 use super::x86_decode::{Effect, decode};
 use super::x86_flow::Flow;
 use crate::perfdata::Registers;
@@ -117,6 +119,7 @@ impl Architecture for X86_64 {
 
     fn guess(code: &CodeView<'_>, flow: Option<&Flow>, out: &mut Candidates) {
         if code.leaf {
+            out.extend(dropping_arguments(code));
             out.extend(follow_to_return(code));
         }
         out.extend(flow.and_then(|flow| flow.candidate(code.at)));
@@ -189,6 +192,60 @@ fn frame_pointer(check: Check) -> Candidate {
         FrameOrigin::FramePointer,
         check,
     )
+}
+
+/// V8 takes arguments off the stack behind the frame: `pop R; lea rsp, [rsp+N*8]; push R; ret`, perhaps with other
+/// pushes between, or with a jump. From the first to the last of these the return address is in R alone.
+fn dropping_arguments(code: &CodeView<'_>) -> Option<Candidate> {
+    /// `pop`, `lea` and some pushes.
+    const MOST: usize = 16;
+    let register = (1..=code.at.min(MOST)).find_map(|back| {
+        let (register, between) = argument_drop(code.code.get(code.at - back..)?)?;
+        between.contains(&back).then_some(register)
+    })?;
+    let rule = Rule {
+        // Where the caller's stack pointer is depends on the number of arguments.
+        kind: Kind::Record,
+        ..Rule::frame(RSP, 0, IN_REGISTER, IN_REGISTER)
+    };
+    Some(Candidate {
+        link: Some(dwarf_number(register)),
+        ..Candidate::new(rule, FrameOrigin::Frameless, Check::Call)
+    })
+}
+
+/// Which register holds the return address in such a piece of code, and at which offsets.
+fn argument_drop(code: &[u8]) -> Option<(u8, RangeInclusive<usize>)> {
+    let pop = decode(code)?;
+    let Effect::Pop(Some(register)) = pop.effect else {
+        return None;
+    };
+    let [0x48 | 0x4a, 0x8d, 0x24 | 0x64 | 0xa4, sib, ..] = *code.get(pop.len..)? else {
+        return None;
+    };
+    // Eight times the index, and rsp as the base.
+    if sib & 0xc7 != 0xc4 {
+        return None;
+    }
+    let mut at = pop.len + decode(&code[pop.len..])?.len;
+    loop {
+        let push = decode(code.get(at..)?)?;
+        match push.effect {
+            Effect::Push(Some(pushed)) if pushed == register => {
+                let end = decode(code.get(at + push.len..)?)?.effect;
+                let leaves = matches!(end, Effect::Return | Effect::Jump(_));
+                return leaves.then_some((register, pop.len..=at));
+            }
+            Effect::Push(Some(_)) => at += push.len,
+            _ => return None,
+        }
+    }
+}
+
+/// From the number of a register in instructions to that in DWARF.
+fn dwarf_number(in_code: u8) -> u8 {
+    const LEGACY: [u8; 8] = [0, 2, 1, 3, 7, 6, 4, 5];
+    LEGACY.get(usize::from(in_code)).copied().unwrap_or(in_code)
 }
 
 /// Follows straight code from an ip to the `ret` (or the jump of a tail call behind an epilogue): what the

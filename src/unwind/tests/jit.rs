@@ -295,6 +295,87 @@ fn bytecode_handlers_run_on_the_frame_of_the_running_function() {
 }
 
 #[test]
+fn the_return_address_is_in_a_register_while_v8_drops_arguments() {
+    // push rbp; mov rbp, rsp; call rax; pop rbp; pop r10; lea rsp, [rsp+rcx*8]; push r10; ret
+    let plain = [
+        0x55, 0x48, 0x89, 0xe5, 0xff, 0xd0, 0x5d, 0x41, 0x5a, 0x48, 0x8d, 0x24, 0xcc, 0x41, 0x52,
+        0xc3,
+    ];
+    // The same with an argument that is pushed again, rcx as the register, and a tail call.
+    let jump = [
+        0x55, 0x48, 0x89, 0xe5, 0xff, 0xd0, 0x5d, 0x59, 0x48, 0x8d, 0x64, 0xc4, 0x08, 0x52, 0x51,
+        0xff, 0xe0,
+    ];
+    let store = Store::new();
+    let loads: Loads<'_> = &[
+        ("Builtin:ArgumentsDropped", &plain),
+        ("Builtin:ArgumentsMoved", &jump),
+        ("JS:*caller /a.js:1:1", &FRAMED),
+    ];
+    let process = jitted(&store, loads);
+    // The caller's frame, which returns to 0; below it are arguments that look like return addresses.
+    let bp = SP + 32;
+    let stack = [call_in(0), call_in(0), 5, 6, 0, 0];
+    let (r10, rcx) = (18, 2);
+    let caller = call_in(2);
+    for (code, at, register) in [
+        (0, 9, r10),
+        (0, 13, r10),
+        (1, 8, rcx),
+        (1, 13, rcx),
+        (1, 14, rcx),
+    ] {
+        let ip = CODE + code * STEP + at;
+        let walked = |value| {
+            let registers = [(8, ip), (7, SP), (6, bp), (register, value)];
+            walk(Arch::X86_64, &process, &Sample::new(&registers, &stack))
+        };
+        let expected: Frames = vec![(ip, Ip), (caller - 1, Frameless)];
+        assert_eq!(
+            walked(caller),
+            (expected, StackEnd::Complete),
+            "{code} {at}"
+        );
+        // What is in the register must follow a call.
+        assert_ne!(
+            addresses(&walked(caller + 1).0).get(1),
+            Some(&caller),
+            "{code} {at}"
+        );
+    }
+}
+
+#[test]
+fn v8_goes_on_at_the_start_of_builtins_behind_a_deoptimisation() {
+    let notify = [0x55, 0x48, 0x89, 0xe5, 0xff, 0xd0, 0x5d, 0xc3];
+    let store = Store::new();
+    let entry = [0x90, 0xc3, 0xff, 0xd0];
+    let loads: Loads<'_> = &[
+        ("Builtin:DeoptimizationEntry_Lazy", &entry),
+        ("Builtin:NotifyDeoptimized", &notify),
+        ("JS:~f /a.js:1:1", &FRAMED),
+        ("Builtin:ArrayMap", &notify),
+    ];
+    let process = jitted(&store, loads);
+    let bp = SP + 32;
+    let at = |code: u64| CODE + code * STEP;
+    let walked = |continues_at| {
+        let stack = [continues_at, call_in(2), 5, 6, 0, 0];
+        addresses(
+            &walk(
+                Arch::X86_64,
+                &process,
+                &Sample::x86(at(0) + 1, SP, bp, &stack),
+            )
+            .0,
+        )
+    };
+    assert_eq!(walked(at(1)), [at(0) + 1, at(1), call_in(2) - 1]);
+    // Other builtins are not returned to at their start.
+    assert_ne!(walked(at(3)).get(1), Some(&at(3)));
+}
+
+#[test]
 fn sparkplug_gets_its_frame_from_its_first_call() {
     // mov rcx, rdi; call BaselineOutOfLinePrologue; call rax
     let code = [
