@@ -34,6 +34,8 @@ pub enum StackEnd {
     LostRegister,
     /// As [`Self::DumpTooShort`], but the thread's root is known and stands behind the gap.
     Rooted,
+    /// The frame's caller is on another stack, of which nothing is recorded: the runtime switched.
+    OtherStack,
     /// The kernel could not copy the stack on, though there is more of it: a page of it had never been touched, or was
     /// not in memory.
     AbsentPage,
@@ -41,7 +43,7 @@ pub enum StackEnd {
 
 impl StackEnd {
     /// Number of variants.
-    pub const COUNT: usize = 16;
+    pub const COUNT: usize = 17;
 
     /// All reasons, in the order of their numbers.
     pub const ALL: [Self; Self::COUNT] = [
@@ -60,6 +62,7 @@ impl StackEnd {
         Self::UnknownCode,
         Self::LostRegister,
         Self::Rooted,
+        Self::OtherStack,
         Self::AbsentPage,
     ];
 
@@ -82,6 +85,7 @@ impl StackEnd {
             Self::UnknownCode => "code that nothing describes",
             Self::LostRegister => "a register that is not known",
             Self::Rooted => "larger than the recorded stack, with the thread's root",
+            Self::OtherStack => "another stack",
             Self::AbsentPage => "a stack page that could not be copied",
         }
     }
@@ -97,6 +101,7 @@ impl StackEnd {
             | Self::Recorded => None,
             Self::DumpTooShort | Self::Rooted => Some("[cut]"),
             Self::AbsentPage => Some("[absent page]"),
+            Self::OtherStack => Some("[other stack]"),
             Self::TooDeep => Some("[too deep]"),
             Self::MissingFile | Self::ChangedFile => Some("[missing file]"),
             Self::NoRule

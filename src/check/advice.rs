@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::collect::{DumpSizes, LARGEST_DUMP};
+use crate::jitdump::Producer;
 
 use super::Culprit;
 
@@ -33,6 +34,32 @@ pub(super) fn for_short_stacks(sizes: &DumpSizes) -> Vec<String> {
             .to_owned()
     });
     dwarf.into_iter().chain(other).collect()
+}
+
+/// How code gets frames that can be followed.
+pub(super) fn for_frames(culprits: &[Culprit]) -> Vec<String> {
+    let made_by = |wanted: &dyn Fn(Option<Producer>) -> bool| {
+        culprits.iter().any(|culprit| wanted(culprit.runtime))
+    };
+    let is_java = |runtime| runtime == Some(Producer::HotSpot);
+    let is_other =
+        |runtime: Option<Producer>| runtime.is_some_and(|runtime| runtime != Producer::HotSpot);
+    let advice = [
+        (
+            made_by(&|runtime| runtime.is_none()),
+            "build it with -fasynchronous-unwind-tables, or with -fno-omit-frame-pointer",
+        ),
+        (
+            made_by(&is_java),
+            "java -XX:+PreserveFramePointer, or -agentpath:libperf-jvmti.so, whose dump has the code",
+        ),
+        (
+            made_by(&is_other),
+            "code made at run time: have the runtime keep frame pointers or write a jitdump, which has the code",
+        ),
+    ];
+    let given = advice.iter().filter(|(given, _)| *given);
+    given.map(|(_, text)| (*text).to_owned()).collect()
 }
 
 /// Where to put files that were not found. `changed`: something else lies in their place.

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use crate::address::Avma;
 use crate::collect::{Collected, MapCache, Pc, SpaceAt};
-use crate::dso::{DsoId, DsoKind, FileTrouble, KernelState};
+use crate::dso::{Dso, DsoId, DsoKind, FileTrouble, KernelState};
+use crate::jitdump::{NameKind, Producer};
 use crate::perfdata::{CpuMode, Recording};
 use crate::profile::{StackEnd, ThreadId};
 use crate::session::jit::JitMatch;
@@ -164,12 +165,37 @@ fn culprit(session: &Session<'_>, dso: Option<DsoId>, samples: u64) -> Culprit {
             name: "[unknown]".to_owned(),
             path: String::new(),
             samples,
+            runtime: None,
         };
     };
     Culprit {
         name: dso.short_name.clone(),
         path: String::from_utf8_lossy(&dso.long_name).into_owned(),
         samples,
+        runtime: runtime(session, dso),
+    }
+}
+
+/// Who made the code of a DSO at run time; `None` for files.
+fn runtime(session: &Session<'_>, dso: &Dso) -> Option<Producer> {
+    let of_dump = session
+        .jit
+        .objects()
+        .iter()
+        .find(|object| object.path() == dso.long_name);
+    match dso.kind {
+        DsoKind::JitDump => Some(of_dump.map_or(Producer::Unknown, |object| object.producer)),
+        // Without dump, who is loaded tells.
+        DsoKind::Anonymous => {
+            let mut all = (0..session.dsos.len()).filter_map(|n| u32::try_from(n).ok());
+            let java = all.any(|n| session.dsos.get(DsoId(n)).short_name == "libjvm.so");
+            Some(if java {
+                Producer::HotSpot
+            } else {
+                Producer::Unknown
+            })
+        }
+        _ => None,
     }
 }
 
@@ -334,10 +360,7 @@ fn is_beginning(stages: &Stages<'_, '_>, pc: &Pc) -> bool {
     ];
     match pc.target {
         Target::Nowhere | Target::Label(_) => false,
-        Target::Jit(code, _) => {
-            let name = stages.session.jit.code(code).name();
-            name.ends_with(b"normal_exit")
-        }
+        Target::Jit(code, _) => stages.session.jit.code(code).kind() == NameKind::ErlangBase,
         Target::Dso(dso) => symbol(stages, dso, pc.address).is_some_and(|symbol| {
             let name = symbol.name.split('@').next().unwrap_or_default();
             NAMES.contains(&name.trim_end_matches(".abi0")) || name.contains("wasmtime_fiber_start")

@@ -2,6 +2,7 @@
 
 use crate::collect::{DumpSizes, LARGEST_DUMP};
 use crate::dso::KernelState;
+use crate::jitdump::Producer;
 use crate::perfdata::Damage;
 use crate::profile::StackEnd;
 use crate::session::jit::ClockFit;
@@ -296,9 +297,8 @@ fn part_of_stacks(
                 .fixed_by(for_unknown_code(evidence))
         }
         StackEnd::NoRule => {
-            finding(helpless, "stacks.no-rule", front + "end in code without unwinding information: " + &found_in).fixed_by([
-                "build it with -fasynchronous-unwind-tables, or with -fno-omit-frame-pointer",
-            ])
+            finding(helpless, "stacks.no-rule", front + "end in code without unwinding information: " + &found_in)
+                .fixed_by(advice::for_frames(&share.culprits))
         }
         StackEnd::AbsentPage => finding(
             helpless,
@@ -306,15 +306,19 @@ fn part_of_stacks(
             front + "go on behind a page that was not in memory, where the kernel stops to copy; no larger dump has more",
         )
         .fixed_by(["do not leave room on the stack untouched (large arrays), or record with --call-graph fp"]),
+        StackEnd::OtherStack => finding(
+            helpless,
+            "stacks.other-stack",
+            front + "go on on another stack, which perf does not record (the runtime switches between stacks): " + &found_in,
+        ),
         StackEnd::LostRegister => finding(
             helpless,
             "stacks.register",
             front + "end in code whose unwinding information counts from a register that its callees may change: " + &found_in,
         ),
         StackEnd::CheckFailed => {
-            finding(helpless, "stacks.implausible", front + "end where no caller is plausible, in code of: " + &found_in).fixed_by([
-                "code without unwinding information: build it with -fasynchronous-unwind-tables, or with -fno-omit-frame-pointer",
-            ])
+            finding(helpless, "stacks.implausible", front + "end where no caller is plausible, in code of: " + &found_in)
+                .fixed_by(advice::for_frames(&share.culprits))
         }
         StackEnd::NoRegisters => finding(
             helpless,
@@ -431,11 +435,35 @@ fn part_of_symbols(part: &Unresolved, evidence: &Evidence) -> Finding {
             "in the kernel, with the names of another one: ",
         )
         .fixed_by(for_kernel_symbols()),
-        Reason::Unmapped => row("symbols.unmapped", "where nothing was mapped: ").fixed_by([
-            "lost records or perf record --no-… options hide mappings: perf record -m 16M",
-        ]),
+        Reason::Unmapped => match cut_dumps(evidence) {
+            Some(dumps) => row(
+                "symbols.unmapped",
+                &format!("where nothing was mapped, and {dumps}: "),
+            )
+            .fixed_by([LET_IT_END]),
+            None => row("symbols.unmapped", "where nothing was mapped: ").fixed_by([
+                "lost records or perf record --no-… options hide mappings: perf record -m 16M",
+            ]),
+        },
         Reason::Other => row("symbols.other", "in other places: "),
     }
+}
+
+/// What to do where the end of a dump is missing.
+const LET_IT_END: &str =
+    "let the program end by itself: what it had not written yet when it was killed is lost";
+
+/// The dumps whose end is missing, in words.
+fn cut_dumps(evidence: &Evidence) -> Option<String> {
+    let mut cut = evidence.dumps.iter().filter(|dump| dump.cut.is_some());
+    let first = cut.next()?;
+    Some(match cut.count() {
+        0 => format!("{} was cut, so that not all code is known", first.name),
+        more => format!(
+            "{} and {more} more dumps were cut, so that not all code is known",
+            first.name
+        ),
+    })
 }
 
 fn for_stale_dumps() -> [&'static str; 1] {
@@ -467,9 +495,17 @@ fn for_unknown_code(evidence: &Evidence) -> Vec<String> {
             "--jitdump FILE_OR_DIR with the dumps that are named below as missing".to_owned(),
         ];
     }
-    if evidence.dumps.iter().any(|dump| dump.cut.is_some()) {
+    if cut_dumps(evidence).is_some() {
+        return vec![LET_IT_END.to_owned()];
+    }
+    if evidence
+        .dumps
+        .iter()
+        .any(|dump| !dump.is_perf_map && dump.producer == Producer::V8)
+    {
         return vec![
-            "let the program end by itself: what it had not written yet when it was killed is lost"
+            "V8's dump leaves out its tables of jumps to wasm functions, which only lead to code that it has; there is \
+             nothing to record for them"
                 .to_owned(),
         ];
     }

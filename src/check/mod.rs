@@ -12,6 +12,7 @@ mod tests;
 
 use crate::collect::DumpSizes;
 use crate::dso::KernelState;
+use crate::jitdump::Producer;
 use crate::perfdata::Damage;
 use crate::profile::StackEnd;
 use crate::session::jit::{ClockFit, JitAbsent, JitObject};
@@ -101,6 +102,8 @@ pub struct Culprit {
     pub path: String,
     /// How many.
     pub samples: u64,
+    /// Whether it is code made at run time, and by whom, if that is known.
+    pub runtime: Option<Producer>,
 }
 
 /// Samples without a name for one reason.
@@ -160,6 +163,8 @@ pub struct Dump {
     pub name: String,
     /// Whether it is a perf map.
     pub is_perf_map: bool,
+    /// Who wrote it.
+    pub producer: Producer,
     /// Functions that were used.
     pub functions: u64,
     /// Bytes at its end that are no whole record.
@@ -187,6 +192,7 @@ impl Dump {
         Self {
             name: String::from_utf8_lossy(object.file_name()).into_owned(),
             is_perf_map: object.is_perf_map(),
+            producer: object.producer,
             functions: object.functions,
             cut: stats.cut.as_ref().map(|cut| cut.rest),
             malformed: stats.counts.malformed + stats.counts.unknown,

@@ -29,6 +29,7 @@ fn culprit(path: &str, samples: u64) -> Culprit {
         name: path.rsplit('/').next().unwrap_or_default().to_owned(),
         path: path.to_owned(),
         samples,
+        runtime: None,
     }
 }
 
@@ -204,4 +205,85 @@ fn words_are_safe_in_a_shell() {
     assert_eq!(quoted("a b"), "'a b'");
     assert_eq!(quoted("$(x)'"), r"'$(x)'\'''");
     assert_eq!(quoted(""), "''");
+}
+
+#[test]
+fn advice_is_for_those_who_made_the_code() {
+    let with_runtime = |runtime| {
+        let mut evidence = good();
+        evidence.ends = vec![EndShare {
+            culprits: vec![Culprit {
+                runtime,
+                ..culprit("/app/jit-7.dump", 600)
+            }],
+            ..ends(StackEnd::CheckFailed, 600)
+        }];
+        let verdict = judge(&evidence, Limits::default());
+        let found = verdict
+            .findings
+            .iter()
+            .find(|f| f.check == "stacks.implausible");
+        found.expect("a finding").fixes.join("\n")
+    };
+    let (c, java) = (with_runtime(None), with_runtime(Some(Producer::HotSpot)));
+    assert!(
+        c.contains("-fno-omit-frame-pointer") && !c.contains("java"),
+        "{c}"
+    );
+    assert!(
+        java.contains("-XX:+PreserveFramePointer") && !java.contains("-fno-omit"),
+        "{java}"
+    );
+    assert!(!with_runtime(Some(Producer::Llvm)).contains("-fno-omit"));
+}
+
+#[test]
+fn samples_where_nothing_was_mapped_and_dumps_that_were_cut_are_told_together() {
+    let mut evidence = good();
+    evidence.unresolved = vec![Unresolved {
+        reason: Reason::Unmapped,
+        samples: 300,
+        culprits: Vec::new(),
+    }];
+    let unmapped = |evidence: &Evidence| {
+        let verdict = judge(evidence, Limits::default());
+        let found = verdict
+            .findings
+            .iter()
+            .find(|f| f.check == "symbols.unmapped");
+        let found = found.expect("a finding");
+        format!("{} {}", found.text, found.fixes.join(" "))
+    };
+    assert!(unmapped(&evidence).contains("perf record -m"));
+    evidence.dumps = vec![Dump {
+        name: "jit-7.dump".to_owned(),
+        cut: Some(100),
+        ..Dump::default()
+    }];
+    let text = unmapped(&evidence);
+    assert!(
+        text.contains("jit-7.dump was cut") && !text.contains("perf record -m"),
+        "{text}"
+    );
+}
+
+#[test]
+fn tables_of_jumps_that_a_dump_leaves_out_are_no_lack_of_a_dump() {
+    let mut evidence = good();
+    evidence.unresolved = vec![Unresolved {
+        reason: Reason::JitWithoutDump,
+        samples: 300,
+        culprits: Vec::new(),
+    }];
+    evidence.dumps = vec![Dump {
+        producer: Producer::V8,
+        ..Dump::default()
+    }];
+    let verdict = judge(&evidence, Limits::default());
+    let found = verdict.findings.iter().find(|f| f.check == "symbols.jit");
+    let fixes = found.expect("a finding").fixes.join(" ");
+    assert!(
+        fixes.contains("jumps to wasm") && !fixes.contains("--perf-prof"),
+        "{fixes}"
+    );
 }

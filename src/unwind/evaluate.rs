@@ -23,7 +23,7 @@ pub(super) struct Evaluation<'w, 'b, A, S> {
     cfa: Option<u64>,
     lr: Option<u64>,
     /// Memory was asked for that is not at hand.
-    missed: bool,
+    missed: Option<u64>,
     arch: PhantomData<A>,
 }
 
@@ -45,7 +45,7 @@ impl<'w, 'b, A, S> Evaluation<'w, 'b, A, S> {
             bias,
             cfa: None,
             lr,
-            missed: false,
+            missed: None,
             arch: PhantomData,
         }
     }
@@ -72,12 +72,14 @@ impl<'a, A: Architecture, S: CodeSpace<'a>> Evaluation<'_, '_, A, S> {
         // wasmtime's fibers compute the CFA of their base, on the stack that resumed them, from
         // `DW_OP_reg7`; nobody else writes that. The other stack was not copied.
         let fiber = names_a_register && !source.signal;
+        let missed = self.missed;
+        let stack = self.stack;
         let out_of_reach = if fiber {
             StackEnd::FiberBase
         } else {
-            StackEnd::DumpTooShort
+            missed.map_or(StackEnd::DumpTooShort, |at| stack.why_absent(at))
         };
-        let cfa = cfa.ok_or(if self.missed {
+        let cfa = cfa.ok_or(if self.missed.is_some() {
             out_of_reach
         } else {
             StackEnd::NoRule
@@ -104,7 +106,8 @@ impl<'a, A: Architecture, S: CodeSpace<'a>> Evaluation<'_, '_, A, S> {
         }
         match address {
             Some(address) => Ok((file, address)),
-            None => Err(out_of_reach),
+            None if fiber => Err(out_of_reach),
+            None => Err(self.missed.map_or(out_of_reach, |at| stack.why_absent(at))),
         }
     }
 
@@ -171,7 +174,9 @@ impl<'a, A: Architecture, S: CodeSpace<'a>> Inputs for Evaluation<'_, '_, A, S> 
                 .and_then(little_endian),
             _ => None,
         };
-        self.missed |= value.is_none();
+        if value.is_none() {
+            self.missed = self.missed.or(Some(address));
+        }
         value
     }
 

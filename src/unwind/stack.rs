@@ -1,5 +1,10 @@
 //! The copy of the stack that a sample carries.
 
+use crate::stack_end::StackEnd;
+
+/// No stack is larger than this; what lies further away is another one.
+pub(super) const FAR: u64 = 64 << 20;
+
 /// Bytes from the sampled stack pointer upwards.
 #[derive(Clone, Copy)]
 pub(super) struct Stack<'b> {
@@ -27,6 +32,17 @@ impl<'b> Stack<'b> {
         let size = usize::from(size);
         let bytes = self.bytes.get(offset..offset.checked_add(size)?)?;
         little_endian(bytes)
+    }
+
+    /// Why there is no word at an address: it lies behind the copy, or where no stack of this thread goes on.
+    #[cold]
+    pub(super) fn why_absent(&self, at: u64) -> StackEnd {
+        match at.checked_sub(self.start) {
+            Some(ahead) if ahead < (self.bytes.len() as u64).saturating_add(FAR) => {
+                StackEnd::DumpTooShort
+            }
+            _ => StackEnd::OtherStack,
+        }
     }
 
     /// The address behind the copy.

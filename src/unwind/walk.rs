@@ -16,7 +16,7 @@ use super::jit;
 use super::maker::RuleMaker;
 use super::memo::{CallCheck, Entry, Memo, key_of};
 use super::rules::{Candidate, Candidates, Check, IN_REGISTER, Kind, LOST, Rule, SavedSets};
-use super::stack::{Stack, slot_at};
+use super::stack::{FAR, Stack, slot_at};
 use super::trail::{Mark, Trail, Trails, Way};
 use super::{CodeSpace, Found, FrameOrigin, Lifetime, Place, Scene, UserFrame, UserState};
 use crate::address::{Avma, FileOffset};
@@ -493,7 +493,8 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         let address = if rule.ra_slot == IN_REGISTER {
             self.cursor.lr.ok_or(StackEnd::CheckFailed)?
         } else {
-            self.stack.word(ra_at).ok_or(StackEnd::DumpTooShort)?
+            let word = self.stack.word(ra_at);
+            word.ok_or_else(|| self.stack.why_absent(ra_at))?
         };
         let mut fp_at = None;
         match rule.fp_slot {
@@ -757,7 +758,6 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
     /// Whether the frame pointer may point to a frame: aligned, and on the stack or not far behind
     /// what was copied of it.
     fn plausible_frame_pointer(&self) -> Result<bool, StackEnd> {
-        const FAR: u64 = 64 << 20;
         let fp = self.cursor.fp.ok_or(StackEnd::NoRule)?;
         Ok(fp >= self.cursor.sp && fp % 8 == 0 && fp < self.stack.end().saturating_add(FAR))
     }

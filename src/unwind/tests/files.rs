@@ -418,6 +418,29 @@ fn stubs_without_frame_information() {
 }
 
 #[test]
+fn a_stack_that_was_left_is_not_told_to_be_too_large() {
+    // As in OCaml 5's runtime: the CFA stands in memory that another register points to.
+    const R14: u32 = 22;
+    let store = Store::new();
+    let text = text_of_calls(0x400);
+    let mut expression = Expression::new();
+    expression.op_breg(Register(14), 8);
+    expression.op_deref();
+    let functions = [Function::new(
+        0,
+        0x100,
+        vec![(0, CfaExpression(expression))],
+    )];
+    let process = process(&store, X86, &text, &[eh_frame(X86, &functions)]);
+    let ends = |r14| {
+        let registers = [(8, BASE + 0x20), (7, SP), (6, 0), (R14, r14)];
+        walk(Arch::X86_64, &process, &Sample::new(&registers, &[1, 2])).1
+    };
+    assert_eq!(ends(0x5555_7000_0000), StackEnd::OtherStack);
+    assert_eq!(ends(SP + 0x100), StackEnd::DumpTooShort);
+}
+
+#[test]
 fn the_fibers_base_ends_a_stack() {
     // wasmtime_fiber_start: DW_OP_reg7; deref; plus_uconst 0x38, which points into another stack
     let store = Store::new();
