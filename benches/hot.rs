@@ -19,7 +19,8 @@ use pjit::report::options::ReportOptions;
 use pjit::session::Session;
 use pjit::session::jit::{JitBuilder, JitSearch, RecordingClock};
 use pjit::session::marks::Asked;
-use pjit::symbolize::{self, Query};
+use pjit::symbolize::{self, Answers, Query};
+use pjit::wasm::{WasmCode, WasmSearch};
 
 fn main() {
     divan::main();
@@ -200,11 +201,18 @@ fn inlines(bencher: Bencher<'_, '_>, sample: &str) {
 fn resolve(bencher: Bencher<'_, '_>, sample: &str, inlines: bool) {
     let opened = open(sample);
     let session = opened.index();
-    let queries: Vec<Query> = profile::queries(&opened.collect(&session), frames(inlines));
+    let wasm = WasmCode::default();
+    let queries: Vec<Query> = profile::queries(&opened.collect(&session), &wasm, frames(inlines));
     bencher
         .counter(ItemsCount::new(queries.len()))
         .bench_local(|| {
-            symbolize::resolve(&queries, &session.dsos, symbolize::Options::default(), 1)
+            symbolize::resolve(
+                &queries,
+                &session.dsos,
+                &wasm,
+                symbolize::Options::default(),
+                1,
+            )
         });
 }
 
@@ -214,14 +222,21 @@ fn aggregation(bencher: Bencher<'_, '_>, sample: &str) {
     let opened = open(sample);
     let session = opened.index();
     let collected = opened.collect(&session);
-    let queries = profile::queries(&collected, frames(true));
-    let names = symbolize::resolve(&queries, &session.dsos, symbolize::Options::default(), 1);
+    let wasm = WasmCode::default();
+    let queries = profile::queries(&collected, &wasm, frames(true));
+    let options = symbolize::Options::default();
+    let resolution = symbolize::resolve(&queries, &session.dsos, &wasm, options, 1);
+    let answers = Answers {
+        queries: &queries,
+        resolution: &resolution,
+        wasm: &wasm,
+    };
     bencher.bench_local(|| {
         profile::build(
             &collected,
             &session,
             &opened.recording.events,
-            (&queries, &names),
+            answers,
             NameStyle::Short,
             frames(true),
             1,
@@ -235,6 +250,7 @@ fn load(sample: &str) -> profile::Profile {
         search: SearchPaths::default(),
         jitdumps: Vec::new(),
         perf_maps: Vec::new(),
+        wasm: WasmSearch::default(),
         filter: pjit::session::Filter::default(),
         needs: NEEDS,
         frames: frames(true),

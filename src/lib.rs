@@ -87,4 +87,5 @@ pub mod stitch;
 pub mod symbolize;
 pub mod unit;
 pub mod unwind;
+pub mod wasm;
 pub mod weigh;

@@ -19,7 +19,8 @@ use crate::session::listing::{self, Listing};
 use crate::session::marks::Asked;
 use crate::session::{Filter, Session};
 use crate::stitch::{self, Mending};
-use crate::symbolize;
+use crate::symbolize::{self, Answers};
+use crate::wasm::{self, WasmCode, WasmSearch};
 use crate::weigh::{self, WeighError};
 
 /// Where the recording comes from.
@@ -69,6 +70,8 @@ pub struct LoadOptions {
     pub jitdumps: Vec<PathBuf>,
     /// Where perf maps are looked for besides `/tmp`.
     pub perf_maps: Vec<PathBuf>,
+    /// Where compiled modules of WebAssembly and the modules themselves are looked for besides the recording's folder.
+    pub wasm: WasmSearch,
     /// Samples to keep.
     pub filter: Filter,
     /// What is computed for each sample.
@@ -207,19 +210,26 @@ fn read<T: Default>(
         let mut collected = collect::collect(&recording, &store, &session, needs, diag);
         stitch::mend(&mut collected, &session, options.mending);
         clock.lap("stacks");
-        let queries = profile::queries(&collected, options.frames);
+        let wasm = wasm_code(&session, &collected, &recording, &store, options, diag);
+        let queries = profile::queries(&collected, &wasm, options.frames);
         let resolution = symbolize::resolve(
             &queries,
             &session.dsos,
+            &wasm,
             options.names,
             options.needs.threads,
         );
         clock.lap("symbols");
+        let answers = Answers {
+            queries: &queries,
+            resolution: &resolution,
+            wasm: &wasm,
+        };
         let mut profile = profile::build(
             &collected,
             &session,
             &recording.events,
-            (&queries, &resolution),
+            answers,
             options.names.names,
             options.frames,
             needs.threads,
@@ -239,8 +249,7 @@ fn read<T: Default>(
             recording: &recording,
             session: &session,
             collected: &collected,
-            queries: &queries,
-            resolution: &resolution,
+            answers,
         });
         clock.lap("table");
         diag.note(clock.summary());
@@ -263,6 +272,33 @@ fn settled(options: &LoadOptions, recording: &Recording<'_>) -> Needs {
         trace => trace.settled(recording),
     };
     needs
+}
+
+/// What is known of WebAssembly besides the dump, if lines or inlined functions are asked for.
+fn wasm_code<'a>(
+    session: &Session<'a>,
+    collected: &Collected,
+    recording: &Recording<'a>,
+    store: &'a Store,
+    options: &LoadOptions,
+    diag: &Diagnostics,
+) -> WasmCode<'a> {
+    if !options.frames.inlines && !options.frames.lines {
+        return WasmCode::default();
+    }
+    let folder = options.source.folder();
+    let search = SearchPaths {
+        recording_dir: Some(folder.clone()),
+        ..options.search.clone()
+    };
+    let search = wasm::Search {
+        store,
+        named: &options.wasm,
+        folder: &folder,
+        roots: &search.roots(),
+        command: &recording.features.cmdline,
+    };
+    WasmCode::find(&search, session, &collected.pcs, diag)
 }
 
 /// Gives the mapped files back beside what comes next; that takes a tenth of the time a view needs. If there is no

@@ -23,7 +23,8 @@ use pjit::output::folded::{self, FoldOptions};
 use pjit::output::script;
 use pjit::output::stdio;
 use pjit::report::options::ReportOptions;
-use pjit::symbolize::{self, Query};
+use pjit::symbolize::{self, Place, Query};
+use pjit::wasm::WasmCode;
 
 use recording::{CONTEXT_USER, Recording, Sample, Stacks, User};
 
@@ -114,13 +115,21 @@ pub fn resolve_all() {
     let queries: Vec<_> = (0..0x4000)
         .step_by(0x80)
         .map(|address| Query {
-            dso,
+            place: Place::Dso(dso),
             address,
             inlines: true,
             lines: true,
         })
         .collect();
-    let _ = symbolize::resolve(&queries, &dsos, symbolize::Options::default(), 1);
+    let wasm = WasmCode::default();
+    let _ = symbolize::resolve(&queries, &dsos, &wasm, symbolize::Options::default(), 1);
+}
+
+/// Inlined functions and lines of WebAssembly.
+pub fn resolve_wasm(queries: &[Query], wasm: &WasmCode<'_>) {
+    let (store, diag) = (Store::new(), Diagnostics::new());
+    let dsos = DsoTable::new(&store, search(), &diag);
+    let _ = symbolize::resolve(queries, &dsos, wasm, symbolize::Options::default(), 1);
 }
 
 /// `pjit fold` with everything that makes work.

@@ -12,7 +12,7 @@ use crate::perfdata::{CpuMode, Recording};
 use crate::profile::{StackEnd, ThreadId};
 use crate::session::jit::JitMatch;
 use crate::session::{Session, Target};
-use crate::symbolize::{Query, Resolution, Symbol};
+use crate::symbolize::{Answers, Place, Symbol};
 
 use super::{
     Clock, Culprit, Dump, EndShare, Evidence, KernelSymbols, Loss, Reason, Unresolved, Whole,
@@ -27,10 +27,8 @@ pub struct Stages<'s, 'a> {
     pub session: &'s Session<'a>,
     /// Its stacks.
     pub collected: &'s Collected,
-    /// What was asked of the symbols, sorted.
-    pub queries: &'s [Query],
-    /// The answers.
-    pub resolution: &'s Resolution,
+    /// What was asked of the symbols, and the answers.
+    pub answers: Answers<'s>,
 }
 
 /// Everything that [`super::judge`] looks at.
@@ -298,13 +296,9 @@ fn is_resolved(stages: &Stages<'_, '_>, dso: DsoId, address: u64) -> bool {
 }
 
 fn symbol<'s>(stages: &Stages<'s, '_>, dso: DsoId, address: u64) -> Option<&'s Symbol> {
-    let place = |query: &Query| (query.dso, query.address);
-    let at = stages
-        .queries
-        .binary_search_by_key(&(dso, address), place)
-        .ok()?;
-    let index = stages.resolution.answers.get(at)?.symbol?;
-    stages.resolution.symbols.get(index.0 as usize)
+    let answer = stages.answers.get(Place::Dso(dso), address)?;
+    let index = answer.symbol?;
+    stages.answers.resolution.symbols.get(index.0 as usize)
 }
 
 /// Samples whose recorded chain gets to where programs and threads begin.

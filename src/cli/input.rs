@@ -11,6 +11,7 @@ use crate::profile::FrameNeeds;
 use crate::session::Filter;
 use crate::stitch::Mending;
 use crate::symbolize;
+use crate::wasm::WasmSearch;
 use crate::weigh;
 
 /// The recording and its companions.
@@ -48,6 +49,9 @@ pub struct InputArgs {
     #[command(flatten)]
     symbols: SymbolArgs,
 
+    #[command(flatten)]
+    lines: LineArgs,
+
     /// Marks, and what is done about cut stacks.
     #[command(flatten)]
     pub cuts: CutArgs,
@@ -78,6 +82,20 @@ impl CutArgs {
             graft: !self.no_root && !self.no_cut_marks,
         }
     }
+}
+
+/// Where the sources of JIT code are told.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Symbols")]
+struct LineArgs {
+    /// What wasmtime compiled a module to, for its lines (wasmtime compile, Module::serialize), or folder of such files,
+    /// besides the recording's folder (repeatable)
+    #[arg(long = "cwasm", value_name = "FILE_OR_DIR")]
+    cwasm: Vec<PathBuf>,
+
+    /// Module of WebAssembly with DWARF, or folder of modules, besides the recording's folder (repeatable)
+    #[arg(long = "wasm", value_name = "FILE_OR_DIR")]
+    wasm: Vec<PathBuf>,
 }
 
 /// Where symbols come from and how they are shown.
@@ -167,6 +185,10 @@ impl InputArgs {
             },
             jitdumps: self.jitdump.clone(),
             perf_maps: self.perf_map.clone(),
+            wasm: WasmSearch {
+                cwasm: self.lines.cwasm.clone(),
+                wasm: self.lines.wasm.clone(),
+            },
             filter: Filter::default(),
             needs: Needs {
                 stacks: true,

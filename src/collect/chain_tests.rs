@@ -47,6 +47,7 @@ fn chain(
         search: SearchPaths::default(),
         jitdumps: Vec::new(),
         perf_maps: Vec::new(),
+        wasm: crate::wasm::WasmSearch::default(),
         filter: Filter::default(),
         needs: Needs {
             stacks: true,

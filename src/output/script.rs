@@ -260,7 +260,7 @@ impl Printer<'_> {
                 } else {
                     base
                 };
-                write!(out, "\n  {}:{}", harmless(shown), line.line)
+                write!(out, "\n  {}{}", harmless(shown), line.suffix())
             }
             (None, Some(object)) if object.is_kernel => {
                 write!(

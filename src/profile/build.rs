@@ -9,7 +9,7 @@ use std::hash::{BuildHasher, Hasher};
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use crate::address::Timestamp;
+use crate::address::{FileOffset, Timestamp};
 use crate::collect::{AddressStacks, Collected, PcId, Row, Rows};
 use crate::dso::{DsoId, DsoKind};
 use crate::intern::ItemIndex;
@@ -18,7 +18,8 @@ use crate::perfdata::attr::sample_type;
 use crate::perfdata::{CpuMode, Event, EventId};
 use crate::session::jit::JitCodeId;
 use crate::session::{Session, Target};
-use crate::symbolize::{NameStyle, Query, Resolution};
+use crate::symbolize::{Answers, NameStyle, Place as Site, Query, Resolution};
+use crate::wasm::{WasmCode, WasmPlace};
 
 use super::names::JitNames;
 use super::places::{Place, PlaceLine, PlaceSymbol, Places};
@@ -44,29 +45,38 @@ pub struct FrameNeeds {
     pub marks: bool,
 }
 
-/// The addresses that have to be resolved in DSOs, each once, sorted.
+/// The addresses that have to be resolved in DSOs and modules of WebAssembly, each once, sorted.
 #[must_use]
-pub fn queries(collected: &Collected, needs: FrameNeeds) -> Vec<Query> {
-    let mut queries: Vec<Query> = collected
-        .pcs
-        .iter()
-        .filter_map(|pc| match pc.target {
-            Target::Dso(dso) => Some(Query {
-                dso,
-                address: pc.address,
-                inlines: needs.inlines,
-                lines: needs.lines,
-            }),
-            _ => None,
-        })
-        .collect();
+pub fn queries(collected: &Collected, wasm: &WasmCode<'_>, needs: FrameNeeds) -> Vec<Query> {
+    let query = |place, address| Query {
+        place,
+        address,
+        inlines: needs.inlines,
+        lines: needs.lines,
+    };
+    let of_wasm = |place: WasmPlace| query(Site::Wasm(place.part), place.offset.into());
+    let mut queries = Vec::with_capacity(collected.pcs.len());
+    for pc in &collected.pcs {
+        match pc.target {
+            Target::Dso(dso) => {
+                queries.push(query(Site::Dso(dso), pc.address));
+                let place = wasm.place_of_dso(dso, FileOffset(pc.address));
+                queries.extend(place.map(of_wasm));
+            }
+            Target::Jit(code, _) => {
+                let place = wasm.place_of_jit(code, pc.address);
+                queries.extend(place.map(of_wasm));
+            }
+            Target::Nowhere | Target::Label(_) => {}
+        }
+    }
     queries.sort_unstable_by_key(place);
     queries.dedup();
     queries
 }
 
-fn place(query: &Query) -> (DsoId, u64) {
-    (query.dso, query.address)
+fn place(query: &Query) -> (Site, u64) {
+    (query.place, query.address)
 }
 
 /// Builds the entries, frames, symbols and stacks of a profile.
@@ -75,13 +85,14 @@ pub fn build(
     collected: &Collected,
     session: &Session<'_>,
     events: &[Event],
-    (queries, resolution): (&[Query], &Resolution),
+    answers: Answers<'_>,
     names: NameStyle,
     needs: FrameNeeds,
     threads: usize,
 ) -> Profile {
-    let names = JitNames::of(collected, session, names, threads);
-    let places = Places::of(collected, session, (queries, resolution), names, needs);
+    let names = JitNames::of(collected, session, answers.wasm, names, threads);
+    let places = Places::of(collected, session, answers, names, needs);
+    let resolution = answers.resolution;
     let same_stack = equal_stacks(&collected.stacks, &places, threads);
     let mut profile = Profile {
         comms: session.comms.clone(),
@@ -486,7 +497,24 @@ impl Filler<'_, '_> {
                     origin: Origin::Unknown,
                 }
             }
-            (PlaceSymbol::Inlined(function, name), _) => {
+            (PlaceSymbol::InlinedInJit(_, name), Target::Jit(code, _)) => {
+                let code = self.session.jit.code(code);
+                let range = code.range();
+                Symbol {
+                    object,
+                    name: self.resolution.strings[name as usize].clone(),
+                    start: range.start.0,
+                    end: range.end.0,
+                    is_data: false,
+                    inlined: true,
+                    producer: Some(code.producer()),
+                    origin: Origin::Unknown,
+                }
+            }
+            (
+                PlaceSymbol::Inlined(function, name) | PlaceSymbol::InlinedInJit(function, name),
+                _,
+            ) => {
                 let name = self.resolution.strings[name as usize].clone();
                 Symbol {
                     name,

@@ -122,7 +122,7 @@ impl Profile {
     /// A place in the sources as text, `file:line`.
     #[must_use]
     pub fn line_text(&self, line: SourceLine) -> String {
-        format!("{}:{}", self[line.file], line.line)
+        format!("{}{}", self[line.file], line.suffix())
     }
 }
 
@@ -298,6 +298,20 @@ pub struct SourceLine {
     pub line: u32,
     /// Column from 1; 0 when it is not told.
     pub column: u32,
+}
+
+impl SourceLine {
+    /// As `line`: the file's text tells the place alone (`app.wasm+0xb24`).
+    pub const NO_LINE: u32 = crate::symbolize::SourceLine::NO_LINE;
+
+    /// What stands behind the file: `:25`.
+    #[must_use]
+    pub fn suffix(&self) -> String {
+        match self.line {
+            Self::NO_LINE => String::new(),
+            line => format!(":{line}"),
+        }
+    }
 }
 
 /// A function as a runtime compiled it once: what it compiles again, at another tier or address, is another version.

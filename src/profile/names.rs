@@ -17,6 +17,7 @@ use crate::parallel::in_parallel;
 use crate::session::jit::JitCodeId;
 use crate::session::{Session, Target};
 use crate::symbolize::NameStyle;
+use crate::wasm::WasmCode;
 
 /// Distinct names.
 pub(super) struct JitNames {
@@ -39,6 +40,7 @@ impl JitNames {
     pub(super) fn of(
         collected: &Collected,
         session: &Session<'_>,
+        wasm: &WasmCode<'_>,
         style: NameStyle,
         threads: usize,
     ) -> Self {
@@ -52,7 +54,7 @@ impl JitNames {
         let ids = (0..).map(JitCodeId).zip(&of_code);
         let hit: Vec<JitCodeId> = ids.filter(|(_, of)| **of == 0).map(|(id, _)| id).collect();
         let pieces = in_parallel(hit.chunks(PIECE).collect(), threads, |piece| {
-            let shown = |id: &JitCodeId| shown(session, *id, style);
+            let shown = |id: &JitCodeId| shown(session, wasm, *id, style);
             piece.iter().map(shown).collect::<Vec<_>>()
         });
         let mut numbers = ItemIndex::with_capacity(hit.len());
@@ -73,13 +75,14 @@ impl JitNames {
     }
 }
 
-fn shown(session: &Session<'_>, id: JitCodeId, style: NameStyle) -> Shown {
+fn shown(session: &Session<'_>, wasm: &WasmCode<'_>, id: JitCodeId, style: NameStyle) -> Shown {
     let code = session.jit.code(id);
+    let name = wasm.name_of(id, code.name()).unwrap_or(code.name());
     let of_map = session.jit.object(code.object()).is_perf_map();
     let name = if of_map {
-        String::from_utf8_lossy(code.name())
+        String::from_utf8_lossy(name)
     } else {
-        demangle(code.name(), style)
+        demangle(name, style)
     };
     let start = of_map.then(|| code.start());
     Shown {

@@ -10,13 +10,14 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::names::JitNames;
 use super::{FrameNeeds, NONE, index};
+use crate::address::FileOffset;
 use crate::collect::{Collected, Pc, PcId};
 use crate::dso::DsoId;
 use crate::intern::ItemIndex;
 use crate::perfdata::CpuMode;
 use crate::session::jit::JitCodeId;
 use crate::session::{Label, Session, Target};
-use crate::symbolize::{InlinedFrame, Query, Resolution, Resolved, SourceLine};
+use crate::symbolize::{Answers, InlinedFrame, Place as Site, Resolution, Resolved, SourceLine};
 
 /// What makes a frame one frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -68,6 +69,8 @@ pub(super) enum PlaceSymbol {
     Function(u32),
     /// The function around it, and the index of its name in [`Resolution::strings`].
     Inlined(u32, u32),
+    /// The name of the JIT code around it, and as above.
+    InlinedInJit(u32, u32),
 }
 
 /// The frames of all addresses.
@@ -97,31 +100,31 @@ impl Places {
     pub(super) fn of(
         collected: &Collected,
         session: &Session<'_>,
-        (queries, resolution): (&[Query], &Resolution),
+        answers: Answers<'_>,
         names: JitNames,
         needs: FrameNeeds,
     ) -> Self {
         let pcs = &collected.pcs;
         let mut maker = Maker {
             session,
-            queries,
-            resolution,
+            answers,
+            resolution: answers.resolution,
             needs,
             dso_of_name: vec![NONE; names.texts.len()],
-            known_functions: same_functions(resolution),
+            known_functions: same_functions(answers.resolution),
             other_numbers: FxHashMap::default(),
             detail_numbers: FxHashMap::default(),
             file_numbers: FxHashMap::default(),
-            numbers: ItemIndex::with_capacity(names.texts.len() + resolution.symbols.len()),
+            numbers: ItemIndex::with_capacity(names.texts.len() + answers.resolution.symbols.len()),
             out: Self {
-                all: Vec::with_capacity(names.texts.len() + resolution.symbols.len()),
+                all: Vec::with_capacity(names.texts.len() + answers.resolution.symbols.len()),
                 names,
                 details: Vec::new(),
                 files: Vec::new(),
                 leaf: Vec::with_capacity(pcs.len()),
                 chains: Vec::new(),
                 chained: Vec::new(),
-                functions: index(resolution.symbols.len()),
+                functions: index(answers.resolution.symbols.len()),
                 names_are_shared: false,
                 others: Vec::new(),
             },
@@ -184,7 +187,7 @@ fn same_functions(resolution: &Resolution) -> Vec<u32> {
 
 struct Maker<'b, 'a> {
     session: &'b Session<'a>,
-    queries: &'b [Query],
+    answers: Answers<'b>,
     resolution: &'b Resolution,
     needs: FrameNeeds,
     /// By name: the DSO under which it was first shown.
@@ -206,10 +209,7 @@ impl<'b> Maker<'b, '_> {
                 let frame = self.frame(pc, None, None, NONE);
                 (frame, frame)
             }
-            Target::Jit(code, dso) => {
-                let frame = self.jit_frame(pc, code, dso);
-                (frame, frame)
-            }
+            Target::Jit(code, dso) => self.jit_frames(pc, code, dso),
             Target::Dso(dso) => self.dso_frames(pc, dso),
             Target::Label(label) => {
                 let frame = self.label_frame(label);
@@ -224,7 +224,8 @@ impl<'b> Maker<'b, '_> {
         }
     }
 
-    fn jit_frame(&mut self, pc: &Pc, id: JitCodeId, dso: DsoId) -> u32 {
+    /// As [`Self::dso_frames`].
+    fn jit_frames(&mut self, pc: &Pc, id: JitCodeId, dso: DsoId) -> (u32, u32) {
         let name = self.out.names.of_code[id.0 as usize];
         let known = &mut self.dso_of_name[name as usize];
         let symbol = match *known {
@@ -239,35 +240,57 @@ impl<'b> Maker<'b, '_> {
                 self.other(PlaceSymbol::Jit(name), dso)
             }
         };
+        let wasm = self.answers.wasm.place_of_jit(id, pc.address);
+        if let Some(resolved) = self.answers.of_wasm(wasm) {
+            let around = |name: u32| PlaceSymbol::InlinedInJit(symbol, name);
+            return self.frames_of(pc, dso, Some((symbol, false)), resolved, around);
+        }
         let detail = Detail {
             line: self.jit_line(id, pc.address),
             code: self.needs.code.then_some(id),
         };
         let detail = self.detail(detail);
-        self.frame(pc, Some(dso), Some((symbol, false)), detail)
+        let frame = self.frame(pc, Some(dso), Some((symbol, false)), detail);
+        (frame, frame)
     }
 
     /// Appends inlined frames to the chains; returns the frame itself in the line of the address and that of
     /// the outermost call.
     fn dso_frames(&mut self, pc: &Pc, dso: DsoId) -> (u32, u32) {
-        let resolution = self.resolution;
-        let Some(resolved) = self.resolved(dso, pc.address) else {
+        let Some(resolved) = self.answers.get(Site::Dso(dso), pc.address) else {
             let frame = self.frame(pc, Some(dso), None, NONE);
             return (frame, frame);
         };
-        let function = resolved.symbol.map(|symbol| symbol.0);
-        let inlined = resolved.inlined(resolution);
-        if let Some(function) = function.filter(|_| self.needs.inlines) {
+        let names = index(self.out.names.texts.len());
+        let function = resolved
+            .symbol
+            .map(|symbol| self.known_functions[symbol.0 as usize]);
+        let symbol = function.map(|function| {
+            let is_data = self.resolution.symbols[function as usize].is_data;
+            (names + function, is_data)
+        });
+        let wasm = self.answers.wasm.place_of_dso(dso, FileOffset(pc.address));
+        let resolved = self.answers.of_wasm(wasm).unwrap_or(resolved);
+        let around = |name: u32| PlaceSymbol::Inlined(function.unwrap_or(NONE), name);
+        self.frames_of(pc, dso, symbol, resolved, around)
+    }
+
+    /// The frames of a symbol, and of what is inlined in it if there is one.
+    fn frames_of(
+        &mut self,
+        pc: &Pc,
+        dso: DsoId,
+        symbol: Option<(u32, bool)>,
+        resolved: &Resolved,
+        around: impl Fn(u32) -> PlaceSymbol,
+    ) -> (u32, u32) {
+        let inlined = resolved.inlined(self.resolution);
+        if symbol.is_some() && self.needs.inlines {
             for inlined in inlined {
-                let frame = self.inlined_frame(pc, dso, function, inlined);
+                let frame = self.inlined_frame(pc, dso, around(inlined.name.0), inlined);
                 self.out.chained.push(frame);
             }
         }
-        let names = index(self.out.names.texts.len());
-        let symbol = function.map(|function| {
-            let is_data = resolution.symbols[function as usize].is_data;
-            (names + self.known_functions[function as usize], is_data)
-        });
         let own = inlined.first().map_or(resolved.line, |first| first.line);
         let own = self.dwarf_line(own);
         let outermost = self.dwarf_line(resolved.line);
@@ -278,9 +301,13 @@ impl<'b> Maker<'b, '_> {
         (leaf, self.frame(pc, Some(dso), symbol, outermost))
     }
 
-    fn inlined_frame(&mut self, pc: &Pc, dso: DsoId, function: u32, inlined: &InlinedFrame) -> u32 {
-        let function = self.known_functions[function as usize];
-        let symbol = PlaceSymbol::Inlined(function, inlined.name.0);
+    fn inlined_frame(
+        &mut self,
+        pc: &Pc,
+        dso: DsoId,
+        symbol: PlaceSymbol,
+        inlined: &InlinedFrame,
+    ) -> u32 {
         let symbol = self.other(symbol, dso);
         let line = self.dwarf_line(inlined.line);
         self.frame(pc, Some(dso), Some((symbol, false)), line)
@@ -335,15 +362,6 @@ impl<'b> Maker<'b, '_> {
             all.push(place);
             new
         })
-    }
-
-    fn resolved(&self, dso: DsoId, address: u64) -> Option<&'b Resolved> {
-        let place = |query: &Query| (query.dso, query.address);
-        let found = self
-            .queries
-            .binary_search_by_key(&(dso, address), place)
-            .ok()?;
-        self.resolution.answers.get(found)
     }
 
     /// The number of what is known of the line of an address, in DWARF.

@@ -16,6 +16,7 @@ fn profile_of(sample: &str, rows: Rows, frames: FrameNeeds) -> Profile {
         search: SearchPaths::default(),
         jitdumps: Vec::new(),
         perf_maps: Vec::new(),
+        wasm: crate::wasm::WasmSearch::default(),
         filter: Filter::default(),
         needs: Needs {
             stacks: true,

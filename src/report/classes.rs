@@ -150,7 +150,7 @@ pub(crate) fn known_srcline(
     } else {
         file.rsplit_once('/').map_or(file, |(_, base)| base)
     };
-    Some(format!("{shown}:{}", line.line))
+    Some(format!("{shown}{}", line.suffix()))
 }
 
 /// The file of a source line; empty when there is none, as in perf.

@@ -1,6 +1,6 @@
 //! The DWARF of one DSO: its sections, and which unit describes which addresses.
 //!
-//! In: the ELF file with debug information (and the one it shares entries with). Out: units by address, found
+//! In: the ELF file with debug information (and the one it shares entries with), or a module of WebAssembly. Out: units by address, found
 //! from the first entry of each unit alone, so that the cost does not depend on the size of the units.
 //! Nothing here is kept for units that nobody asks for but their headers.
 
@@ -27,6 +27,8 @@ pub(super) struct DebugInfo<'a> {
     ranges: Vec<UnitRange>,
     /// Units that do not say which addresses they describe.
     unplaced: Vec<u32>,
+    /// Whether it describes WebAssembly: every function has a sequence of lines of its own.
+    pub(super) is_wasm: bool,
     /// Units of the supplementary file.
     pub(super) supplementary: Option<Box<DebugInfo<'a>>>,
     /// Ranges that may still be read. Compilers write one list for each entry; a file made to cost
@@ -65,9 +67,9 @@ impl<'a> DebugInfo<'a> {
         if elf.is_big_endian() || elf.is_relocatable() {
             return None;
         }
-        let mut info = Self::sections(elf, lines)?;
+        let mut info = Self::sections(|name| elf.debug_section(name), lines)?;
         info.supplementary = supplementary
-            .and_then(|elf| Self::sections(elf, false))
+            .and_then(|elf| Self::sections(|name| elf.debug_section(name), false))
             .map(Box::new);
         if let Some(other) = &info.supplementary {
             info.dwarf.sup = Some(Arc::new(gimli::Dwarf {
@@ -79,9 +81,17 @@ impl<'a> DebugInfo<'a> {
         Some(info)
     }
 
-    fn sections(elf: &ElfFile<'a>, lines: bool) -> Option<Self> {
+    /// The DWARF of a module of WebAssembly, by the names of its sections.
+    pub(super) fn of_wasm(section: impl Fn(&str) -> Option<&'a [u8]>, lines: bool) -> Option<Self> {
+        let mut info = Self::sections(section, lines)?;
+        info.is_wasm = true;
+        info.place_units();
+        Some(info)
+    }
+
+    fn sections(section_of: impl Fn(&str) -> Option<&'a [u8]>, lines: bool) -> Option<Self> {
         use gimli::SectionId as Id;
-        elf.debug_section(".debug_info")?;
+        section_of(".debug_info")?;
         let section = |id: Id| -> Result<Reader<'a>, gimli::Error> {
             // What nobody asks for need not be unpacked: where variables are, macros, often lines.
             let wanted = match id {
@@ -91,7 +101,7 @@ impl<'a> DebugInfo<'a> {
                 Id::DebugRanges | Id::DebugRngLists => true,
                 _ => false,
             };
-            let data = wanted.then(|| elf.debug_section(id.name())).flatten();
+            let data = wanted.then(|| section_of(id.name())).flatten();
             Ok(Reader::new(data.unwrap_or_default(), LittleEndian))
         };
         let mut dwarf = gimli::Dwarf::load(section).ok()?;
@@ -138,6 +148,7 @@ impl<'a> DebugInfo<'a> {
             headers,
             ranges: Vec::new(),
             unplaced: Vec::new(),
+            is_wasm: false,
             supplementary: None,
             ranges_left: AtomicUsize::new(lists.saturating_mul(4).saturating_add(1 << 20)),
             abbreviations_left: AtomicUsize::new(
@@ -157,7 +168,7 @@ impl<'a> DebugInfo<'a> {
             let number = u32::try_from(index).expect("a unit has more than one byte");
             let before = ranges.len();
             let told = self.unit_ranges(index, |start, end| {
-                if start < end && start != 0 {
+                if start < end {
                     ranges.push(UnitRange {
                         start,
                         end,
@@ -445,12 +456,17 @@ impl Bounds {
                     if !spend(&info.ranges_left, 1) {
                         return;
                     }
-                    f(range.begin, range.end);
+                    if range.begin != 0 {
+                        f(range.begin, range.end);
+                    }
                 }
             }
             return;
         }
-        let Some(low) = self.low else { return };
+        // What a linker threw away begins at 0.
+        let Some(low) = self.low.filter(|low| *low != 0) else {
+            return;
+        };
         let end = self.size.map(|size| low.saturating_add(size)).or(self.high);
         if let Some(end) = end {
             f(low, end);

@@ -4,7 +4,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::run::{Expanded, Expansion, Place, Wanted};
+use super::run::{Expanded, Expansion, Spot, Wanted};
 use crate::address::Svma;
 use crate::dso::go::{GoFrame, GoTable};
 
@@ -55,12 +55,7 @@ impl<'a> Numbers<'a> {
         })
     }
 
-    fn place(
-        &mut self,
-        out: &mut Expanded<'a>,
-        frame: &GoFrame<'a>,
-        wanted: bool,
-    ) -> Option<Place> {
+    fn place(&mut self, out: &mut Expanded<'a>, frame: &GoFrame<'a>, wanted: bool) -> Option<Spot> {
         if !wanted || frame.file.is_empty() {
             return None;
         }

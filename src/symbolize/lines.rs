@@ -58,15 +58,23 @@ impl<'a> Lines<'a> {
         })
     }
 
-    /// Where the code at each of the addresses (ordered) comes from; line 0 is code that belongs to no line.
-    pub(super) fn find(&self, addresses: &[u64]) -> Vec<Option<LineAt>> {
+    /// Where the code at each of the addresses (ordered) comes from. Line 0 is code that belongs to no line; with `fills`, what
+    /// belongs to none gets that of the code before it in the same function.
+    pub(super) fn find(&self, addresses: &[u64], fills: bool) -> Vec<Option<LineAt>> {
         let mut found = vec![None; addresses.len()];
         let mut rows = self.program.clone().rows();
         let mut previous: Option<(u64, LineAt)> = None;
+        // What a linker threw away begins at 0, where no code is.
+        let (mut is_first, mut is_dead) = (true, false);
         // Rows do not overlap, but a damaged program's may, and then each covers all addresses again.
         let mut left = addresses.len().saturating_mul(64);
         while let Ok(Some((_, row))) = rows.next_row() {
-            if let Some((start, line)) = previous.filter(|p| p.0 < row.address()) {
+            if is_first {
+                is_dead = row.address() == 0;
+            }
+            is_first = row.end_sequence();
+            let covers = |p: &(u64, LineAt)| !is_dead && p.0 < row.address();
+            if let Some((start, line)) = previous.filter(covers) {
                 let first = addresses.partition_point(|&a| a < start);
                 let inside = addresses[first..].iter().take(left);
                 let inside = inside.take_while(|&&a| a < row.address()).count();
@@ -84,6 +92,10 @@ impl<'a> Lines<'a> {
                 file: row.file_index(),
                 line: u32::try_from(line).unwrap_or(0),
                 column: u32::try_from(column).unwrap_or(0),
+            };
+            let line = match previous {
+                Some((_, before)) if fills && line.line == 0 => before,
+                _ => line,
             };
             let here = (row.address(), line);
             previous = (!row.end_sequence()).then_some(here);

@@ -1,8 +1,8 @@
 //! Names for addresses: unique (DSO, address) pairs in, symbols and inline chains out, in parallel.
 //!
 //! Called once per run with everything that samples and stacks hit. Symbols follow perf's tables
-//! ([`crate::dso::symtab`]), inlined functions and lines come from DWARF. JIT code is not looked up here: its
-//! names are in the dump.
+//! ([`crate::dso::symtab`]), inlined functions and lines come from DWARF. Names of JIT code are not looked up here: they
+//! are in the dump. Of WebAssembly, which has DWARF although it is JIT code, [`crate::wasm`] tells where that is.
 
 mod dwarf;
 mod go_lines;
@@ -14,17 +14,28 @@ mod split;
 mod tests;
 
 use crate::dso::DsoId;
+use crate::wasm::{PartId, WasmCode, WasmPlace};
 
 pub use crate::dso::NameStyle;
 pub use run::resolve;
+
+/// What an address is looked up in.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Place {
+    /// A DSO. Addresses are file offsets for files, and absolute ([`Avma`](crate::address::Avma)) for identity DSOs
+    /// (kernel, modules, KSYMBOL ranges).
+    Dso(DsoId),
+    /// A module of WebAssembly, of which only lines and inlined functions are told. Addresses are those of
+    /// [`WasmPlace`](crate::wasm::WasmPlace).
+    Wasm(PartId),
+}
 
 /// One address to resolve.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Query {
     /// Where it lies.
-    pub dso: DsoId,
-    /// File offset for files, address ([`Avma`](crate::address::Avma)) for identity DSOs (kernel, modules,
-    /// KSYMBOL ranges).
+    pub place: Place,
+    /// Where in there.
     pub address: u64,
     /// Whether the functions inlined at the address are wanted.
     pub inlines: bool,
@@ -75,7 +86,7 @@ pub struct Resolution {
 pub struct Symbol {
     /// Where it lives.
     pub dso: DsoId,
-    /// First address, in the space of [`Query::address`].
+    /// First address, as [`Place::Dso`] counts them.
     pub start: u64,
     /// End, exclusive as perf counts it.
     pub end: u64,
@@ -99,10 +110,15 @@ pub struct InlinedFrame {
 pub struct SourceLine {
     /// Path as the compiler knew it, made absolute by its directory.
     pub file: StringIndex,
-    /// Line, 0 when the compiler gave none.
+    /// Line, 0 when the compiler gave none, [`SourceLine::NO_LINE`] for what has no lines.
     pub line: u32,
     /// Column, 0 when the compiler gave none.
     pub column: u32,
+}
+
+impl SourceLine {
+    /// `file` tells the place alone (`app.wasm+0xb24`).
+    pub const NO_LINE: u32 = u32::MAX;
 }
 
 /// The answer to one [`Query`].
@@ -114,6 +130,37 @@ pub struct Resolved {
     pub inlined: std::ops::Range<u32>,
     /// Line of the outermost function: the call site when something is inlined, else the address itself.
     pub line: Option<SourceLine>,
+    /// The code itself belongs to no line, that before it and that behind it to different ones, and told is the one
+    /// before (WebAssembly).
+    pub doubtful: bool,
+}
+
+/// Questions with their answers.
+#[derive(Clone, Copy)]
+pub struct Answers<'r> {
+    /// What was asked, sorted by place and address.
+    pub queries: &'r [Query],
+    /// What was answered.
+    pub resolution: &'r Resolution,
+    /// Where code of WebAssembly is.
+    pub wasm: &'r WasmCode<'r>,
+}
+
+impl<'r> Answers<'r> {
+    /// The answer for an address, if it was asked for.
+    #[must_use]
+    pub fn get(&self, place: Place, address: u64) -> Option<&'r Resolved> {
+        let key = |query: &Query| (query.place, query.address);
+        let found = self.queries.binary_search_by_key(&(place, address), key);
+        self.resolution.answers.get(found.ok()?)
+    }
+
+    /// The answer for an address of WebAssembly.
+    #[must_use]
+    pub fn of_wasm(&self, place: Option<WasmPlace>) -> Option<&'r Resolved> {
+        let place = place?;
+        self.get(Place::Wasm(place.part), place.offset.into())
+    }
 }
 
 impl Resolved {

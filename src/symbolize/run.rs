@@ -11,26 +11,29 @@ use super::inlines::{self, Names};
 use super::lines::{LineAt, Lines};
 use super::split::SplitFiles;
 use super::{
-    InlinedFrame, NameStyle, Options, Query, Resolution, Resolved, SourceLine, StringIndex, Symbol,
-    SymbolIndex,
+    InlinedFrame, NameStyle, Options, Place, Query, Resolution, Resolved, SourceLine, StringIndex,
+    Symbol, SymbolIndex,
 };
 use crate::address::FileOffset;
 use crate::dso::demangle::demangle;
 use crate::dso::go::GoTable;
 use crate::dso::{DsoId, DsoKind, DsoTable};
 use crate::parallel::in_parallel;
+use crate::wasm::{PartId, WasmCode, WasmPlace};
 
 /// Answers all queries with `threads` threads. The result does not depend on their number.
 #[must_use]
-pub fn resolve(
+pub fn resolve<'a>(
     queries: &[Query],
-    dsos: &DsoTable<'_>,
+    dsos: &DsoTable<'a>,
+    wasm: &WasmCode<'a>,
     options: Options,
     threads: usize,
 ) -> Resolution {
-    let groups = by_dso(queries);
-    let objects = in_parallel(groups, threads, |group| {
-        Object::resolve(queries, group, dsos)
+    let groups = by_place(queries);
+    let objects = in_parallel(groups, threads, |group| match group.place {
+        Place::Dso(dso) => Object::resolve(queries, dso, &group.queries, dsos),
+        Place::Wasm(part) => Object::of_wasm(queries, part, &group.queries, wasm),
     });
     let pieces = objects
         .iter()
@@ -44,25 +47,26 @@ pub fn resolve(
         queries,
         objects: &objects,
         expanded: &expanded,
+        wasm,
         options,
     };
     builder.finish(threads)
 }
 
-/// The queries of one DSO, as indices, ordered by address.
+/// The queries of one place, as indices, ordered by address.
 struct Group {
-    dso: DsoId,
+    place: Place,
     queries: Vec<u32>,
 }
 
 /// Groups with the most queries first.
-fn by_dso(queries: &[Query]) -> Vec<Group> {
-    let mut of_dso: FxHashMap<DsoId, usize> = FxHashMap::default();
+fn by_place(queries: &[Query]) -> Vec<Group> {
+    let mut of_place: FxHashMap<Place, usize> = FxHashMap::default();
     let mut groups: Vec<Group> = Vec::new();
     for (index, query) in (0u32..).zip(queries) {
-        let group = *of_dso.entry(query.dso).or_insert_with(|| {
+        let group = *of_place.entry(query.place).or_insert_with(|| {
             groups.push(Group {
-                dso: query.dso,
+                place: query.place,
                 queries: Vec::new(),
             });
             groups.len() - 1
@@ -72,20 +76,21 @@ fn by_dso(queries: &[Query]) -> Vec<Group> {
     for group in &mut groups {
         group.queries.sort_by_key(|&i| queries[i as usize].address);
     }
-    groups.sort_by_key(|group| (std::cmp::Reverse(group.queries.len()), group.dso));
+    groups.sort_by_key(|group| (std::cmp::Reverse(group.queries.len()), group.place));
     groups
 }
 
-/// What a DSO says about its queries.
+/// What a DSO or a module says about its queries.
+#[derive(Default)]
 struct Object<'t, 'a> {
-    dso: DsoId,
+    dso: Option<DsoId>,
     is_kernel: bool,
     /// Distinct symbols that were hit, by address.
     symbols: Vec<crate::dso::SymbolRef<'t>>,
     /// For each query of the group: its index, and its symbol.
     answers: Vec<(u32, Option<u32>)>,
     debug: Option<DebugInfo<'a>>,
-    split: SplitFiles<'t, 'a>,
+    split: Option<SplitFiles<'t, 'a>>,
     /// What a Go program without DWARF knows of its functions; its one unit is number 0.
     go: Option<GoTable<'a>>,
     /// Work for each unit: (unit, queries by stated address).
@@ -102,25 +107,21 @@ pub(super) struct Wanted {
 }
 
 impl<'t, 'a> Object<'t, 'a> {
-    fn resolve(queries: &[Query], group: Group, dsos: &'t DsoTable<'a>) -> Self {
-        let kind = dsos.get(group.dso).kind;
+    fn resolve(queries: &[Query], dso: DsoId, group: &[u32], dsos: &'t DsoTable<'a>) -> Self {
+        let kind = dsos.get(dso).kind;
         let is_kernel = matches!(
             kind,
             DsoKind::Kernel | DsoKind::Module | DsoKind::KernelSymbol
         );
         let mut object = Self {
-            dso: group.dso,
+            dso: Some(dso),
             is_kernel,
-            symbols: Vec::new(),
-            answers: Vec::new(),
-            debug: None,
-            split: SplitFiles::new(dsos, group.dso),
-            go: None,
-            units: Vec::new(),
+            split: Some(SplitFiles::new(dsos, dso)),
+            ..Self::default()
         };
         let mut numbers: FxHashMap<(u64, u64), u32> = FxHashMap::default();
-        let table = dsos.symbols(group.dso);
-        for &index in &group.queries {
+        let table = dsos.symbols(dso);
+        for &index in group {
             let found = table.and_then(|table| table.find(queries[index as usize].address));
             let number = found.map(|symbol| {
                 *numbers
@@ -132,12 +133,44 @@ impl<'t, 'a> Object<'t, 'a> {
             });
             object.answers.push((index, number));
         }
-        object.find_units(queries, dsos);
+        object.find_units(queries, dso, dsos);
+        object
+    }
+
+    /// A module, of which only lines and inlined functions are asked.
+    fn of_wasm(queries: &[Query], part: PartId, group: &[u32], wasm: &WasmCode<'a>) -> Self {
+        let mut object = Self::default();
+        let lines = group.iter().any(|&at| queries[at as usize].lines);
+        let debug = DebugInfo::of_wasm(|name| wasm.debug_section(part, name), lines);
+        let Some(debug) = debug else {
+            return object;
+        };
+        let mut all = Vec::with_capacity(group.len());
+        for &index in group {
+            let query = &queries[index as usize];
+            let Some(at) = place_of(part, query).and_then(|place| wasm.address(place)) else {
+                continue;
+            };
+            let wanted = Wanted {
+                svma: at.address,
+                query: index,
+                inlines: query.inlines && !wasm.is_function_only(part),
+                lines: query.lines,
+            };
+            all.push(wanted);
+            all.extend(at.behind.filter(|_| query.lines).map(|svma| Wanted {
+                svma,
+                query: behind(index, queries),
+                inlines: true,
+                lines: true,
+            }));
+        }
+        object.ask(Some(debug), all);
         object
     }
 
     /// Opens the DWARF if somebody asks for what is in it, and finds the units to read.
-    fn find_units(&mut self, queries: &[Query], dsos: &DsoTable<'a>) {
+    fn find_units(&mut self, queries: &[Query], dso: DsoId, dsos: &DsoTable<'a>) {
         // As in perf, addresses without a symbol have no inlined functions.
         let asks = |&(index, symbol): &(u32, Option<u32>)| {
             let query = &queries[index as usize];
@@ -151,7 +184,7 @@ impl<'t, 'a> Object<'t, 'a> {
         if asked.is_empty() {
             return;
         }
-        let Some(addresses) = Addresses::of(dsos, self.dso) else {
+        let Some(addresses) = Addresses::of(dsos, dso) else {
             return;
         };
         let lines = asked.iter().any(|(_, query, _)| query.lines);
@@ -175,6 +208,11 @@ impl<'t, 'a> Object<'t, 'a> {
             };
             all.push(wanted);
         }
+        self.ask(debug, all);
+    }
+
+    /// Finds the units that describe addresses.
+    fn ask(&mut self, debug: Option<DebugInfo<'a>>, mut all: Vec<Wanted>) {
         all.sort_unstable_by_key(|w| (w.svma, w.query));
         let Some(debug) = debug else {
             self.units = vec![(0, all)];
@@ -198,6 +236,16 @@ impl<'t, 'a> Object<'t, 'a> {
             wanted,
         })
     }
+}
+
+/// The question about the code behind that of a query.
+fn behind(query: u32, queries: &[Query]) -> u32 {
+    query + index_of(queries.len())
+}
+
+fn place_of(part: PartId, query: &Query) -> Option<WasmPlace> {
+    let offset = u32::try_from(query.address).ok()?;
+    Some(WasmPlace { part, offset })
 }
 
 /// From the addresses of queries to those of DWARF.
@@ -267,7 +315,7 @@ struct Piece<'p> {
 pub(super) struct Expanded<'a> {
     pub(super) answers: Vec<Expansion>,
     /// Inlined calls of all answers, each answer's run innermost first: the function and the place in it.
-    pub(super) calls: Vec<(NameNumber, Option<Place>)>,
+    pub(super) calls: Vec<(NameNumber, Option<Spot>)>,
     /// Functions that `calls` refer to, as the file names them.
     pub(super) names: Vec<&'a [u8]>,
     /// Paths that places refer to.
@@ -280,13 +328,13 @@ pub(super) struct Expansion {
     pub(super) size: u64,
     /// Range in [`Expanded::calls`].
     pub(super) calls: std::ops::Range<usize>,
-    pub(super) line: Option<Place>,
+    pub(super) line: Option<Spot>,
 }
 
 /// Index in [`Expanded::names`].
 pub(super) type NameNumber = u32;
 /// Index in [`Expanded::paths`], line and column.
-pub(super) type Place = (u32, u32, u32);
+pub(super) type Spot = (u32, u32, u32);
 
 fn expand<'a>(object: &Object<'_, 'a>, piece: Piece<'_>) -> Expanded<'a> {
     if let Some(go) = &object.go {
@@ -301,7 +349,8 @@ fn expand<'a>(object: &Object<'_, 'a>, piece: Piece<'_>) -> Expanded<'a> {
     };
     let mut addresses: Vec<u64> = piece.wanted.iter().map(|w| w.svma).collect();
     addresses.dedup();
-    let split = object.split.of(debug, &unit);
+    let split = object.split.as_ref();
+    let split = split.and_then(|split| split.of(debug, &unit));
     let (functions, entries) = match &split {
         Some(split) => (&split.info, &split.unit),
         None => (debug, &unit),
@@ -309,7 +358,9 @@ fn expand<'a>(object: &Object<'_, 'a>, piece: Piece<'_>) -> Expanded<'a> {
     let found = inlines::find(functions, entries, &addresses);
     let any_lines = piece.wanted.iter().any(|w| w.lines);
     let lines = any_lines.then(|| Lines::of(debug, &unit)).flatten();
-    let places = lines.as_ref().map(|lines| lines.find(&addresses));
+    let places = lines
+        .as_ref()
+        .map(|lines| lines.find(&addresses, debug.is_wasm));
     let mut paths = Paths {
         debug,
         unit: &unit,
@@ -356,7 +407,7 @@ struct Paths<'p, 'a> {
 }
 
 impl Paths<'_, '_> {
-    fn place(&mut self, paths: &mut Vec<String>, line: LineAt) -> Option<Place> {
+    fn place(&mut self, paths: &mut Vec<String>, line: LineAt) -> Option<Spot> {
         let index = *self.known.entry(line.file).or_insert_with(|| {
             paths.push(self.lines?.path(self.debug, self.unit, line.file)?);
             u32::try_from(paths.len() - 1).ok()
@@ -370,6 +421,7 @@ struct Builder<'b, 't, 'a> {
     queries: &'b [Query],
     objects: &'b [Object<'t, 'a>],
     expanded: &'b [Expanded<'a>],
+    wasm: &'b WasmCode<'a>,
     options: Options,
 }
 
@@ -382,8 +434,10 @@ impl<'b, 'a> Builder<'b, '_, 'a> {
         self.add_symbols(&mut out, threads);
         let names = self.demangled_names(threads);
         let mut strings = Strings::new(self.expanded, &names);
-        for (index, chosen) in self.chosen().into_iter().enumerate() {
-            let Some((piece, expansion)) = chosen else {
+        let chosen = self.chosen();
+        let (asked, behind) = chosen.split_at(self.queries.len());
+        for (index, chosen) in asked.iter().enumerate() {
+            let Some((piece, expansion)) = *chosen else {
                 continue;
             };
             let start = out.inlined.len();
@@ -395,14 +449,56 @@ impl<'b, 'a> Builder<'b, '_, 'a> {
             let answer = &mut out.answers[index];
             answer.inlined = index_of(start)..index_of(out.inlined.len());
             answer.line = strings.place(piece, expansion.line);
+            if let Some(Some((other, behind))) = behind.get(index) {
+                answer.doubtful =
+                    self.innermost(piece, expansion) != self.innermost(*other, behind);
+            }
         }
         out.strings = strings.texts;
+        self.add_bare_places(&mut out);
         out
     }
 
+    /// The place in the innermost function.
+    fn innermost(&self, piece: usize, expansion: &Expansion) -> Option<(&'b str, u32)> {
+        let expanded = &self.expanded[piece];
+        let call = expanded.calls[expansion.calls.clone()].first();
+        let (path, line, _) = call.map_or(expansion.line, |(_, place)| *place)?;
+        Some((&expanded.paths[path as usize], line))
+    }
+
+    /// What stands for the line of WebAssembly that nothing describes.
+    fn add_bare_places(&self, out: &mut Resolution) {
+        let mut known: FxHashMap<String, StringIndex> = FxHashMap::default();
+        for (query, answer) in self.queries.iter().zip(&mut out.answers) {
+            let Place::Wasm(part) = query.place else {
+                continue;
+            };
+            if !query.lines || answer.line.is_some() {
+                continue;
+            }
+            let place = place_of(part, query);
+            let Some(text) = place.and_then(|place| self.wasm.bare_place(place)) else {
+                continue;
+            };
+            let file = *known.entry(text).or_insert_with_key(|text| {
+                out.strings.push(text.clone());
+                StringIndex(index_of(out.strings.len() - 1))
+            });
+            answer.line = Some(SourceLine {
+                file,
+                line: SourceLine::NO_LINE,
+                column: 0,
+            });
+        }
+    }
+
     /// For each query the piece and the expansion that count: those of the smallest function.
+    /// Behind those of the queries, those of the code behind it, if any was asked for.
     fn chosen(&self) -> Vec<Option<(usize, &'b Expansion)>> {
-        let mut chosen: Vec<Option<(usize, &Expansion)>> = vec![None; self.queries.len()];
+        let is_wasm = |query: &Query| matches!(query.place, Place::Wasm(_));
+        let times = 1 + usize::from(self.queries.iter().any(is_wasm));
+        let mut chosen: Vec<Option<(usize, &Expansion)>> = vec![None; self.queries.len() * times];
         for (piece, expanded) in self.expanded.iter().enumerate() {
             for answer in &expanded.answers {
                 let slot = &mut chosen[answer.query as usize];
@@ -418,9 +514,9 @@ impl<'b, 'a> Builder<'b, '_, 'a> {
     fn add_symbols(&self, out: &mut Resolution, threads: usize) {
         let mut order: Vec<(DsoId, u64, usize, usize)> = Vec::new();
         for (number, object) in self.objects.iter().enumerate() {
-            let of_object = |(i, symbol): (usize, &crate::dso::SymbolRef<'_>)| {
-                (object.dso, symbol.start, number, i)
-            };
+            let Some(dso) = object.dso else { continue };
+            let of_object =
+                |(i, symbol): (usize, &crate::dso::SymbolRef<'_>)| (dso, symbol.start, number, i);
             order.extend(object.symbols.iter().enumerate().map(of_object));
         }
         order.sort_unstable();
@@ -525,7 +621,7 @@ impl<'s> Strings<'s> {
         number
     }
 
-    fn place(&mut self, piece: usize, place: Option<Place>) -> Option<SourceLine> {
+    fn place(&mut self, piece: usize, place: Option<Spot>) -> Option<SourceLine> {
         let (path, line, column) = place?;
         let (text, number) = self.paths[piece][path as usize];
         let file = number.unwrap_or_else(|| self.add(text));

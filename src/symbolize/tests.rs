@@ -9,11 +9,12 @@ use gimli::write::{
 };
 use gimli::{Encoding, Format, LineEncoding, LittleEndian, constants as dw};
 
-use super::{NameStyle, Options, Query, Resolution, resolve};
+use super::{NameStyle, Options, Place, Query, Resolution, resolve};
 use crate::diagnostics::Diagnostics;
 use crate::dso::build_elf::{ElfBuilder, FUNC, PROGBITS};
 use crate::dso::{DsoKind, DsoTable, SearchPaths};
 use crate::input::Store;
+use crate::wasm::WasmCode;
 
 const fn encoding(version: u16) -> Encoding {
     Encoding {
@@ -158,7 +159,7 @@ fn answers_in(dir: &Path, addresses: &[u64], threads: usize) -> Resolution {
     let mut dsos = DsoTable::new(&store, search, &diag);
     let dso = dsos.intern(b"/prog", DsoKind::File, None, None);
     let query = |&address: &u64| Query {
-        dso,
+        place: Place::Dso(dso),
         address,
         inlines: true,
         lines: true,
@@ -167,6 +168,7 @@ fn answers_in(dir: &Path, addresses: &[u64], threads: usize) -> Resolution {
     resolve(
         &queries,
         &dsos,
+        &WasmCode::default(),
         Options {
             names: NameStyle::Short,
             demangle_kernel: false,

@@ -1,0 +1,228 @@
+//! One `.cwasm`: what wasmtime compiled a module to, with the map back.
+//!
+//! In: the bytes of an ELF file that `wasmtime compile` or `Module::serialize` made. Out: its functions, their machine
+//! code, its [`AddressMap`], and, of one with native DWARF, the sections with their relocations applied.
+
+use object::read::elf::ElfFile64;
+use object::{Object as _, ObjectSection as _, ObjectSymbol as _, RelocationTarget, SymbolKind};
+
+use super::addrmap::AddressMap;
+
+/// A compiled module or component.
+#[derive(Debug)]
+pub struct Compiled<'a> {
+    file: ElfFile64<'a>,
+    /// Where the machine code lies in the file.
+    pub text_offset: u64,
+    /// The machine code.
+    pub text: &'a [u8],
+    /// By rising offset.
+    pub functions: Vec<Function<'a>>,
+    /// Where the code comes from; empty if the file does not tell.
+    pub map: AddressMap,
+    /// Whether there is a map in the file that could not be read.
+    pub map_is_unreadable: bool,
+    /// `48` or `36.0.0`
+    pub version: &'a str,
+}
+
+/// A function of the machine code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Function<'a> {
+    /// From the start of the machine code.
+    pub offset: u32,
+    /// Length in bytes.
+    pub size: u32,
+    /// Symbol.
+    pub name: &'a [u8],
+    /// Which function of which module it is; none for trampolines and builtins.
+    pub wasm: Option<WasmFunction>,
+}
+
+/// A function of WebAssembly.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct WasmFunction {
+    /// Number of the module in its file.
+    pub module: u32,
+    /// Index of the function in the module, imports counted.
+    pub index: u32,
+}
+
+impl Function<'_> {
+    /// Where it lies in the machine code.
+    #[must_use]
+    pub const fn range(&self) -> std::ops::Range<u32> {
+        self.offset..self.offset.saturating_add(self.size)
+    }
+}
+
+/// Takes a symbol's name apart: `wasm[0]::function[12]`, and `::name` if the module has names.
+#[must_use]
+pub fn wasm_function(name: &[u8]) -> Option<(WasmFunction, Option<&[u8]>)> {
+    let (module, rest) = bracketed(name.strip_prefix(b"wasm[")?)?;
+    let (index, rest) = bracketed(rest.strip_prefix(b"::function[")?)?;
+    let name = match rest {
+        [] => None,
+        rest => Some(rest.strip_prefix(b"::")?),
+    };
+    Some((WasmFunction { module, index }, name))
+}
+
+/// A decimal number up to a bracket, and what follows.
+fn bracketed(text: &[u8]) -> Option<(u32, &[u8])> {
+    let end = memchr::memchr(b']', text)?;
+    let number = std::str::from_utf8(&text[..end]).ok()?.parse().ok()?;
+    Some((number, &text[end + 1..]))
+}
+
+impl<'a> Compiled<'a> {
+    /// Reads a file; `None` if wasmtime did not make it.
+    #[must_use]
+    pub fn parse(bytes: &'a [u8]) -> Option<Self> {
+        let file = ElfFile64::parse(bytes).ok()?;
+        let engine = file.section_by_name_bytes(b".wasmtime.engine")?;
+        let version = version(engine.data().ok()?);
+        let text = file.section_by_name_bytes(b".text")?;
+        let (text_offset, _) = text.file_range()?;
+        let section = file.section_by_name_bytes(b".wasmtime.addrmap");
+        let section = section.and_then(|section| section.data().ok());
+        let map = section.map(|section| AddressMap::parse(section, major(version)));
+        Some(Self {
+            text_offset,
+            text: text.data().ok()?,
+            functions: functions(&file, text.index()),
+            map_is_unreadable: matches!(map, Some(None)),
+            map: map.flatten().unwrap_or_default(),
+            version,
+            file,
+        })
+    }
+
+    /// The function around an offset.
+    #[must_use]
+    pub fn function_at(&self, offset: u32) -> Option<&Function<'a>> {
+        let next = self.functions.partition_point(|f| f.offset <= offset);
+        let function = &self.functions[next.checked_sub(1)?];
+        function.range().contains(&offset).then_some(function)
+    }
+
+    /// The machine code of a function.
+    #[must_use]
+    pub fn code(&self, function: &Function<'a>) -> Option<&'a [u8]> {
+        let range = function.range();
+        self.text.get(range.start as usize..range.end as usize)
+    }
+
+    /// Functions of WebAssembly, trampolines aside.
+    pub fn wasm_functions(&self) -> impl Iterator<Item = (&Function<'a>, WasmFunction)> {
+        self.functions
+            .iter()
+            .filter_map(|function| Some((function, function.wasm?)))
+    }
+
+    /// Whether it has native DWARF (`-D debug-info=y`).
+    #[must_use]
+    pub fn has_dwarf(&self) -> bool {
+        self.file.section_by_name_bytes(b".debug_info").is_some()
+    }
+
+    /// A section of DWARF with its relocations applied: addresses in it are offsets in the file, as no code begins at 0
+    /// then. `None` if there is none.
+    #[must_use]
+    pub fn debug_section(&self, name: &str) -> Option<Vec<u8>> {
+        let section = self.file.section_by_name(name)?;
+        let mut data = section.data().ok()?.to_owned();
+        for (at, relocation) in section.relocations() {
+            let RelocationTarget::Symbol(symbol) = relocation.target() else {
+                continue;
+            };
+            let Ok(symbol) = self.file.symbol_by_index(symbol) else {
+                continue;
+            };
+            let value = symbol.address().wrapping_add(self.text_offset);
+            let value = value.wrapping_add_signed(relocation.addend());
+            apply(&mut data, at, value, relocation.size());
+        }
+        Some(data)
+    }
+}
+
+/// Writes an absolute address of so many bits.
+fn apply(data: &mut [u8], at: u64, value: u64, bits: u8) {
+    let size = usize::from(bits / 8).min(8);
+    let place = usize::try_from(at)
+        .ok()
+        .and_then(|at| data.get_mut(at..at.checked_add(size)?));
+    if let Some(place) = place {
+        place.copy_from_slice(&value.to_le_bytes()[..size]);
+    }
+}
+
+fn functions<'a>(file: &ElfFile64<'a>, text: object::SectionIndex) -> Vec<Function<'a>> {
+    let in_text = file
+        .symbols()
+        .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.section_index() == Some(text));
+    let mut functions: Vec<_> = in_text
+        .filter_map(|symbol| {
+            let name = symbol.name_bytes().ok()?;
+            Some(Function {
+                offset: u32::try_from(symbol.address()).ok()?,
+                size: u32::try_from(symbol.size()).ok()?,
+                name,
+                wasm: wasm_function(name).map(|(function, _)| function),
+            })
+        })
+        .collect();
+    functions.sort_by_key(|function| function.offset);
+    functions
+}
+
+/// The version stands behind a 0 and its length.
+fn version(engine: &[u8]) -> &str {
+    let text = engine
+        .split_first_chunk()
+        .and_then(|(&[_, length], rest)| rest.get(..usize::from(length)));
+    let text = text.and_then(|text| std::str::from_utf8(text).ok());
+    text.filter(|text| text.bytes().all(|b| b.is_ascii_digit() || b == b'.'))
+        .unwrap_or("")
+}
+
+fn major(version: &str) -> Option<u32> {
+    version.split('.').next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn symbols_name_functions_of_modules() {
+        let of = |module, index| WasmFunction { module, index };
+        assert_eq!(
+            wasm_function(b"wasm[0]::function[12]"),
+            Some((of(0, 12), None))
+        );
+        assert_eq!(
+            wasm_function(b"wasm[2]::function[7]::a::b"),
+            Some((of(2, 7), Some(&b"a::b"[..])))
+        );
+        for other in [
+            &b"wasm[0]::array_to_wasm_trampoline[3]"[..],
+            b"signatures[1]::wasm_to_array_trampoline",
+            b"wasm[0]::function[12]x",
+            b"wasm[-1]::function[1]",
+            b"wasm[0",
+        ] {
+            assert_eq!(wasm_function(other), None);
+        }
+    }
+
+    #[test]
+    fn versions_long_and_short() {
+        assert_eq!(version(b"\0\x0627.0.0\x18x86_64"), "27.0.0");
+        assert_eq!(version(b"\0\x0248\x18x86_64"), "48");
+        assert_eq!(version(b"\0\x40short"), "");
+        assert_eq!(major("27.0.0"), Some(27));
+        assert_eq!(major(""), None);
+    }
+}

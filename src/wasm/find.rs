@@ -1,0 +1,158 @@
+//! Where files of WebAssembly and what they were compiled to are looked for.
+//!
+//! In: what the user named, the recording's folder and command line. Out: opened files, each once, those that the user named
+//! first.
+
+use std::path::{Path, PathBuf};
+
+use rustc_hash::FxHashSet;
+
+use super::compiled::Compiled;
+use super::module::WasmFile;
+use crate::diagnostics::Diagnostics;
+use crate::dso::resolve_in;
+use crate::input::{Store, files_in};
+
+/// Where to look.
+#[derive(Debug, Clone, Default)]
+pub struct WasmSearch {
+    /// `--cwasm FILE_OR_DIR`
+    pub cwasm: Vec<PathBuf>,
+    /// `--wasm FILE_OR_DIR`
+    pub wasm: Vec<PathBuf>,
+}
+
+/// A file that was found.
+#[derive(Debug)]
+pub(super) struct Found<T> {
+    pub(super) path: PathBuf,
+    /// Whether the user named it.
+    pub(super) is_named: bool,
+    pub(super) content: T,
+}
+
+/// Opens what is found.
+pub(super) struct Finder<'f, 'a> {
+    pub(super) store: &'a Store,
+    pub(super) diag: &'f Diagnostics,
+    pub(super) search: &'f WasmSearch,
+    /// The folder of the recording.
+    pub(super) folder: &'f Path,
+    /// Folders that stand for `/`.
+    pub(super) roots: &'f [PathBuf],
+    /// What was recorded, word by word.
+    pub(super) command: &'f [String],
+}
+
+impl<'a> Finder<'_, 'a> {
+    /// Compiled modules.
+    pub(super) fn compiled(&self) -> Vec<Found<Compiled<'a>>> {
+        self.open(&self.search.cwasm, "cwasm", |bytes| {
+            Compiled::parse(self.unpacked(bytes)?)
+        })
+    }
+
+    /// Modules.
+    pub(super) fn modules(&self) -> Vec<Found<WasmFile<'a>>> {
+        self.open(&self.search.wasm, "wasm", WasmFile::parse)
+    }
+
+    fn open<T>(
+        &self,
+        named: &[PathBuf],
+        extension: &str,
+        parse: impl Fn(&'a [u8]) -> Option<T>,
+    ) -> Vec<Found<T>> {
+        let named_files = named.iter().flat_map(|path| {
+            let inside = with_extension(files_in(path), extension);
+            if inside.is_empty() {
+                vec![path.clone()]
+            } else {
+                inside
+            }
+        });
+        let named_files = named_files.map(|path| (path, true));
+        let others = self.beside(extension).into_iter().map(|path| (path, false));
+        let mut known = FxHashSet::default();
+        let mut found = Vec::new();
+        for (path, is_named) in named_files.chain(others) {
+            if !known.insert(plain(&path)) {
+                continue;
+            }
+            match self.store.map(&path).map(&parse) {
+                Ok(Some(content)) => found.push(Found {
+                    path,
+                    is_named,
+                    content,
+                }),
+                Ok(None) if is_named => {
+                    let path = path.display();
+                    self.diag
+                        .warn(format!("{path}: not a .{extension} file; not used"));
+                }
+                Err(why) if is_named => self.diag.warn(format!("{why}; not used")),
+                _ => {}
+            }
+        }
+        found
+    }
+
+    /// Files beside the recording, and those that its command line names.
+    fn beside(&self, extension: &str) -> Vec<PathBuf> {
+        let mut paths = with_extension(files_in(self.folder), extension);
+        for word in self.command {
+            // `--flag=module.wasm`
+            let word = word
+                .rsplit_once('=')
+                .map_or(word.as_str(), |(_, value)| value);
+            let path = Path::new(word);
+            let is_module = ["wasm", "cwasm", "wat"].map(|known| has_extension(path, known));
+            if !is_module.contains(&true) {
+                continue;
+            }
+            let path = path.with_extension(extension);
+            let in_roots = self.roots.iter().filter_map(|root| {
+                if path.is_absolute() {
+                    resolve_in(root, &path)
+                } else {
+                    None
+                }
+            });
+            paths.extend(in_roots);
+            if path.is_relative() {
+                paths.push(self.folder.join(&path));
+                paths.push(path);
+            }
+        }
+        paths
+    }
+
+    /// wasmtime's cache holds the same file, compressed.
+    fn unpacked(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
+        use std::io::Read;
+        const MAX_UNPACKED: u64 = 1 << 30;
+        if !bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+            return Some(bytes);
+        }
+        let most = (bytes.len() as u64).saturating_mul(64).min(MAX_UNPACKED);
+        let mut out = Vec::new();
+        let unpacker = zstd::Decoder::with_buffer(bytes).ok()?;
+        unpacker.take(most).read_to_end(&mut out).ok()?;
+        Some(self.store.keep(out))
+    }
+}
+
+fn has_extension(path: &Path, extension: &str) -> bool {
+    path.extension().is_some_and(|found| found == extension)
+}
+
+fn with_extension(mut paths: Vec<PathBuf>, extension: &str) -> Vec<PathBuf> {
+    paths.retain(|path| has_extension(path, extension));
+    paths.sort();
+    paths
+}
+
+/// A path without parts that lead nowhere.
+fn plain(path: &Path) -> PathBuf {
+    path.components().collect()
+}

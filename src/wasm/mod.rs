@@ -1,0 +1,578 @@
+//! WebAssembly: from the machine code of a module to its positions in the `.wasm`, and with them to DWARF.
+//!
+//! ```text
+//! JIT code of a dump ─► matching ─┐
+//!                                 ├─► .cwasm ─► address map ─► position ─► .wasm ─► DWARF, names
+//! mapping of a .cwasm ────────────┘
+//! ```
+//!
+//! In: the files that wasmtime compiled to and from ([`find`]), the JIT code of a session, the addresses that were hit. Out:
+//! [`WasmCode`], which tells for an address in which core module it is and where in that module's DWARF. What stands
+//! there is read by [`crate::symbolize`].
+//!
+//! A dump has neither lines nor a map, so both files are needed: the `.cwasm` with the map, and the `.wasm` with DWARF. Neither
+//! is believed by its name: machine code has to be the same byte for byte ([`matching`]), and positions have to lie in the
+//! functions they are of ([`fit`]).
+
+pub mod addrmap;
+pub mod compiled;
+mod find;
+mod fit;
+mod leb;
+mod matching;
+pub mod module;
+
+use std::path::{Path, PathBuf};
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::address::FileOffset;
+use crate::collect::Pc;
+use crate::diagnostics::Diagnostics;
+use crate::dso::DsoId;
+use crate::input::Store;
+use crate::jitdump::Producer;
+use crate::session::jit::{JitCodeId, JitObjectId};
+use crate::session::{Session, Target};
+
+use compiled::{Compiled, Function, WasmFunction};
+pub use find::WasmSearch;
+use find::{Finder, Found};
+use fit::Fit;
+use matching::{Loaded, Matching};
+use module::{CoreModule, WasmFile};
+
+/// Number of a core module with code in the recording.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct PartId(pub u32);
+
+/// An address in the machine code of a module.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WasmPlace {
+    /// The module.
+    pub part: PartId,
+    /// Offset in the machine code; the index of a function where only functions are known.
+    pub offset: u32,
+}
+
+/// Where a place is described in the DWARF of its module.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DwarfAddress {
+    /// The address.
+    pub address: u64,
+    /// Where code has no position of its own and `address` is that of the code before it: that of the code behind.
+    pub behind: Option<u64>,
+}
+
+/// A core module that has code in the recording.
+#[derive(Debug)]
+struct Part {
+    /// The compiled file; none where only names tell functions.
+    compiled: Option<usize>,
+    /// Its number in that file.
+    number: u32,
+    /// File and module that it was compiled from, and by what positions are larger than there.
+    source: Option<(usize, usize, i64)>,
+    dwarf: DwarfKind,
+}
+
+/// What describes a module.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum DwarfKind {
+    /// Custom sections of the `.wasm`.
+    Module,
+    /// Sections of the `.cwasm`.
+    Native,
+    Nothing,
+}
+
+/// All WebAssembly of a run of which more is known than a dump tells.
+#[derive(Default)]
+pub struct WasmCode<'a> {
+    store: Option<&'a Store>,
+    compiled: Vec<Found<Compiled<'a>>>,
+    files: Vec<Found<WasmFile<'a>>>,
+    parts: Vec<Part>,
+    /// The part of each module of each compiled file.
+    part_of: FxHashMap<(usize, u32), PartId>,
+    codes: FxHashMap<JitCodeId, CodePlace>,
+    dsos: FxHashMap<DsoId, usize>,
+    /// What was matched with what, for those who judge a recording.
+    pub findings: Vec<Finding>,
+}
+
+/// File, module in it, and functions of that module by their names.
+type Named = (usize, usize, Vec<(JitCodeId, u32)>);
+
+/// What is known of a piece of JIT code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum CodePlace {
+    /// It is the code at this offset of a compiled file.
+    Code(usize, u32),
+    /// It is this function of a module.
+    Function(PartId, u32),
+}
+
+/// How much of a compiled file was found in a dump.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding {
+    /// The compiled file.
+    pub path: PathBuf,
+    /// wasmtime's version as it stands in it.
+    pub version: String,
+    /// Functions that are the same, and how many there would have to be.
+    pub same: usize,
+    /// See `same`.
+    pub of: usize,
+    /// Whether that was enough.
+    pub is_used: bool,
+}
+
+/// What the search needs to know.
+pub struct Search<'s, 'a> {
+    /// Owns the files.
+    pub store: &'a Store,
+    /// What the user named.
+    pub named: &'s WasmSearch,
+    /// The folder of the recording.
+    pub folder: &'s Path,
+    /// Folders that stand for `/`.
+    pub roots: &'s [PathBuf],
+    /// What was recorded, word by word.
+    pub command: &'s [String],
+}
+
+impl<'a> WasmCode<'a> {
+    /// Finds the files for the WebAssembly among the addresses that were hit. Without any, nothing is opened.
+    #[must_use]
+    pub fn find(
+        search: &Search<'_, 'a>,
+        session: &Session<'a>,
+        pcs: &[Pc],
+        diag: &Diagnostics,
+    ) -> Self {
+        let (objects, dsos) = hit(session, pcs);
+        let mut found = Self {
+            store: Some(search.store),
+            ..Self::default()
+        };
+        if objects.is_empty() && dsos.is_empty() {
+            return found;
+        }
+        let finder = Finder {
+            store: search.store,
+            diag,
+            search: search.named,
+            folder: search.folder,
+            roots: search.roots,
+            command: search.command,
+        };
+        if !objects.is_empty() {
+            found.compiled = finder.compiled();
+        }
+        found.files = finder.modules();
+        for (dso, path, compiled) in dsos {
+            found.dsos.insert(dso, found.compiled.len());
+            found.compiled.push(Found {
+                path,
+                is_named: false,
+                content: compiled,
+            });
+        }
+        found.match_codes(session, &objects, diag);
+        found.make_parts(diag);
+        found.match_functions(session, &objects, diag);
+        found
+    }
+
+    /// One compiled file, as if it had been mapped as the first DSO, with the one module that may be its source.
+    #[must_use]
+    pub fn of_files(store: &'a Store, compiled: &'a [u8], module: &'a [u8]) -> Option<Self> {
+        fn found<T>(content: T, name: &str) -> Found<T> {
+            Found {
+                path: PathBuf::from(name),
+                is_named: true,
+                content,
+            }
+        }
+        let compiled = Compiled::parse(compiled)?;
+        let mut code = Self {
+            store: Some(store),
+            compiled: vec![found(compiled, "app.cwasm")],
+            dsos: FxHashMap::from_iter([(DsoId(0), 0)]),
+            ..Self::default()
+        };
+        let module = WasmFile::parse(module);
+        code.files = module.map(|m| found(m, "app.wasm")).into_iter().collect();
+        code.make_parts(&Diagnostics::new());
+        Some(code)
+    }
+
+    /// The first places of all functions of the first compiled file.
+    pub fn starts(&self) -> impl Iterator<Item = WasmPlace> {
+        let functions = self.compiled.first().map(|file| &file.content.functions);
+        let functions = functions.into_iter().flatten();
+        functions.filter_map(|function| self.place(0, function.offset))
+    }
+
+    /// Where an offset in JIT code is.
+    #[must_use]
+    pub fn place_of_jit(&self, code: JitCodeId, offset: u64) -> Option<WasmPlace> {
+        match *self.codes.get(&code)? {
+            CodePlace::Function(part, index) => Some(WasmPlace {
+                part,
+                offset: index,
+            }),
+            CodePlace::Code(compiled, start) => {
+                let at = u32::try_from(offset).ok()?.checked_add(start)?;
+                self.place(compiled, at)
+            }
+        }
+    }
+
+    /// Where an offset in a mapped file is.
+    #[must_use]
+    pub fn place_of_dso(&self, dso: DsoId, at: FileOffset) -> Option<WasmPlace> {
+        let compiled = *self.dsos.get(&dso)?;
+        let text = self.compiled[compiled].content.text_offset;
+        self.place(compiled, u32::try_from(at.0.checked_sub(text)?).ok()?)
+    }
+
+    fn place(&self, compiled: usize, offset: u32) -> Option<WasmPlace> {
+        let function = self.compiled[compiled].content.function_at(offset)?;
+        let part = *self.part_of.get(&(compiled, function.wasm?.module))?;
+        Some(WasmPlace { part, offset })
+    }
+
+    /// The name of a function that the dump calls by its number only.
+    #[must_use]
+    pub fn name_of(&self, code: JitCodeId, in_dump: &[u8]) -> Option<&'a [u8]> {
+        let (_, None) = compiled::wasm_function(in_dump)? else {
+            return None;
+        };
+        let place = self.place_of_jit(code, 0)?;
+        let part = self.part(place.part);
+        let index = match part.compiled {
+            Some(_) => self.function(place)?.1.index,
+            None => place.offset,
+        };
+        self.module(part)?.function_name(index).map(str::as_bytes)
+    }
+
+    /// Where a place is described.
+    #[must_use]
+    pub fn address(&self, place: WasmPlace) -> Option<DwarfAddress> {
+        let part = self.part(place.part);
+        if part.dwarf == DwarfKind::Native {
+            let text = self.compiled[part.compiled?].content.text_offset;
+            return Some(DwarfAddress {
+                address: text + u64::from(place.offset),
+                behind: None,
+            });
+        }
+        let code = i64::try_from(self.module(part)?.code_start).ok()?;
+        let (position, behind) = self.positions(place)?;
+        let shift = part.source?.2;
+        let address = |position: u64| {
+            let position = i64::try_from(position).ok()?;
+            u64::try_from(position - shift - code).ok()
+        };
+        Some(DwarfAddress {
+            address: address(position)?,
+            behind: behind.and_then(address),
+        })
+    }
+
+    /// Positions in the file that was compiled.
+    fn positions(&self, place: WasmPlace) -> Option<(u64, Option<u64>)> {
+        let part = self.part(place.part);
+        let Some(compiled) = part.compiled else {
+            return Some((self.module(part)?.body(place.offset)?.start, None));
+        };
+        let (function, _) = self.function(place)?;
+        let map = &self.compiled[compiled].content.map;
+        let origin = map.origin(place.offset, function.range())?;
+        Some((origin.position.into(), origin.behind.map(u64::from)))
+    }
+
+    /// Whether only the function of a place is known, and not where in it.
+    #[must_use]
+    pub fn is_function_only(&self, part: PartId) -> bool {
+        self.part(part).compiled.is_none()
+    }
+
+    /// A section of the DWARF that describes a module.
+    #[must_use]
+    pub fn debug_section(&self, part: PartId, name: &str) -> Option<&'a [u8]> {
+        let part = self.part(part);
+        match part.dwarf {
+            DwarfKind::Module => self.module(part)?.custom(name),
+            DwarfKind::Native => {
+                let compiled = &self.compiled[part.compiled?].content;
+                Some(self.store?.keep(compiled.debug_section(name)?))
+            }
+            DwarfKind::Nothing => None,
+        }
+    }
+
+    /// What stands for file and line where nothing describes the code: `app.wasm+0xb24`.
+    #[must_use]
+    pub fn bare_place(&self, place: WasmPlace) -> Option<String> {
+        let part = self.part(place.part);
+        let (position, _) = self.positions(place)?;
+        let shift = part.source.map_or(0, |source| source.2);
+        let position = i64::try_from(position).ok()? - shift;
+        let name = match part.source {
+            Some((file, ..)) => file_name(&self.files[file].path),
+            None => format!("wasm[{}]", part.number),
+        };
+        Some(format!("{name}+{position:#x}"))
+    }
+
+    fn part(&self, id: PartId) -> &Part {
+        &self.parts[id.0 as usize]
+    }
+
+    fn module(&self, part: &Part) -> Option<&CoreModule<'a>> {
+        let (file, module, _) = part.source?;
+        self.files.get(file)?.content.modules.get(module)
+    }
+
+    fn function(&self, place: WasmPlace) -> Option<(&Function<'a>, WasmFunction)> {
+        let compiled = self.part(place.part).compiled?;
+        let function = self.compiled[compiled].content.function_at(place.offset)?;
+        Some((function, function.wasm?))
+    }
+
+    fn match_codes(&mut self, session: &Session<'a>, objects: &[JitObjectId], diag: &Diagnostics) {
+        let loaded: Vec<Loaded> = objects.iter().map(|id| load(session, *id)).collect();
+        let mapped: FxHashSet<usize> = self.dsos.values().copied().collect();
+        for (number, file) in self.compiled.iter().enumerate() {
+            if mapped.contains(&number) {
+                continue;
+            }
+            let matchings: Vec<Matching> = loaded.iter().map(|l| l.find(&file.content)).collect();
+            for &(code, offset) in matchings.iter().flat_map(|m| &m.codes) {
+                let place = CodePlace::Code(number, offset);
+                self.codes.entry(code).or_insert(place);
+            }
+            let best = matchings
+                .iter()
+                .max_by_key(|m| (!m.codes.is_empty(), m.same));
+            let finding = Finding {
+                path: file.path.clone(),
+                version: file.content.version.to_owned(),
+                same: best.map_or(0, |m| m.same),
+                of: best.map_or(0, |m| m.of),
+                is_used: best.is_some_and(|m| !m.codes.is_empty()),
+            };
+            finding.report(file.is_named, diag);
+            self.findings.push(finding);
+        }
+    }
+
+    /// Looks for the source of each module whose code was found.
+    fn make_parts(&mut self, diag: &Diagnostics) {
+        let used = self.codes.values().filter_map(|place| match place {
+            CodePlace::Code(compiled, _) => Some(*compiled),
+            CodePlace::Function(..) => None,
+        });
+        let mut used: Vec<usize> = used.chain(self.dsos.values().copied()).collect();
+        used.sort_unstable();
+        used.dedup();
+        let candidates: Vec<(usize, usize)> = candidates(&self.files);
+        let modules: Vec<&CoreModule<'a>> = candidates
+            .iter()
+            .map(|&(file, module)| &self.files[file].content.modules[module])
+            .collect();
+        for compiled in used {
+            let file = &self.compiled[compiled];
+            let functions = file.content.wasm_functions();
+            let mut numbers: Vec<u32> = functions.map(|(_, wasm)| wasm.module).collect();
+            numbers.sort_unstable();
+            numbers.dedup();
+            for number in numbers {
+                let fit = fit::best(&file.content, number, &modules);
+                let part = Part::new(compiled, number, &file.content, fit, &candidates, &modules);
+                diag.note(self.describe(&part));
+                let id = PartId(u32::try_from(self.parts.len()).unwrap_or(u32::MAX));
+                self.part_of.insert((compiled, number), id);
+                self.parts.push(part);
+            }
+        }
+    }
+
+    fn describe(&self, part: &Part) -> String {
+        let compiled = part.compiled.map(|at| self.compiled[at].path.display());
+        let compiled = compiled.map(|path| path.to_string()).unwrap_or_default();
+        let source = part.source.map(|(file, ..)| &self.files[file].path);
+        let from = match (source, part.dwarf) {
+            (_, DwarfKind::Native) => "lines from its own DWARF".to_owned(),
+            (Some(path), DwarfKind::Module) => format!("lines from {}", path.display()),
+            (Some(path), DwarfKind::Nothing) => format!("{} has no DWARF", path.display()),
+            (None, _) => "no .wasm that it could be made from".to_owned(),
+        };
+        format!("{compiled}: wasm[{}], {from}", part.number)
+    }
+
+    /// Where no compiled file tells more, functions are told by their names.
+    fn match_functions(
+        &mut self,
+        session: &Session<'a>,
+        objects: &[JitObjectId],
+        diag: &Diagnostics,
+    ) {
+        for object in objects {
+            let codes: Vec<_> = codes_of(session, *object).collect();
+            if codes.iter().any(|(id, _)| self.codes.contains_key(id)) {
+                continue;
+            }
+            let names: Vec<(JitCodeId, &[u8])> =
+                codes.iter().map(|(id, code)| (*id, code.name())).collect();
+            let Some((file, module, indices)) = self.by_names(&names) else {
+                continue;
+            };
+            diag.note(format!(
+                "{}: functions only: there is no .cwasm for their code",
+                self.files[file].path.display()
+            ));
+            let id = PartId(u32::try_from(self.parts.len()).unwrap_or(u32::MAX));
+            self.parts.push(Part {
+                compiled: None,
+                number: 0,
+                source: Some((file, module, 0)),
+                dwarf: DwarfKind::Module,
+            });
+            let places = indices.into_iter();
+            self.codes
+                .extend(places.map(|(code, index)| (code, CodePlace::Function(id, index))));
+        }
+    }
+
+    /// The module with DWARF that has nearly all of the names, and the functions of that name.
+    fn by_names(&self, names: &[(JitCodeId, &[u8])]) -> Option<Named> {
+        let modules = candidates(&self.files).into_iter();
+        let of = |&(file, module): &(usize, usize)| &self.files[file].content.modules[module];
+        let matched = modules.filter(|at| of(at).has_dwarf()).map(|at| {
+            let known = of(&at).indices_by_name();
+            let index = |name: &[u8]| match compiled::wasm_function(name) {
+                Some((function, None)) => Some(function.index),
+                _ => known.get(name).copied(),
+            };
+            let found = names
+                .iter()
+                .filter_map(|&(id, name)| Some((id, index(name)?)));
+            (at.0, at.1, found.collect::<Vec<_>>())
+        });
+        let best = matched.max_by_key(|(.., found)| found.len())?;
+        let of_wasm = names.iter().filter(|(_, name)| !is_trampoline(name));
+        (best.2.len() * 100 >= of_wasm.count() * 90 && !best.2.is_empty()).then_some(best)
+    }
+}
+
+impl Part {
+    fn new(
+        compiled: usize,
+        number: u32,
+        content: &Compiled<'_>,
+        fit: Option<Fit>,
+        candidates: &[(usize, usize)],
+        modules: &[&CoreModule<'_>],
+    ) -> Self {
+        let has_dwarf = fit.is_some_and(|fit| modules[fit.candidate].has_dwarf());
+        Self {
+            compiled: Some(compiled),
+            number,
+            source: fit.map(|fit| {
+                let (file, module) = candidates[fit.candidate];
+                (file, module, fit.shift)
+            }),
+            dwarf: match (has_dwarf, content.has_dwarf()) {
+                (true, _) => DwarfKind::Module,
+                (false, true) => DwarfKind::Native,
+                (false, false) => DwarfKind::Nothing,
+            },
+        }
+    }
+}
+
+impl Finding {
+    fn report(&self, is_named: bool, diag: &Diagnostics) {
+        let path = self.path.display();
+        let (same, of, version) = (self.same, self.of, &self.version);
+        if self.is_used {
+            diag.note(format!("{path}: {same} of {of} functions are the same"));
+        } else if is_named {
+            diag.warn(format!(
+                "{path}: {same} of {of} functions are the same as in the recording; made with other flags, by another \
+                 version (this one by wasmtime {version}) or of another module, and not used"
+            ));
+        }
+    }
+}
+
+/// Dumps of wasmtime that addresses hit, and mapped files that it compiled.
+fn hit<'a>(
+    session: &Session<'a>,
+    pcs: &[Pc],
+) -> (Vec<JitObjectId>, Vec<(DsoId, PathBuf, Compiled<'a>)>) {
+    let (mut objects, mut dsos) = (FxHashSet::default(), FxHashSet::default());
+    for pc in pcs {
+        match pc.target {
+            Target::Jit(code, _) => {
+                objects.insert(session.jit.code(code).object());
+            }
+            Target::Dso(dso) => {
+                dsos.insert(dso);
+            }
+            Target::Nowhere | Target::Label(_) => {}
+        }
+    }
+    let is_wasmtime = |id: &JitObjectId| session.jit.object(*id).producer == Producer::Wasmtime;
+    let mut objects: Vec<_> = objects.into_iter().filter(is_wasmtime).collect();
+    objects.sort_unstable();
+    let mut dsos: Vec<_> = dsos.into_iter().collect();
+    dsos.sort_unstable();
+    let compiled = dsos.into_iter().filter_map(|dso| {
+        let elf = session.dsos.binary(dso)?;
+        let is_one = elf.is_relocatable() && elf.has_section(".wasmtime.engine");
+        let compiled = is_one.then(|| Compiled::parse(elf.bytes())).flatten()?;
+        let path = crate::dso::path_of(&session.dsos.get(dso).long_name);
+        Some((dso, path.to_owned(), compiled))
+    });
+    (objects, compiled.collect())
+}
+
+fn codes_of<'s, 'a>(
+    session: &'s Session<'a>,
+    object: JitObjectId,
+) -> impl Iterator<Item = (JitCodeId, crate::session::jit::JitCode<'s, 'a>)> {
+    let count = u32::try_from(session.jit.code_count()).unwrap_or(u32::MAX);
+    let all = (0..count).map(JitCodeId);
+    all.map(|id| (id, session.jit.code(id)))
+        .filter(move |(_, code)| code.object() == object)
+}
+
+fn load(session: &Session<'_>, object: JitObjectId) -> Loaded {
+    let by_name = session.jit.object(object).is_perf_map();
+    Loaded::new(codes_of(session, object), by_name)
+}
+
+/// All modules of all files.
+fn candidates(files: &[Found<WasmFile<'_>>]) -> Vec<(usize, usize)> {
+    let modules = files.iter().enumerate().flat_map(|(number, file)| {
+        let modules = 0..file.content.modules.len();
+        modules.map(move |module| (number, module))
+    });
+    modules.collect()
+}
+
+/// What wasmtime adds to the functions of a module.
+fn is_trampoline(name: &[u8]) -> bool {
+    Producer::of_name(name) == Producer::Wasmtime && compiled::wasm_function(name).is_none()
+}
+
+fn file_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    name.to_string_lossy().into_owned()
+}
