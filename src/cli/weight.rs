@@ -8,7 +8,8 @@ use crate::weigh::{Options, Spec};
 /// What samples weigh.
 #[derive(Debug, Clone, Default, Args)]
 pub struct WeightArgs {
-    /// What samples weigh: period, samples, offcpu, blocked, runnable, oncpu, wall, faults, duration; EXPR or EVENT=EXPR,... over fields of tracepoints; A..B [by FIELD] for the time between two events
+    /// What samples weigh: period, samples, alloc, alloc-count, live, live-count, peak, lifetime, offcpu, blocked, runnable, oncpu,
+    /// wall, faults, duration; EXPR or EVENT=EXPR,... over fields of tracepoints; A..B [by FIELD] for the time between two events
     #[arg(
         long = "weight",
         value_name = "SPEC",

@@ -6,7 +6,7 @@
 use rustc_hash::FxHashMap;
 
 use super::{FrameId, Profile, StackId};
-use crate::weigh::Trim;
+use crate::weigh::{Trim, is_allocator};
 
 /// The scheduler's way from a wait to the tracepoint.
 const SCHEDULER: [&str; 6] = [
@@ -65,5 +65,6 @@ pub(super) fn trim(profile: &mut Profile, trim: Trim) {
 fn is_left_out(name: &str, trim: Trim) -> bool {
     match trim {
         Trim::Scheduler => SCHEDULER.contains(&name),
+        Trim::Allocators => is_allocator(name),
     }
 }

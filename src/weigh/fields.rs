@@ -81,11 +81,7 @@ pub(super) fn expressions(
     let bound = bind(source, terms)?;
     let chosen: Vec<bool> = bound.iter().map(Option::is_some).collect();
     let values = source.read(&session.samples, &chosen, |event, sample| {
-        let index = source
-            .recording
-            .events
-            .iter()
-            .position(|other| std::ptr::eq(other, event))?;
+        let index = source.index(event)?;
         bound[index].as_ref()?.value(sample.raw?).map(Some)
     });
     let has_callchains = have_chains(source.recording, &chosen);

@@ -9,8 +9,12 @@
 pub mod expr;
 pub mod spec;
 
+mod alloc;
+mod allocators;
+mod calls;
 mod events;
 mod fields;
+mod heap;
 mod made;
 mod oncpu;
 mod pairs;
@@ -22,6 +26,7 @@ mod waits;
 use crate::session::{Filter, Session};
 use crate::unit::Unit;
 
+pub use allocators::is_allocator;
 pub use read::Source;
 pub use spec::Spec;
 
@@ -76,6 +81,8 @@ pub struct Derived {
 pub enum Trim {
     /// The scheduler's own.
     Scheduler,
+    /// Allocators, and what languages put around them.
+    Allocators,
 }
 
 /// Replaces the session's samples by what was asked for.
@@ -100,7 +107,7 @@ pub fn weigh(
         Spec::Waits(waits) => time::waits(source, session, *waits, options, filter),
         Spec::OnCpu => time::oncpu(source, session, filter),
         Spec::Wall => time::wall(source, session, options, filter),
-        Spec::Heap(_) => Err(WeighError("not yet".to_owned())),
+        Spec::Heap(heap) => alloc::weigh(source, session, *heap, options, filter),
     }
 }
 

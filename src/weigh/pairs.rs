@@ -57,7 +57,7 @@ pub(super) fn weigh(
     let has_role: Vec<bool> = roles.iter().map(|roles| !roles.is_empty()).collect();
     let keys = source.read(&session.samples, &has_role, |event, sample| {
         let raw = sample.raw.unwrap_or_default();
-        let index = (recording.events.iter()).position(|other| std::ptr::eq(other, event))?;
+        let index = source.index(event)?;
         let role = roles[index].first()?;
         Some(match role.by {
             By::Thread => (0, 0),

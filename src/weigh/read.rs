@@ -22,6 +22,12 @@ pub struct Source<'s, 'a> {
 }
 
 impl Source<'_, '_> {
+    /// The number of an event.
+    pub(super) fn index(&self, event: &Event) -> Option<usize> {
+        let mut events = self.recording.events.iter();
+        events.position(|other| std::ptr::eq(other, event))
+    }
+
     /// What `take` finds in each sample of the `wanted` events; the default for the others, and where it finds nothing.
     pub(super) fn read<T: Clone + Default + Send>(
         &self,

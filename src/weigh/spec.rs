@@ -76,9 +76,15 @@ pub struct Term {
 
 impl Spec {
     /// The presets and their names.
-    pub const PRESETS: [(&'static str, Self); 9] = [
+    pub const PRESETS: [(&'static str, Self); 15] = [
         ("period", Self::Period),
         ("samples", Self::Samples),
+        ("alloc", Self::Heap(Heap::Alloc)),
+        ("alloc-count", Self::Heap(Heap::AllocCount)),
+        ("live", Self::Heap(Heap::Live)),
+        ("live-count", Self::Heap(Heap::LiveCount)),
+        ("peak", Self::Heap(Heap::Peak)),
+        ("lifetime", Self::Heap(Heap::Lifetime)),
         ("offcpu", Self::Waits(Waits::OffCpu)),
         ("blocked", Self::Waits(Waits::Blocked)),
         ("runnable", Self::Waits(Waits::Runnable)),

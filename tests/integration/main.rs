@@ -9,6 +9,7 @@ mod differential;
 mod flamegraph;
 mod flames;
 mod golden;
+mod heap;
 mod inlines;
 mod jitdump;
 mod live;

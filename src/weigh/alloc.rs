@@ -1,0 +1,369 @@
+//! Presets of the heap: `alloc`, `alloc-count`, `live`, `live-count`, `peak`, `lifetime`.
+//!
+//! In: what [`super::heap`] paired. Out: a sample for each block that counts. Where the kernel walked the stack, that of
+//! an entry lacks the calling function, whose frame is not made yet; the return's has it, and is taken.
+
+use super::allocators::is_upper_layer;
+use super::calls::{Probe, Reader, Said, probes};
+use super::fields::have_chains;
+use super::heap::{Block, Pairing, Tally};
+use super::made::Labels;
+use super::read::Source;
+use super::spec::Heap;
+use super::timeline::{Step, Story};
+use super::{Derived, Options, Trim, WeighError, Weighed};
+use crate::perfdata::attr::sample_type;
+use crate::perfdata::{Event, EventId};
+use crate::session::marks::Moment;
+use crate::session::{Filter, Label, SampleRef, Session};
+use crate::unit::Unit;
+
+use super::heap::Fact;
+
+/// Events of which more than this share was lost say nothing of what is left.
+const MOST_LOST: f64 = 0.01;
+
+/// Weighs by the heap.
+pub(super) fn weigh(
+    source: Source<'_, '_>,
+    session: &mut Session<'_>,
+    heap: Heap,
+    options: &Options,
+    filter: &Filter,
+) -> Result<Weighed, WeighError> {
+    let probes = probes(source, session);
+    check(source, session, &probes, heap, options)?;
+    let is_probe: Vec<bool> = probes.iter().map(Option::is_some).collect();
+    let said: Vec<Option<Said>> = source.read(&session.samples, &is_probe, |event, sample| {
+        let index = source.index(event)?;
+        Some(probes[index].as_ref()?.said(sample.raw?))
+    });
+    let (tally, twins, unreadable) = paired(session, &probes, &said);
+    let period = sampling(source, &probes).unwrap_or(1);
+    let mut labels = Labels::default();
+    let samples = samples(
+        source,
+        session,
+        &probes,
+        &tally,
+        heap,
+        (options, filter),
+        &mut labels,
+    );
+    let event = describe(source, &probes, &tally, heap, period, &samples);
+    let quality = quality(&tally, twins, unreadable);
+    session.samples = samples;
+    labels.give(session);
+    Ok(Weighed {
+        event: Some(event),
+        quality: vec![quality],
+        trim: options.trims.then_some(Trim::Allocators),
+    })
+}
+
+fn paired(
+    session: &Session<'_>,
+    probes: &[Option<Probe>],
+    said: &[Option<Said>],
+) -> (Tally, u64, u64) {
+    let mut reader = Reader::new(session, probes, said);
+    let mut pairing = Pairing::default();
+    for step in Story::of(session, &[]).steps() {
+        let (thread, time, number, fact) = match step {
+            Step::Sample(number, sample) => {
+                let fact = reader.fact(sample, said[number]);
+                (sample.thread, sample.time, number, fact)
+            }
+            Step::Mark(mark) => {
+                let fact = match mark.what {
+                    Moment::Born { parent, child } => Some(Fact::Born { parent, child }),
+                    Moment::Exec(process) => Some(Fact::Exec(process)),
+                    _ => None,
+                };
+                (mark.thread, mark.time, 0, fact)
+            }
+        };
+        if let Some(fact) = fact {
+            let process = session.threads[thread.0 as usize].process;
+            let number = u32::try_from(number).unwrap_or(u32::MAX);
+            pairing.take((thread, process), time.0, number, fact);
+        }
+    }
+    (pairing.finish(), reader.twins, reader.unreadable)
+}
+
+/// How many calls a sample stands for, where they were counted and not all recorded.
+fn sampling(source: Source<'_, '_>, probes: &[Option<Probe>]) -> Option<u64> {
+    let events = source.recording.events.iter().zip(probes);
+    let mut sampled = events.filter(|(event, probe)| probe.is_some() && is_sampled(event));
+    sampled.next().map(|(event, _)| event.attr.sample_period)
+}
+
+/// With the period in each sample, the kernel records every hit of a tracepoint, whatever was asked for.
+fn is_sampled(event: &Event) -> bool {
+    let attr = &event.attr;
+    attr.is_freq() || attr.sample_period > 1 && !attr.has(sample_type::PERIOD)
+}
+
+/// Refuses what the recording cannot tell, and warns of what it tells badly.
+fn check(
+    source: Source<'_, '_>,
+    session: &Session<'_>,
+    probes: &[Option<Probe>],
+    heap: Heap,
+    options: &Options,
+) -> Result<(), WeighError> {
+    let text = &options.text;
+    let known = || probes.iter().flatten();
+    if !known().any(|probe| probe.kind.allocates() && !probe.is_return) {
+        let text = format!("--weight {text}: no event allocates (scripts/record-allocations)");
+        return Err(WeighError(text));
+    }
+    let has_returns = known().any(|probe| probe.kind.allocates() && probe.is_return);
+    let is_of_blocks = !matches!(heap, Heap::Alloc | Heap::AllocCount);
+    if is_of_blocks && !known().any(|probe| !probe.kind.allocates()) {
+        let text =
+            format!("--weight {text}: frees were not recorded (scripts/record-allocations --live)");
+        return Err(WeighError(text));
+    }
+    if is_of_blocks && !has_returns {
+        let text = format!(
+            "--weight {text}: returns of allocators were not recorded (scripts/record-allocations --live)"
+        );
+        return Err(WeighError(text));
+    }
+    let is_lower = |probe: &Probe| probe.kind.allocates() && !is_upper_layer(&probe.name);
+    let has_two_layers = known().any(|probe| probe.is_upper) && known().any(is_lower);
+    if !has_returns && has_two_layers {
+        let names: Vec<&str> = known().map(|probe| probe.name.as_str()).collect();
+        return Err(WeighError(format!(
+            "--weight {text}: {} call each other, and returns were not recorded: probe one layer",
+            names.join(", ")
+        )));
+    }
+    if let Some(period) = sampling(source, probes) {
+        if is_of_blocks && !options.force {
+            return Err(WeighError(format!(
+                "--weight {text}: calls were counted 1 in {period}, not recorded each (--force)"
+            )));
+        }
+        source.diag.warn(format!(
+            "--weight {text}: counted 1 in {period}: rare large blocks may be missing (--filter 'size >= 1024' leaves \
+             out small ones instead)"
+        ));
+    }
+    check_loss(source, session, probes, is_of_blocks, options)
+}
+
+fn check_loss(
+    source: Source<'_, '_>,
+    session: &Session<'_>,
+    probes: &[Option<Probe>],
+    is_of_blocks: bool,
+    options: &Options,
+) -> Result<(), WeighError> {
+    let is_probe = |index: usize| probes[index].is_some();
+    let by_event = session.stats.lost_samples.iter().enumerate();
+    let of_probes = by_event.filter(|(event, _)| is_probe(*event));
+    let of_probes = of_probes.fold(0_u64, |sum, (_, n)| sum.saturating_add(*n));
+    // Recordings of older kernels only tell that something was lost.
+    let lost = match of_probes {
+        0 => session.stats.lost_events,
+        lost => lost,
+    };
+    let there = session
+        .samples
+        .iter()
+        .filter(|s| is_probe(usize::from(s.event.0)));
+    let there = there.count() as u64;
+    let share = lost as f64 / (lost as f64 + there as f64).max(1.0);
+    if share <= MOST_LOST {
+        return Ok(());
+    }
+    let percent = share * 100.0;
+    let text = &options.text;
+    if is_of_blocks && !options.force {
+        return Err(WeighError(format!(
+            "--weight {text}: {percent:.1} % of the events were lost: live bytes would be wrong (--force)"
+        )));
+    }
+    source.diag.warn(format!(
+        "--weight {text}: {lost} of {} events were lost ({percent:.1} %): what they allocated is missing \
+         (perf record -m 64M, smaller stacks)",
+        lost.saturating_add(there)
+    ));
+    Ok(())
+}
+
+/// A sample for each block.
+fn samples(
+    source: Source<'_, '_>,
+    session: &Session<'_>,
+    probes: &[Option<Probe>],
+    tally: &Tally,
+    heap: Heap,
+    (options, filter): (&Options, &Filter),
+    labels: &mut Labels,
+) -> Vec<SampleRef> {
+    let events = &source.recording.events;
+    let end = session.samples.last().map_or(0, |sample| sample.time.0);
+    let mut rest = 0_u128;
+    let mut out = Vec::new();
+    for (number, block) in tally.blocks.iter().enumerate() {
+        let call = &session.samples[block.call as usize];
+        let Some(weight) = weight(heap, block, number, tally, end, &mut rest) else {
+            continue;
+        };
+        let cpu = u32::try_from(call.cpu).ok();
+        if !filter.keeps_at(call.time.0, cpu) {
+            continue;
+        }
+        let event = &events[usize::from(call.layout.0)];
+        let is_walked_by_kernel =
+            event.attr.has(sample_type::CALLCHAIN) && !event.attr.has(sample_type::STACK_USER);
+        let has_end = block.end != block.call;
+        let mut sample = if is_walked_by_kernel && has_end {
+            let probe = probes[usize::from(call.event.0)].as_ref();
+            let name = probe.map_or("", |probe| probe.name.as_str());
+            SampleRef {
+                label: if options.trims {
+                    Label::NONE
+                } else {
+                    labels.of(name)
+                },
+                ..session.samples[block.end as usize]
+            }
+        } else {
+            *call
+        };
+        sample.period = weight.saturating_mul(call.period.max(1));
+        sample.time = call.time;
+        sample.event = EventId(0);
+        out.push(sample);
+    }
+    // Calls are counted when they return.
+    out.sort_by_key(|sample| sample.time);
+    out
+}
+
+/// What a block weighs, if it counts. `rest` is what rounding left over.
+fn weight(
+    heap: Heap,
+    block: &Block,
+    number: usize,
+    tally: &Tally,
+    end: u64,
+    rest: &mut u128,
+) -> Option<u64> {
+    /// Nanoseconds in a millisecond times bytes in a KiB.
+    const STEP: u128 = 1_000_000 * 1024;
+    match heap {
+        Heap::Alloc => Some(block.bytes),
+        Heap::AllocCount => Some(1),
+        Heap::Live => block.is_live().then_some(block.bytes),
+        Heap::LiveCount => block.is_live().then_some(1),
+        Heap::Peak => tally.is_of_peak(number).then_some(block.bytes),
+        Heap::Lifetime => {
+            let time = block.to.min(end.max(block.from)).saturating_sub(block.from);
+            *rest += u128::from(block.bytes) * u128::from(time);
+            let steps = *rest / STEP;
+            *rest %= STEP;
+            u64::try_from(steps).ok()
+        }
+    }
+}
+
+fn describe(
+    source: Source<'_, '_>,
+    probes: &[Option<Probe>],
+    tally: &Tally,
+    heap: Heap,
+    period: u64,
+    samples: &[SampleRef],
+) -> Derived {
+    let mut names: Vec<&str> = Vec::new();
+    let calls = probes.iter().flatten();
+    for probe in calls.filter(|probe| probe.kind.allocates() && !probe.is_return) {
+        if !names.contains(&probe.name.as_str()) {
+            names.push(&probe.name);
+        }
+    }
+    let names = names.join(", ");
+    let (name, unit) = match heap {
+        Heap::Alloc => (format!("alloc (bytes of {names})"), Unit::Bytes),
+        Heap::AllocCount => (format!("alloc-count (calls of {names})"), Unit::Count),
+        Heap::Live => (format!("live (bytes of {names} not freed)"), Unit::Bytes),
+        Heap::LiveCount => (
+            format!("live-count (blocks of {names} not freed)"),
+            Unit::Count,
+        ),
+        Heap::Peak => (
+            format!("peak (bytes of {names} when most were there)"),
+            Unit::Bytes,
+        ),
+        Heap::Lifetime => (
+            format!("lifetime (bytes of {names} times their time)"),
+            Unit::ByteSeconds,
+        ),
+    };
+    let mut lines = Vec::new();
+    if !matches!(heap, Heap::Alloc | Heap::AllocCount) {
+        lines.push(live_line(tally));
+    }
+    if period > 1 && matches!(heap, Heap::Alloc | Heap::AllocCount) {
+        // Each sample stands for others of the same size, or of none.
+        let squares: f64 = samples.iter().map(|s| (s.period as f64).powi(2)).sum();
+        let error = unit.human(squares.sqrt() as u64);
+        lines.push(format!("Counted 1 in {period}: ± {error}"));
+    }
+    let of: Vec<bool> = probes.iter().map(Option::is_some).collect();
+    Derived {
+        name,
+        unit,
+        counted: "blocks",
+        lines,
+        has_callchains: have_chains(source.recording, &of),
+    }
+}
+
+/// `Live at end: 6242880 bytes (5.95 MiB) in 1005 blocks; peak 6291456 at 12.345678 s`.
+fn live_line(tally: &Tally) -> String {
+    let live = tally.blocks.iter().filter(|block| block.is_live());
+    let (seconds, micros) = (
+        tally.peak_at / 1_000_000_000,
+        tally.peak_at / 1000 % 1_000_000,
+    );
+    format!(
+        "Live at end: {} bytes ({}) in {} blocks; peak {} at {seconds}.{micros:06} s",
+        tally.live,
+        Unit::Bytes.human(tally.live),
+        live.count(),
+        tally.peak
+    )
+}
+
+/// `heap: 24220 blocks, 200 nested left out, 200 without address, 200 unpaired frees`.
+fn quality(tally: &Tally, twins: u64, unreadable: u64) -> String {
+    let mut text = format!("heap: {} blocks", tally.blocks.len());
+    // Where no return was recorded, there is no address at all.
+    let some_have = tally.without_address < tally.blocks.len() as u64;
+    for (count, what) in [
+        (tally.nested, "nested left out"),
+        (
+            tally.without_address * u64::from(some_have),
+            "without address",
+        ),
+        (tally.failed, "failed"),
+        (tally.unpaired_frees, "unpaired frees"),
+        (tally.lost_frees, "lost frees"),
+        (tally.without_return, "without return"),
+        (tally.unpaired_returns, "returns without call"),
+        (twins, "twins of PLTs and probes left out"),
+        (unreadable, "without their fields"),
+    ] {
+        if count > 0 {
+            text.push_str(&format!(", {count} {what}"));
+        }
+    }
+    text
+}

@@ -1,0 +1,532 @@
+//! Pairs calls of allocators with their returns and frees.
+//!
+//! In: what each call, return and free said, in order of time, and births, programs and ends of processes. Out:
+//! [`Tally`], the blocks that count, those that are left at the end, what could not be paired.
+//!
+//! State is kept for each process, by address, and for each thread, its calls that have not returned. Calls of
+//! allocators from allocators count nothing: `realloc(NULL)` of glibc is a call of `malloc`.
+
+use rustc_hash::FxHashMap;
+
+use crate::ids::ThreadId;
+use crate::session::jit::ProcessId;
+
+use super::allocators::Kind;
+
+/// Blocks of one process at most; 48 bytes each.
+const MOST_BLOCKS: usize = 1 << 26;
+/// Calls of one thread that may be pending: allocators nest a few times.
+const MOST_PENDING: usize = 256;
+
+/// One thing that concerns the heap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fact {
+    /// A call of an allocator.
+    Call {
+        kind: Kind,
+        /// Its address.
+        function: u64,
+        bytes: u64,
+        /// What `realloc` is given.
+        pointer: u64,
+        /// Which heap of the process, for guests with several.
+        heap: u64,
+        /// Its returns are recorded.
+        returns: bool,
+    },
+    /// A return from one.
+    Return { function: u64, value: u64 },
+    /// A block is given back.
+    Free { pointer: u64, heap: u64 },
+    /// A process is made as a copy of another.
+    Born { parent: ProcessId, child: ProcessId },
+    /// A process forgets everything.
+    Exec(ProcessId),
+}
+
+/// A counted allocation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Block {
+    /// The sample of the call.
+    pub(super) call: u32,
+    /// That of the return, if there is one; else the same.
+    pub(super) end: u32,
+    pub(super) bytes: u64,
+    /// Times from where to where it was there; all ones as long as it is.
+    pub(super) from: u64,
+    pub(super) to: u64,
+    /// After how many facts it was gone.
+    gone: u64,
+}
+
+/// What was found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    pub(super) blocks: Vec<Block>,
+    pub(super) nested: u64,
+    /// Allocations whose address nobody told.
+    pub(super) without_address: u64,
+    pub(super) failed: u64,
+    pub(super) unpaired_frees: u64,
+    pub(super) lost_frees: u64,
+    /// Calls that never returned: jumped over, or lost.
+    pub(super) without_return: u64,
+    /// Returns without a call.
+    pub(super) unpaired_returns: u64,
+    /// Bytes of the blocks with address, now and when they were most, and when that was.
+    pub(super) live: u64,
+    pub(super) peak: u64,
+    pub(super) peak_at: u64,
+    /// Blocks and facts that there had been then.
+    peak_blocks: usize,
+    peak_facts: u64,
+}
+
+impl Tally {
+    /// Whether the block of this number was there when there was most.
+    pub(super) fn is_of_peak(&self, number: usize) -> bool {
+        let block = self
+            .blocks
+            .get(number)
+            .filter(|_| number < self.peak_blocks);
+        block.is_some_and(|block| block.gone > self.peak_facts)
+    }
+}
+
+/// A block in a heap: its number in [`Tally::blocks`], or one that came with a fork.
+#[derive(Debug, Clone, Copy)]
+struct Held {
+    block: u32,
+    bytes: u64,
+}
+
+const INHERITED: u32 = u32::MAX;
+
+#[derive(Debug, Clone, Copy)]
+struct Pending {
+    kind: Kind,
+    function: u64,
+    bytes: u64,
+    call: u32,
+    from: u64,
+    heap: u64,
+    pointer: u64,
+    /// The block that `realloc` was given.
+    taken: Option<Held>,
+    is_nested: bool,
+}
+
+/// Pairs facts as they come.
+#[derive(Debug, Default)]
+pub(super) struct Pairing {
+    heaps: FxHashMap<ProcessId, FxHashMap<(u64, u64), Held>>,
+    pending: FxHashMap<ThreadId, Vec<Pending>>,
+    /// By thread: bytes of a `realloc(NULL)` that came just before, when returns are not recorded.
+    fresh: FxHashMap<ThreadId, u64>,
+    tally: Tally,
+    facts: u64,
+}
+
+impl Pairing {
+    /// The next fact: of which thread and process, when, and its sample.
+    pub(super) fn take(
+        &mut self,
+        (thread, process): (ThreadId, ProcessId),
+        time: u64,
+        sample: u32,
+        fact: Fact,
+    ) {
+        self.facts += 1;
+        match fact {
+            Fact::Call {
+                kind,
+                function,
+                bytes,
+                pointer,
+                heap,
+                returns,
+            } => {
+                let pending = Pending {
+                    kind,
+                    function,
+                    bytes,
+                    call: sample,
+                    from: time,
+                    heap,
+                    pointer,
+                    taken: None,
+                    is_nested: false,
+                };
+                self.call(thread, process, pending, returns);
+            }
+            Fact::Return { function, value } => {
+                self.returned((thread, process), time, sample, function, value);
+            }
+            Fact::Free { pointer, heap } => self.free(thread, process, time, (pointer, heap)),
+            Fact::Born { parent, child } => self.born(parent, child),
+            Fact::Exec(process) => {
+                let gone = self.heaps.remove(&process).unwrap_or_default();
+                // In the order of nothing: each is treated alike.
+                for held in gone.into_values() {
+                    self.close(held, time);
+                }
+            }
+        }
+    }
+
+    /// What was found.
+    pub(super) fn finish(mut self) -> Tally {
+        let left: usize = self.pending.values().map(Vec::len).sum();
+        self.tally.without_return += left as u64;
+        self.tally
+    }
+
+    fn call(&mut self, thread: ThreadId, process: ProcessId, mut call: Pending, returns: bool) {
+        let calls = self.pending.entry(thread).or_default();
+        call.is_nested = !calls.is_empty();
+        if returns {
+            if call.kind.reallocates() && call.pointer != 0 {
+                // Another thread may get the address before this one is back.
+                let heap = self.heaps.entry(process).or_default();
+                call.taken = heap.remove(&(call.pointer, call.heap));
+            }
+            if calls.len() >= MOST_PENDING {
+                calls.remove(0);
+                self.tally.without_return += 1;
+            }
+            calls.push(call);
+            return;
+        }
+        let follows = self.fresh.remove(&thread) == Some(call.bytes);
+        let is_plain = matches!(call.kind, Kind::Alloc(0));
+        if call.kind.reallocates() && call.pointer == 0 {
+            self.fresh.insert(thread, call.bytes);
+        }
+        if call.is_nested || (follows && is_plain) {
+            self.tally.nested += 1;
+            return;
+        }
+        if call.kind.reallocates() && call.pointer != 0 {
+            let heap = self.heaps.entry(process).or_default();
+            if let Some(held) = heap.remove(&(call.pointer, call.heap)) {
+                self.close(held, call.from);
+            }
+        }
+        self.tally.without_address += 1;
+        self.count(&call, call.call, false);
+    }
+
+    fn returned(
+        &mut self,
+        (thread, process): (ThreadId, ProcessId),
+        time: u64,
+        sample: u32,
+        function: u64,
+        value: u64,
+    ) {
+        let calls = self.pending.entry(thread).or_default();
+        let Some(at) = calls.iter().rposition(|call| call.function == function) else {
+            self.tally.unpaired_returns += 1;
+            return;
+        };
+        let jumped_over: Vec<Pending> = calls.drain(at + 1..).collect();
+        let Some(call) = calls.pop() else { return };
+        self.tally.without_return += jumped_over.len() as u64;
+        for call in jumped_over {
+            self.give_back(process, &call);
+        }
+        if call.is_nested && !self.pending.get(&thread).is_none_or(Vec::is_empty) {
+            // What the outer call was given stays with it; what this one was given is gone with its success.
+            if value == 0 {
+                self.give_back(process, &call);
+            } else if let Some(held) = call.taken {
+                self.close(held, time);
+            }
+            self.tally.nested += 1;
+            return;
+        }
+        self.succeeded(process, time, sample, &call, value);
+    }
+
+    /// An outermost call is back.
+    fn succeeded(
+        &mut self,
+        process: ProcessId,
+        time: u64,
+        sample: u32,
+        call: &Pending,
+        value: u64,
+    ) {
+        let into = call.kind == Kind::AllocInto;
+        if (value == 0) != into {
+            // `realloc(p, 0)` frees.
+            if call.bytes > 0 {
+                self.tally.failed += 1;
+                self.give_back(process, call);
+            } else if let Some(held) = call.taken {
+                self.close(held, time);
+            }
+            return;
+        }
+        if let Some(held) = call.taken {
+            self.close(held, time);
+        }
+        let block = self.count(call, sample, !into);
+        if into {
+            self.tally.without_address += 1;
+            return;
+        }
+        let held = Held {
+            block,
+            bytes: call.bytes,
+        };
+        let heap = self.heaps.entry(process).or_default();
+        if heap.len() >= MOST_BLOCKS {
+            self.tally.without_address += 1;
+            self.tally.blocks[block as usize].lose();
+            return;
+        }
+        if let Some(before) = heap.insert((value, call.heap), held) {
+            self.tally.lost_frees += 1;
+            self.close(before, time);
+        }
+        let tally = &mut self.tally;
+        tally.live = tally.live.saturating_add(call.bytes);
+        if tally.live > tally.peak {
+            tally.peak = tally.live;
+            tally.peak_at = time;
+            tally.peak_blocks = tally.blocks.len();
+            tally.peak_facts = self.facts;
+        }
+    }
+
+    fn give_back(&mut self, process: ProcessId, call: &Pending) {
+        if let Some(held) = call.taken {
+            let heap = self.heaps.entry(process).or_default();
+            heap.insert((call.pointer, call.heap), held);
+        }
+    }
+
+    fn count(&mut self, call: &Pending, end: u32, has_address: bool) -> u32 {
+        let block = u32::try_from(self.tally.blocks.len()).unwrap_or(INHERITED);
+        let mut new = Block {
+            call: call.call,
+            end,
+            bytes: call.bytes,
+            from: call.from,
+            to: u64::MAX,
+            gone: u64::MAX,
+        };
+        if !has_address {
+            new.lose();
+        }
+        self.tally.blocks.push(new);
+        block
+    }
+
+    fn free(&mut self, thread: ThreadId, process: ProcessId, time: u64, block: (u64, u64)) {
+        let inside = self.pending.get(&thread).and_then(|calls| calls.last());
+        if block.0 == 0 || inside.is_some_and(|call| call.kind.reallocates()) {
+            return;
+        }
+        let heap = self.heaps.entry(process).or_default();
+        match heap.remove(&block) {
+            Some(held) => self.close(held, time),
+            None => self.tally.unpaired_frees += 1,
+        }
+    }
+
+    /// A block is there no longer.
+    fn close(&mut self, held: Held, time: u64) {
+        if held.block == INHERITED {
+            return;
+        }
+        self.tally.live = self.tally.live.saturating_sub(held.bytes);
+        let block = &mut self.tally.blocks[held.block as usize];
+        (block.to, block.gone) = (time, self.facts);
+    }
+
+    /// The child has a copy of all blocks, which nobody allocated anew.
+    fn born(&mut self, parent: ProcessId, child: ProcessId) {
+        if parent == child {
+            return;
+        }
+        let Some(heap) = self.heaps.get(&parent) else {
+            return;
+        };
+        let inherited = |(place, held): (&(u64, u64), &Held)| {
+            let held = Held {
+                block: INHERITED,
+                ..*held
+            };
+            (*place, held)
+        };
+        let heap = heap.iter().map(inherited).collect();
+        self.heaps.insert(child, heap);
+    }
+}
+
+impl Block {
+    /// Nobody knows where it is, so it counts as gone.
+    fn lose(&mut self) {
+        (self.to, self.gone) = (self.from, 0);
+    }
+
+    /// Whether it was never given back.
+    pub(super) fn is_live(&self) -> bool {
+        self.to == u64::MAX
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OF: (ThreadId, ProcessId) = (ThreadId(1), ProcessId(1));
+    const MALLOC: u64 = 0x100;
+    const REALLOC: u64 = 0x200;
+
+    #[derive(Default)]
+    struct Tale {
+        pairing: Pairing,
+        time: u64,
+    }
+
+    impl Tale {
+        fn take(&mut self, of: (ThreadId, ProcessId), fact: Fact) -> &mut Self {
+            self.time += 1;
+            let sample = u32::try_from(self.time).expect("few");
+            self.pairing.take(of, self.time, sample, fact);
+            self
+        }
+
+        fn call(&mut self, function: u64, bytes: u64, pointer: u64) -> &mut Self {
+            let kind = if function == MALLOC {
+                Kind::Alloc(0)
+            } else {
+                Kind::Realloc
+            };
+            self.take(
+                OF,
+                Fact::Call {
+                    kind,
+                    function,
+                    bytes,
+                    pointer,
+                    heap: 0,
+                    returns: true,
+                },
+            )
+        }
+
+        fn back(&mut self, function: u64, value: u64) -> &mut Self {
+            self.take(OF, Fact::Return { function, value })
+        }
+
+        fn free(&mut self, pointer: u64) -> &mut Self {
+            self.take(OF, Fact::Free { pointer, heap: 0 })
+        }
+
+        fn tally(&mut self) -> Tally {
+            std::mem::take(&mut self.pairing).finish()
+        }
+    }
+
+    fn live(tally: &Tally) -> Vec<u64> {
+        let live = tally.blocks.iter().filter(|block| block.is_live());
+        live.map(|block| block.bytes).collect()
+    }
+
+    #[test]
+    fn a_block_lives_from_its_return_to_its_free() {
+        let mut tale = Tale::default();
+        tale.call(MALLOC, 10, 0).back(MALLOC, 0xa);
+        tale.call(MALLOC, 20, 0).back(MALLOC, 0xb);
+        tale.free(0xa).free(0xc).free(0);
+        let tally = tale.tally();
+        assert_eq!(live(&tally), [20]);
+        assert_eq!((tally.live, tally.peak, tally.peak_at), (20, 30, 4));
+        assert_eq!(tally.unpaired_frees, 1);
+    }
+
+    #[test]
+    fn realloc_is_a_free_and_a_new_block() {
+        let mut tale = Tale::default();
+        tale.call(REALLOC, 16, 0).call(MALLOC, 16, 0);
+        tale.back(MALLOC, 0xa).back(REALLOC, 0xa);
+        tale.call(REALLOC, 32, 0xa).free(0xa).back(REALLOC, 0xb);
+        let tally = tale.tally();
+        assert_eq!((tally.blocks.len(), tally.nested), (2, 1));
+        assert_eq!(live(&tally), [32]);
+        assert_eq!(tally.peak, 32);
+    }
+
+    #[test]
+    fn a_realloc_that_fails_leaves_its_block() {
+        let mut tale = Tale::default();
+        tale.call(MALLOC, 16, 0).back(MALLOC, 0xa);
+        tale.call(REALLOC, 1 << 60, 0xa).back(REALLOC, 0);
+        tale.call(REALLOC, 0, 0xa).back(REALLOC, 0);
+        let tally = tale.tally();
+        assert_eq!((tally.failed, tally.live, live(&tally).len()), (1, 0, 0));
+    }
+
+    #[test]
+    fn what_was_lost_is_noticed() {
+        let mut tale = Tale::default();
+        tale.call(MALLOC, 16, 0).back(MALLOC, 0xa);
+        // Its free was lost, then a call that never returned, then a return without a call.
+        tale.call(REALLOC, 8, 0)
+            .call(MALLOC, 16, 0)
+            .back(REALLOC, 0xa);
+        tale.back(MALLOC, 0xc);
+        let tally = tale.tally();
+        assert_eq!(tally.lost_frees, 1);
+        assert_eq!(tally.without_return, 1);
+        assert_eq!(tally.unpaired_returns, 1);
+        assert_eq!(tally.live, 8);
+    }
+
+    #[test]
+    fn a_forked_process_has_blocks_of_no_weight() {
+        let child = (ThreadId(2), ProcessId(2));
+        let mut tale = Tale::default();
+        tale.call(MALLOC, 16, 0).back(MALLOC, 0xa);
+        tale.take(
+            child,
+            Fact::Born {
+                parent: ProcessId(1),
+                child: ProcessId(2),
+            },
+        );
+        tale.take(
+            child,
+            Fact::Free {
+                pointer: 0xa,
+                heap: 0,
+            },
+        );
+        tale.take(OF, Fact::Exec(ProcessId(2)));
+        let tally = tale.tally();
+        assert_eq!((tally.unpaired_frees, tally.live), (0, 16));
+    }
+
+    #[test]
+    fn without_returns_volume_is_counted_and_nesting_guessed() {
+        let mut tale = Tale::default();
+        let call = |kind, bytes, pointer| Fact::Call {
+            kind,
+            function: 1,
+            bytes,
+            pointer,
+            heap: 0,
+            returns: false,
+        };
+        tale.take(OF, call(Kind::Realloc, 16, 0));
+        tale.take(OF, call(Kind::Alloc(0), 16, 0));
+        tale.take(OF, call(Kind::Alloc(0), 16, 0));
+        tale.take(OF, call(Kind::Realloc, 32, 5));
+        let tally = tale.tally();
+        assert_eq!((tally.blocks.len(), tally.nested), (3, 1));
+    }
+}

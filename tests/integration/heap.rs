@@ -1,0 +1,325 @@
+//! Allocations, against what the program that allocates has counted itself.
+//!
+//! Needs root for probes on glibc; each test has probes of its own name and removes them.
+
+use std::process::Command;
+
+use crate::live::{Lab, below, truth};
+use crate::support::skip;
+
+const ENTRIES: [&str; 5] = [
+    "malloc=malloc size=%di",
+    "calloc=__libc_calloc nmemb=%di size=%si",
+    "realloc=__libc_realloc ptr=%di size=%si",
+    "aligned=aligned_alloc align=%di size=%si",
+    "posix=posix_memalign align=%si size=%dx",
+];
+
+const RETURNS: [&str; 6] = [
+    "malloc_ret=malloc%return ptr=$retval",
+    "calloc_ret=__libc_calloc%return ptr=$retval",
+    "realloc_ret=__libc_realloc%return ptr=$retval",
+    "aligned_ret=aligned_alloc%return ptr=$retval",
+    "posix_ret=posix_memalign%return failed=$retval",
+    "free=free ptr=%di",
+];
+
+/// Probes on this machine's glibc, removed by name when they are no longer needed.
+struct Probes {
+    group: String,
+}
+
+impl Drop for Probes {
+    fn drop(&mut self) {
+        let _ = perf_probe(&["-d", &format!("{}:*", self.group)]);
+    }
+}
+
+fn perf_probe(arguments: &[&str]) -> Result<(), String> {
+    let output = Command::new("perf")
+        .args(["probe", "-q"])
+        .args(arguments)
+        .output();
+    let output = output.map_err(|_| "there is no perf".to_owned())?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    output.status.success().then_some(()).ok_or(said)
+}
+
+impl Probes {
+    fn add(group: &str, probes: &[&str]) -> Option<Self> {
+        // Registers are those of x86-64.
+        if cfg!(not(target_arch = "x86_64")) {
+            skip("another processor");
+            return None;
+        }
+        let added = Self {
+            group: format!("pjit_{group}_{}", std::process::id()),
+        };
+        for probe in probes {
+            let named = format!("{}:{probe}", added.group);
+            let libc = "/lib/x86_64-linux-gnu/libc.so.6";
+            if let Err(why) = perf_probe(&["-x", libc, &named]) {
+                skip(&format!("no probe on {libc}: {why}"));
+                return None;
+            }
+        }
+        Some(added)
+    }
+
+    fn event(&self, name: &str) -> String {
+        format!("{}:{name}", self.group)
+    }
+}
+
+fn all() -> Vec<&'static str> {
+    [&ENTRIES[..], &RETURNS[..]].concat()
+}
+
+/// What the sites of `alloc 2000` ask for, and in how many blocks.
+const SITES: [(&str, u64, u64); 6] = [
+    ("site_small", 2000 * 24, 2000),
+    ("site_big", 20 << 20, 20),
+    ("site_calloc", 2000 * 1000, 2000),
+    (
+        "site_realloc",
+        200 * (16 + 32 + 64 + 128 + 256 + 512 + 1024 + 2048 + 4096),
+        1800,
+    ),
+    ("site_posix", 200 * 512, 200),
+    ("site_aligned", 200 * 256, 200),
+];
+
+fn sum(folded: &str) -> u64 {
+    let weights = folded.lines().filter_map(|line| line.rsplit_once(' '));
+    weights
+        .map(|(_, weight)| weight.parse::<u64>().expect("a weight"))
+        .sum()
+}
+
+/// Rows of a flat report by symbol: bytes.
+fn assert_sites(lab: &Lab, data: &str) {
+    let options = [
+        "report",
+        "--weight",
+        "alloc",
+        "--no-children",
+        "-g",
+        "none",
+        "-s",
+        "sym",
+        "-F",
+        "period,sample,sym",
+        "-t,",
+        "-q",
+    ];
+    let report = lab.show(&options, data);
+    for (site, bytes, blocks) in SITES {
+        let row = report
+            .lines()
+            .find(|line| line.ends_with(&format!(" {site}")));
+        let row = row.unwrap_or_else(|| panic!("{data}: no row for {site} in\n{report}"));
+        let cells: Vec<&str> = row.split(',').map(str::trim).collect();
+        assert_eq!(cells[0], bytes.to_string(), "{data}: {row}");
+        assert_eq!(cells[1], blocks.to_string(), "{data}: {row}");
+    }
+}
+
+#[test]
+fn allocations_are_what_the_program_counted() {
+    let Some(lab) = Lab::with("heap", "alloc", &[]) else {
+        return;
+    };
+    let Some(probes) = Probes::add("heap", &all()) else {
+        return;
+    };
+    for (graph, data) in [("dwarf,1024", "dwarf.data"), ("fp", "fp.data")] {
+        let options = [
+            "-k",
+            "mono",
+            "-e",
+            &probes.event("*"),
+            "--call-graph",
+            graph,
+            "-m",
+            "32M",
+        ];
+        let Some(printed) = lab.record(data, &options, &["./alloc", "2000"]) else {
+            return;
+        };
+        let truth = truth(&printed);
+        let total = |weight: &str| sum(&lab.show(&["fold", "--weight", weight], data)) as f64;
+        assert_eq!(total("alloc"), truth["bytes"], "{graph}");
+        assert_eq!(total("alloc-count"), truth["blocks"], "{graph}");
+        assert_eq!(total("live"), truth["live_bytes"], "{graph}");
+        assert_eq!(total("live-count"), truth["live_blocks"], "{graph}");
+        assert_eq!(total("peak"), f64::from(6 << 20), "{graph}");
+        assert_sites(&lab, data);
+        let live = lab.show(&["fold", "--weight", "live"], data);
+        assert_eq!(below(&live, "site_big"), 5 << 20);
+        assert_eq!(below(&live, "site_calloc"), 1_000_000);
+        let report = lab.show(
+            &["report", "--weight", "live", "-g", "none", "-s", "sym"],
+            data,
+        );
+        assert!(
+            report.contains(
+                "; heap: 6220 blocks, 200 nested left out, 200 without address, 200 unpaired frees"
+            ),
+            "{report}"
+        );
+        assert!(
+            report.contains(
+                "# Live at end: 6242880 bytes (5.95 MiB) in 1005 blocks; peak 6291456 at "
+            ),
+            "{report}"
+        );
+        assert!(
+            report.contains("         Bytes        Blocks  Symbol"),
+            "{report}"
+        );
+        let allocator = lab.show(&["fold", "--weight", "alloc", "--no-trim"], data);
+        assert!(
+            allocator
+                .lines()
+                .any(|line| line.contains("site_small;") && line.contains("malloc")),
+            "{allocator}"
+        );
+        let lifetime = total("lifetime");
+        assert!(
+            lifetime > 0.0 && lifetime < 60.0 * 1000.0 * 6.0 * 1024.0,
+            "{lifetime}"
+        );
+    }
+}
+
+#[test]
+fn threads_have_calls_of_their_own() {
+    let Some(lab) = Lab::with("heap-threads", "alloc", &[]) else {
+        return;
+    };
+    let Some(probes) = Probes::add("threads", &all()) else {
+        return;
+    };
+    let options = [
+        "-k",
+        "mono",
+        "-e",
+        &probes.event("*"),
+        "--call-graph",
+        "fp",
+        "-m",
+        "32M",
+    ];
+    let Some(printed) = lab.record("t.data", &options, &["./alloc", "1000", "3"]) else {
+        return;
+    };
+    let folded = lab.show(&["fold", "--weight", "alloc"], "t.data");
+    assert_eq!(below(&folded, "site_small"), 4 * 1000 * 24);
+    // What glibc allocates for the threads themselves.
+    let own = sum(&folded) as f64 - truth(&printed)["bytes"];
+    assert!((0.0..4096.0).contains(&own), "{own}");
+    assert_eq!(
+        sum(&lab.show(&["fold", "--weight", "live-count"], "t.data")),
+        1005 + 3
+    );
+}
+
+#[test]
+fn entries_alone_tell_the_volume_and_no_more() {
+    let Some(lab) = Lab::with("heap-entries", "alloc", &[]) else {
+        return;
+    };
+    let Some(probes) = Probes::add("entries", &ENTRIES) else {
+        return;
+    };
+    let events = probes.event("*");
+    let options = [
+        "-k",
+        "mono",
+        "-e",
+        &events,
+        "--call-graph",
+        "dwarf,1024",
+        "-m",
+        "32M",
+    ];
+    let Some(printed) = lab.record("e.data", &options, &["./alloc", "2000"]) else {
+        return;
+    };
+    assert_sites(&lab, "e.data");
+    assert_eq!(
+        sum(&lab.show(&["fold", "--weight", "alloc"], "e.data")) as f64,
+        truth(&printed)["bytes"]
+    );
+    let (status, out, said) = lab.pjit(&["fold", "--weight", "live"], "e.data");
+    assert_eq!((status, out.as_str()), (1, ""));
+    assert!(
+        said.contains("--weight live: frees were not recorded"),
+        "{said}"
+    );
+
+    let options = [
+        "-c",
+        "100",
+        "--no-period",
+        "-e",
+        &events,
+        "--call-graph",
+        "fp",
+    ];
+    if lab
+        .record("c.data", &options, &["./alloc", "20000"])
+        .is_none()
+    {
+        return;
+    }
+    let (status, folded, said) = lab.pjit(&["fold", "--no-trim", "--weight", "alloc"], "c.data");
+    assert_eq!(status, 0, "{said}");
+    assert!(
+        said.contains("counted 1 in 100: rare large blocks may be missing"),
+        "{said}"
+    );
+    // 480 000 bytes in 200 samples; where the kernel walks from an entry, the caller is missing.
+    let small = below(&folded, "malloc") as f64;
+    let error = 3.0 * (200.0_f64).sqrt() * 2400.0;
+    assert!((small % 1_048_576.0 - 480_000.0).abs() < error, "{small}");
+}
+
+#[test]
+fn what_was_lost_is_told_and_blocks_are_refused() {
+    let Some(lab) = Lab::with("heap-lost", "alloc", &[]) else {
+        return;
+    };
+    let Some(probes) = Probes::add("lost", &all()) else {
+        return;
+    };
+    let options = [
+        "-k",
+        "mono",
+        "-e",
+        &probes.event("*"),
+        "--call-graph",
+        "dwarf,16384",
+        "-m",
+        "16",
+    ];
+    if lab
+        .record("l.data", &options, &["./alloc", "2000"])
+        .is_none()
+    {
+        return;
+    }
+    let (status, out, said) = lab.pjit(&["fold", "--weight", "live"], "l.data");
+    assert_eq!((status, out.as_str()), (1, ""), "{said}");
+    assert!(
+        said.contains(" % of the events were lost: live bytes would be wrong (--force)"),
+        "{said}"
+    );
+    let (status, _, said) = lab.pjit(&["fold", "--force", "--weight", "live"], "l.data");
+    assert_eq!(status, 0, "{said}");
+    assert!(said.contains(" events were lost ("), "{said}");
+    let folded = lab.show(&["fold", "--weight", "alloc"], "l.data");
+    assert!(sum(&folded) <= 25_240_320);
+    let (status, _, said) = lab.pjit(&["fold", "--weight", "alloc"], "../nowhere.data");
+    assert_eq!(status, 1, "{said}");
+}
