@@ -7,7 +7,7 @@ use crate::check::{self, Evidence, Stages};
 use crate::collect::{self, Collected, Needs, Payloads, Rows};
 use crate::diagnostics::Diagnostics;
 use crate::dso::elf::Machine;
-use crate::dso::{DsoTable, KernelIdentity, SearchPaths};
+use crate::dso::{self, DsoTable, KernelIdentity, SearchPaths};
 use crate::input::{self, Store, Window};
 use crate::perfdata::attr::sample_type;
 use crate::perfdata::{Delivered, Event, OpenError, Recording};
@@ -144,6 +144,12 @@ fn read<T: Default>(
         .flatten()
     {
         Store::open(path).map_err(OpenError::from)?;
+    }
+    if let Some(path) = &options.search.kallsyms
+        && let Some(problem) = dso::kallsyms_problem(path)
+    {
+        let (path, problem) = (path.clone(), problem.to_owned());
+        return Err(OpenError::Unfit { path, problem }.into());
     }
     let store = Store::new();
     let mut clock = StageClock::start();

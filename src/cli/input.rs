@@ -1,6 +1,6 @@
 //! Options that every subcommand shares: which recording, where symbols and JIT code are found.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -157,7 +157,7 @@ impl InputArgs {
     ) -> LoadOptions {
         let source = match self.input.as_ref().or(positional) {
             Some(path) if path.as_os_str() == "-" => Source::Stdin,
-            Some(path) => Source::File(path.clone()),
+            Some(path) => Source::File(recording_in(path)),
             None => Source::Default,
         };
         let symbols = &self.symbols;
@@ -216,6 +216,18 @@ impl InputArgs {
             listing: None,
             weight: weigh::Options::default(),
         }
+    }
+}
+
+/// The recording that a path stands for: of a folder, the `perf.data` in it.
+fn recording_in(path: &Path) -> PathBuf {
+    let inside = path.join("perf.data");
+    // `perf record --threads` makes a folder that is a recording itself.
+    let is_folder_of_one = inside.exists() && !path.join("data").exists();
+    if is_folder_of_one {
+        inside
+    } else {
+        path.to_owned()
     }
 }
 

@@ -19,16 +19,54 @@ pub enum Output {
     File(BufWriter<File>, PendingFile),
 }
 
-/// A file under a temporary name beside its final one; removed again unless [`Output::finish`] renames it.
+/// A file without a name, which goes with the process whatever ends it; where the system has none, one under a temporary
+/// name beside its final one, removed again unless [`Output::finish`] renames it.
 pub struct PendingFile {
     temporary: PathBuf,
     path: PathBuf,
     whole: bool,
+    is_nameless: bool,
+}
+
+/// A file in the folder of `path` that has no name yet.
+#[cfg(target_os = "linux")]
+fn nameless(path: &Path) -> Option<File> {
+    use rustix::fs::{Mode, OFlags, open};
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let file = open(
+        folder.unwrap_or(Path::new(".")),
+        flags,
+        Mode::from_raw_mode(0o666),
+    );
+    file.ok().map(File::from)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn nameless(_: &Path) -> Option<File> {
+    None
+}
+
+/// Puts a nameless file into its folder.
+#[cfg(target_os = "linux")]
+fn give_name(file: &File, name: &Path) -> io::Result<()> {
+    use std::os::fd::AsRawFd;
+
+    use rustix::fs::{AtFlags, CWD, linkat};
+    let open = format!("/proc/self/fd/{}", file.as_raw_fd());
+    Ok(linkat(CWD, open, CWD, name, AtFlags::SYMLINK_FOLLOW)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn give_name(_: &File, _: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 impl Drop for PendingFile {
     fn drop(&mut self) {
-        if !self.whole {
+        if !self.whole && !self.is_nameless {
             // Nothing is lost when it cannot be removed, and there is nobody to tell.
             let _ = std::fs::remove_file(&self.temporary);
         }
@@ -64,20 +102,28 @@ impl Output {
                 temporary: PathBuf::new(),
                 path: PathBuf::new(),
                 whole: true,
+                is_nameless: false,
             };
             return Ok(Self::File(BufWriter::with_capacity(BUFFER, file), pending));
         }
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(format!(".{}.part", std::process::id()));
         let temporary = path.with_file_name(name);
-        let file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(&temporary)?;
+        let (file, is_nameless) = match nameless(path) {
+            Some(file) => (file, true),
+            None => {
+                let mut options = OpenOptions::new();
+                (
+                    options.write(true).create_new(true).open(&temporary)?,
+                    false,
+                )
+            }
+        };
         let pending = PendingFile {
             temporary,
             path: path.to_owned(),
             whole: false,
+            is_nameless,
         };
         Ok(Self::File(BufWriter::with_capacity(BUFFER, file), pending))
     }
@@ -112,6 +158,10 @@ impl Output {
             Self::File(mut out, mut pending) => {
                 out.flush()?;
                 if !pending.whole {
+                    if pending.is_nameless {
+                        give_name(out.get_ref(), &pending.temporary)?;
+                        pending.is_nameless = false;
+                    }
                     std::fs::rename(&pending.temporary, &pending.path)?;
                     pending.whole = true;
                 }
@@ -199,6 +249,12 @@ mod tests {
         let mut out = Output::to(Some(&path)).expect("made");
         out.write_all(b"half").expect("written");
         assert!(!path.exists());
+        #[cfg(target_os = "linux")]
+        assert_eq!(
+            std::fs::read_dir(dir.path()).expect("listed").count(),
+            0,
+            "nothing is left behind, whatever ends the process"
+        );
         drop(out);
         assert_eq!(std::fs::read_dir(dir.path()).expect("listed").count(), 0);
         let mut out = Output::to(Some(&path)).expect("made");

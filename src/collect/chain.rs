@@ -15,6 +15,8 @@ use super::table::Addresses;
 const CONTEXT_HV: u64 = -32_i64 as u64;
 const CONTEXT_KERNEL: u64 = -128_i64 as u64;
 const CONTEXT_USER: u64 = -512_i64 as u64;
+/// The user's part comes later, in a record with the number that follows.
+const CONTEXT_USER_DEFERRED: u64 = -640_i64 as u64;
 /// Words from here on are markers, not addresses.
 const CONTEXT_MAX: u64 = -4095_i64 as u64;
 
@@ -75,6 +77,7 @@ impl<'a> ChainBuilder<'a> {
                 StackEnd::Recorded
             }
             Recorded::KernelOnly => StackEnd::KernelOnly,
+            Recorded::UserMissing => StackEnd::NotRecorded,
             Recorded::Nothing => StackEnd::NotRecorded,
         }
     }
@@ -171,6 +174,8 @@ enum Recorded {
     Nothing,
     KernelOnly,
     User,
+    /// The user's part was to come later and never did.
+    UserMissing,
 }
 
 /// The recorded chain; without its user part where another takes its place.
@@ -183,35 +188,67 @@ fn recorded_chain(
     let Some(chain) = sample.callchain else {
         return Recorded::Nothing;
     };
-    let mut mode = CpuMode::User;
-    let mut user = false;
-    for word in chain.iter() {
-        if word >= CONTEXT_MAX {
-            mode = match word {
-                CONTEXT_HV => CpuMode::Hypervisor,
-                CONTEXT_KERNEL => CpuMode::Kernel,
-                CONTEXT_USER => CpuMode::User,
-                _ => {
-                    // perf gives such a chain up as corrupt.
-                    out.ids.clear();
-                    return Recorded::Nothing;
-                }
-            };
-            user |= mode == CpuMode::User;
-            continue;
-        }
-        if mode == CpuMode::User {
-            user = true;
-            if kernel_only {
-                continue;
+    let mut reading = ChainReading {
+        space,
+        kernel_only,
+        mode: CpuMode::User,
+        user: false,
+    };
+    let mut words = chain.iter();
+    let mut missing = false;
+    while let Some(word) = words.next() {
+        if word == CONTEXT_USER_DEFERRED {
+            let part = words.next().and_then(|cookie| space.deferred(cookie));
+            missing = part.is_none() && !kernel_only;
+            let part = part.unwrap_or_default();
+            reading.mode = CpuMode::User;
+            if !part.iter().all(|word| reading.word(*word, out)) {
+                out.ids.clear();
+                return Recorded::Nothing;
             }
+            break;
         }
-        out.push(space, mode, Avma(word));
+        if !reading.word(word, out) {
+            // perf gives such a chain up as corrupt.
+            out.ids.clear();
+            return Recorded::Nothing;
+        }
     }
-    match (user, out.ids.is_empty()) {
+    match (reading.user, out.ids.is_empty()) {
+        _ if missing => Recorded::UserMissing,
         (true, _) => Recorded::User,
         (false, false) => Recorded::KernelOnly,
         (false, true) => Recorded::Nothing,
+    }
+}
+
+/// A recorded chain while its words are gone through.
+struct ChainReading<'s, 'p, 'a> {
+    space: &'s SpaceAt<'p, 'a>,
+    kernel_only: bool,
+    mode: CpuMode,
+    /// Whether there was a word of the user's part.
+    user: bool,
+}
+
+impl ChainReading<'_, '_, '_> {
+    /// Takes a marker or an address; `false` for markers that nobody knows.
+    fn word(&mut self, word: u64, out: &mut ChainOut<'_>) -> bool {
+        if word >= CONTEXT_MAX {
+            self.mode = match word {
+                CONTEXT_HV => CpuMode::Hypervisor,
+                CONTEXT_KERNEL => CpuMode::Kernel,
+                CONTEXT_USER => CpuMode::User,
+                _ => return false,
+            };
+            self.user |= self.mode == CpuMode::User;
+            return true;
+        }
+        self.user |= self.mode == CpuMode::User;
+        if self.mode != CpuMode::User || !self.kernel_only {
+            out.push(self.space, self.mode, Avma(word));
+        }
+        true
     }
 }
 

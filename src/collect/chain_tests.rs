@@ -22,6 +22,16 @@ fn chain(
     callchain: &[u64],
     branches: &[[u64; 3]],
 ) -> (Vec<u64>, StackEnd) {
+    chain_and_deferred(branch_sample_type, callchain, branches, None)
+}
+
+/// The same with a CALLCHAIN_DEFERRED record (type 22) behind the sample: its number, and its words.
+fn chain_and_deferred(
+    branch_sample_type: u64,
+    callchain: &[u64],
+    branches: &[[u64; 3]],
+    deferred: Option<(u64, &[u64])>,
+) -> (Vec<u64>, StackEnd) {
     let event = TestEvent {
         sample_type: IP | TID | TIME | CALLCHAIN | BRANCH_STACK,
         branch_sample_type,
@@ -39,6 +49,11 @@ fn chain(
         ..TestSample::default()
     };
     recording.sample(0, &sample);
+    if let Some((cookie, words)) = deferred {
+        let body = [cookie, words.len() as u64];
+        let body = body.iter().chain(words).flat_map(|word| word.to_le_bytes());
+        recording.kernel_record(22, 2, &body.collect::<Vec<u8>>(), 150);
+    }
     let dir = tempfile::tempdir().expect("a folder");
     let path = dir.path().join("perf.data");
     std::fs::write(&path, recording.file()).expect("written");
@@ -124,4 +139,27 @@ fn branch_call_stacks_take_the_place_of_the_users_part() {
 fn a_chain_with_an_unknown_marker_is_dropped() {
     let recorded = [USER, 0x1000, -3000_i64 as u64, 0x2000];
     assert_eq!(chain(0, &recorded, &[]), (vec![], StackEnd::NotRecorded));
+}
+
+#[test]
+fn a_users_part_that_comes_later_is_put_in_its_place() {
+    const KERNEL: u64 = -128_i64 as u64;
+    const DEFERRED: u64 = -640_i64 as u64;
+    let recorded = [KERNEL, 0xffff_ffff_8100_0010, DEFERRED, 77];
+    let whole = vec![0xffff_ffff_8100_0010, 0x1000, 0x2000];
+    let later: Option<(u64, &[u64])> = Some((77, &[USER, 0x1000, 0x2000]));
+    assert_eq!(
+        chain_and_deferred(0, &recorded, &[], later),
+        (whole.clone(), StackEnd::Recorded)
+    );
+    let unmarked: Option<(u64, &[u64])> = Some((77, &[0x1000, 0x2000]));
+    assert_eq!(
+        chain_and_deferred(0, &recorded, &[], unmarked),
+        (whole.clone(), StackEnd::Recorded)
+    );
+    let of_another: Option<(u64, &[u64])> = Some((78, &[USER, 0x1000]));
+    assert_eq!(
+        chain_and_deferred(0, &recorded, &[], of_another),
+        (whole[..1].to_vec(), StackEnd::NotRecorded)
+    );
 }

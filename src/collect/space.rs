@@ -71,6 +71,12 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
         name.starts_with(b"[stack").then_some(above.range.end)
     }
 
+    /// The user's part of a chain that has this number in its place.
+    #[must_use]
+    pub fn deferred(&self, cookie: u64) -> Option<&'s [u64]> {
+        self.session.deferred.get(&cookie).map(|words| &**words)
+    }
+
     /// Why the file of a DSO is not at hand.
     #[must_use]
     pub fn trouble(&self, dso: DsoId) -> Option<FileTrouble> {

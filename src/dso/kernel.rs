@@ -229,7 +229,7 @@ impl<'a> KernelSymbols<'a> {
         };
         let kallsyms = Kallsyms::parse(text);
         if kallsyms.kernel.is_empty() && kallsyms.modules.is_empty() {
-            return Err("holds no kallsyms lines (`ffffffff81000000 T _text`)".to_owned());
+            return Err(NO_LINES.to_owned());
         }
         if kallsyms.is_restricted() {
             return Err(RESTRICTED.to_owned());
@@ -389,6 +389,28 @@ fn is_running_kernel(identity: &KernelIdentity) -> bool {
         .os_release
         .as_deref()
         .is_some_and(|recorded| recorded == running.trim_end())
+}
+
+const NO_LINES: &str = "holds no kallsyms lines (`ffffffff81000000 T _text`)";
+
+/// Why a file cannot be a kallsyms, by its first lines; `None` for one that may be.
+#[must_use]
+pub fn kallsyms_problem(path: &Path) -> Option<&'static str> {
+    /// A kallsyms begins with symbols; this holds a thousand of them.
+    const FRONT: u64 = 64 << 10;
+    let (file, _) = Store::open(path).ok()?;
+    let mut front = Vec::new();
+    (&file).take(FRONT).read_to_end(&mut front).ok()?;
+    if front.starts_with(&[0x1f, 0x8b]) {
+        let mut text = Vec::new();
+        // Of a gzip file's front, the end is missing.
+        let _ = flate2::bufread::MultiGzDecoder::new(&front[..])
+            .take(FRONT)
+            .read_to_end(&mut text);
+        front = text;
+    }
+    let mut lines = front.split(|byte| *byte == b'\n');
+    (!lines.any(|line| Line::parse(line).is_some())).then_some(NO_LINES)
 }
 
 impl<'a> Kallsyms<'a> {

@@ -29,7 +29,7 @@ mod vdso;
 pub use crate::build_id::BuildId;
 pub use demangle::NameStyle;
 pub use files::FileTrouble;
-pub use kernel::{KernelIdentity, KernelReference, KernelState};
+pub use kernel::{KernelIdentity, KernelReference, KernelState, kallsyms_problem};
 pub use locate::SearchPaths;
 pub(crate) use locate::{path_of, resolve_in};
 pub use preload::Preloader;

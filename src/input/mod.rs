@@ -13,6 +13,7 @@ mod local_time;
 mod prefetch;
 mod recording;
 mod spill;
+mod spool;
 mod store;
 mod window;
 pub use local_time::{LocalTime, local_time};

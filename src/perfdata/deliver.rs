@@ -32,6 +32,9 @@ impl Recording<'_> {
             inflater: None,
             problem: None,
         };
+        if self.source().is_in_pieces() {
+            pass.delivery.hold_all();
+        }
         let mut read = 0;
         let mut end = Walk::End;
         for number in 0.. {

@@ -67,20 +67,34 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
-    /// A directory, as `perf record --threads` writes it.
+    /// A directory without a recording.
     #[error(
-        "{}: a directory (perf record --threads), which pjit cannot read; record without --threads",
+        "{}: a folder that holds neither perf.data nor data (of perf record --threads)",
         path.display()
     )]
     Directory {
         /// The directory.
         path: PathBuf,
     },
-    /// A file fed through a pipe: its header points to places that a stream cannot go back to.
-    #[error("{}: not a stream but a file (perf record -o FILE); give its path with -i instead", path.display())]
-    FileAsStream {
-        /// Name of the stream.
+    /// One file of a folder that `perf record --threads` wrote; the samples are in the others.
+    #[error("{}: a part of what perf record --threads wrote; give the folder it lies in", path.display())]
+    PartOfDirectory {
+        /// The file.
         path: PathBuf,
+    },
+    /// No file of that name.
+    #[error("{}: No such file or directory (record one with: perf record -g -- PROGRAM, or name another with -i FILE)", path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file that was named for a purpose and does not serve it.
+    #[error("{}: {problem}", path.display())]
+    Unfit {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        problem: String,
     },
     /// The header contradicts itself or the file.
     #[error("{}: damaged: {problem}", path.display())]
@@ -130,18 +144,67 @@ impl<'a> Recording<'a> {
     /// When there is no recording that pjit can read. A cut or uncompleted one is opened.
     pub fn open(path: &Path, store: &'a Store, _diag: &Diagnostics) -> Result<Self, OpenError> {
         if path.is_dir() {
-            return Err(OpenError::Directory {
-                path: path.to_owned(),
-            });
+            return Self::open_folder(path, store);
         }
-        match input::open_recording(path, store)? {
+        let opened = input::open_recording(path, store).map_err(|error| match error {
+            missing if missing.is_missing() => OpenError::Missing {
+                path: path.to_owned(),
+            },
+            error => error.into(),
+        })?;
+        match opened {
             Opened::Mapped { bytes, modified } => {
                 let mut recording = open_mapped(path, bytes)?;
+                if recording.features.has(id::DIR_FORMAT) {
+                    return Err(OpenError::PartOfDirectory {
+                        path: path.to_owned(),
+                    });
+                }
                 recording.features.captured = modified;
                 Ok(recording)
             }
-            Opened::Stream(reader) => Self::from_stream(path, reader),
+            Opened::Stream(mut reader) => {
+                let header = stream_header(path, &mut reader)?;
+                if header_size(path, &header)? == STREAM_HEADER {
+                    return Self::from_source(path, Source::stream(reader));
+                }
+                // A file whose header points to places that a stream cannot go back to.
+                open_mapped(path, store.spool(path, header.as_slice().chain(reader))?)
+            }
         }
+    }
+
+    /// What `perf record --threads` writes: `data` is a recording whose samples are in `data.0`, `data.1`, …, records
+    /// without a header (`tools/perf/util/data.c`).
+    fn open_folder(path: &Path, store: &'a Store) -> Result<Self, OpenError> {
+        let main = path.join("data");
+        let Opened::Mapped { bytes, modified } =
+            input::open_recording(&main, store).map_err(|error| match error {
+                missing if missing.is_missing() => OpenError::Directory {
+                    path: path.to_owned(),
+                },
+                error => error.into(),
+            })?
+        else {
+            return Err(OpenError::Directory {
+                path: path.to_owned(),
+            });
+        };
+        let mut recording = open_mapped(&main, bytes)?;
+        recording.features.captured = modified;
+        let number = |file: &PathBuf| {
+            let name = file.file_name()?.to_str()?.strip_prefix("data.")?;
+            name.parse::<u32>().ok()
+        };
+        let files = input::files_in(path);
+        let mut files: Vec<_> = files.iter().filter_map(|f| Some((number(f)?, f))).collect();
+        files.sort_unstable();
+        let mut regions = vec![recording.region()];
+        for (_, file) in files {
+            regions.push(store.map(file)?);
+        }
+        recording.source = Source::Maps(regions);
+        Ok(recording)
     }
 
     /// Opens the stream that `perf record -o -` writes. `name` is for messages.
@@ -149,19 +212,9 @@ impl<'a> Recording<'a> {
     /// # Errors
     /// When the stream does not begin as one that pjit can read.
     pub fn from_stream(name: &Path, mut reader: impl Read + Send + 'a) -> Result<Self, OpenError> {
-        let mut header = Vec::new();
-        let read = reader.by_ref().take(16).read_to_end(&mut header);
-        read.map_err(|source| OpenError::Stream {
-            path: name.to_owned(),
-            source,
-        })?;
-        if header.is_empty() {
-            return Err(OpenError::Empty {
-                path: name.to_owned(),
-            });
-        }
+        let header = stream_header(name, &mut reader)?;
         if header_size(name, &header)? != STREAM_HEADER {
-            return Err(OpenError::FileAsStream {
+            return Err(OpenError::NotPerfData {
                 path: name.to_owned(),
             });
         }
@@ -247,7 +300,7 @@ impl<'a> Recording<'a> {
     pub fn region(&self) -> &'a [u8] {
         match &self.source {
             Source::Map(region) => region,
-            Source::Stream(_) => &[],
+            Source::Maps(_) | Source::Stream(_) => &[],
         }
     }
 
@@ -295,6 +348,22 @@ const MAGIC_SWAPPED: &[u8; 8] = b"2ELIFREP";
 const MAGIC_OLD: &[u8; 8] = b"PERFFILE";
 /// Size of a stream's header.
 const STREAM_HEADER: u64 = 16;
+
+/// The first bytes of a stream.
+fn stream_header(name: &Path, reader: &mut impl Read) -> Result<Vec<u8>, OpenError> {
+    let mut header = Vec::new();
+    let read = reader.by_ref().take(STREAM_HEADER).read_to_end(&mut header);
+    read.map_err(|source| OpenError::Stream {
+        path: name.to_owned(),
+        source,
+    })?;
+    if header.is_empty() {
+        return Err(OpenError::Empty {
+            path: name.to_owned(),
+        });
+    }
+    Ok(header)
+}
 
 /// Refuses what is no recording that pjit can read; tells the size that the header gives itself.
 fn header_size(path: &Path, bytes: &[u8]) -> Result<u64, OpenError> {
@@ -344,12 +413,6 @@ pub(super) fn open_mapped<'a>(path: &Path, bytes: &'a [u8]) -> Result<Recording<
     let mut end = end;
     if end == End::Declared {
         sections = read_features(&mut features, bytes, feat_offset);
-        if features.has(id::DIR_FORMAT) {
-            // The samples are in the files beside this one.
-            return Err(OpenError::Directory {
-                path: path.to_owned(),
-            });
-        }
         if sections.missing > 0 {
             end = End::SectionsMissing(sections.missing);
         }

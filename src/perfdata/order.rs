@@ -203,6 +203,8 @@ impl<'a> Queue<'a> {
 pub(super) struct Delivery<'r, 'a, 'f> {
     layouts: &'r Layouts,
     queue: Queue<'a>,
+    /// Rounds end nothing, because what comes later may be earlier.
+    holds_all: bool,
     counters: FxHashMap<(u64, u32), u64>,
     pub(super) stats: DeliverStats,
     kinds: Box<[u64; KINDS]>,
@@ -225,11 +227,17 @@ impl<'r, 'a, 'f> Delivery<'r, 'a, 'f> {
         Self {
             layouts,
             queue: Queue::default(),
+            holds_all: false,
             counters: FxHashMap::default(),
             stats,
             kinds: Box::new([0; KINDS]),
             deliver,
         }
+    }
+
+    /// Lets nothing go before the end.
+    pub(super) fn hold_all(&mut self) {
+        self.holds_all = true;
     }
 
     /// Takes the next record of the recording (not a compressed one).
@@ -240,6 +248,9 @@ impl<'r, 'a, 'f> Delivery<'r, 'a, 'f> {
         } else if type_ < kind::FIRST_USER {
             self.arrive_record(type_, pos, record);
         } else if type_ == kind::FINISHED_ROUND {
+            if self.holds_all {
+                return;
+            }
             let ready = self.queue.round();
             self.hand_on(ready);
         } else {

@@ -35,8 +35,9 @@ pub(super) mod kind {
     pub(crate) const BPF_EVENT: u32 = 18;
     pub(crate) const CGROUP: u32 = 19;
     pub(crate) const TEXT_POKE: u32 = 20;
-    /// The last kernel type known to pjit (`CALLCHAIN_DEFERRED`).
-    pub(crate) const LAST_KERNEL: u32 = 22;
+    pub(crate) const CALLCHAIN_DEFERRED: u32 = 22;
+    /// The last kernel type known to pjit.
+    pub(crate) const LAST_KERNEL: u32 = CALLCHAIN_DEFERRED;
     /// The first of perf's own types.
     pub(crate) const FIRST_USER: u32 = 64;
     pub(crate) const HEADER_ATTR: u32 = 64;
@@ -277,6 +278,14 @@ pub enum Record<'b> {
     TimeConv(TimeConv),
     /// Build ID of a file, in a stream.
     BuildId(super::BuildIdEntry),
+    /// The user's part of chains that were recorded before it, with this number in its place: a kernel that unwinds on
+    /// the way back to user space writes it then.
+    CallchainDeferred {
+        /// The number.
+        cookie: u64,
+        /// Addresses and markers, eight bytes each.
+        words: &'b [u8],
+    },
     /// Ids of counters with their CPU and thread.
     IdIndex,
     /// The threads that were recorded.
@@ -374,6 +383,13 @@ pub(super) fn parse(record: &[u8]) -> Option<Record<'_>> {
         kind::TEXT_POKE => text_poke(body)?,
         kind::TIME_CONV => Record::TimeConv(time_conv(body)?),
         kind::HEADER_BUILD_ID => Record::BuildId(build_id(misc, body)?),
+        kind::CALLCHAIN_DEFERRED => {
+            let mut cursor = Cursor::new(body.get(16..)?);
+            Record::CallchainDeferred {
+                cookie: u64_at(body, 0)?,
+                words: cursor.words(u64_at(body, 8)?)?,
+            }
+        }
         kind::ID_INDEX => Record::IdIndex,
         kind::THREAD_MAP => Record::ThreadMap,
         kind::CPU_MAP => Record::CpuMap,

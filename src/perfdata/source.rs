@@ -28,6 +28,8 @@ const MAX_TRACING_DATA: u64 = 64 << 20;
 pub(super) enum Source<'a> {
     /// All in a map.
     Map(&'a [u8]),
+    /// In several, each a chunk of its own (`perf record --threads`).
+    Maps(Vec<&'a [u8]>),
     /// Read when they are asked for the first time.
     Stream(Box<Mutex<Stream<'a>>>),
 }
@@ -42,6 +44,10 @@ impl<'a> Source<'a> {
     pub(super) fn chunk(&self, number: u32) -> Option<Cow<'a, [u8]>> {
         match self {
             Self::Map(bytes) => (number == 0).then_some(Cow::Borrowed(*bytes)),
+            Self::Maps(maps) => {
+                let map = maps.get(usize::try_from(number).ok()?)?;
+                Some(Cow::Borrowed(*map))
+            }
             Self::Stream(stream) => lock(stream).chunk(number).map(Cow::Owned),
         }
     }
@@ -49,7 +55,7 @@ impl<'a> Source<'a> {
     /// Raw chunk `number` if it was read before.
     pub(super) fn kept_chunk(&self, number: u32) -> Option<Cow<'a, [u8]>> {
         match self {
-            Self::Map(_) => self.chunk(number),
+            Self::Map(_) | Self::Maps(_) => self.chunk(number),
             Self::Stream(stream) => lock(stream).kept_chunk(number).map(Cow::Owned),
         }
     }
@@ -64,7 +70,7 @@ impl<'a> Source<'a> {
     /// Raw chunk `number` for the last time: a stream keeps it no longer.
     pub(super) fn last_use(&self, number: u32) -> Option<Cow<'a, [u8]>> {
         match self {
-            Self::Map(_) => self.chunk(number),
+            Self::Map(_) | Self::Maps(_) => self.chunk(number),
             Self::Stream(stream) => lock(stream).take(number).map(Cow::Owned),
         }
     }
@@ -76,10 +82,15 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// Whether the records come in several pieces, each in the order of its own times.
+    pub(super) fn is_in_pieces(&self) -> bool {
+        matches!(self, Self::Maps(_))
+    }
+
     /// What is wrong with the stream, as far as it was read.
     pub(super) fn problem(&self) -> Option<String> {
         match self {
-            Self::Map(_) => None,
+            Self::Map(_) | Self::Maps(_) => None,
             Self::Stream(stream) => lock(stream).problem.clone(),
         }
     }
@@ -87,7 +98,7 @@ impl<'a> Source<'a> {
     /// The tracepoint formats that the stream carried.
     pub(super) fn take_tracing_data(&self) -> Option<Vec<u8>> {
         match self {
-            Self::Map(_) => None,
+            Self::Map(_) | Self::Maps(_) => None,
             Self::Stream(stream) => lock(stream).tracing_data.take(),
         }
     }

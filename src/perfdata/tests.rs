@@ -844,17 +844,22 @@ fn what_is_no_recording_is_refused() {
     let stream = Recording::from_stream(Path::new("-"), &file[..]);
     assert!(matches!(
         stream.map(|_| ()),
-        Err(OpenError::FileAsStream { .. })
+        Err(OpenError::NotPerfData { .. })
     ));
     let mut main_file_of_directory = TestRecording::simple();
     main_file_of_directory
         .comm(7, 8, "x", 0)
         .feature(24, 1u64.to_le_bytes().to_vec());
     let main_file = main_file_of_directory.file();
+    let folder = tempfile::tempdir().expect("a folder");
+    let part = folder.path().join("data");
+    std::fs::write(&part, &main_file).expect("written");
+    let (store, diag) = (Store::new(), Diagnostics::new());
     assert!(matches!(
-        open(&main_file).map(|_| ()),
-        Err(OpenError::Directory { .. })
+        Recording::open(&part, &store, &diag).map(|_| ()),
+        Err(OpenError::PartOfDirectory { .. })
     ));
+    assert!(Recording::open(folder.path(), &store, &diag).is_ok());
     let store = Store::new();
     let directory = Recording::open(Path::new("/"), &store, &Diagnostics::new());
     assert!(matches!(
@@ -1101,4 +1106,46 @@ fn unnamed_events_get_perfs_names() {
     assert_eq!(name(3, 0x0102, 0), "LLC-stores");
     assert_eq!(name(2, 99, 0), "unknown:99");
     assert_eq!(name(1, 99, 0), "unknown-software");
+}
+
+/// `perf record --threads`: the folder's files are one recording, in the order of times and not of files.
+#[test]
+fn the_files_of_a_folder_are_one_recording() {
+    let mut main = TestRecording::simple();
+    main.comm(7, 7, "x", 0)
+        .feature(24, 1u64.to_le_bytes().to_vec());
+    let piece = |times: &[u64]| {
+        let mut piece = TestRecording::simple();
+        for &time in times {
+            let sample = TestSample {
+                pid: 7,
+                tid: 7,
+                time,
+                ..TestSample::default()
+            };
+            piece.sample(0, &sample).finished_round();
+        }
+        let file = piece.file();
+        let size = u64::from_le_bytes(file[48..56].try_into().expect("eight bytes"));
+        let start = piece.data_offset();
+        file[start..start + size as usize].to_vec()
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let put = |name: &str, bytes: &[u8]| {
+        std::fs::write(folder.path().join(name), bytes).expect("written");
+    };
+    put("data", &main.file());
+    put("data.0", &piece(&[10, 40, 70, 90]));
+    put("data.1", &piece(&[20, 30, 80]));
+    put("data.10", &piece(&[5]));
+    put("notes", b"no part of it");
+    let (store, diag) = (Store::new(), Diagnostics::new());
+    let recording = Recording::open(folder.path(), &store, &diag).expect("a recording");
+    let mut times = Vec::new();
+    recording.deliver(&diag, &mut |_| {}, &mut |delivered| {
+        if let Delivered::Sample(head) = delivered {
+            times.push(head.time.0);
+        }
+    });
+    assert_eq!(times, [5, 10, 20, 30, 40, 70, 80, 90]);
 }

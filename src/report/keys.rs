@@ -106,7 +106,7 @@ impl fmt::Display for KeyError {
                 )?;
             }
         }
-        write!(f, "\nkeys: {}", known_keys().join(" "))
+        write!(f, "; keys: {}", known_keys().join(" "))
     }
 }
 

@@ -108,6 +108,7 @@ impl<'a> Session<'a> {
             jit,
             threads,
             rowless,
+            deferred,
             spaces,
             kernel,
             current,
@@ -137,6 +138,7 @@ impl<'a> Session<'a> {
             stats,
             rowless,
             counters,
+            deferred,
             execs,
             marks,
             labels: Vec::new(),
@@ -202,6 +204,7 @@ struct Builder<'a, 'f> {
     jit: JitBuilder<'a>,
     threads: Threads,
     rowless: Vec<(u64, u64)>,
+    deferred: FxHashMap<u64, Box<[u64]>>,
     spaces: Vec<Space>,
     kernel: MapTable,
     current: FxHashMap<ProcessId, Current>,
@@ -250,6 +253,7 @@ impl<'a, 'f> Builder<'a, 'f> {
             jit,
             threads,
             rowless: vec![(0, 0); events],
+            deferred: FxHashMap::default(),
             execs: FxHashMap::default(),
             spaces: Vec::new(),
             kernel: MapTable::default(),
@@ -396,6 +400,11 @@ impl<'a, 'f> Builder<'a, 'f> {
     /// What a record changes of processes and their memory.
     fn change(&mut self, record: &Record<'_>, time: Timestamp) {
         match record {
+            Record::CallchainDeferred { cookie, words } => {
+                let words = words.as_chunks::<8>().0;
+                let words = words.iter().map(|word| u64::from_le_bytes(*word));
+                self.deferred.insert(*cookie, words.collect());
+            }
             Record::Mmap(mmap) => match mmap.cpumode {
                 CpuMode::Kernel => self.kernel_mapping(mmap),
                 CpuMode::User | CpuMode::Unknown => self.user_mapping(mmap, time),

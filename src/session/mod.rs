@@ -116,6 +116,8 @@ pub struct Session<'a> {
     pub rowless: Vec<(u64, u64)>,
     /// Counters of the tasks that ended, as they were read.
     pub counters: Vec<TaskCounter>,
+    /// The user's part of chains that have its number in its place.
+    pub deferred: FxHashMap<u64, Box<[u64]>>,
     /// When processes began to run another program, in time order.
     execs: FxHashMap<ProcessId, Vec<Timestamp>>,
     /// Moments in the lives of threads, if they were asked for.

@@ -424,3 +424,53 @@ fn memory_behind_a_dump_is_named_as_after_perf_inject() {
     let known = "jit-7.dump [.] known".to_owned();
     assert_eq!(objects(), [anonymous("200800"), unknown, known]);
 }
+
+/// What can be kept of a stream can be kept of a file that comes through a pipe.
+#[test]
+fn a_file_may_come_through_a_pipe() {
+    let bytes = std::fs::read(sample("node", "perf.data")).expect("the sample is there");
+    let mut child = pjit()
+        .args(["fold", "-i", "-", "--jitdump"])
+        .arg(sample("node", ""))
+        .arg("--kallsyms")
+        .arg(sample("node", "kallsyms.gz"))
+        .arg("--symfs")
+        .arg(sample("node", "symfs"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the binary can be run");
+    let mut stdin = child.stdin.take().expect("piped");
+    let writer = std::thread::spawn(move || stdin.write_all(&bytes));
+    let output = child.wait_with_output().expect("it ends");
+    writer.join().expect("no panic").expect("all was read");
+    assert_eq!(
+        String::from_utf8(output.stdout).expect("UTF-8"),
+        stdout_of(&["fold"], "node")
+    );
+}
+
+#[test]
+fn a_folder_stands_for_the_recording_in_it() {
+    let output = pjit()
+        .args(["fold", "-i"])
+        .arg(sample("minijit", ""))
+        .output()
+        .expect("the binary can be run");
+    assert_eq!(
+        String::from_utf8(output.stdout).expect("UTF-8"),
+        stdout_of(&["fold"], "minijit")
+    );
+}
+
+#[test]
+fn a_kallsyms_that_is_none_is_an_error() {
+    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    let recording = sample("minijit", "perf.data");
+    let recording = recording.to_str().expect("a plain path");
+    assert_eq!(
+        status(&["report", "--kallsyms", manifest, recording]),
+        Some(1)
+    );
+}

@@ -225,13 +225,13 @@ impl<'a> Finder<'a> {
         Some(file)
     }
 
-    /// A recorded path under the root that stands for the recorded machine's, and as it is: a folder of
-    /// ELF files seldom holds dumps, and whether a file fits is checked by what is in it.
-    fn recorded(&self, path: &Path) -> impl Iterator<Item = PathBuf> {
-        let symfs = self.search.symfs.as_ref();
-        let inside = symfs.and_then(|symfs| resolve_in(symfs, path));
-        let outside = path.is_absolute().then(|| path.to_owned());
-        inside.into_iter().chain(outside)
+    /// A recorded path, under the root that stands for the recorded machine's if there is one: what this machine has
+    /// there is not the recording's then.
+    fn recorded(&self, path: &Path) -> Option<PathBuf> {
+        match &self.search.symfs {
+            Some(symfs) => resolve_in(symfs, path),
+            None => path.is_absolute().then(|| path.to_owned()),
+        }
     }
 }
 
