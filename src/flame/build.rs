@@ -150,11 +150,18 @@ fn lines<'p>(profile: &'p Profile, options: &Options, series: &AllSeries) -> Vec
 }
 
 /// The frames of an entry, innermost first.
-fn frames<'p>(profile: &'p Profile, entry: &'p Entry) -> &'p [FrameId] {
-    match profile.stacks.get(entry.stack) {
-        [] => std::slice::from_ref(&entry.leaf),
-        frames => frames,
-    }
+fn frames<'p>(
+    profile: &'p Profile,
+    entry: &'p Entry,
+) -> impl DoubleEndedIterator<Item = FrameId> + 'p {
+    let (inner, outer) = match profile.stacks.get(entry.stack) {
+        [] => {
+            let mark = &profile.marks[profile.stacks.end(entry.stack) as usize];
+            (std::slice::from_ref(&entry.leaf), mark.as_slice())
+        }
+        frames => (frames, &[][..]),
+    };
+    inner.iter().chain(outer).copied()
 }
 
 /// The functions that paths are made of.
@@ -322,8 +329,7 @@ fn paths(
     let mut paths = Sequences::default();
     let mut path = Vec::new();
     for (line, comm) in lines.iter().zip(of_comm) {
-        let frames = frames(profile, line.entry).iter();
-        let words = frames.map(|frame| of_frame[frame.0 as usize]);
+        let words = frames(profile, line.entry).map(|frame| of_frame[frame.0 as usize]);
         path.clear();
         if options.reverse {
             path.extend(words.chain([*comm]));
