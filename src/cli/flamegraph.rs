@@ -1,30 +1,37 @@
 //! `pjit flamegraph`.
 
-use std::io::{IsTerminal, Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::{Args, ValueEnum};
+use clap::Args;
 
-use crate::flame::{self, Flame, Limit, Naming, Roots, Weights, prune};
-use crate::load;
-use crate::output::caption::{Caption, grouped, is_time};
+use super::input::InputArgs;
+use super::picture::{Base, Format, Target, read_base};
+use super::terminal::{Output, with_progress};
+use super::verb::{leave, require_samples, wrong_usage};
+use super::weight::WeightArgs;
+use super::{Context, Verb};
+use crate::flame::{self, Flame, Limit, Naming, Paths, Roots, Weights, prune};
+use crate::load::{self, LoadOptions};
+use crate::output::caption::{Caption, grouped};
+use crate::output::html::{self, Content, PageOptions};
 use crate::output::svg::{self, BackgroundColor, Drawing, Palette, SvgOptions};
 use crate::output::text::harmless;
 use crate::profile::Profile;
-
-use super::input::InputArgs;
-use super::terminal::{Output, with_progress};
-use super::verb::{leave, require_samples, wrong_usage};
-use super::{Context, Verb};
+use crate::unit::Unit;
 
 /// Arguments of `pjit flamegraph`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:
   pjit flamegraph
-  pjit flamegraph perf.data -o node.svg --title 'node, 100 requests'
-  pjit flamegraph --event cycles --icicle --percent-limit 0.5 -o - > flame.svg")]
+  pjit flamegraph perf.data -o node.html
+  pjit flamegraph --event cycles --icicle --percent-limit 0.5 -o - > flame.svg
+  pjit flamegraph --diff before/perf.data after/perf.data -o change.html
+
+The page (.html) is one file that needs no network: all frames, from the root or from the leaves, by process,
+thread and event, callers and callees, a table, search; ? shows its keys. The SVG has the widest 5000 frames.")]
 pub struct FlamegraphArgs {
     /// Recording to read (default: perf.data)
     #[arg(value_name = "FILE")]
@@ -34,9 +41,21 @@ pub struct FlamegraphArgs {
     #[command(flatten)]
     pub input: InputArgs,
 
-    /// Picture to write, `-` for standard output (default: standard output, flamegraph.svg on a terminal)
+    /// What samples weigh.
+    #[command(flatten)]
+    weight: WeightArgs,
+
+    /// File to write, .svg or .html, `-` for standard output (default: standard output, flamegraph.svg on a terminal)
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     output: Option<PathBuf>,
+
+    /// What to write, whatever the file is called
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+
+    /// Show what changed since this run: a recording, or a file of folded stacks
+    #[arg(long, value_name = "BASE")]
+    diff: Option<PathBuf>,
 
     /// Put the process id behind the comm
     #[arg(long)]
@@ -50,14 +69,6 @@ pub struct FlamegraphArgs {
     #[arg(long, visible_alias = "event-filter", value_name = "NAME")]
     event: Option<String>,
 
-    /// What widths are
-    #[arg(long, value_enum, default_value_t = WidthArg::Period)]
-    weight: WidthArg,
-
-    /// Leave out frames below this share (default: 0.01, or more so that 5000 frames are left)
-    #[arg(long, visible_alias = "minwidth", value_name = "PERCENT", value_parser = percent)]
-    percent_limit: Option<f64>,
-
     /// Draw the root on top
     #[arg(long, visible_alias = "icicle")]
     inverted: bool,
@@ -66,21 +77,26 @@ pub struct FlamegraphArgs {
     #[arg(long)]
     reverse: bool,
 
+    /// Title (default: the recorded command line)
+    #[arg(long, value_name = "TEXT", help_heading = "Look")]
+    title: Option<String>,
+
+    /// Second title (default: event, samples and total)
+    #[arg(long, value_name = "TEXT", help_heading = "Look")]
+    subtitle: Option<String>,
+
+    /// Options that the page does without.
     #[command(flatten)]
     look: LookArgs,
 }
 
-/// How the picture looks.
+/// How the SVG looks.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Look")]
+#[command(next_help_heading = "Look of the SVG")]
 struct LookArgs {
-    /// Title (default: the recorded command line)
-    #[arg(long, value_name = "TEXT")]
-    title: Option<String>,
-
-    /// Second title (default: event, samples and total)
-    #[arg(long, value_name = "TEXT")]
-    subtitle: Option<String>,
+    /// Leave out frames below this share (default: 0.01, or more so that 5000 frames are left)
+    #[arg(long, visible_alias = "minwidth", value_name = "PERCENT", value_parser = percent)]
+    percent_limit: Option<f64>,
 
     /// Comment inside the file
     #[arg(long, value_name = "TEXT")]
@@ -123,14 +139,6 @@ struct LookArgs {
     palette_map: Option<PathBuf>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum WidthArg {
-    /// Sum of periods
-    Period,
-    /// Number of samples
-    Samples,
-}
-
 fn percent(text: &str) -> Result<f64, String> {
     match text.trim_end_matches('%').parse() {
         Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent),
@@ -146,26 +154,40 @@ fn parsed<T: std::str::FromStr<Err = String>>(text: &str) -> Result<T, String> {
 const PERCENT_LIMIT: f64 = 0.01;
 /// Frames that browsers show without delay.
 const FRAMES: usize = 5000;
-/// What is written on a terminal.
-const DEFAULT_OUTPUT: &str = "flamegraph.svg";
 
 impl Verb for FlamegraphArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
-        let path = self.path()?;
-        if let Some(problem) = path.as_deref().and_then(wrong_extension) {
-            return wrong_usage(&problem);
+        let target = match Target::of(self.output.as_deref(), self.format, self.input.force)? {
+            Ok(target) => target,
+            Err(text) => return wrong_usage(&text),
+        };
+        if let Some(option) = self.look.first().filter(|_| target.format == Format::Html) {
+            return wrong_usage(&format!(
+                "{option} is for SVG; the page holds all frames and has its own look"
+            ));
         }
-        let load = self
+        let mut load = self
             .input
             .load_options(self.file.as_ref(), context.environment);
-        let options = self.svg_options()?;
-        let mut out = Output::to(path.as_deref()).context("output")?;
+        self.weight.apply(&mut load, self.input.force, true);
+        let svg = self.svg_options()?;
+        let mut out = Output::to(target.path.as_deref()).context("output")?;
         let profile = with_progress(context.diag, || load::load(&load, context.diag))?;
         let event = self.event(&profile)?;
-        let flame = flame::build(&profile, &self.flame_options(event, load.needs.threads));
-        let closing = self.draw(&profile, event, &flame, &options, &mut out)?;
+        let mut caption = Caption::of(&profile, event);
+        let flame = self.flame(&profile, event, target.format, &load, &mut caption, context)?;
+        let picture = Picture {
+            profile: &profile,
+            event,
+            flame: &flame,
+            caption: &caption,
+        };
+        let closing = match target.format {
+            Format::Svg => self.draw(&picture, &svg, &mut out)?,
+            Format::Html => self.page(&picture, load.needs.threads, &mut out)?,
+        };
         out.finish().context("output")?;
-        if let Some(path) = path {
+        if let Some(path) = target.path {
             let line = format!("{}: {closing}", path.display());
             writeln!(std::io::stderr(), "{}", harmless(&line))?;
         }
@@ -178,24 +200,36 @@ impl Verb for FlamegraphArgs {
     }
 }
 
-impl FlamegraphArgs {
-    /// Where the picture goes; nothing stands for standard output.
-    fn path(&self) -> anyhow::Result<Option<PathBuf>> {
-        match &self.output {
-            Some(path) if path.as_os_str() == "-" => Ok(None),
-            Some(path) => Ok(Some(path.clone())),
-            None if std::io::stdout().is_terminal() => {
-                let path = Path::new(DEFAULT_OUTPUT);
-                anyhow::ensure!(
-                    self.input.force || may_be_replaced(path),
-                    "{DEFAULT_OUTPUT} is there and was not made by pjit; name another file with -o, or replace it with -f"
-                );
-                Ok(Some(path.to_owned()))
-            }
-            None => Ok(None),
-        }
-    }
+/// What is written in one format or the other.
+struct Picture<'p> {
+    profile: &'p Profile,
+    event: u16,
+    flame: &'p Flame,
+    caption: &'p Caption,
+}
 
+impl LookArgs {
+    /// The first of these options that was given.
+    fn first(&self) -> Option<&'static str> {
+        [
+            (self.percent_limit.is_some(), "--percent-limit"),
+            (self.notes.is_some(), "--notes"),
+            (self.width.is_some(), "--width"),
+            (self.height.is_some(), "--height"),
+            (self.fontsize.is_some(), "--fontsize"),
+            (self.colors.is_some(), "--colors"),
+            (self.bgcolors.is_some(), "--bgcolors"),
+            (self.hash, "--hash"),
+            (self.deterministic, "--deterministic"),
+            (self.countname.is_some(), "--countname"),
+            (self.palette_map.is_some(), "--palette-map"),
+        ]
+        .into_iter()
+        .find_map(|(is_given, option)| is_given.then_some(option))
+    }
+}
+
+impl FlamegraphArgs {
     fn svg_options(&self) -> anyhow::Result<SvgOptions> {
         let look = &self.look;
         let pixels = |number: Option<u32>| number.map(|number| number as usize);
@@ -207,8 +241,8 @@ impl FlamegraphArgs {
             None => None,
         };
         Ok(SvgOptions {
-            title: look.title.clone(),
-            subtitle: look.subtitle.clone(),
+            title: self.title.clone(),
+            subtitle: self.subtitle.clone(),
             notes: look.notes.clone(),
             width: pixels(look.width),
             height: pixels(look.height),
@@ -241,86 +275,177 @@ impl FlamegraphArgs {
         Ok(with_chains.or(sampled.first()).map_or(0, |(at, _)| *at))
     }
 
-    fn flame_options(&self, event: u16, threads: usize) -> flame::Options {
-        flame::Options {
+    fn paths(
+        &self,
+        profile: &Profile,
+        event: Option<u16>,
+        naming: Naming,
+        by_thread: bool,
+        threads: usize,
+    ) -> Paths {
+        let options = flame::Options {
             roots: match (self.tid, self.pid) {
                 (true, _) => Roots::Thread,
                 (false, true) => Roots::Process,
                 (false, false) => Roots::Comm,
             },
-            event: Some(event),
-            reverse: self.reverse,
-            naming: Naming::Folded,
-            by_thread: false,
+            event,
+            reverse: self.reverse && self.diff.is_none() && naming == Naming::Folded,
+            naming,
+            by_thread,
             threads,
-        }
+        };
+        flame::paths(profile, &options)
     }
 
-    /// Writes the picture; the answer tells what is in it.
-    fn draw(
+    /// The tree: of one event for the SVG and for differences, of all for the page.
+    fn flame(
         &self,
         profile: &Profile,
         event: u16,
-        flame: &Flame,
+        format: Format,
+        load: &LoadOptions,
+        caption: &mut Caption,
+        context: &Context<'_>,
+    ) -> anyhow::Result<Flame> {
+        let threads = load.needs.threads;
+        let Some(path) = &self.diff else {
+            let is_page = format == Format::Html;
+            let naming = if is_page {
+                Naming::Whole
+            } else {
+                Naming::Folded
+            };
+            let only = (!is_page).then_some(event);
+            return Ok(flame::plant(
+                self.paths(profile, only, naming, is_page, threads),
+                threads,
+            ));
+        };
+        let name = &profile.events[usize::from(event)].name;
+        let named = path.display().to_string();
+        let joined = match read_base(path, load, context)? {
+            Base::Recording(base) => {
+                let mut events = (0_u16..).zip(&base.events);
+                let found = events.find(|(_, e)| e.name == *name && e.samples > 0);
+                let found =
+                    found.with_context(|| format!("{named}: no samples of event '{name}'"))?;
+                let mut after = self.paths(profile, Some(event), Naming::Whole, false, threads);
+                let mut before = self.paths(&base, Some(found.0), Naming::Whole, false, threads);
+                flame::clean(&mut after, profile);
+                flame::clean(&mut before, &base);
+                caption.compare_with(&named, profile, Some(&base));
+                flame::join(after, before, |_| Some(event), threads)
+            }
+            Base::Folded(before) => {
+                let after = self.paths(profile, Some(event), Naming::Folded, false, threads);
+                caption.compare_with(&named, profile, None);
+                flame::join(after, before, |_| Some(event), threads)
+            }
+        };
+        for line in &caption.differences {
+            context.diag.warn(line.clone());
+        }
+        Ok(joined)
+    }
+
+    /// Writes the SVG; the answer tells what is in it.
+    fn draw(
+        &self,
+        picture: &Picture<'_>,
         options: &SvgOptions,
         out: &mut Output,
     ) -> anyhow::Result<String> {
-        let weights = self.weights(flame);
-        anyhow::ensure!(
-            weights.total.first().is_some_and(|all| *all > 0),
-            "nothing to draw: all periods are 0; --weight samples counts samples"
-        );
+        let Picture {
+            profile,
+            event,
+            flame,
+            caption,
+        } = picture;
+        let weights = weights(flame, *event)?;
+        let before = self.diff.is_some().then(|| run_weights(flame, *event, 1));
         let limit = Limit {
-            percent: self.percent_limit.unwrap_or(PERCENT_LIMIT),
-            frames: self.percent_limit.is_none().then_some(FRAMES),
+            percent: self.look.percent_limit.unwrap_or(PERCENT_LIMIT),
+            frames: self.look.percent_limit.is_none().then_some(FRAMES),
         };
-        let summary = &profile.events[usize::from(event)];
-        let is_period = self.weight == WidthArg::Period;
-        let caption = Caption::of(profile, event);
+        let summary = &profile.events[usize::from(*event)];
         let drawing = Drawing {
             flame,
             weights: &weights,
+            before: before.as_ref(),
             pruned: prune(flame, &weights, limit),
-            caption: &caption,
-            is_time: is_period && is_time(summary),
-            unit: if is_period { &summary.name } else { "samples" },
+            caption,
+            is_time: summary.unit == Unit::Nanoseconds,
+            unit: &summary.name,
         };
         svg::write(&drawing, options, out)?;
-        let all = flame.nodes.len() as u64 - 1;
         Ok(format!(
             "{}, {} of {} frames drawn; {}",
             caption.shown,
             grouped(drawing.pruned.kept as u64),
-            grouped(all),
+            grouped(flame.nodes.len() as u64 - 1),
             caption.quality
         ))
     }
 
-    fn weights(&self, flame: &Flame) -> Weights {
-        match self.weight {
-            WidthArg::Period => flame.weights(|cell| cell.period),
-            WidthArg::Samples => flame.weights(|cell| cell.samples),
-        }
+    /// Writes the page; the answer tells what is in it.
+    fn page(
+        &self,
+        picture: &Picture<'_>,
+        threads: usize,
+        out: &mut Output,
+    ) -> anyhow::Result<String> {
+        let Picture {
+            profile,
+            event,
+            flame,
+            caption,
+        } = picture;
+        let content = Content {
+            flame,
+            profile,
+            caption,
+            event: *event,
+            weights: &weights(flame, *event)?,
+            is_diff: self.diff.is_some(),
+        };
+        let options = PageOptions {
+            title: self.title.clone(),
+            subtitle: self.subtitle.clone(),
+            inverted: self.inverted,
+            reverse: self.reverse,
+            threads,
+        };
+        html::write(&content, &options, out)?;
+        let frames = grouped(flame.nodes.len() as u64 - 1);
+        Ok(format!(
+            "{}, {frames} frames; {}",
+            caption.shown, caption.quality
+        ))
     }
 }
 
-/// What is wrong with the name of an output, if anything is.
-fn wrong_extension(path: &Path) -> Option<String> {
-    let extension = path.extension()?.to_string_lossy().to_lowercase();
-    (extension != "svg" && !path.starts_with("/dev")).then(|| {
-        format!(
-            "flamegraph cannot write .{extension} ({}); it writes .svg",
-            path.display()
-        )
-    })
+/// Weights of what is shown; an error if there are none.
+fn weights(flame: &Flame, event: u16) -> anyhow::Result<Weights> {
+    let weights = run_weights(flame, event, 0);
+    anyhow::ensure!(
+        weights.total.first().is_some_and(|all| *all > 0),
+        "nothing to draw: all periods are 0; --weight samples counts samples"
+    );
+    Ok(weights)
 }
 
-/// Whether nothing of the user's is lost when the file is replaced.
-fn may_be_replaced(path: &Path) -> bool {
-    let Ok(file) = std::fs::File::open(path) else {
-        return !path.exists();
-    };
-    let mut beginning = Vec::new();
-    let read = file.take(1 << 12).read_to_end(&mut beginning);
-    read.is_ok() && svg::is_ours(&beginning)
+fn run_weights(flame: &Flame, event: u16, run: u8) -> Weights {
+    let is_wanted: Vec<bool> = flame
+        .series
+        .iter()
+        .map(|series| series.event == event && series.run == run)
+        .collect();
+    flame.weights(|cell| {
+        if is_wanted[cell.series as usize] {
+            cell.period
+        } else {
+            0
+        }
+    })
 }

@@ -10,6 +10,7 @@ pub mod jitdump;
 mod man;
 pub mod perf_only;
 pub mod perfconfig;
+mod picture;
 pub mod question;
 pub mod report;
 pub mod script;

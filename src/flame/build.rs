@@ -41,40 +41,74 @@ pub struct Options {
     pub threads: usize,
 }
 
+/// Call paths before they are a tree.
+#[derive(Debug)]
+pub struct Paths {
+    pub(super) functions: Vec<Function>,
+    pub(super) objects: Vec<String>,
+    pub(super) series: Vec<Series>,
+    /// Functions from the bottom up.
+    pub(super) all: Rows,
+}
+
 /// Makes the tree.
 ///
 /// # Panics
 /// Beyond 4 G nodes.
 #[must_use]
 pub fn build(profile: &Profile, options: &Options) -> Flame {
+    plant(paths(profile, options), options.threads)
+}
+
+/// Finds the call paths. Functions are numbered in the order of their names.
+///
+/// # Panics
+/// Beyond 4 G of anything.
+#[must_use]
+pub fn paths(profile: &Profile, options: &Options) -> Paths {
     let series = series(profile, options);
     let lines = lines(profile, options, &series);
     let words = Words::of(profile, options, &lines);
-    let mut flame = Flame {
+    Paths {
+        all: rows(profile, options, &lines, &words.of_frame, &words.of_comm),
         functions: words.functions,
         objects: objects(profile),
         series: series.all,
+    }
+}
+
+/// The tree of paths whose functions are numbered in the order of siblings.
+///
+/// # Panics
+/// Beyond 4 G nodes.
+#[must_use]
+pub fn plant(paths: Paths, threads: usize) -> Flame {
+    let mut flame = Flame {
+        functions: paths.functions,
+        objects: paths.objects,
+        series: paths.series,
         ..Flame::default()
     };
-    let paths = paths(profile, options, &lines, &words.of_frame, &words.of_comm);
-    let mut order: Vec<u32> = (0..number(paths.len())).collect();
-    let key = |line: u32| (paths.get(line), paths.tag(line).series);
-    sort_in_parallel(&mut order, options.threads, |a, b| key(*a).cmp(&key(*b)));
-    grow(&mut flame, &paths, &order);
+    let rows = paths.all;
+    let mut order: Vec<u32> = (0..number(rows.len())).collect();
+    let key = |line: u32| (rows.get(line), rows.tag(line).series);
+    sort_in_parallel(&mut order, threads, |a, b| key(*a).cmp(&key(*b)));
+    grow(&mut flame, &rows, &order);
     flame
 }
 
 /// The last word of a line is not told from the same word before others, so a function's own samples are part of its node.
-type Paths = Sequences<u32, Tag>;
+pub(super) type Rows = Sequences<u32, Tag>;
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Tag {
-    series: u32,
-    period: u64,
-    samples: u64,
+/// What a path weighs.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Tag {
+    pub(super) series: u32,
+    pub(super) period: u64,
+    pub(super) samples: u64,
 }
 
-fn number(len: usize) -> u32 {
+pub(super) fn number(len: usize) -> u32 {
     u32::try_from(len).expect("fewer than 4 G of anything")
 }
 
@@ -93,6 +127,7 @@ fn series_of(entry: &Entry, options: &Options) -> Series {
     Series {
         event: entry.event.0,
         thread: if options.by_thread { entry.thread.0 } else { 0 },
+        run: 0,
     }
 }
 
@@ -220,9 +255,9 @@ impl Words {
 }
 
 /// What ends a name: no name has it. Siblings come in the order of folded stacks, where `;` does.
-const END: char = ';';
+pub(super) const END: char = ';';
 /// Behind it is what else tells functions of one name apart.
-const APART: char = '\n';
+pub(super) const APART: char = '\n';
 
 /// The words of some frames, and where each ends.
 fn frame_words(profile: &Profile, naming: Naming, piece: &[u32]) -> (String, Vec<u32>) {
@@ -319,13 +354,13 @@ fn objects(profile: &Profile) -> Vec<String> {
 }
 
 /// The words of each line from the bottom up.
-fn paths(
+fn rows(
     profile: &Profile,
     options: &Options,
     lines: &[Line<'_>],
     of_frame: &[u32],
     of_comm: &[u32],
-) -> Paths {
+) -> Rows {
     let mut paths = Sequences::default();
     let mut path = Vec::new();
     for (line, comm) in lines.iter().zip(of_comm) {
@@ -343,7 +378,7 @@ fn paths(
 }
 
 /// Makes nodes and cells of sorted paths.
-fn grow(flame: &mut Flame, paths: &Paths, order: &[u32]) {
+fn grow(flame: &mut Flame, paths: &Rows, order: &[u32]) {
     flame.nodes.push(Node {
         parent: Flame::ROOT,
         function: FunctionId(u32::MAX),

@@ -3,10 +3,15 @@
 //! Pictures, pages and exports of trees read this and nothing else. It knows nothing of SVG, HTML or files.
 
 mod build;
+mod folded;
+mod join;
 mod names;
 mod prune;
 
-pub use build::{Options, Roots, build};
+pub use build::{Options, Paths, Roots, build, paths, plant};
+pub use folded::FoldedError;
+pub use folded::read as read_folded;
+pub use join::{clean, join};
 pub use names::{Naming, shown, without_arguments};
 pub use prune::{Limit, Pruned, prune};
 
@@ -87,6 +92,8 @@ pub struct Series {
     pub event: u16,
     /// Index into [`crate::profile::Profile::threads`], 0 when threads are not told apart.
     pub thread: u32,
+    /// Which run: 0 for what is shown, 1 for what it is compared with.
+    pub run: u8,
 }
 
 /// What one series weighs at one node itself, without its callees.

@@ -2,6 +2,7 @@
 
 use crate::flame::shown;
 use crate::profile::{EventSummary, Profile};
+use crate::unit::Unit;
 
 use super::stdio::quality_line;
 
@@ -16,6 +17,8 @@ pub struct Caption {
     pub others: Vec<String>,
     /// How far it can be trusted.
     pub quality: String,
+    /// Why the two runs of a difference may not be comparable.
+    pub differences: Vec<String>,
 }
 
 impl Caption {
@@ -28,14 +31,42 @@ impl Caption {
         Self {
             recorded: recorded(profile),
             shown: format!(
-                "{} samples, {}",
+                "{} {}, {}",
                 grouped(summary.samples),
+                summary.counted.unwrap_or("samples"),
                 amount(summary, summary.period)
             ),
             others: others
                 .map(|(_, other)| shown(&other.name).into_owned())
                 .collect(),
             quality: shown(&quality_line(profile)).into_owned(),
+            differences: Vec::new(),
+        }
+    }
+
+    /// Says that it is a difference; without a profile of the other run nothing is known of that but its name.
+    pub fn compare_with(&mut self, name: &str, after: &Profile, before: Option<&Profile>) {
+        let own = shown(&after.recording.path).into_owned();
+        self.recorded = format!("{own} compared with {}", shown(name));
+        let Some(before) = before else { return };
+        let total = |profile: &Profile| profile.events.iter().map(|event| event.samples).sum();
+        let samples = grouped(total(before));
+        self.shown = format!("{} (before: {samples} samples)", self.shown);
+        let keys = [
+            ("kernel", "# os release :"),
+            ("processor", "# cpudesc :"),
+            ("architecture", "# arch :"),
+        ];
+        for (what, key) in keys {
+            let (now, then) = (header(after, key), header(before, key));
+            if let (Some(now), Some(then)) = (now, then)
+                && now != then
+            {
+                let (now, then) = (shown(now), shown(then));
+                self.differences.push(format!(
+                    "the runs differ in {what}: {then} before, {now} after"
+                ));
+            }
         }
     }
 }
@@ -43,33 +74,30 @@ impl Caption {
 /// The recorded command line, or the recording's name where it is not known.
 #[must_use]
 pub fn recorded(profile: &Profile) -> String {
-    let lines = profile.recording.header.iter();
-    let command = lines
-        .filter_map(|line| line.strip_prefix("# cmdline : "))
-        .next();
-    let text = command.map_or(profile.recording.path.as_str(), str::trim);
+    let text = header(profile, "# cmdline :").unwrap_or(&profile.recording.path);
     shown(text).into_owned()
 }
 
-/// Whether the event's periods are nanoseconds.
-#[must_use]
-pub fn is_time(event: &EventSummary) -> bool {
-    let name = event.name.split(':').next().unwrap_or(&event.name);
-    matches!(name, "cpu-clock" | "task-clock")
+fn header<'p>(profile: &'p Profile, key: &str) -> Option<&'p str> {
+    let lines = profile.recording.header.iter();
+    let mut found = lines.filter_map(|line| line.strip_prefix(key));
+    found.next().map(str::trim)
 }
 
 /// A weight in the event's unit: `9.14 s of cpu-clock`, `12.3 G cycles`.
 #[must_use]
 pub fn amount(event: &EventSummary, weight: u64) -> String {
     let name = shown(&event.name);
-    if is_time(event) {
-        format!(
-            "{} of {name}",
-            scaled(weight, 1000.0, &["ns", "µs", "ms", "s"])
-        )
-    } else {
-        let number = scaled(weight, 1000.0, &["", "K", "M", "G", "T", "P", "E"]);
-        format!("{} {name}", number.trim_end())
+    match event.unit {
+        Unit::Nanoseconds => {
+            let time = scaled(weight, 1000.0, &["ns", "µs", "ms", "s"]);
+            format!("{time} of {name}")
+        }
+        Unit::Bytes | Unit::ByteSeconds => format!("{} of {name}", event.unit.human(weight)),
+        Unit::Count | Unit::Cycles | Unit::Pages => {
+            let number = scaled(weight, 1000.0, &["", "K", "M", "G", "T", "P", "E"]);
+            format!("{} {name}", number.trim_end())
+        }
     }
 }
 
@@ -126,6 +154,11 @@ mod tests {
     fn event(name: &str) -> EventSummary {
         EventSummary {
             name: name.to_owned(),
+            unit: if name.contains("clock") {
+                Unit::Nanoseconds
+            } else {
+                Unit::Count
+            },
             ..EventSummary::default()
         }
     }

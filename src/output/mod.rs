@@ -5,6 +5,8 @@ pub mod caption;
 pub mod check;
 pub mod csv;
 pub mod folded;
+pub mod gzip;
+pub mod html;
 pub mod jitdump;
 pub mod json;
 pub mod markdown;

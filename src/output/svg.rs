@@ -51,6 +51,8 @@ pub struct Drawing<'d> {
     pub flame: &'d Flame,
     /// What widths are.
     pub weights: &'d Weights,
+    /// What it weighed in the run that it is compared with.
+    pub before: Option<&'d Weights>,
     /// What there is room for.
     pub pruned: Pruned,
     /// What it says of itself.
@@ -263,6 +265,31 @@ fn word(function: &Function) -> String {
     word
 }
 
+/// How nodes changed, in weight of the run that is shown.
+struct Change<'d> {
+    after: &'d Weights,
+    before: &'d Weights,
+    /// By what the other run's weights are multiplied.
+    scale: f64,
+}
+
+impl<'d> Change<'d> {
+    fn of(drawing: &Drawing<'d>) -> Option<Self> {
+        let (after, before) = (drawing.weights, drawing.before?);
+        let scale = after.total[0] as f64 / before.total[0].max(1) as f64;
+        Some(Self {
+            after,
+            before,
+            scale,
+        })
+    }
+
+    fn of_node(&self, node: usize, shift: u32) -> i64 {
+        let change = self.after.total[node] as f64 - self.before.total[node] as f64 * self.scale;
+        (change / 2_f64.powi(shift.cast_signed())) as i64
+    }
+}
+
 /// The lines that inferno gets.
 struct Lines {
     text: String,
@@ -287,7 +314,7 @@ impl Lines {
         let mut path = String::new();
         // Nodes that the path leads to, and its length before each.
         let mut open: Vec<(NodeId, usize)> = Vec::new();
-        lines.push(&path, weights.own[0] >> shift);
+        let change = Change::of(drawing);
         for (at, node) in flame.nodes.iter().enumerate().skip(1) {
             if weights.total[at] < least {
                 continue;
@@ -302,7 +329,11 @@ impl Lines {
             }
             let function = flame.functions.get(node.function.0 as usize);
             path.push_str(&function.map(word).unwrap_or_default());
-            lines.push(&path, weights.own[at] >> shift);
+            let own = weights.own[at] >> shift;
+            match &change {
+                Some(change) => lines.push_change(&path, own, change.of_node(at, shift)),
+                None => lines.push(&path, own),
+            }
         }
         while let Some((last, len)) = open.pop() {
             lines.push_left_out(&path, left_out[last.0 as usize] >> shift);
@@ -318,6 +349,16 @@ impl Lines {
         } else if weight > 0 {
             self.push(&format!("{path};{LEFT_OUT}"), weight);
         }
+    }
+
+    /// A line of two numbers, before and after, even if a node has no weight of its own: inferno colours a node by the
+    /// difference in its own line. Before is what makes that the change of the node with its callees; as inferno reads both
+    /// into signed numbers, one below zero is written as it would be without a sign.
+    fn push_change(&mut self, path: &str, weight: u64, change: i64) {
+        let before = weight.wrapping_sub(change.cast_unsigned());
+        self.text.push_str(path);
+        self.text.push_str(&format!(" {before} {weight}"));
+        self.ends.push(self.text.len());
     }
 
     fn push(&mut self, path: &str, weight: u64) {
@@ -338,6 +379,9 @@ impl Lines {
     }
 }
 
+const CHANGE_LEGEND: &str = "  <tspan fill=\"#ff6464\">■</tspan> larger share  \
+     <tspan fill=\"#6464ff\">■</tspan> smaller share";
+
 /// Two lines of XML below the title: what is shown, with a legend, and how far it can be trusted.
 fn subtitle(drawing: &Drawing<'_>, options: &SvgOptions, font_size: usize) -> String {
     let Drawing {
@@ -357,7 +401,9 @@ fn subtitle(drawing: &Drawing<'_>, options: &SvgOptions, font_size: usize) -> St
     let y = |share: f64| font_size as f64 * share;
     let mut xml = format!("<tspan x=\"50%\" y=\"{:.2}\">", y(3.45));
     push_escaped(&first, &mut xml);
-    if options.colors.is_none() {
+    if drawing.before.is_some() {
+        xml.push_str(CHANGE_LEGEND);
+    } else if options.colors.is_none() {
         for kind in &Kind::ALL[1..] {
             let (color, label) = (kind_color(*kind), kind.label());
             xml.push_str(&format!(
@@ -420,6 +466,7 @@ mod tests {
         let drawing = Drawing {
             flame: &flame,
             weights: &weights,
+            before: None,
             pruned: prune(&flame, &weights, limit),
             caption: &Caption::of(&profile, 0),
             is_time: false,

@@ -15,6 +15,7 @@ mod jitdump;
 mod live;
 mod names;
 mod oracle;
+mod page;
 mod paths;
 mod recording;
 mod stale;

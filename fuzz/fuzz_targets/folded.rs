@@ -1,0 +1,16 @@
+//! Folded stacks of any bytes: what is read becomes a tree, and the tree of it and itself is no larger.
+#![no_main]
+
+use pjit::flame;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let (Ok(one), Ok(other)) = (flame::read_folded(bytes), flame::read_folded(bytes)) else {
+        return;
+    };
+    let joined = flame::join(one, other, Some, 1);
+    let weights = |run: u8| {
+        let series = &joined.series;
+        joined.weights(|cell| if series[cell.series as usize].run == run { cell.period } else { 0 })
+    };
+    assert_eq!(weights(0), weights(1));
+});

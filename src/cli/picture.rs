@@ -1,0 +1,133 @@
+//! Where a picture goes and in which format, and what a difference is taken from.
+
+use std::io::{IsTerminal, Read};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use clap::ValueEnum;
+
+use super::Context;
+use super::terminal::with_progress;
+use super::verb::require_samples;
+use crate::flame::{self, Paths};
+use crate::load::{self, LoadOptions, Source};
+use crate::output::{html, svg};
+use crate::profile::Profile;
+
+/// Formats of pictures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// A picture drawn by inferno
+    Svg,
+    /// An interactive page in one file
+    Html,
+}
+
+/// Where a picture goes.
+#[derive(Debug)]
+pub(super) struct Target {
+    /// Nothing stands for standard output.
+    pub(super) path: Option<PathBuf>,
+    pub(super) format: Format,
+}
+
+impl Target {
+    /// Settles path and format; the inner error is wrong usage.
+    pub(super) fn of(
+        output: Option<&Path>,
+        format: Option<Format>,
+        force: bool,
+    ) -> anyhow::Result<Result<Self, String>> {
+        let is_terminal = std::io::stdout().is_terminal();
+        let path = match output {
+            Some(path) if path.as_os_str() == "-" => None,
+            Some(path) => Some(path.to_owned()),
+            None if is_terminal => {
+                let path = Path::new(match format {
+                    Some(Format::Html) => "flamegraph.html",
+                    _ => "flamegraph.svg",
+                });
+                anyhow::ensure!(
+                    force || may_be_replaced(path),
+                    "{} is there and was not made by pjit; name another file with -o, or replace it with -f",
+                    path.display()
+                );
+                Some(path.to_owned())
+            }
+            None => None,
+        };
+        let format = match format {
+            Some(format) => Ok(format),
+            None => path.as_deref().map_or(Ok(Format::Svg), format_of),
+        };
+        Ok(format.map(|format| Self { path, format }))
+    }
+}
+
+/// The format by a file's name.
+fn format_of(path: &Path) -> Result<Format, String> {
+    let extension = path
+        .extension()
+        .map(|extension| extension.to_string_lossy().to_lowercase());
+    match extension.as_deref() {
+        None | Some("svg") => Ok(Format::Svg),
+        Some("html" | "htm") => Ok(Format::Html),
+        Some(other) => Err(format!(
+            "flamegraph cannot write .{other} ({}); it writes .svg and .html, or as --format says",
+            path.display()
+        )),
+    }
+}
+
+/// Whether nothing of the user's is lost when the file is replaced.
+fn may_be_replaced(path: &Path) -> bool {
+    let Ok(file) = std::fs::File::open(path) else {
+        return !path.exists();
+    };
+    let mut beginning = Vec::new();
+    let read = file.take(1 << 12).read_to_end(&mut beginning);
+    read.is_ok() && (svg::is_ours(&beginning) || html::is_ours(&beginning))
+}
+
+/// What recordings, and pipe streams saved to a file, begin with.
+const MAGIC: &[u8] = b"PERFILE2";
+
+/// What a difference is taken from.
+pub(super) enum Base {
+    Recording(Box<Profile>),
+    Folded(Paths),
+}
+
+/// Reads what a difference is taken from: a recording read as the other one is, or folded stacks.
+pub(super) fn read_base(
+    path: &Path,
+    load: &LoadOptions,
+    context: &Context<'_>,
+) -> anyhow::Result<Base> {
+    let named = || path.display().to_string();
+    let mut beginning = Vec::new();
+    let file = std::fs::File::open(path).with_context(named)?;
+    let size = file.metadata().with_context(named)?.len();
+    file.take(MAGIC.len() as u64)
+        .read_to_end(&mut beginning)
+        .with_context(named)?;
+    if beginning != MAGIC {
+        anyhow::ensure!(
+            size < FOLDED_MOST,
+            "{}: more than 4 GB of folded stacks",
+            named()
+        );
+        let bytes = std::fs::read(path).with_context(named)?;
+        let paths = flame::read_folded(&bytes)
+            .with_context(|| format!("{}: neither a recording nor folded stacks", named()))?;
+        return Ok(Base::Folded(paths));
+    }
+    let mut options = load.clone();
+    options.source = Source::File(path.to_owned());
+    let profile = with_progress(context.diag, || load::load(&options, context.diag))?;
+    require_samples(&profile)?;
+    Ok(Base::Recording(Box::new(profile)))
+}
+
+/// Bytes of folded stacks that are read at most: positions in them are numbers of 32 bits.
+const FOLDED_MOST: u64 = 1 << 32;

@@ -1,0 +1,175 @@
+//! What the page knows, as one JSON object of columns: rows of numbers compress to a fraction of their text.
+
+use std::fmt::Write;
+
+use super::{Content, PageOptions, unit_word};
+use crate::flame::{Flame, Kind, shown};
+
+/// The whole object.
+pub(super) fn json(content: &Content<'_>, options: &PageOptions) -> String {
+    let Content { flame, .. } = content;
+    let mut json = String::with_capacity(flame.nodes.len() * 8 + flame.functions.len() * 48);
+    json.push_str("{\"runs\":");
+    json.push(if content.is_diff { '2' } else { '1' });
+    json.push_str(if options.reverse {
+        ",\"view\":\"up\""
+    } else {
+        ",\"view\":\"down\""
+    });
+    let _ = write!(json, ",\"inverted\":{}", options.inverted);
+    push_events_and_threads(content, &mut json);
+    json.push_str(",\"objects\":");
+    list(&mut json, &flame.objects, |object, json| text(object, json));
+    push_functions(flame, &mut json);
+    push_nodes(flame, &mut json);
+    push_cells(flame, &mut json);
+    json.push('}');
+    json
+}
+
+/// Events and threads that are in the tree, numbered anew.
+fn push_events_and_threads(content: &Content<'_>, json: &mut String) {
+    let Content { flame, profile, .. } = content;
+    let mut events: Vec<u16> = flame.series.iter().map(|series| series.event).collect();
+    events.sort_unstable();
+    events.dedup();
+    let mut threads: Vec<u32> = if content.is_diff {
+        Vec::new()
+    } else {
+        flame.series.iter().map(|series| series.thread).collect()
+    };
+    threads.sort_unstable();
+    threads.dedup();
+    let shown_first = events.binary_search(&content.event).unwrap_or(0);
+    let _ = write!(json, ",\"measure\":\"{shown_first}p\",\"events\":");
+    list(json, &events, |event, json| {
+        json.push_str("{\"name\":");
+        text(&shown(&profile.events[usize::from(*event)].name), json);
+        json.push_str(",\"unit\":");
+        text(unit_word(profile, *event), json);
+        json.push('}');
+    });
+    json.push_str(",\"threads\":");
+    list(json, &threads, |thread, json| {
+        let thread = &profile.threads[*thread as usize];
+        // perf prints absent ids as -1.
+        let (pid, tid) = (thread.pid.cast_signed(), thread.tid.cast_signed());
+        let _ = write!(json, "[{pid},{tid},");
+        text(&shown(&profile[thread.comm]), json);
+        json.push(']');
+    });
+    json.push_str(",\"series\":");
+    list(json, &flame.series, |series, json| {
+        let event = events.binary_search(&series.event).unwrap_or(0);
+        let thread = threads.binary_search(&series.thread).unwrap_or(0);
+        let _ = write!(json, "[{event},{thread},{}]", series.run);
+    });
+}
+
+fn push_functions(flame: &Flame, json: &mut String) {
+    json.push_str(",\"kinds\":");
+    list(json, &Kind::ALL, |kind, json| text(kind.label(), json));
+    json.push_str(",\"fns\":{\"name\":");
+    list(json, &flame.functions, |function, json| {
+        text(&function.name, json)
+    });
+    json.push_str(",\"object\":");
+    list(json, &flame.functions, |function, json| {
+        match function.object {
+            Some(object) => number(u64::from(object), json),
+            None => json.push_str("-1"),
+        }
+    });
+    json.push_str(",\"kind\":");
+    list(json, &flame.functions, |function, json| {
+        number(function.kind as u64, json)
+    });
+    json.push('}');
+}
+
+/// Of each node how many levels it closes, and its function.
+fn push_nodes(flame: &Flame, json: &mut String) {
+    json.push_str(",\"up\":");
+    let mut depths = vec![0_u32; flame.nodes.len()];
+    for (at, node) in flame.nodes.iter().enumerate().skip(1) {
+        depths[at] = depths[node.parent.0 as usize] + 1;
+    }
+    list(json, depths.windows(2), |pair, json| {
+        number(u64::from(pair[0] + 1 - pair[1]), json)
+    });
+    json.push_str(",\"fn\":");
+    list(json, flame.nodes.iter().skip(1), |node, json| {
+        number(u64::from(node.function.0), json)
+    });
+}
+
+fn push_cells(flame: &Flame, json: &mut String) {
+    let cells = &flame.cells;
+    let unit = cells
+        .iter()
+        .fold(0, |unit, cell| gcd(unit, cell.period))
+        .max(1);
+    let _ = write!(json, ",\"unit\":{unit},\"cells\":{{\"node\":");
+    let mut last = 0;
+    list(json, cells, |cell, json| {
+        number(u64::from(cell.node.0 - last), json);
+        last = cell.node.0;
+    });
+    json.push_str(",\"series\":");
+    list(json, cells, |cell, json| {
+        number(u64::from(cell.series), json)
+    });
+    json.push_str(",\"period\":");
+    list(json, cells, |cell, json| number(cell.period / unit, json));
+    json.push_str(",\"samples\":");
+    list(json, cells, |cell, json| number(cell.samples, json));
+    json.push('}');
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    let (mut a, mut b) = (a, b);
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+fn list<T>(
+    json: &mut String,
+    items: impl IntoIterator<Item = T>,
+    mut push: impl FnMut(T, &mut String),
+) {
+    json.push('[');
+    for (at, item) in items.into_iter().enumerate() {
+        if at > 0 {
+            json.push(',');
+        }
+        push(item, json);
+    }
+    json.push(']');
+}
+
+/// Most numbers have one digit.
+fn number(number: u64, json: &mut String) {
+    match u8::try_from(number) {
+        Ok(digit @ 0..10) => json.push(char::from(b'0' + digit)),
+        _ => {
+            let _ = write!(json, "{number}");
+        }
+    }
+}
+
+fn text(text: &str, json: &mut String) {
+    json.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => json.push_str("\\\""),
+            '\\' => json.push_str("\\\\"),
+            c if u32::from(c) < 0x20 => {
+                let _ = write!(json, "\\u{:04x}", u32::from(c));
+            }
+            c => json.push(c),
+        }
+    }
+    json.push('"');
+}

@@ -1,0 +1,259 @@
+//! The interactive page: one file that fetches nothing, with all nodes of the tree in it.
+//!
+//! In: a tree and its caption. The page's own text is in `page.html`, `style.css`, `tree.js` (what is computed of the tree) and
+//! `app.js` (the document) beside this file. Data is one JSON object, compressed and in base64, so that no name of a recording
+//! is ever read as HTML; the page puts names into the document as text only.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use super::caption::{Caption, shortened};
+use super::gzip;
+use crate::flame::{Flame, Kind, Weights, shown};
+use crate::profile::{EventId, Profile};
+use crate::unit::Unit;
+
+mod data;
+
+/// How the page begins.
+#[derive(Clone, Debug, Default)]
+pub struct PageOptions {
+    /// Instead of what was recorded.
+    pub title: Option<String>,
+    /// Instead of event, samples and total.
+    pub subtitle: Option<String>,
+    /// The root on top.
+    pub inverted: bool,
+    /// From the leaves.
+    pub reverse: bool,
+    /// Threads that compress.
+    pub threads: usize,
+}
+
+/// What is in the page.
+#[derive(Clone, Copy, Debug)]
+pub struct Content<'c> {
+    /// The tree.
+    pub flame: &'c Flame,
+    /// Whose events and threads its series are.
+    pub profile: &'c Profile,
+    /// What it says of itself.
+    pub caption: &'c Caption,
+    /// The event that is shown first.
+    pub event: u16,
+    /// Weights of that event.
+    pub weights: &'c Weights,
+    /// Whether the series are of two runs.
+    pub is_diff: bool,
+}
+
+const PAGE: &str = include_str!("page.html");
+const STYLE: &str = include_str!("style.css");
+const TREE: &str = include_str!("tree.js");
+const APP: &str = include_str!("app.js");
+
+/// Whether a file that begins so is a page made here.
+#[must_use]
+pub fn is_ours(beginning: &[u8]) -> bool {
+    memchr::memmem::find(beginning, b"name=\"generator\" content=\"pjit ").is_some()
+}
+
+/// Writes the page.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn write(content: &Content<'_>, options: &PageOptions, out: &mut dyn Write) -> io::Result<()> {
+    let title = title(content, options);
+    // What is put in is not looked through again.
+    for (at, piece) in PAGE.split('@').enumerate() {
+        if at.is_multiple_of(2) {
+            out.write_all(piece.as_bytes())?;
+            continue;
+        }
+        let text = match piece {
+            "generator" => concat!("pjit ", env!("CARGO_PKG_VERSION")).to_owned(),
+            "title" => escaped(&title).into_owned(),
+            "lines" => escaped(&lines(content, options)).into_owned(),
+            "style" => squeezed(STYLE),
+            "script" => squeezed(TREE) + &squeezed(APP),
+            "noscript" => top_table(content),
+            "data" => packed(content, options)?,
+            _ => piece.to_owned(),
+        };
+        out.write_all(text.as_bytes())?;
+    }
+    Ok(())
+}
+
+fn packed(content: &Content<'_>, options: &PageOptions) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    gzip::write(
+        data::json(content, options).as_bytes(),
+        options.threads,
+        &mut bytes,
+    )?;
+    Ok(base64(&bytes))
+}
+
+fn title(content: &Content<'_>, options: &PageOptions) -> String {
+    let recorded = || format!("Flame graph: {}", shortened(&content.caption.recorded, 160));
+    let title = options.title.clone().unwrap_or_else(recorded);
+    shown(&title).into_owned()
+}
+
+fn lines(content: &Content<'_>, options: &PageOptions) -> String {
+    let Caption {
+        shown: facts,
+        quality,
+        ..
+    } = content.caption;
+    let facts = options.subtitle.as_ref().unwrap_or(facts);
+    format!("{} · {quality}", shown(facts))
+}
+
+/// The script and the style without indentation and comments, and without blanks around signs in lines that have no text.
+fn squeezed(text: &str) -> String {
+    const SIGNS: [(&str, &str); 17] = [
+        (" = ", "="),
+        (" => ", "=>"),
+        (" === ", "==="),
+        (" && ", "&&"),
+        (" || ", "||"),
+        (" ? ", "?"),
+        (" : ", ":"),
+        (" < ", "<"),
+        (" > ", ">"),
+        (" * ", "*"),
+        (" >= ", ">="),
+        (" += ", "+="),
+        (", ", ","),
+        ("; ", ";"),
+        (") {", "){"),
+        ("{ ", "{"),
+        (" }", "}"),
+    ];
+    let lines = text.lines().map(str::trim);
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with("//"));
+    lines.fold(String::with_capacity(text.len()), |mut all, line| {
+        if line.contains(['\'', '"', '`', '/']) {
+            all.push_str(line);
+        } else {
+            let short = |line: String, (long, short): &(&str, &str)| line.replace(long, short);
+            all.push_str(&SIGNS.iter().fold(line.to_owned(), short));
+        }
+        all.push('\n');
+        all
+    })
+}
+
+fn escaped(text: &str) -> Cow<'_, str> {
+    if !text.contains(['<', '>', '&', '"', '\'']) {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '&' => safe.push_str("&amp;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            c => safe.push(c),
+        }
+    }
+    Cow::Owned(safe)
+}
+
+/// The functions with the largest own weight, for readers without JavaScript: people, `grep`, programs.
+fn top_table(content: &Content<'_>) -> String {
+    const MOST: usize = 20;
+    let Content { flame, weights, .. } = content;
+    let mut own = vec![0_u64; flame.functions.len()];
+    for (node, weight) in flame.nodes.iter().zip(&weights.own).skip(1) {
+        let sum = &mut own[node.function.0 as usize];
+        *sum = sum.saturating_add(*weight);
+    }
+    let all = weights.total.first().copied().unwrap_or(0).max(1);
+    let is_function = |f: &usize| own[*f] > 0 && flame.functions[*f].kind != Kind::Comm;
+    let mut order: Vec<usize> = (0..own.len()).filter(is_function).collect();
+    order.sort_by_key(|f| std::cmp::Reverse(own[*f]));
+    let mut html = String::from("<table><tr><th>Self</th><th>Function</th><th>Object</th></tr>\n");
+    for f in order.into_iter().take(MOST) {
+        let function = &flame.functions[f];
+        let object = function
+            .object
+            .map_or("", |object| &flame.objects[object as usize]);
+        html.push_str(&format!(
+            "<tr><td>{:.2}%</td><td>{}</td><td>{}</td></tr>\n",
+            100.0 * own[f] as f64 / all as f64,
+            escaped(&shortened(&function.name, 300)),
+            escaped(&shortened(object, 100)),
+        ));
+    }
+    html + "</table>"
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
+        let byte = |at: usize| u32::from(three.get(at).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for digit in 0..4 {
+            let value = bits >> (18 - 6 * digit) & 63;
+            text.push(if digit <= three.len() {
+                char::from(DIGITS[value as usize])
+            } else {
+                '='
+            });
+        }
+    }
+    text
+}
+
+/// The word by which the page knows a unit.
+fn unit_word(profile: &Profile, event: u16) -> &'static str {
+    match profile[EventId(event)].unit {
+        Unit::Nanoseconds => "ns",
+        Unit::Bytes => "B",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_that_of_rfc_4648() {
+        for (bytes, text) in [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foobar", "Zm9vYmFy"),
+        ] {
+            assert_eq!(base64(bytes.as_bytes()), text);
+        }
+        assert_eq!(base64(&[0xff, 0xef, 0xbe]), "/+++");
+    }
+
+    #[test]
+    fn the_page_keeps_to_its_size() {
+        let script = squeezed(TREE).len() + squeezed(APP).len();
+        assert!(script <= 30 * 1024, "{script} bytes of script");
+        assert!(squeezed(STYLE).len() <= 6 * 1024);
+        assert!(
+            !APP.contains("innerHTML") && !APP.contains("insertAdjacent") && !APP.contains("eval(")
+        );
+        assert!(PAGE.matches('@').count().is_multiple_of(2));
+    }
+
+    #[test]
+    fn what_is_put_into_the_document_is_no_element() {
+        assert_eq!(
+            escaped("</script><b a='\"&"),
+            "&lt;/script&gt;&lt;b a=&#39;&quot;&amp;"
+        );
+    }
+}

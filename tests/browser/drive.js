@@ -1,0 +1,72 @@
+// Drives a page in Chromium and prints what is seen as JSON: node drive.js CHROMIUM PAGE [STEP...].
+//
+// Steps: key:K, type:TEXT, click:SELECTOR, at:X,Y (a click in the graph), size:WxH, dark, light, still (reduced motion),
+// hash:TEXT (the page opened anew there), select:SELECTOR=VALUE, shot:FILE, see (adds to the answer), back, wait:MS.
+'use strict';
+const puppeteer = require('puppeteer-core');
+
+async function see(page) {
+  return page.evaluate(() => ({
+    ...document.body.dataset,
+    hash: location.hash,
+    detail: document.getElementById('detail').textContent,
+    focus: document.activeElement.id || document.activeElement.tagName,
+    background: getComputedStyle(document.body).backgroundColor,
+    wide: document.documentElement.scrollWidth,
+    rows: [...document.querySelectorAll('#rows tr[data-at]')].slice(0, 8).map(row => [...row.children].map(cell => cell.textContent)),
+    sorted: [...document.querySelectorAll('#heads th')].map(head => head.getAttribute('aria-sort')).join(),
+    labelled: document.getElementById('canvas').getAttribute('aria-label'),
+    dialog: document.getElementById('dialog').open,
+    scripts: document.scripts.length,
+    images: document.images.length,
+  }));
+}
+
+(async () => {
+  const [chromium, file, ...steps] = process.argv.slice(2);
+  const browser = await puppeteer.launch({executablePath: chromium, args: ['--no-sandbox', '--disable-gpu'], protocolTimeout: 240000});
+  const page = await browser.newPage();
+  const answer = {errors: [], requests: [], seen: []};
+  page.on('console', message => answer.errors.push(message.text()));
+  page.on('pageerror', error => answer.errors.push(String(error)));
+  page.on('dialog', dialog => { answer.errors.push('dialog: ' + dialog.message()); dialog.dismiss(); });
+  page.on('request', request => answer.requests.push(request.url()));
+  const settle = () => page.evaluate(() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done()))));
+  const open = async hash => {
+    await page.goto('about:blank');
+    await page.goto('file://' + file + (hash || ''));
+    await page.waitForSelector('body[data-ms], body[data-failed]', {timeout: 120000});
+  };
+  await page.setViewport({width: 1280, height: 800});
+  await open();
+  const steppers = {
+    key: key => page.keyboard.press(key),
+    type: text => page.keyboard.type(text),
+    click: selector => page.click(selector),
+    at: async place => {
+      const [x, y] = place.split(',').map(Number), box = await (await page.$('#canvas')).boundingBox();
+      await page.mouse.click(box.x + (x < 0 ? box.width + x : x), box.y + (y < 0 ? box.height + y : y));
+    },
+    size: size => page.setViewport({width: +size.split('x')[0], height: +size.split('x')[1]}),
+    dark: () => page.emulateMediaFeatures([{name: 'prefers-color-scheme', value: 'dark'}]),
+    light: () => page.emulateMediaFeatures([{name: 'prefers-color-scheme', value: 'light'}]),
+    still: () => page.emulateMediaFeatures([{name: 'prefers-reduced-motion', value: 'reduce'}]),
+    hash: hash => open('#' + hash),
+    select: words => { const at = words.indexOf('='); return page.select(words.slice(0, at), words.slice(at + 1)); },
+    shot: path => page.screenshot({path}),
+    see: async () => answer.seen.push(await see(page)),
+    back: () => page.goBack(),
+    wait: ms => new Promise(done => setTimeout(done, +ms)),
+    time: async code => answer.seen.push({ms: await page.evaluate('(() => {const t = performance.now();' + code + ';return performance.now() - t})()')}),
+  };
+  for (const step of steps) {
+    const at = step.indexOf(':'), name = at < 0 ? step : step.slice(0, at);
+    await steppers[name](at < 0 ? '' : step.slice(at + 1));
+    await settle();
+  }
+  await browser.close();
+  process.stdout.write(JSON.stringify(answer));
+})().catch(error => {
+  process.stderr.write(String(error && error.stack || error) + '\n');
+  process.exit(1);
+});
