@@ -1,8 +1,10 @@
 //! What the walk must know about an instruction set. One implementation per architecture.
 
+use super::discover::Functions;
 use super::jit::CodeView;
 use super::rules::{Candidate, Candidates};
 use super::x86_flow::Flow;
+use crate::dso::elf::ElfFile;
 use crate::perfdata::Registers;
 
 /// Number of registers that DWARF numbers for the two architectures and that unwinding can need:
@@ -74,6 +76,24 @@ pub(super) trait Architecture {
     /// The way out of a function that is certain whatever its call frame information says, if
     /// the ip (of a leaf) is at such a place: x86's `ret`.
     fn certain_exit(code: &[u8]) -> Option<Candidate>;
+
+    /// Where functions of a file begin that says nothing of them.
+    fn functions(image: &ElfFile<'_>) -> Option<Functions> {
+        let _ = image;
+        None
+    }
+
+    /// The way out of such a function at an offset.
+    fn proven(flow: &Flow, at: usize) -> Option<Candidate> {
+        let _ = (flow, at);
+        None
+    }
+
+    /// Whether code jumps to what a pointer in memory leads to, as linkage stubs do.
+    fn is_stub(code: &[u8]) -> bool {
+        let _ = code;
+        false
+    }
 
     /// The ways out of a linkage stub (`.plt`), best first.
     fn stub() -> Candidates;

@@ -17,6 +17,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::arch::Architecture;
+use super::discover::Functions;
 use super::maker::Flows;
 use super::rules::{RowRange, Rows};
 use crate::address::{Avma, Svma};
@@ -328,6 +329,8 @@ pub(super) struct FileCfi<'a> {
     debug_frames: OnceLock<Vec<(Table<'a>, Vec<IndexEntry>)>>,
     /// Stated addresses of the sections of linkage stubs.
     stubs: SmallVec<[Range<u64>; 3]>,
+    /// Functions that were found in the code, once somebody needed them.
+    found: OnceLock<Option<Functions>>,
     /// What a Go program knows of its functions.
     pub(super) go: Option<GoTable<'a>>,
 }
@@ -348,6 +351,7 @@ impl<'a> FileCfi<'a> {
             scanned: OnceLock::new(),
             debug_frames: OnceLock::new(),
             stubs: SmallVec::new(),
+            found: OnceLock::new(),
             go: image.and_then(GoTable::of),
         };
         let Some(image) = image else { return this };
@@ -398,6 +402,11 @@ impl<'a> FileCfi<'a> {
                 .get(usize::from(debug))
                 .map(|(table, _)| table),
         }
+    }
+
+    /// The functions of a file that says nothing of them.
+    pub(super) fn functions<A: Architecture>(&self, image: &ElfFile<'a>) -> Option<&Functions> {
+        self.found.get_or_init(|| A::functions(image)).as_ref()
     }
 
     /// Whether an address lies among linkage stubs.

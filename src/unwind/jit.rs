@@ -43,6 +43,8 @@ pub(super) enum Habit {
     PyTrampoline,
     /// The base of an Erlang process: nothing called it.
     ErlangBase,
+    /// A function of a file that was found by what leads to it.
+    Found,
 }
 
 impl<'c> CodeView<'c> {
@@ -88,9 +90,9 @@ fn habit(code: JitCode<'_, '_>) -> Habit {
         NameKind::Sparkplug => Habit::Sparkplug,
         NameKind::V8Piece => Habit::V8Pieces,
         NameKind::V8Function => Habit::FramePointers,
-        NameKind::PyTrampoline => Habit::PyTrampoline,
+        NameKind::PyTrampoline if code.producer() == Producer::CPython => Habit::PyTrampoline,
         NameKind::ErlangBase => Habit::ErlangBase,
-        NameKind::Other => match code.producer() {
+        NameKind::PyTrampoline | NameKind::Other => match code.producer() {
             Producer::V8 | Producer::Wasmtime | Producer::Beam => Habit::FramePointers,
             Producer::HotSpot if is_hotspot_blob(code.name()) => Habit::Blob,
             _ => Habit::Unknown,

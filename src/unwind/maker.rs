@@ -240,7 +240,7 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
             None => stated,
         };
         if rule.kind == Kind::None {
-            return self.file_code(dso, offset, image, leaf, cfi.is_stub(svma), space);
+            return self.file_code(dso, offset, image, leaf, &cfi, space);
         }
         let exit = if leaf && rule.kind == Kind::Frame {
             A::certain_exit(code)
@@ -323,10 +323,10 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
         offset: FileOffset,
         image: &ElfFile<'a>,
         leaf: bool,
-        stub: bool,
+        cfi: &FileCfi<'a>,
         space: &S,
     ) -> Rule {
-        if leaf && stub {
+        if leaf && image.svma_of(offset).is_some_and(|svma| cfi.is_stub(svma)) {
             return self.candidate_rule(&A::stub());
         }
         if let Some(bounds) = space
@@ -360,7 +360,66 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
             leaf,
             habit: Habit::Unknown,
         };
-        self.guess(&view, None)
+        let proven = self.found_code(dso, offset, image, leaf, cfi);
+        let mut candidates = Candidates::new();
+        A::guess(&view, None, &mut candidates);
+        candidates.insert_many(0, proven);
+        self.candidate_rule(&candidates)
+    }
+
+    /// The way out of a function that was found in a file's code, if that can be followed.
+    fn found_code(
+        &mut self,
+        dso: DsoId,
+        offset: FileOffset,
+        image: &ElfFile<'a>,
+        leaf: bool,
+        cfi: &FileCfi<'a>,
+    ) -> Option<Candidate> {
+        let around = cfi.functions::<A>(image)?.around(image.svma_of(offset)?)?;
+        let start = image.file_offset_of(Svma(around.start))?;
+        let view = found_view(image, start, &around, offset, leaf)?;
+        let flow = self.found_flow(dso, start, &view)?;
+        let mut candidate = A::proven(&flow, view.at)?;
+        candidate.set_reach(view.reach());
+        Some(candidate)
+    }
+
+    fn found_flow(
+        &mut self,
+        dso: DsoId,
+        start: FileOffset,
+        view: &CodeView<'_>,
+    ) -> Option<Arc<Flow>> {
+        let key = (Function::File(dso, start), view.leaf);
+        let known = self.flows.entry(key);
+        let shared = &self.tables.flows;
+        let flow = known.or_insert_with(|| shared.get(key, || A::flow(view)));
+        flow.clone()
+    }
+
+    /// Whether the function found at a place ends by a jump to another address of the file.
+    pub(super) fn leaves_to(&mut self, place: &Place<'_, 'a>, to: i64) -> bool {
+        let Place::File {
+            dso,
+            offset,
+            binary: Some(image),
+            ..
+        } = *place
+        else {
+            return false;
+        };
+        let mut flow = || {
+            let cfi = Arc::clone(self.files.get(&dso)?);
+            let svma = image.svma_of(offset)?;
+            let around = cfi.functions::<A>(image)?.around(svma)?;
+            if around.start != svma.0 {
+                return None;
+            }
+            let view = found_view(image, offset, &around, offset, false)?;
+            self.found_flow(dso, offset, &view)
+        };
+        flow().is_some_and(|flow| flow.leaves_to(to))
     }
 
     fn jit_rule<S: CodeSpace<'a>>(
@@ -469,6 +528,24 @@ impl<'a> JitRecord<'a> {
             rows: FxHashMap::default(),
         }
     }
+}
+
+/// The view of a place in a function that was found.
+fn found_view<'a>(
+    image: &ElfFile<'a>,
+    start: FileOffset,
+    around: &std::ops::Range<u64>,
+    offset: FileOffset,
+    leaf: bool,
+) -> Option<CodeView<'a>> {
+    let size = around.end.checked_sub(around.start)?;
+    Some(CodeView {
+        code: image.bytes_from(start, usize::try_from(size).ok()?),
+        at: usize::try_from(offset.0.checked_sub(start.0)?).ok()?,
+        size: Some(size),
+        leaf,
+        habit: Habit::Found,
+    })
 }
 
 /// Whether two rules lead to the same caller.

@@ -24,6 +24,7 @@
 mod aarch64;
 mod arch;
 mod cfi;
+mod discover;
 mod evaluate;
 mod expr;
 mod go;

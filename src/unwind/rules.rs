@@ -142,6 +142,9 @@ pub(super) enum Check {
     Call,
     /// Known to follow a direct call that leads into this function (before the place).
     CallsHere,
+    /// Known to follow a call, and if that is direct, one of this function's first instruction or of another that
+    /// jumps there.
+    Proven,
 }
 
 impl Candidate {
@@ -159,7 +162,7 @@ impl Candidate {
     /// Tells how far the function reaches if that is asked: candidates of all places in code of one kind are then
     /// equal, and stored once.
     pub(super) fn set_reach(&mut self, reach: (u32, u32)) {
-        if self.not_self || self.check == Check::CallsHere {
+        if self.not_self || matches!(self.check, Check::CallsHere | Check::Proven) {
             self.reach = reach;
         }
     }

@@ -688,6 +688,10 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
                     return Ok(caller);
                 }
                 Err(StackEnd::Complete) => end = StackEnd::Complete,
+                // What the code itself says leads behind the copy; guesses inside of it would be wrong.
+                Err(reason @ StackEnd::DumpTooShort) if candidate.check == Check::Proven => {
+                    return Err(reason);
+                }
                 Err(reason) if end == StackEnd::NoRule => end = reason,
                 Err(_) => {}
             }
@@ -772,6 +776,9 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
             Check::Executable => true,
             Check::NotRefuted => self.call_check(caller) != CallCheck::NoCall,
             Check::Call => self.call_check(caller) == CallCheck::Call,
+            Check::Proven => {
+                self.call_check(caller) == CallCheck::Call && self.called(candidate, at, caller)
+            }
             Check::CallsHere => {
                 let Some(distance) = bytes_before::<A>(caller).and_then(A::call_target) else {
                     return false;
@@ -780,6 +787,41 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
                 callee <= at.lookup && at.lookup - callee <= u64::from(candidate.reach.0)
             }
         }
+    }
+
+    /// Whether a call may be one of the function around a place: of its first instruction, of another function that
+    /// jumps there, or of an address that the instruction does not tell.
+    fn called(
+        &mut self,
+        candidate: &Candidate,
+        at: &Located<'w, 'a>,
+        caller: &Located<'w, 'a>,
+    ) -> bool {
+        let Some(distance) = bytes_before::<A>(caller).and_then(A::call_target) else {
+            return true;
+        };
+        let callee = caller.lookup.wrapping_add(1).wrapping_add_signed(distance);
+        let start = at.lookup.wrapping_sub(u64::from(candidate.reach.0));
+        if callee == start {
+            return true;
+        }
+        let place = self.code.locate(Avma(callee));
+        let Place::File {
+            dso,
+            offset,
+            binary: Some(image),
+            ..
+        } = place
+        else {
+            return false;
+        };
+        let is_same_file = matches!(at.place, Place::File { dso: own, .. } if own == dso);
+        A::is_stub(image.bytes_from(offset, 16))
+            || is_same_file
+                && self
+                    .walker
+                    .rules
+                    .leaves_to(&place, start.wrapping_sub(callee).cast_signed())
     }
 
     /// Whether a return address follows a call.

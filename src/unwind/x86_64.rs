@@ -10,10 +10,12 @@ use smallvec::smallvec;
 
 use super::FrameOrigin;
 use super::arch::{Architecture, REGISTERS, RegisterFile};
+use super::discover::Functions;
 use super::jit::{CodeView, Habit};
 use super::rules::{Candidate, Candidates, Check, IN_REGISTER, Kind, Rule};
 use super::x86_decode::{Effect, decode};
 use super::x86_flow::Flow;
+use crate::dso::elf::{ElfFile, Machine};
 use crate::perfdata::Registers;
 
 /// The instruction set.
@@ -92,19 +94,22 @@ impl Architecture for X86_64 {
         match code.habit {
             Habit::Blob | Habit::ErlangBase => false,
             Habit::FramePointers | Habit::V8Pieces => code.leaf,
-            Habit::Unknown | Habit::Sparkplug | Habit::PyTrampoline => true,
+            Habit::Unknown | Habit::Sparkplug | Habit::PyTrampoline | Habit::Found => true,
         }
     }
 
     /// Not for code that builds its frame first: a look at its start does.
     fn flow(code: &CodeView<'_>) -> Option<Flow> {
+        if code.habit == Habit::Found {
+            return Some(Flow::of_found(code.code));
+        }
         let complete = code.size == Some(code.code.len() as u64) && !code.code.is_empty();
         let regular = match code.habit {
             Habit::Blob | Habit::ErlangBase => true,
             Habit::FramePointers => !code.leaf || set_up(code).is_some_and(|at| at < 32),
             Habit::V8Pieces => !code.leaf,
             Habit::Unknown => set_up(code).is_some_and(|at| at <= ENDBR64.len()),
-            Habit::Sparkplug | Habit::PyTrampoline => false,
+            Habit::Sparkplug | Habit::PyTrampoline | Habit::Found => false,
         };
         (complete && !regular).then(|| Flow::of(code.code, code.habit == Habit::Sparkplug))
     }
@@ -138,6 +143,20 @@ impl Architecture for X86_64 {
 
     fn certain_exit(code: &[u8]) -> Option<Candidate> {
         matches!(code.first(), Some(0xc3 | 0xc2)).then(|| top_of_stack(0, Check::NotRefuted))
+    }
+
+    fn functions(image: &ElfFile<'_>) -> Option<Functions> {
+        (image.machine() == Machine::X86_64).then(|| Functions::of(image))?
+    }
+
+    fn proven(flow: &Flow, at: usize) -> Option<Candidate> {
+        flow.proven(at)
+    }
+
+    fn is_stub(code: &[u8]) -> bool {
+        let code = code.strip_prefix(&ENDBR64).unwrap_or(code);
+        let code = code.strip_prefix(&[0xf2]).unwrap_or(code);
+        code.starts_with(&[0xff, 0x25])
     }
 
     /// On its way to the resolver a stub pushes its number, and the common part one word more.

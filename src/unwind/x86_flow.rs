@@ -50,6 +50,8 @@ const ENTRY: State = State {
 #[derive(Debug, Default)]
 pub(super) struct Flow {
     runs: Vec<(u32, Option<State>)>,
+    /// Where direct jumps out of the function lead, from its start.
+    exits: Vec<i64>,
 }
 
 /// Code beyond this is not followed; no function that is made at run time is that long.
@@ -62,17 +64,35 @@ impl Flow {
     /// Sparkplug).
     pub(super) fn of(code: &[u8], frame_by_call: bool) -> Self {
         let code = &code[..code.len().min(MAX_CODE)];
-        let mut search = Search {
-            code,
-            states: vec![None; code.len()],
-            open: Vec::new(),
-            frame_by_call,
-        };
+        let mut search = Search::new(code, frame_by_call);
         search.reach(0, ENTRY);
-        while let Some(at) = search.open.pop() {
-            search.visit(at);
-        }
+        search.run();
         search.finish()
+    }
+
+    /// The same for a function of a file that nothing describes, and that may end before `code` does. Code that no
+    /// direct jump leads to is that of jump tables, if there are some: the stack is there as it was at the jump.
+    pub(super) fn of_found(code: &[u8]) -> Self {
+        let code = &code[..code.len().min(MAX_CODE)];
+        let mut search = Search::new(code, false);
+        search.reach(0, ENTRY);
+        search.run();
+        search.follow_tables();
+        search.finish()
+    }
+
+    /// Whether the function ends by a jump to a place, counted from its start.
+    pub(super) fn leaves_to(&self, distance: i64) -> bool {
+        self.exits.contains(&distance)
+    }
+
+    /// How to leave a found function at an offset, to a caller who must have called it.
+    pub(super) fn proven(&self, at: usize) -> Option<Candidate> {
+        let candidate = self.candidate(at)?;
+        Some(Candidate {
+            check: Check::Proven,
+            ..candidate
+        })
     }
 
     /// How to leave the function at an offset; inside an instruction counts as at its start.
@@ -121,6 +141,14 @@ impl State {
             origin,
             Check::NotRefuted,
         ))
+    }
+
+    /// Of the stack pointer, if there is no frame by rbp.
+    const fn candidate_height(self) -> Option<i32> {
+        match self.fp {
+            FramePointer::Frame(_) => None,
+            _ => self.height,
+        }
     }
 
     /// What is common to both.
@@ -223,9 +251,59 @@ struct Search<'c> {
     /// Instructions whose successors have to be told.
     open: Vec<usize>,
     frame_by_call: bool,
+    /// What is common to all jumps through tables.
+    at_tables: Option<State>,
+    exits: Vec<i64>,
 }
 
-impl Search<'_> {
+/// Jumps out of one function that are noted.
+const MOST_EXITS: usize = 256;
+
+impl<'c> Search<'c> {
+    fn new(code: &'c [u8], frame_by_call: bool) -> Self {
+        Self {
+            code,
+            states: vec![None; code.len()],
+            open: Vec::new(),
+            frame_by_call,
+            at_tables: None,
+            exits: Vec::new(),
+        }
+    }
+
+    fn run(&mut self) {
+        while let Some(at) = self.open.pop() {
+            self.visit(at);
+        }
+    }
+
+    /// Goes on behind instructions that do not, with what is known at jumps through tables.
+    fn follow_tables(&mut self) {
+        let Some(state) = self.at_tables else {
+            return;
+        };
+        let (mut at, mut behind_padding) = (0, false);
+        while at < self.code.len() {
+            match self.states[at] {
+                // An instruction that is not known; where the next one begins, nobody can tell.
+                Some((0, _)) => return,
+                Some((len, _)) => (at, behind_padding) = (at + usize::from(len), false),
+                None if matches!(self.code[at], 0xcc | 0x90) => {
+                    (at, behind_padding) = (at + 1, true)
+                }
+                // Padding stands before loops, which something leads to, and before other functions.
+                None if behind_padding => return,
+                None => {
+                    self.reach(at, state);
+                    self.run();
+                    if self.states[at].is_none_or(|(len, _)| len == 0) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
     fn reach(&mut self, at: usize, state: State) {
         let Some(slot) = self.states.get_mut(at) else {
             return;
@@ -256,10 +334,16 @@ impl Search<'_> {
             }
             _ => None,
         };
-        if let Some(target) = distance.and_then(|distance| next.checked_add_signed(distance)) {
-            self.reach(target, state);
+        match distance.map(|distance| next.checked_add_signed(distance)) {
+            Some(Some(target)) if target < self.code.len() => self.reach(target, state),
+            Some(_) => self.note_exit(next, instruction.effect),
+            None => {}
         }
-        if matches!(instruction.effect, Effect::Jump(_)) {
+        if let Effect::Jump(distance) = instruction.effect {
+            // With the stack as it was at the entry, the jump is to another function.
+            if distance.is_none() && state.candidate_height() != Some(0) {
+                self.at_tables = Some(self.at_tables.map_or(state, |known| known.meet(state)));
+            }
             return;
         }
         let Some(mut after) = state.after(instruction.effect) else {
@@ -274,6 +358,19 @@ impl Search<'_> {
             };
         }
         self.reach(next, after);
+    }
+
+    fn note_exit(&mut self, next: usize, effect: Effect) {
+        let (Effect::Branch(distance) | Effect::Jump(Some(distance))) = effect else {
+            return;
+        };
+        let target = i64::try_from(next).map(|next| next + i64::from(distance));
+        if let Ok(target) = target
+            && self.exits.len() < MOST_EXITS
+            && !self.exits.contains(&target)
+        {
+            self.exits.push(target);
+        }
     }
 
     fn finish(self) -> Flow {
@@ -295,6 +392,9 @@ impl Search<'_> {
             }
         }
         add(self.code.len(), None);
-        Flow { runs }
+        Flow {
+            runs,
+            exits: self.exits,
+        }
     }
 }

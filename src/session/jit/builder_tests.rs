@@ -267,6 +267,36 @@ fn a_name_of_several_numbers_is_a_dump_of_the_process_that_mapped_it() {
 }
 
 #[test]
+fn a_name_alone_makes_no_function_of_a_wasm_module_pythons() {
+    let case = Case::new();
+    let mut dump = DumpWriter::new(7, raw(1));
+    dump.load(raw(10), 7, A, 0, b"py::f", CODE)
+        .load(raw(10), 7, A + 64, 1, b"py::ns::f", CODE)
+        .load(raw(10), 7, A + 128, 2, b"py::f:/x.py", CODE)
+        .load(
+            raw(10),
+            7,
+            B,
+            3,
+            b"wasm[0]::array_to_wasm_trampoline[3]",
+            CODE,
+        )
+        .load(raw(10), 7, B + 64, 4, b"wasm[0]::function[3]", CODE);
+    case.file("jit-7.dump", &dump.bytes);
+    let mut builder = case.builder();
+    builder.marker(P, 7, b"/app/jit-7.dump", time(1));
+    let index = builder.finish(&[7], &case.diag);
+    let producer = |at| {
+        let hit = index.lookup(P, Avma(at), time(20)).expect("loaded");
+        index.code(hit.code).producer()
+    };
+    assert_eq!(
+        [producer(A), producer(A + 64), producer(A + 128)],
+        [Producer::Wasmtime, Producer::Wasmtime, Producer::CPython]
+    );
+}
+
+#[test]
 fn lives_of_one_pid_are_told_apart() {
     let case = Case::new();
     let mut dump = DumpWriter::new(7, raw(1));

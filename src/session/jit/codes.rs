@@ -159,10 +159,20 @@ impl<'a> JitCode<'_, 'a> {
 
 /// Some names give their runtime away, whoever wrote the rest.
 fn producer_of(name: &[u8], of_all: Producer) -> Producer {
-    match Producer::of_prefix(name) {
-        Producer::Unknown => of_all,
-        own => own,
+    match (of_all, Producer::of_prefix(name)) {
+        (_, Producer::Unknown) => of_all,
+        // A wasm module may call its functions `py::f`; CPython says which file they are of.
+        (Producer::Wasmtime, Producer::CPython) if !names_a_file(name) => of_all,
+        (_, own) => own,
     }
+}
+
+/// Whether a colon that stands alone comes behind the name, as in `py::f:/x.py`. `name` may go on behind its end.
+fn names_a_file(name: &[u8]) -> bool {
+    let name = name.split(|&b| b == 0).next().unwrap_or_default();
+    let mut parts = name.split(|&b| b == b':').skip(2);
+    parts.next().is_some_and(|function| !function.is_empty())
+        && parts.next().is_some_and(|file| !file.is_empty())
 }
 
 /// The code of one dump or perf map.

@@ -417,6 +417,64 @@ fn stubs_without_frame_information() {
     );
 }
 
+/// Three functions of a file that says nothing of them, at 0x100, 0x200 and 0x300: the first with a frame of 24 bytes and a
+/// jump through a table, the second with one of 8 that calls the first, the third that calls the second by a pointer and ends
+/// by a jump to the first.
+fn undescribed() -> Vec<u8> {
+    let mut text = vec![0xcc; 0x400];
+    let mut put = |at: usize, code: &[u8]| text[at..at + code.len()].copy_from_slice(code);
+    let call = |from: i32, to: i32| [&[0xe8][..], &(to - from - 5).to_le_bytes()].concat();
+    // push rbp; sub rsp, 16; xor ebp, ebp; jmp rax; (by the table:) call rdx; add rsp, 16; pop rbp; ret
+    put(
+        0x100,
+        &[0x55, 0x48, 0x83, 0xec, 0x10, 0x31, 0xed, 0xff, 0xe0],
+    );
+    put(0x109, &[0xff, 0xd2, 0x48, 0x83, 0xc4, 0x10, 0x5d, 0xc3]);
+    // push rbx; call 0x100; pop rbx; ret
+    put(0x200, &[0x53]);
+    put(0x201, &call(0x201, 0x100));
+    put(0x206, &[0x5b, 0xc3]);
+    // sub rsp, 24; lea rax, [rip+0x200]; call rax; call 0x300; add rsp, 24; jmp 0x100
+    put(0x300, &[0x48, 0x83, 0xec, 0x18, 0x48, 0x8d, 0x05]);
+    put(0x307, &(0x200i32 - 0x30b).to_le_bytes());
+    put(0x30b, &[0xff, 0xd0]);
+    put(0x30d, &call(0x30d, 0x300));
+    put(0x312, &[0x48, 0x83, 0xc4, 0x18, 0xe9]);
+    put(0x317, &(0x100i32 - 0x31b).to_le_bytes());
+    text
+}
+
+#[test]
+fn functions_that_nothing_describes_are_followed_where_the_calls_prove_it() {
+    let store = Store::new();
+    let text = undescribed();
+    let part = |name, svma, data| Part { name, svma, data };
+    let parts = [part(".text", TEXT_SVMA, text.clone())];
+    let file = process(&store, X86, &text, &parts);
+    let at = |offset: u64| BASE + offset;
+    // rbp is of no use: the functions keep other things there.
+    let walked = |ip, stack: &[u64]| {
+        let (frames, end) = walk(Arch::X86_64, &file, &Sample::x86(ip, SP, SP + 8, stack));
+        (addresses(&frames), end)
+    };
+    let (first, second, third) = (at(0x10b), at(0x206), at(0x30d));
+    // In the code behind the jump table, called by the second, which the third called by a pointer.
+    let stack = [1, 2, 3, second, 4, third, 5, 6, 7, at(0x312), 8, 9, 10];
+    let (frames, end) = walked(first, &stack);
+    assert_eq!(frames[..4], [first, second - 1, third - 1, at(0x312) - 1]);
+    assert_eq!(
+        end,
+        StackEnd::DumpTooShort,
+        "what the code says leads behind the copy"
+    );
+    // The third function does end by a jump to the first, so that its call may have led there.
+    let (frames, _) = walked(first, &[1, 2, 3, at(0x312), 8, 9, 10, 11]);
+    assert_eq!(frames[..2], [first, at(0x312) - 1]);
+    // A call of something else is no proof.
+    let (frames, _) = walked(at(0x201), &[1, second, 3, 4]);
+    assert_ne!(frames.get(1), Some(&(second - 1)));
+}
+
 #[test]
 fn a_stack_that_was_left_is_not_told_to_be_too_large() {
     // As in OCaml 5's runtime: the CFA stands in memory that another register points to.
