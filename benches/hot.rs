@@ -107,6 +107,8 @@ const NEEDS: Needs = Needs {
     rows: pjit::collect::Rows::Merged,
     depths: false,
     roots: false,
+    paths: false,
+    dump_limit: None,
     max_frames: 4096,
     threads: 1,
 };
@@ -254,7 +256,10 @@ fn load(sample: &str) -> profile::Profile {
         filter: pjit::session::Filter::default(),
         needs: NEEDS,
         frames: frames(true),
-        mending: pjit::stitch::Mending { graft: true },
+        mending: pjit::stitch::Mending {
+            graft: true,
+            ..Default::default()
+        },
         names: symbolize::Options::default(),
         full_header: false,
         listing: None,

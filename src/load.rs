@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::check::{self, Evidence, Stages};
-use crate::collect::{self, Collected, Needs, Payloads, Rows};
+use crate::collect::{self, Again, Collected, MapCache, Needs, Payloads, Rows};
 use crate::diagnostics::Diagnostics;
 use crate::dso::elf::Machine;
 use crate::dso::{self, DsoTable, KernelIdentity, SearchPaths};
@@ -18,7 +18,7 @@ use crate::session::jit::{JitBuilder, JitSearch, RecordingClock};
 use crate::session::listing::{self, Listing};
 use crate::session::marks::Asked;
 use crate::session::{Filter, Session};
-use crate::stitch::{self, Mending};
+use crate::stitch::{self, Mended, Mending};
 use crate::symbolize::{self, Answers};
 use crate::wasm::{self, WasmCode, WasmSearch};
 use crate::weigh::{self, WeighError};
@@ -214,7 +214,7 @@ fn read<T: Default>(
             clock.lap("weights");
         }
         let mut collected = collect::collect(&recording, &store, &session, needs, diag);
-        stitch::mend(&mut collected, &session, options.mending);
+        let mended = mend(&mut collected, &recording, &session, needs, options, diag);
         clock.lap("stacks");
         let wasm = wasm_code(&session, &collected, &recording, &store, options, diag);
         let queries = profile::queries(&collected, &wasm, options.frames);
@@ -251,10 +251,12 @@ fn read<T: Default>(
         profile.events = events;
         summarise(&mut profile, &collected, &recording, &session, options);
         profile.quality.weights = weighed.quality;
+        profile.quality.stitch_error = mended.error;
         let seen = look(&Stages {
             recording: &recording,
             session: &session,
             collected: &collected,
+            mended: &mended,
             answers,
         });
         clock.lap("table");
@@ -272,7 +274,9 @@ fn settled(options: &LoadOptions, recording: &Recording<'_>) -> Needs {
     let mut needs = options.needs;
     // Without stacks it would not be known where the program begins.
     needs.stacks |= weight.trims && weight.spec.trims();
-    needs.roots = needs.stacks && options.mending.graft;
+    let mending = options.mending;
+    needs.roots = needs.stacks && (mending.graft || mending.stitch);
+    needs.paths = needs.stacks && mending.stitch;
     needs.trace = match needs.trace {
         Payloads::IfNothingElse if !weight.spec.keeps_events() => Payloads::No,
         trace => trace.settled(recording),
@@ -305,6 +309,38 @@ fn wasm_code<'a>(
         command: &recording.features.cmdline,
     };
     WasmCode::find(&search, session, &collected.pcs, diag)
+}
+
+/// Completes cut stacks as far as the view wants it.
+fn mend<'a>(
+    collected: &mut Collected,
+    recording: &Recording<'a>,
+    session: &Session<'a>,
+    needs: Needs,
+    options: &LoadOptions,
+    diag: &Diagnostics,
+) -> Mended {
+    let cache = MapCache::default();
+    let again = Again::new(recording, session, &cache, needs.dump_limit);
+    let mut what = options.mending;
+    if what.stitch && !again.is_possible() {
+        what.stitch = false;
+        diag.warn(
+            "stacks are not completed from others (--stitch): streams and compressed recordings \
+             cannot be read at any place; save or decompress the recording first"
+                .to_owned(),
+        );
+    }
+    let mended = stitch::mend(collected, session, &again, what);
+    if what.stitch && needs.stacks {
+        let refused = mended.refused.iter();
+        let refused: Vec<String> = refused
+            .map(|(why, count)| format!(", {count} not ({why})"))
+            .collect();
+        let done = format!("{} stacks completed from others", mended.stitched);
+        diag.note(format!("{done}{}", refused.concat()));
+    }
+    mended
 }
 
 /// Gives the mapped files back beside what comes next; that takes a tenth of the time a view needs. If there is no

@@ -39,11 +39,15 @@ pub enum StackEnd {
     /// The kernel could not copy the stack on, though there is more of it: a page of it had never been touched, or was
     /// not in memory.
     AbsentPage,
+    /// As [`Self::DumpTooShort`], and completed from other samples of the thread: an inference.
+    Stitched,
+    /// The same, to the base of a fiber.
+    StitchedFiber,
 }
 
 impl StackEnd {
     /// Number of variants.
-    pub const COUNT: usize = 17;
+    pub const COUNT: usize = 19;
 
     /// All reasons, in the order of their numbers.
     pub const ALL: [Self; Self::COUNT] = [
@@ -64,6 +68,8 @@ impl StackEnd {
         Self::Rooted,
         Self::OtherStack,
         Self::AbsentPage,
+        Self::Stitched,
+        Self::StitchedFiber,
     ];
 
     /// The reason in words.
@@ -87,6 +93,8 @@ impl StackEnd {
             Self::Rooted => "larger than the recorded stack, with the thread's root",
             Self::OtherStack => "another stack",
             Self::AbsentPage => "a stack page that could not be copied",
+            Self::Stitched => "completed from other samples",
+            Self::StitchedFiber => "completed from other samples to the fiber's base",
         }
     }
 
@@ -98,7 +106,9 @@ impl StackEnd {
             | Self::Complete
             | Self::FiberBase
             | Self::KernelOnly
-            | Self::Recorded => None,
+            | Self::Recorded
+            | Self::Stitched
+            | Self::StitchedFiber => None,
             Self::DumpTooShort | Self::Rooted => Some("[cut]"),
             Self::AbsentPage => Some("[absent page]"),
             Self::OtherStack => Some("[other stack]"),
@@ -116,7 +126,7 @@ impl StackEnd {
     #[must_use]
     pub const fn recorded(self) -> Self {
         match self {
-            Self::Rooted => Self::DumpTooShort,
+            Self::Rooted | Self::Stitched | Self::StitchedFiber => Self::DumpTooShort,
             end => end,
         }
     }

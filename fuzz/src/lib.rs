@@ -85,6 +85,21 @@ pub fn run(recording: &[u8]) {
     }
 }
 
+/// `pjit fold` of a recording with more options, on so many threads.
+pub fn folded_with(recording: &[u8], arguments: &[&str], threads: usize) -> String {
+    write("perf.data", recording);
+    let Command::Fold(arguments) = parsed("fold", arguments) else {
+        unreachable!("it says fold")
+    };
+    let (mut load, fold) = arguments.resolve(&Environment::default());
+    load.needs.threads = threads;
+    let mut text = Vec::new();
+    if let Ok(profile) = pjit::load::load(&load, &Diagnostics::new()) {
+        folded::write(&profile, &fold, &mut text).expect("a vector takes everything");
+    }
+    String::from_utf8(text).expect("names are text")
+}
+
 /// `pjit script` of a recording, with all its columns.
 pub fn run_script(recording: &[u8]) {
     static COMMAND: OnceLock<ScriptCommand> = OnceLock::new();

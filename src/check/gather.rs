@@ -12,6 +12,7 @@ use crate::perfdata::{CpuMode, Recording};
 use crate::profile::{StackEnd, ThreadId};
 use crate::session::jit::JitMatch;
 use crate::session::{Session, Target};
+use crate::stitch::Mended;
 use crate::symbolize::{Answers, Place, Symbol};
 
 use super::{
@@ -27,6 +28,8 @@ pub struct Stages<'s, 'a> {
     pub session: &'s Session<'a>,
     /// Its stacks.
     pub collected: &'s Collected,
+    /// What was put under cut stacks.
+    pub mended: &'s Mended,
     /// What was asked of the symbols, and the answers.
     pub answers: Answers<'s>,
 }
@@ -54,6 +57,7 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
             throttled: session.stats.throttled,
         },
         ends: ends(stages),
+        mended: stages.mended.clone(),
         grafted: ended(stages, StackEnd::Rooted),
         rooted: rooted(stages),
         sizes: collected.depths.sizes(),

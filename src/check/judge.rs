@@ -255,15 +255,25 @@ fn stacks(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
     }
 }
 
-/// The line for what was put under cut stacks.
-fn completed(evidence: &Evidence, walked: u64) -> Option<Finding> {
+/// The lines for what was put under cut stacks.
+fn completed(evidence: &Evidence, walked: u64) -> impl Iterator<Item = Finding> + use<> {
+    let share = percent(evidence.mended.stitched, walked);
+    let text = format!(
+        "{share:.2}% were completed from other samples of their thread ({} of {walked}), an inference: est. error {:.1}%",
+        evidence.mended.stitched,
+        100.0 * evidence.mended.error
+    );
+    let stitched = evidence.mended.stitched > 0;
+    let stitched = stitched.then(|| finding(Level::Note, "stacks.stitched", text));
     let share = percent(evidence.grafted, walked);
     let text = format!(
         "{share:.2}% are cut and got the outermost functions that all complete stacks of their thread share ({} of \
          {walked}); [cut] stands for what lies between",
         evidence.grafted
     );
-    (evidence.grafted > 0).then(|| finding(Level::Note, "stacks.rooted", text))
+    let rooted = evidence.grafted > 0;
+    let rooted = rooted.then(|| finding(Level::Note, "stacks.rooted", text));
+    stitched.into_iter().chain(rooted)
 }
 
 /// The line for one reason why stacks ended early.
@@ -284,7 +294,7 @@ fn part_of_stacks(
     let front = format!("{per_cent:.2}% ");
     let found_in = names(&share.culprits, evidence);
     Some(match share.end {
-        StackEnd::DumpTooShort | StackEnd::Rooted => finding(level, "stacks.short", front + &short_stacks(&evidence.sizes))
+        StackEnd::DumpTooShort | StackEnd::Rooted | StackEnd::Stitched | StackEnd::StitchedFiber => finding(level, "stacks.short", front + &short_stacks(&evidence.sizes))
             .fixed_by(advice::for_short_stacks(&evidence.sizes)),
         StackEnd::MissingFile => finding(level, "stacks.missing-file", front + "end in files that were not found: " + &found_in)
             .fixed_by(advice::for_files(&share.culprits, false)),

@@ -16,6 +16,7 @@ use crate::jitdump::Producer;
 use crate::perfdata::Damage;
 use crate::profile::StackEnd;
 use crate::session::jit::{ClockFit, JitAbsent, JitObject};
+use crate::stitch::Mended;
 
 pub use gather::{Stages, gather};
 pub use judge::judge;
@@ -34,6 +35,8 @@ pub struct Evidence {
     pub ends: Vec<EndShare>,
     /// Samples with a chain as the kernel found it, in which main or a thread's start is.
     pub rooted: u64,
+    /// Cut stacks that were completed from others.
+    pub mended: Mended,
     /// Cut stacks that got the root of their thread.
     pub grafted: u64,
     /// How large dumps of stacks would have had to be.

@@ -71,6 +71,15 @@ pub struct CutArgs {
     #[arg(long = "cut-marks", overrides_with = "no_cut_marks")]
     pub cut_marks: bool,
 
+    /// Complete cut stacks from other samples of the thread that passed the same frames, where all of them agree.
+    /// An inference: right in nearly all cases, but a recording cannot prove it
+    #[arg(long = "stitch", overrides_with = "no_stitch")]
+    stitch: bool,
+
+    /// Do not complete cut stacks from other samples (the default)
+    #[arg(long = "no-stitch", overrides_with = "stitch")]
+    no_stitch: bool,
+
     /// Do not put the thread's outermost functions under cut stacks
     #[arg(long = "no-root")]
     no_root: bool,
@@ -80,6 +89,8 @@ impl CutArgs {
     fn mending(&self) -> Mending {
         Mending {
             graft: !self.no_root && !self.no_cut_marks,
+            stitch: self.stitch,
+            ..Mending::default()
         }
     }
 }
@@ -199,6 +210,8 @@ impl InputArgs {
                 rows: Rows::Merged,
                 depths: false,
                 roots: false,
+                paths: false,
+                dump_limit: None,
                 max_frames: MAX_FRAMES,
                 threads: self.jobs.unwrap_or_else(default_threads).max(1),
             },

@@ -73,6 +73,8 @@ fn chain_and_deferred(
             rows: crate::collect::Rows::Merged,
             depths: false,
             roots: false,
+            paths: false,
+            dump_limit: None,
             max_frames: 100,
             threads: 1,
         },

@@ -8,11 +8,13 @@
 //!
 //! Here everything is still addresses; [`crate::symbolize`] names them.
 
+mod again;
 mod chain;
 #[cfg(test)]
 mod chain_tests;
 mod depth;
 mod map_cache;
+mod paths;
 mod roots;
 mod space;
 mod table;
@@ -34,7 +36,9 @@ use crate::unwind::{Arch, CfiTables};
 pub use map_cache::MapCache;
 pub use space::SpaceAt;
 
+pub use again::Again;
 pub use depth::{Depths, DumpSizes, LARGEST_DUMP};
+pub use paths::{NO_NODE, PathEnd, PathNode, PathRoot, PathSample, Paths};
 pub use roots::{Cut, Group, Owner, Placed, RootKey, Roots};
 pub use worker::collect;
 
@@ -57,6 +61,10 @@ pub struct Needs {
     pub depths: bool,
     /// Where complete stacks begin; samples whose stacks were cut get rows of their own.
     pub roots: bool,
+    /// Where the frames of all stacks lie.
+    pub paths: bool,
+    /// Forget what was copied of stacks beyond so many bytes: what had been recorded with less, for measurements.
+    pub dump_limit: Option<usize>,
     /// Longest user part of a stack.
     pub max_frames: usize,
     /// Worker threads.
@@ -178,6 +186,8 @@ pub struct Collected {
     pub depths: Depths,
     /// Where complete stacks begin and which ones were cut, if that was asked for.
     pub roots: Roots,
+    /// Where the frames of stacks lie, if that was asked for.
+    pub paths: Paths,
     /// The address that stands for frames that are missing within a stack, once there is one.
     pub gap: Option<PcId>,
 }

@@ -13,6 +13,7 @@ use crate::stack_end::StackEnd;
 use crate::unwind::UserFrame;
 
 use super::depth::Depths;
+use super::paths::Paths;
 use super::roots::Roots;
 use super::{AddressStacks, Collected, NO_TEXT, Pc, PcId, Row, RowKey, Rows};
 
@@ -134,6 +135,7 @@ pub(super) struct Table {
     pub(super) unreadable: u64,
     pub(super) depths: Depths,
     pub(super) roots: Roots,
+    pub(super) paths: Paths,
 }
 
 impl Table {
@@ -186,6 +188,7 @@ impl Table {
             unreadable: self.unreadable,
             depths: self.depths,
             roots: self.roots,
+            paths: self.paths,
             gap: None,
         }
     }
@@ -230,6 +233,7 @@ impl Collected {
         self.unreadable += other.unreadable;
         self.depths.absorb(other.depths);
         self.roots.absorb(other.roots, pcs);
+        self.paths.absorb(other.paths, pcs);
     }
 
     /// Takes another table's payloads; tells their numbers here.

@@ -11,11 +11,13 @@ use crate::input::{Store, Window, prefetch};
 use crate::perfdata::{Event, RecordPos, Recording, Sample};
 use crate::session::{Label, SampleRef, Session};
 use crate::stack_end::StackEnd;
-use crate::unwind::{Arch, CfiTables, CodeSpace as _, Unwinder};
+use crate::unwind::{Activation, Arch, CfiTables, CodeSpace as _, Unwinder};
 
+use super::again::limit_dump;
 use super::chain::{ChainBuilder, ChainOut};
 use super::depth::{Reach, Walked};
 use super::map_cache::MapCache;
+use super::paths::PathEnd;
 use super::roots::{Cut, Owner};
 use super::space::SpaceAt;
 use super::table::Table;
@@ -34,17 +36,7 @@ pub fn collect<'a>(
     diag: &Diagnostics,
 ) -> Collected {
     let tables = Arc::new(CfiTables::new());
-    let arch = match recording
-        .features
-        .arch
-        .as_deref()
-        .and_then(Machine::from_uname)
-    {
-        Some(Machine::Aarch64) => Arch::Aarch64,
-        Some(Machine::X86_64) => Arch::X86_64,
-        _ if cfg!(target_arch = "aarch64") => Arch::Aarch64,
-        _ => Arch::X86_64,
-    };
+    let arch = arch_of(recording);
     let shared = Shared {
         arch,
         tables: &tables,
@@ -68,6 +60,17 @@ pub fn collect<'a>(
         ));
     }
     collected
+}
+
+/// What a recording's registers and instructions are.
+pub(super) fn arch_of(recording: &Recording<'_>) -> Arch {
+    let name = recording.features.arch.as_deref();
+    match name.and_then(Machine::from_uname) {
+        Some(Machine::Aarch64) => Arch::Aarch64,
+        Some(Machine::X86_64) => Arch::X86_64,
+        _ if cfg!(target_arch = "aarch64") => Arch::Aarch64,
+        _ => Arch::X86_64,
+    }
 }
 
 impl Needs {
@@ -279,11 +282,12 @@ impl<'s, 'a> Worker<'s, 'a> {
             self.count(rank, StackEnd::NotRecorded, Extras::default());
             return;
         }
-        let Some(sample) = record.and_then(|bytes| event.parse_sample(bytes).ok()) else {
+        let Some(mut sample) = record.and_then(|bytes| event.parse_sample(bytes).ok()) else {
             self.table.unreadable += 1;
             self.count(rank, StackEnd::NotRecorded, Extras::default());
             return;
         };
+        limit_dump(&mut sample, self.shared.needs.dump_limit);
         let mut end = StackEnd::NotRecorded;
         if self.shared.needs.stacks {
             let space = SpaceAt::of(self.shared.session, head, self.cache);
@@ -333,24 +337,39 @@ impl<'s, 'a> Worker<'s, 'a> {
     fn note_roots(&mut self, rank: u64, end: StackEnd) {
         let session = self.shared.session;
         let head = &session.samples[rank as usize];
-        let is_cut = end == StackEnd::DumpTooShort;
-        let is_fiber = end == StackEnd::FiberBase;
-        if !(is_cut || is_fiber || end == StackEnd::Complete) {
-            return;
-        }
+        let end = match end {
+            StackEnd::Complete => PathEnd::Start,
+            StackEnd::FiberBase => PathEnd::Fiber,
+            StackEnd::DumpTooShort => PathEnd::Cut,
+            _ => return,
+        };
         let space = SpaceAt::of(session, head, self.cache);
         let Some(scene) = space.scene() else { return };
         let owner = Owner {
             thread: head.thread,
             program: session.program_of(head),
         };
-        let mut outer = self.chains.activations(&scene).rev();
-        if !is_cut {
-            let frames = self.ids.iter().rev().copied().zip(outer);
-            let roots = &mut self.table.roots;
-            roots.complete(rank, owner, is_fiber, frames);
-        } else if let Some(border) = outer.next() {
-            self.table.roots.cuts.push(Cut {
+        let outer = || self.chains.activations(&scene).rev();
+        let frames = || self.ids.iter().rev().copied().zip(outer());
+        if self.shared.needs.paths {
+            let is_exact = exact_until(outer());
+            let frames = frames().zip(is_exact.into_iter().rev());
+            let frames = frames.map(|((pc, activation), is_exact)| {
+                (
+                    pc,
+                    Activation {
+                        is_exact,
+                        ..activation
+                    },
+                )
+            });
+            self.table.paths.add(rank, owner, end, frames);
+        }
+        let roots = &mut self.table.roots;
+        if end != PathEnd::Cut {
+            roots.complete(rank, owner, end == PathEnd::Fiber, frames());
+        } else if let Some(border) = outer().next() {
+            roots.cuts.push(Cut {
                 rank,
                 owner,
                 sp: border.sp,
@@ -447,4 +466,17 @@ fn quantised(head: &SampleRef, quantum: Option<u64>) -> u64 {
         Some(quantum) if quantum > 0 => head.time.0 / quantum * quantum,
         _ => 0,
     }
+}
+
+/// Of frames from the outermost one inwards: leaf first, which of them have a place on the stack that is certain. Where the
+/// stack pointer falls on the way outwards, a handler ran on another stack; what lies behind that is not used.
+fn exact_until(outer: impl DoubleEndedIterator<Item = Activation>) -> Vec<bool> {
+    let mut sp = Avma(0);
+    let mut is_one_stack = true;
+    let exact = outer.rev().map(|activation| {
+        is_one_stack &= activation.sp >= sp;
+        sp = activation.sp;
+        is_one_stack && activation.is_exact
+    });
+    exact.collect()
 }

@@ -123,17 +123,27 @@ fn write_opening(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
 
 /// What became of stacks that were cut.
 fn incomplete(profile: &Profile, walked: u64) -> Vec<String> {
-    let told = [
+    let quality = &profile.quality;
+    let period = |end: StackEnd| quality.stack_ends[end as usize];
+    let mut parts = Vec::new();
+    let stitched = period(StackEnd::Stitched).saturating_add(period(StackEnd::StitchedFiber));
+    if stitched > 0 {
+        let share = percent(stitched, walked);
+        let error = 100.0 * quality.stitch_error;
+        parts.push(format!(
+            "{share:.2}% completed from other samples (est. error {error:.1}%)"
+        ));
+    }
+    for (end, what) in [
         (StackEnd::Rooted, "cut (rooted)"),
         (StackEnd::DumpTooShort, "cut"),
-    ];
-    let period = |end: StackEnd| profile.quality.stack_ends[end as usize];
-    let told = told
-        .into_iter()
+    ] {
         // Without marks, stacks are what they always were, and so is the line.
-        .filter(|(end, _)| period(*end) > 0 && profile.marks[*end as usize].is_some());
-    told.map(|(end, what)| format!("{:.2}% {what}", percent(period(end), walked)))
-        .collect()
+        if period(end) > 0 && profile.marks[end as usize].is_some() {
+            parts.push(format!("{:.2}% {what}", percent(period(end), walked)));
+        }
+    }
+    parts
 }
 
 /// The line that tells how far the numbers below can be trusted.
@@ -146,6 +156,7 @@ pub fn quality_line(profile: &Profile) -> String {
         dumps,
         kernel,
         weights,
+        ..
     } = &profile.quality;
     let mut parts = Vec::new();
     let told = [StackEnd::NotRecorded, StackEnd::Recorded].map(|end| stack_ends[end as usize]);

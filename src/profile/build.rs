@@ -319,7 +319,7 @@ impl Numberer<'_> {
                 frames.push(self.frame(place, *pc));
             }
         }
-        if end == StackEnd::FiberBase {
+        if matches!(end, StackEnd::FiberBase | StackEnd::StitchedFiber) {
             frames.push(self.label(FIBER));
         } else if end != StackEnd::Rooted && !frames.is_empty() {
             frames.extend(mark);

@@ -476,6 +476,8 @@ pub struct Quality {
     pub samples: u64,
     /// One text per merged dump: name, loads, clock relation.
     pub dumps: Vec<String>,
+    /// Probable share of wrong ones among the stacks that were completed from others.
+    pub stitch_error: f64,
     /// Where kernel symbols came from, or what is missing.
     pub kernel: String,
     /// What was paired, left out or guessed for the weights.

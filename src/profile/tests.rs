@@ -27,6 +27,8 @@ fn profile_of(sample: &str, rows: Rows, frames: FrameNeeds) -> Profile {
             rows,
             depths: false,
             roots: false,
+            paths: false,
+            dump_limit: None,
             max_frames: 127,
             threads: 2,
         },

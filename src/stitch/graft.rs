@@ -81,12 +81,13 @@ fn join(known: &mut Group, group: &Group, pcs: &[Pc]) {
     known.common.truncate(same);
 }
 
-/// How many of the outermost frames are a program's or thread's beginning: what the C library does before it calls the
-/// program, and the first function of that. Further inwards, all complete stacks may just be of one phase of the program.
+/// How many of the outermost frames are a program's or thread's beginning: the outermost one, and what the C library does before
+/// it calls the program. Further inwards, all complete stacks may just be of one phase of the program; already
+/// the program's first function may be somewhere else in another one.
 fn beginning(common: &[Placed], is_library: &impl Fn(PcId) -> bool) -> usize {
-    let mut frames = common.iter().enumerate().skip(1);
-    let first = frames.find(|(_, (pc, _))| !is_library(*pc));
-    first.map_or(common.len(), |(at, _)| at + 1)
+    let frames = common.iter().skip(1);
+    let of_library = frames.take_while(|(pc, _)| is_library(*pc));
+    common.len().min(1 + of_library.count())
 }
 
 /// Whether an address is in the C library or the dynamic linker.
@@ -297,10 +298,10 @@ mod tests {
     const PROGRAM: [(u32, u64); 5] = [(0, 900), (1, 890), (2, 880), (3, 870), (4, 860)];
 
     #[test]
-    fn the_root_is_shown_as_far_as_the_programs_first_function() {
+    fn the_root_is_shown_as_far_as_the_programs_own_functions() {
         let groups = || vec![group((2, 9), 20, &PROGRAM)];
-        assert_eq!(grafted(groups(), &[cut(5, 100)]), [vec![3, 2, 1, 0]]);
-        assert_eq!(grafted(groups(), &[cut(5, 875)]), [vec![2, 1, 0]]);
+        assert_eq!(grafted(groups(), &[cut(5, 100)]), [vec![2, 1, 0]]);
+        assert_eq!(grafted(groups(), &[cut(5, 885)]), [vec![1, 0]]);
         assert_eq!(
             grafted(vec![group((2, 9), 7, &PROGRAM)], &[cut(5, 100)]),
             [Vec::<u64>::new()]
@@ -355,9 +356,9 @@ mod tests {
 
     #[test]
     fn what_several_workers_saw_is_one_group() {
-        let mut other = group((6, 8), 4, &[(0, 900), (1, 890), (2, 880), (5, 860)]);
+        let mut other = group((6, 8), 4, &[(0, 900), (1, 890), (5, 860)]);
         other.1.first = 6;
         let groups = vec![group((2, 3), 4, &PROGRAM), other];
-        assert_eq!(grafted(groups, &[cut(5, 100)]), [vec![2, 1, 0]]);
+        assert_eq!(grafted(groups, &[cut(5, 100)]), [vec![1, 0]]);
     }
 }

@@ -245,6 +245,9 @@ pub struct UserFrame {
     pub origin: FrameOrigin,
 }
 
+/// The registers that calls keep, without the frame pointer (x86-64: rbx, r12 to r15; aarch64: x19 to x28), as far as known.
+pub type KeptRegisters = [Option<u64>; 10];
+
 /// Where a frame of a walk lay on the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Activation {
@@ -268,6 +271,19 @@ pub enum Arch {
     X86_64,
     /// 64-bit ARM.
     Aarch64,
+}
+
+impl Arch {
+    /// The stack pointer of a sample.
+    #[must_use]
+    pub fn stack_pointer(self, regs: &Registers<'_>) -> Option<Avma> {
+        use arch::Architecture;
+        let sp = match self {
+            Self::X86_64 => x86_64::X86_64::register(regs, x86_64::X86_64::SP),
+            Self::Aarch64 => aarch64::Aarch64::register(regs, aarch64::Aarch64::SP),
+        };
+        sp.map(Avma)
+    }
 }
 
 /// The user state of a sample.
@@ -342,6 +358,19 @@ impl<'a> Unwinder<'a> {
         match &self.inner {
             Inner::X86_64(walker) => walker.span(),
             Inner::Aarch64(walker) => walker.span(),
+        }
+    }
+
+    /// What the registers that calls keep held in the frame so many frames outside of the leaf, when its callee returned to it.
+    pub fn registers_at<S: CodeSpace<'a>>(
+        &mut self,
+        state: &UserState<'_>,
+        code: &S,
+        depth: usize,
+    ) -> Option<KeptRegisters> {
+        match &mut self.inner {
+            Inner::X86_64(walker) => walker.registers_at(state, code, depth),
+            Inner::Aarch64(walker) => walker.registers_at(state, code, depth),
         }
     }
 

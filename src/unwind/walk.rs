@@ -18,7 +18,9 @@ use super::memo::{CallCheck, Entry, Memo, key_of};
 use super::rules::{Candidate, Candidates, Check, IN_REGISTER, Kind, LOST, Rule, SavedSets};
 use super::stack::{FAR, Stack, slot_at};
 use super::trail::{Mark, Trail, Trails, Way};
-use super::{CodeSpace, Found, FrameOrigin, Lifetime, Place, Scene, UserFrame, UserState};
+use super::{
+    CodeSpace, Found, FrameOrigin, KeptRegisters, Lifetime, Place, Scene, UserFrame, UserState,
+};
 use crate::address::{Avma, FileOffset};
 use crate::perfdata::Registers;
 use crate::stack_end::StackEnd;
@@ -38,6 +40,8 @@ pub(super) struct Walker<'a, A: Architecture> {
     marks: Vec<Mark>,
     /// Addresses that the walk will come to, probably.
     ahead: Vec<u64>,
+    /// What calls keep, in the frame to which the last walk led, if that was asked for.
+    kept: Option<KeptRegisters>,
 }
 
 /// What a frame did with its caller's registers.
@@ -86,7 +90,21 @@ impl<'a, A: Architecture> Walker<'a, A> {
             trails: Trails::new(),
             marks: Vec::new(),
             ahead: Vec::new(),
+            kept: None,
         }
+    }
+
+    /// See [`super::Unwinder::registers_at`].
+    pub(super) fn registers_at<S: CodeSpace<'a>>(
+        &mut self,
+        state: &UserState<'_>,
+        code: &S,
+        depth: usize,
+    ) -> Option<KeptRegisters> {
+        self.kept = Some(KeptRegisters::default());
+        let end = self.walk(state, code, depth, &mut Vec::new());
+        let kept = self.kept.take();
+        kept.filter(|_| end == StackEnd::TooDeep)
     }
 
     /// See [`super::Unwinder::ended_by_guess`].
@@ -188,6 +206,9 @@ impl<'a, A: Architecture> Walker<'a, A> {
         let last = scene.map(|scene| (scene, trail.marks()));
         let end = frames.run(ip, max_frames, last, out);
         let last = frames.cursor.sp;
+        if frames.walker.kept.is_some() {
+            frames.walker.kept = Some(frames.kept());
+        }
         if let Some(scene) = scene {
             let marks = std::mem::replace(&mut self.marks, trail.into_marks());
             self.trails.keep(&scene, marks);
@@ -611,6 +632,17 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         let record = rule.fp_slot > LOST && i32::from(rule.ra_slot) == i32::from(rule.fp_slot) + 1;
         let fp = self.cursor.fp.filter(|_| record).ok_or(StackEnd::NoRule)?;
         Ok(fp.wrapping_sub(slot_at(0, rule.fp_slot)))
+    }
+
+    /// What calls keep, but for the frame pointer, in the current frame.
+    #[cold]
+    fn kept(&self) -> KeptRegisters {
+        let registers = (0..32).filter(|n| A::is_callee_saved(*n) && *n != A::FP && *n != A::SP);
+        let mut kept = KeptRegisters::default();
+        for (value, register) in kept.iter_mut().zip(registers) {
+            *value = self.recover(register);
+        }
+        kept
     }
 
     /// The value of a register in the current frame: from the nearest callee that saved it.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::check::{Copy, shorten_stacks};
-use crate::support::{folded, pjit};
+use crate::support::{SAMPLES, folded, pjit};
 
 /// Output of a view of a sample with copies of stacks cut to `size` bytes.
 fn view(copy: &Copy, arguments: &[&str]) -> String {
@@ -143,4 +143,47 @@ fn scripts_have_marks_only_where_they_are_wanted() {
         marked.contains("ffffffffffffffff [cut] ([cut])"),
         "{marked}"
     );
+}
+
+/// What is completed from other samples is there in the recording of whole stacks, and does not depend on threads.
+#[test]
+fn completed_stacks_are_true() {
+    let mut completed = 0;
+    for (name, old, size) in CASES {
+        let fold = ["fold", "--no-inline"];
+        let whole = folded(&view(&Copy::of(name), &fold));
+        let short = cut(name, old, size);
+        let marked = folded(&view(&short, &fold));
+        let text = view(&short, &["fold", "--no-inline", "--stitch"]);
+        assert_eq!(
+            text,
+            view(&short, &["fold", "--no-inline", "--stitch", "-j4"])
+        );
+        let stitched = folded(&text);
+        let weight = |stacks: &BTreeMap<String, u64>| -> u64 {
+            let is_whole = |stack: &&String| !stack.contains("[cut]");
+            stacks
+                .keys()
+                .filter(is_whole)
+                .map(|stack| stacks[stack])
+                .sum()
+        };
+        completed += weight(&stitched) - weight(&marked);
+        for stack in stitched.keys().filter(|stack| !stack.contains("[cut]")) {
+            assert!(whole.contains_key(stack), "{name} {size}: {stack}");
+        }
+    }
+    assert!(completed > 0, "nothing was completed");
+}
+
+/// Without cut stacks there is nothing to complete.
+#[test]
+fn whole_recordings_stay_what_they_are() {
+    for name in SAMPLES {
+        let copy = Copy::of(name);
+        for arguments in [&["fold"][..], &["report", "--stdio"], &["script"]] {
+            let with = view(&copy, &[arguments, &["--stitch"]].concat());
+            assert!(with == view(&copy, arguments), "{name} {arguments:?}");
+        }
+    }
 }

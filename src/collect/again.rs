@@ -1,0 +1,92 @@
+//! A second look at samples that were collected: the bytes of their stacks, and registers further out.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use crate::address::Avma;
+use crate::perfdata::{Recording, Sample};
+use crate::session::Session;
+use crate::unwind::{Arch, CfiTables, KeptRegisters, Unwinder, UserState};
+
+use super::map_cache::MapCache;
+use super::space::SpaceAt;
+use super::worker::arch_of;
+
+/// Looks samples up again, by their place in time order.
+pub struct Again<'s, 'a> {
+    recording: &'s Recording<'a>,
+    session: &'s Session<'a>,
+    cache: &'s MapCache<'s>,
+    arch: Arch,
+    unwinder: RefCell<Unwinder<'a>>,
+    dump_limit: Option<usize>,
+}
+
+impl<'s, 'a> Again<'s, 'a> {
+    /// For the samples of a session. With a limit, more of each stack was not recorded.
+    #[must_use]
+    pub fn new(
+        recording: &'s Recording<'a>,
+        session: &'s Session<'a>,
+        cache: &'s MapCache<'s>,
+        dump_limit: Option<usize>,
+    ) -> Self {
+        let arch = arch_of(recording);
+        let unwinder = Unwinder::new(arch, Arc::new(CfiTables::new()));
+        Self {
+            recording,
+            session,
+            cache,
+            arch,
+            unwinder: RefCell::new(unwinder),
+            dump_limit,
+        }
+    }
+
+    /// Whether records can be read again at any place: not those of streams and compressed recordings.
+    #[must_use]
+    pub fn is_possible(&self) -> bool {
+        let first = self.session.samples.first();
+        first.is_none_or(|sample| self.recording.record_bytes(sample.pos).is_some())
+    }
+
+    /// A sample's stack: where it was copied from, and the bytes.
+    #[must_use]
+    pub fn stack(&self, rank: u32) -> Option<(Avma, &'a [u8])> {
+        let UserState { regs, stack } = self.state(rank)?;
+        let sp = self.arch.stack_pointer(&regs)?;
+        Some((sp, stack))
+    }
+
+    /// What a sample's registers held in the frame so many frames outside of its own.
+    #[must_use]
+    pub fn registers(&self, rank: u32, depth: usize) -> Option<KeptRegisters> {
+        let state = self.state(rank)?;
+        let head = self.session.samples.get(rank as usize)?;
+        let space = SpaceAt::of(self.session, head, self.cache);
+        let mut unwinder = self.unwinder.borrow_mut();
+        unwinder.registers_at(&state, &space, depth)
+    }
+
+    fn state(&self, rank: u32) -> Option<UserState<'a>> {
+        let head = self.session.samples.get(rank as usize)?;
+        let event = &self.recording.events[usize::from(head.layout.0)];
+        let record = self.recording.record_bytes(head.pos)?;
+        let mut sample = event.parse_sample(record).ok()?;
+        limit_dump(&mut sample, self.dump_limit);
+        Some(UserState {
+            regs: sample.user_regs?,
+            stack: sample.user_stack?,
+        })
+    }
+}
+
+/// Forgets what was copied of a stack beyond a limit.
+pub(super) fn limit_dump(sample: &mut Sample<'_>, limit: Option<usize>) {
+    if let Some((stack, limit)) = sample.user_stack.zip(limit)
+        && stack.len() > limit
+    {
+        sample.user_stack = Some(&stack[..limit]);
+        sample.user_stack_ends = false;
+    }
+}

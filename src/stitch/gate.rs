@@ -1,0 +1,196 @@
+//! What the recording says about how well donors tell the truth: each donor's continuation is predicted from the others.
+//!
+//! In: the donors of a key, and the bytes of stacks. Out: an estimate of the error. It is no upper bound: donors come in bunches
+//! of one activation, which predict each other well. That is why all donors have to agree besides (`super::decide`).
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+use super::index::{CutStack, Donor, Index, KeyId};
+use crate::address::Avma;
+use crate::collect::{Again, Owner};
+use crate::unwind::KeptRegisters;
+
+/// Donors on either side of a cut stack that are tried.
+const NEAREST: usize = 8;
+/// Tries after which a thread is known well enough.
+const ENOUGH: u32 = 2000;
+/// The thread's error weighs as much as so many tries.
+const PRIOR: f64 = 4.0;
+/// Frames of which the bytes are compared.
+const COMPARED: usize = 8;
+/// Steps in which the end of what was copied is told apart.
+const STEP: u64 = 512;
+
+/// Predictions that were tried, and those that were wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Tries {
+    pub(super) wrong: u32,
+    pub(super) all: u32,
+}
+
+/// Where bytes of stacks come from.
+pub(super) trait Stacks {
+    /// Where a sample's stack was copied from, and the bytes.
+    fn stack(&self, rank: u32) -> Option<(Avma, &[u8])>;
+    /// What a sample's registers held so many frames outside of its own.
+    fn registers(&self, rank: u32, depth: usize) -> Option<KeptRegisters>;
+}
+
+impl Stacks for Again<'_, '_> {
+    fn stack(&self, rank: u32) -> Option<(Avma, &[u8])> {
+        Self::stack(self, rank)
+    }
+
+    fn registers(&self, rank: u32, depth: usize) -> Option<KeptRegisters> {
+        Self::registers(self, rank, depth)
+    }
+}
+
+/// Estimates errors.
+pub(super) struct Gate<'s> {
+    stacks: &'s dyn Stacks,
+    /// By thread: the share of predictions that are wrong.
+    errors: BTreeMap<Owner, f64>,
+    /// By key, place of the cut stack among the donors, their number, and end of the copy.
+    known: FxHashMap<(KeyId, usize, usize, u64), Tries>,
+}
+
+impl<'s> Gate<'s> {
+    pub(super) fn new(index: &Index, stacks: &'s dyn Stacks) -> Self {
+        let mut gate = Self {
+            stacks,
+            errors: BTreeMap::new(),
+            known: FxHashMap::default(),
+        };
+        gate.pool(index);
+        gate
+    }
+
+    /// Tries every key of each thread once.
+    fn pool(&mut self, index: &Index) {
+        let mut tries: BTreeMap<Owner, Tries> = BTreeMap::new();
+        let mut is_done = vec![false; index.donors.len()];
+        for cut in &index.cuts {
+            let of_thread = tries.entry(index.owner(cut.node)).or_default();
+            let Some(key) = cut.key else { continue };
+            if std::mem::replace(&mut is_done[key.0 as usize], true) || of_thread.all >= ENOUGH {
+                continue;
+            }
+            let more = self.try_key(index, cut, key);
+            of_thread.all += more.all;
+            of_thread.wrong += more.wrong;
+        }
+        let error = |tries: Tries| f64::from(tries.wrong + 1) / f64::from(tries.all + 2);
+        let errors = tries
+            .into_iter()
+            .map(|(owner, tries)| (owner, error(tries)));
+        self.errors = errors.collect();
+    }
+
+    /// The probable share of wrong completions among those like this one.
+    pub(super) fn estimate(&mut self, index: &Index, cut: &CutStack, key: KeyId) -> f64 {
+        let error = self.errors.get(&index.owner(cut.node)).copied();
+        let error = error.unwrap_or(0.5);
+        let donors = &index.donors[key.0 as usize].all;
+        let place = donors.partition_point(|donor| donor.rank < cut.rank);
+        let end = self.copied_to(cut.rank).0 / STEP;
+        let key = (key, place, donors.len(), end);
+        let tries = match self.known.get(&key) {
+            Some(tries) => *tries,
+            None => {
+                let tries = self.try_key(index, cut, key.0);
+                self.known.insert(key, tries);
+                tries
+            }
+        };
+        (f64::from(tries.wrong) + PRIOR * error) / (f64::from(tries.all) + PRIOR)
+    }
+
+    /// Predicts each of the donors nearest to a cut stack from the others of them.
+    fn try_key(&self, index: &Index, cut: &CutStack, key: KeyId) -> Tries {
+        let donors = &index.donors[key.0 as usize].all;
+        let place = donors.partition_point(|donor| donor.rank < cut.rank);
+        let near = &donors[place.saturating_sub(NEAREST)..donors.len().min(place + NEAREST)];
+        let end = self.copied_to(cut.rank);
+        let mut tries = Tries::default();
+        for (at, donor) in near.iter().enumerate() {
+            let others = near[..at].iter().chain(&near[at + 1..]);
+            let fitting = others.filter(|other| fits(index, donor, other));
+            if let Some(best) = self.predict(index, donor, fitting, end) {
+                tries.all += 1;
+                let is_right = index.continuation(best.node) == index.continuation(donor.node);
+                tries.wrong += u32::from(!is_right);
+            }
+        }
+        tries
+    }
+
+    /// The donor that is taken for another one: the one whose stack differs least, of these the nearest.
+    fn predict<'d>(
+        &self,
+        index: &Index,
+        donor: &Donor,
+        others: impl Iterator<Item = &'d Donor> + Clone,
+        end: Avma,
+    ) -> Option<Donor> {
+        let mut shapes = others.clone().map(|other| index.continuation(other.node));
+        let first = shapes.next()?;
+        if shapes.all(|shape| shape == first) {
+            return others.copied().next();
+        }
+        let ranked = others.map(|other| {
+            let (differing, words) = self.distance(index, donor, other, end);
+            let share = (differing + 1) as f64 / (words + 2) as f64;
+            (share, donor.rank.abs_diff(other.rank), *other)
+        });
+        let best = ranked.min_by(|a, b| a.0.total_cmp(&b.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+        best.map(|(_, _, donor)| donor)
+    }
+
+    /// Words that differ in the frames nearest to the key that two stacks share, and how many there are.
+    fn distance(&self, index: &Index, a: &Donor, b: &Donor, end: Avma) -> (u64, u64) {
+        let (Some(one), Some(other)) = (self.stacks.stack(a.rank), self.stacks.stack(b.rank))
+        else {
+            return (0, 0);
+        };
+        let from = shared_from(index, a, b);
+        let to = |(sp, bytes): (Avma, &[u8])| sp.0.saturating_add(bytes.len() as u64);
+        let to = to(one).min(to(other)).min(end.0);
+        let words = |(sp, bytes): (Avma, &'s [u8])| -> &'s [u8] {
+            let start = usize::try_from(from.0.saturating_sub(sp.0)).unwrap_or(usize::MAX);
+            let len = usize::try_from(to.saturating_sub(from.0)).unwrap_or(0);
+            let rest = bytes.get(start..).unwrap_or_default();
+            &rest[..rest.len().min(len)]
+        };
+        let pairs = words(one).chunks_exact(8).zip(words(other).chunks_exact(8));
+        pairs.fold((0, 0), |(differing, all), (a, b)| {
+            (differing + u64::from(a != b), all + 1)
+        })
+    }
+
+    /// Where the copy of a cut stack ends.
+    fn copied_to(&self, rank: u32) -> Avma {
+        let stack = self.stacks.stack(rank);
+        stack.map_or(Avma(0), |(sp, bytes)| {
+            Avma(sp.0.saturating_add(bytes.len() as u64))
+        })
+    }
+}
+
+/// Whether what is known of the frame pointers speaks against two samples being in one activation.
+fn fits(index: &Index, a: &Donor, b: &Donor) -> bool {
+    match (index.frame(a.node).fp, index.frame(b.node).fp) {
+        (Some(a), Some(b)) => a == b,
+        _ => true,
+    }
+}
+
+/// The stack pointer of the innermost of the frames nearest to the key that two stacks share.
+fn shared_from(index: &Index, a: &Donor, b: &Donor) -> Avma {
+    let (one, other) = (index.inside(a, COMPARED - 1), index.inside(b, COMPARED - 1));
+    let shared = one.iter().zip(&other).take_while(|(a, b)| a == b);
+    let innermost = shared.last().map(|((_, sp), _)| *sp);
+    innermost.unwrap_or(index.frame(a.node).sp)
+}
