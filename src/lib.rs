@@ -62,11 +62,14 @@
 //! * `unsafe` stands in four places of [`input`]: mapping a file, giving pages back, prefetching, the local time zone.
 
 pub mod address;
+pub mod assembly;
 pub mod build_id;
 pub mod check;
 pub mod cli;
+pub mod code;
 pub mod collect;
 pub mod diagnostics;
+pub mod disasm;
 pub mod dso;
 pub mod flame;
 pub mod ids;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use crate::assembly::{self, Assembly};
 use crate::check::{self, Evidence, Stages};
 use crate::collect::{self, Again, Collected, MapCache, Needs, Payloads, Rows};
 use crate::diagnostics::Diagnostics;
@@ -132,6 +133,29 @@ pub fn load_examined(
     read(options, diag, gather)
 }
 
+/// The same for `pjit annotate`: the code of the functions that `choose` takes of those with samples.
+///
+/// # Errors
+/// As [`load`].
+pub fn annotate(
+    options: &LoadOptions,
+    request: &assembly::Request,
+    diag: &Diagnostics,
+    choose: impl FnOnce(&mut assembly::Functions) -> Vec<usize>,
+) -> Result<(Profile, Assembly), LoadError> {
+    read(options, diag, |stages| {
+        let material = assembly::Material {
+            session: stages.session,
+            collected: stages.collected,
+            answers: stages.answers,
+            wasm: stages.wasm,
+            names: options.names.names,
+            threads: options.needs.threads,
+        };
+        assembly::list(&material, request, choose)
+    })
+}
+
 /// Goes through all stages, and lets `look` see what they made before only the profile is left.
 fn read<T: Default>(
     options: &LoadOptions,
@@ -258,6 +282,7 @@ fn read<T: Default>(
             collected: &collected,
             mended: &mended,
             answers,
+            wasm: &wasm,
         });
         clock.lap("table");
         diag.note(clock.summary());
@@ -293,7 +318,7 @@ fn wasm_code<'a>(
     options: &LoadOptions,
     diag: &Diagnostics,
 ) -> WasmCode<'a> {
-    if !options.frames.inlines && !options.frames.lines {
+    if !options.frames.inlines && !options.frames.lines && !options.frames.code {
         return WasmCode::default();
     }
     let folder = options.source.folder();

@@ -14,6 +14,7 @@ use crate::session::jit::JitMatch;
 use crate::session::{Session, Target};
 use crate::stitch::Mended;
 use crate::symbolize::{Answers, Place, Symbol};
+use crate::wasm::WasmCode;
 
 use super::{
     Clock, Culprit, Dump, EndShare, Evidence, KernelSymbols, Loss, Reason, Unresolved, Whole,
@@ -32,6 +33,8 @@ pub struct Stages<'s, 'a> {
     pub mended: &'s Mended,
     /// What was asked of the symbols, and the answers.
     pub answers: Answers<'s>,
+    /// Where code of WebAssembly is.
+    pub wasm: &'s WasmCode<'a>,
 }
 
 /// Everything that [`super::judge`] looks at.

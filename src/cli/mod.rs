@@ -1,5 +1,6 @@
 //! The command line: clap arguments in, plain option structs out. Nothing else knows clap.
 
+pub mod annotate;
 pub mod callgraph;
 pub mod check;
 mod completions;
@@ -49,6 +50,8 @@ pub struct Cli {
 pub enum Command {
     /// Print a profile as perf report --stdio does
     Report(Box<report::ReportArgs>),
+    /// Print functions with their samples beside instructions and source lines, as perf annotate --stdio does
+    Annotate(Box<annotate::AnnotateArgs>),
     /// Print folded stacks, for inferno-flamegraph, flamegraph.pl, speedscope
     Fold(fold::FoldArgs),
     /// Draw a flame graph
@@ -78,6 +81,7 @@ impl Command {
     pub fn verb(&self) -> &dyn Verb {
         match self {
             Self::Report(args) => &**args,
+            Self::Annotate(args) => &**args,
             Self::Fold(args) => args,
             Self::Flamegraph(args) => &**args,
             Self::Script(args) => args,

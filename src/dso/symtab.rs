@@ -175,6 +175,65 @@ impl<'a> RawTable<'a> {
     }
 }
 
+/// A symbol as objdump names addresses by it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NamedSymbol<'a> {
+    pub(crate) value: u64,
+    pub(crate) name: &'a [u8],
+    rank: (bool, bool, u8),
+}
+
+impl NamedSymbol<'_> {
+    /// Whether objdump names addresses behind both by this one: the nearer; of equal ones functions, then objects, then by
+    /// binding (global, weak, local), then by name (`objdump.c:compare_symbols`).
+    pub(crate) fn goes_before(&self, other: &Self) -> bool {
+        let key = |symbol: &Self| (std::cmp::Reverse(symbol.value), symbol.rank);
+        (key(self), self.name) < (key(other), other.name)
+    }
+}
+
+/// The symbols of a file that objdump knows: `.symtab`, else that of its separate debug file, else `.dynsym`.
+pub(crate) fn named_symbols<'a>(
+    elf: &ElfFile<'a>,
+    debug: Option<&ElfFile<'a>>,
+) -> impl Iterator<Item = NamedSymbol<'a>> {
+    const STT_SECTION: u8 = 3;
+    const STT_FILE: u8 = 4;
+    const STT_TLS: u8 = 6;
+    let own = |elf| RawTable::of(elf, ".symtab", SHT_SYMTAB).filter(|table| table.len() > 1);
+    let table = own(elf)
+        .or_else(|| debug.and_then(own))
+        .or_else(|| RawTable::of(elf, ".dynsym", SHT_DYNSYM));
+    let is_place = |symbol: &RawSymbol| {
+        let is_named = !matches!(symbol.kind(), STT_SECTION | STT_FILE | STT_TLS);
+        is_named
+            && symbol.section != 0
+            && (symbol.section < SHN_LORESERVE || symbol.section == SHN_XINDEX)
+    };
+    let symbols = table.into_iter().flat_map(move |table| {
+        let raw = 0..table.len();
+        raw.filter_map(move |at| Some((table, table.get(at)?)))
+    });
+    symbols
+        .filter(move |(_, symbol)| is_place(symbol))
+        .filter_map(|(table, symbol)| {
+            let name = table.name(symbol);
+            let is_function = matches!(symbol.kind(), STT_FUNC | STT_GNU_IFUNC);
+            let binding = match symbol.binding() {
+                STB_GLOBAL => 0,
+                STB_WEAK => 1,
+                _ => 2,
+            };
+            let rank = (!is_function, symbol.kind() != STT_OBJECT, binding);
+            let value = symbol.value;
+            (!name.is_empty() && !is_mapping_symbol(name)).then_some(NamedSymbol {
+                value,
+                name,
+                rank,
+            })
+        })
+}
+
 /// What perf asks of a symbol's section.
 #[derive(Clone, Copy)]
 struct SectionFacts {

@@ -129,6 +129,12 @@ impl<'a> DsoTable<'a> {
         self.machine = machine;
     }
 
+    /// The machine that was recorded.
+    #[must_use]
+    pub fn machine(&self) -> Machine {
+        self.machine
+    }
+
     /// The recording's table of build IDs. To be called before the first [`intern`](Self::intern):
     /// as in perf the DSOs of that table come first, and maps of the same name take their IDs.
     pub fn set_build_ids(&mut self, entries: impl IntoIterator<Item = (Vec<u8>, BuildId)>) {

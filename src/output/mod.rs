@@ -1,5 +1,6 @@
 //! Writers: a view and its options in, bytes out. One file for each format.
 
+pub mod annotate;
 pub mod answer;
 pub mod caption;
 pub mod check;

@@ -2,11 +2,12 @@
 //!
 //! Nothing in here uses the readers of the library, so a mistake in them cannot cancel out.
 
+mod annotate;
 mod check;
 mod cli;
 mod corrupt;
 mod differential;
-mod flamegraph;
+mod disassembly;
 mod flames;
 mod golden;
 mod heap;

@@ -1,0 +1,404 @@
+//! From bytes to instructions: one sweep from the start, and what is not code.
+//!
+//! Native functions are swept as objdump does it. In JIT code, constants that instructions refer to are data, and where a sample
+//! lies in the middle of an instruction, the sweep begins again at the sample.
+
+use crate::disasm::{Architecture, Disassembler, Flow, Instruction};
+
+/// An instruction, or bytes that are none.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Piece {
+    pub(super) offset: u32,
+    pub(super) len: u32,
+    pub(super) text: String,
+    pub(super) found: Instruction,
+    /// Bytes that nobody executes: constants, padding.
+    pub(super) is_data: bool,
+}
+
+/// What is swept.
+pub(super) struct Sweep<'s> {
+    pub(super) bytes: &'s [u8],
+    pub(super) start: u64,
+    /// Offsets of samples, in order.
+    pub(super) hits: &'s [u64],
+    pub(super) architecture: Architecture,
+}
+
+/// Runs of zeroes from this length on are left out, as objdump does it; at the end fewer than [`FEW_ZEROES`] are.
+const MANY_ZEROES: usize = 8;
+const FEW_ZEROES: usize = 3;
+
+/// The text of what is left out.
+pub(super) const GAP: &str = "...";
+
+impl Sweep<'_> {
+    /// As objdump prints native code.
+    pub(super) fn native(&self, disassembler: &mut dyn Disassembler) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        let mut at = 0;
+        while at < self.bytes.len() {
+            let zeroes = self.zeroes(at);
+            if zeroes > 0 {
+                pieces.push(gap(at, zeroes));
+                at += zeroes;
+                continue;
+            }
+            at += self.instruction(disassembler, at, &mut pieces);
+        }
+        pieces
+    }
+
+    /// How many zeroes are left out here. Inside, code goes on at a multiple of four from their beginning.
+    fn zeroes(&self, at: usize) -> usize {
+        let rest = &self.bytes[at..];
+        let count = rest.iter().take_while(|byte| **byte == 0).count();
+        if count == rest.len() {
+            let is_padding = !(FEW_ZEROES..MANY_ZEROES).contains(&count);
+            return if is_padding { count } else { 0 };
+        }
+        if count >= MANY_ZEROES {
+            count - count % 4
+        } else {
+            0
+        }
+    }
+
+    fn instruction(
+        &self,
+        disassembler: &mut dyn Disassembler,
+        at: usize,
+        pieces: &mut Vec<Piece>,
+    ) -> usize {
+        let mut text = String::new();
+        let address = self.start.wrapping_add(at as u64);
+        let found = disassembler.decode(&self.bytes[at..], address, &mut text);
+        let len = usize::from(found.len).clamp(1, self.bytes.len() - at);
+        pieces.push(Piece {
+            offset: number(at),
+            len: number(len),
+            text,
+            found,
+            is_data: false,
+        });
+        len
+    }
+
+    /// JIT code: every sample is at the start of a piece.
+    pub(super) fn jit(&self, disassembler: &mut dyn Disassembler) -> Vec<Piece> {
+        let first = self.restarting(disassembler, &[]);
+        let data = self.constants(&first);
+        let mut pieces = if data.is_empty() {
+            first
+        } else {
+            self.restarting(disassembler, &data)
+        };
+        self.shorten_padding(&mut pieces);
+        pieces
+    }
+
+    fn restarting(
+        &self,
+        disassembler: &mut dyn Disassembler,
+        data: &[(usize, usize)],
+    ) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        let mut at = 0;
+        while at < self.bytes.len() {
+            let constant = data.partition_point(|range| range.1 <= at);
+            if let Some(&(start, end)) = data.get(constant).filter(|range| range.0 <= at) {
+                let len = if at == start { end - start } else { end - at };
+                pieces.push(self.constant(at, len));
+                at += len;
+                continue;
+            }
+            let before = pieces.len();
+            let len = self.instruction(disassembler, at, &mut pieces);
+            let next_constant = data.get(constant).map(|range| range.0);
+            let cut = next_constant.filter(|start| *start < at + len);
+            match self.hit_inside(at, len).into_iter().chain(cut).min() {
+                Some(hit) => {
+                    pieces.truncate(before);
+                    pieces.push(self.constant(at, hit - at));
+                    at = hit;
+                }
+                None => at += len,
+            }
+        }
+        pieces
+    }
+
+    /// A sample behind the start of what is here.
+    fn hit_inside(&self, at: usize, len: usize) -> Option<usize> {
+        let next = self.hits.partition_point(|hit| *hit <= at as u64);
+        let hit = usize::try_from(*self.hits.get(next)?).ok()?;
+        (hit < at + len).then_some(hit)
+    }
+
+    /// Ranges that are constants. On x86 they lie behind the code; on aarch64 they may lie between.
+    fn constants(&self, pieces: &[Piece]) -> Vec<(usize, usize)> {
+        let inside = |address: u64| {
+            let offset = usize::try_from(address.checked_sub(self.start)?).ok()?;
+            (offset < self.bytes.len()).then_some(offset)
+        };
+        let refer = pieces.iter().filter(|piece| !piece.found.is_bad);
+        let mut wanted: Vec<(usize, usize)> = refer
+            .filter_map(|piece| Some((inside(piece.found.memory?)?, size_of_load(&piece.text))))
+            .collect();
+        wanted.sort_unstable();
+        wanted.dedup_by_key(|range| range.0);
+        if self.architecture == Architecture::Aarch64 {
+            return self.pools(wanted);
+        }
+        let first = wanted
+            .iter()
+            .map(|range| range.0)
+            .find(|start| self.ends_before(pieces, *start));
+        first.map(|start| self.in_words(start)).unwrap_or_default()
+    }
+
+    /// Loads with a literal; the place may be no code.
+    fn pools(&self, wanted: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
+        let mut found: Vec<(usize, usize)> = Vec::new();
+        for (start, size) in wanted {
+            let end = (start + size).min(self.bytes.len());
+            let is_free = found.last().is_none_or(|last| last.1 <= start);
+            if size > 0 && is_free && !self.is_hit(start, end) {
+                found.push((start, end));
+            }
+        }
+        found
+    }
+
+    fn is_hit(&self, start: usize, end: usize) -> bool {
+        let next = self.hits.partition_point(|hit| *hit < start as u64);
+        self.hits.get(next).is_some_and(|hit| *hit < end as u64)
+    }
+
+    /// Whether the code is over before an offset that it loads from: nothing runs into it or jumps there.
+    fn ends_before(&self, pieces: &[Piece], start: usize) -> bool {
+        let behind = pieces.partition_point(|piece| (piece.offset as usize) < start);
+        let before = pieces[..behind].iter().rev();
+        let mut code = before.skip_while(|piece| is_padding(piece));
+        let leaves = code
+            .next()
+            .is_some_and(|piece| piece.found.flow == Flow::Leaves);
+        let limit = self.start.wrapping_add(start as u64);
+        let end = self.start.wrapping_add(self.bytes.len() as u64);
+        let jumps = |piece: &Piece| {
+            piece
+                .found
+                .target
+                .is_some_and(|target| (limit..end).contains(&target))
+        };
+        leaves && !self.is_hit(start, self.bytes.len()) && !pieces[..behind].iter().any(jumps)
+    }
+
+    /// From an offset to the end in words of eight bytes.
+    fn in_words(&self, start: usize) -> Vec<(usize, usize)> {
+        let starts = (start..self.bytes.len()).step_by(8);
+        starts
+            .map(|at| (at, (at + 8).min(self.bytes.len())))
+            .collect()
+    }
+
+    fn constant(&self, at: usize, len: usize) -> Piece {
+        let bytes = &self.bytes[at..at + len];
+        let little = bytes
+            .iter()
+            .rev()
+            .map(|byte| format!("{byte:02x}"))
+            .collect::<String>();
+        let digits = little.trim_start_matches('0');
+        let value = if digits.is_empty() { "0" } else { digits };
+        let text = match len {
+            8 => format!(".quad 0x{value}"),
+            4 => format!(".long 0x{value}"),
+            _ => {
+                let bytes: Vec<String> = bytes.iter().map(|byte| format!("{byte:#04x}")).collect();
+                format!(".byte {}", bytes.join(","))
+            }
+        };
+        Piece {
+            offset: number(at),
+            len: number(len),
+            text,
+            is_data: true,
+            ..Piece::default()
+        }
+    }
+
+    /// Long padding at the end becomes one line.
+    fn shorten_padding(&self, pieces: &mut Vec<Piece>) {
+        const LONG: usize = 16;
+        let kept = pieces
+            .iter()
+            .rposition(|piece| piece.is_data || !is_padding(piece))
+            .map_or(0, |at| at + 1);
+        let Some(first) = pieces.get(kept) else {
+            return;
+        };
+        let start = first.offset as usize;
+        let len = self.bytes.len() - start;
+        if len > LONG && !self.is_hit(start, self.bytes.len()) {
+            pieces.truncate(kept);
+            pieces.push(gap(start, len));
+        }
+    }
+}
+
+fn gap(at: usize, len: usize) -> Piece {
+    Piece {
+        offset: number(at),
+        len: number(len),
+        text: GAP.to_owned(),
+        is_data: true,
+        ..Piece::default()
+    }
+}
+
+/// What runtimes fill up with: breakpoints, instructions without effect, zeroes.
+fn is_padding(piece: &Piece) -> bool {
+    let text = piece.text.as_str();
+    text == "int3"
+        || text.contains("nop")
+        || text == "xchg   %ax,%ax"
+        || text == "add    %al,(%rax)"
+        || text == "udf\t#0"
+}
+
+/// How much a load of a literal takes, by its register.
+fn size_of_load(text: &str) -> usize {
+    match text
+        .strip_prefix("ldr\t")
+        .and_then(|rest| rest.bytes().next())
+    {
+        Some(b'x' | b'd') => 8,
+        Some(b'w' | b's') => 4,
+        Some(b'q') => 16,
+        _ if text.starts_with("ldrsw") => 4,
+        _ => 0,
+    }
+}
+
+fn number(value: usize) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disasm::{Syntax, for_architecture};
+
+    fn texts(bytes: &[u8], hits: &[u64], is_jit: bool) -> Vec<(u32, String)> {
+        let architecture = Architecture::X86_64;
+        let mut disassembler = for_architecture(architecture, Syntax::Att);
+        let sweep = Sweep {
+            bytes,
+            start: 0x1000,
+            hits,
+            architecture,
+        };
+        let pieces = if is_jit {
+            sweep.jit(&mut *disassembler)
+        } else {
+            sweep.native(&mut *disassembler)
+        };
+        let all: usize = pieces.iter().map(|piece| piece.len as usize).sum();
+        assert_eq!(all, bytes.len(), "nothing is lost");
+        pieces
+            .into_iter()
+            .map(|piece| (piece.offset, piece.text))
+            .collect()
+    }
+
+    fn list(expected: &[(u32, &str)]) -> Vec<(u32, String)> {
+        expected
+            .iter()
+            .map(|(at, text)| (*at, (*text).to_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn constants_behind_the_code_are_data() {
+        // movsd 0x8(%rip),%xmm0; ret; seven bytes of nothing; a constant
+        let mut code = b"\xf2\x0f\x10\x05\x08\0\0\0\xc3\0\0\0\0\0\0\0".to_vec();
+        code.extend(1.5f64.to_le_bytes());
+        let found = texts(&code, &[], true);
+        assert_eq!(found[0].1, "movsd  0x8(%rip),%xmm0");
+        assert_eq!(
+            found.last(),
+            Some(&(16, ".quad 0x3ff8000000000000".to_owned()))
+        );
+        let hit = texts(&code, &[16], true);
+        assert_ne!(
+            hit.last().expect("a row").1,
+            ".quad 0x3ff8000000000000",
+            "samples are in code"
+        );
+    }
+
+    #[test]
+    fn the_sweep_begins_again_at_a_sample_inside_an_instruction() {
+        // One byte in front makes a long instruction of two short ones.
+        let found = texts(b"\xb8\x90\x90\xc3\x90\x90", &[2], true);
+        assert_eq!(
+            found,
+            list(&[
+                (0, ".byte 0xb8,0x90"),
+                (2, "nop"),
+                (3, "ret"),
+                (4, "nop"),
+                (5, "nop")
+            ])
+        );
+    }
+
+    #[test]
+    fn zeroes_are_left_out_as_objdump_does_it() {
+        let mut code = b"\xc3".to_vec();
+        code.extend([0; 9]);
+        code.push(0xc3);
+        code.extend([0; 2]);
+        let found = texts(&code, &[], false);
+        assert_eq!(
+            found,
+            list(&[(0, "ret"), (1, "..."), (9, "add    %al,%bl"), (11, "...")])
+        );
+    }
+
+    #[test]
+    fn padding_is_one_line() {
+        let mut code = b"\xc3".to_vec();
+        code.extend([0xcc; 40]);
+        assert_eq!(texts(&code, &[], true), list(&[(0, "ret"), (1, "...")]));
+        assert_eq!(texts(&code, &[7], true).len(), 41);
+    }
+
+    proptest::proptest! {
+        /// Whatever the bytes: nothing is lost or shown twice, and every sample is at the start of a line.
+        #[test]
+        fn every_sample_has_a_line(
+            bytes in proptest::collection::vec(proptest::num::u8::ANY, 1..400),
+            places in proptest::collection::btree_set(0u64..400, 0..20),
+            arm in proptest::bool::ANY,
+        ) {
+            let architecture = if arm { Architecture::Aarch64 } else { Architecture::X86_64 };
+            let hits: Vec<u64> = places.into_iter().filter(|at| *at < bytes.len() as u64).collect();
+            let sweep = Sweep { bytes: &bytes, start: 0x7f00_0000_1000, hits: &hits, architecture };
+            for syntax in [Syntax::Att, Syntax::Intel] {
+                let pieces = sweep.jit(&mut *for_architecture(architecture, syntax));
+                let mut end = 0;
+                for piece in &pieces {
+                    proptest::prop_assert_eq!(piece.offset, end);
+                    proptest::prop_assert!(piece.len > 0);
+                    end += piece.len;
+                }
+                proptest::prop_assert_eq!(end as usize, bytes.len());
+                for hit in &hits {
+                    proptest::prop_assert!(pieces.iter().any(|piece| u64::from(piece.offset) == *hit));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! Which functions samples hit, and where in them.
+//!
+//! A JIT function has one entry for each piece of code of its name that is different: what a runtime compiled again to the
+//! same bytes is one.
+
+use rustc_hash::FxHashMap;
+
+use super::Material;
+use crate::collect::Row;
+use crate::dso::DsoId;
+use crate::dso::demangle::demangle;
+use crate::session::Target;
+use crate::session::jit::JitCodeId;
+use crate::symbolize::Place;
+
+/// All functions with samples of their own.
+#[derive(Debug, Default)]
+pub struct Functions {
+    /// In the order of their first sample.
+    pub all: Vec<Function>,
+    /// Period and number of the samples of each event, whether or not they are in a function.
+    pub totals: Vec<(u64, u64)>,
+    /// The same by object.
+    objects: Vec<ObjectTotals>,
+}
+
+impl Functions {
+    /// Leaves out, of functions and totals, what is not of these objects, named by base name or path.
+    pub fn keep_objects(&mut self, wanted: &[String]) {
+        let is =
+            |name: &str, path: &str| wanted.iter().any(|wanted| wanted == name || wanted == path);
+        self.totals.fill((0, 0));
+        for object in self.objects.iter().filter(|o| is(&o.name, &o.path)) {
+            for (total, own) in self.totals.iter_mut().zip(&object.events) {
+                *total = (total.0.saturating_add(own.0), total.1 + own.1);
+            }
+        }
+        self.all
+            .retain(|function| is(&function.object, &function.path));
+    }
+}
+
+/// Samples of each event in one object, by base name and path.
+#[derive(Debug, Default)]
+struct ObjectTotals {
+    name: String,
+    path: String,
+    events: Vec<(u64, u64)>,
+}
+
+/// A function, or one version of it.
+#[derive(Debug, Clone)]
+pub struct Function {
+    /// Name as reports show it.
+    pub name: String,
+    /// Base name of the file or dump, as reports show it.
+    pub object: String,
+    /// Its path.
+    pub path: String,
+    /// Where samples are, by event and offset.
+    pub hits: Vec<Hit>,
+    /// Of JIT code: which version this is.
+    pub version: Option<Version>,
+    pub(super) origin: Origin,
+    /// Index of a sample in it.
+    pub(super) sample: u64,
+}
+
+/// Samples of one event at one place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Hit {
+    /// Index of the event.
+    pub event: u16,
+    /// Bytes from the start of the function.
+    pub offset: u64,
+    /// Sum of periods.
+    pub period: u64,
+    /// Number.
+    pub samples: u64,
+}
+
+/// A version of a JIT function among those that samples hit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Version {
+    /// From 1, in the order in which they were loaded.
+    pub number: u32,
+    /// How many there are.
+    pub of: u32,
+    /// When it was loaded, in ns.
+    pub loaded: u64,
+    /// When other code took its place, if that happened.
+    pub replaced: Option<u64>,
+    /// How many pieces of code have these bytes.
+    pub copies: u32,
+}
+
+/// Where the code is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Origin {
+    /// A symbol of the resolution.
+    Symbol { dso: DsoId, start: u64, end: u64 },
+    /// A piece of JIT code.
+    Jit(JitCodeId),
+}
+
+impl Function {
+    /// Period and number of the samples of an event.
+    #[must_use]
+    pub fn weight(&self, event: u16) -> (u64, u64) {
+        let own = self.hits.iter().filter(|hit| hit.event == event);
+        own.fold((0, 0), |(period, samples), hit| {
+            (period.saturating_add(hit.period), samples + hit.samples)
+        })
+    }
+}
+
+pub(super) fn find(material: &Material<'_, '_>) -> Functions {
+    let mut finder = Finder {
+        material,
+        numbers: FxHashMap::default(),
+        by_pc: vec![Known::Unasked; material.collected.pcs.len()],
+        objects: FxHashMap::default(),
+        found: Functions::default(),
+    };
+    for row in &material.collected.rows {
+        finder.add(row);
+    }
+    let mut found = finder.found;
+    for function in &mut found.all {
+        merge(&mut function.hits);
+    }
+    number_versions(material, &mut found.all);
+    found
+}
+
+/// What an address was found to be.
+#[derive(Clone, Copy)]
+enum Known {
+    Unasked,
+    Nothing,
+    /// A place in a function.
+    At(usize, u64),
+}
+
+/// What makes one function of several pieces of JIT code.
+#[derive(PartialEq, Eq, Hash)]
+enum Key<'a> {
+    Symbol(u32),
+    Version(DsoId, &'a [u8], &'a [u8]),
+    /// Code without bytes, which may be anything.
+    Piece(JitCodeId),
+}
+
+struct Finder<'m, 's, 'a> {
+    material: &'m Material<'s, 'a>,
+    numbers: FxHashMap<Key<'a>, usize>,
+    by_pc: Vec<Known>,
+    /// Place in [`Functions::objects`].
+    objects: FxHashMap<DsoId, usize>,
+    found: Functions,
+}
+
+impl<'a> Finder<'_, '_, 'a> {
+    fn add(&mut self, row: &Row) {
+        let event = usize::from(row.key.event);
+        if self.found.totals.len() <= event {
+            self.found.totals.resize(event + 1, (0, 0));
+        }
+        let total = &mut self.found.totals[event];
+        total.0 = total.0.saturating_add(row.period);
+        total.1 += row.samples;
+        let pc = row.key.leaf.0 as usize;
+        self.count_object(pc, event, row);
+        if let Known::Unasked = self.by_pc[pc] {
+            self.by_pc[pc] = self.place(pc, row.first);
+        }
+        if let Known::At(function, offset) = self.by_pc[pc] {
+            self.found.all[function].hits.push(Hit {
+                event: row.key.event,
+                offset,
+                period: row.period,
+                samples: row.samples,
+            });
+        }
+    }
+
+    fn count_object(&mut self, pc: usize, event: usize, row: &Row) {
+        let (Target::Dso(dso) | Target::Jit(_, dso)) = self.material.collected.pcs[pc].target
+        else {
+            return;
+        };
+        let all = &mut self.found.objects;
+        let at = *self.objects.entry(dso).or_insert_with(|| {
+            let object = self.material.session.dsos.get(dso);
+            let path = String::from_utf8_lossy(&object.long_name).into_owned();
+            all.push(ObjectTotals {
+                name: object.short_name.clone(),
+                path,
+                events: Vec::new(),
+            });
+            all.len() - 1
+        });
+        let totals = &mut all[at].events;
+        if totals.len() <= event {
+            totals.resize(event + 1, (0, 0));
+        }
+        totals[event].0 = totals[event].0.saturating_add(row.period);
+        totals[event].1 += row.samples;
+    }
+
+    fn place(&mut self, pc: usize, sample: u64) -> Known {
+        let pc = &self.material.collected.pcs[pc];
+        match pc.target {
+            Target::Nowhere | Target::Label(_) => Known::Nothing,
+            Target::Jit(code, dso) => Known::At(self.jit(code, dso, sample), pc.address),
+            Target::Dso(dso) => self.symbol(dso, pc.address, sample),
+        }
+    }
+
+    fn symbol(&mut self, dso: DsoId, address: u64, sample: u64) -> Known {
+        let answers = self.material.answers;
+        let answer = answers.get(Place::Dso(dso), address);
+        let Some(number) = answer.and_then(|answer| answer.symbol) else {
+            return Known::Nothing;
+        };
+        let symbol = &answers.resolution.symbols[number.0 as usize];
+        let origin = Origin::Symbol {
+            dso,
+            start: symbol.start,
+            end: symbol.end,
+        };
+        let make = || (symbol.name.clone(), origin);
+        let function = self.function(Key::Symbol(number.0), dso, sample, make);
+        Known::At(function, address.wrapping_sub(symbol.start))
+    }
+
+    fn jit(&mut self, id: JitCodeId, dso: DsoId, sample: u64) -> usize {
+        let code = self.material.session.jit.code(id);
+        let bytes = code.bytes();
+        let key = if bytes.is_empty() {
+            Key::Piece(id)
+        } else {
+            Key::Version(dso, code.name(), bytes)
+        };
+        let names = self.material.names;
+        let is_map = self
+            .material
+            .session
+            .jit
+            .object(code.object())
+            .is_perf_map();
+        let make = || {
+            let name = match is_map {
+                true => String::from_utf8_lossy(code.name()),
+                false => demangle(code.name(), names),
+            };
+            (name.into_owned(), Origin::Jit(id))
+        };
+        let known = self.found.all.len();
+        let function = self.function(key, dso, sample, make);
+        if known == self.found.all.len() {
+            // Another piece with the same bytes, or the same piece at another address.
+            let known = &mut self.found.all[function];
+            if known.origin != Origin::Jit(id) {
+                let copies = known.version.map_or(1, |version| version.copies);
+                known.version = Some(Version {
+                    copies: copies + 1,
+                    ..known.version.unwrap_or_default()
+                });
+            }
+        }
+        function
+    }
+
+    fn function(
+        &mut self,
+        key: Key<'a>,
+        dso: DsoId,
+        sample: u64,
+        make: impl FnOnce() -> (String, Origin),
+    ) -> usize {
+        if let Some(known) = self.numbers.get(&key) {
+            return *known;
+        }
+        let (name, origin) = make();
+        let object = self.material.session.dsos.get(dso);
+        self.found.all.push(Function {
+            name,
+            object: object.short_name.clone(),
+            path: String::from_utf8_lossy(&object.long_name).into_owned(),
+            hits: Vec::new(),
+            version: None,
+            origin,
+            sample,
+        });
+        let number = self.found.all.len() - 1;
+        self.numbers.insert(key, number);
+        number
+    }
+}
+
+/// Adds up what is at one place.
+fn merge(hits: &mut Vec<Hit>) {
+    hits.sort_unstable();
+    hits.dedup_by(|next, kept| {
+        let same = (next.event, next.offset) == (kept.event, kept.offset);
+        if same {
+            kept.period = kept.period.saturating_add(next.period);
+            kept.samples += next.samples;
+        }
+        same
+    });
+}
+
+/// Numbers the versions of each name by the time at which they were loaded.
+fn number_versions(material: &Material<'_, '_>, all: &mut [Function]) {
+    let mut by_name: FxHashMap<(String, String), Vec<(u64, usize)>> = FxHashMap::default();
+    for (number, function) in all.iter().enumerate() {
+        if let Origin::Jit(id) = function.origin {
+            let loaded = material.session.jit.code(id).loaded().0;
+            let name = (function.path.clone(), function.name.clone());
+            by_name.entry(name).or_default().push((loaded, number));
+        }
+    }
+    for (_, mut versions) in by_name {
+        versions.sort_unstable();
+        let of = u32::try_from(versions.len()).unwrap_or(u32::MAX);
+        for (number, &(loaded, function)) in (1..).zip(&versions) {
+            let function = &mut all[function];
+            let copies = function.version.map_or(1, |version| version.copies);
+            function.version = Some(Version {
+                number,
+                of,
+                loaded,
+                replaced: super::jit::replaced(material, function),
+                copies,
+            });
+        }
+    }
+}

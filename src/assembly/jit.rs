@@ -1,0 +1,273 @@
+//! Listings of JIT code: bytes out of the dump, targets named as they were when a sample was taken.
+
+use super::data::{GAP, Sweep};
+use super::functions::{Function, Origin};
+use super::names::with_offset;
+use super::native::{Decoded, Kind, Lines, Places, file_name_at, name_targets};
+use super::{Code, Listing, MOST_BYTES, Material, Place, Request, Row};
+use crate::address::{Avma, Timestamp};
+use crate::collect::{MapCache, SpaceAt};
+use crate::disasm::{Architecture, Syntax, for_architecture};
+use crate::dso::demangle::demangle;
+use crate::jitdump::Producer;
+use crate::session::Target;
+use crate::session::jit::{JitCode, JitCodeId};
+use crate::symbolize::Place as Site;
+
+/// When other code took the place of the code of a function, if that happened.
+pub(super) fn replaced(material: &Material<'_, '_>, function: &Function) -> Option<u64> {
+    let Origin::Jit(_) = function.origin else {
+        return None;
+    };
+    let session = material.session;
+    let sample = session
+        .samples
+        .get(usize::try_from(function.sample).ok()?)?;
+    let process = session.threads[sample.thread.0 as usize].process;
+    let (_, (_, to)) = session
+        .jit
+        .lookup_with_span(process, sample.ip, sample.time)?;
+    (to != Timestamp(u64::MAX)).then_some(to.0)
+}
+
+/// Decodes the code of a dump. `Err`: what is to blame, and what to do.
+pub(super) fn decode<'a>(
+    material: &Material<'_, 'a>,
+    syntax: Syntax,
+    number: usize,
+    function: &Function,
+    id: JitCodeId,
+    hits: &[u64],
+) -> Result<Decoded<'a>, (String, String)> {
+    let code = material.session.jit.code(id);
+    let object = material.session.jit.object(code.object());
+    let file = String::from_utf8_lossy(object.path()).into_owned();
+    if object.is_perf_map() {
+        let reason = "no bytes: the perf map gives addresses only; record with a dump (wasmtime --profile=jitdump, node --perf-prof, java with libperf-jvmti.so)";
+        return Err((file, reason.to_owned()));
+    }
+    let bytes = code.bytes();
+    let bytes = &bytes[..bytes
+        .len()
+        .min(usize::try_from(MOST_BYTES).unwrap_or(usize::MAX))];
+    if bytes.is_empty() {
+        return Err((file, format!("has no bytes of {}", function.name)));
+    }
+    let Some(architecture) = architecture(material) else {
+        return Err((
+            file,
+            "is for a processor whose code is not known here (x86-64 and aarch64 are)".to_owned(),
+        ));
+    };
+    let start = start_of(material, function, code);
+    let sweep = Sweep {
+        bytes,
+        start,
+        hits,
+        architecture,
+    };
+    Ok(Decoded {
+        function: number,
+        file,
+        start,
+        bytes,
+        pieces: sweep.jit(&mut *for_architecture(architecture, syntax)),
+        kind: Kind::Jit(id),
+    })
+}
+
+/// The processor that was recorded.
+fn architecture(material: &Material<'_, '_>) -> Option<Architecture> {
+    super::native::architecture_of(material.session.dsos.machine())
+}
+
+/// Where the code was when it was sampled; it may have been moved since it was loaded.
+fn start_of(material: &Material<'_, '_>, function: &Function, code: JitCode<'_, '_>) -> u64 {
+    let sample = usize::try_from(function.sample).ok();
+    let sample = sample.and_then(|at| material.session.samples.get(at));
+    let found = sample.and_then(|sample| {
+        let cache = MapCache::default();
+        let located = SpaceAt::of(material.session, sample, &cache).locate_user(sample.ip);
+        let is_here =
+            matches!(located.target, Target::Jit(id, _) if Origin::Jit(id) == function.origin);
+        is_here.then(|| sample.ip.0.wrapping_sub(located.address))
+    });
+    found.unwrap_or(code.start().0)
+}
+
+/// The listing of a piece of JIT code.
+pub(super) fn finish(
+    material: &Material<'_, '_>,
+    request: &Request,
+    function: &Function,
+    decoded: Decoded<'_>,
+    (wasm_lines, places): (Option<&Lines>, &mut Places),
+) -> Listing {
+    let Origin::Jit(id) = function.origin else {
+        unreachable!("only JIT code is finished here")
+    };
+    let code = material.session.jit.code(id);
+    let cache = MapCache::default();
+    let sample = usize::try_from(function.sample).ok();
+    let sample = sample.and_then(|at| material.session.samples.get(at));
+    let space = sample.map(|sample| SpaceAt::of(material.session, sample, &cache));
+    let end = decoded.start.saturating_add(decoded.bytes.len() as u64);
+    let name_of = |target: u64| {
+        if (decoded.start..end).contains(&target) {
+            return Some(with_offset(&function.name, target - decoded.start));
+        }
+        name_at(material, space.as_ref()?, target)
+    };
+    let lines = if request.lines {
+        code.lines()
+    } else {
+        Vec::new()
+    };
+    let mut rows = head(material, code, &decoded, function);
+    for mut piece in decoded.pieces {
+        if piece.text == GAP {
+            rows.push(Row::Text(GAP.to_owned()));
+            continue;
+        }
+        name_targets(&mut piece, name_of);
+        let immediate = piece
+            .found
+            .immediate
+            .and_then(|value| name_at(material, space.as_ref()?, value));
+        if let Some(name) = immediate.filter(|name| !name.contains('+')) {
+            piece.text.push_str(&format!("        # {name}"));
+        }
+        rows.push(Row::Code(Code {
+            offset: piece.offset,
+            len: piece.len,
+            place: wasm_place(material, wasm_lines, id, function, piece.offset, places)
+                .or_else(|| place(&lines, piece.offset, places)),
+            text: piece.text,
+        }));
+    }
+    Listing {
+        function: decoded.function,
+        file: decoded.file,
+        start: decoded.start,
+        bytes: decoded.bytes.to_vec(),
+        rows,
+    }
+}
+
+/// What lay at an address when the sample was taken: JIT code, or a function of a mapped file.
+fn name_at(material: &Material<'_, '_>, space: &SpaceAt<'_, '_>, address: u64) -> Option<String> {
+    let located = space.locate_user(Avma(address));
+    match located.target {
+        Target::Jit(id, _) => {
+            let name = material.session.jit.code(id).name();
+            let name = demangle(name, material.names);
+            Some(with_offset(&name, located.address))
+        }
+        Target::Dso(dso) => file_name_at(material, dso, located.address),
+        Target::Nowhere | Target::Label(_) => None,
+    }
+}
+
+/// The line of WebAssembly, by the DWARF of its module.
+fn wasm_place(
+    material: &Material<'_, '_>,
+    lines: Option<&Lines>,
+    id: JitCodeId,
+    function: &Function,
+    offset: u32,
+    places: &mut Places,
+) -> Option<Place> {
+    let at = material.wasm.place_of_jit(id, offset.into())?;
+    let found = lines?.at(
+        Site::Wasm(at.part),
+        at.offset.into(),
+        &function.name,
+        places,
+    )?;
+    let address = material.wasm.address(at);
+    (found.line > 0).then_some(Place {
+        is_near: address.is_some_and(|address| address.behind.is_some()),
+        ..found
+    })
+}
+
+/// The line of a piece of code, by what the runtime wrote down.
+fn place(
+    lines: &[crate::jitdump::debug_info::Line<'_>],
+    offset: u32,
+    places: &mut Places,
+) -> Option<Place> {
+    let behind = lines.partition_point(|line| line.offset <= offset.into());
+    let line = lines.get(behind.checked_sub(1)?)?;
+    let file = String::from_utf8_lossy(line.file);
+    (line.line != 0).then(|| Place {
+        function: None,
+        file: (!file.is_empty()).then(|| places.number(&file)),
+        line: line.line,
+        is_near: false,
+    })
+}
+
+/// Two lines that say what the code is, where objdump names section and symbol.
+fn head(
+    material: &Material<'_, '_>,
+    code: JitCode<'_, '_>,
+    decoded: &Decoded<'_>,
+    function: &Function,
+) -> Vec<Row> {
+    let version = function.version.unwrap_or_default();
+    let producer = producer(code.producer(), code.name());
+    let which = if version.of > 1 {
+        format!(
+            ", version {} of {} with samples",
+            version.number, version.of
+        )
+    } else {
+        String::new()
+    };
+    let copies = if version.copies > 1 {
+        format!(", the same in {} places", version.copies)
+    } else {
+        String::new()
+    };
+    let size = decoded.bytes.len();
+    let time = |ns: u64| format!("{}.{:03} s", ns / 1_000_000_000, ns / 1_000_000 % 1000);
+    let from = match version.loaded {
+        0 => "the beginning".to_owned(),
+        loaded => time(loaded),
+    };
+    let to = version.replaced.map_or("the end".to_owned(), time);
+    let mut rows = vec![
+        Row::Text(format!(
+            "JIT code{producer}{which}: {size} bytes at {:#x}, from {from} to {to}{copies}",
+            decoded.start
+        )),
+        Row::Text(format!("{:016x} <{}>:", decoded.start, function.name)),
+    ];
+    if matches!(code.producer(), Producer::HotSpot | Producer::Beam) {
+        let note =
+            "(this runtime changes targets of calls later: they may show where they first led)";
+        rows.insert(1, Row::Text(note.to_owned()));
+    }
+    let _ = material;
+    rows
+}
+
+/// Who made it, and by which of its compilers, as far as the name tells.
+fn producer(producer: Producer, name: &[u8]) -> String {
+    let tier = match name {
+        [b'J', b'S', b':', b'*', ..] => ", optimised",
+        [b'J', b'S', b':', b'^', ..] => ", baseline",
+        [b'J', b'S', b':', b'~', ..] => ", interpreted",
+        [b'J', b'S', b':', b'+', ..] => ", mid-tier",
+        _ => "",
+    };
+    match producer {
+        Producer::Unknown => String::new(),
+        known => {
+            // Of the long names only the runtime: `V8 (Node.js, …)`.
+            let name = known.name().split(" (").next().unwrap_or_default();
+            format!(" ({name}{tier})")
+        }
+    }
+}

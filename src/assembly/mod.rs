@@ -1,0 +1,172 @@
+//! The code of functions that samples hit, as text with names and source lines.
+//!
+//! In: what the stages before made of a recording. Out: [`Functions`] with their samples by address, and for those that a view
+//! chose a [`Listing`]: instructions, what their targets are called, and the lines they were made from. Bytes come from the
+//! mapped files and the dumps in memory. Nothing here knows percentages or how lines are laid out (`crate::code`).
+
+mod data;
+mod functions;
+mod jit;
+mod names;
+mod native;
+mod sources;
+
+use std::path::PathBuf;
+
+use crate::collect::Collected;
+use crate::disasm::Syntax;
+use crate::session::Session;
+use crate::symbolize::{self, Answers, NameStyle};
+use crate::wasm::WasmCode;
+
+pub use functions::{Function, Functions, Hit, Version};
+pub use sources::Source;
+
+/// What the stages before made of a recording.
+#[derive(Clone, Copy)]
+pub struct Material<'s, 'a> {
+    /// Its history.
+    pub session: &'s Session<'a>,
+    /// Its samples.
+    pub collected: &'s Collected,
+    /// What its symbols answered.
+    pub answers: Answers<'s>,
+    /// Where code of WebAssembly is.
+    pub wasm: &'s WasmCode<'a>,
+    /// How names are shown.
+    pub names: NameStyle,
+    /// Worker threads.
+    pub threads: usize,
+}
+
+/// What is wanted of listings.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// How operands are written.
+    pub syntax: Syntax,
+    /// Whether each instruction's source line is wanted.
+    pub lines: bool,
+    /// Whether the text of those lines is wanted.
+    pub sources: bool,
+    /// Where sources are looked for.
+    pub paths: SourcePaths,
+}
+
+/// Where sources are looked for.
+#[derive(Debug, Clone, Default)]
+pub struct SourcePaths {
+    /// Folders below which recorded paths, and the ends of them, are looked for.
+    pub roots: Vec<PathBuf>,
+    /// What is put before recorded paths.
+    pub prefix: Option<PathBuf>,
+    /// How many folders are taken from the beginning of recorded paths before that.
+    pub strip: usize,
+    /// When the recording was made, to tell sources that changed since.
+    pub recorded: Option<std::time::SystemTime>,
+}
+
+/// What was made of a recording for a view.
+#[derive(Debug, Default)]
+pub struct Assembly {
+    /// All functions with samples of their own.
+    pub functions: Functions,
+    /// What was chosen, in the order of the choice.
+    pub listings: Vec<Result<Listing, Missing>>,
+    /// Files and functions that [`Place`]s name.
+    pub texts: Vec<String>,
+    /// Sources by number of [`Assembly::texts`], in order; those that were not found are not there.
+    pub sources: Vec<(u32, Source)>,
+    /// What to say about sources.
+    pub warnings: Vec<String>,
+}
+
+/// Why there is no listing of a function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing {
+    /// Index in [`Functions::all`].
+    pub function: usize,
+    /// The file, or what else is to blame: said once for each.
+    pub blame: String,
+    /// What to do about it.
+    pub reason: String,
+}
+
+/// The code of a function.
+#[derive(Debug, Clone)]
+pub struct Listing {
+    /// Index in [`Functions::all`].
+    pub function: usize,
+    /// The file that the code comes from, as recorded.
+    pub file: String,
+    /// The first address.
+    pub start: u64,
+    /// All bytes.
+    pub bytes: Vec<u8>,
+    /// Texts and instructions in order.
+    pub rows: Vec<Row>,
+}
+
+/// A line of a listing.
+#[derive(Debug, Clone)]
+pub enum Row {
+    /// Where a section or a symbol begins.
+    Text(String),
+    /// An instruction, or bytes that are none.
+    Code(Code),
+}
+
+/// An instruction, or bytes that are none.
+#[derive(Debug, Clone)]
+pub struct Code {
+    /// Bytes from the start of the function.
+    pub offset: u32,
+    /// Bytes.
+    pub len: u32,
+    /// What objdump would print behind the address.
+    pub text: String,
+    /// What it was made from.
+    pub place: Option<Place>,
+}
+
+/// A place in the sources; numbers are indices of [`Assembly::texts`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// The innermost function.
+    pub function: Option<u32>,
+    /// The file.
+    pub file: Option<u32>,
+    /// The line, 0 if it is not known.
+    pub line: u32,
+    /// Whether it is the line of the code before, because this code has none of its own (WebAssembly).
+    pub is_near: bool,
+}
+
+/// Bytes of a function that are read at most.
+const MOST_BYTES: u64 = 4 << 20;
+
+/// Finds all functions, lets `choose` leave out some and name others, and makes listings of those it names.
+pub fn list(
+    material: &Material<'_, '_>,
+    request: &Request,
+    choose: impl FnOnce(&mut Functions) -> Vec<usize>,
+) -> Assembly {
+    let mut functions = functions::find(material);
+    let chosen = choose(&mut functions);
+    let mut assembly = Assembly {
+        functions,
+        ..Assembly::default()
+    };
+    native::list(material, request, &chosen, &mut assembly);
+    if request.sources {
+        sources::read(&request.paths, &mut assembly);
+    }
+    assembly
+}
+
+/// How names in the text of instructions are shown: in full, as objdump does.
+fn options() -> symbolize::Options {
+    symbolize::Options {
+        names: NameStyle::Full,
+        demangle_kernel: false,
+    }
+}

@@ -1,0 +1,424 @@
+//! Listings of functions: bytes, instructions, names and lines put together.
+//!
+//! Three rounds: all functions are decoded in parallel, then all addresses they name and all their lines are looked up at once, then
+//! names go behind the text.
+
+use std::fmt::Write as _;
+
+use rustc_hash::FxHashMap;
+
+use super::data::{GAP, Piece, Sweep};
+use super::functions::{Function, Origin};
+use super::names::{Names, section_of, with_offset};
+use super::{
+    Assembly, Code, Listing, MOST_BYTES, Material, Missing, Place, Request, Row, jit, options,
+};
+use crate::address::{FileOffset, Svma};
+use crate::disasm::{Architecture, for_architecture};
+use crate::dso::elf::{ElfFile, Machine};
+use crate::dso::{DsoId, DsoKind, FileTrouble};
+use crate::parallel::in_parallel;
+use crate::session::jit::JitCodeId;
+use crate::symbolize::{self, Place as Site, Query, Resolution};
+
+/// The bytes of a function, decoded.
+pub(super) struct Decoded<'a> {
+    pub(super) function: usize,
+    pub(super) file: String,
+    pub(super) start: u64,
+    pub(super) bytes: &'a [u8],
+    pub(super) pieces: Vec<Piece>,
+    pub(super) kind: Kind,
+}
+
+/// What kind of file it comes from.
+pub(super) enum Kind {
+    /// An ELF file: what its lines and symbols are asked by, and what to add to an address for that.
+    File { dso: DsoId, to_query: u64 },
+    /// A dump.
+    Jit(JitCodeId),
+}
+
+/// Makes a listing of each chosen function.
+pub(super) fn list(
+    material: &Material<'_, '_>,
+    request: &Request,
+    chosen: &[usize],
+    assembly: &mut Assembly,
+) {
+    let all = &assembly.functions.all;
+    let decoded = in_parallel(chosen.to_vec(), material.threads, |number| {
+        let function = &all[number];
+        let hits: Vec<u64> = offsets(function);
+        match function.origin {
+            Origin::Jit(id) => jit::decode(material, request.syntax, number, function, id, &hits),
+            Origin::Symbol { dso, start, end } => file_code(material, dso, start, end)
+                .map(|code| decode_file(request, number, code, &hits)),
+        }
+        .map_err(|(blame, reason)| Missing {
+            function: number,
+            blame,
+            reason,
+        })
+    });
+    let names = file_names(material, decoded.iter().flatten());
+    let lines = request
+        .lines
+        .then(|| Lines::of(material, decoded.iter().flatten()));
+    let mut places = Places::default();
+    let listings: Vec<_> = decoded
+        .into_iter()
+        .map(|decoded| {
+            let decoded = decoded?;
+            let function = &all[decoded.function];
+            Ok(match decoded.kind {
+                Kind::Jit(_) => jit::finish(
+                    material,
+                    request,
+                    function,
+                    decoded,
+                    (lines.as_ref(), &mut places),
+                ),
+                Kind::File { dso, to_query } => {
+                    let place = |address: u64| {
+                        let lines = lines.as_ref()?;
+                        lines.at(
+                            Site::Dso(dso),
+                            address.wrapping_add(to_query),
+                            &function.name,
+                            &mut places,
+                        )
+                    };
+                    finish(material, &names[&dso], dso, decoded, place)
+                }
+            })
+        })
+        .collect();
+    assembly.listings = listings;
+    assembly.texts = places.texts;
+}
+
+/// Offsets of samples, in order.
+fn offsets(function: &Function) -> Vec<u64> {
+    let mut offsets: Vec<u64> = function.hits.iter().map(|hit| hit.offset).collect();
+    offsets.sort_unstable();
+    offsets.dedup();
+    offsets
+}
+
+/// What a file holds of a function.
+struct FileCode<'a> {
+    dso: DsoId,
+    file: String,
+    architecture: Architecture,
+    start: u64,
+    to_query: u64,
+    bytes: &'a [u8],
+}
+
+/// The bytes of a symbol. `Err`: what is to blame, and what to do.
+fn file_code<'a>(
+    material: &Material<'_, 'a>,
+    dso: DsoId,
+    start: u64,
+    end: u64,
+) -> Result<FileCode<'a>, (String, String)> {
+    let dsos = &material.session.dsos;
+    let known = dsos.get(dso);
+    let path = String::from_utf8_lossy(&known.long_name).into_owned();
+    let no = |reason: &str| Err((path.clone(), reason.to_owned()));
+    let (elf, svma) = match known.kind {
+        DsoKind::File | DsoKind::Vdso => {
+            let Some(elf) = dsos.binary(dso) else {
+                return no(match dsos.trouble(dso) {
+                    Some(FileTrouble::Changed) => {
+                        "is another build than the recorded one: not annotated; put the recorded file below a folder and give that with --symfs"
+                    }
+                    Some(FileTrouble::Unreadable) => "cannot be read by this user",
+                    _ => {
+                        "is not at hand; put the recorded file below a folder and give that with --symfs"
+                    }
+                });
+            };
+            (elf, elf.svma_of(FileOffset(start)).map(|svma| svma.0))
+        }
+        DsoKind::Kernel => match dsos.vmlinux() {
+            Some((elf, bias)) => (elf, Some(start.wrapping_add(bias))),
+            None => {
+                return no(
+                    "has no code at hand: give the recorded kernel's vmlinux with -k FILE (kallsyms has names only)",
+                );
+            }
+        },
+        DsoKind::Module => return no("is a kernel module; code of modules is not shown"),
+        DsoKind::KernelSymbol => return no("is made by the kernel, its code was not recorded"),
+        DsoKind::Anonymous | DsoKind::JitDump | DsoKind::Special => {
+            return no("has no code that was recorded");
+        }
+    };
+    let Some(architecture) = architecture_of(elf.machine()) else {
+        return no("is for a processor whose code is not known here (x86-64 and aarch64 are)");
+    };
+    let offset = svma.and_then(|svma| elf.file_offset_of(Svma(svma)));
+    let (Some(svma), Some(offset)) = (svma, offset) else {
+        return no("has no bytes for this function: it lies outside of what the file holds");
+    };
+    let len = end.saturating_sub(start).min(MOST_BYTES);
+    let bytes = elf.bytes_from(offset, usize::try_from(len).unwrap_or(0));
+    if bytes.is_empty() {
+        return no("has no bytes for this function: it lies outside of what the file holds");
+    }
+    let file = match known.kind {
+        DsoKind::Kernel => "vmlinux".to_owned(),
+        _ => path,
+    };
+    Ok(FileCode {
+        dso,
+        file,
+        architecture,
+        start: svma,
+        to_query: start.wrapping_sub(svma),
+        bytes,
+    })
+}
+
+pub(super) fn architecture_of(machine: Machine) -> Option<Architecture> {
+    match machine {
+        Machine::X86_64 => Some(Architecture::X86_64),
+        Machine::X86 => Some(Architecture::X86),
+        Machine::Aarch64 => Some(Architecture::Aarch64),
+        Machine::Arm | Machine::Other(_) => None,
+    }
+}
+
+fn decode_file<'a>(
+    request: &Request,
+    function: usize,
+    code: FileCode<'a>,
+    hits: &[u64],
+) -> Decoded<'a> {
+    let mut disassembler = for_architecture(code.architecture, request.syntax);
+    let sweep = Sweep {
+        bytes: code.bytes,
+        start: code.start,
+        hits,
+        architecture: code.architecture,
+    };
+    Decoded {
+        function,
+        file: code.file,
+        start: code.start,
+        bytes: code.bytes,
+        pieces: sweep.native(&mut *disassembler),
+        kind: Kind::File {
+            dso: code.dso,
+            to_query: code.to_query,
+        },
+    }
+}
+
+/// The file whose symbols name addresses of a DSO.
+fn file_of<'s, 'a>(material: &Material<'s, 'a>, dso: DsoId) -> Option<&'s ElfFile<'a>> {
+    match material.session.dsos.get(dso).kind {
+        DsoKind::Kernel => material.session.dsos.vmlinux().map(|(elf, _)| elf),
+        _ => material.session.dsos.binary(dso),
+    }
+}
+
+/// Names of all addresses that the functions of a file mention, by file.
+fn file_names<'d>(
+    material: &Material<'_, '_>,
+    decoded: impl Iterator<Item = &'d Decoded<'d>>,
+) -> FxHashMap<DsoId, Names> {
+    let mut wanted: FxHashMap<DsoId, Vec<u64>> = FxHashMap::default();
+    for decoded in decoded {
+        let Kind::File { dso, .. } = decoded.kind else {
+            continue;
+        };
+        let mentioned = decoded
+            .pieces
+            .iter()
+            .flat_map(|piece| [piece.found.target, piece.found.memory]);
+        let wanted = wanted.entry(dso).or_default();
+        wanted.push(decoded.start);
+        wanted.extend(mentioned.flatten());
+    }
+    let wanted: Vec<_> = wanted.into_iter().collect();
+    let found = in_parallel(wanted, material.threads, |(dso, wanted)| {
+        let plt = material.session.dsos.symbols(dso);
+        let is_file = matches!(material.session.dsos.get(dso).kind, DsoKind::File);
+        let debug = material.session.dsos.debug(dso).filter(|_| is_file);
+        let names = file_of(material, dso)
+            .map(|elf| Names::of(elf, debug, plt.filter(|_| is_file), wanted));
+
+        (dso, names.unwrap_or_default())
+    });
+    found.into_iter().collect()
+}
+
+/// The listing of a function of a file.
+fn finish(
+    material: &Material<'_, '_>,
+    names: &Names,
+    dso: DsoId,
+    decoded: Decoded<'_>,
+    mut place: impl FnMut(u64) -> Option<Place>,
+) -> Listing {
+    let section = file_of(material, dso).and_then(|elf| section_of(elf, decoded.start));
+    let symbol = names.at(decoded.start).unwrap_or_default();
+    let mut rows = vec![
+        Row::Text(format!(
+            "Disassembly of section {}:",
+            section.unwrap_or_default()
+        )),
+        Row::Text(format!("{:016x} <{symbol}>:", decoded.start)),
+    ];
+    for mut piece in decoded.pieces {
+        if piece.text == GAP {
+            rows.push(Row::Text(GAP.to_owned()));
+            continue;
+        }
+        let address = decoded.start.wrapping_add(piece.offset.into());
+        name_targets(&mut piece, |target| names.at(target));
+        rows.push(Row::Code(Code {
+            offset: piece.offset,
+            len: piece.len,
+            text: piece.text,
+            place: place(address),
+        }));
+    }
+    Listing {
+        function: decoded.function,
+        file: decoded.file,
+        start: decoded.start,
+        bytes: decoded.bytes.to_vec(),
+        rows,
+    }
+}
+
+/// Puts the names of what an instruction refers to behind its text.
+pub(super) fn name_targets(piece: &mut Piece, mut name: impl FnMut(u64) -> Option<String>) {
+    let (found, text) = (piece.found, &mut piece.text);
+    if let Some(name) = found.target.and_then(&mut name) {
+        let _ = write!(text, " <{name}>");
+    }
+    if let Some(memory) = found.memory {
+        // On aarch64 the address is an operand already.
+        let has_address = text.ends_with(&format!("{memory:x}"));
+        if !has_address {
+            let _ = write!(text, "        # {memory:x}");
+        }
+        if let Some(name) = name(memory) {
+            let _ = write!(text, " <{name}>");
+        }
+    }
+    text.push_str(found.comment);
+}
+
+/// The lines of all instructions.
+pub(super) struct Lines {
+    queries: Vec<Query>,
+    resolution: Resolution,
+}
+
+impl Lines {
+    fn of<'d>(material: &Material<'_, '_>, decoded: impl Iterator<Item = &'d Decoded<'d>>) -> Self {
+        let mut queries = Vec::new();
+        for decoded in decoded {
+            let sites = decoded
+                .pieces
+                .iter()
+                .filter_map(|piece| match decoded.kind {
+                    Kind::File { dso, to_query } => {
+                        let address = decoded.start.wrapping_add(to_query);
+                        Some((Site::Dso(dso), address.wrapping_add(piece.offset.into())))
+                    }
+                    Kind::Jit(id) => {
+                        let place = material.wasm.place_of_jit(id, piece.offset.into())?;
+                        Some((Site::Wasm(place.part), place.offset.into()))
+                    }
+                });
+            queries.extend(sites.map(|(place, address)| Query {
+                place,
+                address,
+                inlines: true,
+                lines: true,
+            }));
+        }
+        queries.sort_unstable_by_key(|query| (query.place, query.address));
+        queries.dedup_by_key(|query| (query.place, query.address));
+        let dsos = &material.session.dsos;
+        let wasm = material.wasm;
+        let resolution = symbolize::resolve(&queries, dsos, wasm, options(), material.threads);
+        Self {
+            queries,
+            resolution,
+        }
+    }
+
+    /// The place of an address; `own` names the function around it where nothing else does.
+    pub(super) fn at(
+        &self,
+        site: Site,
+        address: u64,
+        own: &str,
+        places: &mut Places,
+    ) -> Option<Place> {
+        let key = |query: &Query| (query.place, query.address);
+        let at = self
+            .queries
+            .binary_search_by_key(&(site, address), key)
+            .ok()?;
+        let answer = self.resolution.answers.get(at)?;
+        let text =
+            |number: symbolize::StringIndex| self.resolution.strings[number.0 as usize].as_str();
+        let (function, line) = match answer.inlined(&self.resolution).first() {
+            Some(innermost) => (text(innermost.name), innermost.line),
+            None => {
+                let symbol = answer
+                    .symbol
+                    .map(|symbol| &self.resolution.symbols[symbol.0 as usize]);
+                (
+                    symbol.map_or(own, |symbol| symbol.name.as_str()),
+                    answer.line,
+                )
+            }
+        };
+        Some(Place {
+            function: Some(places.number(function)),
+            file: line.map(|line| places.number(text(line.file))),
+            line: line.map_or(0, |line| line.line),
+            is_near: false,
+        })
+    }
+}
+
+/// Texts of places, each once.
+#[derive(Default)]
+pub(super) struct Places {
+    texts: Vec<String>,
+    known: FxHashMap<String, u32>,
+}
+
+impl Places {
+    pub(super) fn number(&mut self, text: &str) -> u32 {
+        if let Some(number) = self.known.get(text) {
+            return *number;
+        }
+        let number = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
+        self.texts.push(text.to_owned());
+        self.known.insert(text.to_owned(), number);
+        number
+    }
+}
+
+/// The name of a symbol of a mapped file, for code that is not in it.
+pub(super) fn file_name_at(
+    material: &Material<'_, '_>,
+    dso: DsoId,
+    address: u64,
+) -> Option<String> {
+    let symbol = material.session.dsos.symbols(dso)?.find(address)?;
+    let name = crate::dso::demangle::demangle(symbol.name, material.names);
+    Some(with_offset(&name, address - symbol.start))
+}

@@ -1,0 +1,409 @@
+//! `pjit annotate`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::Args;
+
+use crate::assembly::{Request, SourcePaths};
+use crate::code::{self, Column, NotFound, Options, PercentType, Selection};
+use crate::disasm::Syntax;
+use crate::dso::NameStyle;
+use crate::dso::demangle::demangle;
+use crate::load::{self, LoadOptions, Source};
+use crate::output::annotate::write;
+
+use super::input::{Environment, InputArgs};
+use super::report::When;
+use super::terminal::{Output, colored, with_progress};
+use super::time::parse_cpus;
+use super::verb::{Context, Verb, leave, no_color, require_samples, wrong_usage};
+
+/// Arguments of `pjit annotate`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Examples:
+  pjit annotate                            every function with samples, heaviest first
+  pjit annotate spin -i perf.data          one function
+  pjit annotate -l --percent-limit 5       with a summary by source line
+  pjit annotate -s hot::spin --source-root ~/src/hot --asm-raw
+
+Exit status: 0, 1 if what was asked for cannot be shown, 2 for wrong arguments.")]
+pub struct AnnotateArgs {
+    /// Only this function: its name as in report, or the beginning of only one name
+    #[arg(value_name = "SYMBOL")]
+    positional: Option<String>,
+
+    /// The recording and its companions.
+    #[command(flatten)]
+    input: InputArgs,
+
+    /// What is shown.
+    #[command(flatten)]
+    what: WhatArgs,
+
+    /// How it is shown.
+    #[command(flatten)]
+    layout: LayoutArgs,
+
+    /// Where sources are.
+    #[command(flatten)]
+    sources: SourceArgs,
+
+    /// Options of perf without effect here.
+    #[command(flatten)]
+    perf: PerfArgs,
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "What")]
+struct WhatArgs {
+    /// Only this function (repeatable)
+    #[arg(short = 's', long = "symbol", value_name = "SYMBOL")]
+    symbols: Vec<String>,
+
+    /// Only functions whose name contains this
+    #[arg(long = "symbol-filter", value_name = "TEXT")]
+    symbol_filter: Option<String>,
+
+    /// Only functions of these files
+    #[arg(
+        short = 'd',
+        long = "dsos",
+        value_name = "DSO,...",
+        value_delimiter = ','
+    )]
+    dsos: Vec<String>,
+
+    /// Only samples of these CPUs, e.g. 0-2,5
+    #[arg(short = 'C', long = "cpu", value_name = "LIST")]
+    cpu: Option<String>,
+
+    /// Leave out functions below so many per cent
+    #[arg(long = "percent-limit", value_name = "PERCENT", default_value_t = 0.0)]
+    percent_limit: f64,
+
+    /// Say nothing of functions whose code is not at hand
+    #[arg(long = "skip-missing")]
+    skip_missing: bool,
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Layout")]
+struct LayoutArgs {
+    /// What percentages are of: local-period, local-hits, global-period, global-hits
+    #[arg(long = "percent-type", value_name = "TYPE", value_parser = percent_type, default_value = "local-period")]
+    percent_type: PercentType,
+
+    /// Numbers of samples instead of percentages
+    #[arg(short = 'n', long = "show-nr-samples")]
+    show_nr_samples: bool,
+
+    /// Periods instead of percentages
+    #[arg(long = "show-total-period", conflicts_with = "show_nr_samples")]
+    show_total_period: bool,
+
+    /// All events side by side
+    #[arg(long = "group")]
+    group: bool,
+
+    /// A summary by source line before each function, and lines behind instructions
+    #[arg(short = 'l', long = "print-line")]
+    print_line: bool,
+
+    /// Whole paths of files
+    #[arg(short = 'P', long = "full-paths")]
+    full_paths: bool,
+
+    /// Source lines between instructions (the default)
+    #[arg(long = "source", overrides_with = "no_source")]
+    source: bool,
+
+    /// No source lines
+    #[arg(long = "no-source", overrides_with = "source")]
+    no_source: bool,
+
+    /// The bytes of instructions
+    #[arg(long = "asm-raw")]
+    asm_raw: bool,
+
+    /// Syntax of x86 operands: att or intel
+    #[arg(short = 'M', long = "disassembler-style", value_name = "STYLE", value_parser = syntax, default_value = "att")]
+    syntax: Syntax,
+
+    /// Colours: auto, always or never
+    #[arg(long = "color", visible_alias = "stdio-color", value_name = "WHEN", value_enum, num_args = 0..=1,
+          default_missing_value = "always")]
+    color: Option<When>,
+
+    /// No pager, also on a terminal
+    #[arg(long = "no-pager")]
+    no_pager: bool,
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Sources")]
+struct SourceArgs {
+    /// Folder below which sources are looked for by the ends of their paths (repeatable)
+    #[arg(long = "source-root", value_name = "DIR")]
+    source_root: Vec<PathBuf>,
+
+    /// Folder to put before the paths of sources
+    #[arg(long = "prefix", value_name = "DIR")]
+    prefix: Option<PathBuf>,
+
+    /// Folders to take from the beginning of the paths of sources, before --prefix
+    #[arg(long = "prefix-strip", value_name = "N", default_value_t = 0)]
+    prefix_strip: usize,
+}
+
+#[derive(Debug, Clone, Args)]
+struct PerfArgs {
+    /// As perf's plain text (the default)
+    #[arg(long = "stdio", hide = true)]
+    stdio: bool,
+    #[arg(long = "stdio2", hide = true)]
+    stdio2: bool,
+    #[arg(short = 'q', long = "quiet", hide = true)]
+    quiet: bool,
+    #[arg(long = "objdump", value_name = "PROGRAM", hide = true)]
+    objdump: Option<String>,
+    #[arg(long = "addr2line", value_name = "PROGRAM", hide = true)]
+    addr2line: Option<String>,
+    #[arg(long = "tui", hide = true)]
+    tui: bool,
+    #[arg(long = "gtk", hide = true)]
+    gtk: bool,
+    #[arg(short = 'D', long = "dump-raw-trace", hide = true)]
+    dump: bool,
+    #[arg(long = "data-type", hide = true)]
+    data_type: bool,
+    #[arg(long = "insn-stat", hide = true)]
+    insn_stat: bool,
+    #[arg(long = "code-with-type", hide = true)]
+    code_with_type: bool,
+    #[arg(long = "itrace", value_name = "OPTIONS", num_args = 0..=1, hide = true)]
+    itrace: Option<Option<String>>,
+}
+
+fn percent_type(name: &str) -> Result<PercentType, String> {
+    let known = PercentType::NAMES.iter().find(|(known, _)| *known == name);
+    known.map(|(_, kind)| *kind).ok_or_else(|| {
+        let names: Vec<&str> = PercentType::NAMES.iter().map(|(name, _)| *name).collect();
+        format!("one of {}", names.join(", "))
+    })
+}
+
+fn syntax(name: &str) -> Result<Syntax, String> {
+    match name {
+        "att" => Ok(Syntax::Att),
+        "intel" => Ok(Syntax::Intel),
+        _ => Err("att or intel".to_owned()),
+    }
+}
+
+impl PerfArgs {
+    /// What pjit does not do.
+    fn refused(&self) -> Option<&'static str> {
+        let options = [
+            (self.tui, "--tui: pjit prints text; a pager shows it"),
+            (self.gtk, "--gtk: pjit prints text"),
+            (self.dump, "-D: use `perf report -D` to see raw records"),
+            (
+                self.data_type,
+                "--data-type: pjit does not tell types of data",
+            ),
+            (
+                self.insn_stat,
+                "--insn-stat: pjit does not tell types of data",
+            ),
+            (
+                self.code_with_type,
+                "--code-with-type: pjit does not tell types of data",
+            ),
+            (
+                self.itrace.is_some(),
+                "--itrace: pjit does not decode hardware traces",
+            ),
+        ];
+        let given = options.into_iter().find(|(is_given, _)| *is_given);
+        given.map(|(_, text)| text)
+    }
+
+    fn warnings(&self) -> impl Iterator<Item = &'static str> {
+        let options = [
+            (self.stdio2, "--stdio2: printed as --stdio"),
+            (
+                self.objdump.is_some(),
+                "--objdump: not needed, pjit disassembles itself",
+            ),
+            (
+                self.addr2line.is_some(),
+                "--addr2line: not needed, pjit reads DWARF itself",
+            ),
+        ];
+        options
+            .into_iter()
+            .filter(|(is_given, _)| *is_given)
+            .map(|(_, text)| text)
+    }
+}
+
+impl AnnotateArgs {
+    fn load_options(&self, environment: &Environment) -> Result<LoadOptions, String> {
+        let mut load = self.input.load_options(None, environment);
+        load.needs.stacks = false;
+        load.frames.inlines = false;
+        load.frames.code = true;
+        if let Some(list) = &self.what.cpu {
+            load.filter.cpus = parse_cpus(list)?;
+        }
+        Ok(load)
+    }
+
+    fn selection(&self) -> Selection {
+        let names = self.what.symbols.iter().chain(&self.positional);
+        let spellings = |name: &String| {
+            let mut all = vec![name.clone()];
+            for style in [NameStyle::Short, NameStyle::Full] {
+                all.push(demangle(name.as_bytes(), style).into_owned());
+            }
+            all.dedup();
+            all
+        };
+        let symbols: Vec<_> = names.map(spellings).collect();
+        Selection {
+            // As in perf, a name that was asked for is shown however little it has.
+            percent_limit: if symbols.is_empty() {
+                self.what.percent_limit
+            } else {
+                0.0
+            },
+            symbols,
+            contains: self.what.symbol_filter.clone(),
+        }
+    }
+
+    fn view(&self) -> Options {
+        Options {
+            percent_type: self.layout.percent_type,
+            column: match (self.layout.show_nr_samples, self.layout.show_total_period) {
+                (true, _) => Column::Samples,
+                (_, true) => Column::Period,
+                _ => Column::Percent,
+            },
+            group: self.layout.group,
+            full_paths: self.layout.full_paths,
+            source: !self.layout.no_source,
+            print_lines: self.layout.print_line,
+            raw: self.layout.asm_raw,
+        }
+    }
+
+    fn request(&self, load: &LoadOptions) -> Request {
+        let recorded = match &load.source {
+            Source::File(path) => std::fs::metadata(path)
+                .and_then(|meta| meta.modified())
+                .ok(),
+            Source::Stdin | Source::Default => None,
+        };
+        let mut roots = self.sources.source_root.clone();
+        roots.push(load.source.folder());
+        Request {
+            syntax: self.layout.syntax,
+            lines: !self.layout.no_source || self.layout.print_line,
+            sources: !self.layout.no_source,
+            paths: SourcePaths {
+                roots,
+                prefix: self.sources.prefix.clone(),
+                strip: self.sources.prefix_strip,
+                recorded,
+            },
+        }
+    }
+}
+
+impl Verb for AnnotateArgs {
+    fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
+        let diag = context.diag;
+        if let Some(text) = self.perf.refused() {
+            return wrong_usage(text);
+        }
+        self.perf
+            .warnings()
+            .for_each(|text| diag.warn(text.to_owned()));
+        let load = match self.load_options(context.environment) {
+            Ok(load) => load,
+            Err(text) => return wrong_usage(&text),
+        };
+        let (selection, request) = (self.selection(), self.request(&load));
+        let mut problem = None;
+        let (profile, mut assembly) = with_progress(diag, || {
+            load::annotate(&load, &request, diag, |functions| {
+                if !self.what.dsos.is_empty() {
+                    functions.keep_objects(&self.what.dsos);
+                }
+                code::choose(functions, &selection).unwrap_or_else(|unknown| {
+                    problem = Some(unknown);
+                    Vec::new()
+                })
+            })
+        })?;
+        require_samples(&profile)?;
+        if let Some(unknown) = problem {
+            anyhow::bail!("{}", not_found(&unknown));
+        }
+        assembly.warnings.drain(..).for_each(|line| diag.warn(line));
+        let pager = (!self.layout.no_pager).then_some(context.environment.pager.as_str());
+        let mut out = Output::open(pager);
+        let color = colored(self.layout.color.and_then(When::choice), no_color());
+        let mut shown = 0;
+        let missing = code::blocks(&assembly, &profile.events, &self.view(), |block| {
+            shown += 1;
+            write(&block, color, &mut out)
+        })?;
+        out.finish().context("output")?;
+        let mut said: Vec<&str> = Vec::new();
+        for why in missing
+            .iter()
+            .filter(|_| !self.what.skip_missing || shown == 0)
+        {
+            if !said.contains(&why.blame.as_str()) {
+                said.push(&why.blame);
+                let name = &assembly.functions.all[why.function].name;
+                diag.warn(format!("{name}: no code: {} {}", why.blame, why.reason));
+            }
+        }
+        leave(profile);
+        anyhow::ensure!(
+            shown > 0,
+            "no function is left to show: {}",
+            if missing.is_empty() {
+                "the filters or --percent-limit hide all of them"
+            } else {
+                "none has code at hand"
+            }
+        );
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn input(&self) -> Option<&InputArgs> {
+        Some(&self.input)
+    }
+}
+
+fn not_found(unknown: &NotFound) -> String {
+    if PathBuf::from(&unknown.name).is_file() {
+        return format!(
+            "no samples in a function named {}, which is a file: recordings are given with -i",
+            unknown.name
+        );
+    }
+    let nearest = unknown.nearest.join(", ");
+    let more = if nearest.is_empty() {
+        String::new()
+    } else {
+        format!("; nearest: {nearest}")
+    };
+    format!("no samples in a function named {}{more}", unknown.name)
+}

@@ -1,0 +1,145 @@
+//! Which functions are shown.
+
+use crate::assembly::{Function, Functions};
+
+/// What the user asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    /// Names, each with the other spellings that stand for it; all functions if there are none.
+    pub symbols: Vec<Vec<String>>,
+    /// Only functions whose name contains this.
+    pub contains: Option<String>,
+    /// Functions below so many per cent of what is left are not shown.
+    pub percent_limit: f64,
+}
+
+/// A name that no function with samples has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotFound {
+    /// As it was asked for.
+    pub name: String,
+    /// Names that are like it.
+    pub nearest: Vec<String>,
+}
+
+/// Indices of the functions to show, the heaviest first.
+///
+/// # Errors
+/// When a name that was asked for is not there.
+pub fn choose(functions: &Functions, selection: &Selection) -> Result<Vec<usize>, NotFound> {
+    let contains = |function: &Function| {
+        let text = selection.contains.as_deref();
+        text.is_none_or(|text| function.name.contains(text))
+    };
+    let all = functions.all.iter().enumerate();
+    let mut left: Vec<usize> = all
+        .filter(|(_, function)| contains(function))
+        .map(|(number, _)| number)
+        .collect();
+    if !selection.symbols.is_empty() {
+        let mut named = Vec::new();
+        for spellings in &selection.symbols {
+            named.extend(find(functions, &left, spellings)?);
+        }
+        left.retain(|number| named.contains(number));
+    }
+    left.retain(|number| reaches(functions, *number, selection.percent_limit));
+    left.sort_by_key(|number| {
+        let weights = (0..functions.totals.len()).map(|event| {
+            let event = u16::try_from(event).unwrap_or(u16::MAX);
+            functions.all[*number].weight(event).0
+        });
+        std::cmp::Reverse(weights.fold(0, u64::saturating_add))
+    });
+    Ok(left)
+}
+
+/// Whether a function has its share of some event.
+fn reaches(functions: &Functions, number: usize, limit: f64) -> bool {
+    let share = |(event, total): (usize, &(u64, u64))| {
+        let event = u16::try_from(event).unwrap_or(u16::MAX);
+        super::share(functions.all[number].weight(event).0, total.0)
+    };
+    limit <= 0.0
+        || functions
+            .totals
+            .iter()
+            .enumerate()
+            .map(share)
+            .any(|share| share >= limit)
+}
+
+/// The functions of a name: those that have it, else those of the only name that begins with it.
+fn find(
+    functions: &Functions,
+    among: &[usize],
+    spellings: &[String],
+) -> Result<Vec<usize>, NotFound> {
+    let name = |number: &usize| functions.all[*number].name.as_str();
+    let has = |number: &&usize| spellings.iter().any(|spelling| spelling == name(number));
+    let exact: Vec<usize> = among.iter().filter(has).copied().collect();
+    if !exact.is_empty() {
+        return Ok(exact);
+    }
+    let begins = |number: &&usize| {
+        spellings
+            .iter()
+            .any(|spelling| name(number).starts_with(spelling))
+    };
+    let longer: Vec<usize> = among.iter().filter(begins).copied().collect();
+    let is_unique = longer
+        .windows(2)
+        .all(|pair| name(&pair[0]) == name(&pair[1]));
+    if !longer.is_empty() && is_unique {
+        return Ok(longer);
+    }
+    let wanted = spellings.first().cloned().unwrap_or_default();
+    let mut nearest: Vec<(usize, &str)> = among
+        .iter()
+        .map(|number| (distance(&wanted, name(number)), name(number)))
+        .collect();
+    nearest.sort_unstable();
+    nearest.dedup();
+    Err(NotFound {
+        nearest: nearest
+            .iter()
+            .take(3)
+            .map(|(_, name)| (*name).to_owned())
+            .collect(),
+        name: wanted,
+    })
+}
+
+/// How far a name is from the one that was asked for: changes that make one of the other; names that contain it are near. Only the
+/// beginnings of long names are compared.
+fn distance(wanted: &str, name: &str) -> usize {
+    const MOST: usize = 64;
+    if name.contains(wanted) {
+        return 0;
+    }
+    let wanted: Vec<char> = wanted.chars().take(MOST).collect();
+    let mut row: Vec<usize> = (0..=wanted.len()).collect();
+    for (i, theirs) in name.chars().take(MOST).enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, own) in wanted.iter().enumerate() {
+            let changed = diagonal + usize::from(*own != theirs);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    1 + row[wanted.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_names_are_those_that_differ_little() {
+        assert_eq!(distance("spin", "spin"), 0);
+        assert_eq!(distance("spin", "hot::spin"), 0);
+        assert_eq!(distance("spni", "spin"), 3);
+        assert!(distance("spni", "spin") < distance("spni", "roots"));
+    }
+}

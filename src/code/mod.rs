@@ -1,0 +1,362 @@
+//! `annotate`: functions with their samples beside instructions and source lines.
+//!
+//! In: listings ([`Assembly`]) and the events of a profile. Out: [`Block`]s, one for each event (or group of events) and function,
+//! in perf's order. Which lines of source stand before which instruction follows objdump ([`lines`]); what a block is called and how
+//! its numbers are made follows perf's `annotate --stdio`, but for line numbers, which are the true ones.
+
+mod choose;
+mod lines;
+
+use std::collections::HashMap;
+
+use crate::assembly::{Assembly, Code, Function, Listing, Missing, Row};
+use crate::profile::EventSummary;
+
+pub use choose::{NotFound, Selection, choose};
+pub use lines::Line;
+
+/// What percentages are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PercentType {
+    /// The function's period.
+    LocalPeriod,
+    /// The function's number of samples.
+    LocalHits,
+    /// The event's period.
+    GlobalPeriod,
+    /// The event's number of samples.
+    GlobalHits,
+}
+
+impl PercentType {
+    /// perf's names.
+    pub const NAMES: [(&'static str, Self); 4] = [
+        ("local-period", Self::LocalPeriod),
+        ("local-hits", Self::LocalHits),
+        ("global-period", Self::GlobalPeriod),
+        ("global-hits", Self::GlobalHits),
+    ];
+
+    fn label(self) -> String {
+        let known = Self::NAMES.iter().find(|(_, kind)| *kind == self);
+        known.map_or_else(String::new, |(name, _)| name.replace('-', " "))
+    }
+}
+
+/// What stands before instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Column {
+    /// Percentages.
+    Percent,
+    /// Numbers of samples.
+    Samples,
+    /// Periods.
+    Period,
+}
+
+/// What the user chose.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// What percentages are of.
+    pub percent_type: PercentType,
+    /// What stands before instructions.
+    pub column: Column,
+    /// All events side by side.
+    pub group: bool,
+    /// Whole paths of files.
+    pub full_paths: bool,
+    /// Source lines before instructions.
+    pub source: bool,
+    /// A summary by source line, and lines behind instructions.
+    pub print_lines: bool,
+    /// The bytes of instructions.
+    pub raw: bool,
+}
+
+/// A function and its numbers for one event, or a group of them.
+#[derive(Debug)]
+pub struct Block {
+    /// Rows of the summary by source line: percentage and place.
+    pub summary: Option<Summary>,
+    /// The file that the code comes from.
+    pub file: String,
+    /// What was counted.
+    pub event: String,
+    /// Number of samples (of a group: of its first event).
+    pub samples: u64,
+    /// What percentages are of, in words.
+    pub percent_type: String,
+    /// Columns of numbers.
+    pub columns: usize,
+    /// What is in them.
+    pub column: Column,
+    /// Digits of the widest address.
+    pub address_width: usize,
+    /// Everything below the header.
+    pub lines: Vec<Line>,
+}
+
+/// Source lines of a function by falling share.
+#[derive(Debug)]
+pub struct Summary {
+    /// The file that the code comes from, in full.
+    pub path: String,
+    /// Per cent, and the place.
+    pub rows: Vec<(f64, String)>,
+}
+
+/// Percentages above which lines take part in the summary, and are named behind instructions.
+const WORTH_NAMING: f64 = 0.5;
+
+/// Makes the blocks, and gives them to `take` one at a time, since all of them may be much text. Returns what could not be shown.
+///
+/// # Errors
+/// Those of `take`.
+pub fn blocks<E>(
+    assembly: &Assembly,
+    events: &[EventSummary],
+    options: &Options,
+    mut take: impl FnMut(Block) -> Result<(), E>,
+) -> Result<Vec<Missing>, E> {
+    let mut missing = Vec::new();
+    for group in groups(events, options) {
+        let shown = |function: &Function| {
+            let weight = |event: &u16| function.weight(*event).1;
+            group.members.iter().map(weight).sum::<u64>() > 0
+        };
+        let all = &assembly.functions.all;
+        let mut own: Vec<_> = assembly
+            .listings
+            .iter()
+            .filter(|listing| shown(&all[number(listing)]))
+            .collect();
+        // Stable: of equal ones that goes first which goes first in the choice.
+        own.sort_by_key(|listing| {
+            let function = &all[number(listing)];
+            let weights = group.members.iter().map(|event| function.weight(*event).0);
+            std::cmp::Reverse(weights.collect::<Vec<_>>())
+        });
+        for listing in own {
+            match listing {
+                Ok(listing) => take(block(assembly, listing, &group, options))?,
+                Err(why) if !missing.contains(why) => missing.push(why.clone()),
+                Err(_) => {}
+            }
+        }
+    }
+    Ok(missing)
+}
+
+fn number(listing: &Result<Listing, Missing>) -> usize {
+    match listing {
+        Ok(listing) => listing.function,
+        Err(missing) => missing.function,
+    }
+}
+
+/// Events that stand side by side.
+struct Group {
+    members: Vec<u16>,
+    name: String,
+}
+
+fn groups(events: &[EventSummary], options: &Options) -> Vec<Group> {
+    let all = 0..u16::try_from(events.len()).unwrap_or(u16::MAX);
+    let name = |member: &u16| events[usize::from(*member)].name.clone();
+    let names = |members: &[u16]| members.iter().map(name).collect::<Vec<_>>().join(", ");
+    if options.group {
+        let members: Vec<u16> = all.collect();
+        let name = names(&members);
+        return vec![Group { members, name }];
+    }
+    let mut groups: Vec<Group> = Vec::new();
+    let leader = |event: u16| events[usize::from(event)].leader;
+    for event in all {
+        match groups
+            .iter_mut()
+            .find(|group| leader(group.members[0]) == leader(event))
+        {
+            Some(group) => group.members.push(event),
+            None => groups.push(Group {
+                members: vec![event],
+                name: name(&event),
+            }),
+        }
+    }
+    for group in groups.iter_mut().filter(|group| group.members.len() > 1) {
+        let given = events[usize::from(group.members[0])].group_name.as_deref();
+        let given = given.unwrap_or("anon group");
+        group.name = format!("{given} {{ {} }}", names(&group.members));
+    }
+    groups
+}
+
+fn block(assembly: &Assembly, listing: &Listing, group: &Group, options: &Options) -> Block {
+    let function = &assembly.functions.all[listing.function];
+    let numbers = Numbers::of(assembly, function, listing, group);
+    let rows = numbers.values(options);
+    let summary = options.print_lines.then(|| Summary {
+        path: listing.file.clone(),
+        rows: summary(assembly, listing, &numbers, options),
+    });
+    let last = listing.rows.iter().rev().find_map(|row| match row {
+        Row::Code(code) => Some(listing.start.wrapping_add(code.offset.into())),
+        Row::Text(_) => None,
+    });
+    let highest = last.unwrap_or(0).max(listing.start);
+    Block {
+        summary,
+        file: shown_path(&listing.file, options.full_paths).to_owned(),
+        event: group.name.clone(),
+        samples: group
+            .members
+            .first()
+            .map_or(0, |event| function.weight(*event).1),
+        percent_type: options.percent_type.label(),
+        columns: group.members.len(),
+        column: options.column,
+        address_width: format!("{highest:x}").len(),
+        lines: lines::of(assembly, listing, &rows, &numbers.local(), options),
+    }
+}
+
+fn shown_path(path: &str, full: bool) -> &str {
+    if full {
+        return path;
+    }
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// The samples of each instruction.
+struct Numbers<'n> {
+    /// By row that is code, then by event of the group: period and samples.
+    rows: Vec<Vec<(u64, u64)>>,
+    /// Of the function, by event of the group.
+    own: Vec<(u64, u64)>,
+    /// Of the event.
+    totals: Vec<(u64, u64)>,
+    code: Vec<&'n Code>,
+}
+
+impl<'n> Numbers<'n> {
+    fn of(assembly: &Assembly, function: &Function, listing: &'n Listing, group: &Group) -> Self {
+        let code: Vec<&Code> = listing
+            .rows
+            .iter()
+            .filter_map(|row| match row {
+                Row::Code(code) => Some(code),
+                Row::Text(_) => None,
+            })
+            .collect();
+        let mut rows = vec![vec![(0_u64, 0_u64); group.members.len()]; code.len()];
+        for hit in &function.hits {
+            let Some(column) = group.members.iter().position(|event| *event == hit.event) else {
+                continue;
+            };
+            // A sample between two instructions counts for the one before.
+            let next = code.partition_point(|code| u64::from(code.offset) <= hit.offset);
+            if let Some(row) = rows.get_mut(next.saturating_sub(1)) {
+                row[column].0 = row[column].0.saturating_add(hit.period);
+                row[column].1 += hit.samples;
+            }
+        }
+        let of_event = |event: &u16| assembly.functions.totals.get(usize::from(*event));
+        Self {
+            rows,
+            own: group
+                .members
+                .iter()
+                .map(|event| function.weight(*event))
+                .collect(),
+            totals: group
+                .members
+                .iter()
+                .map(|event| of_event(event).copied().unwrap_or_default())
+                .collect(),
+            code,
+        }
+    }
+
+    /// What is printed, by row.
+    fn values(&self, options: &Options) -> Vec<Vec<Value>> {
+        let value = |column: usize, (period, samples): (u64, u64)| {
+            let ((own_period, own_samples), (all_period, all_samples)) =
+                (self.own[column], self.totals[column]);
+            let (part, whole) = match options.percent_type {
+                PercentType::LocalPeriod => (period, own_period),
+                PercentType::LocalHits => (samples, own_samples),
+                PercentType::GlobalPeriod => (period, all_period),
+                PercentType::GlobalHits => (samples, all_samples),
+            };
+            Value {
+                percent: share(part, whole),
+                number: match options.column {
+                    Column::Period => period,
+                    _ => samples,
+                },
+            }
+        };
+        let row = |row: &Vec<(u64, u64)>| {
+            row.iter()
+                .enumerate()
+                .map(|(at, part)| value(at, *part))
+                .collect()
+        };
+        self.rows.iter().map(row).collect()
+    }
+
+    /// Per cent of the function's period, of the event that has most, by row.
+    fn local(&self) -> Vec<f64> {
+        let share = |row: &Vec<(u64, u64)>| {
+            let shares = row
+                .iter()
+                .zip(&self.own)
+                .map(|(part, own)| share(part.0, own.0));
+            shares.fold(0.0, f64::max)
+        };
+        self.rows.iter().map(share).collect()
+    }
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 {
+        return 0.0;
+    }
+    100.0 * part as f64 / whole as f64
+}
+
+/// A number before an instruction.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Value {
+    /// Per cent.
+    pub percent: f64,
+    /// Samples or period.
+    pub number: u64,
+}
+
+/// Shares by source line, of instructions that have more than half a per cent.
+fn summary(
+    assembly: &Assembly,
+    listing: &Listing,
+    numbers: &Numbers<'_>,
+    options: &Options,
+) -> Vec<(f64, String)> {
+    let mut sums: HashMap<String, f64> = HashMap::new();
+    for (code, share) in numbers.code.iter().zip(numbers.local()) {
+        if share > WORTH_NAMING
+            && let Some(place) = lines::named_place(assembly, listing, code, options)
+        {
+            *sums.entry(place).or_default() += share;
+        }
+    }
+    #[expect(clippy::iter_over_hash_type, reason = "sorted by everything in it")]
+    let mut rows: Vec<(f64, String)> = {
+        let mut rows = Vec::with_capacity(sums.len());
+        for (place, share) in sums {
+            rows.push((share, place));
+        }
+        rows
+    };
+    rows.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    rows
+}

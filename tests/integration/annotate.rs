@@ -1,0 +1,487 @@
+//! `pjit annotate` against the perf of this machine, on recordings made here, and against `pjit report` on the samples.
+//!
+//! Skipped with a message where there is no perf 6, no C compiler, or recording is not allowed. Known differences, which are taken
+//! out before comparing:
+//! * the number behind the colon: perf 6 counts lines of objdump's output, pjit prints the line's number in its file;
+//! * `function():` lines without debug information, which pjit has only with it, and `FILE:LINE` lines of files that are
+//!   not there, which perf takes for source;
+//! * names of ifunc stubs (`*ABS*+0x9c6a0@plt`), and versions of symbols (`@@GLIBC_2.2.5`) in stripped libraries;
+//! * names in stripped libraries, for which pjit also reads a debug file that is there;
+//! * which of the addresses in data behind the last symbol is named by which table;
+//! * the order of functions and lines of equal weight, which in perf depends on addresses in its heap.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::support::{SAMPLES, perf, pjit, sample, skip, stdout_of};
+
+const SOURCE: &str = r#"
+#include <stdio.h>
+#include <stdint.h>
+#include <string.h>
+
+static inline uint32_t mix(uint32_t x) {
+    x ^= x << 13;
+    x ^= x >> 17;
+    return x ^ (x << 5);
+}
+
+__attribute__((noinline)) uint32_t spin(uint32_t *table, int len, uint32_t s)
+{
+    for (int i = 0; i < 20000; i++) {
+        s = mix(s);
+        int k = (s ^ i) % len;
+        table[k] = table[k] / 7 + i;
+    }
+    return s;
+}
+
+__attribute__((noinline)) double roots(double a, int n) {
+    double sum = 0;
+    for (int i = 1; i < n; i++)
+        sum += a / i;
+    return sum;
+}
+
+__attribute__((noinline)) int choose(int what) {
+    switch (what % 6) {
+    case 0: return puts("") + 1;
+    case 1: return what * 7;
+    case 2: return what / 3;
+    case 3: return what - 11;
+    case 4: return what ^ 0x55;
+    default: return 2;
+    }
+}
+
+int main(void) {
+    static uint32_t table[4096];
+    uint32_t s = 1;
+    double d = 0;
+    char text[64];
+    size_t length = 0;
+    for (int i = 0; i < 1500; i++) {
+        s = spin(table, 4096 - (i & 1), s);
+        d += roots(s, 5000);
+        for (int j = 1; j < 3000; j++)
+            length += choose(6 * j + 1 + j % 5);
+        for (int j = 0; j < 20; j++) {
+            snprintf(text, sizeof text, "%d %u", j, s);
+            length += strlen(text);
+        }
+    }
+    return (s + (uint32_t)d + length) & 0;
+}
+"#;
+
+fn succeeds(command: &mut Command) -> bool {
+    let status = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    status.is_ok_and(|status| status.success())
+}
+
+/// Recordings of a program with debug information: one event, two events, a group. `Err`: why there are none.
+struct Fixture {
+    _folder: tempfile::TempDir,
+    one: PathBuf,
+    two: PathBuf,
+    group: PathBuf,
+}
+
+fn fixture() -> Result<Fixture, &'static str> {
+    let version = perf()
+        .arg("--version")
+        .output()
+        .map_err(|_| "no perf here")?;
+    if !String::from_utf8_lossy(&version.stdout).starts_with("perf version 6") {
+        return Err("no perf 6 here");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let (source, program) = (folder.path().join("hot.c"), folder.path().join("hot"));
+    std::fs::write(&source, SOURCE).expect("it can be written");
+    let mut compile = Command::new("cc");
+    compile.args(["-O2", "-g", "-o"]).args([&program, &source]);
+    if !succeeds(&mut compile) {
+        return Err("no C compiler here");
+    }
+    let record = |name: &str, events: &str| {
+        let file = folder.path().join(name);
+        let mut record = perf();
+        record
+            .args(["record", "-q", "-F", "999", "-e", events, "-o"])
+            .arg(&file)
+            .arg(&program);
+        succeeds(&mut record).then_some(file)
+    };
+    let recorded = (
+        record("one.data", "cpu-clock:u"),
+        record("two.data", "cpu-clock:u,task-clock:u"),
+        record("group.data", "{cpu-clock:u,task-clock:u}"),
+    );
+    let (Some(one), Some(two), Some(group)) = recorded else {
+        return Err("recording is not allowed here");
+    };
+    Ok(Fixture {
+        _folder: folder,
+        one,
+        two,
+        group,
+    })
+}
+
+fn output(command: &mut Command) -> String {
+    let output = command
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .output()
+        .expect("it runs");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A line without what is known to differ; `None` for lines that only one of the two has.
+fn comparable(line: &str) -> Option<String> {
+    let text = line.trim_start();
+    if let Some(rest) = text.strip_prefix(": ") {
+        let text = rest
+            .trim_start_matches(|c: char| c.is_ascii_digit())
+            .trim_start();
+        let path = text.split(" (discriminator").next().unwrap_or(text);
+        let is_file = path.starts_with(['.', '/']) && path.contains(':') && !path.contains(' ');
+        let is_function = text.ends_with("():");
+        return (!is_file && !is_function).then(|| format!(": {text}"));
+    }
+    let mut line = line.to_owned();
+    while let Some(at) = line.find("@@GLIBC_").or_else(|| line.find("@GLIBC_")) {
+        let rest = line[at + 1..].trim_start_matches('@');
+        let end = rest
+            .find(|c: char| !c.is_alphanumeric() && c != '_' && c != '.')
+            .unwrap_or(rest.len());
+        let end = line.len() - rest.len() + end;
+        line.replace_range(at..end, "");
+    }
+    if let Some(at) = line
+        .find('<')
+        .filter(|_| line.contains("*ABS*") || line.contains("@plt>"))
+    {
+        line.truncate(at);
+    }
+    Some(line)
+}
+
+fn lines(text: &str) -> Vec<String> {
+    text.lines().filter_map(comparable).collect()
+}
+
+/// Lines that both have, as multisets, as a share of perf's; and some that only one has.
+fn share(theirs: &str, ours: &str) -> (f64, Vec<String>) {
+    let mut counts: BTreeMap<String, i64> = BTreeMap::new();
+    let theirs = lines(theirs);
+    for line in &theirs {
+        *counts.entry(line.clone()).or_default() += 1;
+    }
+    for line in lines(ours) {
+        *counts.entry(line).or_default() -= 1;
+    }
+    let apart: i64 = counts.values().map(|count| count.abs()).sum();
+    let only = counts.iter().filter(|(_, count)| **count != 0);
+    let some = only
+        .take(12)
+        .map(|(line, count)| format!("{count:+} {line}"));
+    (
+        1.0 - apart as f64 / theirs.len().max(1) as f64,
+        some.collect(),
+    )
+}
+
+#[test]
+fn blocks_are_perfs() {
+    let fixture = match fixture() {
+        Ok(fixture) => fixture,
+        Err(why) => return skip(why),
+    };
+    let cases: &[(&Path, &[&str])] = &[
+        (&fixture.one, &["spin"]),
+        (&fixture.one, &["choose"]),
+        (&fixture.one, &["-s", "choose"]),
+        (&fixture.one, &["-n", "spin"]),
+        (&fixture.one, &["--show-total-period", "spin"]),
+        (&fixture.one, &["-l", "spin"]),
+        (&fixture.one, &["-P", "-l", "choose"]),
+        (&fixture.one, &["-P", "spin"]),
+        (&fixture.one, &["--asm-raw", "choose"]),
+        (&fixture.one, &["-M", "intel", "spin"]),
+        (&fixture.one, &["--no-source", "spin"]),
+        (&fixture.one, &["--percent-type", "local-hits", "spin"]),
+        (
+            &fixture.one,
+            &["--percent-type", "global-period", "-d", "hot"],
+        ),
+        (&fixture.one, &["--percent-limit", "5"]),
+        (&fixture.one, &["-d", "hot"]),
+        (&fixture.one, &["-C", "0"]),
+        (&fixture.two, &["spin"]),
+        (&fixture.two, &["-d", "hot"]),
+        (&fixture.two, &["--group", "spin"]),
+        (&fixture.two, &["--group", "-n", "-d", "hot"]),
+        (&fixture.group, &["spin"]),
+        (&fixture.group, &["--show-total-period", "-d", "hot"]),
+    ];
+    for (file, options) in cases {
+        let theirs = output(
+            perf()
+                .args(["annotate", "--stdio", "-i"])
+                .arg(file)
+                .args(*options),
+        );
+        let ours = output(
+            Command::new(env!("CARGO_BIN_EXE_pjit"))
+                .arg("annotate")
+                .arg("-i")
+                .arg(file)
+                .args(*options),
+        );
+        // `-C 0` may have no samples on some machines.
+        if theirs.is_empty() && options[0] == "-C" {
+            continue;
+        }
+        assert!(
+            theirs.lines().count() > 20,
+            "{options:?}: perf prints {theirs}"
+        );
+        let (share, others) = share(&theirs, &ours);
+        assert!(share >= 0.99, "{options:?}: {share}: {others:#?}");
+    }
+    // Everything, libc included, which has other names with its debug file: pjit looks for that, objdump only with `-S`.
+    let theirs = output(
+        perf()
+            .args(["annotate", "--stdio", "--no-source", "-i"])
+            .arg(&fixture.one),
+    );
+    let ours = output(
+        Command::new(env!("CARGO_BIN_EXE_pjit"))
+            .args(["annotate", "--no-source", "-i"])
+            .arg(&fixture.one),
+    );
+    let nameless = |text: &str| {
+        let bare = |line: &str| line.split(" <").next().unwrap_or_default().to_owned() + "\n";
+        text.lines().map(bare).collect::<String>()
+    };
+    let (theirs, ours) = (nameless(&theirs), nameless(&ours));
+    let (share, others) = share(&theirs, &ours);
+    assert!(share >= 0.99, "all: {share}: {others:#?}");
+}
+
+/// Headers and dashes stand byte for byte, also of the first block of each.
+#[test]
+fn headers_are_perfs() {
+    let fixture = match fixture() {
+        Ok(fixture) => fixture,
+        Err(why) => return skip(why),
+    };
+    let head = |text: &str| text.lines().take(6).map(str::to_owned).collect::<Vec<_>>();
+    for (file, options) in [
+        (&fixture.one, &["spin"][..]),
+        (&fixture.one, &["-n", "spin"]),
+        (&fixture.one, &["--show-total-period", "spin"]),
+        (&fixture.two, &["--group", "spin"]),
+        (&fixture.group, &["spin"]),
+        (&fixture.group, &["--show-total-period", "spin"]),
+    ] {
+        let theirs = output(
+            perf()
+                .args(["annotate", "--stdio", "-i"])
+                .arg(file)
+                .args(options),
+        );
+        let ours = output(
+            Command::new(env!("CARGO_BIN_EXE_pjit"))
+                .arg("annotate")
+                .arg("-i")
+                .arg(file)
+                .args(options),
+        );
+        assert_eq!(head(&ours), head(&theirs), "{options:?}");
+    }
+}
+
+/// The view on a sample, which has to be named with `-i`: what stands alone is a function.
+fn annotate(options: &[&str], name: &str) -> (Option<i32>, String, String) {
+    let output = pjit()
+        .args(["annotate", "-i"])
+        .arg(sample(name, "perf.data"))
+        .arg("--symfs")
+        .arg(sample(name, "symfs"))
+        .args(options)
+        .output()
+        .expect("it runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (
+        output.status.code(),
+        text(&output.stdout),
+        text(&output.stderr),
+    )
+}
+
+/// A block of the output: its object, its name, its number of samples, and the number before each instruction.
+struct Block {
+    object: String,
+    name: String,
+    samples: u64,
+    numbers: Vec<f64>,
+}
+
+fn blocks(text: &str) -> Vec<Block> {
+    let mut found: Vec<Block> = Vec::new();
+    for line in text.lines() {
+        if let Some((_, rest)) = line
+            .split_once("Disassembly of ")
+            .filter(|_| line.contains("|\tSource code"))
+        {
+            let object = rest.split(' ').next().unwrap_or_default().to_owned();
+            let samples = rest
+                .split_once(" samples,")
+                .and_then(|(front, _)| front.rsplit_once('('));
+            let samples = samples
+                .and_then(|(_, number)| number.parse().ok())
+                .expect("a number of samples");
+            found.push(Block {
+                object,
+                name: String::new(),
+                samples,
+                numbers: Vec::new(),
+            });
+        }
+        let Some(block) = found.last_mut() else {
+            continue;
+        };
+        if let Some((_, name)) = line
+            .split_once('<')
+            .filter(|_| line.ends_with(">:") && block.name.is_empty())
+        {
+            block.name = name.trim_end_matches(">:").to_owned();
+        }
+        let number = line
+            .split_once(" :  ")
+            .and_then(|(number, _)| number.trim().parse::<f64>().ok());
+        block.numbers.extend(number);
+    }
+    found
+}
+
+#[test]
+fn sums_are_those_of_the_report() {
+    for name in SAMPLES {
+        let percent = blocks(&annotate(&["--no-source", "--skip-missing"], name).1);
+        let counted = blocks(&annotate(&["--no-source", "--skip-missing", "-n"], name).1);
+        assert!(!counted.is_empty(), "{name}");
+        for block in &percent {
+            let sum: f64 = block.numbers.iter().sum();
+            let rounding = 0.005 * block.numbers.len() as f64;
+            assert!(
+                (sum - 100.0).abs() <= 0.1f64.max(rounding.min(0.5)),
+                "{name} {}: {sum}",
+                block.name
+            );
+        }
+        let mut of_annotate: BTreeMap<(String, String), u64> = BTreeMap::new();
+        for block in &counted {
+            let sum: f64 = block.numbers.iter().sum();
+            assert_eq!(sum as u64, block.samples, "{name} {}", block.name);
+            *of_annotate
+                .entry((block.object.clone(), block.name.clone()))
+                .or_default() += block.samples;
+        }
+        let report = stdout_of(
+            &[
+                "report",
+                "--stdio",
+                "--no-children",
+                "-g",
+                "none",
+                "-n",
+                "-s",
+                "dso,sym",
+                "-t",
+                "\u{1}",
+            ],
+            name,
+        );
+        let rows = report
+            .lines()
+            .filter(|line| !line.starts_with('#') && !line.trim().is_empty());
+        let mut of_report: BTreeMap<(String, String), u64> = BTreeMap::new();
+        for row in rows {
+            let fields: Vec<&str> = row.split('\u{1}').map(str::trim).collect();
+            if let [_, samples, object, symbol] = fields[..] {
+                let symbol = symbol.get(4..).unwrap_or_default().to_owned();
+                *of_report.entry((object.to_owned(), symbol)).or_default() +=
+                    samples.parse::<u64>().expect("a number");
+            }
+        }
+        for (key, samples) in of_annotate
+            .iter()
+            .filter(|((object, _), _)| object.starts_with("jit-"))
+        {
+            assert_eq!(of_report.get(key), Some(samples), "{name} {key:?}");
+        }
+    }
+}
+
+/// No instruction of JIT code hides a sample: bytes are shown only where the sweep had to begin again.
+#[test]
+fn jit_samples_stand_at_instructions() {
+    for (name, wanted) in [("minijit", 100), ("wasmtime", 40), ("node", 40)] {
+        let text = annotate(&["--no-source", "--skip-missing", "-n"], name).1;
+        let (mut at_instruction, mut elsewhere, mut is_jit) = (0u64, 0u64, false);
+        for line in text.lines() {
+            if line.contains("|\tSource code") {
+                is_jit = line.contains("Disassembly of jit-");
+            }
+            let Some((number, rest)) = line.split_once(" :  ").filter(|_| is_jit) else {
+                continue;
+            };
+            let number: u64 = number.trim().parse().expect("a number");
+            let text = rest
+                .split_once(':')
+                .map_or("", |(_, text)| text.trim_start());
+            if text.starts_with(['.', '(']) {
+                elsewhere += number;
+            } else {
+                at_instruction += number;
+            }
+        }
+        assert_eq!(elsewhere, 0, "{name}");
+        assert!(
+            at_instruction >= wanted,
+            "{name}: {at_instruction} samples in JIT code"
+        );
+    }
+}
+
+#[test]
+fn messages_say_what_to_do() {
+    let (status, _, text) = annotate(&["addmuk"], "wasmtime");
+    assert_eq!(status, Some(1));
+    assert!(
+        text.contains("no samples in a function named addmuk; nearest: addmul"),
+        "{text}"
+    );
+    let (status, _, text) = annotate(&["-s", "addmul", "--tui"], "wasmtime");
+    assert_eq!((status, text.contains("--tui")), (Some(2), true), "{text}");
+    let (status, _, text) = annotate(&["--percent-limit", "101"], "wasmtime");
+    assert_eq!(
+        (status, text.contains("--percent-limit hide")),
+        (Some(1), true),
+        "{text}"
+    );
+    let (status, _, text) = annotate(&["addmul", "--objdump", "/nowhere"], "wasmtime");
+    assert_eq!(
+        (status, text.contains("--objdump: not needed")),
+        (Some(0), true),
+        "{text}"
+    );
+}
