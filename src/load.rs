@@ -504,6 +504,8 @@ fn events_of(recording: &Recording<'_>, session: &Session<'_>) -> Vec<EventSumma
             name: event.name.clone(),
             samples,
             period,
+            filtered_samples: 0,
+            filtered_period: 0,
             leader: usize::from(event.leader.0),
             group_name: event.group_name.clone(),
             has_callchains: event.attr.has_callchains(),

@@ -41,6 +41,17 @@ pub struct CheckArgs {
     #[command(flatten)]
     pub input: InputArgs,
 
+    #[command(flatten)]
+    limits: LimitArgs,
+
+    /// Colours: auto, always or never
+    #[arg(long = "color", value_name = "WHEN", value_enum, num_args = 0..=1, default_missing_value = "always")]
+    color: Option<When>,
+}
+
+/// From where on a recording is not fit for conclusions.
+#[derive(Debug, Clone, Args)]
+pub struct LimitArgs {
     /// Share of complete stacks that is needed (default: 90). Only if given, recordings without stacks fall short
     /// of it, and those with frame-pointer chains of which too few reach main or a thread's start
     #[arg(long = "min-complete", value_name = "PERCENT", value_parser = parse_percent)]
@@ -57,10 +68,19 @@ pub struct CheckArgs {
     /// Number of samples that is needed
     #[arg(long = "min-samples", value_name = "N", default_value_t = 30)]
     min_samples: u64,
+}
 
-    /// Colours: auto, always or never
-    #[arg(long = "color", value_name = "WHEN", value_enum, num_args = 0..=1, default_missing_value = "always")]
-    color: Option<When>,
+impl LimitArgs {
+    /// As `check` takes them.
+    #[must_use]
+    pub const fn limits(&self) -> Limits {
+        Limits {
+            min_complete: self.min_complete,
+            min_resolved: self.min_resolved,
+            max_lost: self.max_lost,
+            min_samples: self.min_samples,
+        }
+    }
 }
 
 /// Exit status for a recording that falls short of the limits.
@@ -100,13 +120,7 @@ impl CheckArgs {
         let mut load = self.input.load_options(self.file.as_ref(), environment);
         load.needs.depths = true;
         load.frames.inlines = false;
-        let limits = Limits {
-            min_complete: self.min_complete,
-            min_resolved: self.min_resolved,
-            max_lost: self.max_lost,
-            min_samples: self.min_samples,
-        };
-        (load, limits)
+        (load, self.limits.limits())
     }
 
     /// Whether colours were asked for.

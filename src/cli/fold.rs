@@ -10,10 +10,12 @@ use crate::diagnostics::Diagnostics;
 use crate::load::{self, LoadOptions};
 use crate::output::folded::{self, FoldOptions, Weight};
 use crate::profile::Profile;
+use crate::questions::kinds::OwnRules;
 
+use super::filters::{self, StackFilterArgs};
 use super::input::{Environment, InputArgs};
 use super::terminal::{Output, with_progress};
-use super::verb::{leave, require_samples};
+use super::verb::{leave, require_samples, wrong_usage};
 use super::weight::WeightArgs;
 use super::{Context, Verb};
 
@@ -62,15 +64,24 @@ pub struct FoldArgs {
     /// Only samples of this event
     #[arg(long, visible_alias = "event-filter", value_name = "NAME")]
     event: Option<String>,
+
+    #[command(flatten)]
+    filters: StackFilterArgs,
 }
 
 impl Verb for FoldArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
         let diag = context.diag;
-        let (load, fold) = self.resolve(context.environment);
+        let (mut load, fold) = self.resolve(context.environment);
+        let filters = match self.filters.filters() {
+            Ok(filters) => filters,
+            Err(text) => return wrong_usage(&text),
+        };
+        filters::prepare(&filters, &mut load);
         let mut out = Output::to(self.output.as_deref()).context("output")?;
-        let profile = with_progress(diag, || load::load(&load, diag))?;
+        let mut profile = with_progress(diag, || load::load(&load, diag))?;
         check_events(&profile, &fold, diag)?;
+        filters::filter(&mut profile, &filters, &OwnRules::default())?;
         folded::write(&profile, &fold, &mut out)?;
         out.finish().context("output")?;
         leave(profile);

@@ -4,16 +4,22 @@ pub mod annotate;
 pub mod callgraph;
 pub mod check;
 mod completions;
+pub mod diff;
+pub mod filters;
 pub mod flamegraph;
 pub mod fold;
+pub mod gate;
+pub mod guide;
 pub mod input;
 pub mod jitdump;
 mod man;
+pub mod peek;
 pub mod perf_only;
 pub mod perfconfig;
 mod picture;
 pub mod question;
 pub mod report;
+pub mod runs;
 pub mod script;
 pub mod summary;
 pub mod terminal;
@@ -67,6 +73,14 @@ pub enum Command {
     Jitdump(jitdump::JitdumpArgs),
     /// Tell where the CPU goes on one page: kinds, libraries, hot functions, own code and what it pays for
     Summary(Box<summary::SummaryArgs>),
+    /// Show who calls a function, and what it calls
+    Peek(Box<peek::PeekArgs>),
+    /// Tell what changed between recordings, and whether it is noise
+    Diff(Box<diff::DiffArgs>),
+    /// Pass or fail new recordings by rules: growth, budgets, nothing new above
+    Gate(Box<gate::GateArgs>),
+    /// Print how to record, read and compare, for who has never seen pjit
+    Guide(guide::GuideArgs),
     /// Tell whether a recording is fit for conclusions, and what would make it fit
     Check(check::CheckArgs),
     /// Print a completion script for a shell
@@ -87,6 +101,10 @@ impl Command {
             Self::Script(args) => args,
             Self::Jitdump(args) => args,
             Self::Summary(args) => &**args,
+            Self::Peek(args) => &**args,
+            Self::Diff(args) => &**args,
+            Self::Gate(args) => &**args,
+            Self::Guide(args) => args,
             Self::Check(args) => args,
             Self::Completions(args) => args,
             Self::Man(args) => args,

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 
 use super::callgraph::CallGraphArgs;
+use super::filters::{self, StackFilterArgs};
 use super::input::{Environment, InputArgs};
 use super::perf_only::PerfOnlyArgs;
 use super::perfconfig::PerfConfig;
@@ -21,6 +22,7 @@ use super::{Context, Verb};
 use crate::collect::Payloads;
 use crate::load::{self, LoadOptions};
 use crate::output::stdio;
+use crate::questions::kinds::OwnRules;
 use crate::report::keys::{FieldSpec, Key, SortSpec};
 use crate::report::options::{CallGraphMode, ChainKey, Grouping, ReportOptions};
 use crate::report::{self, Columns};
@@ -64,6 +66,9 @@ pub struct ReportArgs {
 
     #[command(flatten)]
     filters: FilterArgs,
+
+    #[command(flatten)]
+    stack_filters: StackFilterArgs,
 
     #[command(flatten)]
     layout: LayoutArgs,
@@ -390,6 +395,11 @@ impl Verb for ReportArgs {
             Ok(command) => command,
             Err(text) => return wrong_usage(&text),
         };
+        let stack_filters = match self.stack_filters.filters() {
+            Ok(filters) => filters,
+            Err(text) => return wrong_usage(&text),
+        };
+        filters::prepare(&stack_filters, &mut command.load);
         command.warnings.drain(..).for_each(|line| diag.warn(line));
         let pager = (!command.no_pager).then_some(environment.pager.as_str());
         let mut out = Output::open(pager);
@@ -404,12 +414,13 @@ impl Verb for ReportArgs {
             let (first, last) = load::sample_times(&command.load.source, diag)?;
             command.load.filter.times = time.resolve(first, last);
         }
-        let profile = with_progress(diag, || load::load(&command.load, diag))?;
+        let mut profile = with_progress(diag, || load::load(&command.load, diag))?;
         let mut is_empty = false;
         if command.load.listing.is_some() {
             write_lines(&profile.recording.dump, &mut out)?;
         } else {
             require_samples(&profile)?;
+            filters::filter(&mut profile, &stack_filters, &OwnRules::default())?;
             command.view.settle(&profile);
             let report = report::build(&profile, &command.view)?;
             stdio::write(&report, &mut out)?;

@@ -10,7 +10,9 @@ use clap::Args;
 use crate::collect::{Payloads, Rows};
 use crate::load::{self, LoadOptions};
 use crate::output::script::{self, Field, ScriptOptions};
+use crate::questions::kinds::OwnRules;
 
+use super::filters::{self, StackFilterArgs};
 use super::input::{Environment, InputArgs};
 use super::terminal::{Output, with_progress};
 use super::time::{TimeSpec, parse_cpus};
@@ -91,6 +93,9 @@ pub struct ScriptArgs {
     /// Only this time: START,STOP in seconds; 10%/2; 10%-20%
     #[arg(long = "time", value_name = "RANGE", allow_hyphen_values = true)]
     time: Option<String>,
+
+    #[command(flatten)]
+    filters: StackFilterArgs,
 }
 
 /// All that `pjit script` was told.
@@ -113,6 +118,11 @@ impl Verb for ScriptArgs {
             Ok(command) => command,
             Err(text) => return wrong_usage(&text),
         };
+        let filters = match self.filters.filters() {
+            Ok(filters) => filters,
+            Err(text) => return wrong_usage(&text),
+        };
+        filters::prepare(&filters, &mut command.load);
         let mut out = Output::to(self.output.as_deref()).context("output")?;
         if command.header_only {
             let lines = load::header(&command.load.source, false, diag)?;
@@ -124,8 +134,9 @@ impl Verb for ScriptArgs {
             let (first, last) = load::sample_times(&command.load.source, diag)?;
             command.load.filter.times = time.resolve(first, last);
         }
-        let profile = with_progress(diag, || load::load(&command.load, diag))?;
+        let mut profile = with_progress(diag, || load::load(&command.load, diag))?;
         require_samples(&profile)?;
+        filters::filter(&mut profile, &filters, &OwnRules::default())?;
         if let Some(event) = command.view.event_without_cpu(&profile) {
             anyhow::bail!("-F cpu: the event {event} was recorded without CPU numbers");
         }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 
+use super::filters::{StackFilterArgs, filter};
 use super::input::InputArgs;
 use super::question::{Format, OwnArgs, PrintArgs, event_of, prepare};
 use super::terminal::{Output, with_progress};
@@ -18,6 +19,7 @@ use crate::output::summary::{self, PageOptions};
 use crate::output::{answer, stdio};
 use crate::questions::edges::Edges;
 use crate::questions::facts::Facts;
+use crate::questions::filter::Filters;
 use crate::questions::functions::Functions;
 use crate::questions::kinds::OwnRules;
 use crate::questions::summary::Summary;
@@ -51,6 +53,9 @@ pub struct SummaryArgs {
     event: Option<String>,
 
     #[command(flatten)]
+    filters: StackFilterArgs,
+
+    #[command(flatten)]
     own: OwnArgs,
 
     #[command(flatten)]
@@ -65,19 +70,32 @@ pub struct SummaryArgs {
     edges: bool,
 }
 
+/// The answer, and what the page says besides.
+struct Answer {
+    summary: Summary,
+    quality: String,
+    filter: Option<String>,
+    json: Common,
+}
+
 impl Verb for SummaryArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
-        let rules = match self.own.rules() {
-            Ok(rules) => rules,
-            Err(text) => return wrong_usage(&text),
+        let (rules, filters) = match (self.own.rules(), self.filters.filters()) {
+            (Ok(rules), Ok(filters)) => (rules, filters),
+            (Err(text), _) | (_, Err(text)) => return wrong_usage(&text),
         };
-        let (summary, quality, mut json) = self.answer(context, &rules)?;
+        let Answer {
+            summary,
+            quality,
+            filter,
+            mut json,
+        } = self.answer(context, &rules, &filters)?;
         json.warnings = context.diag.warnings();
         let options = |lines: usize| PageOptions {
             lines,
             full_names: self.print.full_names,
             quality: quality.clone(),
-            filters: None,
+            filters: filter.clone(),
         };
         let page = |lines: usize| -> Page { summary::page(&summary, &options(lines)) };
         let mut out = Output::to(self.print.output.as_deref()).context("output")?;
@@ -107,14 +125,17 @@ impl SummaryArgs {
         &self,
         context: &Context<'_>,
         rules: &OwnRules,
-    ) -> anyhow::Result<(Summary, String, Common)> {
+        filters: &Filters,
+    ) -> anyhow::Result<Answer> {
         let mut load = self
             .input
             .load_options(self.file.as_ref(), context.environment);
         prepare(&mut load);
+        super::filters::prepare(filters, &mut load);
         let diag = context.diag;
-        let (profile, evidence) = with_progress(diag, || load::load_examined(&load, diag))?;
+        let (mut profile, evidence) = with_progress(diag, || load::load_examined(&load, diag))?;
         let event = event_of(&profile, self.event.as_deref())?;
+        let filter = filter(&mut profile, filters, rules)?;
         let verdict = judge(&evidence, Limits::default());
         let functions = Functions::of(&profile, rules);
         let tally = Tally::of(&profile, &functions, event);
@@ -128,10 +149,16 @@ impl SummaryArgs {
         let json = Common {
             quality: Some(json::quality(&profile)),
             edges: edges.all,
+            filters: filters.texts(),
             ..Common::default()
         };
         let summary = Summary::of(&profile, functions, tally, facts, self.print.full_names);
         leave(profile);
-        Ok((summary, quality, json))
+        Ok(Answer {
+            summary,
+            quality,
+            filter,
+            json,
+        })
     }
 }

@@ -4,7 +4,9 @@
 
 use std::io::{self, Write};
 
+use super::answer::within;
 use super::text::harmless;
+use crate::questions::budget::Budget;
 
 /// Writes a line of cells.
 ///
@@ -13,6 +15,21 @@ use super::text::harmless;
 pub fn write_row<S: AsRef<str>>(cells: &[S], out: &mut dyn Write) -> io::Result<()> {
     let cells: Vec<String> = cells.iter().map(|cell| cell_text(cell.as_ref())).collect();
     writeln!(out, "{}", cells.join(","))
+}
+
+/// Writes a heading and rows, as many as the budget has lines.
+///
+/// # Errors
+/// When `out` cannot be written, or the budget is smaller than the heading.
+pub fn write(rows: &[Vec<String>], budget: Option<Budget>, out: &mut dyn Write) -> io::Result<()> {
+    let written = |lines: usize| {
+        let mut text = Vec::new();
+        let mut rows = rows.iter().take(lines.max(1));
+        rows.try_for_each(|row| write_row(row, &mut text))
+            .map(|()| text)
+    };
+    let budget = budget.unwrap_or(Budget::Lines(Budget::MAX_LINES));
+    out.write_all(&within(&written, budget)?)
 }
 
 fn cell_text(cell: &str) -> String {

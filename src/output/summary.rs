@@ -4,8 +4,8 @@
 
 use std::io::{self, Write};
 
+use super::csv;
 use super::page::{Column, Page, Part, Table, cut};
-use super::{answer, csv};
 use crate::questions::budget::{self, Budget, Want};
 use crate::questions::facts::Facts;
 use crate::questions::functions::{FunctionId, UNKNOWN};
@@ -463,18 +463,7 @@ pub fn write_csv(
     budget: Option<Budget>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let rows = csv_rows(summary, table);
-    let written = |lines: usize| {
-        let mut text = Vec::new();
-        rows.iter()
-            .take(lines.max(1))
-            .try_for_each(|row| csv::write_row(row, &mut text))
-            .map(|()| text)
-    };
-    out.write_all(&answer::within(
-        &written,
-        budget.unwrap_or(Budget::Lines(Budget::MAX_LINES)),
-    )?)
+    csv::write(&csv_rows(summary, table), budget, out)
 }
 
 fn csv_rows(summary: &Summary, table: &str) -> Vec<Vec<String>> {

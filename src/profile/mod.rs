@@ -135,6 +135,10 @@ pub struct EventSummary {
     pub samples: u64,
     /// Sum of their periods.
     pub period: u64,
+    /// Those among them that filters took away; their frames are not in the table any more.
+    pub filtered_samples: u64,
+    /// The sum of their periods.
+    pub filtered_period: u64,
     /// Leader of its group (its own index when it stands alone).
     pub leader: usize,
     /// Name of the group, if it was given one.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::tally::{Tally, is_clock, of_event};
+use super::tally::{Tally, is_cpu_time, of_event};
 use crate::check::{Level, Verdict};
 use crate::profile::{Profile, ThreadId};
 
@@ -90,7 +90,7 @@ impl Facts {
             wall_ns: times.map(|(first, last)| last.saturating_sub(first)),
             start_ns: times.map(|(first, _)| first),
             event: name_of(tally.event).to_owned(),
-            is_clock: is_clock(name_of(tally.event)),
+            is_clock: profile.events.get(tally.event).is_some_and(is_cpu_time),
             other_events: others.map(|(_, event)| event.name.clone()).collect(),
             lost: profile.recording.lost_samples,
             findings: verdict.map(troubles).unwrap_or_default(),

@@ -4,11 +4,18 @@
 //! is the user's own, [`functions`] puts both together, [`tally`] counts. Nothing here knows a record, a file or a terminal.
 
 pub mod budget;
+pub mod compare;
 pub mod edges;
 pub mod facts;
+pub mod filter;
 pub mod functions;
+pub mod gate;
 pub mod kinds;
 mod library;
+pub mod matching;
 pub mod names;
+pub mod peek;
+pub mod runs;
+pub mod stats;
 pub mod summary;
 pub mod tally;

@@ -7,7 +7,8 @@
 use rustc_hash::FxHashMap;
 
 use super::functions::{FunctionId, Functions};
-use crate::profile::{Entry, FrameId, Profile, StackId};
+use crate::profile::{Entry, EventSummary, FrameId, Profile, StackId};
+use crate::unit::Unit;
 
 /// Weight of some samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -82,7 +83,7 @@ pub struct Tally {
     pub pays: FxHashMap<(FunctionId, FunctionId), Count>,
     /// Distinct stacks.
     pub stacks: Vec<WeightedStack>,
-    /// Largest caller of each function that is credited, by weight: what a renamed function keeps.
+    /// The event that was counted.
     pub event: usize,
 }
 
@@ -94,11 +95,10 @@ pub fn main_event(profile: &Profile) -> usize {
     most.map_or(0, |(at, _)| at)
 }
 
-/// Whether an event's periods are nanoseconds.
+/// Whether an event's periods are seconds of CPU, not weights of another meaning.
 #[must_use]
-pub fn is_clock(name: &str) -> bool {
-    let base = name.split(':').next().unwrap_or(name);
-    matches!(base, "cpu-clock" | "task-clock")
+pub fn is_cpu_time(event: &EventSummary) -> bool {
+    event.unit == Unit::Nanoseconds && event.counted.is_none() && !event.is_tracepoint
 }
 
 /// Distinct stacks of an event with their weights, in the order of their ids.

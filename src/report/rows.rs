@@ -106,6 +106,21 @@ pub struct Totals {
     pub row_filtered: Counts,
 }
 
+impl Totals {
+    /// Those of samples that are not in the table any more.
+    fn with_filtered(self_period: u64, samples: u64) -> Self {
+        let all = Counts {
+            self_period,
+            samples,
+            ..Counts::default()
+        };
+        Self {
+            all,
+            ..Self::default()
+        }
+    }
+}
+
 /// Rows of all events, not yet ordered.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
@@ -281,7 +296,11 @@ impl<'a> Maker<'a> {
         } else {
             Vec::new()
         };
-        let totals = vec![Totals::default(); profile.events.len()];
+        // Shares are those of everything, also where filters took samples away.
+        let events = profile.events.iter();
+        let totals = events
+            .map(|event| Totals::with_filtered(event.filtered_period, event.filtered_samples));
+        let totals = totals.collect();
         Self {
             input,
             comm_ranks: ranks(&comms),

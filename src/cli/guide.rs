@@ -1,0 +1,56 @@
+//! `pjit guide`: how to record, read and compare, for who has never seen the tool.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+
+use super::terminal::Output;
+use super::verb::{Context, Verb};
+
+/// Arguments of `pjit guide`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Examples:
+  pjit guide
+  pjit guide compare")]
+pub struct GuideArgs {
+    /// Only this part
+    #[arg(value_enum, value_name = "PART")]
+    part: Option<Part>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// How to record each runtime
+    Record,
+    /// Which command answers which question, what columns mean, what not to conclude
+    Read,
+    /// How to compare versions
+    Compare,
+}
+
+const HEAD: &str = "# pjit: where CPU time goes, from `perf record` to an answer\n\n";
+/// The same files that the README's tables are checked against.
+const PARTS: [(Part, &str); 3] = [
+    (Part::Record, include_str!("../../docs/guide/record.md")),
+    (Part::Read, include_str!("../../docs/guide/read.md")),
+    (Part::Compare, include_str!("../../docs/guide/compare.md")),
+];
+
+impl Verb for GuideArgs {
+    fn run(&self, _: &Context<'_>) -> anyhow::Result<ExitCode> {
+        let mut out = Output::open(None);
+        if self.part.is_none() {
+            out.write_all(HEAD.as_bytes())?;
+        }
+        let wanted = |part: Part| self.part.is_none_or(|only| only == part);
+        for (at, (_, text)) in PARTS.iter().filter(|(part, _)| wanted(*part)).enumerate() {
+            if at > 0 {
+                writeln!(out)?;
+            }
+            out.write_all(text.as_bytes())?;
+        }
+        out.finish()?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

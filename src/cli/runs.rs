@@ -1,0 +1,303 @@
+//! Reads the recordings of a comparison: several at once where they are small, with the memory of one where they are large.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use clap::Args;
+use regex::RegexSet;
+
+use super::filters::{StackFilterArgs, filter};
+use super::input::{Environment, InputArgs};
+use super::question::{OwnArgs, event_of, prepare};
+use crate::check::{Limits, judge};
+use crate::diagnostics::Diagnostics;
+use crate::load::{self, LoadOptions};
+use crate::parallel::in_parallel;
+use crate::questions::facts::Facts;
+use crate::questions::filter::Filters;
+use crate::questions::functions::Functions;
+use crate::questions::kinds::OwnRules;
+use crate::questions::runs::{Run, reduce};
+use crate::questions::tally::Tally;
+
+/// Recordings of two sides, and how they are read.
+#[derive(Debug, Clone, Args)]
+pub struct RunArgs {
+    /// Recordings of the base, or BASE and NEW; a folder stands for the recordings in it
+    #[arg(value_name = "BASE")]
+    base: Vec<PathBuf>,
+
+    /// New recordings
+    #[arg(long = "to", value_name = "NEW", num_args = 1..)]
+    to: Vec<PathBuf>,
+
+    /// The recordings' companions.
+    #[command(flatten)]
+    pub input: InputArgs,
+
+    /// Only this event (default: the one with most samples)
+    #[arg(long = "event", value_name = "NAME")]
+    event: Option<String>,
+
+    #[command(flatten)]
+    filters: StackFilterArgs,
+
+    #[command(flatten)]
+    own: OwnArgs,
+}
+
+/// What is done with every recording.
+pub struct Reading {
+    load: LoadOptions,
+    event: Option<String>,
+    filters: Filters,
+    rules: OwnRules,
+    limits: Limits,
+    groups: Vec<RegexSet>,
+}
+
+/// Runs of both sides.
+pub struct Sides {
+    /// Of the base.
+    pub base: Vec<Run>,
+    /// New ones.
+    pub new: Vec<Run>,
+}
+
+/// What may be in flight at once beside the largest recording.
+const SMALL: u64 = 256 << 20;
+
+impl RunArgs {
+    /// The paths of base and new: with `--to` all words are the base.
+    ///
+    /// # Errors
+    /// When there are none, or it is not clear which side they are on.
+    pub fn paths(&self, needs_base: bool) -> Result<(Vec<PathBuf>, Vec<PathBuf>), String> {
+        if self.input.input.is_some() {
+            return Err(
+                "-i: recordings are named without it: BASE NEW, or BASE... --to NEW...".to_owned(),
+            );
+        }
+        match (self.base.as_slice(), self.to.as_slice()) {
+            ([base, new], []) => Ok((vec![base.clone()], vec![new.clone()])),
+            ([new], []) if !needs_base => Ok((Vec::new(), vec![new.clone()])),
+            (base, []) if base.len() != 2 => {
+                Err("two recordings, or BASE... --to NEW...".to_owned())
+            }
+            ([], _) if needs_base => {
+                Err("no recordings of the base: BASE... --to NEW...".to_owned())
+            }
+            (base, new) => Ok((base.to_vec(), new.to_vec())),
+        }
+    }
+
+    /// How every recording is read.
+    ///
+    /// # Errors
+    /// When an expression is not one.
+    pub fn reading(
+        &self,
+        environment: &Environment,
+        limits: Limits,
+        groups: Vec<RegexSet>,
+    ) -> Result<Reading, String> {
+        let (filters, rules) = (self.filters.filters()?, self.own.rules()?);
+        let mut load = self.input.load_options(None, environment);
+        prepare(&mut load);
+        super::filters::prepare(&filters, &mut load);
+        Ok(Reading {
+            load,
+            event: self.event.clone(),
+            filters,
+            rules,
+            limits,
+            groups,
+        })
+    }
+}
+
+impl Reading {
+    /// The filters, as they were given.
+    #[must_use]
+    pub fn filter_texts(&self) -> Vec<String> {
+        self.filters.texts()
+    }
+
+    /// Reads all recordings of both sides.
+    ///
+    /// # Errors
+    /// When one cannot be read, or has no samples of the event.
+    pub fn read(
+        &self,
+        base: &[PathBuf],
+        new: &[PathBuf],
+        diag: &Diagnostics,
+    ) -> anyhow::Result<Sides> {
+        let (base, new) = (expand(base)?, expand(new)?);
+        let all: Vec<&PathBuf> = base.iter().chain(&new).collect();
+        let mut runs = Vec::with_capacity(all.len());
+        for batch in batches(&all, self.load.needs.threads) {
+            let threads = (self.load.needs.threads / batch.len()).max(1);
+            let read = in_parallel(batch.to_vec(), batch.len(), |path| {
+                self.one(path, threads, diag)
+            });
+            for run in read {
+                runs.push(run?);
+            }
+        }
+        let new = runs.split_off(base.len());
+        Ok(Sides { base: runs, new })
+    }
+
+    fn one(&self, path: &Path, threads: usize, diag: &Diagnostics) -> anyhow::Result<Run> {
+        let mut load = self.load.clone();
+        load.source = load::Source::File(path.to_owned());
+        load.needs.threads = threads;
+        let (mut profile, evidence) = load::load_examined(&load, diag)?;
+        let event = event_of(&profile, self.event.as_deref())?;
+        filter(&mut profile, &self.filters, &self.rules)?;
+        let functions = Functions::of(&profile, &self.rules);
+        let tally = Tally::of(&profile, &functions, event);
+        anyhow::ensure!(
+            tally.total.samples > 0,
+            "{}: no sample is left",
+            path.display()
+        );
+        let facts = Facts::of(&profile, &tally, Some(&judge(&evidence, self.limits)));
+        Ok(reduce(&profile, &functions, &tally, facts, &self.groups))
+    }
+}
+
+/// Recordings that are read at the same time: not more than there are threads, and together not larger than the largest, or small.
+fn batches<'p>(paths: &'p [&'p PathBuf], threads: usize) -> Vec<&'p [&'p PathBuf]> {
+    let size = |path: &&PathBuf| std::fs::metadata(path).map_or(0, |data| data.len());
+    let most = paths.iter().map(size).max().unwrap_or(0).max(SMALL);
+    let (mut batches, mut start, mut sum) = (Vec::new(), 0, 0);
+    for (at, path) in paths.iter().enumerate() {
+        let size = size(path);
+        if at > start && (sum + size > most || at - start >= threads.max(1)) {
+            batches.push(&paths[start..at]);
+            (start, sum) = (at, 0);
+        }
+        sum += size;
+    }
+    if start < paths.len() {
+        batches.push(&paths[start..]);
+    }
+    batches
+}
+
+/// Folders as the recordings in them: `perf.data`, files that end in `.data`, and folders that hold a `perf.data`.
+fn expand(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+    let mut all = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            all.push(path.clone());
+            continue;
+        }
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(path).with_context(|| path.display().to_string())? {
+            let entry = entry?.path();
+            let inner = entry.join("perf.data");
+            if entry.is_dir() && inner.is_file() {
+                found.push(inner);
+            } else if entry.is_file() && entry.extension().is_some_and(|e| e == "data") {
+                found.push(entry);
+            }
+        }
+        anyhow::ensure!(
+            !found.is_empty(),
+            "{}: no recording in this folder",
+            path.display()
+        );
+        found.sort();
+        all.extend(found);
+    }
+    Ok(all)
+}
+
+/// Whether the runs can be compared at all; what makes it doubtful is a warning.
+///
+/// # Errors
+/// When they count different things.
+pub fn require_comparable(sides: &Sides, diag: &Diagnostics) -> anyhow::Result<()> {
+    let all: Vec<&Facts> = sides
+        .base
+        .iter()
+        .chain(&sides.new)
+        .map(|run| &run.facts)
+        .collect();
+    let Some(first) = all.first() else {
+        return Ok(());
+    };
+    let plain = |facts: &Facts| facts.event.split(':').next().unwrap_or("").to_owned();
+    if let Some(other) = all.iter().find(|facts| plain(facts) != plain(first)) {
+        anyhow::bail!(
+            "{} counts {}, {} counts {}: nothing to compare (--event)",
+            first.path,
+            first.event,
+            other.path,
+            other.event
+        );
+    }
+    let differs = |what: &str, of: fn(&Facts) -> Option<&String>| {
+        let known = all.iter().find_map(|facts| of(facts));
+        let other = all
+            .iter()
+            .find(|facts| of(facts).is_some() && of(facts) != known);
+        if let (Some(known), Some(other)) = (known, other) {
+            let text = of(other).map_or("", String::as_str);
+            diag.warn(format!("{what} differs: {known}, in {} {text}", other.path));
+        }
+    };
+    differs("the processor", |facts| facts.cpu.as_ref());
+    differs("the kernel", |facts| facts.kernel.as_ref());
+    let lost = |runs: &[Run]| {
+        let lost: u64 = runs.iter().map(|run| run.facts.lost).sum();
+        let samples: u64 = runs.iter().map(|run| run.total.samples).sum();
+        100.0 * lost as f64 / (lost + samples).max(1) as f64
+    };
+    if !sides.base.is_empty() && (lost(&sides.base) - lost(&sides.new)).abs() > 1.0 {
+        diag.warn(format!(
+            "{:.1}% of the samples of base were lost, {:.1}% of new: figures do not say how much that is",
+            lost(&sides.base),
+            lost(&sides.new)
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_recordings_are_read_one_after_the_other() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let files: Vec<PathBuf> = [3_u64, 1, 1]
+            .iter()
+            .enumerate()
+            .map(|(at, size)| {
+                let path = folder.path().join(format!("{at}.data"));
+                let file = std::fs::File::create(&path).expect("a file");
+                file.set_len(size * SMALL).expect("a sparse file");
+                path
+            })
+            .collect();
+        let paths: Vec<&PathBuf> = files.iter().collect();
+        let sizes = |threads| {
+            batches(&paths, threads)
+                .iter()
+                .map(|b| b.len())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(sizes(8), [1, 2]);
+        assert_eq!(sizes(1), [1, 1, 1]);
+        assert_eq!(
+            expand(&[folder.path().to_owned()])
+                .expect("recordings")
+                .len(),
+            3
+        );
+    }
+}

@@ -1,0 +1,297 @@
+//! The page of `pjit diff`, and the same as JSON and CSV.
+
+use serde_json::{Value, json};
+
+use super::json;
+use super::page::{Column, Page, Part, Table, cut};
+use crate::questions::compare::{Comparison, Interval, Row, expected_difference};
+use crate::questions::facts::Facts;
+use crate::questions::runs::{By, Run};
+
+/// Longest name.
+const NAME: usize = 72;
+
+/// The answer of `pjit diff`.
+pub struct Diff<'r> {
+    /// Runs of the base.
+    pub base: &'r [Run],
+    /// New runs.
+    pub new: &'r [Run],
+    /// What was compared.
+    pub by: By,
+    /// The answer.
+    pub comparison: &'r Comparison,
+    /// Filters as they were given.
+    pub filters: Vec<String>,
+    /// Names whole.
+    pub full_names: bool,
+}
+
+impl Diff<'_> {
+    fn facts(&self) -> Option<&Facts> {
+        self.new.first().or(self.base.first()).map(|run| &run.facts)
+    }
+
+    fn is_clock(&self) -> bool {
+        self.facts().is_some_and(|facts| facts.is_clock)
+    }
+
+    fn scale(&self) -> f64 {
+        if self.is_clock() { 1e-9 } else { 1.0 }
+    }
+}
+
+/// Makes the page of so many lines at most.
+#[must_use]
+pub fn page(diff: &Diff<'_>, lines: usize) -> Page {
+    let comparison = diff.comparison;
+    let mut page = Page {
+        head: head(diff),
+        foot: foot(diff),
+        ..Page::default()
+    };
+    let fixed = page.head.len() + page.foot.len() + 1;
+    let room = lines.saturating_sub(fixed);
+    let rows = &comparison.rows;
+    let shown = if rows.len() <= room {
+        rows.len()
+    } else {
+        room.saturating_sub(1)
+    };
+    let mut cells: Vec<Vec<String>> = rows[..shown].iter().map(|row| cells(diff, row)).collect();
+    if shown < rows.len() {
+        let rest = &rows[shown..];
+        let sum = |part: fn(&Row) -> f64| rest.iter().map(part).sum::<f64>();
+        cells.push(vec![
+            amount(diff, sum(|row| row.means.0)),
+            amount(diff, sum(|row| row.means.1)),
+            String::new(),
+            String::new(),
+            String::new(),
+            format!("+{} functions", rest.len()),
+            String::new(),
+        ]);
+    }
+    let (base, new) = if diff.is_clock() {
+        ("base s", "new s")
+    } else {
+        ("base", "new")
+    };
+    page.parts.push(Part::Table(Table {
+        name: "rows",
+        title: "#".to_owned(),
+        columns: vec![
+            Column::right(base),
+            Column::right(new),
+            Column::right("ratio"),
+            Column::left("95% interval"),
+            Column::left("verdict"),
+            Column::left("function"),
+            Column::left("object"),
+        ],
+        rows: cells,
+    }));
+    page
+}
+
+fn head(diff: &Diff<'_>) -> Vec<String> {
+    let comparison = diff.comparison;
+    let (base, new) = comparison.runs;
+    let plural = if base == 1 { "" } else { "s" };
+    let paired = if comparison.is_paired { ", paired" } else { "" };
+    let by = match diff.by {
+        By::Credited => "credited to own functions",
+        By::Own => "by self",
+    };
+    let event = diff.facts().map_or("", |facts| facts.event.as_str());
+    let unit = if diff.is_clock() { " s" } else { "" };
+    let mut head = vec![
+        format!("pjit diff: {base} run{plural} of base, {new} of new{paired}; {by}; {event}"),
+        format!(
+            "total: {} -> {}{unit} per run, ratio {}; common factor {:.2}; matched {:.1}% / {:.1}%",
+            amount(diff, comparison.totals.0),
+            amount(diff, comparison.totals.1),
+            with_interval(comparison.total_ratio),
+            comparison.factor,
+            100.0 * comparison.matched.0,
+            100.0 * comparison.matched.1
+        ),
+    ];
+    if (comparison.factor - 1.0).abs() > 0.1 {
+        head.push(
+            "a uniform change (compiler flags, machine) does not show in the rows".to_owned(),
+        );
+    }
+    if !diff.filters.is_empty() {
+        head.push(format!("Filter: {}", diff.filters.join(" ")));
+    }
+    head
+}
+
+fn foot(diff: &Diff<'_>) -> Vec<String> {
+    let comparison = diff.comparison;
+    let changed = comparison
+        .rows
+        .iter()
+        .filter(|row| row.verdict.is_some_and(|v| v.is_change()))
+        .count();
+    let single = comparison.runs.0.min(comparison.runs.1) == 1;
+    let small = match comparison.small {
+        0 => String::new(),
+        n => format!("; +{n} below 0.5% or 10 samples"),
+    };
+    let mut foot = vec![match single {
+        true => format!("{} functions compared{small}", comparison.tested),
+        false => format!(
+            "{} functions tested, {changed} changed (false discovery rate 5%){small}",
+            comparison.tested
+        ),
+    }];
+    if single {
+        let largest = comparison
+            .rows
+            .iter()
+            .map(|row| row.samples)
+            .fold(0.0, f64::max);
+        foot.push(format!(
+            "one run each: expect +-{:.0}% in a function of the largest size; record 3 or more of each, alternating",
+            expected_difference(largest)
+        ));
+    }
+    foot
+}
+
+/// Seconds with three decimals, or a count.
+fn amount(diff: &Diff<'_>, weight: f64) -> String {
+    if diff.is_clock() {
+        format!("{:.3}", weight * 1e-9)
+    } else {
+        format!("{weight:.0}")
+    }
+}
+
+fn with_interval(interval: Interval) -> String {
+    format!("{:.2} {}", interval.value, bounds(interval))
+}
+
+fn bounds(interval: Interval) -> String {
+    format!("[{:.2}, {:.2}]", interval.low, interval.high)
+}
+
+fn cells(diff: &Diff<'_>, row: &Row) -> Vec<String> {
+    let name = if diff.full_names {
+        row.identity.name.full()
+    } else {
+        cut(&row.identity.name.short(), NAME)
+    };
+    let doubt = if row.is_doubtful() { " ?" } else { "" };
+    let renamed = row
+        .renamed
+        .as_ref()
+        .map(|other| format!("  renamed? {}", cut(&other.name.short(), 40)));
+    vec![
+        amount(diff, row.means.0),
+        amount(diff, row.means.1),
+        row.ratio
+            .map_or_else(String::new, |ratio| format!("{:.2}", ratio.value)),
+        row.ratio.map_or_else(String::new, bounds),
+        row.verdict.map_or("", |verdict| verdict.word()).to_owned(),
+        format!("{name}{doubt}{}", renamed.unwrap_or_default()),
+        row.identity.object.clone(),
+    ]
+}
+
+/// The same as JSON, with so many rows.
+#[must_use]
+pub fn to_json(diff: &Diff<'_>, common: &json::Common, rows: usize) -> Value {
+    let comparison = diff.comparison;
+    let all: Vec<(&Facts, Option<&str>)> = (diff.base.iter().map(|run| (&run.facts, Some("base"))))
+        .chain(diff.new.iter().map(|run| (&run.facts, Some("new"))))
+        .collect();
+    let facts: Vec<&Facts> = all.iter().map(|(facts, _)| *facts).collect();
+    let mut answer = json::head("diff", &all);
+    let (shown, left) = comparison.rows.split_at(rows.min(comparison.rows.len()));
+    let interval = |i: Interval| json!({"ratio": json::number(i.value), "low": json::number(i.low), "high": json::number(i.high)});
+    let mut total = json!({
+        "base": json::number(comparison.totals.0 * diff.scale()),
+        "new": json::number(comparison.totals.1 * diff.scale()),
+    });
+    json::extend(&mut total, interval(comparison.total_ratio));
+    json::extend(&mut total, json!({"p": json::number(comparison.total_p)}));
+    let sum =
+        |part: fn(&Row) -> f64| json::number(left.iter().map(part).sum::<f64>() * diff.scale());
+    let event = diff.facts();
+    json::extend(
+        &mut answer,
+        json!({
+            "event": {
+                "name": event.map(|facts| &facts.event),
+                "unit": if diff.is_clock() { "ns" } else { "count" },
+            },
+            "filters": common.filters,
+            "by": match diff.by { By::Credited => "credited", By::Own => "self" },
+            "runs": {"base": comparison.runs.0, "new": comparison.runs.1, "paired": comparison.is_paired},
+            "factor": json::number(comparison.factor),
+            "matched": {"base": json::number(comparison.matched.0), "new": json::number(comparison.matched.1)},
+            "total": total,
+            "rows": shown.iter().map(row_json).collect::<Value>(),
+            "omitted": {"functions": left.len(), "base": sum(|row| row.means.0), "new": sum(|row| row.means.1), "small": comparison.small},
+            "warnings": json::warnings(&facts, common),
+        }),
+    );
+    answer
+}
+
+fn row_json(row: &Row) -> Value {
+    let name = &row.identity.name;
+    json!({
+        "id": row.identity.id(),
+        "name": name.name,
+        "object": row.identity.object,
+        "file": (!name.file.is_empty()).then_some(&name.file),
+        "line": (name.line > 0).then_some(name.line),
+        "own": row.is_own,
+        "base": row.base,
+        "new": row.new,
+        "ratio": row.ratio.map(|ratio| json::number(ratio.value)),
+        "low": row.ratio.map(|ratio| json::number(ratio.low)),
+        "high": row.ratio.map(|ratio| json::number(ratio.high)),
+        "p": row.p.map(json::number),
+        "q": row.q.map(json::number),
+        "verdict": row.verdict.map(|verdict| verdict.word()),
+        "renamed": row.renamed.as_ref().map(Identity::id),
+        "doubtful": row.is_doubtful(),
+    })
+}
+
+use crate::questions::functions::Identity;
+
+/// Rows of CSV: means, ratio, interval, p, q and verdict.
+#[must_use]
+pub fn csv_rows(diff: &Diff<'_>) -> Vec<Vec<String>> {
+    let head = [
+        "base", "new", "ratio", "low", "high", "p", "q", "verdict", "function", "object", "id",
+    ];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let text = |number: Option<f64>| {
+        number
+            .map(json::number)
+            .map_or_else(String::new, |n| n.to_string())
+    };
+    rows.extend(diff.comparison.rows.iter().map(|row| {
+        vec![
+            text(Some(row.means.0)),
+            text(Some(row.means.1)),
+            text(row.ratio.map(|r| r.value)),
+            text(row.ratio.map(|r| r.low)),
+            text(row.ratio.map(|r| r.high)),
+            text(row.p),
+            text(row.q),
+            row.verdict.map_or("", |verdict| verdict.word()).to_owned(),
+            row.identity.name.full(),
+            row.identity.object.clone(),
+            row.identity.id(),
+        ]
+    }));
+    rows
+}

@@ -1,0 +1,216 @@
+//! The lines of `pjit gate`, a comment for a pull request, and the same as JSON and CSV.
+
+use std::io::{self, Write};
+
+use serde_json::{Value, json};
+
+use super::diff::{self, Diff};
+use super::page::Part;
+use super::text::harmless;
+use super::{json, markdown};
+use crate::questions::facts::Facts;
+use crate::questions::gate::{Grade, Line, change};
+
+/// The answer of `pjit gate`.
+pub struct Gate<'r> {
+    /// A line for each rule and each recording that has something against it.
+    pub lines: &'r [Line],
+    /// Whether the gate is open.
+    pub is_open: bool,
+    /// The comparison, if there is a base.
+    pub diff: Option<Diff<'r>>,
+    /// All recordings, with their roles.
+    pub facts: Vec<(&'r Facts, &'static str)>,
+}
+
+/// Writes the lines for people.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn write_text(gate: &Gate<'_>, lines: usize, out: &mut dyn Write) -> io::Result<()> {
+    let count = |role| {
+        gate.facts
+            .iter()
+            .filter(|(_, known)| *known == role)
+            .count()
+    };
+    writeln!(
+        out,
+        "# pjit gate: {} runs of base, {} of new",
+        count("base"),
+        count("new")
+    )?;
+    // The heading, the last line and the one for what is left out.
+    let shown = if gate.lines.len() + 2 <= lines {
+        gate.lines.len()
+    } else {
+        lines.saturating_sub(3)
+    };
+    let mut order: Vec<&Line> = gate.lines.iter().collect();
+    if shown < order.len() {
+        order.sort_by_key(|line| std::cmp::Reverse(line.grade));
+    }
+    for line in &order[..shown] {
+        writeln!(
+            out,
+            "{:<6}{:<27} {}",
+            line.grade.word(),
+            harmless(&line.rule),
+            harmless(&line.text)
+        )?;
+    }
+    if shown < order.len() {
+        writeln!(out, "# +{} lines (--budget)", order.len() - shown)?;
+    }
+    writeln!(out, "{}", if gate.is_open { "pass" } else { "fail" })
+}
+
+/// Rows of the comparison that a comment shows at once.
+const ROWS: usize = 10;
+/// Characters of a comment: hosts take 65 536.
+const CHARACTERS: usize = 60_000;
+
+/// Writes a comment for a pull request.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn write_markdown(gate: &Gate<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let mut text = Vec::new();
+    writeln!(text, "{}\n", verdict(gate))?;
+    writeln!(text, "| | rule | found |\n| --- | --- | --- |")?;
+    for line in gate.lines.iter().take(50) {
+        let [rule, found] = [&line.rule, &line.text].map(|text| markdown::escape(text));
+        writeln!(text, "| {} | {rule} | {found} |", line.grade.word())?;
+    }
+    writeln!(text)?;
+    if let Some(diff) = &gate.diff {
+        let fixed = diff::page(diff, 0).head.len() + diff::page(diff, 0).foot.len() + 1;
+        table(diff, fixed + ROWS, &mut text)?;
+        let mut rows = diff.comparison.rows.len();
+        while rows > ROWS {
+            let mut all = Vec::new();
+            writeln!(all, "<details><summary>all functions</summary>\n")?;
+            table(diff, fixed + rows, &mut all)?;
+            writeln!(all, "</details>\n")?;
+            if text.len() + all.len() + 1000 < CHARACTERS {
+                text.extend(all);
+                break;
+            }
+            rows /= 2;
+        }
+    }
+    let runs = gate.facts.iter().map(|(facts, role)| {
+        let fit = if facts.is_fit { "fit" } else { "**not fit**" };
+        format!("- {role}: {}, {fit}", markdown::escape(&facts.path))
+    });
+    let runs: Vec<String> = runs.take(50).collect();
+    let mut details = format!(
+        "<details><summary>{} recordings</summary>\n\n{}\n\n</details>\n",
+        gate.facts.len(),
+        runs.join("\n")
+    );
+    if text.len() + details.len() > CHARACTERS {
+        details.clear();
+    }
+    text.extend(details.into_bytes());
+    out.write_all(&text)
+}
+
+/// `**FAIL** table +21% [+12, +31]; total +6% [-4, +17]`
+fn verdict(gate: &Gate<'_>) -> String {
+    let word = if gate.is_open { "**pass**" } else { "**FAIL**" };
+    let failed = gate
+        .lines
+        .iter()
+        .filter(|line| line.grade == Grade::Fail)
+        .take(3);
+    let mut parts: Vec<String> = failed
+        .map(|line| format!("{}: {}", line.rule, line.text))
+        .collect();
+    if let Some(diff) = &gate.diff {
+        parts.push(format!("total {}", change(diff.comparison.total_ratio)));
+    }
+    format!("{word} {}", markdown::escape(&parts.join("; ")))
+}
+
+fn table(of: &Diff<'_>, lines: usize, out: &mut dyn Write) -> io::Result<()> {
+    for part in diff::page(of, lines).parts {
+        if let Part::Table(mut table) = part {
+            table.title.clear();
+            markdown::write_table(&table, out)?;
+        }
+    }
+    Ok(())
+}
+
+/// The same as JSON, with so many rows of the comparison.
+#[must_use]
+pub fn to_json(gate: &Gate<'_>, common: &json::Common, rows: usize) -> Value {
+    let all: Vec<(&Facts, Option<&str>)> = gate
+        .facts
+        .iter()
+        .map(|(facts, role)| (*facts, Some(*role)))
+        .collect();
+    let facts: Vec<&Facts> = gate.facts.iter().map(|(facts, _)| *facts).collect();
+    let mut answer = json::head("gate", &all);
+    let rules: Vec<Value> = gate.lines.iter().map(line_json).collect();
+    json::extend(
+        &mut answer,
+        json!({"passed": gate.is_open, "filters": common.filters, "rules": rules}),
+    );
+    if let Some(Value::Object(mut more)) =
+        gate.diff.as_ref().map(|of| diff::to_json(of, common, rows))
+    {
+        for key in [
+            "schema",
+            "verb",
+            "version",
+            "recordings",
+            "filters",
+            "warnings",
+        ] {
+            more.shift_remove(key);
+        }
+        json::extend(&mut answer, Value::Object(more));
+    }
+    json::extend(
+        &mut answer,
+        json!({"warnings": json::warnings(&facts, common)}),
+    );
+    answer
+}
+
+fn line_json(line: &Line) -> Value {
+    json!({
+        "rule": line.rule,
+        "status": line.grade.word(),
+        "text": line.text,
+        "value": line.value.map(json::number),
+        "limit": line.limit.map(json::number),
+    })
+}
+
+/// The lines as rows of CSV.
+#[must_use]
+pub fn csv_rows(gate: &Gate<'_>) -> Vec<Vec<String>> {
+    let mut rows = vec![
+        ["status", "rule", "value", "limit", "text"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
+    let text = |number: Option<f64>| {
+        number
+            .map(json::number)
+            .map_or_else(String::new, |n| n.to_string())
+    };
+    rows.extend(gate.lines.iter().map(|line| {
+        vec![
+            line.grade.word().to_owned(),
+            line.rule.clone(),
+            text(line.value),
+            text(line.limit),
+            line.text.clone(),
+        ]
+    }));
+    rows
+}

@@ -1,0 +1,317 @@
+//! The page of `pjit peek`: a block for each function, and the same as JSON and CSV.
+
+use std::collections::BinaryHeap;
+
+use serde_json::{Value, json};
+
+use super::json;
+use super::page::{Column, Page, Part, Table, cut};
+use super::summary::head_of;
+use crate::questions::facts::Facts;
+use crate::questions::functions::Functions;
+use crate::questions::peek::{Block, Node, Step};
+use crate::questions::tally::{Count, Tally};
+use crate::report::percent;
+
+/// Longest name.
+const NAME: usize = 72;
+
+/// The answer of `pjit peek`.
+pub struct Peek<'p> {
+    /// What the first lines say.
+    pub facts: &'p Facts,
+    /// All functions.
+    pub functions: &'p Functions,
+    /// Their names in tables.
+    pub labels: &'p [String],
+    /// Their numbers.
+    pub tally: &'p Tally,
+    /// A block for each match, the heaviest first.
+    pub blocks: &'p [Block],
+    /// The line about quality.
+    pub quality: &'p str,
+    /// The line about filters.
+    pub filter: Option<String>,
+    /// Names whole.
+    pub full_names: bool,
+}
+
+/// Makes the page of so many lines at most.
+#[must_use]
+pub fn page(peek: &Peek<'_>, lines: usize) -> Page {
+    let mut page = Page {
+        head: head_of(peek.facts, "peek", peek.tally.unfiltered, peek.quality),
+        ..Page::default()
+    };
+    page.head.extend(peek.filter.clone());
+    let mut left = lines.saturating_sub(page.head.len() + 1);
+    let mut shown = 0;
+    for (number, block) in peek.blocks.iter().enumerate() {
+        // Earlier blocks are heavier; each may take half of what is there.
+        let part = if number + 1 == peek.blocks.len() {
+            left
+        } else {
+            left.div_ceil(2)
+        };
+        let Some(table) = table(peek, block, part) else {
+            break;
+        };
+        left -= (table.rows.len() + 1).min(left);
+        page.parts.push(Part::Table(table));
+        shown += 1;
+    }
+    if shown < peek.blocks.len() {
+        let rest = &peek.blocks[shown..];
+        let heaviest = rest
+            .iter()
+            .map(|block| peek.tally.of_function(block.function).inclusive.period)
+            .max();
+        let share = percent(heaviest.unwrap_or(0), peek.tally.unfiltered.period);
+        page.foot.push(format!(
+            "+{} functions match, up to {share:.1}% inclusive (--budget)",
+            rest.len()
+        ));
+    }
+    page
+}
+
+/// A block in so many lines, if there is room for its heading and a row.
+fn table(peek: &Peek<'_>, block: &Block, lines: usize) -> Option<Table> {
+    let whole = rows(peek, block, usize::MAX);
+    let rows = if whole.len() < lines {
+        whole
+    } else {
+        // What is left out takes rows, too, so try with fewer.
+        let mut most = lines.saturating_sub(1);
+        loop {
+            if most == 0 {
+                return None;
+            }
+            let rows = rows(peek, block, most);
+            if rows.len() < lines {
+                break rows;
+            }
+            most -= 1;
+        }
+    };
+    let function = peek.functions.get(block.function);
+    let numbers = peek.tally.of_function(block.function);
+    let share = |count: Count| percent(count.period, peek.tally.unfiltered.period);
+    let mut title = format!(
+        "{}   {}  self {:.1}%  inclusive {:.1}%  ({} samples of {})",
+        name(peek, Step::Function(block.function)),
+        function.identity.object,
+        share(numbers.own),
+        share(numbers.inclusive),
+        numbers.inclusive.samples,
+        peek.tally.unfiltered.samples
+    );
+    if block.is_recursive {
+        title.push_str("  recursive: edges overlap");
+    }
+    let columns = vec![
+        Column::left(""),
+        Column::right(""),
+        Column::right(""),
+        Column::left(""),
+    ];
+    Some(Table {
+        name: "peek",
+        title,
+        columns,
+        rows,
+    })
+}
+
+/// The heaviest steps of a block, and a row for each place where some are left out.
+fn rows(peek: &Peek<'_>, block: &Block, most: usize) -> Vec<Vec<String>> {
+    let chosen = Chosen::of(block, most);
+    let inclusive = peek.tally.of_function(block.function).inclusive;
+    let mut writer = RowWriter {
+        peek,
+        inclusive,
+        rows: Vec::new(),
+    };
+    writer.nodes("called by", 0, &block.callers, &chosen);
+    writer.nodes("calls", 0, &block.callees, &chosen);
+    writer.rows
+}
+
+/// Nodes that are shown: those of most weight, each after the one it is below.
+struct Chosen {
+    least: Vec<*const Node>,
+}
+
+impl Chosen {
+    fn of(block: &Block, most: usize) -> Self {
+        let mut heap: BinaryHeap<(u64, std::cmp::Reverse<usize>)> = BinaryHeap::new();
+        let mut nodes: Vec<&Node> = Vec::new();
+        let push = |node, nodes: &mut Vec<_>, heap: &mut BinaryHeap<_>| {
+            let node: &Node = node;
+            heap.push((node.count.period, std::cmp::Reverse(nodes.len())));
+            nodes.push(node);
+        };
+        block
+            .callers
+            .iter()
+            .chain(&block.callees)
+            .for_each(|node| push(node, &mut nodes, &mut heap));
+        let mut least = Vec::new();
+        while let Some((_, at)) = heap.pop().filter(|_| least.len() < most) {
+            let node = nodes[at.0];
+            least.push(std::ptr::from_ref(node));
+            node.next
+                .iter()
+                .for_each(|next| push(next, &mut nodes, &mut heap));
+        }
+        least.sort_unstable();
+        Self { least }
+    }
+
+    fn has(&self, node: &Node) -> bool {
+        self.least.binary_search(&std::ptr::from_ref(node)).is_ok()
+    }
+}
+
+struct RowWriter<'p> {
+    peek: &'p Peek<'p>,
+    inclusive: Count,
+    rows: Vec<Vec<String>>,
+}
+
+impl RowWriter<'_> {
+    fn nodes(&mut self, word: &str, level: usize, nodes: &[Node], chosen: &Chosen) {
+        let mut word = word;
+        let mut hidden = (0, Count::default());
+        for node in nodes {
+            if !chosen.has(node) {
+                hidden.0 += 1;
+                hidden.1.add(node.count);
+                continue;
+            }
+            let inlined = if node.inlined { " (inlined)" } else { "" };
+            let name = format!(
+                "{:1$}{2}{inlined}",
+                "",
+                2 * level,
+                name(self.peek, node.step)
+            );
+            self.row(word, node.count, name);
+            word = "";
+            self.nodes("", level + 1, &node.next, chosen);
+        }
+        if hidden.0 > 0 {
+            let text = format!("{:1$}+{2} functions", "", 2 * level, hidden.0);
+            self.row(word, hidden.1, text);
+        }
+    }
+
+    fn row(&mut self, word: &str, count: Count, name: String) {
+        let of_function = percent(count.period, self.inclusive.period);
+        let of_total = percent(count.period, self.peek.tally.unfiltered.period);
+        self.rows.push(vec![
+            format!("  {word:9}"),
+            format!("{of_function:.1}%"),
+            format!("{of_total:.1}%"),
+            name,
+        ]);
+    }
+}
+
+fn name(peek: &Peek<'_>, step: Step) -> String {
+    match step {
+        Step::Function(id) if peek.full_names => peek.labels[id.index()].clone(),
+        Step::Function(id) => cut(&peek.labels[id.index()], NAME),
+        Step::Itself => "(self)".to_owned(),
+        Step::Root => "(root)".to_owned(),
+        Step::End(end) => format!("(stack ends: {})", end.label()),
+    }
+}
+
+/// The same as JSON, with so many functions.
+#[must_use]
+pub fn to_json(peek: &Peek<'_>, common: &json::Common, rows: usize) -> Value {
+    let facts = peek.facts;
+    let mut answer = json::head("peek", &[(facts, None)]);
+    let (shown, left) = peek.blocks.split_at(rows.min(peek.blocks.len()));
+    let blocks = shown.iter().map(|block| {
+        let mut value = json::function(
+            peek.functions.get(block.function),
+            peek.tally.of_function(block.function),
+        );
+        let more = json!({
+            "recursive": block.is_recursive,
+            "callers": nodes(peek, &block.callers),
+            "callees": nodes(peek, &block.callees),
+        });
+        json::extend(&mut value, more);
+        value
+    });
+    json::extend(
+        &mut answer,
+        json!({
+            "event": json::event(facts, peek.tally.unfiltered),
+            "quality": common.quality,
+            "filters": common.filters,
+            "focus": blocks.collect::<Value>(),
+            "omitted": {"functions": left.len()},
+            "warnings": json::warnings(&[facts], common),
+        }),
+    );
+    answer
+}
+
+fn nodes(peek: &Peek<'_>, of: &[Node]) -> Value {
+    let node = |node: &Node| {
+        let (id, name) = match node.step {
+            Step::Function(id) => {
+                let identity = &peek.functions.get(id).identity;
+                (Some(identity.id()), identity.name.name.clone())
+            }
+            step => (None, name(peek, step)),
+        };
+        json!({
+            "id": id,
+            "name": name,
+            "weight": node.count.period,
+            "samples": node.count.samples,
+            "inlined": node.inlined,
+            "next": nodes(peek, &node.next),
+        })
+    };
+    of.iter().map(node).collect()
+}
+
+/// The edges of the first level as rows of CSV.
+#[must_use]
+pub fn csv_rows(peek: &Peek<'_>) -> Vec<Vec<String>> {
+    let head = [
+        "function",
+        "object",
+        "direction",
+        "other",
+        "weight",
+        "samples",
+    ];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for block in peek.blocks {
+        let identity = &peek.functions.get(block.function).identity;
+        for (direction, nodes) in [("called by", &block.callers), ("calls", &block.callees)] {
+            rows.extend(nodes.iter().map(|node| {
+                let other = match node.step {
+                    Step::Function(id) => peek.functions.get(id).identity.name.full(),
+                    step => name(peek, step),
+                };
+                vec![
+                    identity.name.full(),
+                    identity.object.clone(),
+                    direction.to_owned(),
+                    other,
+                    node.count.period.to_string(),
+                    node.count.samples.to_string(),
+                ]
+            }));
+        }
+    }
+    rows
+}

@@ -1,0 +1,806 @@
+//! What changed between two groups of recordings, and whether it is noise.
+//!
+//! In: [`Run`]s of both sides. Out: a [`Comparison`]. Per function a t test whose variance leans on what sampling alone would give
+//! (a prior of some degrees of freedom), after taking out how fast and long single runs were and a factor that all functions
+//! share; Benjamini and Hochberg's rule over all functions. One recording each tells differences, never changes.
+
+use super::functions::Identity;
+use super::matching::{Pair, is_numbered, pairs};
+use super::runs::{By, Part, Run};
+use super::stats::{benjamini_hochberg, normal_two_sided, t_95, t_two_sided};
+
+/// Degrees of freedom that the prior variance counts for.
+const PRIOR_DEGREES: f64 = 4.0;
+/// Noise of a function beyond sampling that the prior expects, as a share of its weight.
+const PRIOR_NOISE: f64 = 0.05;
+/// The same where there is nothing but the prior.
+const SINGLE_NOISE: f64 = 0.15;
+/// Standard deviation of total CPU that the prior expects.
+const TOTAL_NOISE: f64 = 0.10;
+/// False discovery rate.
+const RATE: f64 = 0.05;
+
+/// What takes out that everything became faster or slower.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Normalize {
+    /// Nothing.
+    None,
+    /// The ratio of totals.
+    Total,
+    /// The ratio of functions that did not change.
+    #[default]
+    Median,
+}
+
+/// How to compare.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Method {
+    /// By what.
+    pub by: By,
+    /// Common factor.
+    pub normalize: Normalize,
+    /// Runs as pairs; `None` decides by their times.
+    pub paired: Option<bool>,
+}
+
+/// What can be said of a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// It takes more.
+    Slower,
+    /// It takes less.
+    Faster,
+    /// It is only in the new side.
+    New,
+    /// It is only in the base.
+    Gone,
+    /// With three runs each it would count as a change.
+    Unsure,
+    /// One run each differ more than is usual.
+    Large,
+}
+
+impl Verdict {
+    /// As it is printed.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Slower => "slower",
+            Self::Faster => "faster",
+            Self::New => "new",
+            Self::Gone => "gone",
+            Self::Unsure => "unsure",
+            Self::Large => "large",
+        }
+    }
+
+    /// Whether it says that something changed.
+    #[must_use]
+    pub const fn is_change(self) -> bool {
+        !matches!(self, Self::Unsure | Self::Large)
+    }
+}
+
+/// A function of both sides.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// In the new side, or else in the base.
+    pub identity: Identity,
+    /// Weight in each run of the base.
+    pub base: Vec<u64>,
+    /// Weight in each new run.
+    pub new: Vec<u64>,
+    /// Mean weights.
+    pub means: (f64, f64),
+    /// New to base after the common factor; nothing where the base has none.
+    pub ratio: Option<Interval>,
+    /// Probability of such a difference by chance, if it was tested.
+    pub p: Option<f64>,
+    /// The smallest false discovery rate at which it counts.
+    pub q: Option<f64>,
+    /// What can be said.
+    pub verdict: Option<Verdict>,
+    /// On which sides it is.
+    pub sides: (bool, bool),
+    /// A function that may be the same one by another name.
+    pub renamed: Option<Identity>,
+    /// Whether the function is own in some run.
+    pub is_own: bool,
+    /// Effective samples per run, of both sides together.
+    pub samples: f64,
+}
+
+impl Row {
+    /// Difference of the means.
+    #[must_use]
+    pub fn difference(&self) -> f64 {
+        self.means.1 - self.means.0
+    }
+
+    /// Whether it has no partner though a number in its name may have shifted.
+    #[must_use]
+    pub fn is_doubtful(&self) -> bool {
+        self.sides != (true, true) && is_numbered(&self.identity.name.name)
+    }
+}
+
+/// An estimate with its 95 % interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    /// The estimate.
+    pub value: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// The answer.
+#[derive(Debug, Clone)]
+pub struct Comparison {
+    /// Functions, changed ones first, then by difference.
+    pub rows: Vec<Row>,
+    /// Functions that are too small to be tested.
+    pub small: usize,
+    /// Functions tested.
+    pub tested: usize,
+    /// Mean total weights per run.
+    pub totals: (f64, f64),
+    /// Their ratio.
+    pub total_ratio: Interval,
+    /// Probability that totals grow so much by chance, one-sided.
+    pub total_p: f64,
+    /// Common factor.
+    pub factor: f64,
+    /// Share of the compared weight that has a partner, of base and of new.
+    pub matched: (f64, f64),
+    /// Whether runs were compared as pairs.
+    pub is_paired: bool,
+    /// Runs of base and of new.
+    pub runs: (usize, usize),
+}
+
+/// Whether runs of both sides were recorded by turns.
+#[must_use]
+pub fn alternate(base: &[Run], new: &[Run]) -> bool {
+    let start = |run: &Run, side: bool| run.facts.start_ns.map(|ns| (ns, side));
+    let starts = base
+        .iter()
+        .map(|run| start(run, false))
+        .chain(new.iter().map(|run| start(run, true)));
+    let Some(mut starts) = starts.collect::<Option<Vec<_>>>() else {
+        return false;
+    };
+    starts.sort_unstable();
+    base.len() == new.len()
+        && base.len() > 1
+        && starts.windows(2).all(|pair| pair[0].1 != pair[1].1)
+}
+
+/// Compares two groups of runs, neither of them empty.
+#[must_use]
+pub fn compare(base: &[Run], new: &[Run], method: Method) -> Comparison {
+    let is_paired =
+        method.paired.unwrap_or_else(|| alternate(base, new)) && base.len() == new.len();
+    let (base, new) = (in_order(base, is_paired), in_order(new, is_paired));
+    let (mut rows, matched) = join(&base, &new, method.by);
+    let totals = |runs: &[&Run]| {
+        mean(
+            &runs
+                .iter()
+                .map(|run| run.total.period as f64)
+                .collect::<Vec<_>>(),
+        )
+    };
+    let totals = (totals(&base), totals(&new));
+    let (total_ratio, total_p) = total(&base, &new, is_paired);
+    let tested: Vec<usize> = (0..rows.len())
+        .filter(|at| is_large_enough(&rows[*at], totals))
+        .collect();
+    let test = Test::new(&base, &new, is_paired);
+    let factor = test.judge(&mut rows, &tested, method.normalize);
+    renamed(&mut rows, &base, &new);
+    let small = rows.len() - tested.len();
+    rows = tested.iter().map(|at| rows[*at].clone()).collect();
+    rows.sort_by(|a, b| {
+        let key = |row: &Row| {
+            (
+                row.verdict.is_none(),
+                row.verdict.is_some_and(|v| !v.is_change()),
+            )
+        };
+        let by_size = b.difference().abs().total_cmp(&a.difference().abs());
+        key(a)
+            .cmp(&key(b))
+            .then(by_size)
+            .then_with(|| a.identity.cmp(&b.identity))
+    });
+    Comparison {
+        tested: rows.len(),
+        rows,
+        small,
+        totals,
+        total_ratio,
+        total_p,
+        factor,
+        matched,
+        is_paired,
+        runs: (base.len(), new.len()),
+    }
+}
+
+/// Pairs are made in the order of time.
+pub(super) fn in_order(runs: &[Run], is_paired: bool) -> Vec<&Run> {
+    let mut runs: Vec<&Run> = runs.iter().collect();
+    if is_paired {
+        runs.sort_by_key(|run| run.facts.start_ns);
+    }
+    runs
+}
+
+/// Rows of all functions with weight, and the share of the weight that has a partner.
+fn join(base: &[&Run], new: &[&Run], by: By) -> (Vec<Row>, (f64, f64)) {
+    let (olds, news) = (identities(base, by), identities(new, by));
+    let mut rows = Vec::new();
+    let mut matched = [0.0, 0.0];
+    let mut all = [0.0, 0.0];
+    for Pair {
+        base: old,
+        new: newer,
+    } in pairs(&olds, &news)
+    {
+        let (old, newer) = (old.map(|at| &olds[at]), newer.map(|at| &news[at]));
+        let part = |run: &Run, identity: Option<&Identity>| -> Part {
+            identity
+                .and_then(|identity| run.functions.get(identity))
+                .copied()
+                .unwrap_or_default()
+        };
+        let weights = |runs: &[&Run], identity| -> Vec<u64> {
+            runs.iter()
+                .map(|run| part(run, identity).count(by).period)
+                .collect()
+        };
+        let (in_base, in_new) = (weights(base, old), weights(new, newer));
+        let means = (mean_of(&in_base), mean_of(&in_new));
+        all[0] += means.0;
+        all[1] += means.1;
+        if old.is_some() && newer.is_some() {
+            matched[0] += means.0;
+            matched[1] += means.1;
+        }
+        let Some(identity) = newer.or(old).cloned() else {
+            continue;
+        };
+        rows.push(Row {
+            identity,
+            means,
+            ratio: None,
+            p: None,
+            q: None,
+            verdict: None,
+            sides: (old.is_some(), newer.is_some()),
+            renamed: None,
+            is_own: base.iter().any(|run| part(run, old).is_own)
+                || new.iter().any(|run| part(run, newer).is_own),
+            samples: 0.0,
+            base: in_base,
+            new: in_new,
+        });
+        if let Some(row) = rows.last_mut() {
+            let samples = |runs: &[&Run], identity| -> Vec<f64> {
+                runs.iter()
+                    .map(|run| part(run, identity).samples(by))
+                    .collect()
+            };
+            row.samples = mean(&samples(base, old)).max(mean(&samples(new, newer)));
+        }
+    }
+    let share = |at: usize| {
+        if all[at] > 0.0 {
+            matched[at] / all[at]
+        } else {
+            1.0
+        }
+    };
+    (rows, (share(0), share(1)))
+}
+
+/// All functions of some runs that weigh anything, ordered.
+fn identities(runs: &[&Run], by: By) -> Vec<Identity> {
+    let functions = runs.iter().flat_map(|run| &run.functions);
+    let met = functions.filter(|(_, part)| part.count(by).samples > 0);
+    let mut all: Vec<Identity> = met.map(|(identity, _)| identity.clone()).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// Half a per cent of the total, and ten samples a run, on one side.
+fn is_large_enough(row: &Row, totals: (f64, f64)) -> bool {
+    let is_large = row.means.0 >= 0.005 * totals.0 || row.means.1 >= 0.005 * totals.1;
+    is_large && row.samples >= 10.0
+}
+
+/// The test of one function after the other.
+struct Test<'r> {
+    base: &'r [&'r Run],
+    new: &'r [&'r Run],
+    is_paired: bool,
+    /// Mean samples of a run, of both sides.
+    mean_samples: (f64, f64),
+}
+
+/// Samples of a function by run, each as if its run were of average length.
+struct Counts {
+    base: Vec<f64>,
+    new: Vec<f64>,
+}
+
+impl<'r> Test<'r> {
+    fn new(base: &'r [&'r Run], new: &'r [&'r Run], is_paired: bool) -> Self {
+        let samples =
+            |runs: &[&Run]| mean(&runs.iter().map(|run| run.effective).collect::<Vec<_>>());
+        Self {
+            base,
+            new,
+            is_paired,
+            mean_samples: (samples(base), samples(new)),
+        }
+    }
+
+    /// Tests all rows and says what can be said; returns the common factor.
+    fn judge(&self, rows: &mut [Row], tested: &[usize], normalize: Normalize) -> f64 {
+        let counts: Vec<Counts> = tested.iter().map(|at| self.counts(&rows[*at])).collect();
+        let mut factor = match normalize {
+            Normalize::None => 1.0,
+            Normalize::Total => ratio_or_one(self.mean_samples.1, self.mean_samples.0),
+            Normalize::Median => median_factor(&counts),
+        };
+        let mut results = self.results(&counts, factor);
+        if normalize == Normalize::Median {
+            for _ in 0..2 {
+                let Some(better) = unflagged_factor(&counts, &results) else {
+                    break;
+                };
+                factor = better;
+                results = self.results(&counts, factor);
+            }
+        }
+        for (at, result) in tested.iter().zip(results) {
+            let row = &mut rows[*at];
+            row.ratio = result.ratio;
+            row.p = Some(result.p);
+            row.q = Some(result.q);
+            row.verdict = self.verdict(row, &result);
+        }
+        factor
+    }
+
+    fn counts(&self, row: &Row) -> Counts {
+        let scaled = |runs: &[&Run], weights: &[u64], mean: f64| -> Vec<f64> {
+            let each = runs.iter().zip(weights);
+            each.map(|(run, weight)| {
+                // Where periods vary, samples of equal weight stand for them.
+                let total = run.total.period.max(1) as f64;
+                let count = *weight as f64 / total * run.effective;
+                count * ratio_or_one(mean, run.effective)
+            })
+            .collect()
+        };
+        Counts {
+            base: scaled(self.base, &row.base, self.mean_samples.0),
+            new: scaled(self.new, &row.new, self.mean_samples.1),
+        }
+    }
+
+    fn results(&self, counts: &[Counts], factor: f64) -> Vec<Tested> {
+        let mut results: Vec<Tested> = counts
+            .iter()
+            .map(|counts| self.one(counts, factor))
+            .collect();
+        let p: Vec<f64> = results.iter().map(|result| result.p).collect();
+        for (result, q) in results.iter_mut().zip(benjamini_hochberg(&p)) {
+            result.q = q;
+        }
+        results
+    }
+
+    /// The moderated test; of single runs the prior alone.
+    fn one(&self, counts: &Counts, factor: f64) -> Tested {
+        let root = factor.sqrt();
+        let base: Vec<f64> = counts.base.iter().map(|y| y * root).collect();
+        let new: Vec<f64> = counts.new.iter().map(|y| y / root).collect();
+        let (m_base, m_new) = (mean(&base), mean(&new));
+        let b = f64::midpoint(m_base, m_new).max(1.0);
+        let (n, m) = (base.len() as f64, new.len() as f64);
+        let difference = m_new - m_base;
+        let (error, degrees) = if n < 2.0 || m < 2.0 {
+            let variance = b * (1.0 + SINGLE_NOISE * SINGLE_NOISE * b);
+            ((variance * (1.0 / n + 1.0 / m)).sqrt(), None)
+        } else {
+            let prior = b + (PRIOR_NOISE * b).powi(2);
+            let (error, degrees) = if self.is_paired {
+                let differences: Vec<f64> = base.iter().zip(&new).map(|(a, b)| b - a).collect();
+                let degrees = PRIOR_DEGREES + n - 1.0;
+                let variance = (2.0 * PRIOR_DEGREES * prior + squares(&differences)) / degrees;
+                ((variance / n).sqrt(), degrees)
+            } else {
+                let degrees = PRIOR_DEGREES + n + m - 2.0;
+                let variance = (PRIOR_DEGREES * prior + squares(&base) + squares(&new)) / degrees;
+                ((variance * (1.0 / n + 1.0 / m)).sqrt(), degrees)
+            };
+            (error, Some(degrees))
+        };
+        let (p, wide) = match degrees {
+            Some(degrees) => (t_two_sided(difference / error, degrees), t_95(degrees)),
+            None => (normal_two_sided(difference / error), 1.959_964),
+        };
+        let at = |difference: f64| 1.0 + difference / m_base;
+        let ratio = (m_base > 0.0).then(|| Interval {
+            value: at(difference),
+            low: at(difference - wide * error).max(0.0),
+            high: at(difference + wide * error),
+        });
+        Tested {
+            ratio,
+            p,
+            q: 1.0,
+            difference,
+        }
+    }
+
+    fn verdict(&self, row: &Row, result: &Tested) -> Option<Verdict> {
+        if result.q > RATE {
+            return None;
+        }
+        let runs = self.base.len().min(self.new.len());
+        let total = f64::midpoint(self.mean_samples.0, self.mean_samples.1);
+        let is_relevant = result
+            .ratio
+            .is_none_or(|ratio| (ratio.value - 1.0).abs() >= 0.05)
+            && result.difference.abs() >= 0.002 * total;
+        match (runs, row.sides) {
+            (1, _) => Some(Verdict::Large),
+            _ if !is_relevant => None,
+            (2, _) => Some(Verdict::Unsure),
+            (_, (false, _)) => Some(Verdict::New),
+            (_, (_, false)) => Some(Verdict::Gone),
+            _ if result.difference > 0.0 => Some(Verdict::Slower),
+            _ => Some(Verdict::Faster),
+        }
+    }
+}
+
+/// The test of one function.
+struct Tested {
+    ratio: Option<Interval>,
+    p: f64,
+    q: f64,
+    /// In samples, after the common factor.
+    difference: f64,
+}
+
+/// The weighted median of what functions have grown by, if there are three to tell.
+fn median_factor(counts: &[Counts]) -> f64 {
+    let means = counts.iter().map(|c| (mean(&c.base), mean(&c.new)));
+    let mut ratios: Vec<(f64, f64)> = means
+        .filter(|(a, b)| *a >= 5.0 && *b >= 5.0)
+        .map(|(a, b)| (b / a, (a * b).powf(0.25)))
+        .collect();
+    if ratios.len() < 3 {
+        return 1.0;
+    }
+    ratios.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let half = ratios.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
+    let mut sum = 0.0;
+    for (ratio, weight) in &ratios {
+        sum += weight;
+        if sum >= half {
+            return *ratio;
+        }
+    }
+    1.0
+}
+
+/// What the functions that were not flagged have grown by together, if they are enough to tell.
+fn unflagged_factor(counts: &[Counts], results: &[Tested]) -> Option<f64> {
+    let (mut base, mut new, mut all, mut number) = (0.0, 0.0, 0.0, 0);
+    for (counts, result) in counts.iter().zip(results) {
+        let (a, b) = (mean(&counts.base), mean(&counts.new));
+        all += a + b;
+        if result.q > RATE {
+            base += a;
+            new += b;
+            number += 1;
+        }
+    }
+    let is_enough = number >= 2 && base + new >= 0.3 * all && base > 0.0 && new > 0.0;
+    is_enough.then(|| new / base)
+}
+
+/// The ratio of total CPU with its interval, and the probability of such a growth by chance; on logarithms, as they are.
+fn total(base: &[&Run], new: &[&Run], is_paired: bool) -> (Interval, f64) {
+    let logs = |runs: &[&Run]| -> Vec<f64> {
+        runs.iter()
+            .map(|run| (run.total.period.max(1) as f64).ln())
+            .collect()
+    };
+    let (base, new) = (logs(base), logs(new));
+    let (n, m) = (base.len() as f64, new.len() as f64);
+    let prior = TOTAL_NOISE * TOTAL_NOISE;
+    let difference = mean(&new) - mean(&base);
+    let (error, degrees) = if is_paired {
+        let differences: Vec<f64> = base.iter().zip(&new).map(|(a, b)| b - a).collect();
+        let degrees = PRIOR_DEGREES + n - 1.0;
+        let variance = (2.0 * PRIOR_DEGREES * prior + squares(&differences)) / degrees;
+        ((variance / n).sqrt(), degrees)
+    } else {
+        let degrees = PRIOR_DEGREES + n + m - 2.0;
+        let variance = (PRIOR_DEGREES * prior + squares(&base) + squares(&new)) / degrees;
+        ((variance * (1.0 / n + 1.0 / m)).sqrt(), degrees)
+    };
+    let wide = t_95(degrees) * error;
+    let interval = Interval {
+        value: difference.exp(),
+        low: (difference - wide).exp(),
+        high: (difference + wide).exp(),
+    };
+    let two_sided = t_two_sided(difference / error, degrees);
+    let p = if difference > 0.0 {
+        two_sided / 2.0
+    } else {
+        1.0 - two_sided / 2.0
+    };
+    (interval, p)
+}
+
+/// Notes at new and gone functions that weigh about the same and have the same caller.
+fn renamed(rows: &mut [Row], base: &[&Run], new: &[&Run]) {
+    let caller = |runs: &[&Run], identity: &Identity| -> Option<Identity> {
+        runs.iter()
+            .find_map(|run| run.callers.get(identity))
+            .cloned()
+    };
+    let gone: Vec<usize> = (0..rows.len())
+        .filter(|at| rows[*at].sides == (true, false))
+        .collect();
+    let mut taken = vec![false; rows.len()];
+    let mut come: Vec<usize> = (0..rows.len())
+        .filter(|at| rows[*at].sides == (false, true))
+        .collect();
+    come.sort_by(|a, b| rows[*b].means.1.total_cmp(&rows[*a].means.1));
+    for at in come {
+        let Some(of) = caller(new, &rows[at].identity) else {
+            continue;
+        };
+        let weight = rows[at].means.1;
+        let is_like = |old: &usize| {
+            let row = &rows[*old];
+            let near = (row.means.0 - weight).abs() <= 0.3 * row.means.0.max(weight);
+            let same_caller = caller(base, &row.identity).is_some_and(|known| is_same(&known, &of));
+            !taken[*old] && near && same_caller && row.identity.object == rows[at].identity.object
+        };
+        if let Some(old) = gone.iter().copied().find(is_like) {
+            taken[old] = true;
+            rows[at].renamed = Some(rows[old].identity.clone());
+            rows[old].renamed = Some(rows[at].identity.clone());
+        }
+    }
+}
+
+/// The same function, whatever line it is in.
+fn is_same(a: &Identity, b: &Identity) -> bool {
+    a.object == b.object && a.name.name == b.name.name && a.name.file_name() == b.name.file_name()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+fn mean_of(values: &[u64]) -> f64 {
+    mean(&values.iter().map(|value| *value as f64).collect::<Vec<_>>())
+}
+
+/// Sum of squared deviations from the mean.
+fn squares(values: &[f64]) -> f64 {
+    let mean = mean(values);
+    values.iter().map(|value| (value - mean).powi(2)).sum()
+}
+
+fn ratio_or_one(a: f64, b: f64) -> f64 {
+    if a > 0.0 && b > 0.0 { a / b } else { 1.0 }
+}
+
+/// How far two single runs of a function with so many samples may differ by chance, in per cent.
+#[must_use]
+pub fn expected_difference(samples: f64) -> f64 {
+    196.0 * (2.0 * (1.0 / samples.max(1.0) + SINGLE_NOISE * SINGLE_NOISE)).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::questions::names::CleanName;
+    use crate::questions::tally::Count;
+
+    fn run(start: u64, functions: &[(&str, u64)]) -> Run {
+        let mut run = Run::default();
+        run.facts.start_ns = Some(start);
+        for (name, samples) in functions {
+            let count = Count {
+                period: samples * 1_000_000,
+                samples: *samples,
+            };
+            let name = CleanName {
+                name: (*name).to_owned(),
+                ..CleanName::default()
+            };
+            let part = Part {
+                own: count,
+                inclusive: count,
+                credited: count,
+                is_own: true,
+                effective: [*samples as f64; 2],
+            };
+            run.functions.insert(
+                Identity {
+                    object: "x".to_owned(),
+                    name,
+                },
+                part,
+            );
+            run.total.add(count);
+        }
+        run.effective = run.total.samples as f64;
+        run
+    }
+
+    fn verdicts(comparison: &Comparison) -> Vec<(String, Option<&'static str>)> {
+        let rows = comparison.rows.iter();
+        rows.map(|row| {
+            (
+                row.identity.name.name.clone(),
+                row.verdict.map(Verdict::word),
+            )
+        })
+        .collect()
+    }
+
+    fn side(start: u64, runs: usize, factor: f64) -> Vec<Run> {
+        let noise = [0, 13, 7, 21, 3, 17];
+        let of = |at: usize| {
+            let n = noise[at % 6];
+            run(
+                start + 10 * at as u64,
+                &[
+                    ("a", 400 + n),
+                    ("b", 300 + 2 * n),
+                    ("c", 300 - n),
+                    ("d", (500.0 * factor) as u64 + n),
+                ],
+            )
+        };
+        (0..runs).map(of).collect()
+    }
+
+    #[test]
+    fn a_changed_function_is_found_and_no_other() {
+        let (base, new) = (side(0, 5, 1.0), side(5, 5, 1.5));
+        assert!(alternate(&base, &new));
+        for paired in [false, true] {
+            let found = compare(
+                &base,
+                &new,
+                Method {
+                    paired: Some(paired),
+                    ..Method::default()
+                },
+            );
+            let expected = [("d", Some("slower"))];
+            let changed: Vec<_> = verdicts(&found)
+                .into_iter()
+                .filter(|v| v.1.is_some())
+                .collect();
+            assert_eq!(
+                changed,
+                expected.map(|(n, v)| (n.to_owned(), v)),
+                "{found:?}"
+            );
+            assert!((found.factor - 1.0).abs() < 0.02, "{}", found.factor);
+            assert!((found.rows[0].ratio.expect("a ratio").value - 1.5).abs() < 0.03);
+        }
+    }
+
+    #[test]
+    fn the_same_runs_are_the_same() {
+        let base = side(0, 3, 1.0);
+        let found = compare(&base, &base, Method::default());
+        assert!(
+            found
+                .rows
+                .iter()
+                .all(|row| row.verdict.is_none() && row.ratio.is_some_and(|r| r.value == 1.0))
+        );
+        assert_eq!(
+            (found.factor, found.matched, found.total_ratio.value),
+            (1.0, (1.0, 1.0), 1.0)
+        );
+    }
+
+    #[test]
+    fn few_runs_never_say_changed() {
+        for (runs, word) in [(1, "large"), (2, "unsure")] {
+            let found = compare(&side(0, runs, 1.0), &side(5, runs, 4.0), Method::default());
+            assert_eq!(found.rows[0].verdict.map(Verdict::word), Some(word));
+            assert!(
+                found
+                    .rows
+                    .iter()
+                    .all(|row| row.verdict.is_none_or(|v| !v.is_change()))
+            );
+        }
+    }
+
+    #[test]
+    fn new_and_gone_functions_are_told_and_paired_by_their_caller() {
+        let with = |name: &str, start: u64| -> Vec<Run> {
+            let runs = side(start, 3, 1.0).into_iter().map(|mut run| {
+                let of = |name: &str| Identity {
+                    object: "x".to_owned(),
+                    name: CleanName {
+                        name: name.to_owned(),
+                        ..CleanName::default()
+                    },
+                };
+                let part = run.functions[&of("b")];
+                run.functions.insert(of(name), part);
+                run.callers.insert(of(name), of("main"));
+                run
+            });
+            runs.collect()
+        };
+        let found = compare(&with("old", 0), &with("fresh", 5), Method::default());
+        let words = verdicts(&found);
+        assert!(
+            words.contains(&("old".to_owned(), Some("gone")))
+                && words.contains(&("fresh".to_owned(), Some("new")))
+        );
+        let fresh = found
+            .rows
+            .iter()
+            .find(|row| row.identity.name.name == "fresh")
+            .expect("a row");
+        assert_eq!(
+            fresh.renamed.as_ref().map(|i| i.name.name.as_str()),
+            Some("old")
+        );
+    }
+
+    #[test]
+    fn a_uniform_change_is_in_the_factor() {
+        let slower: Vec<Run> = side(5, 4, 1.0)
+            .into_iter()
+            .map(|r| {
+                run(
+                    r.facts.start_ns.unwrap_or(0),
+                    &[("a", 800), ("b", 600), ("c", 580), ("d", 1000)],
+                )
+            })
+            .collect();
+        let found = compare(
+            &side(0, 4, 1.0),
+            &slower,
+            Method {
+                paired: Some(false),
+                ..Method::default()
+            },
+        );
+        assert!(
+            found.rows.iter().all(|row| row.verdict.is_none()),
+            "{:?}",
+            verdicts(&found)
+        );
+        assert!((found.factor - 1.94).abs() < 0.1, "{}", found.factor);
+    }
+}

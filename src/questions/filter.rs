@@ -1,0 +1,569 @@
+//! Filters: which samples are looked at, and which of their frames, as in pprof.
+//!
+//! In: a profile. Out: the same profile with fewer samples and shorter stacks; events keep their totals, so that shares stay those
+//! of the whole. First tags, then focus and ignore on whole stacks, then `show_from`, `hide`, `show`. Every verb filters here.
+
+use regex::{Regex, RegexSet};
+
+use super::functions::Functions;
+use super::kinds::OwnRules;
+use super::names::CleanName;
+use super::tally::Count;
+use crate::profile::{
+    CommId, Entry, EventId, FrameId, Profile, Sample, StackEnd, StackId, Stacks, ThreadId,
+};
+
+/// What a tag's expression is tried on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tag {
+    /// Name of the thread at the time.
+    Comm,
+    /// Process.
+    Pid,
+    /// Thread.
+    Tid,
+    /// Processor.
+    Cpu,
+    /// Name of the event.
+    Event,
+    /// Kind of the innermost frame.
+    Kind,
+}
+
+impl Tag {
+    /// All tags by name.
+    pub const ALL: [(&'static str, Self); 6] = [
+        ("comm", Self::Comm),
+        ("pid", Self::Pid),
+        ("tid", Self::Tid),
+        ("cpu", Self::Cpu),
+        ("event", Self::Event),
+        ("kind", Self::Kind),
+    ];
+}
+
+/// What to keep. Expressions are searched for in names of functions, paths of objects and of source files.
+#[derive(Debug, Clone, Default)]
+pub struct Filters {
+    /// Only samples with a frame that matches.
+    pub focus: Option<RegexSet>,
+    /// No samples with a frame that matches.
+    pub ignore: Option<RegexSet>,
+    /// Frames that are removed.
+    pub hide: Option<RegexSet>,
+    /// The only frames that are kept.
+    pub show: Option<RegexSet>,
+    /// Frames above the outermost match are removed; so are samples without one.
+    pub show_from: Option<RegexSet>,
+    /// Only samples in which one of these matches.
+    pub tag_focus: Vec<(Tag, Regex)>,
+    /// No samples in which one of these matches.
+    pub tag_ignore: Vec<(Tag, Regex)>,
+}
+
+impl Filters {
+    /// Whether nothing is filtered.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let sets = [
+            &self.focus,
+            &self.ignore,
+            &self.hide,
+            &self.show,
+            &self.show_from,
+        ];
+        sets.iter().all(|set| set.is_none())
+            && self.tag_focus.is_empty()
+            && self.tag_ignore.is_empty()
+    }
+
+    /// Whether a tag is asked for.
+    #[must_use]
+    pub fn needs(&self, tag: Tag) -> bool {
+        self.tag_focus
+            .iter()
+            .chain(&self.tag_ignore)
+            .any(|(known, _)| *known == tag)
+    }
+
+    /// As they were given, for headers: `--focus B`.
+    #[must_use]
+    pub fn texts(&self) -> Vec<String> {
+        let sets = [
+            ("--focus", &self.focus),
+            ("--ignore", &self.ignore),
+            ("--hide", &self.hide),
+            ("--show", &self.show),
+            ("--show-from", &self.show_from),
+        ];
+        let mut texts = Vec::new();
+        for (option, set) in sets {
+            let patterns = set.iter().flat_map(RegexSet::patterns);
+            texts.extend(patterns.map(|pattern| format!("{option} {pattern}")));
+        }
+        for (option, tags) in [
+            ("--tagfocus", &self.tag_focus),
+            ("--tagignore", &self.tag_ignore),
+        ] {
+            texts.extend(tags.iter().map(|(tag, regex)| {
+                let name = Tag::ALL
+                    .iter()
+                    .find(|(_, known)| known == tag)
+                    .map_or("", |(name, _)| name);
+                format!("{option} {name}={regex}")
+            }));
+        }
+        texts
+    }
+}
+
+/// What became of a profile's samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Kept {
+    /// All of them.
+    pub before: Count,
+    /// Those that are left.
+    pub after: Count,
+}
+
+/// Filters the samples and stacks of a profile. What kinds are is the rules' business.
+pub fn apply(profile: &mut Profile, filters: &Filters, rules: &OwnRules) -> Kept {
+    let frames = FrameMatches::of(profile, filters);
+    let mut stacks = Rewriter {
+        frames: &frames,
+        filters,
+        known: vec![None; profile.stacks.len()],
+        stacks: Stacks::default(),
+    };
+    let tags = Tags::of(profile, filters, rules);
+    let (entries, samples) = (
+        std::mem::take(&mut profile.entries),
+        std::mem::take(&mut profile.samples),
+    );
+    let mut kept = Kept::default();
+    let mut dropped = vec![Count::default(); profile.events.len()];
+    let mut new = |of: Place, count: Count| {
+        kept.before.add(count);
+        let new = if tags.keeps(profile, &of) {
+            stacks.place(profile, &of)
+        } else {
+            None
+        };
+        match new {
+            Some(_) => kept.after.add(count),
+            None => dropped[of.event.0 as usize].add(count),
+        }
+        new
+    };
+    let entries = entries.into_iter().filter_map(|entry| {
+        let count = Count {
+            period: entry.period,
+            samples: entry.samples,
+        };
+        let (leaf, stack) = new(Place::of_entry(&entry), count)?;
+        Some(Entry {
+            leaf,
+            stack,
+            ..entry
+        })
+    });
+    let entries: Vec<Entry> = entries.collect();
+    let samples = samples.into_iter().filter_map(|sample| {
+        let count = Count {
+            period: sample.period,
+            samples: 1,
+        };
+        let (leaf, stack) = new(Place::of_sample(&sample), count)?;
+        Some(Sample {
+            leaf,
+            stack,
+            ..sample
+        })
+    });
+    let samples: Vec<Sample> = samples.collect();
+    (profile.entries, profile.samples) = (entries, samples);
+    profile.stacks = stacks.stacks;
+    for (event, dropped) in profile.events.iter_mut().zip(dropped) {
+        event.filtered_samples = event.filtered_samples.saturating_add(dropped.samples);
+        event.filtered_period = event.filtered_period.saturating_add(dropped.period);
+    }
+    kept
+}
+
+/// What filters look at of an entry or a sample.
+struct Place {
+    event: EventId,
+    comm: CommId,
+    thread: ThreadId,
+    cpu: i64,
+    leaf: FrameId,
+    stack: StackId,
+}
+
+impl Place {
+    fn of_entry(entry: &Entry) -> Self {
+        Self {
+            event: entry.event,
+            comm: entry.comm,
+            thread: entry.thread,
+            cpu: entry.cpu.into(),
+            leaf: entry.leaf,
+            stack: entry.stack,
+        }
+    }
+
+    fn of_sample(sample: &Sample) -> Self {
+        Self {
+            event: sample.event,
+            comm: sample.comm,
+            thread: sample.thread,
+            cpu: sample.cpu.map_or(-1, i64::from),
+            leaf: sample.leaf,
+            stack: sample.stack,
+        }
+    }
+}
+
+/// By frame: what matches it.
+struct FrameMatches {
+    focus: Vec<bool>,
+    ignore: Vec<bool>,
+    hidden: Vec<bool>,
+    show_from: Vec<bool>,
+}
+
+impl FrameMatches {
+    fn of(profile: &Profile, filters: &Filters) -> Self {
+        let names = FrameNames::of(profile);
+        let by = |set: &Option<RegexSet>| match set {
+            Some(set) => names.matching(profile, set),
+            None => Vec::new(),
+        };
+        let mut hidden = by(&filters.hide);
+        if filters.show.is_some() {
+            hidden.resize(profile.frames.len(), false);
+            for (hidden, shown) in hidden.iter_mut().zip(by(&filters.show)) {
+                *hidden |= !shown;
+            }
+        }
+        Self {
+            focus: by(&filters.focus),
+            ignore: by(&filters.ignore),
+            hidden,
+            show_from: by(&filters.show_from),
+        }
+    }
+
+    fn is_hidden(&self, frame: FrameId) -> bool {
+        has(&self.hidden, frame)
+    }
+}
+
+fn has(of_frame: &[bool], frame: FrameId) -> bool {
+    of_frame.get(frame.0 as usize).copied().unwrap_or(false)
+}
+
+/// What names frames may be found by: those of symbols, clean and as they are.
+struct FrameNames {
+    clean: Vec<CleanName>,
+}
+
+impl FrameNames {
+    fn of(profile: &Profile) -> Self {
+        let symbols = profile.symbols.iter();
+        Self {
+            clean: symbols
+                .map(|symbol| CleanName::of(&symbol.name, symbol.producer))
+                .collect(),
+        }
+    }
+
+    /// By frame: whether a set matches it. Each symbol and object is tried once.
+    fn matching(&self, profile: &Profile, set: &RegexSet) -> Vec<bool> {
+        let symbols: Vec<bool> = profile
+            .symbols
+            .iter()
+            .zip(&self.clean)
+            .map(|(symbol, clean)| {
+                set.is_match(&symbol.name)
+                    || set.is_match(&clean.name)
+                    || (!clean.file.is_empty() && set.is_match(&clean.file))
+            })
+            .collect();
+        let objects: Vec<bool> = profile
+            .objects
+            .iter()
+            .map(|object| set.is_match(&object.long_name))
+            .collect();
+        let is_unknown = set.is_match(super::functions::UNKNOWN);
+        let frames = profile.frames.iter().map(|frame| {
+            let of_symbol = match frame.symbol {
+                Some(symbol) => symbols[symbol.0 as usize],
+                None => is_unknown,
+            };
+            of_symbol
+                || frame
+                    .object
+                    .is_some_and(|object| objects[object.0 as usize])
+        });
+        frames.collect()
+    }
+}
+
+/// Makes new stacks of old ones.
+struct Rewriter<'f> {
+    frames: &'f FrameMatches,
+    filters: &'f Filters,
+    /// By old stack, if it was met: the new one, or nothing if its samples are dropped.
+    known: Vec<Option<Option<StackId>>>,
+    stacks: Stacks,
+}
+
+impl Rewriter<'_> {
+    /// The leaf and the stack that stay.
+    fn place(&mut self, profile: &Profile, of: &Place) -> Option<(FrameId, StackId)> {
+        let chain = profile.stacks.get(of.stack);
+        if chain.is_empty() {
+            self.frames_left(std::slice::from_ref(&of.leaf))?;
+            return Some((of.leaf, self.empty(profile.stacks.end(of.stack))));
+        }
+        let at = of.stack.0 as usize;
+        let stack = match self.known[at] {
+            Some(known) => known?,
+            None => {
+                let left = self.frames_left(chain);
+                let end = profile.stacks.end(of.stack);
+                let new = left.map(|frames| self.stacks.push(&frames, end));
+                self.known[at] = Some(new);
+                new?
+            }
+        };
+        if self.frames.is_hidden(of.leaf) {
+            return Some((*self.stacks.get(stack).first()?, stack));
+        }
+        Some((of.leaf, stack))
+    }
+
+    fn empty(&mut self, end: StackEnd) -> StackId {
+        self.stacks.push(&[], end)
+    }
+
+    /// The frames that stay, leaf first; nothing if the samples go.
+    fn frames_left(&self, chain: &[FrameId]) -> Option<Vec<FrameId>> {
+        let any = |set: &[bool]| chain.iter().any(|frame| has(set, *frame));
+        if self.filters.focus.is_some() && !any(&self.frames.focus) || any(&self.frames.ignore) {
+            return None;
+        }
+        let mut end = chain.len();
+        if self.filters.show_from.is_some() {
+            end = chain
+                .iter()
+                .rposition(|frame| has(&self.frames.show_from, *frame))?
+                + 1;
+        }
+        let left: Vec<FrameId> = chain[..end]
+            .iter()
+            .copied()
+            .filter(|frame| !self.frames.is_hidden(*frame))
+            .collect();
+        (!left.is_empty()).then_some(left)
+    }
+}
+
+/// What tags are tried on.
+struct Tags<'f> {
+    filters: &'f Filters,
+    functions: Option<Functions>,
+}
+
+impl<'f> Tags<'f> {
+    fn of(profile: &Profile, filters: &'f Filters, rules: &OwnRules) -> Self {
+        let functions = filters
+            .needs(Tag::Kind)
+            .then(|| Functions::of(profile, rules));
+        Self { filters, functions }
+    }
+
+    fn keeps(&self, profile: &Profile, entry: &Place) -> bool {
+        let matches =
+            |(tag, regex): &(Tag, Regex)| regex.is_match(&self.value(profile, entry, *tag));
+        let focus = &self.filters.tag_focus;
+        (focus.is_empty() || focus.iter().any(matches))
+            && !self.filters.tag_ignore.iter().any(matches)
+    }
+
+    fn value(&self, profile: &Profile, entry: &Place, tag: Tag) -> String {
+        let thread = &profile[entry.thread];
+        match tag {
+            Tag::Comm => profile[entry.comm].clone(),
+            Tag::Pid => thread.pid.cast_signed().to_string(),
+            Tag::Tid => thread.tid.cast_signed().to_string(),
+            Tag::Cpu => entry.cpu.to_string(),
+            Tag::Event => profile[entry.event].name.clone(),
+            Tag::Kind => {
+                let frames = profile.stacks.get(entry.stack);
+                let frame = frames.first().copied().unwrap_or(entry.leaf);
+                let functions = self.functions.as_ref();
+                functions
+                    .map_or("", |f| f.get(f.of_frame(frame)).kind.word())
+                    .to_owned()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::questions::tally::Tally;
+    use crate::report::testing::ProfileBuilder;
+
+    /// main→A→B→C 10, main→A→B→A→D 20, main→X→C 5, main→B→E (inlined) 7.
+    fn reference() -> Profile {
+        let mut builder = ProfileBuilder::default();
+        builder.sample("x", "C;B;A;main", 10);
+        builder.sample("x", "D;A;B;A;main", 20);
+        builder.sample("x", "C;X;main", 5);
+        let (leaf, frames) = (
+            builder.frame("B"),
+            ["E(inlined)", "B", "main"].map(|f| builder.frame(f)),
+        );
+        builder.sample_at("x", leaf, &frames, 7);
+        builder.finish()
+    }
+
+    fn set(pattern: &str) -> Option<RegexSet> {
+        Some(RegexSet::new([pattern]).expect("valid"))
+    }
+
+    /// Weight that is left, and (self, inclusive) of functions.
+    fn filtered(filters: &Filters) -> (u64, impl Fn(&str) -> (u64, u64) + use<>) {
+        let mut profile = reference();
+        let kept = apply(&mut profile, filters, &OwnRules::default());
+        assert_eq!(kept.before.period, 42);
+        let functions = Functions::of(&profile, &OwnRules::default());
+        let tally = Tally::of(&profile, &functions, 0);
+        assert_eq!(tally.total.period, kept.after.period);
+        let numbers = move |name: &str| {
+            let at = functions
+                .all
+                .iter()
+                .position(|f| f.identity.name.name == name);
+            at.map_or((0, 0), |at| {
+                (
+                    tally.numbers[at].own.period,
+                    tally.numbers[at].inclusive.period,
+                )
+            })
+        };
+        (kept.after.period, numbers)
+    }
+
+    #[test]
+    fn samples_and_frames_go_as_in_pprof() {
+        let (left, _) = filtered(&Filters {
+            focus: set("^B$"),
+            ..Filters::default()
+        });
+        assert_eq!(left, 37);
+        let (left, _) = filtered(&Filters {
+            ignore: set("^X$"),
+            ..Filters::default()
+        });
+        assert_eq!(left, 37);
+        let (left, numbers) = filtered(&Filters {
+            show_from: set("^B$"),
+            ..Filters::default()
+        });
+        assert_eq!((left, numbers("A").1, numbers("main")), (37, 20, (0, 0)));
+        let (left, numbers) = filtered(&Filters {
+            hide: set("^B$"),
+            ..Filters::default()
+        });
+        assert_eq!((left, numbers("A").1, numbers("E")), (42, 30, (7, 7)));
+        let (left, numbers) = filtered(&Filters {
+            show: set("^(A|C)$"),
+            ..Filters::default()
+        });
+        assert_eq!((left, numbers("A"), numbers("C")), (35, (20, 30), (15, 15)));
+        let both = Filters {
+            focus: set("^B$"),
+            hide: set("^B$"),
+            ..Filters::default()
+        };
+        let (left, numbers) = filtered(&both);
+        assert_eq!((left, numbers("B")), (37, (0, 0)));
+    }
+
+    #[test]
+    fn tags_are_those_of_samples() {
+        let tag = |tag: Tag, pattern: &str| vec![(tag, Regex::new(pattern).expect("valid"))];
+        for (filters, left) in [
+            (
+                Filters {
+                    tag_focus: tag(Tag::Comm, "^x$"),
+                    ..Filters::default()
+                },
+                42,
+            ),
+            (
+                Filters {
+                    tag_ignore: tag(Tag::Event, "cycles"),
+                    ..Filters::default()
+                },
+                0,
+            ),
+            (
+                Filters {
+                    tag_focus: tag(Tag::Kind, "^library$"),
+                    ..Filters::default()
+                },
+                42,
+            ),
+            (
+                Filters {
+                    tag_focus: tag(Tag::Pid, "^7$"),
+                    ..Filters::default()
+                },
+                0,
+            ),
+        ] {
+            assert_eq!(filtered(&filters).0, left, "{:?}", filters.texts());
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn filters_compose(
+            stacks in proptest::collection::vec(("[a-e](;[a-e]){0,6}", 1_u64..100), 1..20),
+            one in "[a-e]", other in "[a-e]"
+        ) {
+            let build = || {
+                let mut builder = ProfileBuilder::default();
+                stacks.iter().for_each(|(stack, weight)| builder.sample("x", stack, *weight));
+                builder.finish()
+            };
+            let run = |filters: &[Filters]| {
+                let mut profile = build();
+                filters.iter().for_each(|f| { apply(&mut profile, f, &OwnRules::default()); });
+                let text = |e: &Entry| {
+                    let frames = profile.stacks.get(e.stack).iter();
+                    let names = frames.map(|f| profile.frames[f.0 as usize].symbol.map(|s| s.0));
+                    (names.collect::<Vec<_>>(), e.period)
+                };
+                profile.entries.iter().map(text).collect::<Vec<_>>()
+            };
+            let (focus, hide) = (
+                Filters { focus: set(&format!("^{one}$")), ..Filters::default() },
+                Filters { hide: set(&format!("^{other}$")), ..Filters::default() },
+            );
+            let both = Filters { focus: focus.focus.clone(), hide: hide.hide.clone(), ..Filters::default() };
+            proptest::prop_assert_eq!(run(&[focus.clone(), hide.clone()]), run(&[both]));
+            // What is dropped and what is kept is everything.
+            let ignore = Filters { ignore: focus.focus.clone(), ..Filters::default() };
+            let weight = |entries: Vec<(Vec<Option<u32>>, u64)>| -> u64 { entries.iter().map(|(_, w)| w).sum() };
+            let all: u64 = stacks.iter().map(|(_, w)| w).sum();
+            proptest::prop_assert_eq!(weight(run(&[focus])) + weight(run(&[ignore])), all);
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! Who calls a function, and what it calls.
+//!
+//! As in pprof an edge counts once per sample, however often a stack has it; a function that calls itself is its own caller and
+//! callee. Paths of several levels count once per sample, too.
+
+use regex::Regex;
+use rustc_hash::FxHashMap;
+
+use super::functions::{FunctionId, Functions};
+use super::tally::{Count, Tally};
+use crate::profile::{FrameId, Profile, StackEnd};
+
+/// One step from a function, towards the root or the leaf.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Step {
+    /// A function.
+    Function(FunctionId),
+    /// The function itself is the innermost frame.
+    Itself,
+    /// The function is the outermost frame of a whole stack.
+    Root,
+    /// The stack ends with it, for a reason.
+    End(StackEnd),
+}
+
+/// A step with its weight, and the steps behind it, the heaviest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// Where to.
+    pub step: Step,
+    /// How much goes this way.
+    pub count: Count,
+    /// Whether the callee of this step was inlined wherever it was met.
+    pub inlined: bool,
+    /// Further steps.
+    pub next: Vec<Node>,
+}
+
+/// A function with what is around it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Block {
+    /// The function.
+    pub function: FunctionId,
+    /// Towards the root.
+    pub callers: Vec<Node>,
+    /// Towards the leaf.
+    pub callees: Vec<Node>,
+    /// Whether it calls itself.
+    pub is_recursive: bool,
+}
+
+/// Functions that a word names: by id, by exact name, else by expression; the heaviest first.
+///
+/// # Errors
+/// When the word is no expression and no name.
+pub fn matches(
+    functions: &Functions,
+    tally: &Tally,
+    labels: &[String],
+    word: &str,
+) -> Result<Vec<FunctionId>, String> {
+    let ids = || (0..functions.all.len()).map(|at| FunctionId(at as u32));
+    let met = |id: &FunctionId| tally.of_function(*id).inclusive.samples > 0;
+    let is_exactly = |id: &FunctionId| {
+        let function = functions.get(*id);
+        let names = [
+            &function.identity.name.name,
+            &labels[id.index()],
+            &function.full,
+        ];
+        names.into_iter().any(|name| name == word) || function.identity.id() == word
+    };
+    let mut found: Vec<FunctionId> = ids().filter(met).filter(is_exactly).collect();
+    if found.is_empty() {
+        let regex = Regex::new(word).map_err(|error| {
+            let text = error.to_string();
+            format!(
+                "{word}: no function of this name, and no expression: {}",
+                text.lines().last().unwrap_or("")
+            )
+        })?;
+        let is_match = |id: &FunctionId| {
+            let function = functions.get(*id);
+            regex.is_match(&function.identity.name.name) || regex.is_match(&function.full)
+        };
+        found = ids().filter(met).filter(is_match).collect();
+    }
+    found.sort_by_cached_key(|id| {
+        let weight = tally.of_function(*id).inclusive.period;
+        (std::cmp::Reverse(weight), labels[id.index()].clone(), *id)
+    });
+    Ok(found)
+}
+
+/// What is around a function, so many levels each way.
+#[must_use]
+pub fn block(
+    profile: &Profile,
+    functions: &Functions,
+    tally: &Tally,
+    of: FunctionId,
+    depth: usize,
+) -> Block {
+    let mut callers = Paths::new(profile, functions, depth);
+    let mut callees = Paths::new(profile, functions, depth);
+    let mut is_recursive = false;
+    for (round, stack) in (1..).zip(&tally.stacks) {
+        let frames = stack.frames(profile);
+        let end = profile.stacks.end(stack.id());
+        let is_whole = end.is_complete() || end == StackEnd::Recorded;
+        let last = if is_whole { Step::Root } else { Step::End(end) };
+        let mut met = 0;
+        for (at, frame) in frames.iter().enumerate() {
+            if functions.of_frame(*frame) != of {
+                continue;
+            }
+            met += 1;
+            callers.add(
+                frames[at + 1..].iter(),
+                Some(*frame),
+                last,
+                stack.count,
+                round,
+            );
+            callees.add(
+                frames[..at].iter().rev(),
+                None,
+                Step::Itself,
+                stack.count,
+                round,
+            );
+        }
+        is_recursive |= met > 1;
+    }
+    Block {
+        function: of,
+        callers: callers.tree(0),
+        callees: callees.tree(0),
+        is_recursive,
+    }
+}
+
+/// Paths from a function, each prefix a node.
+struct Paths<'p> {
+    profile: &'p Profile,
+    functions: &'p Functions,
+    depth: usize,
+    nodes: Vec<PathNode>,
+    ids: FxHashMap<(u32, Step), u32>,
+}
+
+struct PathNode {
+    step: Step,
+    count: Count,
+    inlined: bool,
+    /// The stack that it was last met in.
+    round: u32,
+    next: Vec<u32>,
+}
+
+impl<'p> Paths<'p> {
+    fn new(profile: &'p Profile, functions: &'p Functions, depth: usize) -> Self {
+        let root = PathNode {
+            step: Step::Root,
+            count: Count::default(),
+            inlined: false,
+            round: 0,
+            next: Vec::new(),
+        };
+        Self {
+            profile,
+            functions,
+            depth,
+            nodes: vec![root],
+            ids: FxHashMap::default(),
+        }
+    }
+
+    /// Follows frames from the function; `callee` is the function's own frame on the way to the root.
+    fn add<'f>(
+        &mut self,
+        frames: impl Iterator<Item = &'f FrameId>,
+        mut callee: Option<FrameId>,
+        last: Step,
+        count: Count,
+        round: u32,
+    ) {
+        let is_up = callee.is_some();
+        let (mut at, mut levels) = (0, 0);
+        for frame in frames {
+            if levels == self.depth {
+                return;
+            }
+            let inlined = self.is_inlined(if is_up {
+                callee.unwrap_or(*frame)
+            } else {
+                *frame
+            });
+            callee = Some(*frame);
+            at = self.step(
+                at,
+                Step::Function(self.functions.of_frame(*frame)),
+                inlined,
+                count,
+                round,
+            );
+            levels += 1;
+        }
+        // On deeper levels only functions are of interest.
+        if levels == 0 {
+            self.step(at, last, false, count, round);
+        }
+    }
+
+    fn is_inlined(&self, frame: FrameId) -> bool {
+        let symbol = self.profile.frames[frame.0 as usize].symbol;
+        symbol.is_some_and(|symbol| self.profile.symbols[symbol.0 as usize].inlined)
+    }
+
+    fn step(&mut self, from: u32, step: Step, inlined: bool, count: Count, round: u32) -> u32 {
+        let new = self.nodes.len() as u32;
+        let id = *self.ids.entry((from, step)).or_insert(new);
+        if id == new {
+            self.nodes.push(PathNode {
+                step,
+                count: Count::default(),
+                inlined: true,
+                round: 0,
+                next: Vec::new(),
+            });
+            self.nodes[from as usize].next.push(id);
+        }
+        let node = &mut self.nodes[id as usize];
+        node.inlined &= inlined;
+        if node.round != round {
+            node.round = round;
+            node.count.add(count);
+        }
+        id
+    }
+
+    fn tree(&self, of: u32) -> Vec<Node> {
+        let next = self.nodes[of as usize].next.iter();
+        let mut nodes: Vec<Node> = next
+            .map(|id| {
+                let node = &self.nodes[*id as usize];
+                Node {
+                    step: node.step,
+                    count: node.count,
+                    inlined: node.inlined,
+                    next: self.tree(*id),
+                }
+            })
+            .collect();
+        nodes.sort_by_key(|node| (std::cmp::Reverse(node.count.period), node.step));
+        nodes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::questions::kinds::OwnRules;
+    use crate::questions::summary::labels;
+    use crate::report::testing::ProfileBuilder;
+
+    fn peek(name: &str, depth: usize) -> Vec<String> {
+        let mut builder = ProfileBuilder::default();
+        builder.sample("x", "C;B;A;main", 10);
+        builder.sample("x", "D;A;B;A;main", 20);
+        builder.sample("x", "C;X;main", 5);
+        builder.sample("x", "E(inlined);B;main", 7);
+        let profile = builder.finish();
+        let functions = Functions::of(&profile, &OwnRules::default());
+        let tally = Tally::of(&profile, &functions, 0);
+        let labels = labels(&functions, false);
+        let found = matches(&functions, &tally, &labels, name).expect("a name");
+        let block = block(&profile, &functions, &tally, found[0], depth);
+        let mut lines = vec![format!(
+            "{} {}",
+            labels[found[0].index()],
+            tally.of_function(found[0]).inclusive.period
+        )];
+        let mut todo: Vec<(usize, &str, &Node)> = Vec::new();
+        todo.extend(block.callees.iter().rev().map(|n| (0, "calls", n)));
+        todo.extend(block.callers.iter().rev().map(|n| (0, "by", n)));
+        while let Some((level, word, node)) = todo.pop() {
+            let name = match node.step {
+                Step::Function(id) => labels[id.index()].clone(),
+                other => format!("{other:?}"),
+            };
+            let mark = if node.inlined { " inlined" } else { "" };
+            lines.push(format!(
+                "{:level$}{word} {name} {}{mark}",
+                "", node.count.period
+            ));
+            todo.extend(node.next.iter().rev().map(|n| (level + 1, word, n)));
+        }
+        lines
+    }
+
+    #[test]
+    fn edges_are_pprofs() {
+        assert_eq!(
+            peek("A", 1),
+            ["A 30", "by main 30", "by B 20", "calls B 30", "calls D 20"]
+        );
+        assert_eq!(
+            peek("B", 1),
+            [
+                "B 37",
+                "by A 30",
+                "by main 7",
+                "calls A 20",
+                "calls C 10",
+                "calls E 7 inlined"
+            ]
+        );
+        assert_eq!(
+            peek("main", 1),
+            [
+                "main 42",
+                "by Root 42",
+                "calls A 30",
+                "calls B 7",
+                "calls X 5"
+            ]
+        );
+        assert_eq!(
+            peek("^C$", 1),
+            ["C 15", "by B 10", "by X 5", "calls Itself 15"]
+        );
+    }
+
+    #[test]
+    fn deeper_levels_are_paths() {
+        let expected = [
+            "C 15",
+            "by B 10",
+            " by A 10",
+            "by X 5",
+            " by main 5",
+            "calls Itself 15",
+        ];
+        assert_eq!(peek("C", 2), expected);
+    }
+}

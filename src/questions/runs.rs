@@ -1,0 +1,242 @@
+//! What is kept of each recording of a comparison: small tallies by identity, so that memory is that of one recording.
+
+use std::collections::BTreeMap;
+
+use regex::RegexSet;
+use rustc_hash::FxHashMap;
+
+use super::facts::Facts;
+use super::functions::{FunctionId, Functions, Identity};
+use super::tally::{Count, Tally, of_event};
+use crate::profile::Profile;
+
+/// One function in one recording.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Part {
+    /// As the innermost frame.
+    pub own: Count,
+    /// Anywhere.
+    pub inclusive: Count,
+    /// As the innermost own frame.
+    pub credited: Count,
+    /// Whether it is own.
+    pub is_own: bool,
+    /// Samples of equal weight that the credited weight is worth, and the same of self.
+    pub effective: [f64; 2],
+}
+
+/// By what functions are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum By {
+    /// What own functions pay for.
+    #[default]
+    Credited,
+    /// The innermost frame, of all functions.
+    Own,
+}
+
+impl Part {
+    /// Its weight.
+    #[must_use]
+    pub const fn count(&self, by: By) -> Count {
+        match by {
+            By::Credited => self.credited,
+            By::Own => self.own,
+        }
+    }
+
+    /// Samples of equal weight.
+    #[must_use]
+    pub const fn samples(&self, by: By) -> f64 {
+        match by {
+            By::Credited => self.effective[0],
+            By::Own => self.effective[1],
+        }
+    }
+}
+
+/// One recording.
+#[derive(Debug, Clone, Default)]
+pub struct Run {
+    /// What it is.
+    pub facts: Facts,
+    /// All samples of the event that filters left.
+    pub total: Count,
+    /// Samples of equal weight.
+    pub effective: f64,
+    /// Functions by identity, without the directories of their files.
+    pub functions: BTreeMap<Identity, Part>,
+    /// The heaviest caller of the larger functions.
+    pub callers: BTreeMap<Identity, Identity>,
+    /// Weight of the samples in which a frame matches, for each of the expressions that were asked for.
+    pub groups: Vec<(Count, bool)>,
+    /// Self by kind and by object, for budgets.
+    pub shares: BTreeMap<String, Count>,
+}
+
+/// Reduces a profile to what is compared.
+#[must_use]
+pub fn reduce(
+    profile: &Profile,
+    functions: &Functions,
+    tally: &Tally,
+    facts: Facts,
+    groups: &[RegexSet],
+) -> Run {
+    let effective = Effective::of(profile, functions, tally);
+    let mut run = Run {
+        facts,
+        total: tally.total,
+        effective: effective.total,
+        groups: groups
+            .iter()
+            .map(|group| group_weight(profile, functions, tally, group))
+            .collect(),
+        ..Run::default()
+    };
+    for (at, (function, numbers)) in functions.all.iter().zip(&tally.numbers).enumerate() {
+        if numbers.inclusive.samples == 0 {
+            continue;
+        }
+        let part = run
+            .functions
+            .entry(without_directory(&function.identity))
+            .or_default();
+        part.own.add(numbers.own);
+        part.credited.add(numbers.credited);
+        part.inclusive.add(numbers.inclusive);
+        part.is_own |= functions.is_own(FunctionId(at as u32));
+        for (sum, more) in part.effective.iter_mut().zip(effective.of_function(at)) {
+            *sum += more;
+        }
+        let labels = [
+            format!("kind:{}", function.kind.word()),
+            format!("lib:{}", function.identity.object),
+        ];
+        for (label, count) in labels.into_iter().zip([numbers.own, numbers.physical]) {
+            run.shares.entry(label).or_default().add(count);
+        }
+    }
+    run.callers = callers(profile, functions, tally);
+    run
+}
+
+/// What is the same wherever the sources lie.
+fn without_directory(identity: &Identity) -> Identity {
+    let mut identity = identity.clone();
+    identity.name.file = identity.name.file_name().to_owned();
+    identity
+}
+
+/// (Σw)²/Σw² by function, of credited weight and of self. Samples that a row of the profile merged count as equal.
+struct Effective {
+    total: f64,
+    credited: Vec<(f64, f64)>,
+    own: Vec<(f64, f64)>,
+}
+
+impl Effective {
+    fn of(profile: &Profile, functions: &Functions, tally: &Tally) -> Self {
+        let mut sums = Self {
+            total: 0.0,
+            credited: vec![(0.0, 0.0); functions.all.len()],
+            own: vec![(0.0, 0.0); functions.all.len()],
+        };
+        let mut payers: FxHashMap<u32, Option<FunctionId>> = FxHashMap::default();
+        let mut total = (0.0, 0.0);
+        for entry in of_event(profile, tally.event) {
+            let weight = entry.period as f64;
+            let squares = weight * weight / entry.samples.max(1) as f64;
+            let add = |sum: &mut (f64, f64)| {
+                sum.0 += weight;
+                sum.1 += squares;
+            };
+            add(&mut total);
+            let frames = profile.stacks.get(entry.stack);
+            let first = frames.first().copied().unwrap_or(entry.leaf);
+            add(&mut sums.own[functions.of_frame(first).index()]);
+            let find = || {
+                let ids = frames.iter().map(|frame| functions.of_frame(*frame));
+                ids.into_iter().find(|id| functions.is_own(*id))
+            };
+            let payer = match frames {
+                [] => Some(functions.of_frame(entry.leaf)).filter(|id| functions.is_own(*id)),
+                _ => *payers.entry(entry.stack.0).or_insert_with(find),
+            };
+            if let Some(payer) = payer {
+                add(&mut sums.credited[payer.index()]);
+            }
+        }
+        sums.total = worth(total);
+        sums
+    }
+
+    fn of_function(&self, function: usize) -> [f64; 2] {
+        [worth(self.credited[function]), worth(self.own[function])]
+    }
+}
+
+fn worth((weight, squares): (f64, f64)) -> f64 {
+    if squares > 0.0 {
+        weight * weight / squares
+    } else {
+        0.0
+    }
+}
+
+/// Weight of the samples with a frame that matches, and whether any function does.
+fn group_weight(
+    profile: &Profile,
+    functions: &Functions,
+    tally: &Tally,
+    group: &RegexSet,
+) -> (Count, bool) {
+    let is_match: Vec<bool> = functions
+        .all
+        .iter()
+        .map(|f| group.is_match(&f.identity.name.name) || group.is_match(&f.full))
+        .collect();
+    let mut sum = Count::default();
+    for stack in &tally.stacks {
+        let mut frames = stack.frames(profile).iter();
+        if frames.any(|frame| is_match[functions.of_frame(*frame).index()]) {
+            sum.add(stack.count);
+        }
+    }
+    (sum, is_match.contains(&true))
+}
+
+/// The heaviest caller of each function that has a two-hundredth of the total.
+fn callers(
+    profile: &Profile,
+    functions: &Functions,
+    tally: &Tally,
+) -> BTreeMap<Identity, Identity> {
+    let is_large = |id: FunctionId| {
+        let weight = tally.of_function(id).inclusive.period;
+        u128::from(weight) * 200 >= u128::from(tally.total.period)
+    };
+    let large: Vec<bool> = (0..functions.all.len())
+        .map(|at| is_large(FunctionId(at as u32)))
+        .collect();
+    let mut edges: FxHashMap<(FunctionId, FunctionId), u64> = FxHashMap::default();
+    for stack in &tally.stacks {
+        for pair in stack.frames(profile).windows(2) {
+            let (callee, caller) = (functions.of_frame(pair[0]), functions.of_frame(pair[1]));
+            if large[callee.index()] && callee != caller {
+                let weight = edges.entry((callee, caller)).or_default();
+                *weight = weight.saturating_add(stack.count.period);
+            }
+        }
+    }
+    let mut best: BTreeMap<FunctionId, (u64, std::cmp::Reverse<FunctionId>)> = BTreeMap::new();
+    for ((callee, caller), weight) in edges {
+        let candidate = (weight, std::cmp::Reverse(caller));
+        let known = best.entry(callee).or_insert(candidate);
+        *known = candidate.max(*known);
+    }
+    let identity = |id: FunctionId| without_directory(&functions.get(id).identity);
+    best.into_iter()
+        .map(|(callee, (_, caller))| (identity(callee), identity(caller.0)))
+        .collect()
+}
