@@ -9,8 +9,11 @@ use clap::Args;
 use crate::check::{self, Limits};
 use crate::load::{self, LoadOptions};
 use crate::output;
+use crate::output::{answer, csv, json};
+use crate::questions::budget::Budget;
 
 use super::input::{Environment, InputArgs};
+use super::question::{Format, parse_budget};
 use super::report::When;
 use super::terminal::{Output, colored, with_progress};
 use super::verb::no_color;
@@ -43,6 +46,14 @@ pub struct CheckArgs {
 
     #[command(flatten)]
     limits: LimitArgs,
+
+    /// Format of the answer
+    #[arg(long = "format", value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
+    format: Format,
+
+    /// How much may be printed as markdown, JSON or CSV: N lines, or Nc characters
+    #[arg(long = "budget", value_name = "N[c]", value_parser = parse_budget)]
+    budget: Option<Budget>,
 
     /// Colours: auto, always or never
     #[arg(long = "color", value_name = "WHEN", value_enum, num_args = 0..=1, default_missing_value = "always")]
@@ -94,7 +105,17 @@ impl Verb for CheckArgs {
         let verdict = check::judge(&evidence, limits);
         let color = colored(self.color(), no_color());
         let mut out = Output::open(None);
-        output::check::write(&verdict, self.input.strict, color, &mut out)?;
+        let strict = self.input.strict;
+        let page = |lines: usize| output::check::page(&verdict, strict, lines);
+        let json = |rows: usize| output::check::to_json(&verdict, strict, rows);
+        match self.format {
+            Format::Text => output::check::write(&verdict, strict, color, &mut out)?,
+            Format::Markdown => {
+                answer::write_markdown(&page, self.budget.unwrap_or_default(), &mut out)?
+            }
+            Format::Json => json::write(&json, self.budget, &mut out)?,
+            Format::Csv => csv::write(&output::check::csv_rows(&verdict), self.budget, &mut out)?,
+        }
         out.finish().context("output")?;
         Ok(if verdict.is_fit(self.input.strict) {
             ExitCode::SUCCESS

@@ -97,7 +97,7 @@ impl Verb for PeekArgs {
         let blocks: Vec<Block> = found
             .iter()
             .take(MOST)
-            .map(|id| block(&profile, &functions, &tally, *id, depth))
+            .map(|id| block(&profile, (&functions, &labels), &tally, *id, depth))
             .collect();
         if found.len() > MOST {
             diag.warn(format!(

@@ -93,7 +93,11 @@ pub enum Format {
     Csv,
 }
 
-fn parse_budget(word: &str) -> Result<Budget, String> {
+/// `60`, `8000c`
+///
+/// # Errors
+/// When it is neither, or too few lines.
+pub fn parse_budget(word: &str) -> Result<Budget, String> {
     let (number, is_characters) = match word.strip_suffix(['c', 'C']) {
         Some(number) => (number, true),
         None => (word.strip_suffix('l').unwrap_or(word), false),

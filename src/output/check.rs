@@ -15,8 +15,11 @@
 
 use std::io::{self, Write};
 
-use crate::check::{Level, Limits, Verdict};
+use serde_json::{Value, json};
 
+use crate::check::{Finding, Level, Limits, Verdict};
+
+use super::page::{Column, Page, Part, Table};
 use super::text::harmless;
 
 /// Width of the first column and the blanks behind it.
@@ -54,6 +57,94 @@ pub fn write(verdict: &Verdict, strict: bool, color: bool, out: &mut dyn Write) 
     let mut failed: Vec<&str> = verdict.failed(strict).collect();
     failed.dedup();
     writeln!(out, "not fit for conclusions: {}", failed.join(", "))
+}
+
+/// The same as JSON, with so many findings; those that speak against the recording come first when there are fewer.
+#[must_use]
+pub fn to_json(verdict: &Verdict, strict: bool, rows: usize) -> Value {
+    let limits = &verdict.limits;
+    let findings = chosen(verdict, rows).into_iter().map(|finding| {
+        json!({
+            "level": finding.level.word(),
+            "check": finding.check,
+            "text": finding.text,
+            "fixes": finding.fixes,
+        })
+    });
+    json!({
+        "schema": "pjit/1",
+        "verb": "check",
+        "version": env!("CARGO_PKG_VERSION"),
+        "path": verdict.path,
+        "fit": verdict.is_fit(strict),
+        "limits": {
+            "complete": limits.min_complete.unwrap_or(Limits::MIN_COMPLETE),
+            "resolved": limits.min_resolved,
+            "lost": limits.max_lost,
+            "samples": limits.min_samples,
+        },
+        "findings": findings.collect::<Value>(),
+    })
+}
+
+fn chosen(verdict: &Verdict, rows: usize) -> Vec<&Finding> {
+    let mut findings: Vec<&Finding> = verdict.findings.iter().collect();
+    if findings.len() > rows {
+        findings.sort_by_key(|finding| std::cmp::Reverse(finding.level));
+        findings.truncate(rows);
+    }
+    findings
+}
+
+/// The table for markdown, in so many lines.
+#[must_use]
+pub fn page(verdict: &Verdict, strict: bool, lines: usize) -> Page {
+    let word = if verdict.is_fit(strict) {
+        "fit"
+    } else {
+        "not fit"
+    };
+    let findings = chosen(verdict, lines.saturating_sub(3));
+    let hidden = verdict.findings.len() - findings.len();
+    let mut rows: Vec<Vec<String>> = findings
+        .into_iter()
+        .map(|finding| {
+            let (level, check) = (finding.level.word().to_owned(), finding.check.to_owned());
+            vec![level, check, finding.text.clone(), finding.fixes.join("; ")]
+        })
+        .collect();
+    if hidden > 0 {
+        let more = format!("+{hidden} findings");
+        rows.push(vec![String::new(), String::new(), more, String::new()]);
+    }
+    Page {
+        head: vec![format!(
+            "pjit check: {} is {word} for conclusions",
+            verdict.path
+        )],
+        parts: vec![Part::Table(Table {
+            name: "findings",
+            title: String::new(),
+            columns: ["", "check", "found", "fix"].map(Column::left).to_vec(),
+            rows,
+        })],
+        foot: Vec::new(),
+    }
+}
+
+/// The findings as rows of CSV.
+#[must_use]
+pub fn csv_rows(verdict: &Verdict) -> Vec<Vec<String>> {
+    let mut rows = vec![
+        ["level", "check", "text", "fixes"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
+    rows.extend(verdict.findings.iter().map(|finding| {
+        let (level, check) = (finding.level.word().to_owned(), finding.check.to_owned());
+        vec![level, check, finding.text.clone(), finding.fixes.join("; ")]
+    }));
+    rows
 }
 
 /// Escape sequences before and behind the level.

@@ -234,12 +234,17 @@ pub fn to_json(diff: &Diff<'_>, common: &json::Common, rows: usize) -> Value {
             "factor": json::number(comparison.factor),
             "matched": {"base": json::number(comparison.matched.0), "new": json::number(comparison.matched.1)},
             "total": total,
+            "run_totals": {"base": totals(diff.base), "new": totals(diff.new)},
             "rows": shown.iter().map(row_json).collect::<Value>(),
             "omitted": {"functions": left.len(), "base": sum(|row| row.means.0), "new": sum(|row| row.means.1), "small": comparison.small},
             "warnings": json::warnings(&facts, common),
         }),
     );
     answer
+}
+
+fn totals(runs: &[Run]) -> Vec<u64> {
+    runs.iter().map(|run| run.total.period).collect()
 }
 
 fn row_json(row: &Row) -> Value {

@@ -243,7 +243,8 @@ fn write_title(report: &Report<'_>, table: &Table, out: &mut dyn Write) -> io::R
 fn write_total(report: &Report<'_>, table: &Table, out: &mut dyn Write) -> io::Result<()> {
     let event = &report.profile.events[table.events[0]];
     let Some(counted) = event.counted else {
-        return writeln!(out, "# Event count (approx.): {}", table.period);
+        writeln!(out, "# Event count (approx.): {}", table.period)?;
+        return write_notes(event, out);
     };
     let (heading, total) = (event.unit.heading(), table.period);
     let human = event.unit.human(total);
@@ -257,10 +258,12 @@ fn write_total(report: &Report<'_>, table: &Table, out: &mut dyn Write) -> io::R
             table.samples
         )?;
     }
-    for note in &event.notes {
-        writeln!(out, "# {}", harmless(note))?;
-    }
-    Ok(())
+    write_notes(event, out)
+}
+
+fn write_notes(event: &EventSummary, out: &mut dyn Write) -> io::Result<()> {
+    let mut notes = event.notes.iter();
+    notes.try_for_each(|note| writeln!(out, "# {}", harmless(note)))
 }
 
 /// perf's short form of large numbers, cut, not rounded.

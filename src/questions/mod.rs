@@ -5,6 +5,8 @@
 
 pub mod budget;
 pub mod compare;
+#[cfg(test)]
+mod compare_tests;
 pub mod edges;
 pub mod facts;
 pub mod filter;

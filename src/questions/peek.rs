@@ -96,7 +96,7 @@ pub fn matches(
 #[must_use]
 pub fn block(
     profile: &Profile,
-    functions: &Functions,
+    (functions, labels): (&Functions, &[String]),
     tally: &Tally,
     of: FunctionId,
     depth: usize,
@@ -134,8 +134,8 @@ pub fn block(
     }
     Block {
         function: of,
-        callers: callers.tree(0),
-        callees: callees.tree(0),
+        callers: callers.tree(0, labels),
+        callees: callees.tree(0, labels),
         is_recursive,
     }
 }
@@ -239,7 +239,7 @@ impl<'p> Paths<'p> {
         id
     }
 
-    fn tree(&self, of: u32) -> Vec<Node> {
+    fn tree(&self, of: u32, labels: &[String]) -> Vec<Node> {
         let next = self.nodes[of as usize].next.iter();
         let mut nodes: Vec<Node> = next
             .map(|id| {
@@ -248,11 +248,19 @@ impl<'p> Paths<'p> {
                     step: node.step,
                     count: node.count,
                     inlined: node.inlined,
-                    next: self.tree(*id),
+                    next: self.tree(*id, labels),
                 }
             })
             .collect();
-        nodes.sort_by_key(|node| (std::cmp::Reverse(node.count.period), node.step));
+        let label = |step: Step| match step {
+            Step::Function(id) => labels[id.index()].as_str(),
+            _ => "",
+        };
+        nodes.sort_by(|a, b| {
+            let key = |node: &Node| std::cmp::Reverse(node.count.period);
+            let by_name = label(a.step).cmp(label(b.step));
+            key(a).cmp(&key(b)).then(by_name).then(a.step.cmp(&b.step))
+        });
         nodes
     }
 }
@@ -275,7 +283,7 @@ mod tests {
         let tally = Tally::of(&profile, &functions, 0);
         let labels = labels(&functions, false);
         let found = matches(&functions, &tally, &labels, name).expect("a name");
-        let block = block(&profile, &functions, &tally, found[0], depth);
+        let block = block(&profile, (&functions, &labels), &tally, found[0], depth);
         let mut lines = vec![format!(
             "{} {}",
             labels[found[0].index()],

@@ -18,6 +18,7 @@ mod names;
 mod oracle;
 mod page;
 mod paths;
+mod questions;
 mod recording;
 mod stale;
 mod stitching;

@@ -1,0 +1,231 @@
+//! How often comparisons cry wolf, and what they find, on recordings of real programs (`benches/statistics/`): tables of four
+//! programs, 20 equal runs each and 10 in which one function does 20 % more, on a machine that others used, too.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::compare::{Comparison, Method, Verdict, compare};
+use super::functions::Identity;
+use super::names::CleanName;
+use super::runs::{By, Part, Run};
+use super::tally::Count;
+
+/// Weight of a sample: the recordings have a fixed frequency of a clock.
+const PERIOD: u64 = 1_001_001;
+
+/// Programs by credited weight and by self, and the function that does more.
+const TABLES: [(&str, &str, &str, &str); 4] = [
+    (
+        "c",
+        include_str!("../../benches/statistics/c.json"),
+        include_str!("../../benches/statistics/c-self.json"),
+        "table",
+    ),
+    (
+        "rust",
+        include_str!("../../benches/statistics/rust.json"),
+        include_str!("../../benches/statistics/rust-self.json"),
+        "hot::words",
+    ),
+    (
+        "go",
+        include_str!("../../benches/statistics/go.json"),
+        include_str!("../../benches/statistics/go-self.json"),
+        "main.join",
+    ),
+    (
+        "node",
+        include_str!("../../benches/statistics/node.json"),
+        include_str!("../../benches/statistics/node-self.json"),
+        "countWords",
+    ),
+];
+
+/// The runs of a table, base and new.
+fn runs(text: &str) -> [Vec<Run>; 2] {
+    let table: Value = serde_json::from_str(text).expect("JSON");
+    ["base", "new"].map(|side| {
+        let recordings = table["recordings"].as_array().expect("recordings").iter();
+        let starts: Vec<f64> = recordings
+            .filter(|r| r["role"] == side)
+            .map(|r| r["start"].as_f64().expect("a time"))
+            .collect();
+        let of = |at: usize| run(&table, side, at, starts[at]);
+        (0..starts.len()).map(of).collect()
+    })
+}
+
+fn run(table: &Value, side: &str, at: usize, start: f64) -> Run {
+    let count = |weights: &Value| {
+        let period = weights[at].as_u64().expect("a weight");
+        Count {
+            period,
+            samples: period / PERIOD,
+        }
+    };
+    let functions = table["rows"].as_array().expect("rows").iter().map(|row| {
+        let count = count(&row[side]);
+        let text = |key: &str| row[key].as_str().unwrap_or_default().to_owned();
+        let line = row["line"].as_u64().unwrap_or(0) as u32;
+        let name = CleanName {
+            name: text("name"),
+            line,
+            ..CleanName::default()
+        };
+        let part = Part {
+            own: count,
+            inclusive: count,
+            credited: count,
+            is_own: true,
+            effective: [count.samples as f64; 2],
+        };
+        (
+            Identity {
+                object: text("object"),
+                name,
+            },
+            part,
+        )
+    });
+    let mut run = Run {
+        functions: functions.collect::<BTreeMap<_, _>>(),
+        total: count(&table["run_totals"][side]),
+        ..Run::default()
+    };
+    run.effective = run.total.samples as f64;
+    run.facts.start_ns = Some((start * 1e9) as u64);
+    run
+}
+
+/// Random numbers that are the same everywhere (splitmix64).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % limit as u64) as usize
+    }
+
+    /// So many of them, in random order.
+    fn choose(&mut self, from: &[Run], count: usize) -> Vec<Run> {
+        let mut order: Vec<usize> = (0..from.len()).collect();
+        for at in 0..count {
+            let other = at + self.below(order.len() - at);
+            order.swap(at, other);
+        }
+        order[..count].iter().map(|at| from[*at].clone()).collect()
+    }
+}
+
+/// Comparisons for each number; `PJIT_SPLITS=200` for those in `benches/README.md`.
+fn splits() -> usize {
+    let given = std::env::var("PJIT_SPLITS").ok();
+    given.and_then(|word| word.parse().ok()).unwrap_or(20)
+}
+
+/// In how many per cent of random splits `hit` says yes.
+fn rate(mut split: impl FnMut() -> Comparison, hit: impl Fn(&Comparison) -> bool) -> f64 {
+    let splits = splits();
+    let hits = (0..splits).filter(|_| hit(&split())).count();
+    100.0 * hits as f64 / splits as f64
+}
+
+fn method(by: By) -> Method {
+    Method {
+        by,
+        paired: Some(false),
+        ..Method::default()
+    }
+}
+
+/// Per cent of comparisons of equal runs in which any function is flagged, by program.
+fn false_alarms(count: usize, by: By) -> [f64; 4] {
+    let mut random = Random(count as u64);
+    TABLES.map(|(_, credited, own, _)| {
+        let [base, _] = runs(if by == By::Credited { credited } else { own });
+        let split = || {
+            let chosen = random.choose(&base, 2 * count);
+            compare(&chosen[..count], &chosen[count..], method(by))
+        };
+        rate(split, |found| {
+            found.rows.iter().any(|row| row.verdict.is_some())
+        })
+    })
+}
+
+/// Per cent of comparisons that flag the function that does 20 % more as slower, and those that flag another.
+fn detection(count: usize, by: By) -> ([f64; 4], [f64; 4]) {
+    let rates = |other: bool| {
+        let mut random = Random(count as u64);
+        TABLES.map(|(_, credited, own, slower)| {
+            let [base, new] = runs(if by == By::Credited { credited } else { own });
+            let split = || {
+                compare(
+                    &random.choose(&base, count),
+                    &random.choose(&new, count),
+                    method(by),
+                )
+            };
+            let is_it = |row: &super::compare::Row| row.identity.name.name == slower;
+            rate(split, |found| {
+                let mut rows = found.rows.iter();
+                match other {
+                    false => rows.any(|row| is_it(row) && row.verdict == Some(Verdict::Slower)),
+                    true => rows.any(|row| !is_it(row) && row.verdict.is_some()),
+                }
+            })
+        })
+    };
+    (rates(false), rates(true))
+}
+
+fn mean(rates: [f64; 4]) -> f64 {
+    rates.iter().sum::<f64>() / 4.0
+}
+
+#[test]
+fn equal_runs_seldom_differ() {
+    let mut told = Vec::new();
+    for by in [By::Credited, By::Own] {
+        for count in [3, 5, 10] {
+            let rates = false_alarms(count, by);
+            told.push(format!(
+                "{by:?} {count} v {count}: {rates:?}, mean {:.1}",
+                mean(rates)
+            ));
+            // Few splits scatter; the rates of many are in benches/README.md.
+            assert!(mean(rates) <= 10.0, "{told:#?}");
+        }
+    }
+    println_for_benches(&told);
+}
+
+#[test]
+fn a_fifth_more_is_found_with_enough_runs() {
+    let mut told = Vec::new();
+    let mut last = ([0.0; 4], [0.0; 4]);
+    for count in [3, 5, 10] {
+        last = detection(count, By::Credited);
+        let (found, others) = last;
+        told.push(format!(
+            "{count} v {count}: found {found:?}, others {others:?}"
+        ));
+    }
+    println_for_benches(&told);
+    let (found, others) = last;
+    assert!(mean(found) >= 65.0, "{told:#?}");
+    assert!(mean(others) <= 12.0, "{told:#?}");
+}
+
+/// The numbers of `benches/README.md`: `cargo test --lib compare_tests -- --nocapture`.
+#[expect(
+    clippy::print_stderr,
+    reason = "the test runner shows it with --nocapture"
+)]
+fn println_for_benches(lines: &[String]) {
+    lines.iter().for_each(|line| eprintln!("{line}"));
+}

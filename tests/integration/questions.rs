@@ -1,0 +1,577 @@
+//! `summary`, `peek`, `diff`, `gate` and the filters: recomputed from `pjit script` by other means, held against the JSON schema,
+//! within their budgets, and with the statuses that scripts rely on.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Output;
+
+use serde_json::Value;
+
+use crate::support::{SAMPLES, folded, pjit, run, stdout_of};
+
+fn json_of(view: &[&str], name: &str) -> Value {
+    serde_json::from_str(&stdout_of(view, name)).expect("JSON")
+}
+
+/// One sample of `pjit script`: its weight and its frames, (name, object), innermost first.
+type Sample = (u64, Vec<(String, String)>);
+
+/// Reads `pjit script`; an inlined frame has the object of the next not inlined one outwards.
+fn script(name: &str, filters: &[&str]) -> Vec<Sample> {
+    let mut view = vec![
+        "script",
+        "-F",
+        "comm,pid,tid,time,event,period,ip,sym,dso",
+        "--ns",
+        "--max-stack",
+        "100000",
+    ];
+    view.extend(filters);
+    let text = stdout_of(&view, name);
+    let mut samples: Vec<Sample> = Vec::new();
+    for line in text.lines().filter(|line| !line.is_empty()) {
+        match line.strip_prefix('\t') {
+            None => {
+                let mut words = line.split_whitespace().rev().skip(1);
+                let period = words
+                    .next()
+                    .and_then(|word| word.parse().ok())
+                    .expect("a period");
+                samples.push((period, Vec::new()));
+            }
+            Some(frame) => {
+                let frame = frame.trim_start();
+                let (_, frame) = frame.split_once(' ').expect("an address and a name");
+                let (name, object) = frame.rsplit_once(" (").expect("an object");
+                let object = object.trim_end_matches(')').to_owned();
+                samples
+                    .last_mut()
+                    .expect("a sample")
+                    .1
+                    .push((clean(name), object));
+            }
+        }
+    }
+    for (_, frames) in &mut samples {
+        for at in (0..frames.len()).rev() {
+            frames[at].1 = match frames[at].1.as_str() {
+                "inlined" => frames[at + 1].1.clone(),
+                object => label(object),
+            };
+        }
+    }
+    samples
+}
+
+fn clean(name: &str) -> String {
+    let versioned = name
+        .split_once('@')
+        .filter(|(_, version)| *version != "plt");
+    let name = versioned.map_or(name, |(name, _)| name);
+    let clones = regex::Regex::new(r"(\.(isra|part|constprop|cold|llvm)(\.\d+)?)+$")
+        .expect("a valid expression");
+    let name = clones.replace(name, "");
+    name.strip_prefix("Builtins_")
+        .map_or(name.to_string(), |builtin| format!("Builtin:{builtin}"))
+}
+
+fn label(object: &str) -> String {
+    let base = object.rsplit('/').next().expect("the last part");
+    match base {
+        _ if object.starts_with("[kernel") => "[kernel]".to_owned(),
+        _ if base.starts_with("jit-") && base.ends_with(".dump") => "[jit]".to_owned(),
+        base => base.to_owned(),
+    }
+}
+
+/// self, inclusive and credited by function.
+type Numbers = BTreeMap<(String, String), [u64; 3]>;
+
+fn recomputed(samples: &[Sample], is_own: &dyn Fn(&(String, String)) -> bool) -> (Numbers, u64) {
+    let mut numbers = Numbers::new();
+    let mut no_own = 0;
+    for (period, frames) in samples {
+        numbers.entry(frames[0].clone()).or_default()[0] += period;
+        for frame in frames.iter().collect::<BTreeSet<_>>() {
+            numbers.entry(frame.clone()).or_default()[1] += period;
+        }
+        match frames.iter().find(|frame| is_own(frame)) {
+            Some(payer) => numbers.entry(payer.clone()).or_default()[2] += period,
+            None => no_own += period,
+        }
+    }
+    (numbers, no_own)
+}
+
+fn functions(answer: &Value) -> impl Iterator<Item = (&Value, (String, String))> {
+    let text = |function: &Value, key: &str| function[key].as_str().expect("a text").to_owned();
+    let functions = answer["functions"].as_array().expect("functions").iter();
+    functions.map(move |function| (function, (text(function, "name"), text(function, "object"))))
+}
+
+/// JavaScript has its place behind its name in scripts, and tiers in front.
+const BY_SCRIPT: [&str; 3] = ["minijit", "native", "wasmtime"];
+
+#[test]
+fn a_summary_is_what_the_samples_add_up_to() {
+    for name in BY_SCRIPT {
+        let samples = script(name, &[]);
+        let answer = json_of(&["summary", "--format", "json", "--edges"], name);
+        let own: BTreeSet<(String, String)> = functions(&answer)
+            .filter(|(f, _)| f["kind"] == "own")
+            .map(|(_, key)| key)
+            .collect();
+        let (numbers, no_own) = recomputed(&samples, &|frame| own.contains(frame));
+        let total: u64 = samples.iter().map(|(period, _)| period).sum();
+        assert_eq!(answer["event"]["total"], total, "{name}");
+        let mut seen = 0;
+        for (function, key) in functions(&answer) {
+            let wanted = numbers
+                .get(&key)
+                .unwrap_or_else(|| panic!("{name}: {key:?} is in no sample"));
+            let found = ["self", "inclusive", "credited"]
+                .map(|part| function[part].as_u64().expect("a weight"));
+            assert_eq!(found, *wanted, "{name}: {key:?}");
+            if function["kind"] == "own" {
+                assert!(
+                    found[0] <= found[2] && found[2] <= found[1],
+                    "{name}: {key:?}"
+                );
+            }
+            seen += 1;
+        }
+        assert_eq!(seen, numbers.len(), "{name}: functions");
+        let credited: u64 = numbers.values().map(|n| n[2]).sum();
+        assert_eq!(credited + no_own, total, "{name}");
+        let share = answer["own"]["no_own"].as_f64().expect("a share");
+        assert!(
+            (share - no_own as f64 / total as f64).abs() < 1e-5,
+            "{name}: {share}"
+        );
+        edges_are_those_of_the_samples(name, &answer, &samples);
+    }
+}
+
+fn edges_are_those_of_the_samples(name: &str, answer: &Value, samples: &[Sample]) {
+    let ids: BTreeMap<&str, (String, String)> = functions(answer)
+        .map(|(f, key)| (f["id"].as_str().expect("an id"), key))
+        .collect();
+    let mut wanted: BTreeMap<[&(String, String); 2], u64> = BTreeMap::new();
+    for (period, frames) in samples {
+        let pairs: BTreeSet<_> = frames.windows(2).map(|pair| [&pair[1], &pair[0]]).collect();
+        pairs
+            .into_iter()
+            .for_each(|pair| *wanted.entry(pair).or_default() += period);
+    }
+    let edges = answer["edges"].as_array().expect("edges");
+    assert_eq!(edges.len(), wanted.len(), "{name}: edges");
+    for edge in edges {
+        let of = |at: usize| &ids[edge[at].as_str().expect("an id")];
+        assert_eq!(
+            edge[2],
+            wanted[&[of(0), of(1)]],
+            "{name}: {:?} -> {:?}",
+            of(0),
+            of(1)
+        );
+    }
+}
+
+#[test]
+fn what_is_credited_is_what_own_frames_alone_fold_to() {
+    for name in SAMPLES {
+        let own = "spin|fib|Tree|fibonacci|matMul|addmul|weird";
+        let answer = json_of(&["summary", "--format", "json", "--own", own], name);
+        let mut wanted: BTreeMap<String, u64> = BTreeMap::new();
+        for (function, _) in functions(&answer).filter(|(f, _)| f["kind"] == "own") {
+            let credited = function["credited"].as_u64().expect("a weight");
+            *wanted.entry(function["id"].to_string()).or_default() += credited;
+        }
+        let shown = stdout_of(&["fold", "--show", own], name);
+        let leaves: u64 = folded(&shown).values().sum();
+        assert_eq!(wanted.values().sum::<u64>(), leaves, "{name}");
+    }
+}
+
+#[test]
+fn filters_do_the_same_to_every_view() {
+    for filters in [
+        ["--focus", "fib"],
+        ["--ignore", "fib"],
+        ["--hide", "hot::|fib"],
+        ["--show-from", "main$"],
+        ["--tagfocus", "comm=rust"],
+    ] {
+        let samples = script("native", &filters);
+        let total: u64 = samples.iter().map(|(period, _)| period).sum();
+        let mut view = vec!["fold"];
+        view.extend(filters);
+        assert_eq!(
+            folded(&stdout_of(&view, "native")).values().sum::<u64>(),
+            total,
+            "{filters:?}"
+        );
+        let mut view = vec!["summary", "--format", "json"];
+        view.extend(filters);
+        let answer = json_of(&view, "native");
+        let own: u64 = functions(&answer)
+            .map(|(f, _)| f["self"].as_u64().expect("a weight"))
+            .sum();
+        assert_eq!(own, total, "{filters:?}");
+        assert_eq!(answer["filters"][0], filters.join(" "));
+        let mut view = vec![
+            "report",
+            "--no-children",
+            "-g",
+            "none",
+            "-F",
+            "period",
+            "-t,",
+            "-q",
+        ];
+        view.extend(filters);
+        let report = stdout_of(&view, "native");
+        let rows: u64 = report
+            .lines()
+            .filter_map(|line| line.trim().parse::<u64>().ok())
+            .sum();
+        assert_eq!(rows, total, "{filters:?}");
+    }
+}
+
+#[test]
+fn peek_agrees_with_the_summary() {
+    let summary = json_of(&["summary", "--format", "json", "--edges"], "native");
+    let of = |key: &str| json_of(&["peek", key, "--format", "json"], "native")["focus"][0].clone();
+    for (function, _) in functions(&summary).take(5) {
+        let id = function["id"].as_str().expect("an id");
+        let peek = of(id);
+        assert_eq!(peek["inclusive"], function["inclusive"], "{id}");
+        let edges = summary["edges"].as_array().expect("edges");
+        for (at, side) in [(1, "callers"), (0, "callees")] {
+            let sum = |weights: &mut dyn Iterator<Item = &Value>| {
+                weights.map(|w| w.as_u64().expect("a weight")).sum::<u64>()
+            };
+            let wanted = sum(&mut edges
+                .iter()
+                .filter(|edge| edge[at] == id)
+                .map(|edge| &edge[2]));
+            let steps = peek[side].as_array().expect("steps").iter();
+            let found = sum(&mut steps
+                .filter(|step| !step["id"].is_null())
+                .map(|step| &step["weight"]));
+            assert_eq!(found, wanted, "{id} {side}");
+        }
+    }
+}
+
+#[test]
+fn a_recording_and_itself_are_the_same() {
+    let path = "samples/node/perf.data";
+    let answer = json_of(&["diff", path, "--format", "json", "--by", "self"], "node");
+    let rows = answer["rows"].as_array().expect("rows");
+    assert!(!rows.is_empty());
+    assert!(
+        rows.iter()
+            .all(|row| row["ratio"] == 1.0 && row["verdict"].is_null()),
+        "{rows:?}"
+    );
+    assert_eq!(
+        (&answer["matched"]["base"], &answer["factor"]),
+        (&1.0.into(), &1.0.into())
+    );
+}
+
+fn status(view: &[&str], name: &str) -> (Option<i32>, String) {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = run(view, name);
+    let text = [stdout, stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    (status.code(), text.concat())
+}
+
+#[test]
+fn statuses_are_those_that_scripts_rely_on() {
+    let node = "samples/node/perf.data";
+    for (view, code, says) in [
+        (&["gate", "--max-share", "kind:own=100%"][..], 0, "pass"),
+        (
+            &["gate", "--max-share", "kind:own=1%"],
+            3,
+            "FAIL  max-share kind:own",
+        ),
+        (
+            &["gate", "--max-share", "nothing at all=1%"],
+            1,
+            "nothing matches",
+        ),
+        (
+            &[
+                "gate",
+                "--max-share",
+                "nothing at all=1%",
+                "--allow-missing",
+            ],
+            0,
+            "pass",
+        ),
+        (
+            &["gate", "--max-growth", "5%"],
+            1,
+            "needs recordings of the base",
+        ),
+        (
+            &["gate", node, "--max-growth", "5%"],
+            0,
+            "warn  max-growth total",
+        ),
+        (&["gate", node, "--max-growth", "5%", "--strict"], 3, "fail"),
+        (&["gate", "--max-share", "x"], 2, "WHAT=P%"),
+        (&["gate"], 2, "no rules"),
+        (
+            &[
+                "gate",
+                "--min-samples",
+                "100000",
+                "--max-share",
+                "kind:own=100%",
+            ],
+            3,
+            "FAIL  check",
+        ),
+        (&["diff"], 2, "BASE... --to NEW..."),
+        (&["diff", "samples/native/perf.data"], 0, "only "),
+        (&["peek", "no such function"], 1, "no function"),
+        (&["peek", "("], 2, "no expression"),
+        (
+            &["summary", "--focus", "no such function"],
+            1,
+            "no sample is left",
+        ),
+        (
+            &["summary", "--focus", "("],
+            2,
+            "--focus: not a regular expression",
+        ),
+        (&["summary", "--tagfocus", "color=red"], 2, "no key 'color'"),
+        (&["summary", "--event", "cycles"], 1, "no event 'cycles'"),
+        (&["summary", "--budget", "11"], 2, "at least 12 lines"),
+        (
+            &["report", "--focus", "no such function"],
+            1,
+            "no sample is left",
+        ),
+    ] {
+        let (found, text) = status(view, "node");
+        assert_eq!(found, Some(code), "{view:?}: {text}");
+        assert!(text.contains(says), "{view:?}: {text}");
+    }
+}
+
+#[test]
+fn budgets_are_kept_and_cut_no_row_in_two() {
+    for name in SAMPLES {
+        let mut before = Vec::new();
+        for budget in ["12", "20", "40", "60", "200"] {
+            for view in [["summary", "--budget"], ["peek", "--budget"]] {
+                let mut view = vec![view[0], view[1], budget];
+                if view[0] == "peek" {
+                    view.extend(["main", "--depth", "4"]);
+                }
+                // Programs without a function of that name have no block.
+                let output = run(&view, name);
+                let lines = output.stdout.iter().filter(|byte| **byte == b'\n').count();
+                assert!(
+                    lines <= budget.parse().expect("a number"),
+                    "{name}: {view:?} {lines}"
+                );
+            }
+            let text = stdout_of(&["summary", "--budget", budget], name);
+            // Rows of the first table: those of a smaller budget are the beginning of those of a larger one.
+            let rows: Vec<String> = text
+                .lines()
+                .skip_while(|line| !line.starts_with("Own code"))
+                .skip(1)
+                .take_while(|line| line.starts_with(' ') && !line.contains("  +"))
+                .map(|line| line.split_whitespace().collect())
+                .collect();
+            assert!(
+                rows.len() >= before.len() || rows.is_empty(),
+                "{name} {budget}"
+            );
+            before = rows;
+        }
+        let text = stdout_of(&["summary", "--budget", "3000c"], name);
+        assert!(text.chars().count() <= 3000, "{name}");
+        let text = stdout_of(&["summary", "--budget", "4000c", "--format", "json"], name);
+        assert!(
+            text.chars().count() <= 4000 && text.ends_with('\n'),
+            "{name}"
+        );
+        serde_json::from_str::<Value>(&text).expect("whole JSON");
+    }
+}
+
+#[test]
+fn answers_follow_the_schema() {
+    let text = include_str!("../../docs/schema/pjit-1.schema.json");
+    let schema: Value = serde_json::from_str(text).expect("JSON");
+    for name in SAMPLES {
+        let path = format!("samples/{name}/perf.data");
+        for view in [
+            &["summary", "--format", "json", "--edges"][..],
+            &["summary", "--format", "json", "--budget", "20"],
+            &["peek", ".", "--format", "json", "--depth", "3"],
+            &["diff", &path, "--format", "json"],
+            &[
+                "gate",
+                &path,
+                "--format",
+                "json",
+                "--max-growth",
+                "5%",
+                "--any-growth",
+                "5%",
+                "--no-new",
+                "5%",
+                "--max-share",
+                "kind:own=1%",
+            ],
+            &["gate", "--format", "json", "--max-share", "kind:own=1%"],
+            &["check", "--format", "json"],
+        ] {
+            let output = run(view, name);
+            let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| {
+                panic!(
+                    "{name} {view:?}: {e} {}",
+                    String::from_utf8_lossy(&output.stderr)
+                )
+            });
+            let problems = against(&answer, &schema, &schema, "");
+            assert!(problems.is_empty(), "{name} {view:?}: {problems:#?}");
+        }
+    }
+    // The check can fail.
+    assert!(
+        !against(
+            &serde_json::json!({"schema": "pjit/1", "verb": "peek"}),
+            &schema,
+            &schema,
+            ""
+        )
+        .is_empty()
+    );
+}
+
+/// What is wrong with a value by a schema; the few words of JSON Schema that ours uses.
+fn against(value: &Value, schema: &Value, root: &Value, at: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (word, of) in schema.as_object().expect("a schema") {
+        match word.as_str() {
+            "$ref" => {
+                let path = of.as_str().expect("a path").trim_start_matches('#');
+                wrong.extend(against(
+                    value,
+                    root.pointer(path).expect("a definition"),
+                    root,
+                    at,
+                ));
+            }
+            "oneOf" => {
+                let tried: Vec<_> = of
+                    .as_array()
+                    .expect("schemas")
+                    .iter()
+                    .map(|s| against(value, s, root, at))
+                    .collect();
+                if tried.iter().filter(|problems| problems.is_empty()).count() != 1 {
+                    wrong.extend(tried.into_iter().min_by_key(Vec::len).unwrap_or_default());
+                    wrong.push(format!("{at}: not exactly one"));
+                }
+            }
+            "type" => {
+                let names: Vec<&str> = of
+                    .as_array()
+                    .map_or_else(|| vec![of], |a| a.iter().collect())
+                    .iter()
+                    .filter_map(|n| n.as_str())
+                    .collect();
+                let is = |name: &&str| match *name {
+                    "object" => value.is_object(),
+                    "array" => value.is_array(),
+                    "string" => value.is_string(),
+                    "boolean" => value.is_boolean(),
+                    "integer" => value.is_i64() || value.is_u64(),
+                    "number" => value.is_number(),
+                    "null" => value.is_null(),
+                    other => panic!("type {other}"),
+                };
+                if !names.iter().any(is) {
+                    wrong.push(format!("{at}: {value} is no {names:?}"));
+                }
+            }
+            "const" if value != of => wrong.push(format!("{at}: {value} is not {of}")),
+            "enum" if !of.as_array().expect("values").contains(value) => {
+                wrong.push(format!("{at}: {value} is not of {of}"))
+            }
+            "minimum" if value.as_f64() < of.as_f64() => {
+                wrong.push(format!("{at}: {value} is below {of}"))
+            }
+            "required" => {
+                let missing = of
+                    .as_array()
+                    .expect("names")
+                    .iter()
+                    .filter_map(|n| n.as_str())
+                    .filter(|n| value.get(n).is_none());
+                wrong.extend(missing.map(|name| format!("{at}: no {name}")));
+            }
+            "properties" => {
+                for (name, schema) in of.as_object().expect("properties") {
+                    if let Some(value) = value.get(name) {
+                        wrong.extend(against(value, schema, root, &format!("{at}/{name}")));
+                    }
+                }
+                // Every key is in the schema, so that it is told what it means.
+                let known = of.as_object().expect("properties");
+                let unknown = value
+                    .as_object()
+                    .into_iter()
+                    .flatten()
+                    .filter(|(name, _)| !known.contains_key(*name));
+                wrong.extend(unknown.map(|(name, _)| format!("{at}: {name} is not in the schema")));
+            }
+            "items" => {
+                for (number, value) in value.as_array().into_iter().flatten().enumerate() {
+                    wrong.extend(against(value, of, root, &format!("{at}/{number}")));
+                }
+            }
+            "minItems" if value.as_array().map(Vec::len) < of.as_u64().map(|n| n as usize) => {
+                wrong.push(format!("{at}: too short"))
+            }
+            "maxItems" if value.as_array().map(Vec::len) > of.as_u64().map(|n| n as usize) => {
+                wrong.push(format!("{at}: too long"))
+            }
+            _ => {}
+        }
+    }
+    wrong
+}
+
+#[test]
+fn the_guide_and_the_readme_tell_the_same() {
+    let readme = include_str!("../../README.md");
+    let guide = pjit().arg("guide").output().expect("the binary can be run");
+    let guide = String::from_utf8(guide.stdout).expect("UTF-8");
+    for part in ["record", "read"] {
+        let text = match part {
+            "record" => include_str!("../../docs/guide/record.md"),
+            _ => include_str!("../../docs/guide/read.md"),
+        };
+        assert!(guide.contains(text), "{part}");
+        for row in text.lines().filter(|line| line.starts_with("| ")) {
+            assert!(readme.contains(row), "README lacks: {row}");
+        }
+    }
+}
