@@ -1,6 +1,8 @@
 //! Compressed records in a pipe stream: any bytes in sound frames, or, with an odd first byte, any bytes as frames.
 #![no_main]
 
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+
 /// `PERF_RECORD_COMPRESSED`
 const COMPRESSED: u32 = 81;
 
@@ -11,7 +13,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let mut stream = pjit_fuzz::stream_head();
     for piece in rest.chunks(usize::from(kind) * 64 + 64) {
         let payload = if kind & 1 == 0 {
-            zstd::bulk::compress(piece, 1).expect("it can be compressed")
+            compress_to_vec(piece, CompressionLevel::Fastest)
         } else {
             piece.to_vec()
         };

@@ -5,7 +5,6 @@
 //! nothing here panics or allocates more than a small multiple of what the file holds. Called by the
 //! symbol tables, the unwinder and the inline lookup.
 
-use std::io::Read;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -707,11 +706,7 @@ fn decompress(
                 .ok()?;
         }
         ELFCOMPRESS_ZSTD => {
-            zstd::Decoder::with_buffer(data)
-                .ok()?
-                .take(size)
-                .read_to_end(&mut out)
-                .ok()?;
+            out = crate::zstd::decode_all(data, usize::try_from(size).ok()?)?;
         }
         _ => return None,
     }

@@ -233,8 +233,7 @@ impl<'a> Opener<'_, 'a> {
             }
             [0xfd, b'7', b'z', b'X', b'Z', ..] => out = unpack_xz(packed)?,
             [0x28, 0xb5, 0x2f, 0xfd, ..] => {
-                let unpacker = zstd::Decoder::with_buffer(packed).ok()?;
-                unpacker.take(most).read_to_end(&mut out).ok()?;
+                out = crate::zstd::decode_all(packed, usize::try_from(most).ok()?)?;
             }
             _ => return Some(packed),
         }

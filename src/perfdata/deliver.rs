@@ -213,11 +213,7 @@ impl<'a> Pass<'_, 'a, '_> {
             Some(inflater) => inflater,
             none => {
                 self.recording.note_compressed();
-                none.insert(
-                    self.recording
-                        .new_inflater()
-                        .map_err(|_| "no memory for decompression")?,
-                )
+                none.insert(self.recording.new_inflater())
             }
         };
         let delivery = &mut self.delivery;

@@ -329,14 +329,14 @@ impl<'a> Recording<'a> {
     /// The decoder for the second pass, if there is anything to decode.
     pub(super) fn inflater_for_chunks(&self) -> Option<Inflater> {
         let any = self.features.compression.is_some() || self.compressed.load(Ordering::Relaxed);
-        any.then(|| self.new_inflater().ok()).flatten()
+        any.then(|| self.new_inflater())
     }
 
     pub(super) fn note_compressed(&self) {
         self.compressed.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn new_inflater(&self) -> std::io::Result<Inflater> {
+    pub(super) fn new_inflater(&self) -> Inflater {
         Inflater::new(self.features.compression.map(|c| c.mmap_len))
     }
 }

@@ -127,21 +127,17 @@ enum Kept {
 
 impl Kept {
     fn pack(chunk: Vec<u8>) -> Self {
-        match zstd::bulk::compress(&chunk, 1) {
-            Ok(bytes) => Self::Packed {
-                bytes: bytes.into_boxed_slice(),
-                len: chunk.len(),
-            },
-            Err(_) => Self::Plain(chunk),
-        }
+        let bytes = lz4_flex::block::compress(&chunk).into_boxed_slice();
+        let len = chunk.len();
+        Self::Packed { bytes, len }
     }
 
     fn unpack(&self, spill: &Spill) -> Option<Vec<u8>> {
         match self {
             Self::Plain(bytes) => Some(bytes.clone()),
-            Self::Packed { bytes, len } => zstd::bulk::decompress(bytes, *len).ok(),
+            Self::Packed { bytes, len } => lz4_flex::block::decompress(bytes, *len).ok(),
             Self::Spilled { place, len } => {
-                zstd::bulk::decompress(&spill.get(place).ok()?, *len).ok()
+                lz4_flex::block::decompress(&spill.get(place).ok()?, *len).ok()
             }
             Self::Packing(_) => None,
         }

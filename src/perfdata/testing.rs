@@ -8,6 +8,8 @@
 
 use std::collections::BTreeMap;
 
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+
 /// An event to be recorded.
 #[derive(Clone, Debug)]
 pub(crate) struct TestEvent {
@@ -137,6 +139,28 @@ fn pad8(out: &mut Vec<u8>) {
     while !out.len().is_multiple_of(8) {
         out.push(0);
     }
+}
+
+/// A frame of Zstandard with `piece` over and over, `blocks` times 128 KB of it in 15 bytes each.
+pub(crate) fn over_and_over(piece: &[u8], blocks: usize) -> Vec<u8> {
+    let mut out = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 0x58];
+    let block = |out: &mut Vec<u8>, kind: usize, content: &[u8]| {
+        let head = content.len() << 3 | kind << 1;
+        out.extend(&(head as u32).to_le_bytes()[..3]);
+        out.extend(content);
+    };
+    block(&mut out, 0, piece);
+    // No literals, one sequence, each code by itself: 0 literals, the distance, 65539 bytes and more.
+    let value = piece.len() as u64 + 3;
+    let code = value.ilog2();
+    let mut content = vec![0, 1, 0x54, 0, code as u8, 52];
+    let bits = 1 << (code + 16) | (value - (1 << code)) << 16 | (131_072 - 65_539);
+    let len = (code as usize + 17).div_ceil(8);
+    content.extend(&bits.to_le_bytes()[..len]);
+    for _ in 0..blocks {
+        block(&mut out, 2, &content);
+    }
+    out
 }
 
 /// A string as feature sections hold it.
@@ -402,13 +426,9 @@ impl TestRecording {
     /// The records packed into COMPRESSED (`two`: COMPRESSED2) records, `piece` bytes of plain records in
     /// each, so that records are split between them.
     pub(crate) fn compressed_data(&self, piece: usize, two: bool) -> Vec<u8> {
-        let mut packer = zstd::stream::write::Encoder::new(Vec::new(), 1).expect("an encoder");
         let mut packed = Self::default();
         for plain in self.data.chunks(piece) {
-            use std::io::Write;
-            packer.write_all(plain).expect("writing to memory");
-            packer.flush().expect("writing to memory");
-            let payload = std::mem::take(packer.get_mut());
+            let payload = compress_to_vec(plain, CompressionLevel::Fastest);
             if two {
                 let mut body = (payload.len() as u64).to_le_bytes().to_vec();
                 body.extend_from_slice(&payload);

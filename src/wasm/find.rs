@@ -129,15 +129,12 @@ impl<'a> Finder<'_, 'a> {
 
     /// wasmtime's cache holds the same file, compressed.
     fn unpacked(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
-        use std::io::Read;
         const MAX_UNPACKED: u64 = 1 << 30;
         if !bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
             return Some(bytes);
         }
         let most = (bytes.len() as u64).saturating_mul(64).min(MAX_UNPACKED);
-        let mut out = Vec::new();
-        let unpacker = zstd::Decoder::with_buffer(bytes).ok()?;
-        unpacker.take(most).read_to_end(&mut out).ok()?;
+        let out = crate::zstd::decode_all(bytes, usize::try_from(most).ok()?)?;
         Some(self.store.keep(out))
     }
 }
