@@ -1,7 +1,6 @@
 //! `pjit jitdump`.
 
 use std::io::Write;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -111,7 +110,7 @@ impl JitdumpArgs {
 /// The process id in the name of a dump, `jit-PID.dump` or `jit-TID-PID.dump`, that fits its header best: `header_pid`
 /// if that is among the numbers.
 fn pid_in_name(path: &Path, header_pid: u32) -> Option<u32> {
-    let numbers = numbers_of_dump(path.file_name()?.as_bytes())?;
+    let numbers = numbers_of_dump(path.file_name()?.as_encoded_bytes())?;
     let own = numbers.iter().find(|&&number| number == header_pid);
     own.or(numbers.last()).copied()
 }

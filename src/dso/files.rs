@@ -3,9 +3,7 @@
 //! In: a DSO's name and build ID, and where to look. Out: parsed ELF files of the right build. A file of
 //! another build is never used; it is reported when nothing better is found.
 
-use std::ffi::OsStr;
 use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::elf::{ElfFile, Machine, SHT_SYMTAB, string_at};
@@ -14,7 +12,7 @@ use super::locate::{self, SearchPaths, resolve_in};
 use super::symtab::RawTable;
 use super::{BuildId, Dso, DsoKind, vdso};
 use crate::diagnostics::Diagnostics;
-use crate::input::{InputError, Store};
+use crate::input::{InputError, Store, os_name};
 
 /// An opened file and where it was found.
 pub(crate) struct Opened<'a> {
@@ -278,8 +276,7 @@ impl<'a> Opener<'_, 'a> {
         link: Option<&(&[u8], u32)>,
     ) -> Option<Opened<'a>> {
         let elf = self.open(&path, build_id).ok()?;
-        let named_by_link =
-            link.is_some_and(|(name, _)| path.file_name() == Some(OsStr::from_bytes(name)));
+        let named_by_link = link.is_some_and(|(name, _)| path.file_name() == Some(os_name(name)));
         if build_id.is_none()
             && !(named_by_link && link.is_some_and(|&(_, crc)| crc32(elf.bytes()) == crc))
         {
@@ -458,7 +455,7 @@ fn debug_paths(dso: &Dso, build_id: Option<&BuildId>, link: Option<&[u8]>) -> Ve
 
 /// perf's letter for where a debug file was found.
 pub(crate) fn debug_origin(path: &Path, name: &[u8]) -> char {
-    let text = path.as_os_str().as_bytes();
+    let text = path.as_os_str().as_encoded_bytes();
     let contains = |part: &[u8]| text.windows(part.len()).any(|window| window == part);
     if contains(b"/.build-id/") {
         'b'

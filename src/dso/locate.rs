@@ -4,11 +4,10 @@
 //! candidate paths in perf's order (`util/dso.c`, `dso__read_binary_type_filename`). Nothing is opened here, only
 //! links are read so that no path leaves the directory it was put under.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use super::BuildId;
+use crate::input::os_name;
 
 /// Places and choices for finding symbols; everything that perf takes from options, configuration
 /// and environment. Relative paths are relative to the current directory.
@@ -101,7 +100,7 @@ pub(crate) fn resolve_in(root: &Path, path: &Path) -> Option<PathBuf> {
             done.pop();
             continue;
         }
-        let next = done.join(OsStr::from_bytes(&part));
+        let next = done.join(os_name(&part));
         match std::fs::read_link(root.join(&next)) {
             Ok(target) => {
                 links += 1;
@@ -124,7 +123,7 @@ pub(crate) fn resolve_in(root: &Path, path: &Path) -> Option<PathBuf> {
 fn components(path: &Path) -> Vec<Vec<u8>> {
     path.components()
         .filter_map(|c| match c {
-            Component::Normal(name) => Some(name.as_bytes().to_vec()),
+            Component::Normal(name) => Some(name.as_encoded_bytes().to_vec()),
             Component::ParentDir => Some(b"..".to_vec()),
             _ => None,
         })
@@ -133,7 +132,7 @@ fn components(path: &Path) -> Vec<Vec<u8>> {
 
 /// A recorded name as a path.
 pub(crate) fn path_of(name: &[u8]) -> &Path {
-    Path::new(OsStr::from_bytes(name))
+    Path::new(os_name(name))
 }
 
 #[cfg(test)]

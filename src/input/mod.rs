@@ -10,13 +10,15 @@
 use std::path::{Path, PathBuf};
 
 mod local_time;
+mod os;
 mod prefetch;
 mod recording;
 mod spill;
 mod spool;
 mod store;
 mod window;
-pub use local_time::{LocalTime, local_time};
+pub use local_time::local_time;
+pub use os::{identity, os_name};
 pub use prefetch::prefetch;
 pub use recording::{Opened, open_recording, stdin_is_fifo};
 pub use spill::Spill;

@@ -2,12 +2,10 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::os::fd::AsFd;
-use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::time::SystemTime;
 
-use super::{InputError, Store};
+use super::{InputError, Store, os};
 
 /// The bytes of a recording.
 pub enum Opened<'a> {
@@ -30,7 +28,7 @@ pub enum Opened<'a> {
 pub fn open_recording<'a>(path: &Path, store: &'a Store) -> Result<Opened<'a>, InputError> {
     let io = |e| InputError::io(path, e);
     let file = if path == Path::new("-") {
-        File::from(std::io::stdin().as_fd().try_clone_to_owned().map_err(io)?)
+        os::stdin().map_err(io)?
     } else {
         File::open(path).map_err(io)?
     };
@@ -42,7 +40,7 @@ pub fn open_recording<'a>(path: &Path, store: &'a Store) -> Result<Opened<'a>, I
             bytes,
             modified: meta.modified().ok(),
         })
-    } else if kind.is_fifo() || kind.is_socket() {
+    } else if os::is_stream(kind) {
         Ok(Opened::Stream(Box::new(file)))
     } else {
         Err(InputError::NotRegular {
@@ -54,10 +52,6 @@ pub fn open_recording<'a>(path: &Path, store: &'a Store) -> Result<Opened<'a>, I
 /// Whether the standard input is a FIFO, so that perf reads the recording from it without `-i`.
 #[must_use]
 pub fn stdin_is_fifo() -> bool {
-    let Ok(fd) = std::io::stdin().as_fd().try_clone_to_owned() else {
-        return false;
-    };
-    File::from(fd)
-        .metadata()
-        .is_ok_and(|meta| meta.file_type().is_fifo())
+    let meta = os::stdin().and_then(|stdin| stdin.metadata());
+    meta.is_ok_and(|meta| os::is_fifo(meta.file_type()))
 }

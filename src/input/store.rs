@@ -1,13 +1,12 @@
 //! The arena of bytes: mapped files and decompressed buffers, alive as long as the store.
 
 use std::fs::{File, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use elsa::sync::FrozenVec;
-use memmap2::{Mmap, UncheckedAdvice};
+use memmap2::Mmap;
 
-use super::InputError;
+use super::{InputError, os};
 
 /// Owns the bytes of every file that a run reads. Append-only, so borrowed slices stay valid.
 #[derive(Default)]
@@ -28,9 +27,7 @@ impl Store {
     /// # Errors
     /// When the file cannot be opened or is not a regular file.
     pub fn open(path: &Path) -> Result<(File, std::fs::Metadata), InputError> {
-        let file = OpenOptions::new()
-            .read(true)
-            .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
+        let file = os::without_waiting(OpenOptions::new().read(true))
             .open(path)
             .map_err(|e| InputError::io(path, e))?;
         let meta = file.metadata().map_err(|e| InputError::io(path, e))?;
@@ -86,17 +83,10 @@ impl Store {
         let Some(map) = self.maps.iter().find(holds) else {
             return;
         };
-        let offset = start - map.as_ptr() as usize;
-        #[expect(
-            unsafe_code,
-            reason = "memmap2 cannot know that the mapping is of a file"
-        )]
-        // SAFETY: the mapping is a shared, read-only one of a file, so pages that are dropped come back
-        // with the same bytes at the next access.
-        let released =
-            unsafe { map.unchecked_advise_range(UncheckedAdvice::DontNeed, offset, bytes.len()) };
-        // A system that will not release pages only costs memory.
-        drop(released);
+        #[cfg(unix)]
+        release_of(map, start - map.as_ptr() as usize, bytes.len());
+        #[cfg(not(unix))]
+        let _ = map;
     }
 
     /// Keeps a buffer (decompressed or assembled bytes) for the rest of the run.
@@ -114,6 +104,20 @@ impl Store {
             .map_err(|e| InputError::io(path, e))?;
         Ok(self.keep(bytes))
     }
+}
+
+#[cfg(unix)]
+fn release_of(map: &Mmap, offset: usize, len: usize) {
+    use memmap2::UncheckedAdvice::DontNeed;
+    #[expect(
+        unsafe_code,
+        reason = "memmap2 cannot know that the mapping is of a file"
+    )]
+    // SAFETY: the mapping is a shared, read-only one of a file, so pages that are dropped come back
+    // with the same bytes at the next access.
+    let released = unsafe { map.unchecked_advise_range(DontNeed, offset, len) };
+    // A system that will not release pages only costs memory.
+    drop(released);
 }
 
 #[cfg(test)]

@@ -7,7 +7,9 @@
 use std::fmt::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::input::{LocalTime, local_time};
+use tz::DateTime;
+
+use crate::input::local_time;
 
 use super::attr::{Attr, read_format, sample_type};
 use super::features::{BpfProgram, EventDesc, Features, MemoryNode, id};
@@ -74,7 +76,7 @@ impl Features {
             .captured
             .and_then(seconds)
             .and_then(local_time)
-            .map(ctime);
+            .map(|t| ctime(&t));
         lines.push(format!(
             "# captured on    : {}",
             captured.unwrap_or_default()
@@ -332,7 +334,7 @@ impl Features {
             || "<error>".to_owned(),
             |t| {
                 let micros = data.wall_ns % 1_000_000_000 / 1000;
-                format!("{} {}.{micros:06}", ymd(t), hms(t))
+                format!("{} {}.{micros:06}", ymd(&t), hms(&t))
             },
         );
         let (seconds, nanos) = (data.clock_ns / 1_000_000_000, data.clock_ns % 1_000_000_000);
@@ -353,25 +355,25 @@ fn seconds(time: SystemTime) -> Option<i64> {
 }
 
 /// `Sat Nov 21 11:25:09 2026`
-fn ctime(t: LocalTime) -> String {
+fn ctime(t: &DateTime) -> String {
     const DAYS: [&str; 7] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
     const MONTHS: [&str; 12] = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ];
-    let day = DAYS.get(usize::from(t.weekday)).unwrap_or(&"???");
-    let month = usize::from(t.month)
+    let day = DAYS.get(usize::from(t.week_day())).unwrap_or(&"???");
+    let month = usize::from(t.month())
         .checked_sub(1)
         .and_then(|m| MONTHS.get(m))
         .unwrap_or(&"???");
-    format!("{day} {month} {:2} {} {}", t.day, hms(t), t.year)
+    format!("{day} {month} {:2} {} {}", t.month_day(), hms(t), t.year())
 }
 
-fn ymd(t: LocalTime) -> String {
-    format!("{}-{:02}-{:02}", t.year, t.month, t.day)
+fn ymd(t: &DateTime) -> String {
+    format!("{}-{:02}-{:02}", t.year(), t.month(), t.month_day())
 }
 
-fn hms(t: LocalTime) -> String {
-    format!("{:02}:{:02}:{:02}", t.hour, t.minute, t.second)
+fn hms(t: &DateTime) -> String {
+    format!("{:02}:{:02}:{:02}", t.hour(), t.minute(), t.second())
 }
 
 /// Seconds with six decimals, cut.

@@ -132,7 +132,7 @@ impl Kept {
         Self::Packed { bytes, len }
     }
 
-    fn unpack(&self, spill: &Spill) -> Option<Vec<u8>> {
+    fn unpack(&self, spill: &mut Spill) -> Option<Vec<u8>> {
         match self {
             Self::Plain(bytes) => Some(bytes.clone()),
             Self::Packed { bytes, len } => lz4_flex::block::decompress(bytes, *len).ok(),
@@ -195,7 +195,7 @@ impl<'a> Stream<'a> {
         match self.kept.get_mut(usize::try_from(number).ok()?) {
             Some(kept) => {
                 kept.settle();
-                Some(kept.unpack(&self.spill).unwrap_or_default())
+                Some(kept.unpack(&mut self.spill).unwrap_or_default())
             }
             None => self.read_chunk(),
         }
@@ -204,7 +204,7 @@ impl<'a> Stream<'a> {
     fn kept_chunk(&mut self, number: u32) -> Option<Vec<u8>> {
         let kept = self.kept.get_mut(usize::try_from(number).ok()?)?;
         kept.settle();
-        Some(kept.unpack(&self.spill).unwrap_or_default())
+        Some(kept.unpack(&mut self.spill).unwrap_or_default())
     }
 
     fn take(&mut self, number: u32) -> Option<Vec<u8>> {
@@ -213,7 +213,7 @@ impl<'a> Stream<'a> {
         // What the disk does not give back counts without a stack.
         Some(match std::mem::replace(kept, Kept::Plain(Vec::new())) {
             Kept::Plain(bytes) => bytes,
-            packed => packed.unpack(&self.spill).unwrap_or_default(),
+            packed => packed.unpack(&mut self.spill).unwrap_or_default(),
         })
     }
 

@@ -3,16 +3,15 @@
 //! A dump need not lie where it was recorded: profiles are copied from servers and out of
 //! containers. Whatever is found by name is checked to be what it should be.
 
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::dumps::Dump;
 use crate::dso::{path_of, resolve_in};
-use crate::input::{Store, files_in};
+use crate::input::{Store, files_in, identity};
 
 /// Where to look for dumps and perf maps.
 #[derive(Clone, Debug, Default)]
@@ -208,7 +207,7 @@ impl<'a> Finder<'a> {
     pub(super) fn unnumbered_perf_maps(&self) -> Vec<PathBuf> {
         let numbered = |path: &&PathBuf| {
             path.file_name()
-                .is_some_and(|name| map_number(name.as_bytes()).is_some())
+                .is_some_and(|name| map_number(name.as_encoded_bytes()).is_some())
         };
         self.perf_maps
             .iter()
@@ -242,16 +241,14 @@ pub(super) fn open_file<'a>(
     known: impl Fn((u64, u64)) -> Option<&'a [u8]>,
 ) -> Option<Found<'a>> {
     let (_, meta) = Store::open(path).ok()?;
-    let identity = (meta.dev(), meta.ino());
+    let identity = identity(path, &meta);
     let bytes = match known(identity) {
         Some(bytes) => bytes,
         None => store.map(path).ok()?,
     };
-    let seconds = u64::try_from(meta.mtime()).ok();
-    let modified = seconds.and_then(|s| {
-        s.checked_mul(1_000_000_000)?
-            .checked_add(u64::try_from(meta.mtime_nsec()).ok()?)
-    });
+    let modified = meta.modified().ok();
+    let modified = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    let modified = modified.and_then(|since| u64::try_from(since.as_nanos()).ok());
     Some(Found {
         path: path.to_owned(),
         bytes,
@@ -294,9 +291,10 @@ fn expand(paths: &[PathBuf], wanted: impl Fn(&[u8]) -> bool) -> Vec<PathBuf> {
     for path in paths {
         if path.is_dir() {
             let inside = files_in(path).into_iter();
-            files.extend(
-                inside.filter(|file| file.file_name().is_some_and(|name| wanted(name.as_bytes()))),
-            );
+            files.extend(inside.filter(|file| {
+                file.file_name()
+                    .is_some_and(|name| wanted(name.as_encoded_bytes()))
+            }));
         } else {
             files.push(path.clone());
         }
@@ -305,7 +303,10 @@ fn expand(paths: &[PathBuf], wanted: impl Fn(&[u8]) -> bool) -> Vec<PathBuf> {
 }
 
 fn named(files: &[PathBuf], name: &[u8]) -> Vec<PathBuf> {
-    let fits = |file: &&PathBuf| file.file_name().is_some_and(|own| own.as_bytes() == name);
+    let fits = |file: &&PathBuf| {
+        file.file_name()
+            .is_some_and(|own| own.as_encoded_bytes() == name)
+    };
     files.iter().filter(fits).cloned().collect()
 }
 
