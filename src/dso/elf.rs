@@ -8,6 +8,10 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use object::Endianness;
+use object::elf::{FileHeader32, FileHeader64};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader as _};
+
 use super::BuildId;
 use crate::address::{FileOffset, Svma};
 use crate::input::Store;
@@ -127,7 +131,6 @@ pub(crate) struct SectionHeader<'a> {
     pub(crate) offset: u64,
     pub(crate) size: u64,
     pub(crate) link: u32,
-    pub(crate) info: u32,
     pub(crate) addralign: u64,
     pub(crate) entsize: u64,
 }
@@ -142,15 +145,8 @@ pub(crate) const SHF_ALLOC: u64 = 2;
 const SHF_COMPRESSED: u64 = 0x800;
 const ET_REL: u16 = 1;
 const ET_EXEC: u16 = 2;
-const PT_LOAD: u32 = 1;
-const PT_NOTE: u32 = 4;
-const PF_X: u32 = 1;
-const PF_W: u32 = 2;
-/// `PN_XNUM`/`SHN_XINDEX` escapes: the real number stands in section header 0.
-const PN_XNUM: u16 = 0xffff;
-const SHN_XINDEX: u16 = 0xffff;
 /// Linkers make a dozen program headers, BOLT a few more; a larger number is damage.
-const MAX_SEGMENTS: u64 = 1024;
+const MAX_SEGMENTS: usize = 1024;
 
 /// Integers of either byte order and class at checked positions.
 #[derive(Clone, Copy, Debug)]
@@ -272,17 +268,21 @@ impl<'a> ElfFile<'a> {
             is_64: ident[4] == 2,
             big_endian: ident[5] == 2,
         };
-        let header = FileHeader::read(&bytes).ok_or(ElfError::Truncated)?;
-        let sections = read_sections(&bytes, &header).unwrap_or_default();
-        let (segments, notes) = read_segments(&bytes, &header, &sections).unwrap_or_default();
+        let headers = if bytes.is_64 {
+            Headers::read::<FileHeader64<Endianness>>(data)
+        } else {
+            Headers::read::<FileHeader32<Endianness>>(data)
+        };
+        let headers = headers.ok_or(ElfError::Truncated)?;
+        let (sections, segments) = (headers.sections, headers.segments);
         let decompressed = sections.iter().map(|_| OnceLock::new()).collect();
-        let build_id = find_build_id(&bytes, &sections, &notes);
+        let build_id = find_build_id(&bytes, &sections, &headers.notes);
         Ok(Self {
             bytes,
             store,
-            machine: Machine::from_elf(header.machine),
-            file_type: header.file_type,
-            entry: Svma(header.entry),
+            machine: Machine::from_elf(headers.machine),
+            file_type: headers.file_type,
+            entry: Svma(headers.entry),
             build_id,
             segments,
             sections,
@@ -496,135 +496,77 @@ impl<'a> ElfFile<'a> {
     }
 }
 
-struct FileHeader {
-    file_type: u16,
+/// What the headers of a file say, of either class.
+struct Headers<'a> {
     machine: u16,
+    file_type: u16,
     entry: u64,
-    phoff: u64,
-    shoff: u64,
-    phentsize: u16,
-    phnum: u16,
-    shentsize: u16,
-    shnum: u16,
-    shstrndx: u16,
-}
-
-impl FileHeader {
-    fn read(b: &Bytes<'_>) -> Option<Self> {
-        let tail = if b.is_64 { 0x34 } else { 0x28 };
-        Some(Self {
-            file_type: b.u16(16)?,
-            machine: b.u16(18)?,
-            entry: b.word(0x18, 0x18)?,
-            phoff: b.word(0x1c, 0x20)?,
-            shoff: b.word(0x20, 0x28)?,
-            phentsize: b.u16(tail + 2)?,
-            phnum: b.u16(tail + 4)?,
-            shentsize: b.u16(tail + 6)?,
-            shnum: b.u16(tail + 8)?,
-            shstrndx: b.u16(tail + 10)?,
-        })
-    }
-}
-
-/// The table of `count` entries of `entsize` bytes at `offset`, whole entries inside the file only.
-fn table<'a>(
-    b: &Bytes<'a>,
-    offset: u64,
-    entsize: u16,
-    count: u64,
-) -> Option<std::slice::ChunksExact<'a, u8>> {
-    let tail = b.data.get(usize::try_from(offset).ok()?..)?;
-    let len = usize::try_from(count.checked_mul(u64::from(entsize))?).ok()?;
-    (entsize > 0).then(|| tail[..tail.len().min(len)].chunks_exact(usize::from(entsize)))
-}
-
-fn read_sections<'a>(b: &Bytes<'a>, header: &FileHeader) -> Option<Vec<SectionHeader<'a>>> {
-    let least = if b.is_64 { 64 } else { 40 };
-    if header.shoff == 0 || header.shentsize < least {
-        return None;
-    }
-    let first = read_section(&b.part(header.shoff, u64::from(header.shentsize))?)?.0;
-    let count = if header.shnum == 0 {
-        first.size
-    } else {
-        u64::from(header.shnum)
-    };
-    let names_at = if header.shstrndx == SHN_XINDEX {
-        first.link
-    } else {
-        u32::from(header.shstrndx)
-    };
-    let mut sections = Vec::new();
-    let mut name_offsets = Vec::new();
-    for raw in table(b, header.shoff, header.shentsize, count)? {
-        let (section, name) = read_section(&b.with(raw))?;
-        sections.push(section);
-        name_offsets.push(name);
-    }
-    let names = sections
-        .get(names_at as usize)
-        .and_then(|s| slice(b.data, s.offset, s.size))
-        .unwrap_or_default();
-    for (section, name) in sections.iter_mut().zip(name_offsets) {
-        section.name = string_at(names, name);
-    }
-    Some(sections)
-}
-
-fn read_section<'a>(b: &Bytes<'_>) -> Option<(SectionHeader<'a>, u32)> {
-    let section = SectionHeader {
-        name: &[],
-        kind: b.u32(4)?,
-        flags: b.word(8, 8)?,
-        addr: b.word(12, 16)?,
-        offset: b.word(16, 24)?,
-        size: b.word(20, 32)?,
-        link: if b.is_64 { b.u32(40)? } else { b.u32(24)? },
-        info: if b.is_64 { b.u32(44)? } else { b.u32(28)? },
-        addralign: b.word(32, 48)?,
-        entsize: b.word(36, 56)?,
-    };
-    Some((section, b.u32(0)?))
+    sections: Vec<SectionHeader<'a>>,
+    segments: Vec<Segment>,
+    /// Offsets and sizes.
+    notes: Vec<Note>,
 }
 
 type Note = (u64, u64);
 
-fn read_segments(
-    b: &Bytes<'_>,
-    header: &FileHeader,
-    sections: &[SectionHeader<'_>],
-) -> Option<(Vec<Segment>, Vec<Note>)> {
-    let least = if b.is_64 { 56 } else { 32 };
-    if header.phoff == 0 || header.phentsize < least {
-        return None;
+impl<'a> Headers<'a> {
+    fn read<H: FileHeader<Endian = Endianness>>(data: &'a [u8]) -> Option<Self> {
+        let header = H::parse(data).ok()?;
+        let endian = header.endian().ok()?;
+        let mut headers = Self {
+            machine: header.e_machine(endian).0,
+            file_type: header.e_type(endian).0,
+            entry: header.e_entry(endian).into(),
+            sections: Vec::new(),
+            segments: Vec::new(),
+            notes: Vec::new(),
+        };
+        headers.read_sections(header, endian, data);
+        let programs = header.program_headers(endian, data).unwrap_or_default();
+        for program in programs.iter().take(MAX_SEGMENTS) {
+            headers.add_program(program, endian);
+        }
+        Some(headers)
     }
-    let escaped = header.phnum == PN_XNUM && !sections.is_empty();
-    let count = if escaped {
-        u64::from(sections[0].info)
-    } else {
-        u64::from(header.phnum)
-    };
-    let mut segments = Vec::new();
-    let mut notes = Vec::new();
-    for raw in table(b, header.phoff, header.phentsize, count.min(MAX_SEGMENTS))? {
-        let b = b.with(raw);
-        let flags = if b.is_64 { b.u32(4)? } else { b.u32(24)? };
-        let (file_offset, file_size) = (b.word(4, 8)?, b.word(16, 32)?);
-        match b.u32(0)? {
-            PT_LOAD => segments.push(Segment {
-                file_offset: FileOffset(file_offset),
-                file_size,
-                svma: Svma(b.word(8, 16)?),
-                mem_size: b.word(20, 40)?,
-                executable: flags & PF_X != 0,
-                writable: flags & PF_W != 0,
+
+    fn read_sections<H: FileHeader>(&mut self, header: &H, endian: H::Endian, data: &'a [u8]) {
+        let sections = header.section_headers(endian, data).unwrap_or_default();
+        let names = header.shstrndx(endian, data).ok();
+        let names = names.and_then(|names| sections.get(names as usize));
+        let names = names.and_then(|names| {
+            let (at, len) = (names.sh_offset(endian).into(), names.sh_size(endian).into());
+            slice(data, at, len)
+        });
+        let names = names.unwrap_or_default();
+        let normalised = sections.iter().map(|section| SectionHeader {
+            name: string_at(names, section.sh_name(endian)),
+            kind: section.sh_type(endian).0,
+            flags: section.sh_flags(endian).0,
+            addr: section.sh_addr(endian).into(),
+            offset: section.sh_offset(endian).into(),
+            size: section.sh_size(endian).into(),
+            link: section.sh_link(endian),
+            addralign: section.sh_addralign(endian).into(),
+            entsize: section.sh_entsize(endian).into(),
+        });
+        self.sections = normalised.collect();
+    }
+
+    fn add_program<P: ProgramHeader>(&mut self, program: &P, endian: P::Endian) {
+        let (offset, size) = program.file_range(endian);
+        match program.p_type(endian) {
+            object::elf::PT_LOAD => self.segments.push(Segment {
+                file_offset: FileOffset(offset),
+                file_size: size,
+                svma: Svma(program.p_vaddr(endian).into()),
+                mem_size: program.p_memsz(endian).into(),
+                executable: program.p_flags(endian).contains(object::elf::PF_X),
+                writable: program.p_flags(endian).contains(object::elf::PF_W),
             }),
-            PT_NOTE => notes.push((file_offset, file_size)),
+            object::elf::PT_NOTE => self.notes.push((offset, size)),
             _ => {}
         }
     }
-    Some((segments, notes))
 }
 
 fn find_build_id(
