@@ -62,7 +62,7 @@
 //!   the file, recordings to 4096 times and records to 128 times their compressed size, kernel symbols to 64 MB. A stream that
 //!   cannot be read twice is kept, compressed.
 //! * No panic on input: `unwrap` is denied, and what an `expect` says does not depend on bytes of a file.
-//! * `unsafe` stands in four places of [`input`]: mapping a file, giving pages back, prefetching, the local time zone.
+//! * `unsafe` stands in three places of [`input`]: mapping a file, giving pages back, prefetching.
 
 pub mod address;
 pub mod assembly;
@@ -96,3 +96,7 @@ pub mod unwind;
 pub mod wasm;
 pub mod weigh;
 mod zstd;
+
+#[cfg(test)]
+#[path = "../tests/integration/skip.rs"]
+mod skip;

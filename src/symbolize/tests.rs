@@ -14,6 +14,7 @@ use crate::diagnostics::Diagnostics;
 use crate::dso::build_elf::{ElfBuilder, FUNC, PROGBITS};
 use crate::dso::{DsoKind, DsoTable, SearchPaths};
 use crate::input::Store;
+use crate::skip::skip;
 use crate::wasm::WasmCode;
 
 const fn encoding(version: u16) -> Encoding {
@@ -264,14 +265,6 @@ fn damaged_dwarf_does_no_harm() {
     }
 }
 
-#[expect(
-    clippy::print_stderr,
-    reason = "the only way to tell that a test was skipped"
-)]
-fn skip(why: &str) {
-    eprintln!("skipped: {why}");
-}
-
 /// A program with functions that are inlined into one another.
 const INLINING: &str = "
 struct point { long x, y, z; double weight; const char *name; };
@@ -326,7 +319,7 @@ fn dwarf_that_dwz_shared_gives_the_same_functions() {
     let folder = tempfile::tempdir().expect("a folder");
     let dir = folder.path();
     if build_inlining(dir, &[]).is_none() {
-        skip("no gcc");
+        skip("cc", "gcc is needed");
         return;
     }
     let before = everything_in(dir);
@@ -342,7 +335,7 @@ fn dwarf_that_dwz_shared_gives_the_same_functions() {
         .status()
         .is_ok_and(|status| status.success())
     {
-        skip("no dwz");
+        skip("dwz", "cannot be run");
         return;
     }
     assert!(
@@ -372,7 +365,7 @@ fn split_dwarf_gives_the_same_functions() {
         let folder = tempfile::tempdir().expect("a folder");
         let dir = folder.path();
         if build_inlining(dir, &[version]).is_none() {
-            skip("no gcc");
+            skip("cc", "gcc is needed");
             return;
         }
         let before = everything_in(dir);
@@ -392,7 +385,7 @@ fn split_dwarf_gives_the_same_functions() {
             assert_eq!(everything_in(dir), before, "{version}, packed");
             std::fs::remove_file(dir.join("prog.dwp")).expect("it can be removed");
         } else {
-            skip("no dwp");
+            skip("dwp", "cannot be run");
         }
         // Without them no inlined functions are known; lines and symbols are.
         let without = everything_in(dir);

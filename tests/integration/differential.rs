@@ -34,9 +34,9 @@ fn output_of(command: &mut Command) -> Option<String> {
         .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Builds the library, or says why the test cannot run here.
+/// Builds the library, or says which oracle is missing. (`nm` comes with `addr2line`.)
 fn build(folder: &Path) -> Result<Library, &'static str> {
-    output_of(Command::new("perf").arg("--version")).ok_or("no perf here")?;
+    output_of(Command::new("perf").arg("--version")).ok_or("perf")?;
     let (source, file) = (folder.join("a.c"), folder.join("a.so"));
     std::fs::write(&source, SOURCE).expect("it can be written");
     output_of(
@@ -45,8 +45,8 @@ fn build(folder: &Path) -> Result<Library, &'static str> {
             .arg(&file)
             .arg(&source),
     )
-    .ok_or("no C compiler here")?;
-    let symbols = output_of(Command::new("nm").arg(&file)).ok_or("no nm here")?;
+    .ok_or("cc")?;
+    let symbols = output_of(Command::new("nm").arg(&file)).ok_or("addr2line")?;
     let functions = symbols
         .lines()
         .filter_map(|line| {
@@ -216,8 +216,8 @@ fn compare(flat: bool, usual: u64) {
     let folder = tempfile::tempdir().expect("a folder");
     let library = match build(folder.path()) {
         Ok(library) => library,
-        Err(why) => {
-            skip(why);
+        Err(oracle) => {
+            skip(oracle, "it cannot be run");
             return;
         }
     };

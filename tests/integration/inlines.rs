@@ -46,7 +46,7 @@ fn inlined_functions_are_those_of_other_readers() {
                 let names = frames.iter().rev().skip(1).map(|f| f.0.clone());
                 names.chain(frames.iter().map(|f| f.1.clone())).collect()
             }),
-            None => skip(&format!("llvm-symbolizer cannot be run, for {program}")),
+            None => skip("llvm-symbolizer", program),
         }
         match read_by(&["addr2line", "-i", "-f", "-a"], &file, addresses()) {
             // It prefers the nearest symbol to the name in DWARF, and the sample has not all of them. Version 2.40 takes
@@ -54,7 +54,7 @@ fn inlined_functions_are_those_of_other_readers() {
             Some(theirs) => compare(program, &ours, &theirs, 10, |frames| {
                 frames.iter().map(|f| f.1.clone()).collect()
             }),
-            None => skip(&format!("addr2line cannot be run, for {program}")),
+            None => skip("addr2line", program),
         }
     }
 }

@@ -45,7 +45,7 @@ impl Lab {
             Ok(output) if output.status.success() => Some(lab),
             Ok(output) => panic!("{program}: {}", String::from_utf8_lossy(&output.stderr)),
             Err(_) => {
-                skip("there is no compiler");
+                skip("cc", "it cannot be run");
                 None
             }
         }
@@ -67,11 +67,11 @@ impl Lab {
             .args(command)
             .output();
         let Ok(recorded) = recorded else {
-            skip("there is no perf");
+            skip("perf", "it cannot be run");
             return None;
         };
         if !recorded.status.success() {
-            skip(&String::from_utf8_lossy(&recorded.stderr));
+            skip("perf", &String::from_utf8_lossy(&recorded.stderr));
             return None;
         }
         Some(String::from_utf8(recorded.stdout).expect("the program prints text"))

@@ -11,7 +11,7 @@ use object::{Object, ObjectSymbol};
 use crate::corrupt::{Ended, limited, limited_to};
 use crate::jitdump::{Dump, HEAD, Head};
 use crate::recording::{CONTEXT_KERNEL, CONTEXT_USER, Map, Recording, Sample, Stacks};
-use crate::support::{folded, pjit, sample};
+use crate::support::{folded, pjit, sample, skip};
 
 const PID: u32 = 77;
 /// Where the process of these recordings has its file, and where its JIT code.
@@ -613,7 +613,7 @@ impl Drop for SmallDisk {
 #[test]
 fn no_half_written_file_is_left_on_a_full_disk() {
     let Some(disk) = SmallDisk::new() else {
-        // No right to mount.
+        skip("mount", "no right to mount a file system");
         return;
     };
     let path = disk.0.path().join("out");

@@ -36,14 +36,7 @@ pub(crate) fn perf() -> Command {
     perf
 }
 
-/// Says why a test did not run here.
-#[expect(
-    clippy::print_stderr,
-    reason = "the test runner shows it with --nocapture"
-)]
-pub(crate) fn skip(why: &str) {
-    eprintln!("skipped: {why}");
-}
+pub(crate) use crate::skip::skip;
 
 /// Runs it on a sample: `pjit VIEW OPTIONS… --symfs samples/NAME/symfs samples/NAME/perf.data`, from the project's folder. Without
 /// `--symfs` it would find what is in `symfs/` too, but also the debug files of this machine.
