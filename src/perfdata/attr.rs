@@ -262,3 +262,43 @@ impl Attr {
             .then_some(ClockId(self.clockid))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use linux_perf_data::linux_perf_event_reader as reader;
+    use reader::{AttrFlags, ReadFormat, RecordType, SampleFormat};
+
+    use super::{flag, read_format, sample_type};
+    use crate::perfdata::records::kind;
+
+    /// Written by somebody else from the same header.
+    #[test]
+    fn numbers_are_those_of_another_reader() {
+        let formats = SampleFormat::all().bits();
+        assert_eq!(formats, sample_type::WEIGHT_STRUCT * 2 - 1);
+        for (ours, theirs) in [
+            (sample_type::REGS_USER, SampleFormat::REGS_USER.bits()),
+            (sample_type::DATA_SRC, SampleFormat::DATA_SRC.bits()),
+            (sample_type::IDENTIFIER, SampleFormat::IDENTIFIER.bits()),
+            (sample_type::CGROUP, SampleFormat::CGROUP.bits()),
+            (read_format::ID, ReadFormat::ID.bits()),
+            (read_format::GROUP, ReadFormat::GROUP.bits()),
+            (flag::FREQ, AttrFlags::FREQ.bits()),
+            (flag::SAMPLE_ID_ALL, AttrFlags::SAMPLE_ID_ALL.bits()),
+            (flag::MMAP2, AttrFlags::MMAP2.bits()),
+            (flag::CONTEXT_SWITCH, AttrFlags::CONTEXT_SWITCH.bits()),
+        ] {
+            assert_eq!(ours, theirs);
+        }
+        for (ours, theirs) in [
+            (kind::MMAP, RecordType::MMAP),
+            (kind::SAMPLE, RecordType::SAMPLE),
+            (kind::MMAP2, RecordType::MMAP2),
+            (kind::LOST_SAMPLES, RecordType::LOST_SAMPLES),
+            (kind::CGROUP, RecordType::CGROUP),
+            (kind::TEXT_POKE, RecordType::TEXT_POKE),
+        ] {
+            assert_eq!(ours, theirs.0);
+        }
+    }
+}
