@@ -60,6 +60,10 @@ pub struct InputArgs {
 /// What is done about stacks that are larger than what was recorded of them.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Incomplete stacks")]
+#[allow(
+    rustdoc::broken_intra_doc_links,
+    reason = "help texts show what stands in stacks"
+)]
 pub struct CutArgs {
     /// Show stacks as they were recorded: nothing stands where frames are missing, no root is put under
     /// what --call-graph dwarf cut

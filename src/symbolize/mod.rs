@@ -26,7 +26,7 @@ pub enum Place {
     /// (kernel, modules, KSYMBOL ranges).
     Dso(DsoId),
     /// A module of WebAssembly, of which only lines and inlined functions are told. Addresses are those of
-    /// [`WasmPlace`](crate::wasm::WasmPlace).
+    /// [`WasmPlace`].
     Wasm(PartId),
 }
 

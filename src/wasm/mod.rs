@@ -6,13 +6,13 @@
 //! mapping of a .cwasm ────────────┘
 //! ```
 //!
-//! In: the files that wasmtime compiled to and from ([`find`]), the JIT code of a session, the addresses that were hit. Out:
+//! In: the files that wasmtime compiled to and from (`find`), the JIT code of a session, the addresses that were hit. Out:
 //! [`WasmCode`], which tells for an address in which core module it is and where in that module's DWARF. What stands
 //! there is read by [`crate::symbolize`].
 //!
 //! A dump has neither lines nor a map, so both files are needed: the `.cwasm` with the map, and the `.wasm` with DWARF. Neither
-//! is believed by its name: machine code has to be the same byte for byte ([`matching`]), and positions have to lie in the
-//! functions they are of ([`fit`]).
+//! is believed by its name: machine code has to be the same byte for byte (`matching`), and positions have to lie in the
+//! functions they are of (`fit`).
 
 pub mod addrmap;
 pub mod compiled;

@@ -4,7 +4,7 @@
 //! periods are the weights, and [`Weighed`], what is to be known of them. Called between the session and the parallel
 //! pass; later stages and views do not know that there are weights, only that samples have periods.
 //!
-//! Presets that pair events ([`waits`], [`pairs`]) need all samples in order: filters apply behind them.
+//! Presets that pair events (`waits`, `pairs`) need all samples in order: filters apply behind them.
 
 pub mod expr;
 pub mod spec;

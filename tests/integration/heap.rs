@@ -49,7 +49,7 @@ impl Probes {
     fn add(group: &str, probes: &[&str]) -> Option<Self> {
         // Registers are those of x86-64.
         if cfg!(not(target_arch = "x86_64")) {
-            skip("another processor");
+            skip("probe", "another processor");
             return None;
         }
         let added = Self {
@@ -59,7 +59,7 @@ impl Probes {
             let named = format!("{}:{probe}", added.group);
             let libc = "/lib/x86_64-linux-gnu/libc.so.6";
             if let Err(why) = perf_probe(&["-x", libc, &named]) {
-                skip(&format!("no probe on {libc}: {why}"));
+                skip("probe", &format!("on {libc}: {why}"));
                 return None;
             }
         }
