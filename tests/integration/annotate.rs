@@ -201,7 +201,7 @@ fn share(theirs: &str, ours: &str) -> (f64, Vec<String>) {
 fn blocks_are_perfs() {
     let fixture = match fixture() {
         Ok(fixture) => fixture,
-        Err(why) => return skip(why),
+        Err(why) => return skip("perf", why),
     };
     let cases: &[(&Path, &[&str])] = &[
         (&fixture.one, &["spin"]),
@@ -280,7 +280,7 @@ fn blocks_are_perfs() {
 fn headers_are_perfs() {
     let fixture = match fixture() {
         Ok(fixture) => fixture,
-        Err(why) => return skip(why),
+        Err(why) => return skip("perf", why),
     };
     let head = |text: &str| text.lines().take(6).map(str::to_owned).collect::<Vec<_>>();
     for (file, options) in [

@@ -97,7 +97,7 @@ fn compare_x86(name: &str, syntax: Syntax, code: &[u8], wanted: f64) {
     };
     let args = ["-m", "i386:x86-64", "-M", option];
     let Some(theirs) = by_objdump("objdump", &args, code) else {
-        return skip("no objdump here");
+        return skip("objdump", "it cannot be run");
     };
     let (share, others) = share(&theirs, &by_pjit(Architecture::X86_64, syntax, code));
     assert!(
@@ -158,7 +158,7 @@ fn this_programs_own_code() {
             compare_x86("own code", Syntax::Att, &code, 0.9995);
             compare_x86("own code", Syntax::Intel, &code, 0.9995);
         }
-        None => skip("no objcopy here"),
+        None => skip("objdump", "there is no objcopy"),
     }
 }
 
@@ -176,7 +176,7 @@ fn aarch64_code_of_a_rust_program() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/aarch64.text");
     let code = fs::read(file).expect("it is there");
     let Some(theirs) = by_objdump("aarch64-linux-gnu-objdump", &["-m", "aarch64"], &code) else {
-        return skip("no objdump of aarch64 here (binutils-aarch64-linux-gnu)");
+        return skip("objdump-aarch64", "it cannot be run");
     };
     let ours = by_pjit(Architecture::Aarch64, Syntax::Att, &code);
     let (share, others) = share(&theirs, &ours);

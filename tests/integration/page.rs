@@ -36,7 +36,10 @@ impl Browser {
         let is_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
         assert!(found.is_some() || !is_ci, "CI has no browser: see .ci/run");
         if found.is_none() {
-            skip("browser", "no chromium-headless-shell, node or puppeteer-core");
+            skip(
+                "browser",
+                "no chromium-headless-shell, node or puppeteer-core",
+            );
         }
         found
     }
