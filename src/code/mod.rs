@@ -1,7 +1,7 @@
 //! `annotate`: functions with their samples beside instructions and source lines.
 //!
 //! In: listings ([`Assembly`]) and the events of a profile. Out: [`Block`]s, one for each event (or group of events) and function,
-//! in perf's order. Which lines of source stand before which instruction follows objdump ([`lines`]); what a block is called and how
+//! in perf's order. Which lines of source stand before which instruction follows objdump (`lines`); what a block is called and how
 //! its numbers are made follows perf's `annotate --stdio`, but for line numbers, which are the true ones.
 
 mod choose;

@@ -4,7 +4,7 @@
 //! files or symbols; who knows names puts them behind the text (`crate::code`).
 //!
 //! iced-x86 and yaxpeax-arm decode. What they write otherwise than objdump is mended by tables of rules with an example each
-//! ([`x86`], [`aarch64`]). `scripts/compare-disassembly` measures how much is left over.
+//! (`x86`, `aarch64`). `scripts/compare-disassembly` measures how much is left over.
 
 mod aarch64;
 mod x86;
