@@ -5,6 +5,7 @@ pub mod callgraph;
 pub mod check;
 mod completions;
 pub mod diff;
+mod export;
 pub mod filters;
 pub mod flamegraph;
 pub mod fold;
@@ -60,6 +61,8 @@ pub enum Command {
     Annotate(Box<annotate::AnnotateArgs>),
     /// Print folded stacks, for inferno-flamegraph, flamegraph.pl, speedscope
     Fold(fold::FoldArgs),
+    /// Write a file for another tool: pprof, speedscope, CSV
+    Export(Box<export::ExportArgs>),
     /// Draw a flame graph
     Flamegraph(Box<flamegraph::FlamegraphArgs>),
     /// Print samples with their stacks as perf script does
@@ -97,6 +100,7 @@ impl Command {
             Self::Report(args) => &**args,
             Self::Annotate(args) => &**args,
             Self::Fold(args) => args,
+            Self::Export(args) => &**args,
             Self::Flamegraph(args) => &**args,
             Self::Script(args) => args,
             Self::Jitdump(args) => args,

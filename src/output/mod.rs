@@ -15,7 +15,10 @@ pub mod json;
 pub mod markdown;
 pub mod page;
 pub mod peek;
+pub mod pprof;
 pub mod script;
+pub mod speedscope;
+pub mod stacks_csv;
 pub mod stdio;
 mod stdio_hierarchy;
 #[cfg(test)]

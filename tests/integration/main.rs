@@ -8,6 +8,8 @@ mod cli;
 mod corrupt;
 mod differential;
 mod disassembly;
+mod exports;
+mod flamegraph;
 mod flames;
 mod golden;
 mod heap;

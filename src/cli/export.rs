@@ -1,0 +1,263 @@
+//! `pjit export`: a recording as a file for another tool.
+
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use super::input::InputArgs;
+use super::terminal::{Output, with_progress};
+use super::verb::{leave, require_samples, wrong_usage};
+use super::weight::WeightArgs;
+use super::{Context, Verb};
+use crate::collect::Rows;
+use crate::load::{self, LoadOptions};
+use crate::output::pprof::{self, Label, PprofOptions};
+use crate::output::text::harmless;
+use crate::output::{gzip, speedscope, stacks_csv};
+use crate::profile::Profile;
+
+/// Arguments of `pjit export`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Examples:
+  pjit export -o app.pb.gz && go tool pprof -http=:4000 app.pb.gz
+  pjit export perf.data -o app.speedscope.json        open in https://www.speedscope.app or `npx speedscope`
+  pjit export -o all.csv.gz runs/*.data               one row a stack, for DuckDB and other SQL engines
+
+The format follows from the file's name: .pb, .pb.gz, .pprof; .speedscope.json, .json; .csv, .csv.gz.")]
+pub struct ExportArgs {
+    /// Recordings to read (default: perf.data); several for CSV only
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// The recording and its companions.
+    #[command(flatten)]
+    pub input: InputArgs,
+
+    /// What samples weigh.
+    #[command(flatten)]
+    weight: WeightArgs,
+
+    /// File to write, `-` for standard output
+    #[arg(short = 'o', long = "output", value_name = "FILE", required = true)]
+    output: PathBuf,
+
+    /// What to write, whatever the file is called
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+
+    /// pprof: labels of samples, of process, pid, thread, tid, cpu, event; or none
+    #[arg(
+        long,
+        value_name = "LIST",
+        default_value = "process,pid,thread,tid",
+        value_parser = parse_labels
+    )]
+    labels: Labels,
+
+    /// pprof: keep the N heaviest stacks, the others are [rest] (for servers with limits)
+    #[arg(long, value_name = "N")]
+    max_stacks: Option<usize>,
+
+    /// speedscope: one entry a stack instead of samples in the order of their times
+    #[arg(long)]
+    merge: bool,
+
+    /// CSV: one row a sample, with time and CPU
+    #[arg(long)]
+    samples: bool,
+}
+
+/// Formats of other tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// profile.proto, for go tool pprof, Pyroscope, Parca
+    Pprof,
+    /// For https://www.speedscope.app
+    Speedscope,
+    /// For spreadsheets and databases
+    Csv,
+}
+
+impl Format {
+    /// By the end of a file's name, and whether it is to be packed.
+    fn of(path: &Path) -> Option<(Self, bool)> {
+        let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+        let (stem, packed) = match name.strip_suffix(".gz") {
+            Some(stem) => (stem, true),
+            None => (name.as_str(), false),
+        };
+        let ends = |end: &str| stem.ends_with(end);
+        if ends(".pb") || ends(".pprof") {
+            // pprof's files are packed whatever they are called.
+            return Some((Self::Pprof, true));
+        }
+        if ends(".json") {
+            return Some((Self::Speedscope, packed));
+        }
+        ends(".csv").then_some((Self::Csv, packed))
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Labels(Vec<Label>);
+
+fn parse_labels(list: &str) -> Result<Labels, String> {
+    if list == "none" {
+        return Ok(Labels(Vec::new()));
+    }
+    let label = |word: &str| {
+        let found = Label::NAMES.iter().find(|(name, _)| *name == word);
+        found.map(|(_, label)| *label).ok_or_else(|| {
+            let names = Label::NAMES.map(|(name, _)| name).join(", ");
+            format!("no label '{word}'; there are {names}, or none")
+        })
+    };
+    list.split(',')
+        .map(label)
+        .collect::<Result<_, _>>()
+        .map(Labels)
+}
+
+impl Verb for ExportArgs {
+    fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
+        let by_name = Format::of(&self.output);
+        let Some(format) = self.format.or(by_name.map(|(format, _)| format)) else {
+            return wrong_usage(&format!(
+                "{}: of no known format; name it .pb.gz, .speedscope.json or .csv, or say --format pprof, speedscope or csv",
+                self.output.display()
+            ));
+        };
+        if format != Format::Csv && self.files.len() > 1 {
+            return wrong_usage("only CSV takes several recordings");
+        }
+        let to_stdout = self.output.as_os_str() == "-";
+        if to_stdout && format == Format::Pprof && std::io::stdout().is_terminal() {
+            return wrong_usage("pprof's format is not for terminals; name a file with -o");
+        }
+        let packed = format == Format::Pprof || by_name.is_some_and(|(_, packed)| packed);
+        let path = (!to_stdout).then_some(self.output.as_path());
+        let mut out = Output::to(path).context("output")?;
+        let line = match format {
+            Format::Pprof => self.pprof(context, &mut out)?,
+            Format::Speedscope => self.speedscope(context, packed, &mut out)?,
+            Format::Csv => self.csv(context, packed, &mut out)?,
+        };
+        out.finish().context("output")?;
+        if !to_stdout {
+            let name = self.output.display().to_string();
+            writeln!(std::io::stderr(), "{}: {line}", harmless(&name))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn input(&self) -> Option<&InputArgs> {
+        Some(&self.input)
+    }
+}
+
+impl ExportArgs {
+    fn options(&self, file: Option<&PathBuf>, context: &Context<'_>) -> LoadOptions {
+        let mut load = self.input.load_options(file, context.environment);
+        self.weight.apply(&mut load, self.input.force, true);
+        load
+    }
+
+    fn load(&self, load: &LoadOptions, context: &Context<'_>) -> anyhow::Result<Profile> {
+        let profile = with_progress(context.diag, || load::load(load, context.diag))?;
+        require_samples(&profile)?;
+        Ok(profile)
+    }
+
+    fn pprof(&self, context: &Context<'_>, out: &mut Output) -> anyhow::Result<String> {
+        let mut load = self.options(self.files.first(), context);
+        load.frames.addresses = true;
+        load.frames.lines = true;
+        load.frames.ranges = true;
+        load.needs.cpu = self.labels.0.contains(&Label::Cpu);
+        let profile = self.load(&load, context)?;
+        let options = PprofOptions {
+            labels: self.labels.0.clone(),
+            max_stacks: self.max_stacks,
+        };
+        let (bytes, written) = pprof::encode(&profile, &options);
+        gzip::write(&bytes, load.needs.threads, out).context("output")?;
+        leave(profile);
+        let rest = match written.left_out {
+            0 => String::new(),
+            count => format!(" ({count} more as [rest])"),
+        };
+        Ok(format!(
+            "{} stacks{rest} of {} functions; go tool pprof -http=: {}",
+            written.stacks,
+            written.functions,
+            self.output.display()
+        ))
+    }
+
+    fn speedscope(
+        &self,
+        context: &Context<'_>,
+        packed: bool,
+        out: &mut Output,
+    ) -> anyhow::Result<String> {
+        let mut load = self.options(self.files.first(), context);
+        load.frames.lines = true;
+        load.needs.rows = if self.merge {
+            Rows::Merged
+        } else {
+            Rows::Samples
+        };
+        let profile = self.load(&load, context)?;
+        let mut text = Vec::new();
+        let written = speedscope::write(&profile, &mut text)?;
+        anyhow::ensure!(
+            written.bytes <= speedscope::LARGEST,
+            "{} MB are more than a browser opens; --merge makes it smaller, and speedscope reads pprof's format (-o X.pb.gz)",
+            written.bytes >> 20
+        );
+        if packed {
+            gzip::write(&text, load.needs.threads, out).context("output")?;
+        } else {
+            out.write_all(&text).context("output")?;
+        }
+        leave(profile);
+        Ok(format!(
+            "{} profiles; open it in https://www.speedscope.app",
+            written.profiles
+        ))
+    }
+
+    fn csv(&self, context: &Context<'_>, packed: bool, out: &mut Output) -> anyhow::Result<String> {
+        if !packed {
+            return self.csv_rows(context, out);
+        }
+        let mut packer = GzEncoder::new(out, Compression::new(6));
+        let line = self.csv_rows(context, &mut packer)?;
+        packer.finish().context("output")?;
+        Ok(line)
+    }
+
+    /// One recording after the other, so that there is never more than one in memory.
+    fn csv_rows(&self, context: &Context<'_>, out: &mut dyn Write) -> anyhow::Result<String> {
+        stacks_csv::write_heading(self.samples, out)?;
+        let files: Vec<Option<&PathBuf>> = match self.files.as_slice() {
+            [] => vec![None],
+            files => files.iter().map(Some).collect(),
+        };
+        let mut rows = 0;
+        for file in &files {
+            let mut load = self.options(*file, context);
+            if self.samples {
+                load.needs.rows = Rows::Samples;
+            }
+            let profile = self.load(&load, context)?;
+            rows += stacks_csv::write(&profile, self.samples, out)?;
+        }
+        Ok(format!("{rows} rows of {} recordings", files.len()))
+    }
+}

@@ -1,0 +1,160 @@
+//! Exports, read by the programs they are for: the same sums, whatever reads them.
+
+use std::io::Read;
+use std::process::Command;
+
+use flate2::read::GzDecoder;
+
+use crate::support::{SAMPLES, pjit, sample, skip, stdout_of};
+
+/// What `pjit export` wrote to standard output.
+fn exported(format: &str, more: &[&str], name: &str) -> Vec<u8> {
+    let output = pjit()
+        .args(["export", "-o", "-", "--format", format])
+        .args(more)
+        .arg(sample(name, "perf.data"))
+        .output()
+        .expect("the binary can be run");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{name}: {said}");
+    output.stdout
+}
+
+/// Sum of the last column of the folded stacks.
+fn total(name: &str) -> u64 {
+    let folded = stdout_of(&["fold"], name);
+    let weights = folded.lines().filter_map(|line| line.rsplit_once(' '));
+    weights
+        .filter_map(|(_, weight)| weight.parse::<u64>().ok())
+        .sum()
+}
+
+fn go_works() -> bool {
+    let version = Command::new("go").arg("version").output();
+    version.is_ok_and(|output| output.status.success())
+}
+
+/// The nanoseconds of each function's own, as `go tool pprof -top` lists them.
+fn top_of_pprof(name: &str) -> Vec<u64> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("x.pb.gz");
+    std::fs::write(&path, exported("pprof", &["--no-inline"], name)).expect("written");
+    let output = Command::new("go")
+        .args(["tool", "pprof", "-top", "-unit=ns", "-nodecount=0"])
+        .args(["-nodefraction=0", "-edgefraction=0"])
+        .arg(&path)
+        .env("PPROF_TMPDIR", folder.path())
+        .env("HOME", folder.path())
+        .output()
+        .expect("go can be run");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{name}: {text}");
+    let rows = text
+        .lines()
+        .skip_while(|line| !line.contains("flat%"))
+        .skip(1);
+    let flat = rows.filter_map(|row| row.split_whitespace().next());
+    let mut flat: Vec<u64> = flat
+        .map(|cell| cell.trim_end_matches("ns").parse().expect("a number"))
+        .filter(|ns| *ns > 0)
+        .collect();
+    flat.sort_unstable();
+    flat
+}
+
+#[test]
+fn pprof_shows_the_rows_of_the_report() {
+    if !go_works() {
+        return skip("go", "it cannot be run");
+    }
+    for name in ["minijit", "node", "wasmtime"] {
+        let flat = top_of_pprof(name);
+        assert_eq!(flat.iter().sum::<u64>(), total(name), "{name}");
+        let arguments = [
+            "report",
+            "--no-children",
+            "-g",
+            "none",
+            "-q",
+            "-s",
+            "sym",
+            "-F",
+            "period",
+        ];
+        let report = stdout_of(&arguments, name);
+        let mut rows: Vec<u64> = report
+            .lines()
+            .filter_map(|line| line.trim().parse().ok())
+            .collect();
+        rows.sort_unstable();
+        // Rows of one name in two objects are one function to pprof.
+        let larger = |list: &[u64]| list.iter().rev().take(5).copied().collect::<Vec<_>>();
+        assert_eq!(larger(&flat), larger(&rows), "{name}");
+    }
+}
+
+#[test]
+fn pprof_is_the_same_for_any_number_of_threads() {
+    for name in SAMPLES {
+        let one = exported("pprof", &["-j1"], name);
+        assert!(one == exported("pprof", &["-j5"], name), "{name}");
+    }
+}
+
+#[test]
+fn speedscopes_weights_add_up() {
+    for name in SAMPLES {
+        for more in [&[][..], &["--merge"][..]] {
+            let text = exported("speedscope", more, name);
+            let file: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+            let frames = file["shared"]["frames"].as_array().expect("frames").len();
+            let mut sum = 0;
+            for profile in file["profiles"].as_array().expect("profiles") {
+                let weights = profile["weights"].as_array().expect("weights");
+                let samples = profile["samples"].as_array().expect("samples");
+                assert_eq!(weights.len(), samples.len());
+                let own: u64 = weights.iter().filter_map(serde_json::Value::as_u64).sum();
+                assert_eq!(profile["endValue"], own);
+                let known = |stack: &serde_json::Value| {
+                    let stack = stack.as_array().expect("a stack");
+                    stack
+                        .iter()
+                        .all(|frame| frame.as_u64().is_some_and(|at| (at as usize) < frames))
+                };
+                assert!(samples.iter().all(known));
+                sum += own;
+            }
+            assert_eq!(sum, total(name), "{name}");
+        }
+    }
+}
+
+#[test]
+fn many_recordings_are_one_table() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("all.csv.gz");
+    let status = pjit()
+        .args(["export", "-o"])
+        .arg(&path)
+        .args(SAMPLES.map(|name| sample(name, "perf.data")))
+        .status()
+        .expect("the binary can be run");
+    assert!(status.success());
+    let mut text = String::new();
+    GzDecoder::new(std::fs::File::open(&path).expect("written"))
+        .read_to_string(&mut text)
+        .expect("gzip");
+    let mut rows = text.lines();
+    let heading = "recording,event,unit,pid,tid,comm,weight,samples,leaf,leaf_object,stack";
+    assert_eq!(rows.next(), Some(heading));
+    for name in SAMPLES {
+        let path = sample(name, "perf.data").display().to_string();
+        let own = text.lines().filter(|row| row.starts_with(&path));
+        // Neither a path nor an event nor a comm of the samples needs quotes.
+        let weights = own.map(|row| row.split(',').nth(6).expect("a cell"));
+        let sum: u64 = weights
+            .map(|cell| cell.parse::<u64>().expect("a number"))
+            .sum();
+        assert_eq!(sum, total(name), "{name}");
+    }
+}
