@@ -84,7 +84,7 @@ fn pprof_shows_the_rows_of_the_report() {
         let report = stdout_of(&arguments, name);
         let mut rows: Vec<u64> = report
             .lines()
-            .filter_map(|line| line.trim().parse().ok())
+            .filter_map(|line| line.split_whitespace().next()?.parse().ok())
             .collect();
         rows.sort_unstable();
         // Rows of one name in two objects are one function to pprof.
