@@ -19,7 +19,7 @@ use pjit::report::options::ReportOptions;
 use pjit::session::Session;
 use pjit::session::jit::{JitBuilder, JitSearch, RecordingClock};
 use pjit::session::marks::Asked;
-use pjit::symbolize::{self, Answers, Query};
+use pjit::symbolize::{self, Answers, Query, SourceMaps};
 use pjit::wasm::{WasmCode, WasmSearch};
 
 fn main() {
@@ -120,6 +120,7 @@ fn frames(inlines: bool) -> FrameNeeds {
         lines: false,
         ranges: false,
         code: false,
+        wasm_lines: false,
         marks: true,
     }
 }
@@ -232,6 +233,7 @@ fn aggregation(bencher: Bencher<'_, '_>, sample: &str) {
         queries: &queries,
         resolution: &resolution,
         wasm: &wasm,
+        maps: &SourceMaps::default(),
     };
     bencher.bench_local(|| {
         profile::build(
@@ -253,6 +255,7 @@ fn load(sample: &str) -> profile::Profile {
         jitdumps: Vec::new(),
         perf_maps: Vec::new(),
         wasm: WasmSearch::default(),
+        source_maps: Vec::new(),
         filter: pjit::session::Filter::default(),
         needs: NEEDS,
         frames: frames(true),

@@ -91,6 +91,7 @@ fn load(file: &str, dump_limit: Option<usize>, mending: Mending) -> Profile {
         },
         mending,
         wasm: pjit::wasm::WasmSearch::default(),
+        source_maps: Vec::new(),
         weight: pjit::weigh::Options::default(),
         names: symbolize::Options::default(),
         full_header: false,

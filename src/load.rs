@@ -20,7 +20,7 @@ use crate::session::listing::{self, Listing};
 use crate::session::marks::Asked;
 use crate::session::{Filter, Session};
 use crate::stitch::{self, Mended, Mending};
-use crate::symbolize::{self, Answers};
+use crate::symbolize::{self, Answers, SourceMapSearch, SourceMaps};
 use crate::wasm::{self, WasmCode, WasmSearch};
 use crate::weigh::{self, WeighError};
 
@@ -73,6 +73,8 @@ pub struct LoadOptions {
     pub perf_maps: Vec<PathBuf>,
     /// Where compiled modules of WebAssembly and the modules themselves are looked for besides the recording's folder.
     pub wasm: WasmSearch,
+    /// Folders with source maps of scripts; with any, names have original places.
+    pub source_maps: Vec<PathBuf>,
     /// Samples to keep.
     pub filter: Filter,
     /// What is computed for each sample.
@@ -240,6 +242,7 @@ fn read<T: Default>(
         let mut collected = collect::collect(&recording, &store, &session, needs, diag);
         let mended = mend(&mut collected, &recording, &session, needs, options, diag);
         clock.lap("stacks");
+        let maps = source_maps(&store, options, diag);
         let wasm = wasm_code(&session, &collected, &recording, &store, options, diag);
         let queries = profile::queries(&collected, &wasm, options.frames);
         let resolution = symbolize::resolve(
@@ -254,6 +257,7 @@ fn read<T: Default>(
             queries: &queries,
             resolution: &resolution,
             wasm: &wasm,
+            maps: &maps,
         };
         let mut profile = profile::build(
             &collected,
@@ -309,6 +313,27 @@ fn settled(options: &LoadOptions, recording: &Recording<'_>) -> Needs {
     needs
 }
 
+/// Where scripts come from, if lines or original names are asked for.
+fn source_maps<'a>(
+    store: &'a Store,
+    options: &LoadOptions,
+    diag: &'a Diagnostics,
+) -> SourceMaps<'a> {
+    if !options.frames.lines && options.source_maps.is_empty() {
+        return SourceMaps::default();
+    }
+    let search = SearchPaths {
+        recording_dir: Some(options.source.folder()),
+        ..options.search.clone()
+    };
+    SourceMaps::new(SourceMapSearch {
+        store,
+        diag,
+        folders: options.source_maps.clone(),
+        roots: search.roots(),
+    })
+}
+
 /// What is known of WebAssembly besides the dump, if lines or inlined functions are asked for.
 fn wasm_code<'a>(
     session: &Session<'a>,
@@ -318,7 +343,8 @@ fn wasm_code<'a>(
     options: &LoadOptions,
     diag: &Diagnostics,
 ) -> WasmCode<'a> {
-    if !options.frames.inlines && !options.frames.lines && !options.frames.code {
+    let frames = options.frames;
+    if !frames.inlines && !frames.lines && !frames.code && !frames.wasm_lines {
         return WasmCode::default();
     }
     let folder = options.source.folder();

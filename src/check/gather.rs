@@ -71,6 +71,7 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
         late: late(session),
         kernel: kernel(stages),
         without_dwarf: without_dwarf(session, &resolved_by_file),
+        wasm: super::wasm::gather(stages),
         unchecked: unchecked(session, &resolved_by_file),
     }
 }

@@ -8,6 +8,7 @@ use crate::profile::StackEnd;
 use crate::session::jit::ClockFit;
 
 use super::advice;
+use super::wasm;
 use super::{
     Clock, Culprit, Dump, EndShare, Evidence, Finding, Level, Limits, Reason, Unresolved, Verdict,
     is_doubtful,
@@ -32,6 +33,7 @@ pub fn judge(evidence: &Evidence, limits: Limits) -> Verdict {
     dumps(evidence, &mut findings);
     kernel(evidence, &mut findings);
     debug_info(evidence, &mut findings);
+    wasm::judge(evidence, &mut findings);
     Verdict {
         path: evidence.path.clone(),
         limits,
@@ -39,7 +41,7 @@ pub fn judge(evidence: &Evidence, limits: Limits) -> Verdict {
     }
 }
 
-fn finding(level: Level, check: &'static str, text: impl Into<String>) -> Finding {
+pub(super) fn finding(level: Level, check: &'static str, text: impl Into<String>) -> Finding {
     Finding {
         level,
         check,
@@ -57,7 +59,7 @@ impl Finding {
         self
     }
 
-    fn fixed_by(mut self, fixes: impl IntoIterator<Item = impl Into<String>>) -> Self {
+    pub(super) fn fixed_by(mut self, fixes: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.fixes.extend(fixes.into_iter().map(Into::into));
         self
     }
@@ -758,7 +760,7 @@ fn share_of(samples: u64, evidence: &Evidence) -> String {
 }
 
 /// 0 of nothing.
-fn percent(part: u64, whole: u64) -> f64 {
+pub(super) fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 {
         0.0
     } else {

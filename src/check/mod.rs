@@ -9,6 +9,7 @@ mod gather;
 mod judge;
 #[cfg(test)]
 mod tests;
+mod wasm;
 
 use crate::collect::DumpSizes;
 use crate::dso::KernelState;
@@ -20,6 +21,7 @@ use crate::stitch::Mended;
 
 pub use gather::{Stages, gather};
 pub use judge::judge;
+pub use wasm::{Trouble, WasmLines};
 
 /// What a recording says about its own quality. Counts are samples unless they say otherwise: unlike periods these
 /// mean the same for all events.
@@ -55,6 +57,8 @@ pub struct Evidence {
     pub kernel: KernelSymbols,
     /// Files without information about inlined functions, the heaviest first.
     pub without_dwarf: Vec<Culprit>,
+    /// Lines of WebAssembly.
+    pub wasm: WasmLines,
     /// Files that were used although the recording has no build ID of them.
     pub unchecked: Vec<Culprit>,
 }

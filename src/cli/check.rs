@@ -141,6 +141,7 @@ impl CheckArgs {
         let mut load = self.input.load_options(self.file.as_ref(), environment);
         load.needs.depths = true;
         load.frames.inlines = false;
+        load.frames.wasm_lines = true;
         (load, self.limits.limits())
     }
 

@@ -111,6 +111,11 @@ struct LineArgs {
     /// Module of WebAssembly with DWARF, or folder of modules, besides the recording's folder (repeatable)
     #[arg(long = "wasm", value_name = "FILE_OR_DIR")]
     wasm: Vec<PathBuf>,
+
+    /// Folder with source maps (NAME.js.map) besides the scripts' own; names of JavaScript functions then show the
+    /// original place (repeatable)
+    #[arg(long = "source-map", value_name = "DIR")]
+    source_map: Vec<PathBuf>,
 }
 
 /// Where symbols come from and how they are shown.
@@ -204,6 +209,7 @@ impl InputArgs {
                 cwasm: self.lines.cwasm.clone(),
                 wasm: self.lines.wasm.clone(),
             },
+            source_maps: self.lines.source_map.clone(),
             filter: Filter::default(),
             needs: Needs {
                 stacks: true,
@@ -225,6 +231,7 @@ impl InputArgs {
                 lines: false,
                 ranges: false,
                 code: false,
+                wasm_lines: false,
                 marks: !self.cuts.no_cut_marks,
             },
             mending: self.cuts.mending(),

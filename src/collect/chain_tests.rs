@@ -63,6 +63,7 @@ fn chain_and_deferred(
         jitdumps: Vec::new(),
         perf_maps: Vec::new(),
         wasm: crate::wasm::WasmSearch::default(),
+        source_maps: Vec::new(),
         filter: Filter::default(),
         needs: Needs {
             stacks: true,

@@ -13,6 +13,7 @@ use crate::address::{FileOffset, Timestamp};
 use crate::collect::{AddressStacks, Collected, PcId, Row, Rows};
 use crate::dso::{DsoId, DsoKind};
 use crate::intern::ItemIndex;
+use crate::jitdump::Producer;
 use crate::parallel::in_parallel;
 use crate::perfdata::attr::sample_type;
 use crate::perfdata::{CpuMode, Event, EventId};
@@ -41,6 +42,8 @@ pub struct FrameNeeds {
     pub ranges: bool,
     /// JIT functions apart by version, with the code of each.
     pub code: bool,
+    /// Whether lines of WebAssembly are looked for, shown or not.
+    pub wasm_lines: bool,
     /// A frame where others are missing, so that only whole stacks begin at the root.
     pub marks: bool,
 }
@@ -54,7 +57,10 @@ pub fn queries(collected: &Collected, wasm: &WasmCode<'_>, needs: FrameNeeds) ->
         inlines: needs.inlines,
         lines: needs.lines,
     };
-    let of_wasm = |place: WasmPlace| query(Site::Wasm(place.part), place.offset.into());
+    let of_wasm = |place: WasmPlace| Query {
+        lines: needs.lines || needs.wasm_lines,
+        ..query(Site::Wasm(place.part), place.offset.into())
+    };
     let mut queries = Vec::with_capacity(collected.pcs.len());
     for pc in &collected.pcs {
         match pc.target {
@@ -70,9 +76,31 @@ pub fn queries(collected: &Collected, wasm: &WasmCode<'_>, needs: FrameNeeds) ->
             Target::Nowhere | Target::Label(_) => {}
         }
     }
+    if needs.code && needs.lines {
+        queries.extend(whole_functions(collected, wasm).map(of_wasm));
+    }
     queries.sort_unstable_by_key(place);
     queries.dedup();
     queries
+}
+
+/// The places in code that was hit from which on another line may count.
+fn whole_functions<'w>(
+    collected: &Collected,
+    wasm: &'w WasmCode<'_>,
+) -> impl Iterator<Item = WasmPlace> + 'w {
+    let hit = collected.pcs.iter().filter_map(|pc| match pc.target {
+        Target::Jit(code, _) => Some(code),
+        _ => None,
+    });
+    let mut hit: Vec<JitCodeId> = hit.collect();
+    hit.sort_unstable();
+    hit.dedup();
+    let places = move |code: JitCodeId| {
+        let offsets = wasm.offsets(code).into_iter();
+        offsets.filter_map(move |offset| wasm.place_of_jit(code, offset))
+    };
+    hit.into_iter().flat_map(places)
 }
 
 fn place(query: &Query) -> (Site, u64) {
@@ -90,7 +118,7 @@ pub fn build(
     needs: FrameNeeds,
     threads: usize,
 ) -> Profile {
-    let names = JitNames::of(collected, session, answers.wasm, names, threads);
+    let names = JitNames::of(collected, session, answers, names, threads);
     let places = Places::of(collected, session, answers, names, needs);
     let resolution = answers.resolution;
     let same_stack = equal_stacks(&collected.stacks, &places, threads);
@@ -121,6 +149,7 @@ pub fn build(
     Filler {
         collected,
         session,
+        answers,
         resolution,
         profile: &mut profile,
         objects: vec![None; session.dsos.len()],
@@ -394,6 +423,7 @@ fn row_hash(entry: &Entry) -> u64 {
 struct Filler<'b, 'a> {
     collected: &'b Collected,
     session: &'b Session<'a>,
+    answers: Answers<'b>,
     resolution: &'b Resolution,
     places: Places,
     profile: &'b mut Profile,
@@ -403,7 +433,7 @@ struct Filler<'b, 'a> {
     /// By number of [`Places::files`].
     files: Vec<Option<StringId>>,
     /// Source files that JIT code names.
-    code_files: FxHashMap<&'a [u8], StringId>,
+    code_files: FxHashMap<std::borrow::Cow<'a, [u8]>, StringId>,
     versions: FxHashMap<JitCodeId, CodeId>,
     /// When JIT code was gone, once somebody asks.
     ends: Option<FxHashMap<JitCodeId, Timestamp>>,
@@ -540,6 +570,7 @@ impl Filler<'_, '_> {
             file: *known.get_or_insert_with(|| push(strings, StringId, std::mem::take(text))),
             line: line.line,
             column: line.column,
+            near: line.near,
         }
     }
 
@@ -552,13 +583,36 @@ impl Filler<'_, '_> {
         let code = jit.code(id);
         let ends = self.ends.get_or_insert_with(|| jit.ends());
         let (files, strings) = (&mut self.code_files, &mut self.profile.strings);
-        let lines = code.lines().into_iter().map(|line| {
-            let text = || String::from_utf8_lossy(line.file).into_owned();
-            let file = files.entry(line.file);
+        let of_wasm = self.answers.wasm.offsets(id).into_iter();
+        let of_wasm = of_wasm.filter_map(|offset| {
+            let place = self.answers.wasm.place_of_jit(id, offset);
+            let answer = self.answers.of_wasm(place)?;
+            let line = answer.own_line(self.resolution)?;
+            let text = &self.resolution.strings[line.file.0 as usize];
+            let file = files.entry(text.clone().into_bytes().into());
             let at = SourceLine {
-                file: *file.or_insert_with(|| push(strings, StringId, text())),
+                file: *file.or_insert_with(|| push(strings, StringId, text.clone())),
                 line: line.line,
                 column: line.column,
+                near: answer.doubtful,
+            };
+            Some((u32::try_from(offset).unwrap_or(u32::MAX), at))
+        });
+        let of_wasm: Vec<_> = of_wasm.collect();
+        let lines = code.lines().into_iter().map(|line| {
+            let text = String::from_utf8_lossy(line.file);
+            let maps = (code.producer() == Producer::V8).then_some(self.answers.maps);
+            let original = maps.and_then(|m| m.original(&text, line.line, line.column));
+            let (text, number, column) = match original {
+                Some(original) => (original.file, original.line, original.column),
+                None => (text.into_owned(), line.line, line.column),
+            };
+            let file = files.entry(text.clone().into_bytes().into());
+            let at = SourceLine {
+                file: *file.or_insert_with(|| push(strings, StringId, text)),
+                line: number,
+                column,
+                near: false,
             };
             (u32::try_from(line.offset).unwrap_or(u32::MAX), at)
         });
@@ -569,7 +623,11 @@ impl Filler<'_, '_> {
             start: code.start(),
             size: code.size(),
             bytes: code.bytes().into(),
-            lines: lines.collect(),
+            lines: if of_wasm.is_empty() {
+                lines.collect()
+            } else {
+                of_wasm
+            },
             from: code.loaded().0,
             to: ends.get(&id).map(|time| time.0),
         };

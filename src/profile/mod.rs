@@ -302,6 +302,8 @@ pub struct SourceLine {
     pub line: u32,
     /// Column from 1; 0 when it is not told.
     pub column: u32,
+    /// The code itself has no line: it is that of the code before it, and the code behind has another (WebAssembly).
+    pub near: bool,
 }
 
 impl SourceLine {

@@ -13,11 +13,11 @@ use crate::address::Avma;
 use crate::collect::Collected;
 use crate::dso::demangle::demangle;
 use crate::intern::ItemIndex;
+use crate::jitdump::{Producer, place_in_name};
 use crate::parallel::in_parallel;
-use crate::session::jit::JitCodeId;
+use crate::session::jit::{JitCode, JitCodeId};
 use crate::session::{Session, Target};
-use crate::symbolize::NameStyle;
-use crate::wasm::WasmCode;
+use crate::symbolize::{Answers, NameStyle, SourceMaps};
 
 /// Distinct names.
 pub(super) struct JitNames {
@@ -40,7 +40,7 @@ impl JitNames {
     pub(super) fn of(
         collected: &Collected,
         session: &Session<'_>,
-        wasm: &WasmCode<'_>,
+        answers: Answers<'_>,
         style: NameStyle,
         threads: usize,
     ) -> Self {
@@ -54,7 +54,7 @@ impl JitNames {
         let ids = (0..).map(JitCodeId).zip(&of_code);
         let hit: Vec<JitCodeId> = ids.filter(|(_, of)| **of == 0).map(|(id, _)| id).collect();
         let pieces = in_parallel(hit.chunks(PIECE).collect(), threads, |piece| {
-            let shown = |id: &JitCodeId| shown(session, wasm, *id, style);
+            let shown = |id: &JitCodeId| shown(session, answers, *id, style);
             piece.iter().map(shown).collect::<Vec<_>>()
         });
         let mut numbers = ItemIndex::with_capacity(hit.len());
@@ -75,9 +75,32 @@ impl JitNames {
     }
 }
 
-fn shown(session: &Session<'_>, wasm: &WasmCode<'_>, id: JitCodeId, style: NameStyle) -> Shown {
+/// A name of V8's with the place in the original source.
+fn original_name(maps: &SourceMaps<'_>, code: JitCode<'_, '_>) -> Option<Vec<u8>> {
+    if !maps.renames() || code.producer() != Producer::V8 {
+        return None;
+    }
+    let name = code.name();
+    let place = place_in_name(name)?;
+    let script = String::from_utf8_lossy(&name[place.file]);
+    let original = maps.original(&script, place.line, place.column)?;
+    let (file, line, column) = (original.file, original.line, original.column);
+    let place_text = format!("{file}:{line}:{column}");
+    Some(
+        [
+            &name[..place.all.start],
+            place_text.as_bytes(),
+            &name[place.all.end..],
+        ]
+        .concat(),
+    )
+}
+
+fn shown(session: &Session<'_>, answers: Answers<'_>, id: JitCodeId, style: NameStyle) -> Shown {
     let code = session.jit.code(id);
-    let name = wasm.name_of(id, code.name()).unwrap_or(code.name());
+    let known = answers.wasm.name_of(id, code.name());
+    let original = original_name(answers.maps, code);
+    let name = known.or(original.as_deref()).unwrap_or(code.name());
     let of_map = session.jit.object(code.object()).is_perf_map();
     let name = if of_map {
         String::from_utf8_lossy(name)

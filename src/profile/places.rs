@@ -14,10 +14,13 @@ use crate::address::FileOffset;
 use crate::collect::{Collected, Pc, PcId};
 use crate::dso::DsoId;
 use crate::intern::ItemIndex;
+use crate::jitdump::{Producer, place_in_name};
 use crate::perfdata::CpuMode;
 use crate::session::jit::JitCodeId;
 use crate::session::{Label, Session, Target};
-use crate::symbolize::{Answers, InlinedFrame, Place as Site, Resolution, Resolved, SourceLine};
+use crate::symbolize::{
+    Answers, InlinedFrame, Original, Place as Site, Resolution, Resolved, SourceLine,
+};
 
 /// What makes a frame one frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -48,6 +51,7 @@ pub(super) struct PlaceLine {
     pub(super) file: u32,
     pub(super) line: u32,
     pub(super) column: u32,
+    pub(super) near: bool,
 }
 
 impl Place {
@@ -243,7 +247,8 @@ impl<'b> Maker<'b, '_> {
         let wasm = self.answers.wasm.place_of_jit(id, pc.address);
         if let Some(resolved) = self.answers.of_wasm(wasm) {
             let around = |name: u32| PlaceSymbol::InlinedInJit(symbol, name);
-            return self.frames_of(pc, dso, Some((symbol, false)), resolved, around);
+            let code = self.needs.code.then_some(id);
+            return self.frames_of(pc, dso, (Some((symbol, false)), code), resolved, around);
         }
         let detail = Detail {
             line: self.jit_line(id, pc.address),
@@ -272,7 +277,7 @@ impl<'b> Maker<'b, '_> {
         let wasm = self.answers.wasm.place_of_dso(dso, FileOffset(pc.address));
         let resolved = self.answers.of_wasm(wasm).unwrap_or(resolved);
         let around = |name: u32| PlaceSymbol::Inlined(function.unwrap_or(NONE), name);
-        self.frames_of(pc, dso, symbol, resolved, around)
+        self.frames_of(pc, dso, (symbol, None), resolved, around)
     }
 
     /// The frames of a symbol, and of what is inlined in it if there is one.
@@ -280,37 +285,35 @@ impl<'b> Maker<'b, '_> {
         &mut self,
         pc: &Pc,
         dso: DsoId,
-        symbol: Option<(u32, bool)>,
+        (symbol, code): (Option<(u32, bool)>, Option<JitCodeId>),
         resolved: &Resolved,
         around: impl Fn(u32) -> PlaceSymbol,
     ) -> (u32, u32) {
         let inlined = resolved.inlined(self.resolution);
+        // Only the place of the address itself may be that of its neighbour.
+        let is_near = |frame: &InlinedFrame| {
+            resolved.doubtful
+                && inlined
+                    .first()
+                    .is_some_and(|first| std::ptr::eq(first, frame))
+        };
         if symbol.is_some() && self.needs.inlines {
             for inlined in inlined {
-                let frame = self.inlined_frame(pc, dso, around(inlined.name.0), inlined);
+                let symbol = self.other(around(inlined.name.0), dso);
+                let detail = self.dwarf_line(inlined.line, is_near(inlined), code);
+                let frame = self.frame(pc, Some(dso), Some((symbol, false)), detail);
                 self.out.chained.push(frame);
             }
         }
         let own = inlined.first().map_or(resolved.line, |first| first.line);
-        let own = self.dwarf_line(own);
-        let outermost = self.dwarf_line(resolved.line);
+        let own = self.dwarf_line(own, resolved.doubtful, code);
+        let near = resolved.doubtful && inlined.is_empty();
+        let outermost = self.dwarf_line(resolved.line, near, code);
         let leaf = self.frame(pc, Some(dso), symbol, own);
         if own == outermost {
             return (leaf, leaf);
         }
         (leaf, self.frame(pc, Some(dso), symbol, outermost))
-    }
-
-    fn inlined_frame(
-        &mut self,
-        pc: &Pc,
-        dso: DsoId,
-        symbol: PlaceSymbol,
-        inlined: &InlinedFrame,
-    ) -> u32 {
-        let symbol = self.other(symbol, dso);
-        let line = self.dwarf_line(inlined.line);
-        self.frame(pc, Some(dso), Some((symbol, false)), line)
     }
 
     fn other(&mut self, symbol: PlaceSymbol, dso: DsoId) -> u32 {
@@ -365,16 +368,17 @@ impl<'b> Maker<'b, '_> {
     }
 
     /// The number of what is known of the line of an address, in DWARF.
-    fn dwarf_line(&mut self, line: Option<SourceLine>) -> u32 {
+    fn dwarf_line(&mut self, line: Option<SourceLine>, near: bool, code: Option<JitCodeId>) -> u32 {
         let line = line.filter(|_| self.needs.lines).map(|line| {
             let file = &self.resolution.strings[line.file.0 as usize];
             PlaceLine {
                 file: self.file(file),
                 line: line.line,
                 column: line.column,
+                near,
             }
         });
-        self.detail(Detail { line, code: None })
+        self.detail(Detail { line, code })
     }
 
     /// The line of an offset in JIT code, in the dump.
@@ -382,12 +386,36 @@ impl<'b> Maker<'b, '_> {
         if !self.needs.lines {
             return None;
         }
-        let (file, line, column) = self.session.jit.code(id).line_at(offset)?;
+        let code = self.session.jit.code(id);
+        let (file, line, column) = match code.line_at(offset) {
+            Some((file, line, column)) => (String::from_utf8_lossy(file), line, column),
+            None => {
+                let place = place_in_name(code.name())?;
+                let file = String::from_utf8_lossy(&code.name()[place.file]);
+                (file, place.line, place.column)
+            }
+        };
+        let original = self.original(code.producer(), &file, line, column);
+        if let Some(original) = original {
+            return Some(PlaceLine {
+                file: self.file(&original.file),
+                line: original.line,
+                column: original.column,
+                near: false,
+            });
+        }
         Some(PlaceLine {
-            file: self.file(&String::from_utf8_lossy(file)),
+            file: self.file(&file),
             line,
             column,
+            near: false,
         })
+    }
+
+    /// What a compiler or bundler made a place of a script from.
+    fn original(&self, producer: Producer, file: &str, line: u32, column: u32) -> Option<Original> {
+        let maps = (producer == Producer::V8).then_some(self.answers.maps)?;
+        maps.original(file, line, column)
     }
 
     fn file(&mut self, name: &str) -> u32 {

@@ -17,6 +17,7 @@ fn profile_of(sample: &str, rows: Rows, frames: FrameNeeds) -> Profile {
         jitdumps: Vec::new(),
         perf_maps: Vec::new(),
         wasm: crate::wasm::WasmSearch::default(),
+        source_maps: Vec::new(),
         filter: Filter::default(),
         needs: Needs {
             stacks: true,
@@ -49,6 +50,7 @@ const EVERYTHING: FrameNeeds = FrameNeeds {
     lines: true,
     ranges: true,
     code: true,
+    wasm_lines: true,
 };
 
 #[test]

@@ -9,6 +9,7 @@ mod go_lines;
 mod inlines;
 mod lines;
 mod run;
+mod source_map;
 mod split;
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,7 @@ use crate::wasm::{PartId, WasmCode, WasmPlace};
 
 pub use crate::dso::NameStyle;
 pub use run::resolve;
+pub use source_map::{Original, Search as SourceMapSearch, SourceMaps};
 
 /// What an address is looked up in.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -144,6 +146,8 @@ pub struct Answers<'r> {
     pub resolution: &'r Resolution,
     /// Where code of WebAssembly is.
     pub wasm: &'r WasmCode<'r>,
+    /// Where scripts come from.
+    pub maps: &'r SourceMaps<'r>,
 }
 
 impl<'r> Answers<'r> {
@@ -164,6 +168,20 @@ impl<'r> Answers<'r> {
 }
 
 impl Resolved {
+    /// Whether the address itself has a line, and not only a place ([`SourceLine::NO_LINE`]).
+    #[must_use]
+    pub fn has_line(&self, resolution: &Resolution) -> bool {
+        self.own_line(resolution)
+            .is_some_and(|line| line.line != SourceLine::NO_LINE)
+    }
+
+    /// The line of the address itself, in the innermost function.
+    #[must_use]
+    pub fn own_line(&self, resolution: &Resolution) -> Option<SourceLine> {
+        let innermost = self.inlined(resolution).first();
+        innermost.map_or(self.line, |own| own.line)
+    }
+
     /// The inlined frames, innermost first.
     #[must_use]
     pub fn inlined<'r>(&self, resolution: &'r Resolution) -> &'r [InlinedFrame] {

@@ -9,6 +9,7 @@ use super::dwarf::{DebugInfo, Unit};
 use super::go_lines;
 use super::inlines::{self, Names};
 use super::lines::{LineAt, Lines};
+use super::source_map::WasmMap;
 use super::split::SplitFiles;
 use super::{
     InlinedFrame, NameStyle, Options, Place, Query, Resolution, Resolved, SourceLine, StringIndex,
@@ -154,7 +155,8 @@ impl<'t, 'a> Object<'t, 'a> {
             let wanted = Wanted {
                 svma: at.address,
                 query: index,
-                inlines: query.inlines && !wasm.is_function_only(part),
+                // Of a function there is the line outside of what is inlined at its beginning.
+                inlines: query.inlines || wasm.is_function_only(part),
                 lines: query.lines,
             };
             all.push(wanted);
@@ -441,7 +443,9 @@ impl<'b, 'a> Builder<'b, '_, 'a> {
                 continue;
             };
             let start = out.inlined.len();
-            for &(name, place) in &self.expanded[piece].calls[expansion.calls.clone()] {
+            let calls = &self.expanded[piece].calls[expansion.calls.clone()];
+            let is_whole = matches!(self.queries[index].place, Place::Wasm(part) if self.wasm.is_function_only(part));
+            for &(name, place) in calls.iter().filter(|_| !is_whole) {
                 let name = strings.name(piece, name);
                 let line = strings.place(piece, place);
                 out.inlined.push(InlinedFrame { name, line });
@@ -470,6 +474,7 @@ impl<'b, 'a> Builder<'b, '_, 'a> {
     /// What stands for the line of WebAssembly that nothing describes.
     fn add_bare_places(&self, out: &mut Resolution) {
         let mut known: FxHashMap<String, StringIndex> = FxHashMap::default();
+        let mut maps: FxHashMap<PartId, Option<WasmMap>> = FxHashMap::default();
         for (query, answer) in self.queries.iter().zip(&mut out.answers) {
             let Place::Wasm(part) = query.place else {
                 continue;
@@ -477,19 +482,24 @@ impl<'b, 'a> Builder<'b, '_, 'a> {
             if !query.lines || answer.line.is_some() {
                 continue;
             }
-            let place = place_of(part, query);
-            let Some(text) = place.and_then(|place| self.wasm.bare_place(place)) else {
+            let Some(place) = place_of(part, query) else {
+                continue;
+            };
+            let map = maps.entry(part).or_insert_with(|| {
+                let (store, module, url) = self.wasm.source_map(part)?;
+                WasmMap::read(store, module, url)
+            });
+            let mapped = map.as_ref().zip(self.wasm.position(place));
+            let mapped = mapped.and_then(|(map, position)| map.find(position));
+            let bare = || Some((self.wasm.bare_place(place)?, SourceLine::NO_LINE, 0));
+            let Some((text, line, column)) = mapped.or_else(bare) else {
                 continue;
             };
             let file = *known.entry(text).or_insert_with_key(|text| {
                 out.strings.push(text.clone());
                 StringIndex(index_of(out.strings.len() - 1))
             });
-            answer.line = Some(SourceLine {
-                file,
-                line: SourceLine::NO_LINE,
-                column: 0,
-            });
+            answer.line = Some(SourceLine { file, line, column });
         }
     }
 

@@ -12,6 +12,7 @@ use super::addrmap::AddressMap;
 #[derive(Debug)]
 pub struct Compiled<'a> {
     file: ElfFile64<'a>,
+    text_section: object::SectionIndex,
     /// Where the machine code lies in the file.
     pub text_offset: u64,
     /// The machine code.
@@ -88,6 +89,7 @@ impl<'a> Compiled<'a> {
         let section = section.and_then(|section| section.data().ok());
         let map = section.map(|section| AddressMap::parse(section, major(version)));
         Some(Self {
+            text_section: text.index(),
             text_offset,
             text: text.data().ok()?,
             functions: functions(&file, text.index()),
@@ -139,7 +141,10 @@ impl<'a> Compiled<'a> {
             let Ok(symbol) = self.file.symbol_by_index(symbol) else {
                 continue;
             };
-            let value = symbol.address().wrapping_add(self.text_offset);
+            // Other symbols are sections of DWARF, to which offsets refer.
+            let is_code = symbol.section_index() == Some(self.text_section);
+            let base = if is_code { self.text_offset } else { 0 };
+            let value = symbol.address().wrapping_add(base);
             let value = value.wrapping_add_signed(relocation.addend());
             apply(&mut data, at, value, relocation.size());
         }

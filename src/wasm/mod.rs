@@ -113,6 +113,17 @@ enum CodePlace {
     Function(PartId, u32),
 }
 
+/// What is known of a module's source.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Source {
+    /// It has debug information.
+    WithDwarf,
+    /// It was found, but without debug information.
+    WithoutDwarf,
+    /// It was not found.
+    Missing,
+}
+
 /// How much of a compiled file was found in a dump.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
@@ -230,6 +241,20 @@ impl<'a> WasmCode<'a> {
         }
     }
 
+    /// Offsets in JIT code from which on it may come from elsewhere.
+    #[must_use]
+    pub fn offsets(&self, code: JitCodeId) -> Vec<u64> {
+        let Some(&CodePlace::Code(compiled, start)) = self.codes.get(&code) else {
+            return Vec::new();
+        };
+        let content = &self.compiled[compiled].content;
+        let Some(function) = content.function_at(start) else {
+            return Vec::new();
+        };
+        let changes = content.map.changes(function.range());
+        changes.map(|(at, _)| u64::from(at - start)).collect()
+    }
+
     /// Where an offset in a mapped file is.
     #[must_use]
     pub fn place_of_dso(&self, dso: DsoId, at: FileOffset) -> Option<WasmPlace> {
@@ -287,12 +312,23 @@ impl<'a> WasmCode<'a> {
     fn positions(&self, place: WasmPlace) -> Option<(u64, Option<u64>)> {
         let part = self.part(place.part);
         let Some(compiled) = part.compiled else {
-            return Some((self.module(part)?.body(place.offset)?.start, None));
+            return Some((self.module(part)?.first_operator(place.offset)?, None));
         };
         let (function, _) = self.function(place)?;
         let map = &self.compiled[compiled].content.map;
         let origin = map.origin(place.offset, function.range())?;
         Some((origin.position.into(), origin.behind.map(u64::from)))
+    }
+
+    /// What is known of the module that a part was compiled from.
+    #[must_use]
+    pub fn source(&self, part: PartId) -> Source {
+        let part = self.part(part);
+        match (part.dwarf, part.source) {
+            (DwarfKind::Module | DwarfKind::Native, _) => Source::WithDwarf,
+            (DwarfKind::Nothing, Some(_)) => Source::WithoutDwarf,
+            (DwarfKind::Nothing, None) => Source::Missing,
+        }
     }
 
     /// Whether only the function of a place is known, and not where in it.
@@ -315,13 +351,28 @@ impl<'a> WasmCode<'a> {
         }
     }
 
+    /// Position of a place in the module's file.
+    #[must_use]
+    pub fn position(&self, place: WasmPlace) -> Option<u64> {
+        let (position, _) = self.positions(place)?;
+        let shift = self.part(place.part).source.map_or(0, |source| source.2);
+        u64::try_from(i64::try_from(position).ok()? - shift).ok()
+    }
+
+    /// The module's file, and where it says its source map is.
+    #[must_use]
+    pub fn source_map(&self, part: PartId) -> Option<(&'a Store, &Path, &'a str)> {
+        let part = self.part(part);
+        let url = self.module(part)?.source_map_url()?;
+        let (file, ..) = part.source?;
+        Some((self.store?, &self.files[file].path, url))
+    }
+
     /// What stands for file and line where nothing describes the code: `app.wasm+0xb24`.
     #[must_use]
     pub fn bare_place(&self, place: WasmPlace) -> Option<String> {
         let part = self.part(place.part);
-        let (position, _) = self.positions(place)?;
-        let shift = part.source.map_or(0, |source| source.2);
-        let position = i64::try_from(position).ok()? - shift;
+        let position = self.position(place)?;
         let name = match part.source {
             Some((file, ..)) => file_name(&self.files[file].path),
             None => format!("wasm[{}]", part.number),
@@ -457,7 +508,7 @@ impl<'a> WasmCode<'a> {
             let known = of(&at).indices_by_name();
             let index = |name: &[u8]| match compiled::wasm_function(name) {
                 Some((function, None)) => Some(function.index),
-                _ => known.get(name).copied(),
+                _ => known.get(&module::shown(name)).copied(),
             };
             let found = names
                 .iter()
@@ -567,8 +618,9 @@ fn candidates(files: &[Found<WasmFile<'_>>]) -> Vec<(usize, usize)> {
     modules.collect()
 }
 
-/// What wasmtime adds to the functions of a module.
-fn is_trampoline(name: &[u8]) -> bool {
+/// Whether a name is that of code which wasmtime adds to the functions of a module.
+#[must_use]
+pub fn is_trampoline(name: &[u8]) -> bool {
     Producer::of_name(name) == Producer::Wasmtime && compiled::wasm_function(name).is_none()
 }
 

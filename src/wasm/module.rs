@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use crate::dso::NameStyle;
+use crate::dso::demangle::demangle;
 use rustc_hash::FxHashMap;
 use wasmparser::{KnownCustom, Name, NameSectionReader, Parser, Payload};
 
@@ -34,6 +36,8 @@ pub struct CoreModule<'a> {
 struct Body {
     /// Behind the number of local variables: their declarations are the first to have positions.
     first: u64,
+    /// Behind the declarations.
+    operators: u64,
     end: u64,
 }
 
@@ -119,7 +123,13 @@ impl<'a> CoreModule<'a> {
                 let Range { start, end } = body.range();
                 let locals = body.get_locals_reader();
                 let first = locals.map_or(start, |reader| reader.original_position());
-                self.bodies.push(Body { first, end });
+                let operators = body.get_binary_reader_for_operators();
+                let operators = operators.map_or(first, |reader| reader.original_position());
+                self.bodies.push(Body {
+                    first,
+                    operators,
+                    end,
+                });
             }
             Payload::CustomSection(section) => {
                 self.custom.push((section.name(), section.data()));
@@ -154,20 +164,16 @@ impl<'a> CoreModule<'a> {
         Some(self.names[at].1)
     }
 
-    /// Functions by their names; of several with one name, none.
+    /// Functions by their names, as [`shown`] has them; of several with one name, none.
     #[must_use]
-    pub fn indices_by_name(&self) -> FxHashMap<&'a [u8], u32> {
-        let mut known: FxHashMap<&[u8], u32> = FxHashMap::default();
-        let mut several = Vec::new();
+    pub fn indices_by_name(&self) -> FxHashMap<String, u32> {
+        let mut known: FxHashMap<String, Option<u32>> = FxHashMap::default();
         for &(index, name) in &self.names {
-            if known.insert(name.as_bytes(), index).is_some() {
-                several.push(name.as_bytes());
-            }
+            let several = known.contains_key(&shown(name.as_bytes()));
+            known.insert(shown(name.as_bytes()), (!several).then_some(index));
         }
-        for name in several {
-            known.remove(name);
-        }
-        known
+        let certain = known.into_iter().filter_map(|(name, at)| Some((name, at?)));
+        certain.collect()
     }
 
     /// Positions in the file that belong to a function by its index, imports counted.
@@ -175,6 +181,13 @@ impl<'a> CoreModule<'a> {
     pub fn body(&self, index: u32) -> Option<Range<u64>> {
         let body = self.bodies.get(index.checked_sub(self.imports)? as usize)?;
         Some(body.first..body.end)
+    }
+
+    /// Position in the file of a function's first operator, by its index, imports counted.
+    #[must_use]
+    pub fn first_operator(&self, index: u32) -> Option<u64> {
+        let body = self.bodies.get(index.checked_sub(self.imports)? as usize)?;
+        Some(body.operators)
     }
 
     /// Number of functions with bodies.
@@ -192,6 +205,38 @@ impl<'a> CoreModule<'a> {
     }
 }
 
+/// A name by which functions of a module and of a dump can be compared: wasmtime demangles names, and puts what tells crates
+/// of one name apart behind them (`core[9f8d08631ff90aa5]::fmt`).
+#[must_use]
+pub fn shown(name: &[u8]) -> String {
+    let demangled = demangle(name, NameStyle::Full);
+    let mut text = String::with_capacity(demangled.len());
+    for (number, piece) in demangled.split('[').enumerate() {
+        let closed = piece.split_once(']');
+        match closed.filter(|(id, _)| number > 0 && is_crate_id(id)) {
+            Some((_, rest)) => text.push_str(rest),
+            None if number > 0 => text.extend(["[", piece]),
+            None => text.push_str(piece),
+        }
+    }
+    if let Some(hash) = legacy_hash(name) {
+        text.push_str("::h");
+        text.push_str(hash);
+    }
+    text
+}
+
+/// What Rust's older names end with, `17h3e80e4da2489d3dfE`.
+fn legacy_hash(name: &[u8]) -> Option<&str> {
+    let name = std::str::from_utf8(name.strip_prefix(b"_ZN")?).ok()?;
+    let (_, hash) = name.strip_suffix('E')?.rsplit_once("17h")?;
+    (hash.len() == 16 && is_crate_id(hash)).then_some(hash)
+}
+
+fn is_crate_id(text: &str) -> bool {
+    text.len() > 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
 fn part(bytes: &[u8], range: Range<u64>) -> Option<&[u8]> {
     bytes.get(usize::try_from(range.start).ok()?..usize::try_from(range.end).ok()?)
 }
@@ -207,4 +252,92 @@ fn function_names(section: NameSectionReader<'_>) -> Vec<(u32, &str)> {
     }
     names.sort_by_key(|(index, _)| *index);
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One import, two functions, names for the second and third, and a link to a source map.
+    const MODULE: &[u8] = b"\0asm\x01\0\0\0\
+        \x01\x04\x01\x60\0\0\
+        \x02\x07\x01\x01m\x01f\0\0\
+        \x03\x03\x02\0\0\
+        \x0a\x0b\x02\x02\0\x0b\x06\x01\x02\x7f\x01\x01\x0b\
+        \0\x13\x04name\x01\x0c\x02\x01\x03one\x02\x04_two\
+        \0\x16\x10sourceMappingURL\x04x.js";
+
+    #[test]
+    fn functions_have_bodies_and_names() {
+        let file = WasmFile::parse(MODULE).expect("a module");
+        let [module] = &file.modules[..] else {
+            panic!("{} modules", file.modules.len());
+        };
+        assert_eq!((module.imports, module.functions()), (1, 2));
+        let code = usize::try_from(module.code_start).expect("small");
+        assert_eq!(&MODULE[code..code + 2], [2, 2]);
+        assert_eq!(module.code, &MODULE[code..code + 11]);
+        let body = |index| {
+            module
+                .body(index)
+                .map(|body| (body.start - module.code_start, body.end - module.code_start))
+        };
+        // Behind the number of local variables.
+        assert_eq!(body(1), Some((3, 4)));
+        assert_eq!(body(2), Some((6, 11)));
+        assert_eq!((body(0), body(3)), (None, None));
+        assert_eq!(module.first_operator(2), Some(module.code_start + 8));
+        assert_eq!(module.function_name(1), Some("one"));
+        assert_eq!(module.function_name(0), None);
+        assert_eq!(module.indices_by_name().get("_two"), Some(&2));
+        assert_eq!(module.source_map_url(), Some("x.js"));
+        assert!(!module.has_dwarf());
+    }
+
+    #[test]
+    fn names_of_a_dump_are_those_of_the_module() {
+        let pairs = [
+            (
+                "core[9f8d08631ff90aa5]::panicking::panic_fmt",
+                "core::panicking::panic_fmt",
+            ),
+            (
+                "_ZN3hot4spin17h3e80e4da2489d3dfE",
+                "hot::spin::h3e80e4da2489d3df",
+            ),
+            ("<[u8]>::len", "<[u8]>::len"),
+            ("a[1]", "a[1]"),
+        ];
+        for (name, expected) in pairs {
+            assert_eq!(shown(name.as_bytes()), expected);
+        }
+    }
+
+    #[test]
+    fn modules_of_a_component_are_numbered() {
+        let mut component = b"\0asm\x0d\0\x01\0".to_vec();
+        for _ in 0..2 {
+            component.extend([1, u8::try_from(MODULE.len()).expect("short")]);
+            component.extend(MODULE);
+        }
+        let file = WasmFile::parse(&component).expect("a component");
+        let starts: Vec<u64> = file
+            .modules
+            .iter()
+            .map(|module| module.code_start)
+            .collect();
+        assert_eq!(starts.len(), 2);
+        assert_eq!(starts[1] - starts[0], MODULE.len() as u64 + 2);
+    }
+
+    #[test]
+    fn cut_modules_are_read_as_far_as_they_go() {
+        for end in 0..MODULE.len() {
+            let file = WasmFile::parse(&MODULE[..end]);
+            let functions = file.map_or(0, |file| file.modules[0].functions());
+            assert!(functions <= 2);
+        }
+        assert!(WasmFile::parse(b"\0asm\x01\0\0\0").is_none());
+        assert!(WasmFile::parse(b"\x7fELF").is_none());
+    }
 }

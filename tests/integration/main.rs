@@ -31,3 +31,4 @@ mod tidy;
 mod totals;
 mod trees;
 mod waits;
+mod wasm;

@@ -1,0 +1,169 @@
+//! Whether code of WebAssembly has lines, and what is missing where it has not.
+//!
+//! In: what the reading stages found, and the samples in wasmtime's code. Out: one line of the table, with the command that
+//! would have given lines.
+
+use crate::jitdump::Producer;
+use crate::session::Target;
+use crate::wasm::{self, Finding as Compiled, Source};
+
+use super::gather::Stages;
+use super::judge::{finding, percent};
+use super::{Evidence, Finding, Level};
+
+/// Samples in code that wasmtime made of WebAssembly.
+#[derive(Debug, Clone, Default)]
+pub struct WasmLines {
+    /// All of them, trampolines aside.
+    pub samples: u64,
+    /// Those with a line.
+    pub with_line: u64,
+    /// Those of them whose line is that of the code before, while the code behind has another.
+    pub near: u64,
+    /// Those that have only the first line of their function; not among `with_line`.
+    pub function_only: u64,
+    /// Why others have none.
+    pub trouble: Option<Trouble>,
+    /// The module's file, as far as the recording's command line tells.
+    pub module: String,
+}
+
+/// What is missing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trouble {
+    /// No `.cwasm` was found.
+    NoCompiled,
+    /// Those that were found have other code.
+    OtherCompiled(Compiled),
+    /// No `.wasm` was found, or none that the `.cwasm` could be made from.
+    NoModule,
+    /// The `.wasm` has no debug information.
+    NoDwarf,
+    /// It has, but none of the code that is hot.
+    NoLine,
+}
+
+/// Per cent of the samples with a line from which on all is well.
+const GOOD: f64 = 99.0;
+
+pub(super) fn gather(stages: &Stages<'_, '_>) -> WasmLines {
+    let wasm = stages.answers.wasm;
+    let mut lines = WasmLines {
+        module: module(&stages.recording.features.cmdline),
+        ..WasmLines::default()
+    };
+    let mut troubles = Vec::new();
+    for row in &stages.collected.rows {
+        let pc = &stages.collected.pcs[row.key.leaf.0 as usize];
+        let place = match pc.target {
+            Target::Jit(id, _) => {
+                let code = stages.session.jit.code(id);
+                let object = stages.session.jit.object(code.object());
+                if object.producer != Producer::Wasmtime || wasm::is_trampoline(code.name()) {
+                    continue;
+                }
+                wasm.place_of_jit(id, pc.address)
+            }
+            Target::Dso(dso) => {
+                match wasm.place_of_dso(dso, crate::address::FileOffset(pc.address)) {
+                    Some(place) => Some(place),
+                    None => continue,
+                }
+            }
+            Target::Nowhere | Target::Label(_) => continue,
+        };
+        lines.samples += row.samples;
+        let answer = stages.answers.of_wasm(place);
+        let only = place.is_some_and(|place| wasm.is_function_only(place.part));
+        lines.function_only += if only { row.samples } else { 0 };
+        let answer = answer.filter(|_| !only);
+        if let Some(answer) = answer.filter(|answer| answer.has_line(stages.answers.resolution)) {
+            lines.with_line += row.samples;
+            lines.near += if answer.doubtful { row.samples } else { 0 };
+            continue;
+        }
+        let place = place.filter(|_| !only);
+        troubles.push(match place.map(|place| wasm.source(place.part)) {
+            None => match best(&wasm.findings) {
+                Some(other) => Trouble::OtherCompiled(other),
+                None => Trouble::NoCompiled,
+            },
+            Some(Source::Missing) => Trouble::NoModule,
+            Some(Source::WithoutDwarf) => Trouble::NoDwarf,
+            Some(Source::WithDwarf) => Trouble::NoLine,
+        });
+    }
+    lines.trouble = troubles.into_iter().next();
+    lines
+}
+
+/// The file that comes nearest to the recorded code.
+fn best(findings: &[Compiled]) -> Option<Compiled> {
+    let others = findings.iter().filter(|finding| !finding.is_used);
+    others.max_by_key(|finding| finding.same).cloned()
+}
+
+/// The module on a command line.
+fn module(command: &[String]) -> String {
+    let is_module = |word: &&String| word.ends_with(".wasm") || word.ends_with(".wat");
+    let found = command.iter().find(is_module);
+    found.map_or_else(|| "app.wasm".to_owned(), String::clone)
+}
+
+/// The line of the table; none where no code of WebAssembly was sampled.
+pub(super) fn judge(evidence: &Evidence, out: &mut Vec<Finding>) {
+    let lines = &evidence.wasm;
+    if lines.samples == 0 {
+        return;
+    }
+    let share = percent(lines.with_line, lines.samples);
+    let mut text = format!("{share:.2}% of the samples in WebAssembly have a line");
+    if lines.near > 0 {
+        let near = percent(lines.near, lines.samples);
+        text +=
+            &format!(", {near:.2}% that of the code before it while the code behind has another");
+    }
+    if lines.function_only > 0 {
+        let only = percent(lines.function_only, lines.samples);
+        text += &format!(", {only:.2}% only the first one of their function");
+    }
+    let Some(trouble) = lines.trouble.as_ref().filter(|_| share < GOOD) else {
+        out.push(finding(Level::Ok, "wasm-lines", text));
+        return;
+    };
+    let (why, fix) = explain(trouble, &lines.module);
+    let row = finding(Level::Note, "wasm-lines", format!("{text}: {why}"));
+    out.push(row.fixed_by([fix]));
+}
+
+fn explain(trouble: &Trouble, module: &str) -> (String, String) {
+    let compiled = module.rsplit_once('.').map_or(module, |(stem, _)| stem);
+    let compile = format!(
+        "wasmtime compile {module} -o {compiled}.cwasm (by the same version and with the same flags as the run), and put \
+         it beside the recording, or name it with --cwasm"
+    );
+    match trouble {
+        Trouble::NoCompiled => ("no .cwasm was found".to_owned(), compile),
+        Trouble::OtherCompiled(other) => {
+            let (path, same, of) = (other.path.display(), other.same, other.of);
+            let version = &other.version;
+            let why = format!(
+                "{path} has {same} of {of} functions of the run: made with other flags, by another version (this one by \
+                 wasmtime {version}) or of another module"
+            );
+            (why, compile)
+        }
+        Trouble::NoModule => (
+            "no .wasm was found that the .cwasm could be made from".to_owned(),
+            format!("put {module} with its debug information beside the recording, or name it with --wasm"),
+        ),
+        Trouble::NoDwarf => (
+            "the .wasm has no debug information".to_owned(),
+            "compile it with -g, or rustc -C debuginfo=1, and name it with --wasm; the one that ran may be stripped".to_owned(),
+        ),
+        Trouble::NoLine => (
+            "the debug information of the .wasm does not tell".to_owned(),
+            "compile it with -g, or rustc -C debuginfo=1".to_owned(),
+        ),
+    }
+}

@@ -1,0 +1,260 @@
+//! Lines and inlined functions of WebAssembly: `samples/wasm`, and what is said where something is missing.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::support::{folded, pjit, sample, stdout_of};
+
+/// A copy of the sample without the files named.
+fn copy(without: &[&str]) -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().expect("a folder");
+    for entry in fs::read_dir(sample("wasm", ".")).expect("the sample is there") {
+        let path = entry.expect("it can be listed").path();
+        let name = path
+            .file_name()
+            .expect("a file")
+            .to_string_lossy()
+            .into_owned();
+        if path.is_file() && !without.contains(&name.as_str()) {
+            fs::copy(&path, dir.path().join(&name)).expect("copied");
+        }
+    }
+    let path = dir.path().to_owned();
+    (dir, path)
+}
+
+/// Standard output and errors of a command in a folder.
+fn run_in(folder: &Path, arguments: &[&str]) -> (String, String) {
+    let output = pjit().current_dir(folder).args(arguments).output();
+    let output = output.expect("it can be run");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stdout), text(&output.stderr))
+}
+
+const LINES: [&str; 5] = [
+    "script",
+    "-G",
+    "-F",
+    "ip,sym,dso,srcline",
+    "--full-source-path",
+];
+
+/// Function and line of each sample in code of the dump, trampolines aside.
+fn lines(script: &str) -> Vec<(String, String)> {
+    let rows: Vec<&str> = script.lines().collect();
+    let mut found = Vec::new();
+    for (at, row) in rows.iter().enumerate() {
+        let Some(front) = row
+            .split_once(" (")
+            .filter(|(_, dso)| dso.contains(".dump)"))
+        else {
+            continue;
+        };
+        let (_, symbol) = front.0.trim().split_once(' ').expect("address and symbol");
+        if symbol.contains("trampoline") {
+            continue;
+        }
+        let line = rows.get(at + 1).filter(|line| line.starts_with("  "));
+        found.push((
+            symbol.to_owned(),
+            line.map_or("", |line| line.trim()).to_owned(),
+        ));
+    }
+    found
+}
+
+/// The first and last line of a function of the source.
+fn function_of_source(name: &str) -> (usize, usize) {
+    let source = fs::read_to_string(sample("wasm", "source/hot.rs")).expect("the source is there");
+    let rows: Vec<&str> = source.lines().collect();
+    let head = format!("fn {name}(");
+    let first = rows
+        .iter()
+        .position(|row| row.contains(&head))
+        .expect("a function");
+    let length = rows[first..]
+        .iter()
+        .position(|row| *row == "}")
+        .expect("its end");
+    (first + 1, first + 1 + length)
+}
+
+#[test]
+fn samples_have_lines_of_their_own_function_or_of_what_is_inlined() {
+    let found = lines(&stdout_of(&LINES, "wasm"));
+    assert!(found.len() > 300, "{}", found.len());
+    let with_line = found.iter().filter(|(_, line)| line.contains(':')).count();
+    assert!(
+        with_line * 100 >= found.len() * 99,
+        "{with_line} of {}",
+        found.len()
+    );
+    let functions = ["spin", "primes", "sort"];
+    for function in functions {
+        let name = format!("hot::{function}");
+        let own = found.iter().filter(|(symbol, _)| symbol.starts_with(&name));
+        let (mut inside, mut all) = (0, 0);
+        let ((first, last), mix) = (function_of_source(function), function_of_source("mix"));
+        for (_, line) in own {
+            all += 1;
+            let of_user = line
+                .strip_prefix("/src/hot.rs:")
+                .map(|l| l.parse::<usize>());
+            inside += usize::from(match of_user {
+                Some(Ok(line)) => (first..=last).contains(&line) || (mix.0..=mix.1).contains(&line),
+                Some(Err(_)) => false,
+                None => line.contains("library/core/"),
+            });
+        }
+        assert!(all > 20, "{function} has {all} samples");
+        assert_eq!(inside, all, "{function}");
+    }
+}
+
+#[test]
+fn inlined_functions_are_frames() {
+    let stacks = folded(&stdout_of(&["fold"], "wasm"));
+    let mixed = stacks.keys().filter(|stack| stack.contains("spin"));
+    let inlined = mixed.filter(|stack| stack.ends_with("mix")).count();
+    assert!(inlined > 0, "{:#?}", stacks.keys());
+    let plain = folded(&stdout_of(&["fold", "--no-inline"], "wasm"));
+    assert!(plain.keys().all(|stack| !stack.ends_with("mix")));
+    assert_eq!(stacks.values().sum::<u64>(), plain.values().sum::<u64>());
+}
+
+#[test]
+fn check_says_what_is_missing() {
+    let checked = |without: &[&str]| {
+        let (_keep, folder) = copy(without);
+        let text = run_in(&folder, &["check", "-i", "perf.data"]).0;
+        let row = text.lines().position(|line| line.contains("wasm-lines"));
+        let rows: Vec<&str> = text.lines().skip(row.expect("a row")).collect();
+        rows.join("\n")
+    };
+    assert!(checked(&[]).contains("have a line"));
+    let without = checked(&["hot.cwasm", "hot.wasm"]);
+    assert!(
+        without.contains("no .cwasm") && without.contains("wasmtime compile hot.wasm -o hot.cwasm")
+    );
+    let without = checked(&["hot.cwasm"]);
+    assert!(
+        without.contains("only the first one of their function") && without.contains("no .cwasm")
+    );
+    let without = checked(&["hot.wasm"]);
+    assert!(without.contains("no .wasm was found"), "{without}");
+}
+
+/// A custom section in front of all others, as long as it is said.
+fn with_front_section(module: &[u8], length: u8) -> Vec<u8> {
+    let mut out = module[..8].to_vec();
+    out.extend([0, length + 2, 1, b'x']);
+    out.resize(out.len() + usize::from(length), 0);
+    out.extend(&module[8..]);
+    out
+}
+
+/// The sections of a module: number, name of a custom one, and all bytes.
+fn sections(module: &[u8]) -> Vec<(u8, &[u8], &[u8])> {
+    let leb = |at: usize| {
+        let (mut value, mut at, mut shift) = (0usize, at, 0);
+        loop {
+            value |= usize::from(module[at] & 0x7f) << shift;
+            shift += 7;
+            at += 1;
+            if module[at - 1] < 0x80 {
+                return (value, at);
+            }
+        }
+    };
+    let (mut found, mut at) = (Vec::new(), 8);
+    while at < module.len() {
+        let (length, body) = leb(at + 1);
+        let name = if module[at] == 0 {
+            let (length, name) = leb(body);
+            &module[name..name + length]
+        } else {
+            &[]
+        };
+        found.push((module[at], name, &module[at..body + length]));
+        at = body + length;
+    }
+    found
+}
+
+/// What was compiled may have been stripped, or a section longer: all positions are shifted then.
+#[test]
+fn a_module_that_is_shifted_tells_the_same_lines() {
+    let as_it_was = lines(&stdout_of(&LINES, "wasm"));
+    for length in [1, 77] {
+        let (_keep, folder) = copy(&["hot.wasm"]);
+        let module = fs::read(sample("wasm", "hot.wasm")).expect("the module");
+        fs::write(folder.join("hot.wasm"), with_front_section(&module, length)).expect("written");
+        let script = run_in(&folder, &[&LINES[..], &["-i", "perf.data"]].concat()).0;
+        assert_eq!(lines(&script), as_it_was);
+    }
+}
+
+#[test]
+fn without_debug_information_there_are_offsets_in_the_module() {
+    let (_keep, folder) = copy(&["hot.wasm"]);
+    let module = fs::read(sample("wasm", "hot.wasm")).expect("the module");
+    let plain = sections(&module)
+        .into_iter()
+        .filter(|(_, name, _)| !name.starts_with(b".debug"))
+        .flat_map(|(_, _, bytes)| bytes.to_vec());
+    let stripped: Vec<u8> = module[..8].iter().copied().chain(plain).collect();
+    fs::write(folder.join("hot.wasm"), stripped).expect("written");
+    let script = run_in(&folder, &[&LINES[..], &["-i", "perf.data"]].concat()).0;
+    let found = lines(&script);
+    let offsets = found
+        .iter()
+        .filter(|(_, line)| line.starts_with("hot.wasm+0x"));
+    assert!(offsets.count() * 100 >= found.len() * 99, "{found:?}");
+}
+
+#[test]
+fn without_the_compiled_file_functions_have_their_first_line() {
+    let (_keep, folder) = copy(&["hot.cwasm"]);
+    let script = run_in(&folder, &[&LINES[..], &["-i", "perf.data"]].concat()).0;
+    let mut spin: Vec<_> = lines(&script)
+        .into_iter()
+        .filter(|(symbol, _)| symbol.starts_with("hot::spin"))
+        .map(|(_, line)| line)
+        .collect();
+    spin.sort();
+    spin.dedup();
+    let (first, last) = function_of_source("spin");
+    assert_eq!(spin.len(), 1, "{spin:?}");
+    let line = spin[0]
+        .strip_prefix("/src/hot.rs:")
+        .map(|line| line.parse::<usize>());
+    assert!(
+        matches!(line, Some(Ok(line)) if (first..=last).contains(&line)),
+        "{spin:?}"
+    );
+}
+
+/// Files of another program or of nobody are refused, and the samples are still there.
+#[test]
+fn what_does_not_fit_is_not_used() {
+    let plain = folded(&stdout_of(&["fold", "--no-inline"], "wasm"));
+    let compiled = fs::read(sample("wasm", "hot.cwasm")).expect("the file");
+    let mut other = compiled.clone();
+    // Other machine code: one byte of each 16 of the text.
+    for byte in other[0x1000..0x1800].iter_mut().step_by(16) {
+        *byte ^= 0x55;
+    }
+    let cut = compiled[..compiled.len() / 2].to_vec();
+    for (bytes, warning) in [
+        (other, "other flags"),
+        (cut, "not a .cwasm file"),
+        (Vec::new(), "not a .cwasm"),
+    ] {
+        let (_keep, folder) = copy(&["hot.cwasm", "hot.wasm"]);
+        fs::write(folder.join("x.cwasm"), bytes).expect("written");
+        let (stacks, errors) = run_in(&folder, &["fold", "--cwasm", "x.cwasm", "-i", "perf.data"]);
+        assert!(errors.contains(warning), "{errors}");
+        let total: u64 = folded(&stacks).values().sum();
+        assert_eq!(total, plain.values().sum::<u64>());
+    }
+}
