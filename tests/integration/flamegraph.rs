@@ -184,3 +184,46 @@ fn an_event_without_samples_or_of_another_recording_is_an_error() {
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(text.contains("it has cpu-clock:pppH"), "{text}");
 }
+
+#[test]
+fn a_difference_has_the_new_shape_and_the_colours_of_the_change() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let base = folder.path().join("base.folded");
+    let fold = stdout_of(&["fold"], "node");
+    let kept: Vec<&str> = fold
+        .lines()
+        .filter(|line| !line.contains("matMul"))
+        .collect();
+    fs::write(&base, kept.join("\n") + "\nnode;_start;gone 90000000\n").expect("written");
+    let base = base.to_str().expect("text");
+    let svg = stdout_of(
+        &["flamegraph", "--percent-limit", "0", "--diff", base],
+        "node",
+    );
+    let plain = stdout_of(&["flamegraph", "--percent-limit", "0"], "node");
+    assert_eq!(joined(frames(&svg)), joined(frames(&plain)));
+    let color = |name: &str| {
+        let title = svg.find(&format!("<title>{name}")).expect("a frame");
+        let fill = svg[title..].find("fill=\"rgb(").expect("a colour") + title + 10;
+        let numbers = svg[fill..].split(')').next().expect("an end");
+        let numbers: Vec<u8> = numbers
+            .split(',')
+            .filter_map(|part| part.parse().ok())
+            .collect();
+        (numbers[0], numbers[2])
+    };
+    let (red, blue) = color("JS:*matMul ");
+    assert!(red > blue, "more is red: {red} {blue}");
+    assert!(!svg.contains("<title>gone"));
+    // Nothing has changed against itself.
+    let itself = sample("node", "perf.data");
+    let svg = stdout_of(
+        &["flamegraph", "--diff", itself.to_str().expect("text")],
+        "node",
+    );
+    let mut fills = svg.split("fill=\"rgb(").skip(1).filter_map(|rest| {
+        let (fill, rest) = rest.split_once(')')?;
+        rest.starts_with("\" fg:x").then_some(fill)
+    });
+    assert!(fills.all(|fill| fill == "250,250,250"));
+}

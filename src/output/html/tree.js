@@ -209,5 +209,5 @@ function frameAt(row, x) {
 function isReal(after, before, samples) {
   const spread = (p, n) => n ? p * (1 - Math.min(p, 1)) / n : 0;
   const [n, n0] = samples;
-  return Math.abs(after - before) >= 2 * Math.sqrt(spread(after, n) + spread(before, n0)) && after !== before;
+  return Math.abs(after - before) >= Math.max(1e-9, 2 * Math.sqrt(spread(after, n) + spread(before, n0)));
 }
