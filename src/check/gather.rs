@@ -17,8 +17,8 @@ use crate::symbolize::{Answers, Place, Symbol};
 use crate::wasm::WasmCode;
 
 use super::{
-    Clock, Culprit, Dump, EndShare, Evidence, KernelSymbols, Loss, Reason, Unresolved, Whole,
-    is_doubtful,
+    Clock, Culprit, Dump, EndShare, Evidence, KernelSymbols, Loss, Reason, Unresolved, Weights,
+    Whole, is_doubtful,
 };
 
 /// What the reading stages made of a recording.
@@ -73,6 +73,7 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
         without_dwarf: without_dwarf(session, &resolved_by_file),
         wasm: super::wasm::gather(stages),
         unchecked: unchecked(session, &resolved_by_file),
+        weights: Weights::of(recording, session),
     }
 }
 

@@ -34,6 +34,7 @@ pub fn judge(evidence: &Evidence, limits: Limits) -> Verdict {
     kernel(evidence, &mut findings);
     debug_info(evidence, &mut findings);
     wasm::judge(evidence, &mut findings);
+    evidence.weights.judge(&mut findings);
     Verdict {
         path: evidence.path.clone(),
         limits,

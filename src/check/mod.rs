@@ -10,6 +10,7 @@ mod judge;
 #[cfg(test)]
 mod tests;
 mod wasm;
+mod weights;
 
 use crate::collect::DumpSizes;
 use crate::dso::KernelState;
@@ -22,6 +23,7 @@ use crate::stitch::Mended;
 pub use gather::{Stages, gather};
 pub use judge::judge;
 pub use wasm::{Trouble, WasmLines};
+pub use weights::Weights;
 
 /// What a recording says about its own quality. Counts are samples unless they say otherwise: unlike periods these
 /// mean the same for all events.
@@ -61,6 +63,8 @@ pub struct Evidence {
     pub wasm: WasmLines,
     /// Files that were used although the recording has no build ID of them.
     pub unchecked: Vec<Culprit>,
+    /// Events that weights are made of.
+    pub weights: Weights,
 }
 
 /// Whether the recording is whole.

@@ -87,6 +87,11 @@ const PREFIXES: [&str; 9] = [
 /// The name without version, arguments and prefix.
 fn plain(name: &str) -> &str {
     let name = name.split('@').next().unwrap_or(name);
+    // Guests of wasmtime: `wasm[0]::function[12]::malloc`.
+    let name = match name.strip_prefix("wasm[") {
+        Some(guest) => guest.splitn(3, "::").nth(2).unwrap_or(name),
+        None => name,
+    };
     // Mangled names are kept: what they have behind them is their arguments.
     let name = name.split('(').next().unwrap_or(name);
     let name = name.strip_suffix("[]").unwrap_or(name);
@@ -178,6 +183,7 @@ mod tests {
             kind("_RNvCs1ZPuKb3ASXg_7___rustc12___rust_alloc"),
             Some(Kind::Alloc(0))
         );
+        assert_eq!(kind("wasm[0]::function[12]::malloc"), Some(Kind::Alloc(0)));
         assert_eq!(kind("my_malloc"), None);
         assert_eq!(
             kind_of_event("probe_libc:calloc_ret__return"),

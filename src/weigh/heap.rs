@@ -529,4 +529,61 @@ mod tests {
         let tally = tale.tally();
         assert_eq!((tally.blocks.len(), tally.nested), (3, 1));
     }
+
+    /// A fact of few functions, addresses and processes, so that much of it meets.
+    fn any_fact(of: (u8, u64, u64)) -> Fact {
+        let (what, number, bytes) = of;
+        let function = 0x100 + u64::from(what) % 3;
+        match what % 8 {
+            0..=2 => Fact::Call {
+                kind: [Kind::Alloc(0), Kind::Realloc, Kind::AllocInto][(function - 0x100) as usize],
+                function,
+                bytes,
+                pointer: number,
+                heap: number % 2,
+                returns: what < 200,
+            },
+            3..=5 => Fact::Return {
+                function,
+                value: number,
+            },
+            6 => Fact::Free {
+                pointer: number,
+                heap: number % 2,
+            },
+            _ if bytes % 2 == 0 => Fact::Exec(ProcessId(number as u32 % 3)),
+            _ => Fact::Born {
+                parent: ProcessId(0),
+                child: ProcessId(number as u32 % 3),
+            },
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn whatever_comes_in_whatever_order_totals_hold(
+            facts in proptest::collection::vec((0..3_u32, 0..=255_u8, 0..12_u64, 0..1_000_u64), 0..400)
+        ) {
+            let mut pairing = Pairing::default();
+            let mut asked = 0;
+            for (number, (thread, what, place, bytes)) in (0..).zip(facts) {
+                let fact = any_fact((what, place, bytes));
+                if let Fact::Call { bytes, .. } = fact {
+                    asked += bytes;
+                }
+                let of = (ThreadId(thread), ProcessId(thread / 2));
+                pairing.take(of, u64::from(number), number, fact);
+            }
+            let tally = pairing.finish();
+            let counted: u64 = tally.blocks.iter().map(|block| block.bytes).sum();
+            let there: u64 = live(&tally).into_iter().sum();
+            let most = (0..tally.blocks.len()).filter(|number| tally.is_of_peak(*number));
+            let at_peak: u64 = most.map(|number| tally.blocks[number].bytes).sum();
+            proptest::prop_assert!(counted <= asked);
+            proptest::prop_assert_eq!(there, tally.live);
+            proptest::prop_assert!(tally.live <= tally.peak && tally.peak <= counted);
+            proptest::prop_assert_eq!(at_peak, tally.peak);
+            proptest::prop_assert!(tally.blocks.iter().all(|block| block.from <= block.to));
+        }
+    }
 }

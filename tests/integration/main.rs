@@ -6,6 +6,7 @@ mod annotate;
 mod check;
 mod cli;
 mod corrupt;
+mod counts;
 mod differential;
 mod disassembly;
 mod exports;

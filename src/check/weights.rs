@@ -1,0 +1,178 @@
+//! Whether the events that weights are made of were recorded so that they can be.
+//!
+//! In: how tracepoints were asked for, and what of them was lost. Out: findings, none for recordings without such events.
+
+use super::{Finding, Level};
+use crate::perfdata::attr::sample_type;
+use crate::perfdata::{Event, Recording};
+use crate::session::Session;
+
+/// Lost shares in per cent from which on sums are doubtful, and wrong.
+const DOUBTFUL: f64 = 1.0;
+const WRONG: f64 = 5.0;
+
+/// Records of switches (`PERF_RECORD_SWITCH` and `_CPU_WIDE`).
+const SWITCH_RECORDS: [u32; 2] = [14, 15];
+
+/// What there is to know.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Weights {
+    /// Tracepoints of which only some were recorded, and one in how many; 0 where that was left to a frequency.
+    pub sampled: Vec<(String, u64)>,
+    /// Tracepoints that were all recorded although a count was given.
+    pub uncounted: Vec<String>,
+    /// Samples of probes, and how many are lost.
+    pub probes: Option<(u64, u64)>,
+    /// There is `sched:sched_switch`, but no record of switches.
+    pub lacks_switches: bool,
+}
+
+impl Weights {
+    /// Looks at a recording.
+    pub(super) fn of(recording: &Recording<'_>, session: &Session<'_>) -> Self {
+        let mut found = Self::default();
+        let mut is_probe = vec![false; recording.events.len()];
+        let mut has_switches = false;
+        for (event, is_probe) in recording.events.iter().zip(&mut is_probe) {
+            if !event.attr.is_tracepoint() {
+                continue;
+            }
+            let field = |name| recording.tracepoints.field(event.attr.config, name);
+            *is_probe = field("__probe_ip").is_some() || field("__probe_func").is_some();
+            has_switches |= event.name == "sched:sched_switch";
+            found.note_sampling(event);
+        }
+        if is_probe.contains(&true) {
+            let of_probes = |s: &&_| {
+                let sample: &crate::session::SampleRef = s;
+                is_probe[usize::from(sample.event.0)]
+            };
+            let there = session.samples.iter().filter(of_probes).count() as u64;
+            let lost = session.stats.lost_samples.iter().zip(&is_probe);
+            let lost = lost
+                .filter(|(_, is)| **is)
+                .fold(0, |sum: u64, (n, _)| sum.saturating_add(*n));
+            found.probes = Some((there, lost));
+        }
+        let by_type = &session.stats.by_type;
+        let is_told = SWITCH_RECORDS.iter().any(|kind| by_type.contains_key(kind));
+        found.lacks_switches = has_switches && !is_told;
+        found
+    }
+
+    fn note_sampling(&mut self, event: &Event) {
+        let attr = &event.attr;
+        if attr.is_freq() {
+            self.sampled.push((event.name.clone(), 0));
+        } else if attr.sample_period > 1 && attr.has(sample_type::PERIOD) {
+            self.uncounted.push(event.name.clone());
+        } else if attr.sample_period > 1 {
+            self.sampled.push((event.name.clone(), attr.sample_period));
+        }
+    }
+
+    /// What is to be said of it.
+    pub(super) fn judge(&self, out: &mut Vec<Finding>) {
+        let mut say = |level, check, text: String, fix: &str| {
+            out.push(Finding {
+                level,
+                check,
+                text,
+                fixes: if fix.is_empty() {
+                    Vec::new()
+                } else {
+                    vec![fix.to_owned()]
+                },
+            });
+        };
+        if let Some((there, lost)) = self.probes {
+            let share = super::judge::percent(lost, lost.saturating_add(there));
+            let level = match share {
+                share if share > WRONG => Level::Fail,
+                share if share > DOUBTFUL => Level::Warn,
+                share if share > 0.0 => Level::Note,
+                _ => Level::Ok,
+            };
+            let text = format!("{there} events of probes, {lost} lost ({share:.2}%)");
+            let fix = "perf record -m 64M, and stacks of 1024 bytes: --call-graph dwarf,1024";
+            say(
+                level,
+                "weights.lost",
+                text,
+                if level > Level::Ok { fix } else { "" },
+            );
+        }
+        if let Some((name, period)) = self.sampled.first() {
+            let how = match period {
+                0 => "by frequency".to_owned(),
+                period => format!("1 in {period}"),
+            };
+            let text = format!(
+                "{name} was sampled {how}: sums are estimates, rare large values are missing"
+            );
+            let fix = "leave -F and -c away, and give clocks a frequency of their own: -e cpu-clock/freq=997/";
+            say(Level::Warn, "weights.sampling", text, fix);
+        }
+        if let Some(name) = self.uncounted.first() {
+            let text = format!("{name} was recorded each time: -c has no effect on tracepoints");
+            say(
+                Level::Note,
+                "weights.sampling",
+                text,
+                "perf record -c N --no-period",
+            );
+        }
+        if self.lacks_switches {
+            let text = "sched:sched_switch without records of switches: when threads came back is known for some only";
+            say(
+                Level::Note,
+                "weights.switches",
+                text.to_owned(),
+                "perf record --switch-events, or -a (scripts/record-offcpu)",
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(weights: &Weights) -> Vec<(Level, &'static str)> {
+        let mut out = Vec::new();
+        weights.judge(&mut out);
+        out.iter()
+            .map(|finding| (finding.level, finding.check))
+            .collect()
+    }
+
+    #[test]
+    fn only_what_is_there_is_judged() {
+        assert_eq!(said(&Weights::default()), []);
+        let lost = |lost| {
+            said(&Weights {
+                probes: Some((100, lost)),
+                ..Weights::default()
+            })
+        };
+        assert_eq!(lost(0), [(Level::Ok, "weights.lost")]);
+        assert_eq!(lost(1), [(Level::Note, "weights.lost")]);
+        assert_eq!(lost(3), [(Level::Warn, "weights.lost")]);
+        assert_eq!(lost(9), [(Level::Fail, "weights.lost")]);
+    }
+
+    #[test]
+    fn sampling_and_missing_switches_are_told() {
+        let weights = Weights {
+            sampled: vec![("probe:malloc".into(), 100)],
+            uncounted: vec!["probe:free".into()],
+            lacks_switches: true,
+            ..Weights::default()
+        };
+        let checks: Vec<_> = said(&weights).into_iter().map(|(_, check)| check).collect();
+        assert_eq!(
+            checks,
+            ["weights.sampling", "weights.sampling", "weights.switches"]
+        );
+    }
+}
