@@ -3,13 +3,15 @@
 //! # The way of a sample
 //!
 //! ```text
-//!                ┌──────────────────────────────── load ────────────────────────────────┐
-//! input ──► perfdata ──► session ──► collect ──► symbolize ──► profile ──► report ──► output
-//!  files     records      history     stacks       names        table       views      text
-//!              ▲            ▲  ▲         ▲           ▲            │                      ▲
-//!           jitdump ────────┘  │       unwind        │            └──────► check ────────┘
-//!           dso ───────────────┴─────────┴───────────┘
+//!              ┌──────────────────────────────────── load ────────────────────────────────────┐
+//! input ─► perfdata ─► session ─► weigh ─► collect ─► stitch ─► symbolize ─► profile ─► views ─► output
+//!  files    records     history   periods   stacks   cut ones     names       table     tables     text
+//!             ▲            ▲  ▲               ▲                     ▲           │                    ▲
+//!          jitdump ────────┘  │             unwind                wasm          └─────► check ───────┘
+//!          dso ───────────────┴───────────────┴─────────────────────┘
 //! ```
+//!
+//! Views are `report`, `questions`, `flame` and `code` (which gets instructions from `assembly`).
 //!
 //! A stage knows those before it and none behind it. Below them all is the ground floor, which knows no stage: addresses
 //! ([`address`]), numbers ([`ids`]), why a stack ended ([`stack_end`]), messages ([`diagnostics`]).
@@ -60,7 +62,7 @@
 //! | `linux-perf-data` 0.13 | oracle in the tests | reads the samples of native in 0.096 s and 44 MB, where the whole flat report takes 0.043 s; 24 panics and 4 aborts in 2 500 damaged files |
 //! | `linux-perf-event-reader` 0.10 | oracle for the numbers of records, formats and flags | has no lost counts of READ, counters of branches, deferred chains, nor perf's own records; those would stay beside it |
 //! | `object` 0.40 | headers of ELF files, of both classes and byte orders | symbols are read as perf sorts them; its names have no longest length, and sections of a damaged file none they may expand to |
-//! | `addr2line` 0.27 | oracle in the tests (binutils' and LLVM's as well) | 0.023 s for the 3 664 addresses of native in one thread, and no budget for units, ranges and line programs that a damaged file makes quadratic. Ours adds 0.045 s to `fold`, names and longer stacks included: not decided by speed |
+//! | `addr2line` 0.27 | not used; binutils' and LLVM's programs are oracles in the tests | 0.023 s for the 3 664 addresses of native in one thread, and no budget for units, ranges and line programs that a damaged file makes quadratic. Ours adds 0.045 s to `fold`, names and longer stacks included: not decided by speed |
 //! | `gimli` | reads all DWARF | |
 //! | `cpp_demangle`, `rustc-demangle` | demangle | |
 //! | `inferno` | draws SVG | |

@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
+use super::filters::{self, StackFilterArgs};
 use super::input::InputArgs;
 use super::terminal::{Output, with_progress};
 use super::verb::{leave, require_samples, wrong_usage};
@@ -20,6 +21,8 @@ use crate::output::pprof::{self, Label, PprofOptions};
 use crate::output::text::harmless;
 use crate::output::{gzip, speedscope, stacks_csv};
 use crate::profile::Profile;
+use crate::questions::filter::Filters;
+use crate::questions::kinds::OwnRules;
 
 /// Arguments of `pjit export`.
 #[derive(Debug, Clone, Args)]
@@ -70,6 +73,9 @@ pub struct ExportArgs {
     /// CSV: one row a sample, with time and CPU
     #[arg(long)]
     samples: bool,
+
+    #[command(flatten)]
+    filters: StackFilterArgs,
 }
 
 /// Formats of other tools.
@@ -132,6 +138,10 @@ impl Verb for ExportArgs {
                 self.output.display()
             ));
         };
+        let filters = match self.filters.filters() {
+            Ok(filters) => filters,
+            Err(text) => return wrong_usage(&text),
+        };
         if format != Format::Csv && self.files.len() > 1 {
             return wrong_usage("only CSV takes several recordings");
         }
@@ -143,9 +153,9 @@ impl Verb for ExportArgs {
         let path = (!to_stdout).then_some(self.output.as_path());
         let mut out = Output::to(path).context("output")?;
         let line = match format {
-            Format::Pprof => self.pprof(context, &mut out)?,
-            Format::Speedscope => self.speedscope(context, packed, &mut out)?,
-            Format::Csv => self.csv(context, packed, &mut out)?,
+            Format::Pprof => self.pprof((context, &filters), &mut out)?,
+            Format::Speedscope => self.speedscope((context, &filters), packed, &mut out)?,
+            Format::Csv => self.csv((context, &filters), packed, &mut out)?,
         };
         out.finish().context("output")?;
         if !to_stdout {
@@ -160,26 +170,31 @@ impl Verb for ExportArgs {
     }
 }
 
+/// What an export works with: the process, and which stacks are wanted.
+type Asked<'a> = (&'a Context<'a>, &'a Filters);
+
 impl ExportArgs {
-    fn options(&self, file: Option<&PathBuf>, context: &Context<'_>) -> LoadOptions {
+    fn options(&self, file: Option<&PathBuf>, (context, filters): Asked<'_>) -> LoadOptions {
         let mut load = self.input.load_options(file, context.environment);
         self.weight.apply(&mut load, self.input.force, true);
+        filters::prepare(filters, &mut load);
         load
     }
 
-    fn load(&self, load: &LoadOptions, context: &Context<'_>) -> anyhow::Result<Profile> {
-        let profile = with_progress(context.diag, || load::load(load, context.diag))?;
+    fn load(&self, load: &LoadOptions, (context, filters): Asked<'_>) -> anyhow::Result<Profile> {
+        let mut profile = with_progress(context.diag, || load::load(load, context.diag))?;
         require_samples(&profile)?;
+        filters::filter(&mut profile, filters, &OwnRules::default())?;
         Ok(profile)
     }
 
-    fn pprof(&self, context: &Context<'_>, out: &mut Output) -> anyhow::Result<String> {
-        let mut load = self.options(self.files.first(), context);
+    fn pprof(&self, asked: Asked<'_>, out: &mut Output) -> anyhow::Result<String> {
+        let mut load = self.options(self.files.first(), asked);
         load.frames.addresses = true;
         load.frames.lines = true;
         load.frames.ranges = true;
         load.needs.cpu = self.labels.0.contains(&Label::Cpu);
-        let profile = self.load(&load, context)?;
+        let profile = self.load(&load, asked)?;
         let options = PprofOptions {
             labels: self.labels.0.clone(),
             max_stacks: self.max_stacks,
@@ -201,18 +216,18 @@ impl ExportArgs {
 
     fn speedscope(
         &self,
-        context: &Context<'_>,
+        asked: Asked<'_>,
         packed: bool,
         out: &mut Output,
     ) -> anyhow::Result<String> {
-        let mut load = self.options(self.files.first(), context);
+        let mut load = self.options(self.files.first(), asked);
         load.frames.lines = true;
         load.needs.rows = if self.merge {
             Rows::Merged
         } else {
             Rows::Samples
         };
-        let profile = self.load(&load, context)?;
+        let profile = self.load(&load, asked)?;
         let mut text = Vec::new();
         let written = speedscope::write(&profile, &mut text)?;
         anyhow::ensure!(
@@ -232,18 +247,18 @@ impl ExportArgs {
         ))
     }
 
-    fn csv(&self, context: &Context<'_>, packed: bool, out: &mut Output) -> anyhow::Result<String> {
+    fn csv(&self, asked: Asked<'_>, packed: bool, out: &mut Output) -> anyhow::Result<String> {
         if !packed {
-            return self.csv_rows(context, out);
+            return self.csv_rows(asked, out);
         }
         let mut packer = GzEncoder::new(out, Compression::new(6));
-        let line = self.csv_rows(context, &mut packer)?;
+        let line = self.csv_rows(asked, &mut packer)?;
         packer.finish().context("output")?;
         Ok(line)
     }
 
     /// One recording after the other, so that there is never more than one in memory.
-    fn csv_rows(&self, context: &Context<'_>, out: &mut dyn Write) -> anyhow::Result<String> {
+    fn csv_rows(&self, asked: Asked<'_>, out: &mut dyn Write) -> anyhow::Result<String> {
         stacks_csv::write_heading(self.samples, out)?;
         let files: Vec<Option<&PathBuf>> = match self.files.as_slice() {
             [] => vec![None],
@@ -251,11 +266,11 @@ impl ExportArgs {
         };
         let mut rows = 0;
         for file in &files {
-            let mut load = self.options(*file, context);
+            let mut load = self.options(*file, asked);
             if self.samples {
                 load.needs.rows = Rows::Samples;
             }
-            let profile = self.load(&load, context)?;
+            let profile = self.load(&load, asked)?;
             rows += stacks_csv::write(&profile, self.samples, out)?;
         }
         Ok(format!("{rows} rows of {} recordings", files.len()))

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 
+use super::filters::{self, StackFilterArgs};
 use super::input::InputArgs;
 use super::picture::{Base, Format, Target, read_base};
 use super::terminal::{Output, with_progress};
@@ -20,6 +21,7 @@ use crate::output::html::{self, Content, PageOptions};
 use crate::output::svg::{self, BackgroundColor, Drawing, Palette, SvgOptions};
 use crate::output::text::harmless;
 use crate::profile::Profile;
+use crate::questions::kinds::OwnRules;
 use crate::unit::Unit;
 
 /// Arguments of `pjit flamegraph`.
@@ -84,6 +86,9 @@ pub struct FlamegraphArgs {
     /// Second title (default: event, samples and total)
     #[arg(long, value_name = "TEXT", help_heading = "Look")]
     subtitle: Option<String>,
+
+    #[command(flatten)]
+    filters: StackFilterArgs,
 
     /// Options that the page does without.
     #[command(flatten)]
@@ -166,13 +171,20 @@ impl Verb for FlamegraphArgs {
                 "{option} is for SVG; the page holds all frames and has its own look"
             ));
         }
+        let filters = match self.filters.filters() {
+            Ok(filters) => filters,
+            Err(text) => return wrong_usage(&text),
+        };
         let mut load = self
             .input
             .load_options(self.file.as_ref(), context.environment);
         self.weight.apply(&mut load, self.input.force, true);
+        filters::prepare(&filters, &mut load);
         let svg = self.svg_options()?;
         let mut out = Output::to(target.path.as_deref()).context("output")?;
-        let profile = with_progress(context.diag, || load::load(&load, context.diag))?;
+        let mut profile = with_progress(context.diag, || load::load(&load, context.diag))?;
+        require_samples(&profile)?;
+        filters::filter(&mut profile, &filters, &OwnRules::default())?;
         let event = self.event(&profile)?;
         let mut caption = Caption::of(&profile, event);
         let flame = self.flame(&profile, event, target.format, &load, &mut caption, context)?;
