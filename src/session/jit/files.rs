@@ -402,9 +402,7 @@ mod tests {
         let inside = dir.path().join("app/jit-5.dump");
         assert_eq!(candidates(b"/app/jit-5.dump")[0], inside);
         assert_eq!(candidates(b"/../../app/jit-5.dump")[0], inside);
-        assert_eq!(
-            candidates(b"/app/jit-5.dump")[1],
-            Path::new("/app/jit-5.dump")
-        );
+        let outside = PathBuf::from("/app/jit-5.dump");
+        assert!(!candidates(b"/app/jit-5.dump").contains(&outside));
     }
 }
