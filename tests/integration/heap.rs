@@ -3,6 +3,7 @@
 //! Needs root for probes on glibc; each test has probes of its own name and removes them.
 
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use crate::live::{Lab, below, truth};
 use crate::support::skip;
@@ -29,8 +30,12 @@ struct Probes {
     group: String,
 }
 
+/// Probes are added and removed one after the other: perf fails where two do so at once.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
 impl Drop for Probes {
     fn drop(&mut self) {
+        let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = perf_probe(&["-d", &format!("{}:*", self.group)]);
     }
 }
@@ -55,10 +60,12 @@ impl Probes {
         let added = Self {
             group: format!("pjit_{group}_{}", std::process::id()),
         };
+        let one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         for probe in probes {
             let named = format!("{}:{probe}", added.group);
             let libc = "/lib/x86_64-linux-gnu/libc.so.6";
             if let Err(why) = perf_probe(&["-x", libc, &named]) {
+                drop(one);
                 skip("probe", &format!("on {libc}: {why}"));
                 return None;
             }
