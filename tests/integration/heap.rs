@@ -64,7 +64,18 @@ impl Probes {
         for probe in probes {
             let named = format!("{}:{probe}", added.group);
             let libc = "/lib/x86_64-linux-gnu/libc.so.6";
-            if let Err(why) = perf_probe(&["-x", libc, &named]) {
+            let add = || perf_probe(&["-x", libc, &named]);
+            // perf refuses, without a word, while what records with other probes is still at it.
+            let wait = || std::thread::sleep(std::time::Duration::from_millis(500));
+            let mut added = add();
+            for _ in 0..20 {
+                if added.is_ok() {
+                    break;
+                }
+                wait();
+                added = add();
+            }
+            if let Err(why) = added {
                 drop(one);
                 skip("probe", &format!("on {libc}: {why}"));
                 return None;
