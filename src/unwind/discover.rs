@@ -155,10 +155,13 @@ fn ends_code(before: &[u8]) -> bool {
     let opcode = |back: usize| before.len().checked_sub(back).map(|at| before[at]);
     match opcode(1) {
         None | Some(0xcc | 0x90 | 0xc3) => true,
-        Some(0x00) => LONG_NOPS.iter().any(|nop| before.ends_with(nop)),
         Some(0x0b) => opcode(2) == Some(0x0f),
         Some(last) => {
-            matches!(opcode(5), Some(0xe8 | 0xe9))
+            last == 0 && LONG_NOPS.iter().any(|nop| before.ends_with(nop))
+                // A call that goes forward ends with zero, as much else does.
+                || (last != 0 || before.len().is_multiple_of(16)) && matches!(opcode(5), Some(0xe8 | 0xe9))
+                // Through the global offset table.
+                || opcode(6) == Some(0xff) && matches!(opcode(5), Some(0x15 | 0x25))
                 || opcode(2) == Some(0xeb)
                 || opcode(3) == Some(0xc2)
                 || opcode(2) == Some(0xff) && last & 0xf0 == 0xe0

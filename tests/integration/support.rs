@@ -28,10 +28,16 @@ pub(crate) fn pjit() -> Command {
 }
 
 /// perf, with memory that is zeroed when it is handed out (by glibc): it reads some that it never wrote, and marks `[...]` as
-/// inlined by what it finds there.
+/// inlined by what it finds there. And without the variables of whoever runs the tests: equal branches it orders by addresses
+/// of its heap, where the array of variables, made anew to change its `PATH`, decides what fits into which hole.
 pub(crate) fn perf() -> Command {
     let mut perf = Command::new("perf");
-    perf.env("MALLOC_PERTURB_", "255")
+    perf.env_clear()
+        .env(
+            "PATH",
+            "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        )
+        .env("MALLOC_PERTURB_", "255")
         .env("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0");
     perf
 }

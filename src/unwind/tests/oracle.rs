@@ -2,6 +2,7 @@
 //! information for what the code alone tells.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
 use framehop::{ExplicitModuleSectionInfo, FrameAddress, Module, Unwinder as _};
@@ -17,9 +18,9 @@ use crate::input::Store;
 use crate::stack_end::StackEnd;
 use crate::unwind::discover::Functions;
 use crate::unwind::x86_flow::Flow;
-use crate::unwind::{Arch, CodeSpace, Place};
+use crate::unwind::{Arch, CfiTables, CodeSpace, Place, Unwinder};
 
-use super::support::{Sample, addresses, walk};
+use super::support::Sample;
 
 const BASE: u64 = 0x5555_0000_0000;
 const SP: u64 = 0x7ffe_0000_1000;
@@ -118,6 +119,7 @@ fn agrees_with_framehop_on_this_program() {
     // pointer lies above whatever fixed frame.
     let code = |n: u64| BASE + text.svma.0 + 0x40 + n * 64;
     let words: Vec<u64> = (0..500).map(code).collect();
+    let mut walker = Unwinder::new(Arch::X86_64, Arc::new(CfiTables::new()));
     let (mut compared, mut same) = (0u32, 0u32);
     let steps = 4000;
     for n in 0..steps {
@@ -141,8 +143,10 @@ fn agrees_with_framehop_on_this_program() {
         };
         let frame = FrameAddress::from_instruction_pointer(ip);
         let theirs = unwinder.unwind_frame(frame, &mut regs, &mut cache, &mut read);
-        let (frames, end) = walk(Arch::X86_64, &this, &Sample::x86(ip, SP, bp, &words));
-        let ours = addresses(&frames).get(1).map(|at| at + 1);
+        let sample = Sample::x86(ip, SP, bp, &words);
+        let mut frames = Vec::new();
+        let end = walker.walk(&sample.state(), &this, 64, &mut frames);
+        let ours = frames.get(1).map(|frame| frame.lookup.0 + 1);
         match theirs {
             Ok(Some(address)) => {
                 compared += 1;
@@ -246,9 +250,9 @@ fn found_functions_agree_with_call_frame_information() {
             }
         }
     }
-    // Of this program 0.6 % without optimisation, 1.8 % with some.
+    // Of this program 0.18 % without optimisation, 0.1 % with some: most follow a jump through a table.
     assert!(
-        tally.rows > 2000 && tally.known * 10 > tally.rows * 7 && tally.wrong * 50 < tally.known,
+        tally.rows > 2000 && tally.known * 10 > tally.rows * 9 && tally.wrong * 400 < tally.known,
         "{tally:?}"
     );
 }
