@@ -106,6 +106,7 @@ pub mod input;
 pub mod intern;
 pub mod jitdump;
 pub mod load;
+pub mod metrics;
 pub mod output;
 mod parallel;
 pub mod perfdata;

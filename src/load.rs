@@ -536,6 +536,7 @@ fn events_of(recording: &Recording<'_>, session: &Session<'_>) -> Vec<EventSumma
             group_name: event.group_name.clone(),
             has_callchains: event.attr.has_callchains(),
             is_tracepoint: event.attr.is_tracepoint(),
+            is_hardware: event.attr.is_hardware(),
             unit: event.attr.unit(),
             counted: None,
             notes: Vec::new(),

@@ -21,6 +21,7 @@ use super::weight::WeightArgs;
 use super::{Context, Verb};
 use crate::collect::Payloads;
 use crate::load::{self, LoadOptions};
+use crate::metrics::Metric;
 use crate::output::stdio;
 use crate::questions::kinds::OwnRules;
 use crate::report::keys::{FieldSpec, Key, SortSpec};
@@ -104,6 +105,18 @@ struct RowArgs {
     #[arg(long = "percentage", value_name = "KIND", value_enum)]
     percentage: Option<Percentage>,
 
+    /// Rates behind the counters, with their error: ipc, branch-miss, cache-miss, l1d-miss, llc-miss, mpki, stall, ghz, fault-rate,
+    /// EVENT/EVENT; without a list, those that the recording has events for
+    #[arg(
+        long = "metrics",
+        value_name = "LIST",
+        num_args = 0..=1,
+        default_missing_value = "",
+        value_parser = metric_list,
+        conflicts_with_all = ["hierarchy", "weight"]
+    )]
+    metrics: Option<MetricList>,
+
     /// A tree of the keys
     #[arg(long = "hierarchy")]
     hierarchy: bool,
@@ -131,6 +144,14 @@ struct RowArgs {
     /// List events without samples too
     #[arg(long = "no-skip-empty", overrides_with = "skip_empty", hide = true)]
     no_skip_empty: bool,
+}
+
+/// What `--metrics` asks for; nothing named is all.
+#[derive(Debug, Clone)]
+struct MetricList(Vec<Metric>);
+
+fn metric_list(text: &str) -> Result<MetricList, String> {
+    Metric::parse_list(text).map(MetricList)
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -521,6 +542,10 @@ impl ReportArgs {
         if let Some(keys) = &rows.fields {
             view.fields = Some(FieldSpec::parse(keys).map_err(|error| error.to_string())?);
         }
+        if let Some(MetricList(metrics)) = &rows.metrics {
+            view.metrics.clone_from(metrics);
+            view.all_metrics = metrics.is_empty();
+        }
         if rows.children || rows.no_children {
             view.children = rows.children;
         }
@@ -602,6 +627,10 @@ impl ReportArgs {
         };
         load.needs.time_quantum =
             has(Key::Time).then_some(self.rows.time_quantum.unwrap_or(100_000_000));
+        if load.needs.time_quantum.is_none() && (view.all_metrics || !columns.metrics.is_empty()) {
+            // An entry for each sample: errors are made of single periods.
+            load.needs.time_quantum = Some(1);
+        }
         load.frames.inlines &= load.needs.stacks;
         load.frames.lines = lines || (trees && view.call_graph.key != ChainKey::Function);
         // Rows show the address of their first sample with -v, and data symbols always do.

@@ -21,6 +21,9 @@ const RED: &str = "\x1b[31m";
 const GREEN: &str = "\x1b[32m";
 const RESET: &str = "\x1b[m";
 
+/// `12.34~ ±0.56`.
+const RATE_WIDTH: usize = 14;
+
 /// Digits of an address as rows show it.
 const ADDRESS_DIGITS: usize = 16;
 
@@ -244,6 +247,9 @@ fn write_total(report: &Report<'_>, table: &Table, out: &mut dyn Write) -> io::R
     let event = &report.profile.events[table.events[0]];
     let Some(counted) = event.counted else {
         writeln!(out, "# Event count (approx.): {}", table.period)?;
+        for note in &report.rates.notes {
+            writeln!(out, "# {}", harmless(note))?;
+        }
         return write_notes(event, out);
     };
     let (heading, total) = (event.unit.heading(), table.period);
@@ -326,6 +332,9 @@ impl<'r, 'p> Layout<'r, 'p> {
     fn width(&self, key: Key, texts: &TextWidths) -> usize {
         let given = self.given(key);
         let name = self.column_name(key).len();
+        if let Key::Metric(_) = key {
+            return given.unwrap_or(RATE_WIDTH).max(name);
+        }
         if key.is_counter() {
             let members = self.table.events.len();
             let group = if members > 1 {
@@ -346,7 +355,7 @@ impl<'r, 'p> Layout<'r, 'p> {
         self.report.options.separator.is_some()
     }
 
-    pub(super) fn column_name(&self, key: Key) -> &'static str {
+    pub(super) fn column_name(&self, key: Key) -> &str {
         match key {
             Key::Overhead if self.report.columns.overhead_is_self => "Self",
             Key::Overhead => "Overhead",
@@ -375,6 +384,10 @@ impl<'r, 'p> Layout<'r, 'p> {
             Key::Trace => "Trace output",
             Key::IpcNull => "IPC   [IPC Coverage]",
             Key::Time => "Time",
+            Key::Metric(number) => {
+                let metric = self.report.rates.metrics.get(usize::from(number));
+                metric.map_or("", |metric| metric.heading.as_str())
+            }
         }
     }
 
@@ -512,11 +525,30 @@ impl<'r, 'p> Layout<'r, 'p> {
 
     /// Appends one cell; it may be narrower than its column.
     fn push_cell(&self, key: Key, index: usize, row: &Row, width: usize, line: &mut Vec<u8>) {
-        if key.is_counter() {
+        if let Key::Metric(number) = key {
+            self.push_rate(usize::from(number), row, width, line);
+        } else if key.is_counter() {
             self.push_counters(key, self.table.counts(index), width, line);
         } else {
             self.push_text_cell(key, row, width, line);
         }
+    }
+
+    /// Appends a rate with its error; nothing where there are too few samples for one.
+    fn push_rate(&self, number: usize, row: &Row, width: usize, line: &mut Vec<u8>) {
+        let metric = self.report.rates.metrics.get(number);
+        let rate = self.report.rate(row, number);
+        let text = metric.zip(rate).map_or_else(String::new, |(metric, rate)| {
+            let (digits, mark) = (
+                metric.digits(rate.value),
+                if rate.is_smeared { "~" } else { "" },
+            );
+            format!("{:.digits$}{mark} ±{:.digits$}", rate.value, rate.error)
+        });
+        if !self.has_separator() {
+            pad(line, width.saturating_sub(text.chars().count()));
+        }
+        line.extend_from_slice(text.as_bytes());
     }
 
     /// Appends a counter for each event of the group.

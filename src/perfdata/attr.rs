@@ -233,6 +233,12 @@ impl Attr {
         self.has(sample_type::CALLCHAIN) || self.has(sample_type::STACK_USER)
     }
 
+    /// Whether a counter of the processor counts it: `PERF_TYPE_HARDWARE`, `_HW_CACHE` or `_RAW`.
+    #[must_use]
+    pub const fn is_hardware(&self) -> bool {
+        matches!(self.type_, 0 | 3 | 4)
+    }
+
     /// Whether it is a tracepoint (`PERF_TYPE_TRACEPOINT`).
     #[must_use]
     pub const fn is_tracepoint(&self) -> bool {

@@ -147,6 +147,8 @@ pub struct EventSummary {
     pub has_callchains: bool,
     /// Whether it is a tracepoint.
     pub is_tracepoint: bool,
+    /// Whether a counter of the processor counts it, of which there are few.
+    pub is_hardware: bool,
     /// What its periods are.
     pub unit: Unit,
     /// What its samples are, if its periods are weights that were asked for: `blocks`, `intervals`.

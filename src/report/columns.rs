@@ -5,9 +5,10 @@
 
 use super::keys::{Key, SortSpec};
 use super::options::ReportOptions;
+use crate::metrics::Metric;
 
 /// The columns of a report.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Columns {
     /// What is printed, left to right.
     pub fields: Vec<Key>,
@@ -17,6 +18,8 @@ pub struct Columns {
     pub levels: Vec<Vec<Key>>,
     /// Whether the self column is called `Self`.
     pub overhead_is_self: bool,
+    /// What [`Key::Metric`] is a number of.
+    pub metrics: Vec<Metric>,
 }
 
 impl Columns {
@@ -27,6 +30,7 @@ impl Columns {
         let strict = options.fields.as_ref().is_some_and(|f| !f.appends);
         let levels = sort_levels(options, children, strict);
         let mut fields = default_fields(options, children, strict);
+        let metrics = metrics(options, &mut fields);
         if let Some(extra) = &options.fields {
             extra
                 .keys
@@ -40,6 +44,7 @@ impl Columns {
             .for_each(|key| push_once(&mut order, *key));
         order.iter().for_each(|key| push_once(&mut fields, *key));
         fields.iter().for_each(|key| push_once(&mut order, *key));
+        order.retain(|key| !matches!(key, Key::Metric(_)));
         let credits = children && has_chains;
         if !credits && !strict {
             fields.retain(|key| *key != Key::OverheadChildren);
@@ -56,6 +61,7 @@ impl Columns {
             order,
             levels,
             overhead_is_self: credits && !strict,
+            metrics,
         }
     }
 
@@ -118,6 +124,19 @@ fn default_fields(options: &ReportOptions, children: bool, strict: bool) -> Vec<
         .filter(|(is_wanted, _)| *is_wanted)
         .map(|(_, key)| key)
         .collect()
+}
+
+/// All metrics: those of `--fields`, then those of `--metrics`, which become columns here.
+fn metrics(options: &ReportOptions, fields: &mut Vec<Key>) -> Vec<Metric> {
+    let named = options.fields.as_ref().map(|fields| &fields.metrics);
+    let mut all = named.cloned().unwrap_or_default();
+    for metric in &options.metrics {
+        if !all.contains(metric) {
+            fields.extend(u8::try_from(all.len()).map(Key::Metric));
+            all.push(metric.clone());
+        }
+    }
+    all
 }
 
 fn push_once(keys: &mut Vec<Key>, key: Key) {

@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use crate::metrics::Metric;
+
 /// What a row is made of, or what one of its columns shows.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Key {
@@ -60,6 +62,8 @@ pub enum Key {
     State,
     /// The weight as people read it, with its unit.
     Weight,
+    /// A rate of events: the number of a metric.
+    Metric(u8),
 }
 
 impl Key {
@@ -77,6 +81,7 @@ impl Key {
                 | Self::Sample
                 | Self::Period
                 | Self::Weight
+                | Self::Metric(_)
         )
     }
 }
@@ -324,10 +329,12 @@ impl SortSpec {
 }
 
 /// What `--fields` asks for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct FieldSpec {
     /// Columns in order.
     pub keys: Vec<Key>,
+    /// The metrics among them.
+    pub metrics: Vec<Metric>,
     /// Whether the default columns stay in front (`+…`).
     pub appends: bool,
 }
@@ -343,12 +350,16 @@ impl FieldSpec {
             Some(rest) => (true, rest),
             None => (false, argument),
         };
-        let keys: Result<Vec<Key>, KeyError> = words
-            .split([',', ' '])
-            .filter(|word| !word.is_empty())
-            .map(|word| find("--fields", word))
-            .collect();
-        let keys = keys?;
+        let (mut keys, mut metrics) = (Vec::new(), Vec::new());
+        for word in words.split([',', ' ']).filter(|word| !word.is_empty()) {
+            match Metric::parse(word) {
+                Some(named) => named.into_iter().for_each(|metric| {
+                    keys.push(Key::Metric(u8::try_from(metrics.len()).unwrap_or(u8::MAX)));
+                    metrics.push(metric);
+                }),
+                None => keys.push(find("--fields", word)?),
+            }
+        }
         if keys.is_empty() {
             return Err(KeyError {
                 option: "--fields",
@@ -356,7 +367,11 @@ impl FieldSpec {
                 known_to_perf: false,
             });
         }
-        Ok(Self { keys, appends })
+        Ok(Self {
+            keys,
+            metrics,
+            appends,
+        })
     }
 }
 

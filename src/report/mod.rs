@@ -11,6 +11,7 @@ mod hierarchy;
 pub mod keys;
 pub mod options;
 mod order;
+mod rates;
 mod rows;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -28,6 +29,7 @@ pub use self::columns::Columns;
 pub use self::hierarchy::{HierarchyNode, hierarchy};
 use self::keys::Key;
 use self::options::{CallGraphMode, ChainOrder, Grouping, ReportOptions};
+pub use self::rates::{Rate, Rates};
 pub use self::rows::{Counts, Row, Totals, counter};
 use self::rows::{Input, Ordered, Rows};
 pub(crate) use self::tree::threshold as tree_threshold;
@@ -51,6 +53,9 @@ pub enum ReportError {
         "the key `parent` needs call chains, and the recording has none: was it made without -g?"
     )]
     NoChainsForParent,
+    /// A metric needs events that are not there.
+    #[error("--metrics: {0}")]
+    NoEvent(String),
 }
 
 /// A report, ready to be printed.
@@ -74,6 +79,8 @@ pub struct Report<'p> {
     pub has_trees: bool,
     /// Which end of the chains comes first.
     pub order: ChainOrder,
+    /// What `--metrics` says of rows.
+    pub rates: Rates,
     classes: Classes,
     chains: Chains,
     rows: Rows,
@@ -148,6 +155,14 @@ pub fn build<'p>(
         with_trees: has_trees,
         labels: &labels,
     });
+    let rates = rates::Input {
+        profile,
+        chains: &chains,
+        classes: &classes,
+        rows: &rows,
+        children,
+    };
+    let rates = Rates::of(&columns.metrics, &rates).map_err(ReportError::NoEvent)?;
     let (fields, elided) = elide(options, &columns);
     let mut report = Report {
         profile,
@@ -159,6 +174,7 @@ pub fn build<'p>(
         children,
         has_trees,
         order,
+        rates,
         classes,
         chains,
         rows,
@@ -308,6 +324,12 @@ impl<'p> Report<'p> {
     pub fn srcfile(&self, row: &Row) -> &str {
         let text = self.classes.all[row.class as usize].srcfile as usize;
         self.classes.texts.get(text).map_or("", String::as_str)
+    }
+
+    /// What a metric's column says of a row.
+    #[must_use]
+    pub fn rate(&self, row: &Row, metric: usize) -> Option<Rate> {
+        self.rates.cell(&self.rows, row, metric)
     }
 
     /// Whether nothing is left to show: filters hid every row.

@@ -1,6 +1,7 @@
 //! What a report shows and how: plain data, made by the command line, read by the view and the writers.
 
 use super::keys::{FieldSpec, SortSpec};
+use crate::metrics::Metric;
 use crate::profile::Profile;
 
 /// Everything that `pjit report` can be told about the view itself. Which samples come in (time, CPU) and
@@ -63,6 +64,10 @@ pub struct ReportOptions {
     pub group: Grouping,
     /// `--group-sort-idx`: the member whose share orders a group's rows.
     pub group_sort_index: Option<usize>,
+    /// `--metrics`: rates as columns behind the counters.
+    pub metrics: Vec<Metric>,
+    /// `--metrics` without a list: those that the recording has events for.
+    pub all_metrics: bool,
     /// Columns with the weight and the number of what was weighed, where a weight was asked for.
     pub show_weight: bool,
     /// `--hierarchy`.
@@ -91,6 +96,10 @@ impl ReportOptions {
     /// Fills in what depends on the recording: where all events are tracepoints, rows are told apart by their
     /// payloads (`util/sort.c:get_default_sort_order`).
     pub fn settle(&mut self, profile: &Profile) {
+        if self.all_metrics {
+            let names: Vec<&str> = profile.events.iter().map(|e| e.name.as_str()).collect();
+            self.metrics = Metric::available(&names);
+        }
         self.show_weight = profile.events.iter().any(|event| event.counted.is_some());
         if profile.events.iter().all(|event| event.is_tracepoint) {
             self.default_sort = SortSpec::parse(SortSpec::TRACEPOINTS, "").ok();
@@ -114,6 +123,8 @@ impl Default for ReportOptions {
             relative: false,
             show_samples: false,
             show_period: false,
+            metrics: Vec::new(),
+            all_metrics: false,
             show_weight: false,
             show_cpu_utilization: false,
             separator: None,

@@ -17,6 +17,7 @@ mod heap;
 mod inlines;
 mod jitdump;
 mod live;
+mod metrics;
 mod names;
 mod oracle;
 mod page;

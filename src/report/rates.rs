@@ -1,0 +1,426 @@
+//! Rates of `--metrics`: for each row, the sum of some events in the sum of others, and how far that can be trusted.
+//!
+//! In: the profile's entries, one for each sample, and the rows they fell into. Out: [`Rates`]. Events that were
+//! sampled apart say of a row what happened in it, with an error by how many samples that is. Members of a group say
+//! what happened since the sample before: that is the row's own only where it runs for much longer than that.
+
+use rustc_hash::FxHashMap;
+
+use super::chains::Chains;
+use super::classes::Classes;
+use super::rows::{ContextKeys, Row, Rows};
+use super::trie::NONE;
+use crate::metrics::{self, Metric};
+use crate::profile::{Entry, Profile};
+
+/// Samples of an event below which nothing is said.
+const FEWEST: u64 = 30;
+/// How far the next sample has to be in the same row, beyond chance, for a group's counts to be the row's.
+const PERSISTENT: f64 = 0.8;
+/// How many sampling periods a row has to run at a time for that.
+const LONG_STAYS: f64 = 10.0;
+/// Two standard errors leave out 5 %.
+const CONFIDENCE: f64 = 1.96;
+/// Counters that processors have at least.
+const FEW_COUNTERS: usize = 4;
+
+/// What a row's cell says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rate {
+    /// The quotient.
+    pub value: f64,
+    /// How far the true one may be from it, with 95 %.
+    pub error: f64,
+    /// Whether it is that of a group which cannot resolve the row.
+    pub is_smeared: bool,
+}
+
+/// Rates of all rows.
+#[derive(Debug, Default)]
+pub struct Rates {
+    /// The columns.
+    pub metrics: Vec<Metric>,
+    /// What is to be known of all.
+    pub notes: Vec<String>,
+    ids: FxHashMap<Identity, u32>,
+    /// By row and metric.
+    cells: Vec<Option<Rate>>,
+}
+
+/// What rows of several events share.
+type Identity = (ContextKeys, bool, u32);
+
+/// What was counted of one event in one row.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sum {
+    samples: u64,
+    period: f64,
+    squares: f64,
+}
+
+impl Sum {
+    fn add(&mut self, entry: &Entry) {
+        let (period, samples) = (entry.period as f64, entry.samples.max(1) as f64);
+        self.samples += entry.samples;
+        self.period += period;
+        // Samples of one instant are alike.
+        self.squares += period * period / samples;
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            samples: self.samples + other.samples,
+            period: self.period + other.period,
+            squares: self.squares + other.squares,
+        }
+    }
+}
+
+/// How often a thread's next sample is in the same row.
+#[derive(Debug, Clone, Copy, Default)]
+struct Stays {
+    samples: u64,
+    followed: u64,
+    again: u64,
+}
+
+/// What rates are made of.
+pub(super) struct Input<'a> {
+    pub(super) profile: &'a Profile,
+    pub(super) chains: &'a Chains,
+    pub(super) classes: &'a Classes,
+    pub(super) rows: &'a Rows,
+    pub(super) children: bool,
+}
+
+impl Rates {
+    /// The rates of all rows.
+    ///
+    /// # Errors
+    /// Names the event that a metric needs and the recording lacks.
+    pub(super) fn of(metrics: &[Metric], input: &Input<'_>) -> Result<Self, String> {
+        let mut rates = Self {
+            metrics: metrics.to_vec(),
+            ..Self::default()
+        };
+        if metrics.is_empty() {
+            return Ok(rates);
+        }
+        let events = &input.profile.events;
+        let names: Vec<&str> = events.iter().map(|event| event.name.as_str()).collect();
+        let sides: Result<Vec<_>, String> =
+            metrics.iter().map(|metric| metric.events(&names)).collect();
+        let sides = sides?;
+        let mut used = vec![false; events.len()];
+        for (above, below) in &sides {
+            above
+                .iter()
+                .chain(below)
+                .for_each(|event| used[*event] = true);
+        }
+        let counted = Counted::of(input, &used);
+        for row in 0..counted.rows() {
+            for (metric, (above, below)) in metrics.iter().zip(&sides) {
+                let rate = counted.rate(row, above, below, input.profile);
+                rates.cells.push(rate.map(|rate| Rate {
+                    value: rate.value * metric.factor,
+                    error: rate.error * metric.factor,
+                    ..rate
+                }));
+            }
+        }
+        rates.notes = notes(&counted, &rates, input.profile, &used);
+        rates.ids = counted.ids;
+        Ok(rates)
+    }
+
+    /// What is to be said of a row.
+    pub(super) fn cell(&self, rows: &Rows, row: &Row, metric: usize) -> Option<Rate> {
+        let context = &rows.contexts[row.context as usize];
+        let identity = (context.keys, context.filtered, row.class);
+        let id = *self.ids.get(&identity)?;
+        let cell = self.cells.get(id as usize * self.metrics.len() + metric);
+        cell.copied().flatten()
+    }
+}
+
+/// Everything that was counted.
+struct Counted {
+    events: usize,
+    ids: FxHashMap<Identity, u32>,
+    /// By row and event.
+    sums: Vec<Sum>,
+    /// By row and event, of leaders of groups.
+    stays: Vec<Stays>,
+    /// By event: all its samples.
+    samples: Vec<u64>,
+    /// Times between samples of groups in one thread, ns.
+    steps: Vec<u64>,
+}
+
+impl Counted {
+    fn of(input: &Input<'_>, used: &[bool]) -> Self {
+        let events = &input.profile.events;
+        let mut counted = Self {
+            events: events.len(),
+            ids: FxHashMap::default(),
+            sums: Vec::new(),
+            stays: Vec::new(),
+            samples: vec![0; events.len()],
+            steps: Vec::new(),
+        };
+        let leads = |index: usize| {
+            (0..events.len()).any(|i| i != index && events[i].leader == index && used[i])
+        };
+        let leads: Vec<bool> = (0..events.len()).map(leads).collect();
+        let mut last: FxHashMap<(u32, u16), (u64, Vec<u32>)> = FxHashMap::default();
+        let mut seen = vec![NONE; input.classes.all.len()];
+        let mut rows = Vec::new();
+        for (number, entry) in (0..).zip(&input.profile.entries) {
+            let event = usize::from(entry.event.0);
+            if !used[event] && !leads[event] {
+                continue;
+            }
+            counted.rows_of(input, number, entry, &mut seen, &mut rows);
+            counted.samples[event] += entry.samples;
+            for row in &rows {
+                counted.sums[*row as usize * events.len() + event].add(entry);
+            }
+            if leads[event] {
+                let key = (entry.thread.0, entry.event.0);
+                let before = last.entry(key).or_default();
+                counted.follow(event, entry.time, &rows, before);
+                *before = (entry.time, rows.clone());
+            }
+        }
+        counted
+    }
+
+    fn rows(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// The rows that a sample counts for, each once.
+    fn rows_of(
+        &mut self,
+        input: &Input<'_>,
+        number: u32,
+        entry: &Entry,
+        seen: &mut [u32],
+        rows: &mut Vec<u32>,
+    ) {
+        rows.clear();
+        let own = input.rows.of_entry[number as usize];
+        if own == NONE {
+            return;
+        }
+        let own = &input.rows.rows[own as usize];
+        let context = &input.rows.contexts[own.context as usize];
+        let mut add = |class: u32| {
+            let is_new = std::mem::replace(&mut seen[class as usize], number) != number;
+            if !is_new {
+                return;
+            }
+            let next = u32::try_from(self.ids.len()).unwrap_or(NONE);
+            let identity = (context.keys, context.filtered, class);
+            let id = *self.ids.entry(identity).or_insert(next);
+            if id == next {
+                let len = (next as usize + 1) * self.events;
+                self.sums.resize(len, Sum::default());
+                self.stays.resize(len, Stays::default());
+            }
+            rows.push(id);
+        };
+        add(own.class);
+        if input.children {
+            let chain = input.chains.range(entry.stack);
+            for frame in &input.chains.frames[chain] {
+                let class = input.classes.caller[frame.0 as usize];
+                if class != NONE {
+                    add(class);
+                }
+            }
+        }
+    }
+
+    /// A sample of a group comes after another of its thread.
+    fn follow(&mut self, event: usize, time: u64, rows: &[u32], before: &(u64, Vec<u32>)) {
+        let events = self.events;
+        let place = |row: &u32| *row as usize * events + event;
+        for row in rows {
+            self.stays[place(row)].samples += 1;
+        }
+        for row in &before.1 {
+            let stays = &mut self.stays[place(row)];
+            stays.followed += 1;
+            stays.again += u64::from(rows.contains(row));
+        }
+        if !before.1.is_empty() {
+            self.steps.push(time.saturating_sub(before.0));
+        }
+    }
+
+    fn rate(
+        &self,
+        row: usize,
+        above: &[usize],
+        below: &[usize],
+        profile: &Profile,
+    ) -> Option<Rate> {
+        let of = |events: &[usize]| {
+            let sums = events
+                .iter()
+                .map(|event| self.sums[row * self.events + event]);
+            sums.fold(Sum::default(), Sum::and)
+        };
+        let (over, under) = (of(above), of(below));
+        if over.samples < FEWEST || under.samples < FEWEST || under.period <= 0.0 {
+            return None;
+        }
+        let value = over.period / under.period;
+        let relative = |sum: Sum| {
+            if sum.period > 0.0 {
+                sum.squares / (sum.period * sum.period)
+            } else {
+                0.0
+            }
+        };
+        let error = CONFIDENCE * value * (relative(over) + relative(under)).sqrt();
+        let leader = |event: &usize| profile.events[*event].leader;
+        let is_group = above
+            .iter()
+            .any(|a| below.iter().any(|b| leader(a) == leader(b) && a != b));
+        let is_smeared = is_group && !self.is_persistent(row, leader(&above[0]));
+        Some(Rate {
+            value,
+            error,
+            is_smeared,
+        })
+    }
+
+    /// Whether threads stay in a row for much longer than from one sample to the next.
+    fn is_persistent(&self, row: usize, leader: usize) -> bool {
+        let stays = self.stays[row * self.events + leader];
+        let share = stays.samples as f64 / self.samples[leader].max(1) as f64;
+        if stays.followed == 0 {
+            return false;
+        }
+        let again = stays.again as f64 / stays.followed as f64;
+        share >= 1.0 || (again - share) / (1.0 - share) >= PERSISTENT
+    }
+}
+
+/// What is to be known of all rates.
+fn notes(counted: &Counted, rates: &Rates, profile: &Profile, used: &[bool]) -> Vec<String> {
+    let mut notes = Vec::new();
+    if rates.cells.iter().flatten().any(|rate| rate.is_smeared) {
+        let mut steps = counted.steps.clone();
+        steps.sort_unstable();
+        let step = steps.get(steps.len() / 2).copied().unwrap_or(0);
+        let ms = step as f64 * LONG_STAYS * 1e-6;
+        notes.push(format!(
+            "~: group samples cannot resolve functions that run shorter than {ms:.1} ms: record the events separately"
+        ));
+    }
+    let of_hardware = |i: &usize| profile.events[*i].is_hardware;
+    let all = || (0..profile.events.len()).filter(|i| used[*i]);
+    if all().filter(of_hardware).count() > FEW_COUNTERS {
+        notes.push("perhaps more events than counters: ratios may be off".to_owned());
+    }
+    let pmus = all().filter_map(|i| metrics::pmu(&profile.events[i].name));
+    let mut pmus: Vec<&str> = pmus.collect();
+    pmus.sort_unstable();
+    pmus.dedup();
+    if pmus.len() > 1 {
+        notes.push(format!("events of {} are summed", pmus.join(" and ")));
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::options::ReportOptions;
+    use crate::report::testing::ProfileBuilder;
+
+    fn rates(profile: &Profile, metric: &str) -> (Vec<(String, Option<Rate>)>, Vec<String>) {
+        let options = ReportOptions {
+            metrics: Metric::parse_list(metric).expect("known"),
+            children: false,
+            ..ReportOptions::default()
+        };
+        let report = crate::report::build(profile, &options).expect("there are samples");
+        let rows = report.tables[0].rows.iter();
+        let rows = rows.map(|row| {
+            let name = profile.frame_name(row.frame).to_owned();
+            (name, report.rate(row, 0))
+        });
+        (rows.collect(), report.rates.notes.clone())
+    }
+
+    #[test]
+    fn events_that_were_sampled_apart_have_rates_with_errors_where_samples_suffice() {
+        let mut builder = ProfileBuilder::default();
+        let instructions = builder.add_event("instructions:u");
+        for i in 0..100 {
+            builder.event = 0;
+            builder.sample("c", "f", 1000);
+            builder.event = instructions as u16;
+            builder.sample("c", "f", 1000);
+            builder.sample("c", "f", 2000);
+            if i < 29 {
+                builder.sample("c", "few", 1000);
+                builder.event = 0;
+                builder.sample("c", "few", 1000);
+            }
+        }
+        let profile = builder.finish();
+        let (rows, notes) = rates(&profile, "ipc");
+        let f = rows[0].1.expect("enough samples");
+        let squares = 100.0 * (1000.0_f64.powi(2) + 2000.0_f64.powi(2));
+        let error = CONFIDENCE * 3.0 * (squares / 300_000.0_f64.powi(2) + 0.01).sqrt();
+        assert!((f.value - 3.0).abs() < 1e-9 && (f.error - error).abs() < 1e-9);
+        assert!(!f.is_smeared);
+        assert_eq!(rows[1], ("few".to_owned(), None));
+        assert_eq!(notes, Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_group_tells_only_of_rows_that_run_for_long() {
+        let of_stays = |length: usize| {
+            let mut builder = ProfileBuilder::default();
+            let faults = builder.add_event("instructions");
+            for i in 0..1000 {
+                let function = if (i / length).is_multiple_of(2) {
+                    "f"
+                } else {
+                    "g"
+                };
+                for event in [0, faults as u16] {
+                    builder.event = event;
+                    builder.sample("c", function, 1000);
+                }
+            }
+            let mut profile = builder.finish();
+            profile.events[faults].leader = 0;
+            let (rows, notes) = rates(&profile, "ipc");
+            let smeared = rows.iter().map(|row| row.1.expect("enough").is_smeared);
+            (smeared.collect::<Vec<_>>(), notes.len())
+        };
+        assert_eq!(of_stays(1), (vec![true, true], 1));
+        assert_eq!(of_stays(20), (vec![false, false], 0));
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let mut builder = ProfileBuilder::default();
+        builder.sample("c", "f", 1);
+        let profile = builder.finish();
+        let options = ReportOptions {
+            metrics: Metric::parse_list("ipc").expect("known"),
+            ..ReportOptions::default()
+        };
+        let error = crate::report::build(&profile, &options).expect_err("no instructions");
+        assert_eq!(error.to_string(), "--metrics: IPC: no event instructions");
+    }
+}
