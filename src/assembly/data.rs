@@ -179,7 +179,8 @@ impl Sweep<'_> {
     fn ends_before(&self, pieces: &[Piece], start: usize) -> bool {
         let behind = pieces.partition_point(|piece| (piece.offset as usize) < start);
         let before = pieces[..behind].iter().rev();
-        let mut code = before.skip_while(|piece| is_padding(piece));
+        let mut code =
+            before.skip_while(|piece| is_padding(piece) || self.is_padding_up_to(piece, start));
         let leaves = code
             .next()
             .is_some_and(|piece| piece.found.flow == Flow::Leaves);
@@ -192,6 +193,16 @@ impl Sweep<'_> {
                 .is_some_and(|target| (limit..end).contains(&target))
         };
         leaves && !self.is_hit(start, self.bytes.len()) && !pieces[..behind].iter().any(jumps)
+    }
+
+    /// Whether what looks like an instruction is padding that runs into a constant.
+    fn is_padding_up_to(&self, piece: &Piece, start: usize) -> bool {
+        let from = piece.offset as usize;
+        let crosses = from + piece.len as usize > start;
+        crosses
+            && self.bytes[from..start]
+                .iter()
+                .all(|byte| matches!(byte, 0 | 0xcc | 0x90))
     }
 
     /// From an offset to the end in words of eight bytes.
@@ -336,6 +347,21 @@ mod tests {
             ".quad 0x3ff8000000000000",
             "samples are in code"
         );
+    }
+
+    #[test]
+    fn padding_before_constants_is_no_code() {
+        // movsd 0x7(%rip),%xmm0; nop; nop; ret; one byte of nothing, which with the constant looks like an instruction
+        let mut code = b"\xf2\x0f\x10\x05\x04\0\0\0\x90\x90\xc3\0".to_vec();
+        code.extend([0x6d, 0x90, 0xd0, 0, 0, 0, 0, 0]);
+        let found = texts(&code, &[], true);
+        let last: Vec<&str> = found
+            .iter()
+            .rev()
+            .take(2)
+            .map(|row| row.1.as_str())
+            .collect();
+        assert_eq!(last, [".quad 0xd0906d", ".byte 0x00"]);
     }
 
     #[test]

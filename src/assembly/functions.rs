@@ -3,12 +3,14 @@
 //! A JIT function has one entry for each piece of code of its name that is different: what a runtime compiled again to the
 //! same bytes is one.
 
+use std::borrow::Cow;
+
 use rustc_hash::FxHashMap;
 
 use super::Material;
 use crate::collect::Row;
-use crate::dso::DsoId;
-use crate::dso::demangle::demangle;
+use crate::dso::{DsoId, DsoKind, DsoTable, FileTrouble};
+use crate::profile::names;
 use crate::session::Target;
 use crate::session::jit::JitCodeId;
 use crate::symbolize::Place;
@@ -37,7 +39,38 @@ impl Functions {
         }
         self.all
             .retain(|function| is(&function.object, &function.path));
+        self.objects.retain(|o| is(&o.name, &o.path));
     }
+
+    /// Objects with samples that are in no function, those with most of them first.
+    #[must_use]
+    pub fn unnamed(&self) -> Vec<Unnamed<'_>> {
+        let all: u64 = self.totals.iter().map(|(_, samples)| samples).sum();
+        let objects = self.objects.iter().filter(|object| object.unnamed > 0);
+        let mut found: Vec<Unnamed<'_>> = objects
+            .map(|object| Unnamed {
+                path: &object.path,
+                samples: object.unnamed,
+                percent: 100.0 * object.unnamed as f64 / all.max(1) as f64,
+                why: object.why,
+            })
+            .collect();
+        found.sort_by_key(|object| (std::cmp::Reverse(object.samples), object.path));
+        found
+    }
+}
+
+/// Samples of an object that are in no function.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Unnamed<'f> {
+    /// The object.
+    pub path: &'f str,
+    /// How many.
+    pub samples: u64,
+    /// Of all samples.
+    pub percent: f64,
+    /// Why they are in none, and what to do about it.
+    pub why: &'static str,
 }
 
 /// Samples of each event in one object, by base name and path.
@@ -46,6 +79,9 @@ struct ObjectTotals {
     name: String,
     path: String,
     events: Vec<(u64, u64)>,
+    /// Those in no function.
+    unnamed: u64,
+    why: &'static str,
 }
 
 /// A function, or one version of it.
@@ -170,7 +206,7 @@ impl<'a> Finder<'_, '_, 'a> {
         total.0 = total.0.saturating_add(row.period);
         total.1 += row.samples;
         let pc = row.key.leaf.0 as usize;
-        self.count_object(pc, event, row);
+        let object = self.count_object(pc, event, row);
         if let Known::Unasked = self.by_pc[pc] {
             self.by_pc[pc] = self.place(pc, row.first);
         }
@@ -181,22 +217,27 @@ impl<'a> Finder<'_, '_, 'a> {
                 period: row.period,
                 samples: row.samples,
             });
+        } else if let Some(object) = object {
+            self.found.objects[object].unnamed += row.samples;
         }
     }
 
-    fn count_object(&mut self, pc: usize, event: usize, row: &Row) {
+    /// Returns which of [`Functions::objects`] it is.
+    fn count_object(&mut self, pc: usize, event: usize, row: &Row) -> Option<usize> {
         let (Target::Dso(dso) | Target::Jit(_, dso)) = self.material.collected.pcs[pc].target
         else {
-            return;
+            return None;
         };
         let all = &mut self.found.objects;
+        let dsos = &self.material.session.dsos;
         let at = *self.objects.entry(dso).or_insert_with(|| {
-            let object = self.material.session.dsos.get(dso);
+            let object = dsos.get(dso);
             let path = String::from_utf8_lossy(&object.long_name).into_owned();
             all.push(ObjectTotals {
                 name: object.short_name.clone(),
                 path,
-                events: Vec::new(),
+                why: why_unnamed(dsos, dso),
+                ..ObjectTotals::default()
             });
             all.len() - 1
         });
@@ -206,6 +247,7 @@ impl<'a> Finder<'_, '_, 'a> {
         }
         totals[event].0 = totals[event].0.saturating_add(row.period);
         totals[event].1 += row.samples;
+        Some(at)
     }
 
     fn place(&mut self, pc: usize, sample: u64) -> Known {
@@ -242,19 +284,10 @@ impl<'a> Finder<'_, '_, 'a> {
         } else {
             Key::Version(dso, code.name(), bytes)
         };
-        let names = self.material.names;
-        let is_map = self
-            .material
-            .session
-            .jit
-            .object(code.object())
-            .is_perf_map();
+        let material = self.material;
         let make = || {
-            let name = match is_map {
-                true => String::from_utf8_lossy(code.name()),
-                false => demangle(code.name(), names),
-            };
-            (name.into_owned(), Origin::Jit(id))
+            let name = names::of_code(material.session, material.answers, id, material.names);
+            (name, Origin::Jit(id))
         };
         let known = self.found.all.len();
         let function = self.function(key, dso, sample, make);
@@ -299,6 +332,43 @@ impl<'a> Finder<'_, '_, 'a> {
     }
 }
 
+/// What to do about a file that cannot be used.
+pub(super) fn said_of(trouble: FileTrouble) -> &'static str {
+    match trouble {
+        FileTrouble::Changed => {
+            "is another build than the recorded one: not annotated; put the recorded file below a folder and give that with --symfs"
+        }
+        FileTrouble::Unreadable => "cannot be read by this user",
+        FileTrouble::Missing => {
+            "is not at hand; put the recorded file below a folder and give that with --symfs"
+        }
+    }
+}
+
+/// Why samples of an object may be in no function, and what to do about it.
+fn why_unnamed(dsos: &DsoTable<'_>, dso: DsoId) -> &'static str {
+    let has_symbols = || dsos.symbols(dso).is_some_and(|table| !table.is_empty());
+    let files = || [dsos.binary(dso), dsos.debug(dso)].into_iter().flatten();
+    let has_table = || files().any(|elf| elf.has_section(".symtab"));
+    match dsos.get(dso).kind {
+        DsoKind::File | DsoKind::Vdso => match dsos.trouble(dso) {
+            Some(trouble) => said_of(trouble),
+            None if has_table() => "has no symbol there",
+            None => {
+                "is stripped: its debug file, or the file before it was stripped below --symfs, would tell"
+            }
+        },
+        DsoKind::Kernel if has_symbols() => "has no symbol there",
+        DsoKind::Kernel => "has no symbols at hand: give --kallsyms FILE of the recorded kernel",
+        DsoKind::Module => "is a kernel module, and no symbol is known there",
+        DsoKind::KernelSymbol => "is made by the kernel",
+        DsoKind::Anonymous => {
+            "is code made at run time: record with a dump (wasmtime --profile=jitdump, node --perf-prof, java with libperf-jvmti.so)"
+        }
+        DsoKind::JitDump | DsoKind::Special => "has no function there",
+    }
+}
+
 /// Adds up what is at one place.
 fn merge(hits: &mut Vec<Hit>) {
     hits.sort_unstable();
@@ -312,13 +382,35 @@ fn merge(hits: &mut Vec<Hit>) {
     });
 }
 
+/// The name without V8's mark of the compiler: what each of them made are versions of one function.
+#[must_use]
+pub fn without_tier(name: &str) -> Cow<'_, str> {
+    match tier(name) {
+        "" => Cow::Borrowed(name),
+        _ => Cow::Owned(format!("JS:{}", &name["JS:*".len()..])),
+    }
+}
+
+/// Which of V8's compilers made a function, as far as its name tells.
+#[must_use]
+pub fn tier(name: &str) -> &'static str {
+    match name.as_bytes() {
+        [b'J', b'S', b':', b'*', ..] => "optimised",
+        [b'J', b'S', b':', b'^', ..] => "baseline",
+        [b'J', b'S', b':', b'~', ..] => "interpreted",
+        [b'J', b'S', b':', b'+', ..] => "mid-tier",
+        _ => "",
+    }
+}
+
 /// Numbers the versions of each name by the time at which they were loaded.
 fn number_versions(material: &Material<'_, '_>, all: &mut [Function]) {
     let mut by_name: FxHashMap<(String, String), Vec<(u64, usize)>> = FxHashMap::default();
     for (number, function) in all.iter().enumerate() {
         if let Origin::Jit(id) = function.origin {
             let loaded = material.session.jit.code(id).loaded().0;
-            let name = (function.path.clone(), function.name.clone());
+            let name = without_tier(&function.name).into_owned();
+            let name = (function.path.clone(), name);
             by_name.entry(name).or_default().push((loaded, number));
         }
     }

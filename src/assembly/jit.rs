@@ -1,7 +1,7 @@
 //! Listings of JIT code: bytes out of the dump, targets named as they were when a sample was taken.
 
-use super::data::{GAP, Sweep};
-use super::functions::{Function, Origin};
+use super::data::{GAP, Piece, Sweep};
+use super::functions::{Function, Origin, tier};
 use super::names::with_offset;
 use super::native::{Decoded, Kind, Lines, Places, file_name_at, name_targets};
 use super::{Code, Listing, MOST_BYTES, Material, Place, Request, Row};
@@ -13,6 +13,7 @@ use crate::jitdump::Producer;
 use crate::session::Target;
 use crate::session::jit::{JitCode, JitCodeId};
 use crate::symbolize::Place as Site;
+use crate::wasm::WasmPlace;
 
 /// When other code took the place of the code of a function, if that happened.
 pub(super) fn replaced(material: &Material<'_, '_>, function: &Function) -> Option<u64> {
@@ -100,7 +101,7 @@ pub(super) fn finish(
     material: &Material<'_, '_>,
     request: &Request,
     function: &Function,
-    decoded: Decoded<'_>,
+    mut decoded: Decoded<'_>,
     (wasm_lines, places): (Option<&Lines>, &mut Places),
 ) -> Listing {
     let Origin::Jit(id) = function.origin else {
@@ -123,8 +124,9 @@ pub(super) fn finish(
     } else {
         Vec::new()
     };
-    let mut rows = head(material, code, &decoded, function);
-    for mut piece in decoded.pieces {
+    let mut rows = Vec::with_capacity(decoded.pieces.len() + 3);
+    let mut sure = Certainty::default();
+    for mut piece in std::mem::take(&mut decoded.pieces) {
         if piece.text == GAP {
             rows.push(Row::Text(GAP.to_owned()));
             continue;
@@ -137,20 +139,88 @@ pub(super) fn finish(
         if let Some(name) = immediate.filter(|name| !name.contains('+')) {
             piece.text.push_str(&format!("        # {name}"));
         }
+        let at = material.wasm.place_of_jit(id, piece.offset.into());
+        let wasm = at.and_then(|at| wasm_place(material, wasm_lines?, at, function, places));
+        let samples = samples_in(function, &piece);
+        sure.count(wasm, samples);
+        if samples > 0 {
+            sure.source = sure
+                .source
+                .take()
+                .or_else(|| material.wasm.source_name(at?.part));
+        }
+        let wasm = wasm.map(|(place, _)| place);
         rows.push(Row::Code(Code {
             offset: piece.offset,
             len: piece.len,
-            place: wasm_place(material, wasm_lines, id, function, piece.offset, places)
-                .or_else(|| place(&lines, piece.offset, places)),
+            place: wasm.or_else(|| place(material, code.producer(), &lines, piece.offset, places)),
             text: piece.text,
         }));
     }
+    let mut all = head(code, &decoded, function, &sure);
+    all.append(&mut rows);
     Listing {
         function: decoded.function,
         file: decoded.file,
         start: decoded.start,
         bytes: decoded.bytes.to_vec(),
-        rows,
+        rows: all,
+    }
+}
+
+/// How many samples are in an instruction.
+fn samples_in(function: &Function, piece: &Piece) -> u64 {
+    let range = u64::from(piece.offset)..u64::from(piece.offset) + u64::from(piece.len);
+    let inside = function
+        .hits
+        .iter()
+        .filter(|hit| range.contains(&hit.offset));
+    inside.map(|hit| hit.samples).sum()
+}
+
+/// How samples in WebAssembly came by their lines.
+#[derive(Default)]
+struct Certainty {
+    /// Where lines are from, if there are any.
+    source: Option<String>,
+    /// The instruction has a position of its own.
+    exact: u64,
+    /// It has none, those before and behind lead to the same line.
+    between: u64,
+    /// They lead to different ones.
+    near: u64,
+    without: u64,
+}
+
+impl Certainty {
+    fn count(&mut self, place: Option<(Place, bool)>, samples: u64) {
+        let kind = match place {
+            Some((place, _)) if place.is_near => &mut self.near,
+            Some((_, true)) => &mut self.exact,
+            Some((_, false)) => &mut self.between,
+            None => &mut self.without,
+        };
+        *kind += samples;
+    }
+
+    /// What the head says of it; nothing where there is no source.
+    fn words(&self) -> String {
+        let Some(source) = &self.source else {
+            return String::new();
+        };
+        let all = self.exact + self.between + self.near + self.without;
+        let kinds = [
+            (self.exact, "exact"),
+            (self.between, "between code of one line"),
+            (self.near, "nearest before (~)"),
+            (self.without, "without"),
+        ];
+        let shares: Vec<String> = kinds
+            .iter()
+            .filter(|(samples, _)| *samples > 0)
+            .map(|(samples, kind)| format!("{:.0}% {kind}", 100.0 * *samples as f64 / all as f64))
+            .collect();
+        format!(", lines from {source}: {}", shares.join(", "))
     }
 }
 
@@ -168,55 +238,57 @@ fn name_at(material: &Material<'_, '_>, space: &SpaceAt<'_, '_>, address: u64) -
     }
 }
 
-/// The line of WebAssembly, by the DWARF of its module.
+/// The line of WebAssembly, by the DWARF of its module, and whether the code itself has that position.
 fn wasm_place(
     material: &Material<'_, '_>,
-    lines: Option<&Lines>,
-    id: JitCodeId,
+    lines: &Lines,
+    at: WasmPlace,
     function: &Function,
-    offset: u32,
     places: &mut Places,
-) -> Option<Place> {
-    let at = material.wasm.place_of_jit(id, offset.into())?;
-    let found = lines?.at(
-        Site::Wasm(at.part),
-        at.offset.into(),
-        &function.name,
-        places,
-    )?;
-    let address = material.wasm.address(at);
-    (found.line > 0).then_some(Place {
-        is_near: address.is_some_and(|address| address.behind.is_some()),
-        ..found
-    })
+) -> Option<(Place, bool)> {
+    let site = Site::Wasm(at.part);
+    let found = lines.at(site, at.offset.into(), &function.name, places)?;
+    let is_exact = material.wasm.is_exact(at);
+    (found.line > 0).then_some((found, is_exact))
 }
 
-/// The line of a piece of code, by what the runtime wrote down.
+/// The line of a piece of code, by what the runtime wrote down, or where a source map leads from there.
 fn place(
+    material: &Material<'_, '_>,
+    producer: Producer,
     lines: &[crate::jitdump::debug_info::Line<'_>],
     offset: u32,
     places: &mut Places,
 ) -> Option<Place> {
     let behind = lines.partition_point(|line| line.offset <= offset.into());
     let line = lines.get(behind.checked_sub(1)?)?;
+    if line.line == 0 {
+        return None;
+    }
     let file = String::from_utf8_lossy(line.file);
-    (line.line != 0).then(|| Place {
+    let maps = (producer == Producer::V8).then_some(material.answers.maps);
+    let original = maps.and_then(|maps| maps.original(&file, line.line, line.column));
+    let (file, line) = match original {
+        Some(original) => (original.file.into(), original.line),
+        None => (file, line.line),
+    };
+    Some(Place {
         function: None,
         file: (!file.is_empty()).then(|| places.number(&file)),
-        line: line.line,
+        line,
         is_near: false,
     })
 }
 
 /// Two lines that say what the code is, where objdump names section and symbol.
 fn head(
-    material: &Material<'_, '_>,
     code: JitCode<'_, '_>,
     decoded: &Decoded<'_>,
     function: &Function,
+    sure: &Certainty,
 ) -> Vec<Row> {
     let version = function.version.unwrap_or_default();
-    let producer = producer(code.producer(), code.name());
+    let producer = producer(code.producer(), &function.name);
     let which = if version.of > 1 {
         format!(
             ", version {} of {} with samples",
@@ -239,8 +311,9 @@ fn head(
     let to = version.replaced.map_or("the end".to_owned(), time);
     let mut rows = vec![
         Row::Text(format!(
-            "JIT code{producer}{which}: {size} bytes at {:#x}, from {from} to {to}{copies}",
-            decoded.start
+            "JIT code{producer}{which}: {size} bytes at {:#x}, from {from} to {to}{copies}{}",
+            decoded.start,
+            sure.words()
         )),
         Row::Text(format!("{:016x} <{}>:", decoded.start, function.name)),
     ];
@@ -249,18 +322,14 @@ fn head(
             "(this runtime changes targets of calls later: they may show where they first led)";
         rows.insert(1, Row::Text(note.to_owned()));
     }
-    let _ = material;
     rows
 }
 
 /// Who made it, and by which of its compilers, as far as the name tells.
-fn producer(producer: Producer, name: &[u8]) -> String {
-    let tier = match name {
-        [b'J', b'S', b':', b'*', ..] => ", optimised",
-        [b'J', b'S', b':', b'^', ..] => ", baseline",
-        [b'J', b'S', b':', b'~', ..] => ", interpreted",
-        [b'J', b'S', b':', b'+', ..] => ", mid-tier",
-        _ => "",
+fn producer(producer: Producer, name: &str) -> String {
+    let tier = match tier(name) {
+        "" => String::new(),
+        tier => format!(", {tier}"),
     };
     match producer {
         Producer::Unknown => String::new(),

@@ -19,7 +19,7 @@ use crate::session::Session;
 use crate::symbolize::{self, Answers, NameStyle};
 use crate::wasm::WasmCode;
 
-pub use functions::{Function, Functions, Hit, Version};
+pub use functions::{Function, Functions, Hit, Unnamed, Version, tier, without_tier};
 pub use sources::Source;
 
 /// What the stages before made of a recording.
@@ -135,10 +135,21 @@ pub struct Place {
     pub function: Option<u32>,
     /// The file.
     pub file: Option<u32>,
-    /// The line, 0 if it is not known.
+    /// The line, 0 if it is not known, [`Place::NO_LINE`] where the file is one of positions alone.
     pub line: u32,
     /// Whether it is the line of the code before, because this code has none of its own (WebAssembly).
     pub is_near: bool,
+}
+
+impl Place {
+    /// `file` tells the place alone (`app.wasm+0xb24`).
+    pub const NO_LINE: u32 = symbolize::SourceLine::NO_LINE;
+
+    /// The line, if there is one.
+    #[must_use]
+    pub fn number(self) -> Option<u32> {
+        (self.line > 0 && self.line != Self::NO_LINE).then_some(self.line)
+    }
 }
 
 /// Bytes of a function that are read at most.

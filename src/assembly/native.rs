@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use rustc_hash::FxHashMap;
 
 use super::data::{GAP, Piece, Sweep};
-use super::functions::{Function, Origin};
+use super::functions::{Function, Origin, said_of};
 use super::names::{Names, section_of, with_offset};
 use super::{
     Assembly, Code, Listing, MOST_BYTES, Material, Missing, Place, Request, Row, jit, options,
@@ -130,15 +130,7 @@ fn file_code<'a>(
     let (elf, svma) = match known.kind {
         DsoKind::File | DsoKind::Vdso => {
             let Some(elf) = dsos.binary(dso) else {
-                return no(match dsos.trouble(dso) {
-                    Some(FileTrouble::Changed) => {
-                        "is another build than the recorded one: not annotated; put the recorded file below a folder and give that with --symfs"
-                    }
-                    Some(FileTrouble::Unreadable) => "cannot be read by this user",
-                    _ => {
-                        "is not at hand; put the recorded file below a folder and give that with --symfs"
-                    }
-                });
+                return no(said_of(dsos.trouble(dso).unwrap_or(FileTrouble::Missing)));
             };
             (elf, elf.svma_of(FileOffset(start)).map(|svma| svma.0))
         }
@@ -388,7 +380,7 @@ impl Lines {
             function: Some(places.number(function)),
             file: line.map(|line| places.number(text(line.file))),
             line: line.map_or(0, |line| line.line),
-            is_near: false,
+            is_near: answer.doubtful,
         })
     }
 }

@@ -6,8 +6,9 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 
-use crate::assembly::{Request, SourcePaths};
-use crate::code::{self, Column, NotFound, Options, PercentType, Selection};
+use crate::assembly::{Assembly, Request, SourcePaths};
+use crate::code::{self, Column, NotFound, Options, Outcome, PercentType, Selection};
+use crate::diagnostics::Diagnostics;
 use crate::disasm::Syntax;
 use crate::dso::NameStyle;
 use crate::dso::demangle::demangle;
@@ -82,6 +83,10 @@ struct WhatArgs {
     /// Leave out functions below so many per cent
     #[arg(long = "percent-limit", value_name = "PERCENT", default_value_t = 0.0)]
     percent_limit: f64,
+
+    /// Versions of a JIT function one behind the other, with a table of them in front
+    #[arg(long = "merge-versions")]
+    merge_versions: bool,
 
     /// Say nothing of functions whose code is not at hand
     #[arg(long = "skip-missing")]
@@ -297,6 +302,7 @@ impl AnnotateArgs {
             source: !self.layout.no_source,
             print_lines: self.layout.print_line,
             raw: self.layout.asm_raw,
+            merge_versions: self.what.merge_versions,
         }
     }
 
@@ -351,39 +357,26 @@ impl Verb for AnnotateArgs {
         })?;
         require_samples(&profile)?;
         if let Some(unknown) = problem {
-            anyhow::bail!("{}", not_found(&unknown));
+            anyhow::bail!("{}", not_found(&unknown, &assembly));
         }
         assembly.warnings.drain(..).for_each(|line| diag.warn(line));
         let pager = (!self.layout.no_pager).then_some(context.environment.pager.as_str());
         let mut out = Output::open(pager);
         let color = colored(self.layout.color.and_then(When::choice), no_color());
-        let mut shown = 0;
-        let missing = code::blocks(&assembly, &profile.events, &self.view(), |block| {
-            shown += 1;
+        let outcome = code::blocks(&assembly, &profile.events, &self.view(), |block| {
             write(&block, color, &mut out)
         })?;
         out.finish().context("output")?;
-        let mut said: Vec<&str> = Vec::new();
-        for why in missing
-            .iter()
-            .filter(|_| !self.what.skip_missing || shown == 0)
-        {
-            if !said.contains(&why.blame.as_str()) {
-                said.push(&why.blame);
-                let name = &assembly.functions.all[why.function].name;
-                diag.warn(format!("{name}: no code: {} {}", why.blame, why.reason));
-            }
-        }
+        self.say(&assembly, &outcome, diag);
         leave(profile);
-        anyhow::ensure!(
-            shown > 0,
-            "no function is left to show: {}",
-            if missing.is_empty() {
-                "the filters or --percent-limit hide all of them"
-            } else {
-                "none has code at hand"
-            }
-        );
+        if outcome.shown.is_empty() {
+            anyhow::bail!(
+                "no function is left to show: {}",
+                nothing(&assembly, &outcome)
+            );
+        }
+        let unshown = code::unshown(&assembly, &selection, &outcome.shown);
+        anyhow::ensure!(unshown.is_empty(), "not shown: {}", unshown.join(", "));
         Ok(ExitCode::SUCCESS)
     }
 
@@ -392,18 +385,77 @@ impl Verb for AnnotateArgs {
     }
 }
 
-fn not_found(unknown: &NotFound) -> String {
+impl AnnotateArgs {
+    /// What is not in the output, and why.
+    fn say(&self, assembly: &Assembly, outcome: &Outcome, diag: &Diagnostics) {
+        let is_all = outcome.shown.is_empty();
+        let mut said: Vec<&str> = Vec::new();
+        let missing = outcome.missing.iter();
+        for why in missing.filter(|_| !self.what.skip_missing || is_all) {
+            if !said.contains(&why.blame.as_str()) {
+                said.push(&why.blame);
+                let name = &assembly.functions.all[why.function].name;
+                diag.warn(format!("{name}: no code: {} {}", why.blame, why.reason));
+            }
+        }
+        if !outcome.of_others.is_empty() {
+            diag.warn(format!(
+                "functions that only other events of a group than its first one hit are not shown, as in perf: {}",
+                outcome.of_others.len()
+            ));
+        }
+        let is_wanted = self.selection().symbols.is_empty() && !self.what.skip_missing;
+        for line in unnamed(assembly, WORTH_SAYING).filter(|_| is_wanted && !is_all) {
+            diag.warn(line);
+        }
+    }
+}
+
+/// Per cent of all samples from which on those in no function are worth a word.
+const WORTH_SAYING: f64 = 1.0;
+
+/// What is said of samples in no function.
+fn unnamed(assembly: &Assembly, from: f64) -> impl Iterator<Item = String> {
+    let objects = assembly.functions.unnamed().into_iter();
+    objects
+        .filter(move |object| object.percent >= from)
+        .map(|object| {
+            let (path, why) = (object.path, object.why);
+            format!(
+                "{:.1}% of the samples are in no function: {path} {why}",
+                object.percent
+            )
+        })
+}
+
+/// Why nothing was shown.
+fn nothing(assembly: &Assembly, outcome: &Outcome) -> String {
+    if !outcome.missing.is_empty() {
+        return "none has code at hand".to_owned();
+    }
+    if !outcome.of_others.is_empty() {
+        return "the first event of the group hit none of them".to_owned();
+    }
+    if assembly.functions.all.is_empty() {
+        let reasons: Vec<String> = unnamed(assembly, 0.0).take(3).collect();
+        return format!("no sample is in one; {}", reasons.join("; "));
+    }
+    "the filters or --percent-limit hide all of them".to_owned()
+}
+
+fn not_found(unknown: &NotFound, assembly: &Assembly) -> String {
     if PathBuf::from(&unknown.name).is_file() {
         return format!(
             "no samples in a function named {}, which is a file: recordings are given with -i",
             unknown.name
         );
     }
-    let nearest = unknown.nearest.join(", ");
-    let more = if nearest.is_empty() {
-        String::new()
-    } else {
-        format!("; nearest: {nearest}")
-    };
-    format!("no samples in a function named {}{more}", unknown.name)
+    let mut text = format!("no samples in a function named {}", unknown.name);
+    if !unknown.nearest.is_empty() {
+        text += &format!("; nearest: {}", unknown.nearest.join(", "));
+    }
+    for line in unnamed(assembly, WORTH_SAYING).take(3) {
+        text += &format!("; {line}");
+    }
+    text
 }

@@ -1,6 +1,6 @@
 //! Which functions are shown.
 
-use crate::assembly::{Function, Functions};
+use crate::assembly::{Assembly, Function, Functions};
 
 /// What the user asked for.
 #[derive(Debug, Clone, Default)]
@@ -52,6 +52,22 @@ pub fn choose(functions: &Functions, selection: &Selection) -> Result<Vec<usize>
         std::cmp::Reverse(weights.fold(0, u64::saturating_add))
     });
     Ok(left)
+}
+
+/// The names that were asked for of which nothing was shown.
+#[must_use]
+pub fn unshown<'s>(assembly: &Assembly, selection: &'s Selection, shown: &[usize]) -> Vec<&'s str> {
+    let functions = &assembly.functions;
+    let is_missing = |spellings: &&Vec<String>| {
+        let all: Vec<usize> = (0..functions.all.len()).collect();
+        let own = find(functions, &all, spellings).unwrap_or_default();
+        !own.iter().any(|number| shown.contains(number))
+    };
+    let missing = selection.symbols.iter().filter(is_missing);
+    missing
+        .filter_map(|spellings| spellings.first())
+        .map(String::as_str)
+        .collect()
 }
 
 /// Whether a function has its share of some event.

@@ -91,11 +91,11 @@ pub(super) fn named_place(
     let place = code.place.filter(|place| place.line > 0)?;
     let file = &assembly.texts[place.file? as usize];
     let near = if place.is_near { "~" } else { "" };
-    Some(format!(
-        "{near}{}:{}",
-        shown_path(file, options.full_paths),
-        place.line
-    ))
+    let file = shown_path(file, options.full_paths);
+    Some(match place.number() {
+        Some(line) => format!("{near}{file}:{line}"),
+        None => format!("{near}{file}"),
+    })
 }
 
 /// How much of a file was printed.
@@ -165,7 +165,7 @@ impl Printer<'_> {
     /// The lines of source that objdump prints before an instruction.
     fn source(&mut self, place: Option<Place>) {
         let Some(place) = place else { return };
-        let number = (place.line > 0).then_some(place.line);
+        let number = place.number();
         if place.function.is_some() && place.function != self.function {
             self.function = place.function;
             let name = place

@@ -6,14 +6,16 @@
 
 mod choose;
 mod lines;
+mod versions;
 
 use std::collections::HashMap;
 
 use crate::assembly::{Assembly, Code, Function, Listing, Missing, Row};
 use crate::profile::EventSummary;
 
-pub use choose::{NotFound, Selection, choose};
+pub use choose::{NotFound, Selection, choose, unshown};
 pub use lines::Line;
+pub use versions::{VersionRow, Versions};
 
 /// What percentages are of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,11 +73,15 @@ pub struct Options {
     pub print_lines: bool,
     /// The bytes of instructions.
     pub raw: bool,
+    /// Versions of a function one behind the other, with a table of them in front.
+    pub merge_versions: bool,
 }
 
 /// A function and its numbers for one event, or a group of them.
 #[derive(Debug)]
 pub struct Block {
+    /// All versions of the function, before the first of them.
+    pub versions: Option<Versions>,
     /// Rows of the summary by source line: percentage and place.
     pub summary: Option<Summary>,
     /// The file that the code comes from.
@@ -108,7 +114,18 @@ pub struct Summary {
 /// Percentages above which lines take part in the summary, and are named behind instructions.
 const WORTH_NAMING: f64 = 0.5;
 
-/// Makes the blocks, and gives them to `take` one at a time, since all of them may be much text. Returns what could not be shown.
+/// What there is besides the blocks.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Functions that were shown, by index.
+    pub shown: Vec<usize>,
+    /// What could not be shown.
+    pub missing: Vec<Missing>,
+    /// Functions with samples of other events of a group than its first one: as in perf, that one decides.
+    pub of_others: Vec<usize>,
+}
+
+/// Makes the blocks, and gives them to `take` one at a time, since all of them may be much text.
 ///
 /// # Errors
 /// Those of `take`.
@@ -117,37 +134,58 @@ pub fn blocks<E>(
     events: &[EventSummary],
     options: &Options,
     mut take: impl FnMut(Block) -> Result<(), E>,
-) -> Result<Vec<Missing>, E> {
-    let mut missing = Vec::new();
+) -> Result<Outcome, E> {
+    let mut outcome = Outcome::default();
     for group in groups(events, options) {
-        let shown = |function: &Function| {
-            let weight = |event: &u16| function.weight(*event).1;
-            group.members.iter().map(weight).sum::<u64>() > 0
+        let mut own = of_group(assembly, &group, &mut outcome.of_others);
+        let mut tables = if options.merge_versions {
+            versions::gather(assembly, &group, &mut own)
+        } else {
+            HashMap::new()
         };
-        let all = &assembly.functions.all;
-        let mut own: Vec<_> = assembly
-            .listings
-            .iter()
-            .filter(|listing| shown(&all[number(listing)]))
-            .collect();
-        // Stable: of equal ones that goes first which goes first in the choice.
-        own.sort_by_key(|listing| {
-            let function = &all[number(listing)];
-            let weights = group.members.iter().map(|event| function.weight(*event).0);
-            std::cmp::Reverse(weights.collect::<Vec<_>>())
-        });
         for listing in own {
+            let function = number(listing);
             match listing {
-                Ok(listing) => take(block(assembly, listing, &group, options))?,
-                Err(why) if !missing.contains(why) => missing.push(why.clone()),
+                Ok(listing) => {
+                    let block = block(assembly, listing, &group, options);
+                    outcome.shown.push(function);
+                    take(Block {
+                        versions: tables.remove(&function),
+                        ..block
+                    })?;
+                }
+                Err(why) if !outcome.missing.contains(why) => outcome.missing.push(why.clone()),
                 Err(_) => {}
             }
         }
     }
-    Ok(missing)
+    Ok(outcome)
 }
 
-fn number(listing: &Result<Listing, Missing>) -> usize {
+type Listed = Result<Listing, Missing>;
+
+/// The functions that the first event of a group hit, heaviest first; those that only the others hit are put aside.
+fn of_group<'a>(assembly: &'a Assembly, group: &Group, others: &mut Vec<usize>) -> Vec<&'a Listed> {
+    let all = &assembly.functions.all;
+    let hit = |listing: &Listed, event: u16| all[number(listing)].weight(event).1 > 0;
+    let (mut own, rest): (Vec<_>, Vec<_>) = assembly
+        .listings
+        .iter()
+        .partition(|listing| hit(listing, group.members[0]));
+    let of_others = rest.into_iter();
+    let of_others =
+        of_others.filter(|listing| group.members.iter().any(|&event| hit(listing, event)));
+    others.extend(of_others.map(number));
+    // Stable: of equal ones that goes first which goes first in the choice.
+    own.sort_by_key(|listing| {
+        let function = &all[number(listing)];
+        let weights = group.members.iter().map(|event| function.weight(*event).0);
+        std::cmp::Reverse(weights.collect::<Vec<_>>())
+    });
+    own
+}
+
+fn number(listing: &Listed) -> usize {
     match listing {
         Ok(listing) => listing.function,
         Err(missing) => missing.function,
@@ -205,6 +243,7 @@ fn block(assembly: &Assembly, listing: &Listing, group: &Group, options: &Option
     });
     let highest = last.unwrap_or(0).max(listing.start);
     Block {
+        versions: None,
         summary,
         file: shown_path(&listing.file, options.full_paths).to_owned(),
         event: group.name.clone(),

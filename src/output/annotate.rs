@@ -4,7 +4,7 @@
 
 use std::io::{self, Write};
 
-use crate::code::{Block, Column, Line, Summary, Value};
+use crate::code::{Block, Column, Line, Summary, Value, Versions};
 
 use super::text::harmless;
 
@@ -25,6 +25,9 @@ const NORMAL: &str = "\x1b[m";
 /// # Errors
 /// When `out` cannot be written.
 pub fn write(block: &Block, color: bool, out: &mut dyn Write) -> io::Result<()> {
+    if let Some(versions) = &block.versions {
+        write_versions(versions, out)?;
+    }
     if let Some(summary) = &block.summary {
         write_summary(summary, color, out)?;
     }
@@ -54,6 +57,43 @@ fn column_width(column: Column) -> usize {
         Column::Percent | Column::Samples => NARROW,
         Column::Period => WIDE,
     }
+}
+
+fn write_versions(versions: &Versions, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "\nVersions of {} in {} for {} ({} samples)\n",
+        harmless(&versions.name),
+        harmless(&versions.file),
+        versions.event,
+        versions.samples
+    )?;
+    let columns = " version    share  samples     bytes             address           first            last  tier";
+    writeln!(out, "{columns}")?;
+    for row in &versions.rows {
+        let bytes = row
+            .bytes
+            .map_or_else(|| "-".to_owned(), |bytes| bytes.to_string());
+        let address = row
+            .address
+            .map_or_else(|| "-".to_owned(), |at| format!("{at:#x}"));
+        let first = if row.first == 0 {
+            "the beginning".to_owned()
+        } else {
+            seconds(row.first)
+        };
+        let last = row.last.map_or_else(|| "the end".to_owned(), seconds);
+        let line = format!(
+            "{:8}  {:6.2}% {:8}  {bytes:>8}  {address:>18}  {first:>14}  {last:>14}  {}",
+            row.number, row.share, row.samples, row.tier
+        );
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    writeln!(out)
+}
+
+fn seconds(ns: u64) -> String {
+    format!("{}.{:03} s", ns / 1_000_000_000, ns / 1_000_000 % 1000)
 }
 
 fn write_summary(summary: &Summary, color: bool, out: &mut dyn Write) -> io::Result<()> {

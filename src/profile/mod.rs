@@ -15,7 +15,7 @@ use crate::weigh::{Derived, Trim};
 pub use crate::jitdump::Producer;
 
 mod build;
-mod names;
+pub(crate) mod names;
 mod places;
 #[cfg(test)]
 mod tests;

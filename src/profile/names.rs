@@ -96,17 +96,28 @@ fn original_name(maps: &SourceMaps<'_>, code: JitCode<'_, '_>) -> Option<Vec<u8>
     )
 }
 
-fn shown(session: &Session<'_>, answers: Answers<'_>, id: JitCodeId, style: NameStyle) -> Shown {
+/// The name of a piece of JIT code as reports show it.
+pub(crate) fn of_code(
+    session: &Session<'_>,
+    answers: Answers<'_>,
+    id: JitCodeId,
+    style: NameStyle,
+) -> String {
     let code = session.jit.code(id);
     let known = answers.wasm.name_of(id, code.name());
     let original = original_name(answers.maps, code);
     let name = known.or(original.as_deref()).unwrap_or(code.name());
-    let of_map = session.jit.object(code.object()).is_perf_map();
-    let name = if of_map {
-        String::from_utf8_lossy(name)
+    if session.jit.object(code.object()).is_perf_map() {
+        String::from_utf8_lossy(name).into_owned()
     } else {
-        demangle(name, style)
-    };
+        demangle(name, style).into_owned()
+    }
+}
+
+fn shown(session: &Session<'_>, answers: Answers<'_>, id: JitCodeId, style: NameStyle) -> Shown {
+    let code = session.jit.code(id);
+    let of_map = session.jit.object(code.object()).is_perf_map();
+    let name = of_code(session, answers, id, style);
     let start = of_map.then(|| code.start());
     Shown {
         hash: FxBuildHasher.hash_one((&*name, start)),

@@ -368,6 +368,36 @@ impl<'a> WasmCode<'a> {
         Some((self.store?, &self.files[file].path, url))
     }
 
+    /// Whether the code of a place has a position of its own, and not only its neighbours.
+    #[must_use]
+    pub fn is_exact(&self, place: WasmPlace) -> bool {
+        let part = self.part(place.part);
+        let Some(compiled) = part.compiled else {
+            return false;
+        };
+        let map = &self.compiled[compiled].content.map;
+        let own = |(function, _): (&Function<'a>, _)| map.origin(place.offset, function.range());
+        part.dwarf == DwarfKind::Native
+            || self
+                .function(place)
+                .and_then(own)
+                .is_some_and(|own| own.is_exact)
+    }
+
+    /// The file that lines of a module come from; none where there are none.
+    #[must_use]
+    pub fn source_name(&self, part: PartId) -> Option<String> {
+        let part = self.part(part);
+        match part.dwarf {
+            DwarfKind::Native => Some(file_name(&self.compiled[part.compiled?].path)),
+            DwarfKind::Module => Some(file_name(&self.files[part.source?.0].path)),
+            DwarfKind::Nothing => {
+                self.module(part)?.source_map_url()?;
+                Some(file_name(&self.files[part.source?.0].path))
+            }
+        }
+    }
+
     /// What stands for file and line where nothing describes the code: `app.wasm+0xb24`.
     #[must_use]
     pub fn bare_place(&self, place: WasmPlace) -> Option<String> {

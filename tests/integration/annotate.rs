@@ -90,6 +90,8 @@ struct Fixture {
     one: PathBuf,
     two: PathBuf,
     group: PathBuf,
+    /// An event that hits little before one that hits all.
+    faults: PathBuf,
 }
 
 fn fixture() -> Result<Fixture, &'static str> {
@@ -121,8 +123,9 @@ fn fixture() -> Result<Fixture, &'static str> {
         record("one.data", "cpu-clock:u"),
         record("two.data", "cpu-clock:u,task-clock:u"),
         record("group.data", "{cpu-clock:u,task-clock:u}"),
+        record("faults.data", "page-faults:u,cpu-clock:u"),
     );
-    let (Some(one), Some(two), Some(group)) = recorded else {
+    let (Some(one), Some(two), Some(group), Some(faults)) = recorded else {
         return Err("recording is not allowed here");
     };
     Ok(Fixture {
@@ -130,6 +133,7 @@ fn fixture() -> Result<Fixture, &'static str> {
         one,
         two,
         group,
+        faults,
     })
 }
 
@@ -306,6 +310,34 @@ fn headers_are_perfs() {
         );
         assert_eq!(head(&ours), head(&theirs), "{options:?}");
     }
+}
+
+/// Of events side by side the first one decides which functions are shown.
+#[test]
+fn groups_show_what_their_first_event_hit() {
+    let fixture = match fixture() {
+        Ok(fixture) => fixture,
+        Err(why) => return skip("perf", why),
+    };
+    let options = ["--group", "--no-source", "-i"];
+    let theirs = output(
+        perf()
+            .args(["annotate", "--stdio"])
+            .args(options)
+            .arg(&fixture.faults),
+    );
+    let mut pjit = Command::new(env!("CARGO_BIN_EXE_pjit"));
+    let ours = output(pjit.arg("annotate").args(options).arg(&fixture.faults));
+    let heads = |text: &str| {
+        let heads = text.lines().filter(|line| line.contains("|\tSource code"));
+        let mut heads: Vec<String> = heads.map(str::to_owned).collect();
+        heads.sort();
+        heads
+    };
+    assert!(!heads(&theirs).is_empty());
+    assert_eq!(heads(&ours), heads(&theirs));
+    // `choose` is hit by the second event only.
+    assert!(!ours.contains("<choose>:\n"), "{ours}");
 }
 
 /// The view on a sample, which has to be named with `-i`: what stands alone is a function.

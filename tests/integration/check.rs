@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use crate::recording::{CONTEXT_USER, Recording, Sample, Stacks, User};
-use crate::support::{SAMPLES, pjit, run, sample};
+use crate::support::{SAMPLES, copy_folder, pjit, run, sample};
 
 /// Findings as (level, check), and the whole table.
 pub(crate) struct Table {
@@ -122,19 +122,6 @@ impl Copy {
         let mut arguments = vec!["--symfs", symfs, recording.to_str().expect("a plain path")];
         arguments.extend(options);
         Table::of(&check(&arguments))
-    }
-}
-
-fn copy_folder(from: &Path, to: &Path) {
-    for entry in fs::read_dir(from).expect("it can be listed") {
-        let entry = entry.expect("it can be listed");
-        let (path, target) = (entry.path(), to.join(entry.file_name()));
-        if path.is_dir() {
-            fs::create_dir(&target).expect("it can be made");
-            copy_folder(&path, &target);
-        } else {
-            fs::copy(&path, &target).expect("it can be copied");
-        }
     }
 }
 

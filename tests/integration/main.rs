@@ -16,6 +16,7 @@ mod golden;
 mod heap;
 mod inlines;
 mod jitdump;
+mod listings;
 mod live;
 mod metrics;
 mod names;

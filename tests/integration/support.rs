@@ -171,3 +171,17 @@ impl Random {
         (self.next() >> 11) as f64 / ((1u64 << 53) as f64) < share
     }
 }
+
+/// Copies what is in a folder into another one that is there.
+pub(crate) fn copy_folder(from: &Path, to: &Path) {
+    for entry in std::fs::read_dir(from).expect("it can be listed") {
+        let entry = entry.expect("it can be listed");
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
+        if path.is_dir() {
+            std::fs::create_dir(&target).expect("it can be made");
+            copy_folder(&path, &target);
+        } else {
+            std::fs::copy(&path, &target).expect("it can be copied");
+        }
+    }
+}
