@@ -13,6 +13,7 @@ pub mod options;
 mod order;
 mod rates;
 mod rows;
+mod share;
 #[cfg(test)]
 pub(crate) mod testing;
 mod tree;
@@ -32,7 +33,8 @@ use self::options::{CallGraphMode, ChainOrder, Grouping, ReportOptions};
 pub use self::rates::{Rate, Rates};
 pub use self::rows::{Counts, Row, Totals, counter};
 use self::rows::{Input, Ordered, Rows};
-pub(crate) use self::tree::threshold as tree_threshold;
+pub use self::share::percent;
+pub(crate) use self::share::threshold as tree_threshold;
 pub use self::tree::{CallTree, TreeMaker, TreeNode};
 use crate::profile::CpuMode;
 use crate::profile::{Entry, Frame, FrameId, Profile};
@@ -528,16 +530,6 @@ impl Row {
             max_depth: 0,
             counts: Counts::default(),
         }
-    }
-}
-
-/// Share of a total in percent; nothing of nothing is 0.
-#[must_use]
-pub fn percent(part: u64, total: u64) -> f64 {
-    if total == 0 {
-        0.0
-    } else {
-        part as f64 * 100.0 / total as f64
     }
 }
 

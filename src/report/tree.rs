@@ -16,6 +16,7 @@ use smallvec::SmallVec;
 
 use super::options::CallGraphMode;
 use super::rows::Row;
+use super::share::threshold;
 use super::trie::{NONE, Trie, Weight};
 use super::{Report, Table};
 use crate::profile::FrameId;
@@ -403,11 +404,6 @@ fn by_row(of_entry: &[u32], rows: usize) -> (Vec<u32>, Vec<u32>) {
         *at += 1;
     }
     (entries, starts)
-}
-
-/// perf's integer threshold of an event.
-pub(crate) fn threshold(total: u64, percent: f64) -> u64 {
-    (total as f64 * (percent / 100.0)) as u64
 }
 
 enum Limit {

@@ -1,0 +1,369 @@
+//! From entries to rows: who shares a row, what it is credited with, in which order rows stand.
+//!
+//! In: the profile's entries, their chains and classes. Out: the [`Row`]s of each event, in the order perf would
+//! visit them before its final sort. Follows `hist_iter_cumulative` and `hists__findnew_entry` of perf (`util/hist.c`): the leaf's row
+//! gets the period, and each row that the chain passes gets it once as `children`.
+
+mod context;
+mod credit;
+mod filter;
+mod fine;
+mod sorted;
+
+use rustc_hash::FxHashMap;
+
+use super::chains::Chains;
+use super::classes::{Classes, ranks};
+use super::columns::Columns;
+use super::keys::Key;
+use super::options::ReportOptions;
+use super::trie::{NONE, Trie};
+use crate::profile::{CpuMode, Entry, FrameId, Profile, ThreadId};
+
+use self::context::{Context, ContextKeys};
+use self::credit::Positions;
+use self::filter::{Filter, hidden_by_name};
+use self::fine::Fine;
+pub use self::sorted::counter;
+pub(crate) use self::sorted::{Ordered, ordered};
+
+/// A line of the report.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// Index into [`Rows::contexts`].
+    pub(crate) context: u32,
+    /// Index into [`Classes::all`].
+    pub(crate) class: u32,
+    /// Entry that the row was first made for, and the place of its frame: 0 is the sample's own ip, `n` the `n`-th
+    /// frame of its chain.
+    pub(crate) first: (u32, u32),
+    /// Thread of that entry.
+    pub thread: ThreadId,
+    /// Frame whose name, address and mode are printed.
+    pub frame: FrameId,
+    /// Whether that frame was a caller; its address is then printed as it is.
+    pub is_caller: bool,
+    /// Whether a filter hides the row.
+    pub(crate) filtered: bool,
+    /// Frames of the longest chain credited to the row.
+    pub(crate) max_depth: u32,
+    /// What was counted.
+    pub counts: Counts,
+}
+
+/// What is counted for a row, a group member or a whole event.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Period of samples at the row itself.
+    pub self_period: u64,
+    /// Period of samples at or below it.
+    pub children_period: u64,
+    /// Samples at the row itself.
+    pub samples: u64,
+    /// Part of [`Self::self_period`] in kernel, user, guest kernel and guest user mode.
+    pub by_mode: [u64; 4],
+}
+
+impl Counts {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.self_period = self.self_period.wrapping_add(other.self_period);
+        self.children_period = self.children_period.wrapping_add(other.children_period);
+        self.samples += other.samples;
+        for (sum, part) in self.by_mode.iter_mut().zip(other.by_mode) {
+            *sum = sum.wrapping_add(part);
+        }
+    }
+}
+
+/// Totals of one event.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Totals {
+    /// Sum of all rows' own counts.
+    pub all: Counts,
+    /// The same for what the filters on samples leave.
+    pub sample_filtered: Counts,
+    /// The same for rows that are shown.
+    pub row_filtered: Counts,
+}
+
+impl Totals {
+    /// Those of samples that are not in the table any more.
+    fn with_filtered(self_period: u64, samples: u64) -> Self {
+        let all = Counts {
+            self_period,
+            samples,
+            ..Counts::default()
+        };
+        Self {
+            all,
+            ..Self::default()
+        }
+    }
+}
+
+/// Rows of all events, not yet ordered.
+#[derive(Debug, Default)]
+pub(crate) struct Rows {
+    pub(crate) contexts: Vec<Context>,
+    pub(crate) rows: Vec<Row>,
+    /// Row of each entry's leaf; [`NONE`] for dropped entries.
+    pub(crate) of_entry: Vec<u32>,
+    /// Totals by event.
+    pub(crate) totals: Vec<Totals>,
+    /// Where rows occur as callers.
+    pub(crate) positions: Positions,
+    /// By entry: the node in which its leaf's row first occurs in its own chain; [`NONE`] if it does not. Only when
+    /// callers are credited.
+    pub(crate) own_place: Vec<u32>,
+    /// The chains, when callers are credited (a root for each context) or trees are wanted (a root for each row).
+    pub(crate) trie: Trie,
+    /// By root order: its node; [`NONE`] for rows without a tree.
+    pub(crate) roots: Vec<u32>,
+    /// Dense frame numbers used in the trie.
+    pub(crate) fine: Fine,
+}
+
+/// What making rows needs to know.
+pub(crate) struct Input<'a> {
+    pub(crate) profile: &'a Profile,
+    pub(crate) options: &'a ReportOptions,
+    pub(crate) columns: &'a Columns,
+    pub(crate) classes: &'a Classes,
+    pub(crate) chains: &'a Chains,
+    /// Credit callers.
+    pub(crate) children: bool,
+    /// Trees will be printed.
+    pub(crate) with_trees: bool,
+    /// What trees tell apart, by frame; empty without trees and callers.
+    pub(crate) labels: &'a [u32],
+}
+
+/// Makes the rows of all events.
+pub(crate) fn rows(input: &Input<'_>) -> Rows {
+    let mut maker = Maker::new(input);
+    for (i, entry) in input.profile.entries.iter().enumerate() {
+        maker.add_entry(i as u32, entry);
+    }
+    if input.children || input.with_trees {
+        maker.plant();
+    }
+    if input.children {
+        maker.credit_callers();
+    }
+    maker.finish()
+}
+
+struct Maker<'a> {
+    input: &'a Input<'a>,
+    comm_ranks: Vec<u32>,
+    symbol_ranks: Vec<u32>,
+    /// Of all strings, for payloads; empty when they are not shown.
+    text_ranks: Vec<u32>,
+    filter: Filter<'a>,
+    context_ids: FxHashMap<Context, u32>,
+    /// By entry.
+    context_of: Vec<u32>,
+    row_ids: FxHashMap<u64, u32>,
+    out: Rows,
+}
+
+impl<'a> Maker<'a> {
+    fn new(input: &'a Input<'a>) -> Self {
+        let profile = input.profile;
+        let comms: Vec<&str> = profile.comms.iter().map(String::as_str).collect();
+        let symbol_ranks = if input.columns.has_key(Key::Parent) || input.options.exclude_other {
+            ranks(
+                &profile
+                    .symbols
+                    .iter()
+                    .map(|symbol| symbol.name.as_str())
+                    .collect::<Vec<_>>(),
+            )
+        } else {
+            Vec::new()
+        };
+        let text_ranks = if input.columns.has_key(Key::Trace) {
+            let texts: Vec<&str> = profile.strings.iter().map(String::as_str).collect();
+            ranks(&texts)
+        } else {
+            Vec::new()
+        };
+        // Shares are those of everything, also where filters took samples away.
+        let events = profile.events.iter();
+        let totals = events
+            .map(|event| Totals::with_filtered(event.filtered_period, event.filtered_samples));
+        let totals = totals.collect();
+        Self {
+            input,
+            comm_ranks: ranks(&comms),
+            symbol_ranks,
+            text_ranks,
+            filter: Filter::new(profile, input.options),
+            context_ids: FxHashMap::default(),
+            context_of: Vec::with_capacity(profile.entries.len()),
+            row_ids: FxHashMap::default(),
+            out: Rows {
+                totals,
+                ..Rows::default()
+            },
+        }
+    }
+
+    fn add_entry(&mut self, index: u32, entry: &Entry) {
+        let Input {
+            profile,
+            options,
+            chains,
+            classes,
+            ..
+        } = *self.input;
+        let is_dropped = options.hide_unresolved && profile[entry.leaf].symbol.is_none();
+        if is_dropped {
+            self.out.of_entry.push(NONE);
+            self.context_of.push(NONE);
+            return;
+        }
+        let instead = if self.has_chains() {
+            chains.leaf(entry.stack)
+        } else {
+            None
+        };
+        let leaf = instead.unwrap_or(entry.leaf);
+        let context = self.context(entry, leaf);
+        let filtered = self.out.contexts[context as usize].filtered;
+        let class = classes.leaf[leaf.0 as usize];
+        let row = self.row(context, class, (index, 0), entry.thread, leaf);
+        let counts = Counts {
+            self_period: entry.period,
+            children_period: 0,
+            samples: entry.samples,
+            by_mode: by_mode(profile[entry.leaf].mode, entry.period),
+        };
+        self.out.rows[row as usize].counts.add(&counts);
+        let totals = &mut self.out.totals[usize::from(entry.event.0)];
+        totals.all.add(&counts);
+        if !filtered {
+            totals.sample_filtered.add(&counts);
+        }
+        self.out.of_entry.push(row);
+        self.context_of.push(context);
+    }
+
+    fn has_chains(&self) -> bool {
+        self.input.children || self.input.with_trees || !self.symbol_ranks.is_empty()
+    }
+
+    fn context(&mut self, entry: &Entry, leaf: FrameId) -> u32 {
+        let keys = self.context_keys(entry);
+        let is_other = self.input.options.exclude_other && keys.parent == NONE;
+        let filtered = is_other || self.filter.hides(entry, leaf);
+        let context = Context {
+            event: entry.event.0,
+            filtered,
+            keys,
+        };
+        *self.context_ids.entry(context).or_insert_with(|| {
+            self.out.contexts.push(context);
+            (self.out.contexts.len() - 1) as u32
+        })
+    }
+
+    fn context_keys(&self, entry: &Entry) -> ContextKeys {
+        let Input {
+            profile,
+            columns,
+            chains,
+            ..
+        } = *self.input;
+        let thread = &profile[entry.thread];
+        let mut keys = ContextKeys::default();
+        for key in &columns.order {
+            match key {
+                Key::Comm => keys.comm = self.comm_ranks[entry.comm.0 as usize],
+                Key::Pid | Key::Tid => keys.tid = thread.tid,
+                Key::Tgid => keys.pid = thread.pid,
+                Key::Cpu => keys.cpu = entry.cpu,
+                Key::Socket => keys.socket = profile.recording.socket(entry.cpu),
+                Key::Time => keys.time = entry.time,
+                Key::State => keys.state = entry.state,
+                Key::Cgroup => keys.cgroup = entry.cgroup.map_or(NONE, |name| name.0),
+                Key::Trace => {
+                    keys.trace = entry
+                        .trace
+                        .map_or(NONE, |text| self.text_ranks[text.0 as usize]);
+                }
+                _ => {}
+            }
+        }
+        if !self.symbol_ranks.is_empty() {
+            let symbol = chains
+                .parent(entry.stack)
+                .and_then(|frame| profile[frame].symbol);
+            keys.parent = symbol.map_or(NONE, |symbol| self.symbol_ranks[symbol.0 as usize]);
+        }
+        keys
+    }
+
+    fn row(
+        &mut self,
+        context: u32,
+        class: u32,
+        first: (u32, u32),
+        thread: ThreadId,
+        frame: FrameId,
+    ) -> u32 {
+        let key = u64::from(context) << 32 | u64::from(class);
+        *self.row_ids.entry(key).or_insert_with(|| {
+            self.out.rows.push(Row {
+                context,
+                class,
+                first,
+                thread,
+                frame,
+                is_caller: first.1 > 0,
+                filtered: false,
+                max_depth: 0,
+                counts: Counts::default(),
+            });
+            (self.out.rows.len() - 1) as u32
+        })
+    }
+
+    fn finish(mut self) -> Rows {
+        let Input {
+            profile,
+            options,
+            chains,
+            ..
+        } = *self.input;
+        for row in &mut self.out.rows {
+            let context = &self.out.contexts[row.context as usize];
+            if row.is_caller {
+                // The frame of the entry that came first, not just one that falls into the same row.
+                let entry = &profile.entries[row.first.0 as usize];
+                row.frame =
+                    chains.frames[chains.range(entry.stack).start + row.first.1 as usize - 1];
+            }
+            row.filtered =
+                context.filtered || hidden_by_name(profile, options, &profile[row.frame]);
+            if !row.filtered {
+                self.out.totals[context.event as usize]
+                    .row_filtered
+                    .add(&row.counts);
+            }
+        }
+        self.out
+    }
+}
+
+fn by_mode(mode: CpuMode, period: u64) -> [u64; 4] {
+    let mut parts = [0; 4];
+    match mode {
+        CpuMode::Kernel => parts[0] = period,
+        CpuMode::User => parts[1] = period,
+        CpuMode::GuestKernel => parts[2] = period,
+        CpuMode::GuestUser => parts[3] = period,
+        CpuMode::Unknown | CpuMode::Hypervisor => {}
+    }
+    parts
+}
