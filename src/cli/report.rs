@@ -24,7 +24,7 @@ use crate::load::{self, LoadOptions};
 use crate::metrics::Metric;
 use crate::output::stdio;
 use crate::questions::kinds::OwnRules;
-use crate::report::keys::{FieldSpec, Key, SortSpec};
+use crate::report::keys::{FieldSpec, SortSpec, known_keys};
 use crate::report::options::{CallGraphMode, ChainKey, Grouping, ReportOptions};
 use crate::report::{self, Columns};
 use crate::session::listing::Listing;
@@ -33,17 +33,7 @@ use crate::session::listing::Listing;
 #[derive(Debug, Clone, Args)]
 #[command(
     args_override_self = true,
-    after_help = "Examples:
-  pjit report                                      callers included, as perf report --stdio
-  pjit report perf.data --percent-limit 0.5        another recording, without small rows
-  pjit report --no-children -g none | head -n 40   flat: where time is spent
-  pjit report --no-children -g caller              which calls lead there
-  pjit report --no-children -s dso,sym -t,         for a spreadsheet
-  pjit report -s comm -F overhead,sample,comm      exactly these columns
-  pjit report --header-only                        what was recorded, where and how
-
-Keys of --sort and --fields: overhead, overhead_children, overhead_sys, overhead_us, sample, period, pid, tid, tgid,
-comm, dso, symbol (sym), parent, cpu, socket, srcline, srcfile, time, symbol_size, cgroup, trace; any unique beginning will do."
+    after_help = after_help()
 )]
 pub struct ReportArgs {
     /// Recording to read (default: perf.data); a second word, or the first with -i, is a symbol filter
@@ -79,6 +69,29 @@ pub struct ReportArgs {
 
     #[command(flatten)]
     perf_only: PerfOnlyArgs,
+}
+
+fn after_help() -> String {
+    const EXAMPLES: &str = "Examples:
+  pjit report                                      callers included, as perf report --stdio
+  pjit report perf.data --percent-limit 0.5        another recording, without small rows
+  pjit report --no-children -g none | head -n 40   flat: where time is spent
+  pjit report --no-children -g caller              which calls lead there
+  pjit report --no-children -s dso,sym -t,         for a spreadsheet
+  pjit report -s comm -F overhead,sample,comm      exactly these columns
+  pjit report --header-only                        what was recorded, where and how";
+    let mut text = format!("{EXAMPLES}\n\nKeys of --sort and --fields:");
+    let mut width = usize::MAX;
+    for key in known_keys() {
+        if width > 100 {
+            text.push_str("\n ");
+            width = 1;
+        }
+        text.push_str(&format!(" {key}"));
+        width += key.len() + 1;
+    }
+    text.push_str("\nThe beginning of a name will do: the first in perf's order that has it.");
+    text
 }
 
 /// What rows are and in which order.
@@ -609,30 +622,28 @@ impl ReportArgs {
 
     /// Asks for what the view needs, and for nothing else.
     fn need(&self, view: &ReportOptions, load: &mut LoadOptions) {
-        let columns = Columns::resolve(view, view.children, true);
-        let has = |key| columns.has_key(key);
-        let lines = has(Key::Srcline) || has(Key::Srcfile);
+        let needs = Columns::resolve(view, view.children, true).needs();
         let trees = view.call_graph.mode != CallGraphMode::None;
         load.needs.stacks = trees
             || (view.children && !view.hierarchy)
-            || has(Key::Parent)
+            || needs.stacks
             || view.exclude_other
             || view.ignore_callees.is_some();
-        load.needs.cpu = has(Key::Cpu) || has(Key::Socket) || view.socket.is_some();
-        load.needs.cgroup = has(Key::Cgroup);
+        load.needs.cpu = needs.cpu || view.socket.is_some();
+        load.needs.cgroup = needs.cgroup;
         load.needs.trace = match &view.sort {
-            _ if has(Key::Trace) => Payloads::Yes,
+            _ if needs.trace => Payloads::Yes,
             Some(sort) if !sort.adds_to_default() => Payloads::No,
             _ => Payloads::IfNothingElse,
         };
-        load.needs.time_quantum =
-            has(Key::Time).then_some(self.rows.time_quantum.unwrap_or(100_000_000));
-        if load.needs.time_quantum.is_none() && (view.all_metrics || !columns.metrics.is_empty()) {
+        let quantum = self.rows.time_quantum.unwrap_or(100_000_000);
+        load.needs.time_quantum = match needs.time {
+            true => Some(quantum),
             // An entry for each sample: errors are made of single periods.
-            load.needs.time_quantum = Some(1);
-        }
+            false => (needs.samples || view.all_metrics).then_some(1),
+        };
         load.frames.inlines &= load.needs.stacks;
-        load.frames.lines = lines || (trees && view.call_graph.key != ChainKey::Function);
+        load.frames.lines = needs.lines || (trees && view.call_graph.key != ChainKey::Function);
         // Rows show the address of their first sample with -v, and data symbols always do.
         load.frames.addresses =
             (trees && view.call_graph.key == ChainKey::Address) || view.verbose > 0;

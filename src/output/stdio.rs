@@ -11,11 +11,8 @@ use super::stdio_tree::{self, TreeStyle};
 use super::text::{harmless, harmless_payload};
 use crate::parallel::{in_parallel, write_in_parallel};
 use crate::profile::{EventSummary, Profile, Quality, StackEnd};
-use crate::report::keys::Key;
-use crate::report::{
-    Counts, Report, Row, Table, TreeMaker, counter, dso_name, percent, srcline_text,
-};
-use crate::unit::Unit;
+use crate::report::keys::{Cell, Counter, Heading, Key, Measured, Part, Role, Shown, Width};
+use crate::report::{ADDRESS_DIGITS, Counts, Report, Row, Table, TreeMaker, percent};
 
 const RED: &str = "\x1b[31m";
 const GREEN: &str = "\x1b[32m";
@@ -23,9 +20,6 @@ const RESET: &str = "\x1b[m";
 
 /// `12.34~ ±0.56`.
 const RATE_WIDTH: usize = 14;
-
-/// Digits of an address as rows show it.
-const ADDRESS_DIGITS: usize = 16;
 
 /// Writes the whole report.
 ///
@@ -300,11 +294,10 @@ impl<'r, 'p> Layout<'r, 'p> {
             table,
             widths: Vec::new(),
         };
-        let texts = TextWidths::of(report, table);
-        layout.widths = report
-            .fields
-            .iter()
-            .map(|key| layout.width(*key, &texts))
+        let widest = widest(report, table);
+        let fields = report.fields.iter().zip(widest);
+        layout.widths = fields
+            .map(|(key, widest)| layout.width(*key, widest))
             .collect();
         layout
     }
@@ -329,22 +322,22 @@ impl<'r, 'p> Layout<'r, 'p> {
             .filter(|width| *width > 0)
     }
 
-    fn width(&self, key: Key, texts: &TextWidths) -> usize {
+    fn width(&self, key: Key, widest: usize) -> usize {
         let given = self.given(key);
         let name = self.column_name(key).len();
-        if let Key::Metric(_) = key {
-            return given.unwrap_or(RATE_WIDTH).max(name);
+        match &key.descriptor().role {
+            Role::Counter(counter) => {
+                let members = self.table.events.len();
+                let group = if members > 1 {
+                    members * counter.width
+                } else {
+                    0
+                };
+                given.unwrap_or(counter.width).max(group).max(name)
+            }
+            Role::Rate => given.unwrap_or(RATE_WIDTH).max(name),
+            Role::Part(_) => given.unwrap_or(widest.max(name)),
         }
-        if key.is_counter() {
-            let members = self.table.events.len();
-            let group = if members > 1 {
-                members * counter_width(key)
-            } else {
-                0
-            };
-            return given.unwrap_or(counter_width(key)).max(group).max(name);
-        }
-        given.unwrap_or_else(|| texts.width(key).max(name))
     }
 
     pub(super) fn separator(&self) -> &str {
@@ -356,58 +349,10 @@ impl<'r, 'p> Layout<'r, 'p> {
     }
 
     pub(super) fn column_name(&self, key: Key) -> &str {
-        match key {
-            Key::Overhead if self.report.columns.overhead_is_self => "Self",
-            Key::Overhead => "Overhead",
-            Key::OverheadChildren => "Children",
-            Key::OverheadSys => "sys",
-            Key::OverheadUs => "usr",
-            Key::OverheadGuestSys => "guest sys",
-            Key::OverheadGuestUs => "guest usr",
-            Key::Sample => self.counted(),
-            Key::Period => "Period",
-            Key::Pid => "    Pid:Command",
-            Key::Tid => "    Tid:Command",
-            Key::Tgid => "   Tgid:Command",
-            Key::Comm => "Command",
-            Key::Dso => "Shared Object",
-            Key::Symbol => "Symbol",
-            Key::Parent => "Parent symbol",
-            Key::Cpu => "CPU",
-            Key::Socket => "Socket",
-            Key::Srcline => "Source:Line",
-            Key::Srcfile => "Source File",
-            Key::SymbolSize => "Symbol size",
-            Key::State => "State",
-            Key::Weight => self.unit().heading(),
-            Key::Cgroup => "Cgroup",
-            Key::Trace => "Trace output",
-            Key::IpcNull => "IPC   [IPC Coverage]",
-            Key::Time => "Time",
-            Key::Metric(number) => {
-                let metric = self.report.rates.metrics.get(usize::from(number));
-                metric.map_or("", |metric| metric.heading.as_str())
-            }
+        match key.descriptor().heading {
+            Heading::Is(text) => text,
+            Heading::Of(text) => text(self.report, self.table, key),
         }
-    }
-
-    /// What the weights of the table are.
-    fn unit(&self) -> Unit {
-        self.event().unit
-    }
-
-    /// The heading for the number of samples.
-    fn counted(&self) -> &'static str {
-        match self.event().counted {
-            Some("blocks") => "Blocks",
-            Some("intervals") => "Intervals",
-            Some("calls") => "Calls",
-            _ => "Samples",
-        }
-    }
-
-    fn event(&self) -> &EventSummary {
-        &self.report.profile.events[self.table.events[0]]
     }
 
     /// Appends the name of a column as the header shows it.
@@ -525,19 +470,17 @@ impl<'r, 'p> Layout<'r, 'p> {
 
     /// Appends one cell; it may be narrower than its column.
     fn push_cell(&self, key: Key, index: usize, row: &Row, width: usize, line: &mut Vec<u8>) {
-        if let Key::Metric(number) = key {
-            self.push_rate(usize::from(number), row, width, line);
-        } else if key.is_counter() {
-            self.push_counters(key, self.table.counts(index), width, line);
-        } else {
-            self.push_text_cell(key, row, width, line);
+        match &key.descriptor().role {
+            Role::Counter(_) => self.push_counters(key, self.table.counts(index), width, line),
+            Role::Rate => self.push_rate(key, row, width, line),
+            Role::Part(part) => self.push_text_cell(part, row, width, line),
         }
     }
 
     /// Appends a rate with its error; nothing where there are too few samples for one.
-    fn push_rate(&self, number: usize, row: &Row, width: usize, line: &mut Vec<u8>) {
-        let metric = self.report.rates.metrics.get(number);
-        let rate = self.report.rate(row, number);
+    fn push_rate(&self, key: Key, row: &Row, width: usize, line: &mut Vec<u8>) {
+        let metric = self.report.metric(key);
+        let rate = self.report.rate(row, key);
         let text = metric.zip(rate).map_or_else(String::new, |(metric, rate)| {
             let (digits, mark) = (
                 metric.digits(rate.value),
@@ -559,15 +502,24 @@ impl<'r, 'p> Layout<'r, 'p> {
         width: usize,
         line: &mut Vec<u8>,
     ) {
+        let Role::Counter(counter) = &key.descriptor().role else {
+            return;
+        };
+        // In a group every event has the whole width that -w gives.
+        let width = self.given(key).unwrap_or(if self.table.events.len() > 1 {
+            counter.width
+        } else {
+            width
+        });
         for (counts, total) in counts.zip(&self.table.totals) {
-            self.push_counter(key, counts, *total, width, line);
+            self.push_counter(counter, counts, *total, width, line);
         }
     }
 
     /// Appends the text of a key.
-    pub(super) fn push_text_cell(&self, key: Key, row: &Row, width: usize, line: &mut Vec<u8>) {
+    pub(super) fn push_text_cell(&self, part: &Part, row: &Row, width: usize, line: &mut Vec<u8>) {
         let start = line.len();
-        self.push_text(key, row, width, line);
+        self.push_text(part, row, width, line);
         // Within a cell the separator would be mistaken for one.
         if let Some(separator) = self
             .report
@@ -585,121 +537,56 @@ impl<'r, 'p> Layout<'r, 'p> {
 
     fn push_counter(
         &self,
-        key: Key,
+        counter: &Counter,
         counts: &Counts,
         total: u64,
         width: usize,
         line: &mut Vec<u8>,
     ) {
-        // In a group every event has the whole width that -w gives.
-        let width = self.given(key).unwrap_or(if self.table.events.len() > 1 {
-            counter_width(key)
-        } else {
-            width
-        });
-        let text = match key {
-            Key::Sample | Key::Period => {
-                let least = if self.has_separator() {
-                    1
-                } else {
-                    width.saturating_sub(1)
-                };
-                format!(" {:>least$}", counter(key, counts))
-            }
-            Key::Weight => {
-                let least = if self.has_separator() {
-                    1
-                } else {
-                    width.saturating_sub(1)
-                };
+        let least = |beside: usize| match self.has_separator() {
+            true => 1,
+            false => width.saturating_sub(beside),
+        };
+        let value = (counter.value)(counts);
+        let text = match counter.shown {
+            Shown::Number => format!(" {value:>least$}", least = least(1)),
+            Shown::Human => {
                 // What callers are credited with is what they are in order of.
                 let weight = if self.report.children {
                     counts.children_period
                 } else {
-                    counts.self_period
+                    value
                 };
-                let text = self.unit().human(weight);
-                format!(" {text:>least$}")
+                let text = self.report.leader(self.table).unit.human(weight);
+                format!(" {text:>least$}", least = least(1))
             }
-            Key::OverheadChildren if !self.report.children => {
-                let least = if self.has_separator() { 1 } else { width };
-                format!("{:>least$}", "N/A")
+            Shown::CreditedShare if !self.report.children => {
+                format!("{:>least$}", "N/A", least = least(0))
             }
-            _ => {
-                let least = if self.has_separator() {
-                    1
-                } else {
-                    width.saturating_sub(2)
-                };
-                let share = percent(counter(key, counts), total);
-                return push_colored(
-                    line,
-                    share,
-                    self.report.options.color,
-                    &format!(" {share:>least$.2}%"),
-                );
+            Shown::Share | Shown::CreditedShare => {
+                let share = percent(value, total);
+                let text = format!(" {share:>least$.2}%", least = least(2));
+                return push_colored(line, share, self.report.options.color, &text);
             }
         };
         line.extend_from_slice(text.as_bytes());
     }
 
-    fn push_text(&self, key: Key, row: &Row, width: usize, line: &mut Vec<u8>) {
-        let profile = self.report.profile;
-        let entry = self.report.entry(row);
-        let frame = &profile[row.frame];
-        let thread = &profile[row.thread];
-        match key {
-            Key::Comm => push_padded(line, &harmless(&profile[entry.comm]), width),
-            Key::Dso => push_padded(line, &harmless(shown_dso(self.report, row)), width),
-            Key::Symbol => self.push_symbol(row, width, line),
-            Key::Pid | Key::Tid => {
-                push_thread(line, thread.tid, &profile[thread.comm], width);
-            }
-            Key::Tgid => push_thread(line, thread.pid, leader_comm(profile, row), width),
-            Key::Parent => push_padded(
-                line,
-                &harmless(self.report.parent(row).unwrap_or("[other]")),
-                width,
-            ),
-            Key::Cpu if entry.cpu < 0 => {
-                line.extend_from_slice(format!("-{:03}", -entry.cpu).as_bytes())
-            }
-            Key::Cpu => line.extend_from_slice(format!("{:03}", entry.cpu).as_bytes()),
-            Key::Socket => {
-                let socket = profile.recording.socket(entry.cpu);
+    fn push_text(&self, part: &Part, row: &Row, width: usize, line: &mut Vec<u8>) {
+        match (part.cell)(self.report, row) {
+            Cell::Filled(text) => push_padded(line, &harmless(&text), width),
+            Cell::Cut(text) => push_cut(line, &harmless(&text), width),
+            Cell::CutPayload(text) => push_cut(line, &harmless_payload(&text), width),
+            Cell::Whole(text) => line.extend_from_slice(harmless(&text).as_bytes()),
+            Cell::Right(text) => push_right(line, &harmless(&text), width),
+            Cell::Task(id, comm) => push_task(line, id, comm, width),
+            Cell::Zeros(number) => {
                 let digits = width.saturating_sub(3);
-                let sign = if socket < 0 { "-" } else { "" };
-                let text = format!("{sign}{:0digits$}", socket.unsigned_abs());
-                pad(line, width.saturating_sub(text.len()));
-                line.extend_from_slice(text.as_bytes());
+                let sign = if number < 0 { "-" } else { "" };
+                let text = format!("{sign}{:0digits$}", number.unsigned_abs());
+                push_right(line, &text, width);
             }
-            Key::Srcline => push_cut(
-                line,
-                &harmless(&srcline_text(profile, self.report.options, frame)),
-                width,
-            ),
-            Key::Srcfile => push_cut(line, &harmless(self.report.srcfile(row)), width),
-            Key::SymbolSize => {
-                let size = frame.symbol.map(|symbol| &profile[symbol]);
-                let size = size.map_or_else(
-                    || "unknown".to_owned(),
-                    |s| s.end.wrapping_sub(s.start).to_string(),
-                );
-                pad(line, width.saturating_sub(size.len()));
-                line.extend_from_slice(size.as_bytes());
-            }
-            Key::State => push_padded(line, entry.state.name(), width),
-            Key::Cgroup => {
-                line.extend_from_slice(harmless(cgroup_name(self.report, row)).as_bytes())
-            }
-            Key::Trace => push_cut(line, &harmless_payload(trace_text(self.report, row)), width),
-            Key::IpcNull => push_padded(line, "-      -", width),
-            Key::Time => push_cut(
-                line,
-                &time_text(entry.time, self.report.options.nanoseconds),
-                width,
-            ),
-            _ => {}
+            Cell::Symbol => self.push_symbol(row, width, line),
         }
     }
 
@@ -745,189 +632,42 @@ impl<'r, 'p> Layout<'r, 'p> {
     }
 }
 
-/// The longest texts of columns whose width depends on the rows.
-#[derive(Default)]
-struct TextWidths {
-    comm: usize,
-    thread: usize,
-    dso: usize,
-    symbol: usize,
-    parent: usize,
-    srcline: usize,
-    srcfile: usize,
-    cgroup: usize,
-    trace: usize,
-    time: usize,
-}
-
-impl TextWidths {
-    fn of(report: &Report<'_>, table: &Table) -> Self {
-        let pieces = table.rows.chunks(4096).collect();
-        let pieces = in_parallel(pieces, report.options.threads, |rows| {
-            Self::of_rows(report, rows)
-        });
-        let mut widths = Self {
-            time: if report.options.nanoseconds { 16 } else { 12 },
-            cgroup: 6,
-            ..Self::default()
+/// By field: the room that the widest cell takes. Counters have their own measure.
+fn widest(report: &Report<'_>, table: &Table) -> Vec<usize> {
+    let width = |key: &Key| match &key.descriptor().role {
+        Role::Part(part) => part.width,
+        Role::Counter(_) | Role::Rate => Width::Is(0),
+    };
+    let widths: Vec<Width> = report.fields.iter().map(width).collect();
+    let pieces = table.rows.chunks(4096).collect();
+    let pieces = in_parallel(pieces, report.options.threads, |rows: &[Row]| {
+        let of = |width: &Width| match width {
+            Width::Longest(_, room) => rows.iter().map(|row| length(&room(report, row))).max(),
+            Width::Is(_) | Width::Of(_) => None,
         };
-        for piece in &pieces {
-            widths.widen(piece);
-        }
-        widths
-    }
-
-    fn of_rows(report: &Report<'_>, rows: &[Row]) -> Self {
-        let mut widths = Self::default();
-        let has = |key| report.fields.contains(&key);
-        let (lines, files) = (has(Key::Srcline), has(Key::Srcfile));
-        let of_entry = has(Key::Parent) || has(Key::Trace) || has(Key::Cgroup);
-        for row in rows {
-            widths.add(report, row);
-            if of_entry {
-                widths.add_entry(report, row);
-            }
-            if lines {
-                let frame = &report.profile[row.frame];
-                widths.srcline = widths
-                    .srcline
-                    .max(harmless(&srcline_text(report.profile, report.options, frame)).len());
-            }
-            if files {
-                widths.srcfile = widths.srcfile.max(harmless(report.srcfile(row)).len());
-            }
-        }
-        widths
-    }
-
-    fn widen(&mut self, other: &Self) {
-        let Self {
-            comm,
-            thread,
-            dso,
-            symbol,
-            parent,
-            srcline,
-            srcfile,
-            cgroup,
-            trace,
-            time,
-        } = *other;
-        self.comm = self.comm.max(comm);
-        self.thread = self.thread.max(thread);
-        self.dso = self.dso.max(dso);
-        self.symbol = self.symbol.max(symbol);
-        self.parent = self.parent.max(parent);
-        self.srcline = self.srcline.max(srcline);
-        self.srcfile = self.srcfile.max(srcfile);
-        self.cgroup = self.cgroup.max(cgroup);
-        self.trace = self.trace.max(trace);
-        self.time = self.time.max(time);
-    }
-
-    fn add(&mut self, report: &Report<'_>, row: &Row) {
-        let (profile, options) = (report.profile, report.options);
-        let frame = &profile[row.frame];
-        let shown_address = if options.verbose > 0 {
-            ADDRESS_DIGITS + 2 + 3
-        } else {
-            0
-        };
-        if let Some(symbol) = frame.symbol {
-            let name = &profile[symbol].name;
-            self.symbol = self.symbol.max(harmless(name).len() + 4 + shown_address);
-        } else {
-            self.symbol = self.symbol.max(ADDRESS_DIGITS + 4 + 2);
-            // Room for addresses, unless the width is not perf's to choose.
-            if options.column_widths.is_empty()
-                && options.separator.is_none()
-                && options.dsos.is_none()
-            {
-                self.dso = self.dso.max(ADDRESS_DIGITS);
-            }
-        }
-        // perf measures the thread's last comm, and cuts earlier ones to it.
-        let thread = &profile[row.thread];
-        let comm = harmless(&profile[thread.comm]).len();
-        if comm > self.comm {
-            self.comm = comm;
-            self.thread = comm + 8;
-        }
-        if frame.object.is_some() {
-            self.dso = self.dso.max(harmless(shown_dso(report, row)).len());
+        widths.iter().map(of).collect::<Vec<_>>()
+    });
+    let least = |width: &Width| match *width {
+        Width::Is(width) | Width::Longest(width, _) => width,
+        Width::Of(width) => width(report.options),
+    };
+    let mut widest: Vec<usize> = widths.iter().map(least).collect();
+    for piece in pieces {
+        for (widest, length) in widest.iter_mut().zip(piece) {
+            *widest = (*widest).max(length.unwrap_or(0));
         }
     }
-
-    /// The columns that come from the entry of a row.
-    fn add_entry(&mut self, report: &Report<'_>, row: &Row) {
-        let profile = report.profile;
-        if let Some(parent) = report.parent(row) {
-            self.parent = self.parent.max(harmless(parent).len());
-        }
-        // perf forgets those that it never compared with another, and cuts them to the width of the rest.
-        if let Some(text) = report.entry(row).trace {
-            let text = &profile[text];
-            self.trace = self.trace.max(harmless_payload(text).len());
-        }
-        self.cgroup = self.cgroup.max(harmless(cgroup_name(report, row)).len());
-    }
-
-    fn width(&self, key: Key) -> usize {
-        match key {
-            Key::Comm => self.comm,
-            Key::Pid | Key::Tid | Key::Tgid => self.thread,
-            Key::Dso => self.dso,
-            Key::Symbol => self.symbol,
-            Key::Parent => self.parent,
-            Key::Srcline => self.srcline,
-            Key::Srcfile => self.srcfile,
-            Key::State => "blocked-io".len(),
-            Key::Cgroup => self.cgroup,
-            Key::Trace => self.trace,
-            Key::Time => self.time,
-            Key::Cpu => 3,
-            Key::Socket => 6,
-            _ => 0,
-        }
-    }
+    widest
 }
 
-const fn counter_width(key: Key) -> usize {
-    match key {
-        Key::Sample | Key::Period | Key::Weight => 12,
-        Key::OverheadGuestSys | Key::OverheadGuestUs => 9,
-        _ => 8,
-    }
-}
-
-/// Name of a row's DSO.
-fn shown_dso<'p>(report: &Report<'p>, row: &Row) -> &'p str {
-    let object = report.profile[row.frame].object;
-    object.map_or("[unknown]", |object| {
-        dso_name(&report.profile[object], report.options)
-    })
-}
-
-fn cgroup_name<'p>(report: &Report<'p>, row: &Row) -> &'p str {
-    let name = report.entry(row).cgroup;
-    name.map_or("N/A", |name| report.profile[name].as_str())
-}
-
-/// Payload of a row's tracepoint.
-fn trace_text<'p>(report: &Report<'p>, row: &Row) -> &'p str {
-    let text = report.entry(row).trace;
-    text.map_or("N/A", |text| report.profile[text].as_str())
-}
-
-fn leader_comm<'p>(profile: &'p Profile, row: &Row) -> &'p str {
-    let thread = &profile[row.thread];
-    let leader = profile
-        .threads
-        .iter()
-        .rev()
-        .find(|other| other.tid == thread.pid)
-        .unwrap_or(thread);
-    &profile[leader.comm]
+/// The room that a row takes.
+fn length(measured: &Measured<'_>) -> usize {
+    let text = if measured.is_payload {
+        harmless_payload(&measured.text)
+    } else {
+        harmless(&measured.text)
+    };
+    (text.len() + measured.more).max(measured.least)
 }
 
 /// perf's letter for where a row's symbol comes from.
@@ -954,16 +694,7 @@ pub(super) fn short_address(address: u64) -> String {
     }
 }
 
-fn time_text(time: u64, nanoseconds: bool) -> String {
-    let (seconds, rest) = (time / 1_000_000_000, time % 1_000_000_000);
-    if nanoseconds {
-        format!("{seconds}.{rest:09}")
-    } else {
-        format!("{seconds}.{:06}", rest / 1000)
-    }
-}
-
-fn push_thread(line: &mut Vec<u8>, id: u32, comm: &str, width: usize) {
+fn push_task(line: &mut Vec<u8>, id: u32, comm: &str, width: usize) {
     line.extend_from_slice(format!("{:>7}:", id.cast_signed()).as_bytes());
     push_padded(line, &harmless(comm), width.max(7) - 8);
 }
@@ -992,6 +723,12 @@ fn push_padded(line: &mut Vec<u8>, text: &str, width: usize) {
     let start = line.len();
     push_cut(line, text, width);
     pad(line, width.saturating_sub(line.len() - start));
+}
+
+/// Appends text that ends where the column does.
+fn push_right(line: &mut Vec<u8>, text: &str, width: usize) {
+    pad(line, width.saturating_sub(text.len()));
+    line.extend_from_slice(text.as_bytes());
 }
 
 /// Appends at most `width` bytes of text, whole characters only.

@@ -6,7 +6,7 @@
 use std::io::{self, Write};
 
 use super::stdio::Layout;
-use crate::report::keys::Key;
+use crate::report::keys::{Key, Role};
 use crate::report::{HierarchyNode, TreeMaker, hierarchy};
 
 /// Blanks for each level.
@@ -149,8 +149,10 @@ impl<'l, 'r, 'p> Shape<'l, 'r, 'p> {
         for key in &self.levels[node.depth] {
             line.extend_from_slice(separator);
             let mut cell = Vec::new();
-            self.layout
-                .push_text_cell(*key, &node.row, self.width(*key), &mut cell);
+            if let Role::Part(part) = &key.descriptor().role {
+                self.layout
+                    .push_text_cell(part, &node.row, self.width(*key), &mut cell);
+            }
             line.extend_from_slice(cell.trim_ascii_start());
         }
         line.push(b'\n');

@@ -4,13 +4,12 @@
 //! the frames fall into one row as far as DSO, symbol and source line decide (perf:
 //! `sort__dso_cmp`, `sort__sym_cmp`, `sort__srcline_collapse` in `util/sort.c`). Called by [`super::rows`].
 
-use std::cmp::Ordering;
 use std::hash::BuildHasher;
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::columns::Columns;
-use super::keys::Key;
+use super::keys::{Key, Order};
 use super::options::ReportOptions;
 use super::trie::NONE;
 use crate::intern::ItemIndex;
@@ -26,10 +25,8 @@ pub(crate) struct Class {
     pub(crate) dso: u32,
     /// Function or address.
     pub(crate) symbol: SymbolPart,
-    /// Index into [`Classes::texts`].
-    pub(crate) srcline: u32,
-    /// Index into [`Classes::texts`].
-    pub(crate) srcfile: u32,
+    /// Number of the texts of other keys, see [`Classes::texts`].
+    pub(crate) texts: u32,
 }
 
 /// The symbol's part of a row's identity.
@@ -51,11 +48,6 @@ pub(crate) type SymbolRank = (u8, i64, i64, u32);
 
 impl SymbolPart {
     /// perf's ascending order: by start and end, unresolved last, by signed address.
-    pub(crate) fn cmp_as_perf(&self, other: &Self) -> Ordering {
-        self.rank().cmp(&other.rank())
-    }
-
-    /// What [`cmp_as_perf`](Self::cmp_as_perf) compares.
     pub(crate) fn rank(&self) -> SymbolRank {
         match *self {
             Self::Unused => (0, 0, 0, 0),
@@ -77,8 +69,8 @@ pub(crate) struct Classes {
     pub(crate) leaf: Vec<u32>,
     /// Class of each frame as a caller, [`NONE`] for marks; empty unless callers are credited.
     pub(crate) caller: Vec<u32>,
-    /// Source lines and files that classes refer to, sorted.
-    pub(crate) texts: Vec<String>,
+    /// What other keys say of frames.
+    pub(crate) texts: FrameTexts,
 }
 
 impl Classes {
@@ -111,8 +103,16 @@ impl Classes {
             classes.caller = maker.classes(&is_caller, true);
         }
         classes.all = maker.all;
-        classes.texts = maker.lines.texts;
+        classes.texts = maker.texts;
         classes
+    }
+
+    /// The text of a key in rows of a class, empty if it is none of those that are told by a text of the frame.
+    pub(crate) fn text(&self, class: u32, key: Key) -> &str {
+        let place = self.texts.place_of(key);
+        place.map_or("", |place| {
+            self.texts.text(self.all[class as usize].texts, place)
+        })
     }
 }
 
@@ -154,7 +154,7 @@ pub(crate) fn known_srcline(
 }
 
 /// The file of a source line; empty when there is none, as in perf.
-fn srcfile_text(profile: &Profile, options: &ReportOptions, frame: &Frame) -> String {
+pub(crate) fn srcfile_text(profile: &Profile, options: &ReportOptions, frame: &Frame) -> String {
     let line = known_srcline(profile, options, frame).unwrap_or_default();
     let file = line.rsplit_once(':').map_or("", |(file, _)| file);
     if file == "??" {
@@ -164,41 +164,66 @@ fn srcfile_text(profile: &Profile, options: &ReportOptions, frame: &Frame) -> St
     }
 }
 
-/// Lines and files of all frames, by rank in byte order.
-#[derive(Default)]
-struct Lines {
+/// The texts by which keys tell frames apart.
+#[derive(Debug, Default)]
+pub(crate) struct FrameTexts {
+    keys: Vec<Key>,
+    /// Distinct texts in byte order.
     texts: Vec<String>,
-    line_of: Vec<u32>,
-    file_of: Vec<u32>,
+    /// By frame: its number in `tuples`; empty if there are no keys.
+    of_frame: Vec<u32>,
+    /// By number: the rank of the text for each key.
+    tuples: Vec<u32>,
 }
 
-impl Lines {
+impl FrameTexts {
     fn of(profile: &Profile, options: &ReportOptions, columns: &Columns) -> Self {
-        let mut lines = Self::default();
-        let collect = |text: fn(&Profile, &ReportOptions, &Frame) -> String| -> Vec<String> {
-            profile
-                .frames
-                .iter()
-                .map(|frame| text(profile, options, frame))
-                .collect()
-        };
-        let line_texts = if columns.has_key(Key::Srcline) {
-            collect(srcline_text)
-        } else {
-            Vec::new()
-        };
-        let file_texts = if columns.has_key(Key::Srcfile) {
-            collect(srcfile_text)
-        } else {
-            Vec::new()
-        };
-        lines.texts = line_texts.iter().chain(&file_texts).cloned().collect();
-        lines.texts.sort_unstable();
-        lines.texts.dedup();
-        let rank = |text: &String| lines.texts.binary_search(text).map_or(0, |at| at as u32);
-        lines.line_of = line_texts.iter().map(rank).collect();
-        lines.file_of = file_texts.iter().map(rank).collect();
-        lines
+        let from_texts = columns.order.iter().filter_map(|key| match key.order() {
+            Some(Order::FrameText(text)) => Some((*key, text)),
+            _ => None,
+        });
+        let (keys, makers): (Vec<Key>, Vec<_>) = from_texts.unzip();
+        if keys.is_empty() {
+            return Self::default();
+        }
+        let frames = profile.frames.iter();
+        let all: Vec<String> = frames
+            .flat_map(|frame| makers.iter().map(|text| text(profile, options, frame)))
+            .collect();
+        let mut texts = all.clone();
+        texts.sort_unstable();
+        texts.dedup();
+        let rank = |text: &String| texts.binary_search(text).map_or(0, |at| at as u32);
+        let ranks: Vec<u32> = all.iter().map(rank).collect();
+        let mut numbers: FxHashMap<&[u32], u32> = FxHashMap::default();
+        let mut tuples = Vec::new();
+        let of_frame = ranks.chunks_exact(keys.len()).map(|tuple| {
+            let new = numbers.len() as u32;
+            *numbers.entry(tuple).or_insert_with(|| {
+                tuples.extend_from_slice(tuple);
+                new
+            })
+        });
+        Self {
+            of_frame: of_frame.collect(),
+            keys,
+            texts,
+            tuples,
+        }
+    }
+
+    /// Where a key's text is among those of a frame.
+    pub(crate) fn place_of(&self, key: Key) -> Option<usize> {
+        self.keys.iter().position(|known| *known == key)
+    }
+
+    /// Rank of a text in byte order.
+    pub(crate) fn rank(&self, number: u32, place: usize) -> u32 {
+        self.tuples[number as usize * self.keys.len() + place]
+    }
+
+    fn text(&self, number: u32, place: usize) -> &str {
+        &self.texts[self.rank(number, place) as usize]
     }
 }
 
@@ -207,7 +232,7 @@ struct Maker<'p> {
     dso_ranks: Vec<u32>,
     has_dso: bool,
     has_symbol: bool,
-    lines: Lines,
+    texts: FrameTexts,
     all: Vec<Class>,
     ids: ItemIndex,
     /// Names of inlined functions, and by DSO and name the ranges of the rows they have so far.
@@ -217,13 +242,14 @@ struct Maker<'p> {
 
 impl<'p> Maker<'p> {
     fn new(profile: &'p Profile, options: &ReportOptions, columns: &Columns) -> Self {
+        let orders = || columns.order.iter().filter_map(|key| key.order());
+        let has = |is: fn(&Order) -> bool| orders().any(|order| is(&order));
         Self {
             profile,
             dso_ranks: dso_ranks(profile, options),
-            has_dso: columns.has_key(Key::Dso),
-            // perf keeps symbols of one size apart.
-            has_symbol: columns.has_key(Key::Symbol) || columns.has_key(Key::SymbolSize),
-            lines: Lines::of(profile, options, columns),
+            has_dso: has(|order| matches!(order, Order::Dso)),
+            has_symbol: has(|order| matches!(order, Order::Symbol { .. })),
+            texts: FrameTexts::of(profile, options, columns),
             all: Vec::new(),
             ids: ItemIndex::default(),
             inlined_names: FxHashMap::default(),
@@ -256,8 +282,7 @@ impl<'p> Maker<'p> {
         let class = Class {
             dso: if needs_dso { dso } else { UNMAPPED },
             symbol,
-            srcline: self.lines.line_of.get(id.0 as usize).copied().unwrap_or(0),
-            srcfile: self.lines.file_of.get(id.0 as usize).copied().unwrap_or(0),
+            texts: self.texts.of_frame.get(id.0 as usize).copied().unwrap_or(0),
         };
         let all = &self.all;
         let new = all.len() as u32;

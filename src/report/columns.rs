@@ -3,7 +3,7 @@
 //! In: options, and whether callers are credited. Out: [`Columns`]. Follows `setup_sorting` and `perf_hpp__init` of
 //! perf (`util/sort.c`, `ui/hist.c`): counters in front, fields of `--fields +…`, then the keys.
 
-use super::keys::{Key, SortSpec};
+use super::keys::{Key, KeyNeeds, SortSpec};
 use super::options::ReportOptions;
 use crate::metrics::Metric;
 
@@ -63,6 +63,15 @@ impl Columns {
             overhead_is_self: credits && !strict,
             metrics,
         }
+    }
+
+    /// What has to be read and computed for all keys.
+    #[must_use]
+    pub fn needs(&self) -> KeyNeeds {
+        let keys = self.fields.iter().chain(&self.order);
+        keys.fold(KeyNeeds::NONE, |so_far, key| {
+            so_far.and(key.descriptor().needs)
+        })
     }
 
     /// Whether rows are told apart by a key.

@@ -25,19 +25,23 @@ use rustc_hash::FxHashMap;
 
 use self::chains::Chains;
 use self::classes::Classes;
-pub(crate) use self::classes::{dso_name, known_srcline, srcline_text};
+pub(crate) use self::classes::known_srcline;
 pub use self::columns::Columns;
 pub use self::hierarchy::{HierarchyNode, hierarchy};
 use self::keys::Key;
 use self::options::{CallGraphMode, ChainOrder, Grouping, ReportOptions};
 pub use self::rates::{Rate, Rates};
-pub use self::rows::{Counts, Row, Totals, counter};
+pub use self::rows::{Counts, Row, Totals};
 use self::rows::{Input, Ordered, Rows};
 pub use self::share::percent;
 pub(crate) use self::share::threshold as tree_threshold;
 pub use self::tree::{CallTree, TreeMaker, TreeNode};
+use crate::metrics::Metric;
 use crate::profile::CpuMode;
-use crate::profile::{Entry, Frame, FrameId, Profile};
+use crate::profile::{Entry, EventSummary, Frame, FrameId, Profile};
+
+/// Digits of an address as rows show it.
+pub(crate) const ADDRESS_DIGITS: usize = 16;
 
 /// Why there is no report.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -270,14 +274,9 @@ fn tree_labels(profile: &Profile, options: &ReportOptions) -> Vec<u32> {
 /// Columns without those that a filter with a single entry makes constant, unless nothing would be left.
 fn elide(options: &ReportOptions, columns: &Columns) -> (Vec<Key>, Vec<(&'static str, String)>) {
     let only = |key: Key| {
-        let (name, list) = match key {
-            Key::Comm => ("comm", &options.comms),
-            Key::Dso => ("dso", &options.dsos),
-            Key::Symbol => ("symbol", &options.symbols),
-            _ => return None,
-        };
-        let list = list.as_ref().filter(|list| list.len() == 1)?;
-        Some((name, list[0].clone()))
+        let list = key.descriptor().filter?(options).as_ref();
+        let list = list.filter(|list| list.len() == 1)?;
+        Some((key.name(), list[0].clone()))
     };
     let elided: Vec<(&str, String)> = columns.fields.iter().filter_map(|key| only(*key)).collect();
     let is_left = |key: &Key| only(*key).is_none();
@@ -321,17 +320,33 @@ impl<'p> Report<'p> {
         &self.profile.entries[row.first.0 as usize]
     }
 
-    /// The source file of a row, empty if unknown.
+    /// The text of a key that is told by a row's frame.
+    pub(crate) fn frame_text(&self, row: &Row, key: Key) -> &str {
+        self.classes.text(row.class, key)
+    }
+
+    /// The event of a table, or the first one of its group.
     #[must_use]
-    pub fn srcfile(&self, row: &Row) -> &str {
-        let text = self.classes.all[row.class as usize].srcfile as usize;
-        self.classes.texts.get(text).map_or("", String::as_str)
+    pub fn leader(&self, table: &Table) -> &'p EventSummary {
+        &self.profile.events[table.events[0]]
+    }
+
+    /// The metric of a column, if it is one of those.
+    #[must_use]
+    pub fn metric(&self, key: Key) -> Option<&Metric> {
+        let Key::Metric(number) = key else {
+            return None;
+        };
+        self.rates.metrics.get(usize::from(number))
     }
 
     /// What a metric's column says of a row.
     #[must_use]
-    pub fn rate(&self, row: &Row, metric: usize) -> Option<Rate> {
-        self.rates.cell(&self.rows, row, metric)
+    pub fn rate(&self, row: &Row, key: Key) -> Option<Rate> {
+        let Key::Metric(number) = key else {
+            return None;
+        };
+        self.rates.cell(row, usize::from(number))
     }
 
     /// Whether nothing is left to show: filters hid every row.
@@ -448,17 +463,7 @@ impl<'p> Report<'p> {
     }
 
     fn ordering(&self) -> Ordered<'_> {
-        Ordered {
-            profile: self.profile,
-            columns: &self.columns,
-            classes: &self.classes,
-            contexts: &self.rows.contexts,
-            children: self.children,
-            has_trees: self.has_trees,
-            order: self.order,
-            sort_index: self.options.group_sort_index,
-            threads: self.options.threads,
-        }
+        Ordered::of(self)
     }
 
     /// The leader's rows, and those that only members have, with nothing counted for the leader; the numbers
@@ -466,18 +471,19 @@ impl<'p> Report<'p> {
     fn joined(&self, events: &[usize]) -> (Vec<Row>, Vec<u32>, Vec<Counts>) {
         let behind = events.len() - 1;
         let (mut rows, mut numbers, mut members) = (Vec::new(), Vec::new(), Vec::new());
+        let identities = self.rows.contexts.identities();
         let mut ids = FxHashMap::default();
         for (member, event) in events.iter().enumerate() {
             for (number, row) in self.rows.rows.iter().enumerate() {
-                let context = &self.rows.contexts[row.context as usize];
-                if usize::from(context.event) != *event {
+                let contexts = &self.rows.contexts;
+                if contexts.event(row.context) != *event {
                     continue;
                 }
                 let new = rows.len();
                 let at = match behind {
                     0 => new,
                     _ => *ids
-                        .entry((context.keys, context.filtered, row.class))
+                        .entry((identities[row.context as usize], row.class))
                         .or_insert(new),
                 };
                 if at == new {

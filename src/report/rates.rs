@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::chains::Chains;
 use super::classes::Classes;
-use super::rows::{ContextKeys, Row, Rows};
+use super::rows::{Row, Rows};
 use super::trie::NONE;
 use crate::metrics::{self, Metric};
 use crate::profile::{Entry, Profile};
@@ -43,12 +43,14 @@ pub struct Rates {
     /// What is to be known of all.
     pub notes: Vec<String>,
     ids: FxHashMap<Identity, u32>,
+    /// By context.
+    identities: Vec<u32>,
     /// By row and metric.
     cells: Vec<Option<Rate>>,
 }
 
-/// What rows of several events share.
-type Identity = (ContextKeys, bool, u32);
+/// What rows of several events share: what their contexts do, and the class.
+type Identity = (u32, u32);
 
 /// What was counted of one event in one row.
 #[derive(Debug, Clone, Copy, Default)]
@@ -131,13 +133,13 @@ impl Rates {
         }
         rates.notes = notes(&counted, &rates, input.profile, &used);
         rates.ids = counted.ids;
+        rates.identities = counted.identities;
         Ok(rates)
     }
 
     /// What is to be said of a row.
-    pub(super) fn cell(&self, rows: &Rows, row: &Row, metric: usize) -> Option<Rate> {
-        let context = &rows.contexts[row.context as usize];
-        let identity = (context.keys, context.filtered, row.class);
+    pub(super) fn cell(&self, row: &Row, metric: usize) -> Option<Rate> {
+        let identity = (*self.identities.get(row.context as usize)?, row.class);
         let id = *self.ids.get(&identity)?;
         let cell = self.cells.get(id as usize * self.metrics.len() + metric);
         cell.copied().flatten()
@@ -148,6 +150,8 @@ impl Rates {
 struct Counted {
     events: usize,
     ids: FxHashMap<Identity, u32>,
+    /// By context.
+    identities: Vec<u32>,
     /// By row and event.
     sums: Vec<Sum>,
     /// By row and event, of leaders of groups.
@@ -164,6 +168,7 @@ impl Counted {
         let mut counted = Self {
             events: events.len(),
             ids: FxHashMap::default(),
+            identities: input.rows.contexts.identities(),
             sums: Vec::new(),
             stays: Vec::new(),
             samples: vec![0; events.len()],
@@ -215,14 +220,14 @@ impl Counted {
             return;
         }
         let own = &input.rows.rows[own as usize];
-        let context = &input.rows.contexts[own.context as usize];
+        let context = self.identities[own.context as usize];
         let mut add = |class: u32| {
             let is_new = std::mem::replace(&mut seen[class as usize], number) != number;
             if !is_new {
                 return;
             }
             let next = u32::try_from(self.ids.len()).unwrap_or(NONE);
-            let identity = (context.keys, context.filtered, class);
+            let identity = (context, class);
             let id = *self.ids.entry(identity).or_insert(next);
             if id == next {
                 let len = (next as usize + 1) * self.events;
@@ -340,6 +345,7 @@ fn notes(counted: &Counted, rates: &Rates, profile: &Profile, used: &[bool]) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::keys::Key;
     use crate::report::options::ReportOptions;
     use crate::report::testing::ProfileBuilder;
 
@@ -353,7 +359,7 @@ mod tests {
         let rows = report.tables[0].rows.iter();
         let rows = rows.map(|row| {
             let name = profile.frame_name(row.frame).to_owned();
-            (name, report.rate(row, 0))
+            (name, report.rate(row, Key::Metric(0)))
         });
         (rows.collect(), report.rates.notes.clone())
     }

@@ -1,28 +1,157 @@
-//! The part of a row's identity that does not come from a frame.
+//! The part of a row's identity that comes from the sample: event, filters, and the keys that look at neither frame nor chain.
 
-use crate::run_state::RunState;
+use std::cell::OnceCell;
+use std::hash::BuildHasher;
 
-/// The parts of a row's identity that do not come from a frame; unused parts are constant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Context {
-    pub(crate) event: u16,
-    pub(crate) filtered: bool,
-    /// The rest, equal for equal values; compared between events of a group.
-    pub(crate) keys: ContextKeys,
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use super::super::chains::Chains;
+use super::super::classes::ranks;
+use super::super::columns::Columns;
+use super::super::keys::{Key, Order};
+use super::super::trie::NONE;
+use crate::intern::ItemIndex;
+use crate::profile::{Entry, Profile, Thread};
+
+/// What keys ask of samples. Ranks are in byte order of the names, and made when first asked for.
+pub(crate) struct SampleValues<'a> {
+    pub(crate) profile: &'a Profile,
+    pub(super) chains: &'a Chains,
+    comms: OnceCell<Vec<u32>>,
+    symbols: OnceCell<Vec<u32>>,
+    strings: OnceCell<Vec<u32>>,
 }
 
-/// See [`Context`]. Ranks are in byte order of the names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(crate) struct ContextKeys {
-    pub(crate) comm: u32,
-    pub(crate) pid: u32,
-    pub(crate) tid: u32,
-    pub(crate) cpu: i32,
-    pub(crate) socket: i32,
-    pub(crate) time: u64,
-    pub(crate) cgroup: u32,
-    pub(crate) trace: u32,
-    pub(crate) state: RunState,
-    /// Rank of the parent's name, [`NONE`] if there is none.
-    pub(crate) parent: u32,
+impl<'a> SampleValues<'a> {
+    pub(super) fn new(profile: &'a Profile, chains: &'a Chains) -> Self {
+        Self {
+            profile,
+            chains,
+            comms: OnceCell::new(),
+            symbols: OnceCell::new(),
+            strings: OnceCell::new(),
+        }
+    }
+
+    /// The thread of a sample.
+    pub(crate) fn thread(&self, entry: &Entry) -> &'a Thread {
+        &self.profile[entry.thread]
+    }
+
+    /// Rank of the comm.
+    pub(crate) fn comm(&self, entry: &Entry) -> u32 {
+        let names = || self.profile.comms.iter().map(String::as_str);
+        let ranks = self.comms.get_or_init(|| ranks_of(names()));
+        ranks[entry.comm.0 as usize]
+    }
+
+    /// Rank of the name of the frame that `--parent` found, [`NONE`] if there is none.
+    pub(crate) fn parent(&self, entry: &Entry) -> u32 {
+        let parent = self.chains.parent(entry.stack);
+        let symbol = parent.and_then(|frame| self.profile[frame].symbol);
+        let names = || self.profile.symbols.iter().map(|s| s.name.as_str());
+        let ranks = self.symbols.get_or_init(|| ranks_of(names()));
+        symbol.map_or(NONE, |symbol| ranks[symbol.0 as usize])
+    }
+
+    /// Rank of a tracepoint's payload, [`NONE`] if there is none.
+    pub(crate) fn payload(&self, entry: &Entry) -> u32 {
+        let names = || self.profile.strings.iter().map(String::as_str);
+        let ranks = self.strings.get_or_init(|| ranks_of(names()));
+        entry.trace.map_or(NONE, |text| ranks[text.0 as usize])
+    }
+}
+
+fn ranks_of<'t>(texts: impl Iterator<Item = &'t str>) -> Vec<u32> {
+    ranks(&texts.collect::<Vec<_>>())
+}
+
+/// A value of a sample.
+type ValueOf = fn(&SampleValues<'_>, &Entry) -> u64;
+
+/// Distinct contexts, numbered in the order in which they are met. Rows of one have the same event, the same filters and
+/// the same values of all keys that come from samples.
+#[derive(Debug, Default)]
+pub(crate) struct Contexts {
+    keys: Vec<(Key, ValueOf)>,
+    /// By context: event and whether it is filtered, and the values of the keys.
+    words: Vec<u64>,
+    index: ItemIndex,
+}
+
+impl Contexts {
+    pub(super) fn of(columns: &Columns) -> Self {
+        let from_samples = columns.order.iter().filter_map(|key| match key.order() {
+            Some(Order::Sample(value)) => Some((*key, value)),
+            _ => None,
+        });
+        Self {
+            keys: from_samples.collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Words of each.
+    fn width(&self) -> usize {
+        self.keys.len() + 1
+    }
+
+    /// The context of a sample.
+    pub(super) fn add(&mut self, values: &SampleValues<'_>, entry: &Entry, filtered: bool) -> u32 {
+        let (width, start) = (self.width(), self.words.len());
+        self.words
+            .push(u64::from(entry.event.0) << 1 | u64::from(filtered));
+        let of_keys = self.keys.iter().map(|(_, value)| value(values, entry));
+        self.words.extend(of_keys);
+        let words = &self.words;
+        let new = (start / width) as u32;
+        let of = |context: u32| &words[context as usize * width..][..width];
+        let hash = |context: u32| FxBuildHasher.hash_one(of(context));
+        let is = |context: u32| of(context) == of(new);
+        let known = self.index.find_or_add(hash(new), new, is, hash);
+        if known.is_some() {
+            self.words.truncate(start);
+        }
+        known.unwrap_or(new)
+    }
+
+    /// Number of contexts.
+    pub(super) fn len(&self) -> usize {
+        self.words.len() / self.width()
+    }
+
+    fn words(&self, context: u32) -> &[u64] {
+        &self.words[context as usize * self.width()..][..self.width()]
+    }
+
+    /// Index of the event.
+    pub(crate) fn event(&self, context: u32) -> usize {
+        (self.words(context)[0] >> 1) as usize
+    }
+
+    /// Whether filters hide it.
+    pub(crate) fn is_filtered(&self, context: u32) -> bool {
+        self.words(context)[0] & 1 == 1
+    }
+
+    /// By context: a number that those of several events share if all else is equal.
+    pub(crate) fn identities(&self) -> Vec<u32> {
+        let mut known: FxHashMap<(bool, &[u64]), u32> = FxHashMap::default();
+        let identity = |context: u32| {
+            let new = known.len() as u32;
+            let rest = (self.is_filtered(context), self.values(context));
+            *known.entry(rest).or_insert(new)
+        };
+        (0..self.len() as u32).map(identity).collect()
+    }
+
+    /// The values of all keys.
+    pub(super) fn values(&self, context: u32) -> &[u64] {
+        &self.words(context)[1..]
+    }
+
+    /// Where the value of a key is among [`values`](Self::values).
+    pub(super) fn place_of(&self, key: Key) -> Option<usize> {
+        self.keys.iter().position(|(known, _)| *known == key)
+    }
 }

@@ -55,7 +55,9 @@ impl Maker<'_> {
         let is_worth = self.worth_a_tree();
         let mut trie = Trie::new(chains.frames.len(), profile.entries.len());
         self.out.roots = if children {
-            self.out.contexts.iter().map(|_| trie.add_root()).collect()
+            (0..self.out.contexts.len())
+                .map(|_| trie.add_root())
+                .collect()
         } else {
             let roots = is_worth.iter();
             roots
@@ -121,7 +123,7 @@ impl Maker<'_> {
                 threshold(base.self_period, options.call_graph.threshold)
             })
             .collect();
-        let event = |row: &Row| usize::from(self.out.contexts[row.context as usize].event);
+        let event = |row: &Row| self.out.contexts.event(row.context);
         let value = |row: &Row| {
             if self.input.children {
                 row.counts.children_period

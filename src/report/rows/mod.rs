@@ -13,24 +13,24 @@ mod sorted;
 use rustc_hash::FxHashMap;
 
 use super::chains::Chains;
-use super::classes::{Classes, ranks};
+use super::classes::Classes;
 use super::columns::Columns;
 use super::keys::Key;
 use super::options::ReportOptions;
 use super::trie::{NONE, Trie};
 use crate::profile::{CpuMode, Entry, FrameId, Profile, ThreadId};
 
-use self::context::{Context, ContextKeys};
+use self::context::Contexts;
+pub(crate) use self::context::SampleValues;
 use self::credit::Positions;
 use self::filter::{Filter, hidden_by_name};
 use self::fine::Fine;
-pub use self::sorted::counter;
 pub(crate) use self::sorted::{Ordered, ordered};
 
 /// A line of the report.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// Index into [`Rows::contexts`].
+    /// Its number in [`Rows::contexts`].
     pub(crate) context: u32,
     /// Index into [`Classes::all`].
     pub(crate) class: u32,
@@ -104,7 +104,7 @@ impl Totals {
 /// Rows of all events, not yet ordered.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
-    pub(crate) contexts: Vec<Context>,
+    pub(crate) contexts: Contexts,
     pub(crate) rows: Vec<Row>,
     /// Row of each entry's leaf; [`NONE`] for dropped entries.
     pub(crate) of_entry: Vec<u32>,
@@ -155,12 +155,8 @@ pub(crate) fn rows(input: &Input<'_>) -> Rows {
 
 struct Maker<'a> {
     input: &'a Input<'a>,
-    comm_ranks: Vec<u32>,
-    symbol_ranks: Vec<u32>,
-    /// Of all strings, for payloads; empty when they are not shown.
-    text_ranks: Vec<u32>,
+    values: SampleValues<'a>,
     filter: Filter<'a>,
-    context_ids: FxHashMap<Context, u32>,
     /// By entry.
     context_of: Vec<u32>,
     row_ids: FxHashMap<u64, u32>,
@@ -170,24 +166,6 @@ struct Maker<'a> {
 impl<'a> Maker<'a> {
     fn new(input: &'a Input<'a>) -> Self {
         let profile = input.profile;
-        let comms: Vec<&str> = profile.comms.iter().map(String::as_str).collect();
-        let symbol_ranks = if input.columns.has_key(Key::Parent) || input.options.exclude_other {
-            ranks(
-                &profile
-                    .symbols
-                    .iter()
-                    .map(|symbol| symbol.name.as_str())
-                    .collect::<Vec<_>>(),
-            )
-        } else {
-            Vec::new()
-        };
-        let text_ranks = if input.columns.has_key(Key::Trace) {
-            let texts: Vec<&str> = profile.strings.iter().map(String::as_str).collect();
-            ranks(&texts)
-        } else {
-            Vec::new()
-        };
         // Shares are those of everything, also where filters took samples away.
         let events = profile.events.iter();
         let totals = events
@@ -195,15 +173,13 @@ impl<'a> Maker<'a> {
         let totals = totals.collect();
         Self {
             input,
-            comm_ranks: ranks(&comms),
-            symbol_ranks,
-            text_ranks,
+            values: SampleValues::new(profile, input.chains),
             filter: Filter::new(profile, input.options),
-            context_ids: FxHashMap::default(),
             context_of: Vec::with_capacity(profile.entries.len()),
             row_ids: FxHashMap::default(),
             out: Rows {
                 totals,
+                contexts: Contexts::of(input.columns),
                 ..Rows::default()
             },
         }
@@ -230,7 +206,7 @@ impl<'a> Maker<'a> {
         };
         let leaf = instead.unwrap_or(entry.leaf);
         let context = self.context(entry, leaf);
-        let filtered = self.out.contexts[context as usize].filtered;
+        let filtered = self.out.contexts.is_filtered(context);
         let class = classes.leaf[leaf.0 as usize];
         let row = self.row(context, class, (index, 0), entry.thread, leaf);
         let counts = Counts {
@@ -250,58 +226,21 @@ impl<'a> Maker<'a> {
     }
 
     fn has_chains(&self) -> bool {
-        self.input.children || self.input.with_trees || !self.symbol_ranks.is_empty()
+        let Input {
+            columns,
+            options,
+            children,
+            with_trees,
+            ..
+        } = *self.input;
+        children || with_trees || columns.has_key(Key::Parent) || options.exclude_other
     }
 
     fn context(&mut self, entry: &Entry, leaf: FrameId) -> u32 {
-        let keys = self.context_keys(entry);
-        let is_other = self.input.options.exclude_other && keys.parent == NONE;
+        let is_other =
+            self.input.options.exclude_other && self.input.chains.parent(entry.stack).is_none();
         let filtered = is_other || self.filter.hides(entry, leaf);
-        let context = Context {
-            event: entry.event.0,
-            filtered,
-            keys,
-        };
-        *self.context_ids.entry(context).or_insert_with(|| {
-            self.out.contexts.push(context);
-            (self.out.contexts.len() - 1) as u32
-        })
-    }
-
-    fn context_keys(&self, entry: &Entry) -> ContextKeys {
-        let Input {
-            profile,
-            columns,
-            chains,
-            ..
-        } = *self.input;
-        let thread = &profile[entry.thread];
-        let mut keys = ContextKeys::default();
-        for key in &columns.order {
-            match key {
-                Key::Comm => keys.comm = self.comm_ranks[entry.comm.0 as usize],
-                Key::Pid | Key::Tid => keys.tid = thread.tid,
-                Key::Tgid => keys.pid = thread.pid,
-                Key::Cpu => keys.cpu = entry.cpu,
-                Key::Socket => keys.socket = profile.recording.socket(entry.cpu),
-                Key::Time => keys.time = entry.time,
-                Key::State => keys.state = entry.state,
-                Key::Cgroup => keys.cgroup = entry.cgroup.map_or(NONE, |name| name.0),
-                Key::Trace => {
-                    keys.trace = entry
-                        .trace
-                        .map_or(NONE, |text| self.text_ranks[text.0 as usize]);
-                }
-                _ => {}
-            }
-        }
-        if !self.symbol_ranks.is_empty() {
-            let symbol = chains
-                .parent(entry.stack)
-                .and_then(|frame| profile[frame].symbol);
-            keys.parent = symbol.map_or(NONE, |symbol| self.symbol_ranks[symbol.0 as usize]);
-        }
-        keys
+        self.out.contexts.add(&self.values, entry, filtered)
     }
 
     fn row(
@@ -337,17 +276,16 @@ impl<'a> Maker<'a> {
             ..
         } = *self.input;
         for row in &mut self.out.rows {
-            let context = &self.out.contexts[row.context as usize];
             if row.is_caller {
                 // The frame of the entry that came first, not just one that falls into the same row.
                 let entry = &profile.entries[row.first.0 as usize];
                 row.frame =
                     chains.frames[chains.range(entry.stack).start + row.first.1 as usize - 1];
             }
-            row.filtered =
-                context.filtered || hidden_by_name(profile, options, &profile[row.frame]);
+            row.filtered = self.out.contexts.is_filtered(row.context)
+                || hidden_by_name(profile, options, &profile[row.frame]);
             if !row.filtered {
-                self.out.totals[context.event as usize]
+                self.out.totals[self.out.contexts.event(row.context)]
                     .row_filtered
                     .add(&row.counts);
             }

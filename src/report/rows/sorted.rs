@@ -4,12 +4,12 @@
 
 use std::cmp::Ordering;
 
+use super::super::Report;
 use super::super::classes::{Class, Classes, SymbolPart, SymbolRank};
-use super::super::columns::Columns;
-use super::super::keys::Key;
+use super::super::keys::{Key, Order, Role};
 use super::super::options::ChainOrder;
 use super::super::order::red_black_order;
-use super::{Context, Counts, Row};
+use super::{Contexts, Counts, Row};
 use crate::intern::byte_ranks;
 use crate::profile::{Profile, SymbolId};
 
@@ -20,7 +20,8 @@ pub(crate) fn ordered<'r>(
     members: impl Fn(u32) -> &'r [Counts],
 ) -> Vec<u32> {
     let is_tree = view.children && view.has_trees;
-    let symbols = if is_tree || view.columns.has_key(Key::SymbolSize) {
+    let by_place = |slot: &Slot| matches!(slot, Slot::Symbol { by_name: false });
+    let symbols = if is_tree || view.slots.iter().any(by_place) {
         SymbolNumbers::of(rows, view)
     } else {
         SymbolNumbers::default()
@@ -102,14 +103,14 @@ struct Numbers {
 impl Numbers {
     /// Ascending, as perf compares samples: see [`Ordered::by_key`].
     fn for_samples(rows: &[Row], view: &Ordered<'_>, symbols: &SymbolNumbers) -> Self {
-        let mut all = Vec::with_capacity(rows.len() * view.columns.order.len());
+        let mut all = Vec::with_capacity(rows.len() * view.slots.len());
         for (number, row) in rows.iter().enumerate() {
-            let keys = view.columns.order.iter();
-            all.extend(keys.map(|key| view.number(*key, row, symbols.of_row(number))));
+            let slots = view.slots.iter();
+            all.extend(slots.map(|slot| view.number(slot, row, symbols.of_row(number))));
         }
         Self {
             all,
-            width: view.columns.order.len(),
+            width: view.slots.len(),
             children_at: None,
         }
     }
@@ -122,8 +123,8 @@ impl Numbers {
         symbols: &SymbolNumbers,
         members: &impl Fn(u32) -> &'r [Counts],
     ) -> Self {
-        let order = &view.columns.order;
-        let names = if order.contains(&Key::Symbol) {
+        let by_name = |slot: &Slot| matches!(slot, Slot::Symbol { by_name: true });
+        let names = if view.slots.iter().any(by_name) {
             name_ranks(rows, view)
         } else {
             Vec::new()
@@ -134,24 +135,24 @@ impl Numbers {
             children_at: None,
         };
         for (number, row) in (0..).zip(rows) {
-            for key in order {
+            for slot in &view.slots {
                 let all = &mut numbers.all;
-                match *key {
-                    Key::OverheadChildren => {
+                match *slot {
+                    Slot::Credited => {
                         if number == 0 {
                             numbers.children_at = Some(all.len());
                         }
                         all.push(!row.counts.children_period);
                     }
-                    key if key.is_counter() => {
+                    Slot::Counter(value) => {
                         let members = members(number);
                         let first = view.sort_index.and_then(|i| members.get(i.checked_sub(1)?));
                         let first = first.unwrap_or(&row.counts);
                         let counts = std::iter::once(first).chain(members);
-                        all.extend(counts.map(|counts| !counter(key, counts)));
+                        all.extend(counts.map(|counts| !value(counts)));
                     }
-                    Key::Symbol => all.push(names[number as usize].into()),
-                    key => all.push(view.number(key, row, symbols.of_row(number as usize))),
+                    Slot::Symbol { by_name: true } => all.push(names[number as usize].into()),
+                    ref slot => all.push(view.number(slot, row, symbols.of_row(number as usize))),
                 }
             }
             if number == 0 {
@@ -294,86 +295,113 @@ fn name_ranks(rows: &[Row], view: &Ordered<'_>) -> Vec<u32> {
     ranks
 }
 
-/// What ordering rows needs to know.
-pub(crate) struct Ordered<'a> {
-    pub(crate) profile: &'a Profile,
-    pub(crate) columns: &'a Columns,
-    pub(crate) classes: &'a Classes,
-    pub(crate) contexts: &'a [Context],
-    pub(crate) children: bool,
-    pub(crate) has_trees: bool,
-    pub(crate) order: ChainOrder,
-    pub(crate) sort_index: Option<usize>,
-    pub(crate) threads: usize,
+/// Where what a key compares is found.
+enum Slot {
+    /// What callers are credited with.
+    Credited,
+    /// Another counter.
+    Counter(fn(&Counts) -> u64),
+    /// A place among the context's values.
+    Context(usize),
+    Dso,
+    Symbol {
+        /// When rows are printed.
+        by_name: bool,
+    },
+    /// A place among the frame's texts.
+    Text(usize),
+    Nothing,
 }
 
-impl Ordered<'_> {
-    /// As perf compares samples, by all keys that [`number`](Self::number) knows.
+impl Slot {
+    fn of(key: Key, classes: &Classes, contexts: &Contexts) -> Self {
+        let order = match &key.descriptor().role {
+            Role::Counter(_) if key == Key::OverheadChildren => return Self::Credited,
+            Role::Counter(counter) => return Self::Counter(counter.value),
+            Role::Part(part) => part.order,
+            Role::Rate => return Self::Nothing,
+        };
+        match order {
+            Order::Sample(_) => contexts.place_of(key).map_or(Self::Nothing, Self::Context),
+            Order::Dso => Self::Dso,
+            Order::Symbol { by_name } => Self::Symbol { by_name },
+            Order::FrameText(_) => {
+                let place = classes.texts.place_of(key);
+                place.map_or(Self::Nothing, Self::Text)
+            }
+            Order::Nothing => Self::Nothing,
+        }
+    }
+}
+
+/// What ordering rows needs to know.
+pub(crate) struct Ordered<'a> {
+    profile: &'a Profile,
+    keys: &'a [Key],
+    /// By key.
+    slots: Vec<Slot>,
+    classes: &'a Classes,
+    contexts: &'a Contexts,
+    children: bool,
+    has_trees: bool,
+    order: ChainOrder,
+    sort_index: Option<usize>,
+    threads: usize,
+}
+
+impl<'a> Ordered<'a> {
+    /// The order of a report's rows.
+    pub(crate) fn of(report: &'a Report<'_>) -> Self {
+        let (classes, contexts) = (&report.classes, &report.rows.contexts);
+        let keys = &report.columns.order;
+        let slot = |key: &Key| Slot::of(*key, classes, contexts);
+        Self {
+            profile: report.profile,
+            keys,
+            slots: keys.iter().map(slot).collect(),
+            classes,
+            contexts,
+            children: report.children,
+            has_trees: report.has_trees,
+            order: report.order,
+            sort_index: report.options.group_sort_index,
+            threads: report.options.threads,
+        }
+    }
+
+    /// As perf compares samples, by all keys.
     fn as_samples(&self, a: &Row, b: &Row) -> Ordering {
-        let keys = self.columns.order.iter().filter(|key| **key != Key::Socket);
-        keys.fold(Ordering::Equal, |so_far, key| {
-            so_far.then_with(|| self.by_key(*key, a, b))
+        self.slots.iter().fold(Ordering::Equal, |so_far, slot| {
+            so_far.then_with(|| self.by_slot(slot, a, b))
         })
     }
 
-    /// [`by_key`](Self::by_key) as numbers; `symbol` is the one of the symbol.
-    fn number(&self, key: Key, row: &Row, symbol: u32) -> u64 {
-        let keys = &self.contexts[row.context as usize].keys;
+    /// What a key compares, ascending; `symbol` is the number of the symbol.
+    fn number(&self, slot: &Slot, row: &Row, symbol: u32) -> u64 {
         let class = &self.classes.all[row.class as usize];
-        let ascending = |n: i32| u64::from(n.cast_unsigned() ^ 1 << 31);
-        match key {
-            Key::Comm => keys.comm.into(),
-            Key::Pid | Key::Tid => keys.tid.into(),
-            Key::Tgid => keys.pid.into(),
-            Key::Cpu => ascending(keys.cpu),
-            Key::Time => keys.time,
-            Key::State => keys.state as u64,
-            Key::Cgroup => keys.cgroup.into(),
-            Key::Trace => keys.trace.into(),
-            Key::Parent => keys.parent.into(),
-            Key::Dso => class.dso.into(),
-            Key::Srcline => class.srcline.into(),
-            Key::Srcfile => class.srcfile.into(),
-            Key::Symbol | Key::SymbolSize => symbol.into(),
-            _ => 0,
+        match *slot {
+            Slot::Context(place) => self.contexts.values(row.context)[place],
+            Slot::Dso => class.dso.into(),
+            Slot::Symbol { .. } => symbol.into(),
+            Slot::Text(place) => self.classes.texts.rank(class.texts, place).into(),
+            Slot::Credited | Slot::Counter(_) | Slot::Nothing => 0,
+        }
+    }
+
+    fn by_slot(&self, slot: &Slot, a: &Row, b: &Row) -> Ordering {
+        let class = |row: &Row| &self.classes.all[row.class as usize];
+        match slot {
+            Slot::Symbol { .. } => symbol_order(class(a)).cmp(&symbol_order(class(b))),
+            slot => self.number(slot, a, 0).cmp(&self.number(slot, b, 0)),
         }
     }
 
     /// Ascending, as perf compares samples.
     pub(crate) fn by_key(&self, key: Key, a: &Row, b: &Row) -> Ordering {
-        let (left, right) = (
-            &self.contexts[a.context as usize].keys,
-            &self.contexts[b.context as usize].keys,
-        );
-        let (x, y) = (
-            &self.classes.all[a.class as usize],
-            &self.classes.all[b.class as usize],
-        );
-        match key {
-            Key::Comm => left.comm.cmp(&right.comm),
-            Key::Pid | Key::Tid => left.tid.cmp(&right.tid),
-            Key::Tgid => left.pid.cmp(&right.pid),
-            Key::Cpu => left.cpu.cmp(&right.cpu),
-            Key::Socket => left.socket.cmp(&right.socket),
-            Key::Time => left.time.cmp(&right.time),
-            Key::State => left.state.cmp(&right.state),
-            Key::Cgroup => left.cgroup.cmp(&right.cgroup),
-            Key::Trace => left.trace.cmp(&right.trace),
-            Key::Parent => left.parent.cmp(&right.parent),
-            Key::Dso => x.dso.cmp(&y.dso),
-            Key::Srcline => x.srcline.cmp(&y.srcline),
-            Key::Srcfile => x.srcfile.cmp(&y.srcfile),
-            Key::Symbol | Key::SymbolSize => {
-                let resolved = |part: &SymbolPart| !matches!(part, SymbolPart::Address(_));
-                let by_dso = if resolved(&x.symbol) && resolved(&y.symbol) {
-                    x.dso.cmp(&y.dso)
-                } else {
-                    Ordering::Equal
-                };
-                by_dso.then_with(|| x.symbol.cmp_as_perf(&y.symbol))
-            }
-            _ => Ordering::Equal,
-        }
+        let place = self.keys.iter().position(|known| *known == key);
+        place.map_or(Ordering::Equal, |place| {
+            self.by_slot(&self.slots[place], a, b)
+        })
     }
 
     /// Rows of one thread and equal share: those with deeper chains first when callers come first.
@@ -385,19 +413,5 @@ impl Ordered<'_> {
             ChainOrder::Caller => b.max_depth.cmp(&a.max_depth),
             ChainOrder::Callee => a.max_depth.cmp(&b.max_depth),
         }
-    }
-}
-
-/// The number a counter column shows or compares.
-#[must_use]
-pub fn counter(key: Key, counts: &Counts) -> u64 {
-    match key {
-        Key::OverheadChildren => counts.children_period,
-        Key::OverheadSys => counts.by_mode[0],
-        Key::OverheadUs => counts.by_mode[1],
-        Key::OverheadGuestSys => counts.by_mode[2],
-        Key::OverheadGuestUs => counts.by_mode[3],
-        Key::Sample => counts.samples,
-        _ => counts.self_period,
     }
 }

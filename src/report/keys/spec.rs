@@ -5,86 +5,8 @@
 
 use std::fmt;
 
+use super::Key;
 use crate::metrics::Metric;
-
-/// What a row is made of, or what one of its columns shows.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Key {
-    /// Thread id and final comm.
-    Pid,
-    /// The same under a header that says so; perf has no such key.
-    Tid,
-    /// Process id and its leader's comm.
-    Tgid,
-    /// Comm at the time of the sample.
-    Comm,
-    /// Short name of the DSO.
-    Dso,
-    /// Function or address.
-    Symbol,
-    /// First frame of the chain that matches `--parent`.
-    Parent,
-    /// CPU number.
-    Cpu,
-    /// Number of the processor's socket.
-    Socket,
-    /// `file:line`.
-    Srcline,
-    /// Source file.
-    Srcfile,
-    /// Bytes of the symbol.
-    SymbolSize,
-    /// Name of the cgroup.
-    Cgroup,
-    /// Payload of a tracepoint as text.
-    Trace,
-    /// The empty column that perf appends when the keys' text contains `symbol`.
-    IpcNull,
-    /// Quantised time of the sample.
-    Time,
-    /// Self share of the period.
-    Overhead,
-    /// Share of the period in kernel mode.
-    OverheadSys,
-    /// Share of the period in user mode.
-    OverheadUs,
-    /// Share of the period in a guest's kernel.
-    OverheadGuestSys,
-    /// Share of the period in a guest's user mode.
-    OverheadGuestUs,
-    /// Share of the period at or below the row.
-    OverheadChildren,
-    /// Number of samples.
-    Sample,
-    /// Period.
-    Period,
-    /// What the thread was doing, where the weight tells.
-    State,
-    /// The weight as people read it, with its unit.
-    Weight,
-    /// A rate of events: the number of a metric.
-    Metric(u8),
-}
-
-impl Key {
-    /// Whether the key counts (perf's `hpp` dimensions) and does not divide the samples into rows.
-    #[must_use]
-    pub const fn is_counter(self) -> bool {
-        matches!(
-            self,
-            Self::Overhead
-                | Self::OverheadSys
-                | Self::OverheadUs
-                | Self::OverheadGuestSys
-                | Self::OverheadGuestUs
-                | Self::OverheadChildren
-                | Self::Sample
-                | Self::Period
-                | Self::Weight
-                | Self::Metric(_)
-        )
-    }
-}
 
 /// A word that names no key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,95 +39,112 @@ impl fmt::Display for KeyError {
 
 impl std::error::Error for KeyError {}
 
-/// Keys that divide samples into rows, in perf's order, because the first that fits a prefix wins;
-/// `None` for those that only perf has.
-const SORT_KEYS: &[(&str, Option<Key>)] = &[
-    ("pid", Some(Key::Pid)),
-    ("comm", Some(Key::Comm)),
-    ("dso", Some(Key::Dso)),
-    ("symbol", Some(Key::Symbol)),
-    ("parent", Some(Key::Parent)),
-    ("cpu", Some(Key::Cpu)),
-    ("socket", Some(Key::Socket)),
-    ("srcline", Some(Key::Srcline)),
-    ("srcfile", Some(Key::Srcfile)),
-    ("local_weight", None),
-    ("weight", None),
-    ("transaction", None),
-    ("trace", Some(Key::Trace)),
-    ("symbol_size", Some(Key::SymbolSize)),
-    ("dso_size", None),
-    ("cgroup", Some(Key::Cgroup)),
-    ("cgroup_id", None),
-    ("ipc_null", Some(Key::IpcNull)),
-    ("time", Some(Key::Time)),
-    ("code_page_size", None),
-    ("local_ins_lat", None),
-    ("ins_lat", None),
-    ("local_p_stage_cyc", None),
-    ("p_stage_cyc", None),
-    ("addr", None),
-    ("tid", Some(Key::Tid)),
-    ("tgid", Some(Key::Tgid)),
-    ("simd", None),
-    ("symoff", None),
-    ("callchain_branch_predicted", None),
-    ("parallelism", None),
-    ("state", Some(Key::State)),
+/// A word of perf's.
+enum Word {
+    /// A key.
+    Has(Key),
+    /// One that pjit does not have.
+    PerfOnly(&'static str),
+}
+
+use Word::{Has, PerfOnly};
+
+impl Word {
+    fn name(&self) -> &'static str {
+        match self {
+            Has(key) => key.name(),
+            PerfOnly(name) => name,
+        }
+    }
+}
+
+/// Keys that divide samples into rows, in perf's order, because the first that fits a prefix wins.
+const SORT_KEYS: &[Word] = &[
+    Has(Key::Pid),
+    Has(Key::Comm),
+    Has(Key::Dso),
+    Has(Key::Symbol),
+    Has(Key::Parent),
+    Has(Key::Cpu),
+    Has(Key::Socket),
+    Has(Key::Srcline),
+    Has(Key::Srcfile),
+    PerfOnly("local_weight"),
+    PerfOnly("weight"),
+    PerfOnly("transaction"),
+    Has(Key::Trace),
+    Has(Key::SymbolSize),
+    PerfOnly("dso_size"),
+    Has(Key::Cgroup),
+    PerfOnly("cgroup_id"),
+    Has(Key::IpcNull),
+    Has(Key::Time),
+    PerfOnly("code_page_size"),
+    PerfOnly("local_ins_lat"),
+    PerfOnly("ins_lat"),
+    PerfOnly("local_p_stage_cyc"),
+    PerfOnly("p_stage_cyc"),
+    PerfOnly("addr"),
+    Has(Key::Tid),
+    Has(Key::Tgid),
+    PerfOnly("simd"),
+    PerfOnly("symoff"),
+    PerfOnly("callchain_branch_predicted"),
+    PerfOnly("parallelism"),
+    Has(Key::State),
 ];
 
 /// Counters, which perf searches after the others.
-const COUNTERS: &[(&str, Option<Key>)] = &[
-    ("overhead", Some(Key::Overhead)),
-    ("overhead_sys", Some(Key::OverheadSys)),
-    ("overhead_us", Some(Key::OverheadUs)),
-    ("overhead_guest_sys", Some(Key::OverheadGuestSys)),
-    ("overhead_guest_us", Some(Key::OverheadGuestUs)),
-    ("overhead_children", Some(Key::OverheadChildren)),
-    ("sample", Some(Key::Sample)),
-    ("period", Some(Key::Period)),
-    ("latency", None),
-    ("weight1", None),
+const COUNTERS: &[Word] = &[
+    Has(Key::Overhead),
+    Has(Key::OverheadSys),
+    Has(Key::OverheadUs),
+    Has(Key::OverheadGuestSys),
+    Has(Key::OverheadGuestUs),
+    Has(Key::OverheadChildren),
+    Has(Key::Sample),
+    Has(Key::Period),
+    PerfOnly("latency"),
+    PerfOnly("weight1"),
 ];
 
 /// Keys of branch and memory recordings, which pjit does not read.
-const BRANCH_AND_MEMORY: &[(&str, Option<Key>)] = &[
-    ("dso_from", None),
-    ("dso_to", None),
-    ("symbol_from", None),
-    ("symbol_to", None),
-    ("mispredict", None),
-    ("abort", None),
-    ("in_tx", None),
-    ("cycles", None),
-    ("srcline_from", None),
-    ("srcline_to", None),
-    ("ipc_lbr", None),
-    ("addr_from", None),
-    ("addr_to", None),
-    ("symbol_daddr", None),
-    ("dso_daddr", None),
-    ("locked", None),
-    ("tlb", None),
-    ("mem", None),
-    ("snoop", None),
-    ("dcacheline", None),
-    ("symbol_iaddr", None),
-    ("phys_daddr", None),
-    ("data_page_size", None),
-    ("blocked", None),
+const BRANCH_AND_MEMORY: &[Word] = &[
+    PerfOnly("dso_from"),
+    PerfOnly("dso_to"),
+    PerfOnly("symbol_from"),
+    PerfOnly("symbol_to"),
+    PerfOnly("mispredict"),
+    PerfOnly("abort"),
+    PerfOnly("in_tx"),
+    PerfOnly("cycles"),
+    PerfOnly("srcline_from"),
+    PerfOnly("srcline_to"),
+    PerfOnly("ipc_lbr"),
+    PerfOnly("addr_from"),
+    PerfOnly("addr_to"),
+    PerfOnly("symbol_daddr"),
+    PerfOnly("dso_daddr"),
+    PerfOnly("locked"),
+    PerfOnly("tlb"),
+    PerfOnly("mem"),
+    PerfOnly("snoop"),
+    PerfOnly("dcacheline"),
+    PerfOnly("symbol_iaddr"),
+    PerfOnly("phys_daddr"),
+    PerfOnly("data_page_size"),
+    PerfOnly("blocked"),
 ];
 
 /// Names of the keys that pjit has, counters first, as perf's help lists them.
 #[must_use]
 pub fn known_keys() -> Vec<&'static str> {
-    let known = |table: &'static [(&'static str, Option<Key>)]| {
-        table
-            .iter()
-            .filter(|(_, key)| key.is_some_and(|k| k != Key::IpcNull))
-            .map(|(name, _)| *name)
-    };
-    known(COUNTERS).chain(known(SORT_KEYS)).collect()
+    let words = COUNTERS.iter().chain(SORT_KEYS);
+    let keys = words.filter_map(|word| match word {
+        Has(Key::IpcNull) | PerfOnly(_) => None,
+        Has(key) => Some(key.name()),
+    });
+    keys.collect()
 }
 
 fn find(option: &'static str, word: &str) -> Result<Key, KeyError> {
@@ -217,10 +156,10 @@ fn find(option: &'static str, word: &str) -> Result<Key, KeyError> {
     let found = tables
         .iter()
         .flat_map(|table| table.iter())
-        .find(|(name, _)| fits(name));
+        .find(|known| fits(known.name()));
     match found {
-        Some((_, Some(key))) => Ok(*key),
-        Some((name, None)) => Err(KeyError {
+        Some(Has(key)) => Ok(*key),
+        Some(PerfOnly(name)) => Err(KeyError {
             option,
             word: (*name).to_owned(),
             known_to_perf: true,
@@ -413,6 +352,29 @@ mod tests {
     fn braces_make_one_level() {
         let spec = SortSpec::parse("{comm,dso},sym", "").expect("known keys");
         assert_eq!(spec.levels, [vec![Key::Comm, Key::Dso], vec![Key::Symbol]]);
+    }
+
+    #[test]
+    fn the_documentation_lists_all_keys() {
+        let page = include_str!("../../../docs/perf.md");
+        let row = page
+            .lines()
+            .find(|line| line.starts_with("| keys (`-s`, `-F`)"));
+        let keys: Vec<String> = known_keys().iter().map(|key| format!("`{key}`")).collect();
+        let expected = format!("| keys (`-s`, `-F`) | {} |", keys.join(", "));
+        assert_eq!(row, Some(expected.as_str()));
+    }
+
+    #[test]
+    fn every_key_has_one_word() {
+        let mut names = known_keys();
+        names.sort_unstable();
+        let all = names.len();
+        names.dedup();
+        assert_eq!(names.len(), all);
+        for name in names {
+            assert_eq!(find("--sort", name).map(|key| key.name()), Ok(name));
+        }
     }
 
     #[test]

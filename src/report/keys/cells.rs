@@ -1,0 +1,194 @@
+//! What stands in the cells of keys, and how long it is.
+
+use std::borrow::Cow;
+
+use super::super::classes::{dso_name, srcline_text};
+use super::super::options::ReportOptions;
+use super::super::rows::Row;
+use super::super::{ADDRESS_DIGITS, Report};
+use super::{Cell, Key, Measured};
+use crate::profile::Profile;
+
+fn text(text: &str) -> Measured<'_> {
+    Measured {
+        text: text.into(),
+        ..Measured::default()
+    }
+}
+
+pub(super) fn task<'r>(report: &'r Report<'_>, row: &'r Row) -> Cell<'r> {
+    let thread = &report.profile[row.thread];
+    Cell::Task(thread.tid, &report.profile[thread.comm])
+}
+
+pub(super) fn process<'r>(report: &'r Report<'_>, row: &'r Row) -> Cell<'r> {
+    let thread = &report.profile[row.thread];
+    Cell::Task(thread.pid, leader_comm(report.profile, row))
+}
+
+fn leader_comm<'p>(profile: &'p Profile, row: &Row) -> &'p str {
+    let thread = &profile[row.thread];
+    let leader = profile
+        .threads
+        .iter()
+        .rev()
+        .find(|other| other.tid == thread.pid)
+        .unwrap_or(thread);
+    &profile[leader.comm]
+}
+
+/// perf measures the thread's last comm, and cuts earlier ones to it.
+pub(super) fn comm_room<'r>(report: &'r Report<'_>, row: &'r Row) -> Measured<'r> {
+    text(&report.profile[report.profile[row.thread].comm])
+}
+
+pub(super) fn task_room<'r>(report: &'r Report<'_>, row: &'r Row) -> Measured<'r> {
+    Measured {
+        more: 8,
+        ..comm_room(report, row)
+    }
+}
+
+pub(super) fn comm<'r>(report: &'r Report<'_>, row: &'r Row) -> Cell<'r> {
+    Cell::Filled(report.profile[report.entry(row).comm].as_str().into())
+}
+
+fn shown_dso<'r>(report: &'r Report<'_>, row: &Row) -> &'r str {
+    let object = report.profile[row.frame].object;
+    object.map_or("[unknown]", |object| {
+        dso_name(&report.profile[object], report.options)
+    })
+}
+
+pub(super) fn dso<'r>(report: &'r Report<'_>, row: &'r Row) -> Cell<'r> {
+    Cell::Filled(shown_dso(report, row).into())
+}
+
+pub(super) fn dso_room<'r>(report: &'r Report<'_>, row: &'r Row) -> Measured<'r> {
+    let options = report.options;
+    let frame = &report.profile[row.frame];
+    // Room for addresses, unless the width is not perf's to choose.
+    let has_room = frame.symbol.is_none()
+        && options.column_widths.is_empty()
+        && options.separator.is_none()
+        && options.dsos.is_none();
+    let name = frame.object.map_or("", |_| shown_dso(report, row));
+    Measured {
+        least: if has_room { ADDRESS_DIGITS } else { 0 },
+        ..text(name)
+    }
+}
+
+pub(super) fn symbol_room<'r>(report: &'r Report<'_>, row: &'r Row) -> Measured<'r> {
+    let Some(symbol) = report.profile[row.frame].symbol else {
+        return Measured {
+            least: ADDRESS_DIGITS + 4 + 2,
+            ..Measured::default()
+        };
+    };
+    let shown_address = if report.options.verbose > 0 {
+        ADDRESS_DIGITS + 2 + 3
+    } else {
+        0
+    };
+    Measured {
+        more: 4 + shown_address,
+        ..text(&report.profile[symbol].name)
+    }
+}
+
+pub(super) fn symbol_size<'r>(report: &'r Report<'_>, row: &'r Row) -> Cell<'r> {
+    let symbol = report.profile[row.frame].symbol;
+    let size = symbol.map(|symbol| &report.profile[symbol]);
+    Cell::Right(size.map_or("unknown".into(), |s| {
+        s.end.wrapping_sub(s.start).to_string().into()
+    }))
+}
+
+pub(super) fn parent<'r>(report: &'r Report<'_>, row: &'r Row) -> Cell<'r> {
+    Cell::Filled(report.parent(row).unwrap_or("[other]").into())
+}
+
+pub(super) fn parent_room<'r>(report: &'r Report<'_>, row: &'r Row) -> Measured<'r> {
+    text(report.parent(row).unwrap_or_default())
+}
+
+pub(super) fn cpu<'r>(report: &'r Report<'_>, row: &'r Row) -> Cell<'r> {
+    let cpu = report.entry(row).cpu;
+    let sign = if cpu < 0 { "-" } else { "" };
+    Cell::Whole(format!("{sign}{:03}", cpu.unsigned_abs()).into())
+}
+
+pub(super) fn socket<'r>(report: &'r Report<'_>, row: &'r Row) -> Cell<'r> {
+    let cpu = report.entry(row).cpu;
+    Cell::Zeros(report.profile.recording.socket(cpu))
+}
+
+pub(super) fn srcline<'r>(report: &'r Report<'_>, row: &'r Row) -> Cell<'r> {
+    Cell::Cut(line(report, row))
+}
+
+pub(super) fn srcline_room<'r>(report: &'r Report<'_>, row: &'r Row) -> Measured<'r> {
+    Measured {
+        text: line(report, row),
+        ..Measured::default()
+    }
+}
+
+fn line<'r>(report: &Report<'_>, row: &Row) -> Cow<'r, str> {
+    let frame = &report.profile[row.frame];
+    srcline_text(report.profile, report.options, frame).into()
+}
+
+pub(super) fn srcfile<'r>(report: &'r Report<'_>, row: &'r Row) -> Cell<'r> {
+    Cell::Cut(report.frame_text(row, Key::Srcfile).into())
+}
+
+pub(super) fn srcfile_room<'r>(report: &'r Report<'_>, row: &'r Row) -> Measured<'r> {
+    text(report.frame_text(row, Key::Srcfile))
+}
+
+pub(super) fn cgroup<'r>(report: &'r Report<'_>, row: &'r Row) -> Cell<'r> {
+    Cell::Whole(cgroup_name(report, row).into())
+}
+
+pub(super) fn cgroup_room<'r>(report: &'r Report<'_>, row: &'r Row) -> Measured<'r> {
+    text(cgroup_name(report, row))
+}
+
+fn cgroup_name<'r>(report: &'r Report<'_>, row: &Row) -> &'r str {
+    let name = report.entry(row).cgroup;
+    name.map_or("N/A", |name| report.profile[name].as_str())
+}
+
+pub(super) fn trace<'r>(report: &'r Report<'_>, row: &'r Row) -> Cell<'r> {
+    let text = report.entry(row).trace;
+    Cell::CutPayload(text.map_or("N/A", |text| &report.profile[text]).into())
+}
+
+/// perf forgets those that it never compared with another, and cuts them to the width of the rest.
+pub(super) fn trace_room<'r>(report: &'r Report<'_>, row: &'r Row) -> Measured<'r> {
+    let payload = report.entry(row).trace;
+    Measured {
+        is_payload: true,
+        ..text(payload.map_or("", |text| &report.profile[text]))
+    }
+}
+
+pub(super) fn time<'r>(report: &'r Report<'_>, row: &'r Row) -> Cell<'r> {
+    let time = report.entry(row).time;
+    let (seconds, rest) = (time / 1_000_000_000, time % 1_000_000_000);
+    Cell::Cut(if report.options.nanoseconds {
+        format!("{seconds}.{rest:09}").into()
+    } else {
+        format!("{seconds}.{:06}", rest / 1000).into()
+    })
+}
+
+pub(super) fn time_width(options: &ReportOptions) -> usize {
+    if options.nanoseconds { 16 } else { 12 }
+}
+
+pub(super) fn state<'r>(report: &'r Report<'_>, row: &'r Row) -> Cell<'r> {
+    Cell::Filled(report.entry(row).state.name().into())
+}

@@ -1,0 +1,292 @@
+//! Sort keys: what there is to know of each, in one place.
+//!
+//! A [`Key`] is a column, and most divide the samples into rows. All else that the view, the writers and the help know of it stands
+//! in its [`Descriptor`] ([`table`]): who adds a key adds a variant, a descriptor, and its place among perf's words ([`spec`]).
+//! Knows no layout: cells say what stands in them, and how they use their column.
+
+mod cells;
+mod spec;
+mod table;
+
+use std::borrow::Cow;
+
+pub use self::spec::{FieldSpec, KeyError, SortSpec, known_keys};
+use super::options::ReportOptions;
+use super::rows::{Counts, Row, SampleValues};
+use super::{Report, Table};
+use crate::profile::{Entry, Frame, Profile};
+
+/// What a row is made of, or what one of its columns shows.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Key {
+    /// Thread id and final comm.
+    Pid,
+    /// The same under a header that says so; perf has no such key.
+    Tid,
+    /// Process id and its leader's comm.
+    Tgid,
+    /// Comm at the time of the sample.
+    Comm,
+    /// Short name of the DSO.
+    Dso,
+    /// Function or address.
+    Symbol,
+    /// First frame of the chain that matches `--parent`.
+    Parent,
+    /// CPU number.
+    Cpu,
+    /// Number of the processor's socket.
+    Socket,
+    /// `file:line`.
+    Srcline,
+    /// Source file.
+    Srcfile,
+    /// Bytes of the symbol.
+    SymbolSize,
+    /// Name of the cgroup.
+    Cgroup,
+    /// Payload of a tracepoint as text.
+    Trace,
+    /// The empty column that perf appends when the keys' text contains `symbol`.
+    IpcNull,
+    /// Quantised time of the sample.
+    Time,
+    /// Self share of the period.
+    Overhead,
+    /// Share of the period in kernel mode.
+    OverheadSys,
+    /// Share of the period in user mode.
+    OverheadUs,
+    /// Share of the period in a guest's kernel.
+    OverheadGuestSys,
+    /// Share of the period in a guest's user mode.
+    OverheadGuestUs,
+    /// Share of the period at or below the row.
+    OverheadChildren,
+    /// Number of samples.
+    Sample,
+    /// Period.
+    Period,
+    /// What the thread was doing, where the weight tells.
+    State,
+    /// The weight as people read it, with its unit.
+    Weight,
+    /// A rate of events: the number of a metric.
+    Metric(u8),
+}
+
+impl Key {
+    /// Whether the key counts (perf's `hpp` dimensions) and does not divide the samples into rows.
+    #[must_use]
+    pub fn is_counter(self) -> bool {
+        !matches!(self.descriptor().role, Role::Part(_))
+    }
+
+    /// The number that a counter's column shows or compares; nothing for other keys.
+    #[must_use]
+    pub fn count(self, counts: &Counts) -> u64 {
+        match &self.descriptor().role {
+            Role::Counter(counter) => (counter.value)(counts),
+            Role::Rate | Role::Part(_) => 0,
+        }
+    }
+
+    /// What tells rows apart by it; nothing of a counter.
+    pub(crate) fn order(self) -> Option<Order> {
+        match &self.descriptor().role {
+            Role::Part(part) => Some(part.order),
+            Role::Counter(_) | Role::Rate => None,
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.descriptor().name
+    }
+}
+
+/// All there is to know of a key.
+#[derive(Debug)]
+pub(crate) struct Descriptor {
+    /// As `--sort` and `--fields` have it, in full.
+    pub(crate) name: &'static str,
+    /// What stands over its column.
+    pub(crate) heading: Heading,
+    /// What has to be read and computed for it.
+    pub(crate) needs: KeyNeeds,
+    /// The filter that, with a single entry, leaves one value of it.
+    pub(crate) filter: Option<FilterOf>,
+    /// What it does.
+    pub(crate) role: Role,
+}
+
+/// What stands over a column.
+#[derive(Debug)]
+pub(crate) enum Heading {
+    /// Always the same.
+    Is(&'static str),
+    /// It depends on what is counted.
+    Of(for<'r> fn(&'r Report<'_>, &Table, Key) -> &'r str),
+}
+
+/// What has to be read and computed for a key.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct KeyNeeds {
+    /// Call chains.
+    pub stacks: bool,
+    /// Rows apart by CPU.
+    pub cpu: bool,
+    /// Source lines.
+    pub lines: bool,
+    /// Rows apart by cgroup.
+    pub cgroup: bool,
+    /// Payloads of tracepoints.
+    pub trace: bool,
+    /// Rows apart by time.
+    pub time: bool,
+    /// An entry for each sample.
+    pub samples: bool,
+}
+
+impl KeyNeeds {
+    /// Nothing besides what all reports need.
+    pub const NONE: Self = Self {
+        stacks: false,
+        cpu: false,
+        lines: false,
+        cgroup: false,
+        trace: false,
+        time: false,
+        samples: false,
+    };
+
+    /// What either of two needs.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self {
+            stacks: self.stacks || other.stacks,
+            cpu: self.cpu || other.cpu,
+            lines: self.lines || other.lines,
+            cgroup: self.cgroup || other.cgroup,
+            trace: self.trace || other.trace,
+            time: self.time || other.time,
+            samples: self.samples || other.samples,
+        }
+    }
+}
+
+/// What a key does.
+#[derive(Debug)]
+pub(crate) enum Role {
+    /// It counts.
+    Counter(Counter),
+    /// It is a rate of counters, which orders no rows.
+    Rate,
+    /// It divides the samples into rows.
+    Part(Part),
+}
+
+/// A key that counts.
+#[derive(Debug)]
+pub(crate) struct Counter {
+    /// What it counts.
+    pub(crate) value: fn(&Counts) -> u64,
+    /// How that is shown.
+    pub(crate) shown: Shown,
+    /// Width of its column at least.
+    pub(crate) width: usize,
+}
+
+/// How a counter is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// As a share of everything.
+    Share,
+    /// The same, where callers are credited.
+    CreditedShare,
+    /// As it is.
+    Number,
+    /// With the unit of what is counted.
+    Human,
+}
+
+/// Makes the cell of a row.
+pub(crate) type CellOf = for<'r> fn(&'r Report<'_>, &'r Row) -> Cell<'r>;
+
+/// Measures a row.
+pub(crate) type RoomOf = for<'r> fn(&'r Report<'_>, &'r Row) -> Measured<'r>;
+
+/// The names that a filter lets through.
+pub(crate) type FilterOf = fn(&ReportOptions) -> &Option<Vec<String>>;
+
+/// A key that divides the samples into rows.
+#[derive(Debug)]
+pub(crate) struct Part {
+    /// What tells rows apart, and orders them.
+    pub(crate) order: Order,
+    /// Width of its column, its heading aside.
+    pub(crate) width: Width,
+    /// What stands in a row.
+    pub(crate) cell: CellOf,
+}
+
+/// Where the value comes from that tells rows apart. Equal values share a row, lower ones come first.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Order {
+    /// From the sample.
+    Sample(fn(&SampleValues<'_>, &Entry) -> u64),
+    /// From the frame: its DSO.
+    Dso,
+    /// From the frame: its symbol, which rows are printed in the order of by name or by place.
+    Symbol { by_name: bool },
+    /// From the frame: a text.
+    FrameText(fn(&Profile, &ReportOptions, &Frame) -> String),
+    /// Nowhere: all rows have the same.
+    Nothing,
+}
+
+/// Width of a column.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Width {
+    /// Always the same.
+    Is(usize),
+    /// It depends on the options.
+    Of(fn(&ReportOptions) -> usize),
+    /// As the longest of the rows, and no less.
+    Longest(usize, RoomOf),
+}
+
+/// How much room a row takes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Measured<'r> {
+    /// That of this text, made harmless,
+    pub(crate) text: Cow<'r, str>,
+    /// which may have tabs,
+    pub(crate) is_payload: bool,
+    /// and so much more,
+    pub(crate) more: usize,
+    /// but no less than this.
+    pub(crate) least: usize,
+}
+
+/// What stands in a cell, not yet made harmless.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Cell<'r> {
+    /// Cut or filled up to the width of the column.
+    Filled(Cow<'r, str>),
+    /// Cut to it.
+    Cut(Cow<'r, str>),
+    /// The same for a text that may have tabs.
+    CutPayload(Cow<'r, str>),
+    /// As it is.
+    Whole(Cow<'r, str>),
+    /// On the right.
+    Right(Cow<'r, str>),
+    /// Number of a task, and its comm.
+    Task(u32, &'r str),
+    /// A number, with zeros to the width of the column less three.
+    Zeros(i32),
+    /// Level, address and name of the row's symbol.
+    Symbol,
+}
