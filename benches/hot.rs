@@ -106,6 +106,7 @@ const NEEDS: Needs = Needs {
     trace: collect::Payloads::No,
     rows: pjit::collect::Rows::Merged,
     depths: false,
+    waits: false,
     roots: false,
     paths: false,
     dump_limit: None,

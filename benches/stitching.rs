@@ -78,6 +78,7 @@ fn load(file: &str, dump_limit: Option<usize>, mending: Mending) -> Profile {
             trace: Payloads::No,
             rows: Rows::Samples,
             depths: false,
+            waits: false,
             roots: false,
             paths: false,
             dump_limit,

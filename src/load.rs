@@ -13,7 +13,8 @@ use crate::input::{self, Store, Window};
 use crate::perfdata::attr::sample_type;
 use crate::perfdata::{Delivered, Event, OpenError, Recording};
 use crate::profile::{
-    self, EventId, EventSummary, FrameId, FrameNeeds, Profile, Quality, RecordingSummary, StackEnd,
+    self, EventId, EventSummary, FrameId, FrameNeeds, Profile, Quality, RecordingSummary, Sampling,
+    StackEnd, Wait,
 };
 use crate::session::jit::{JitBuilder, JitSearch, RecordingClock};
 use crate::session::listing::{self, Listing};
@@ -207,7 +208,7 @@ fn read<T: Default>(
             } else {
                 options.filter.clone()
             },
-            marks: pairs,
+            marks: pairs || needs.waits,
         };
         let mut session = Session::index(
             &recording,
@@ -234,6 +235,10 @@ fn read<T: Default>(
             store: &store,
             threads: needs.threads,
             diag,
+        };
+        let waits = match needs.waits {
+            true => weigh::waits(source, &session),
+            false => Vec::new(),
         };
         let weighed = weigh::weigh(source, &mut session, &options.weight, &options.filter)?;
         if is_weighed {
@@ -277,6 +282,7 @@ fn read<T: Default>(
             |event| vec![event.into()],
         );
         profile.events = events;
+        profile.waits = waits.into_iter().map(Wait::from).collect();
         summarise(&mut profile, &collected, &recording, &session, options);
         profile.quality.weights = weighed.quality;
         profile.quality.stitch_error = mended.error;
@@ -540,6 +546,11 @@ fn events_of(recording: &Recording<'_>, session: &Session<'_>) -> Vec<EventSumma
             unit: event.attr.unit(),
             counted: None,
             notes: Vec::new(),
+            sampling: match event.attr.sample_period {
+                0 => Sampling::Unknown,
+                hertz if event.attr.is_freq() => Sampling::PerSecond(hertz),
+                period => Sampling::Every(period),
+            },
         })
         .collect()
 }
@@ -582,6 +593,10 @@ fn summarise(
             (Some(first), Some(last)) => Some((first.time.0, last.time.0)),
             _ => None,
         },
+        wall_clock: recording
+            .features
+            .clock_data
+            .map(|data| (data.wall_ns, data.clock_ns)),
         sockets: recording
             .features
             .cpu_topology

@@ -12,11 +12,13 @@ use flate2::write::GzEncoder;
 use super::filters::{self, StackFilterArgs};
 use super::input::InputArgs;
 use super::terminal::{Output, with_progress};
-use super::verb::{leave, require_samples, wrong_usage};
+use super::verb::{chosen_event, leave, require_samples, wrong_usage};
 use super::weight::WeightArgs;
 use super::{Context, Verb};
-use crate::collect::Rows;
+use crate::collect::{Payloads, Rows};
 use crate::load::{self, LoadOptions};
+use crate::output::caption::Caption;
+use crate::output::firefox::{self, FirefoxOptions};
 use crate::output::pprof::{self, Label, PprofOptions};
 use crate::output::text::harmless;
 use crate::output::{gzip, speedscope, stacks_csv};
@@ -28,10 +30,12 @@ use crate::questions::kinds::OwnRules;
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:
   pjit export -o app.pb.gz && go tool pprof -http=:4000 app.pb.gz
+  pjit export perf.data -o app.json.gz                open in https://profiler.firefox.com, nothing is uploaded
   pjit export perf.data -o app.speedscope.json        open in https://www.speedscope.app or `npx speedscope`
   pjit export -o all.csv.gz runs/*.data               one row a stack, for DuckDB and other SQL engines
 
-The format follows from the file's name: .pb, .pb.gz, .pprof; .speedscope.json, .json; .csv, .csv.gz.")]
+The format follows from the file's name: .json, .json.gz for the Firefox Profiler; .pb, .pb.gz, .pprof;
+.speedscope.json, .speedscope.json.gz; .csv, .csv.gz. Pictures and folded stacks: pjit flamegraph, pjit fold.")]
 pub struct ExportArgs {
     /// Recordings to read (default: perf.data); several for CSV only
     #[arg(value_name = "FILE")]
@@ -52,6 +56,14 @@ pub struct ExportArgs {
     /// What to write, whatever the file is called
     #[arg(long, value_enum)]
     format: Option<Format>,
+
+    /// Show the samples of this event (default: all; Firefox: the first one with call chains, others are markers)
+    #[arg(long, visible_alias = "event-filter", value_name = "NAME")]
+    event: Option<String>,
+
+    /// Firefox: a track for each CPU instead of each thread; threads are roots of its stacks
+    #[arg(long, visible_alias = "per-cpu-threads")]
+    per_cpu: bool,
 
     /// pprof: labels of samples, of process, pid, thread, tid, cpu, event; or none
     #[arg(
@@ -81,6 +93,8 @@ pub struct ExportArgs {
 /// Formats of other tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
+    /// For https://profiler.firefox.com
+    Firefox,
     /// profile.proto, for go tool pprof, Pyroscope, Parca
     Pprof,
     /// For https://www.speedscope.app
@@ -102,8 +116,11 @@ impl Format {
             // pprof's files are packed whatever they are called.
             return Some((Self::Pprof, true));
         }
-        if ends(".json") {
+        if ends(".speedscope.json") {
             return Some((Self::Speedscope, packed));
+        }
+        if ends(".json") {
+            return Some((Self::Firefox, packed));
         }
         ends(".csv").then_some((Self::Csv, packed))
     }
@@ -134,7 +151,8 @@ impl Verb for ExportArgs {
         let by_name = Format::of(&self.output);
         let Some(format) = self.format.or(by_name.map(|(format, _)| format)) else {
             return wrong_usage(&format!(
-                "{}: of no known format; name it .pb.gz, .speedscope.json or .csv, or say --format pprof, speedscope or csv",
+                "{}: of no known format; name it .json.gz, .pb.gz, .speedscope.json or .csv, or say --format firefox, pprof, \
+                 speedscope or csv (pictures: pjit flamegraph; folded stacks: pjit fold)",
                 self.output.display()
             ));
         };
@@ -153,6 +171,7 @@ impl Verb for ExportArgs {
         let path = (!to_stdout).then_some(self.output.as_path());
         let mut out = Output::to(path).context("output")?;
         let line = match format {
+            Format::Firefox => self.firefox((context, &filters), packed, &mut out)?,
             Format::Pprof => self.pprof((context, &filters), &mut out)?,
             Format::Speedscope => self.speedscope((context, &filters), packed, &mut out)?,
             Format::Csv => self.csv((context, &filters), packed, &mut out)?,
@@ -167,6 +186,15 @@ impl Verb for ExportArgs {
 
     fn input(&self) -> Option<&InputArgs> {
         Some(&self.input)
+    }
+}
+
+/// Writes a file, packed or not.
+fn put(bytes: &[u8], packed: bool, threads: usize, out: &mut Output) -> anyhow::Result<()> {
+    if packed {
+        gzip::write(bytes, threads, out).context("output")
+    } else {
+        out.write_all(bytes).context("output")
     }
 }
 
@@ -188,13 +216,24 @@ impl ExportArgs {
         Ok(profile)
     }
 
+    /// The same without the samples of events that were not asked for.
+    fn load_event(&self, load: &LoadOptions, asked: Asked<'_>) -> anyhow::Result<Profile> {
+        let mut profile = self.load(load, asked)?;
+        if self.event.is_some() {
+            let event = chosen_event(&profile, self.event.as_deref())?;
+            profile.entries.retain(|entry| entry.event.0 == event);
+            profile.samples.retain(|sample| sample.event.0 == event);
+        }
+        Ok(profile)
+    }
+
     fn pprof(&self, asked: Asked<'_>, out: &mut Output) -> anyhow::Result<String> {
         let mut load = self.options(self.files.first(), asked);
         load.frames.addresses = true;
         load.frames.lines = true;
         load.frames.ranges = true;
         load.needs.cpu = self.labels.0.contains(&Label::Cpu);
-        let profile = self.load(&load, asked)?;
+        let profile = self.load_event(&load, asked)?;
         let options = PprofOptions {
             labels: self.labels.0.clone(),
             max_stacks: self.max_stacks,
@@ -214,6 +253,36 @@ impl ExportArgs {
         ))
     }
 
+    fn firefox(&self, asked: Asked<'_>, packed: bool, out: &mut Output) -> anyhow::Result<String> {
+        let mut load = self.options(self.files.first(), asked);
+        load.frames.addresses = true;
+        load.frames.lines = true;
+        load.frames.ranges = true;
+        load.needs.rows = Rows::Samples;
+        load.needs.trace = Payloads::Yes;
+        load.needs.waits = asked.1.is_empty() && self.weight.spec().keeps_events();
+        let profile = self.load(&load, asked)?;
+        let options = FirefoxOptions {
+            event: chosen_event(&profile, self.event.as_deref())?,
+            per_cpu: self.per_cpu,
+        };
+        let has_cpu = profile.samples.iter().any(|sample| sample.cpu.is_some());
+        anyhow::ensure!(
+            has_cpu || !self.per_cpu,
+            "--per-cpu: {} does not tell CPUs (perf record --sample-cpu)",
+            profile.recording.path
+        );
+        let (json, written) = firefox::write(&profile, options);
+        put(json.as_bytes(), packed, load.needs.threads, out)?;
+        let shown = Caption::of(&profile, options.event).shown;
+        leave(profile);
+        let kind = if self.per_cpu { "CPUs" } else { "threads" };
+        Ok(format!(
+            "{shown}, {} {kind}, {} markers; open it in https://profiler.firefox.com",
+            written.tracks, written.markers
+        ))
+    }
+
     fn speedscope(
         &self,
         asked: Asked<'_>,
@@ -227,7 +296,7 @@ impl ExportArgs {
         } else {
             Rows::Samples
         };
-        let profile = self.load(&load, asked)?;
+        let profile = self.load_event(&load, asked)?;
         let mut text = Vec::new();
         let written = speedscope::write(&profile, &mut text)?;
         anyhow::ensure!(
@@ -235,11 +304,7 @@ impl ExportArgs {
             "{} MB are more than a browser opens; --merge makes it smaller, and speedscope reads pprof's format (-o X.pb.gz)",
             written.bytes >> 20
         );
-        if packed {
-            gzip::write(&text, load.needs.threads, out).context("output")?;
-        } else {
-            out.write_all(&text).context("output")?;
-        }
+        put(&text, packed, load.needs.threads, out)?;
         leave(profile);
         Ok(format!(
             "{} profiles; open it in https://www.speedscope.app",
@@ -270,7 +335,7 @@ impl ExportArgs {
             if self.samples {
                 load.needs.rows = Rows::Samples;
             }
-            let profile = self.load(&load, asked)?;
+            let profile = self.load_event(&load, asked)?;
             rows += stacks_csv::write(&profile, self.samples, out)?;
         }
         Ok(format!("{rows} rows of {} recordings", files.len()))

@@ -11,7 +11,7 @@ use super::filters::{self, StackFilterArgs};
 use super::input::InputArgs;
 use super::picture::{Base, Format, Target, read_base};
 use super::terminal::{Output, with_progress};
-use super::verb::{leave, require_samples, wrong_usage};
+use super::verb::{chosen_event, leave, require_samples, wrong_usage};
 use super::weight::WeightArgs;
 use super::{Context, Verb};
 use crate::flame::{self, Flame, Limit, Naming, Paths, Roots, Weights, prune};
@@ -185,7 +185,7 @@ impl Verb for FlamegraphArgs {
         let mut profile = with_progress(context.diag, || load::load(&load, context.diag))?;
         require_samples(&profile)?;
         filters::filter(&mut profile, &filters, &OwnRules::default())?;
-        let event = self.event(&profile)?;
+        let event = chosen_event(&profile, self.event.as_deref())?;
         let mut caption = Caption::of(&profile, event);
         let flame = self.flame(&profile, event, target.format, &load, &mut caption, context)?;
         let picture = Picture {
@@ -266,25 +266,6 @@ impl FlamegraphArgs {
             count_name: look.countname.clone(),
             palette_map,
         })
-    }
-
-    /// The event to draw: units of several do not add up.
-    fn event(&self, profile: &Profile) -> anyhow::Result<u16> {
-        require_samples(profile)?;
-        let mut events = (0_u16..).zip(&profile.events);
-        if let Some(wanted) = &self.event {
-            let found = events.find(|(_, event)| event.name == *wanted);
-            let names: Vec<&str> = profile.events.iter().map(|e| e.name.as_str()).collect();
-            let (at, event) = found.with_context(|| {
-                let path = &profile.recording.path;
-                format!("no event '{wanted}' in {path}; it has {}", names.join(", "))
-            })?;
-            anyhow::ensure!(event.samples > 0, "no sample of event '{wanted}'");
-            return Ok(at);
-        }
-        let sampled: Vec<_> = events.filter(|(_, event)| event.samples > 0).collect();
-        let with_chains = sampled.iter().find(|(_, event)| event.has_callchains);
-        Ok(with_chains.or(sampled.first()).map_or(0, |(at, _)| *at))
     }
 
     fn paths(

@@ -219,6 +219,7 @@ impl InputArgs {
                 trace: Payloads::No,
                 rows: Rows::Merged,
                 depths: false,
+                waits: false,
                 roots: false,
                 paths: false,
                 dump_limit: None,

@@ -61,7 +61,7 @@ pub enum Command {
     Annotate(Box<annotate::AnnotateArgs>),
     /// Print folded stacks, for inferno-flamegraph, flamegraph.pl, speedscope
     Fold(fold::FoldArgs),
-    /// Write a file for another tool: pprof, speedscope, CSV
+    /// Write a file for another tool: Firefox Profiler, pprof, speedscope, CSV
     Export(Box<export::ExportArgs>),
     /// Draw a flame graph
     Flamegraph(Box<flamegraph::FlamegraphArgs>),

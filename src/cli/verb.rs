@@ -3,6 +3,8 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+use anyhow::Context as _;
+
 use crate::diagnostics::Diagnostics;
 use crate::output::text::harmless;
 use crate::profile::Profile;
@@ -57,6 +59,26 @@ pub(super) fn require_samples(profile: &Profile) -> anyhow::Result<()> {
         profile.recording.path
     );
     Ok(())
+}
+
+/// The event whose samples are shown, as an index: the one that is named, or the first with call chains. Units of several do
+/// not add up.
+pub(super) fn chosen_event(profile: &Profile, wanted: Option<&str>) -> anyhow::Result<u16> {
+    require_samples(profile)?;
+    let mut events = (0_u16..).zip(&profile.events);
+    if let Some(wanted) = wanted {
+        let found = events.find(|(_, event)| event.name == wanted);
+        let names: Vec<&str> = profile.events.iter().map(|e| e.name.as_str()).collect();
+        let (at, event) = found.with_context(|| {
+            let path = &profile.recording.path;
+            format!("no event '{wanted}' in {path}; it has {}", names.join(", "))
+        })?;
+        anyhow::ensure!(event.samples > 0, "no sample of event '{wanted}'");
+        return Ok(at);
+    }
+    let sampled: Vec<_> = events.filter(|(_, event)| event.samples > 0).collect();
+    let with_chains = sampled.iter().find(|(_, event)| event.has_callchains);
+    Ok(with_chains.or(sampled.first()).map_or(0, |(at, _)| *at))
 }
 
 /// Whether the environment asks for text without colours.

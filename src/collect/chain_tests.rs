@@ -73,6 +73,7 @@ fn chain_and_deferred(
             trace: Payloads::No,
             rows: crate::collect::Rows::Merged,
             depths: false,
+            waits: false,
             roots: false,
             paths: false,
             dump_limit: None,

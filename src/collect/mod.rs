@@ -59,6 +59,8 @@ pub struct Needs {
     pub rows: Rows,
     /// How large stacks are.
     pub depths: bool,
+    /// When threads were not on a processor.
+    pub waits: bool,
     /// Where complete stacks begin; samples whose stacks were cut get rows of their own.
     pub roots: bool,
     /// Where the frames of all stacks lie.

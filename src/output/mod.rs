@@ -4,8 +4,10 @@ pub mod annotate;
 pub mod answer;
 pub mod caption;
 pub mod check;
+mod columns;
 pub mod csv;
 pub mod diff;
+pub mod firefox;
 pub mod folded;
 pub mod gate;
 pub mod gzip;
@@ -24,6 +26,9 @@ mod stdio_hierarchy;
 #[cfg(test)]
 mod stdio_tests;
 mod stdio_tree;
+mod strings;
 pub mod summary;
 pub mod svg;
+#[cfg(test)]
+mod testing;
 pub mod text;

@@ -7,6 +7,7 @@
 use rustc_hash::FxHashMap;
 
 use super::caption::Caption;
+use super::strings::Strings;
 use crate::profile::{Entry, FrameId, ObjectId, Profile, SymbolId, ThreadId};
 use crate::unit::Unit;
 
@@ -166,8 +167,8 @@ impl Encoder<'_> {
 
     fn value_type(&mut self, name: &str, unit: &str) -> Message {
         let mut message = Message::default();
-        message.number(1, self.strings.id(name));
-        message.number(2, self.strings.id(unit));
+        message.number(1, self.strings.id(name).into());
+        message.number(2, self.strings.id(unit).into());
         message
     }
 
@@ -197,14 +198,14 @@ impl Encoder<'_> {
             true => &object.short_name,
             false => &object.long_name,
         };
-        message.number(5, self.strings.id(path));
+        message.number(5, self.strings.id(path).into());
         if let Some(build_id) = object.build_id {
             let hex: String = build_id
                 .as_bytes()
                 .iter()
                 .map(|byte| format!("{byte:02x}"))
                 .collect();
-            message.number(6, self.strings.id(&hex));
+            message.number(6, self.strings.id(&hex).into());
         }
         // Functions, files, lines and inlined functions are known: otherwise pprof looks for files of this machine.
         (7..=10).for_each(|field| message.number(field, 1));
@@ -220,8 +221,8 @@ impl Encoder<'_> {
         let number = self.functions.len() as u64 + 1;
         let mut message = Message::default();
         message.number(1, number);
-        message.number(2, self.strings.id(name));
-        message.number(4, self.strings.id(file));
+        message.number(2, self.strings.id(name).into());
+        message.number(4, self.strings.id(file).into());
         self.out.message(5, &message);
         self.functions.insert(function, number);
         number
@@ -320,8 +321,8 @@ impl Encoder<'_> {
                 continue;
             };
             let mut pair = Message::default();
-            pair.number(1, self.strings.id(label.name()));
-            pair.number(2, self.strings.id(&text));
+            pair.number(1, self.strings.id(label.name()).into());
+            pair.number(2, self.strings.id(&text).into());
             message.message(3, &pair);
         }
         self.out.message(2, &message);
@@ -394,42 +395,15 @@ impl Encoder<'_> {
                 "{left_out} of the lightest stacks are in [rest] (--max-stacks)"
             ));
         }
-        let ids: Vec<u64> = comments.iter().map(|c| self.strings.id(c)).collect();
+        let ids: Vec<u64> = comments.iter().map(|c| self.strings.id(c).into()).collect();
         self.out.packed(13, &ids);
     }
 
     fn finish(mut self) -> Vec<u8> {
-        for text in &self.strings.all {
+        for text in self.strings.all() {
             self.out.bytes(6, text.as_bytes());
         }
         self.out.0
-    }
-}
-
-/// Interned strings; the first is empty, as the format wants it.
-struct Strings {
-    all: Vec<String>,
-    known: FxHashMap<String, u64>,
-}
-
-impl Default for Strings {
-    fn default() -> Self {
-        Self {
-            all: vec![String::new()],
-            known: FxHashMap::from_iter([(String::new(), 0)]),
-        }
-    }
-}
-
-impl Strings {
-    fn id(&mut self, text: &str) -> u64 {
-        if let Some(&known) = self.known.get(text) {
-            return known;
-        }
-        let id = self.all.len() as u64;
-        self.all.push(text.to_owned());
-        self.known.insert(text.to_owned(), id);
-        id
     }
 }
 

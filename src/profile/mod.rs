@@ -9,7 +9,7 @@ use crate::build_id::BuildId;
 use crate::intern::Sequences;
 use crate::run_state::RunState;
 use crate::unit::Unit;
-use crate::weigh::{Derived, Trim};
+use crate::weigh::{Derived, Evidence, Interval, Trim};
 
 /// The runtime that made code while the program ran.
 pub use crate::jitdump::Producer;
@@ -102,6 +102,8 @@ pub struct Profile {
     pub entries: Vec<Entry>,
     /// The samples in the order of their times, if the view asked for them.
     pub samples: Vec<Sample>,
+    /// When threads were not on a processor, in the order in which that began, if the view asked for it.
+    pub waits: Vec<Wait>,
     /// Facts about the recording for headers.
     pub recording: RecordingSummary,
     /// How good the data is; printed as one `#` line.
@@ -155,6 +157,8 @@ pub struct EventSummary {
     pub counted: Option<&'static str>,
     /// What headers say of it besides.
     pub notes: Vec<String>,
+    /// How often it was to be sampled.
+    pub sampling: Sampling,
 }
 
 /// A thread; `comm` is its final one (perf's pid column and column widths use it).
@@ -438,6 +442,42 @@ pub struct Sample {
     pub trace: Option<StringId>,
 }
 
+/// A time in which a thread was not on a processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wait {
+    /// Which thread.
+    pub thread: ThreadId,
+    /// From when, in ns: the time of the sample of the switch, if there is one.
+    pub from: u64,
+    /// Until when; nothing if the recording ended before.
+    pub to: Option<u64>,
+    /// Why.
+    pub state: RunState,
+}
+
+impl From<Interval> for Wait {
+    fn from(interval: Interval) -> Self {
+        Self {
+            thread: interval.thread,
+            from: interval.from,
+            to: (interval.evidence != Evidence::Open).then_some(interval.to),
+            state: interval.state,
+        }
+    }
+}
+
+/// How often an event was to be sampled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sampling {
+    /// It is not told, as for weights that were made.
+    #[default]
+    Unknown,
+    /// Once in so much of it.
+    Every(u64),
+    /// So many times a second.
+    PerSecond(u64),
+}
+
 /// Facts about the recording that headers print.
 #[derive(Debug, Default, Clone)]
 pub struct RecordingSummary {
@@ -453,6 +493,8 @@ pub struct RecordingSummary {
     pub header: Vec<String>,
     /// First and last sample time in ns.
     pub time_range: Option<(u64, u64)>,
+    /// One moment in ns since 1970 and on the clock of the samples.
+    pub wall_clock: Option<(u64, u64)>,
     /// Socket of each CPU, if the recording tells.
     pub sockets: Vec<i32>,
     /// Counters of the tasks that ended: pid, tid, index of the event, count.

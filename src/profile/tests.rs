@@ -27,6 +27,7 @@ fn profile_of(sample: &str, rows: Rows, frames: FrameNeeds) -> Profile {
             trace: Payloads::No,
             rows,
             depths: false,
+            waits: false,
             roots: false,
             paths: false,
             dump_limit: None,

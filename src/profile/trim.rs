@@ -34,8 +34,12 @@ pub(super) fn trim(profile: &mut Profile, trim: Trim) {
         .collect();
     let mut shorter: FxHashMap<StackId, StackId> = FxHashMap::default();
     let mut frames = Vec::new();
-    for at in 0..profile.entries.len() {
-        let stack = profile.entries[at].stack;
+    let entries = profile.entries.iter_mut();
+    let entries = entries.map(|entry| (&mut entry.stack, &mut entry.leaf));
+    let samples = profile.samples.iter_mut();
+    let samples = samples.map(|sample| (&mut sample.stack, &mut sample.leaf));
+    for (of_row, leaf) in entries.chain(samples) {
+        let stack = *of_row;
         let new = *shorter.entry(stack).or_insert_with(|| {
             let all = profile.stacks.get(stack);
             let labels = all.iter().take_while(|id| is_label[id.0 as usize]).count();
@@ -55,9 +59,8 @@ pub(super) fn trim(profile: &mut Profile, trim: Trim) {
             profile.stacks.push(&frames, end)
         });
         if new != stack {
-            let entry = &mut profile.entries[at];
-            entry.stack = new;
-            entry.leaf = profile.stacks.get(new)[0];
+            *of_row = new;
+            *leaf = profile.stacks.get(new)[0];
         }
     }
 }

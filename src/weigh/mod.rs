@@ -29,6 +29,7 @@ use crate::unit::Unit;
 pub use allocators::is_allocator;
 pub use read::Source;
 pub use spec::Spec;
+pub use waits::{Evidence, Interval};
 
 /// What was asked for.
 #[derive(Debug, Clone, Default)]
@@ -109,6 +110,12 @@ pub fn weigh(
         Spec::Wall => time::wall(source, session, options, filter),
         Spec::Heap(heap) => alloc::weigh(source, session, *heap, options, filter),
     }
+}
+
+/// When threads were not on a processor, as far as switches were recorded.
+#[must_use]
+pub fn waits(source: Source<'_, '_>, session: &Session<'_>) -> Vec<Interval> {
+    time::intervals(source, session)
 }
 
 /// Every sample weighs 1.

@@ -174,6 +174,20 @@ pub(super) fn wall(
     })
 }
 
+/// The intervals of waiting of all threads but the idle ones, without those whose end nothing tells: a switch away of a
+/// thread whose switches back were not recorded ends with the next one, which is no more than a bound.
+pub(super) fn intervals(source: Source<'_, '_>, session: &Session<'_>) -> Vec<Interval> {
+    let is_switch = which(source.recording, |event| is_tracepoint(event, SWITCH));
+    if !is_switch.contains(&true) && session.marks.is_empty() {
+        return Vec::new();
+    }
+    let mut lives = paired(source, session, &is_switch);
+    lives
+        .intervals
+        .retain(|i| !is_idle(session, i) && i.evidence != Evidence::Bound && i.to > i.from);
+    lives.intervals
+}
+
 /// `perf record --off-cpu`: its periods are the times already.
 fn from_bpf(
     recording: &Recording<'_>,

@@ -29,7 +29,7 @@ pub(super) struct SwitchFields {
 
 /// How an interval ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Evidence {
+pub enum Evidence {
     /// By a switch to the thread.
     Exact,
     /// By something that only a running thread does.
@@ -42,17 +42,23 @@ pub(super) enum Evidence {
 
 /// A time in which a thread was not on a processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Interval {
+pub struct Interval {
     /// The sample at its beginning.
-    pub(super) sample: Option<usize>,
-    pub(super) thread: ThreadId,
-    pub(super) comm: CommId,
-    pub(super) from: u64,
-    pub(super) to: u64,
-    pub(super) state: RunState,
+    pub sample: Option<usize>,
+    /// Which thread.
+    pub thread: ThreadId,
+    /// Its comm at the beginning.
+    pub comm: CommId,
+    /// From when, in ns.
+    pub from: u64,
+    /// Until when, in ns.
+    pub to: u64,
+    /// Why.
+    pub state: RunState,
     /// The thread had not run before.
-    pub(super) is_start: bool,
-    pub(super) evidence: Evidence,
+    pub is_start: bool,
+    /// What its end is known from.
+    pub evidence: Evidence,
 }
 
 /// A time on a processor.

@@ -5,6 +5,7 @@
 mod annotate;
 mod check;
 mod cli;
+mod consumers;
 mod corrupt;
 mod counts;
 mod differential;

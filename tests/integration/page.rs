@@ -9,7 +9,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{pjit, sample, skip, stdout_of};
+use crate::support::{modules, pjit, sample, skip, stdout_of};
 
 /// Where the browser and its driver are.
 struct Browser {
@@ -26,10 +26,7 @@ impl Browser {
         };
         let chromium = ["chromium-headless-shell", "chromium", "chromium-browser"];
         let chromium = chromium.into_iter().find_map(program);
-        let modules = std::env::var_os("PJIT_BROWSER_MODULES").map_or_else(
-            || Path::new(env!("CARGO_MANIFEST_DIR")).join("target/browser/node_modules"),
-            PathBuf::from,
-        );
+        let modules = modules();
         let found = chromium
             .filter(|_| modules.join("puppeteer-core").is_dir() && program("node").is_some())
             .map(|chromium| Self { chromium, modules });

@@ -44,6 +44,14 @@ pub(crate) fn perf() -> Command {
 
 pub(crate) use crate::skip::skip;
 
+/// Where npm's programs are that `.ci/run` installs.
+pub(crate) fn modules() -> PathBuf {
+    std::env::var_os("PJIT_BROWSER_MODULES").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("target/browser/node_modules"),
+        PathBuf::from,
+    )
+}
+
 /// Runs it on a sample: `pjit VIEW OPTIONS… --symfs samples/NAME/symfs samples/NAME/perf.data`, from the project's folder. Without
 /// `--symfs` it would find what is in `symfs/` too, but also the debug files of this machine.
 pub(crate) fn run<S: AsRef<OsStr>>(view: &[S], name: &str) -> Output {

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::{Content, PageOptions, unit_word};
 use crate::flame::{Flame, Kind, shown};
+use crate::output::columns::{list, number, text};
 
 /// The whole object.
 pub(super) fn json(content: &Content<'_>, options: &PageOptions) -> String {
@@ -132,44 +133,4 @@ fn gcd(a: u64, b: u64) -> u64 {
         (a, b) = (b, a % b);
     }
     a
-}
-
-fn list<T>(
-    json: &mut String,
-    items: impl IntoIterator<Item = T>,
-    mut push: impl FnMut(T, &mut String),
-) {
-    json.push('[');
-    for (at, item) in items.into_iter().enumerate() {
-        if at > 0 {
-            json.push(',');
-        }
-        push(item, json);
-    }
-    json.push(']');
-}
-
-/// Most numbers have one digit.
-fn number(number: u64, json: &mut String) {
-    match u8::try_from(number) {
-        Ok(digit @ 0..10) => json.push(char::from(b'0' + digit)),
-        _ => {
-            let _ = write!(json, "{number}");
-        }
-    }
-}
-
-fn text(text: &str, json: &mut String) {
-    json.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => json.push_str("\\\""),
-            '\\' => json.push_str("\\\\"),
-            c if u32::from(c) < 0x20 => {
-                let _ = write!(json, "\\u{:04x}", u32::from(c));
-            }
-            c => json.push(c),
-        }
-    }
-    json.push('"');
 }

@@ -1,0 +1,151 @@
+//! What kind of code a frame is, as the Firefox Profiler colours it: categories, and tiers of compilers as subcategories.
+
+use serde_json::{Value, json};
+
+use crate::profile::{CpuMode, Frame, Profile};
+
+/// Index into the file's categories, and into the subcategories of that.
+pub(super) type Place = (u8, u8);
+
+const OTHER: Place = (0, 0);
+const USER: Place = (1, 0);
+const KERNEL: Place = (2, 0);
+const JIT: u8 = 3;
+const INTERPRETER: Place = (4, 0);
+/// What a marker of waiting belongs to.
+pub(super) const WAITING: u8 = 5;
+
+/// Name, colour, subcategories; the first grey one is the default, and each begins with one for the rest.
+const CATEGORIES: [(&str, &str, &[&str]); 6] = [
+    ("Other", "grey", &["Other"]),
+    ("User", "yellow", &["Other"]),
+    ("Kernel", "orange", &["Other"]),
+    (
+        "JIT",
+        "green",
+        &[
+            "Other",
+            "Baseline",
+            "Mid-tier",
+            "Optimised",
+            "Builtin",
+            "RegExp",
+            "Wasm",
+        ],
+    ),
+    ("Interpreter", "magenta", &["Other"]),
+    ("Off CPU", "transparent", &["Other"]),
+];
+
+/// Index into the subcategories of code made at run time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Tier {
+    Unknown = 0,
+    Baseline = 1,
+    Middle = 2,
+    Optimised = 3,
+    Builtin = 4,
+    RegExp = 5,
+    Wasm = 6,
+}
+
+/// The list of the file.
+pub(super) fn list() -> Value {
+    let category = |(name, color, subcategories): &(&str, &str, &[&str])| json!({ "name": name, "color": color, "subcategories": subcategories });
+    CATEGORIES.iter().map(category).collect()
+}
+
+/// Where a frame belongs.
+pub(super) fn of(profile: &Profile, frame: &Frame) -> Place {
+    let object = frame.object.map(|object| &profile[object]);
+    if frame.mode == CpuMode::Kernel || object.is_some_and(|object| object.is_kernel) {
+        return KERNEL;
+    }
+    let Some(object) = object.filter(|object| !object.is_label()) else {
+        return OTHER;
+    };
+    let name = frame.symbol.map(|symbol| profile[symbol].name.as_str());
+    let is_generated = frame.symbol.is_some_and(|s| profile[s].producer.is_some());
+    if object.is_jit || is_generated {
+        return of_generated(name.unwrap_or_default());
+    }
+    of_compiled(name.unwrap_or_default())
+}
+
+/// Names tell tiers: those of V8 and .NET, and modules of WebAssembly.
+fn of_generated(name: &str) -> Place {
+    let starts = |prefix: &str| name.starts_with(prefix);
+    let ends = |suffixes: &[&str]| suffixes.iter().any(|suffix| name.ends_with(suffix));
+    if starts("JS:~") || starts("BytecodeHandler:") || name == "Interpreter" {
+        return INTERPRETER;
+    }
+    let tier = match name {
+        _ if starts("JS:^") || ends(&["[Tier0]", "[QuickJitted]", "[MinOptJitted]"]) => {
+            Tier::Baseline
+        }
+        _ if starts("JS:+") => Tier::Middle,
+        _ if starts("JS:*")
+            || ends(&["[OptimizedTier1]", "[OptimizedTier1OSR]", "[Optimized]"]) =>
+        {
+            Tier::Optimised
+        }
+        _ if ends(&["[Tier1]", "[PreJIT]"]) => Tier::Optimised,
+        _ if starts("Builtin:") => Tier::Builtin,
+        _ if starts("RegExp:") => Tier::RegExp,
+        _ if starts("wasm[") || name.contains("::wasm[") || starts("wasm-function[") => Tier::Wasm,
+        _ => Tier::Unknown,
+    };
+    (JIT, tier as u8)
+}
+
+/// Builtins of V8 lie in its program; loops of interpreters are known by name.
+fn of_compiled(name: &str) -> Place {
+    const LOOPS: [&str; 5] = [
+        "_PyEval_EvalFrameDefault",
+        "execute_ex",
+        "luaV_execute",
+        "vm_exec_core",
+        "process_main",
+    ];
+    match name.strip_prefix("Builtins_") {
+        Some(builtin) if builtin.ends_with("Handler") || builtin.contains("Interpreter") => {
+            INTERPRETER
+        }
+        Some(_) => (JIT, Tier::Builtin as u8),
+        None if LOOPS.contains(&name) => INTERPRETER,
+        None => USER,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_tiers() {
+        for (name, place) in [
+            ("JS:*fib a.js:1:1", (JIT, 3)),
+            ("JS:^fib a.js:1:1", (JIT, 1)),
+            ("JS:~fib a.js:1:1", INTERPRETER),
+            ("BytecodeHandler:LdaZero", INTERPRETER),
+            ("Builtin:ArrayMap", (JIT, 4)),
+            ("void App::Run()[Tier0]", (JIT, 1)),
+            ("void App::Run()[OptimizedTier1]", (JIT, 3)),
+            ("wasm[0]::function[3]", (JIT, 6)),
+            ("jit::fib", (JIT, 0)),
+        ] {
+            assert_eq!(of_generated(name), place, "{name}");
+        }
+        assert_eq!(of_compiled("Builtins_LdaZeroHandler"), INTERPRETER);
+        assert_eq!(of_compiled("Builtins_RegExpSplit"), (JIT, 4));
+        assert_eq!(of_compiled("main"), USER);
+    }
+
+    #[test]
+    fn places_are_in_the_list() {
+        let subcategories = CATEGORIES[usize::from(JIT)].2;
+        assert_eq!(subcategories[Tier::Wasm as usize], "Wasm");
+        assert_eq!(CATEGORIES[usize::from(WAITING)].0, "Off CPU");
+        assert!(CATEGORIES.iter().all(|(_, _, subs)| subs[0] == "Other"));
+    }
+}

@@ -1,0 +1,67 @@
+//! The Firefox Profiler's processed format, version 66, for https://profiler.firefox.com and `profiler-cli`.
+//!
+//! In: a profile of samples, with lines and mapped ranges, whose frames are apart by address. Out: JSON, not yet compressed, in
+//! which everything has its name: no server is asked for symbols. Fields and their meaning: `src/types/profile.ts` and
+//! `docs-developer/CHANGELOG-formats.md` of firefox-devtools/profiler. Samples are those of one event; what other events and
+//! switches recorded are markers. No text of a recording acts in a terminal or a page.
+
+mod category;
+mod libs;
+mod meta;
+mod shared;
+mod threads;
+mod tracks;
+
+#[cfg(test)]
+mod tests;
+
+use super::columns::list;
+use crate::profile::Profile;
+use shared::Shared;
+
+/// What to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FirefoxOptions {
+    /// The event whose samples are samples: index into [`Profile::events`].
+    pub event: u16,
+    /// A track for each CPU instead of each thread; threads are roots of its stacks.
+    pub per_cpu: bool,
+}
+
+/// What the file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// Samples of the event.
+    pub samples: usize,
+    /// Tracks of threads or CPUs.
+    pub tracks: usize,
+    /// Markers.
+    pub markers: usize,
+}
+
+/// The profile as JSON.
+#[must_use]
+pub fn write(profile: &Profile, options: FirefoxOptions) -> (String, Written) {
+    let mut shared = Shared::new(profile);
+    let tracks = tracks::tracks(profile, options, &mut shared);
+    let written = Written {
+        samples: tracks.iter().map(|track| track.hits.len()).sum(),
+        tracks: tracks.len(),
+        markers: tracks.iter().map(|track| track.markers.len()).sum(),
+    };
+    let scale = threads::Scale::of(profile, options, &tracks);
+    let mut json = String::with_capacity(written.samples * 24 + (64 << 10));
+    json.push_str("{\"meta\":");
+    json.push_str(&meta::meta(profile, options, &tracks, &scale).to_string());
+    json.push_str(",\"libs\":");
+    shared.push_libs(&mut json);
+    json.push_str(",\"threads\":");
+    let lives = threads::Lives::of(profile);
+    list(&mut json, &tracks, |track, json| {
+        threads::push(profile, track, &lives, &scale, json)
+    });
+    json.push_str(",\"shared\":");
+    shared.push(&mut json);
+    json.push('}');
+    (json, written)
+}

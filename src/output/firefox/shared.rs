@@ -1,0 +1,479 @@
+//! The tables that all threads of a file share: stacks as a tree, frames, functions, symbols, libraries, sources, texts.
+//!
+//! What samples use is entered when first met, so the order is theirs.
+
+use rustc_hash::FxHashMap;
+
+use super::super::columns::{list, number, text};
+use super::super::strings::Strings;
+use super::super::text::harmless;
+use super::category::{self, Place};
+use super::libs::Libs;
+use crate::jitdump::place_in_name;
+use crate::profile::{FrameId, Profile, SourceLine, StackId, SymbolId};
+
+/// No number.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// Index of a stack in the file.
+pub(super) type Stack = u32;
+
+/// A call path: its innermost frame and the path without it.
+struct Node {
+    frame: u32,
+    prefix: Stack,
+}
+
+struct FrameRow {
+    address: Option<u64>,
+    depth: u32,
+    place: Place,
+    func: u32,
+    native: u32,
+    line: Option<SourceLine>,
+}
+
+struct FuncRow {
+    name: u32,
+    resource: u32,
+    source: u32,
+    is_js: bool,
+    /// Line and column of its beginning.
+    start: Option<(u32, u32)>,
+}
+
+struct NativeRow {
+    lib: u32,
+    address: u64,
+    name: u32,
+    size: u64,
+}
+
+/// The tables under construction.
+pub(super) struct Shared<'p> {
+    profile: &'p Profile,
+    pub(super) strings: Strings,
+    libs: Libs<'p>,
+    nodes: Vec<Node>,
+    /// By prefix and frame.
+    known_nodes: FxHashMap<(Stack, u32), Stack>,
+    /// By root and the profile's stack.
+    known_stacks: FxHashMap<(Stack, StackId), Stack>,
+    /// The path that was entered last, root first, and where it begins: the next has much of it.
+    last: (Stack, Vec<(FrameId, Stack)>),
+    frames: Vec<FrameRow>,
+    /// By frame of the profile.
+    known_frames: Vec<u32>,
+    funcs: Vec<FuncRow>,
+    /// By name and resource.
+    known_funcs: FxHashMap<(u32, u32), u32>,
+    /// By symbol of the profile.
+    of_symbol: Vec<u32>,
+    natives: Vec<NativeRow>,
+    /// By symbol of the profile.
+    known_natives: Vec<u32>,
+    sources: Vec<u32>,
+    /// By text.
+    known_sources: FxHashMap<u32, u32>,
+}
+
+impl<'p> Shared<'p> {
+    pub(super) fn new(profile: &'p Profile) -> Self {
+        Self {
+            profile,
+            strings: Strings::default(),
+            libs: Libs::new(profile),
+            nodes: Vec::new(),
+            known_nodes: FxHashMap::default(),
+            known_stacks: FxHashMap::default(),
+            last: (NONE, Vec::new()),
+            frames: Vec::new(),
+            known_frames: vec![NONE; profile.frames.len()],
+            funcs: Vec::new(),
+            known_funcs: FxHashMap::default(),
+            of_symbol: vec![NONE; profile.symbols.len()],
+            natives: Vec::new(),
+            known_natives: vec![NONE; profile.symbols.len()],
+            sources: Vec::new(),
+            known_sources: FxHashMap::default(),
+        }
+    }
+
+    /// A root that is no function: the name of a thread below what ran on a CPU.
+    pub(super) fn root(&mut self, name: &str) -> Stack {
+        let name = self.strings.id(name);
+        let func = self.func(name, NONE);
+        let frame = self.frames.len();
+        self.frames.push(FrameRow {
+            address: None,
+            depth: 0,
+            place: (0, 0),
+            func,
+            native: NONE,
+            line: None,
+        });
+        self.node(NONE, count(frame))
+    }
+
+    /// The stack of a sample, upon a root if there is one.
+    pub(super) fn stack(&mut self, root: Stack, stack: StackId, leaf: FrameId) -> Stack {
+        let profile = self.profile;
+        let frames = profile.stacks.get(stack);
+        if frames.is_empty() {
+            let frame = self.frame(leaf, 0, NONE);
+            return self.node(root, frame);
+        }
+        if let Some(&known) = self.known_stacks.get(&(root, stack)) {
+            return known;
+        }
+        let node = self.path(root, frames);
+        self.known_stacks.insert((root, stack), node);
+        node
+    }
+
+    /// Enters a path; frames are leaf first.
+    fn path(&mut self, root: Stack, frames: &[FrameId]) -> Stack {
+        let (old_root, mut path) = std::mem::replace(&mut self.last, (root, Vec::new()));
+        let equal = path.iter().zip(frames.iter().rev());
+        let equal = equal.take_while(|((old, _), new)| old == *new).count();
+        path.truncate(if old_root == root { equal } else { 0 });
+        let mut node = path.last().map_or(root, |(_, node)| *node);
+        let (mut depth, mut native) = self.inlining(path.last().map(|(frame, _)| *frame));
+        for &id in frames.iter().rev().skip(path.len()) {
+            let symbol = self.profile[id].symbol;
+            let is_inlined = symbol.is_some_and(|symbol| self.profile[symbol].inlined);
+            (depth, native) = match symbol {
+                _ if is_inlined && !path.is_empty() => (depth + 1, native),
+                Some(symbol) if !is_inlined => (0, self.native(symbol)),
+                _ => (0, NONE),
+            };
+            let frame = self.frame(id, depth, native);
+            node = self.node(node, frame);
+            path.push((id, node));
+        }
+        self.last = (root, path);
+        node
+    }
+
+    /// How deep inlined functions are at a frame that was entered, and in which symbol.
+    fn inlining(&self, frame: Option<FrameId>) -> (u32, u32) {
+        let row = frame.map(|id| &self.frames[self.known_frames[id.0 as usize] as usize]);
+        row.map_or((0, NONE), |row| (row.depth, row.native))
+    }
+
+    fn node(&mut self, prefix: Stack, frame: u32) -> Stack {
+        let new = count(self.nodes.len());
+        let node = *self.known_nodes.entry((prefix, frame)).or_insert(new);
+        if node == new {
+            self.nodes.push(Node { frame, prefix });
+        }
+        node
+    }
+
+    fn frame(&mut self, id: FrameId, depth: u32, native: u32) -> u32 {
+        let known = self.known_frames[id.0 as usize];
+        if known != NONE {
+            return known;
+        }
+        let frame = &self.profile[id];
+        let func = self.func_of(id);
+        let lines = frame
+            .line
+            .filter(|line| line.line > 0 && line.line != SourceLine::NO_LINE);
+        // A function has one file; what a line of another file counts from is not shown.
+        let line = lines.filter(|line| {
+            let file = harmless(&self.profile[line.file]);
+            let source = self.funcs[func as usize].source;
+            source != NONE && self.strings.all()[self.sources[source as usize] as usize] == file
+        });
+        let address = frame.object.and_then(|object| {
+            let address = (frame.address, frame.object_address);
+            self.libs.address(object, address)
+        });
+        let row = FrameRow {
+            address,
+            depth,
+            place: category::of(self.profile, frame),
+            func,
+            native,
+            line,
+        };
+        self.frames.push(row);
+        let number = count(self.frames.len() - 1);
+        self.known_frames[id.0 as usize] = number;
+        number
+    }
+
+    fn func_of(&mut self, id: FrameId) -> u32 {
+        let profile = self.profile;
+        let frame = &profile[id];
+        let resource = frame.object.map_or(NONE, |object| self.libs.number(object));
+        let Some(symbol) = frame.symbol else {
+            let name = frame.object.map_or("unknown", |object| {
+                profile[object].short_name.trim_matches(['[', ']'])
+            });
+            let name = self.strings.id(&format!("[{}]", harmless(name)));
+            return self.func(name, resource);
+        };
+        let mut func = self.of_symbol[symbol.0 as usize];
+        if func == NONE {
+            let name = self.strings.id(&harmless(&profile[symbol].name));
+            func = self.func(name, resource);
+            self.of_symbol[symbol.0 as usize] = func;
+            self.place_in_name(func, symbol);
+        }
+        if self.funcs[func as usize].source == NONE
+            && let Some(line) = frame.line
+        {
+            self.funcs[func as usize].source = self.source(&profile[line.file]);
+        }
+        func
+    }
+
+    /// Functions of scripts are told by their names where they begin.
+    fn place_in_name(&mut self, func: u32, symbol: SymbolId) {
+        let profile = self.profile;
+        let symbol = &profile[symbol];
+        let name = symbol.name.as_str();
+        if !profile[symbol.object].is_jit && symbol.producer.is_none() {
+            return;
+        }
+        self.funcs[func as usize].is_js = name.starts_with("JS:") || name.starts_with("Script:");
+        let Some(place) = place_in_name(name.as_bytes()) else {
+            return;
+        };
+        let Some(file) = name.get(place.file) else {
+            return;
+        };
+        let source = self.source(file);
+        let row = &mut self.funcs[func as usize];
+        row.source = source;
+        row.start = Some((place.line, place.column));
+    }
+
+    fn func(&mut self, name: u32, resource: u32) -> u32 {
+        let new = count(self.funcs.len());
+        let func = *self.known_funcs.entry((name, resource)).or_insert(new);
+        if func == new {
+            self.funcs.push(FuncRow {
+                name,
+                resource,
+                source: NONE,
+                is_js: false,
+                start: None,
+            });
+        }
+        func
+    }
+
+    fn source(&mut self, file: &str) -> u32 {
+        let file = self.strings.id(&harmless(file));
+        let new = count(self.sources.len());
+        let source = *self.known_sources.entry(file).or_insert(new);
+        if source == new {
+            self.sources.push(file);
+        }
+        source
+    }
+
+    fn native(&mut self, id: SymbolId) -> u32 {
+        let known = self.known_natives[id.0 as usize];
+        if known != NONE {
+            return known;
+        }
+        let symbol = &self.profile[id];
+        let address = self
+            .libs
+            .address(symbol.object, (symbol.start, symbol.start));
+        let lib = self.libs.number(symbol.object);
+        let (Some(address), true) = (address, lib != NONE) else {
+            return NONE;
+        };
+        let row = NativeRow {
+            lib,
+            address,
+            name: self.strings.id(&harmless(&symbol.name)),
+            size: symbol.end.saturating_sub(symbol.start),
+        };
+        self.natives.push(row);
+        let number = count(self.natives.len() - 1);
+        self.known_natives[id.0 as usize] = number;
+        number
+    }
+
+    /// The libraries, as a list of their own in the file.
+    pub(super) fn push_libs(&self, json: &mut String) {
+        self.libs.push(json);
+    }
+
+    /// All tables as one object.
+    pub(super) fn push(mut self, json: &mut String) {
+        let names: Vec<u32> = self
+            .libs
+            .names()
+            .map(|name| self.strings.id(&name))
+            .collect();
+        json.push_str("{\"stackTable\":{");
+        column("frame", &self.nodes, json, |node, json| {
+            number(node.frame.into(), json)
+        });
+        let nodes: Vec<(usize, &Node)> = self.nodes.iter().enumerate().collect();
+        column("prefixOffset", &nodes, json, |(at, node), json| {
+            let offset = match node.prefix {
+                NONE => 0,
+                prefix => *at as u64 - u64::from(prefix),
+            };
+            number(offset, json);
+        });
+        end(self.nodes.len(), json);
+        self.push_frames(json);
+        self.push_funcs(json);
+        json.push_str(",\"resourceTable\":{");
+        let all: Vec<u32> = (0..count(names.len())).collect();
+        column("lib", &all, json, |lib, json| number((*lib).into(), json));
+        column("name", &names, json, |name, json| {
+            number((*name).into(), json)
+        });
+        column("host", &all, json, |_, json| json.push_str("null"));
+        // A library.
+        column("type", &all, json, |_, json| json.push('1'));
+        end(names.len(), json);
+        self.push_natives(json);
+        self.push_sources(json);
+        json.push_str(
+            ",\"sourceLocationTable\":{\"source\":[],\"line\":[],\"column\":[],\"length\":0}",
+        );
+        json.push_str(",\"stringArray\":");
+        list(json, self.strings.all(), |string, json| text(string, json));
+        json.push('}');
+    }
+
+    fn push_frames(&self, json: &mut String) {
+        json.push_str(",\"frameTable\":{");
+        let rows = &self.frames;
+        column("address", rows, json, |row, json| match row.address {
+            Some(address) => number(address, json),
+            None => json.push_str("-1"),
+        });
+        column("inlineDepth", rows, json, |row, json| {
+            number(row.depth.into(), json)
+        });
+        column("category", rows, json, |row, json| {
+            number(row.place.0.into(), json)
+        });
+        column("subcategory", rows, json, |row, json| {
+            number(row.place.1.into(), json)
+        });
+        column("func", rows, json, |row, json| {
+            number(row.func.into(), json)
+        });
+        column("nativeSymbol", rows, json, |row, json| {
+            optional(row.native, json)
+        });
+        column("innerWindowID", rows, json, |_, json| json.push('0'));
+        let column_of = |line: SourceLine| Some(line.column).filter(|column| *column > 0);
+        column("line", rows, json, |row, json| {
+            optional(row.line.map_or(NONE, |line| line.line), json);
+        });
+        column("column", rows, json, |row, json| {
+            optional(row.line.and_then(column_of).unwrap_or(NONE), json);
+        });
+        column("originalLocation", rows, json, |_, json| {
+            json.push_str("null")
+        });
+        end(rows.len(), json);
+    }
+
+    fn push_funcs(&self, json: &mut String) {
+        json.push_str(",\"funcTable\":{");
+        let rows = &self.funcs;
+        let truth = |is: bool, json: &mut String| json.push_str(if is { "true" } else { "false" });
+        column("name", rows, json, |row, json| {
+            number(row.name.into(), json)
+        });
+        column("isJS", rows, json, |row, json| truth(row.is_js, json));
+        column("relevantForJS", rows, json, |_, json| truth(false, json));
+        column("resource", rows, json, |row, json| match row.resource {
+            NONE => json.push_str("-1"),
+            resource => number(resource.into(), json),
+        });
+        column("source", rows, json, |row, json| optional(row.source, json));
+        column("lineNumber", rows, json, |row, json| {
+            optional(row.start.map_or(NONE, |(line, _)| line), json);
+        });
+        column("columnNumber", rows, json, |row, json| {
+            let column = row
+                .start
+                .map(|(_, column)| column)
+                .filter(|column| *column > 0);
+            optional(column.unwrap_or(NONE), json);
+        });
+        column("originalLocation", rows, json, |_, json| {
+            json.push_str("null")
+        });
+        end(rows.len(), json);
+    }
+
+    fn push_natives(&self, json: &mut String) {
+        json.push_str(",\"nativeSymbols\":{");
+        let rows = &self.natives;
+        column("libIndex", rows, json, |row, json| {
+            number(row.lib.into(), json)
+        });
+        column("address", rows, json, |row, json| number(row.address, json));
+        column("name", rows, json, |row, json| {
+            number(row.name.into(), json)
+        });
+        column("functionSize", rows, json, |row, json| match row.size {
+            0 => json.push_str("null"),
+            size => number(size, json),
+        });
+        end(rows.len(), json);
+    }
+
+    fn push_sources(&self, json: &mut String) {
+        json.push_str(",\"sources\":{");
+        let rows = &self.sources;
+        column("id", rows, json, |_, json| json.push_str("null"));
+        column("filename", rows, json, |file, json| {
+            number((*file).into(), json)
+        });
+        column("startLine", rows, json, |_, json| json.push('1'));
+        column("startColumn", rows, json, |_, json| json.push('1'));
+        column("sourceMapURL", rows, json, |_, json| json.push_str("null"));
+        column("content", rows, json, |_, json| json.push_str("null"));
+        end(rows.len(), json);
+    }
+}
+
+/// A column of a table, with a comma behind.
+pub(super) fn column<T>(
+    name: &str,
+    rows: &[T],
+    json: &mut String,
+    mut push: impl FnMut(&T, &mut String),
+) {
+    text(name, json);
+    json.push(':');
+    list(json, rows, |row, json| push(row, json));
+    json.push(',');
+}
+
+/// The end of a table.
+pub(super) fn end(length: usize, json: &mut String) {
+    json.push_str("\"length\":");
+    number(length as u64, json);
+    json.push('}');
+}
+
+/// [`NONE`] is null.
+pub(super) fn optional(value: u32, json: &mut String) {
+    match value {
+        NONE => json.push_str("null"),
+        value => number(value.into(), json),
+    }
+}
+
+fn count(len: usize) -> u32 {
+    u32::try_from(len).expect("fewer than 4 G of anything")
+}

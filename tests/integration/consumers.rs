@@ -1,0 +1,226 @@
+//! Exports in the programs that they are for, all without a network: the Firefox Profiler's own loading code
+//! (npm's `@firefox-devtools/profiler-cli`).
+//!
+//! `.ci/run` installs what is needed; elsewhere the tests skip themselves.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::support::{SAMPLES, modules, run, skip, stdout_of};
+
+/// Exports a sample; the folder lives as long as the file is needed.
+fn exported(name: &str, file: &str, options: &[&str]) -> (tempfile::TempDir, PathBuf) {
+    // Short: sockets have paths of 107 bytes at most.
+    let folder = tempfile::tempdir_in("/tmp").expect("a folder");
+    let path = folder.path().join(file);
+    let mut arguments = vec!["export", "-o", path.to_str().expect("UTF-8")];
+    arguments.extend(options);
+    let output = run(&arguments, name);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{name}: {said}");
+    (folder, path)
+}
+
+/// The Firefox Profiler without its pages, with a file that it has read.
+struct Profiler {
+    folder: tempfile::TempDir,
+    daemon: Child,
+    program: PathBuf,
+}
+
+impl Profiler {
+    /// Nothing without the program.
+    fn open(name: &str, options: &[&str]) -> Option<Self> {
+        let program = modules().join("@firefox-devtools/profiler-cli/dist/profiler-cli.js");
+        if !program.is_file() {
+            skip(
+                "profiler-cli",
+                "npm's @firefox-devtools/profiler-cli is not installed",
+            );
+            return None;
+        }
+        let (folder, file) = exported(name, "x.json.gz", options);
+        let daemon = Command::new("node")
+            .arg(&program)
+            .arg("--daemon")
+            .arg(&file)
+            .args(["--session", "s"])
+            .env("PROFILER_CLI_SESSION_DIR", folder.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("node runs");
+        let profiler = Self {
+            folder,
+            daemon,
+            program,
+        };
+        // Asked too early, the program forgets the session.
+        let log = profiler.folder.path().join("s.log");
+        let is_ready =
+            || std::fs::read_to_string(&log).is_ok_and(|text| text.contains("loaded successfully"));
+        let patience = Instant::now() + Duration::from_secs(120);
+        while !is_ready() {
+            assert!(Instant::now() < patience, "{name}: it does not get ready");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Some(profiler)
+    }
+
+    fn answer(&self, words: &[&str]) -> Option<String> {
+        let output = Command::new("node")
+            .arg(&self.program)
+            .args(words)
+            .args(["--session", "s"])
+            .env("PROFILER_CLI_SESSION_DIR", self.folder.path())
+            .output()
+            .expect("node runs");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        output.status.success().then_some(text)
+    }
+
+    fn ask(&self, words: &str) -> Value {
+        let mut words: Vec<&str> = words.split(' ').collect();
+        words.push("--json");
+        let text = self.answer(&words).expect("an answer");
+        serde_json::from_str(&text).expect("JSON")
+    }
+
+    fn threads(&self) -> Vec<Value> {
+        self.ask("thread list")["threads"]
+            .as_array()
+            .expect("a list")
+            .clone()
+    }
+
+    /// Samples of each function's own in all threads, by library and name.
+    fn functions(&self) -> BTreeMap<(String, String), u64> {
+        let mut all = BTreeMap::new();
+        for thread in self.threads() {
+            let handle = thread["threadHandle"].as_str().expect("a handle");
+            let answer = self.ask(&format!(
+                "thread functions --limit 0 --include-idle --thread {handle}"
+            ));
+            for function in answer["functions"].as_array().expect("a list") {
+                let word = |key: &str| function[key].as_str().unwrap_or_default().to_owned();
+                let samples = function["selfSamples"].as_f64().expect("a number");
+                if samples > 0.0 {
+                    *all.entry((word("library"), word("name"))).or_default() += samples as u64;
+                }
+            }
+        }
+        all
+    }
+}
+
+impl Drop for Profiler {
+    fn drop(&mut self) {
+        let _ = self.daemon.kill();
+        let _ = self.daemon.wait();
+    }
+}
+
+/// Samples by object and symbol as reported; addresses without a name are one function of their object.
+fn reported(name: &str) -> BTreeMap<(String, String), u64> {
+    let options =
+        "report --no-inline --no-children -g none -q -s dso,sym -F sample,dso,sym -w 0 -t |";
+    let words: Vec<&str> = options.split(' ').collect();
+    let mut all = BTreeMap::new();
+    for line in stdout_of(&words, name).lines() {
+        let cells: Vec<&str> = line.splitn(3, '|').map(str::trim).collect();
+        let [samples, object, symbol] = cells[..] else {
+            continue;
+        };
+        let samples: u64 = samples
+            .parse()
+            .unwrap_or_else(|_| panic!("{name}: {line:?}"));
+        let symbol = symbol
+            .split_once(' ')
+            .map_or(symbol, |(_, symbol)| symbol.trim());
+        let bare = object.trim_matches(['[', ']']);
+        let key = match symbol.starts_with("0x") {
+            true if bare == "unknown" => (String::new(), "[unknown]".to_owned()),
+            true => (object.to_owned(), format!("[{bare}]")),
+            false => (object.to_owned(), symbol.to_owned()),
+        };
+        *all.entry(key).or_default() += samples;
+    }
+    all
+}
+
+#[test]
+fn the_firefox_profiler_shows_the_rows_of_the_report() {
+    for name in ["minijit", "node", "wasmtime"] {
+        let Some(profiler) = Profiler::open(name, &["--no-inline"]) else {
+            return;
+        };
+        assert_eq!(profiler.functions(), reported(name), "{name}");
+    }
+}
+
+#[test]
+fn the_firefox_profiler_knows_threads_and_inlined_functions() {
+    let Some(profiler) = Profiler::open("native", &[]) else {
+        return;
+    };
+    let mut shown: Vec<(String, u64)> = profiler
+        .threads()
+        .iter()
+        .map(|thread| {
+            let pid = thread["pid"].as_str().expect("text").to_owned();
+            (pid, thread["tid"].as_u64().expect("a number"))
+        })
+        .collect();
+    let script = stdout_of(&["script", "-G", "-F", "pid,tid"], "native");
+    let mut recorded: Vec<(String, u64)> = script
+        .lines()
+        .filter_map(|line| {
+            let (pid, tid) = line.trim().trim_end_matches(':').split_once('/')?;
+            Some((pid.to_owned(), tid.parse().ok()?))
+        })
+        .collect();
+    shown.sort();
+    recorded.sort();
+    recorded.dedup();
+    assert_eq!(shown, recorded);
+    // The innermost of folded stacks, inlined or not.
+    let folded = stdout_of(&["fold"], "native");
+    let mut leaves: BTreeMap<String, u64> = BTreeMap::new();
+    for line in folded.lines() {
+        let (stack, weight) = line.rsplit_once(' ').expect("a weight");
+        let leaf = stack.rsplit(';').next().expect("a frame").to_owned();
+        *leaves.entry(leaf).or_default() += weight.parse::<u64>().expect("a number");
+    }
+    let heaviest = leaves
+        .iter()
+        .max_by_key(|(_, weight)| **weight)
+        .expect("stacks");
+    let total: u64 = leaves.values().sum();
+    let functions = profiler.functions();
+    let samples: u64 = functions.values().sum();
+    let of_name = functions
+        .iter()
+        .filter(|((_, name), _)| name.split('(').next() == Some(heaviest.0));
+    let own: u64 = of_name.map(|(_, samples)| samples).sum();
+    assert_eq!(
+        u128::from(own) * u128::from(total),
+        u128::from(*heaviest.1) * u128::from(samples)
+    );
+}
+
+#[test]
+fn firefox_files_are_the_same_for_any_number_of_threads() {
+    for name in SAMPLES {
+        let of = |jobs: &str| {
+            let (_folder, path) = exported(name, "x.json.gz", &[jobs]);
+            std::fs::read(path).expect("written")
+        };
+        let one = of("-j1");
+        assert!(one == of("-j2") && one == of("-j5"), "{name}");
+    }
+}
