@@ -161,7 +161,7 @@ fn file_code<'a>(
         return no("has no bytes for this function: it lies outside of what the file holds");
     }
     let file = match known.kind {
-        DsoKind::Kernel => "vmlinux".to_owned(),
+        DsoKind::Kernel => dsos.vmlinux_path().unwrap_or("vmlinux").to_owned(),
         _ => path,
     };
     Ok(FileCode {

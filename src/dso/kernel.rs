@@ -93,8 +93,10 @@ impl<'a> KernelSymbols<'a> {
             return Self::from_kallsyms(store, path).unwrap_or_else(|e| Self::missing(&e, path));
         }
         if let Some(path) = search.vmlinux.as_ref().filter(|_| !search.ignore_vmlinux) {
-            return Self::from_vmlinux(store, path, None)
-                .unwrap_or_else(|e| Self::missing(&e, path));
+            return Self::from_vmlinux(store, path, None).map_or_else(
+                |e| Self::missing(&e, path),
+                |found| found.said_if_other(identity.build_id.as_ref()),
+            );
         }
         let beside = search
             .recording_dir
@@ -265,6 +267,20 @@ impl<'a> KernelSymbols<'a> {
             problem: None,
             is_restricted: false,
         })
+    }
+
+    /// The vmlinux that the user named, with a word if it is not the recorded kernel's.
+    fn said_if_other(mut self, recorded: Option<&BuildId>) -> Self {
+        let found = self.vmlinux().and_then(ElfFile::build_id);
+        if let (Some(want), Some(found)) = (recorded, found)
+            && !want.matches(&found)
+        {
+            self.problem = Some(format!(
+                "{}: build ID is {found}, the recorded kernel's is {want}; names and code of kernel functions may be wrong",
+                self.source
+            ));
+        }
+        self
     }
 
     /// The vmlinux file, for DWARF.

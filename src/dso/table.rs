@@ -415,6 +415,13 @@ impl<'a> DsoTable<'a> {
             .map(|elf| (elf, kernel.bias(self.reference.as_ref())))
     }
 
+    /// Path of that vmlinux.
+    #[must_use]
+    pub fn vmlinux_path(&self) -> Option<&str> {
+        let kernel = self.kernel.get();
+        kernel.vmlinux().map(|_| kernel.source.as_str())
+    }
+
     fn loading(&self, id: DsoId) -> Loading<'_, 'a> {
         Loading {
             opener: self.opener(),

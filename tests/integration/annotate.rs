@@ -94,14 +94,17 @@ struct Fixture {
     faults: PathBuf,
 }
 
-fn fixture() -> Result<Fixture, &'static str> {
+fn has_perf_6() -> Result<(), &'static str> {
     let version = perf()
         .arg("--version")
         .output()
         .map_err(|_| "no perf here")?;
-    if !String::from_utf8_lossy(&version.stdout).starts_with("perf version 6") {
-        return Err("no perf 6 here");
-    }
+    let is_6 = String::from_utf8_lossy(&version.stdout).starts_with("perf version 6");
+    is_6.then_some(()).ok_or("no perf 6 here")
+}
+
+fn fixture() -> Result<Fixture, &'static str> {
+    has_perf_6()?;
     let folder = tempfile::tempdir().expect("a folder");
     let (source, program) = (folder.path().join("hot.c"), folder.path().join("hot"));
     std::fs::write(&source, SOURCE).expect("it can be written");
@@ -338,6 +341,122 @@ fn groups_show_what_their_first_event_hit() {
     assert_eq!(heads(&ours), heads(&theirs));
     // `choose` is hit by the second event only.
     assert!(!ours.contains("<choose>:\n"), "{ours}");
+}
+
+/// A program in the place of the kernel of `samples/native`, linked at another address or at the recorded one, with a function of
+/// four instructions over and over for each of its kernel's symbols. `None` without a compiler.
+fn vmlinux(folder: &Path, name: &str, address: u64) -> Option<PathBuf> {
+    const RECORDED: u64 = 0xffff_ffff_8100_0000;
+    const END: u64 = RECORDED + 0x130_0000;
+    let packed = std::fs::File::open(sample("native", "kallsyms.gz")).expect("the sample is there");
+    let symbols = std::io::read_to_string(flate2::read::GzDecoder::new(packed)).expect("text");
+    let mut functions: Vec<(u64, &str)> = Vec::new();
+    for line in symbols.lines() {
+        let [address, kind, name] = line.split(' ').collect::<Vec<_>>()[..] else {
+            continue;
+        };
+        let address = u64::from_str_radix(address, 16).expect("an address");
+        if (RECORDED..END).contains(&address) && "tTwW".contains(kind) {
+            functions.push((address, name));
+        }
+    }
+    functions.sort_unstable();
+    let mut code = String::from(".text\n");
+    for (at, &(address, name)) in functions.iter().enumerate() {
+        let next = functions
+            .iter()
+            .map(|next| next.0)
+            .find(|next| *next > address);
+        let size = next.map_or(4096, |next| next - address).min(4096);
+        let offset = address - RECORDED;
+        code += &format!(
+            ".org {offset}\n.globl {name}\n.type {name},@function\n{name}:\n.size {name},{size}\n"
+        );
+        if functions.get(at + 1).is_none_or(|next| next.0 != address) {
+            code += &format!(
+                ".rept {}\nmov 8(%rdi),%rax\ntest %rax,%rax\njne _text\nnop\n.endr\n",
+                size / 14
+            );
+        }
+    }
+    let (source, program) = (folder.join("kernel.s"), folder.join(name));
+    std::fs::write(&source, code).expect("it can be written");
+    let mut link = Command::new("cc");
+    link.args(["-g", "-nostdlib", "-static", "-Wl,-e,_text"])
+        .arg(format!("-Wl,-Ttext={address:#x}"))
+        .arg("-Wl,--build-id=0x4a5a9b0affb66c437abcd455d2738af879985fa9")
+        .arg("-o")
+        .args([&program, &source]);
+    succeeds(&mut link).then_some(program)
+}
+
+/// The kernel by a vmlinux, at the addresses that were recorded and elsewhere.
+#[test]
+fn the_kernel_is_annotated_by_its_vmlinux() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let places = [
+        ("vmlinux", 0xffff_ffff_8100_0000),
+        ("vmlinux-moved", 0xffff_ffff_8020_0000),
+    ];
+    for (name, address) in places {
+        let Some(kernel) = vmlinux(folder.path(), name, address) else {
+            return skip("cc", "no C compiler here");
+        };
+        let kernel = kernel.to_str().expect("a plain path");
+        let of_kernel = |text: &str| {
+            let mut is_kernel = false;
+            let kept = text.lines().filter(|line| {
+                if line.contains("|\tSource code") {
+                    is_kernel = line.contains(&format!(" of {name} for "));
+                }
+                is_kernel
+            });
+            kept.map(|line| format!("{line}\n")).collect::<String>()
+        };
+        let (status, ours, said) = annotate(&["-k", kernel], "native");
+        let ours = of_kernel(&ours);
+        assert_eq!(
+            (status, said.contains("no code")),
+            (Some(0), false),
+            "{said}"
+        );
+        let found = blocks(&ours);
+        let samples: u64 = found.iter().map(|block| block.samples).sum();
+        assert_eq!((found.len(), samples), (13, 18), "{ours}");
+        let hit = format!("{:x}:       jne    {address:x}", address + 0x6f_8511);
+        assert!(
+            ours.contains(&format!("   33.33 :   {hit} <")),
+            "{hit}: {ours}"
+        );
+        assert!(
+            ours.contains("test %rax,%rax"),
+            "lines of the source: {ours}"
+        );
+        // The same of another build.
+        let mut other = std::fs::read(kernel).expect("it is there");
+        let id = b"\x4a\x5a\x9b\x0a\xff\xb6";
+        let at = other.windows(6).position(|bytes| bytes == id);
+        other[at.expect("a build ID")] = 0;
+        let path = folder.path().join("other");
+        std::fs::write(&path, other).expect("it can be written");
+        let said = annotate(&["-k", path.to_str().expect("a plain path")], "native").2;
+        assert!(said.contains("other: build ID is 005a9b0aff"), "{said}");
+        // perf of the same.
+        if let Err(why) = has_perf_6() {
+            return skip("perf", why);
+        }
+        let theirs = perf()
+            .args(["annotate", "--stdio", "-k", kernel, "-i"])
+            .arg(sample("native", "perf.data"))
+            .output()
+            .expect("it runs");
+        let theirs = of_kernel(&String::from_utf8_lossy(&theirs.stdout));
+        let (share, others) = share(&theirs, &ours);
+        assert!(
+            share >= 0.99 && theirs.lines().count() > 2000,
+            "{name}: {share}: {others:#?}"
+        );
+    }
 }
 
 /// The view on a sample, which has to be named with `-i`: what stands alone is a function.
