@@ -4,6 +4,7 @@
 //! records, then guesses. A `ret` under the ip of a leaf goes before everything.
 
 use std::hash::BuildHasher;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gimli::UnwindContext;
@@ -46,6 +47,8 @@ pub(super) struct RuleMaker<'a, A: Architecture> {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Function {
     File(DsoId, FileOffset),
+    /// The same, followed as one that was found: through jump tables.
+    Found(DsoId, FileOffset),
     Jit(JitCodeId),
 }
 
@@ -148,6 +151,11 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
         if view.habit == Habit::ErlangBase {
             return Rule::of_kind(Kind::End, 0);
         }
+        let candidates = self.guesses(view, function);
+        self.candidate_rule(&candidates)
+    }
+
+    fn guesses(&mut self, view: &CodeView<'_>, function: Option<Function>) -> Candidates {
         let flow = match function.filter(|_| A::may_follow(view)) {
             None => None,
             Some(function) => {
@@ -161,7 +169,7 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
         };
         let mut candidates = Candidates::new();
         A::guess(view, flow, &mut candidates);
-        self.candidate_rule(&candidates)
+        candidates
     }
 
     /// The rule for PHP's JIT code, if the interpreter is at hand.
@@ -347,7 +355,12 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
                     Habit::Unknown
                 },
             };
-            return self.guess(&view, Some(Function::File(dso, bounds.start)));
+            let mut candidates = self.guesses(&view, Some(Function::File(dso, bounds.start)));
+            let around = described(image, &bounds);
+            candidates.extend(
+                around.and_then(|around| self.found_code(dso, offset, image, leaf, &around)),
+            );
+            return self.candidate_rule(&candidates);
         }
         // A few bytes before the place show whether it stands in the middle of a prologue.
         let before = offset.0.min(16);
@@ -360,25 +373,25 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
             leaf,
             habit: Habit::Unknown,
         };
-        let proven = self.found_code(dso, offset, image, leaf, cfi);
+        let around = found::<A>(cfi, image, offset);
+        let proven = around.and_then(|around| self.found_code(dso, offset, image, leaf, &around));
         let mut candidates = Candidates::new();
         A::guess(&view, None, &mut candidates);
         candidates.insert_many(0, proven);
         self.candidate_rule(&candidates)
     }
 
-    /// The way out of a function that was found in a file's code, if that can be followed.
+    /// The way out of a function of which nothing but its bounds is known, if its code can be followed.
     fn found_code(
         &mut self,
         dso: DsoId,
         offset: FileOffset,
         image: &ElfFile<'a>,
         leaf: bool,
-        cfi: &FileCfi<'a>,
+        around: &Range<u64>,
     ) -> Option<Candidate> {
-        let around = cfi.functions::<A>(image)?.around(image.svma_of(offset)?)?;
         let start = image.file_offset_of(Svma(around.start))?;
-        let view = found_view(image, start, &around, offset, leaf)?;
+        let view = found_view(image, start, around, offset, leaf)?;
         let flow = self.found_flow(dso, start, &view)?;
         let mut candidate = A::proven(&flow, view.at)?;
         candidate.set_reach(view.reach());
@@ -391,7 +404,7 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
         start: FileOffset,
         view: &CodeView<'_>,
     ) -> Option<Arc<Flow>> {
-        let key = (Function::File(dso, start), view.leaf);
+        let key = (Function::Found(dso, start), view.leaf);
         let known = self.flows.entry(key);
         let shared = &self.tables.flows;
         let flow = known.or_insert_with(|| shared.get(key, || A::flow(view)));
@@ -412,7 +425,7 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
         let mut flow = || {
             let cfi = Arc::clone(self.files.get(&dso)?);
             let svma = image.svma_of(offset)?;
-            let around = cfi.functions::<A>(image)?.around(svma)?;
+            let around = found::<A>(&cfi, image, offset)?;
             if around.start != svma.0 {
                 return None;
             }
@@ -420,6 +433,34 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
             self.found_flow(dso, offset, &view)
         };
         flow().is_some_and(|flow| flow.leaves_to(to))
+    }
+
+    /// Whether a return address lies in code of a file that nothing describes and that has cleared the frame pointer
+    /// without having saved it, as `clone` does before it calls a thread's function.
+    #[cold]
+    pub(super) fn is_base<S: CodeSpace<'a>>(&mut self, place: &Place<'_, 'a>, space: &S) -> bool {
+        let Place::File {
+            dso,
+            offset,
+            binary: Some(image),
+            debug,
+        } = *place
+        else {
+            return false;
+        };
+        let cfi = self.cfi_of(dso, Some(image), debug);
+        let bounds = space.function_bounds(dso, offset);
+        let stated = bounds
+            .filter(|b| b.contains(&offset))
+            .and_then(|bounds| described(image, &bounds));
+        let mut is_base = |around: Range<u64>| {
+            let start = image.file_offset_of(Svma(around.start))?;
+            let view = found_view(image, start, &around, offset, false)?;
+            Some(self.found_flow(dso, start, &view)?.is_base(view.at))
+        };
+        // A symbol without a size may seem to reach over functions that have none.
+        stated.and_then(&mut is_base) == Some(true)
+            || found::<A>(&cfi, image, offset).and_then(is_base) == Some(true)
     }
 
     fn jit_rule<S: CodeSpace<'a>>(
@@ -530,11 +571,26 @@ impl<'a> JitRecord<'a> {
     }
 }
 
+/// A function whose bounds a symbol tells, by stated address.
+fn described(image: &ElfFile<'_>, bounds: &Range<FileOffset>) -> Option<Range<u64>> {
+    let start = image.svma_of(bounds.start)?.0;
+    Some(start..start.checked_add(bounds.end.since(bounds.start))?)
+}
+
+/// The function around a place that is found by what leads to it.
+fn found<'a, A: Architecture>(
+    cfi: &FileCfi<'a>,
+    image: &ElfFile<'a>,
+    offset: FileOffset,
+) -> Option<Range<u64>> {
+    cfi.functions::<A>(image)?.around(image.svma_of(offset)?)
+}
+
 /// The view of a place in a function that was found.
 fn found_view<'a>(
     image: &ElfFile<'a>,
     start: FileOffset,
-    around: &std::ops::Range<u64>,
+    around: &Range<u64>,
     offset: FileOffset,
     leaf: bool,
 ) -> Option<CodeView<'a>> {

@@ -730,7 +730,9 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
             self.cursor = cursor;
             self.walker.history.truncate(depth);
         }
-        if self.cursor.fp == Some(0) && is_base(&at.place, *origin) {
+        let cleared = self.cursor.fp == Some(0);
+        let code = self.code;
+        if cleared && (is_base(&at.place, *origin) || self.walker.rules.is_base(&at.place, code)) {
             return Err(StackEnd::Complete);
         }
         self.walker.ended_by_guess = true;
@@ -834,7 +836,8 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         };
         let callee = caller.lookup.wrapping_add(1).wrapping_add_signed(distance);
         let start = at.lookup.wrapping_sub(u64::from(candidate.reach.0));
-        if callee == start {
+        // What a program's start calls may go on in the C library by any number of jumps.
+        if callee == start || self.cursor.fp == Some(0) && is_start(&caller.place) {
             return true;
         }
         let place = self.code.locate(Avma(callee));
@@ -948,20 +951,26 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
 /// frame pointers led to it, and at a program's start. Code that uses the register for something else may
 /// also hold a 0 there. `origin` is how the place was reached.
 fn is_base(place: &Place<'_, '_>, origin: FrameOrigin) -> bool {
-    /// `_start`, and ld.so's `_dl_start_user` behind it.
-    const START: u64 = 256;
     match *place {
         _ if origin == FrameOrigin::FramePointer => true,
-        Place::File {
-            offset,
-            binary: Some(binary),
-            ..
-        } => binary
-            .svma_of(offset)
-            .is_some_and(|at| at.0.wrapping_sub(binary.entry().0) < START),
         Place::File { binary: None, .. } => origin == FrameOrigin::Cfi,
-        _ => false,
+        _ => is_start(place),
     }
+}
+
+/// Whether a place lies where a program starts: in `_start`, or ld.so's `_dl_start_user` behind it.
+fn is_start(place: &Place<'_, '_>) -> bool {
+    const START: u64 = 256;
+    let Place::File {
+        offset,
+        binary: Some(binary),
+        ..
+    } = *place
+    else {
+        return false;
+    };
+    let at = binary.svma_of(offset);
+    at.is_some_and(|at| at.0.wrapping_sub(binary.entry().0) < START)
 }
 
 /// Why no candidate led on: where the code is not at hand, that is why. Run-time code nearly always has

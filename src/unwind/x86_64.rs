@@ -12,7 +12,7 @@ use super::FrameOrigin;
 use super::arch::{Architecture, REGISTERS, RegisterFile};
 use super::discover::Functions;
 use super::jit::{CodeView, Habit};
-use super::rules::{Candidate, Candidates, Check, IN_REGISTER, Kind, Rule};
+use super::rules::{Candidate, Candidates, Check, IN_REGISTER, Kind, LOST, Rule};
 use super::x86_decode::{Effect, decode};
 use super::x86_flow::Flow;
 use crate::dso::elf::{ElfFile, Machine};
@@ -304,6 +304,8 @@ struct WayOut {
     fp_at: Option<i32>,
     /// Something was taken off the stack.
     torn_down: bool,
+    /// rbp holds something else than before.
+    fp_written: bool,
 }
 
 impl Default for WayOut {
@@ -313,6 +315,7 @@ impl Default for WayOut {
             base: RSP,
             fp_at: None,
             torn_down: false,
+            fp_written: false,
         }
     }
 }
@@ -334,15 +337,17 @@ impl WayOut {
                 self.torn_down |= bytes > 0;
             }
             Effect::LoadFp(offset) => self.fp_at = Some(self.height.checked_add(offset)?),
-            Effect::SpFromFp(offset) if self.fp_at.is_none() => {
+            Effect::WriteFp | Effect::ClearFp => (self.fp_written, self.fp_at) = (true, None),
+            Effect::SpFromFp(offset) if self.fp_at.is_none() && !self.fp_written => {
                 (self.base, self.height, self.torn_down) = (RBP, offset, true);
             }
-            Effect::Leave if self.fp_at.is_none() => {
+            Effect::Leave if self.fp_at.is_none() && !self.fp_written => {
                 *self = Self {
                     base: RBP,
                     height: 8,
                     fp_at: Some(0),
                     torn_down: true,
+                    fp_written: false,
                 };
             }
             _ => return None,
@@ -356,6 +361,7 @@ impl WayOut {
         }
         let cfa = self.height.checked_add(8)?;
         let fp_slot = match self.fp_at {
+            None if self.fp_written => LOST,
             None => IN_REGISTER,
             Some(at) => i16::try_from((at - cfa) / 8).ok()?,
         };
@@ -543,6 +549,7 @@ impl Prologue {
             | Effect::Branch(_)
             | Effect::StoreFp(_)
             | Effect::SetFp
+            | Effect::ClearFp
             | Effect::WriteFp
             | Effect::LoadFpFromFrame(_) => {}
             Effect::Stop => {

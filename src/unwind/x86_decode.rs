@@ -32,6 +32,8 @@ pub(super) enum Effect {
     LoadFp(i32),
     /// `mov rbp, [rbp+imm]`
     LoadFpFromFrame(i32),
+    /// `xor ebp, ebp`
+    ClearFp,
     /// Writes something else to rbp.
     WriteFp,
     /// `leave`
@@ -72,7 +74,7 @@ pub(super) fn decode(code: &[u8]) -> Option<Instruction> {
     let opcode = *code.get(at)?;
     let body = code.get(at + 1..)?;
     let (len, effect) = match opcode {
-        0x0f => two_byte(body)?,
+        0x0f => two_byte(rex, body)?,
         0xc5 => vector(body.first().map(|_| 1)?, 1, body)?,
         0xc4 => vector(2, body.first()? & 0x1f, body)?,
         0x62 => vector(3, body.first()? & 0x07, body)?,
@@ -98,12 +100,19 @@ fn vector(prefix: usize, map: u8, body: &[u8]) -> Option<(usize, Effect)> {
     Some((prefix + 1 + modrm_len(rest)? + immediate, Effect::Other))
 }
 
-fn two_byte(body: &[u8]) -> Option<(usize, Effect)> {
+fn two_byte(rex: u8, body: &[u8]) -> Option<(usize, Effect)> {
     let opcode = *body.first()?;
     let rest = &body[1..];
     let plain = |immediate: usize| Some((1 + modrm_len(rest)? + immediate, Effect::Other));
     match opcode {
-        0x0b | 0x05 | 0x07 | 0x34 | 0x35 => Some((1, Effect::Stop)),
+        0x0b | 0x07 | 0x34 | 0x35 => Some((1, Effect::Stop)),
+        // The kernel gives the stack pointer back as it was.
+        0x05 => Some((1, Effect::Other)),
+        // Conditional moves, multiplication, extension.
+        0x40..=0x4f | 0xaf | 0xb6 | 0xb7 | 0xbe | 0xbf => {
+            let destination = rest.first()? >> 3 & 7 | (rex & 4) << 1;
+            Some((1 + modrm_len(rest)?, written(destination)))
+        }
         0x06 | 0x08 | 0x09 | 0x0e | 0x30..=0x33 | 0x77 | 0xa2 | 0xaa | 0xc8..=0xcf => {
             Some((1, Effect::Other))
         }
@@ -137,14 +146,13 @@ fn one_byte(opcode: u8, rex: u8, wide: bool, body: &[u8]) -> Option<(usize, Effe
                 extend(4, modrm >> 3 & 7)
             };
             let to_register = opcode & 2 != 0 || modrm >> 6 == 3;
-            Some((
-                len,
-                if to_register && destination == RSP {
-                    Effect::Stop
-                } else {
-                    Effect::Other
-                },
-            ))
+            let clears = matches!((opcode, modrm), (0x31 | 0x33, 0xed)) && rex & 5 == 0;
+            let effect = match to_register {
+                _ if clears => Effect::ClearFp,
+                true => written(destination),
+                false => Effect::Other,
+            };
+            Some((len, effect))
         }
         0x68 => Some((4, Effect::Push(None))),
         0x6a => Some((1, Effect::Push(None))),
@@ -178,7 +186,10 @@ fn one_byte(opcode: u8, rex: u8, wide: bool, body: &[u8]) -> Option<(usize, Effe
         } else {
             0
         }),
-        0xb8..=0xbf => Some((if rex & 8 != 0 { 8 } else { immediate }, Effect::Other)),
+        0xb8..=0xbf => Some((
+            if rex & 8 != 0 { 8 } else { immediate },
+            written(extend(1, opcode & 7)),
+        )),
         0x00..=0x3f => match opcode & 7 {
             0..=3 => with_modrm(0),
             4 => Some((1, Effect::Other)),
@@ -199,6 +210,15 @@ fn one_byte(opcode: u8, rex: u8, wide: bool, body: &[u8]) -> Option<(usize, Effe
         0xa8 | 0xb0..=0xb7 | 0xe4..=0xe7 => Some((1, Effect::Other)),
         0xa9 => Some((immediate, Effect::Other)),
         _ => None,
+    }
+}
+
+/// What it means that a register gets a value that nobody follows.
+const fn written(register: u8) -> Effect {
+    match register {
+        RSP => Effect::Stop,
+        RBP => Effect::WriteFp,
+        _ => Effect::Other,
     }
 }
 
@@ -223,6 +243,10 @@ fn arithmetic(opcode: u8, rex: u8, immediate: usize, body: &[u8]) -> Option<(usi
     let modrm = *body.first()?;
     let len = modrm_len(body)?;
     let size = if opcode == 0x83 { 1 } else { immediate };
+    let compares = modrm >> 3 & 7 == 7;
+    if modrm & 0xc7 == 0xc0 | RBP && rex & 1 == 0 && !compares {
+        return Some((len + size, Effect::WriteFp));
+    }
     if modrm & 0xc7 != 0xc0 | RSP || rex & 1 != 0 {
         return Some((len + size, Effect::Other));
     }
@@ -349,6 +373,18 @@ mod tests {
             (&[0x75, 0xfe], Effect::Branch(-2)),
             (&[0x48, 0x8d, 0x6c, 0x24, 0x10], Effect::WriteFp),
             (&[0x8b, 0xe8], Effect::WriteFp),
+            (&[0x31, 0xed], Effect::ClearFp),
+            (&[0x48, 0x31, 0xed], Effect::ClearFp),
+            (&[0x45, 0x31, 0xed], Effect::Other),
+            (&[0x01, 0xfd], Effect::WriteFp),
+            (&[0x01, 0xef], Effect::Other),
+            (&[0x83, 0xc5, 0x01], Effect::WriteFp),
+            (&[0x83, 0xfd, 0x01], Effect::Other),
+            (&[0xbd, 1, 0, 0, 0], Effect::WriteFp),
+            (&[0x41, 0xbd, 1, 0, 0, 0], Effect::Other),
+            (&[0x0f, 0xb6, 0x2f], Effect::WriteFp),
+            (&[0x44, 0x0f, 0xb6, 0x2f], Effect::Other),
+            (&[0x0f, 0x05], Effect::Other),
             (&[0x89, 0x84, 0x24, 0, 0xc0, 0xfe, 0xff], Effect::Other),
             (&[0xf3, 0x0f, 0x1e, 0xfa], Effect::Other),
             (&[0x66, 0x66, 0x90], Effect::Other),

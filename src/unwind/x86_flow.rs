@@ -26,6 +26,8 @@ enum FramePointer {
     Callers,
     /// The address this many bytes below the return address.
     Frame(i32),
+    /// 0, and the caller's value was not saved before: nothing is to be returned to.
+    Cleared,
     /// Something else.
     Other,
 }
@@ -107,6 +109,12 @@ impl Flow {
         let fp_slot = state.saved.and_then(slot).unwrap_or(LOST);
         let rule = Rule::frame(RSP, height.checked_add(8)?, -1, fp_slot);
         Some(Candidate::new(rule, FrameOrigin::Prologue, Check::Call))
+    }
+
+    /// Whether the function has cleared rbp without having saved it, as code does below which there is nothing.
+    pub(super) fn is_base(&self, at: usize) -> bool {
+        self.state(at)
+            .is_some_and(|state| state.fp == FramePointer::Cleared)
     }
 
     fn state(&self, at: usize) -> Option<State> {
@@ -228,7 +236,11 @@ impl State {
             Effect::LoadFpFromFrame(offset) => {
                 self.load_fp(frame.and_then(|h| h.checked_sub(offset)))
             }
-            Effect::WriteFp => Self {
+            Effect::ClearFp if self.fp == FramePointer::Callers && self.saved.is_none() => Self {
+                fp: FramePointer::Cleared,
+                ..self
+            },
+            Effect::WriteFp | Effect::ClearFp => Self {
                 fp: FramePointer::Other,
                 ..self
             },

@@ -475,6 +475,61 @@ fn functions_that_nothing_describes_are_followed_where_the_calls_prove_it() {
     assert_ne!(frames.get(1), Some(&(second - 1)));
 }
 
+/// What a C library without frame information has at a thread's base: a function with a frame of 24 bytes at 0x100, and at 0x200
+/// the system call's child, which calls it with an empty rbp; at 0x300 the function that calls main, to which the program's start
+/// jumps by ways of its own.
+fn undescribed_library() -> Vec<u8> {
+    let mut text = vec![0xcc; 0x400];
+    let mut put = |at: usize, code: &[u8]| text[at..at + code.len()].copy_from_slice(code);
+    // push rbp; push rbx; sub rsp, 8; mov ebp, 1; call [rbx]; …; ret
+    put(
+        0x100,
+        &[0x55, 0x53, 0x48, 0x83, 0xec, 0x08, 0xbd, 1, 0, 0, 0],
+    );
+    put(
+        0x10b,
+        &[0xff, 0x13, 0x48, 0x83, 0xc4, 0x08, 0x5b, 0x5d, 0xc3],
+    );
+    // syscall; test eax, eax; jne +6; xor ebp, ebp; pop rdi; call r9; hlt; ret
+    put(0x200, &[0x0f, 0x05, 0x85, 0xc0, 0x75, 0x07, 0x31, 0xed]);
+    put(0x208, &[0x5f, 0x41, 0xff, 0xd1, 0xf4, 0xc3]);
+    // push rbx; call rax; …; call 0x200; lea rax, [rip+0x100]
+    put(0x300, &[0x53, 0xff, 0xd0, 0x5b, 0xe8]);
+    put(0x305, &(0x200i32 - 0x309).to_le_bytes());
+    put(0x309, &[0x48, 0x8d, 0x05]);
+    put(0x30c, &(0x100i32 - 0x310).to_le_bytes());
+    put(0x310, &[0x48, 0x8d, 0x05]);
+    put(0x313, &(0x300i32 - 0x317).to_le_bytes());
+    text
+}
+
+#[test]
+fn threads_begin_where_rbp_is_cleared_and_not_saved() {
+    let store = Store::new();
+    let text = undescribed_library();
+    let text_part = Part {
+        name: ".text",
+        svma: TEXT_SVMA,
+        data: text.clone(),
+    };
+    let file = process(&store, X86, &text, &[text_part]);
+    let at = |offset: u64| BASE + offset;
+    let ends = |ip, stack: &[u64]| {
+        let (frames, end) = walk(Arch::X86_64, &file, &Sample::x86(ip, SP, 1, stack));
+        (addresses(&frames), end)
+    };
+    // The register is 1 in the function, and 0 where that was called.
+    let (in_thread, behind_call) = (at(0x10b), at(0x20c));
+    let base = [in_thread, behind_call - 1].to_vec();
+    let stack = [1, 2, 0, behind_call, 3];
+    assert_eq!(ends(in_thread, &stack), (base.clone(), StackEnd::Complete));
+    let other_fp = [1, 2, 7, behind_call, 3];
+    assert_eq!(ends(in_thread, &other_fp), (base, StackEnd::CheckFailed));
+    // A call that is not known to lead here, unless it is the program's first.
+    let (_, end) = ends(at(0x301), &[1, at(0x309), 0, 0]);
+    assert_ne!(end, StackEnd::Complete);
+}
+
 #[test]
 fn a_stack_that_was_left_is_not_told_to_be_too_large() {
     // As in OCaml 5's runtime: the CFA stands in memory that another register points to.
