@@ -11,7 +11,8 @@
 //!          dso ───────────────┴───────────────┴─────────────────────┘
 //! ```
 //!
-//! Views are `report`, `questions`, `flame` and `code` (which gets instructions from `assembly`).
+//! Views are `report`, `questions`, `flame` and `code` (which gets instructions from `assembly`). `totals` adds up what
+//! whole runs counted, for `pjit stat`.
 //!
 //! A stage knows those before it and none behind it. Below them all is the ground floor, which knows no stage: addresses
 //! ([`address`]), numbers ([`ids`]), why a stack ended ([`stack_end`]), messages ([`diagnostics`]).
@@ -118,6 +119,7 @@ pub mod session;
 pub mod stack_end;
 pub mod stitch;
 pub mod symbolize;
+pub mod totals;
 pub mod unit;
 pub mod unwind;
 pub mod wasm;

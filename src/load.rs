@@ -22,6 +22,7 @@ use crate::session::marks::Asked;
 use crate::session::{Filter, Session};
 use crate::stitch::{self, Mended, Mending};
 use crate::symbolize::{self, Answers, SourceMapSearch, SourceMaps};
+use crate::totals::{self, Totals};
 use crate::wasm::{self, WasmCode, WasmSearch};
 use crate::weigh::{self, WeighError};
 
@@ -447,6 +448,34 @@ pub fn header(source: &Source, full: bool, diag: &Diagnostics) -> Result<Vec<Str
     Ok(open(source, &store, diag)?.header_lines(full))
 }
 
+/// The counts of `perf stat record`; nothing if the recording has samples instead.
+///
+/// # Errors
+/// When the recording cannot be opened, or is a stream of samples, which could not be read again.
+pub fn counts(source: &Source, diag: &Diagnostics) -> Result<Option<Totals>, OpenError> {
+    /// `HEADER_STAT`
+    const COUNTS: u32 = 19;
+    let store = Store::new();
+    let recording = open(source, &store, diag)?;
+    let features = &recording.features;
+    let is_described = features.present.iter().any(|word| *word != 0);
+    if is_described && !features.has(COUNTS) {
+        return Ok(None);
+    }
+    let is_stream = matches!(source, Source::Stdin)
+        || matches!(source, Source::Default) && input::stdin_is_fifo();
+    // What trouble there is with samples is told when they are read.
+    let quiet = Diagnostics::new();
+    let is_certain = features.has(COUNTS) || is_stream;
+    match totals::counted(&recording, if is_certain { diag } else { &quiet }) {
+        None if is_stream => Err(OpenError::Damaged {
+            path: PathBuf::from(source.name()),
+            problem: "a stream without counts; save it to a file first".to_owned(),
+        }),
+        found => Ok(found),
+    }
+}
+
 /// Times of the first and the last sample in ns, for options that speak of shares of a recording.
 ///
 /// # Errors
@@ -543,6 +572,7 @@ fn events_of(recording: &Recording<'_>, session: &Session<'_>) -> Vec<EventSumma
             has_callchains: event.attr.has_callchains(),
             is_tracepoint: event.attr.is_tracepoint(),
             is_hardware: event.attr.is_hardware(),
+            is_whole: is_whole(event, session),
             unit: event.attr.unit(),
             counted: None,
             notes: Vec::new(),
@@ -553,6 +583,15 @@ fn events_of(recording: &Recording<'_>, session: &Session<'_>) -> Vec<EventSumma
             },
         })
         .collect()
+}
+
+/// Whether each time that the event happened is a sample.
+fn is_whole(event: &Event, session: &Session<'_>) -> bool {
+    let attr = &event.attr;
+    // With the period in samples the kernel records every hit of a tracepoint.
+    let is_each = !attr.is_freq()
+        && (attr.sample_period == 1 || attr.is_tracepoint() && attr.has(sample_type::PERIOD));
+    is_each && session.stats.lost_events == 0 && session.stats.lost_samples_total() == 0
 }
 
 /// Fills in totals, header facts and the quality of the data.
@@ -610,8 +649,14 @@ fn summarise(
             .map(|c| (c.pid, c.tid, usize::from(c.event.0), c.value))
             .collect(),
         dump: Vec::new(),
+        command: recording.features.cmdline.clone(),
+        switches: session.switches,
+        holds_totals: session.stats.by_type.contains_key(&STAT_RECORD),
     };
 }
+
+/// Number of the records that hold counts of `perf stat record`.
+const STAT_RECORD: u32 = 76;
 
 /// Event, leaf, number and period of samples.
 fn counted(profile: &Profile, kind: Rows) -> Vec<(EventId, FrameId, u64, u64)> {

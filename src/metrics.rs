@@ -210,6 +210,12 @@ impl Metric {
         keys.join(", ")
     }
 
+    /// Whether it is so much in a second.
+    #[must_use]
+    pub fn is_rate_in_time(&self) -> bool {
+        self.below == Side::Clock && self.factor > 1.0
+    }
+
     /// Digits behind the point that a value is worth.
     #[must_use]
     pub fn digits(&self, value: f64) -> usize {

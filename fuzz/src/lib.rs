@@ -20,7 +20,7 @@ use pjit::dso::{DsoKind, DsoTable};
 use pjit::input::Store;
 use pjit::load::{LoadOptions, Source};
 use pjit::output::folded::{self, FoldOptions};
-use pjit::output::script;
+use pjit::output::{script, stat};
 use pjit::output::stdio;
 use pjit::report::options::ReportOptions;
 use pjit::symbolize::{self, Place, Query};
@@ -112,6 +112,14 @@ pub fn run_script(recording: &[u8]) {
     });
     if let Ok(profile) = pjit::load::load(&command.load, &Diagnostics::new()) {
         script::write(&profile, &command.view, &mut io::sink()).expect("a sink takes everything");
+    }
+}
+
+/// `pjit stat` of a recording of `perf stat`.
+pub fn run_stat(recording: &[u8]) {
+    let source = Source::File(write("perf.data", recording));
+    if let Ok(Some(totals)) = pjit::load::counts(&source, &Diagnostics::new()) {
+        stat::write(&totals, &mut io::sink()).expect("a sink takes everything");
     }
 }
 

@@ -22,6 +22,7 @@ pub mod question;
 pub mod report;
 pub mod runs;
 pub mod script;
+pub mod stat;
 pub mod summary;
 pub mod terminal;
 pub mod time;
@@ -67,6 +68,8 @@ pub enum Command {
     Flamegraph(Box<flamegraph::FlamegraphArgs>),
     /// Print samples with their stacks as perf script does
     Script(script::ScriptArgs),
+    /// Print totals of events with perf stat's metrics: of recordings of perf stat, and sums over those of perf record
+    Stat(stat::StatArgs),
     /// Describe and check jitdump files, for the authors of JIT runtimes
     ///
     /// Prints a summary of each file (header, clocks, records by kind, code, addresses used twice, line
@@ -103,6 +106,7 @@ impl Command {
             Self::Export(args) => &**args,
             Self::Flamegraph(args) => &**args,
             Self::Script(args) => args,
+            Self::Stat(args) => args,
             Self::Jitdump(args) => args,
             Self::Summary(args) => &**args,
             Self::Peek(args) => &**args,

@@ -53,11 +53,13 @@ pub(super) fn wrong_usage(text: &str) -> anyhow::Result<ExitCode> {
 
 /// A recording without samples is an error: whoever reads the output of a success would take it for a result.
 pub(super) fn require_samples(profile: &Profile) -> anyhow::Result<()> {
+    let has_samples = profile.events.iter().any(|event| event.samples > 0);
     anyhow::ensure!(
-        profile.events.iter().any(|event| event.samples > 0),
-        "{}: no samples",
+        has_samples || !profile.recording.holds_totals,
+        "{}: holds totals, not samples: pjit stat",
         profile.recording.path
     );
+    anyhow::ensure!(has_samples, "{}: no samples", profile.recording.path);
     Ok(())
 }
 

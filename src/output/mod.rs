@@ -21,6 +21,7 @@ pub mod pprof;
 pub mod script;
 pub mod speedscope;
 pub mod stacks_csv;
+pub mod stat;
 pub mod stdio;
 mod stdio_hierarchy;
 #[cfg(test)]

@@ -15,6 +15,7 @@
 pub mod attr;
 mod bytes;
 mod chunks;
+mod counts;
 mod deliver;
 mod event_name;
 pub mod features;
@@ -35,6 +36,7 @@ mod tracing;
 pub use crate::build_id::BuildId;
 pub use attr::{Attr, ClockId};
 pub use chunks::{Chunks, RecordPos};
+pub use counts::{EventUpdate, MappedThread, Stat, StatConfig, StatRound, mapped_threads};
 pub use features::{BuildIdEntry, ClockData, Features};
 pub use head::SampleHead;
 pub use open::{OpenError, Recording};

@@ -12,6 +12,7 @@ use crate::build_id::BuildId;
 
 use super::CpuMode;
 use super::bytes::{Cursor, u16_at, u32_at, u64_at, until_nul};
+use super::counts::{self, EventUpdate, Stat, StatConfig, StatRound};
 
 /// Numbers of record types.
 pub(super) mod kind {
@@ -48,6 +49,9 @@ pub(super) mod kind {
     pub(crate) const AUXTRACE: u32 = 71;
     pub(crate) const THREAD_MAP: u32 = 73;
     pub(crate) const CPU_MAP: u32 = 74;
+    pub(crate) const STAT_CONFIG: u32 = 75;
+    pub(crate) const STAT: u32 = 76;
+    pub(crate) const STAT_ROUND: u32 = 77;
     pub(crate) const EVENT_UPDATE: u32 = 78;
     pub(crate) const TIME_CONV: u32 = 79;
     pub(crate) const HEADER_FEATURE: u32 = 80;
@@ -289,11 +293,17 @@ pub enum Record<'b> {
     /// Ids of counters with their CPU and thread.
     IdIndex,
     /// The threads that were recorded.
-    ThreadMap,
+    ThreadMap(&'b [u8]),
     /// The CPUs that were recorded.
     CpuMap,
-    /// Name, unit or CPUs of an event, in a stream.
-    EventUpdate,
+    /// Name, unit or CPUs of an event, in a stream: its counter, and what it is.
+    EventUpdate(u64, EventUpdate<'b>),
+    /// A count (`perf stat record`).
+    Stat(Stat),
+    /// All counts were read.
+    StatRound(StatRound),
+    /// How they were.
+    StatConfig(StatConfig),
     /// A type that is known but says nothing about code, or an unknown one (counted).
     Other {
         /// Number of the type.
@@ -391,9 +401,15 @@ pub(super) fn parse(record: &[u8]) -> Option<Record<'_>> {
             }
         }
         kind::ID_INDEX => Record::IdIndex,
-        kind::THREAD_MAP => Record::ThreadMap,
+        kind::THREAD_MAP => Record::ThreadMap(body),
         kind::CPU_MAP => Record::CpuMap,
-        kind::EVENT_UPDATE => Record::EventUpdate,
+        kind::EVENT_UPDATE => {
+            let (id, update) = counts::event_update(body)?;
+            Record::EventUpdate(id, update)
+        }
+        kind::STAT => Record::Stat(counts::stat(body)?),
+        kind::STAT_ROUND => Record::StatRound(counts::stat_round(body)?),
+        kind::STAT_CONFIG => Record::StatConfig(counts::stat_config(body)?),
         _ => Record::Other { type_ },
     })
 }

@@ -151,6 +151,8 @@ pub struct EventSummary {
     pub is_tracepoint: bool,
     /// Whether a counter of the processor counts it, of which there are few.
     pub is_hardware: bool,
+    /// Whether each time that it happened is a sample.
+    pub is_whole: bool,
     /// What its periods are.
     pub unit: Unit,
     /// What its samples are, if its periods are weights that were asked for: `blocks`, `intervals`.
@@ -501,6 +503,12 @@ pub struct RecordingSummary {
     pub counters: Vec<(u32, u32, usize, u64)>,
     /// Lines for `--stats`, `--tasks`, `--mmaps` when asked for.
     pub dump: Vec<String>,
+    /// The command that recorded, as its words.
+    pub command: Vec<String>,
+    /// Switches away from threads, if they were recorded (`--switch-events`).
+    pub switches: u64,
+    /// It is one of `perf stat record`.
+    pub holds_totals: bool,
 }
 
 impl RecordingSummary {

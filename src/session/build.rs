@@ -115,6 +115,7 @@ impl<'a> Session<'a> {
             execs,
             programs,
             marks,
+            switches,
             ..
         } = builder;
         let last = current
@@ -141,6 +142,7 @@ impl<'a> Session<'a> {
             deferred,
             execs,
             marks,
+            switches,
             labels: Vec::new(),
             spaces,
             processes,
@@ -213,6 +215,7 @@ struct Builder<'a, 'f> {
     programs: FxHashMap<ProcessId, DsoId>,
     asked: &'f Asked,
     marks: Vec<Mark>,
+    switches: u64,
     hits: Hits,
 }
 
@@ -261,6 +264,7 @@ impl<'a, 'f> Builder<'a, 'f> {
             programs: FxHashMap::default(),
             asked,
             marks: Vec::new(),
+            switches: 0,
             hits: Hits::default(),
         }
     }
@@ -330,6 +334,7 @@ impl<'a, 'f> Builder<'a, 'f> {
     }
 
     fn record(&mut self, record: &Record<'_>, time: Timestamp) {
+        self.switches += u64::from(matches!(record, Record::Switch { out: true, .. }));
         self.change(record, time);
         if self.asked.marks && time != Timestamp::START {
             self.mark_of(record, time);

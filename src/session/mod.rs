@@ -122,6 +122,8 @@ pub struct Session<'a> {
     execs: FxHashMap<ProcessId, Vec<Timestamp>>,
     /// Moments in the lives of threads, if they were asked for.
     pub marks: Vec<Mark>,
+    /// Records of switches away from threads.
+    pub switches: u64,
     /// Texts of frames that stand for no code, indexed by [`Label`].
     pub labels: Vec<String>,
     spaces: Vec<Space>,

@@ -28,6 +28,7 @@ mod questions;
 mod recording;
 mod skip;
 mod stale;
+mod stat;
 mod stitching;
 mod support;
 mod surface;

@@ -73,7 +73,7 @@ fn test_items_are_skipped_and_nothing_else() {
 
 /// The stages in the order in which a sample goes through them; each knows those above it alone. The rest of `src` is the
 /// ground floor, which knows no stage.
-const STAGES: [&str; 21] = [
+const STAGES: [&str; 22] = [
     "input",
     "perfdata",
     "jitdump",
@@ -87,6 +87,7 @@ const STAGES: [&str; 21] = [
     "symbolize",
     "profile",
     "assembly",
+    "totals",
     "check",
     "load",
     // Views, which share nothing but the profile and what is made of it.
