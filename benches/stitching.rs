@@ -109,7 +109,7 @@ fn stacks(profile: &Profile) -> impl Iterator<Item = (&[FrameId], StackEnd)> {
 }
 
 fn addresses(profile: &Profile, frames: &[FrameId]) -> Vec<u64> {
-    let address = |frame: &FrameId| profile.frames[frame.0 as usize].address;
+    let address = |frame: &FrameId| profile[*frame].address.0;
     frames.iter().map(address).collect()
 }
 

@@ -30,6 +30,12 @@ macro_rules! address {
                 write!(f, concat!(stringify!($name), "({:#x})"), self.0)
             }
         }
+
+        impl fmt::LowerHex for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::LowerHex::fmt(&self.0, f)
+            }
+        }
     };
 }
 

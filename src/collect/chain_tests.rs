@@ -91,7 +91,7 @@ fn chain_and_deferred(
     let [entry] = profile.entries[..] else {
         panic!("{} entries", profile.entries.len());
     };
-    let address = |frame: &crate::profile::FrameId| profile[*frame].address;
+    let address = |frame: &crate::profile::FrameId| profile[*frame].address.0;
     let frames = profile
         .stacks
         .get(entry.stack)

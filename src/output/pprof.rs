@@ -287,7 +287,7 @@ impl Encoder<'_> {
             let mapping = self.mapping(object);
             message.number(2, mapping);
         }
-        message.number(3, frame.address);
+        message.number(3, frame.address.0);
         for &frame in frames {
             let function = self.function_of(frame);
             let mut line = Message::default();

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
+use crate::address::Avma;
 use crate::profile::{EventSummary, Frame, Profile, Sample};
 
 use super::text::{harmless, harmless_payload};
@@ -282,12 +283,8 @@ impl Printer<'_> {
                 Some(symbol) => {
                     write!(out, " {}", harmless(&symbol.name))?;
                     // What stands for missing frames is nowhere.
-                    if self.has(Field::Symoff) && frame.address != u64::MAX {
-                        write!(
-                            out,
-                            "+{:#x}",
-                            frame.object_address.wrapping_sub(symbol.start)
-                        )?;
+                    if self.has(Field::Symoff) && frame.address != Avma(u64::MAX) {
+                        write!(out, "+{:#x}", frame.offset_in(symbol))?;
                     }
                 }
                 None => write!(out, " [unknown]")?,

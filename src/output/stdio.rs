@@ -595,9 +595,9 @@ impl<'r, 'p> Layout<'r, 'p> {
         let profile = self.report.profile;
         let frame = &profile[row.frame];
         let address = if row.is_caller {
-            frame.address
+            frame.address.0
         } else {
-            frame.object_address
+            frame.object_address.0
         };
         let start = line.len();
         if self.report.options.verbose > 0 {
@@ -615,9 +615,8 @@ impl<'r, 'p> Layout<'r, 'p> {
             return;
         };
         if symbol.is_data {
-            let bias = frame.address.wrapping_sub(frame.object_address);
             line.extend_from_slice(harmless(&symbol.name).as_bytes());
-            let offset = address.wrapping_sub(symbol.start.wrapping_add(bias));
+            let offset = address.wrapping_sub(frame.address_of(symbol).0);
             line.extend_from_slice(format!("+{}", short_address(offset)).as_bytes());
             return;
         }

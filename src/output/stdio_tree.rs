@@ -92,7 +92,7 @@ impl TreeStyle<'_, '_> {
         let profile = self.report.profile;
         let frame = &profile[id];
         let Some(symbol) = frame.symbol.map(|symbol| &profile[symbol]) else {
-            text.extend_from_slice(short_address(frame.address).as_bytes());
+            text.extend_from_slice(short_address(frame.address.0).as_bytes());
             return;
         };
         text.extend_from_slice(harmless(&symbol.name).as_bytes());
@@ -104,7 +104,7 @@ impl TreeStyle<'_, '_> {
                 text.extend_from_slice(line.as_bytes());
             }
             None if key == ChainKey::Address => {
-                let offset = frame.object_address.wrapping_sub(symbol.start);
+                let offset = frame.offset_in(symbol);
                 text.extend_from_slice(format!(" +{offset}").as_bytes());
             }
             _ => {}

@@ -9,7 +9,7 @@ use std::hash::{BuildHasher, Hasher};
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use crate::address::{FileOffset, Timestamp};
+use crate::address::{Avma, FileOffset, Timestamp};
 use crate::collect::{AddressStacks, Collected, PcId, Row, Rows};
 use crate::dso::{DsoId, DsoKind};
 use crate::intern::ItemIndex;
@@ -490,8 +490,8 @@ impl Filler<'_, '_> {
             .map(|object| self.symbol(place.symbol, object, pc.target));
         let object_address = match (pc.target, symbol) {
             // Where the function would be if it had been compiled once, so that the offset in it is right.
-            (Target::Jit(..), Some(symbol)) => self.profile[symbol].start.wrapping_add(pc.address),
-            _ => pc.address,
+            (Target::Jit(..), Some(symbol)) => self.profile[symbol].start.plus(pc.address),
+            _ => FileOffset(pc.address),
         };
         let detail = self.places.details.get(place.detail as usize).copied();
         let line = detail.and_then(|detail| detail.line);
@@ -499,7 +499,7 @@ impl Filler<'_, '_> {
         Frame {
             object,
             symbol,
-            address: pc.at.0,
+            address: pc.at,
             object_address,
             mode: pc.mode,
             line: line.map(|line| self.line(line)),
@@ -519,8 +519,8 @@ impl Filler<'_, '_> {
                 Symbol {
                     object,
                     name,
-                    start: code.start().0,
-                    end: code.start().0.saturating_add(code.size()),
+                    start: FileOffset(code.start().0),
+                    end: FileOffset(code.start().0.saturating_add(code.size())),
                     is_data: false,
                     inlined: false,
                     producer: Some(code.producer()),
@@ -533,8 +533,8 @@ impl Filler<'_, '_> {
                 Symbol {
                     object,
                     name: self.resolution.strings[name as usize].clone(),
-                    start: range.start.0,
-                    end: range.end.0,
+                    start: FileOffset(range.start.0),
+                    end: FileOffset(range.end.0),
                     is_data: false,
                     inlined: true,
                     producer: Some(code.producer()),
@@ -641,8 +641,8 @@ impl Filler<'_, '_> {
         Symbol {
             object,
             name: found.name.clone(),
-            start: found.start,
-            end: found.end,
+            start: FileOffset(found.start),
+            end: FileOffset(found.end),
             is_data: found.is_data,
             inlined: false,
             producer: None,
@@ -692,8 +692,8 @@ impl Filler<'_, '_> {
         let symbol = Symbol {
             object,
             name: label,
-            start: 0,
-            end: 0,
+            start: FileOffset(0),
+            end: FileOffset(0),
             is_data: false,
             inlined: false,
             producer: None,
@@ -703,8 +703,12 @@ impl Filler<'_, '_> {
         Frame {
             object: Some(object),
             symbol: Some(symbol),
-            address: if text == FIBER { 0 } else { u64::MAX },
-            object_address: 0,
+            address: if text == FIBER {
+                Avma(0)
+            } else {
+                Avma(u64::MAX)
+            },
+            object_address: FileOffset(0),
             mode: CpuMode::User,
             line: None,
             code: None,

@@ -253,10 +253,11 @@ pub struct Symbol {
     pub object: ObjectId,
     /// Demangled name, raw (not yet made safe for the terminal).
     pub name: String,
-    /// Start in the object's address space (file offset, or address for identity objects).
-    pub start: u64,
+    /// Start in its object's space: where it stands in the file. Objects that are no file (kernel, code made at run time,
+    /// names of perf maps) count as files of the whole address space.
+    pub start: FileOffset,
     /// End, exclusive as perf counts it.
-    pub end: u64,
+    pub end: FileOffset,
     /// STT_OBJECT: rows print `name+0xOFF`.
     pub is_data: bool,
     /// Came from DWARF inline information.
@@ -290,15 +291,29 @@ pub struct Frame {
     /// Resolved symbol.
     pub symbol: Option<SymbolId>,
     /// Absolute address (a return address minus one for unwound callers).
-    pub address: u64,
-    /// The same in the object's address space: what perf prints for unresolved leaf rows.
-    pub object_address: u64,
+    pub address: Avma,
+    /// The same in the object's space, as [`Symbol::start`]: what perf prints for unresolved leaf rows.
+    pub object_address: FileOffset,
     /// Mode in which it ran.
     pub mode: CpuMode,
     /// Its place in the sources, only when the view asked for lines.
     pub line: Option<SourceLine>,
     /// Which version of the function, for JIT code if the view asked for it.
     pub code: Option<CodeId>,
+}
+
+impl Frame {
+    /// How far behind the beginning of its function it stands, in bytes.
+    #[must_use]
+    pub const fn offset_in(&self, symbol: &Symbol) -> u64 {
+        self.object_address.since(symbol.start)
+    }
+
+    /// Where its function lies in the process.
+    #[must_use]
+    pub const fn address_of(&self, symbol: &Symbol) -> Avma {
+        Avma(self.address.0.wrapping_sub(self.offset_in(symbol)))
+    }
 }
 
 /// A place in the sources.

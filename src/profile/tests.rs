@@ -116,9 +116,9 @@ fn objects_know_where_they_were_mapped() {
         let around = object
             .ranges
             .iter()
-            .find(|mapped| mapped.range.contains(crate::address::Avma(frame.address)));
+            .find(|mapped| mapped.range.contains(frame.address));
         let mapped = around.expect("the frame lies in a range");
-        let offset = mapped.offset.0 + (frame.address - mapped.range.start.0);
+        let offset = mapped.offset.plus(frame.address.since(mapped.range.start));
         assert!(object.identity || offset == frame.object_address);
         checked += 1;
     }

@@ -8,6 +8,8 @@ use std::hash::BuildHasher;
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
+use crate::address::FileOffset;
+
 use super::columns::Columns;
 use super::keys::{Key, Order};
 use super::options::ReportOptions;
@@ -36,9 +38,9 @@ pub(crate) enum SymbolPart {
     Unused,
     /// A symbol of the table; start and end. JIT code has a number too, because code made later may lie at the
     /// same place.
-    Range(u64, u64, u32),
+    Range(FileOffset, FileOffset, u32),
     /// An inlined function: number of its name, range of the function it was first seen in.
-    Inlined(u32, u64, u64),
+    Inlined(u32, FileOffset, FileOffset),
     /// No symbol: the address as printed.
     Address(u64),
 }
@@ -51,9 +53,9 @@ impl SymbolPart {
     pub(crate) fn rank(&self) -> SymbolRank {
         match *self {
             Self::Unused => (0, 0, 0, 0),
-            Self::Range(start, end, id) => (1, start.cast_signed(), end.cast_signed(), id),
+            Self::Range(start, end, id) => (1, start.0.cast_signed(), end.0.cast_signed(), id),
             Self::Inlined(name, start, end) => {
-                (1, start.cast_signed(), end.cast_signed(), name + 1)
+                (1, start.0.cast_signed(), end.0.cast_signed(), name + 1)
             }
             Self::Address(at) => (2, at.cast_signed(), 0, 0),
         }
@@ -124,11 +126,7 @@ pub(crate) fn srcline_text(profile: &Profile, options: &ReportOptions, frame: &F
     match (frame.symbol, frame.object) {
         (Some(symbol), _) => {
             let symbol = &profile[symbol];
-            format!(
-                "{}+{}",
-                symbol.name,
-                frame.object_address.wrapping_sub(symbol.start)
-            )
+            format!("{}+{}", symbol.name, frame.offset_in(symbol))
         }
         (None, Some(object)) => {
             format!("{}[{:x}]", profile[object].short_name, frame.object_address)
@@ -237,7 +235,7 @@ struct Maker<'p> {
     ids: ItemIndex,
     /// Names of inlined functions, and by DSO and name the ranges of the rows they have so far.
     inlined_names: FxHashMap<&'p str, u32>,
-    inlined: FxHashMap<(u32, u32), Vec<(u64, u64)>>,
+    inlined: FxHashMap<(u32, u32), Vec<(FileOffset, FileOffset)>>,
 }
 
 impl<'p> Maker<'p> {
@@ -298,9 +296,9 @@ impl<'p> Maker<'p> {
     fn symbol_part(&mut self, frame: &Frame, dso: u32, as_caller: bool) -> SymbolPart {
         let Some(id) = frame.symbol else {
             return SymbolPart::Address(if as_caller {
-                frame.address
+                frame.address.0
             } else {
-                frame.object_address
+                frame.object_address.0
             });
         };
         let symbol = &self.profile[id];

@@ -23,6 +23,8 @@ mod trie;
 
 use rustc_hash::FxHashMap;
 
+use crate::address::{Avma, FileOffset};
+
 use self::chains::Chains;
 use self::classes::Classes;
 pub(crate) use self::classes::known_srcline;
@@ -226,11 +228,11 @@ fn tree_labels(profile: &Profile, options: &ReportOptions) -> Vec<u32> {
 
     #[derive(PartialEq, Eq, Hash)]
     enum Label<'p> {
-        Function(u32, u64),
+        Function(u32, FileOffset),
         Inlined(&'p str),
         /// JIT code: what was made later at the same place is another function.
         Jit(u32),
-        Address(Option<u32>, u64, Option<u32>),
+        Address(Option<u32>, Avma, Option<u32>),
         Line(String),
     }
     let label = |frame: &Frame| {

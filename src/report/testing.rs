@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::address::{Avma, FileOffset};
 use crate::profile::CpuMode;
 use crate::profile::{
     CommId, Entry, EventSummary, Frame, FrameId, Object, ObjectId, Origin, Profile, StackEnd,
@@ -161,12 +162,12 @@ impl ProfileBuilder {
         Frame {
             object,
             symbol: None,
-            address,
-            object_address: if is_identity {
+            address: Avma(address),
+            object_address: FileOffset(if is_identity {
                 address
             } else {
                 address.wrapping_sub(0x7000_0000)
-            },
+            }),
             mode: CpuMode::User,
             line: None,
             code: None,
@@ -186,8 +187,8 @@ impl ProfileBuilder {
                 symbols.push(Symbol {
                     object,
                     name: plain.to_owned(),
-                    start,
-                    end: start + 0x10,
+                    start: FileOffset(start),
+                    end: FileOffset(start + 0x10),
                     is_data: false,
                     inlined,
                     producer: None,
@@ -199,8 +200,8 @@ impl ProfileBuilder {
         Frame {
             object: Some(object),
             symbol: Some(symbol),
-            address: start + 0x7000_0000,
-            object_address: start,
+            address: Avma(start + 0x7000_0000),
+            object_address: FileOffset(start),
             mode: if is_kernel {
                 CpuMode::Kernel
             } else {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::options::{CallGraph, ChainOrder, ReportOptions};
 use super::testing::ProfileBuilder;
 use super::{CallTree, TreeMaker, build};
+use crate::address::FileOffset;
 use crate::profile::Profile;
 
 /// Weight of every beginning of a chain, by the names of its frames.
@@ -141,9 +142,9 @@ fn check(seed: u64, order: ChainOrder, children: bool) {
     for (index, row) in table.rows.iter().enumerate() {
         let frame = &profile[row.frame];
         let address = if row.is_caller {
-            frame.address
+            frame.address.0
         } else {
-            frame.object_address
+            frame.object_address.0
         };
         let name = match profile.frame_name(row.frame) {
             "" => format!("{address:#018x}"),
@@ -190,7 +191,7 @@ fn jit_code_made_later_at_the_same_place_is_another_function() {
     profile.objects[jit].is_jit = true;
     for symbol in &mut profile.symbols {
         if symbol.object.0 as usize == jit {
-            (symbol.start, symbol.end) = (0x1000, 0x1010);
+            (symbol.start, symbol.end) = (FileOffset(0x1000), FileOffset(0x1010));
         }
     }
     let options = ReportOptions::default();

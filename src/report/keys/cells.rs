@@ -101,7 +101,7 @@ pub(super) fn symbol_size<'r>(report: &'r Report<'_>, row: &'r Row) -> Cell<'r> 
     let symbol = report.profile[row.frame].symbol;
     let size = symbol.map(|symbol| &report.profile[symbol]);
     Cell::Right(size.map_or("unknown".into(), |s| {
-        s.end.wrapping_sub(s.start).to_string().into()
+        s.end.since(s.start).to_string().into()
     }))
 }
 

@@ -1,6 +1,7 @@
 //! Filters that hide rows: by thread, comm, DSO, symbol and socket.
 
 use super::super::options::ReportOptions;
+use crate::address::Avma;
 use crate::profile::{Entry, Frame, FrameId, Profile};
 
 /// `--symbol-filter` looks at rows, not at samples.
@@ -70,14 +71,13 @@ impl<'a> Filter<'a> {
 
     /// `-S` takes names, and addresses of a symbol's start or of a sample.
     fn is_listed(&self, list: &[String], frame: &Frame) -> bool {
-        let bias = frame.address.wrapping_sub(frame.object_address);
         let symbol = frame.symbol.map(|symbol| &self.profile[symbol]);
-        let is_at = |word: &String, address: u64| {
+        let is_at = |word: &String, address: Avma| {
             let digits = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X"));
-            digits.is_some_and(|digits| u64::from_str_radix(digits, 16) == Ok(address))
+            digits.is_some_and(|digits| u64::from_str_radix(digits, 16) == Ok(address.0))
         };
         list.iter().any(|word| {
-            symbol.is_some_and(|s| s.name == *word || is_at(word, s.start.wrapping_add(bias)))
+            symbol.is_some_and(|s| s.name == *word || is_at(word, frame.address_of(s)))
                 || is_at(word, frame.address)
         })
     }
