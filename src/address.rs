@@ -55,6 +55,18 @@ address! {
     FileOffset
 }
 
+/// Bytes from the beginning of a function's code that was made at run time: what its lines count in.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct CodeOffset(pub u32);
+
+impl CodeOffset {
+    /// No function is longer: what is told to lie behind 4 GB is at their end.
+    #[must_use]
+    pub fn clipped(bytes: u64) -> Self {
+        Self(u32::try_from(bytes).unwrap_or(u32::MAX))
+    }
+}
+
 /// Nanoseconds on the recording's clock (with `-k mono`: `CLOCK_MONOTONIC`).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Timestamp(pub u64);

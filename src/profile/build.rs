@@ -9,7 +9,7 @@ use std::hash::{BuildHasher, Hasher};
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use crate::address::{Avma, FileOffset, Timestamp};
+use crate::address::{Avma, CodeOffset, FileOffset, Timestamp};
 use crate::collect::{AddressStacks, Collected, PcId, Row, Rows};
 use crate::dso::{DsoId, DsoKind};
 use crate::intern::ItemIndex;
@@ -596,7 +596,7 @@ impl Filler<'_, '_> {
                 column: line.column,
                 near: answer.doubtful,
             };
-            Some((u32::try_from(offset).unwrap_or(u32::MAX), at))
+            Some((CodeOffset::clipped(offset), at))
         });
         let of_wasm: Vec<_> = of_wasm.collect();
         let lines = code.lines().into_iter().map(|line| {
@@ -614,7 +614,7 @@ impl Filler<'_, '_> {
                 column,
                 near: false,
             };
-            (u32::try_from(line.offset).unwrap_or(u32::MAX), at)
+            (CodeOffset::clipped(line.offset), at)
         });
         let version = CodeVersion {
             symbol,

@@ -4,7 +4,7 @@
 //! interned; the order of everything is the order of first appearance in time, so output never
 //! depends on hashing or on the number of threads.
 
-use crate::address::{Avma, AvmaRange, FileOffset};
+use crate::address::{Avma, AvmaRange, CodeOffset, FileOffset};
 use crate::build_id::BuildId;
 use crate::intern::Sequences;
 use crate::run_state::RunState;
@@ -359,7 +359,7 @@ pub struct CodeVersion {
     /// Its instructions as they were dumped; none for perf maps.
     pub bytes: Box<[u8]>,
     /// Its source lines by rising offset: each holds from its offset to the next.
-    pub lines: Vec<(u32, SourceLine)>,
+    pub lines: Vec<(CodeOffset, SourceLine)>,
     /// When it was loaded, in ns; 0 for perf maps, which know no times.
     pub from: u64,
     /// When other code took its place, in ns.
