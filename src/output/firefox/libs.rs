@@ -3,6 +3,7 @@
 use super::super::columns::{list, text};
 use super::super::text::harmless;
 use super::shared::NONE;
+use crate::address::{Avma, FileOffset};
 use crate::profile::{Object, ObjectId, Profile};
 
 /// Libraries in the order in which frames are met.
@@ -42,16 +43,23 @@ impl<'p> Libs<'p> {
     }
 
     /// The address in a library of (address, address in the object's space), if it is known where the library begins.
-    pub(super) fn address(&self, id: ObjectId, (avma, of_object): (u64, u64)) -> Option<u64> {
+    pub(super) fn address(
+        &self,
+        id: ObjectId,
+        (avma, of_object): (Avma, FileOffset),
+    ) -> Option<u64> {
         let object = &self.profile[id];
         if object.is_label() {
             return None;
         }
         if object.is_kernel {
             let start = object.ranges.first()?.range.start.0;
-            return avma.checked_sub(start).filter(|address| *address < LARGEST);
+            return avma
+                .0
+                .checked_sub(start)
+                .filter(|address| *address < LARGEST);
         }
-        Some(of_object).filter(|address| *address < LARGEST)
+        Some(of_object.0).filter(|address| *address < LARGEST)
     }
 
     pub(super) fn push(&self, json: &mut String) {

@@ -9,6 +9,7 @@ use super::super::strings::Strings;
 use super::super::text::harmless;
 use super::category::{self, Place};
 use super::libs::Libs;
+use crate::address::Avma;
 use crate::jitdump::place_in_name;
 use crate::profile::{FrameId, Profile, SourceLine, StackId, SymbolId};
 
@@ -284,7 +285,7 @@ impl<'p> Shared<'p> {
         let symbol = &self.profile[id];
         let address = self
             .libs
-            .address(symbol.object, (symbol.start, symbol.start));
+            .address(symbol.object, (Avma(symbol.start.0), symbol.start));
         let lib = self.libs.number(symbol.object);
         let (Some(address), true) = (address, lib != NONE) else {
             return NONE;
@@ -293,7 +294,7 @@ impl<'p> Shared<'p> {
             lib,
             address,
             name: self.strings.id(&harmless(&symbol.name)),
-            size: symbol.end.saturating_sub(symbol.start),
+            size: symbol.end.0.saturating_sub(symbol.start.0),
         };
         self.natives.push(row);
         let number = count(self.natives.len() - 1);
