@@ -32,7 +32,8 @@
 //!    What is missing of stacks that the copy was too short for, [`stitch`] takes from others, as far as they agree.
 //! 5. [`symbolize`] names each distinct address once, in parallel, inlined functions included.
 //! 6. [`profile`] is the product: one table of (event, comm, thread, leaf, stack) → period.
-//!    [`check`] holds its quality, and what the stages before it know about that, against limits.
+//!    [`check`] holds its quality, and what the stages before it know about that, against limits;
+//!    [`bundle`] tells which files all of this took.
 //! 7. [`report`] makes rows and call trees of it, [`output`] prints; neither knows where it came from.
 //!
 //! # Decisions
@@ -67,6 +68,8 @@
 //! | `gimli` | reads all DWARF | |
 //! | `cpp_demangle`, `rustc-demangle` | demangle | |
 //! | `inferno` | draws SVG | |
+//! | `tar` | headers of archives | writes holes only of files that have some on this file system |
+//! | `signal-hook` | takes half-made folders away | |
 //! | `clap` | the command line, its help, manual and completions | |
 //!
 //! And beside what is written by hand:
@@ -94,6 +97,7 @@
 pub mod address;
 pub mod assembly;
 pub mod build_id;
+pub mod bundle;
 pub mod check;
 pub mod cli;
 pub mod code;

@@ -1,15 +1,17 @@
 //! The reading half as one function: from the path of a recording to the [`Profile`] that views show.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use crate::assembly::{self, Assembly};
+use crate::bundle::{self, Plan};
 use crate::check::{self, Evidence, Stages};
 use crate::collect::{self, Again, Collected, MapCache, Needs, Payloads, Rows};
 use crate::diagnostics::Diagnostics;
 use crate::dso::elf::Machine;
 use crate::dso::{self, DsoTable, KernelIdentity, SearchPaths};
-use crate::input::{self, Store, Window};
+use crate::input::{self, Ledger, Store, Window};
 use crate::perfdata::attr::sample_type;
 use crate::perfdata::{Delivered, Event, OpenError, Recording};
 use crate::profile::{
@@ -148,20 +150,54 @@ pub fn annotate(
     choose: impl FnOnce(&mut assembly::Functions) -> Vec<usize>,
 ) -> Result<(Profile, Assembly), LoadError> {
     read(options, diag, |stages| {
-        let material = assembly::Material {
-            session: stages.session,
-            collected: stages.collected,
-            answers: stages.answers,
-            wasm: stages.wasm,
-            names: options.names.names,
-            threads: options.needs.threads,
-        };
-        assembly::list(&material, request, choose)
+        assembly::list(&material(stages, options), request, choose)
+    })
+}
+
+/// What listings of code are made of.
+fn material<'s, 'a>(stages: &Stages<'s, 'a>, options: &LoadOptions) -> assembly::Material<'s, 'a> {
+    assembly::Material {
+        session: stages.session,
+        collected: stages.collected,
+        answers: stages.answers,
+        wasm: stages.wasm,
+        names: options.names.names,
+        threads: options.needs.threads,
+    }
+}
+
+/// The same for `pjit bundle`: everything that a view of the recording could ask for, and the files that it was found in.
+///
+/// # Errors
+/// As [`load`].
+pub fn bundle(
+    options: &LoadOptions,
+    request: &assembly::Request,
+    wanted: bundle::Wanted,
+    diag: &Diagnostics,
+) -> Result<(Profile, Plan), LoadError> {
+    let ledger = Arc::new(Ledger::default());
+    let store = Store::with_ledger(Arc::clone(&ledger));
+    read_from(store, options, diag, |stages| {
+        let assembly = assembly::list(&material(stages, options), request, |functions| {
+            (0..functions.all.len()).collect()
+        });
+        bundle::plan(stages.session, &assembly, &ledger, wanted)
     })
 }
 
 /// Goes through all stages, and lets `look` see what they made before only the profile is left.
 fn read<T: Default>(
+    options: &LoadOptions,
+    diag: &Diagnostics,
+    look: impl FnOnce(&Stages<'_, '_>) -> T,
+) -> Result<(Profile, T), LoadError> {
+    read_from(Store::new(), options, diag, look)
+}
+
+/// The same with a store that is there.
+fn read_from<T: Default>(
+    store: Store,
     options: &LoadOptions,
     diag: &Diagnostics,
     look: impl FnOnce(&Stages<'_, '_>) -> T,
@@ -179,7 +215,6 @@ fn read<T: Default>(
         let (path, problem) = (path.clone(), problem.to_owned());
         return Err(OpenError::Unfit { path, problem }.into());
     }
-    let store = Store::new();
     let mut clock = StageClock::start();
     let recording = open(&options.source, &store, diag)?;
     check_cpus(&recording, options)?;
@@ -329,10 +364,7 @@ fn source_maps<'a>(
     if !options.frames.lines && options.source_maps.is_empty() {
         return SourceMaps::default();
     }
-    let search = SearchPaths {
-        recording_dir: Some(options.source.folder()),
-        ..options.search.clone()
-    };
+    let search = options.search.beside(&options.source.folder());
     SourceMaps::new(SourceMapSearch {
         store,
         diag,
@@ -355,10 +387,7 @@ fn wasm_code<'a>(
         return WasmCode::default();
     }
     let folder = options.source.folder();
-    let search = SearchPaths {
-        recording_dir: Some(folder.clone()),
-        ..options.search.clone()
-    };
+    let search = options.search.beside(&folder);
     let search = wasm::Search {
         store,
         named: &options.wasm,
@@ -517,16 +546,13 @@ fn companions<'a>(
     diag: &'a Diagnostics,
 ) -> (DsoTable<'a>, JitBuilder<'a>) {
     let folder = options.source.folder();
-    let search = SearchPaths {
-        recording_dir: Some(folder.clone()),
-        ..options.search.clone()
-    };
+    let search = options.search.beside(&folder);
     let jit_search = JitSearch {
         jitdumps: options.jitdumps.clone(),
         perf_maps: options.perf_maps.clone(),
         recording_dir: folder,
         cwd: PathBuf::from("."),
-        symfs: options.search.symfs.clone(),
+        symfs: search.symfs.clone(),
     };
     let mut dsos = DsoTable::new(store, search, diag);
     if let Some(machine) = recording

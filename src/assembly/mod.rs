@@ -61,6 +61,8 @@ pub struct SourcePaths {
     pub prefix: Option<PathBuf>,
     /// How many folders are taken from the beginning of recorded paths before that.
     pub strip: usize,
+    /// What stands for `/` where everything came with the recording; goes before all others.
+    pub symfs: Option<PathBuf>,
     /// When the recording was made, to tell sources that changed since.
     pub recorded: Option<std::time::SystemTime>,
 }
@@ -76,6 +78,10 @@ pub struct Assembly {
     pub texts: Vec<String>,
     /// Sources by number of [`Assembly::texts`], in order; those that were not found are not there.
     pub sources: Vec<(u32, Source)>,
+    /// Where they were found, by the names that debug information has for them.
+    pub found: Vec<(String, PathBuf)>,
+    /// Sources that were not found.
+    pub not_found: Vec<String>,
     /// What to say about sources.
     pub warnings: Vec<String>,
 }

@@ -1,13 +1,14 @@
 //! The text of sources.
 //!
 //! In: paths that debug information names. Out: their lines, for the files that are found: at the recorded path, with
-//! `--prefix`, and below the folders of `--source-root`. Reads no more than 64 MB of a file.
+//! `--prefix`, below the folders of `--source-root`, and in what came with the recording. Reads no more than 64 MB of a file.
 
 use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
 
 use super::{Assembly, Row, SourcePaths};
+use crate::dso::resolve_in;
 use crate::input::Store;
 
 /// The lines of a file.
@@ -62,8 +63,10 @@ pub(super) fn read(paths: &SourcePaths, assembly: &mut Assembly) {
     for file in wanted {
         let name = &assembly.texts[file as usize];
         let Some((path, source, changed)) = find(paths, Path::new(name)) else {
+            assembly.not_found.push(name.clone());
             continue;
         };
+        assembly.found.push((name.clone(), path.clone()));
         if changed && known.insert(path.clone(), true).is_none() {
             assembly.warnings.push(format!(
                 "{}: changed after the recording was made; its lines may not be those that ran",
@@ -94,7 +97,8 @@ fn find(paths: &SourcePaths, name: &Path) -> Option<(PathBuf, Source, bool)> {
 fn candidates(paths: &SourcePaths, name: &Path) -> Vec<PathBuf> {
     let relative = name.strip_prefix("/").unwrap_or(name);
     let stripped: PathBuf = relative.iter().skip(paths.strip).collect();
-    let mut found = Vec::new();
+    let bundled = paths.symfs.as_ref().map(|root| resolve_in(root, name));
+    let mut found: Vec<PathBuf> = bundled.into_iter().flatten().collect();
     match &paths.prefix {
         Some(prefix) => found.push(prefix.join(&stripped)),
         None if paths.strip > 0 => found.push(Path::new("/").join(&stripped)),

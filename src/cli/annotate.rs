@@ -314,7 +314,9 @@ impl AnnotateArgs {
             Source::Stdin | Source::Default => None,
         };
         let mut roots = self.sources.source_root.clone();
-        roots.push(load.source.folder());
+        let folder = load.source.folder();
+        let search = load.search.beside(&folder);
+        roots.push(folder);
         Request {
             syntax: self.layout.syntax,
             lines: !self.layout.no_source || self.layout.print_line,
@@ -323,6 +325,7 @@ impl AnnotateArgs {
                 roots,
                 prefix: self.sources.prefix.clone(),
                 strip: self.sources.prefix_strip,
+                symfs: search.bundle.map(|bundle| bundle.root),
                 recorded,
             },
         }

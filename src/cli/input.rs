@@ -202,6 +202,7 @@ impl InputArgs {
                 vmlinux: symbols.vmlinux.clone(),
                 ignore_vmlinux: symbols.ignore_vmlinux,
                 modules: symbols.modules,
+                bundle: None,
             },
             jitdumps: self.jitdump.clone(),
             perf_maps: self.perf_map.clone(),

@@ -1,6 +1,7 @@
 //! The command line: clap arguments in, plain option structs out. Nothing else knows clap.
 
 pub mod annotate;
+mod bundle;
 pub mod callgraph;
 pub mod check;
 mod completions;
@@ -14,6 +15,7 @@ pub mod guide;
 pub mod input;
 pub mod jitdump;
 mod man;
+mod parcel;
 pub mod peek;
 pub mod perf_only;
 pub mod perfconfig;
@@ -64,6 +66,8 @@ pub enum Command {
     Fold(fold::FoldArgs),
     /// Write a file for another tool: Firefox Profiler, pprof, speedscope, CSV
     Export(Box<export::ExportArgs>),
+    /// Pack a recording with all files that reading it takes, for another machine
+    Bundle(Box<bundle::BundleArgs>),
     /// Draw a flame graph
     Flamegraph(Box<flamegraph::FlamegraphArgs>),
     /// Print samples with their stacks as perf script does
@@ -104,6 +108,7 @@ impl Command {
             Self::Annotate(args) => &**args,
             Self::Fold(args) => args,
             Self::Export(args) => &**args,
+            Self::Bundle(args) => &**args,
             Self::Flamegraph(args) => &**args,
             Self::Script(args) => args,
             Self::Stat(args) => args,

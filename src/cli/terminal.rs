@@ -26,6 +26,7 @@ pub struct PendingFile {
     path: PathBuf,
     whole: bool,
     is_nameless: bool,
+    replaces: bool,
 }
 
 /// A file in the folder of `path` that has no name yet.
@@ -73,6 +74,20 @@ impl Drop for PendingFile {
     }
 }
 
+/// Nothing is overwritten, and nothing mixed with what is there.
+pub(super) fn refuse_existing(path: &Path) -> io::Result<()> {
+    match std::fs::symlink_metadata(path) {
+        Ok(_) => Err(io::Error::new(
+            io::ErrorKind::AlreadyExists,
+            format!(
+                "{} is there already; nothing is overwritten",
+                path.display()
+            ),
+        )),
+        Err(_) => Ok(()),
+    }
+}
+
 const BUFFER: usize = 1 << 16;
 
 impl Output {
@@ -103,6 +118,7 @@ impl Output {
                 path: PathBuf::new(),
                 whole: true,
                 is_nameless: false,
+                replaces: true,
             };
             return Ok(Self::File(BufWriter::with_capacity(BUFFER, file), pending));
         }
@@ -124,8 +140,24 @@ impl Output {
             path: path.to_owned(),
             whole: false,
             is_nameless,
+            replaces: true,
         };
         Ok(Self::File(BufWriter::with_capacity(BUFFER, file), pending))
+    }
+
+    /// The same for a file that must not be there yet.
+    ///
+    /// # Errors
+    /// When it is there or cannot be made.
+    pub fn to_new(path: Option<&Path>) -> io::Result<Self> {
+        if let Some(path) = path {
+            refuse_existing(path)?;
+        }
+        let mut output = Self::to(path)?;
+        if let Self::File(_, pending) = &mut output {
+            pending.replaces = false;
+        }
+        Ok(output)
     }
 
     fn start(command: &str) -> Option<Self> {
@@ -157,7 +189,14 @@ impl Output {
             }
             Self::File(mut out, mut pending) => {
                 out.flush()?;
+                if !pending.whole && !pending.replaces && pending.is_nameless {
+                    give_name(out.get_ref(), &pending.path)?;
+                    pending.whole = true;
+                }
                 if !pending.whole {
+                    if !pending.replaces {
+                        refuse_existing(&pending.path)?;
+                    }
                     if pending.is_nameless {
                         give_name(out.get_ref(), &pending.temporary)?;
                         pending.is_nameless = false;

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use object::Endianness;
 use object::elf::{FileHeader32, FileHeader64};
+use object::pod::{bytes_of, bytes_of_slice};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader as _};
 
 use super::BuildId;
@@ -274,9 +275,13 @@ impl<'a> ElfFile<'a> {
             Headers::read::<FileHeader32<Endianness>>(data)
         };
         let headers = headers.ok_or(ElfError::Truncated)?;
+        headers.tables.iter().for_each(|table| store.read(table));
         let (sections, segments) = (headers.sections, headers.segments);
         let decompressed = sections.iter().map(|_| OnceLock::new()).collect();
         let build_id = find_build_id(&bytes, &sections, &headers.notes);
+        for (offset, size) in all_notes(&sections, &headers.notes) {
+            store.read(slice(data, offset, size).unwrap_or_default());
+        }
         Ok(Self {
             bytes,
             store,
@@ -436,7 +441,9 @@ impl<'a> ElfFile<'a> {
     /// `len` bytes of the file from a position.
     #[must_use]
     pub fn bytes_at(&self, at: FileOffset, len: usize) -> Option<&'a [u8]> {
-        slice(self.bytes.data, at.0, len as u64)
+        let bytes = slice(self.bytes.data, at.0, len as u64)?;
+        self.store.read(bytes);
+        Some(bytes)
     }
 
     /// As many bytes as the file has from a position on, at most `len`; empty outside.
@@ -446,7 +453,17 @@ impl<'a> ElfFile<'a> {
             .ok()
             .and_then(|start| self.bytes.data.get(start..))
             .unwrap_or_default();
-        &tail[..tail.len().min(len)]
+        let bytes = &tail[..tail.len().min(len)];
+        self.store.read(bytes);
+        bytes
+    }
+
+    /// Notes that the loaded data of the file may be looked at anywhere, but not its code.
+    pub(crate) fn note_data(&self) {
+        for segment in self.segments.iter().filter(|s| !s.executable) {
+            let data = slice(self.bytes.data, segment.file_offset.0, segment.file_size);
+            self.store.read(data.unwrap_or_default());
+        }
     }
 
     /// All section headers, the null section included, in index order.
@@ -462,6 +479,7 @@ impl<'a> ElfFile<'a> {
     /// The section with this index, decompressed.
     pub(crate) fn section_at(&self, index: usize) -> Option<Section<'a>> {
         let header = self.sections.get(index)?;
+        self.note_section(header);
         let compressed = header.flags & SHF_COMPRESSED != 0 || header.name.starts_with(b".zdebug_");
         let data = if header.kind == SHT_NOBITS {
             &[]
@@ -477,6 +495,14 @@ impl<'a> ElfFile<'a> {
             file_offset: FileOffset(header.offset),
             flags: header.flags,
         })
+    }
+
+    /// Notes that the bytes of a section are looked at.
+    fn note_section(&self, header: &SectionHeader<'_>) {
+        if header.kind != SHT_NOBITS {
+            let raw = slice(self.bytes.data, header.offset, header.size);
+            self.store.read(raw.unwrap_or_default());
+        }
     }
 
     fn decompressed_section(&self, index: usize, header: &SectionHeader<'a>) -> Option<&'a [u8]> {
@@ -505,6 +531,8 @@ struct Headers<'a> {
     segments: Vec<Segment>,
     /// Offsets and sizes.
     notes: Vec<Note>,
+    /// The bytes that all of this was read from.
+    tables: Vec<&'a [u8]>,
 }
 
 type Note = (u64, u64);
@@ -520,9 +548,11 @@ impl<'a> Headers<'a> {
             sections: Vec::new(),
             segments: Vec::new(),
             notes: Vec::new(),
+            tables: vec![bytes_of(header)],
         };
         headers.read_sections(header, endian, data);
         let programs = header.program_headers(endian, data).unwrap_or_default();
+        headers.tables.push(bytes_of_slice(programs));
         for program in programs.iter().take(MAX_SEGMENTS) {
             headers.add_program(program, endian);
         }
@@ -538,6 +568,7 @@ impl<'a> Headers<'a> {
             slice(data, at, len)
         });
         let names = names.unwrap_or_default();
+        self.tables.extend([bytes_of_slice(sections), names]);
         let normalised = sections.iter().map(|section| SectionHeader {
             name: string_at(names, section.sh_name(endian)),
             kind: section.sh_type(endian).0,
@@ -569,17 +600,18 @@ impl<'a> Headers<'a> {
     }
 }
 
+fn all_notes(sections: &[SectionHeader<'_>], segments: &[Note]) -> impl Iterator<Item = Note> {
+    let notes = sections.iter().filter(|s| s.kind == SHT_NOTE);
+    let in_sections = notes.map(|s| (s.offset, s.size));
+    in_sections.chain(segments.iter().copied())
+}
+
 fn find_build_id(
     b: &Bytes<'_>,
     sections: &[SectionHeader<'_>],
     segments: &[Note],
 ) -> Option<BuildId> {
-    let in_sections = sections
-        .iter()
-        .filter(|s| s.kind == SHT_NOTE)
-        .map(|s| (s.offset, s.size));
-    in_sections
-        .chain(segments.iter().copied())
+    all_notes(sections, segments)
         .filter_map(|(offset, size)| b.part(offset, size))
         .find_map(|notes| build_id_in_notes(&notes))
 }

@@ -12,24 +12,27 @@ use super::locate::{self, SearchPaths, resolve_in};
 use super::symtab::RawTable;
 use super::{BuildId, Dso, DsoKind, vdso};
 use crate::diagnostics::Diagnostics;
-use crate::input::{InputError, Store, os_name};
+use crate::input::{InputError, Role, Store, os_name};
 
 /// An opened file and where it was found.
 pub(crate) struct Opened<'a> {
     pub(crate) elf: ElfFile<'a>,
     pub(crate) path: PathBuf,
+    /// The path at which the recorded system has it, as far as that is known.
+    pub(crate) place: PathBuf,
     /// Whether it holds DWARF or `.debug_frame` itself; asked for every frame.
     pub(crate) has_dwarf: bool,
 }
 
 impl<'a> Opened<'a> {
-    fn new(elf: ElfFile<'a>, path: PathBuf) -> Self {
+    fn new(elf: ElfFile<'a>, path: PathBuf, place: PathBuf) -> Self {
         let has_dwarf = [".debug_info", ".zdebug_info", ".debug_frame"]
             .iter()
             .any(|name| elf.has_section(name));
         Self {
             elf,
             path,
+            place,
             has_dwarf,
         }
     }
@@ -44,6 +47,9 @@ impl Refused {
         }
     }
 }
+
+/// Where a vdso is looked for that somebody saved.
+const VDSO: &str = "/[vdso]";
 
 /// What opening files needs.
 #[derive(Clone, Copy)]
@@ -122,10 +128,16 @@ impl<'a> Opener<'_, 'a> {
 
     /// Says where a file was found.
     fn found(&self, dso: &Dso, elf: ElfFile<'a>, path: &Path) -> Opened<'a> {
-        let name = locate::path_of(&dso.long_name).display();
+        let name = locate::path_of(&dso.long_name);
         self.diag
-            .note(format!("{name}: read from {}", path.display()));
-        Opened::new(elf, path.to_owned())
+            .note(format!("{}: read from {}", name.display(), path.display()));
+        self.store.used(name, path, Role::Program);
+        // Only one of several files can have the path.
+        if let Some(id) = dso.build_id.filter(|_| dso.shares_path) {
+            let place = Path::new("/.debug").join(in_cache(&id)).join("elf");
+            self.store.used(&place, path, Role::Program);
+        }
+        Opened::new(elf, path.to_owned(), name.to_owned())
     }
 
     /// A file of the recorded build, if it may be the one that was mapped. What is only known of its path, the build ID
@@ -180,23 +192,31 @@ impl<'a> Opener<'_, 'a> {
             .roots()
             .into_iter()
             .filter(|root| !root.as_os_str().is_empty());
-        let beside = beside.filter_map(|root| resolve_in(&root, Path::new("/[vdso]")));
+        let beside = beside.filter_map(|root| resolve_in(&root, Path::new(VDSO)));
         let cached = dso
             .build_id
             .iter()
             .flat_map(|id| self.search.in_cache(id, "vdso"));
         for path in beside.chain(cached) {
             if let Ok(elf) = self.open(&path, dso.build_id) {
-                return Some(Opened::new(elf, path));
+                self.store.used(Path::new(VDSO), &path, Role::Program);
+                return Some(Opened::new(elf, path, PathBuf::from(VDSO)));
             }
+        }
+        if self.search.bundle.is_some() {
+            return None;
         }
         let own = ElfFile::parse(vdso::own(self.store)?, self.store).ok()?;
         let same_build = match (dso.build_id, own.build_id()) {
             (Some(want), Some(found)) => want.matches(&found),
             _ => true,
         };
-        (own.machine() == self.machine && same_build)
-            .then(|| Opened::new(own, PathBuf::from("[vdso]")))
+        let is_it = own.machine() == self.machine && same_build;
+        is_it.then(|| {
+            self.store
+                .used_bytes(Path::new(VDSO), own.bytes(), Role::Program);
+            Opened::new(own, PathBuf::from("[vdso]"), PathBuf::from(VDSO))
+        })
     }
 
     /// The file of a kernel module, unpacked if need be; its path is in the recording.
@@ -206,7 +226,8 @@ impl<'a> Opener<'_, 'a> {
             return None;
         }
         self.search.roots().iter().find_map(|root| {
-            let packed = self.store.map(&resolve_in(root, name)?).ok()?;
+            let path = resolve_in(root, name)?;
+            let packed = self.store.map(&path).ok()?;
             let bytes = self.unpack_module(packed)?;
             let elf = ElfFile::parse(bytes, self.store).ok()?;
             let same = match (dso.build_id, elf.build_id()) {
@@ -214,7 +235,10 @@ impl<'a> Opener<'_, 'a> {
                 (Some(_), None) => false,
                 _ => true,
             };
-            same.then_some(elf)
+            same.then(|| {
+                self.store.used(name, &path, Role::Kernel);
+                elf
+            })
         })
     }
 
@@ -253,11 +277,14 @@ impl<'a> Opener<'_, 'a> {
                 let found = resolve_in(&root, &path)
                     .filter(|found| binary.is_none_or(|b| b.path != *found));
                 let Some(found) = found else { continue };
-                if let Some(opened) = self.open_debug(found, build_id, link.as_ref()) {
+                let own = build_id.as_ref().filter(|_| dso.shares_path);
+                let place = own.and_then(by_build_id).unwrap_or(path);
+                if let Some(opened) = self.open_debug(found, place, build_id, link.as_ref()) {
                     return Some(opened);
                 }
             }
         }
+        let place = build_id.as_ref().and_then(by_build_id).unwrap_or_default();
         // The cache may hold a copy that was not stripped, put there by `perf buildid-cache --add`.
         let leaves = ["debug", "elf"].into_iter();
         let cached = leaves.flat_map(|leaf| {
@@ -266,12 +293,13 @@ impl<'a> Opener<'_, 'a> {
         });
         cached
             .filter(|path| binary.is_none_or(|b| b.path != *path))
-            .find_map(|path| self.open_debug(path, build_id, None))
+            .find_map(|path| self.open_debug(path, place.clone(), build_id, None))
     }
 
     fn open_debug(
         &self,
         path: PathBuf,
+        place: PathBuf,
         build_id: Option<BuildId>,
         link: Option<&(&[u8], u32)>,
     ) -> Option<Opened<'a>> {
@@ -282,8 +310,16 @@ impl<'a> Opener<'_, 'a> {
         {
             return None;
         }
-        let opened = Opened::new(elf, path);
-        (opened.has_dwarf || opened.elf.has_section(".symtab")).then_some(opened)
+        let opened = Opened::new(elf, path, place);
+        let is_any = opened.has_dwarf || opened.elf.has_section(".symtab");
+        is_any.then(|| {
+            let role = match build_id {
+                Some(_) => Role::Debug,
+                None => Role::CheckedDebug,
+            };
+            self.store.used(&opened.place, &opened.path, role);
+            opened
+        })
     }
 
     /// The ELF file inside `.gnu_debugdata`: symbols that the distribution left in (xz).
@@ -325,9 +361,13 @@ impl<'a> Opener<'_, 'a> {
         }
         places.extend(by_build_id(&build_id));
         let found = self.search.roots().iter().find_map(|root| {
-            places
-                .iter()
-                .find_map(|path| self.open(&resolve_in(root, path)?, Some(build_id)).ok())
+            places.iter().find_map(|path| {
+                let path = resolve_in(root, path)?;
+                let elf = self.open(&path, Some(build_id)).ok()?;
+                let place = by_build_id(&build_id)?;
+                self.store.used(&place, &path, Role::Debug);
+                Some(elf)
+            })
         });
         if found.is_none() {
             self.diag.warn(format!(
@@ -345,9 +385,11 @@ impl<'a> Opener<'_, 'a> {
         roots.filter_map(|root| resolve_in(&root, path)).collect()
     }
 
-    /// A file of whatever build.
-    pub(crate) fn any(&self, path: &Path) -> Option<ElfFile<'a>> {
-        self.open(path, None).ok()
+    /// A file of whatever build, which the recorded system has at `place`.
+    pub(crate) fn any(&self, path: &Path, place: &Path) -> Option<ElfFile<'a>> {
+        let elf = self.open(path, None).ok()?;
+        self.store.used(place, path, Role::Debug);
+        Some(elf)
     }
 
     fn open(&self, path: &Path, expected: Option<BuildId>) -> Result<ElfFile<'a>, Refused> {
@@ -466,6 +508,13 @@ pub(crate) fn debug_origin(path: &Path, name: &[u8]) -> char {
     } else {
         'l'
     }
+}
+
+/// Where the files of a build are in a build-ID cache.
+fn in_cache(id: &BuildId) -> PathBuf {
+    let hex = id.to_string();
+    let (head, tail) = hex.split_at_checked(2).unwrap_or_default();
+    Path::new(".build-id").join(head).join(tail)
 }
 
 fn by_build_id(id: &BuildId) -> Option<PathBuf> {

@@ -16,7 +16,7 @@ use super::locate::SearchPaths;
 use super::symtab::{KALLSYMS_DATA, RawTable, SymbolTable};
 use super::{BuildId, elf};
 use crate::address::Avma;
-use crate::input::Store;
+use crate::input::{Role, Store};
 
 /// What the recording tells about its kernel.
 #[derive(Clone, Debug, Default)]
@@ -98,15 +98,32 @@ impl<'a> KernelSymbols<'a> {
                 |found| found.said_if_other(identity.build_id.as_ref()),
             );
         }
+        let found = Self::find(store, search, identity);
+        match &search.bundle {
+            Some(bundle) => Self {
+                source: bundle.kernel.clone(),
+                ..found
+            },
+            None => found,
+        }
+    }
+
+    /// The same without those that were named.
+    fn find(store: &'a Store, search: &SearchPaths, identity: &KernelIdentity) -> Self {
         let beside = search
             .recording_dir
             .iter()
             .flat_map(|dir| [dir.join("kallsyms"), dir.join("kallsyms.gz")]);
+        let bundled = search.recording_dir.iter();
+        let bundled = bundled.filter(|_| search.bundle.is_some());
+        let bundled = bundled.map(|dir| dir.join("vmlinux"));
         let cached = cached_kallsyms(search, identity.build_id.as_ref());
         let vmlinux = if search.ignore_vmlinux {
             Vec::new()
         } else {
-            vmlinux_candidates(search, identity)
+            bundled
+                .chain(vmlinux_candidates(search, identity))
+                .collect()
         };
         let mut restricted = None;
         for path in beside.chain(cached).filter(|path| path.is_file()) {
@@ -236,6 +253,7 @@ impl<'a> KernelSymbols<'a> {
         if kallsyms.is_restricted() {
             return Err(RESTRICTED.to_owned());
         }
+        store.used(Path::new("kallsyms"), path, Role::Kernel);
         Ok(Self {
             source: path.display().to_string(),
             symbols: Symbols::Kallsyms(kallsyms),
@@ -261,6 +279,7 @@ impl<'a> KernelSymbols<'a> {
         if RawTable::of(&elf, ".symtab", SHT_SYMTAB).is_none() {
             return Err("has no symbol table".to_owned());
         }
+        store.used(Path::new("vmlinux"), path, Role::Program);
         Ok(Self {
             source: path.display().to_string(),
             symbols: Symbols::Vmlinux(Box::new(elf)),

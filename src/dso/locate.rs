@@ -7,7 +7,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use super::BuildId;
-use crate::input::os_name;
+use crate::input::{Bundled, os_name};
 
 /// Places and choices for finding symbols; everything that perf takes from options, configuration
 /// and environment. Relative paths are relative to the current directory.
@@ -29,9 +29,25 @@ pub struct SearchPaths {
     /// `-m`, `--modules`: module files go before kallsyms for the symbols of modules (else only where
     /// kallsyms has none).
     pub modules: bool,
+    /// What came with the recording from another machine (`pjit bundle`), if that is where `symfs` is.
+    pub bundle: Option<Bundled>,
 }
 
 impl SearchPaths {
+    /// The same for a recording in this folder. In a bundle, `/` is what came with it unless the user says otherwise.
+    #[must_use]
+    pub fn beside(&self, folder: &Path) -> Self {
+        let mut paths = Self {
+            recording_dir: Some(folder.to_owned()),
+            ..self.clone()
+        };
+        if paths.symfs.is_none() {
+            paths.bundle = Bundled::of(folder);
+            paths.symfs = paths.bundle.as_ref().map(|bundle| bundle.root.clone());
+        }
+        paths
+    }
+
     /// The directories that stand for `/` when a recorded path is opened, in order of preference.
     /// An empty path is the system itself.
     pub(crate) fn roots(&self) -> Vec<PathBuf> {
@@ -112,7 +128,13 @@ pub(crate) fn resolve_in(root: &Path, path: &Path) -> Option<PathBuf> {
                 }
                 pending.extend(components(&target).into_iter().rev());
             }
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return None,
+            // What is left again need not be there.
+            Err(e)
+                if e.kind() == std::io::ErrorKind::NotFound
+                    && !pending.iter().any(|part| part == b"..") =>
+            {
+                return None;
+            }
             // Not a link (or not readable as one; then opening it will say so).
             Err(_) => done = next,
         }
@@ -159,6 +181,11 @@ mod tests {
             Some(root.join("usr/lib/real.so"))
         );
         assert_eq!(at("/../secret"), None);
+        assert_eq!(
+            at("/gone/too/../../usr/lib/real.so"),
+            Some(root.join("usr/lib/real.so"))
+        );
+        assert_eq!(at("/gone/../../secret"), None);
         assert_eq!(at("/usr/lib/escape"), None);
         assert_eq!(at("/loop"), None);
         assert_eq!(

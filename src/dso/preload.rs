@@ -3,7 +3,7 @@
 //! Symbol tables of large programs take as long to read as the recording itself, so a thread of its own reads those of
 //! files that samples hit ([`Preloader`]) while the session builder still walks the recording.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, OnceLock};
 
@@ -26,6 +26,13 @@ pub(super) struct Files<'a> {
     separate: OnceLock<Option<Box<Opened<'a>>>>,
     supplementary: OnceLock<Option<Box<ElfFile<'a>>>>,
     symbols: OnceLock<Option<Box<SymbolTable<'a>>>>,
+}
+
+impl Files<'_> {
+    /// Why the mapped file is not at hand, if somebody asked for it.
+    pub(super) fn asked_in_vain(&self) -> Option<FileTrouble> {
+        self.binary.get()?.as_ref().err().copied()
+    }
 }
 
 /// A DSO with what it takes to open its files.
@@ -94,37 +101,36 @@ impl<'t, 'a> Loading<'t, 'a> {
 
     /// A `.dwo` file by the path that the compiler was told, or of that name beside the file it belongs to.
     pub(super) fn split_file(self, path: &Path) -> Option<ElfFile<'a>> {
-        let beside = self.places().into_iter().filter_map(|place| {
-            let name = path.file_name()?;
-            Some(place.with_file_name(name))
+        let name = path.file_name();
+        let beside = self.opened().into_iter().filter_map(|opened| {
+            let [path, place] = [&opened.path, &opened.place];
+            Some((path.with_file_name(name?), place.with_file_name(name?)))
         });
-        let recorded = path.is_absolute().then(|| path.to_owned());
-        let recorded = recorded
-            .into_iter()
-            .flat_map(|path| self.opener.in_roots(&path));
+        let recorded = path.is_absolute().then(|| self.opener.in_roots(path));
+        let recorded = recorded.into_iter().flatten();
         recorded
+            .map(|found| (found, path.to_owned()))
             .chain(beside)
-            .find_map(|path| self.opener.any(&path))
+            .find_map(|(found, place)| self.opener.any(&found, &place))
     }
 
     /// The `.dwp` file beside the file it belongs to.
     pub(super) fn split_package(self) -> Option<ElfFile<'a>> {
-        self.places().into_iter().find_map(|mut place| {
-            place.as_mut_os_string().push(".dwp");
-            self.opener.any(&place)
+        self.opened().into_iter().find_map(|opened| {
+            let [path, place] = [&opened.path, &opened.place].map(|file| {
+                let mut file = file.clone();
+                file.as_mut_os_string().push(".dwp");
+                file
+            });
+            self.opener.any(&path, &place)
         })
     }
 
-    /// Where the mapped file and its debug file were found.
-    fn places(self) -> Vec<PathBuf> {
-        let files = [self.binary(), self.debug()];
-        let mut places: Vec<PathBuf> = Vec::new();
-        for opened in files.into_iter().flatten() {
-            if !places.contains(&opened.path) {
-                places.push(opened.path.clone());
-            }
-        }
-        places
+    /// The mapped file and its debug file, if they are two.
+    fn opened(self) -> Vec<&'t Opened<'a>> {
+        let mut opened: Vec<_> = self.binary().into_iter().chain(self.debug()).collect();
+        opened.dedup_by(|second, first| second.path == first.path);
+        opened
     }
 
     /// The symbols, loaded by `load` if they were not.

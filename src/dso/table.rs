@@ -309,6 +309,13 @@ impl<'a> DsoTable<'a> {
         is_file.then(|| self.loading(id).trouble()).flatten()
     }
 
+    /// The files that were asked for and are not at hand, and why.
+    pub fn missing(&self) -> impl Iterator<Item = (&Dso, FileTrouble)> {
+        let asked = self.dsos.iter().zip(&self.files);
+        let asked = asked.filter(|(dso, _)| matches!(dso.kind, DsoKind::File | DsoKind::Vdso));
+        asked.filter_map(|(dso, files)| Some((dso, files.asked_in_vain()?)))
+    }
+
     /// The file with DWARF and `.debug_frame`: the binary itself or its separate debug file. File offsets
     /// mean nothing in a separate one: go through [`binary`](Self::binary) to stated addresses.
     #[must_use]

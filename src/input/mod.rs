@@ -9,6 +9,7 @@
 
 use std::path::{Path, PathBuf};
 
+mod ledger;
 mod local_time;
 mod os;
 mod prefetch;
@@ -17,6 +18,7 @@ mod spill;
 mod spool;
 mod store;
 mod window;
+pub use ledger::{Ledger, Origin, Role, Use};
 pub use local_time::local_time;
 pub use os::{identity, os_name};
 pub use prefetch::prefetch;
@@ -69,3 +71,41 @@ pub fn files_in(directory: &Path) -> Vec<PathBuf> {
     files.sort();
     files
 }
+
+/// What `pjit bundle` packed together with a recording: nothing of this machine is used instead of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Bundled {
+    /// The folder that stands for `/`.
+    pub root: PathBuf,
+    /// Where the kernel's symbols came from, or why there are none.
+    pub kernel: String,
+}
+
+impl Bundled {
+    /// What is in the folder of a recording, if it is a bundle's.
+    #[must_use]
+    pub fn of(folder: &Path) -> Option<Self> {
+        use std::io::Read;
+        /// Of the list; the lines that count come first.
+        const FRONT: u64 = 4096;
+        let (file, _) = Store::open(&folder.join(BUNDLE_LIST)).ok()?;
+        let mut front = Vec::new();
+        file.take(FRONT).read_to_end(&mut front).ok()?;
+        let text = String::from_utf8_lossy(&front);
+        let mut lines = text.strip_prefix(BUNDLE_MARK)?.lines();
+        let kernel = lines.find_map(|line| line.strip_prefix(BUNDLE_KERNEL));
+        Some(Self {
+            root: folder.join(BUNDLE_ROOT),
+            kernel: kernel.unwrap_or_default().to_owned(),
+        })
+    }
+}
+
+/// The file that tells what is in a bundle.
+pub const BUNDLE_LIST: &str = "bundle.txt";
+/// How it begins.
+pub const BUNDLE_MARK: &str = "pjit bundle 1\n";
+/// Its line about the kernel's symbols.
+pub const BUNDLE_KERNEL: &str = "kernel symbols: ";
+/// The folder in a bundle that stands for `/`.
+pub const BUNDLE_ROOT: &str = "symfs";

@@ -2,10 +2,12 @@
 
 use std::fs::{File, OpenOptions};
 use std::path::Path;
+use std::sync::Arc;
 
 use elsa::sync::FrozenVec;
 use memmap2::Mmap;
 
+use super::ledger::{Ledger, Origin, Role};
 use super::{InputError, os};
 
 /// Owns the bytes of every file that a run reads. Append-only, so borrowed slices stay valid.
@@ -13,6 +15,7 @@ use super::{InputError, os};
 pub struct Store {
     maps: FrozenVec<Box<Mmap>>,
     buffers: FrozenVec<Box<[u8]>>,
+    ledger: Option<Arc<Ledger>>,
 }
 
 impl Store {
@@ -20,6 +23,37 @@ impl Store {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// An empty store that notes what it is used for.
+    #[must_use]
+    pub fn with_ledger(ledger: Arc<Ledger>) -> Self {
+        Self {
+            ledger: Some(ledger),
+            ..Self::default()
+        }
+    }
+
+    /// Notes that the file at `path` is what the recording expects at `place`.
+    pub fn used(&self, place: &Path, path: &Path, role: Role) {
+        if let Some(ledger) = &self.ledger {
+            ledger.used(place, Origin::File(path.to_owned()), role);
+        }
+    }
+
+    /// The same for bytes that no file has.
+    pub fn used_bytes(&self, place: &Path, bytes: &[u8], role: Role) {
+        if let Some(ledger) = &self.ledger {
+            ledger.used(place, Origin::Memory(bytes.to_vec()), role);
+        }
+    }
+
+    /// Notes that bytes of a file were looked at.
+    #[inline]
+    pub fn read(&self, bytes: &[u8]) {
+        if let Some(ledger) = &self.ledger {
+            ledger.read(bytes);
+        }
     }
 
     /// Opens a regular file for reading. `O_NONBLOCK` keeps a FIFO from blocking the open.
@@ -69,7 +103,15 @@ impl Store {
         // read it can make us die by SIGBUS, as it can every reader that maps its input; the bytes
         // themselves are only ever treated as untrusted data.
         let map = unsafe { Mmap::map(file) }.map_err(|e| InputError::io(path, e))?;
-        Ok(self.maps.push_get(Box::new(map)))
+        let bytes: &[u8] = self.maps.push_get(Box::new(map));
+        self.opened(path, bytes);
+        Ok(bytes)
+    }
+
+    fn opened(&self, path: &Path, bytes: &[u8]) {
+        if let Some(ledger) = &self.ledger {
+            ledger.opened(path, bytes);
+        }
     }
 
     /// Gives the pages of a part of a mapped file back to the system; reading them again costs a fault
@@ -102,7 +144,9 @@ impl Store {
         file.take(MAX_READ)
             .read_to_end(&mut bytes)
             .map_err(|e| InputError::io(path, e))?;
-        Ok(self.keep(bytes))
+        let bytes = self.keep(bytes);
+        self.opened(path, bytes);
+        Ok(bytes)
     }
 }
 

@@ -8,13 +8,15 @@ use crate::parallel::in_parallel;
 
 /// What one thread compresses at once. Blocks know nothing of each other, which costs a per cent or two of size.
 const BLOCK: usize = 1 << 20;
+/// What a member begins with: no name, no time, no system.
+const HEAD: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
 
 /// Writes the bytes as one member without a name or a time: browsers read no second one.
 ///
 /// # Errors
 /// When `out` cannot be written.
 pub fn write(bytes: &[u8], threads: usize, out: &mut dyn Write) -> io::Result<()> {
-    out.write_all(&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255])?;
+    out.write_all(&HEAD)?;
     let blocks: Vec<&[u8]> = if bytes.is_empty() {
         vec![bytes]
     } else {
@@ -30,6 +32,77 @@ pub fn write(bytes: &[u8], threads: usize, out: &mut dyn Write) -> io::Result<()
     crc.update(bytes);
     out.write_all(&crc.sum().to_le_bytes())?;
     out.write_all(&crc.amount().to_le_bytes())
+}
+
+/// One member of what is written bit by bit: the same bytes as [`write()`] makes.
+pub struct Packer<W: Write> {
+    out: W,
+    threads: usize,
+    waiting: Vec<u8>,
+    crc: Crc,
+}
+
+impl<W: Write> Packer<W> {
+    /// Begins a member.
+    ///
+    /// # Errors
+    /// When `out` cannot be written.
+    pub fn new(mut out: W, threads: usize) -> io::Result<Self> {
+        out.write_all(&HEAD)?;
+        Ok(Self {
+            out,
+            threads: threads.max(1),
+            waiting: Vec::new(),
+            crc: Crc::new(),
+        })
+    }
+
+    /// Ends the member, and gives back what it was written to.
+    ///
+    /// # Errors
+    /// When the last bytes cannot be written.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.pack_waiting(true)?;
+        self.out.write_all(&self.crc.sum().to_le_bytes())?;
+        self.out.write_all(&self.crc.amount().to_le_bytes())?;
+        Ok(self.out)
+    }
+
+    /// Packs whole blocks, and at the end the rest. The last block waits, since it has to be known as such.
+    fn pack_waiting(&mut self, is_end: bool) -> io::Result<()> {
+        let whole = self.waiting.len().saturating_sub(1) / BLOCK * BLOCK;
+        let until = if is_end { self.waiting.len() } else { whole };
+        let ready = &self.waiting[..until];
+        self.crc.update(ready);
+        let mut blocks: Vec<&[u8]> = ready.chunks(BLOCK).collect();
+        if is_end && blocks.is_empty() {
+            blocks.push(ready);
+        }
+        let last = blocks.len().checked_sub(1).filter(|_| is_end);
+        let blocks = blocks.into_iter().enumerate().collect();
+        let packed = in_parallel(blocks, self.threads, |(at, block)| {
+            pack(block, Some(at) == last)
+        });
+        for block in packed {
+            self.out.write_all(&block?)?;
+        }
+        self.waiting.drain(..until);
+        Ok(())
+    }
+}
+
+impl<W: Write> Write for Packer<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.waiting.extend_from_slice(bytes);
+        if self.waiting.len() > self.threads * BLOCK {
+            self.pack_waiting(false)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// A piece of one stream that ends at a whole byte.
@@ -81,6 +154,13 @@ mod tests {
             let mut again = Vec::new();
             write(&bytes, 3, &mut again).expect("a vector takes everything");
             assert!(first == again);
+            for (threads, step) in [(1, 70_001), (3, BLOCK)] {
+                let mut packer = Packer::new(Vec::new(), threads).expect("a vector");
+                for piece in bytes.chunks(step) {
+                    packer.write_all(piece).expect("a vector");
+                }
+                assert!(packer.finish().expect("a vector") == first, "{len}");
+            }
             let mut read = Vec::new();
             GzDecoder::new(&first[..])
                 .read_to_end(&mut read)

@@ -55,6 +55,12 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
+    /// Packed by gzip.
+    #[error("{}: packed by gzip; unpack it first (tar xzf for what `pjit bundle` wrote, then read the folder in it; else gunzip)", path.display())]
+    Packed {
+        /// The file.
+        path: PathBuf,
+    },
     /// Recorded on a big-endian machine.
     #[error("{}: recorded on a big-endian machine, which pjit cannot read", path.display())]
     BigEndian {
@@ -375,6 +381,7 @@ fn header_size(path: &Path, bytes: &[u8]) -> Result<u64, OpenError> {
         }),
         Some(MAGIC_SWAPPED) => Err(OpenError::BigEndian { path: path() }),
         Some(MAGIC_OLD) => Err(OpenError::OldFormat { path: path() }),
+        Some([0x1f, 0x8b, ..]) => Err(OpenError::Packed { path: path() }),
         _ => Err(OpenError::NotPerfData { path: path() }),
     }
 }

@@ -12,7 +12,7 @@ use sourcemap::{DecodedMap, SourceMap};
 
 use crate::diagnostics::Diagnostics;
 use crate::dso::resolve_in;
-use crate::input::Store;
+use crate::input::{Role, Store};
 
 /// Larger maps are not read.
 const MAX_MAP: usize = 256 << 20;
@@ -117,7 +117,9 @@ impl Search<'_> {
     fn find(&self, script: &Path) -> Option<SourceMap> {
         let text = self.roots.iter().find_map(|root| {
             let path = resolve_in(root, script)?;
-            self.store.map(&path).ok()
+            let text = self.store.map(&path).ok()?;
+            self.store.used(script, &path, Role::Source);
+            Some(text)
         });
         let name = script.file_name()?.to_string_lossy().into_owned() + ".map";
         let mut places: Vec<PathBuf> = self.folders.iter().map(|dir| dir.join(&name)).collect();
@@ -146,7 +148,9 @@ impl Search<'_> {
                     return None;
                 }
             };
-            self.fitting(map, &path, script, text)
+            let map = self.fitting(map, &path, script, text)?;
+            self.store.used(&beside.join(&name), &path, Role::Jit);
+            Some(map)
         })
     }
 
@@ -225,8 +229,10 @@ impl WasmMap {
             sourcemap::decode_data_url(url).ok()?
         } else {
             let name = Path::new(url).file_name()?;
-            let bytes = store.map(&module.with_file_name(name)).ok()?;
-            sourcemap::decode_slice(bytes).ok()?
+            let path = module.with_file_name(name);
+            let map = sourcemap::decode_slice(store.map(&path).ok()?).ok()?;
+            store.used(Path::new(name), &path, Role::Jit);
+            map
         };
         flat(map).map(Self)
     }

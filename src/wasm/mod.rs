@@ -30,7 +30,7 @@ use crate::address::FileOffset;
 use crate::collect::Pc;
 use crate::diagnostics::Diagnostics;
 use crate::dso::DsoId;
-use crate::input::Store;
+use crate::input::{Role, Store};
 use crate::jitdump::Producer;
 use crate::session::jit::{JitCodeId, JitObjectId};
 use crate::session::{Session, Target};
@@ -193,7 +193,22 @@ impl<'a> WasmCode<'a> {
         found.match_codes(session, &objects, diag);
         found.make_parts(diag);
         found.match_functions(session, &objects, diag);
+        found.note_used(search.store);
         found
+    }
+
+    /// Notes the files that something was found in.
+    fn note_used(&self, store: &Store) {
+        let mapped: FxHashSet<usize> = self.dsos.values().copied().collect();
+        let compiled = self.parts.iter().filter_map(|part| part.compiled);
+        let compiled = compiled.filter(|at| !mapped.contains(at));
+        let compiled = compiled.map(|at| &self.compiled[at].path);
+        let sources = self.parts.iter().filter_map(|part| part.source);
+        let sources = sources.map(|(file, ..)| &self.files[file].path);
+        for path in compiled.chain(sources) {
+            let name = path.file_name().unwrap_or_default();
+            store.used(Path::new(name), path, Role::Jit);
+        }
     }
 
     /// One compiled file, as if it had been mapped as the first DSO, with the one module that may be its source.

@@ -60,7 +60,7 @@ fn inlined_functions_are_those_of_other_readers() {
 }
 
 /// Offset in the file and stated address of every sixteenth byte of the program's code.
-fn code(elf: &[u8]) -> Vec<(u64, u64)> {
+pub(crate) fn code(elf: &[u8]) -> Vec<(u64, u64)> {
     let u64_at = |at: usize| u64::from_le_bytes(elf[at..at + 8].try_into().expect("eight bytes"));
     let count = usize::from(u16::from_le_bytes([elf[56], elf[57]]));
     let table = usize::try_from(u64_at(32)).expect("it is in the file");
@@ -76,11 +76,11 @@ fn code(elf: &[u8]) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// A recording with a sample at each of the addresses, printed.
-fn read_by_pjit(path: &str, code: &[(u64, u64)]) -> Vec<Frames> {
+/// A recording with a sample at each of the addresses of a file.
+pub(crate) fn recording_of(path: &[u8], code: &[(u64, u64)]) -> Vec<u8> {
     let mut recording = Recording::new(Stacks::Callchain);
     recording.comm(7, 7, b"program");
-    recording.map(7, BASE, 0x100_0000, 0, path.as_bytes());
+    recording.map(7, BASE, 0x100_0000, 0, path);
     for (i, (offset, _)) in (0..).zip(code) {
         recording.sample(&Sample {
             ip: BASE + offset,
@@ -92,9 +92,14 @@ fn read_by_pjit(path: &str, code: &[(u64, u64)]) -> Vec<Frames> {
             user: None,
         });
     }
+    recording.file()
+}
+
+/// The same, printed.
+fn read_by_pjit(path: &str, code: &[(u64, u64)]) -> Vec<Frames> {
     let folder = tempfile::tempdir().expect("a folder");
     let data = folder.path().join("perf.data");
-    fs::write(&data, recording.file()).expect("it can be written");
+    fs::write(&data, recording_of(path.as_bytes(), code)).expect("it can be written");
     let output = pjit()
         .args(["script", "-F", "ip,sym,srcline", "--full-source-path"])
         .args(["--no-demangle", "--symfs"])

@@ -3,6 +3,7 @@
 //! Nothing in here uses the readers of the library, so a mistake in them cannot cancel out.
 
 mod annotate;
+mod bundle;
 mod check;
 mod cli;
 mod consumers;

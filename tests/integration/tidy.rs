@@ -73,7 +73,7 @@ fn test_items_are_skipped_and_nothing_else() {
 
 /// The stages in the order in which a sample goes through them; each knows those above it alone. The rest of `src` is the
 /// ground floor, which knows no stage.
-const STAGES: [&str; 22] = [
+const STAGES: [&str; 23] = [
     "input",
     "perfdata",
     "jitdump",
@@ -89,6 +89,7 @@ const STAGES: [&str; 22] = [
     "assembly",
     "totals",
     "check",
+    "bundle",
     "load",
     // Views, which share nothing but the profile and what is made of it.
     "questions",

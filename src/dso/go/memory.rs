@@ -15,6 +15,7 @@ pub(super) struct Memory<'a> {
 
 impl<'a> Memory<'a> {
     pub(super) fn of(elf: &ElfFile<'a>) -> Self {
+        elf.note_data();
         /// Where linkers put `runtime.firstmoduledata`, most likely first.
         const DATA: [&str; 5] = [
             ".go.module",

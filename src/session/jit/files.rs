@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use super::dumps::Dump;
 use crate::dso::{path_of, resolve_in};
-use crate::input::{Store, files_in, identity};
+use crate::input::{Role, Store, files_in, identity};
 
 /// Where to look for dumps and perf maps.
 #[derive(Clone, Debug, Default)]
@@ -222,6 +222,11 @@ impl<'a> Finder<'a> {
         let file = open_file(self.store, path, |identity| opened.get(&identity).copied())?;
         self.opened.insert(file.identity, file.bytes);
         Some(file)
+    }
+
+    /// Notes that a file is what the recording expects at `place`.
+    pub(super) fn note_used(&self, place: &Path, path: &Path) {
+        self.store.used(place, path, Role::Jit);
     }
 
     /// A recorded path, under the root that stands for the recorded machine's if there is one: what this machine has

@@ -56,6 +56,8 @@ impl<'a> Maps<'_, 'a> {
                 problem.is_none().then_some((path, map))
             });
             if let Some((path, map)) = found {
+                let place = format!("/tmp/perf-{pid}.map");
+                self.finder.note_used(Path::new(&place), path);
                 let entries = map.entries.len();
                 add_perf_map(index, process, pid, path, map);
                 let path = path.display();

@@ -8,6 +8,7 @@ use super::dumps::Dump;
 use super::files::Finder;
 use super::owners::Lives;
 use crate::diagnostics::Diagnostics;
+use crate::dso::path_of;
 
 /// So many missing dumps are named one by one.
 const MAX_NAMED: usize = 20;
@@ -31,16 +32,23 @@ pub(super) fn find_dumps<'a>(
     for (number, marker) in markers.iter().enumerate() {
         match dump_of(marker, finder, &dumps) {
             None => missing.push(marker),
-            Some(FoundDump::Known(at)) => dumps[at].markers.push(number),
-            Some(FoundDump::New(dump)) => dumps.push(Dump {
-                markers: vec![number],
-                ..*dump
-            }),
+            Some(FoundDump::Known(at)) => {
+                finder.note_used(path_of(&marker.path), &dumps[at].file.path);
+                dumps[at].markers.push(number);
+            }
+            Some(FoundDump::New(dump)) => {
+                finder.note_used(path_of(&marker.path), &dump.file.path);
+                dumps.push(Dump {
+                    markers: vec![number],
+                    ..*dump
+                });
+            }
         }
     }
     report_missing(&missing, diag);
     for path in finder.other_dumps() {
         if let Some(dump) = other_dump(&path, finder, &dumps, lives, diag) {
+            finder.note_used(Path::new(path.file_name().unwrap_or_default()), &path);
             dumps.push(dump);
         }
     }

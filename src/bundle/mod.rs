@@ -1,0 +1,148 @@
+//! What has to be taken along so that a recording reads alike on a machine that has nothing else.
+//!
+//! In: what a run that asked for everything used ([`Ledger`]), and what it looked for in vain. Out: a [`Plan`]: which bytes of
+//! which files go where below the folder of the bundle, as names that do not lead out of it. Nothing is written here.
+//!
+//! A bundle is read as with `--symfs`: what was recorded by path lies below `symfs/`, the rest beside the recording.
+
+mod place;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use crate::assembly::Assembly;
+use crate::dso::{FileTrouble, KernelState, path_of};
+use crate::input::{Ledger, Origin, Role, Use};
+use crate::session::Session;
+
+/// What is wanted of a bundle.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wanted {
+    /// Only those parts of ELF files that were looked at.
+    pub slim: bool,
+    /// Without texts that people wrote.
+    pub without_source: bool,
+}
+
+/// What goes into a bundle.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// In the order of their places.
+    pub items: Vec<Item>,
+    /// What could not be had, and why.
+    pub missing: Vec<String>,
+    /// Sources among that.
+    pub missing_sources: usize,
+    /// Where the kernel's symbols come from, or why there are none.
+    pub kernel: String,
+}
+
+/// A file of a bundle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    /// Its name below the folder, of plain parts only.
+    pub place: PathBuf,
+    /// Where its bytes come from.
+    pub origin: Origin,
+    /// Which of them are kept, where not all are; the others become holes.
+    pub kept: Option<Vec<Range<usize>>>,
+    /// What it is for.
+    pub role: Role,
+}
+
+/// Plans a bundle after a run with this ledger.
+#[must_use]
+pub fn plan(session: &Session<'_>, assembly: &Assembly, ledger: &Ledger, wanted: Wanted) -> Plan {
+    let mut plan = Plan::default();
+    let mut uses = ledger.uses();
+    if !wanted.without_source {
+        uses.extend(assembly.found.iter().map(|(name, path)| Use {
+            place: Path::new("/").join(name),
+            origin: Origin::File(path.clone()),
+            role: Role::Source,
+        }));
+        plan.missing_sources = assembly.not_found.len();
+    }
+    let mut items = BTreeMap::new();
+    for used in uses {
+        if wanted.without_source && used.role == Role::Source {
+            continue;
+        }
+        if let Err(why) = add(&mut items, ledger, wanted, &used) {
+            plan.missing
+                .push(format!("{}: {why}", used.place.display()));
+        }
+    }
+    plan.items = items.into_values().collect();
+    let uses = ledger.uses();
+    plan.missing.extend(looked_for_in_vain(session, &uses));
+    plan.kernel = session.dsos.kernel_source().unwrap_or_default().to_owned();
+    plan
+}
+
+/// Puts a file where it will be found.
+fn add(
+    items: &mut BTreeMap<PathBuf, Item>,
+    ledger: &Ledger,
+    wanted: Wanted,
+    used: &Use,
+) -> Result<(), &'static str> {
+    let place = place::inside(used).ok_or("its name cannot be kept")?;
+    let kept = match &used.origin {
+        Origin::File(path) if wanted.slim && may_be_reduced(used) => Some(ledger.reads_of(path)),
+        _ => None,
+    };
+    match items.get(&place) {
+        Some(known) if known.origin != used.origin => {
+            return Err("another file has the same name");
+        }
+        Some(_) => return Ok(()),
+        None => {}
+    }
+    let item = Item {
+        place: place.clone(),
+        origin: used.origin.clone(),
+        kept,
+        role: used.role,
+    };
+    items.insert(place, item);
+    Ok(())
+}
+
+/// Whether the readers look at parts of it.
+fn may_be_reduced(used: &Use) -> bool {
+    matches!(used.role, Role::Program | Role::Debug)
+}
+
+/// Files, dumps and kernel symbols that the run would have used.
+fn looked_for_in_vain(session: &Session<'_>, uses: &[Use]) -> Vec<String> {
+    // A dump that was mapped counts as a file, and may have been found elsewhere.
+    let is_here = |name: &[u8]| uses.iter().any(|used| used.place == path_of(name));
+    let missing = session.dsos.missing();
+    let missing = missing.filter(|(dso, _)| !is_here(&dso.long_name));
+    let files = missing.map(|(dso, trouble)| {
+        let why = match trouble {
+            FileTrouble::Missing => "not found",
+            FileTrouble::Changed => "only another build was found",
+            FileTrouble::Unreadable => "not readable by this user",
+        };
+        format!("{}: {why}", String::from_utf8_lossy(&dso.long_name))
+    });
+    let dumps = session.jit.absent().iter().map(|absent| {
+        let path = String::from_utf8_lossy(&absent.path);
+        let why = absent.problem.unwrap_or("not found");
+        format!("{path}: {why} (process {})", absent.pid)
+    });
+    let kernel = match session.dsos.kernel_state() {
+        None | Some(KernelState::Found) => None,
+        Some(KernelState::OtherBuild) => Some("kernel symbols: of another build"),
+        Some(KernelState::Restricted) => Some("kernel symbols: only root may read them"),
+        Some(KernelState::Missing) => Some("kernel symbols: not found"),
+    };
+    let kernel = kernel.map(str::to_owned);
+    let mut all: Vec<String> = files.chain(dumps).chain(kernel).collect();
+    all.sort();
+    all.dedup();
+    all
+}

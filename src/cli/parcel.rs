@@ -1,0 +1,372 @@
+//! Writes the files of a bundle: into a folder of its own, or into one archive.
+//!
+//! In: names, and where bytes come from ([`Item`]). Effect: nothing that is there is overwritten, and the folder or archive
+//! gets its name when it is whole. An archive has no name until then; a folder has another one, and goes when a signal
+//! ends the process. Names are trusted to be plain (`crate::bundle` sees to that). The same files give the same bytes.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tar::{Builder, EntryType, GnuExtSparseHeader, GnuHeader, GnuSparseHeader, Header};
+
+use super::terminal::{Output, refuse_existing};
+use crate::input::{Origin, Store};
+use crate::output::gzip::Packer;
+
+/// Where the files go.
+pub(super) enum Parcel {
+    /// Below a folder.
+    Folder(Folder),
+    /// Into an archive, below a folder of this name.
+    Archive(Box<Builder<Packer<Output>>>, PathBuf),
+}
+
+/// What is to be written of a file.
+pub(super) struct Content {
+    source: Box<dyn ReadSeek>,
+    /// As the file has them, holes included.
+    pub(super) len: u64,
+    /// The parts that are not left out: all, or the blocks around what is kept.
+    kept: Option<Vec<Range<u64>>>,
+}
+
+trait ReadSeek: Read + Seek {}
+impl<T: Read + Seek> ReadSeek for T {}
+
+/// Holes are made of whole blocks, as file systems have them.
+const BLOCK: u64 = 4096;
+
+impl Content {
+    /// Opens a file, or takes bytes from memory.
+    pub(super) fn open(origin: &Origin) -> anyhow::Result<Self> {
+        Ok(match origin {
+            Origin::File(path) => {
+                let (file, meta) = Store::open(path)?;
+                Self {
+                    source: Box::new(file),
+                    len: meta.len(),
+                    kept: None,
+                }
+            }
+            Origin::Memory(bytes) => Self::of_bytes(bytes.clone()),
+        })
+    }
+
+    /// Bytes that are there.
+    pub(super) fn of_bytes(bytes: Vec<u8>) -> Self {
+        Self {
+            len: bytes.len() as u64,
+            source: Box::new(io::Cursor::new(bytes)),
+            kept: None,
+        }
+    }
+
+    /// Leaves out the blocks in which nothing is of these ranges (ordered and disjoint).
+    pub(super) fn reduced(mut self, ranges: &[Range<usize>]) -> Self {
+        let mut blocks: Vec<Range<u64>> = Vec::new();
+        for range in ranges {
+            let start = range.start as u64 / BLOCK * BLOCK;
+            let end = (range.end as u64).next_multiple_of(BLOCK).min(self.len);
+            match blocks.last_mut() {
+                Some(last) if start <= last.end => last.end = end.max(last.end),
+                _ if start < end => blocks.push(start..end),
+                _ => {}
+            }
+        }
+        self.kept = Some(blocks);
+        self
+    }
+
+    /// All bytes. What has no size of its own (files of /proc) is read to its end.
+    pub(super) fn read(&mut self) -> io::Result<Vec<u8>> {
+        const MOST: u64 = 256 << 20;
+        let mut bytes = Vec::new();
+        (&mut self.source).take(MOST).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Bytes that are not left out.
+    pub(super) fn size(&self) -> u64 {
+        self.parts().iter().map(|part| part.end - part.start).sum()
+    }
+
+    fn parts(&self) -> Vec<Range<u64>> {
+        let whole = || std::iter::once(0..self.len).collect();
+        self.kept.clone().unwrap_or_else(whole)
+    }
+
+    /// Calls `write` with a reader of each part. A file that was cut meanwhile is an error.
+    fn each_part(
+        &mut self,
+        mut write: impl FnMut(u64, &mut dyn Read) -> io::Result<()>,
+    ) -> io::Result<()> {
+        for part in self.parts() {
+            self.source.seek(SeekFrom::Start(part.start))?;
+            let len = part.end - part.start;
+            let mut reader = (&mut self.source).take(len);
+            write(part.start, &mut reader)?;
+            if reader.limit() > 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Parcel {
+    /// An archive, or standard output for none; `name` is the folder in it.
+    pub(super) fn archive(path: Option<&Path>, name: PathBuf, threads: usize) -> io::Result<Self> {
+        let packer = Packer::new(Output::to_new(path)?, threads)?;
+        Ok(Self::Archive(Box::new(Builder::new(packer)), name))
+    }
+
+    /// Adds a file; nothing of it is left behind if that fails.
+    pub(super) fn add(
+        &mut self,
+        place: &Path,
+        content: &mut Content,
+        modified: u64,
+    ) -> io::Result<()> {
+        match self {
+            Self::Folder(folder) => folder.add(place, content, modified),
+            Self::Archive(archive, name) => append(archive, &name.join(place), content, modified),
+        }
+    }
+
+    /// Gives it its name.
+    pub(super) fn finish(self) -> io::Result<()> {
+        match self {
+            Self::Folder(folder) => folder.finish(),
+            Self::Archive(archive, _) => archive.into_inner()?.finish()?.finish(),
+        }
+    }
+}
+
+/// Adds an entry in GNU's format, which knows long names and holes.
+fn append<W: Write>(
+    archive: &mut Builder<W>,
+    path: &Path,
+    content: &mut Content,
+    modified: u64,
+) -> io::Result<()> {
+    let name = path.as_os_str().as_encoded_bytes();
+    let mut header = Header::new_gnu();
+    header.set_mode(0o644);
+    header.set_mtime(modified);
+    header.set_size(content.size());
+    if name.len() < header.as_old().name.len() {
+        header.as_old_mut().name[..name.len()].copy_from_slice(name);
+    } else {
+        append_long_name(archive, name)?;
+        let short = &name[..header.as_old().name.len() - 1];
+        header.as_old_mut().name[..short.len()].copy_from_slice(short);
+    }
+    let mut map = Vec::new();
+    if content.kept.is_some() {
+        header.set_entry_type(EntryType::GNUSparse);
+        let gnu = header.as_gnu_mut().expect("made as such");
+        map = sparse_map(gnu, &content.parts(), content.len);
+    }
+    header.set_cksum();
+    let out = archive.get_mut();
+    out.write_all(header.as_bytes())?;
+    out.write_all(&map)?;
+    let size = content.size();
+    content.each_part(|_, part| io::copy(part, out).map(drop))?;
+    pad(out, size)
+}
+
+/// The name of the entry behind it.
+fn append_long_name<W: Write>(archive: &mut Builder<W>, name: &[u8]) -> io::Result<()> {
+    const LINK: &[u8] = b"././@LongLink";
+    let mut header = Header::new_gnu();
+    header.as_old_mut().name[..LINK.len()].copy_from_slice(LINK);
+    header.set_mode(0o644);
+    header.set_mtime(0);
+    header.set_entry_type(EntryType::GNULongName);
+    header.set_size(name.len() as u64 + 1);
+    header.set_cksum();
+    let out = archive.get_mut();
+    out.write_all(header.as_bytes())?;
+    out.write_all(name)?;
+    out.write_all(&[0])?;
+    pad(out, name.len() as u64 + 1)
+}
+
+/// Fills up the last block of an entry.
+fn pad(out: &mut dyn Write, size: u64) -> io::Result<()> {
+    const ENTRY: usize = 512;
+    let used = (size % ENTRY as u64) as usize;
+    let fill = (ENTRY - used) % ENTRY;
+    out.write_all(&[0; ENTRY][..fill])
+}
+
+/// Puts the parts of a file with holes into its header, and those that find no room there into blocks behind it.
+fn sparse_map(header: &mut GnuHeader, parts: &[Range<u64>], len: u64) -> Vec<u8> {
+    header.set_real_size(len);
+    // A part of no bytes at the end tells how long the file is.
+    let end = len..len;
+    let mut parts = parts.iter().chain([&end]).peekable();
+    let mut fill = |slots: &mut [GnuSparseHeader]| {
+        for (slot, part) in slots.iter_mut().zip(parts.by_ref()) {
+            slot.set_offset(part.start);
+            slot.set_length(part.end - part.start);
+        }
+        parts.peek().is_some()
+    };
+    let mut goes_on = fill(&mut header.sparse);
+    header.set_is_extended(goes_on);
+    let mut blocks = Vec::new();
+    while goes_on {
+        let mut block = GnuExtSparseHeader::new();
+        goes_on = fill(&mut block.sparse);
+        block.set_is_extended(goes_on);
+        blocks.extend_from_slice(block.as_bytes());
+    }
+    blocks
+}
+
+/// A folder that has another name until it is whole.
+pub(super) struct Folder {
+    temporary: Temporary,
+    path: PathBuf,
+}
+
+impl Folder {
+    /// Makes it beside its final name.
+    pub(super) fn new(path: &Path) -> io::Result<Self> {
+        refuse_existing(path)?;
+        let mut name = std::ffi::OsString::from(".");
+        name.push(path.file_name().unwrap_or_default());
+        name.push(format!(".{}.part", std::process::id()));
+        let temporary = path.with_file_name(name);
+        refuse_existing(&temporary)?;
+        // Signals are waited for before there is anything to take away.
+        let temporary = Temporary::new(temporary);
+        temporary.unless_gone(|| fs::create_dir(&temporary.path))?;
+        Ok(Self {
+            temporary,
+            path: path.to_owned(),
+        })
+    }
+
+    fn add(&self, place: &Path, content: &mut Content, modified: u64) -> io::Result<()> {
+        let path = self.temporary.path.join(place);
+        let file = self.temporary.unless_gone(|| {
+            fs::create_dir_all(path.parent().unwrap_or(&self.temporary.path))?;
+            OpenOptions::new().write(true).create_new(true).open(&path)
+        })?;
+        let written = fill(file, content, modified);
+        if written.is_err() {
+            // Half a file would be taken for a whole one.
+            let _ = fs::remove_file(&path);
+        }
+        written
+    }
+
+    fn finish(self) -> io::Result<()> {
+        self.temporary.unless_gone(|| {
+            refuse_existing(&self.path)?;
+            fs::rename(&self.temporary.path, &self.path)
+        })
+    }
+}
+
+/// Writes what is kept; the rest becomes holes.
+fn fill(mut file: File, content: &mut Content, modified: u64) -> io::Result<()> {
+    content.each_part(|start, part| {
+        file.seek(SeekFrom::Start(start))?;
+        io::copy(part, &mut file).map(drop)
+    })?;
+    file.set_len(content.len)?;
+    file.set_modified(UNIX_EPOCH + Duration::from_secs(modified))
+}
+
+/// Seconds since 1970 at which a file was changed.
+pub(super) fn modified_of(path: &Path) -> u64 {
+    let modified = fs::metadata(path).and_then(|meta| meta.modified());
+    let since = modified.map(|time: SystemTime| time.duration_since(UNIX_EPOCH));
+    since.map_or(0, |since| since.map_or(0, |since| since.as_secs()))
+}
+
+/// A folder that goes when it is dropped, or when a signal ends the process.
+struct Temporary {
+    path: PathBuf,
+    #[cfg(unix)]
+    guard: signals::Guard,
+}
+
+impl Temporary {
+    fn new(path: PathBuf) -> Self {
+        Self {
+            #[cfg(unix)]
+            guard: signals::Guard::new(&path),
+            path,
+        }
+    }
+
+    /// Does something short in the folder while no signal removes it.
+    fn unless_gone<T>(&self, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        #[cfg(unix)]
+        let _held = self.guard.hold();
+        work()
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // It has its final name, or nobody is left to be told.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// Signals that end the process take the folder along.
+#[cfg(unix)]
+mod signals {
+    use std::path::Path;
+    use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::iterator::{Handle, Signals};
+
+    /// Waits for signals while it is there.
+    pub(super) struct Guard {
+        busy: Arc<Mutex<()>>,
+        handle: Option<Handle>,
+    }
+
+    impl Guard {
+        pub(super) fn new(folder: &Path) -> Self {
+            let busy = Arc::new(Mutex::new(()));
+            let signals = Signals::new([SIGHUP, SIGINT, SIGTERM]).ok();
+            let handle = signals.as_ref().map(Signals::handle);
+            if let Some(mut signals) = signals {
+                let (busy, folder) = (Arc::clone(&busy), folder.to_owned());
+                std::thread::spawn(move || {
+                    for signal in signals.forever() {
+                        // Held to the end: nothing is made in what is gone.
+                        let _held = busy.lock().unwrap_or_else(PoisonError::into_inner);
+                        let _ = std::fs::remove_dir_all(&folder);
+                        let _ = signal_hook::low_level::emulate_default_handler(signal);
+                    }
+                });
+            }
+            Self { busy, handle }
+        }
+
+        pub(super) fn hold(&self) -> MutexGuard<'_, ()> {
+            self.busy.lock().unwrap_or_else(PoisonError::into_inner)
+        }
+    }
+
+    impl Drop for Guard {
+        fn drop(&mut self) {
+            if let Some(handle) = &self.handle {
+                handle.close();
+            }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! What a run took of this machine's files, for who takes them along (`pjit bundle`).
+//!
+//! In: each file that a reader settled on, with the place at which the recording expects it; and which bytes of it were
+//! looked at. Out: both, in an order that does not depend on threads. A store without a ledger notes nothing.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Who wants to know what was read.
+#[derive(Default)]
+pub struct Ledger {
+    notes: Mutex<Notes>,
+}
+
+#[derive(Default)]
+struct Notes {
+    uses: BTreeMap<(PathBuf, Origin), Role>,
+    /// Files in memory, by their first address. A file may be there more than once.
+    files: BTreeMap<usize, (usize, PathBuf)>,
+    /// What was looked at: end by start; disjoint.
+    reads: BTreeMap<usize, usize>,
+}
+
+/// A file that was used.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Use {
+    /// Where the recording expects it: absolute for what was recorded by path, else a name beside the recording.
+    pub place: PathBuf,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// What it is for.
+    pub role: Role,
+}
+
+/// Where the bytes of a file come from.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Origin {
+    /// A file.
+    File(PathBuf),
+    /// No file has them.
+    Memory(Vec<u8>),
+}
+
+/// What a file is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// What was mapped.
+    Program,
+    /// What describes that.
+    Debug,
+    /// What describes that and is known by a checksum over all of it.
+    CheckedDebug,
+    /// The kernel's symbols or program.
+    Kernel,
+    /// What tells of code that was made at run time.
+    Jit,
+    /// Text that people wrote, or what leads to it.
+    Source,
+}
+
+impl Ledger {
+    fn notes(&self) -> MutexGuard<'_, Notes> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A file was settled on.
+    pub(super) fn used(&self, place: &Path, origin: Origin, role: Role) {
+        let key = (place.to_owned(), origin);
+        let mut notes = self.notes();
+        let known = notes.uses.entry(key).or_insert(role);
+        *known = role.min(*known);
+    }
+
+    /// A file is in memory from now on.
+    pub(super) fn opened(&self, path: &Path, bytes: &[u8]) {
+        let start = bytes.as_ptr().addr();
+        let file = (bytes.len(), path.to_owned());
+        self.notes().files.insert(start, file);
+    }
+
+    /// Bytes were looked at.
+    pub(super) fn read(&self, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        let start = bytes.as_ptr().addr();
+        add(&mut self.notes().reads, start..start + bytes.len());
+    }
+
+    /// All files that were used, by place.
+    #[must_use]
+    pub fn uses(&self) -> Vec<Use> {
+        let notes = self.notes();
+        let all = notes.uses.iter().map(|((place, origin), role)| Use {
+            place: place.clone(),
+            origin: origin.clone(),
+            role: *role,
+        });
+        all.collect()
+    }
+
+    /// Which bytes of a file were looked at; ordered and disjoint.
+    #[must_use]
+    pub fn reads_of(&self, path: &Path) -> Vec<Range<usize>> {
+        let notes = self.notes();
+        let mut found = BTreeMap::new();
+        let copies = notes.files.iter().filter(|(_, (_, own))| own == path);
+        for (&base, &(len, _)) in copies {
+            // The range before the first may reach into the file.
+            let from = notes.reads.range(..base).next_back().map_or(base, |r| *r.0);
+            for (&start, &end) in notes.reads.range(from..base + len) {
+                let (start, end) = (start.max(base) - base, end.min(base + len));
+                if let Some(end) = end.checked_sub(base).filter(|end| start < *end) {
+                    add(&mut found, start..end);
+                }
+            }
+        }
+        found.into_iter().map(|(start, end)| start..end).collect()
+    }
+}
+
+/// Adds a range to those that are there, and joins it with what it touches.
+fn add(ranges: &mut BTreeMap<usize, usize>, new: Range<usize>) {
+    let Range { mut start, mut end } = new;
+    if let Some((&before, &its_end)) = ranges.range(..=start).next_back()
+        && its_end >= start
+    {
+        if its_end >= end {
+            return;
+        }
+        start = before;
+    }
+    while let Some((&next, &its_end)) = ranges.range(start..=end).next() {
+        ranges.remove(&next);
+        end = end.max(its_end);
+    }
+    ranges.insert(start, end);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_that_touch_become_one() {
+        let mut ranges = BTreeMap::new();
+        for new in [10..20, 30..40, 50..60, 20..30, 12..14, 58..70, 5..6] {
+            add(&mut ranges, new);
+        }
+        let all: Vec<_> = ranges.into_iter().collect();
+        assert_eq!(all, [(5, 6), (10, 40), (50, 70)]);
+    }
+
+    #[test]
+    fn reads_are_told_by_file() {
+        let bytes = vec![0; 300];
+        let ledger = Ledger::default();
+        ledger.opened(Path::new("/a"), &bytes[..100]);
+        ledger.opened(Path::new("/b"), &bytes[100..200]);
+        ledger.opened(Path::new("/a"), &bytes[200..]);
+        for range in [0..10, 90..110, 205..220] {
+            ledger.read(&bytes[range]);
+        }
+        assert_eq!(ledger.reads_of(Path::new("/a")), [0..20, 90..100]);
+        let of_b = ledger.reads_of(Path::new("/b"));
+        assert_eq!((of_b.len(), of_b[0].clone()), (1, 0..10));
+        assert!(ledger.reads_of(Path::new("/c")).is_empty());
+    }
+}
