@@ -338,6 +338,7 @@ pub(super) fn said_of(trouble: FileTrouble) -> &'static str {
         FileTrouble::Changed => {
             "is another build than the recorded one: not annotated; put the recorded file below a folder and give that with --symfs"
         }
+        FileTrouble::Pe => "is no ELF file, but of Windows' format (.NET)",
         FileTrouble::Unreadable => "cannot be read by this user",
         FileTrouble::Missing => {
             "is not at hand; put the recorded file below a folder and give that with --symfs"

@@ -67,6 +67,10 @@ pub(super) fn for_files(culprits: &[Culprit], changed: bool) -> Vec<String> {
     let paths = culprits.iter().map(|culprit| culprit.path.as_str());
     let mut fixes = Vec::new();
     if let Some(path) = paths.clone().find(|path| path.starts_with('/')) {
+        let path = match path.strip_suffix(" (deleted)") {
+            Some(name) if name.starts_with("/memfd:") => name,
+            _ => path,
+        };
         let target = quoted(&format!("symfs{path}"));
         let which = if changed {
             "of the recorded build "

@@ -190,8 +190,11 @@ fn runtime(session: &Session<'_>, dso: &Dso) -> Option<Producer> {
         .objects()
         .iter()
         .find(|object| object.path() == dso.long_name);
+    if let Some(dump) = of_dump {
+        return Some(dump.producer);
+    }
     match dso.kind {
-        DsoKind::JitDump => Some(of_dump.map_or(Producer::Unknown, |object| object.producer)),
+        DsoKind::JitDump => Some(Producer::Unknown),
         // Without dump, who is loaded tells.
         DsoKind::Anonymous => {
             let mut all = (0..session.dsos.len()).filter_map(|n| u32::try_from(n).ok());
@@ -276,9 +279,14 @@ fn reason(stages: &Stages<'_, '_>, thread: ThreadId, pc: &Pc) -> Option<Reason> 
             _ => Reason::NoKernelSymbols,
         },
         DsoKind::Anonymous => Reason::JitWithoutDump,
-        DsoKind::File | DsoKind::Special if is_memory(&known.long_name) => Reason::JitWithoutDump,
+        DsoKind::File | DsoKind::Special
+            if is_memory(&known.long_name) && !session.dsos.is_mapped_file(dso) =>
+        {
+            Reason::JitWithoutDump
+        }
         DsoKind::File | DsoKind::Vdso => match session.dsos.trouble(dso) {
             Some(FileTrouble::Missing) => Reason::MissingFile,
+            Some(FileTrouble::Pe) => Reason::PeFile,
             Some(FileTrouble::Changed) => Reason::ChangedFile,
             Some(FileTrouble::Unreadable) => Reason::UnreadableFile,
             None => Reason::NoSymbols,

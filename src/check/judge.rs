@@ -414,6 +414,11 @@ fn part_of_symbols(part: &Unresolved, evidence: &Evidence) -> Finding {
             .fixed_by(advice::for_files(&part.culprits, false)),
         Reason::ChangedFile => row("symbols.changed-file", "in files that were changed since: ")
             .fixed_by(advice::for_files(&part.culprits, true)),
+        Reason::PeFile => row(
+            "symbols.precompiled",
+            "in .NET's precompiled code, whose files have no names for perf: ",
+        )
+        .fixed_by(["DOTNET_ReadyToRun=0 has .NET compile everything as it runs, so that its map tells of it"]),
         Reason::UnreadableFile => row(
             "symbols.unreadable-file",
             "in files that you may not read: ",
@@ -466,6 +471,10 @@ fn part_of_symbols(part: &Unresolved, evidence: &Evidence) -> Finding {
 const LET_IT_END: &str =
     "let the program end by itself: what it had not written yet when it was killed is lost";
 
+/// What to do where .NET writes no further.
+const DOTNET_GAVE_UP: &str = "DOTNET_PerfMapStubGranularity=2: .NET 10 cannot read its first block of stubs while it writes that, and \
+     writes no more; or a perf map instead, DOTNET_PerfMapEnabled=3";
+
 /// The dumps whose end is missing, in words.
 fn cut_dumps(evidence: &Evidence) -> Option<String> {
     let mut cut = evidence.dumps.iter().filter(|dump| dump.cut.is_some());
@@ -508,6 +517,9 @@ fn for_unknown_code(evidence: &Evidence) -> Vec<String> {
             "--jitdump FILE_OR_DIR with the dumps that are named below as missing".to_owned(),
         ];
     }
+    if evidence.dumps.iter().any(Dump::is_given_up) {
+        return vec![DOTNET_GAVE_UP.to_owned()];
+    }
     if cut_dumps(evidence).is_some() {
         return vec![LET_IT_END.to_owned()];
     }
@@ -522,9 +534,16 @@ fn for_unknown_code(evidence: &Evidence) -> Vec<String> {
                 .to_owned(),
         ];
     }
+    let has_map_of = |producer| move |dump: &Dump| dump.is_perf_map && dump.producer == producer;
+    if evidence.dumps.iter().any(has_map_of(Producer::DotNet)) {
+        return vec![
+            "short pieces of code between functions, which .NET's map leaves out; there is nothing to record for them"
+                .to_owned(),
+        ];
+    }
     vec![
         "have the runtime tell: node --perf-prof, wasmtime --profile=jitdump, java -agentpath:libperf-jvmti.so, python3 -X perf_jit, \
-         erl +JPperf true"
+         erl +JPperf true, DOTNET_PerfMapEnabled=3 dotnet"
             .to_owned(),
         "--jitdump FILE_OR_DIR or --perf-map FILE_OR_DIR where it did, and they were moved".to_owned(),
     ]
@@ -669,7 +688,11 @@ fn part_of_dumps(dump: &Dump, clock: &Clock, out: &mut Vec<Finding>) {
         let text = format!(
             "{name} ends within a record, the last {rest} bytes are not whole; what was to follow is missing"
         );
-        let fix = "let the program end by itself, with room on the disk; copy the dump after that";
+        let fix = if dump.is_given_up() {
+            DOTNET_GAVE_UP
+        } else {
+            "let the program end by itself, with room on the disk; copy the dump after that"
+        };
         out.push(finding(Level::Warn, "dumps.cut", text).fixed_by([fix]));
     }
     if dump.malformed > 0 {

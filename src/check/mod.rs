@@ -135,6 +135,8 @@ pub enum Reason {
     MissingFile,
     /// What was found is of another build.
     ChangedFile,
+    /// A file of Windows' format: .NET's code that was compiled before.
+    PeFile,
     /// The file may not be read.
     UnreadableFile,
     /// The file has no symbol there.
@@ -198,6 +200,13 @@ fn is_doubtful(fit: ClockFit, clock: &Clock) -> bool {
 }
 
 impl Dump {
+    /// Whether .NET stopped to write at a block of stubs of which not all memory was there (dotnet/runtime#132935): it has
+    /// written of stubs only, a handful.
+    fn is_given_up(&self) -> bool {
+        const STUBS: u64 = 8;
+        self.producer == Producer::DotNet && self.cut.is_some() && self.functions <= STUBS
+    }
+
     fn of(object: &JitObject) -> Self {
         let stats = &object.stats;
         Self {

@@ -238,6 +238,27 @@ fn advice_is_for_those_who_made_the_code() {
 }
 
 #[test]
+fn a_dump_that_its_writer_gave_up_is_not_told_to_be_cut_by_its_end() {
+    let fixes = |functions, producer| {
+        let mut evidence = good();
+        evidence.dumps = vec![Dump {
+            name: "jit-7.dump".to_owned(),
+            functions,
+            producer,
+            cut: Some(100),
+            ..Dump::default()
+        }];
+        let verdict = judge(&evidence, Limits::default());
+        let mut found = verdict.findings.iter().filter(|f| f.check == "dumps.cut");
+        found.next().expect("a finding").fixes.join("\n")
+    };
+    assert!(fixes(2, Producer::DotNet).contains("DOTNET_PerfMapStubGranularity=2"));
+    for other in [fixes(2, Producer::V8), fixes(2000, Producer::DotNet)] {
+        assert!(other.contains("end by itself"), "{other}");
+    }
+}
+
+#[test]
 fn samples_where_nothing_was_mapped_and_dumps_that_were_cut_are_told_together() {
     let mut evidence = good();
     evidence.unresolved = vec![Unresolved {

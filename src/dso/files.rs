@@ -42,6 +42,7 @@ impl Refused {
     const fn trouble(&self) -> FileTrouble {
         match self {
             Self::Missing => FileTrouble::Missing,
+            Self::Pe => FileTrouble::Pe,
             Self::NoBuildId | Self::OtherBuild(_) | Self::NotMapped => FileTrouble::Changed,
             Self::Unreadable(_) => FileTrouble::Unreadable,
         }
@@ -66,6 +67,8 @@ pub(crate) struct Opener<'t, 'a> {
 pub enum FileTrouble {
     /// Nothing is there, or nothing that is an ELF file.
     Missing,
+    /// There is a file of Windows' format, as .NET's libraries are with the code that was compiled before.
+    Pe,
     /// There is one, but of another build.
     Changed,
     /// There is one that this user may not read.
@@ -76,6 +79,8 @@ pub enum FileTrouble {
 enum Refused {
     /// Not there, or no ELF file.
     Missing,
+    /// In Windows' format.
+    Pe,
     /// An ELF file without build ID, where the recorded one has one.
     NoBuildId,
     /// Of another build.
@@ -97,12 +102,13 @@ impl<'a> Opener<'_, 'a> {
     }
 
     fn mapped_file(&self, dso: &Dso) -> Result<Opened<'a>, FileTrouble> {
-        let name = locate::path_of(&dso.long_name);
-        let recorded = self
-            .search
-            .roots()
-            .into_iter()
-            .filter_map(|root| resolve_in(&root, name));
+        let roots = self.search.roots();
+        let recorded = roots.iter().flat_map(|root| {
+            // What had no name in any folder can only be given.
+            let given = locate::memfd_name(&dso.long_name).filter(|_| !root.as_os_str().is_empty());
+            let names = given.into_iter().chain([dso.long_name.as_slice()]);
+            names.filter_map(|name| resolve_in(root, locate::path_of(name)))
+        });
         let cached = dso
             .build_id
             .iter()
@@ -401,7 +407,12 @@ impl<'a> Opener<'_, 'a> {
             }
             _ => Refused::Missing,
         })?;
-        let elf = ElfFile::parse(bytes, self.store).map_err(|_| Refused::Missing)?;
+        let no_elf = if bytes.starts_with(b"MZ") {
+            Refused::Pe
+        } else {
+            Refused::Missing
+        };
+        let elf = ElfFile::parse(bytes, self.store).map_err(|_| no_elf)?;
         // Without a build ID in the recording, this machine's file of that name would do for another's.
         if self.machine != Machine::host() && !self.machine.runs(elf.machine()) {
             return Err(Refused::Missing);

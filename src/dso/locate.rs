@@ -152,6 +152,12 @@ fn components(path: &Path) -> Vec<Vec<u8>> {
         .collect()
 }
 
+/// The name of a file that lives in memory only (`memfd_create`), without the kernel's addition.
+pub(crate) fn memfd_name(name: &[u8]) -> Option<&[u8]> {
+    let name = name.strip_suffix(b" (deleted)").unwrap_or(name);
+    name.starts_with(b"/memfd:").then_some(name)
+}
+
 /// A recorded name as a path.
 pub(crate) fn path_of(name: &[u8]) -> &Path {
     Path::new(os_name(name))

@@ -253,6 +253,12 @@ impl<'a> DsoTable<'a> {
         id
     }
 
+    /// Whether part of a DSO was mapped executable as a file.
+    #[must_use]
+    pub fn is_mapped_file(&self, id: DsoId) -> bool {
+        !self.get(id).mapped.is_empty()
+    }
+
     /// Part of a DSO's file was mapped executable.
     pub fn note_mapped(&mut self, id: DsoId, part: MappedPart) {
         /// More tell nothing new: a file has one or two executable segments.

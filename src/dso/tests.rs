@@ -388,10 +388,14 @@ fn write(root: &Path, path: &str, bytes: &[u8]) {
 
 /// What a DSO of build `id` at `/pjit-test/prog` resolves to.
 fn resolve(search: SearchPaths, id: Option<u8>) -> (Option<String>, Vec<String>) {
+    resolve_file(b"/pjit-test/prog", search, id)
+}
+
+fn resolve_file(path: &[u8], search: SearchPaths, id: Option<u8>) -> (Option<String>, Vec<String>) {
     let (store, diag) = (Store::new(), Diagnostics::new());
     let mut dsos = DsoTable::new(&store, search, &diag);
     let build_id = id.and_then(|id| BuildId::new(&[id; 20]));
-    let dso = dsos.intern(b"/pjit-test/prog", DsoKind::File, build_id, None);
+    let dso = dsos.intern(path, DsoKind::File, build_id, None);
     let found = dsos.symbols(dso).and_then(|table| name(table, 0x1010));
     let warnings = diag
         .take()
@@ -437,6 +441,20 @@ fn files_beside_the_recording_are_found() {
         ..SearchPaths::default()
     };
     assert_eq!(resolve(search, Some(1)).0.as_deref(), Some("travelled"));
+}
+
+#[test]
+fn programs_that_were_in_memory_only_can_be_given() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    write(dir.path(), "symfs/memfd:prog", &binary(1, "loaded"));
+    let search = SearchPaths {
+        recording_dir: Some(dir.path().to_owned()),
+        ..SearchPaths::default()
+    };
+    let found = |path: &[u8]| resolve_file(path, search.clone(), None).0;
+    assert_eq!(found(b"/memfd:prog (deleted)").as_deref(), Some("loaded"));
+    assert_eq!(found(b"/memfd:other (deleted)"), None);
+    assert_eq!(found(b"/prog (deleted)"), None);
 }
 
 #[test]

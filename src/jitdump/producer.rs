@@ -351,11 +351,14 @@ fn is_of_llvm_user(name: &[u8]) -> bool {
     prefixes.iter().any(|prefix| name.starts_with(prefix)) && numbered(name)
 }
 
-/// A tier of the compiler at the end, or the library of all.
+/// A tier of the compiler at the end, the library of all, or a stub.
 fn is_of_dotnet(name: &[u8]) -> bool {
+    let is_stub =
+        (name.starts_with(b"stub ") || name.starts_with(b"stub<")) && name.contains(&b'<');
     let has_tier = || DOTNET_TIERS.iter().any(|tier| name.ends_with(tier));
     let part = b"[System.Private.CoreLib]";
-    name.ends_with(b"]") && has_tier()
+    is_stub
+        || name.ends_with(b"]") && has_tier()
         || name.contains(&b'[') && memchr::memmem::find(name, part).is_some()
 }
 
@@ -397,6 +400,11 @@ mod tests {
             (b"TRACE-4$fib$3", Producer::Php),
             (
                 b"void [System.Private.CoreLib] System.Foo::Bar()[Tier0]",
+                Producer::DotNet,
+            ),
+            (b"stub ReportStubBlock<MethodCallThunk>", Producer::DotNet),
+            (
+                b"stub<248> AllocateTemporaryEntryPoints<PRECODE_FIXUP>",
                 Producer::DotNet,
             ),
             (b"hot:fib/1", Producer::Beam),

@@ -615,7 +615,8 @@ enum NameClass {
     Vdso,
     /// `[anon:…]`, `[vsyscall]`, `[uprobes]`.
     Special,
-    /// `/memfd:…`: an ordinary DSO that may hold JIT code.
+    /// `/memfd:…`, shared or not told: an ordinary DSO that may hold JIT code. A private mapping cannot be written by
+    /// another one, so that is a program or library that was loaded from there.
     Memfd,
     File,
 }
@@ -623,6 +624,7 @@ enum NameClass {
 impl NameClass {
     fn of(mmap: &Mmap<'_>) -> Self {
         const MAP_HUGETLB: u32 = 0x40000;
+        const MAP_PRIVATE: u32 = 2;
         const PERF_MAPPED: [&[u8]; 6] = [
             b"//anon",
             b"/dev/zero",
@@ -640,7 +642,7 @@ impl NameClass {
             Self::Vdso
         } else if name.starts_with(b"[") {
             Self::Special
-        } else if name.starts_with(b"/memfd:") {
+        } else if name.starts_with(b"/memfd:") && mmap.flags & MAP_PRIVATE == 0 {
             Self::Memfd
         } else {
             Self::File
@@ -650,5 +652,38 @@ impl NameClass {
     /// Memory that a runtime may have put code into.
     fn is_anonymous_like(self) -> bool {
         matches!(self, Self::PerfMapped | Self::Memfd | Self::Special)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::NameClass;
+    use crate::address::Avma;
+    use crate::perfdata::{CpuMode, Mmap};
+
+    #[test]
+    fn memory_that_others_may_write_is_for_code_made_at_run_time() {
+        let class = |name, flags| {
+            NameClass::of(&Mmap {
+                pid: 1,
+                tid: 1,
+                start: Avma(0x1000),
+                len: 0x1000,
+                pgoff: 0,
+                name,
+                cpumode: CpuMode::User,
+                executable: true,
+                prot: 5,
+                flags,
+                inode: None,
+                build_id: None,
+            })
+        };
+        let (shared, private) = (1, 2);
+        assert_eq!(class(b"/memfd:jit (deleted)", shared), NameClass::Memfd);
+        assert_eq!(class(b"/memfd:jit (deleted)", 0), NameClass::Memfd);
+        assert_eq!(class(b"/memfd:prog (deleted)", private), NameClass::File);
+        assert_eq!(class(b"//anon", private), NameClass::PerfMapped);
+        assert_eq!(class(b"/usr/bin/ls", private), NameClass::File);
     }
 }
