@@ -126,6 +126,7 @@ fn looked_for_in_vain(session: &Session<'_>, uses: &[Use]) -> Vec<String> {
             FileTrouble::Missing => "not found",
             FileTrouble::Changed => "only another build was found",
             FileTrouble::Unreadable => "not readable by this user",
+            FileTrouble::Pe => "of Windows' format, which pjit does not read",
         };
         format!("{}: {why}", String::from_utf8_lossy(&dso.long_name))
     });
