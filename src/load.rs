@@ -361,7 +361,8 @@ fn source_maps<'a>(
     options: &LoadOptions,
     diag: &'a Diagnostics,
 ) -> SourceMaps<'a> {
-    if !options.frames.lines && options.source_maps.is_empty() {
+    let frames = &options.frames;
+    if !frames.lines && !frames.code && options.source_maps.is_empty() {
         return SourceMaps::default();
     }
     let search = options.search.beside(&options.source.folder());

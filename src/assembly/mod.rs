@@ -175,7 +175,7 @@ pub fn list(
     };
     native::list(material, request, &chosen, &mut assembly);
     if request.sources {
-        sources::read(&request.paths, &mut assembly);
+        sources::read(&request.paths, material.answers.maps, &mut assembly);
     }
     assembly
 }

@@ -1,7 +1,8 @@
 //! The text of sources.
 //!
 //! In: paths that debug information names. Out: their lines, for the files that are found: at the recorded path, with
-//! `--prefix`, below the folders of `--source-root`, and in what came with the recording. Reads no more than 64 MB of a file.
+//! `--prefix`, below the folders of `--source-root`, in what came with the recording, and in the source map that led to them. Reads
+//! no more than 64 MB of a file.
 
 use std::path::{Path, PathBuf};
 
@@ -10,6 +11,7 @@ use rustc_hash::FxHashMap;
 use super::{Assembly, Row, SourcePaths};
 use crate::dso::resolve_in;
 use crate::input::Store;
+use crate::symbolize::SourceMaps;
 
 /// The lines of a file.
 #[derive(Debug, Clone, Default)]
@@ -45,7 +47,7 @@ impl Source {
 }
 
 /// Reads the files that places of the listings name.
-pub(super) fn read(paths: &SourcePaths, assembly: &mut Assembly) {
+pub(super) fn read(paths: &SourcePaths, maps: &SourceMaps<'_>, assembly: &mut Assembly) {
     let mut wanted: Vec<u32> = Vec::new();
     let rows = assembly
         .listings
@@ -63,7 +65,10 @@ pub(super) fn read(paths: &SourcePaths, assembly: &mut Assembly) {
     for file in wanted {
         let name = &assembly.texts[file as usize];
         let Some((path, source, changed)) = find(paths, Path::new(name)) else {
-            assembly.not_found.push(name.clone());
+            match maps.content(name) {
+                Some(text) => assembly.sources.push((file, Source::new(text.as_bytes()))),
+                None => assembly.not_found.push(name.clone()),
+            }
             continue;
         };
         assembly.found.push((name.clone(), path.clone()));

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
-use sourcemap::{DecodedMap, SourceMap};
+use sourcemap::{DecodedMap, SourceMap, SourceMapIndex};
 
 use crate::diagnostics::Diagnostics;
 use crate::dso::resolve_in;
@@ -57,6 +57,34 @@ impl<'a> SourceMaps<'a> {
         }
     }
 
+    /// One map as that of the script at a path, if it fits its text.
+    #[must_use]
+    pub fn of_map(script: &str, text: Option<&[u8]>, map: &[u8]) -> Option<Self> {
+        let map = flat(sourcemap::decode_slice(map).ok()?)?;
+        if misfit(&map, Path::new(script), text).is_some() {
+            return None;
+        }
+        let known = FxHashMap::from_iter([(script.to_owned(), Some(Arc::new(map)))]);
+        Some(Self {
+            search: None,
+            known: Mutex::new(known),
+        })
+    }
+
+    /// The text of an original source that [`original`](Self::original) named, if its map brings it along.
+    #[must_use]
+    pub fn content(&self, file: &str) -> Option<String> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut scripts: Vec<_> = known.iter().collect();
+        scripts.sort_unstable_by_key(|(script, _)| script.as_str());
+        scripts.into_iter().find_map(|(script, map)| {
+            let map = map.as_ref()?;
+            let is = |source: &str| absolute(Path::new(script), source) == file;
+            let number = (0..map.get_source_count()).find(|at| map.get_source(*at).is_some_and(is));
+            map.get_source_contents(number?).map(str::to_owned)
+        })
+    }
+
     /// Whether names shall have original places.
     #[must_use]
     pub fn renames(&self) -> bool {
@@ -68,17 +96,11 @@ impl<'a> SourceMaps<'a> {
     /// Where a place (line and column from 1, column 0 for none) of a script comes from.
     #[must_use]
     pub fn original(&self, script: &str, line: u32, column: u32) -> Option<Original> {
-        let search = self.search.as_ref()?;
         let path = script.strip_prefix("file://").unwrap_or(script);
         if !path.starts_with('/') {
             return None;
         }
-        let map = {
-            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-            let found = || search.find(Path::new(path)).map(Arc::new);
-            let found = known.entry(path.to_owned()).or_insert_with(found);
-            found.clone()?
-        };
+        let map = self.map_of(path)?;
         let line = line.checked_sub(1)?;
         let token = map.lookup_token(line, column.saturating_sub(1))?;
         // A token counts to the end of its line.
@@ -92,9 +114,19 @@ impl<'a> SourceMaps<'a> {
             column: token.get_src_col().saturating_add(1),
         })
     }
+
+    fn map_of(&self, script: &str) -> Option<Arc<SourceMap>> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = known.get(script) {
+            return found.clone();
+        }
+        let found = self.search.as_ref()?.find(Path::new(script)).map(Arc::new);
+        known.insert(script.to_owned(), found.clone());
+        found
+    }
 }
 
-/// A source beside the script it was compiled to, without `webpack://` and the like.
+/// A source beside the script it was compiled to; one that is no path (`webpack://app/src/a.ts`) as it is.
 fn absolute(script: &Path, source: &str) -> String {
     if source.starts_with('/') || source.contains("://") {
         return source.strip_prefix("file://").unwrap_or(source).to_owned();
@@ -162,18 +194,7 @@ impl Search<'_> {
         script: &Path,
         text: Option<&[u8]>,
     ) -> Option<SourceMap> {
-        let why = match text {
-            Some(text) => {
-                (!reaches_into(&map, text)).then_some("has places that the script has not")
-            }
-            // Without the script there is only its name.
-            None => {
-                let name = script.file_name()?.to_string_lossy().into_owned();
-                let other = |file: &str| Path::new(file).file_name().is_some_and(|f| *f != *name);
-                let is_other = map.get_file().is_some_and(other);
-                is_other.then_some("is the map of another script")
-            }
-        };
+        let why = misfit(&map, script, text);
         let (shown, script) = (path.display(), script.display());
         match why {
             Some(why) => {
@@ -187,6 +208,18 @@ impl Search<'_> {
             }
         }
     }
+}
+
+/// Why a map is not that of a script.
+fn misfit(map: &SourceMap, script: &Path, text: Option<&[u8]>) -> Option<&'static str> {
+    let Some(text) = text else {
+        // Without the script there is only its name.
+        let name = script.file_name()?;
+        let other = |file: &str| Path::new(file).file_name().is_some_and(|file| file != name);
+        let is_other = map.get_file().is_some_and(other);
+        return is_other.then_some("is the map of another script");
+    };
+    (!reaches_into(map, text)).then_some("has places that the script has not")
 }
 
 /// Whether the script has all places that the map tells of.
@@ -205,9 +238,22 @@ fn reaches_into(map: &SourceMap, text: &[u8]) -> bool {
 fn flat(map: DecodedMap) -> Option<SourceMap> {
     match map {
         DecodedMap::Regular(map) => Some(map),
-        DecodedMap::Index(map) => map.flatten().ok(),
+        DecodedMap::Index(map) => has_sound_places(&map).then(|| map.flatten().ok())?,
         DecodedMap::Hermes(_) => None,
     }
+}
+
+/// Whether places of sections can be moved by where the sections are: the library adds them up unchecked.
+fn has_sound_places(map: &SourceMapIndex) -> bool {
+    const MOST: u32 = 1 << 31;
+    let is_sound = |(line, column): (u32, u32)| line < MOST && column < MOST;
+    map.sections().all(|section| match section.get_sourcemap() {
+        Some(DecodedMap::Regular(map)) => {
+            is_sound(section.get_offset()) && map.tokens().all(|token| is_sound(token.get_dst()))
+        }
+        // Sections of sections are not in the format.
+        _ => false,
+    })
 }
 
 /// What stands behind the last `sourceMappingURL=` of a script.
@@ -309,6 +355,62 @@ mod tests {
         with_files(&[("app.js", SCRIPT), ("app.js.map", "no map")], |maps| {
             assert_eq!(maps.original("/app/dist/app.js", 1, 1), None);
         });
+    }
+
+    #[test]
+    fn a_map_alone_tells_places_and_texts() {
+        let map = MAP.replace("\"names\"", "\"sourcesContent\":[\"one\\ntwo\"],\"names\"");
+        let text = Some(SCRIPT.as_bytes());
+        let maps = SourceMaps::of_map("/app/dist/app.js", text, map.as_bytes()).expect("it fits");
+        let file = maps
+            .original("/app/dist/app.js", 1, 1)
+            .expect("a place")
+            .file;
+        assert_eq!(maps.content(&file).as_deref(), Some("one\ntwo"));
+        assert_eq!(maps.content("/app/src/other.ts"), None);
+        assert_eq!(maps.original("/app/dist/other.js", 1, 1), None);
+        assert!(SourceMaps::of_map("/app/dist/app.js", Some(b"f()"), map.as_bytes()).is_none());
+    }
+
+    #[test]
+    fn hostile_maps_are_refused_or_harmless() {
+        let section = |line: u64, column: u64| {
+            format!(
+                r#"{{"version":3,"sections":[{{"offset":{{"line":{line},"column":{column}}},"map":{MAP}}},{{"offset":{{"line":1,"column":0}},"map":{MAP}}}]}}"#
+            )
+        };
+        let last = u64::from(u32::MAX);
+        let maps = [
+            section(last, 0),
+            section(0, last),
+            section(last, last),
+            MAP.replace("AAEA,aAIA", "AAEA,+////DAIA"),
+            MAP.replace("AAEA,aAIA", "AAgggggggggggggggggggggC"),
+            MAP.replace("AAEA,aAIA", "AAD/////DA,aAIA"),
+            MAP.replace("AAEA,aAIA", "DDDD"),
+            MAP.replace("AAEA,aAIA", "A+/////////D,,,;;;;AAAAA"),
+            MAP.replace(
+                "\"sources\"",
+                "\"sourceRoot\":\"\\u0000/../..\",\"sources\"",
+            ),
+            "{}".to_owned(),
+            "[".repeat(100_000),
+        ];
+        for map in maps {
+            for text in [None, Some(SCRIPT.as_bytes())] {
+                let Some(maps) = SourceMaps::of_map("/app/dist/app.js", text, map.as_bytes())
+                else {
+                    continue;
+                };
+                for line in [1, 2, u32::MAX] {
+                    for column in [0, 1, 14, u32::MAX] {
+                        if let Some(at) = maps.original("/app/dist/app.js", line, column) {
+                            assert!(at.line > 0 && at.column > 0, "{map}");
+                        }
+                    }
+                }
+            }
+        }
     }
 
     #[test]

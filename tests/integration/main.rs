@@ -28,6 +28,7 @@ mod paths;
 mod questions;
 mod recording;
 mod skip;
+mod source_maps;
 mod stale;
 mod stat;
 mod stitching;
