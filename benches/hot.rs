@@ -93,7 +93,7 @@ impl Opened {
     }
 
     fn collect(&self, session: &Session<'static>) -> Collected {
-        collect::collect(&self.recording, self.store, session, NEEDS, self.diag)
+        collect::collect(&self.recording, self.store, session, NEEDS, &[], self.diag)
     }
 }
 
@@ -104,6 +104,8 @@ const NEEDS: Needs = Needs {
     time_quantum: None,
     cgroup: false,
     trace: collect::Payloads::No,
+    raw_trace: false,
+    fields: false,
     rows: pjit::collect::Rows::Merged,
     depths: false,
     waits: false,
@@ -267,6 +269,7 @@ fn load(sample: &str) -> profile::Profile {
         names: symbolize::Options::default(),
         full_header: false,
         listing: None,
+        fields: Vec::new(),
         weight: pjit::weigh::Options::default(),
     };
     pjit::load::load(&options, &Diagnostics::new()).expect("the recording is there")

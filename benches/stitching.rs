@@ -76,6 +76,8 @@ fn load(file: &str, dump_limit: Option<usize>, mending: Mending) -> Profile {
             time_quantum: Some(1),
             cgroup: false,
             trace: Payloads::No,
+            raw_trace: false,
+            fields: false,
             rows: Rows::Samples,
             depths: false,
             waits: false,
@@ -97,6 +99,7 @@ fn load(file: &str, dump_limit: Option<usize>, mending: Mending) -> Profile {
         names: symbolize::Options::default(),
         full_header: false,
         listing: None,
+        fields: Vec::new(),
     };
     pjit::load::load(&options, &Diagnostics::new()).expect("the recording can be read")
 }

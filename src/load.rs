@@ -13,7 +13,7 @@ use crate::dso::elf::Machine;
 use crate::dso::{self, DsoTable, KernelIdentity, SearchPaths};
 use crate::input::{self, Ledger, Store, Window};
 use crate::perfdata::attr::sample_type;
-use crate::perfdata::{Delivered, Event, OpenError, Recording};
+use crate::perfdata::{Delivered, Event, NoField, OpenError, Recording};
 use crate::profile::{
     self, EventId, EventSummary, FrameId, FrameNeeds, Profile, Quality, RecordingSummary, Sampling,
     StackEnd, Wait,
@@ -93,6 +93,8 @@ pub struct LoadOptions {
     pub full_header: bool,
     /// Instead of a profile, a listing of the recording.
     pub listing: Option<Listing>,
+    /// Words of `--sort` that are fields of tracepoints.
+    pub fields: Vec<String>,
     /// What samples weigh.
     pub weight: weigh::Options,
 }
@@ -103,6 +105,9 @@ pub enum LoadError {
     /// The recording, or what was named with it, cannot be read.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// It has no field of a name that was given.
+    #[error(transparent)]
+    Field(#[from] NoField),
     /// It does not have what the weights take.
     #[error(transparent)]
     Weight(#[from] WeighError),
@@ -218,6 +223,14 @@ fn read_from<T: Default>(
     let mut clock = StageClock::start();
     let recording = open(&options.source, &store, diag)?;
     check_cpus(&recording, options)?;
+    let (points, events) = (&recording.tracepoints, &recording.events);
+    let raw = options.needs.raw_trace;
+    let is_default = raw && options.needs.trace == Payloads::IfNothingElse;
+    let fields = if is_default && events.iter().all(|event| event.attr.is_tracepoint()) {
+        points.field_keys(&["trace_fields".to_owned()], events, raw)?
+    } else {
+        points.field_keys(&options.fields, events, raw)?
+    };
     let (mut dsos, mut jit) = companions(&recording, &store, options, diag);
     let kernel = dsos.kernel_loader();
     let made = std::thread::scope(|scope| {
@@ -229,7 +242,10 @@ fn read_from<T: Default>(
         }
         // Kernel symbols take longer to read than a small recording: on their way as soon as one is needed.
         let mut start = Some(|| scope.spawn(|| kernel.load()));
-        let needs = settled(options, &recording);
+        let needs = Needs {
+            fields: !fields.is_empty(),
+            ..settled(options, &recording)
+        };
         let is_weighed = !options.weight.spec.is_default() && options.listing.is_none();
         let kept = if (needs.reads_records() || is_weighed) && options.listing.is_none() {
             Window::BEHIND_FIRST
@@ -280,7 +296,7 @@ fn read_from<T: Default>(
         if is_weighed {
             clock.lap("weights");
         }
-        let mut collected = collect::collect(&recording, &store, &session, needs, diag);
+        let mut collected = collect::collect(&recording, &store, &session, needs, &fields, diag);
         let mended = mend(&mut collected, &recording, &session, needs, options, diag);
         clock.lap("stacks");
         let maps = source_maps(&store, options, diag);
@@ -319,6 +335,7 @@ fn read_from<T: Default>(
         );
         profile.events = events;
         profile.waits = waits.into_iter().map(Wait::from).collect();
+        profile.fields = fields;
         summarise(&mut profile, &collected, &recording, &session, options);
         profile.quality.weights = weighed.quality;
         profile.quality.stitch_error = mended.error;

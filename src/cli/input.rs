@@ -218,6 +218,8 @@ impl InputArgs {
                 time_quantum: None,
                 cgroup: false,
                 trace: Payloads::No,
+                raw_trace: false,
+                fields: false,
                 rows: Rows::Merged,
                 depths: false,
                 waits: false,
@@ -240,6 +242,7 @@ impl InputArgs {
             names,
             full_header: false,
             listing: None,
+            fields: Vec::new(),
             weight: weigh::Options::default(),
         }
     }

@@ -47,10 +47,6 @@ const OPTIONS: &[PerfOnly] = &[
     flag("disable-order", "pjit always orders records by time"),
     valued("itrace", NO_TRACES),
     flag("mem-mode", "pjit does not report memory accesses"),
-    flag(
-        "raw-trace",
-        "`--sort trace` shows payloads as the event formats them",
-    ),
     flag("show-on-off-events", ""),
     flag("show-ref-call-graph", ""),
     flag("stitch-lbr", ""),

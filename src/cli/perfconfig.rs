@@ -107,6 +107,9 @@ fn apply_one(name: &str, value: &str, options: &mut ReportOptions) -> Result<(),
         }
         "report.sort_order" => {
             let keys = SortSpec::parse(value, SortSpec::default_keys()).map_err(|_| wrong())?;
+            if !keys.named.is_empty() {
+                return Err(wrong());
+            }
             options.default_sort = Some(keys);
         }
         "call-graph.print-type" | "call-graph.order" | "call-graph.sort-key" => {

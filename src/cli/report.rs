@@ -20,9 +20,10 @@ use super::verb::{leave, no_color, require_samples, write_lines, wrong_usage};
 use super::weight::WeightArgs;
 use super::{Context, Verb};
 use crate::collect::Payloads;
-use crate::load::{self, LoadOptions};
+use crate::load::{self, LoadError, LoadOptions};
 use crate::metrics::Metric;
 use crate::output::stdio;
+use crate::perfdata::NoField;
 use crate::questions::kinds::OwnRules;
 use crate::report::keys::{FieldSpec, SortSpec, known_keys};
 use crate::report::options::{CallGraphMode, ChainKey, Grouping, ReportOptions};
@@ -90,6 +91,7 @@ fn after_help() -> String {
         text.push_str(&format!(" {key}"));
         width += key.len() + 1;
     }
+    text.push_str("\nOf tracepoints also their fields: FIELD, EVENT.FIELD, EVENT.*, trace_fields, each with /raw.");
     text.push_str("\nThe beginning of a name will do: the first in perf's order that has it.");
     text
 }
@@ -129,6 +131,10 @@ struct RowArgs {
         conflicts_with_all = ["hierarchy", "weight"]
     )]
     metrics: Option<MetricList>,
+
+    /// Payloads of tracepoints, and their fields, by type and not as the events print them
+    #[arg(long = "raw-trace")]
+    raw_trace: bool,
 
     /// A tree of the keys
     #[arg(long = "hierarchy")]
@@ -448,7 +454,10 @@ impl Verb for ReportArgs {
             let (first, last) = load::sample_times(&command.load.source, diag)?;
             command.load.filter.times = time.resolve(first, last);
         }
-        let mut profile = with_progress(diag, || load::load(&command.load, diag))?;
+        let mut profile = match with_progress(diag, || load::load(&command.load, diag)) {
+            Err(LoadError::Field(error)) => return wrong_usage(&no_key(&error)),
+            loaded => loaded?,
+        };
         let mut is_empty = false;
         if command.load.listing.is_some() {
             write_lines(&profile.recording.dump, &mut out)?;
@@ -509,6 +518,16 @@ impl ReportArgs {
         view.show_threads = self.other.threads;
         view.threads = load.needs.threads;
         self.weight.apply(&mut load, self.input.force, false);
+        let sort = view.sort.as_ref();
+        load.fields = sort.map_or_else(Vec::new, |sort| sort.named.clone());
+        if let Some(word) = load.fields.first()
+            && !load.weight.spec.keeps_events()
+        {
+            return Err(format!(
+                "unknown --sort key: `{word}` (fields of tracepoints are no keys with --weight); keys: {}",
+                known_keys().join(" ")
+            ));
+        }
         load.full_header = self.other.show_info;
         load.listing = self.listing()?;
         let time = self.filter_samples(&mut load)?;
@@ -634,8 +653,10 @@ impl ReportArgs {
         load.needs.trace = match &view.sort {
             _ if needs.trace => Payloads::Yes,
             Some(sort) if !sort.adds_to_default() => Payloads::No,
+            Some(_) if self.rows.raw_trace => Payloads::Yes,
             _ => Payloads::IfNothingElse,
         };
+        load.needs.raw_trace = self.rows.raw_trace;
         let quantum = self.rows.time_quantum.unwrap_or(100_000_000);
         load.needs.time_quantum = match needs.time {
             true => Some(quantum),
@@ -705,6 +726,14 @@ impl ReportArgs {
             )
         })
     }
+}
+
+/// What is said of a word of `--sort` that is neither a key nor a field.
+fn no_key(error: &NoField) -> String {
+    format!(
+        "unknown --sort key: {error}; keys: {}",
+        known_keys().join(" ")
+    )
 }
 
 /// A configuration file; `None` when there is none, or it is not one.
@@ -890,7 +919,7 @@ mod tests {
         );
         assert_eq!(command.view.separator.as_deref(), Some("\\t"));
         assert!(
-            resolve("-t .").is_err() && resolve("-C x").is_err() && resolve("-s nonsense").is_err()
+            resolve("-t .").is_err() && resolve("-C x").is_err() && resolve("-s addr").is_err()
         );
     }
 }

@@ -71,6 +71,8 @@ fn chain_and_deferred(
             time_quantum: None,
             cgroup: false,
             trace: Payloads::No,
+            raw_trace: false,
+            fields: false,
             rows: crate::collect::Rows::Merged,
             depths: false,
             waits: false,
@@ -85,6 +87,7 @@ fn chain_and_deferred(
         names: crate::symbolize::Options::default(),
         full_header: false,
         listing: None,
+        fields: Vec::new(),
         weight: crate::weigh::Options::default(),
     };
     let profile = load(&options, &Diagnostics::new()).expect("a sound recording");

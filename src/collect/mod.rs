@@ -27,7 +27,7 @@ use crate::diagnostics::Diagnostics;
 use crate::ids::{CommId, ThreadId};
 use crate::input::Window;
 use crate::intern::Sequences;
-use crate::perfdata::{CpuMode, Recording};
+use crate::perfdata::{CpuMode, FieldKey, FieldValue, Recording};
 use crate::run_state::RunState;
 use crate::session::{Session, Target};
 use crate::stack_end::StackEnd;
@@ -55,6 +55,10 @@ pub struct Needs {
     pub cgroup: bool,
     /// Payloads of tracepoints as text, and rows kept apart by them.
     pub trace: Payloads,
+    /// Those as lists of all fields by their types, not as the events print them.
+    pub raw_trace: bool,
+    /// Rows kept apart by fields of tracepoints.
+    pub fields: bool,
     /// What a row is.
     pub rows: Rows,
     /// How large stacks are.
@@ -160,6 +164,8 @@ pub struct RowKey {
     pub cgroup: u64,
     /// Index into [`Collected::texts`] of the payload, [`NO_TEXT`] without.
     pub trace: u32,
+    /// Index into [`Collected::values`] of the fields' values, [`NO_TEXT`] without.
+    pub fields: u32,
     /// What the thread was doing, where a weight tells.
     pub state: RunState,
 }
@@ -178,6 +184,8 @@ pub struct Collected {
     pub rows: Vec<Row>,
     /// Distinct payloads of tracepoints.
     pub texts: Vec<Box<str>>,
+    /// Distinct values of the fields that were asked for, each of one event.
+    pub values: Vec<Box<[FieldValue]>>,
     /// What each row stands for.
     pub kind: Rows,
     /// With [`Rows::Samples`], the data addresses that were recorded, by `first` and event of the row.
@@ -206,5 +214,6 @@ struct Shared<'s, 'a> {
     arch: Arch,
     window: &'s Window<'s>,
     needs: Needs,
+    fields: &'s [FieldKey],
     diag: &'s Diagnostics,
 }

@@ -1,13 +1,13 @@
 //! One worker's table: addresses, stacks and rows, each kept once.
 
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hash};
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::space::SpaceAt;
 use crate::address::Avma;
 use crate::intern::{ItemIndex, SequenceIndex};
-use crate::perfdata::CpuMode;
+use crate::perfdata::{CpuMode, FieldValue};
 use crate::session::{Label, Target};
 use crate::stack_end::StackEnd;
 use crate::unwind::UserFrame;
@@ -103,23 +103,47 @@ fn located(space: &SpaceAt<'_, '_>, mode: CpuMode, at: Avma) -> Pc {
     }
 }
 
-/// One worker's distinct payloads.
-#[derive(Default)]
-struct Texts {
-    all: Vec<Box<str>>,
-    index: FxHashMap<Box<str>, u32>,
+/// Distinct texts, or lists of values.
+struct Distinct<T: ?Sized> {
+    all: Vec<Box<T>>,
+    index: FxHashMap<Box<T>, u32>,
 }
 
-impl Texts {
-    fn intern(&mut self, text: String) -> u32 {
-        if let Some(&id) = self.index.get(text.as_str()) {
+impl<T: ?Sized> Default for Distinct<T> {
+    fn default() -> Self {
+        Self {
+            all: Vec::new(),
+            index: FxHashMap::default(),
+        }
+    }
+}
+
+impl<T: ?Sized + Eq + Hash> Distinct<T>
+where
+    Box<T>: Clone,
+{
+    fn intern(&mut self, item: Box<T>) -> u32 {
+        if let Some(&id) = self.index.get(&item) {
             return id;
         }
         let id = u32::try_from(self.all.len()).expect("fewer than 4 G samples");
-        let text = text.into_boxed_str();
-        self.all.push(text.clone());
-        self.index.insert(text, id);
+        self.all.push(item.clone());
+        self.index.insert(item, id);
         id
+    }
+
+    /// Takes another table's items into this one's; tells their numbers here.
+    fn merge(own: &mut Vec<Box<T>>, others: Vec<Box<T>>) -> Vec<u32> {
+        if others.is_empty() {
+            return Vec::new();
+        }
+        let mut all = Self::default();
+        for item in std::mem::take(own) {
+            all.intern(item);
+        }
+        let numbers = others.into_iter().map(|item| all.intern(item)).collect();
+        *own = all.all;
+        numbers
     }
 }
 
@@ -131,7 +155,8 @@ pub(super) struct Table {
     rows: FxHashMap<RowKey, (u64, u64, u64)>,
     samples: Vec<Row>,
     data_addresses: Vec<(u64, u16, u64)>,
-    texts: Texts,
+    texts: Distinct<str>,
+    values: Distinct<[FieldValue]>,
     pub(super) unreadable: u64,
     pub(super) depths: Depths,
     pub(super) roots: Roots,
@@ -145,7 +170,15 @@ impl Table {
 
     /// The number of a payload's text.
     pub(super) fn text(&mut self, text: Option<String>) -> u32 {
-        text.map_or(NO_TEXT, |text| self.texts.intern(text))
+        text.map_or(NO_TEXT, |text| self.texts.intern(text.into_boxed_str()))
+    }
+
+    /// The number of the values of a payload's fields.
+    pub(super) fn values(&mut self, values: Box<[FieldValue]>) -> u32 {
+        match values.is_empty() {
+            true => NO_TEXT,
+            false => self.values.intern(values),
+        }
     }
 
     /// Counts `samples` samples of a row; `rank` is the first one's place in time order.
@@ -183,6 +216,7 @@ impl Table {
             stacks: self.stacks,
             rows,
             texts: self.texts.all,
+            values: self.values.all,
             kind: Rows::default(),
             addresses: self.data_addresses,
             unreadable: self.unreadable,
@@ -217,7 +251,8 @@ impl Collected {
     fn append(&mut self, other: Self) {
         let number = |len: usize| u32::try_from(len).expect("fewer than 4 G of anything");
         let (pcs, stacks) = (number(self.pcs.len()), number(self.stacks.len()));
-        let texts = self.merge_texts(other.texts);
+        let texts = Distinct::merge(&mut self.texts, other.texts);
+        let values = Distinct::merge(&mut self.values, other.values);
         number(self.pcs.len() + other.pcs.len());
         number(self.stacks.len() + other.stacks.len());
         self.pcs.extend(other.pcs);
@@ -227,6 +262,7 @@ impl Collected {
             key.leaf.0 += pcs;
             key.stack += stacks;
             key.trace = texts.get(key.trace as usize).copied().unwrap_or(NO_TEXT);
+            key.fields = values.get(key.fields as usize).copied().unwrap_or(NO_TEXT);
             Row { key, ..row }
         }));
         self.addresses.extend(other.addresses);
@@ -234,23 +270,6 @@ impl Collected {
         self.depths.absorb(other.depths);
         self.roots.absorb(other.roots, pcs);
         self.paths.absorb(other.paths, pcs);
-    }
-
-    /// Takes another table's payloads; tells their numbers here.
-    fn merge_texts(&mut self, others: Vec<Box<str>>) -> Vec<u32> {
-        if others.is_empty() {
-            return Vec::new();
-        }
-        let mut all = Texts::default();
-        for text in std::mem::take(&mut self.texts) {
-            all.intern(text.into_string());
-        }
-        let numbers = others
-            .into_iter()
-            .map(|text| all.intern(text.into_string()));
-        let numbers = numbers.collect();
-        self.texts = all.all;
-        numbers
     }
 }
 
@@ -287,6 +306,7 @@ mod tests {
                 time: 0,
                 cgroup: 0,
                 trace: NO_TEXT,
+                fields: NO_TEXT,
                 state: RunState::Unknown,
             };
             table.count(key, 10, 1, rank);

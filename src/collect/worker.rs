@@ -8,7 +8,7 @@ use crate::address::Avma;
 use crate::diagnostics::Diagnostics;
 use crate::dso::elf::Machine;
 use crate::input::{Store, Window, prefetch};
-use crate::perfdata::{Event, RecordPos, Recording, Sample};
+use crate::perfdata::{Event, FieldKey, RecordPos, Recording, Sample};
 use crate::session::{Label, SampleRef, Session};
 use crate::stack_end::StackEnd;
 use crate::unwind::{Activation, Arch, CfiTables, CodeSpace as _, Unwinder};
@@ -33,6 +33,7 @@ pub fn collect<'a>(
     store: &Store,
     session: &Session<'a>,
     needs: Needs,
+    fields: &[FieldKey],
     diag: &Diagnostics,
 ) -> Collected {
     let tables = Arc::new(CfiTables::new());
@@ -44,6 +45,7 @@ pub fn collect<'a>(
         recording,
         session,
         needs,
+        fields,
         diag,
     };
     diag.begin("stacks", session.samples.len() as u64);
@@ -77,7 +79,7 @@ impl Needs {
     /// Whether the samples' records are read again, or what the index holds is enough.
     #[must_use]
     pub fn reads_records(&self) -> bool {
-        self.stacks || self.cgroup || self.trace == Payloads::Yes
+        self.stacks || self.cgroup || self.fields || self.trace == Payloads::Yes
     }
 }
 
@@ -235,6 +237,7 @@ fn in_parallel(threads: usize, work: impl Fn(usize) -> Table + Sync) -> Collecte
 struct Extras {
     cgroup: u64,
     trace: u32,
+    fields: u32,
     address: Option<u64>,
 }
 
@@ -243,6 +246,7 @@ impl Default for Extras {
         Self {
             cgroup: 0,
             trace: NO_TEXT,
+            fields: NO_TEXT,
             address: None,
         }
     }
@@ -304,7 +308,7 @@ impl<'s, 'a> Worker<'s, 'a> {
                 self.note_roots(rank as u64, end);
             }
         }
-        let extras = self.extras(event, &sample);
+        let extras = self.extras(head, event, &sample);
         self.count(rank, end, extras);
     }
 
@@ -380,7 +384,7 @@ impl<'s, 'a> Worker<'s, 'a> {
     }
 
     /// The parts of a row that few views need.
-    fn extras(&mut self, event: &Event, sample: &Sample<'_>) -> Extras {
+    fn extras(&mut self, head: &SampleRef, event: &Event, sample: &Sample<'_>) -> Extras {
         let mut extras = Extras {
             address: sample.addr,
             ..Extras::default()
@@ -388,19 +392,28 @@ impl<'s, 'a> Worker<'s, 'a> {
         if self.shared.needs.cgroup {
             extras.cgroup = sample.cgroup.unwrap_or(0);
         }
-        if self.shared.needs.trace == Payloads::Yes
-            && event.attr.is_tracepoint()
-            && let Some(payload) = sample.raw
-        {
-            let session = self.shared.session;
-            let text =
-                self.shared
-                    .recording
-                    .tracepoints
-                    .render(event.attr.config, payload, &|address| {
-                        session.kernel_function(Avma(address))
-                    });
+        let needs = self.shared.needs;
+        if !event.attr.is_tracepoint() || needs.trace != Payloads::Yes && !needs.fields {
+            return extras;
+        }
+        let Some(payload) = sample.raw else {
+            return extras;
+        };
+        let (session, id) = (self.shared.session, event.attr.config);
+        let points = &self.shared.recording.tracepoints;
+        let functions = |address| session.kernel_function(Avma(address));
+        if needs.trace == Payloads::Yes {
+            let text = match needs.raw_trace {
+                true => points.render_raw(id, payload),
+                false => points.render(id, payload, &functions),
+            };
             extras.trace = self.table.text(text);
+        }
+        if needs.fields {
+            let own = self.shared.fields.iter();
+            let own = own.filter(|field| field.event == head.event);
+            let values = points.field_values(id, own, payload, &functions);
+            extras.fields = self.table.values(values);
         }
         extras
     }
@@ -429,6 +442,7 @@ impl<'s, 'a> Worker<'s, 'a> {
             time: quantised(head, quantum),
             cgroup: extras.cgroup,
             trace: extras.trace,
+            fields: extras.fields,
             state: head.state,
         };
         let rank = rank as u64;

@@ -283,19 +283,24 @@ fn with_unit(number: u64) -> (u64, char) {
 pub(super) struct Layout<'r, 'p> {
     pub(super) report: &'r Report<'p>,
     pub(super) table: &'r Table,
-    /// By field.
+    /// The columns, without those that are other events'.
+    pub(super) fields: Vec<Key>,
+    /// By column.
     pub(super) widths: Vec<usize>,
 }
 
 impl<'r, 'p> Layout<'r, 'p> {
     fn of(report: &'r Report<'p>, table: &'r Table) -> Self {
+        let fields = report.fields.iter().copied();
+        let fields = fields.filter(|key| key.is_of(report.profile, table));
         let mut layout = Self {
             report,
             table,
+            fields: fields.collect(),
             widths: Vec::new(),
         };
-        let widest = widest(report, table);
-        let fields = report.fields.iter().zip(widest);
+        let widest = widest(&layout);
+        let fields = layout.fields.iter().zip(widest);
         layout.widths = fields
             .map(|(key, widest)| layout.width(*key, widest))
             .collect();
@@ -352,23 +357,25 @@ impl<'r, 'p> Layout<'r, 'p> {
         match key.descriptor().heading {
             Heading::Is(text) => text,
             Heading::Of(text) => text(self.report, self.table, key),
+            Heading::OnRight(text) => text(self.report, key),
         }
     }
 
     /// Appends the name of a column as the header shows it.
     pub(super) fn push_column_name(&self, key: Key, width: usize, line: &mut Vec<u8>) {
-        let name = self.column_name(key);
-        if key.is_counter() {
-            pad(line, width.saturating_sub(name.len()));
-            line.extend_from_slice(name.as_bytes());
+        let name = harmless(self.column_name(key));
+        if matches!(key.descriptor().heading, Heading::OnRight(_)) {
+            push_right_cut(line, &name, width);
+        } else if key.is_counter() {
+            push_right(line, &name, width);
         } else {
-            push_padded(line, name, width);
+            push_padded(line, &name, width);
         }
     }
 
     fn write_column_names(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut line = b"# ".to_vec();
-        for (i, (key, width)) in self.report.fields.iter().zip(&self.widths).enumerate() {
+        for (i, (key, width)) in self.fields.iter().zip(&self.widths).enumerate() {
             if i > 0 {
                 line.extend_from_slice(self.separator().as_bytes());
             }
@@ -454,7 +461,7 @@ impl<'r, 'p> Layout<'r, 'p> {
     }
 
     fn push_row(&self, index: usize, row: &Row, line: &mut Vec<u8>) {
-        let fields = &self.report.fields;
+        let fields = &self.fields;
         for (i, (key, width)) in fields.iter().zip(&self.widths).enumerate() {
             if i > 0 || !self.has_separator() {
                 line.extend_from_slice(self.separator().as_bytes());
@@ -473,7 +480,7 @@ impl<'r, 'p> Layout<'r, 'p> {
         match &key.descriptor().role {
             Role::Counter(_) => self.push_counters(key, self.table.counts(index), width, line),
             Role::Rate => self.push_rate(key, row, width, line),
-            Role::Part(part) => self.push_text_cell(part, row, width, line),
+            Role::Part(part) => self.push_text_cell(key, part, row, width, line),
         }
     }
 
@@ -517,9 +524,16 @@ impl<'r, 'p> Layout<'r, 'p> {
     }
 
     /// Appends the text of a key.
-    pub(super) fn push_text_cell(&self, part: &Part, row: &Row, width: usize, line: &mut Vec<u8>) {
+    pub(super) fn push_text_cell(
+        &self,
+        key: Key,
+        part: &Part,
+        row: &Row,
+        width: usize,
+        line: &mut Vec<u8>,
+    ) {
         let start = line.len();
-        self.push_text(part, row, width, line);
+        self.push_cell_text((part.cell)(self.report, row, key), row, width, line);
         // Within a cell the separator would be mistaken for one.
         if let Some(separator) = self
             .report
@@ -572,13 +586,14 @@ impl<'r, 'p> Layout<'r, 'p> {
         line.extend_from_slice(text.as_bytes());
     }
 
-    fn push_text(&self, part: &Part, row: &Row, width: usize, line: &mut Vec<u8>) {
-        match (part.cell)(self.report, row) {
+    fn push_cell_text(&self, cell: Cell<'_>, row: &Row, width: usize, line: &mut Vec<u8>) {
+        match cell {
             Cell::Filled(text) => push_padded(line, &harmless(&text), width),
             Cell::Cut(text) => push_cut(line, &harmless(&text), width),
             Cell::CutPayload(text) => push_cut(line, &harmless_payload(&text), width),
             Cell::Whole(text) => line.extend_from_slice(harmless(&text).as_bytes()),
             Cell::Right(text) => push_right(line, &harmless(&text), width),
+            Cell::RightCut(text) => push_right_cut(line, &harmless(&text), width),
             Cell::Task(id, comm) => push_task(line, id, comm, width),
             Cell::Zeros(number) => {
                 let digits = width.saturating_sub(3);
@@ -631,22 +646,26 @@ impl<'r, 'p> Layout<'r, 'p> {
     }
 }
 
-/// By field: the room that the widest cell takes. Counters have their own measure.
-fn widest(report: &Report<'_>, table: &Table) -> Vec<usize> {
+/// By column: the room that the widest cell takes. Counters have their own measure.
+fn widest(layout: &Layout<'_, '_>) -> Vec<usize> {
+    let (report, table) = (layout.report, layout.table);
     let width = |key: &Key| match &key.descriptor().role {
-        Role::Part(part) => part.width,
-        Role::Counter(_) | Role::Rate => Width::Is(0),
+        Role::Part(part) => (*key, part.width),
+        Role::Counter(_) | Role::Rate => (*key, Width::Is(0)),
     };
-    let widths: Vec<Width> = report.fields.iter().map(width).collect();
+    let widths: Vec<(Key, Width)> = layout.fields.iter().map(width).collect();
     let pieces = table.rows.chunks(4096).collect();
     let pieces = in_parallel(pieces, report.options.threads, |rows: &[Row]| {
-        let of = |width: &Width| match width {
-            Width::Longest(_, room) => rows.iter().map(|row| length(&room(report, row))).max(),
+        let of = |(key, width): &(Key, Width)| match width {
+            Width::Longest(_, room) => {
+                let lengths = rows.iter().map(|row| length(&room(report, row, *key)));
+                lengths.max()
+            }
             Width::Is(_) | Width::Of(_) => None,
         };
         widths.iter().map(of).collect::<Vec<_>>()
     });
-    let least = |width: &Width| match *width {
+    let least = |(_, width): &(Key, Width)| match *width {
         Width::Is(width) | Width::Longest(width, _) => width,
         Width::Of(width) => width(report.options),
     };
@@ -728,6 +747,14 @@ fn push_padded(line: &mut Vec<u8>, text: &str, width: usize) {
 fn push_right(line: &mut Vec<u8>, text: &str, width: usize) {
     pad(line, width.saturating_sub(text.len()));
     line.extend_from_slice(text.as_bytes());
+}
+
+/// The same for no more of it than the column has room for.
+fn push_right_cut(line: &mut Vec<u8>, text: &str, width: usize) {
+    let mut shown = Vec::new();
+    push_cut(&mut shown, text, width);
+    pad(line, width.saturating_sub(shown.len()));
+    line.extend_from_slice(&shown);
 }
 
 /// Appends at most `width` bytes of text, whole characters only.

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use super::stdio::Layout;
 use crate::report::keys::{Key, Role};
-use crate::report::{HierarchyNode, TreeMaker, hierarchy};
+use crate::report::{HierarchyNode, TreeMaker, hierarchy, levels};
 
 /// Blanks for each level.
 const INDENT: usize = 3;
@@ -43,13 +43,12 @@ struct Shape<'l, 'r, 'p> {
     layout: &'l Layout<'r, 'p>,
     /// Counters and their widths.
     counters: Vec<(Key, usize)>,
-    levels: &'r [Vec<Key>],
+    levels: Vec<Vec<Key>>,
 }
 
 impl<'l, 'r, 'p> Shape<'l, 'r, 'p> {
     fn of(layout: &'l Layout<'r, 'p>) -> Self {
         let columns = layout
-            .report
             .fields
             .iter()
             .copied()
@@ -57,17 +56,12 @@ impl<'l, 'r, 'p> Shape<'l, 'r, 'p> {
         Self {
             layout,
             counters: columns.filter(|(key, _)| key.is_counter()).collect(),
-            levels: &layout.report.columns.levels,
+            levels: levels(layout.report, layout.table),
         }
     }
 
     fn width(&self, key: Key) -> usize {
-        let at = self
-            .layout
-            .report
-            .fields
-            .iter()
-            .position(|field| *field == key);
+        let at = self.layout.fields.iter().position(|field| *field == key);
         at.map_or(0, |at| self.layout.widths[at])
     }
 
@@ -151,7 +145,7 @@ impl<'l, 'r, 'p> Shape<'l, 'r, 'p> {
             let mut cell = Vec::new();
             if let Role::Part(part) = &key.descriptor().role {
                 self.layout
-                    .push_text_cell(part, &node.row, self.width(*key), &mut cell);
+                    .push_text_cell(*key, part, &node.row, self.width(*key), &mut cell);
             }
             line.extend_from_slice(cell.trim_ascii_start());
         }

@@ -43,7 +43,7 @@ pub use open::{OpenError, Recording};
 pub use order::{Damage, DeliverStats, Delivered};
 pub use records::{Inode, Mmap, Record, TimeConv};
 pub use sample::{Branch, BranchStack, Callchain, ReadValues, Registers, Sample, SampleError};
-pub use tracing::{FieldAt, Functions, Tracepoints};
+pub use tracing::{FieldAt, FieldKey, FieldValue, Functions, NoField, Tracepoints};
 
 /// Index of an event of the recording, in file order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]

@@ -10,7 +10,7 @@ use std::hash::{BuildHasher, Hasher};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::address::{Avma, CodeOffset, FileOffset, Timestamp};
-use crate::collect::{AddressStacks, Collected, PcId, Row, Rows};
+use crate::collect::{AddressStacks, Collected, NO_TEXT, PcId, Row, Rows};
 use crate::dso::{DsoId, DsoKind};
 use crate::intern::ItemIndex;
 use crate::jitdump::Producer;
@@ -26,7 +26,8 @@ use super::names::JitNames;
 use super::places::{Place, PlaceLine, PlaceSymbol, Places};
 use super::{
     CodeId, CodeVersion, Entry, Frame, FrameId, MappedRange, NONE, Object, ObjectId, Origin,
-    Profile, Sample, SourceLine, StackEnd, StackId, StringId, Symbol, SymbolId, Thread, index,
+    Profile, Sample, SourceLine, StackEnd, StackId, StringId, Symbol, SymbolId, Thread, ValuesId,
+    index,
 };
 
 /// What the view needs of frames.
@@ -124,6 +125,7 @@ pub fn build(
     let same_stack = equal_stacks(&collected.stacks, &places, threads);
     let mut profile = Profile {
         comms: session.comms.clone(),
+        values: collected.values.clone(),
         threads: threads_of(session),
         ..Profile::default()
     };
@@ -305,6 +307,7 @@ impl Numberer<'_> {
             time: row.key.time,
             cgroup: self.cgroup(row.key.cgroup),
             trace: self.payload(row.key.trace),
+            values: (row.key.fields != NO_TEXT).then_some(ValuesId(row.key.fields)),
             state: row.key.state,
             period: row.period,
             samples: row.samples,
@@ -395,7 +398,7 @@ const FIBER: &str = "[fiber]";
 fn is_same_row(a: &Entry, b: &Entry) -> bool {
     let key = |e: &Entry| {
         let rest = (e.event, e.cpu, e.comm, e.thread, e.time, e.cgroup);
-        let rest = (rest, e.trace, e.state);
+        let rest = (rest, e.trace, e.values, e.state);
         (e.stack, e.leaf, rest)
     };
     key(a) == key(b)
@@ -414,6 +417,7 @@ fn row_hash(entry: &Entry) -> u64 {
         entry.cpu,
         entry.time,
         entry.cgroup,
+        entry.values,
         entry.state,
     );
     FxBuildHasher.hash_one((ids, rest))

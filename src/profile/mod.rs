@@ -24,7 +24,7 @@ mod trim;
 pub use build::{FrameNeeds, build, queries};
 
 pub use crate::ids::{CommId, ThreadId};
-pub use crate::perfdata::{CpuMode, EventId};
+pub use crate::perfdata::{CpuMode, EventId, FieldKey, FieldValue};
 pub use crate::stack_end::StackEnd;
 
 /// No number.
@@ -53,6 +53,10 @@ pub struct CodeId(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct StringId(pub u32);
 
+/// Index into [`Profile::values`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ValuesId(pub u32);
+
 /// Lets a list of the profile be asked by its own kind of number: `profile[frame]`.
 macro_rules! indexed {
     ($($id:ident, $list:ident: $item:ty;)*) => {$(
@@ -75,6 +79,7 @@ indexed! {
     FrameId, frames: Frame;
     StringId, strings: String;
     CodeId, code: CodeVersion;
+    ValuesId, values: Box<[FieldValue]>;
 }
 
 /// Everything the views need.
@@ -96,6 +101,10 @@ pub struct Profile {
     pub stacks: Stacks,
     /// Source files and other texts.
     pub strings: Vec<String>,
+    /// Fields of tracepoints that the view asked for.
+    pub fields: Vec<FieldKey>,
+    /// Their values, each list those of one event's fields.
+    pub values: Vec<Box<[FieldValue]>>,
     /// JIT code that samples or frames hit, if the view asked for it.
     pub code: Vec<CodeVersion>,
     /// The table, ordered by `first`; empty if the view asked for samples.
@@ -422,6 +431,8 @@ pub struct Entry {
     pub cgroup: Option<StringId>,
     /// Payload of a tracepoint as text, when the view asked.
     pub trace: Option<StringId>,
+    /// Values of the event's fields, when the view asked.
+    pub values: Option<ValuesId>,
     /// What the thread was doing, where the weight tells.
     pub state: RunState,
     /// Sum of periods.

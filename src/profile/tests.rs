@@ -25,6 +25,8 @@ fn profile_of(sample: &str, rows: Rows, frames: FrameNeeds) -> Profile {
             time_quantum: None,
             cgroup: false,
             trace: Payloads::No,
+            raw_trace: false,
+            fields: false,
             rows,
             depths: false,
             waits: false,
@@ -40,6 +42,7 @@ fn profile_of(sample: &str, rows: Rows, frames: FrameNeeds) -> Profile {
         names: crate::symbolize::Options::default(),
         full_header: false,
         listing: None,
+        fields: Vec::new(),
     };
     load(&options, &Diagnostics::new()).expect("the sample can be read")
 }

@@ -24,11 +24,23 @@ pub struct HierarchyNode {
     pub has_shown_children: bool,
 }
 
+/// The levels of a table: without fields that are other events'.
+#[must_use]
+pub fn levels(report: &Report<'_>, table: &Table) -> Vec<Vec<Key>> {
+    let own = |level: &Vec<Key>| -> Vec<Key> {
+        let keys = level.iter().copied();
+        keys.filter(|key| key.is_of(report.profile, table))
+            .collect()
+    };
+    let levels = report.columns.levels.iter().map(own);
+    levels.filter(|level| !level.is_empty()).collect()
+}
+
 /// The nodes of a table in print order, with those below the limit.
 #[must_use]
 pub fn hierarchy(report: &Report<'_>, table: &Table) -> Vec<HierarchyNode> {
     let view = report.ordering();
-    let levels = &report.columns.levels;
+    let levels = levels(report, table);
     let mut places: Vec<usize> = (0..table.rows.len()).collect();
     let keys: Vec<Key> = levels.iter().flatten().copied().collect();
     places.sort_by(|a, b| compare(&view, &keys, &table.rows[*a], &table.rows[*b]));
@@ -53,7 +65,7 @@ struct Maker<'r, 'p> {
     report: &'r Report<'p>,
     table: &'r Table,
     view: Ordered<'r>,
-    levels: &'r [Vec<Key>],
+    levels: Vec<Vec<Key>>,
     nodes: Vec<HierarchyNode>,
 }
 
@@ -61,12 +73,12 @@ impl Maker<'_, '_> {
     /// Adds the nodes of one level and, behind each, those further in. Returns whether one of the level reaches the
     /// limit. Goes no deeper than there are sort keys.
     fn add_level(&mut self, depth: usize, places: &[usize]) -> bool {
-        let Some(keys) = self.levels.get(depth) else {
+        let Some(keys) = self.levels.get(depth).cloned() else {
             return false;
         };
         let rows = &self.table.rows;
         let same = |a: &usize, b: &usize| {
-            compare(&self.view, keys, &rows[*a], &rows[*b]) == Ordering::Equal
+            compare(&self.view, &keys, &rows[*a], &rows[*b]) == Ordering::Equal
         };
         let groups: Vec<&[usize]> = places.chunk_by(same).collect();
         let sums: Vec<(Row, Vec<Counts>)> = groups.iter().map(|group| self.sum(group)).collect();

@@ -29,7 +29,7 @@ use self::chains::Chains;
 use self::classes::Classes;
 pub(crate) use self::classes::known_srcline;
 pub use self::columns::Columns;
-pub use self::hierarchy::{HierarchyNode, hierarchy};
+pub use self::hierarchy::{HierarchyNode, hierarchy, levels};
 use self::keys::Key;
 use self::options::{CallGraphMode, ChainOrder, Grouping, ReportOptions};
 pub use self::rates::{Rate, Rates};

@@ -102,10 +102,18 @@ impl ReportOptions {
         }
         self.show_weight = profile.events.iter().any(|event| event.counted.is_some());
         if profile.events.iter().all(|event| event.is_tracepoint) {
-            self.default_sort = SortSpec::parse(SortSpec::TRACEPOINTS, "").ok();
+            let default = match profile.fields.is_empty() || self.sort.is_some() {
+                true => SortSpec::TRACEPOINTS,
+                // With --raw-trace.
+                false => SortSpec::TRACE_FIELDS,
+            };
+            let default = SortSpec::parse(default, "").ok();
+            self.default_sort = default.map(|sort| sort.with_fields(&profile.fields));
             let sort = self.sort.as_ref();
             self.sort = sort.map(|sort| sort.with_default(SortSpec::TRACEPOINTS));
         }
+        let sort = self.sort.as_ref();
+        self.sort = sort.map(|sort| sort.with_fields(&profile.fields));
     }
 }
 

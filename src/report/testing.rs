@@ -86,6 +86,7 @@ impl ProfileBuilder {
             time: 0,
             cgroup: None,
             trace: None,
+            values: None,
             state: crate::run_state::RunState::Unknown,
             period,
             samples: 1,

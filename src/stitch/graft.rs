@@ -273,6 +273,7 @@ mod tests {
                 time: 0,
                 cgroup: 0,
                 trace: NO_TEXT,
+                fields: NO_TEXT,
                 state: crate::run_state::RunState::Unknown,
             };
             all.rows.push(Row {

@@ -12,6 +12,7 @@ mod counts;
 mod differential;
 mod disassembly;
 mod exports;
+mod fields;
 mod flamegraph;
 mod flames;
 mod golden;

@@ -1,4 +1,4 @@
-//! The Firefox Profiler's processed format, version 66, for https://profiler.firefox.com and `profiler-cli`.
+//! The Firefox Profiler's processed format, version 66, for <https://profiler.firefox.com> and `profiler-cli`.
 //!
 //! In: a profile of samples, with lines and mapped ranges, whose frames are apart by address. Out: JSON, not yet compressed, in
 //! which everything has its name: no server is asked for symbols. Fields and their meaning: `src/types/profile.ts` and

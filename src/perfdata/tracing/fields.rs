@@ -79,7 +79,7 @@ impl Tracepoints {
 }
 
 /// What stands behind `NAME=`, where that begins a word.
-fn behind<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+pub(super) fn behind<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     let mut from = 0;
     while let Some(at) = text.get(from..)?.find(name) {
         let start = from + at;

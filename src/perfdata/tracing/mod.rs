@@ -11,6 +11,7 @@ mod eval;
 mod expr;
 mod fields;
 mod format;
+mod keys;
 mod pointer;
 mod print;
 mod printf;
@@ -22,6 +23,7 @@ use std::collections::BTreeMap;
 use super::bytes::{Cursor, until_nul};
 pub use fields::FieldAt;
 use format::Tracepoint;
+pub use keys::{FieldKey, FieldValue, NoField};
 
 const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 
@@ -110,10 +112,29 @@ impl Tracepoints {
         print::payload(point, &context, &mut out);
         // Some formats end the line themselves.
         out.pop_if(|last| *last == b'\n');
-        Some(match String::from_utf8(out) {
-            Ok(text) => text,
-            Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
-        })
+        Some(lossy(out))
+    }
+
+    /// All fields of a payload by their types, as ` NAME=VALUE` each.
+    #[must_use]
+    pub fn render_raw(&self, id: u64, data: &[u8]) -> Option<String> {
+        let point = self.by_id.get(&id)?;
+        let context = Context {
+            data,
+            strings: &self.strings,
+            functions: &|_| None,
+            long_size: self.long_size,
+        };
+        let mut out = Vec::with_capacity(160);
+        print::fields(point, &context, &mut out);
+        Some(lossy(out))
+    }
+}
+
+fn lossy(text: Vec<u8>) -> String {
+    match String::from_utf8(text) {
+        Ok(text) => text,
+        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
     }
 }
 

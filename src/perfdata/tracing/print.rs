@@ -334,11 +334,22 @@ fn cpu_list(bytes: &[u8]) -> String {
 pub(super) fn fields(point: &Tracepoint, context: &Context<'_>, out: &mut Vec<u8>) {
     for field in point.fields.iter().skip(point.common) {
         out.extend_from_slice(format!(" {}=", field.name).as_bytes());
-        match field.kind {
-            Kind::Scalar => out.extend_from_slice(scalar(field, context).as_bytes()),
-            _ => array(field, context.bytes(field), out),
-        }
+        value(field, context, out);
     }
+}
+
+fn value(field: &Field, context: &Context<'_>, out: &mut Vec<u8>) {
+    match field.kind {
+        Kind::Scalar => out.extend_from_slice(scalar(field, context).as_bytes()),
+        _ => array(field, context.bytes(field), out),
+    }
+}
+
+/// The value of a field by its type.
+pub(super) fn field_text(field: &Field, context: &Context<'_>) -> String {
+    let mut out = Vec::new();
+    value(field, context, &mut out);
+    String::from_utf8_lossy(&out).into_owned()
 }
 
 fn scalar(field: &Field, context: &Context<'_>) -> String {

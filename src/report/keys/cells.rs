@@ -7,7 +7,7 @@ use super::super::options::ReportOptions;
 use super::super::rows::Row;
 use super::super::{ADDRESS_DIGITS, Report};
 use super::{Cell, Key, Measured};
-use crate::profile::Profile;
+use crate::profile::{FieldKey, FieldValue, Profile};
 
 fn text(text: &str) -> Measured<'_> {
     Measured {
@@ -16,12 +16,12 @@ fn text(text: &str) -> Measured<'_> {
     }
 }
 
-pub(super) fn task<'r>(report: &'r Report<'_>, row: &'r Row) -> Cell<'r> {
+pub(super) fn task<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {
     let thread = &report.profile[row.thread];
     Cell::Task(thread.tid, &report.profile[thread.comm])
 }
 
-pub(super) fn process<'r>(report: &'r Report<'_>, row: &'r Row) -> Cell<'r> {
+pub(super) fn process<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {
     let thread = &report.profile[row.thread];
     Cell::Task(thread.pid, leader_comm(report.profile, row))
 }
@@ -38,18 +38,18 @@ fn leader_comm<'p>(profile: &'p Profile, row: &Row) -> &'p str {
 }
 
 /// perf measures the thread's last comm, and cuts earlier ones to it.
-pub(super) fn comm_room<'r>(report: &'r Report<'_>, row: &'r Row) -> Measured<'r> {
+pub(super) fn comm_room<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Measured<'r> {
     text(&report.profile[report.profile[row.thread].comm])
 }
 
-pub(super) fn task_room<'r>(report: &'r Report<'_>, row: &'r Row) -> Measured<'r> {
+pub(super) fn task_room<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Measured<'r> {
     Measured {
         more: 8,
-        ..comm_room(report, row)
+        ..comm_room(report, row, Key::Comm)
     }
 }
 
-pub(super) fn comm<'r>(report: &'r Report<'_>, row: &'r Row) -> Cell<'r> {
+pub(super) fn comm<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {
     Cell::Filled(report.profile[report.entry(row).comm].as_str().into())
 }
 
@@ -60,11 +60,11 @@ fn shown_dso<'r>(report: &'r Report<'_>, row: &Row) -> &'r str {
     })
 }
 
-pub(super) fn dso<'r>(report: &'r Report<'_>, row: &'r Row) -> Cell<'r> {
+pub(super) fn dso<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {
     Cell::Filled(shown_dso(report, row).into())
 }
 
-pub(super) fn dso_room<'r>(report: &'r Report<'_>, row: &'r Row) -> Measured<'r> {
+pub(super) fn dso_room<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Measured<'r> {
     let options = report.options;
     let frame = &report.profile[row.frame];
     // Room for addresses, unless the width is not perf's to choose.
@@ -79,7 +79,7 @@ pub(super) fn dso_room<'r>(report: &'r Report<'_>, row: &'r Row) -> Measured<'r>
     }
 }
 
-pub(super) fn symbol_room<'r>(report: &'r Report<'_>, row: &'r Row) -> Measured<'r> {
+pub(super) fn symbol_room<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Measured<'r> {
     let Some(symbol) = report.profile[row.frame].symbol else {
         return Measured {
             least: ADDRESS_DIGITS + 4 + 2,
@@ -97,7 +97,7 @@ pub(super) fn symbol_room<'r>(report: &'r Report<'_>, row: &'r Row) -> Measured<
     }
 }
 
-pub(super) fn symbol_size<'r>(report: &'r Report<'_>, row: &'r Row) -> Cell<'r> {
+pub(super) fn symbol_size<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {
     let symbol = report.profile[row.frame].symbol;
     let size = symbol.map(|symbol| &report.profile[symbol]);
     Cell::Right(size.map_or("unknown".into(), |s| {
@@ -105,30 +105,30 @@ pub(super) fn symbol_size<'r>(report: &'r Report<'_>, row: &'r Row) -> Cell<'r> 
     }))
 }
 
-pub(super) fn parent<'r>(report: &'r Report<'_>, row: &'r Row) -> Cell<'r> {
+pub(super) fn parent<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {
     Cell::Filled(report.parent(row).unwrap_or("[other]").into())
 }
 
-pub(super) fn parent_room<'r>(report: &'r Report<'_>, row: &'r Row) -> Measured<'r> {
+pub(super) fn parent_room<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Measured<'r> {
     text(report.parent(row).unwrap_or_default())
 }
 
-pub(super) fn cpu<'r>(report: &'r Report<'_>, row: &'r Row) -> Cell<'r> {
+pub(super) fn cpu<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {
     let cpu = report.entry(row).cpu;
     let sign = if cpu < 0 { "-" } else { "" };
     Cell::Whole(format!("{sign}{:03}", cpu.unsigned_abs()).into())
 }
 
-pub(super) fn socket<'r>(report: &'r Report<'_>, row: &'r Row) -> Cell<'r> {
+pub(super) fn socket<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {
     let cpu = report.entry(row).cpu;
     Cell::Zeros(report.profile.recording.socket(cpu))
 }
 
-pub(super) fn srcline<'r>(report: &'r Report<'_>, row: &'r Row) -> Cell<'r> {
+pub(super) fn srcline<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {
     Cell::Cut(line(report, row))
 }
 
-pub(super) fn srcline_room<'r>(report: &'r Report<'_>, row: &'r Row) -> Measured<'r> {
+pub(super) fn srcline_room<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Measured<'r> {
     Measured {
         text: line(report, row),
         ..Measured::default()
@@ -140,19 +140,19 @@ fn line<'r>(report: &Report<'_>, row: &Row) -> Cow<'r, str> {
     srcline_text(report.profile, report.options, frame).into()
 }
 
-pub(super) fn srcfile<'r>(report: &'r Report<'_>, row: &'r Row) -> Cell<'r> {
+pub(super) fn srcfile<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {
     Cell::Cut(report.frame_text(row, Key::Srcfile).into())
 }
 
-pub(super) fn srcfile_room<'r>(report: &'r Report<'_>, row: &'r Row) -> Measured<'r> {
+pub(super) fn srcfile_room<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Measured<'r> {
     text(report.frame_text(row, Key::Srcfile))
 }
 
-pub(super) fn cgroup<'r>(report: &'r Report<'_>, row: &'r Row) -> Cell<'r> {
+pub(super) fn cgroup<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {
     Cell::Whole(cgroup_name(report, row).into())
 }
 
-pub(super) fn cgroup_room<'r>(report: &'r Report<'_>, row: &'r Row) -> Measured<'r> {
+pub(super) fn cgroup_room<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Measured<'r> {
     text(cgroup_name(report, row))
 }
 
@@ -161,13 +161,13 @@ fn cgroup_name<'r>(report: &'r Report<'_>, row: &Row) -> &'r str {
     name.map_or("N/A", |name| report.profile[name].as_str())
 }
 
-pub(super) fn trace<'r>(report: &'r Report<'_>, row: &'r Row) -> Cell<'r> {
+pub(super) fn trace<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {
     let text = report.entry(row).trace;
     Cell::CutPayload(text.map_or("N/A", |text| &report.profile[text]).into())
 }
 
 /// perf forgets those that it never compared with another, and cuts them to the width of the rest.
-pub(super) fn trace_room<'r>(report: &'r Report<'_>, row: &'r Row) -> Measured<'r> {
+pub(super) fn trace_room<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Measured<'r> {
     let payload = report.entry(row).trace;
     Measured {
         is_payload: true,
@@ -175,7 +175,7 @@ pub(super) fn trace_room<'r>(report: &'r Report<'_>, row: &'r Row) -> Measured<'
     }
 }
 
-pub(super) fn time<'r>(report: &'r Report<'_>, row: &'r Row) -> Cell<'r> {
+pub(super) fn time<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {
     let time = report.entry(row).time;
     let (seconds, rest) = (time / 1_000_000_000, time % 1_000_000_000);
     Cell::Cut(if report.options.nanoseconds {
@@ -189,6 +189,53 @@ pub(super) fn time_width(options: &ReportOptions) -> usize {
     if options.nanoseconds { 16 } else { 12 }
 }
 
-pub(super) fn state<'r>(report: &'r Report<'_>, row: &'r Row) -> Cell<'r> {
+pub(super) fn state<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {
     Cell::Filled(report.entry(row).state.name().into())
+}
+
+/// The field of a key, and its value in a row's sample.
+fn field<'r>(
+    report: &'r Report<'_>,
+    row: &Row,
+    key: Key,
+) -> (Option<&'r FieldKey>, Option<&'r FieldValue>) {
+    let Key::Field(number) = key else {
+        return (None, None);
+    };
+    let field = report.profile.fields.get(usize::from(number));
+    let values = report
+        .entry(row)
+        .values
+        .map(|values| &report.profile[values]);
+    let value = field
+        .zip(values)
+        .and_then(|(field, values)| values.get(field.place));
+    (field, value)
+}
+
+pub(super) fn field_value<'r>(report: &'r Report<'_>, row: &'r Row, key: Key) -> Cell<'r> {
+    let (_, value) = field(report, row, key);
+    Cell::RightCut(value.map_or("", |value| &value.text).into())
+}
+
+/// perf measures numbers as hexadecimal, and texts that lie elsewhere in the payload by their bytes.
+pub(super) fn field_room<'r>(report: &'r Report<'_>, row: &'r Row, key: Key) -> Measured<'r> {
+    let (key, value) = field(report, row, key);
+    let Some((key, value)) = key.zip(value) else {
+        return Measured::default();
+    };
+    let least = if key.is_elsewhere { value.raw.len() } else { 0 };
+    let shown = if key.is_raw { "" } else { &value.text };
+    Measured {
+        least: key.width.max(least),
+        ..text(shown)
+    }
+}
+
+pub(super) fn field_name<'r>(report: &'r Report<'_>, key: Key) -> &'r str {
+    let Key::Field(number) = key else {
+        return "";
+    };
+    let field = report.profile.fields.get(usize::from(number));
+    field.map_or("", |field| &field.name)
 }

@@ -1,7 +1,7 @@
 //! Sort keys: what there is to know of each, in one place.
 //!
 //! A [`Key`] is a column, and most divide the samples into rows. All else that the view, the writers and the help know of it stands
-//! in its [`Descriptor`] ([`table`]): who adds a key adds a variant, a descriptor, and its place among perf's words ([`spec`]).
+//! in its `Descriptor` (`table`): who adds a key adds a variant, a descriptor, and its place among perf's words (`spec`).
 //! Knows no layout: cells say what stands in them, and how they use their column.
 
 mod cells;
@@ -73,6 +73,10 @@ pub enum Key {
     Weight,
     /// A rate of events: the number of a metric.
     Metric(u8),
+    /// What a word names that is no key: fields of tracepoints, which stand in its place when the recording is known.
+    Named(u16),
+    /// A field of a tracepoint, see [`Profile::fields`].
+    Field(u16),
 }
 
 impl Key {
@@ -96,6 +100,17 @@ impl Key {
         match &self.descriptor().role {
             Role::Part(part) => Some(part.order),
             Role::Counter(_) | Role::Rate => None,
+        }
+    }
+
+    /// Whether a table has a column for it: fields are those of one event.
+    pub(crate) fn is_of(self, profile: &Profile, table: &Table) -> bool {
+        match self {
+            Self::Field(number) => {
+                let field = &profile.fields[usize::from(number)];
+                usize::from(field.event.0) == table.events[0]
+            }
+            _ => true,
         }
     }
 
@@ -128,6 +143,8 @@ pub(crate) enum Heading {
     Is(&'static str),
     /// It depends on what is counted.
     Of(for<'r> fn(&'r Report<'_>, &Table, Key) -> &'r str),
+    /// The same, on the right of its column.
+    OnRight(for<'r> fn(&'r Report<'_>, Key) -> &'r str),
 }
 
 /// What has to be read and computed for a key.
@@ -212,10 +229,10 @@ pub(crate) enum Shown {
 }
 
 /// Makes the cell of a row.
-pub(crate) type CellOf = for<'r> fn(&'r Report<'_>, &'r Row) -> Cell<'r>;
+pub(crate) type CellOf = for<'r> fn(&'r Report<'_>, &'r Row, Key) -> Cell<'r>;
 
 /// Measures a row.
-pub(crate) type RoomOf = for<'r> fn(&'r Report<'_>, &'r Row) -> Measured<'r>;
+pub(crate) type RoomOf = for<'r> fn(&'r Report<'_>, &'r Row, Key) -> Measured<'r>;
 
 /// The names that a filter lets through.
 pub(crate) type FilterOf = fn(&ReportOptions) -> &Option<Vec<String>>;
@@ -235,7 +252,7 @@ pub(crate) struct Part {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Order {
     /// From the sample.
-    Sample(fn(&SampleValues<'_>, &Entry) -> u64),
+    Sample(fn(&SampleValues<'_>, &Entry, Key) -> u64),
     /// From the frame: its DSO.
     Dso,
     /// From the frame: its symbol, which rows are printed in the order of by name or by place.
@@ -283,6 +300,8 @@ pub(crate) enum Cell<'r> {
     Whole(Cow<'r, str>),
     /// On the right.
     Right(Cow<'r, str>),
+    /// On the right, and cut.
+    RightCut(Cow<'r, str>),
     /// Number of a task, and its comm.
     Task(u32, &'r str),
     /// A number, with zeros to the width of the column less three.

@@ -7,6 +7,7 @@ use std::fmt;
 
 use super::Key;
 use crate::metrics::Metric;
+use crate::profile::FieldKey;
 
 /// A word that names no key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,12 +27,6 @@ impl fmt::Display for KeyError {
             )?;
         } else {
             write!(f, "unknown {} key: `{}`", self.option, self.word)?;
-            if self.option == "--sort" {
-                write!(
-                    f,
-                    " (fields of tracepoints are keys in perf report, not in pjit: `trace` shows all of them)"
-                )?;
-            }
         }
         write!(f, "; keys: {}", known_keys().join(" "))
     }
@@ -181,6 +176,8 @@ pub struct SortSpec {
     added: Option<String>,
     /// The keys by level; a level has several only for `{a,b}`, which matters with `--hierarchy`.
     pub levels: Vec<Vec<Key>>,
+    /// The words that are no keys but may be fields of tracepoints, see [`Key::Named`].
+    pub named: Vec<String>,
 }
 
 impl SortSpec {
@@ -204,14 +201,23 @@ impl SortSpec {
             levels: Vec::new(),
             text,
             added: argument.strip_prefix('+').map(str::to_owned),
+            named: Vec::new(),
         };
         let mut in_braces = false;
-        for word in spec.text.split_inclusive([',', ' ', '}']) {
+        let text = spec.text.clone();
+        for word in text.split_inclusive([',', ' ', '}']) {
             let opens = word.contains('{');
             let closes = word.contains('}');
             let word = word.trim_matches([',', ' ', '{', '}']);
             if !word.is_empty() {
-                let key = find("--sort", word)?;
+                let key = match find("--sort", word) {
+                    Err(error) if !error.known_to_perf => {
+                        let number = u16::try_from(spec.named.len()).map_err(|_| error)?;
+                        spec.named.push(word.to_owned());
+                        Key::Named(number)
+                    }
+                    found => found?,
+                };
                 match spec.levels.last_mut() {
                     Some(level) if in_braces => level.push(key),
                     _ => spec.levels.push(vec![key]),
@@ -238,6 +244,30 @@ impl SortSpec {
         parsed.and_then(Result::ok).unwrap_or_else(|| self.clone())
     }
 
+    /// The same with fields in place of the words that name them.
+    #[must_use]
+    pub fn with_fields(&self, fields: &[FieldKey]) -> Self {
+        let of_word = |word: u16| {
+            let fields = (0..).zip(fields);
+            let own = fields.filter(move |(_, field)| field.word == usize::from(word));
+            own.map(|(number, _)| Key::Field(number))
+        };
+        let resolved = |level: &Vec<Key>| {
+            let mut keys = Vec::new();
+            for key in level {
+                match key {
+                    Key::Named(word) => keys.extend(of_word(*word)),
+                    key => keys.push(*key),
+                }
+            }
+            keys
+        };
+        Self {
+            levels: self.levels.iter().map(resolved).collect(),
+            ..self.clone()
+        }
+    }
+
     /// Whether it adds to the default.
     #[must_use]
     pub fn adds_to_default(&self) -> bool {
@@ -246,6 +276,9 @@ impl SortSpec {
 
     /// perf's key when none are given and all events are tracepoints (`util/sort.c:get_default_sort_order`).
     pub const TRACEPOINTS: &str = "trace";
+
+    /// The same with `--raw-trace`.
+    pub const TRACE_FIELDS: &str = "trace_fields";
 
     /// perf's keys when none are given.
     #[must_use]
@@ -379,11 +412,11 @@ mod tests {
 
     #[test]
     fn errors_list_the_keys_and_tell_perf_only_ones_apart() {
-        let unknown = SortSpec::parse("nonsense", "")
+        let unknown = FieldSpec::parse("nonsense")
             .expect_err("no such key")
             .to_string();
         assert!(
-            unknown.contains("unknown --sort key: `nonsense`")
+            unknown.contains("unknown --fields key: `nonsense`")
                 && unknown.contains("overhead_children")
         );
         let unsupported = FieldSpec::parse("dso_size")

@@ -38,6 +38,8 @@ impl Key {
             Self::State => &STATE,
             Self::Weight => &WEIGHT,
             Self::Metric(_) => &METRIC,
+            Self::Named(_) => &NAMED,
+            Self::Field(_) => &FIELD,
         }
     }
 }
@@ -100,28 +102,28 @@ const LINES: KeyNeeds = KeyNeeds {
 static PID: Descriptor = part(
     "pid",
     "    Pid:Command",
-    Order::Sample(|samples, entry| samples.thread(entry).tid.into()),
+    Order::Sample(|samples, entry, _| samples.thread(entry).tid.into()),
     Width::Longest(0, cells::task_room),
     cells::task,
 );
 static TID: Descriptor = part(
     "tid",
     "    Tid:Command",
-    Order::Sample(|samples, entry| samples.thread(entry).tid.into()),
+    Order::Sample(|samples, entry, _| samples.thread(entry).tid.into()),
     Width::Longest(0, cells::task_room),
     cells::task,
 );
 static TGID: Descriptor = part(
     "tgid",
     "   Tgid:Command",
-    Order::Sample(|samples, entry| samples.thread(entry).pid.into()),
+    Order::Sample(|samples, entry, _| samples.thread(entry).pid.into()),
     Width::Longest(0, cells::task_room),
     cells::process,
 );
 static COMM: Descriptor = part(
     "comm",
     "Command",
-    Order::Sample(|samples, entry| samples.comm(entry).into()),
+    Order::Sample(|samples, entry, _| samples.comm(entry).into()),
     Width::Longest(0, cells::comm_room),
     cells::comm,
 )
@@ -139,13 +141,13 @@ static SYMBOL: Descriptor = part(
     "Symbol",
     Order::Symbol { by_name: true },
     Width::Longest(0, cells::symbol_room),
-    |_, _| super::Cell::Symbol,
+    |_, _, _| super::Cell::Symbol,
 )
 .filter(|options| &options.symbols);
 static PARENT: Descriptor = part(
     "parent",
     "Parent symbol",
-    Order::Sample(|samples, entry| samples.parent(entry).into()),
+    Order::Sample(|samples, entry, _| samples.parent(entry).into()),
     Width::Longest(0, cells::parent_room),
     cells::parent,
 )
@@ -156,7 +158,7 @@ static PARENT: Descriptor = part(
 static CPU: Descriptor = part(
     "cpu",
     "CPU",
-    Order::Sample(|_, entry| ascending(entry.cpu)),
+    Order::Sample(|_, entry, _| ascending(entry.cpu)),
     Width::Is(3),
     cells::cpu,
 )
@@ -164,7 +166,7 @@ static CPU: Descriptor = part(
 static SOCKET: Descriptor = part(
     "socket",
     "Socket",
-    Order::Sample(|samples, entry| ascending(samples.profile.recording.socket(entry.cpu))),
+    Order::Sample(|samples, entry, _| ascending(samples.profile.recording.socket(entry.cpu))),
     Width::Is(6),
     cells::socket,
 )
@@ -196,7 +198,7 @@ static SYMBOL_SIZE: Descriptor = part(
 static CGROUP: Descriptor = part(
     "cgroup",
     "Cgroup",
-    Order::Sample(|_, entry| entry.cgroup.map_or(NONE, |name| name.0).into()),
+    Order::Sample(|_, entry, _| entry.cgroup.map_or(NONE, |name| name.0).into()),
     Width::Longest(6, cells::cgroup_room),
     cells::cgroup,
 )
@@ -207,7 +209,7 @@ static CGROUP: Descriptor = part(
 static TRACE: Descriptor = part(
     "trace",
     "Trace output",
-    Order::Sample(|samples, entry| samples.payload(entry).into()),
+    Order::Sample(|samples, entry, _| samples.payload(entry).into()),
     Width::Longest(0, cells::trace_room),
     cells::trace,
 )
@@ -220,12 +222,12 @@ static IPC_NULL: Descriptor = part(
     "IPC   [IPC Coverage]",
     Order::Nothing,
     Width::Is(0),
-    |_, _| super::Cell::Filled("-      -".into()),
+    |_, _, _| super::Cell::Filled("-      -".into()),
 );
 static TIME: Descriptor = part(
     "time",
     "Time",
-    Order::Sample(|_, entry| entry.time),
+    Order::Sample(|_, entry, _| entry.time),
     Width::Of(cells::time_width),
     cells::time,
 )
@@ -236,7 +238,7 @@ static TIME: Descriptor = part(
 static STATE: Descriptor = part(
     "state",
     "State",
-    Order::Sample(|_, entry| entry.state as u64),
+    Order::Sample(|_, entry, _| entry.state as u64),
     Width::Is("blocked-io".len()),
     cells::state,
 );
@@ -339,4 +341,17 @@ static METRIC: Descriptor = Descriptor {
     },
     filter: None,
     role: Role::Rate,
+};
+static NAMED: Descriptor = part("named", "", Order::Nothing, Width::Is(0), |_, _, _| {
+    super::Cell::Filled("".into())
+});
+static FIELD: Descriptor = Descriptor {
+    heading: Heading::OnRight(cells::field_name),
+    ..part(
+        "field",
+        "",
+        Order::Sample(|samples, entry, key| samples.field(entry, key).into()),
+        Width::Longest(0, cells::field_room),
+        cells::field_value,
+    )
 };

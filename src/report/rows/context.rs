@@ -11,7 +11,7 @@ use super::super::columns::Columns;
 use super::super::keys::{Key, Order};
 use super::super::trie::NONE;
 use crate::intern::ItemIndex;
-use crate::profile::{Entry, Profile, Thread};
+use crate::profile::{Entry, FieldKey, FieldValue, Profile, Thread};
 
 /// What keys ask of samples. Ranks are in byte order of the names, and made when first asked for.
 pub(crate) struct SampleValues<'a> {
@@ -20,6 +20,8 @@ pub(crate) struct SampleValues<'a> {
     comms: OnceCell<Vec<u32>>,
     symbols: OnceCell<Vec<u32>>,
     strings: OnceCell<Vec<u32>>,
+    /// By field, the rank of its value in each list of values.
+    fields: OnceCell<Vec<Vec<u32>>>,
 }
 
 impl<'a> SampleValues<'a> {
@@ -30,6 +32,7 @@ impl<'a> SampleValues<'a> {
             comms: OnceCell::new(),
             symbols: OnceCell::new(),
             strings: OnceCell::new(),
+            fields: OnceCell::new(),
         }
     }
 
@@ -54,6 +57,25 @@ impl<'a> SampleValues<'a> {
         symbol.map_or(NONE, |symbol| ranks[symbol.0 as usize])
     }
 
+    /// Rank of the value of a field, [`NONE`] if the sample is of another event or has none.
+    pub(crate) fn field(&self, entry: &Entry, key: Key) -> u32 {
+        let Key::Field(number) = key else {
+            return NONE;
+        };
+        let profile = self.profile;
+        let number = usize::from(number);
+        if profile.fields[number].event != entry.event {
+            return NONE;
+        }
+        let ranks = self.fields.get_or_init(|| {
+            let fields = profile.fields.iter();
+            fields.map(|field| field_ranks(profile, field)).collect()
+        });
+        entry
+            .values
+            .map_or(NONE, |values| ranks[number][values.0 as usize])
+    }
+
     /// Rank of a tracepoint's payload, [`NONE`] if there is none.
     pub(crate) fn payload(&self, entry: &Entry) -> u32 {
         let names = || self.profile.strings.iter().map(String::as_str);
@@ -62,12 +84,26 @@ impl<'a> SampleValues<'a> {
     }
 }
 
+/// Ranks of a field's values by the lists they stand in: higher bytes come first, as in perf.
+fn field_ranks(profile: &Profile, field: &FieldKey) -> Vec<u32> {
+    let raw = |values: &[FieldValue]| values.get(field.place).map(|value| value.raw.clone());
+    let all: Vec<_> = profile.values.iter().map(|values| raw(values)).collect();
+    let mut sorted = all.clone();
+    sorted.sort_unstable_by(|a, b| b.cmp(a));
+    sorted.dedup();
+    let rank = |raw: &Option<Box<[u8]>>| {
+        let place = sorted.binary_search_by(|other| raw.cmp(other));
+        place.map_or(0, |at| at as u32)
+    };
+    all.iter().map(rank).collect()
+}
+
 fn ranks_of<'t>(texts: impl Iterator<Item = &'t str>) -> Vec<u32> {
     ranks(&texts.collect::<Vec<_>>())
 }
 
 /// A value of a sample.
-type ValueOf = fn(&SampleValues<'_>, &Entry) -> u64;
+type ValueOf = fn(&SampleValues<'_>, &Entry, Key) -> u64;
 
 /// Distinct contexts, numbered in the order in which they are met. Rows of one have the same event, the same filters and
 /// the same values of all keys that come from samples.
@@ -101,7 +137,10 @@ impl Contexts {
         let (width, start) = (self.width(), self.words.len());
         self.words
             .push(u64::from(entry.event.0) << 1 | u64::from(filtered));
-        let of_keys = self.keys.iter().map(|(_, value)| value(values, entry));
+        let of_keys = self
+            .keys
+            .iter()
+            .map(|(key, value)| value(values, entry, *key));
         self.words.extend(of_keys);
         let words = &self.words;
         let new = (start / width) as u32;
