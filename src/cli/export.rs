@@ -6,8 +6,6 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
-use flate2::Compression;
-use flate2::write::GzEncoder;
 
 use super::filters::{self, StackFilterArgs};
 use super::input::InputArgs;
@@ -297,14 +295,14 @@ impl ExportArgs {
             Rows::Samples
         };
         let profile = self.load_event(&load, asked)?;
-        let mut text = Vec::new();
-        let written = speedscope::write(&profile, &mut text)?;
+        let (text, written) = speedscope::write(&profile);
         anyhow::ensure!(
-            written.bytes <= speedscope::LARGEST,
-            "{} MB are more than a browser opens; --merge makes it smaller, and speedscope reads pprof's format (-o X.pb.gz)",
-            written.bytes >> 20
+            written.is_whole,
+            "more than {} MB, which no browser opens; --merge makes it smaller, and speedscope reads pprof's format \
+             (-o X.pb.gz)",
+            speedscope::LARGEST >> 20
         );
-        put(&text, packed, load.needs.threads, out)?;
+        put(text.as_bytes(), packed, load.needs.threads, out)?;
         leave(profile);
         Ok(format!(
             "{} profiles; open it in https://www.speedscope.app",
@@ -316,7 +314,8 @@ impl ExportArgs {
         if !packed {
             return self.csv_rows(asked, out);
         }
-        let mut packer = GzEncoder::new(out, Compression::new(6));
+        let threads = self.options(None, asked).needs.threads;
+        let mut packer = gzip::Packer::new(out, threads).context("output")?;
         let line = self.csv_rows(asked, &mut packer)?;
         packer.finish().context("output")?;
         Ok(line)
@@ -336,7 +335,7 @@ impl ExportArgs {
                 load.needs.rows = Rows::Samples;
             }
             let profile = self.load_event(&load, asked)?;
-            rows += stacks_csv::write(&profile, self.samples, out)?;
+            rows += stacks_csv::write(&profile, self.samples, load.needs.threads, out)?;
         }
         Ok(format!("{rows} rows of {} recordings", files.len()))
     }

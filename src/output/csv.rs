@@ -32,7 +32,8 @@ pub fn write(rows: &[Vec<String>], budget: Option<Budget>, out: &mut dyn Write) 
     out.write_all(&within(&written, budget)?)
 }
 
-fn cell_text(cell: &str) -> String {
+/// A cell as it stands in the file.
+pub(super) fn cell_text(cell: &str) -> String {
     let safe = harmless(cell);
     let is_number = cell.parse::<f64>().is_ok();
     let is_formula = !is_number && safe.starts_with(['=', '+', '-', '@']);

@@ -7,6 +7,8 @@ pub mod check;
 mod columns;
 pub mod csv;
 pub mod diff;
+#[cfg(test)]
+mod export_tests;
 pub mod firefox;
 pub mod folded;
 pub mod gate;
@@ -15,6 +17,7 @@ pub mod html;
 pub mod jitdump;
 pub mod json;
 pub mod markdown;
+mod names;
 pub mod page;
 pub mod peek;
 pub mod pprof;

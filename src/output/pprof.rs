@@ -4,11 +4,17 @@
 //! Fields and what consumers make of them: `proto/profile.proto` of google/pprof. Each event is a column of values beside
 //! the number of samples. Labels are strings, since a number 0 without a unit vanishes.
 
+use std::borrow::Cow;
+
 use rustc_hash::FxHashMap;
 
-use super::caption::Caption;
+use super::caption::{Caption, recorded};
+use super::names::frame_name;
 use super::strings::Strings;
-use crate::profile::{Entry, FrameId, ObjectId, Profile, SymbolId, ThreadId};
+use super::text::harmless;
+use crate::profile::{
+    Entry, EventSummary, FrameId, ObjectId, Profile, Sampling, SymbolId, ThreadId,
+};
 use crate::unit::Unit;
 
 /// A label of samples.
@@ -149,19 +155,28 @@ impl Encoder<'_> {
         let samples = self.value_type("samples", "count");
         self.out.message(1, &samples);
         for event in &self.profile.events {
-            let (name, unit) = match event.unit {
-                Unit::Nanoseconds if event.counted.is_none() => ("cpu", "nanoseconds"),
-                Unit::Nanoseconds => (event.name.as_str(), "nanoseconds"),
-                Unit::Bytes => (event.name.as_str(), "bytes"),
-                _ => (event.name.as_str(), "count"),
-            };
-            let name = match self.profile.events.len() {
-                1 => name,
-                // Two clocks are two columns.
-                _ => event.name.as_str(),
-            };
-            let value_type = self.value_type(name, unit);
+            let value_type = self.type_of(event);
             self.out.message(1, &value_type);
+        }
+    }
+
+    /// What an event's column is called and counted in.
+    fn type_of(&mut self, event: &EventSummary) -> Message {
+        let unit = match event.unit {
+            Unit::Nanoseconds => "nanoseconds",
+            Unit::Bytes => "bytes",
+            _ => "count",
+        };
+        let name = self.column(event);
+        self.value_type(&name, unit)
+    }
+
+    /// Two clocks are two columns, one is the CPU.
+    fn column<'e>(&self, event: &'e EventSummary) -> Cow<'e, str> {
+        let is_clock = event.unit == Unit::Nanoseconds && event.counted.is_none();
+        match is_clock && self.profile.events.len() == 1 {
+            true => "cpu".into(),
+            false => harmless(&event.name),
         }
     }
 
@@ -198,7 +213,7 @@ impl Encoder<'_> {
             true => &object.short_name,
             false => &object.long_name,
         };
-        message.number(5, self.strings.id(path).into());
+        message.number(5, self.strings.id(&harmless(path)).into());
         if let Some(build_id) = object.build_id {
             let hex: String = build_id
                 .as_bytes()
@@ -214,10 +229,7 @@ impl Encoder<'_> {
         number
     }
 
-    fn function(&mut self, function: Function, name: &str, file: &str) -> u64 {
-        if let Some(&known) = self.functions.get(&function) {
-            return known;
-        }
+    fn add_function(&mut self, function: Function, name: &str, file: &str) -> u64 {
         let number = self.functions.len() as u64 + 1;
         let mut message = Message::default();
         message.number(1, number);
@@ -229,24 +241,19 @@ impl Encoder<'_> {
     }
 
     fn function_of(&mut self, id: FrameId) -> u64 {
-        let frame = &self.profile[id];
         let profile = self.profile;
-        let file = frame.line.map(|line| line.file);
-        match (frame.symbol, frame.object) {
-            (Some(symbol), _) => {
-                let file_name = file.map_or("", |file| profile[file].as_str());
-                self.function(
-                    Function::Symbol(symbol, file),
-                    &profile[symbol].name,
-                    file_name,
-                )
-            }
-            (None, Some(object)) => {
-                let name = format!("[{}]", profile[object].short_name.trim_matches(['[', ']']));
-                self.function(Function::Unknown(Some(object)), &name, "")
-            }
-            (None, None) => self.function(Function::Unknown(None), "[unknown]", ""),
+        let frame = &profile[id];
+        let file = frame.line.filter(|_| frame.symbol.is_some());
+        let file = file.map(|line| line.file);
+        let function = match frame.symbol {
+            Some(symbol) => Function::Symbol(symbol, file),
+            None => Function::Unknown(frame.object),
+        };
+        if let Some(&known) = self.functions.get(&function) {
+            return known;
         }
+        let file = file.map_or("".into(), |file| harmless(&profile[file]));
+        self.add_function(function, &frame_name(profile, id), &file)
     }
 
     /// The locations of an entry, leaf first.
@@ -322,7 +329,7 @@ impl Encoder<'_> {
             };
             let mut pair = Message::default();
             pair.number(1, self.strings.id(label.name()).into());
-            pair.number(2, self.strings.id(&text).into());
+            pair.number(2, self.strings.id(&harmless(&text)).into());
             message.message(3, &pair);
         }
         self.out.message(2, &message);
@@ -360,7 +367,7 @@ impl Encoder<'_> {
         if sums.is_empty() {
             return;
         }
-        let function = self.function(Function::Rest, "[rest]", "");
+        let function = self.add_function(Function::Rest, "[rest]", "");
         let number = self.locations.len() as u64 + 1;
         let mut line = Message::default();
         line.number(1, function);
@@ -373,22 +380,44 @@ impl Encoder<'_> {
         }
     }
 
+    /// The first event with samples is shown where nobody says which; its period is the profile's.
+    fn main_event(&mut self) -> u16 {
+        let profile = self.profile;
+        let mut events = (0_u16..).zip(&profile.events);
+        let Some((at, event)) = events.find(|(_, event)| event.samples > 0) else {
+            return 0;
+        };
+        let period = match (event.sampling, event.unit) {
+            (Sampling::Every(period), _) => period,
+            (Sampling::PerSecond(hertz), Unit::Nanoseconds) => 1_000_000_000 / hertz.max(1),
+            _ => 0,
+        };
+        if period > 0 {
+            let value_type = self.type_of(event);
+            self.out.message(11, &value_type);
+            self.out.number(12, period);
+        }
+        let column = self.column(event);
+        let column = self.strings.id(&column);
+        self.out.number(14, column.into());
+        at
+    }
+
     /// Times, and what the recording is.
     fn facts(&mut self, left_out: usize) {
         let profile = self.profile;
         if let Some((first, last)) = profile.recording.time_range {
+            if let Some((wall, clock)) = profile.recording.wall_clock {
+                self.out
+                    .number(9, wall.wrapping_add(first).wrapping_sub(clock));
+            }
             self.out.number(10, last.saturating_sub(first));
         }
-        let first = u16::try_from(
-            profile
-                .events
-                .iter()
-                .position(|e| e.samples > 0)
-                .unwrap_or(0),
-        );
+        let event = self.main_event();
         let mut comments = vec![
             format!("pjit {}", env!("CARGO_PKG_VERSION")),
-            Caption::of(profile, first.unwrap_or(0)).quality,
+            recorded(profile),
+            Caption::of(profile, event).quality,
         ];
         if left_out > 0 {
             comments.push(format!(

@@ -1,22 +1,28 @@
 //! speedscope's own format (`file-format-schema.json` of speedscope 1.x): a profile for each thread and event.
 //!
 //! In: a profile of samples, for profiles in the order of times, or of rows, for one entry a stack. Sums of weights are the
-//! profile's end, as its reader demands.
-
-use std::io::{self, Write};
+//! profile's end, as its reader demands. To that, what differs in file, line or column is another function: lines of frames
+//! would take functions apart, so there is the place where a function begins or none.
 
 use rustc_hash::FxHashMap;
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::columns::{list, number, text};
+use super::names::frame_name;
 use super::text::harmless;
-use crate::profile::{CommId, EventId, FrameId, Profile, StackId, ThreadId};
+use crate::profile::{
+    CommId, EventId, FrameId, Profile, StackId, SymbolId, ThreadId, place_in_name,
+};
 use crate::unit::Unit;
 
 /// Larger files are not opened by browsers, whose strings end at 512 MB.
 pub const LARGEST: usize = 400 << 20;
 
-/// Frames, root first, and the weight.
-type Weighed = (Vec<u32>, u64);
+/// No number.
+const NONE: u32 = u32::MAX;
+
+/// A stack, with the leaf that stands for an empty one, and what it weighs.
+type Weighed = (StackId, FrameId, u64);
 
 /// One thread's samples of one event.
 struct Lane {
@@ -32,71 +38,82 @@ struct Lane {
 pub struct Written {
     /// Profiles in it.
     pub profiles: usize,
-    /// Bytes of it.
-    pub bytes: usize,
+    /// Whether it is complete: nothing is made that is larger than [`LARGEST`].
+    pub is_whole: bool,
 }
 
-/// Writes the file; nothing is written that is larger than [`LARGEST`].
-///
-/// # Errors
-/// When `out` cannot be written.
-pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<Written> {
-    let mut frames = Frames::new(profile);
-    let lanes = lanes(profile, &mut frames);
+/// The file as text.
+#[must_use]
+pub fn write(profile: &Profile) -> (String, Written) {
+    let mut functions = Functions::new(profile);
+    let lanes = lanes(profile, &mut functions);
     let active = lanes.iter().enumerate().max_by_key(|(at, lane)| {
         // Of equal ones the first.
         (lane.total, std::cmp::Reverse(*at))
     });
-    let active = active.map_or(0, |(at, _)| at);
-    let document = json!({
+    let head = json!({
         "$schema": "https://www.speedscope.app/file-format-schema.json",
         "name": harmless(&profile.recording.path),
         "exporter": concat!("pjit ", env!("CARGO_PKG_VERSION")),
-        "activeProfileIndex": active,
-        "shared": { "frames": frames.all },
-        "profiles": lanes.iter().map(|lane| lane_value(profile, lane)).collect::<Vec<_>>(),
+        "activeProfileIndex": active.map_or(0, |(at, _)| at),
     });
-    let text = serde_json::to_vec(&document).map_err(io::Error::other)?;
+    let mut json = head.to_string();
+    json.pop();
+    json.push_str(",\"shared\":{\"frames\":");
+    list(&mut json, &functions.all, |function, json| {
+        functions.push(function, json)
+    });
+    json.push_str("},\"profiles\":");
+    list(&mut json, &lanes, |lane, json| {
+        push_lane(profile, &functions, lane, json)
+    });
+    json.push('}');
     let written = Written {
         profiles: lanes.len(),
-        bytes: text.len(),
+        is_whole: json.len() <= LARGEST,
     };
-    if text.len() <= LARGEST {
-        out.write_all(&text)?;
-    }
-    Ok(written)
+    (json, written)
 }
 
-fn lane_value(profile: &Profile, lane: &Lane) -> Value {
-    let event = &profile[lane.event];
-    let thread = &profile[lane.thread];
-    let unit = match event.unit {
+fn push_lane(profile: &Profile, functions: &Functions<'_>, lane: &Lane, json: &mut String) {
+    let unit = match profile[lane.event].unit {
         Unit::Nanoseconds => "nanoseconds",
         Unit::Bytes => "bytes",
         _ => "none",
     };
-    let mut name = format!(
-        "{} ({}/{})",
-        harmless(&profile[lane.comm]),
-        thread.pid.cast_signed(),
-        thread.tid.cast_signed()
-    );
-    if profile.events.len() > 1 {
-        name.push(' ');
-        name.push_str(&harmless(&event.name));
-    }
-    json!({
-        "type": "sampled",
-        "name": name,
-        "unit": unit,
-        "startValue": 0,
-        "endValue": lane.total,
-        "samples": lane.samples.iter().map(|(stack, _)| stack).collect::<Vec<_>>(),
-        "weights": lane.samples.iter().map(|(_, weight)| weight).collect::<Vec<_>>(),
-    })
+    json.push_str("{\"type\":\"sampled\",\"name\":");
+    text(&name(profile, lane), json);
+    json.push_str(",\"unit\":");
+    text(unit, json);
+    json.push_str(",\"startValue\":0,\"endValue\":");
+    number(lane.total, json);
+    json.push_str(",\"samples\":");
+    list(json, &lane.samples, |sample, json| {
+        if json.len() <= LARGEST {
+            list(json, functions.path(sample), |function, json| {
+                number(function.into(), json)
+            });
+        }
+    });
+    json.push_str(",\"weights\":");
+    list(json, &lane.samples, |(_, _, weight), json| {
+        number(*weight, json)
+    });
+    json.push('}');
 }
 
-fn lanes(profile: &Profile, frames: &mut Frames<'_>) -> Vec<Lane> {
+fn name(profile: &Profile, lane: &Lane) -> String {
+    let thread = &profile[lane.thread];
+    let (pid, tid) = (thread.pid.cast_signed(), thread.tid.cast_signed());
+    let mut name = format!("{} ({pid}/{tid})", harmless(&profile[lane.comm]));
+    if profile.events.len() > 1 {
+        name.push(' ');
+        name.push_str(&harmless(&profile[lane.event].name));
+    }
+    name
+}
+
+fn lanes(profile: &Profile, functions: &mut Functions<'_>) -> Vec<Lane> {
     let samples = profile.samples.iter();
     let samples = samples.map(|s| (s.event, s.thread, s.comm, s.stack, s.leaf, s.period));
     let entries = profile.entries.iter();
@@ -117,70 +134,128 @@ fn lanes(profile: &Profile, frames: &mut Frames<'_>) -> Vec<Lane> {
         let lane = &mut lanes[at];
         lane.comm = comm;
         lane.total = lane.total.saturating_add(period);
-        let stack = frames.stack(stack, leaf);
+        let new = (stack, leaf, period);
+        functions.enter(&new);
         match lane.samples.last_mut() {
-            Some((last, weight)) if *last == stack => *weight = weight.saturating_add(period),
-            _ => lane.samples.push((stack, period)),
+            Some(last) if functions.path(last).eq(functions.path(&new)) => {
+                last.2 = last.2.saturating_add(period);
+            }
+            _ => lane.samples.push(new),
         }
     }
     lanes
 }
 
-/// Frames of the file, each once.
-struct Frames<'p> {
-    profile: &'p Profile,
-    all: Vec<Value>,
-    known: FxHashMap<FrameId, u32>,
+/// A function of the file.
+struct Function {
+    name: String,
+    /// File, line and column of its beginning, as far as they are known.
+    place: Option<(String, u32, u32)>,
 }
 
-impl<'p> Frames<'p> {
+/// Functions of the file, each once.
+struct Functions<'p> {
+    profile: &'p Profile,
+    all: Vec<Function>,
+    /// By symbol.
+    of_symbol: Vec<u32>,
+    /// By object, for what has no symbol.
+    of_object: FxHashMap<u32, u32>,
+    /// By frame.
+    of_frame: Vec<u32>,
+}
+
+impl<'p> Functions<'p> {
     fn new(profile: &'p Profile) -> Self {
         Self {
             profile,
             all: Vec::new(),
-            known: FxHashMap::default(),
+            of_symbol: vec![NONE; profile.symbols.len()],
+            of_object: FxHashMap::default(),
+            of_frame: vec![NONE; profile.frames.len()],
         }
     }
 
-    /// Root first.
-    fn stack(&mut self, stack: StackId, leaf: FrameId) -> Vec<u32> {
-        let frames = self.profile.stacks.get(stack);
-        if frames.is_empty() {
-            return vec![self.number(leaf)];
+    /// Numbers the functions of a stack.
+    fn enter(&mut self, sample: &Weighed) {
+        for &frame in self.frames(sample) {
+            if self.of_frame[frame.0 as usize] == NONE {
+                self.of_frame[frame.0 as usize] = self.number(frame);
+            }
         }
-        frames.iter().rev().map(|id| self.number(*id)).collect()
+        if self.of_frame[sample.1.0 as usize] == NONE {
+            self.of_frame[sample.1.0 as usize] = self.number(sample.1);
+        }
+    }
+
+    fn frames(&self, sample: &Weighed) -> &'p [FrameId] {
+        self.profile.stacks.get(sample.0)
+    }
+
+    /// Numbers of a stack's functions that were entered, root first.
+    fn path(&self, sample: &Weighed) -> impl Iterator<Item = u32> {
+        let frames = self.frames(sample);
+        let own = frames.is_empty().then_some(sample.1);
+        let all = own.into_iter().chain(frames.iter().rev().copied());
+        all.map(|frame| self.of_frame[frame.0 as usize])
     }
 
     fn number(&mut self, id: FrameId) -> u32 {
-        if let Some(&known) = self.known.get(&id) {
-            return known;
-        }
         let profile = self.profile;
         let frame = &profile[id];
-        let name = match (frame.symbol, frame.object) {
-            (Some(symbol), _) => harmless(&profile[symbol].name).into_owned(),
-            (None, Some(object)) => format!("[{}]", harmless(&profile[object].short_name)),
-            (None, None) => "[unknown]".to_owned(),
+        let new = u32::try_from(self.all.len()).unwrap_or(NONE);
+        let known = match (frame.symbol, frame.object) {
+            (Some(symbol), _) => &mut self.of_symbol[symbol.0 as usize],
+            (None, object) => self
+                .of_object
+                .entry(object.map_or(NONE, |object| object.0))
+                .or_insert(NONE),
         };
-        let mut value = json!({ "name": name });
-        if let Some(line) = frame.line {
-            value["file"] = json!(harmless(&profile[line.file]));
-            if line.line > 0 {
-                value["line"] = json!(line.line);
-            }
-            if line.column > 0 {
-                value["col"] = json!(line.column);
+        if *known != NONE {
+            return *known;
+        }
+        *known = new;
+        let file = frame.line.map(|line| profile[line.file].as_str());
+        let function = Function {
+            name: frame_name(profile, id).into_owned(),
+            place: frame.symbol.and_then(|symbol| place(profile, symbol, file)),
+        };
+        self.all.push(function);
+        new
+    }
+
+    fn push(&self, function: &Function, json: &mut String) {
+        json.push_str("{\"name\":");
+        text(&function.name, json);
+        if let Some((file, line, column)) = &function.place {
+            json.push_str(",\"file\":");
+            text(file, json);
+            for (key, value) in [(",\"line\":", *line), (",\"col\":", *column)] {
+                if value > 0 {
+                    json.push_str(key);
+                    number(value.into(), json);
+                }
             }
         }
-        self.all.push(value);
-        let number = u32::try_from(self.all.len() - 1).unwrap_or(u32::MAX);
-        self.known.insert(id, number);
-        number
+        json.push('}');
     }
+}
+
+/// Functions of scripts tell by their name where they begin; of others the file may be known.
+fn place(profile: &Profile, symbol: SymbolId, file: Option<&str>) -> Option<(String, u32, u32)> {
+    let symbol = &profile[symbol];
+    let in_name = place_in_name(symbol.name.as_bytes()).filter(|_| symbol.producer.is_some());
+    let in_name = in_name.and_then(|place| {
+        let file = symbol.name.get(place.file)?;
+        Some((harmless(file).into_owned(), place.line, place.column))
+    });
+    in_name.or_else(|| file.map(|file| (harmless(file).into_owned(), 0, 0)))
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
     use crate::report::testing::ProfileBuilder;
 
@@ -191,10 +266,9 @@ mod tests {
         builder.sample("x", "main;b", 3);
         builder.sample("y", "main", 2);
         let profile = builder.finish();
-        let mut out = Vec::new();
-        let written = write(&profile, &mut out).expect("a vector takes everything");
+        let (out, written) = write(&profile);
         assert_eq!(written.profiles, 2);
-        let read: Value = serde_json::from_slice(&out).expect("JSON");
+        let read: Value = serde_json::from_str(&out).expect("JSON");
         let mut sum = 0;
         for lane in read["profiles"].as_array().expect("a list") {
             let weights = lane["weights"].as_array().expect("a list");

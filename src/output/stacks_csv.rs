@@ -4,8 +4,12 @@
 
 use std::io::{self, Write};
 
-use super::csv::write_row;
-use crate::profile::{CommId, EventId, FrameId, Profile, StackId, ThreadId};
+use super::csv::{cell_text, write_row};
+use super::names::frame_name;
+use crate::parallel::write_in_parallel;
+use crate::profile::{
+    CommId, Entry, EventId, EventSummary, FrameId, Profile, Sample, StackId, ThreadId,
+};
 use crate::unit::Unit;
 
 /// The columns.
@@ -39,35 +43,142 @@ pub fn write_heading(samples: bool, out: &mut dyn Write) -> io::Result<()> {
 ///
 /// # Errors
 /// When `out` cannot be written.
-pub fn write(profile: &Profile, samples: bool, out: &mut dyn Write) -> io::Result<usize> {
-    for entry in &profile.entries {
-        let place = (entry.event, entry.thread, entry.comm);
-        let stack = (entry.stack, entry.leaf);
-        let cells = cells(profile, place, stack, (entry.period, entry.samples));
-        write_row(&cells, out)?;
-    }
-    for sample in &profile.samples {
-        let place = (sample.event, sample.thread, sample.comm);
-        let stack = (sample.stack, sample.leaf);
-        let mut cells = cells(profile, place, stack, (sample.period, 1));
-        if samples {
-            let text = |number: Option<u64>| number.map_or(String::new(), |n| n.to_string());
-            cells.push(text(sample.time));
-            cells.push(text(sample.cpu.map(u64::from)));
-        }
-        write_row(&cells, out)?;
-    }
-    Ok(profile.entries.len() + profile.samples.len())
+pub fn write(
+    profile: &Profile,
+    samples: bool,
+    threads: usize,
+    out: &mut dyn Write,
+) -> io::Result<usize> {
+    const PIECE: usize = 512;
+    let cells = Cells::of(profile);
+    let rows = profile.entries.len() + profile.samples.len();
+    let push = |(): &mut (), piece: usize, text: &mut Vec<u8>| {
+        let end = rows.min((piece + 1) * PIECE);
+        (piece * PIECE..end).for_each(|row| match profile.entries.get(row) {
+            Some(entry) => cells.push_entry(entry, text),
+            None => cells.push_sample(&profile.samples[row - profile.entries.len()], samples, text),
+        });
+        Ok(())
+    };
+    write_in_parallel(rows.div_ceil(PIECE), threads, || (), push, out)?;
+    Ok(rows)
 }
 
-fn cells(
-    profile: &Profile,
-    (event, thread, comm): (EventId, ThreadId, CommId),
-    (stack, leaf): (StackId, FrameId),
-    (weight, samples): (u64, u64),
-) -> Vec<String> {
-    let summary = &profile[event];
-    let unit = match summary.unit {
+/// A name inside the cell of a stack, and as a cell of its own.
+struct Name {
+    in_stack: String,
+    own: String,
+}
+
+/// What cells are made of, each text once.
+struct Cells<'p> {
+    profile: &'p Profile,
+    recording: String,
+    /// By event: event and unit.
+    events: Vec<String>,
+    comms: Vec<String>,
+    /// By frame.
+    frames: Vec<Name>,
+    /// By object.
+    objects: Vec<String>,
+}
+
+impl<'p> Cells<'p> {
+    fn of(profile: &'p Profile) -> Self {
+        let frames = (0..profile.frames.len()).map(|at| {
+            let frame = FrameId(u32::try_from(at).expect("frames are numbered so"));
+            let name = frame_name(profile, frame);
+            Name {
+                // A `;` in a name would be two frames.
+                in_stack: name.replace(';', "\\;"),
+                own: cell_text(&name),
+            }
+        });
+        let objects = profile.objects.iter();
+        Self {
+            profile,
+            recording: cell_text(&profile.recording.path),
+            events: profile.events.iter().map(event_cells).collect(),
+            comms: profile.comms.iter().map(|comm| cell_text(comm)).collect(),
+            frames: frames.collect(),
+            objects: objects
+                .map(|object| cell_text(&object.short_name))
+                .collect(),
+        }
+    }
+
+    fn push_entry(&self, entry: &Entry, text: &mut Vec<u8>) {
+        let place = (entry.event, entry.thread, entry.comm);
+        let stack = (entry.stack, entry.leaf);
+        self.push(place, stack, (entry.period, entry.samples), text);
+        text.push(b'\n');
+    }
+
+    fn push_sample(&self, sample: &Sample, with_time: bool, text: &mut Vec<u8>) {
+        let place = (sample.event, sample.thread, sample.comm);
+        let stack = (sample.stack, sample.leaf);
+        self.push(place, stack, (sample.period, 1), text);
+        for number in [sample.time, sample.cpu.map(u64::from)] {
+            if with_time {
+                text.push(b',');
+            }
+            if let Some(number) = number.filter(|_| with_time) {
+                text.extend_from_slice(number.to_string().as_bytes());
+            }
+        }
+        text.push(b'\n');
+    }
+
+    fn push(
+        &self,
+        (event, thread, comm): (EventId, ThreadId, CommId),
+        (stack, leaf): (StackId, FrameId),
+        (weight, samples): (u64, u64),
+        text: &mut Vec<u8>,
+    ) {
+        let thread = &self.profile[thread];
+        let (pid, tid) = (thread.pid.cast_signed(), thread.tid.cast_signed());
+        let comm = &self.comms[comm.0 as usize];
+        let event = &self.events[usize::from(event.0)];
+        let object = self.profile[leaf].object;
+        let object = object.map_or("", |object| &self.objects[object.0 as usize]);
+        let own = &self.frames[leaf.0 as usize].own;
+        let head = format!(
+            "{},{event},{pid},{tid},{comm},{weight},{samples},{own},{object},",
+            self.recording
+        );
+        text.extend_from_slice(head.as_bytes());
+        let start = text.len();
+        self.push_stack(stack, leaf, text);
+        // Nearly no stack has something to quote.
+        let is_plain = !matches!(text.get(start), Some(b'=' | b'+' | b'-' | b'@' | b' '))
+            && text.last() != Some(&b' ')
+            && memchr::memchr2(b',', b'"', &text[start..]).is_none();
+        if !is_plain {
+            let cell = cell_text(&String::from_utf8_lossy(&text[start..]));
+            text.truncate(start);
+            text.extend_from_slice(cell.as_bytes());
+        }
+    }
+
+    /// Root first.
+    fn push_stack(&self, stack: StackId, leaf: FrameId, text: &mut Vec<u8>) {
+        let own = [leaf];
+        let frames = match self.profile.stacks.get(stack) {
+            [] => &own[..],
+            frames => frames,
+        };
+        for (at, frame) in frames.iter().rev().enumerate() {
+            if at > 0 {
+                text.push(b';');
+            }
+            text.extend_from_slice(self.frames[frame.0 as usize].in_stack.as_bytes());
+        }
+    }
+}
+
+fn event_cells(event: &EventSummary) -> String {
+    let unit = match event.unit {
         Unit::Nanoseconds => "ns",
         Unit::Bytes => "bytes",
         Unit::Cycles => "cycles",
@@ -75,40 +186,5 @@ fn cells(
         Unit::Pages => "pages",
         Unit::Count => "count",
     };
-    let own = [leaf];
-    let frames = match profile.stacks.get(stack) {
-        [] => &own[..],
-        frames => frames,
-    };
-    // Root first; a `;` in a name would be two frames.
-    let names: Vec<String> = frames
-        .iter()
-        .rev()
-        .map(|frame| name(profile, *frame).replace(';', "\\;"))
-        .collect();
-    let object = profile[leaf].object;
-    vec![
-        profile.recording.path.clone(),
-        summary.name.clone(),
-        unit.to_owned(),
-        profile[thread].pid.cast_signed().to_string(),
-        profile[thread].tid.cast_signed().to_string(),
-        profile[comm].clone(),
-        weight.to_string(),
-        samples.to_string(),
-        name(profile, leaf),
-        object.map_or(String::new(), |object| profile[object].short_name.clone()),
-        names.join(";"),
-    ]
-}
-
-fn name(profile: &Profile, frame: FrameId) -> String {
-    let frame = &profile[frame];
-    match (frame.symbol, frame.object) {
-        (Some(symbol), _) => profile[symbol].name.clone(),
-        (None, Some(object)) => {
-            format!("[{}]", profile[object].short_name.trim_matches(['[', ']']))
-        }
-        (None, None) => "[unknown]".to_owned(),
-    }
+    format!("{},{unit}", cell_text(&event.name))
 }

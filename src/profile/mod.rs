@@ -11,8 +11,8 @@ use crate::run_state::RunState;
 use crate::unit::Unit;
 use crate::weigh::{Derived, Evidence, Interval, Trim};
 
-/// The runtime that made code while the program ran.
-pub use crate::jitdump::Producer;
+/// The runtime that made code while the program ran, and the place that names of its functions may tell.
+pub use crate::jitdump::{Producer, place_in_name};
 
 mod build;
 pub(crate) mod names;

@@ -1,16 +1,16 @@
 //! Exports in the programs that they are for, all without a network: the Firefox Profiler's own loading code
-//! (npm's `@firefox-devtools/profiler-cli`).
+//! (npm's `@firefox-devtools/profiler-cli`), speedscope (npm) in Chromium, DuckDB (PyPI).
 //!
 //! `.ci/run` installs what is needed; elsewhere the tests skip themselves.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{SAMPLES, modules, run, skip, stdout_of};
+use crate::support::{SAMPLES, chromium, folded, modules, pjit, run, sample, skip, stdout_of};
 
 /// Exports a sample; the folder lives as long as the file is needed.
 fn exported(name: &str, file: &str, options: &[&str]) -> (tempfile::TempDir, PathBuf) {
@@ -218,6 +218,222 @@ fn firefox_files_are_the_same_for_any_number_of_threads() {
     for name in SAMPLES {
         let of = |jobs: &str| {
             let (_folder, path) = exported(name, "x.json.gz", &[jobs]);
+            std::fs::read(path).expect("written")
+        };
+        let one = of("-j1");
+        assert!(one == of("-j2") && one == of("-j5"), "{name}");
+    }
+}
+
+/// What speedscope shows of a sample: its first rows and the names of its profiles.
+fn speedscope(name: &str, options: &[&str]) -> Option<Value> {
+    let folder = modules().join("speedscope");
+    let Some(chromium) =
+        chromium().filter(|_| folder.is_dir() && modules().join("puppeteer-core").is_dir())
+    else {
+        skip(
+            "speedscope",
+            "npm's speedscope or puppeteer-core, or Chromium is not installed",
+        );
+        return None;
+    };
+    let (_folder, file) = exported(name, "x.speedscope.json", options);
+    let driver = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/speedscope.js");
+    let output = Command::new("node")
+        .arg(driver)
+        .args([&chromium, &folder, &file])
+        .env("NODE_PATH", modules())
+        .output()
+        .expect("node runs");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{name}: {errors}");
+    let answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(answer["errors"], Value::Array(Vec::new()), "{name}");
+    let mut requests = answer["requests"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(Value::as_str);
+    assert!(requests.all(|url| url.starts_with("file://")), "{answer}");
+    Some(answer)
+}
+
+/// Milliseconds of each function's own with two digits, the largest first, and names.
+fn sandwich(answer: &Value) -> Vec<(String, String)> {
+    let rows = answer["rows"].as_array().expect("rows").iter();
+    let rows = rows.skip_while(|row| row[0] != "Total").skip(1);
+    rows.map(|row| {
+        let cell = |at: usize| row[at].as_str().unwrap_or_default().to_owned();
+        let own = cell(1).split("ms").next().unwrap_or_default().to_owned();
+        (own, cell(2))
+    })
+    .collect()
+}
+
+#[test]
+fn speedscope_shows_the_rows_of_the_report() {
+    for (name, options) in [
+        ("wasmtime", &["--no-inline"][..]),
+        ("wasmtime", &["--no-inline", "--merge"][..]),
+    ] {
+        let Some(answer) = speedscope(name, options) else {
+            return;
+        };
+        let mut own: BTreeMap<String, u64> = BTreeMap::new();
+        let arguments = "report --no-inline --no-children -g none -q -s sym -w 0 -F period,sym";
+        let words: Vec<&str> = arguments.split(' ').collect();
+        for line in stdout_of(&words, name).lines() {
+            let mut cells = line.split_whitespace();
+            let Some(period) = cells
+                .next()
+                .map(|cell| cell.parse::<u64>().expect("a number"))
+            else {
+                continue;
+            };
+            let symbol = cells.skip(1).collect::<Vec<_>>().join(" ");
+            *own.entry(symbol).or_default() += period;
+        }
+        let mut expected: Vec<(u64, String)> =
+            own.into_iter().map(|(symbol, ns)| (ns, symbol)).collect();
+        expected.sort_by(|a, b| b.cmp(a));
+        let shown = sandwich(&answer);
+        assert!(shown.len() >= 5, "{answer}");
+        let largest = |ns: u64| format!("{:.2}", ns as f64 / 1e6);
+        let periods: Vec<String> = expected
+            .iter()
+            .take(5)
+            .map(|(ns, _)| largest(*ns))
+            .collect();
+        assert_eq!(
+            shown
+                .iter()
+                .take(5)
+                .map(|(ms, _)| ms.clone())
+                .collect::<Vec<_>>(),
+            periods
+        );
+        assert_eq!(shown[0].1, expected[0].1);
+    }
+}
+
+#[test]
+fn speedscope_has_a_profile_for_each_thread() {
+    let Some(answer) = speedscope("native", &[]) else {
+        return;
+    };
+    let rows = answer["rows"].as_array().expect("rows");
+    let profiles = rows.iter().skip(1).take_while(|row| row[0] != "Total");
+    let mut shown: Vec<String> = profiles
+        .map(|row| row[1].as_str().unwrap_or_default().to_owned())
+        .collect();
+    let script = stdout_of(&["script", "-G", "-F", "pid,tid"], "native");
+    let mut threads: Vec<String> = script
+        .lines()
+        .map(|line| line.trim().trim_end_matches(':').to_owned())
+        .collect();
+    threads.sort();
+    threads.dedup();
+    shown.sort_by_key(|name| name.rsplit('(').next().map(str::to_owned));
+    let ids: Vec<&str> = shown
+        .iter()
+        .filter_map(|name| name.rsplit('(').next()?.strip_suffix(')'))
+        .collect();
+    assert_eq!(ids, threads);
+}
+
+/// What DuckDB answers to queries, each row as text.
+fn duckdb(folder: &Path, queries: &[&str]) -> Option<Vec<Vec<Vec<Value>>>> {
+    let modules = std::env::var_os("PJIT_PYTHON_MODULES").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("target/python"),
+        PathBuf::from,
+    );
+    let program = "import duckdb, json, sys
+print(json.dumps([duckdb.sql(query).fetchall() for query in sys.argv[1:]], default=str))";
+    let output = Command::new("python3")
+        .args(["-c", program])
+        .args(queries)
+        .current_dir(folder)
+        .env("PYTHONPATH", modules)
+        .output();
+    let output = match output {
+        Ok(output) if output.status.success() => output,
+        Ok(output) if !String::from_utf8_lossy(&output.stderr).contains("No module named") => {
+            panic!("{}", String::from_utf8_lossy(&output.stderr));
+        }
+        _ => {
+            skip("duckdb", "python3 or PyPI's duckdb is not installed");
+            return None;
+        }
+    };
+    Some(serde_json::from_slice(&output.stdout).expect("JSON"))
+}
+
+/// Exports recordings into one table.
+fn exported_table(folder: &Path, file: &str, options: &[&str]) {
+    let output = pjit()
+        .args(["export", "-o"])
+        .arg(folder.join(file))
+        .args(options)
+        .args(SAMPLES.map(|name| sample(name, "perf.data")))
+        .output()
+        .expect("the binary can be run");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+#[test]
+fn duckdb_reads_many_recordings_as_one_table() {
+    let folder = tempfile::tempdir().expect("a folder");
+    exported_table(folder.path(), "all.csv.gz", &[]);
+    exported_table(folder.path(), "samples.csv.gz", &["--samples"]);
+    let by = "select recording, sum(weight)::bigint, sum(samples)::bigint from";
+    let order = "group by recording order by recording";
+    let queries = [
+        format!("{by} 'all.csv.gz' {order}"),
+        format!("{by} 'samples.csv.gz' {order}"),
+        "select count(*) from 'samples.csv.gz' where time_ns is null".to_owned(),
+        "select leaf, sum(weight)::bigint as ns from 'all.csv.gz' where recording like '%minijit%' group by leaf \
+         order by ns desc, leaf limit 3"
+            .to_owned(),
+    ];
+    let queries: Vec<&str> = queries.iter().map(String::as_str).collect();
+    let Some(answers) = duckdb(folder.path(), &queries) else {
+        return;
+    };
+    let mut expected: Vec<Vec<Value>> = SAMPLES
+        .iter()
+        .map(|name| {
+            let weight: u64 = folded(&stdout_of(&["fold"], name)).values().sum();
+            let samples = stdout_of(&["script", "-G", "-F", "tid"], name)
+                .lines()
+                .count();
+            let path = sample(name, "perf.data").display().to_string();
+            vec![path.into(), weight.into(), samples.into()]
+        })
+        .collect();
+    expected.sort_by_key(|row| row[0].to_string());
+    assert_eq!(answers[0], expected);
+    assert_eq!(answers[1], expected);
+    assert_eq!(answers[2], [[Value::from(0)]]);
+    assert_eq!(answers[3].len(), 3);
+}
+
+#[test]
+fn tables_are_the_same_for_any_number_of_threads() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let of = |jobs: &str| {
+        let file = format!("x{jobs}.csv.gz");
+        exported_table(folder.path(), &file, &[jobs, "--samples"]);
+        std::fs::read(folder.path().join(file)).expect("written")
+    };
+    let one = of("-j1");
+    assert!(one == of("-j2") && one == of("-j5"));
+    for name in SAMPLES {
+        let of = |jobs: &str| {
+            let (_folder, path) = exported(name, "x.speedscope.json.gz", &[jobs]);
             std::fs::read(path).expect("written")
         };
         let one = of("-j1");

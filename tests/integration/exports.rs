@@ -1,11 +1,10 @@
-//! Exports, read by the programs they are for: the same sums, whatever reads them.
+//! Exports as files: the same sums in each, the same bytes from any number of threads.
 
 use std::io::Read;
-use std::process::Command;
 
 use flate2::read::GzDecoder;
 
-use crate::support::{SAMPLES, pjit, sample, skip, stdout_of};
+use crate::support::{SAMPLES, pjit, sample, stdout_of};
 
 /// What `pjit export` wrote to standard output.
 fn exported(format: &str, more: &[&str], name: &str) -> Vec<u8> {
@@ -27,70 +26,6 @@ fn total(name: &str) -> u64 {
     weights
         .filter_map(|(_, weight)| weight.parse::<u64>().ok())
         .sum()
-}
-
-fn go_works() -> bool {
-    let version = Command::new("go").arg("version").output();
-    version.is_ok_and(|output| output.status.success())
-}
-
-/// The nanoseconds of each function's own, as `go tool pprof -top` lists them.
-fn top_of_pprof(name: &str) -> Vec<u64> {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("x.pb.gz");
-    std::fs::write(&path, exported("pprof", &["--no-inline"], name)).expect("written");
-    let output = Command::new("go")
-        .args(["tool", "pprof", "-top", "-unit=ns", "-nodecount=0"])
-        .args(["-nodefraction=0", "-edgefraction=0"])
-        .arg(&path)
-        .env("PPROF_TMPDIR", folder.path())
-        .env("HOME", folder.path())
-        .output()
-        .expect("go can be run");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{name}: {text}");
-    let rows = text
-        .lines()
-        .skip_while(|line| !line.contains("flat%"))
-        .skip(1);
-    let flat = rows.filter_map(|row| row.split_whitespace().next());
-    let mut flat: Vec<u64> = flat
-        .map(|cell| cell.trim_end_matches("ns").parse().expect("a number"))
-        .filter(|ns| *ns > 0)
-        .collect();
-    flat.sort_unstable();
-    flat
-}
-
-#[test]
-fn pprof_shows_the_rows_of_the_report() {
-    if !go_works() {
-        return skip("go", "it cannot be run");
-    }
-    for name in ["minijit", "node", "wasmtime"] {
-        let flat = top_of_pprof(name);
-        assert_eq!(flat.iter().sum::<u64>(), total(name), "{name}");
-        let arguments = [
-            "report",
-            "--no-children",
-            "-g",
-            "none",
-            "-q",
-            "-s",
-            "sym",
-            "-F",
-            "period",
-        ];
-        let report = stdout_of(&arguments, name);
-        let mut rows: Vec<u64> = report
-            .lines()
-            .filter_map(|line| line.split_whitespace().next()?.parse().ok())
-            .collect();
-        rows.sort_unstable();
-        // Rows of one name in two objects are one function to pprof.
-        let larger = |list: &[u64]| list.iter().rev().take(5).copied().collect::<Vec<_>>();
-        assert_eq!(larger(&flat), larger(&rows), "{name}");
-    }
 }
 
 #[test]

@@ -26,6 +26,7 @@ mod names;
 mod oracle;
 mod page;
 mod paths;
+mod pprof;
 mod questions;
 mod recording;
 mod skip;

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{modules, pjit, sample, skip, stdout_of};
+use crate::support::{chromium, modules, pjit, program, sample, skip, stdout_of};
 
 /// Where the browser and its driver are.
 struct Browser {
@@ -19,13 +19,7 @@ struct Browser {
 
 impl Browser {
     fn find() -> Option<Self> {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let program = |name: &str| {
-            let mut folders = std::env::split_paths(&path).map(|folder| folder.join(name));
-            folders.find(|file| file.is_file())
-        };
-        let chromium = ["chromium-headless-shell", "chromium", "chromium-browser"];
-        let chromium = chromium.into_iter().find_map(program);
+        let chromium = chromium();
         let modules = modules();
         let found = chromium
             .filter(|_| modules.join("puppeteer-core").is_dir() && program("node").is_some())

@@ -44,6 +44,19 @@ pub(crate) fn perf() -> Command {
 
 pub(crate) use crate::skip::skip;
 
+/// A program on the path.
+pub(crate) fn program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut folders = std::env::split_paths(&path).map(|folder| folder.join(name));
+    folders.find(|file| file.is_file())
+}
+
+/// The browser.
+pub(crate) fn chromium() -> Option<PathBuf> {
+    let names = ["chromium-headless-shell", "chromium", "chromium-browser"];
+    names.into_iter().find_map(program)
+}
+
 /// Where npm's programs are that `.ci/run` installs.
 pub(crate) fn modules() -> PathBuf {
     std::env::var_os("PJIT_BROWSER_MODULES").map_or_else(

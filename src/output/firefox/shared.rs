@@ -5,13 +5,13 @@
 use rustc_hash::FxHashMap;
 
 use super::super::columns::{list, number, text};
+use super::super::names::frame_name;
 use super::super::strings::Strings;
 use super::super::text::harmless;
 use super::category::{self, Place};
 use super::libs::Libs;
 use crate::address::Avma;
-use crate::jitdump::place_in_name;
-use crate::profile::{FrameId, Profile, SourceLine, StackId, SymbolId};
+use crate::profile::{FrameId, Profile, SourceLine, StackId, SymbolId, place_in_name};
 
 /// No number.
 pub(super) const NONE: u32 = u32::MAX;
@@ -210,10 +210,7 @@ impl<'p> Shared<'p> {
         let frame = &profile[id];
         let resource = frame.object.map_or(NONE, |object| self.libs.number(object));
         let Some(symbol) = frame.symbol else {
-            let name = frame.object.map_or("unknown", |object| {
-                profile[object].short_name.trim_matches(['[', ']'])
-            });
-            let name = self.strings.id(&format!("[{}]", harmless(name)));
+            let name = self.strings.id(&frame_name(profile, id));
             return self.func(name, resource);
         };
         let mut func = self.of_symbol[symbol.0 as usize];

@@ -1,0 +1,382 @@
+//! Exports in `go tool pprof` (Debian: golang-go): the same functions, stacks, labels and sums as everywhere else.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::support::{folded, run, skip, stdout_of};
+
+/// A folder with an exported sample; nothing without go.
+struct Exported {
+    folder: tempfile::TempDir,
+    file: PathBuf,
+}
+
+impl Exported {
+    fn of(name: &str, options: &[&str]) -> Option<Self> {
+        let version = Command::new("go").arg("version").output();
+        if !version.is_ok_and(|output| output.status.success()) {
+            skip("go", "it cannot be run");
+            return None;
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("x.pb.gz");
+        let mut arguments = vec!["export", "-o", file.to_str().expect("UTF-8")];
+        arguments.extend(options);
+        let output = run(&arguments, name);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{name}: {said}");
+        Some(Self { folder, file })
+    }
+
+    fn go(&self, options: &[&str]) -> Command {
+        let mut go = Command::new("go");
+        go.args([
+            "tool",
+            "pprof",
+            "-unit=ns",
+            "-nodefraction=0",
+            "-edgefraction=0",
+        ])
+        .args(options)
+        .arg(&self.file)
+        .env("PPROF_TMPDIR", self.folder.path())
+        .env("HOME", self.folder.path());
+        go
+    }
+
+    fn ask(&self, options: &[&str]) -> String {
+        let output = self.go(options).output().expect("go can be run");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{options:?}: {text}{said}");
+        text
+    }
+
+    /// Rows of `-top` and `-peek`: own and whole weight of each function.
+    fn top(&self, options: &[&str]) -> BTreeMap<String, (i64, i64)> {
+        let mut all = vec!["-top", "-nodecount=0"];
+        all.extend(options);
+        let text = self.ask(&all);
+        let rows = text
+            .lines()
+            .skip_while(|line| !line.contains("flat%"))
+            .skip(1);
+        rows.map(|row| {
+            let cells: Vec<&str> = row.split_whitespace().collect();
+            (cells[5..].join(" "), (ns(cells[0]), ns(cells[3])))
+        })
+        .collect()
+    }
+}
+
+fn ns(cell: &str) -> i64 {
+    let digits = cell.trim_end_matches("ns").trim_end_matches(".0");
+    digits
+        .parse()
+        .unwrap_or_else(|_| panic!("not a number of ns: {cell:?}"))
+}
+
+/// Sum of the periods.
+fn total(name: &str) -> i64 {
+    let stacks = folded(&stdout_of(&["fold"], name));
+    stacks.values().sum::<u64>() as i64
+}
+
+/// Periods by the other columns of a report.
+fn reported(name: &str, keys: &str) -> Vec<(i64, String)> {
+    let fields = format!("period,{keys}");
+    let arguments = [
+        "report",
+        "--no-inline",
+        "--no-children",
+        "-g",
+        "none",
+        "-q",
+        "-w",
+        "0",
+        "-s",
+        keys,
+        "-F",
+        &fields,
+    ];
+    let report = stdout_of(&arguments, name);
+    let rows = report.lines().filter_map(|line| {
+        let (period, rest) = line.trim().split_once(' ')?;
+        Some((period.parse().ok()?, rest.trim().to_owned()))
+    });
+    rows.collect()
+}
+
+#[test]
+fn top_has_the_rows_of_the_report() {
+    for name in ["minijit", "node", "wasmtime"] {
+        let Some(exported) = Exported::of(name, &["--no-inline"]) else {
+            return;
+        };
+        let top = exported.top(&[]);
+        assert_eq!(
+            top.values().map(|(flat, _)| flat).sum::<i64>(),
+            total(name),
+            "{name}"
+        );
+        // Rows of one name in two objects are one function to pprof.
+        let mut flat: Vec<i64> = top
+            .values()
+            .map(|(flat, _)| *flat)
+            .filter(|flat| *flat > 0)
+            .collect();
+        let mut rows: Vec<i64> = reported(name, "sym")
+            .into_iter()
+            .map(|(period, _)| period)
+            .collect();
+        flat.sort_unstable();
+        rows.sort_unstable();
+        let larger = |list: &[i64]| list.iter().rev().take(5).copied().collect::<Vec<_>>();
+        assert_eq!(larger(&flat), larger(&rows), "{name}");
+    }
+}
+
+#[test]
+fn inlined_functions_can_be_left_out_afterwards() {
+    let (Some(inlined), Some(plain)) = (
+        Exported::of("native", &[]),
+        Exported::of("native", &["--no-inline"]),
+    ) else {
+        return;
+    };
+    assert!(
+        inlined
+            .top(&[])
+            .keys()
+            .any(|name| name.ends_with("(inline)"))
+    );
+    assert_eq!(inlined.top(&["-noinlines"]), plain.top(&[]));
+}
+
+#[test]
+fn peek_shows_callers_and_callees_of_a_function() {
+    let Some(exported) = Exported::of("wasmtime", &[]) else {
+        return;
+    };
+    let stacks = folded(&stdout_of(&["fold"], "wasmtime"));
+    let (stack, _) = stacks
+        .iter()
+        .max_by_key(|(_, weight)| **weight)
+        .expect("stacks");
+    let leaf = stack.rsplit(';').next().expect("a frame");
+    let text = exported.ask(&["-peek", &format!("^{}$", regex::escape(leaf))]);
+    let own: u64 = stacks
+        .iter()
+        .filter(|(stack, _)| stack.rsplit(';').next() == Some(leaf))
+        .map(|(_, w)| *w)
+        .sum();
+    let row = text.lines().find(|line| {
+        line.ends_with(&format!("| {leaf}")) && line.contains('%') && line.split('%').count() > 3
+    });
+    let row = row.unwrap_or_else(|| panic!("no row of {leaf}:\n{text}"));
+    assert_eq!(
+        ns(row.split_whitespace().next().expect("a cell")),
+        own as i64
+    );
+}
+
+#[test]
+fn traces_are_the_folded_stacks() {
+    let Some(exported) = Exported::of("native", &[]) else {
+        return;
+    };
+    let text = exported.ask(&["-traces"]);
+    let mut shown: BTreeMap<Vec<String>, u64> = BTreeMap::new();
+    for trace in text
+        .split("-----------+-------------------------------------------------------")
+        .skip(1)
+    {
+        let lines = trace.lines().skip_while(|line| {
+            !line.trim_start().starts_with(|c: char| c.is_ascii_digit()) || !line.contains("ns ")
+        });
+        let mut lines = lines.map(str::trim).filter(|line| !line.is_empty());
+        let Some((weight, leaf)) = lines.next().and_then(|line| line.split_once("ns ")) else {
+            continue;
+        };
+        let mut frames = vec![leaf.trim()];
+        frames.extend(lines);
+        let frames = frames
+            .iter()
+            .rev()
+            .map(|frame| frame.trim_end_matches(" (inline)").to_owned());
+        *shown.entry(frames.collect()).or_default() += weight.parse::<u64>().expect("a number");
+    }
+    // Folded stacks have no argument lists, and a comm below.
+    let mut expected: BTreeMap<usize, u64> = BTreeMap::new();
+    for (stack, weight) in folded(&stdout_of(&["fold"], "native")) {
+        *expected.entry(stack.split(';').count() - 1).or_default() += weight;
+    }
+    let mut by_depth: BTreeMap<usize, u64> = BTreeMap::new();
+    for (frames, weight) in &shown {
+        *by_depth.entry(frames.len()).or_default() += weight;
+    }
+    assert_eq!(by_depth, expected);
+}
+
+#[test]
+fn tags_weigh_what_threads_do() {
+    let Some(exported) = Exported::of("native", &["--labels", "tid,event"]) else {
+        return;
+    };
+    let text = exported.ask(&["-tags"]);
+    let of_tid = text
+        .split("\n\n")
+        .find(|block| block.trim_start().starts_with("tid:"));
+    let mut shown: Vec<(i64, String)> = of_tid
+        .expect("threads")
+        .lines()
+        .filter_map(|line| {
+            let (weight, rest) = line.split_once('(')?;
+            let tid = rest.split_once(": ")?.1;
+            Some((ns(weight.trim().split_once("ns")?.0), tid.to_owned()))
+        })
+        .collect();
+    let mut rows: Vec<(i64, String)> = reported("native", "tid")
+        .into_iter()
+        .map(|(period, thread)| {
+            (
+                period,
+                thread.split(':').next().unwrap_or_default().to_owned(),
+            )
+        })
+        .collect();
+    shown.sort();
+    rows.sort();
+    assert_eq!(shown, rows);
+    assert!(text.contains("cpu-clock"), "{text}");
+}
+
+#[test]
+fn raw_has_build_ids_and_all_samples() {
+    let Some(exported) = Exported::of("native", &[]) else {
+        return;
+    };
+    let text = exported.ask(&["-raw"]);
+    let samples = text.lines().filter_map(|line| {
+        let (values, _) = line.split_once(": ")?;
+        let mut values = values.split_whitespace().map(str::parse::<i64>);
+        let (count, weight) = (values.next()?.ok()?, values.next()?.ok()?);
+        values.next().is_none().then_some((count, weight))
+    });
+    let (mut count, mut weight) = (0, 0);
+    samples.for_each(|(c, w)| (count, weight) = (count + c, weight + w));
+    assert_eq!(weight, total("native"));
+    let lines = stdout_of(&["script", "-G", "-F", "tid"], "native");
+    assert_eq!(count, lines.lines().count() as i64);
+    let mappings = text.split("Mappings").nth(1).expect("mappings");
+    let program = mappings
+        .lines()
+        .find(|line| line.contains("hot-rust"))
+        .expect("the program");
+    let id = program.split_whitespace().find(|word| word.len() == 40);
+    assert!(
+        id.is_some_and(|id| id.bytes().all(|byte| byte.is_ascii_hexdigit())),
+        "{program}"
+    );
+    assert!(program.ends_with("[FN][FL][LN][IN]"));
+}
+
+#[test]
+fn lines_of_sources_have_weights() {
+    let Some(exported) = Exported::of("native", &[]) else {
+        return;
+    };
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("samples/native/source");
+    let places = [
+        "-trim_path=/tmp/pjit-sample/native".to_owned(),
+        format!("-source_path={}", source.display()),
+    ];
+    let text = exported.ask(&["-list", "^hot::fibonacci$", &places[0], &places[1]]);
+    let listed: i64 = text
+        .lines()
+        .filter_map(|line| {
+            let cells: Vec<&str> = line.split_whitespace().collect();
+            let line = cells.get(2).and_then(|cell| cell.split(':').next());
+            let is_row = line.is_some_and(|line| line.parse::<u32>().is_ok());
+            cells
+                .first()
+                .filter(|cell| is_row && cell.ends_with("ns"))
+                .map(|cell| ns(cell))
+        })
+        .sum();
+    assert_eq!(listed, exported.top(&[])["hot::fibonacci"].0, "{text}");
+    assert!(text.contains("fn fibonacci"), "{text}");
+}
+
+#[test]
+fn nothing_differs_from_itself() {
+    let Some(exported) = Exported::of("node", &[]) else {
+        return;
+    };
+    let base = format!("-diff_base={}", exported.file.display());
+    assert!(exported.top(&[&base]).is_empty());
+    let text = exported.ask(&["-top", &base]);
+    assert!(text.contains("accounting for 0, 0% of"), "{text}");
+}
+
+#[test]
+fn pages_are_served() {
+    let Some(exported) = Exported::of("wasmtime", &[]) else {
+        return;
+    };
+    // Taken again by whoever asks first: tried a few times.
+    let served = (0..5).any(|_| {
+        let port = TcpListener::bind("127.0.0.1:0")
+            .and_then(|free| free.local_addr())
+            .expect("a port")
+            .port();
+        let mut server = exported
+            .go(&["-no_browser", &format!("-http=127.0.0.1:{port}")])
+            .stderr(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("go can be run");
+        let mut said = BufReader::new(server.stderr.take().expect("piped"))
+            .lines()
+            .map_while(Result::ok);
+        let is_up = said.any(|line| line.contains("Serving web UI"));
+        if is_up {
+            for page in ["top", "flamegraph", "peek?f=fib", "source?f=fib"] {
+                let text = fetched(port, page);
+                assert!(
+                    text.starts_with("HTTP/1.0 200") || text.starts_with("HTTP/1.1 200"),
+                    "{page}: {text}"
+                );
+                assert!(text.contains("fib"), "{page}");
+            }
+        }
+        let _ = server.kill();
+        let _ = server.wait();
+        is_up
+    });
+    assert!(served);
+}
+
+fn fetched(port: u16, page: &str) -> String {
+    let mut last = String::new();
+    for _ in 0..50 {
+        if let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) {
+            let _ = stream.set_read_timeout(Some(Duration::from_secs(60)));
+            let asked = write!(
+                stream,
+                "GET /ui/{page} HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\n\r\n"
+            );
+            let mut bytes = Vec::new();
+            if asked.is_ok() && stream.read_to_end(&mut bytes).is_ok() && !bytes.is_empty() {
+                return String::from_utf8_lossy(&bytes).into_owned();
+            }
+            last = String::from_utf8_lossy(&bytes).into_owned();
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    last
+}
