@@ -146,9 +146,10 @@ struct LayoutArgs {
     no_pager: bool,
 }
 
-#[derive(Debug, Clone, Args)]
+/// Where sources are looked for.
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Sources")]
-struct SourceArgs {
+pub(super) struct SourceArgs {
     /// Folder below which sources are looked for by the ends of their paths (repeatable)
     #[arg(long = "source-root", value_name = "DIR")]
     source_root: Vec<PathBuf>,
@@ -307,27 +308,34 @@ impl AnnotateArgs {
     }
 
     fn request(&self, load: &LoadOptions) -> Request {
+        Request {
+            syntax: self.layout.syntax,
+            lines: !self.layout.no_source || self.layout.print_line,
+            sources: !self.layout.no_source,
+            paths: self.sources.paths(load),
+        }
+    }
+}
+
+impl SourceArgs {
+    /// Where sources are looked for: beside the recording, and where these options say.
+    pub(super) fn paths(&self, load: &LoadOptions) -> SourcePaths {
         let recorded = match &load.source {
             Source::File(path) => std::fs::metadata(path)
                 .and_then(|meta| meta.modified())
                 .ok(),
             Source::Stdin | Source::Default => None,
         };
-        let mut roots = self.sources.source_root.clone();
+        let mut roots = self.source_root.clone();
         let folder = load.source.folder();
         let search = load.search.beside(&folder);
         roots.push(folder);
-        Request {
-            syntax: self.layout.syntax,
-            lines: !self.layout.no_source || self.layout.print_line,
-            sources: !self.layout.no_source,
-            paths: SourcePaths {
-                roots,
-                prefix: self.sources.prefix.clone(),
-                strip: self.sources.prefix_strip,
-                symfs: search.bundle.map(|bundle| bundle.root),
-                recorded,
-            },
+        SourcePaths {
+            roots,
+            prefix: self.prefix.clone(),
+            strip: self.prefix_strip,
+            symfs: search.bundle.map(|bundle| bundle.root),
+            recorded,
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::load::{self, LoadOptions, Source};
 use crate::output::gzip;
 use crate::output::text::harmless;
 
+use super::annotate::SourceArgs;
 use super::input::InputArgs;
 use super::parcel::{Content, Folder, Parcel, modified_of};
 use super::terminal::with_progress;
@@ -151,15 +152,12 @@ impl BundleArgs {
 
 /// The code and the sources of all functions with samples.
 fn request(load: &LoadOptions, sources: bool) -> Request {
-    let folder = load.source.folder();
-    let search = load.search.beside(&folder);
     Request {
         lines: true,
         sources,
         paths: SourcePaths {
-            roots: vec![folder],
-            symfs: search.bundle.map(|bundle| bundle.root),
-            ..SourcePaths::default()
+            recorded: None,
+            ..SourceArgs::default().paths(load)
         },
         ..Request::default()
     }

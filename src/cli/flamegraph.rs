@@ -1,5 +1,6 @@
 //! `pjit flamegraph`.
 
+use std::convert::Infallible;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -7,6 +8,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 
+use super::annotate::SourceArgs;
 use super::filters::{self, StackFilterArgs};
 use super::input::InputArgs;
 use super::picture::{Base, Format, Target, read_base};
@@ -14,10 +16,12 @@ use super::terminal::{Output, with_progress};
 use super::verb::{chosen_event, leave, require_samples, wrong_usage};
 use super::weight::WeightArgs;
 use super::{Context, Verb};
+use crate::assembly::{Assembly, Request};
+use crate::code::{self, Column, PercentType, Selection};
 use crate::flame::{self, Flame, Limit, Naming, Paths, Roots, Weights, prune};
 use crate::load::{self, LoadOptions};
 use crate::output::caption::{Caption, grouped};
-use crate::output::html::{self, Content, PageOptions};
+use crate::output::html::{self, Content, FunctionCode, PageOptions};
 use crate::output::svg::{self, BackgroundColor, Drawing, Palette, SvgOptions};
 use crate::output::text::harmless;
 use crate::profile::Profile;
@@ -78,6 +82,10 @@ pub struct FlamegraphArgs {
     /// Draw callers above callees: what one function costs, whoever calls it
     #[arg(long)]
     reverse: bool,
+
+    /// Put source lines and instructions of the hottest functions into the page (at most 1 MB), as far as they are at hand
+    #[arg(long, conflicts_with = "diff")]
+    source: bool,
 
     /// Title (default: the recorded command line)
     #[arg(long, value_name = "TEXT", help_heading = "Look")]
@@ -157,6 +165,8 @@ fn parsed<T: std::str::FromStr<Err = String>>(text: &str) -> Result<T, String> {
 
 /// Share below which frames are too narrow to be seen.
 const PERCENT_LIMIT: f64 = 0.01;
+/// Per cent of the samples below which the page has no code of a function.
+const CODE_LIMIT: f64 = 0.1;
 /// Frames that browsers show without delay.
 const FRAMES: usize = 5000;
 
@@ -171,6 +181,9 @@ impl Verb for FlamegraphArgs {
                 "{option} is for SVG; the page holds all frames and has its own look"
             ));
         }
+        if self.source && target.format != Format::Html {
+            return wrong_usage("--source is for the page (-o X.html)");
+        }
         let filters = match self.filters.filters() {
             Ok(filters) => filters,
             Err(text) => return wrong_usage(&text),
@@ -180,9 +193,10 @@ impl Verb for FlamegraphArgs {
             .load_options(self.file.as_ref(), context.environment);
         self.weight.apply(&mut load, self.input.force, true);
         filters::prepare(&filters, &mut load);
+        load.frames.code |= self.source;
         let svg = self.svg_options()?;
         let mut out = Output::to(target.path.as_deref()).context("output")?;
-        let mut profile = with_progress(context.diag, || load::load(&load, context.diag))?;
+        let (mut profile, assembly) = with_progress(context.diag, || self.load(&load, context))?;
         require_samples(&profile)?;
         filters::filter(&mut profile, &filters, &OwnRules::default())?;
         let event = chosen_event(&profile, self.event.as_deref())?;
@@ -193,6 +207,7 @@ impl Verb for FlamegraphArgs {
             event,
             flame: &flame,
             caption: &caption,
+            code: &code_of(&profile, event, &flame, assembly.as_ref()),
         };
         let closing = match target.format {
             Format::Svg => self.draw(&picture, &svg, &mut out)?,
@@ -218,6 +233,7 @@ struct Picture<'p> {
     event: u16,
     flame: &'p Flame,
     caption: &'p Caption,
+    code: &'p [FunctionCode],
 }
 
 impl LookArgs {
@@ -266,6 +282,35 @@ impl FlamegraphArgs {
             count_name: look.countname.clone(),
             palette_map,
         })
+    }
+
+    /// The profile, and the code of functions if it is wanted.
+    fn load(
+        &self,
+        load: &LoadOptions,
+        context: &Context<'_>,
+    ) -> Result<(Profile, Option<Assembly>), load::LoadError> {
+        if !self.source {
+            return Ok((load::load(load, context.diag)?, None));
+        }
+        let selection = Selection {
+            percent_limit: CODE_LIMIT,
+            ..Selection::default()
+        };
+        let request = Request {
+            lines: true,
+            sources: true,
+            paths: SourceArgs::default().paths(load),
+            ..Request::default()
+        };
+        let (profile, mut assembly) = load::annotate(load, &request, context.diag, |functions| {
+            code::choose(functions, &selection).unwrap_or_default()
+        })?;
+        assembly
+            .warnings
+            .drain(..)
+            .for_each(|line| context.diag.warn(line));
+        Ok((profile, Some(assembly)))
     }
 
     fn paths(
@@ -354,6 +399,7 @@ impl FlamegraphArgs {
             event,
             flame,
             caption,
+            ..
         } = picture;
         let weights = weights(flame, *event)?;
         let before = self.diff.is_some().then(|| run_weights(flame, *event, 1));
@@ -393,6 +439,7 @@ impl FlamegraphArgs {
             event,
             flame,
             caption,
+            code,
         } = picture;
         let content = Content {
             flame,
@@ -401,6 +448,7 @@ impl FlamegraphArgs {
             event: *event,
             weights: &weights(flame, *event)?,
             is_diff: self.diff.is_some(),
+            code,
         };
         let options = PageOptions {
             title: self.title.clone(),
@@ -411,11 +459,49 @@ impl FlamegraphArgs {
         };
         html::write(&content, &options, out)?;
         let frames = grouped(flame.nodes.len() as u64 - 1);
+        let code = match (self.source, code.len()) {
+            (false, _) => String::new(),
+            (true, count) => format!(", code of {count} functions"),
+        };
         Ok(format!(
-            "{}, {frames} frames; {}",
+            "{}, {frames} frames{code}; {}",
             caption.shown, caption.quality
         ))
     }
+}
+
+/// The code that the page is to hold.
+fn code_of(
+    profile: &Profile,
+    event: u16,
+    flame: &Flame,
+    assembly: Option<&Assembly>,
+) -> Vec<FunctionCode> {
+    let Some(assembly) = assembly else {
+        return Vec::new();
+    };
+    let mut blocks = Vec::new();
+    let options = code::Options {
+        percent_type: PercentType::LocalPeriod,
+        column: Column::Percent,
+        group: false,
+        full_paths: true,
+        source: true,
+        print_lines: false,
+        raw: false,
+        merge_versions: false,
+    };
+    let outcome = code::blocks(assembly, &profile.events, &options, |block| {
+        blocks.push(block);
+        Ok::<(), Infallible>(())
+    });
+    let Ok(outcome) = outcome;
+    let name = &profile.events[usize::from(event)].name;
+    let blocks = outcome.shown.into_iter().zip(blocks);
+    let blocks: Vec<_> = blocks
+        .filter(|(_, block)| block.event.contains(name.as_str()))
+        .collect();
+    html::codes(flame, &assembly.functions, &blocks)
 }
 
 /// Weights of what is shown; an error if there are none.

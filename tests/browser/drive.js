@@ -14,6 +14,8 @@ async function see(page) {
     background: getComputedStyle(document.body).backgroundColor,
     wide: document.documentElement.scrollWidth,
     rows: [...document.querySelectorAll('#rows tr[data-at]')].slice(0, 8).map(row => [...row.children].map(cell => cell.textContent)),
+    code: [...document.querySelectorAll('#code tr')].map(row => [...row.children].map(cell => cell.textContent)),
+    tabs: [...document.querySelectorAll('#tabs button')].map(tab => tab.textContent),
     sorted: [...document.querySelectorAll('#heads th')].map(head => head.getAttribute('aria-sort')).join(),
     labelled: document.getElementById('canvas').getAttribute('aria-label'),
     dialog: document.getElementById('dialog').open,

@@ -439,3 +439,71 @@ fn the_page_among_the_samples_is_what_is_written_now() {
     }
     assert!(now.contains("default-src 'none'") && now.len() < 60_000);
 }
+
+/// Percentages and texts of instructions with samples, of what `annotate` prints of a function.
+fn hot_instructions(name: &str, function: &str) -> Vec<(String, String)> {
+    let output = pjit()
+        .args(["annotate", function, "--symfs"])
+        .arg(sample(name, "symfs"))
+        .arg("-i")
+        .arg(sample(name, "perf.data"))
+        .output()
+        .expect("the binary can be run");
+    let report = String::from_utf8(output.stdout).expect("text");
+    let rows = report.lines().filter_map(|line| {
+        let (percent, code) = line.split_once(" : ")?;
+        let (_, text) = code.split_once(":  ")?;
+        let percent: f64 = percent.trim().parse().ok()?;
+        let text = text.split("    // ").next()?.split_whitespace();
+        (percent > 0.0).then(|| (format!("{percent:.2}"), text.collect::<Vec<_>>().join(" ")))
+    });
+    rows.collect()
+}
+
+#[test]
+fn code_is_shown_with_its_weights() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let with = page(folder.path(), "native", &["--source"]);
+    // The second row of the table, then the first: a function, and one that was inlined.
+    let steps = [
+        "key:t",
+        "key:ArrowDown",
+        "key:s",
+        "see",
+        "key:t",
+        "key:ArrowUp",
+        "key:s",
+        "see",
+    ];
+    let seen = browser.drive(&with, &[&["key:Tab"], &steps[..]].concat());
+    let rows: Vec<Vec<String>> =
+        serde_json::from_value(seen[0]["code"].clone()).expect("rows of cells");
+    let squeezed = |text: &String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let hot = rows.iter().filter(|row| !row[0].is_empty());
+    let hot: Vec<_> = hot.map(|row| (row[0].clone(), squeezed(&row[2]))).collect();
+    let expected = hot_instructions("native", "hot::fibonacci");
+    assert!(expected.len() > 2, "{expected:?}");
+    assert_eq!(hot, expected);
+    let lines = rows.iter().filter(|row| row[0].is_empty());
+    let mut lines = lines.map(|row| (row[1].as_str(), row[2].as_str()));
+    assert!(lines.any(|line| line == ("20", "hot::fibonacci:")));
+    assert!(
+        seen[1]["detail"]
+            .as_str()
+            .is_some_and(|text| text.contains("inlined"))
+    );
+    assert!(
+        seen[1]["code"]
+            .as_array()
+            .is_some_and(|rows| rows.len() > 20)
+    );
+    assert_eq!(seen[1]["wide"], 1280);
+
+    let without = page(folder.path(), "native", &[]);
+    let seen = browser.drive(&without, &["key:Tab", "key:s", "see"]);
+    assert_eq!(seen[0]["view"], "down");
+    assert_eq!(seen[0]["tabs"].as_array().map(Vec::len), Some(4));
+}

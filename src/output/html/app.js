@@ -346,6 +346,41 @@
     save(true);
   }
 
+  // ---- the code
+  const codes = data.code || [];
+  // The function itself, or those that it was inlined into.
+  function holders(f) {
+    const found = new Set();
+    for (let i = 1; i < tree.n; i++) if (tree.fn[i] === f) {
+      let at = i;
+      while (KINDS[kindOf(tree.fn[at])] === 'inlined') at = tree.parent[at];
+      found.add(tree.fn[at]);
+    }
+    return found;
+  }
+  function drawCode() {
+    const box = $('code');
+    if (state.f < 0) state.f = codes[0].fn;
+    const inside = holders(state.f), own = codes.filter(one => inside.has(one.fn));
+    box.textContent = '';
+    text(box, 'h2', cut(nameOf(state.f), 400));
+    if (!own.length) text(box, 'p', 'Its code is not in the page.');
+    let hot = 0;
+    for (const one of own) {
+      const lines = text(box, 'table', '');
+      text(lines, 'caption', (one.fn === state.f ? '' : `Inlined in ${cut(nameOf(one.fn), 200)}, `) + one.title);
+      for (const [percent, place, words, isCode] of one.lines) {
+        const row = text(lines, 'tr', '', isCode ? '' : 'source');
+        text(row, 'td', percent ? percent.toFixed(2) : '', 'number');
+        text(row, 'td', place, 'place');
+        text(row, 'td', words);
+        if (percent) row.style.background = `color-mix(in srgb, var(--mark) ${percent / 2}%, transparent)`;
+        if (percent > hot) { hot = percent; box.hot = row; }
+      }
+    }
+    if (hot) box.hot.scrollIntoView({block: 'center'});
+  }
+
   // ---- search
   function look() {
     matched = null;
@@ -404,7 +439,9 @@
   const tabs = [
     {id: 'down', label: 'Flame graph', key: 'f'}, {id: 'up', label: 'Bottom-up', key: 'b'},
     {id: 'around', label: 'Callers and callees', key: 'c'}, {id: 'table', label: 'Table', key: 't'},
+    ...(codes.length ? [{id: 'code', label: 'Code', key: 's'}] : []),
   ];
+  const isGraph = () => state.v !== 'table' && state.v !== 'code';
   for (const tab of tabs) {
     const button = text($('tabs'), 'button', tab.label);
     Object.assign(button, {type: 'button', id: 'tab-' + tab.id, title: tab.key});
@@ -412,7 +449,7 @@
     button.addEventListener('click', () => open(tab.id));
   }
   function open(v) {
-    const f = view && view.fn && state.v !== 'table' ? view.fn(selected) : state.f;
+    const f = view && isGraph() ? view.fn(selected) : state.f;
     go({v, z: 0, f: f >= 0 ? f : state.f});
   }
 
@@ -421,14 +458,14 @@
     if (has('m', 't')) { remeasure(); findLargest(); }
     if (has('s')) look();
     if (has('o')) order = null;
-    const isGraph = state.v !== 'table';
     if (has('m', 't', 'v') || has('f') && state.v === 'around') {
       const zoom = state.z;
-      if (isGraph) makeView();
+      if (isGraph()) makeView();
       if (state.v === 'down' && view.exists(zoom)) selected = state.z = zoom;
     }
     for (const tab of tabs) $('tab-' + tab.id).setAttribute('aria-selected', tab.id === state.v);
-    $('graph').hidden = !isGraph;
+    $('graph').hidden = !isGraph();
+    $('code').hidden = state.v !== 'code';
     $('list').hidden = state.v !== 'table';
     $('flip').hidden = state.v !== 'down';
     $('flip').textContent = state.i ? 'Root below' : 'Root on top';
@@ -437,13 +474,16 @@
     $('scope').value = state.t;
     if (document.activeElement !== $('search')) $('search').value = state.s;
     tellMatched();
-    if (isGraph) {
+    if (isGraph()) {
       if (has('z', 'v', 'i', 'f', 'm', 't')) selected = view.exists(selected) && !has('z') ? selected : state.z;
       arrange();
       if (has('z', 'v', 'i', 't', 'm')) scrollTo(selected, true);
       if (!calm.matches && has('z')) canvas.animate([{opacity: .35}, {opacity: 1}], {duration: 140});
       draw();
       tell(view, selected);
+    } else if (state.v === 'code') {
+      if (has('v', 'f')) drawCode();
+      tellFunction(state.f);
     } else {
       if (has('v', 's', 'o')) { $('list').scrollTop = 0; focusRow = Math.max(0, has('v') ? sorted().indexOf(state.f) : 0); }
       if (has('v') && focusRow > 10) $('list').scrollTop = (focusRow - 5) * TALL;
@@ -555,11 +595,11 @@
     '/': () => $('search').focus(), n: () => nextMatch(1), N: () => nextMatch(-1), i: () => state.v === 'down' && go({i: 1 - state.i}),
     '?': () => $('dialog').showModal(),
   };
-  for (const tab of tabs) keys[tab.key] = () => { open(tab.id); (tab.id === 'table' ? moveRow(0) : graph.focus()); };
+  for (const tab of tabs) keys[tab.key] = () => { open(tab.id); (tab.id === 'table' ? moveRow(0) : tab.id === 'code' ? $('code').focus() : graph.focus()); };
   document.addEventListener('keydown', event => {
     if (event.ctrlKey || event.metaKey || event.altKey || $('dialog').open || /^(SELECT|INPUT)$/.test(event.target.tagName)) return;
     if (event.target.tagName === 'BUTTON' && event.key === 'Enter') return;
-    const own = state.v === 'table' ? tableKeys : graphKeys;
+    const own = state.v === 'table' ? tableKeys : isGraph() ? graphKeys : {};
     const action = own[event.key] || keys[event.key];
     if (!action) return;
     event.preventDefault();
@@ -591,7 +631,7 @@
     }
     const help = [
       ['↑ ↓ ← →', 'move through the tree or the table'], ['Enter', 'zoom in; callers and callees of a row'], ['Esc', 'zoom out'],
-      ['/', 'search'], ['n N', 'next and previous match'], ['f b c t', tabs.map(tab => tab.label.toLowerCase()).join(', ')],
+      ['/', 'search'], ['n N', 'next and previous match'], [tabs.map(tab => tab.key).join(' '), tabs.map(tab => tab.label.toLowerCase()).join(', ')],
       ['i', 'root on top or below'], ['?', 'this help'],
     ];
     for (const [key, words] of help) { text($('keylist'), 'dt', key); text($('keylist'), 'dd', words); }

@@ -24,6 +24,10 @@ pub(super) fn json(content: &Content<'_>, options: &PageOptions) -> String {
     push_functions(flame, &mut json);
     push_nodes(flame, &mut json);
     push_cells(flame, &mut json);
+    if !content.code.is_empty() {
+        json.push_str(",\"code\":");
+        list(&mut json, content.code, |code, json| code.push(json));
+    }
     json.push('}');
     json
 }

@@ -13,7 +13,10 @@ use crate::flame::{Flame, Kind, Weights, shown};
 use crate::profile::{EventId, Profile};
 use crate::unit::Unit;
 
+mod code;
 mod data;
+
+pub use code::{FunctionCode, codes};
 
 /// How the page begins.
 #[derive(Clone, Debug, Default)]
@@ -45,6 +48,8 @@ pub struct Content<'c> {
     pub weights: &'c Weights,
     /// Whether the series are of two runs.
     pub is_diff: bool,
+    /// Code of functions, the heaviest first.
+    pub code: &'c [FunctionCode],
 }
 
 const PAGE: &str = include_str!("page.html");
@@ -111,9 +116,9 @@ fn lines(content: &Content<'_>, options: &PageOptions) -> String {
     format!("{} · {quality}", shown(facts))
 }
 
-/// The script and the style without indentation and comments, and without blanks around signs in lines that have no text.
+/// The script and the style without indentation and comments, and without blanks around signs outside of texts.
 fn squeezed(text: &str) -> String {
-    const SIGNS: [(&str, &str); 17] = [
+    const SIGNS: [(&str, &str); 21] = [
         (" = ", "="),
         (" => ", "=>"),
         (" === ", "==="),
@@ -131,15 +136,27 @@ fn squeezed(text: &str) -> String {
         (") {", "){"),
         ("{ ", "{"),
         (" }", "}"),
+        (" !== ", "!=="),
+        (": ", ":"),
+        ("if (", "if("),
+        ("for (", "for("),
     ];
     let lines = text.lines().map(str::trim);
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with("//"));
     lines.fold(String::with_capacity(text.len()), |mut all, line| {
-        if line.contains(['\'', '"', '`', '/']) {
+        if line.contains(['"', '`', '/', '\\']) {
             all.push_str(line);
         } else {
             let short = |line: String, (long, short): &(&str, &str)| line.replace(long, short);
-            all.push_str(&SIGNS.iter().fold(line.to_owned(), short));
+            // Every other piece is a text.
+            for (at, piece) in line.split('\'').enumerate() {
+                let quote = if at > 0 { "'" } else { "" };
+                all.push_str(quote);
+                match at % 2 {
+                    0 => all.push_str(&SIGNS.iter().fold(piece.to_owned(), short)),
+                    _ => all.push_str(piece),
+                }
+            }
         }
         all.push('\n');
         all
