@@ -20,7 +20,7 @@ use pjit::session::Session;
 use pjit::session::jit::{JitBuilder, JitSearch, RecordingClock};
 use pjit::session::marks::Asked;
 use pjit::symbolize::{self, Answers, Query, SourceMaps};
-use pjit::wasm::{WasmCode, WasmSearch};
+use pjit::wasm::WasmCode;
 
 fn main() {
     divan::main();
@@ -82,8 +82,7 @@ impl Opened {
         let jit = JitBuilder::new(self.store, search, RecordingClock::of(&self.recording));
         Session::index(
             &self.recording,
-            &Window::new(self.store, self.recording.region(), Window::BEHIND_FIRST)
-                .shared_by(NEEDS.threads),
+            &Window::new(self.store, self.recording.region(), Window::BEHIND_FIRST).shared_by(1),
             dsos,
             jit,
             &Asked::default(),
@@ -93,28 +92,24 @@ impl Opened {
     }
 
     fn collect(&self, session: &Session<'static>) -> Collected {
-        collect::collect(&self.recording, self.store, session, NEEDS, &[], self.diag)
+        collect::collect(
+            &self.recording,
+            self.store,
+            session,
+            needs(),
+            &[],
+            self.diag,
+        )
     }
 }
 
 /// One thread: what a thread does is measured, not how many there are.
-const NEEDS: Needs = Needs {
-    stacks: true,
-    cpu: false,
-    time_quantum: None,
-    cgroup: false,
-    trace: collect::Payloads::No,
-    raw_trace: false,
-    fields: false,
-    rows: pjit::collect::Rows::Merged,
-    depths: false,
-    waits: false,
-    roots: false,
-    paths: false,
-    dump_limit: None,
-    max_frames: 4096,
-    threads: 1,
-};
+fn needs() -> Needs {
+    Needs {
+        threads: 1,
+        ..Needs::default()
+    }
+}
 
 fn frames(inlines: bool) -> FrameNeeds {
     FrameNeeds {
@@ -253,24 +248,13 @@ fn aggregation(bencher: Bencher<'_, '_>, sample: &str) {
 
 fn load(sample: &str) -> profile::Profile {
     let options = LoadOptions {
-        source: Source::File(path(sample)),
-        search: SearchPaths::default(),
-        jitdumps: Vec::new(),
-        perf_maps: Vec::new(),
-        wasm: WasmSearch::default(),
-        source_maps: Vec::new(),
-        filter: pjit::session::Filter::default(),
-        needs: NEEDS,
+        needs: needs(),
         frames: frames(true),
         mending: pjit::stitch::Mending {
             graft: true,
             ..Default::default()
         },
-        names: symbolize::Options::default(),
-        full_header: false,
-        listing: None,
-        fields: Vec::new(),
-        weight: pjit::weigh::Options::default(),
+        ..LoadOptions::of(Source::File(path(sample)))
     };
     pjit::load::load(&options, &Diagnostics::new()).expect("the recording is there")
 }

@@ -8,15 +8,12 @@
 
 use std::path::Path;
 
-use pjit::collect::{Needs, Payloads, Rows};
+use pjit::collect::{Needs, Rows};
 use pjit::diagnostics::Diagnostics;
-use pjit::dso::SearchPaths;
 use pjit::load::{LoadOptions, Source};
 use pjit::profile::{FrameId, FrameNeeds, Profile};
-use pjit::session::Filter;
 use pjit::stack_end::StackEnd;
 use pjit::stitch::{Mending, Refutations};
-use pjit::symbolize;
 
 /// Bytes of stacks that are left.
 const SIZES: [usize; 3] = [8192, 4096, 2048];
@@ -65,27 +62,13 @@ const fn rules(registers: bool, near: Option<u32>) -> Refutations {
 
 fn load(file: &str, dump_limit: Option<usize>, mending: Mending) -> Profile {
     let options = LoadOptions {
-        source: Source::File(file.into()),
-        search: SearchPaths::default(),
-        jitdumps: Vec::new(),
-        perf_maps: Vec::new(),
-        filter: Filter::default(),
         needs: Needs {
-            stacks: true,
             cpu: true,
             time_quantum: Some(1),
-            cgroup: false,
-            trace: Payloads::No,
-            raw_trace: false,
-            fields: false,
             rows: Rows::Samples,
-            depths: false,
-            waits: false,
-            roots: false,
-            paths: false,
             dump_limit,
-            max_frames: 4096,
             threads: 2,
+            ..Needs::default()
         },
         frames: FrameNeeds {
             addresses: true,
@@ -93,13 +76,7 @@ fn load(file: &str, dump_limit: Option<usize>, mending: Mending) -> Profile {
             ..FrameNeeds::default()
         },
         mending,
-        wasm: pjit::wasm::WasmSearch::default(),
-        source_maps: Vec::new(),
-        weight: pjit::weigh::Options::default(),
-        names: symbolize::Options::default(),
-        full_header: false,
-        listing: None,
-        fields: Vec::new(),
+        ..LoadOptions::of(Source::File(file.into()))
     };
     pjit::load::load(&options, &Diagnostics::new()).expect("the recording can be read")
 }

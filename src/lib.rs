@@ -19,22 +19,40 @@
 //!
 //! [`load::load`] is the reading half as one function; `main` puts a view and a writer behind it.
 //!
-//! 1. [`input`] is the only door to the file system. Its [`input::Store`] owns all bytes, the rest borrows.
-//! 2. [`perfdata`] walks the recording once, touching the front of each record, and delivers records in perf's
+//! 1. `input` is the only door to the file system. Its `input::Store` owns all bytes, the rest borrows.
+//! 2. `perfdata` walks the recording once, touching the front of each record, and delivers records in perf's
 //!    order. Files, pipe streams and compressed recordings go the same way.
-//! 3. [`session`] turns them into an immutable history: threads, comms, snapshots of address spaces that share
-//!    what did not change, and JIT code by address and time. [`jitdump`] parses dumps and perf maps;
-//!    [`dso`] opens ELF files and kernel symbols when first asked.
-//!    Where a weight was asked for, [`weigh`] then replaces the samples' periods, pairs events, drops or makes up samples;
+//! 3. `session` turns them into an immutable history: threads, comms, snapshots of address spaces that share
+//!    what did not change, and JIT code by address and time. `jitdump` parses dumps and perf maps;
+//!    `dso` opens ELF files and kernel symbols when first asked.
+//!    Where a weight was asked for, `weigh` then replaces the samples' periods, pairs events, drops or makes up samples;
 //!    what comes behind it sees samples with periods and nothing else.
-//! 4. [`collect`] is the second, parallel pass: each worker takes blocks of samples, builds their chains
-//!    with [`unwind`], and counts equal stacks in tables of its own. Nothing is locked. A flat view skips it.
-//!    What is missing of stacks that the copy was too short for, [`stitch`] takes from others, as far as they agree.
-//! 5. [`symbolize`] names each distinct address once, in parallel, inlined functions included.
+//! 4. `collect` is the second, parallel pass: each worker takes blocks of samples, builds their chains
+//!    with `unwind`, and counts equal stacks in tables of its own. Nothing is locked. A flat view skips it.
+//!    What is missing of stacks that the copy was too short for, `stitch` takes from others, as far as they agree.
+//! 5. `symbolize` names each distinct address once, in parallel, inlined functions included.
 //! 6. [`profile`] is the product: one table of (event, comm, thread, leaf, stack) → period.
 //!    [`check`] holds its quality, and what the stages before it know about that, against limits;
 //!    [`bundle`] tells which files all of this took.
 //! 7. [`report`] makes rows and call trees of it, [`output`] prints; neither knows where it came from.
+//!
+//! # As a library
+//!
+//! [`load::load`] makes a [`profile::Profile`] of a path; [`report`], [`questions`] and [`flame`] make tables of that, and
+//! [`output`] writes them. `examples/hottest.rs` prints the ten hottest functions of a recording:
+//!
+//! ```no_run
+//! use pjit::diagnostics::Diagnostics;
+//! use pjit::load::{LoadOptions, Source, load};
+//!
+//! let options = LoadOptions::of(Source::File("perf.data".into()));
+//! let profile = load(&options, &Diagnostics::new())?;
+//! println!("{} functions", profile.symbols.len());
+//! # Ok::<(), pjit::load::LoadError>(())
+//! ```
+//!
+//! The stages before the profile are not part of that front: they are `pub` for the fuzz targets and benchmarks, and hidden
+//! in this documentation (`cargo doc --document-private-items` shows them).
 //!
 //! # Decisions
 //!
@@ -92,41 +110,57 @@
 //!   the file, recordings to 4096 times and records to 128 times their compressed size, kernel symbols to 64 MB. A stream that
 //!   cannot be read twice is kept, compressed.
 //! * No panic on input: `unwrap` is denied, and what an `expect` says does not depend on bytes of a file.
-//! * `unsafe` stands in three places of [`input`]: mapping a file, giving pages back, prefetching.
+//! * `unsafe` stands in three places of `input`: mapping a file, giving pages back, prefetching.
 
 pub mod address;
+#[doc(hidden)]
 pub mod assembly;
+#[doc(hidden)]
 pub mod build_id;
 pub mod bundle;
 pub mod check;
+#[doc(hidden)]
 pub mod cli;
 pub mod code;
+#[doc(hidden)]
 pub mod collect;
 pub mod diagnostics;
+#[doc(hidden)]
 pub mod disasm;
+#[doc(hidden)]
 pub mod dso;
 pub mod flame;
 pub mod ids;
+#[doc(hidden)]
 pub mod input;
+#[doc(hidden)]
 pub mod intern;
+#[doc(hidden)]
 pub mod jitdump;
 pub mod load;
 pub mod metrics;
 pub mod output;
 mod parallel;
+#[doc(hidden)]
 pub mod perfdata;
 pub mod profile;
 pub mod questions;
 pub mod report;
 pub mod run_state;
+#[doc(hidden)]
 pub mod session;
 pub mod stack_end;
+#[doc(hidden)]
 pub mod stitch;
+#[doc(hidden)]
 pub mod symbolize;
 pub mod totals;
 pub mod unit;
+#[doc(hidden)]
 pub mod unwind;
+#[doc(hidden)]
 pub mod wasm;
+#[doc(hidden)]
 pub mod weigh;
 mod zstd;
 

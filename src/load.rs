@@ -99,6 +99,30 @@ pub struct LoadOptions {
     pub weight: weigh::Options,
 }
 
+impl LoadOptions {
+    /// The whole recording with merged stacks, without inlined functions, and what belongs to it where perf would look.
+    #[must_use]
+    pub fn of(source: Source) -> Self {
+        Self {
+            source,
+            search: SearchPaths::default(),
+            jitdumps: Vec::new(),
+            perf_maps: Vec::new(),
+            wasm: WasmSearch::default(),
+            source_maps: Vec::new(),
+            filter: Filter::default(),
+            needs: Needs::default(),
+            frames: FrameNeeds::default(),
+            mending: Mending::default(),
+            names: symbolize::Options::default(),
+            full_header: false,
+            listing: None,
+            fields: Vec::new(),
+            weight: weigh::Options::default(),
+        }
+    }
+}
+
 /// Why there is no profile.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {

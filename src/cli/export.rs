@@ -91,11 +91,11 @@ pub struct ExportArgs {
 /// Formats of other tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// For https://profiler.firefox.com
+    /// For the Firefox Profiler, profiler.firefox.com
     Firefox,
     /// profile.proto, for go tool pprof, Pyroscope, Parca
     Pprof,
-    /// For https://www.speedscope.app
+    /// For speedscope, www.speedscope.app
     Speedscope,
     /// For spreadsheets and databases
     Csv,

@@ -4,15 +4,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::collect::{Needs, Payloads, Rows};
+use crate::collect::Needs;
 use crate::dso::SearchPaths;
 use crate::load::{LoadOptions, Source};
 use crate::profile::FrameNeeds;
-use crate::session::Filter;
 use crate::stitch::Mending;
 use crate::symbolize;
 use crate::wasm::WasmSearch;
-use crate::weigh;
 
 /// The recording and its companions.
 #[derive(Debug, Clone, Args)]
@@ -181,6 +179,7 @@ impl InputArgs {
             None => Source::Default,
         };
         let symbols = &self.symbols;
+        let needs = Needs::default();
         let names = symbolize::Options {
             names: match (symbols.no_demangle, self.verbose > 0) {
                 (true, _) => symbolize::NameStyle::Raw,
@@ -190,7 +189,6 @@ impl InputArgs {
             demangle_kernel: symbols.demangle_kernel,
         };
         LoadOptions {
-            source,
             search: SearchPaths {
                 symfs: symbols.symfs.clone(),
                 buildid_dir: symbols
@@ -211,39 +209,18 @@ impl InputArgs {
                 wasm: self.lines.wasm.clone(),
             },
             source_maps: self.lines.source_map.clone(),
-            filter: Filter::default(),
             needs: Needs {
-                stacks: true,
-                cpu: false,
-                time_quantum: None,
-                cgroup: false,
-                trace: Payloads::No,
-                raw_trace: false,
-                fields: false,
-                rows: Rows::Merged,
-                depths: false,
-                waits: false,
-                roots: false,
-                paths: false,
-                dump_limit: None,
-                max_frames: MAX_FRAMES,
-                threads: self.jobs.unwrap_or_else(default_threads).max(1),
+                threads: self.jobs.unwrap_or(needs.threads).max(1),
+                ..needs
             },
             frames: FrameNeeds {
                 inlines: !symbols.no_inline,
-                addresses: false,
-                lines: false,
-                ranges: false,
-                code: false,
-                wasm_lines: false,
                 marks: !self.cuts.no_cut_marks,
+                ..FrameNeeds::default()
             },
             mending: self.cuts.mending(),
             names,
-            full_header: false,
-            listing: None,
-            fields: Vec::new(),
-            weight: weigh::Options::default(),
+            ..LoadOptions::of(source)
         }
     }
 }
@@ -258,13 +235,6 @@ fn recording_in(path: &Path) -> PathBuf {
     } else {
         path.to_owned()
     }
-}
-
-/// Longest user part of a stack: more than fits the largest stack dump that perf records.
-const MAX_FRAMES: usize = 4096;
-
-fn default_threads() -> usize {
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 /// What the environment has to say, read once at the start.

@@ -1,14 +1,11 @@
 //! Chains of recordings made for the purpose, from the file to the profile.
 
-use crate::collect::{Needs, Payloads};
+use crate::collect::Needs;
 use crate::diagnostics::Diagnostics;
-use crate::dso::SearchPaths;
 use crate::load::{LoadOptions, Source, load};
 use crate::perfdata::testing::{
     BRANCH_STACK, CALLCHAIN, IP, TID, TIME, TestEvent, TestRecording, TestSample,
 };
-use crate::profile::FrameNeeds;
-use crate::session::Filter;
 use crate::stack_end::StackEnd;
 
 const KERNEL: u64 = -128_i64 as u64;
@@ -58,37 +55,12 @@ fn chain_and_deferred(
     let path = dir.path().join("perf.data");
     std::fs::write(&path, recording.file()).expect("written");
     let options = LoadOptions {
-        source: Source::File(path),
-        search: SearchPaths::default(),
-        jitdumps: Vec::new(),
-        perf_maps: Vec::new(),
-        wasm: crate::wasm::WasmSearch::default(),
-        source_maps: Vec::new(),
-        filter: Filter::default(),
         needs: Needs {
-            stacks: true,
-            cpu: false,
-            time_quantum: None,
-            cgroup: false,
-            trace: Payloads::No,
-            raw_trace: false,
-            fields: false,
-            rows: crate::collect::Rows::Merged,
-            depths: false,
-            waits: false,
-            roots: false,
-            paths: false,
-            dump_limit: None,
             max_frames: 100,
             threads: 1,
+            ..Needs::default()
         },
-        frames: FrameNeeds::default(),
-        mending: crate::stitch::Mending::default(),
-        names: crate::symbolize::Options::default(),
-        full_header: false,
-        listing: None,
-        fields: Vec::new(),
-        weight: crate::weigh::Options::default(),
+        ..LoadOptions::of(Source::File(path))
     };
     let profile = load(&options, &Diagnostics::new()).expect("a sound recording");
     let [entry] = profile.entries[..] else {

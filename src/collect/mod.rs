@@ -77,6 +77,32 @@ pub struct Needs {
     pub threads: usize,
 }
 
+impl Default for Needs {
+    /// Whole stacks, merged, on all processors of this machine.
+    fn default() -> Self {
+        Self {
+            stacks: true,
+            cpu: false,
+            time_quantum: None,
+            cgroup: false,
+            trace: Payloads::No,
+            raw_trace: false,
+            fields: false,
+            rows: Rows::Merged,
+            depths: false,
+            waits: false,
+            roots: false,
+            paths: false,
+            dump_limit: None,
+            max_frames: MOST_FRAMES,
+            threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        }
+    }
+}
+
+/// More frames than fit the largest copy of a stack that perf records.
+const MOST_FRAMES: usize = 4096;
+
 /// What a row stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Rows {

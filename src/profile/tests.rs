@@ -3,46 +3,21 @@
 use std::path::PathBuf;
 
 use super::{FrameNeeds, Profile};
-use crate::collect::{Needs, Payloads, Rows};
+use crate::collect::{Needs, Rows};
 use crate::diagnostics::Diagnostics;
-use crate::dso::SearchPaths;
 use crate::load::{LoadOptions, Source, load};
-use crate::session::Filter;
 
 fn profile_of(sample: &str, rows: Rows, frames: FrameNeeds) -> Profile {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("samples");
     let options = LoadOptions {
-        source: Source::File(root.join(sample).join("perf.data")),
-        search: SearchPaths::default(),
-        jitdumps: Vec::new(),
-        perf_maps: Vec::new(),
-        wasm: crate::wasm::WasmSearch::default(),
-        source_maps: Vec::new(),
-        filter: Filter::default(),
         needs: Needs {
-            stacks: true,
-            cpu: false,
-            time_quantum: None,
-            cgroup: false,
-            trace: Payloads::No,
-            raw_trace: false,
-            fields: false,
             rows,
-            depths: false,
-            waits: false,
-            roots: false,
-            paths: false,
-            dump_limit: None,
             max_frames: 127,
             threads: 2,
+            ..Needs::default()
         },
         frames,
-        mending: crate::stitch::Mending::default(),
-        weight: crate::weigh::Options::default(),
-        names: crate::symbolize::Options::default(),
-        full_header: false,
-        listing: None,
-        fields: Vec::new(),
+        ..LoadOptions::of(Source::File(root.join(sample).join("perf.data")))
     };
     load(&options, &Diagnostics::new()).expect("the sample can be read")
 }

@@ -11,6 +11,7 @@ mod corrupt;
 mod counts;
 mod differential;
 mod disassembly;
+mod example;
 mod exports;
 mod fields;
 mod flamegraph;

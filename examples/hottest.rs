@@ -1,0 +1,42 @@
+//! The ten functions of a recording in which most samples were taken: `cargo run --example hottest -- perf.data`.
+
+use std::collections::HashMap;
+
+use anyhow::Context;
+use pjit::diagnostics::Diagnostics;
+use pjit::load::{LoadOptions, Source, load};
+use pjit::output::text::harmless;
+use pjit::profile::SymbolId;
+
+fn main() -> anyhow::Result<()> {
+    let path = std::env::args_os().nth(1).context("usage: hottest FILE")?;
+    let mut options = LoadOptions::of(Source::File(path.into()));
+    // Only where a sample was taken matters here; call chains would cost time for nothing.
+    options.needs.stacks = false;
+    let profile = load(&options, &Diagnostics::new())?;
+
+    // Weights of different events (time, bytes, …) do not add up: the first event only.
+    let event = profile.entries.first().context("no samples")?.event;
+    let mut of_function: HashMap<Option<SymbolId>, u64> = HashMap::new();
+    let mut total = 0;
+    for entry in profile.entries.iter().filter(|e| e.event == event) {
+        let symbol = profile[entry.leaf].symbol;
+        *of_function.entry(symbol).or_default() += entry.period;
+        total += entry.period;
+    }
+    let mut hottest: Vec<_> = of_function.into_iter().collect();
+    hottest.sort_by_key(|&(symbol, period)| (std::cmp::Reverse(period), symbol));
+    for (symbol, period) in hottest.into_iter().take(10) {
+        let share = 100.0 * period as f64 / total.max(1) as f64;
+        match symbol.map(|symbol| &profile[symbol]) {
+            // Names come from the recording: they may hold anything.
+            Some(symbol) => println!(
+                "{share:6.2}%  {}  {}",
+                harmless(&profile[symbol.object].short_name),
+                harmless(&symbol.name)
+            ),
+            None => println!("{share:6.2}%  [unknown]"),
+        }
+    }
+    Ok(())
+}
