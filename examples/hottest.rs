@@ -1,5 +1,10 @@
 //! The ten functions of a recording in which most samples were taken: `cargo run --example hottest -- perf.data`.
 
+#![allow(
+    clippy::print_stdout,
+    reason = "a program of its own, which has nothing else to print with"
+)]
+
 use std::collections::HashMap;
 
 use anyhow::Context;
