@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::assembly::{self, Assembly};
 use crate::bundle::{self, Plan};
-use crate::check::{self, Evidence, Stages};
+use crate::check::{self, Evidence, Stages, Weights};
 use crate::collect::{self, Again, Collected, MapCache, Needs, Payloads, Rows};
 use crate::diagnostics::Diagnostics;
 use crate::dso::elf::Machine;
@@ -284,7 +284,7 @@ fn read_from<T: Default>(
             } else {
                 options.filter.clone()
             },
-            marks: pairs || needs.waits,
+            marks: pairs || needs.waits || options.weight.tells_pairs,
         };
         let mut session = Session::index(
             &recording,
@@ -316,6 +316,13 @@ fn read_from<T: Default>(
             true => weigh::waits(source, &session),
             false => Vec::new(),
         };
+        if needs.stacks && session.has_return_probes {
+            weigh::returns(source, &mut session);
+        }
+        let mut weights = Weights::of(&recording, &session);
+        if options.weight.tells_pairs {
+            weights.pairs = weigh::found_pairs(source, &session);
+        }
         let weighed = weigh::weigh(source, &mut session, &options.weight, &options.filter)?;
         if is_weighed {
             clock.lap("weights");
@@ -369,6 +376,7 @@ fn read_from<T: Default>(
             collected: &collected,
             mended: &mended,
             answers,
+            weights: &weights,
             wasm: &wasm,
         });
         clock.lap("table");

@@ -43,11 +43,13 @@ pub enum StackEnd {
     Stitched,
     /// The same, to the base of a fiber.
     StitchedFiber,
+    /// A return probe has replaced the return address, and the recording does not tell it.
+    ReturnProbe,
 }
 
 impl StackEnd {
     /// Number of variants.
-    pub const COUNT: usize = 19;
+    pub const COUNT: usize = 20;
 
     /// All reasons, in the order of their numbers.
     pub const ALL: [Self; Self::COUNT] = [
@@ -70,6 +72,7 @@ impl StackEnd {
         Self::AbsentPage,
         Self::Stitched,
         Self::StitchedFiber,
+        Self::ReturnProbe,
     ];
 
     /// The reason in words.
@@ -95,6 +98,7 @@ impl StackEnd {
             Self::AbsentPage => "a stack page that could not be copied",
             Self::Stitched => "completed from other samples",
             Self::StitchedFiber => "completed from other samples to the fiber's base",
+            Self::ReturnProbe => "a return probe",
         }
     }
 
@@ -112,6 +116,7 @@ impl StackEnd {
             Self::DumpTooShort | Self::Rooted => Some("[cut]"),
             Self::AbsentPage => Some("[absent page]"),
             Self::OtherStack => Some("[other stack]"),
+            Self::ReturnProbe => Some("[return probe]"),
             Self::TooDeep => Some("[too deep]"),
             Self::MissingFile | Self::ChangedFile => Some("[missing file]"),
             Self::NoRule

@@ -33,6 +33,8 @@ pub struct Stages<'s, 'a> {
     pub mended: &'s Mended,
     /// What was asked of the symbols, and the answers.
     pub answers: Answers<'s>,
+    /// What weights could be made of.
+    pub weights: &'s Weights,
     /// Where code of WebAssembly is.
     pub wasm: &'s WasmCode<'a>,
 }
@@ -73,7 +75,7 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
         without_dwarf: without_dwarf(session, &resolved_by_file),
         wasm: super::wasm::gather(stages),
         unchecked: unchecked(session, &resolved_by_file),
-        weights: Weights::of(recording, session),
+        weights: stages.weights.clone(),
     }
 }
 

@@ -324,6 +324,12 @@ fn part_of_stacks(
             "stacks.other-stack",
             front + "go on on another stack, which perf does not record (the runtime switches between stacks): " + &found_in,
         ),
+        StackEnd::ReturnProbe => finding(
+            helpless,
+            "stacks.return-probe",
+            front + "go on behind a return probe, which has replaced the return address",
+        )
+        .fixed_by(["record the functions' probes and those of their returns together, each call of them"]),
         StackEnd::LostRegister => finding(
             helpless,
             "stacks.register",

@@ -6,6 +6,7 @@ use super::{Finding, Level};
 use crate::perfdata::attr::sample_type;
 use crate::perfdata::{Event, Recording};
 use crate::session::Session;
+use crate::weigh::Pairs;
 
 /// Lost shares in per cent from which on sums are doubtful, and wrong.
 const DOUBTFUL: f64 = 1.0;
@@ -25,11 +26,14 @@ pub struct Weights {
     pub probes: Option<(u64, u64)>,
     /// There is `sched:sched_switch`, but no record of switches.
     pub lacks_switches: bool,
+    /// What belongs together, if that was asked for.
+    pub pairs: Vec<Pairs>,
 }
 
 impl Weights {
     /// Looks at a recording.
-    pub(super) fn of(recording: &Recording<'_>, session: &Session<'_>) -> Self {
+    #[must_use]
+    pub fn of(recording: &Recording<'_>, session: &Session<'_>) -> Self {
         let mut found = Self::default();
         let mut is_probe = vec![false; recording.events.len()];
         let mut has_switches = false;
@@ -102,6 +106,23 @@ impl Weights {
                 if level > Level::Ok { fix } else { "" },
             );
         }
+        for pairs in &self.pairs {
+            let share = super::judge::percent(pairs.without, pairs.all);
+            let level = match share {
+                share if share > WRONG && pairs.harms => Level::Fail,
+                share if share > DOUBTFUL => Level::Warn,
+                _ => Level::Ok,
+            };
+            let fix = match (level > Level::Ok, pairs.harms) {
+                (true, true) => {
+                    "record all functions that allocate, and free, from the program's start (scripts/record-allocations --live)"
+                }
+                (true, false) => "scripts/record-offcpu",
+                (false, _) => "",
+            };
+            let text = format!("{} ({share:.2}% unpaired)", pairs.text);
+            say(level, "weights.pairs", text, fix);
+        }
         if let Some((name, period)) = self.sampled.first() {
             let how = match period {
                 0 => "by frequency".to_owned(),
@@ -159,6 +180,27 @@ mod tests {
         assert_eq!(lost(1), [(Level::Note, "weights.lost")]);
         assert_eq!(lost(3), [(Level::Warn, "weights.lost")]);
         assert_eq!(lost(9), [(Level::Fail, "weights.lost")]);
+    }
+
+    #[test]
+    fn what_has_no_other_half_is_judged_by_its_share() {
+        let of = |without, harms| {
+            let pairs = Pairs {
+                text: "heap: 100 blocks".into(),
+                all: 1000,
+                without,
+                harms,
+            };
+            let weights = Weights {
+                pairs: vec![pairs],
+                ..Weights::default()
+            };
+            said(&weights)
+        };
+        assert_eq!(of(10, true), [(Level::Ok, "weights.pairs")]);
+        assert_eq!(of(11, true), [(Level::Warn, "weights.pairs")]);
+        assert_eq!(of(51, true), [(Level::Fail, "weights.pairs")]);
+        assert_eq!(of(51, false), [(Level::Warn, "weights.pairs")]);
     }
 
     #[test]

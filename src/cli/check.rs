@@ -100,7 +100,8 @@ const NOT_FIT: u8 = 3;
 impl Verb for CheckArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
         let diag = context.diag;
-        let (load, limits) = self.resolve(context.environment);
+        let (mut load, limits) = self.resolve(context.environment);
+        load.weight.tells_pairs = true;
         let evidence = with_progress(diag, || load::examine(&load, diag))?;
         let verdict = check::judge(&evidence, limits);
         let color = colored(self.color(), no_color());

@@ -11,6 +11,7 @@ use super::input::InputArgs;
 use super::question::{Format, OwnArgs, PrintArgs, event_of, prepare};
 use super::terminal::{Output, with_progress};
 use super::verb::{Context, Verb, leave, wrong_usage};
+use super::weight::WeightArgs;
 use crate::check::{Limits, judge};
 use crate::load;
 use crate::output::json::{self, Common};
@@ -60,6 +61,9 @@ pub struct PeekArgs {
     filters: StackFilterArgs,
 
     #[command(flatten)]
+    weight: WeightArgs,
+
+    #[command(flatten)]
     own: OwnArgs,
 
     #[command(flatten)]
@@ -78,6 +82,7 @@ impl Verb for PeekArgs {
         let mut load = self
             .input
             .load_options(self.file.as_ref(), context.environment);
+        self.weight.apply(&mut load, self.input.force, false);
         prepare(&mut load);
         super::filters::prepare(&filters, &mut load);
         let diag = context.diag;

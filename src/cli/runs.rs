@@ -9,6 +9,7 @@ use regex::RegexSet;
 use super::filters::{StackFilterArgs, filter};
 use super::input::{Environment, InputArgs};
 use super::question::{OwnArgs, event_of, prepare};
+use super::weight::WeightArgs;
 use crate::check::{Limits, judge};
 use crate::diagnostics::Diagnostics;
 use crate::load::{self, LoadOptions};
@@ -41,6 +42,9 @@ pub struct RunArgs {
 
     #[command(flatten)]
     filters: StackFilterArgs,
+
+    #[command(flatten)]
+    weight: WeightArgs,
 
     #[command(flatten)]
     own: OwnArgs,
@@ -103,6 +107,7 @@ impl RunArgs {
     ) -> Result<Reading, String> {
         let (filters, rules) = (self.filters.filters()?, self.own.rules()?);
         let mut load = self.input.load_options(None, environment);
+        self.weight.apply(&mut load, self.input.force, false);
         prepare(&mut load);
         super::filters::prepare(&filters, &mut load);
         Ok(Reading {
@@ -230,7 +235,11 @@ pub fn require_comparable(sides: &Sides, diag: &Diagnostics) -> anyhow::Result<(
     let Some(first) = all.first() else {
         return Ok(());
     };
-    let plain = |facts: &Facts| facts.event.split(':').next().unwrap_or("").to_owned();
+    // Weights tell in parentheses what they are made of.
+    let plain = |facts: &Facts| {
+        let name = facts.event.split(" (").next().unwrap_or("");
+        name.split(':').next().unwrap_or("").to_owned()
+    };
     if let Some(other) = all.iter().find(|facts| plain(facts) != plain(first)) {
         anyhow::bail!(
             "{} counts {}, {} counts {}: nothing to compare (--event)",

@@ -48,6 +48,7 @@ impl WeightArgs {
             force,
             trims: !self.no_trim,
             shows_states: shows_states && given.spec == Spec::Wall,
+            tells_pairs: false,
         };
     }
 

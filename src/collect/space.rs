@@ -13,6 +13,8 @@ use crate::session::maps::Mapping;
 use crate::session::{Located, SampleRef, Session, Space, SpaceId, Target};
 use crate::unwind::{self, CodeSpace, Lifetime, Place, Scene};
 
+use crate::session::returns::TRAMPOLINES;
+
 use super::map_cache::{CodeAt, MapCache};
 
 /// One process at one time.
@@ -231,6 +233,21 @@ impl<'a> CodeSpace<'a> for SpaceAt<'_, 'a> {
             thread: self.thread.0,
             time: self.time,
         })
+    }
+
+    #[inline]
+    fn is_return_probe(&self, at: Avma) -> bool {
+        /// It lies at the start of its page.
+        const PAGE: u64 = 4096;
+        self.session.has_return_probes
+            && at.0.is_multiple_of(PAGE)
+            && self
+                .mapping(at)
+                .is_some_and(|mapping| self.session.dsos.get(mapping.dso).long_name == TRAMPOLINES)
+    }
+
+    fn behind_return_probe(&self, nth: usize) -> Option<Avma> {
+        self.session.returns.behind(self.thread, self.time, nth)
     }
 
     fn mapped_files(&self, part: &[u8]) -> Vec<Place<'_, 'a>> {

@@ -13,6 +13,7 @@ use crate::run_state::RunState;
 use super::jit::{JitBuilder, ProcessId};
 use super::maps::{MapTable, Mapping};
 use super::marks::{Asked, Mark, Moment};
+use super::returns::{Returns, TRAMPOLINES};
 use super::threads::Threads;
 use super::{Label, SampleRef, Session, Space, SpaceId, TaskCounter};
 
@@ -116,6 +117,7 @@ impl<'a> Session<'a> {
             programs,
             marks,
             switches,
+            has_return_probes,
             ..
         } = builder;
         let last = current
@@ -143,6 +145,8 @@ impl<'a> Session<'a> {
             execs,
             marks,
             switches,
+            has_return_probes,
+            returns: Returns::default(),
             labels: Vec::new(),
             spaces,
             processes,
@@ -216,6 +220,7 @@ struct Builder<'a, 'f> {
     asked: &'f Asked,
     marks: Vec<Mark>,
     switches: u64,
+    has_return_probes: bool,
     hits: Hits,
 }
 
@@ -265,6 +270,7 @@ impl<'a, 'f> Builder<'a, 'f> {
             asked,
             marks: Vec::new(),
             switches: 0,
+            has_return_probes: false,
             hits: Hits::default(),
         }
     }
@@ -525,6 +531,7 @@ impl<'a, 'f> Builder<'a, 'f> {
         let process = self.threads.get(thread).process;
         let range = AvmaRange::new(mmap.start, mmap.len);
         let class = NameClass::of(mmap);
+        self.has_return_probes |= mmap.name == TRAMPOLINES;
         // A runtime maps its dump executable so that it is recorded; who only reads one does not run its code.
         let is_marker = mmap.executable && self.jit.marker(process, mmap.pid, mmap.name, time);
         if mmap.executable && !is_marker {

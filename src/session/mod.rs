@@ -13,6 +13,7 @@ pub mod jit;
 pub mod listing;
 pub mod maps;
 pub mod marks;
+pub mod returns;
 pub mod threads;
 
 mod build;
@@ -28,6 +29,7 @@ use crate::run_state::RunState;
 use jit::{JitCodeId, JitIndex, JitObjectId, ProcessId};
 use maps::{MapTable, Mapping};
 use marks::Mark;
+use returns::Returns;
 use threads::ThreadLife;
 
 pub use build::Filter;
@@ -122,6 +124,10 @@ pub struct Session<'a> {
     execs: FxHashMap<ProcessId, Vec<Timestamp>>,
     /// Moments in the lives of threads, if they were asked for.
     pub marks: Vec<Mark>,
+    /// Whether return addresses of some process may have been replaced by a probe.
+    pub has_return_probes: bool,
+    /// What was in their place, as far as the recording tells.
+    pub returns: Returns,
     /// Records of switches away from threads.
     pub switches: u64,
     /// Texts of frames that stand for no code, indexed by [`Label`].

@@ -91,6 +91,18 @@ pub trait CodeSpace<'a> {
         None
     }
 
+    /// Whether a return probe put this address in the place of another.
+    fn is_return_probe(&self, at: Avma) -> bool {
+        let _ = at;
+        false
+    }
+
+    /// The address in whose place the `nth` such address from the top of the stack is, if that is known.
+    fn behind_return_probe(&self, nth: usize) -> Option<Avma> {
+        let _ = nth;
+        None
+    }
+
     /// The executable mappings of files with `part` in their names (without folder), by address. Asked
     /// rarely: for JIT code that runs in the frame of a function of its host.
     fn mapped_files(&self, part: &[u8]) -> Vec<Place<'_, 'a>> {

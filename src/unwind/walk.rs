@@ -161,6 +161,7 @@ impl<'a, A: Architecture> Walker<'a, A> {
             cursor,
             leaf: true,
             way: None,
+            probes: 0,
         };
         frames.leaf_caller(ip.0, link, recorded)
     }
@@ -200,6 +201,7 @@ impl<'a, A: Architecture> Walker<'a, A> {
             },
             leaf: true,
             way: None,
+            probes: 0,
         };
         let scene = code.scene();
         let trail = scene.map_or_else(Trail::default, |scene| frames.walker.trails.take(&scene));
@@ -229,6 +231,8 @@ struct Frames<'w, 'b, 'a, A: Architecture, S> {
     leaf: bool,
     /// What the last step took from the stack, if nothing else counted.
     way: Option<Way>,
+    /// Trampolines of return probes so far.
+    probes: usize,
 }
 
 impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
@@ -555,12 +559,27 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         if address == 0 {
             return Err(StackEnd::Complete);
         }
+        let address = match self.code.is_return_probe(Avma(address)) {
+            true => self.behind_probe()?,
+            false => address,
+        };
         let caller = self.target(address, interrupted);
         if matches!(caller.place, Place::Nothing) {
             return Err(StackEnd::CheckFailed);
         }
         self.leaf = interrupted;
         Ok(caller)
+    }
+
+    /// The return address that a probe has replaced.
+    #[cold]
+    fn behind_probe(&mut self) -> Result<u64, StackEnd> {
+        // The next walk may find the same word here, and another address behind it.
+        self.way = None;
+        let nth = self.probes;
+        self.probes += 1;
+        let behind = self.code.behind_return_probe(nth);
+        behind.map(|at| at.0).ok_or(StackEnd::ReturnProbe)
     }
 
     #[inline]
@@ -764,6 +783,10 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         }
         if address == 0 || recorded == Some(address) || self.is_self(candidate, at, address) {
             return Err(StackEnd::CheckFailed);
+        }
+        if self.code.is_return_probe(Avma(address)) {
+            let address = self.behind_probe()?;
+            return self.arrive(address, false);
         }
         let caller = self.target(address, false);
         let executable = !matches!(caller.place, Place::Nothing);

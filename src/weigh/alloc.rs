@@ -11,7 +11,7 @@ use super::made::Labels;
 use super::read::Source;
 use super::spec::Heap;
 use super::timeline::{Step, Story};
-use super::{Derived, Options, Trim, WeighError, Weighed};
+use super::{Derived, Options, Pairs, Trim, WeighError, Weighed};
 use crate::perfdata::attr::sample_type;
 use crate::perfdata::{Event, EventId};
 use crate::session::marks::Moment;
@@ -33,11 +33,7 @@ pub(super) fn weigh(
 ) -> Result<Weighed, WeighError> {
     let probes = probes(source, session);
     check(source, session, &probes, heap, options)?;
-    let is_probe: Vec<bool> = probes.iter().map(Option::is_some).collect();
-    let said: Vec<Option<Said>> = source.read(&session.samples, &is_probe, |event, sample| {
-        let index = source.index(event)?;
-        Some(probes[index].as_ref()?.said(sample.raw?))
-    });
+    let said = said(source, session, &probes);
     let (tally, twins, unreadable) = paired(session, &probes, &said);
     let period = sampling(source, &probes).unwrap_or(1);
     let mut labels = Labels::default();
@@ -58,6 +54,44 @@ pub(super) fn weigh(
         event: Some(event),
         quality: vec![quality],
         trim: options.trims.then_some(Trim::Allocators),
+    })
+}
+
+/// How well calls belong to returns, and frees to calls.
+pub(super) fn pairs(source: Source<'_, '_>, session: &Session<'_>) -> Option<Pairs> {
+    let probes = probes(source, session);
+    let allocates = |probe: &Probe| probe.kind.allocates() && probe.is_return;
+    if !probes.iter().flatten().any(allocates) {
+        return None;
+    }
+    let said = said(source, session, &probes);
+    let (tally, twins, unreadable) = paired(session, &probes, &said);
+    // Of what `posix_memalign` made, nobody knows where it is.
+    let frees = tally.unpaired_frees.saturating_sub(tally.without_address);
+    let without = [
+        frees,
+        tally.lost_frees,
+        tally.without_return,
+        tally.unpaired_returns,
+    ];
+    let said = said.iter().flatten().count() as u64;
+    Some(Pairs {
+        text: quality(&tally, twins, unreadable),
+        all: said,
+        without: without.iter().sum(),
+        harms: true,
+    })
+}
+
+fn said(
+    source: Source<'_, '_>,
+    session: &Session<'_>,
+    probes: &[Option<Probe>],
+) -> Vec<Option<Said>> {
+    let is_probe: Vec<bool> = probes.iter().map(Option::is_some).collect();
+    source.read(&session.samples, &is_probe, |event, sample| {
+        let index = source.index(event)?;
+        Some(probes[index].as_ref()?.said(sample.raw?))
     })
 }
 

@@ -19,6 +19,7 @@ mod made;
 mod oncpu;
 mod pairs;
 mod read;
+mod returns;
 mod time;
 mod timeline;
 mod waits;
@@ -28,6 +29,7 @@ use crate::unit::Unit;
 
 pub use allocators::is_allocator;
 pub use read::Source;
+pub use returns::returns;
 pub use spec::Spec;
 pub use waits::{Evidence, Interval};
 
@@ -44,6 +46,30 @@ pub struct Options {
     pub trims: bool,
     /// Stacks say what a thread was doing.
     pub shows_states: bool,
+    /// What could be paired is told, whatever samples weigh.
+    pub tells_pairs: bool,
+}
+
+/// How well calls and returns, or switches away and back, belong together.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pairs {
+    /// What there is, in words.
+    pub text: String,
+    /// How many things should have had another.
+    pub all: u64,
+    /// How many have not.
+    pub without: u64,
+    /// Whether sums are wrong where many have not; else they are bounds.
+    pub harms: bool,
+}
+
+/// What of a recording's events can be paired for weights.
+#[must_use]
+pub fn found_pairs(source: Source<'_, '_>, session: &Session<'_>) -> Vec<Pairs> {
+    let heap = alloc::pairs(source, session);
+    heap.into_iter()
+        .chain(time::pairs(source, session))
+        .collect()
 }
 
 /// Why there are no such weights.

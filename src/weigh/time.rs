@@ -15,7 +15,8 @@ use super::read::Source;
 use super::spec::Waits;
 use super::timeline::{Story, tids};
 use super::waits::{Evidence, Interval, Lives, SwitchFields, pair};
-use super::{Derived, Options, Trim, WeighError, Weighed};
+use super::{Derived, Options, Pairs, Trim, WeighError, Weighed};
+use crate::diagnostics::Diagnostics;
 use crate::perfdata::{EventId, Recording};
 use crate::run_state::RunState;
 use crate::session::{Filter, Label, SampleRef, Session};
@@ -186,6 +187,37 @@ pub(super) fn intervals(source: Source<'_, '_>, session: &Session<'_>) -> Vec<In
         .intervals
         .retain(|i| !is_idle(session, i) && i.evidence != Evidence::Bound && i.to > i.from);
     lives.intervals
+}
+
+/// How well switches away belong to switches back.
+pub(super) fn pairs(source: Source<'_, '_>, session: &Session<'_>) -> Option<Pairs> {
+    let is_switch = which(source.recording, |event| is_tracepoint(event, SWITCH));
+    if !is_switch.contains(&true) {
+        return None;
+    }
+    // What is to be said of it is in other lines.
+    let quiet = Diagnostics::new();
+    let source = Source {
+        diag: &quiet,
+        ..source
+    };
+    let lives = paired(source, session, &is_switch);
+    let waits: Vec<Interval> = lives
+        .intervals
+        .iter()
+        .filter(|interval| !is_idle(session, interval))
+        .copied()
+        .collect();
+    let is_bound = |interval: &&Interval| {
+        matches!(interval.evidence, Evidence::Bound | Evidence::Open)
+            || interval.sample.is_none() && !interval.is_start
+    };
+    Some(Pairs {
+        text: quality(&waits),
+        all: waits.len() as u64,
+        without: waits.iter().filter(is_bound).count() as u64,
+        harms: false,
+    })
 }
 
 /// `perf record --off-cpu`: its periods are the times already.

@@ -2,11 +2,8 @@
 //!
 //! Needs root for probes on glibc; each test has probes of its own name and removes them.
 
-use std::process::Command;
-use std::sync::{Mutex, PoisonError};
-
-use crate::live::{Lab, below, truth};
-use crate::support::skip;
+use crate::live::{Lab, below, total, truth};
+use crate::probes::Probes;
 
 const ENTRIES: [&str; 5] = [
     "malloc=malloc size=%di",
@@ -25,70 +22,6 @@ const RETURNS: [&str; 6] = [
     "free=free ptr=%di",
 ];
 
-/// Probes on this machine's glibc, removed by name when they are no longer needed.
-struct Probes {
-    group: String,
-}
-
-/// Probes are added and removed one after the other: perf fails where two do so at once.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-impl Drop for Probes {
-    fn drop(&mut self) {
-        let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = perf_probe(&["-d", &format!("{}:*", self.group)]);
-    }
-}
-
-fn perf_probe(arguments: &[&str]) -> Result<(), String> {
-    let output = Command::new("perf")
-        .args(["probe", "-q"])
-        .args(arguments)
-        .output();
-    let output = output.map_err(|_| "there is no perf".to_owned())?;
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    output.status.success().then_some(()).ok_or(said)
-}
-
-impl Probes {
-    fn add(group: &str, probes: &[&str]) -> Option<Self> {
-        // Registers are those of x86-64.
-        if cfg!(not(target_arch = "x86_64")) {
-            skip("probe", "another processor");
-            return None;
-        }
-        let added = Self {
-            group: format!("pjit_{group}_{}", std::process::id()),
-        };
-        let one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        for probe in probes {
-            let named = format!("{}:{probe}", added.group);
-            let libc = "/lib/x86_64-linux-gnu/libc.so.6";
-            let add = || perf_probe(&["-x", libc, &named]);
-            // perf refuses, without a word, while what records with other probes is still at it.
-            let wait = || std::thread::sleep(std::time::Duration::from_millis(500));
-            let mut added = add();
-            for _ in 0..20 {
-                if added.is_ok() {
-                    break;
-                }
-                wait();
-                added = add();
-            }
-            if let Err(why) = added {
-                drop(one);
-                skip("probe", &format!("on {libc}: {why}"));
-                return None;
-            }
-        }
-        Some(added)
-    }
-
-    fn event(&self, name: &str) -> String {
-        format!("{}:{name}", self.group)
-    }
-}
-
 fn all() -> Vec<&'static str> {
     [&ENTRIES[..], &RETURNS[..]].concat()
 }
@@ -106,13 +39,6 @@ const SITES: [(&str, u64, u64); 6] = [
     ("site_posix", 200 * 512, 200),
     ("site_aligned", 200 * 256, 200),
 ];
-
-fn sum(folded: &str) -> u64 {
-    let weights = folded.lines().filter_map(|line| line.rsplit_once(' '));
-    weights
-        .map(|(_, weight)| weight.parse::<u64>().expect("a weight"))
-        .sum()
-}
 
 /// Rows of a flat report by symbol: bytes.
 fn assert_sites(lab: &Lab, data: &str) {
@@ -161,16 +87,16 @@ fn allocations_are_what_the_program_counted() {
             "-m",
             "32M",
         ];
-        let Some(printed) = lab.record(data, &options, &["./alloc", "2000"]) else {
+        let Some(printed) = probes.record(&lab, data, &options, &["./alloc", "2000"]) else {
             return;
         };
         let truth = truth(&printed);
-        let total = |weight: &str| sum(&lab.show(&["fold", "--weight", weight], data)) as f64;
-        assert_eq!(total("alloc"), truth["bytes"], "{graph}");
-        assert_eq!(total("alloc-count"), truth["blocks"], "{graph}");
-        assert_eq!(total("live"), truth["live_bytes"], "{graph}");
-        assert_eq!(total("live-count"), truth["live_blocks"], "{graph}");
-        assert_eq!(total("peak"), f64::from(6 << 20), "{graph}");
+        let sum = |weight: &str| total(&lab.show(&["fold", "--weight", weight], data)) as f64;
+        assert_eq!(sum("alloc"), truth["bytes"], "{graph}");
+        assert_eq!(sum("alloc-count"), truth["blocks"], "{graph}");
+        assert_eq!(sum("live"), truth["live_bytes"], "{graph}");
+        assert_eq!(sum("live-count"), truth["live_blocks"], "{graph}");
+        assert_eq!(sum("peak"), f64::from(6 << 20), "{graph}");
         assert_sites(&lab, data);
         let live = lab.show(&["fold", "--weight", "live"], data);
         assert_eq!(below(&live, "site_big"), 5 << 20);
@@ -202,12 +128,42 @@ fn allocations_are_what_the_program_counted() {
                 .any(|line| line.contains("site_small;") && line.contains("malloc")),
             "{allocator}"
         );
-        let lifetime = total("lifetime");
+        views_agree(&lab, data);
+        let lifetime = sum("lifetime");
         assert!(
             lifetime > 0.0 && lifetime < 60.0 * 1000.0 * 6.0 * 1024.0,
             "{lifetime}"
         );
     }
+}
+
+/// The other views have the same weights, and `check` tells what they are made of.
+fn views_agree(lab: &Lab, data: &str) {
+    let peek = ["peek", "site_big", "--weight", "alloc", "--format", "json"];
+    let peek = lab.show(&peek, data);
+    assert!(peek.contains("20971520"), "{peek}");
+    let same = lab.pjit(&["diff", "--weight", "alloc", data], data);
+    assert!(same.1.contains("ratio 1.00"), "{same:?}");
+    let budget = [
+        "gate",
+        "--weight",
+        "alloc",
+        "--max-share",
+        "^site_small$=50%",
+        "--to",
+    ];
+    let gate = lab.pjit(&budget, data);
+    assert_eq!(gate.0, 0, "{gate:?}");
+    let check = lab.show(&["check"], data);
+    let line = check.lines().find(|line| line.contains("weights.pairs"));
+    assert!(
+        line.is_some_and(|l| l.starts_with("ok ") && l.contains(" (0.00% unpaired)")),
+        "{check}"
+    );
+    // Calls of allocators within allocators have a probe between them and who called.
+    let folded = lab.show(&["fold", "--weight", "samples"], data);
+    let whole = below(&folded, "main") as f64 / total(&folded) as f64;
+    assert!(data != "dwarf.data" || whole > 0.999, "{whole}");
 }
 
 #[test]
@@ -228,16 +184,16 @@ fn threads_have_calls_of_their_own() {
         "-m",
         "32M",
     ];
-    let Some(printed) = lab.record("t.data", &options, &["./alloc", "1000", "3"]) else {
+    let Some(printed) = probes.record(&lab, "t.data", &options, &["./alloc", "1000", "3"]) else {
         return;
     };
     let folded = lab.show(&["fold", "--weight", "alloc"], "t.data");
     assert_eq!(below(&folded, "site_small"), 4 * 1000 * 24);
     // What glibc allocates for the threads themselves.
-    let own = sum(&folded) as f64 - truth(&printed)["bytes"];
+    let own = total(&folded) as f64 - truth(&printed)["bytes"];
     assert!((0.0..4096.0).contains(&own), "{own}");
     assert_eq!(
-        sum(&lab.show(&["fold", "--weight", "live-count"], "t.data")),
+        total(&lab.show(&["fold", "--weight", "live-count"], "t.data")),
         1005 + 3
     );
 }
@@ -261,12 +217,12 @@ fn entries_alone_tell_the_volume_and_no_more() {
         "-m",
         "32M",
     ];
-    let Some(printed) = lab.record("e.data", &options, &["./alloc", "2000"]) else {
+    let Some(printed) = probes.record(&lab, "e.data", &options, &["./alloc", "2000"]) else {
         return;
     };
     assert_sites(&lab, "e.data");
     assert_eq!(
-        sum(&lab.show(&["fold", "--weight", "alloc"], "e.data")) as f64,
+        total(&lab.show(&["fold", "--weight", "alloc"], "e.data")) as f64,
         truth(&printed)["bytes"]
     );
     let (status, out, said) = lab.pjit(&["fold", "--weight", "live"], "e.data");
@@ -285,8 +241,8 @@ fn entries_alone_tell_the_volume_and_no_more() {
         "--call-graph",
         "fp",
     ];
-    if lab
-        .record("c.data", &options, &["./alloc", "20000"])
+    if probes
+        .record(&lab, "c.data", &options, &["./alloc", "20000"])
         .is_none()
     {
         return;
@@ -321,8 +277,8 @@ fn what_was_lost_is_told_and_blocks_are_refused() {
         "-m",
         "16",
     ];
-    if lab
-        .record("l.data", &options, &["./alloc", "2000"])
+    if probes
+        .record(&lab, "l.data", &options, &["./alloc", "2000"])
         .is_none()
     {
         return;
@@ -334,10 +290,14 @@ fn what_was_lost_is_told_and_blocks_are_refused() {
         "{said}"
     );
     let (status, _, said) = lab.pjit(&["fold", "--force", "--weight", "live"], "l.data");
-    assert_eq!(status, 0, "{said}");
-    assert!(said.contains(" events were lost ("), "{said}");
+    // There may be nothing left that was not freed.
+    assert!(status == 0 || said.contains("no samples"), "{said}");
+    assert!(
+        said.contains(" events were lost (") && !said.contains("--force"),
+        "{said}"
+    );
     let folded = lab.show(&["fold", "--weight", "alloc"], "l.data");
-    assert!(sum(&folded) <= 25_240_320);
+    assert!(total(&folded) <= 25_240_320);
     let (status, _, said) = lab.pjit(&["fold", "--weight", "alloc"], "../nowhere.data");
     assert_eq!(status, 1, "{said}");
 }

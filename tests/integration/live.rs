@@ -59,6 +59,17 @@ impl Lab {
     /// `perf record OPTIONS -o NAME -- ./PROGRAM…`; what the program printed. `None`, and why, where events or rights are
     /// missing.
     pub(crate) fn record(&self, name: &str, options: &[&str], command: &[&str]) -> Option<String> {
+        let recorded = self.try_record(name, options, command);
+        recorded.map_err(|why| skip("perf", &why)).ok()
+    }
+
+    /// The same: what the program printed, or what perf said.
+    pub(crate) fn try_record(
+        &self,
+        name: &str,
+        options: &[&str],
+        command: &[&str],
+    ) -> Result<String, String> {
         let recorded = Command::new("perf")
             .current_dir(&self.folder)
             .args(["record", "-q", "-N", "-o", name])
@@ -66,15 +77,11 @@ impl Lab {
             .arg("--")
             .args(command)
             .output();
-        let Ok(recorded) = recorded else {
-            skip("perf", "it cannot be run");
-            return None;
-        };
+        let recorded = recorded.map_err(|_| "it cannot be run".to_owned())?;
         if !recorded.status.success() {
-            skip("perf", &String::from_utf8_lossy(&recorded.stderr));
-            return None;
+            return Err(String::from_utf8_lossy(&recorded.stderr).into_owned());
         }
-        Some(String::from_utf8(recorded.stdout).expect("the program prints text"))
+        Ok(String::from_utf8(recorded.stdout).expect("the program prints text"))
     }
 
     /// Runs pjit on a recording of the folder: status, standard output, standard error.
@@ -107,6 +114,14 @@ pub(crate) fn truth(text: &str) -> BTreeMap<String, f64> {
             Some((name.to_owned(), number.trim().parse().ok()?))
         })
         .collect()
+}
+
+/// What all folded stacks weigh.
+pub(crate) fn total(folded: &str) -> u64 {
+    let weights = folded.lines().filter_map(|line| line.rsplit_once(' '));
+    weights
+        .map(|(_, weight)| weight.parse::<u64>().expect("a weight"))
+        .sum()
 }
 
 /// What folded stacks weigh that have a frame.

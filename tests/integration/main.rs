@@ -28,6 +28,7 @@ mod oracle;
 mod page;
 mod paths;
 mod pprof;
+mod probes;
 mod questions;
 mod recording;
 mod skip;

@@ -1,6 +1,6 @@
 //! Waiting and running, against what the program that waits has measured itself.
 
-use crate::live::{Lab, below, truth};
+use crate::live::{Lab, below, total, truth};
 
 const SITES: [&str; 6] = [
     "site_sleep",
@@ -85,11 +85,8 @@ fn wall_is_all_of_every_life(lab: &Lab) {
     }
     let total = |folded: &str, tid: &str| -> u64 {
         let end = format!("/{tid}");
-        let lines = folded.lines().filter_map(|line| line.rsplit_once(' '));
-        let own =
-            lines.filter(|(stack, _)| stack.split(';').next().is_some_and(|c| c.ends_with(&end)));
-        own.map(|(_, weight)| weight.parse::<u64>().expect("a weight"))
-            .sum()
+        let is_own = |line: &&str| line.split(';').next().is_some_and(|c| c.ends_with(&end));
+        total(&folded.lines().filter(is_own).collect::<Vec<_>>().join("\n"))
     };
     assert!(spans.len() >= 10);
     for (tid, (first, last)) in spans {
@@ -255,16 +252,13 @@ fn expressions_add_up_fields() {
         .lines()
         .map(|line| field(line, "prev_prio") + 1)
         .sum();
-    let total = |weight: &str| -> i64 {
+    let sum = |weight: &str| {
         let folded = lab.show(&["fold", "--weight", weight], "bare.data");
-        let weights = folded.lines().filter_map(|line| line.rsplit_once(' '));
-        weights
-            .map(|(_, weight)| weight.parse::<i64>().expect("a weight"))
-            .sum()
+        i64::try_from(total(&folded)).expect("a small number")
     };
-    assert_eq!(total("prev_prio+1"), truth);
-    assert_eq!(total("sched:sched_switch=(prev_prio>0)*prev_prio+1"), truth);
-    assert_eq!(total("samples"), payloads.lines().count() as i64);
+    assert_eq!(sum("prev_prio+1"), truth);
+    assert_eq!(sum("sched:sched_switch=(prev_prio>0)*prev_prio+1"), truth);
+    assert_eq!(sum("samples"), payloads.lines().count() as i64);
     let (_, _, said) = lab.pjit(
         &["report", "--weight", "next_prio-1000", "-s", "sym"],
         "bare.data",
