@@ -421,6 +421,64 @@ fn duckdb_reads_many_recordings_as_one_table() {
     assert_eq!(answers[3].len(), 3);
 }
 
+/// What documentation tells users to ask is answered.
+#[test]
+fn duckdb_answers_the_queries_of_the_documentation() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let runs = [
+        "web-1/2026-11-20",
+        "web-1/2026-11-21",
+        "web-2/2026-11-20",
+        "web-2/2026-11-21",
+    ];
+    for (run, name) in runs.iter().zip(SAMPLES) {
+        let path = folder.path().join(format!("runs/{run}.data"));
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        std::fs::copy(sample(name, "perf.data"), path).expect("copied");
+    }
+    let output = pjit()
+        .current_dir(folder.path())
+        .args(["export", "-o", "all.csv.gz"])
+        .args(runs.map(|run| format!("runs/{run}.data")))
+        .output()
+        .expect("the binary can be run");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let project = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = |file: &str| std::fs::read_to_string(project.join(file)).expect("documentation");
+    let (page, readme) = (text("docs/exports.md"), text("README.md"));
+    let in_page = page
+        .split("```sql\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next());
+    let in_readme = readme
+        .lines()
+        .map(str::trim)
+        .filter(|line| line.contains("FROM 'all.csv.gz'"));
+    let queries: Vec<&str> = in_page.chain(in_readme).collect();
+    assert_eq!(queries.len(), 4);
+    let Some(answers) = duckdb(folder.path(), &queries) else {
+        return;
+    };
+    let days: Vec<&Value> = answers[0].iter().map(|row| &row[0]).collect();
+    assert_eq!(
+        days,
+        [
+            "2026-11-20",
+            "2026-11-20",
+            "2026-11-20",
+            "2026-11-21",
+            "2026-11-21",
+            "2026-11-21"
+        ]
+    );
+    assert_eq!(answers[1].len(), 2);
+    assert!(!answers[2].is_empty());
+}
+
 #[test]
 fn tables_are_the_same_for_any_number_of_threads() {
     let folder = tempfile::tempdir().expect("a folder");
