@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use gimli::UnwindContext;
 use rustc_hash::{FxBuildHasher, FxHashMap};
+use smallvec::SmallVec;
 
 use super::arch::Architecture;
 use super::cfi::{CfiTables, FdeRef, FileCfi, IndexEntry, Table, lookup};
@@ -411,8 +412,10 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
         flow.clone()
     }
 
-    /// Whether the function found at a place ends by a jump to another address of the file.
+    /// Whether the function found at a place ends by a jump to another address of the file, or to functions that do.
     pub(super) fn leaves_to(&mut self, place: &Place<'_, 'a>, to: i64) -> bool {
+        /// Of functions whose ends are looked at for one return address.
+        const MOST: usize = 64;
         let Place::File {
             dso,
             offset,
@@ -422,17 +425,42 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
         else {
             return false;
         };
-        let mut flow = || {
-            let cfi = Arc::clone(self.files.get(&dso)?);
-            let svma = image.svma_of(offset)?;
-            let around = found::<A>(&cfi, image, offset)?;
-            if around.start != svma.0 {
-                return None;
-            }
-            let view = found_view(image, offset, &around, offset, false)?;
-            self.found_flow(dso, offset, &view)
+        let Some(cfi) = self.files.get(&dso).map(Arc::clone) else {
+            return false;
         };
-        flow().is_some_and(|flow| flow.leaves_to(to))
+        let mut open: SmallVec<[i64; 8]> = smallvec::smallvec![0];
+        let mut next = 0;
+        while let Some(&distance) = open.get(next) {
+            next += 1;
+            let start = offset.0.checked_add_signed(distance).map(FileOffset);
+            let flow = start.and_then(|start| self.flow_from(dso, image, &cfi, start));
+            for exit in flow.as_deref().map_or(&[][..], Flow::exits) {
+                let exit = exit.saturating_add(distance);
+                if exit == to {
+                    return true;
+                }
+                if open.len() < MOST && !open.contains(&exit) {
+                    open.push(exit);
+                }
+            }
+        }
+        false
+    }
+
+    /// The flow of the found function that begins at a place.
+    fn flow_from(
+        &mut self,
+        dso: DsoId,
+        image: &ElfFile<'a>,
+        cfi: &FileCfi<'a>,
+        start: FileOffset,
+    ) -> Option<Arc<Flow>> {
+        let around = found::<A>(cfi, image, start)?;
+        if around.start != image.svma_of(start)?.0 {
+            return None;
+        }
+        let view = found_view(image, start, &around, start, false)?;
+        self.found_flow(dso, start, &view)
     }
 
     /// Whether a return address lies in code of a file that nothing describes and that has cleared the frame pointer

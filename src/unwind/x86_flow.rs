@@ -80,12 +80,13 @@ impl Flow {
         search.reach(0, ENTRY);
         search.run();
         search.follow_tables();
+        search.note_exits_behind_tables();
         search.finish()
     }
 
-    /// Whether the function ends by a jump to a place, counted from its start.
-    pub(super) fn leaves_to(&self, distance: i64) -> bool {
-        self.exits.contains(&distance)
+    /// Where the function ends by jumps to, counted from its start.
+    pub(super) fn exits(&self) -> &[i64] {
+        &self.exits
     }
 
     /// How to leave a found function at an offset, to a caller who must have called it.
@@ -370,6 +371,26 @@ impl<'c> Search<'c> {
             };
         }
         self.reach(next, after);
+    }
+
+    /// A jump through a table that leaves the stack as it was at the entry looks like one to another function, and nothing
+    /// leads to what it chooses from: there, what looks like a jump out of the function counts as one.
+    fn note_exits_behind_tables(&mut self) {
+        let code = self.code;
+        for at in memchr::memchr_iter(0xe9, code) {
+            let distance = code.get(at + 1..).and_then(|rest| rest.first_chunk());
+            if let Some(distance) = distance
+                && self.states[at].is_none()
+            {
+                let distance = i32::from_le_bytes(*distance);
+                let inside = (at + 5)
+                    .checked_add_signed(distance as isize)
+                    .is_some_and(|target| target < code.len());
+                if !inside {
+                    self.note_exit(at + 5, Effect::Jump(Some(distance)));
+                }
+            }
+        }
     }
 
     fn note_exit(&mut self, next: usize, effect: Effect) {

@@ -504,6 +504,47 @@ fn undescribed_library() -> Vec<u8> {
 }
 
 #[test]
+fn a_call_may_lead_on_through_a_table_of_jumps_to_functions() {
+    let mut text = vec![0xcc; 0x400];
+    let mut put = |at: usize, code: &[u8]| text[at..at + code.len()].copy_from_slice(code);
+    let to =
+        |opcode: u8, from: i32, to: i32| [&[opcode][..], &(to - from - 5).to_le_bytes()].concat();
+    // sub rsp, 24; call rdx; add rsp, 24; ret
+    put(0x100, &[0x48, 0x83, 0xec, 0x18, 0xff, 0xd2]);
+    put(0x106, &[0x48, 0x83, 0xc4, 0x18, 0xc3]);
+    // jmp rax; (by the table:) jmp 0x300
+    put(0x200, &[0xff, 0xe0]);
+    put(0x202, &to(0xe9, 0x202, 0x300));
+    // mov eax, 1; jmp 0x100
+    put(0x300, &[0xb8, 1, 0, 0, 0]);
+    put(0x305, &to(0xe9, 0x305, 0x100));
+    // sub rsp, 8; call 0x200; call 0x100; call 0x300
+    put(0x380, &[0x48, 0x83, 0xec, 0x08]);
+    put(0x384, &to(0xe8, 0x384, 0x200));
+    put(0x389, &to(0xe8, 0x389, 0x100));
+    put(0x38e, &to(0xe8, 0x38e, 0x300));
+    let store = Store::new();
+    let part = Part {
+        name: ".text",
+        svma: TEXT_SVMA,
+        data: text.clone(),
+    };
+    let file = process(&store, X86, &text, &[part]);
+    let (leaf, caller) = (BASE + 0x106, BASE + 0x389);
+    let walked = |stack: &[u64]| {
+        let (frames, _) = walk(Arch::X86_64, &file, &Sample::x86(leaf, SP, 1, stack));
+        addresses(&frames)
+    };
+    assert_eq!(walked(&[1, 2, 3, caller, 4, 5, 6])[..2], [leaf, caller - 1]);
+    // What calls 0x300 leads there too, and what calls nothing of these does not.
+    assert_eq!(walked(&[1, 2, 3, BASE + 0x393, 4])[1], BASE + 0x392);
+    assert_ne!(
+        walked(&[1, 2, 3, BASE + 0x380, 4]).get(1),
+        Some(&(BASE + 0x37f))
+    );
+}
+
+#[test]
 fn threads_begin_where_rbp_is_cleared_and_not_saved() {
     let store = Store::new();
     let text = undescribed_library();
