@@ -172,9 +172,13 @@ fn line(
         0 => "–".to_owned(),
         _ => format!("{:.1}", 100.0 * part as f64 / all as f64),
     };
+    let error = match one.done {
+        0 => "–".to_owned(),
+        _ => format!("{:.1}%", 100.0 * cut.quality.stitch_error),
+    };
     let mean = |part: u64| part as f64 / two.done.max(1) as f64;
     format!(
-        "| {} | {size} | {rules} | {} of {} ({}%) | {}% | {}% | {}% | {:.1}% | {}% | {}% | {:.1} of {:.1} |",
+        "| {} | {size} | {rules} | {} of {} ({}%) | {}% | {}% | {}% | {error} | {}% | {}% | {:.1} of {:.1} |",
         name.to_string_lossy(),
         one.cut,
         one.whole,
@@ -182,7 +186,6 @@ fn line(
         share(one.done, one.cut),
         share(one.right, one.done),
         share(one.wrong_frames, one.frames),
-        100.0 * cut.quality.stitch_error,
         share(two.done, two.cut),
         share(two.right, two.done),
         mean(two.frames),

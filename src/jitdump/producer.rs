@@ -27,6 +27,8 @@ pub enum Producer {
     DotNet,
     /// JavaScriptCore: Bun, WebKit.
     Jsc,
+    /// QEMU's translated code.
+    Qemu,
 }
 
 /// What a name says about how the code treats its stack, whoever wrote it: names of V8 also appear in perf maps, where
@@ -84,6 +86,8 @@ const PREFIXES: &[(&[u8], Producer)] = &[
     (b"module_start[", Producer::Wasmtime),
     (b"py::", Producer::CPython),
     (b"JSC-", Producer::Jsc),
+    (b"guest-0x", Producer::Qemu),
+    (b"tcg-prologue-buffer", Producer::Qemu),
     (b"JIT$", Producer::Php),
     (b"TRACE-", Producer::Php),
     (b"global::", Producer::Beam),
@@ -117,7 +121,7 @@ const DOTNET_TIERS: [&[u8]; 8] = [
 
 impl Producer {
     /// All but [`Producer::Unknown`].
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::V8,
         Self::Wasmtime,
         Self::Llvm,
@@ -128,6 +132,7 @@ impl Producer {
         Self::Beam,
         Self::DotNet,
         Self::Jsc,
+        Self::Qemu,
     ];
 
     /// The runtime whose names look like this one, [`Producer::Unknown`] when many might.
@@ -190,6 +195,7 @@ impl Producer {
             Self::Beam => "Erlang (BEAM)",
             Self::DotNet => ".NET",
             Self::Jsc => "JavaScriptCore (Bun)",
+            Self::Qemu => "QEMU",
         }
     }
 
@@ -208,6 +214,7 @@ impl Producer {
             Self::Beam => "Erlang",
             Self::DotNet => ".NET",
             Self::Jsc => "JavaScriptCore",
+            Self::Qemu => "QEMU",
         }
     }
 
@@ -407,6 +414,7 @@ mod tests {
                 b"stub<248> AllocateTemporaryEntryPoints<PRECODE_FIXUP>",
                 Producer::DotNet,
             ),
+            (b"guest-0xfe05b", Producer::Qemu),
             (b"hot:fib/1", Producer::Beam),
             (b"evalexpr_0_1", Producer::Llvm),
             (b"Program::Main()[OptimizedTier1]", Producer::DotNet),

@@ -45,6 +45,8 @@ pub(super) enum Habit {
     ErlangBase,
     /// A function of a file that was found by what leads to it.
     Found,
+    /// QEMU's translated code: all of it runs in the one frame that the code before it has built.
+    Translated,
 }
 
 impl<'c> CodeView<'c> {
@@ -94,6 +96,7 @@ fn habit(code: JitCode<'_, '_>) -> Habit {
         NameKind::ErlangBase => Habit::ErlangBase,
         NameKind::PyTrampoline | NameKind::Other => match code.producer() {
             Producer::V8 | Producer::Wasmtime | Producer::Beam => Habit::FramePointers,
+            Producer::Qemu => Habit::Translated,
             Producer::HotSpot if is_hotspot_blob(code.name()) => Habit::Blob,
             _ => Habit::Unknown,
         },

@@ -92,7 +92,7 @@ impl Architecture for X86_64 {
 
     fn may_follow(code: &CodeView<'_>) -> bool {
         match code.habit {
-            Habit::Blob | Habit::ErlangBase => false,
+            Habit::Blob | Habit::ErlangBase | Habit::Translated => false,
             Habit::FramePointers | Habit::V8Pieces => code.leaf,
             Habit::Unknown | Habit::Sparkplug | Habit::PyTrampoline | Habit::Found => true,
         }
@@ -105,7 +105,7 @@ impl Architecture for X86_64 {
         }
         let complete = code.size == Some(code.code.len() as u64) && !code.code.is_empty();
         let regular = match code.habit {
-            Habit::Blob | Habit::ErlangBase => true,
+            Habit::Blob | Habit::ErlangBase | Habit::Translated => true,
             Habit::FramePointers => !code.leaf || set_up(code).is_some_and(|at| at < 32),
             Habit::V8Pieces => !code.leaf,
             Habit::Unknown => set_up(code).is_some_and(|at| at <= ENDBR64.len()),
@@ -123,6 +123,9 @@ impl Architecture for X86_64 {
     }
 
     fn guess(code: &CodeView<'_>, flow: Option<&Flow>, out: &mut Candidates) {
+        if code.habit == Habit::Translated {
+            return out.push(translated());
+        }
         if code.leaf {
             out.extend(dropping_arguments(code));
             out.extend(follow_to_return(code));
@@ -210,6 +213,17 @@ fn frame_pointer(check: Check) -> Candidate {
         Rule::frame(RBP, 16, -1, -2),
         FrameOrigin::FramePointer,
         check,
+    )
+}
+
+/// The frame of QEMU's translated code (`tcg_target_qemu_prologue`): the return address, rbp and five more registers, 128 bytes
+/// for arguments and 128 words for values that did not find a register, to 16 bytes. rbp holds the guest's state.
+fn translated() -> Candidate {
+    const FRAME: i32 = (56 + 128 + 1024 + 15) & !15;
+    Candidate::new(
+        Rule::frame(RSP, FRAME, -1, -2),
+        FrameOrigin::Prologue,
+        Check::Call,
     )
 }
 

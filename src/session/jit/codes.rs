@@ -230,6 +230,17 @@ pub(super) struct Load {
     at: u32,
 }
 
+/// The size of a block of QEMU, given where the next one begins.
+pub(super) fn filled(start: Avma, size: u32, next: Avma) -> u32 {
+    /// Slow ways are shorter.
+    const MOST: u32 = 1 << 13;
+    let to_next = next.0.checked_sub(start.0).map(u32::try_from);
+    match to_next {
+        Some(Ok(len)) if len > size && len - size < MOST => len,
+        _ => size,
+    }
+}
+
 /// What a dump says about the frames of a load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Frames {
@@ -341,6 +352,16 @@ impl<'a> DumpCodes<'a> {
     }
 
     /// All were taken; `found_once` if none was moved.
+    /// QEMU tells of a block as far as guest instructions go; what its instructions jump to on their slow ways stands
+    /// behind, up to the next block.
+    pub(super) fn fill_gaps(&mut self) {
+        for at in 1..self.loads.len() {
+            let next = self.loads[at].start;
+            self.loads[at - 1].size =
+                filled(self.loads[at - 1].start, self.loads[at - 1].size, next);
+        }
+    }
+
     pub(super) fn end(&mut self, found_once: bool) {
         self.loads.shrink_to_fit();
         if found_once {
@@ -509,4 +530,20 @@ pub(crate) fn map_of(bytes: &[u8]) -> CodeList<'_> {
         producer: Producer::Unknown,
         entries: crate::jitdump::perfmap::parse(bytes).entries,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::filled;
+    use crate::address::Avma;
+
+    #[test]
+    fn blocks_reach_to_the_next_where_that_is_near() {
+        let size = |next| filled(Avma(0x1000), 0x40, Avma(next));
+        assert_eq!(size(0x1100), 0x100);
+        assert_eq!(size(0x1020), 0x40, "the next one lies inside");
+        assert_eq!(size(0x0fff), 0x40, "the buffer was used up");
+        assert_eq!(size(0x9000), 0x40, "another thread's part of it");
+        assert_eq!(size(0x2_0000_1000), 0x40);
+    }
 }

@@ -12,6 +12,7 @@ use super::{JitObject, JitObjectKind, JitStats};
 use crate::address::Timestamp;
 use crate::diagnostics::Diagnostics;
 use crate::input::Store;
+use crate::jitdump::Producer;
 use crate::jitdump::dump::{Content, Counts, Cut, CutReason, Header, Move, Reader};
 
 /// One dump, read.
@@ -72,6 +73,9 @@ impl<'a> Dump<'a> {
             }
         }
         dump.codes.producer = reader.producer();
+        if dump.codes.producer == Producer::Qemu {
+            dump.codes.fill_gaps();
+        }
         (dump.counts, dump.cut) = (reader.counts(), reader.cut().cloned());
         dump.codes.end(dump.moves.is_empty());
         Some(dump)

@@ -6,7 +6,7 @@ use std::path::Path;
 use rustc_hash::FxHashMap;
 
 use super::clock::RecordingClock;
-use super::codes::{CodeList, MapCodes};
+use super::codes::{CodeList, MapCodes, filled};
 use super::files::{Finder, Found};
 use super::memory::Anonymous;
 use super::owners::{Lives, STALE};
@@ -14,7 +14,7 @@ use super::{JitAbsent, JitIndex, JitObject, JitObjectId, JitObjectKind, JitStats
 use crate::address::Timestamp;
 use crate::diagnostics::Diagnostics;
 use crate::jitdump::Producer;
-use crate::jitdump::perfmap::{self, PerfMap};
+use crate::jitdump::perfmap::{self, MapEntry, PerfMap};
 
 /// Some ten million functions.
 const MAX_SIZE: usize = 1 << 30;
@@ -120,6 +120,17 @@ impl<'a> Maps<'_, 'a> {
     }
 }
 
+/// As [`super::codes::filled`] says; the entries are in order.
+fn fill_gaps(entries: &mut [MapEntry<'_>]) {
+    for at in 1..entries.len() {
+        let next = entries[at].start;
+        let entry = &mut entries[at - 1];
+        if let Ok(size) = u32::try_from(entry.size) {
+            entry.size = filled(entry.start, size, next).into();
+        }
+    }
+}
+
 fn add_perf_map<'a>(
     index: &mut JitIndex<'a>,
     process: ProcessId,
@@ -133,6 +144,10 @@ fn add_perf_map<'a>(
     let functions = map.entries.len();
     let name = format!("perf-{pid}.map");
     let producer = Producer::of_names(map.entries.iter().map(|entry| entry.name));
+    let mut map = map;
+    if producer == Producer::Qemu {
+        fill_gaps(&mut map.entries);
+    }
     index.codes.push(CodeList::PerfMap(MapCodes {
         object,
         producer,

@@ -86,6 +86,23 @@ const fn call_in(n: u64) -> u64 {
 type Frames = Vec<(u64, FrameOrigin)>;
 
 #[test]
+fn translated_code_of_qemu_has_the_frame_that_leads_to_it() {
+    let store = Store::new();
+    let loads: Loads<'_> = &[("guest-0xfe05b", &FRAMED), ("main", &FRAMED)];
+    let codes = loaded_by(Producer::Qemu, &store, written(loads));
+    let outer = SP + 152 * 8;
+    let mut stack = vec![7; 150];
+    stack.extend([outer, call_in(1), 0, 0]);
+    // rbp holds the guest's state, wherever in the block the sample is.
+    for offset in [0, 1, 4, 12, 17] {
+        let sample = Sample::x86(CODE + offset, SP, 0x1234_5678, &stack);
+        let (frames, _) = walk(Arch::X86_64, &codes, &sample);
+        let expected = [(CODE + offset, Ip), (call_in(1) - 1, Prologue)];
+        assert_eq!(frames[..2], expected, "{offset}");
+    }
+}
+
+#[test]
 fn frame_pointers_and_their_exact_ends() {
     let store = Store::new();
     let loads: Loads<'_> = &[("fib", &FRAMED), ("main", &FRAMED)];
