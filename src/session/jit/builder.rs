@@ -16,7 +16,7 @@ use super::early::{self, EarlyDumps, EarlyReader};
 use super::files::{Finder, JitSearch, MarkerName, file_name, marker_name, numbers_of_dump};
 use super::memory::{Anonymous, twins};
 use super::owners::{Attribution, Lives, OwnedLoads, Owners, STALE};
-use super::search::find_dumps;
+use super::search::{absent, find_dumps};
 use super::{JitIndex, ProcessId, perfmaps, replay};
 use crate::address::{AvmaRange, Timestamp};
 use crate::diagnostics::Diagnostics;
@@ -182,12 +182,9 @@ impl<'a> JitBuilder<'a> {
         let early = self.early.take().into_iter().flat_map(EarlyDumps::finish);
         early.for_each(|dump| self.finder.add_early(dump));
         let finder = &mut self.finder;
-        let (mut dumps, absent) = find_dumps(&self.markers, finder, &lives, diag);
+        let (mut dumps, missing) = find_dumps(&self.markers, finder, &lives, diag);
         self.relate_clocks(&mut dumps, diag);
-        let mut index = JitIndex {
-            absent,
-            ..JitIndex::default()
-        };
+        let mut index = JitIndex::default();
         let owners: Vec<_> = dumps
             .iter_mut()
             .map(|dump| self.give_to_processes(dump, &lives))
@@ -224,6 +221,7 @@ impl<'a> JitBuilder<'a> {
             diag,
         };
         maps.add(&mut index, &self.anonymous, &inner);
+        index.absent.extend(absent(missing, &index.perf_maps, diag));
         index
     }
 

@@ -496,6 +496,24 @@ fn a_copied_module_is_read_from_its_original() {
     assert_eq!(unmapped(&index, P, B + 0x10_0104, 20), None);
 }
 
+/// Neither a warning nor a finding of `check`: nothing lacks a name.
+#[test]
+fn a_missing_dump_is_no_loss_where_a_perf_map_names_the_code() {
+    for has_map in [false, true] {
+        let case = Case::new();
+        if has_map {
+            case.file("perf-7.map", format!("{A:x} 100 mapped\n").as_bytes());
+        }
+        let mut builder = case.builder();
+        builder.marker(P, 7, b"/app/jit-7.dump", time(1));
+        builder.anonymous(P, 7, AvmaRange::new(Avma(A), 0x1000), time(5));
+        let index = builder.finish(&[7], &case.diag);
+        let warnings = case.diag.warnings();
+        assert_eq!(warnings.is_empty(), has_map, "{warnings:?}");
+        assert_eq!(index.absent().is_empty(), has_map);
+    }
+}
+
 #[test]
 fn perf_maps_name_what_no_load_ever_covered() {
     let case = Case::new();

@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
-use super::JitAbsent;
+use rustc_hash::FxHashMap;
+
 use super::builder::Marker;
 use super::dumps::Dump;
 use super::files::Finder;
 use super::owners::Lives;
+use super::{JitAbsent, JitObjectId, ProcessId};
 use crate::diagnostics::Diagnostics;
 use crate::dso::path_of;
 
@@ -20,13 +22,14 @@ enum FoundDump<'a> {
     New(Box<Dump<'a>>),
 }
 
-/// Opens and reads the dump of every marker, then those without a marker whose process is known.
-pub(super) fn find_dumps<'a>(
-    markers: &[Marker],
+/// Opens and reads the dump of every marker, then those without a marker whose process is known. With it the markers that lead
+/// nowhere.
+pub(super) fn find_dumps<'a, 'm>(
+    markers: &'m [Marker],
     finder: &mut Finder<'a>,
     lives: &Lives,
     diag: &Diagnostics,
-) -> (Vec<Dump<'a>>, Vec<JitAbsent>) {
+) -> (Vec<Dump<'a>>, Vec<&'m Marker>) {
     let mut dumps: Vec<Dump<'a>> = Vec::new();
     let mut missing = Vec::new();
     for (number, marker) in markers.iter().enumerate() {
@@ -45,19 +48,37 @@ pub(super) fn find_dumps<'a>(
             }
         }
     }
-    report_missing(&missing, diag);
     for path in finder.other_dumps() {
         if let Some(dump) = other_dump(&path, finder, &dumps, lives, diag) {
             finder.note_used(Path::new(path.file_name().unwrap_or_default()), &path);
             dumps.push(dump);
         }
     }
+    (dumps, missing)
+}
+
+/// What is missing for good, with a warning: not of processes whose code a perf map names.
+pub(super) fn absent(
+    missing: Vec<&Marker>,
+    perf_maps: &FxHashMap<ProcessId, JitObjectId>,
+    diag: &Diagnostics,
+) -> Vec<JitAbsent> {
+    let is_named = |marker: &&Marker| perf_maps.contains_key(&marker.process);
+    let (named, missing): (Vec<_>, Vec<_>) = missing.into_iter().partition(is_named);
+    for marker in named {
+        let path = String::from_utf8_lossy(&marker.path);
+        diag.note(format!(
+            "{path}: not found; the perf map of process {} names its code",
+            marker.pid
+        ));
+    }
+    report_missing(&missing, diag);
     let absent = missing.into_iter().map(|marker| JitAbsent {
         path: marker.path.clone(),
         pid: marker.pid,
         problem: None,
     });
-    (dumps, absent.collect())
+    absent.collect()
 }
 
 /// The best file for a marker: one whose records may be of that process, else any dump.
