@@ -211,7 +211,7 @@ pub fn bundle(
         let assembly = assembly::list(&material(stages, options), request, |functions| {
             (0..functions.all.len()).collect()
         });
-        bundle::plan(stages.session, &assembly, &ledger, wanted)
+        bundle::plan(stages, &assembly, &ledger, wanted)
     })
 }
 

@@ -12,9 +12,11 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::assembly::Assembly;
-use crate::dso::{FileTrouble, KernelState, path_of};
+use crate::check::Stages;
+use crate::collect::Pc;
+use crate::dso::{DsoKind, FileTrouble, KernelState, path_of};
 use crate::input::{Ledger, Origin, Role, Use};
-use crate::session::Session;
+use crate::session::Target;
 
 /// What is wanted of a bundle.
 #[derive(Debug, Clone, Copy, Default)]
@@ -53,7 +55,8 @@ pub struct Item {
 
 /// Plans a bundle after a run with this ledger.
 #[must_use]
-pub fn plan(session: &Session<'_>, assembly: &Assembly, ledger: &Ledger, wanted: Wanted) -> Plan {
+pub fn plan(stages: &Stages<'_, '_>, assembly: &Assembly, ledger: &Ledger, wanted: Wanted) -> Plan {
+    let session = stages.session;
     let mut plan = Plan::default();
     let mut uses = ledger.uses();
     if !wanted.without_source {
@@ -65,18 +68,23 @@ pub fn plan(session: &Session<'_>, assembly: &Assembly, ledger: &Ledger, wanted:
         plan.missing_sources = assembly.not_found.len();
     }
     let mut items = BTreeMap::new();
+    let mut refused = Vec::new();
     for used in uses {
         if wanted.without_source && used.role == Role::Source {
             continue;
         }
         if let Err(why) = add(&mut items, ledger, wanted, &used) {
-            plan.missing
-                .push(format!("{}: {why}", used.place.display()));
+            refused.push((used, why));
         }
     }
     plan.items = items.into_values().collect();
+    // Of files that share a path, all but one are found by their build IDs.
+    refused.retain(|(used, _)| plan.items.iter().all(|item| item.origin != used.origin));
+    let refused = refused.iter();
+    let refused = refused.map(|(used, why)| format!("{}: {why}", used.place.display()));
+    plan.missing.extend(refused);
     let uses = ledger.uses();
-    plan.missing.extend(looked_for_in_vain(session, &uses));
+    plan.missing.extend(looked_for_in_vain(stages, &uses));
     plan.kernel = session.dsos.kernel_source().unwrap_or_default().to_owned();
     plan
 }
@@ -116,7 +124,16 @@ fn may_be_reduced(used: &Use) -> bool {
 }
 
 /// Files, dumps and kernel symbols that the run would have used.
-fn looked_for_in_vain(session: &Session<'_>, uses: &[Use]) -> Vec<String> {
+fn looked_for_in_vain(stages: &Stages<'_, '_>, uses: &[Use]) -> Vec<String> {
+    let session = stages.session;
+    let is_kernel = |pc: &Pc| match pc.target {
+        Target::Dso(dso) => matches!(
+            session.dsos.get(dso).kind,
+            DsoKind::Kernel | DsoKind::Module
+        ),
+        _ => false,
+    };
+    let in_kernel = stages.collected.pcs.iter().any(is_kernel);
     // A dump that was mapped counts as a file, and may have been found elsewhere.
     let is_here = |name: &[u8]| uses.iter().any(|used| used.place == path_of(name));
     let missing = session.dsos.missing();
@@ -141,7 +158,7 @@ fn looked_for_in_vain(session: &Session<'_>, uses: &[Use]) -> Vec<String> {
         Some(KernelState::Restricted) => Some("kernel symbols: only root may read them"),
         Some(KernelState::Missing) => Some("kernel symbols: not found"),
     };
-    let kernel = kernel.map(str::to_owned);
+    let kernel = kernel.filter(|_| in_kernel).map(str::to_owned);
     let mut all: Vec<String> = files.chain(dumps).chain(kernel).collect();
     all.sort();
     all.dedup();

@@ -395,6 +395,24 @@ impl<'a> ElfFile<'a> {
         })
     }
 
+    /// The same without noting all of it as read, which is left to the caller. Of compressed ones all was read.
+    pub(crate) fn debug_section_unread(&self, name: &str) -> Option<&'a [u8]> {
+        let plain = self.sections.iter().find(|s| s.name == name.as_bytes());
+        match plain {
+            Some(header) if header.flags & SHF_COMPRESSED == 0 && header.kind != SHT_NOBITS => {
+                let data = slice(self.bytes.data, header.offset, header.size);
+                data.filter(|data| !data.is_empty())
+                    .or_else(|| self.debug_section(name))
+            }
+            _ => self.debug_section(name),
+        }
+    }
+
+    /// Who owns the bytes.
+    pub(crate) fn store(&self) -> &'a Store {
+        self.store
+    }
+
     /// The stated address of a file position: through the executable `PT_LOAD` that contains it, else
     /// through any other. Executable ones go first because a linker may let page-rounded segments
     /// overlap in file space (lld). In relocatable files without segments stated addresses are file offsets.

@@ -89,6 +89,12 @@ impl Ledger {
         add(&mut self.notes().reads, start..start + bytes.len());
     }
 
+    /// A string was looked at, and the byte behind it that ends it.
+    pub(super) fn read_text(&self, text: &[u8]) {
+        let start = text.as_ptr().addr();
+        add(&mut self.notes().reads, start..start + text.len() + 1);
+    }
+
     /// All files that were used, by place.
     #[must_use]
     pub fn uses(&self) -> Vec<Use> {

@@ -108,6 +108,14 @@ impl Store {
         Ok(bytes)
     }
 
+    /// The same for a string and the byte that ends it.
+    #[inline]
+    pub fn read_text(&self, text: &[u8]) {
+        if let Some(ledger) = &self.ledger {
+            ledger.read_text(text);
+        }
+    }
+
     fn opened(&self, path: &Path, bytes: &[u8]) {
         if let Some(ledger) = &self.ledger {
             ledger.opened(path, bytes);

@@ -4,6 +4,7 @@
 //! from the first entry of each unit alone, so that the cost does not depend on the size of the units.
 //! Nothing here is kept for units that nobody asks for but their headers.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,6 +15,7 @@ use gimli::{
 };
 
 use crate::dso::elf::ElfFile;
+use crate::input::Store;
 
 pub(super) type Reader<'a> = gimli::EndianSlice<'a, LittleEndian>;
 pub(super) type Unit<'a> = gimli::Unit<Reader<'a>>;
@@ -29,6 +31,8 @@ pub(super) struct DebugInfo<'a> {
     unplaced: Vec<u32>,
     /// Whether it describes WebAssembly: every function has a sequence of lines of its own.
     pub(super) is_wasm: bool,
+    /// Whose bytes these are, if somebody wants to know which of them are looked at.
+    store: Option<&'a Store>,
     /// Units of the supplementary file.
     pub(super) supplementary: Option<Box<DebugInfo<'a>>>,
     /// Ranges that may still be read. Compilers write one list for each entry; a file made to cost
@@ -67,9 +71,9 @@ impl<'a> DebugInfo<'a> {
         if elf.is_big_endian() || elf.is_relocatable() {
             return None;
         }
-        let mut info = Self::sections(|name| elf.debug_section(name), lines)?;
+        let mut info = Self::of_elf(elf, lines)?;
         info.supplementary = supplementary
-            .and_then(|elf| Self::sections(|name| elf.debug_section(name), false))
+            .and_then(|elf| Self::of_elf(elf, false))
             .map(Box::new);
         if let Some(other) = &info.supplementary {
             info.dwarf.sup = Some(Arc::new(gimli::Dwarf {
@@ -87,6 +91,38 @@ impl<'a> DebugInfo<'a> {
         info.is_wasm = true;
         info.place_units();
         Some(info)
+    }
+
+    /// What is read of the largest sections is noted piece by piece.
+    fn of_elf(elf: &ElfFile<'a>, lines: bool) -> Option<Self> {
+        const LARGE: [&str; 3] = [".debug_info", ".debug_line", ".debug_str"];
+        let section = |name: &str| match LARGE.contains(&name) {
+            true => elf.debug_section_unread(name),
+            false => elf.debug_section(name),
+        };
+        let mut info = Self::sections(section, lines)?;
+        info.store = Some(elf.store());
+        info.headers.iter().for_each(|header| {
+            info.note_unit(header, 0..header.root_offset().0);
+        });
+        Some(info)
+    }
+
+    /// Notes that a part of a unit is looked at.
+    fn note_unit(&self, header: &UnitHeader<Reader<'a>>, part: Range<usize>) {
+        if let (Some(store), Some(start)) = (self.store, header.debug_info_offset()) {
+            let all = gimli::Section::reader(&self.dwarf.debug_info).slice();
+            let unit = all.get(start.0..).unwrap_or_default();
+            let part = part.start..part.end.min(unit.len());
+            store.read(unit.get(part).unwrap_or_default());
+        }
+    }
+
+    /// Notes that a string is looked at.
+    pub(super) fn note_text(&self, text: &[u8]) {
+        if let Some(store) = self.store {
+            store.read_text(text);
+        }
     }
 
     fn sections(section_of: impl Fn(&str) -> Option<&'a [u8]>, lines: bool) -> Option<Self> {
@@ -149,6 +185,7 @@ impl<'a> DebugInfo<'a> {
             ranges: Vec::new(),
             unplaced: Vec::new(),
             is_wasm: false,
+            store: None,
             supplementary: None,
             ranges_left: AtomicUsize::new(lists.saturating_mul(4).saturating_add(1 << 20)),
             abbreviations_left: AtomicUsize::new(
@@ -211,6 +248,7 @@ impl<'a> DebugInfo<'a> {
     /// A unit ready for reading, without its line program.
     pub(super) fn unit(&self, unit: u32) -> Option<Unit<'a>> {
         let header = *self.headers.get(unit as usize)?;
+        self.note_unit(&header, 0..header.length_including_self());
         let abbreviations = self.abbreviations(&header)?;
         if self.dwarf.file_type == DwarfFileType::Dwo {
             return self.dwarf.unit(header).ok();
@@ -242,9 +280,16 @@ impl<'a> DebugInfo<'a> {
     /// Whether the line program at a place of `.debug_line` may be read, which is asked once for each unit.
     pub(super) fn may_read_lines(&self, offset: gimli::DebugLineOffset<usize>) -> bool {
         let mut rest = *gimli::Section::reader(&self.dwarf.debug_line);
+        let all = rest;
         let length = rest
             .skip(offset.0)
             .and_then(|()| rest.read_initial_length());
+        if let (Some(store), Ok((length, _))) = (self.store, &length) {
+            let program = all.slice().get(offset.0..).unwrap_or_default();
+            let head = program.len().saturating_sub(rest.len());
+            let size = length.saturating_add(head).min(program.len());
+            store.read(&program[..size]);
+        }
         length.is_ok_and(|(length, _)| spend(&self.lines_left, length.min(rest.len())))
     }
 
@@ -286,6 +331,7 @@ impl<'a> RootEntry<'a> {
             let attribute = entries.read_attribute(spec).ok()?;
             attributes.push((attribute.name(), attribute.value()));
         }
+        info.note_unit(header, root.0..entries.next_offset().0);
         Some(Self { tag, attributes })
     }
 

@@ -410,14 +410,14 @@ fn string<'a>(
         }
         AttributeValue::DebugStrRefSup(at) => (&info.dwarf.sup()?.debug_str, at),
         other => {
-            return info
-                .dwarf
-                .attr_string(unit, other)
-                .ok()
-                .map(|text| text.slice());
+            let text = info.dwarf.attr_string(unit, other).ok()?.slice();
+            info.note_text(text);
+            return Some(text);
         }
     };
     let tail = gimli::Section::reader(section).slice().get(at.0..)?;
     let tail = &tail[..tail.len().min(MAX_NAME)];
-    Some(&tail[..memchr::memchr(0, tail).unwrap_or(tail.len())])
+    let text = &tail[..memchr::memchr(0, tail).unwrap_or(tail.len())];
+    info.note_text(text);
+    Some(text)
 }

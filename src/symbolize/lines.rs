@@ -45,6 +45,9 @@ impl<'a> Lines<'a> {
                 _ => {}
             }
         }
+        for text in [directory, name].into_iter().flatten() {
+            info.note_text(text.slice());
+        }
         let offset = offset.filter(|&at| info.may_read_lines(at))?;
         let address_size = unit.header.address_size();
         let program = info
@@ -108,10 +111,9 @@ impl<'a> Lines<'a> {
         let header = self.program.header();
         let entry = header.file(file)?;
         let text = |value| {
-            info.dwarf
-                .attr_string(unit, value)
-                .ok()
-                .map(|text| text.slice())
+            let text = info.dwarf.attr_string(unit, value).ok()?.slice();
+            info.note_text(text);
+            Some(text)
         };
         let name = text(entry.path_name())?;
         let mut path = Vec::new();

@@ -105,6 +105,7 @@ impl Link {
             let attribute = entries.read_attribute(*spec).ok()?;
             let text = || {
                 let text = info.dwarf.attr_string(unit, attribute.value()).ok()?;
+                info.note_text(text.slice());
                 Some(path_of(text.slice()).to_owned())
             };
             match (attribute.name(), attribute.value()) {
