@@ -46,7 +46,7 @@ pub(super) fn weigh(
         (options, filter),
         &mut labels,
     );
-    let event = describe(source, &probes, &tally, heap, period, &samples);
+    let event = describe(source, session, (&probes, &tally), heap, period, &samples);
     let quality = quality(&tally, twins, unreadable);
     session.samples = samples;
     labels.give(session);
@@ -103,10 +103,10 @@ fn paired(
     let mut reader = Reader::new(session, probes, said);
     let mut pairing = Pairing::default();
     for step in Story::of(session, &[]).steps() {
-        let (thread, time, number, fact) = match step {
+        let (thread, number, fact) = match step {
             Step::Sample(number, sample) => {
                 let fact = reader.fact(sample, said[number]);
-                (sample.thread, sample.time, number, fact)
+                (sample.thread, number, fact)
             }
             Step::Mark(mark) => {
                 let fact = match mark.what {
@@ -114,13 +114,13 @@ fn paired(
                     Moment::Exec(process) => Some(Fact::Exec(process)),
                     _ => None,
                 };
-                (mark.thread, mark.time, 0, fact)
+                (mark.thread, mark.before as usize, fact)
             }
         };
         if let Some(fact) = fact {
             let process = session.threads[thread.0 as usize].process;
             let number = u32::try_from(number).unwrap_or(u32::MAX);
-            pairing.take((thread, process), time.0, number, fact);
+            pairing.take((thread, process), number, fact);
         }
     }
     (pairing.finish(), reader.twins, reader.unreadable)
@@ -245,7 +245,8 @@ fn samples(
     let mut out = Vec::new();
     for (number, block) in tally.blocks.iter().enumerate() {
         let call = &session.samples[block.call as usize];
-        let Some(weight) = weight(heap, block, number, tally, end, &mut rest) else {
+        let time = lifetime(session, block, end);
+        let Some(weight) = weight(heap, block, number, tally, time, &mut rest) else {
             continue;
         };
         let cpu = u32::try_from(call.cpu).ok();
@@ -280,13 +281,25 @@ fn samples(
     out
 }
 
+/// How long a block was there, in ns.
+fn lifetime(session: &Session<'_>, block: &Block, end: u64) -> u64 {
+    let time = |sample: u32| session.samples.get(sample as usize).map(|s| s.time.0);
+    let from = time(block.call).unwrap_or(end);
+    let to = if block.is_live() {
+        None
+    } else {
+        time(block.gone)
+    };
+    to.unwrap_or(end).saturating_sub(from)
+}
+
 /// What a block weighs, if it counts. `rest` is what rounding left over.
 fn weight(
     heap: Heap,
     block: &Block,
     number: usize,
     tally: &Tally,
-    end: u64,
+    time: u64,
     rest: &mut u128,
 ) -> Option<u64> {
     /// Nanoseconds in a millisecond times bytes in a KiB.
@@ -298,7 +311,6 @@ fn weight(
         Heap::LiveCount => block.is_live().then_some(1),
         Heap::Peak => tally.is_of_peak(number).then_some(block.bytes),
         Heap::Lifetime => {
-            let time = block.to.min(end.max(block.from)).saturating_sub(block.from);
             *rest += u128::from(block.bytes) * u128::from(time);
             let steps = *rest / STEP;
             *rest %= STEP;
@@ -309,8 +321,8 @@ fn weight(
 
 fn describe(
     source: Source<'_, '_>,
-    probes: &[Option<Probe>],
-    tally: &Tally,
+    session: &Session<'_>,
+    (probes, tally): (&[Option<Probe>], &Tally),
     heap: Heap,
     period: u64,
     samples: &[SampleRef],
@@ -342,7 +354,7 @@ fn describe(
     };
     let mut lines = Vec::new();
     if !matches!(heap, Heap::Alloc | Heap::AllocCount) {
-        lines.push(live_line(tally));
+        lines.push(live_line(tally, session));
     }
     if period > 1 && matches!(heap, Heap::Alloc | Heap::AllocCount) {
         // Each sample stands for others of the same size, or of none.
@@ -361,12 +373,11 @@ fn describe(
 }
 
 /// `Live at end: 6242880 bytes (5.95 MiB) in 1005 blocks; peak 6291456 at 12.345678 s`.
-fn live_line(tally: &Tally) -> String {
+fn live_line(tally: &Tally, session: &Session<'_>) -> String {
     let live = tally.blocks.iter().filter(|block| block.is_live());
-    let (seconds, micros) = (
-        tally.peak_at / 1_000_000_000,
-        tally.peak_at / 1000 % 1_000_000,
-    );
+    let peak = session.samples.get(tally.peak_at as usize);
+    let peak_at = peak.map_or(0, |sample| sample.time.0);
+    let (seconds, micros) = (peak_at / 1_000_000_000, peak_at / 1000 % 1_000_000);
     format!(
         "Live at end: {} bytes ({}) in {} blocks; peak {} at {seconds}.{micros:06} s",
         tally.live,

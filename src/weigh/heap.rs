@@ -13,8 +13,10 @@ use crate::session::jit::ProcessId;
 
 use super::allocators::Kind;
 
-/// Blocks of one process at most; 48 bytes each.
+/// Blocks of one heap at most.
 const MOST_BLOCKS: usize = 1 << 26;
+/// Blocks that forked processes may take over, all together.
+const MOST_INHERITED: usize = 1 << 26;
 /// Calls of one thread that may be pending: allocators nest a few times.
 const MOST_PENDING: usize = 256;
 
@@ -52,12 +54,12 @@ pub(super) struct Block {
     /// That of the return, if there is one; else the same.
     pub(super) end: u32,
     pub(super) bytes: u64,
-    /// Times from where to where it was there; all ones as long as it is.
-    pub(super) from: u64,
-    pub(super) to: u64,
-    /// After how many facts it was gone.
-    gone: u64,
+    /// Before or with which sample it was gone; all ones as long as it is there.
+    pub(super) gone: u32,
 }
+
+/// A block that is there.
+const THERE: u32 = u32::MAX;
 
 /// What was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -73,13 +75,12 @@ pub(super) struct Tally {
     pub(super) without_return: u64,
     /// Returns without a call.
     pub(super) unpaired_returns: u64,
-    /// Bytes of the blocks with address, now and when they were most, and when that was.
+    /// Bytes of the blocks with address, now and when they were most, and the sample with which that was.
     pub(super) live: u64,
     pub(super) peak: u64,
-    pub(super) peak_at: u64,
-    /// Blocks and facts that there had been then.
+    pub(super) peak_at: u32,
+    /// Blocks that there had been then.
     peak_blocks: usize,
-    peak_facts: u64,
 }
 
 impl Tally {
@@ -89,17 +90,14 @@ impl Tally {
             .blocks
             .get(number)
             .filter(|_| number < self.peak_blocks);
-        block.is_some_and(|block| block.gone > self.peak_facts)
+        block.is_some_and(|block| block.gone > self.peak_at)
     }
 }
 
-/// A block in a heap: its number in [`Tally::blocks`], or one that came with a fork.
-#[derive(Debug, Clone, Copy)]
-struct Held {
-    block: u32,
-    bytes: u64,
-}
+/// Numbers in [`Tally::blocks`] by address: 16 bytes for each, and the table's own.
+type Blocks = FxHashMap<u64, u32>;
 
+/// A block that came with a fork.
 const INHERITED: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy)]
@@ -108,35 +106,32 @@ struct Pending {
     function: u64,
     bytes: u64,
     call: u32,
-    from: u64,
     heap: u64,
     pointer: u64,
     /// The block that `realloc` was given.
-    taken: Option<Held>,
+    taken: Option<u32>,
     is_nested: bool,
 }
 
 /// Pairs facts as they come.
 #[derive(Debug, Default)]
 pub(super) struct Pairing {
-    heaps: FxHashMap<ProcessId, FxHashMap<(u64, u64), Held>>,
+    heaps: FxHashMap<(ProcessId, u64), Blocks>,
     pending: FxHashMap<ThreadId, Vec<Pending>>,
     /// By thread: bytes of a `realloc(NULL)` that came just before, when returns are not recorded.
     fresh: FxHashMap<ThreadId, u64>,
     tally: Tally,
-    facts: u64,
+    inherited: usize,
 }
 
 impl Pairing {
-    /// The next fact: of which thread and process, when, and its sample.
+    /// The next fact: of which thread and process, and its sample or the next one.
     pub(super) fn take(
         &mut self,
         (thread, process): (ThreadId, ProcessId),
-        time: u64,
         sample: u32,
         fact: Fact,
     ) {
-        self.facts += 1;
         match fact {
             Fact::Call {
                 kind,
@@ -151,7 +146,6 @@ impl Pairing {
                     function,
                     bytes,
                     call: sample,
-                    from: time,
                     heap,
                     pointer,
                     taken: None,
@@ -160,15 +154,16 @@ impl Pairing {
                 self.call(thread, process, pending, returns);
             }
             Fact::Return { function, value } => {
-                self.returned((thread, process), time, sample, function, value);
+                self.returned((thread, process), sample, function, value);
             }
-            Fact::Free { pointer, heap } => self.free(thread, process, time, (pointer, heap)),
+            Fact::Free { pointer, heap } => self.free((thread, process), sample, pointer, heap),
             Fact::Born { parent, child } => self.born(parent, child),
             Fact::Exec(process) => {
-                let gone = self.heaps.remove(&process).unwrap_or_default();
+                let of = self.heaps.extract_if(|(of, _), _| *of == process);
+                let gone: Vec<Blocks> = of.map(|(_, blocks)| blocks).collect();
                 // In the order of nothing: each is treated alike.
-                for held in gone.into_values() {
-                    self.close(held, time);
+                for block in gone.into_iter().flat_map(Blocks::into_values) {
+                    self.close(block, sample);
                 }
             }
         }
@@ -187,8 +182,8 @@ impl Pairing {
         if returns {
             if call.kind.reallocates() && call.pointer != 0 {
                 // Another thread may get the address before this one is back.
-                let heap = self.heaps.entry(process).or_default();
-                call.taken = heap.remove(&(call.pointer, call.heap));
+                let heap = self.heaps.entry((process, call.heap)).or_default();
+                call.taken = heap.remove(&call.pointer);
             }
             if calls.len() >= MOST_PENDING {
                 calls.remove(0);
@@ -207,9 +202,9 @@ impl Pairing {
             return;
         }
         if call.kind.reallocates() && call.pointer != 0 {
-            let heap = self.heaps.entry(process).or_default();
-            if let Some(held) = heap.remove(&(call.pointer, call.heap)) {
-                self.close(held, call.from);
+            let heap = self.heaps.entry((process, call.heap)).or_default();
+            if let Some(block) = heap.remove(&call.pointer) {
+                self.close(block, call.call);
             }
         }
         self.tally.without_address += 1;
@@ -219,7 +214,6 @@ impl Pairing {
     fn returned(
         &mut self,
         (thread, process): (ThreadId, ProcessId),
-        time: u64,
         sample: u32,
         function: u64,
         value: u64,
@@ -239,71 +233,59 @@ impl Pairing {
             // What the outer call was given stays with it; what this one was given is gone with its success.
             if value == 0 {
                 self.give_back(process, &call);
-            } else if let Some(held) = call.taken {
-                self.close(held, time);
+            } else if let Some(block) = call.taken {
+                self.close(block, sample);
             }
             self.tally.nested += 1;
             return;
         }
-        self.succeeded(process, time, sample, &call, value);
+        self.succeeded(process, sample, &call, value);
     }
 
     /// An outermost call is back.
-    fn succeeded(
-        &mut self,
-        process: ProcessId,
-        time: u64,
-        sample: u32,
-        call: &Pending,
-        value: u64,
-    ) {
+    fn succeeded(&mut self, process: ProcessId, sample: u32, call: &Pending, value: u64) {
         let into = call.kind == Kind::AllocInto;
         if (value == 0) != into {
             // `realloc(p, 0)` frees.
             if call.bytes > 0 {
                 self.tally.failed += 1;
                 self.give_back(process, call);
-            } else if let Some(held) = call.taken {
-                self.close(held, time);
+            } else if let Some(block) = call.taken {
+                self.close(block, sample);
             }
             return;
         }
-        if let Some(held) = call.taken {
-            self.close(held, time);
+        if let Some(block) = call.taken {
+            self.close(block, sample);
         }
         let block = self.count(call, sample, !into);
         if into {
             self.tally.without_address += 1;
             return;
         }
-        let held = Held {
-            block,
-            bytes: call.bytes,
-        };
-        let heap = self.heaps.entry(process).or_default();
+        let heap = self.heaps.entry((process, call.heap)).or_default();
         if heap.len() >= MOST_BLOCKS {
             self.tally.without_address += 1;
             self.tally.blocks[block as usize].lose();
             return;
         }
-        if let Some(before) = heap.insert((value, call.heap), held) {
+        if let Some(before) = heap.insert(value, block) {
             self.tally.lost_frees += 1;
-            self.close(before, time);
+            self.close(before, sample);
         }
         let tally = &mut self.tally;
         tally.live = tally.live.saturating_add(call.bytes);
         if tally.live > tally.peak {
             tally.peak = tally.live;
-            tally.peak_at = time;
+            tally.peak_at = sample;
             tally.peak_blocks = tally.blocks.len();
-            tally.peak_facts = self.facts;
         }
     }
 
     fn give_back(&mut self, process: ProcessId, call: &Pending) {
-        if let Some(held) = call.taken {
-            let heap = self.heaps.entry(process).or_default();
-            heap.insert((call.pointer, call.heap), held);
+        if let Some(block) = call.taken {
+            let heap = self.heaps.entry((process, call.heap)).or_default();
+            heap.insert(call.pointer, block);
         }
     }
 
@@ -313,9 +295,7 @@ impl Pairing {
             call: call.call,
             end,
             bytes: call.bytes,
-            from: call.from,
-            to: u64::MAX,
-            gone: u64::MAX,
+            gone: THERE,
         };
         if !has_address {
             new.lose();
@@ -324,26 +304,32 @@ impl Pairing {
         block
     }
 
-    fn free(&mut self, thread: ThreadId, process: ProcessId, time: u64, block: (u64, u64)) {
+    fn free(
+        &mut self,
+        (thread, process): (ThreadId, ProcessId),
+        sample: u32,
+        pointer: u64,
+        heap: u64,
+    ) {
         let inside = self.pending.get(&thread).and_then(|calls| calls.last());
-        if block.0 == 0 || inside.is_some_and(|call| call.kind.reallocates()) {
+        if pointer == 0 || inside.is_some_and(|call| call.kind.reallocates()) {
             return;
         }
-        let heap = self.heaps.entry(process).or_default();
-        match heap.remove(&block) {
-            Some(held) => self.close(held, time),
+        let heap = self.heaps.entry((process, heap)).or_default();
+        match heap.remove(&pointer) {
+            Some(block) => self.close(block, sample),
             None => self.tally.unpaired_frees += 1,
         }
     }
 
     /// A block is there no longer.
-    fn close(&mut self, held: Held, time: u64) {
-        if held.block == INHERITED {
+    fn close(&mut self, block: u32, sample: u32) {
+        if block == INHERITED {
             return;
         }
-        self.tally.live = self.tally.live.saturating_sub(held.bytes);
-        let block = &mut self.tally.blocks[held.block as usize];
-        (block.to, block.gone) = (time, self.facts);
+        let block = &mut self.tally.blocks[block as usize];
+        self.tally.live = self.tally.live.saturating_sub(block.bytes);
+        block.gone = sample;
     }
 
     /// The child has a copy of all blocks, which nobody allocated anew.
@@ -351,30 +337,28 @@ impl Pairing {
         if parent == child {
             return;
         }
-        let Some(heap) = self.heaps.get(&parent) else {
-            return;
-        };
-        let inherited = |(place, held): (&(u64, u64), &Held)| {
-            let held = Held {
-                block: INHERITED,
-                ..*held
-            };
-            (*place, held)
-        };
-        let heap = heap.iter().map(inherited).collect();
-        self.heaps.insert(child, heap);
+        let mut taken_over = Vec::new();
+        for ((of, heap), blocks) in &self.heaps {
+            let fits = self.inherited + blocks.len() <= MOST_INHERITED;
+            if *of == parent && fits {
+                self.inherited += blocks.len();
+                let blocks: Blocks = blocks.keys().map(|at| (*at, INHERITED)).collect();
+                taken_over.push(((child, *heap), blocks));
+            }
+        }
+        self.heaps.extend(taken_over);
     }
 }
 
 impl Block {
     /// Nobody knows where it is, so it counts as gone.
     fn lose(&mut self) {
-        (self.to, self.gone) = (self.from, 0);
+        self.gone = 0;
     }
 
     /// Whether it was never given back.
     pub(super) fn is_live(&self) -> bool {
-        self.to == u64::MAX
+        self.gone == THERE
     }
 }
 
@@ -396,7 +380,7 @@ mod tests {
         fn take(&mut self, of: (ThreadId, ProcessId), fact: Fact) -> &mut Self {
             self.time += 1;
             let sample = u32::try_from(self.time).expect("few");
-            self.pairing.take(of, self.time, sample, fact);
+            self.pairing.take(of, sample, fact);
             self
         }
 
@@ -572,7 +556,7 @@ mod tests {
                     asked += bytes;
                 }
                 let of = (ThreadId(thread), ProcessId(thread / 2));
-                pairing.take(of, u64::from(number), number, fact);
+                pairing.take(of, number, fact);
             }
             let tally = pairing.finish();
             let counted: u64 = tally.blocks.iter().map(|block| block.bytes).sum();
@@ -583,7 +567,7 @@ mod tests {
             proptest::prop_assert_eq!(there, tally.live);
             proptest::prop_assert!(tally.live <= tally.peak && tally.peak <= counted);
             proptest::prop_assert_eq!(at_peak, tally.peak);
-            proptest::prop_assert!(tally.blocks.iter().all(|block| block.from <= block.to));
+            proptest::prop_assert!(tally.blocks.iter().all(|block| block.call <= block.end));
         }
     }
 }

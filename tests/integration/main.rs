@@ -31,6 +31,7 @@ mod pprof;
 mod probes;
 mod questions;
 mod recording;
+mod scripts;
 mod skip;
 mod source_maps;
 mod stale;
