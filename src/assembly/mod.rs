@@ -185,5 +185,6 @@ fn options() -> symbolize::Options {
     symbolize::Options {
         names: NameStyle::Full,
         demangle_kernel: false,
+        origins: false,
     }
 }

@@ -84,6 +84,7 @@ pub fn prepare(filters: &Filters, load: &mut LoadOptions) {
     }
     load.needs.stacks = true;
     load.needs.cpu |= filters.needs(Tag::Cpu);
+    load.names.origins |= filters.needs(Tag::Kind);
 }
 
 /// Filters a profile; a line for headers if there was anything to filter.

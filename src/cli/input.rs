@@ -187,6 +187,7 @@ impl InputArgs {
                 (false, false) => symbolize::NameStyle::Short,
             },
             demangle_kernel: symbols.demangle_kernel,
+            origins: false,
         };
         LoadOptions {
             search: SearchPaths {

@@ -143,6 +143,7 @@ pub fn event_of(profile: &Profile, wanted: Option<&str>) -> anyhow::Result<usize
 /// What every question needs to be loaded.
 pub fn prepare(load: &mut LoadOptions) {
     load.needs.depths = true;
+    load.names.origins = true;
 }
 
 #[cfg(test)]

@@ -542,18 +542,20 @@ impl Filler<'_, '_> {
                     is_data: false,
                     inlined: true,
                     producer: Some(code.producer()),
-                    origin: Origin::Unknown,
+                    origin: self.origin(name),
                 }
             }
             (
                 PlaceSymbol::Inlined(function, name) | PlaceSymbol::InlinedInJit(function, name),
                 _,
             ) => {
+                let number_of_name = name;
                 let name = self.resolution.strings[name as usize].clone();
                 Symbol {
                     name,
                     is_data: false,
                     inlined: true,
+                    origin: self.origin(number_of_name),
                     ..self.function(function, object)
                 }
             }
@@ -564,6 +566,12 @@ impl Filler<'_, '_> {
         let id = push(&mut self.profile.symbols, SymbolId, symbol);
         self.symbols[number as usize] = Some(id);
         id
+    }
+
+    /// Whose code an inlined function is.
+    fn origin(&self, name: u32) -> Origin {
+        let origins = &self.resolution.origins;
+        origins.get(name as usize).copied().unwrap_or_default()
     }
 
     fn line(&mut self, line: PlaceLine) -> SourceLine {
@@ -650,7 +658,7 @@ impl Filler<'_, '_> {
             is_data: found.is_data,
             inlined: false,
             producer: None,
-            origin: Origin::Unknown,
+            origin: found.origin,
         }
     }
 

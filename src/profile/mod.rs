@@ -277,19 +277,7 @@ pub struct Symbol {
     pub origin: Origin,
 }
 
-/// Whose code a function is, by the file in which its debug information says it is declared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub enum Origin {
-    /// There is no debug information, or it names no file.
-    #[default]
-    Unknown,
-    /// None of the others.
-    Own,
-    /// The standard library of the language, headers of the system.
-    Std,
-    /// Packages of others.
-    Dependency,
-}
+pub use crate::symbolize::Origin;
 
 /// One logical frame. With key `function`, frames of one symbol are one frame and `address` is that of
 /// the first appearance; unresolved frames, and all frames when addresses are needed, are kept apart by address.

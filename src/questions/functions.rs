@@ -155,6 +155,14 @@ pub fn object_label(object: Option<&Object>, is_kernel: bool) -> String {
     }
 }
 
+/// g++ gives functions that are only ever inlined no namespace: the user's `operator()` and the library's are not one function.
+fn labelled(clean: CleanName, whose: &str) -> CleanName {
+    CleanName {
+        name: format!("{} ({whose})", clean.name),
+        ..clean
+    }
+}
+
 struct Maker<'p> {
     profile: &'p Profile,
     rules: &'p OwnRules,
@@ -236,6 +244,7 @@ impl<'p> Maker<'p> {
                 ..CleanName::default()
             },
         };
+        let origin = symbol.map_or(Origin::Unknown, |symbol| symbol.origin);
         let facts = Facts {
             object,
             name,
@@ -243,11 +252,17 @@ impl<'p> Maker<'p> {
             producer,
             is_kernel,
             is_main: main,
-            origin: symbol.map_or(Origin::Unknown, |symbol| symbol.origin),
+            origin,
         };
         let kind = match kinds::classify(&facts, self.rules) {
             Kind::Runtime if self.own_program && main => Kind::Own,
             kind => kind,
+        };
+        let bare = symbol.is_some_and(|symbol| symbol.inlined) && !clean.name.contains("::");
+        let clean = match origin {
+            Origin::Std if bare => labelled(clean, "std"),
+            Origin::Dependency if bare => labelled(clean, "dependency"),
+            _ => clean,
         };
         self.out.producers.extend(producer);
         let object = match producer {

@@ -127,6 +127,11 @@ pub fn classify(facts: &Facts<'_>, rules: &OwnRules) -> Kind {
 
 fn by_rules(facts: &Facts<'_>, object: &Object) -> Kind {
     if let (Some(producer), Some(name)) = (facts.producer, facts.name) {
+        match facts.origin {
+            Origin::Std => return Kind::Std,
+            Origin::Dependency => return Kind::Dependency,
+            Origin::Own | Origin::Unknown => {}
+        }
         return of_generated(producer, name, facts.clean);
     }
     if object.is_jit {
@@ -149,8 +154,10 @@ fn of_program(facts: &Facts<'_>) -> Kind {
     match facts.origin {
         Origin::Std => return Kind::Std,
         Origin::Dependency => return Kind::Dependency,
-        Origin::Own => return Kind::Own,
-        Origin::Unknown => {}
+        // What has a namespace and lies in an own file is own, though it be `<alloc::string::String as my::Trait>::f`; C's library
+        // may be linked in with debug information of any folder.
+        Origin::Own if facts.clean.name.contains("::") => return Kind::Own,
+        Origin::Own | Origin::Unknown => {}
     }
     match facts.name {
         Some(_) if is_standard(&facts.clean.name) => Kind::Std,

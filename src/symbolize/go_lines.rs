@@ -4,6 +4,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::origin::Origin;
 use super::run::{Expanded, Expansion, Spot, Wanted};
 use crate::address::Svma;
 use crate::dso::go::{GoFrame, GoTable};
@@ -35,6 +36,7 @@ pub(super) fn expand<'a>(go: &GoTable<'a>, all: &[Wanted]) -> Expanded<'a> {
             size: function.end.0 - function.start.0,
             calls: start..out.calls.len(),
             line,
+            origin: Origin::Unknown,
         });
     }
     out

@@ -7,7 +7,8 @@ use gimli::{AttributeValue, DebugInfoOffset, UnitOffset, constants as dw};
 use rustc_hash::FxHashMap;
 
 use super::dwarf::{Bounds, DebugInfo, MAX_ATTRIBUTES, Reader, Unit};
-use super::lines::LineAt;
+use super::lines::{LineAt, Lines};
+use super::origin::Origin;
 
 /// An inlined call: the function that was inlined, and the place it was called from.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +20,13 @@ pub(super) struct InlinedCall {
     /// Where the call stands in the sources.
     pub(super) site: LineAt,
     depth: isize,
+}
+
+impl InlinedCall {
+    /// The entry that tells about the function.
+    fn start(&self) -> EntryRef {
+        self.origin.unwrap_or(EntryRef::Unit(self.entry))
+    }
 }
 
 /// A reference to an entry.
@@ -48,6 +56,8 @@ impl EntryRef {
 pub(super) struct Found {
     /// Length of the function that contains the address; the smallest counts when several do.
     function: Option<u64>,
+    /// The entry that describes that function.
+    entry: Option<UnitOffset<usize>>,
     /// The function that `calls` belong to, as a running number.
     owner: u32,
     /// The inlined calls around the address, outermost first.
@@ -155,7 +165,7 @@ impl Scan<'_, '_> {
                             attribute.value(),
                         );
                     }
-                    if self.enter_function(depth, bounds) || !abbreviation.has_children() {
+                    if self.enter_function(depth, offset, bounds) || !abbreviation.has_children() {
                         continue;
                     }
                     if let Some(AttributeValue::UnitRef(next)) = sibling
@@ -202,7 +212,7 @@ impl Scan<'_, '_> {
     }
 
     /// Notes which addresses the function contains; says whether there are any.
-    fn enter_function(&mut self, depth: isize, bounds: Bounds) -> bool {
+    fn enter_function(&mut self, depth: isize, entry: UnitOffset<usize>, bounds: Bounds) -> bool {
         let size = self.collect_hits(bounds);
         if self.hits.is_empty() {
             return false;
@@ -214,6 +224,7 @@ impl Scan<'_, '_> {
             if found.function.is_none_or(|known| size < known) {
                 *found = Found {
                     function: Some(size),
+                    entry: Some(entry),
                     owner: self.functions,
                     calls: Vec::new(),
                 };
@@ -265,8 +276,16 @@ impl Scan<'_, '_> {
 pub(super) struct Names<'a> {
     /// By entry: in the supplementary file or not, and its position.
     known: FxHashMap<(bool, usize), u32>,
-    units: FxHashMap<(bool, u32), Option<Unit<'a>>>,
+    units: Units<'a>,
+    /// Whose code entries are, by the same.
+    origins: FxHashMap<(bool, usize), Origin>,
+    /// Files of units that declare functions; nothing stands for the unit at hand.
+    files: FxHashMap<Option<(bool, u32)>, Option<Lines<'a>>>,
 }
+
+/// Units that entries of another one refer to.
+#[derive(Default)]
+struct Units<'a>(FxHashMap<(bool, u32), Option<Unit<'a>>>);
 
 /// How far chains of origins and specifications are followed.
 const MAX_REFERENCES: usize = 16;
@@ -281,15 +300,8 @@ impl<'a> Names<'a> {
         call: &InlinedCall,
         names: &mut Vec<&'a [u8]>,
     ) -> u32 {
-        let start = call.origin.unwrap_or(EntryRef::Unit(call.entry));
-        let key = match start {
-            EntryRef::Unit(offset) => {
-                let unit_start = unit.header.debug_info_offset().map_or(0, |o| o.0);
-                (false, unit_start.wrapping_add(offset.0))
-            }
-            EntryRef::File(offset) => (false, offset.0),
-            EntryRef::Supplementary(offset) => (true, offset.0),
-        };
+        let start = call.start();
+        let key = key_of(unit, start);
         if let Some(&name) = self.known.get(&key) {
             return name;
         }
@@ -301,6 +313,49 @@ impl<'a> Names<'a> {
         name
     }
 
+    /// Whose code the function is that was inlined.
+    pub(super) fn origin_of_call(
+        &mut self,
+        info: &DebugInfo<'a>,
+        unit: &Unit<'a>,
+        call: &InlinedCall,
+    ) -> Origin {
+        self.origin(info, unit, call.start())
+    }
+
+    /// Whose code the function around an address is.
+    pub(super) fn origin_of_function(
+        &mut self,
+        info: &DebugInfo<'a>,
+        unit: &Unit<'a>,
+        found: &Found,
+    ) -> Origin {
+        let entry = found.entry.map(EntryRef::Unit);
+        entry.map_or(Origin::Unknown, |entry| self.origin(info, unit, entry))
+    }
+
+    fn origin(&mut self, info: &DebugInfo<'a>, unit: &Unit<'a>, start: EntryRef) -> Origin {
+        let key = key_of(unit, start);
+        if let Some(known) = self.origins.get(&key) {
+            return *known;
+        }
+        let mut path = None;
+        let files = &mut self.files;
+        let _ = self
+            .units
+            .follow(info, unit, start, |file, unit, place, entry| {
+                let declared = entry.file?;
+                let lines = files.entry(place).or_insert_with(|| Lines::of(file, unit));
+                path = lines
+                    .as_ref()
+                    .and_then(|lines| lines.path(file, unit, declared));
+                Some(())
+            });
+        let origin = path.map_or(Origin::Unknown, |path| Origin::of_path(&path));
+        self.origins.insert(key, origin);
+        origin
+    }
+
     fn look_up(
         &mut self,
         info: &DebugInfo<'a>,
@@ -308,6 +363,35 @@ impl<'a> Names<'a> {
         start: EntryRef,
     ) -> Option<&'a [u8]> {
         let mut plain = None;
+        let linkage = self.units.follow(info, unit, start, |_, _, _, entry| {
+            plain = plain.or(entry.plain);
+            entry.linkage
+        });
+        linkage.or(plain)
+    }
+}
+
+/// What an entry is known by: in the supplementary file or not, and its position.
+fn key_of(unit: &Unit<'_>, entry: EntryRef) -> (bool, usize) {
+    match entry {
+        EntryRef::Unit(offset) => {
+            let unit_start = unit.header.debug_info_offset().map_or(0, |o| o.0);
+            (false, unit_start.wrapping_add(offset.0))
+        }
+        EntryRef::File(offset) => (false, offset.0),
+        EntryRef::Supplementary(offset) => (true, offset.0),
+    }
+}
+
+impl<'a> Units<'a> {
+    /// Goes from an entry to those that it refers to, until `look` finds something in one.
+    fn follow<T>(
+        &mut self,
+        info: &DebugInfo<'a>,
+        unit: &Unit<'a>,
+        start: EntryRef,
+        mut look: impl FnMut(&DebugInfo<'a>, &Unit<'a>, Option<(bool, u32)>, &Named<'a>) -> Option<T>,
+    ) -> Option<T> {
         let mut at = start;
         let mut place: Option<(bool, u32)> = None;
         for _ in 0..MAX_REFERENCES {
@@ -340,7 +424,7 @@ impl<'a> Names<'a> {
                     };
                     (
                         file,
-                        self.units
+                        self.0
                             .entry(key)
                             .or_insert_with(|| file.unit(key.1))
                             .as_ref()?,
@@ -348,16 +432,12 @@ impl<'a> Names<'a> {
                 }
             };
             let entry = Named::read(file, unit, offset)?;
-            if entry.linkage.is_some() {
-                return entry.linkage;
+            if let Some(found) = look(file, unit, place, &entry) {
+                return Some(found);
             }
-            plain = plain.or(entry.plain);
-            match entry.next {
-                Some(next) => at = next,
-                None => break,
-            }
+            at = entry.next?;
         }
-        plain
+        None
     }
 }
 
@@ -365,6 +445,8 @@ impl<'a> Names<'a> {
 struct Named<'a> {
     linkage: Option<&'a [u8]>,
     plain: Option<&'a [u8]>,
+    /// Index of the file in which it is declared.
+    file: Option<u64>,
     next: Option<EntryRef>,
 }
 
@@ -378,6 +460,7 @@ impl<'a> Named<'a> {
         let mut named = Self {
             linkage: None,
             plain: None,
+            file: None,
             next: None,
         };
         for spec in abbreviation.attributes() {
@@ -386,6 +469,12 @@ impl<'a> Named<'a> {
             match attribute.name() {
                 dw::DW_AT_linkage_name | dw::DW_AT_MIPS_linkage_name => named.linkage = text(),
                 dw::DW_AT_name => named.plain = text(),
+                dw::DW_AT_decl_file => {
+                    named.file = match attribute.value() {
+                        AttributeValue::FileIndex(index) => Some(index),
+                        _ => None,
+                    };
+                }
                 dw::DW_AT_abstract_origin | dw::DW_AT_specification => {
                     named.next = EntryRef::of(attribute.value());
                 }

@@ -8,6 +8,7 @@ mod dwarf;
 mod go_lines;
 mod inlines;
 mod lines;
+mod origin;
 mod run;
 mod source_map;
 mod split;
@@ -18,6 +19,7 @@ use crate::dso::DsoId;
 use crate::wasm::{PartId, WasmCode, WasmPlace};
 
 pub use crate::dso::NameStyle;
+pub use origin::Origin;
 pub use run::resolve;
 pub use source_map::{Original, Search as SourceMapSearch, SourceMaps};
 
@@ -52,6 +54,8 @@ pub struct Options {
     pub names: NameStyle,
     /// `--demangle-kernel`
     pub demangle_kernel: bool,
+    /// Whether it is wanted whose code functions are, of addresses whose inlined functions are.
+    pub origins: bool,
 }
 
 impl Default for Options {
@@ -59,6 +63,7 @@ impl Default for Options {
         Self {
             names: NameStyle::Short,
             demangle_kernel: false,
+            origins: false,
         }
     }
 }
@@ -77,6 +82,8 @@ pub struct Resolution {
     pub symbols: Vec<Symbol>,
     /// Names of inlined functions and source files.
     pub strings: Vec<String>,
+    /// Whose code each of [`Resolution::strings`] is that is a function.
+    pub origins: Vec<Origin>,
     /// Inlined frames of all answers, each answer's run innermost first.
     pub inlined: Vec<InlinedFrame>,
     /// One for each query, in the order asked.
@@ -96,6 +103,8 @@ pub struct Symbol {
     pub name: String,
     /// `STT_OBJECT`
     pub is_data: bool,
+    /// Whose code it is.
+    pub origin: Origin,
 }
 
 /// A function inlined at an address.

@@ -3,6 +3,8 @@
 //! Every step takes pieces off a shared list, largest first, and puts its results where the piece says, so the
 //! outcome does not depend on who did what.
 
+use std::cell::{OnceCell, RefCell};
+
 use rustc_hash::FxHashMap;
 
 use super::dwarf::{DebugInfo, Unit};
@@ -12,8 +14,8 @@ use super::lines::{LineAt, Lines};
 use super::source_map::WasmMap;
 use super::split::SplitFiles;
 use super::{
-    InlinedFrame, NameStyle, Options, Place, Query, Resolution, Resolved, SourceLine, StringIndex,
-    Symbol, SymbolIndex,
+    InlinedFrame, NameStyle, Options, Origin, Place, Query, Resolution, Resolved, SourceLine,
+    StringIndex, Symbol, SymbolIndex,
 };
 use crate::address::FileOffset;
 use crate::dso::demangle::demangle;
@@ -33,8 +35,8 @@ pub fn resolve<'a>(
 ) -> Resolution {
     let groups = by_place(queries);
     let objects = in_parallel(groups, threads, |group| match group.place {
-        Place::Dso(dso) => Object::resolve(queries, dso, &group.queries, dsos),
-        Place::Wasm(part) => Object::of_wasm(queries, part, &group.queries, wasm),
+        Place::Dso(dso) => Object::resolve(queries, dso, &group.queries, dsos, options.origins),
+        Place::Wasm(part) => Object::of_wasm(queries, part, &group.queries, wasm, options.origins),
     });
     let pieces = objects
         .iter()
@@ -86,6 +88,8 @@ fn by_place(queries: &[Query]) -> Vec<Group> {
 struct Object<'t, 'a> {
     dso: Option<DsoId>,
     is_kernel: bool,
+    /// Whether it is asked whose code functions are.
+    origins: bool,
     /// Distinct symbols that were hit, by address.
     symbols: Vec<crate::dso::SymbolRef<'t>>,
     /// For each query of the group: its index, and its symbol.
@@ -108,7 +112,13 @@ pub(super) struct Wanted {
 }
 
 impl<'t, 'a> Object<'t, 'a> {
-    fn resolve(queries: &[Query], dso: DsoId, group: &[u32], dsos: &'t DsoTable<'a>) -> Self {
+    fn resolve(
+        queries: &[Query],
+        dso: DsoId,
+        group: &[u32],
+        dsos: &'t DsoTable<'a>,
+        origins: bool,
+    ) -> Self {
         let kind = dsos.get(dso).kind;
         let is_kernel = matches!(
             kind,
@@ -117,6 +127,7 @@ impl<'t, 'a> Object<'t, 'a> {
         let mut object = Self {
             dso: Some(dso),
             is_kernel,
+            origins,
             split: Some(SplitFiles::new(dsos, dso)),
             ..Self::default()
         };
@@ -139,9 +150,18 @@ impl<'t, 'a> Object<'t, 'a> {
     }
 
     /// A module, of which only lines and inlined functions are asked.
-    fn of_wasm(queries: &[Query], part: PartId, group: &[u32], wasm: &WasmCode<'a>) -> Self {
-        let mut object = Self::default();
-        let lines = group.iter().any(|&at| queries[at as usize].lines);
+    fn of_wasm(
+        queries: &[Query],
+        part: PartId,
+        group: &[u32],
+        wasm: &WasmCode<'a>,
+        origins: bool,
+    ) -> Self {
+        let mut object = Self {
+            origins,
+            ..Self::default()
+        };
+        let lines = origins || group.iter().any(|&at| queries[at as usize].lines);
         let debug = DebugInfo::of_wasm(|name| wasm.debug_section(part, name), lines);
         let Some(debug) = debug else {
             return object;
@@ -189,7 +209,7 @@ impl<'t, 'a> Object<'t, 'a> {
         let Some(addresses) = Addresses::of(dsos, dso) else {
             return;
         };
-        let lines = asked.iter().any(|(_, query, _)| query.lines);
+        let lines = self.origins || asked.iter().any(|(_, query, _)| query.lines);
         let debug = addresses.debug_info(lines);
         if debug.is_none() {
             self.go = addresses.go();
@@ -320,6 +340,8 @@ pub(super) struct Expanded<'a> {
     pub(super) calls: Vec<(NameNumber, Option<Spot>)>,
     /// Functions that `calls` refer to, as the file names them.
     pub(super) names: Vec<&'a [u8]>,
+    /// Whose code they are, where that was asked.
+    pub(super) origins: Vec<Origin>,
     /// Paths that places refer to.
     pub(super) paths: Vec<String>,
 }
@@ -331,6 +353,8 @@ pub(super) struct Expansion {
     /// Range in [`Expanded::calls`].
     pub(super) calls: std::ops::Range<usize>,
     pub(super) line: Option<Spot>,
+    /// Whose code the function around the address is.
+    pub(super) origin: Origin,
 }
 
 /// Index in [`Expanded::names`].
@@ -370,6 +394,14 @@ fn expand<'a>(object: &Object<'_, 'a>, piece: Piece<'_>) -> Expanded<'a> {
         known: FxHashMap::default(),
     };
     let mut names = Names::default();
+    let bodies = Bodies {
+        debug,
+        unit: &unit,
+        is_split: split.is_some(),
+        addresses: &addresses,
+        lines: OnceCell::new(),
+        origins: RefCell::default(),
+    };
     for wanted in piece.wanted {
         let Ok(at) = addresses.binary_search(&wanted.svma) else {
             continue;
@@ -383,21 +415,71 @@ fn expand<'a>(object: &Object<'_, 'a>, piece: Piece<'_>) -> Expanded<'a> {
         let mut place = place.and_then(|line| paths.place(&mut out.paths, line));
         let start = out.calls.len();
         if wanted.inlines {
-            for call in found.calls.iter().rev() {
+            for (inner, call) in found.calls.iter().rev().enumerate() {
                 let name = names.of_call(functions, entries, call, &mut out.names);
+                if object.origins && out.origins.len() < out.names.len() {
+                    let declared = names.origin_of_call(functions, entries, call);
+                    // Line tables alone do not tell where functions are declared: in the file of their code.
+                    let body = || bodies.file(at, found, inner);
+                    out.origins.push(declared.or_else(body));
+                }
                 out.calls.push((name, place));
                 let caller = wanted.lines.then(|| paths.place(&mut out.paths, call.site));
                 place = caller.flatten();
             }
         }
+        let origin = if object.origins && wanted.inlines {
+            let declared = names.origin_of_function(functions, entries, found);
+            declared.or_else(|| bodies.file(at, found, found.calls.len()))
+        } else {
+            Origin::Unknown
+        };
         out.answers.push(Expansion {
             query: wanted.query,
             size: found.function_size(),
             calls: start..out.calls.len(),
             line: place,
+            origin,
         });
     }
     out
+}
+
+/// Whose code functions are by the files of their code, for units that do not say where they are declared.
+struct Bodies<'p, 'a> {
+    debug: &'p DebugInfo<'a>,
+    unit: &'p Unit<'a>,
+    /// Files are numbered elsewhere.
+    is_split: bool,
+    addresses: &'p [u64],
+    /// The line program and the rows of the addresses, read when they are first needed.
+    lines: OnceCell<Option<(Lines<'a>, Vec<Option<LineAt>>)>>,
+    origins: RefCell<FxHashMap<u64, Origin>>,
+}
+
+impl Bodies<'_, '_> {
+    /// The function with so many inlined calls inside it, at an address: a call stands in the file of its caller, code in its own.
+    fn file(&self, at: usize, found: &inlines::Found, inner: usize) -> Option<Origin> {
+        if self.is_split {
+            return None;
+        }
+        let lines = self.lines.get_or_init(|| {
+            let lines = Lines::of(self.debug, self.unit)?;
+            let rows = lines.find(self.addresses, self.debug.is_wasm);
+            Some((lines, rows))
+        });
+        let (lines, rows) = lines.as_ref()?;
+        let file = match inner.checked_sub(1) {
+            None => rows[at]?.file,
+            Some(last) => found.calls.iter().rev().nth(last)?.site.file,
+        };
+        let mut origins = self.origins.borrow_mut();
+        let origin = *origins.entry(file).or_insert_with(|| {
+            let path = lines.path(self.debug, self.unit, file);
+            path.map_or(Origin::Unknown, |path| Origin::of_path(&path))
+        });
+        Some(origin)
+    }
 }
 
 /// Paths of a unit's files, each made once.
@@ -453,12 +535,17 @@ impl<'b, 'a> Builder<'b, '_, 'a> {
             let answer = &mut out.answers[index];
             answer.inlined = index_of(start)..index_of(out.inlined.len());
             answer.line = strings.place(piece, expansion.line);
+            if let Some(symbol) = answer.symbol {
+                let origin = &mut out.symbols[symbol.0 as usize].origin;
+                *origin = (*origin).max(expansion.origin);
+            }
             if let Some(Some((other, behind))) = behind.get(index) {
                 answer.doubtful =
                     self.innermost(piece, expansion) != self.innermost(*other, behind);
             }
         }
         out.strings = strings.texts;
+        out.origins = strings.origins;
         self.add_bare_places(&mut out);
         out
     }
@@ -570,6 +657,7 @@ impl<'b, 'a> Builder<'b, '_, 'a> {
             end: symbol.end,
             name: demangle(name, style).into_owned(),
             is_data: symbol.is_data,
+            origin: Origin::Unknown,
         }
     }
 
@@ -605,19 +693,28 @@ struct Shown<'a> {
 /// Interns texts in order of first use.
 struct Strings<'s> {
     texts: Vec<String>,
-    known: FxHashMap<&'s str, StringIndex>,
+    /// Whose code each is; functions of one name that are not of the same are two texts.
+    origins: Vec<Origin>,
+    known: FxHashMap<(&'s str, Origin), StringIndex>,
     /// By piece: the texts of its names and paths, and their numbers once they were used.
-    names: Vec<Vec<(&'s str, Option<StringIndex>)>>,
+    names: Vec<Vec<(&'s str, Origin, Option<StringIndex>)>>,
     paths: Vec<Vec<(&'s str, Option<StringIndex>)>>,
 }
 
 impl<'s> Strings<'s> {
     fn new(expanded: &'s [Expanded<'_>], shown: &'s Shown<'_>) -> Self {
         let text = |name: &&[u8]| shown.texts[shown.known[*name] as usize].as_str();
-        let names = |e: &'s Expanded<'_>| e.names.iter().map(|name| (text(name), None)).collect();
+        let names = |e: &'s Expanded<'_>| {
+            let origin = |at: usize| e.origins.get(at).copied().unwrap_or_default();
+            let names = e.names.iter().enumerate();
+            names
+                .map(|(at, name)| (text(name), origin(at), None))
+                .collect()
+        };
         let paths = |e: &'s Expanded<'_>| e.paths.iter().map(|p| (p.as_str(), None)).collect();
         Self {
             texts: Vec::new(),
+            origins: Vec::new(),
             known: FxHashMap::default(),
             names: expanded.iter().map(names).collect(),
             paths: expanded.iter().map(paths).collect(),
@@ -625,23 +722,24 @@ impl<'s> Strings<'s> {
     }
 
     fn name(&mut self, piece: usize, name: NameNumber) -> StringIndex {
-        let (text, number) = self.names[piece][name as usize];
-        let number = number.unwrap_or_else(|| self.add(text));
-        self.names[piece][name as usize].1 = Some(number);
+        let (text, origin, number) = self.names[piece][name as usize];
+        let number = number.unwrap_or_else(|| self.add(text, origin));
+        self.names[piece][name as usize].2 = Some(number);
         number
     }
 
     fn place(&mut self, piece: usize, place: Option<Spot>) -> Option<SourceLine> {
         let (path, line, column) = place?;
         let (text, number) = self.paths[piece][path as usize];
-        let file = number.unwrap_or_else(|| self.add(text));
+        let file = number.unwrap_or_else(|| self.add(text, Origin::Unknown));
         self.paths[piece][path as usize].1 = Some(file);
         Some(SourceLine { file, line, column })
     }
 
-    fn add(&mut self, text: &'s str) -> StringIndex {
-        *self.known.entry(text).or_insert_with(|| {
+    fn add(&mut self, text: &'s str, origin: Origin) -> StringIndex {
+        *self.known.entry((text, origin)).or_insert_with(|| {
             self.texts.push(text.to_owned());
+            self.origins.push(origin);
             StringIndex(index_of(self.texts.len() - 1))
         })
     }

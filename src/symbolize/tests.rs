@@ -173,6 +173,7 @@ fn answers_in(dir: &Path, addresses: &[u64], threads: usize) -> Resolution {
         Options {
             names: NameStyle::Short,
             demangle_kernel: false,
+            origins: false,
         },
         threads,
     )

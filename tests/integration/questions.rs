@@ -105,7 +105,15 @@ fn recomputed(samples: &[Sample], is_own: &dyn Fn(&(String, String)) -> bool) ->
 fn functions(answer: &Value) -> impl Iterator<Item = (&Value, (String, String))> {
     let text = |function: &Value, key: &str| function[key].as_str().expect("a text").to_owned();
     let functions = answer["functions"].as_array().expect("functions").iter();
-    functions.map(move |function| (function, (text(function, "name"), text(function, "object"))))
+    functions.map(move |function| {
+        let name = text(function, "name");
+        // Whose code an inlined function without a namespace is, which scripts do not tell.
+        let bare = name
+            .strip_suffix(" (std)")
+            .or(name.strip_suffix(" (dependency)"));
+        let key = (bare.unwrap_or(&name).to_owned(), text(function, "object"));
+        (function, key)
+    })
 }
 
 /// JavaScript has its place behind its name in scripts, and tiers in front.

@@ -1,0 +1,89 @@
+//! Whose code a function is, by the file in which its debug information says it is declared.
+
+/// Whose code a function is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Origin {
+    /// There is no debug information, it names no file, or nobody asked.
+    #[default]
+    Unknown,
+    /// None of the others.
+    Own,
+    /// The standard library of the language, headers of the system.
+    Std,
+    /// Packages of others.
+    Dependency,
+}
+
+/// Folders of standard libraries: Rust's as it is built and as it is installed, the system's headers, compilers' own.
+const STD: [&str; 10] = [
+    "/rustc/",
+    "/rust/deps/",
+    "/rustlib/src/",
+    "/library/core/src/",
+    "/library/std/src/",
+    "/library/alloc/src/",
+    "/usr/include/",
+    "/usr/lib/gcc/",
+    "/usr/lib/llvm-",
+    "/usr/lib/clang/",
+];
+
+/// Folders into which package managers unpack.
+const DEPENDENCIES: [&str; 3] = ["/.cargo/registry/", "/.cargo/git/", "/go/pkg/mod/"];
+
+impl Origin {
+    /// What something else tells, where this does not.
+    pub(super) fn or_else(self, other: impl FnOnce() -> Option<Self>) -> Self {
+        match self {
+            Self::Unknown => other().unwrap_or_default(),
+            known => known,
+        }
+    }
+
+    /// By a path as the compiler knew it.
+    #[must_use]
+    pub fn of_path(path: &str) -> Self {
+        let is_in = |folders: &[&str]| folders.iter().any(|folder| path.contains(folder));
+        // A crate of the registry may bring a `library/core/src` along.
+        if is_in(&DEPENDENCIES) {
+            Self::Dependency
+        } else if is_in(&STD) {
+            Self::Std
+        } else {
+            Self::Own
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_tell_whose_code_it_is() {
+        for (path, expected) in [
+            ("/home/me/app/src/main.rs", Origin::Own),
+            ("src/main.c", Origin::Own),
+            ("/rustc/0123/library/core/src/iter/range.rs", Origin::Std),
+            (
+                "/root/.rustup/toolchains/stable/lib/rustlib/src/rust/library/std/src/rt.rs",
+                Origin::Std,
+            ),
+            ("/usr/include/c++/12/bits/stl_algo.h", Origin::Std),
+            (
+                "/usr/lib/gcc/x86_64-linux-gnu/12/include/emmintrin.h",
+                Origin::Std,
+            ),
+            (
+                "/root/.cargo/registry/src/index.crates.io-19/rayon-core-1.12.1/src/job.rs",
+                Origin::Dependency,
+            ),
+            (
+                "/root/.cargo/git/checkouts/x-1/2/src/lib.rs",
+                Origin::Dependency,
+            ),
+        ] {
+            assert_eq!(Origin::of_path(path), expected, "{path}");
+        }
+    }
+}
