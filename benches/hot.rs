@@ -4,6 +4,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
@@ -20,6 +21,7 @@ use pjit::session::Session;
 use pjit::session::jit::{JitBuilder, JitSearch, RecordingClock};
 use pjit::session::marks::Asked;
 use pjit::symbolize::{self, Answers, Query, SourceMaps};
+use pjit::unwind::CfiTables;
 use pjit::wasm::WasmCode;
 
 fn main() {
@@ -96,6 +98,7 @@ impl Opened {
             &self.recording,
             self.store,
             session,
+            &Arc::new(CfiTables::new()),
             needs(),
             &[],
             self.diag,

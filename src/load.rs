@@ -25,6 +25,7 @@ use crate::session::{Filter, Session};
 use crate::stitch::{self, Mended, Mending};
 use crate::symbolize::{self, Answers, SourceMapSearch, SourceMaps};
 use crate::totals::{self, Totals};
+use crate::unwind::CfiTables;
 use crate::wasm::{self, WasmCode, WasmSearch};
 use crate::weigh::{self, WeighError};
 
@@ -327,8 +328,18 @@ fn read_from<T: Default>(
         if is_weighed {
             clock.lap("weights");
         }
-        let mut collected = collect::collect(&recording, &store, &session, needs, &fields, diag);
-        let mended = mend(&mut collected, &recording, &session, needs, options, diag);
+        let tables = Arc::new(CfiTables::new());
+        let mut collected =
+            collect::collect(&recording, &store, &session, &tables, needs, &fields, diag);
+        let mended = mend(
+            &mut collected,
+            &recording,
+            &session,
+            tables,
+            needs,
+            options,
+            diag,
+        );
         clock.lap("stacks");
         let maps = source_maps(&store, options, diag);
         let wasm = wasm_code(&session, &collected, &recording, &store, options, diag);
@@ -453,12 +464,13 @@ fn mend<'a>(
     collected: &mut Collected,
     recording: &Recording<'a>,
     session: &Session<'a>,
+    tables: Arc<CfiTables<'a>>,
     needs: Needs,
     options: &LoadOptions,
     diag: &Diagnostics,
 ) -> Mended {
     let cache = MapCache::default();
-    let again = Again::new(recording, session, &cache, needs.dump_limit);
+    let again = Again::new(recording, session, &cache, tables, needs.dump_limit);
     let mut what = options.mending;
     if what.stitch && !again.is_possible() {
         what.stitch = false;

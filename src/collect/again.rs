@@ -23,16 +23,17 @@ pub struct Again<'s, 'a> {
 }
 
 impl<'s, 'a> Again<'s, 'a> {
-    /// For the samples of a session. With a limit, more of each stack was not recorded.
+    /// For the samples of a session; `tables` are those of the first look. With a limit, more of each stack was not recorded.
     #[must_use]
     pub fn new(
         recording: &'s Recording<'a>,
         session: &'s Session<'a>,
         cache: &'s MapCache<'s>,
+        tables: Arc<CfiTables<'a>>,
         dump_limit: Option<usize>,
     ) -> Self {
         let arch = arch_of(recording);
-        let unwinder = Unwinder::new(arch, Arc::new(CfiTables::new()));
+        let unwinder = Unwinder::new(arch, tables);
         Self {
             recording,
             session,

@@ -26,21 +26,21 @@ use super::{Collected, NO_TEXT, Needs, Payloads, PcId, Row, RowKey, Rows, Shared
 /// Samples handed out at once: enough to make the hand-out free, few enough to share the end evenly.
 const BLOCK: usize = 256;
 
-/// Runs pass two over all samples of the session.
+/// Runs pass two over all samples of the session. `tables` keeps what was found out of files, for a second look.
 #[must_use]
 pub fn collect<'a>(
     recording: &Recording<'a>,
     store: &Store,
     session: &Session<'a>,
+    tables: &Arc<CfiTables<'a>>,
     needs: Needs,
     fields: &[FieldKey],
     diag: &Diagnostics,
 ) -> Collected {
-    let tables = Arc::new(CfiTables::new());
     let arch = arch_of(recording);
     let shared = Shared {
         arch,
-        tables: &tables,
+        tables,
         window: &Window::new(store, recording.region(), Window::BEHIND),
         recording,
         session,
