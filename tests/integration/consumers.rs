@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::live::{Lab, truth};
 use crate::support::{SAMPLES, chromium, folded, modules, pjit, run, sample, skip, stdout_of};
 
 /// Exports a sample; the folder lives as long as the file is needed.
@@ -497,4 +498,112 @@ fn tables_are_the_same_for_any_number_of_threads() {
         let one = of("-j1");
         assert!(one == of("-j2") && one == of("-j5"), "{name}");
     }
+}
+
+/// Names of functions of a stack in a file for the Firefox Profiler, leaf first.
+fn stack_names(file: &Value, mut stack: u64) -> Vec<String> {
+    let shared = &file["shared"];
+    let at = |table: &str, column: &str, row: u64| {
+        shared[table][column][row as usize]
+            .as_u64()
+            .expect("a number")
+    };
+    let mut names = Vec::new();
+    loop {
+        let func = at("frameTable", "func", at("stackTable", "frame", stack));
+        let name = &shared["stringArray"][at("funcTable", "name", func) as usize];
+        names.push(name.as_str().expect("text").to_owned());
+        match at("stackTable", "prefixOffset", stack) {
+            0 => return names,
+            offset => stack -= offset,
+        }
+    }
+}
+
+fn firefox_file(lab: &Lab, options: &[&str]) -> Value {
+    let mut arguments = vec!["export", "--format", "firefox", "-o", "-"];
+    arguments.extend(options);
+    serde_json::from_str(&lab.show(&arguments, "off.data")).expect("JSON")
+}
+
+fn list<'v>(value: &'v Value, path: &str) -> &'v [Value] {
+    value
+        .pointer(path)
+        .and_then(Value::as_array)
+        .expect("a list")
+}
+
+#[test]
+fn firefox_markers_are_the_waits_that_the_program_measured() {
+    let Some(lab) = Lab::with("firefox", "off", &[]) else {
+        return;
+    };
+    let events = [
+        "-e",
+        "sched:sched_switch",
+        "-e",
+        "cpu-clock/freq=997/",
+        "--switch-events",
+        "--sample-cpu",
+    ];
+    let options = [
+        &["-k", "mono", "--call-graph", "dwarf,4096", "-m", "16M"],
+        &events[..],
+    ]
+    .concat();
+    let Some(printed) = lab.record("off.data", &options, &["./off"]) else {
+        return;
+    };
+    let clock = ["--event", "cpu-clock/freq=997/"];
+    let file = firefox_file(&lab, &clock);
+    let mut waited: BTreeMap<&str, f64> = BTreeMap::new();
+    for thread in list(&file, "/threads") {
+        let markers = &thread["markers"];
+        for (at, data) in list(markers, "/data").iter().enumerate() {
+            let Some(stack) = data
+                .pointer("/cause/stack")
+                .filter(|_| data["state"] == "blocked")
+            else {
+                continue;
+            };
+            let names = stack_names(&file, stack.as_u64().expect("a number"));
+            let time = |column: &str| markers[column][at].as_f64().expect("a time");
+            for site in ["site_sleep", "site_poll"] {
+                if names.iter().any(|name| name == site) {
+                    *waited.entry(site).or_default() += (time("endTime") - time("startTime")) / 1e3;
+                }
+            }
+        }
+    }
+    let truth = truth(&printed);
+    for (site, seconds) in &waited {
+        assert!(
+            (seconds - truth[*site]).abs() < 0.03 * truth[*site],
+            "{site}: {seconds} of {}",
+            truth[*site]
+        );
+    }
+    assert_eq!(waited.len(), 2);
+    // Each sample is on one CPU, or in one thread.
+    let on_cpus = firefox_file(&lab, &[&clock[..], &["--per-cpu"]].concat());
+    let samples = |file: &Value| {
+        let threads = list(file, "/threads").iter();
+        threads
+            .map(|thread| thread["samples"]["length"].as_u64().expect("a number"))
+            .sum::<u64>()
+    };
+    assert_eq!(samples(&on_cpus), samples(&file));
+    let names = list(&on_cpus, "/threads")
+        .iter()
+        .map(|thread| thread["name"].as_str().expect("text"));
+    assert!(
+        names
+            .clone()
+            .all(|name| name.starts_with("CPU ") && name[4..].parse::<u32>().is_ok())
+    );
+    // Every switch is on the CPU where it was made, as a moment.
+    let markers = list(&on_cpus, "/threads")
+        .iter()
+        .flat_map(|thread| list(thread, "/markers/endTime"));
+    assert!(markers.clone().count() > 100 && markers.clone().all(Value::is_null));
 }
