@@ -154,6 +154,7 @@ pub mod stack_end;
 pub mod stitch;
 #[doc(hidden)]
 pub mod symbolize;
+pub mod time_spec;
 pub mod totals;
 pub mod unit;
 #[doc(hidden)]

@@ -24,6 +24,7 @@ use crate::session::marks::Asked;
 use crate::session::{Filter, Session};
 use crate::stitch::{self, Mended, Mending};
 use crate::symbolize::{self, Answers, SourceMapSearch, SourceMaps};
+use crate::time_spec::TimeSpec;
 use crate::totals::{self, Totals};
 use crate::unwind::CfiTables;
 use crate::wasm::{self, WasmCode, WasmSearch};
@@ -82,6 +83,8 @@ pub struct LoadOptions {
     pub source_maps: Vec<PathBuf>,
     /// Samples to keep.
     pub filter: Filter,
+    /// Ranges of time to keep besides, as shares of the recording perhaps.
+    pub time: Option<TimeSpec>,
     /// What is computed for each sample.
     pub needs: Needs,
     /// What is computed for each frame.
@@ -112,6 +115,7 @@ impl LoadOptions {
             wasm: WasmSearch::default(),
             source_maps: Vec::new(),
             filter: Filter::default(),
+            time: None,
             needs: Needs::default(),
             frames: FrameNeeds::default(),
             mending: Mending::default(),
@@ -245,6 +249,17 @@ fn read_from<T: Default>(
         let (path, problem) = (path.clone(), problem.to_owned());
         return Err(OpenError::Unfit { path, problem }.into());
     }
+    let resolved;
+    let options = match &options.time {
+        Some(time) => {
+            resolved = LoadOptions {
+                filter: in_time(time, options, diag)?,
+                ..options.clone()
+            };
+            &resolved
+        }
+        None => options,
+    };
     let mut clock = StageClock::start();
     let recording = open(&options.source, &store, diag)?;
     check_cpus(&recording, options)?;
@@ -567,11 +582,30 @@ pub fn counts(source: &Source, diag: &Diagnostics) -> Result<Option<Totals>, Ope
     }
 }
 
+/// The samples to keep, once the times of the recording are known.
+fn in_time(
+    time: &TimeSpec,
+    options: &LoadOptions,
+    diag: &Diagnostics,
+) -> Result<Filter, OpenError> {
+    let times = match time.absolute() {
+        Some(times) => times,
+        None => {
+            let (first, last) = sample_times(&options.source, diag)?;
+            time.resolve(first, last)
+        }
+    };
+    Ok(Filter {
+        times,
+        ..options.filter.clone()
+    })
+}
+
 /// Times of the first and the last sample in ns, for options that speak of shares of a recording.
 ///
 /// # Errors
 /// When the recording cannot be opened, is a stream (which can be read only once), or has no sample with a time.
-pub fn sample_times(source: &Source, diag: &Diagnostics) -> Result<(u64, u64), OpenError> {
+fn sample_times(source: &Source, diag: &Diagnostics) -> Result<(u64, u64), OpenError> {
     let store = Store::new();
     let damaged = |problem: &str| OpenError::Damaged {
         path: PathBuf::from(source.name()),

@@ -18,8 +18,8 @@ use crate::output::annotate::write;
 use super::input::{Environment, InputArgs};
 use super::report::When;
 use super::terminal::{Output, colored, with_progress};
-use super::time::parse_cpus;
 use super::verb::{Context, Verb, leave, no_color, require_samples, wrong_usage};
+use crate::time_spec::{TimeSpec, parse_cpus};
 
 /// Arguments of `pjit annotate`.
 #[derive(Debug, Clone, Args)]
@@ -79,6 +79,10 @@ struct WhatArgs {
     /// Only samples of these CPUs, e.g. 0-2,5
     #[arg(short = 'C', long = "cpu", value_name = "LIST")]
     cpu: Option<String>,
+
+    /// Only samples of this time: START,STOP in seconds; 10%/2; 10%-20%
+    #[arg(long = "time", value_name = "RANGE", allow_hyphen_values = true)]
+    time: Option<String>,
 
     /// Leave out functions below so many per cent
     #[arg(long = "percent-limit", value_name = "PERCENT", default_value_t = 0.0)]
@@ -264,6 +268,8 @@ impl AnnotateArgs {
         if let Some(list) = &self.what.cpu {
             load.filter.cpus = parse_cpus(list)?;
         }
+        let time = self.what.time.as_deref().map(TimeSpec::parse).transpose();
+        load.time = time.map_err(|error| error.to_string())?;
         Ok(load)
     }
 

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 
-use super::filters::{self, StackFilterArgs};
+use super::filters::{self, FilterArgs};
 use super::input::InputArgs;
 use super::terminal::{Output, with_progress};
 use super::verb::{chosen_event, leave, require_samples, wrong_usage};
@@ -85,7 +85,7 @@ pub struct ExportArgs {
     samples: bool,
 
     #[command(flatten)]
-    filters: StackFilterArgs,
+    filters: FilterArgs,
 }
 
 /// Formats of other tools.
@@ -154,7 +154,9 @@ impl Verb for ExportArgs {
                 self.output.display()
             ));
         };
-        let filters = match self.filters.filters() {
+        // Tried here; what is read is each recording's own business.
+        let mut any = self.input.load_options(None, context.environment);
+        let filters = match self.filters.apply(&mut any) {
             Ok(filters) => filters,
             Err(text) => return wrong_usage(&text),
         };
@@ -200,10 +202,10 @@ fn put(bytes: &[u8], packed: bool, threads: usize, out: &mut Output) -> anyhow::
 type Asked<'a> = (&'a Context<'a>, &'a Filters);
 
 impl ExportArgs {
-    fn options(&self, file: Option<&PathBuf>, (context, filters): Asked<'_>) -> LoadOptions {
+    fn options(&self, file: Option<&PathBuf>, (context, _): Asked<'_>) -> LoadOptions {
         let mut load = self.input.load_options(file, context.environment);
         self.weight.apply(&mut load, self.input.force, true);
-        filters::prepare(filters, &mut load);
+        let _ = self.filters.apply(&mut load);
         load
     }
 
@@ -230,7 +232,7 @@ impl ExportArgs {
         load.frames.addresses = true;
         load.frames.lines = true;
         load.frames.ranges = true;
-        load.needs.cpu = self.labels.0.contains(&Label::Cpu);
+        load.needs.cpu |= self.labels.0.contains(&Label::Cpu);
         let profile = self.load_event(&load, asked)?;
         let options = PprofOptions {
             labels: self.labels.0.clone(),
@@ -258,7 +260,8 @@ impl ExportArgs {
         load.frames.ranges = true;
         load.needs.rows = Rows::Samples;
         load.needs.trace = Payloads::Yes;
-        load.needs.waits = asked.1.is_empty() && self.weight.spec().keeps_events();
+        let is_whole = asked.1.is_empty() && load.filter.keeps_all() && load.time.is_none();
+        load.needs.waits = is_whole && self.weight.spec().keeps_events();
         let profile = self.load(&load, asked)?;
         let options = FirefoxOptions {
             event: chosen_event(&profile, self.event.as_deref())?,

@@ -1,13 +1,172 @@
-//! Filters that all views of a profile share, with pprof's names.
+//! Filters that all views of a profile share: those of samples with perf's names, those of stacks with pprof's.
 
 use clap::Args;
 use regex::Regex;
 
 use super::question::regexes;
 use crate::load::LoadOptions;
-use crate::profile::Profile;
+use crate::profile::{Profile, SampleFilter};
 use crate::questions::filter::{Filters, Kept, Tag, apply};
 use crate::questions::kinds::OwnRules;
+use crate::time_spec::{TimeSpec, parse_cpus};
+
+/// Which samples are looked at, by perf's options.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Filters")]
+pub struct SampleFilterArgs {
+    /// Only these comms
+    #[arg(short = 'c', long = "comms", value_name = "COMM,...")]
+    comms: Option<String>,
+
+    /// Only these shared objects, by file name or path
+    #[arg(short = 'd', long = "dsos", value_name = "DSO,...")]
+    dsos: Option<String>,
+
+    /// Only these symbols, by name or address
+    #[arg(short = 'S', long = "symbols", value_name = "SYMBOL,...")]
+    symbols: Option<String>,
+
+    /// Only these CPUs, e.g. 0-2,5
+    #[arg(short = 'C', long = "cpu", value_name = "LIST")]
+    cpu: Option<String>,
+
+    /// Only the CPUs of this socket
+    #[arg(long = "socket-filter", value_name = "N")]
+    socket: Option<i32>,
+
+    /// Only this time: START,STOP in seconds; 10%/2; 10%-20%
+    #[arg(long = "time", value_name = "RANGE", allow_hyphen_values = true)]
+    pub(super) time: Option<String>,
+}
+
+impl SampleFilterArgs {
+    /// Which samples are wanted, and leaves the others on time and CPU out of what is read.
+    ///
+    /// # Errors
+    /// When a list of CPUs or a range of time is none.
+    pub fn apply(&self, load: &mut LoadOptions) -> Result<SampleFilter, String> {
+        if let Some(list) = &self.cpu {
+            load.filter.cpus = parse_cpus(list)?;
+        }
+        let time = self.time.as_deref().map(TimeSpec::parse).transpose();
+        load.time = time.map_err(|error| error.to_string())?;
+        let socket = self.socket.filter(|socket| *socket >= 0);
+        load.needs.cpu |= socket.is_some();
+        Ok(SampleFilter {
+            comms: names(self.comms.as_deref()),
+            dsos: names(self.dsos.as_deref()),
+            symbols: names(self.symbols.as_deref()),
+            socket,
+            ..SampleFilter::default()
+        })
+    }
+}
+
+/// The distinct names of a comma list.
+fn names(list: Option<&str>) -> Option<Vec<String>> {
+    let mut names: Vec<String> = list?
+        .split(',')
+        .filter(|name| !name.is_empty())
+        .map(str::to_owned)
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    Some(names)
+}
+
+/// Which tasks are looked at, by perf's options.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Filters")]
+pub struct TaskFilterArgs {
+    /// Only these processes
+    #[arg(long = "pid", value_name = "PID,...", value_delimiter = ',')]
+    pub(super) pids: Option<Vec<u32>>,
+
+    /// Only these threads
+    #[arg(long = "tid", value_name = "TID,...", value_delimiter = ',')]
+    pub(super) tids: Option<Vec<u32>>,
+}
+
+/// All filters.
+#[derive(Debug, Clone, Default, Args)]
+pub struct FilterArgs {
+    #[command(flatten)]
+    samples: SampleFilterArgs,
+
+    #[command(flatten)]
+    tasks: TaskFilterArgs,
+
+    #[command(flatten)]
+    stacks: StackFilterArgs,
+}
+
+/// All filters, where `--pid` and `--tid` without a list say how stacks begin.
+#[derive(Debug, Clone, Default, Args)]
+pub struct MarkedFilterArgs {
+    #[command(flatten)]
+    samples: SampleFilterArgs,
+
+    #[command(flatten)]
+    tasks: MarkedTaskArgs,
+
+    #[command(flatten)]
+    stacks: StackFilterArgs,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+struct MarkedTaskArgs {
+    /// Put the process id behind the comm; with =PID,... show only these processes
+    #[arg(long, value_name = "PID,...", num_args = 0..=1, require_equals = true, value_delimiter = ',')]
+    pid: Option<Vec<u32>>,
+
+    /// Put process and thread id behind the comm; with =TID,... show only these threads
+    #[arg(long, value_name = "TID,...", num_args = 0..=1, require_equals = true, value_delimiter = ',')]
+    tid: Option<Vec<u32>>,
+}
+
+impl MarkedFilterArgs {
+    /// Whether the process id is put behind the comm.
+    #[must_use]
+    pub fn marks_pid(&self) -> bool {
+        self.tasks.pid.as_ref().is_some_and(Vec::is_empty)
+    }
+
+    /// Whether process and thread id are put behind the comm.
+    #[must_use]
+    pub fn marks_tid(&self) -> bool {
+        self.tasks.tid.as_ref().is_some_and(Vec::is_empty)
+    }
+
+    /// As [`FilterArgs::apply`].
+    ///
+    /// # Errors
+    /// When one of them means nothing.
+    pub fn apply(&self, load: &mut LoadOptions) -> Result<Filters, String> {
+        let chosen = |list: &Option<Vec<u32>>| list.clone().filter(|list| !list.is_empty());
+        let samples = SampleFilter {
+            pids: chosen(&self.tasks.pid),
+            tids: chosen(&self.tasks.tid),
+            ..self.samples.apply(load)?
+        };
+        self.stacks.apply(samples, load)
+    }
+}
+
+impl FilterArgs {
+    /// The filters, with all they look at among what is read.
+    ///
+    /// # Errors
+    /// When one of them means nothing.
+    pub fn apply(&self, load: &mut LoadOptions) -> Result<Filters, String> {
+        let TaskFilterArgs { pids, tids } = self.tasks.clone();
+        let samples = SampleFilter {
+            pids,
+            tids,
+            ..self.samples.apply(load)?
+        };
+        self.stacks.apply(samples, load)
+    }
+}
 
 /// Which samples are looked at, and which of their frames.
 #[derive(Debug, Clone, Default, Args)]
@@ -43,12 +202,13 @@ pub struct StackFilterArgs {
 }
 
 impl StackFilterArgs {
-    /// The filters.
+    /// The filters, with all they look at among what is read.
     ///
     /// # Errors
     /// When an expression is not one, or a tag is not known.
-    pub fn filters(&self) -> Result<Filters, String> {
-        Ok(Filters {
+    pub fn apply(&self, samples: SampleFilter, load: &mut LoadOptions) -> Result<Filters, String> {
+        let filters = Filters {
+            samples,
             focus: regexes("--focus", &self.focus)?,
             ignore: regexes("--ignore", &self.ignore)?,
             hide: regexes("--hide", &self.hide)?,
@@ -56,7 +216,11 @@ impl StackFilterArgs {
             show_from: regexes("--show-from", &self.show_from)?,
             tag_focus: tags("--tagfocus", &self.tag_focus)?,
             tag_ignore: tags("--tagignore", &self.tag_ignore)?,
-        })
+        };
+        load.needs.stacks |= filters.looks_at_stacks();
+        load.needs.cpu |= filters.needs(Tag::Cpu);
+        load.names.origins |= filters.needs(Tag::Kind);
+        Ok(filters)
     }
 }
 
@@ -75,16 +239,6 @@ fn tags(option: &str, texts: &[String]) -> Result<Vec<(Tag, Regex)>, String> {
         Ok((*tag, regex))
     };
     texts.iter().map(tag).collect()
-}
-
-/// Has everything read that the filters look at.
-pub fn prepare(filters: &Filters, load: &mut LoadOptions) {
-    if filters.is_empty() {
-        return;
-    }
-    load.needs.stacks = true;
-    load.needs.cpu |= filters.needs(Tag::Cpu);
-    load.names.origins |= filters.needs(Tag::Kind);
 }
 
 /// Filters a profile; a line for headers if there was anything to filter.

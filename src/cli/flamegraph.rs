@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use clap::Args;
 
 use super::annotate::SourceArgs;
-use super::filters::{self, StackFilterArgs};
+use super::filters::{self, MarkedFilterArgs};
 use super::input::InputArgs;
 use super::picture::{Base, Format, Target, read_base};
 use super::terminal::{Output, with_progress};
@@ -63,14 +63,6 @@ pub struct FlamegraphArgs {
     #[arg(long, value_name = "BASE")]
     diff: Option<PathBuf>,
 
-    /// Put the process id behind the comm
-    #[arg(long)]
-    pid: bool,
-
-    /// Put process and thread id behind the comm
-    #[arg(long)]
-    tid: bool,
-
     /// Draw the samples of this event (default: the first one with call chains)
     #[arg(long, visible_alias = "event-filter", value_name = "NAME")]
     event: Option<String>,
@@ -96,7 +88,7 @@ pub struct FlamegraphArgs {
     subtitle: Option<String>,
 
     #[command(flatten)]
-    filters: StackFilterArgs,
+    filters: MarkedFilterArgs,
 
     /// Options that the page does without.
     #[command(flatten)]
@@ -184,15 +176,14 @@ impl Verb for FlamegraphArgs {
         if self.source && target.format != Format::Html {
             return wrong_usage("--source is for the page (-o X.html)");
         }
-        let filters = match self.filters.filters() {
-            Ok(filters) => filters,
-            Err(text) => return wrong_usage(&text),
-        };
         let mut load = self
             .input
             .load_options(self.file.as_ref(), context.environment);
         self.weight.apply(&mut load, self.input.force, true);
-        filters::prepare(&filters, &mut load);
+        let filters = match self.filters.apply(&mut load) {
+            Ok(filters) => filters,
+            Err(text) => return wrong_usage(&text),
+        };
         load.frames.code |= self.source;
         let svg = self.svg_options()?;
         let mut out = Output::to(target.path.as_deref()).context("output")?;
@@ -322,7 +313,7 @@ impl FlamegraphArgs {
         threads: usize,
     ) -> Paths {
         let options = flame::Options {
-            roots: match (self.tid, self.pid) {
+            roots: match (self.filters.marks_tid(), self.filters.marks_pid()) {
                 (true, _) => Roots::Thread,
                 (false, true) => Roots::Process,
                 (false, false) => Roots::Comm,

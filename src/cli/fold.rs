@@ -12,7 +12,7 @@ use crate::output::folded::{self, FoldOptions, Weight};
 use crate::profile::Profile;
 use crate::questions::kinds::OwnRules;
 
-use super::filters::{self, StackFilterArgs};
+use super::filters::{self, MarkedFilterArgs};
 use super::input::{Environment, InputArgs};
 use super::terminal::{Output, with_progress};
 use super::verb::{leave, require_samples, wrong_usage};
@@ -33,14 +33,6 @@ pub struct FoldArgs {
     /// The recording and its companions.
     #[command(flatten)]
     pub input: InputArgs,
-
-    /// Put the process id behind the comm
-    #[arg(long)]
-    pid: bool,
-
-    /// Put process and thread id behind the comm
-    #[arg(long)]
-    tid: bool,
 
     /// Mark kernel frames with _[k]
     #[arg(long, visible_alias = "kernel")]
@@ -66,18 +58,17 @@ pub struct FoldArgs {
     event: Option<String>,
 
     #[command(flatten)]
-    filters: StackFilterArgs,
+    filters: MarkedFilterArgs,
 }
 
 impl Verb for FoldArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
         let diag = context.diag;
         let (mut load, fold) = self.resolve(context.environment);
-        let filters = match self.filters.filters() {
+        let filters = match self.filters.apply(&mut load) {
             Ok(filters) => filters,
             Err(text) => return wrong_usage(&text),
         };
-        filters::prepare(&filters, &mut load);
         let mut out = Output::to(self.output.as_deref()).context("output")?;
         let mut profile = with_progress(diag, || load::load(&load, diag))?;
         check_events(&profile, &fold, diag)?;
@@ -100,8 +91,8 @@ impl FoldArgs {
         let mut load = self.input.load_options(self.file.as_ref(), environment);
         self.weight.apply(&mut load, self.input.force, true);
         let fold = FoldOptions {
-            pid: self.pid,
-            tid: self.tid,
+            pid: self.filters.marks_pid(),
+            tid: self.filters.marks_tid(),
             annotate_kernel: self.annotate_kernel || self.all,
             annotate_jit: self.annotate_jit || self.all,
             weight: Weight::Period,

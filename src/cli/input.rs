@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::perfconfig::PerfConfig;
 use crate::collect::Needs;
 use crate::dso::SearchPaths;
 use crate::load::{LoadOptions, Source};
@@ -31,6 +32,10 @@ pub struct InputArgs {
     /// Do not complain if the recording belongs to somebody else (accepted for perf's sake: pjit reads it anyway)
     #[arg(short = 'f', long = "force")]
     pub force: bool,
+
+    /// Do not read ~/.perfconfig
+    #[arg(long = "no-config")]
+    pub no_config: bool,
 
     /// Exit with status 1 when there was anything to warn of
     #[arg(long = "strict")]
@@ -195,7 +200,7 @@ impl InputArgs {
                 buildid_dir: symbols
                     .buildid_dir
                     .clone()
-                    .or_else(|| environment.buildid_dir()),
+                    .or_else(|| environment.buildid_dir(self.no_config)),
                 recording_dir: None,
                 kallsyms: symbols.kallsyms.clone(),
                 vmlinux: symbols.vmlinux.clone(),
@@ -247,8 +252,6 @@ pub struct Environment {
     pub pager: String,
     /// `$PERF_CONFIG`: the configuration file to read instead of `~/.perfconfig`.
     pub perf_config: Option<PathBuf>,
-    /// The build-ID cache that the configuration names.
-    pub buildid_dir: Option<PathBuf>,
 }
 
 impl Environment {
@@ -265,12 +268,23 @@ impl Environment {
                 .filter(|home| !home.is_empty())
                 .map(PathBuf::from),
             perf_config: std::env::var_os("PERF_CONFIG").map(PathBuf::from),
-            buildid_dir: None,
         }
     }
 
-    fn buildid_dir(&self) -> Option<PathBuf> {
-        let default = || self.home.as_ref().map(|home| home.join(".debug"));
-        self.buildid_dir.clone().or_else(default)
+    /// What perf's configuration files say; nothing if they are not to be read.
+    #[must_use]
+    pub fn config(&self, is_forbidden: bool) -> PerfConfig {
+        match is_forbidden {
+            true => PerfConfig::default(),
+            false => PerfConfig::read(self.perf_config.as_deref(), self.home.as_deref()),
+        }
+    }
+
+    /// The build-ID cache: the configuration's, or that in the home folder.
+    fn buildid_dir(&self, no_config: bool) -> Option<PathBuf> {
+        let home = self.home.as_deref();
+        let default = || home.map(|home| home.join(".debug"));
+        let config = self.config(no_config);
+        config.buildid_dir(home).or_else(default)
     }
 }

@@ -27,7 +27,6 @@ pub mod script;
 pub mod stat;
 pub mod summary;
 pub mod terminal;
-pub mod time;
 mod verb;
 pub mod weight;
 

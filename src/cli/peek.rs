@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 
-use super::filters::{StackFilterArgs, filter};
+use super::filters::{FilterArgs, filter};
 use super::input::InputArgs;
 use super::question::{Format, OwnArgs, PrintArgs, event_of, prepare};
 use super::terminal::{Output, with_progress};
@@ -58,7 +58,7 @@ pub struct PeekArgs {
     event: Option<String>,
 
     #[command(flatten)]
-    filters: StackFilterArgs,
+    filters: FilterArgs,
 
     #[command(flatten)]
     weight: WeightArgs,
@@ -75,16 +75,15 @@ const MOST: usize = 200;
 
 impl Verb for PeekArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
-        let (filters, rules) = match (self.filters.filters(), self.own.rules()) {
-            (Ok(filters), Ok(rules)) => (filters, rules),
-            (Err(text), _) | (_, Err(text)) => return wrong_usage(&text),
-        };
         let mut load = self
             .input
             .load_options(self.file.as_ref(), context.environment);
         self.weight.apply(&mut load, self.input.force, false);
         prepare(&mut load);
-        super::filters::prepare(&filters, &mut load);
+        let (filters, rules) = match (self.filters.apply(&mut load), self.own.rules()) {
+            (Ok(filters), Ok(rules)) => (filters, rules),
+            (Err(text), _) | (_, Err(text)) => return wrong_usage(&text),
+        };
         let diag = context.diag;
         let (mut profile, evidence) = with_progress(diag, || load::load_examined(&load, diag))?;
         let event = event_of(&profile, self.event.as_deref())?;

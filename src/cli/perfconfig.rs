@@ -33,6 +33,18 @@ impl PerfConfig {
         }
     }
 
+    /// What the files say that are there.
+    #[must_use]
+    pub fn read(variable: Option<&Path>, home: Option<&Path>) -> Self {
+        let mut config = Self::default();
+        for path in Self::paths(variable, home) {
+            if let Some(text) = small_file(&path) {
+                config.add(&text);
+            }
+        }
+        config
+    }
+
     /// The files that perf reads: the one `PERF_CONFIG` names, or the system's and the user's.
     #[must_use]
     pub fn paths(variable: Option<&Path>, home: Option<&Path>) -> Vec<PathBuf> {
@@ -72,6 +84,18 @@ impl PerfConfig {
             .find(|(other, _)| other == name)
             .map(|(_, value)| value.as_str())
     }
+}
+
+/// A configuration file; `None` when there is none, or it is not one.
+fn small_file(path: &Path) -> Option<String> {
+    const LARGEST: u64 = 1 << 20;
+    let facts = std::fs::metadata(path)
+        .ok()
+        .filter(|facts| facts.is_file() && facts.len() <= LARGEST)?;
+    let _ = facts;
+    std::fs::read(path)
+        .ok()
+        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The value without quotes, or without a comment behind it.

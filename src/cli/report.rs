@@ -4,19 +4,17 @@
 //! and computed for it, a [`LoadOptions`].
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
 use super::callgraph::CallGraphArgs;
-use super::filters::{self, StackFilterArgs};
+use super::filters::{self, SampleFilterArgs, StackFilterArgs, TaskFilterArgs};
 use super::input::{Environment, InputArgs};
 use super::perf_only::PerfOnlyArgs;
-use super::perfconfig::PerfConfig;
 use super::terminal::{Output, colored, with_progress};
-use super::time::{TimeSpec, parse_cpus, parse_quantum};
-use super::verb::{leave, no_color, require_samples, write_lines, wrong_usage};
+use super::verb::{leave, no_color, require_samples, write_header, write_lines, wrong_usage};
 use super::weight::WeightArgs;
 use super::{Context, Verb};
 use crate::collect::Payloads;
@@ -24,11 +22,14 @@ use crate::load::{self, LoadError, LoadOptions};
 use crate::metrics::Metric;
 use crate::output::stdio;
 use crate::perfdata::NoField;
+use crate::profile::SampleFilter;
+use crate::questions::filter::Filters;
 use crate::questions::kinds::OwnRules;
 use crate::report::keys::{FieldSpec, SortSpec, known_keys};
 use crate::report::options::{CallGraphMode, ChainKey, Grouping, ReportOptions};
 use crate::report::{self, Columns};
 use crate::session::listing::Listing;
+use crate::time_spec::parse_quantum;
 
 /// Arguments of `pjit report`.
 #[derive(Debug, Clone, Args)]
@@ -60,7 +61,7 @@ pub struct ReportArgs {
     filters: FilterArgs,
 
     #[command(flatten)]
-    stack_filters: StackFilterArgs,
+    stacks: StackFilterArgs,
 
     #[command(flatten)]
     layout: LayoutArgs,
@@ -209,41 +210,15 @@ struct ChainArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Filters")]
 struct FilterArgs {
-    /// Only these comms
-    #[arg(short = 'c', long = "comms", value_name = "COMM,...")]
-    comms: Option<String>,
+    #[command(flatten)]
+    samples: SampleFilterArgs,
 
-    /// Only these shared objects, by file name or path
-    #[arg(short = 'd', long = "dsos", value_name = "DSO,...")]
-    dsos: Option<String>,
-
-    /// Only these symbols, by name or address
-    #[arg(short = 'S', long = "symbols", value_name = "SYMBOL,...")]
-    symbols: Option<String>,
+    #[command(flatten)]
+    tasks: TaskFilterArgs,
 
     /// Only rows whose symbol contains this
     #[arg(long = "symbol-filter", value_name = "TEXT")]
     symbol_filter: Option<String>,
-
-    /// Only these CPUs, e.g. 0-2,5
-    #[arg(short = 'C', long = "cpu", value_name = "LIST")]
-    cpu: Option<String>,
-
-    /// Only the CPUs of this socket
-    #[arg(long = "socket-filter", value_name = "N")]
-    socket: Option<i32>,
-
-    /// Only these processes
-    #[arg(long = "pid", value_name = "PID,...", value_delimiter = ',')]
-    pids: Option<Vec<u32>>,
-
-    /// Only these threads
-    #[arg(long = "tid", value_name = "TID,...", value_delimiter = ',')]
-    tids: Option<Vec<u32>>,
-
-    /// Only this time: START,STOP in seconds; 10%/2; 10%-20%
-    #[arg(long = "time", value_name = "RANGE", allow_hyphen_values = true)]
-    time: Option<String>,
 
     /// Leave out what has no symbol
     #[arg(short = 'U', long = "hide-unresolved")]
@@ -303,10 +278,6 @@ struct LayoutArgs {
     /// No pager, also on a terminal
     #[arg(long = "no-pager")]
     no_pager: bool,
-
-    /// Do not read ~/.perfconfig
-    #[arg(long = "no-config")]
-    no_config: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -418,8 +389,8 @@ pub struct ReportCommand {
     pub view: ReportOptions,
     /// Only the header block.
     pub header_only: bool,
-    /// `--time`, when it depends on the recording's first and last sample; other ranges are in `load`.
-    pub time: Option<TimeSpec>,
+    /// Filters of stacks, which change the profile before it is viewed.
+    pub stacks: Filters,
     /// Colours, if the command line decides.
     pub color: Option<bool>,
     /// Never a pager.
@@ -435,24 +406,12 @@ impl Verb for ReportArgs {
             Ok(command) => command,
             Err(text) => return wrong_usage(&text),
         };
-        let stack_filters = match self.stack_filters.filters() {
-            Ok(filters) => filters,
-            Err(text) => return wrong_usage(&text),
-        };
-        filters::prepare(&stack_filters, &mut command.load);
         command.warnings.drain(..).for_each(|line| diag.warn(line));
         let pager = (!command.no_pager).then_some(environment.pager.as_str());
         let mut out = Output::open(pager);
         command.view.color = colored(command.color, no_color());
         if command.header_only {
-            let lines = load::header(&command.load.source, command.load.full_header, diag)?;
-            write_lines(&lines, &mut out)?;
-            out.finish()?;
-            return Ok(ExitCode::SUCCESS);
-        }
-        if let Some(time) = &command.time {
-            let (first, last) = load::sample_times(&command.load.source, diag)?;
-            command.load.filter.times = time.resolve(first, last);
+            return write_header(&command.load, out, diag);
         }
         let mut profile = match with_progress(diag, || load::load(&command.load, diag)) {
             Err(LoadError::Field(error)) => return wrong_usage(&no_key(&error)),
@@ -463,7 +422,7 @@ impl Verb for ReportArgs {
             write_lines(&profile.recording.dump, &mut out)?;
         } else {
             require_samples(&profile)?;
-            filters::filter(&mut profile, &stack_filters, &OwnRules::default())?;
+            filters::filter(&mut profile, &command.stacks, &OwnRules::default())?;
             command.view.settle(&profile);
             let report = report::build(&profile, &command.view)?;
             stdio::write(&report, &mut out)?;
@@ -491,7 +450,7 @@ impl ReportArgs {
     ///
     /// When an argument means nothing; the text says which and what would.
     pub fn resolve(&self, environment: &Environment) -> Result<ReportCommand, String> {
-        let config = self.config(environment);
+        let config = environment.config(self.input.no_config);
         let mut warnings = Vec::new();
         let mut view = ReportOptions::default();
         warnings.extend(config.apply(&mut view));
@@ -508,13 +467,7 @@ impl ReportArgs {
         if let Some(filter) = filter {
             view.symbol_filter = Some(filter.to_string_lossy().into_owned());
         }
-        let environment = Environment {
-            buildid_dir: config
-                .buildid_dir(environment.home.as_deref())
-                .or_else(|| environment.buildid_dir.clone()),
-            ..environment.clone()
-        };
-        let mut load = self.input.load_options(file.as_ref(), &environment);
+        let mut load = self.input.load_options(file.as_ref(), environment);
         view.show_threads = self.other.threads;
         view.threads = load.needs.threads;
         self.weight.apply(&mut load, self.input.force, false);
@@ -530,33 +483,23 @@ impl ReportArgs {
         }
         load.full_header = self.other.show_info;
         load.listing = self.listing()?;
-        let time = self.filter_samples(&mut load)?;
+        view.filter = SampleFilter {
+            pids: self.filters.tasks.pids.clone(),
+            tids: self.filters.tasks.tids.clone(),
+            ..self.filters.samples.apply(&mut load)?
+        };
         self.need(&view, &mut load);
+        let stacks = self.stacks.apply(SampleFilter::default(), &mut load)?;
         warnings.extend(self.without_effect());
         Ok(ReportCommand {
             load,
             header_only: self.other.header_only,
-            time,
+            stacks,
             color: self.layout.color.and_then(When::choice),
             no_pager: self.layout.no_pager,
             view,
             warnings,
         })
-    }
-
-    fn config(&self, environment: &Environment) -> PerfConfig {
-        let mut config = PerfConfig::default();
-        if !self.layout.no_config {
-            let paths = PerfConfig::paths(
-                environment.perf_config.as_deref(),
-                environment.home.as_deref(),
-            );
-            paths
-                .iter()
-                .filter_map(|path| small_file(path))
-                .for_each(|text| config.add(&text));
-        }
-        config
     }
 
     fn apply(&self, view: &mut ReportOptions) -> Result<(), String> {
@@ -612,31 +555,9 @@ impl ReportArgs {
 
     fn apply_filters(&self, view: &mut ReportOptions) {
         let filters = &self.filters;
-        view.comms = names(filters.comms.as_deref());
-        view.dsos = names(filters.dsos.as_deref());
-        view.symbols = names(filters.symbols.as_deref());
         view.symbol_filter.clone_from(&filters.symbol_filter);
-        view.pids.clone_from(&filters.pids);
-        view.tids.clone_from(&filters.tids);
-        view.socket = filters.socket.filter(|socket| *socket >= 0);
         view.hide_unresolved = filters.hide_unresolved;
-        view.time.clone_from(&filters.time);
-    }
-
-    /// Filters that apply before anything is counted. Returns the times that depend on the recording.
-    fn filter_samples(&self, load: &mut LoadOptions) -> Result<Option<TimeSpec>, String> {
-        if let Some(list) = &self.filters.cpu {
-            load.filter.cpus = parse_cpus(list)?;
-        }
-        let Some(text) = &self.filters.time else {
-            return Ok(None);
-        };
-        let time = TimeSpec::parse(text).map_err(|error| error.to_string())?;
-        match time.absolute() {
-            Some(times) => load.filter.times = times,
-            None => return Ok(Some(time)),
-        }
-        Ok(None)
+        view.time.clone_from(&filters.samples.time);
     }
 
     /// Asks for what the view needs, and for nothing else.
@@ -648,7 +569,7 @@ impl ReportArgs {
             || needs.stacks
             || view.exclude_other
             || view.ignore_callees.is_some();
-        load.needs.cpu = needs.cpu || view.socket.is_some();
+        load.needs.cpu |= needs.cpu;
         load.needs.cgroup = needs.cgroup;
         load.needs.trace = match &view.sort {
             _ if needs.trace => Payloads::Yes,
@@ -736,18 +657,6 @@ fn no_key(error: &NoField) -> String {
     )
 }
 
-/// A configuration file; `None` when there is none, or it is not one.
-fn small_file(path: &Path) -> Option<String> {
-    const LARGEST: u64 = 1 << 20;
-    let facts = std::fs::metadata(path)
-        .ok()
-        .filter(|facts| facts.is_file() && facts.len() <= LARGEST)?;
-    let _ = facts;
-    std::fs::read(path)
-        .ok()
-        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-}
-
 /// The style of `-T`'s list; pjit has perf's usual one.
 fn pretty(style: &str) -> Result<(), String> {
     match style {
@@ -767,18 +676,6 @@ fn separator(text: Option<&str>) -> Result<Option<String>, String> {
         Some("") => Ok(None),
         Some(text) => Ok(Some(text.to_owned())),
     }
-}
-
-/// The distinct names of a comma list.
-fn names(list: Option<&str>) -> Option<Vec<String>> {
-    let mut names: Vec<String> = list?
-        .split(',')
-        .filter(|name| !name.is_empty())
-        .map(str::to_owned)
-        .collect();
-    names.sort_unstable();
-    names.dedup();
-    Some(names)
 }
 
 #[cfg(test)]
@@ -897,16 +794,8 @@ mod tests {
         assert!(full.needs.stacks && full.needs.cpu && full.frames.lines);
         assert_eq!(full.needs.time_quantum, Some(1_000_000));
         let shares = resolve("--time 10%/2").expect("valid");
-        assert!(shares.time.is_some() && shares.load.filter.times.is_empty());
-        assert_eq!(
-            resolve("--time 1,2")
-                .expect("valid")
-                .load
-                .filter
-                .times
-                .len(),
-            1
-        );
+        assert!(shares.load.time.is_some());
+        assert!(resolve("--time 2,1").is_err());
     }
 
     #[test]
@@ -914,7 +803,7 @@ mod tests {
         let command = resolve("-d b,a,b -t \\t").expect("valid");
         // As perf, which knows no escapes here.
         assert_eq!(
-            command.view.dsos,
+            command.view.filter.dsos,
             Some(vec!["a".to_owned(), "b".to_owned()])
         );
         assert_eq!(command.view.separator.as_deref(), Some("\\t"));

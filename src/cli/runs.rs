@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use clap::Args;
 use regex::RegexSet;
 
-use super::filters::{StackFilterArgs, filter};
+use super::filters::{FilterArgs, filter};
 use super::input::{Environment, InputArgs};
 use super::question::{OwnArgs, event_of, prepare};
 use super::weight::WeightArgs;
@@ -41,7 +41,7 @@ pub struct RunArgs {
     event: Option<String>,
 
     #[command(flatten)]
-    filters: StackFilterArgs,
+    filters: FilterArgs,
 
     #[command(flatten)]
     weight: WeightArgs,
@@ -105,11 +105,10 @@ impl RunArgs {
         limits: Limits,
         groups: Vec<RegexSet>,
     ) -> Result<Reading, String> {
-        let (filters, rules) = (self.filters.filters()?, self.own.rules()?);
         let mut load = self.input.load_options(None, environment);
         self.weight.apply(&mut load, self.input.force, false);
         prepare(&mut load);
-        super::filters::prepare(&filters, &mut load);
+        let (filters, rules) = (self.filters.apply(&mut load)?, self.own.rules()?);
         Ok(Reading {
             load,
             event: self.event.clone(),

@@ -12,11 +12,10 @@ use crate::load::{self, LoadOptions};
 use crate::output::script::{self, Field, ScriptOptions};
 use crate::questions::kinds::OwnRules;
 
-use super::filters::{self, StackFilterArgs};
+use super::filters::{self, FilterArgs};
 use super::input::{Environment, InputArgs};
 use super::terminal::{Output, with_progress};
-use super::time::{TimeSpec, parse_cpus};
-use super::verb::{leave, require_samples, write_lines, wrong_usage};
+use super::verb::{leave, require_samples, write_header, wrong_usage};
 use super::weight::WeightArgs;
 use super::{Context, Verb};
 
@@ -69,33 +68,8 @@ pub struct ScriptArgs {
     #[arg(long = "header-only")]
     header_only: bool,
 
-    /// Only these comms
-    #[arg(
-        short = 'c',
-        long = "comms",
-        value_name = "COMM,...",
-        value_delimiter = ','
-    )]
-    comms: Option<Vec<String>>,
-
-    /// Only these CPUs, e.g. 0-2,5
-    #[arg(short = 'C', long = "cpu", value_name = "LIST")]
-    cpu: Option<String>,
-
-    /// Only these processes
-    #[arg(long = "pid", value_name = "PID,...", value_delimiter = ',')]
-    pids: Option<Vec<u32>>,
-
-    /// Only these threads
-    #[arg(long = "tid", value_name = "TID,...", value_delimiter = ',')]
-    tids: Option<Vec<u32>>,
-
-    /// Only this time: START,STOP in seconds; 10%/2; 10%-20%
-    #[arg(long = "time", value_name = "RANGE", allow_hyphen_values = true)]
-    time: Option<String>,
-
     #[command(flatten)]
-    filters: StackFilterArgs,
+    filters: FilterArgs,
 }
 
 /// All that `pjit script` was told.
@@ -107,8 +81,6 @@ pub struct ScriptCommand {
     pub view: ScriptOptions,
     /// Only the header block.
     pub header_only: bool,
-    /// `--time`, when it depends on the recording's first and last sample; other ranges are in `load`.
-    pub time: Option<TimeSpec>,
 }
 
 impl Verb for ScriptArgs {
@@ -118,21 +90,13 @@ impl Verb for ScriptArgs {
             Ok(command) => command,
             Err(text) => return wrong_usage(&text),
         };
-        let filters = match self.filters.filters() {
+        let filters = match self.filters.apply(&mut command.load) {
             Ok(filters) => filters,
             Err(text) => return wrong_usage(&text),
         };
-        filters::prepare(&filters, &mut command.load);
         let mut out = Output::to(self.output.as_deref()).context("output")?;
         if command.header_only {
-            let lines = load::header(&command.load.source, false, diag)?;
-            write_lines(&lines, &mut out)?;
-            out.finish()?;
-            return Ok(ExitCode::SUCCESS);
-        }
-        if let Some(time) = &command.time {
-            let (first, last) = load::sample_times(&command.load.source, diag)?;
-            command.load.filter.times = time.resolve(first, last);
+            return write_header(&command.load, out, diag);
         }
         let mut profile = with_progress(diag, || load::load(&command.load, diag))?;
         require_samples(&profile)?;
@@ -175,14 +139,6 @@ impl ScriptArgs {
             load.mending.graft = false;
         }
         load.frames.lines = fields.contains(&Field::Srcline);
-        if let Some(list) = &self.cpu {
-            load.filter.cpus = parse_cpus(list)?;
-        }
-        let time = self.time.as_deref().map(TimeSpec::parse).transpose();
-        let time = time.map_err(|error| error.to_string())?;
-        let absolute = time.as_ref().and_then(TimeSpec::absolute);
-        let is_absolute = absolute.is_some();
-        load.filter.times = absolute.unwrap_or_default();
         let view = ScriptOptions {
             requires_cpu: !is_default && fields.contains(&Field::Cpu),
             fields,
@@ -192,15 +148,11 @@ impl ScriptArgs {
             max_stack: self.max_stack,
             full_source_path: self.full_source_path,
             header: self.header,
-            comms: self.comms.clone(),
-            pids: self.pids.clone(),
-            tids: self.tids.clone(),
         };
         Ok(ScriptCommand {
             load,
             view,
             header_only: self.header_only,
-            time: time.filter(|_| !is_absolute),
         })
     }
 }

@@ -6,14 +6,14 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 
-use super::filters::{StackFilterArgs, filter};
+use super::filters::{FilterArgs, filter};
 use super::input::InputArgs;
 use super::question::{Format, OwnArgs, PrintArgs, event_of, prepare};
 use super::terminal::{Output, with_progress};
 use super::verb::{Context, Verb, leave, wrong_usage};
 use super::weight::WeightArgs;
 use crate::check::{Limits, judge};
-use crate::load;
+use crate::load::{self, LoadOptions};
 use crate::output::json::{self, Common};
 use crate::output::page::Page;
 use crate::output::summary::{self, PageOptions};
@@ -54,7 +54,7 @@ pub struct SummaryArgs {
     event: Option<String>,
 
     #[command(flatten)]
-    filters: StackFilterArgs,
+    filters: FilterArgs,
 
     #[command(flatten)]
     weight: WeightArgs,
@@ -84,7 +84,12 @@ struct Answer {
 
 impl Verb for SummaryArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
-        let (rules, filters) = match (self.own.rules(), self.filters.filters()) {
+        let mut load = self
+            .input
+            .load_options(self.file.as_ref(), context.environment);
+        self.weight.apply(&mut load, self.input.force, false);
+        prepare(&mut load);
+        let (rules, filters) = match (self.own.rules(), self.filters.apply(&mut load)) {
             (Ok(rules), Ok(filters)) => (rules, filters),
             (Err(text), _) | (_, Err(text)) => return wrong_usage(&text),
         };
@@ -93,7 +98,7 @@ impl Verb for SummaryArgs {
             quality,
             filter,
             mut json,
-        } = self.answer(context, &rules, &filters)?;
+        } = self.answer(context, &load, &rules, &filters)?;
         json.warnings = context.diag.warnings();
         let options = |lines: usize| PageOptions {
             lines,
@@ -128,17 +133,12 @@ impl SummaryArgs {
     fn answer(
         &self,
         context: &Context<'_>,
+        load: &LoadOptions,
         rules: &OwnRules,
         filters: &Filters,
     ) -> anyhow::Result<Answer> {
-        let mut load = self
-            .input
-            .load_options(self.file.as_ref(), context.environment);
-        self.weight.apply(&mut load, self.input.force, false);
-        prepare(&mut load);
-        super::filters::prepare(filters, &mut load);
         let diag = context.diag;
-        let (mut profile, evidence) = with_progress(diag, || load::load_examined(&load, diag))?;
+        let (mut profile, evidence) = with_progress(diag, || load::load_examined(load, diag))?;
         let event = event_of(&profile, self.event.as_deref())?;
         let filter = filter(&mut profile, filters, rules)?;
         let verdict = judge(&evidence, Limits::default());

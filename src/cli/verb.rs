@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 
 use crate::diagnostics::Diagnostics;
+use crate::load::{self, LoadOptions};
 use crate::output::text::harmless;
 use crate::profile::Profile;
 
@@ -81,6 +82,18 @@ pub(super) fn chosen_event(profile: &Profile, wanted: Option<&str>) -> anyhow::R
     let sampled: Vec<_> = events.filter(|(_, event)| event.samples > 0).collect();
     let with_chains = sampled.iter().find(|(_, event)| event.has_callchains);
     Ok(with_chains.or(sampled.first()).map_or(0, |(at, _)| *at))
+}
+
+/// `--header-only`: what was recorded, and nothing else.
+pub(super) fn write_header(
+    load: &LoadOptions,
+    mut out: Output,
+    diag: &Diagnostics,
+) -> anyhow::Result<ExitCode> {
+    let lines = load::header(&load.source, load.full_header, diag)?;
+    write_lines(&lines, &mut out)?;
+    out.finish()?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Whether the environment asks for text without colours.

@@ -96,26 +96,9 @@ pub struct ScriptOptions {
     pub header: bool,
     /// CPUs were asked for by name, so an event without them is an error.
     pub requires_cpu: bool,
-    /// Only samples of these comms.
-    pub comms: Option<Vec<String>>,
-    /// Only samples of these processes.
-    pub pids: Option<Vec<u32>>,
-    /// Only samples of these threads.
-    pub tids: Option<Vec<u32>>,
 }
 
 impl ScriptOptions {
-    /// Whether the filters leave a sample.
-    fn shows(&self, profile: &Profile, sample: &Sample) -> bool {
-        fn has<T: PartialEq>(list: &Option<Vec<T>>, item: &T) -> bool {
-            list.as_ref().is_none_or(|list| list.contains(item))
-        }
-        let thread = &profile[sample.thread];
-        has(&self.comms, &profile[sample.comm])
-            && has(&self.pids, &thread.pid)
-            && has(&self.tids, &thread.tid)
-    }
-
     /// An event whose samples lack the CPU that was asked for.
     #[must_use]
     pub fn event_without_cpu<'p>(&self, profile: &'p Profile) -> Option<&'p str> {
@@ -150,8 +133,7 @@ pub fn write(profile: &Profile, options: &ScriptOptions, out: &mut dyn Write) ->
             && !(options.chains && profile.events.iter().any(has_chains)),
     };
     let mut count = 0;
-    let samples = profile.samples.iter();
-    for sample in samples.filter(|sample| options.shows(profile, sample)) {
+    for sample in &profile.samples {
         printer.sample(sample, out)?;
         count += 1;
     }

@@ -230,7 +230,7 @@ fn write_title(report: &Report<'_>, table: &Table, out: &mut dyn Write) -> io::R
     }
     out.write_all(b"\n")?;
     write_total(report, table, out)?;
-    if let Some(socket) = report.options.socket {
+    if let Some(socket) = report.options.filter.socket {
         writeln!(out, "# Processor Socket: {socket}")?;
     }
     out.write_all(b"#\n")

@@ -2,6 +2,7 @@
 //! recordings of the same shape.
 
 use super::stdio::{quality_line, write};
+use crate::profile::SampleFilter;
 use crate::profile::{Profile, StackEnd, StackId};
 use crate::report::build;
 use crate::report::keys::{FieldSpec, SortSpec};
@@ -374,7 +375,10 @@ fn given_widths_cut_names() {
 fn a_filter_with_one_entry_takes_its_column_away() {
     let profile = family();
     let one = ReportOptions {
-        dsos: Some(vec!["a".to_owned()]),
+        filter: SampleFilter {
+            dsos: Some(vec!["a".to_owned()]),
+            ..SampleFilter::default()
+        },
         ..flat()
     };
     let got = text(&profile, &one);
@@ -386,7 +390,10 @@ fn a_filter_with_one_entry_takes_its_column_away() {
     let all = sorted_by(
         "sym",
         ReportOptions {
-            symbols: Some(vec!["mid".to_owned()]),
+            filter: SampleFilter {
+                symbols: Some(vec!["mid".to_owned()]),
+                ..SampleFilter::default()
+            },
             ..flat()
         },
     );
@@ -402,7 +409,10 @@ fn hidden_samples_stay_in_the_total_unless_shares_are_relative() {
     let absolute = sorted_by(
         "sym",
         ReportOptions {
-            symbols: Some(vec!["mid".to_owned(), "main".to_owned()]),
+            filter: SampleFilter {
+                symbols: Some(vec!["mid".to_owned(), "main".to_owned()]),
+                ..SampleFilter::default()
+            },
             ..flat()
         },
     );

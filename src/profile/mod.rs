@@ -15,6 +15,7 @@ use crate::weigh::{Derived, Evidence, Interval, Trim};
 pub use crate::jitdump::{Producer, place_in_name};
 
 mod build;
+mod filter;
 pub(crate) mod names;
 mod places;
 #[cfg(test)]
@@ -22,6 +23,7 @@ mod tests;
 mod trim;
 
 pub use build::{FrameNeeds, build, queries};
+pub use filter::{SampleFilter, SampleMatcher};
 
 pub use crate::ids::{CommId, ThreadId};
 pub use crate::perfdata::{CpuMode, EventId, FieldKey, FieldValue};

@@ -10,7 +10,8 @@ use super::kinds::OwnRules;
 use super::names::CleanName;
 use super::tally::Count;
 use crate::profile::{
-    CommId, Entry, EventId, FrameId, Profile, Sample, StackEnd, StackId, Stacks, ThreadId,
+    CommId, Entry, EventId, FrameId, Profile, Sample, SampleFilter, SampleMatcher, StackEnd,
+    StackId, Stacks, ThreadId,
 };
 
 /// What a tag's expression is tried on.
@@ -45,6 +46,8 @@ impl Tag {
 /// What to keep. Expressions are searched for in names of functions, paths of objects and of source files.
 #[derive(Debug, Clone, Default)]
 pub struct Filters {
+    /// Which samples, as `report` has it.
+    pub samples: SampleFilter,
     /// Only samples with a frame that matches.
     pub focus: Option<RegexSet>,
     /// No samples with a frame that matches.
@@ -72,9 +75,20 @@ impl Filters {
             &self.show,
             &self.show_from,
         ];
-        sets.iter().all(|set| set.is_none())
+        self.samples.is_empty()
+            && sets.iter().all(|set| set.is_none())
             && self.tag_focus.is_empty()
             && self.tag_ignore.is_empty()
+    }
+
+    /// Whether more is looked at than a sample's own frame.
+    #[must_use]
+    pub fn looks_at_stacks(&self) -> bool {
+        let rest = Self {
+            samples: SampleFilter::default(),
+            ..self.clone()
+        };
+        !rest.is_empty()
     }
 
     /// Whether a tag is asked for.
@@ -96,7 +110,7 @@ impl Filters {
             ("--show", &self.show),
             ("--show-from", &self.show_from),
         ];
-        let mut texts = Vec::new();
+        let mut texts = self.samples.texts();
         for (option, set) in sets {
             let patterns = set.iter().flat_map(RegexSet::patterns);
             texts.extend(patterns.map(|pattern| format!("{option} {pattern}")));
@@ -140,11 +154,14 @@ pub fn apply(profile: &mut Profile, filters: &Filters, rules: &OwnRules) -> Kept
         std::mem::take(&mut profile.entries),
         std::mem::take(&mut profile.samples),
     );
+    let matcher = SampleMatcher::new(profile, &filters.samples);
     let mut kept = Kept::default();
     let mut dropped = vec![Count::default(); profile.events.len()];
     let mut new = |of: Place, count: Count| {
         kept.before.add(count);
-        let new = if tags.keeps(profile, &of) {
+        let cpu = i32::try_from(of.cpu).unwrap_or(-1);
+        let is_wanted = !matcher.hides(of.comm, of.thread, cpu, of.leaf);
+        let new = if is_wanted && tags.keeps(profile, &of) {
             stacks.place(profile, &of)
         } else {
             None

@@ -2,7 +2,7 @@
 
 use super::keys::{FieldSpec, SortSpec};
 use crate::metrics::Metric;
-use crate::profile::Profile;
+use crate::profile::{Profile, SampleFilter};
 
 /// Everything that `pjit report` can be told about the view itself. Which samples come in (time, CPU) and
 /// how they are resolved is settled before, when the profile is made.
@@ -34,18 +34,8 @@ pub struct ReportOptions {
     pub separator: Option<String>,
     /// `-w`: widths in column order.
     pub column_widths: Vec<usize>,
-    /// `-c`: only these comms.
-    pub comms: Option<Vec<String>>,
-    /// `-d`: only these DSOs, by short or long name.
-    pub dsos: Option<Vec<String>>,
-    /// `-S`: only these symbols, by name or start address.
-    pub symbols: Option<Vec<String>>,
-    /// `--pid`.
-    pub pids: Option<Vec<u32>>,
-    /// `--tid`.
-    pub tids: Option<Vec<u32>>,
-    /// `--socket-filter`: only samples of this socket's CPUs.
-    pub socket: Option<i32>,
+    /// `-c`, `-d`, `-S`, `--pid`, `--tid`, `--socket-filter`: samples whose rows are not hidden.
+    pub filter: SampleFilter,
     /// `--symbol-filter`: only rows whose symbol contains this.
     pub symbol_filter: Option<String>,
     /// `-U`: forget what has no symbol.
@@ -137,12 +127,7 @@ impl Default for ReportOptions {
             show_cpu_utilization: false,
             separator: None,
             column_widths: Vec::new(),
-            comms: None,
-            dsos: None,
-            symbols: None,
-            pids: None,
-            tids: None,
-            socket: None,
+            filter: SampleFilter::default(),
             symbol_filter: None,
             hide_unresolved: false,
             exclude_other: false,

@@ -14,6 +14,7 @@ mod disassembly;
 mod example;
 mod exports;
 mod fields;
+mod filters;
 mod flamegraph;
 mod flames;
 mod golden;

@@ -71,7 +71,7 @@ pub(super) fn dso_room<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Meas
     let has_room = frame.symbol.is_none()
         && options.column_widths.is_empty()
         && options.separator.is_none()
-        && options.dsos.is_none();
+        && options.filter.dsos.is_none();
     let name = frame.object.map_or("", |_| shown_dso(report, row));
     Measured {
         least: if has_room { ADDRESS_DIGITS } else { 0 },

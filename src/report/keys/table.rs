@@ -127,7 +127,7 @@ static COMM: Descriptor = part(
     Width::Longest(0, cells::comm_room),
     cells::comm,
 )
-.filter(|options| &options.comms);
+.filter(|options| &options.filter.comms);
 static DSO: Descriptor = part(
     "dso",
     "Shared Object",
@@ -135,7 +135,7 @@ static DSO: Descriptor = part(
     Width::Longest(0, cells::dso_room),
     cells::dso,
 )
-.filter(|options| &options.dsos);
+.filter(|options| &options.filter.dsos);
 static SYMBOL: Descriptor = part(
     "symbol",
     "Symbol",
@@ -143,7 +143,7 @@ static SYMBOL: Descriptor = part(
     Width::Longest(0, cells::symbol_room),
     |_, _, _| super::Cell::Symbol,
 )
-.filter(|options| &options.symbols);
+.filter(|options| &options.filter.symbols);
 static PARENT: Descriptor = part(
     "parent",
     "Parent symbol",

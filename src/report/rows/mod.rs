@@ -18,12 +18,12 @@ use super::columns::Columns;
 use super::keys::Key;
 use super::options::ReportOptions;
 use super::trie::{NONE, Trie};
-use crate::profile::{CpuMode, Entry, FrameId, Profile, ThreadId};
+use crate::profile::{CpuMode, Entry, FrameId, Profile, SampleMatcher, ThreadId};
 
 use self::context::Contexts;
 pub(crate) use self::context::SampleValues;
 use self::credit::Positions;
-use self::filter::{Filter, hidden_by_name};
+use self::filter::hidden_by_name;
 use self::fine::Fine;
 pub(crate) use self::sorted::{Ordered, ordered};
 
@@ -156,7 +156,7 @@ pub(crate) fn rows(input: &Input<'_>) -> Rows {
 struct Maker<'a> {
     input: &'a Input<'a>,
     values: SampleValues<'a>,
-    filter: Filter<'a>,
+    filter: SampleMatcher<'a>,
     /// By entry.
     context_of: Vec<u32>,
     row_ids: FxHashMap<u64, u32>,
@@ -174,7 +174,7 @@ impl<'a> Maker<'a> {
         Self {
             input,
             values: SampleValues::new(profile, input.chains),
-            filter: Filter::new(profile, input.options),
+            filter: SampleMatcher::new(profile, &input.options.filter),
             context_of: Vec::with_capacity(profile.entries.len()),
             row_ids: FxHashMap::default(),
             out: Rows {
@@ -239,7 +239,7 @@ impl<'a> Maker<'a> {
     fn context(&mut self, entry: &Entry, leaf: FrameId) -> u32 {
         let is_other =
             self.input.options.exclude_other && self.input.chains.parent(entry.stack).is_none();
-        let filtered = is_other || self.filter.hides(entry, leaf);
+        let filtered = is_other || self.filter.hides(entry.comm, entry.thread, entry.cpu, leaf);
         self.out.contexts.add(&self.values, entry, filtered)
     }
 

@@ -1,4 +1,5 @@
-//! `--time`: perf's grammar in, ranges of nanoseconds out.
+//! `--time`, `--time-quantum` and `--cpu`: perf's grammar in, numbers out. On the ground floor, because the range of a recording
+//! is known only when it is opened.
 //!
 //! `START,STOP` in seconds with either left out; several such pairs separated by blanks; shares of the recording
 //! as `10%/2` (the second tenth), `10%-20%`, or a list of those. Both ends belong to a range, as in

@@ -1,0 +1,132 @@
+//! Filters that look at a sample's own frame, thread, comm and CPU, as `perf report` has them.
+//!
+//! What becomes of the others is the view's business: `report` hides their rows and keeps their weight, the rest of the views
+//! forget them.
+
+use crate::address::Avma;
+
+use super::{CommId, Frame, FrameId, Profile, ThreadId};
+
+/// Which samples are wanted; nothing said is all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SampleFilter {
+    /// Only these comms.
+    pub comms: Option<Vec<String>>,
+    /// Only these DSOs, by short or long name.
+    pub dsos: Option<Vec<String>>,
+    /// Only these symbols, by name or address.
+    pub symbols: Option<Vec<String>>,
+    /// Only these processes.
+    pub pids: Option<Vec<u32>>,
+    /// Only these threads.
+    pub tids: Option<Vec<u32>>,
+    /// Only the CPUs of this socket.
+    pub socket: Option<i32>,
+}
+
+impl SampleFilter {
+    /// Whether all samples are wanted.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// As it was given, for headers: `--comms node`.
+    #[must_use]
+    pub fn texts(&self) -> Vec<String> {
+        let numbers = |list: &Option<Vec<u32>>| {
+            let list = list.as_ref()?.iter().map(u32::to_string);
+            Some(list.collect::<Vec<_>>().join(","))
+        };
+        let names = |list: &Option<Vec<String>>| Some(list.as_ref()?.join(","));
+        let all = [
+            ("--comms", names(&self.comms)),
+            ("--dsos", names(&self.dsos)),
+            ("--symbols", names(&self.symbols)),
+            ("--pid", numbers(&self.pids)),
+            ("--tid", numbers(&self.tids)),
+            (
+                "--socket-filter",
+                self.socket.map(|socket| socket.to_string()),
+            ),
+        ];
+        let given = all
+            .into_iter()
+            .filter_map(|(option, value)| Some((option, value?)));
+        given
+            .map(|(option, value)| format!("{option} {value}"))
+            .collect()
+    }
+}
+
+/// A filter made ready for a profile.
+pub struct SampleMatcher<'a> {
+    profile: &'a Profile,
+    filter: &'a SampleFilter,
+    comms: Option<Vec<bool>>,
+    objects: Option<Vec<bool>>,
+}
+
+impl<'a> SampleMatcher<'a> {
+    /// Tries names once.
+    #[must_use]
+    pub fn new(profile: &'a Profile, filter: &'a SampleFilter) -> Self {
+        let comms = filter
+            .comms
+            .as_ref()
+            .map(|list| profile.comms.iter().map(|c| list.contains(c)).collect());
+        let objects = filter.dsos.as_ref().map(|list| {
+            let objects = profile.objects.iter();
+            let is_listed =
+                |o: &super::Object| list.contains(&o.short_name) || list.contains(&o.long_name);
+            objects.map(is_listed).collect()
+        });
+        Self {
+            profile,
+            filter,
+            comms,
+            objects,
+        }
+    }
+
+    /// Whether a sample is not wanted.
+    #[must_use]
+    pub fn hides(&self, comm: CommId, thread: ThreadId, cpu: i32, leaf: FrameId) -> bool {
+        let thread = &self.profile[thread];
+        let frame = &self.profile[leaf];
+        let is_out = |list: &Option<Vec<u32>>, id: u32| {
+            list.as_ref().is_some_and(|list| !list.contains(&id))
+        };
+        let socket = self.filter.socket;
+        socket.is_some_and(|wanted| self.profile.recording.socket(cpu) != wanted)
+            || self
+                .comms
+                .as_ref()
+                .is_some_and(|comms| !comms[comm.0 as usize])
+            || is_out(&self.filter.pids, thread.pid)
+            || is_out(&self.filter.tids, thread.tid)
+            || self.objects.as_ref().is_some_and(|objects| {
+                !frame
+                    .object
+                    .is_some_and(|object| objects[object.0 as usize])
+            })
+            || self
+                .filter
+                .symbols
+                .as_ref()
+                .is_some_and(|list| !self.is_listed(list, frame))
+    }
+
+    /// `-S` takes names, and addresses of a symbol's start or of a sample.
+    fn is_listed(&self, list: &[String], frame: &Frame) -> bool {
+        let symbol = frame.symbol.map(|symbol| &self.profile[symbol]);
+        let is_at = |word: &String, address: Avma| {
+            let digits = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X"));
+            digits.is_some_and(|digits| u64::from_str_radix(digits, 16) == Ok(address.0))
+        };
+        list.iter().any(|word| {
+            symbol.is_some_and(|s| s.name == *word || is_at(word, frame.address_of(s)))
+                || is_at(word, frame.address)
+        })
+    }
+}
