@@ -750,10 +750,7 @@ fn summarise(
         lost_chunks: session.stats.lost_chunks,
         records: session.stats.records,
         header: recording.header_lines(options.full_header),
-        time_range: match (session.samples.first(), session.samples.last()) {
-            (Some(first), Some(last)) => Some((first.time.0, last.time.0)),
-            _ => None,
-        },
+        time_range: time_range(session),
         wall_clock: recording
             .features
             .clock_data
@@ -775,6 +772,16 @@ fn summarise(
         switches: session.switches,
         holds_totals: session.stats.by_type.contains_key(&STAT_RECORD),
     };
+}
+
+/// Times of the first and the last sample. What `perf record --off-cpu` adds up until the end has numbers in place of times.
+fn time_range(session: &Session<'_>) -> Option<(u64, u64)> {
+    /// `OFF_CPU_TIMESTAMP`
+    const NUMBERS: u64 = 0xffff_ffff_0000_0000;
+    let mut times = session.samples.iter().map(|sample| sample.time.0);
+    let first = times.next()?;
+    let last = times.rev().find(|time| *time < NUMBERS);
+    Some((first, last.unwrap_or(first)))
 }
 
 /// Number of the records that hold counts of `perf stat record`.

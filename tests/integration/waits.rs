@@ -1,6 +1,8 @@
 //! Waiting and running, against what the program that waits has measured itself.
 
 use crate::live::{Lab, below, total, truth};
+use crate::recording::{Recording, Sample, Stacks};
+use crate::support::pjit;
 
 const SITES: [&str; 6] = [
     "site_sleep",
@@ -264,4 +266,68 @@ fn expressions_add_up_fields() {
         "bare.data",
     );
     assert!(said.contains("no samples"), "{said}");
+}
+
+/// As perf writes it where it has BPF: what was added up until the end has numbers in place of times.
+#[test]
+fn times_off_the_processor_that_the_kernel_added_up_are_taken_as_they_are() {
+    const NUMBERS: u64 = 0xffff_ffff_0000_0000;
+    let mut recording = Recording::new(Stacks::Callchain);
+    recording.comm(7, 7, b"sleeper");
+    for (time, period) in [
+        (1_000_000_000, 600_000_000),
+        (3_500_000_000, 700_000_000),
+        (NUMBERS, 40_000_000),
+        (NUMBERS + 1, 2_345),
+    ] {
+        recording.sample(&Sample {
+            ip: 0x1000,
+            pid: 7,
+            tid: 7,
+            time,
+            period,
+            chain: &[0x1000],
+            user: None,
+        });
+    }
+    recording.name_event(b"offcpu-time");
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("offcpu-time");
+    std::fs::create_dir_all(&folder).expect("a folder can be made");
+    let file = folder.join("perf.data");
+    std::fs::write(&file, recording.file()).expect("it can be written");
+    let show = |options: &[&str]| -> (bool, String, String) {
+        let output = pjit().args(options).arg(&file).output();
+        let output = output.expect("the binary can be run");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (
+            output.status.success(),
+            text(&output.stdout),
+            text(&output.stderr),
+        )
+    };
+    let (_, folded, said) = show(&["fold", "--weight", "offcpu"]);
+    assert_eq!(total(&folded), 1_340_002_345, "{folded}{said}");
+    let (_, report, _) = show(&["report", "--weight", "offcpu", "-g", "none", "-s", "comm"]);
+    assert!(
+        report.contains("# Time: 1340002345 ns (1.340 s) in 4 samples"),
+        "{report}"
+    );
+    let (_, stat, _) = show(&["stat"]);
+    assert!(
+        stat.contains("       2.500000000 seconds from the first to the last sample"),
+        "{stat}"
+    );
+    let within = [
+        "report", "--weight", "offcpu", "-g", "none", "-s", "comm", "--time", "0,10",
+    ];
+    let (_, report, said) = show(&within);
+    assert!(
+        report.contains("# Time: 1300000000 ns (1.300 s) in 2 samples"),
+        "{report}{said}"
+    );
+    let (is_shown, _, said) = show(&["fold", "--weight", "blocked"]);
+    assert!(
+        !is_shown && said.contains("does not tell why threads waited"),
+        "{said}"
+    );
 }
