@@ -5,6 +5,7 @@ use std::ops::AddAssign;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use clap::Args;
 
 use crate::assembly::{Request, SourcePaths};
@@ -80,7 +81,8 @@ impl Verb for BundleArgs {
         if target.path.is_none() && std::io::stdout().is_terminal() {
             return wrong_usage("an archive is not for terminals; name a file with -o");
         }
-        let mut parcel = target.begin(options.needs.threads)?;
+        let begun = target.begin(options.needs.threads);
+        let mut parcel = begun.with_context(|| target.shown())?;
         let wanted = Wanted {
             slim: self.slim,
             without_source: self.without_source,
@@ -98,7 +100,7 @@ impl Verb for BundleArgs {
         packed.add_recording(&recording, &mut parcel)?;
         packed.add_items(&recording, &plan, &mut parcel)?;
         packed.add_list(&recording, &plan.kernel, &mut parcel)?;
-        parcel.finish()?;
+        parcel.finish().with_context(|| target.shown())?;
         writeln!(std::io::stderr(), "{}", harmless(&packed.summary(&target)))?;
         Ok(ExitCode::SUCCESS)
     }
@@ -164,6 +166,11 @@ fn request(load: &LoadOptions, sources: bool) -> Request {
 }
 
 impl Target {
+    fn shown(&self) -> String {
+        let path = self.path.as_deref().unwrap_or(Path::new("-"));
+        path.display().to_string()
+    }
+
     fn begin(&self, threads: usize) -> std::io::Result<Parcel> {
         match &self.path {
             Some(path) if !self.is_archive => Folder::new(path).map(Parcel::Folder),
@@ -319,10 +326,7 @@ impl Packed {
                 parts.push(format!("{name} {} in {} {files}", size(own), own.files));
             }
         }
-        let name = match &target.path {
-            Some(path) => path.display().to_string(),
-            None => "-".to_owned(),
-        };
+        let name = target.shown();
         let written = target.path.as_ref().filter(|_| target.is_archive);
         let written = written.and_then(|path| std::fs::metadata(path).ok());
         let written =

@@ -79,10 +79,7 @@ pub(super) fn refuse_existing(path: &Path) -> io::Result<()> {
     match std::fs::symlink_metadata(path) {
         Ok(_) => Err(io::Error::new(
             io::ErrorKind::AlreadyExists,
-            format!(
-                "{} is there already; nothing is overwritten",
-                path.display()
-            ),
+            "is there already; nothing is overwritten",
         )),
         Err(_) => Ok(()),
     }
