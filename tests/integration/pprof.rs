@@ -380,3 +380,59 @@ fn fetched(port: u16, page: &str) -> String {
     }
     last
 }
+
+/// Flat and cumulative weight of each function of folded stacks, whose first word is the thread's name.
+fn top_of_folded(name: &str, filters: &[&str]) -> BTreeMap<String, (i64, i64)> {
+    let mut view = vec!["fold"];
+    view.extend(filters);
+    let mut top: BTreeMap<String, (i64, i64)> = BTreeMap::new();
+    for (stack, weight) in folded(&stdout_of(&view, name)) {
+        let frames: Vec<&str> = stack.split(';').skip(1).collect();
+        let weight = i64::try_from(weight).expect("a small weight");
+        let leaf = frames.last().expect("a frame");
+        top.entry((*leaf).to_owned()).or_default().0 += weight;
+        let distinct: std::collections::BTreeSet<&str> = frames.into_iter().collect();
+        for frame in distinct {
+            top.entry(frame.to_owned()).or_default().1 += weight;
+        }
+    }
+    top
+}
+
+/// Filters mean what they mean in pprof, alone and together.
+#[test]
+fn filters_are_pprofs() {
+    let Some(exported) = Exported::of("wasmtime", &[]) else {
+        return;
+    };
+    let cases: [&[(&str, &str)]; 8] = [
+        &[],
+        &[("focus", "^addmul$")],
+        &[("ignore", "^addmul$")],
+        &[("hide", "^addmul$")],
+        &[("hide", "wasmtime")],
+        &[("show", "^(addmul|xorshift|fib)$")],
+        &[("show-from", "^wasm\\[0\\]")],
+        &[("focus", "^addmul$"), ("hide", "^wasmtime")],
+    ];
+    for case in cases {
+        let of_pprof = case
+            .iter()
+            .map(|(key, value)| format!("-{}={value}", key.replace('-', "_")));
+        let of_pprof: Vec<String> = of_pprof.collect();
+        let ours: Vec<String> = case
+            .iter()
+            .map(|(key, value)| format!("--{key}={value}"))
+            .collect();
+        let theirs: Vec<&str> = of_pprof.iter().map(String::as_str).collect();
+        let ours: Vec<&str> = ours.iter().map(String::as_str).collect();
+        let top = top_of_folded("wasmtime", &ours);
+        assert!(top.len() > 1, "{case:?}: {top:?}");
+        // Folded stacks keep `;` for themselves.
+        let theirs = exported.top(&theirs).into_iter();
+        let theirs: BTreeMap<_, _> = theirs
+            .map(|(name, row)| (name.replace(';', ":"), row))
+            .collect();
+        assert_eq!(top, theirs, "{case:?}");
+    }
+}

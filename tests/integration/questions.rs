@@ -377,6 +377,54 @@ fn statuses_are_those_that_scripts_rely_on() {
     }
 }
 
+/// What `gate` prints for a comment on a pull request: the verdict, a table of all rules, the recordings folded away.
+#[test]
+fn gates_are_comments_in_markdown() {
+    let view = [
+        "gate",
+        "--format",
+        "markdown",
+        "--max-share",
+        "fibonacci|matMul=1%",
+        "--max-share",
+        "kind:kernel=50%",
+    ];
+    let output = run(&view, "node");
+    assert_eq!(output.status.code(), Some(3));
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(text.len() <= 60_000);
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(
+        lines[0].starts_with("**FAIL** max-share fibonacci\\|matMul: "),
+        "{text}"
+    );
+    let rows: Vec<&str> = lines
+        .iter()
+        .copied()
+        .filter(|line| line.starts_with('|'))
+        .collect();
+    assert_eq!(rows.len(), 5, "{text}");
+    assert!(
+        rows.iter()
+            .any(|row| row.starts_with("| FAIL | max-share fibonacci\\|matMul |"))
+    );
+    assert!(
+        rows.iter()
+            .any(|row| row.starts_with("| ok | max-share kind:kernel |"))
+    );
+    // A row has as many cells as the head, whatever the names.
+    let cells = |row: &str| row.replace("\\|", "").matches('|').count();
+    assert!(
+        rows.iter().all(|row| cells(row) == cells(rows[0])),
+        "{text}"
+    );
+    let details = text.split_once("<details><summary>1 recordings</summary>\n\n- new: ");
+    assert!(
+        details.is_some_and(|(_, rest)| rest.contains("</details>")),
+        "{text}"
+    );
+}
+
 #[test]
 fn budgets_are_kept_and_cut_no_row_in_two() {
     for name in SAMPLES {
