@@ -232,6 +232,8 @@ fn entries_alone_tell_the_volume_and_no_more() {
         "{said}"
     );
 
+    lost_calls_are_counted(&lab, &probes, &events);
+
     let options = [
         "-c",
         "100",
@@ -257,6 +259,32 @@ fn entries_alone_tell_the_volume_and_no_more() {
     let small = below(&folded, "malloc") as f64;
     let error = 3.0 * (200.0_f64).sqrt() * 2400.0;
     assert!((small % 1_048_576.0 - 480_000.0).abs() < error, "{small}");
+}
+
+/// What was recorded and what was lost are all calls, 200 of them within others.
+fn lost_calls_are_counted(lab: &Lab, probes: &Probes, events: &str) {
+    let options = [
+        "-k",
+        "mono",
+        "-e",
+        events,
+        "--call-graph",
+        "dwarf,16384",
+        "-m",
+        "16",
+    ];
+    let Some(printed) = probes.record(lab, "few.data", &options, &["./alloc", "2000"]) else {
+        return;
+    };
+    let (_, check, _) = lab.pjit(&["check"], "few.data");
+    let line = check.lines().find(|line| line.contains("weights.lost"));
+    let line = line.unwrap_or_else(|| panic!("{check}"));
+    let numbers = line
+        .split_whitespace()
+        .filter_map(|word| word.parse::<u64>().ok());
+    let numbers: Vec<u64> = numbers.collect();
+    let calls = truth(&printed)["blocks"] as u64 + 200;
+    assert_eq!(numbers.iter().sum::<u64>(), calls, "{line}");
 }
 
 #[test]
