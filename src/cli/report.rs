@@ -570,6 +570,7 @@ impl ReportArgs {
             || view.exclude_other
             || view.ignore_callees.is_some();
         load.needs.cpu |= needs.cpu;
+        load.names.origins |= needs.kinds;
         load.needs.cgroup = needs.cgroup;
         load.needs.trace = match &view.sort {
             _ if needs.trace => Payloads::Yes,

@@ -16,6 +16,7 @@ use super::options::ReportOptions;
 use super::trie::NONE;
 use crate::intern::ItemIndex;
 use crate::profile::{Frame, FrameId, Object, Profile};
+use crate::questions::functions::Functions;
 
 /// Rank of what has no DSO: behind all names.
 pub(crate) const UNMAPPED: u32 = u32::MAX;
@@ -81,9 +82,10 @@ impl Classes {
         profile: &Profile,
         options: &ReportOptions,
         columns: &Columns,
+        functions: &Functions,
         with_callers: bool,
     ) -> Self {
-        let mut maker = Maker::new(profile, options, columns);
+        let mut maker = Maker::new(profile, options, columns, functions);
         // Which row an inlined function falls into depends on all frames before it.
         let is_leaf = if with_callers || options.ignore_callees.is_some() {
             vec![true; profile.frames.len()]
@@ -175,19 +177,28 @@ pub(crate) struct FrameTexts {
 }
 
 impl FrameTexts {
-    fn of(profile: &Profile, options: &ReportOptions, columns: &Columns) -> Self {
+    fn of(
+        profile: &Profile,
+        options: &ReportOptions,
+        columns: &Columns,
+        functions: &Functions,
+    ) -> Self {
         let from_texts = columns.order.iter().filter_map(|key| match key.order() {
-            Some(Order::FrameText(text)) => Some((*key, text)),
+            Some(Order::FrameTexts(texts)) => Some((*key, texts)),
             _ => None,
         });
         let (keys, makers): (Vec<Key>, Vec<_>) = from_texts.unzip();
         if keys.is_empty() {
             return Self::default();
         }
-        let frames = profile.frames.iter();
-        let all: Vec<String> = frames
-            .flat_map(|frame| makers.iter().map(|text| text(profile, options, frame)))
-            .collect();
+        let of_keys = makers
+            .iter()
+            .map(|texts| texts(profile, options, functions));
+        let mut of_keys: Vec<_> = of_keys.map(Vec::into_iter).collect();
+        let mut all: Vec<String> = Vec::with_capacity(profile.frames.len() * keys.len());
+        for _ in &profile.frames {
+            all.extend(of_keys.iter_mut().filter_map(Iterator::next));
+        }
         let mut texts = all.clone();
         texts.sort_unstable();
         texts.dedup();
@@ -239,7 +250,12 @@ struct Maker<'p> {
 }
 
 impl<'p> Maker<'p> {
-    fn new(profile: &'p Profile, options: &ReportOptions, columns: &Columns) -> Self {
+    fn new(
+        profile: &'p Profile,
+        options: &ReportOptions,
+        columns: &Columns,
+        functions: &Functions,
+    ) -> Self {
         let orders = || columns.order.iter().filter_map(|key| key.order());
         let has = |is: fn(&Order) -> bool| orders().any(|order| is(&order));
         Self {
@@ -247,7 +263,7 @@ impl<'p> Maker<'p> {
             dso_ranks: dso_ranks(profile, options),
             has_dso: has(|order| matches!(order, Order::Dso)),
             has_symbol: has(|order| matches!(order, Order::Symbol { .. })),
-            texts: FrameTexts::of(profile, options, columns),
+            texts: FrameTexts::of(profile, options, columns, functions),
             all: Vec::new(),
             ids: ItemIndex::default(),
             inlined_names: FxHashMap::default(),

@@ -41,6 +41,8 @@ pub use self::tree::{CallTree, TreeMaker, TreeNode};
 use crate::metrics::Metric;
 use crate::profile::CpuMode;
 use crate::profile::{Entry, EventSummary, Frame, FrameId, Profile};
+use crate::questions::functions::Functions;
+use crate::questions::kinds::OwnRules;
 
 /// Digits of an address as rows show it.
 pub(crate) const ADDRESS_DIGITS: usize = 16;
@@ -89,6 +91,8 @@ pub struct Report<'p> {
     pub order: ChainOrder,
     /// What `--metrics` says of rows.
     pub rates: Rates,
+    /// What kinds of code there are, if a key looks at it.
+    functions: Functions,
     classes: Classes,
     chains: Chains,
     rows: Rows,
@@ -147,7 +151,11 @@ pub fn build<'p>(
     } else {
         Chains::default()
     };
-    let classes = Classes::of(profile, options, &columns, children);
+    let functions = match columns.needs().kinds {
+        true => Functions::of(profile, &OwnRules::default()),
+        false => Functions::default(),
+    };
+    let classes = Classes::of(profile, options, &columns, &functions, children);
     let labels = if children || has_trees {
         tree_labels(profile, options)
     } else {
@@ -159,6 +167,7 @@ pub fn build<'p>(
         columns: &columns,
         classes: &classes,
         chains: &chains,
+        functions: &functions,
         children,
         with_trees: has_trees,
         labels: &labels,
@@ -183,6 +192,7 @@ pub fn build<'p>(
         has_trees,
         order,
         rates,
+        functions,
         classes,
         chains,
         rows,

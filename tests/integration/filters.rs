@@ -136,3 +136,28 @@ fn the_configured_build_id_cache_serves_every_command() {
     }
     assert_ne!(run("check"), run("check --no-config"));
 }
+
+#[test]
+fn kinds_and_own_functions_are_keys() {
+    let view = "report -q --no-inline --no-children -g none -t, -F period,kind -s kind";
+    let text = stdout_of(&view.split(' ').collect::<Vec<_>>(), "node");
+    let rows = text.lines().filter_map(|line| line.split_once(','));
+    let mut sum = 0;
+    for (period, kind) in rows {
+        let period: u64 = period.trim().parse().expect("a period");
+        let tag = format!("kind=^{}$", kind.trim());
+        let folded = of_fold("fold --no-inline --no-cut-marks", &["--tagfocus", &tag]);
+        assert_eq!(folded, period, "{kind}");
+        sum += period;
+    }
+    assert_eq!(sum, of_report(&[]));
+    assert!(text.contains("own") && text.contains("runtime"), "{text}");
+    let view = "report -q --no-children -g none -t, -F period,own -s own";
+    let text = stdout_of(&view.split(' ').collect::<Vec<_>>(), "node");
+    let rows = text.lines().filter_map(|line| line.split_once(','));
+    let own: u64 = rows
+        .map(|(period, _)| period.trim().parse::<u64>().expect("a period"))
+        .sum();
+    assert_eq!(own, sum);
+    assert!(text.contains("[no own function]"), "{text}");
+}

@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 
-use super::super::classes::{dso_name, srcline_text};
+use super::super::classes::{dso_name, srcfile_text, srcline_text};
 use super::super::options::ReportOptions;
-use super::super::rows::Row;
+use super::super::rows::{Row, own_function};
 use super::super::{ADDRESS_DIGITS, Report};
 use super::{Cell, Key, Measured};
-use crate::profile::{FieldKey, FieldValue, Profile};
+use crate::profile::{FieldKey, FieldValue, FrameId, Profile};
+use crate::questions::functions::Functions;
 
 fn text(text: &str) -> Measured<'_> {
     Measured {
@@ -238,4 +239,43 @@ pub(super) fn field_name<'r>(report: &'r Report<'_>, key: Key) -> &'r str {
     };
     let field = report.profile.fields.get(usize::from(number));
     field.map_or("", |field| &field.name)
+}
+
+pub(super) fn srclines(profile: &Profile, options: &ReportOptions, _: &Functions) -> Vec<String> {
+    let frames = profile.frames.iter();
+    frames
+        .map(|frame| srcline_text(profile, options, frame))
+        .collect()
+}
+
+pub(super) fn srcfiles(profile: &Profile, options: &ReportOptions, _: &Functions) -> Vec<String> {
+    let frames = profile.frames.iter();
+    frames
+        .map(|frame| srcfile_text(profile, options, frame))
+        .collect()
+}
+
+pub(super) fn kinds(profile: &Profile, _: &ReportOptions, functions: &Functions) -> Vec<String> {
+    let frames = (0..profile.frames.len() as u32).map(FrameId);
+    let kind = |frame| functions.get(functions.of_frame(frame)).kind.word();
+    frames.map(|frame| kind(frame).to_owned()).collect()
+}
+
+pub(super) fn kind<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {
+    Cell::Filled(report.frame_text(row, Key::Kind).into())
+}
+
+fn own_name<'r>(report: &'r Report<'_>, row: &Row) -> &'r str {
+    let function = own_function(report.profile, &report.functions, report.entry(row));
+    function.map_or("[no own function]", |id| {
+        report.functions.get(id).identity.name.name.as_str()
+    })
+}
+
+pub(super) fn own<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {
+    Cell::Filled(own_name(report, row).into())
+}
+
+pub(super) fn own_room<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Measured<'r> {
+    text(own_name(report, row))
 }

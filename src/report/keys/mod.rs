@@ -14,7 +14,8 @@ pub use self::spec::{FieldSpec, KeyError, SortSpec, known_keys};
 use super::options::ReportOptions;
 use super::rows::{Counts, Row, SampleValues};
 use super::{Report, Table};
-use crate::profile::{Entry, Frame, Profile};
+use crate::profile::{Entry, Profile};
+use crate::questions::functions::Functions;
 
 /// What a row is made of, or what one of its columns shows.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -47,6 +48,10 @@ pub enum Key {
     Cgroup,
     /// Payload of a tracepoint as text.
     Trace,
+    /// What kind of code the function is.
+    Kind,
+    /// The innermost function of the stack that is the user's own.
+    Own,
     /// The empty column that perf appends when the keys' text contains `symbol`.
     IpcNull,
     /// Quantised time of the sample.
@@ -164,6 +169,8 @@ pub struct KeyNeeds {
     pub time: bool,
     /// An entry for each sample.
     pub samples: bool,
+    /// What kinds of code there are.
+    pub kinds: bool,
 }
 
 impl KeyNeeds {
@@ -176,6 +183,7 @@ impl KeyNeeds {
         trace: false,
         time: false,
         samples: false,
+        kinds: false,
     };
 
     /// What either of two needs.
@@ -189,6 +197,7 @@ impl KeyNeeds {
             trace: self.trace || other.trace,
             time: self.time || other.time,
             samples: self.samples || other.samples,
+            kinds: self.kinds || other.kinds,
         }
     }
 }
@@ -257,8 +266,8 @@ pub(crate) enum Order {
     Dso,
     /// From the frame: its symbol, which rows are printed in the order of by name or by place.
     Symbol { by_name: bool },
-    /// From the frame: a text.
-    FrameText(fn(&Profile, &ReportOptions, &Frame) -> String),
+    /// From the frame: a text, of which all are made at once.
+    FrameTexts(fn(&Profile, &ReportOptions, &Functions) -> Vec<String>),
     /// Nowhere: all rows have the same.
     Nothing,
 }

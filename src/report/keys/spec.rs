@@ -87,6 +87,8 @@ const SORT_KEYS: &[Word] = &[
     PerfOnly("callchain_branch_predicted"),
     PerfOnly("parallelism"),
     Has(Key::State),
+    Has(Key::Kind),
+    Has(Key::Own),
 ];
 
 /// Counters, which perf searches after the others.

@@ -1,6 +1,5 @@
 //! The descriptors of all keys.
 
-use super::super::classes::{srcfile_text, srcline_text};
 use super::super::trie::NONE;
 use super::{
     CellOf, Counter, Descriptor, Heading, Key, KeyNeeds, Order, Part, Role, Shown, Width, cells,
@@ -25,6 +24,8 @@ impl Key {
             Self::SymbolSize => &SYMBOL_SIZE,
             Self::Cgroup => &CGROUP,
             Self::Trace => &TRACE,
+            Self::Kind => &KIND,
+            Self::Own => &OWN,
             Self::IpcNull => &IPC_NULL,
             Self::Time => &TIME,
             Self::Overhead => &OVERHEAD,
@@ -174,7 +175,7 @@ static SOCKET: Descriptor = part(
 static SRCLINE: Descriptor = part(
     "srcline",
     "Source:Line",
-    Order::FrameText(srcline_text),
+    Order::FrameTexts(cells::srclines),
     Width::Longest(0, cells::srcline_room),
     cells::srcline,
 )
@@ -182,7 +183,7 @@ static SRCLINE: Descriptor = part(
 static SRCFILE: Descriptor = part(
     "srcfile",
     "Source File",
-    Order::FrameText(srcfile_text),
+    Order::FrameTexts(cells::srcfiles),
     Width::Longest(0, cells::srcfile_room),
     cells::srcfile,
 )
@@ -215,6 +216,30 @@ static TRACE: Descriptor = part(
 )
 .needs(KeyNeeds {
     trace: true,
+    ..KeyNeeds::NONE
+});
+/// pjit's own, as the next one.
+static KIND: Descriptor = part(
+    "kind",
+    "Kind",
+    Order::FrameTexts(cells::kinds),
+    Width::Is("dependency".len()),
+    cells::kind,
+)
+.needs(KeyNeeds {
+    kinds: true,
+    ..KeyNeeds::NONE
+});
+static OWN: Descriptor = part(
+    "own",
+    "Own function",
+    Order::Sample(|samples, entry, _| samples.own(entry).into()),
+    Width::Longest(0, cells::own_room),
+    cells::own,
+)
+.needs(KeyNeeds {
+    stacks: true,
+    kinds: true,
     ..KeyNeeds::NONE
 });
 static IPC_NULL: Descriptor = part(

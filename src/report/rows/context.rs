@@ -12,23 +12,43 @@ use super::super::keys::{Key, Order};
 use super::super::trie::NONE;
 use crate::intern::ItemIndex;
 use crate::profile::{Entry, FieldKey, FieldValue, Profile, Thread};
+use crate::questions::functions::{FunctionId, Functions};
 
 /// What keys ask of samples. Ranks are in byte order of the names, and made when first asked for.
 pub(crate) struct SampleValues<'a> {
     pub(crate) profile: &'a Profile,
     pub(super) chains: &'a Chains,
+    functions: &'a Functions,
     comms: OnceCell<Vec<u32>>,
     symbols: OnceCell<Vec<u32>>,
     strings: OnceCell<Vec<u32>>,
     /// By field, the rank of its value in each list of values.
     fields: OnceCell<Vec<Vec<u32>>>,
+    /// Of functions.
+    names: OnceCell<Vec<u32>>,
+}
+
+/// The innermost function of a sample's stack that is the user's own.
+pub(crate) fn own_function(
+    profile: &Profile,
+    functions: &Functions,
+    entry: &Entry,
+) -> Option<FunctionId> {
+    let frames = match profile.stacks.get(entry.stack) {
+        [] => std::slice::from_ref(&entry.leaf),
+        frames => frames,
+    };
+    let mut of_frames = frames.iter().map(|frame| functions.of_frame(*frame));
+    of_frames.find(|function| functions.is_own(*function))
 }
 
 impl<'a> SampleValues<'a> {
-    pub(super) fn new(profile: &'a Profile, chains: &'a Chains) -> Self {
+    pub(super) fn new(profile: &'a Profile, chains: &'a Chains, functions: &'a Functions) -> Self {
         Self {
             profile,
             chains,
+            functions,
+            names: OnceCell::new(),
             comms: OnceCell::new(),
             symbols: OnceCell::new(),
             strings: OnceCell::new(),
@@ -74,6 +94,19 @@ impl<'a> SampleValues<'a> {
         entry
             .values
             .map_or(NONE, |values| ranks[number][values.0 as usize])
+    }
+
+    /// Rank of the name of the own function, [`NONE`] if there is none.
+    pub(crate) fn own(&self, entry: &Entry) -> u32 {
+        let names = || {
+            self.functions
+                .all
+                .iter()
+                .map(|f| f.identity.name.name.as_str())
+        };
+        let ranks = self.names.get_or_init(|| ranks_of(names()));
+        let own = own_function(self.profile, self.functions, entry);
+        own.map_or(NONE, |function| ranks[function.index()])
     }
 
     /// Rank of a tracepoint's payload, [`NONE`] if there is none.

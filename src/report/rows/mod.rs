@@ -19,9 +19,10 @@ use super::keys::Key;
 use super::options::ReportOptions;
 use super::trie::{NONE, Trie};
 use crate::profile::{CpuMode, Entry, FrameId, Profile, SampleMatcher, ThreadId};
+use crate::questions::functions::Functions;
 
 use self::context::Contexts;
-pub(crate) use self::context::SampleValues;
+pub(crate) use self::context::{SampleValues, own_function};
 use self::credit::Positions;
 use self::filter::hidden_by_name;
 use self::fine::Fine;
@@ -130,6 +131,7 @@ pub(crate) struct Input<'a> {
     pub(crate) columns: &'a Columns,
     pub(crate) classes: &'a Classes,
     pub(crate) chains: &'a Chains,
+    pub(crate) functions: &'a Functions,
     /// Credit callers.
     pub(crate) children: bool,
     /// Trees will be printed.
@@ -173,7 +175,7 @@ impl<'a> Maker<'a> {
         let totals = totals.collect();
         Self {
             input,
-            values: SampleValues::new(profile, input.chains),
+            values: SampleValues::new(profile, input.chains, input.functions),
             filter: SampleMatcher::new(profile, &input.options.filter),
             context_of: Vec::with_capacity(profile.entries.len()),
             row_ids: FxHashMap::default(),
