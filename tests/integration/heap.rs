@@ -284,7 +284,9 @@ fn lost_calls_are_counted(lab: &Lab, probes: &Probes, events: &str) {
         .filter_map(|word| word.parse::<u64>().ok());
     let numbers: Vec<u64> = numbers.collect();
     let calls = truth(&printed)["blocks"] as u64 + 200;
-    assert_eq!(numbers.iter().sum::<u64>(), calls, "{line}");
+    // The kernel counts all records that found no room in one number: now and then a mapping's, or the exit, is among them.
+    let told = numbers.iter().sum::<u64>();
+    assert!((calls..=calls + 3).contains(&told), "{line}: {calls}");
 }
 
 #[test]
