@@ -420,16 +420,7 @@ impl<'r> Test<'r> {
             ((variance * (1.0 / n + 1.0 / m)).sqrt(), None)
         } else {
             let prior = b + (PRIOR_NOISE * b).powi(2);
-            let (error, degrees) = if self.is_paired {
-                let differences: Vec<f64> = base.iter().zip(&new).map(|(a, b)| b - a).collect();
-                let degrees = PRIOR_DEGREES + n - 1.0;
-                let variance = (2.0 * PRIOR_DEGREES * prior + squares(&differences)) / degrees;
-                ((variance / n).sqrt(), degrees)
-            } else {
-                let degrees = PRIOR_DEGREES + n + m - 2.0;
-                let variance = (PRIOR_DEGREES * prior + squares(&base) + squares(&new)) / degrees;
-                ((variance * (1.0 / n + 1.0 / m)).sqrt(), degrees)
-            };
+            let (error, degrees) = moderated(prior, &base, &new, self.is_paired);
             (error, Some(degrees))
         };
         let (p, wide) = match degrees {
@@ -527,19 +518,9 @@ fn total(base: &[&Run], new: &[&Run], is_paired: bool) -> (Interval, f64) {
             .collect()
     };
     let (base, new) = (logs(base), logs(new));
-    let (n, m) = (base.len() as f64, new.len() as f64);
     let prior = TOTAL_NOISE * TOTAL_NOISE;
     let difference = mean(&new) - mean(&base);
-    let (error, degrees) = if is_paired {
-        let differences: Vec<f64> = base.iter().zip(&new).map(|(a, b)| b - a).collect();
-        let degrees = PRIOR_DEGREES + n - 1.0;
-        let variance = (2.0 * PRIOR_DEGREES * prior + squares(&differences)) / degrees;
-        ((variance / n).sqrt(), degrees)
-    } else {
-        let degrees = PRIOR_DEGREES + n + m - 2.0;
-        let variance = (PRIOR_DEGREES * prior + squares(&base) + squares(&new)) / degrees;
-        ((variance * (1.0 / n + 1.0 / m)).sqrt(), degrees)
-    };
+    let (error, degrees) = moderated(prior, &base, &new, is_paired);
     let wide = t_95(degrees) * error;
     let interval = Interval {
         value: difference.exp(),
@@ -600,6 +581,22 @@ fn mean(values: &[f64]) -> f64 {
 
 fn mean_of(values: &[u64]) -> f64 {
     mean(&values.iter().map(|value| *value as f64).collect::<Vec<_>>())
+}
+
+/// Standard error of the difference of means, and its degrees of freedom: `prior`, a variance, counts as much as
+/// [`PRIOR_DEGREES`] further values.
+fn moderated(prior: f64, base: &[f64], new: &[f64], is_paired: bool) -> (f64, f64) {
+    let (n, m) = (base.len() as f64, new.len() as f64);
+    if is_paired {
+        let differences: Vec<f64> = base.iter().zip(new).map(|(a, b)| b - a).collect();
+        let degrees = PRIOR_DEGREES + n - 1.0;
+        let variance = (2.0 * PRIOR_DEGREES * prior + squares(&differences)) / degrees;
+        ((variance / n).sqrt(), degrees)
+    } else {
+        let degrees = PRIOR_DEGREES + n + m - 2.0;
+        let variance = (PRIOR_DEGREES * prior + squares(base) + squares(new)) / degrees;
+        ((variance * (1.0 / n + 1.0 / m)).sqrt(), degrees)
+    }
 }
 
 /// Sum of squared deviations from the mean.

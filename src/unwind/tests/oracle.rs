@@ -163,6 +163,31 @@ fn agrees_with_framehop_on_this_program() {
     );
 }
 
+/// The ranges and rows of some functions that have frame information: a fifth is enough.
+fn each_function(elf: &ElfFile<'_>, mut look: impl FnMut(Range<u64>, &[UnwindTableRow<usize>])) {
+    let section = elf.section(".eh_frame").expect("has frame information");
+    let eh_frame = EhFrame::new(section.data, LittleEndian);
+    let bases = BaseAddresses::default().set_eh_frame(section.svma.0);
+    let mut context = UnwindContext::new();
+    let mut entries = eh_frame.entries(&bases);
+    while let Ok(Some(entry)) = entries.next() {
+        let CieOrFde::Fde(partial) = entry else {
+            continue;
+        };
+        let fde = partial.parse(|section, bases, at| section.cie_from_offset(bases, at));
+        let fde = fde.expect("can be parsed");
+        if fde.offset() % 5 != 0 || fde.is_signal_trampoline() {
+            continue;
+        }
+        let mut table = fde.rows(&eh_frame, &bases, &mut context).expect("has rows");
+        let mut rows = Vec::new();
+        while let Ok(Some(row)) = table.next_row() {
+            rows.push(row.clone());
+        }
+        look(fde.initial_address()..fde.end_address(), &rows);
+    }
+}
+
 /// Every function of this program, followed by its code alone: wherever that tells the height of the
 /// stack, it is what the compiler wrote into the call frame information.
 #[test]
@@ -173,34 +198,16 @@ fn code_agrees_with_call_frame_information() {
     if elf.machine() != Machine::X86_64 {
         return;
     }
-    let section = elf.section(".eh_frame").expect("has frame information");
-    let eh_frame = EhFrame::new(section.data, LittleEndian);
-    let bases = BaseAddresses::default().set_eh_frame(section.svma.0);
-    let mut context = UnwindContext::new();
-    let mut entries = eh_frame.entries(&bases);
     let mut tally = Tally::default();
-    while let Ok(Some(entry)) = entries.next() {
-        let CieOrFde::Fde(partial) = entry else {
-            continue;
-        };
-        let fde = partial.parse(|section, bases, at| section.cie_from_offset(bases, at));
-        let fde = fde.expect("can be parsed");
-        // A sample of the functions is enough.
-        if fde.offset() % 5 != 0 || fde.is_signal_trampoline() {
-            continue;
+    each_function(&elf, |range, rows| {
+        let start = elf.file_offset_of(Svma(range.start));
+        let len = usize::try_from(range.end - range.start).expect("is short");
+        let code = elf.bytes_at(start.expect("is in the file"), len);
+        let flow = Flow::of(code.expect("is in the file"), false);
+        for row in rows {
+            tally.add(&flow, range.start, row);
         }
-        let start = elf
-            .file_offset_of(Svma(fde.initial_address()))
-            .expect("is in the file");
-        let code = elf
-            .bytes_at(start, usize::try_from(fde.len()).expect("is short"))
-            .expect("is in the file");
-        let flow = Flow::of(code, false);
-        let mut rows = fde.rows(&eh_frame, &bases, &mut context).expect("has rows");
-        while let Ok(Some(row)) = rows.next_row() {
-            tally.add(&flow, fde.initial_address(), row);
-        }
-    }
+    });
     // What differs are functions that never return: behind the call the compiler continues with
     // another function's state, or there is nothing that would have to be right.
     assert!(
@@ -220,36 +227,20 @@ fn found_functions_agree_with_call_frame_information() {
         return;
     }
     let functions = Functions::of(&elf).expect("has functions");
-    let section = elf.section(".eh_frame").expect("has frame information");
-    let eh_frame = EhFrame::new(section.data, LittleEndian);
-    let bases = BaseAddresses::default().set_eh_frame(section.svma.0);
-    let mut context = UnwindContext::new();
-    let mut entries = eh_frame.entries(&bases);
     let mut tally = Tally::default();
-    while let Ok(Some(entry)) = entries.next() {
-        let CieOrFde::Fde(partial) = entry else {
-            continue;
+    each_function(&elf, |range, rows| {
+        let Some(around) = functions.around(Svma(range.start)) else {
+            return;
         };
-        let fde = partial.parse(|section, bases, at| section.cie_from_offset(bases, at));
-        let fde = fde.expect("can be parsed");
-        if fde.offset() % 5 != 0 || fde.is_signal_trampoline() {
-            continue;
-        }
-        let Some(around) = functions.around(Svma(fde.initial_address())) else {
-            continue;
-        };
-        let start = elf
-            .file_offset_of(Svma(around.start))
-            .expect("is in the file");
+        let start = elf.file_offset_of(Svma(around.start));
         let len = usize::try_from(around.end - around.start).expect("is short");
-        let flow = Flow::of_found(elf.bytes_from(start, len));
-        let mut rows = fde.rows(&eh_frame, &bases, &mut context).expect("has rows");
-        while let Ok(Some(row)) = rows.next_row() {
+        let flow = Flow::of_found(elf.bytes_from(start.expect("is in the file"), len));
+        for row in rows {
             if around.contains(&row.start_address()) {
                 tally.add(&flow, around.start, row);
             }
         }
-    }
+    });
     // Of this program 0.18 % without optimisation, 0.1 % with some: most follow a jump through a table.
     assert!(
         tally.rows > 2000 && tally.known * 10 > tally.rows * 9 && tally.wrong * 400 < tally.known,
