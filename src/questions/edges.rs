@@ -1,7 +1,7 @@
 //! Who calls whom, and how much of the weight goes that way.
 //!
-//! As in pprof each edge counts once per sample, however often a stack has it; a function that calls itself is its own caller
-//! and callee. So the edges of a recursive function may add up to more than it weighs.
+//! As in pprof each edge counts once per sample, however often a stack has it. Other than there a function that calls itself is
+//! its own caller and callee, so that the edges of a recursive function may add up to more than it weighs.
 
 use rustc_hash::FxHashMap;
 

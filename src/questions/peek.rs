@@ -1,7 +1,7 @@
 //! Who calls a function, and what it calls.
 //!
-//! As in pprof an edge counts once per sample, however often a stack has it; a function that calls itself is its own caller and
-//! callee. Paths of several levels count once per sample, too.
+//! As in pprof an edge counts once per sample, however often a stack has it. Other than there a function that calls itself is
+//! its own caller and callee. Paths of several levels count once per sample, too.
 
 use regex::Regex;
 use rustc_hash::FxHashMap;

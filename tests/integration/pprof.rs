@@ -1,11 +1,13 @@
 //! Exports in `go tool pprof` (Debian: golang-go): the same functions, stacks, labels and sums as everywhere else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
+
+use serde_json::Value;
 
 use crate::support::{folded, run, skip, stdout_of};
 
@@ -182,6 +184,83 @@ fn peek_shows_callers_and_callees_of_a_function() {
         ns(row.split_whitespace().next().expect("a cell")),
         own as i64
     );
+}
+
+/// Caller, callee, weight.
+type Edges = BTreeMap<(String, String), i64>;
+
+/// All edges of `pprof -peek .`: callers stand above the line with five numbers, what it calls below.
+fn edges_of_pprof(text: &str) -> Edges {
+    let mut edges = Edges::new();
+    for block in text.split("--+--").skip(2) {
+        let rows = block.lines().filter_map(|line| line.split_once('|'));
+        let rows: Vec<(Vec<&str>, &str)> = rows
+            .map(|(cells, name)| (cells.split_whitespace().collect(), name.trim()))
+            .collect();
+        let Some(at) = rows.iter().position(|(cells, _)| cells.len() == 5) else {
+            continue;
+        };
+        let name = |row: usize| rows[row].1.trim_end_matches(" (inline)").to_owned();
+        for (row, (cells, _)) in rows.iter().enumerate().filter(|(row, _)| *row != at) {
+            let (caller, callee) = if row < at { (row, at) } else { (at, row) };
+            edges.insert((name(caller), name(callee)), ns(cells[0]));
+        }
+    }
+    edges
+}
+
+/// Edges of `pjit peek .` by the functions' whole names, and the names that stand for just one of the functions shown.
+fn edges_of_peek(name: &str) -> (Edges, BTreeSet<String>) {
+    let view = ["peek", ".", "--format", "json", "--budget", "1000000"];
+    let answer: Value = serde_json::from_str(&stdout_of(&view, name)).expect("JSON");
+    let text = |value: &Value| value.as_str().expect("text").to_owned();
+    let focus = answer["focus"].as_array().expect("functions");
+    let names: BTreeMap<String, String> = focus
+        .iter()
+        .map(|function| (text(&function["id"]), text(&function["full"])))
+        .collect();
+    let mut edges = Edges::new();
+    for function in focus {
+        let own = text(&function["full"]);
+        for side in ["callers", "callees"] {
+            for other in function[side].as_array().expect("steps") {
+                let Some(other_name) = other["id"].as_str().and_then(|id| names.get(id)) else {
+                    continue;
+                };
+                let weight = other["weight"].as_i64().expect("a weight");
+                let (a, b) = (own.clone(), other_name.clone());
+                edges.insert(if side == "callees" { (a, b) } else { (b, a) }, weight);
+            }
+        }
+    }
+    let mut count: BTreeMap<&String, u32> = BTreeMap::new();
+    names
+        .values()
+        .for_each(|name| *count.entry(name).or_default() += 1);
+    let once = count.into_iter().filter(|(_, count)| *count == 1);
+    (edges, once.map(|(name, _)| name.clone()).collect())
+}
+
+/// Every edge of `peek` weighs what it does in pprof, which leaves out those from a function to itself.
+#[test]
+fn peek_has_the_edges_of_pprof() {
+    for (name, least) in [("wasmtime", 70), ("native", 180)] {
+        let Some(exported) = Exported::of(name, &[]) else {
+            return;
+        };
+        let (ours, names) = edges_of_peek(name);
+        let is_compared = |(caller, callee): &(String, String)| {
+            caller != callee && names.contains(caller) && names.contains(callee)
+        };
+        let theirs = edges_of_pprof(&exported.ask(&["-peek", "."]));
+        let pick = |edges: Edges| -> Edges {
+            let edges = edges.into_iter();
+            edges.filter(|(edge, _)| is_compared(edge)).collect()
+        };
+        let (ours, theirs) = (pick(ours), pick(theirs));
+        assert!(ours.len() >= least, "{name}: {} edges", ours.len());
+        assert_eq!(ours, theirs, "{name}");
+    }
 }
 
 #[test]
@@ -391,7 +470,7 @@ fn top_of_folded(name: &str, filters: &[&str]) -> BTreeMap<String, (i64, i64)> {
         let weight = i64::try_from(weight).expect("a small weight");
         let leaf = frames.last().expect("a frame");
         top.entry((*leaf).to_owned()).or_default().0 += weight;
-        let distinct: std::collections::BTreeSet<&str> = frames.into_iter().collect();
+        let distinct: BTreeSet<&str> = frames.into_iter().collect();
         for frame in distinct {
             top.entry(frame.to_owned()).or_default().1 += weight;
         }
