@@ -54,7 +54,7 @@ pub struct MethodArgs {
     #[arg(long = "by", value_enum, value_name = "WHAT", default_value_t = ByArg::Credited)]
     by: ByArg,
 
-    /// What takes out that everything became slower or faster
+    /// What takes out that a run, or all of them, were slower or faster
     #[arg(long = "normalize", value_enum, value_name = "HOW", default_value_t = NormalizeArg::Median)]
     normalize: NormalizeArg,
 
@@ -78,11 +78,11 @@ enum ByArg {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum NormalizeArg {
-    /// Nothing
+    /// Nothing: the machine's moods count as noise
     None,
-    /// The ratio of all samples
+    /// The totals of the runs
     Total,
-    /// What the functions that did not change have grown by
+    /// What the functions that did not change take in each run
     Median,
 }
 

@@ -1,36 +1,17 @@
 //! What changed between two groups of recordings, and whether it is noise.
 //!
-//! In: [`Run`]s of both sides. Out: a [`Comparison`]. Per function a t test whose variance leans on what sampling alone would give
-//! (a prior of some degrees of freedom), after taking out how fast and long single runs were and a factor that all functions
-//! share; Benjamini and Hochberg's rule over all functions. One recording each tells differences, never changes.
+//! In: [`Run`]s of both sides. Out: a [`Comparison`]: functions that are the same one in a row each, what [`super::significance`]
+//! says of them, total CPU apart. One recording each tells differences, never changes.
 
 use super::functions::Identity;
 use super::matching::{Pair, is_numbered, pairs};
 use super::runs::{By, Part, Run};
-use super::stats::{benjamini_hochberg, normal_two_sided, t_95, t_two_sided};
+pub use super::significance::{Interval, Normalize, expected_difference};
+use super::significance::{Samples, Tested, mean, moderated, test};
+use super::stats::{t_95, t_two_sided};
 
-/// Degrees of freedom that the prior variance counts for.
-const PRIOR_DEGREES: f64 = 4.0;
-/// Noise of a function beyond sampling that the prior expects, as a share of its weight.
-const PRIOR_NOISE: f64 = 0.05;
-/// The same where there is nothing but the prior.
-const SINGLE_NOISE: f64 = 0.15;
 /// Standard deviation of total CPU that the prior expects.
 const TOTAL_NOISE: f64 = 0.10;
-/// False discovery rate.
-const RATE: f64 = 0.05;
-
-/// What takes out that everything became faster or slower.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Normalize {
-    /// Nothing.
-    None,
-    /// The ratio of totals.
-    Total,
-    /// The ratio of functions that did not change.
-    #[default]
-    Median,
-}
 
 /// How to compare.
 #[derive(Debug, Clone, Copy, Default)]
@@ -124,17 +105,6 @@ impl Row {
     }
 }
 
-/// An estimate with its 95 % interval.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Interval {
-    /// The estimate.
-    pub value: f64,
-    /// Lower end.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-}
-
 /// The answer.
 #[derive(Debug, Clone)]
 pub struct Comparison {
@@ -197,8 +167,13 @@ pub fn compare(base: &[Run], new: &[Run], method: Method) -> Comparison {
     let tested: Vec<usize> = (0..rows.len())
         .filter(|at| is_large_enough(&rows[*at], totals))
         .collect();
-    let test = Test::new(&base, &new, is_paired);
-    let factor = test.judge(&mut rows, &tested, method.normalize);
+    let factor = judge(
+        &mut rows,
+        &tested,
+        (&base, &new),
+        method.normalize,
+        is_paired,
+    );
     renamed(&mut rows, &base, &new);
     let small = rows.len() - tested.len();
     rows = tested.iter().map(|at| rows[*at].clone()).collect();
@@ -322,192 +297,62 @@ fn is_large_enough(row: &Row, totals: (f64, f64)) -> bool {
     is_large && row.samples >= 10.0
 }
 
-/// The test of one function after the other.
-struct Test<'r> {
-    base: &'r [&'r Run],
-    new: &'r [&'r Run],
+/// Tests all large rows and says what can be said; returns the common factor.
+fn judge(
+    rows: &mut [Row],
+    tested: &[usize],
+    (base, new): (&[&Run], &[&Run]),
+    normalize: Normalize,
     is_paired: bool,
-    /// Mean samples of a run, of both sides.
-    mean_samples: (f64, f64),
+) -> f64 {
+    let samples = |runs: &[&Run]| -> Vec<f64> { runs.iter().map(|run| run.effective).collect() };
+    let totals = Samples {
+        base: samples(base),
+        new: samples(new),
+    };
+    let of_row = |at: &usize| Samples {
+        base: samples_of(base, &rows[*at].base),
+        new: samples_of(new, &rows[*at].new),
+    };
+    let all: Vec<Samples> = tested.iter().map(of_row).collect();
+    let (results, factor) = test(&all, &totals, normalize, is_paired);
+    let mean_total = f64::midpoint(mean(&totals.base), mean(&totals.new));
+    let runs = base.len().min(new.len());
+    for (at, result) in tested.iter().zip(results) {
+        let row = &mut rows[*at];
+        row.ratio = result.ratio;
+        row.p = Some(result.p);
+        row.q = Some(result.q);
+        row.verdict = verdict(row.sides, &result, runs, mean_total);
+    }
+    factor
 }
 
-/// Samples of a function by run, each as if its run were of average length.
-struct Counts {
-    base: Vec<f64>,
-    new: Vec<f64>,
+/// Samples of a function in each run. Where periods vary, samples of equal weight stand for them.
+fn samples_of(runs: &[&Run], weights: &[u64]) -> Vec<f64> {
+    let each = runs.iter().zip(weights);
+    let share = |run: &Run, weight: u64| weight as f64 / run.total.period.max(1) as f64;
+    each.map(|(run, weight)| share(run, *weight) * run.effective)
+        .collect()
 }
 
-impl<'r> Test<'r> {
-    fn new(base: &'r [&'r Run], new: &'r [&'r Run], is_paired: bool) -> Self {
-        let samples =
-            |runs: &[&Run]| mean(&runs.iter().map(|run| run.effective).collect::<Vec<_>>());
-        Self {
-            base,
-            new,
-            is_paired,
-            mean_samples: (samples(base), samples(new)),
-        }
+fn verdict(sides: (bool, bool), result: &Tested, runs: usize, total: f64) -> Option<Verdict> {
+    if !result.is_flagged() {
+        return None;
     }
-
-    /// Tests all rows and says what can be said; returns the common factor.
-    fn judge(&self, rows: &mut [Row], tested: &[usize], normalize: Normalize) -> f64 {
-        let counts: Vec<Counts> = tested.iter().map(|at| self.counts(&rows[*at])).collect();
-        let mut factor = match normalize {
-            Normalize::None => 1.0,
-            Normalize::Total => ratio_or_one(self.mean_samples.1, self.mean_samples.0),
-            Normalize::Median => median_factor(&counts),
-        };
-        let mut results = self.results(&counts, factor);
-        if normalize == Normalize::Median {
-            for _ in 0..2 {
-                let Some(better) = unflagged_factor(&counts, &results) else {
-                    break;
-                };
-                factor = better;
-                results = self.results(&counts, factor);
-            }
-        }
-        for (at, result) in tested.iter().zip(results) {
-            let row = &mut rows[*at];
-            row.ratio = result.ratio;
-            row.p = Some(result.p);
-            row.q = Some(result.q);
-            row.verdict = self.verdict(row, &result);
-        }
-        factor
+    let is_relevant = result
+        .ratio
+        .is_none_or(|ratio| (ratio.value - 1.0).abs() >= 0.05)
+        && result.difference.abs() >= 0.002 * total;
+    match (runs, sides) {
+        (1, _) => Some(Verdict::Large),
+        _ if !is_relevant => None,
+        (2, _) => Some(Verdict::Unsure),
+        (_, (false, _)) => Some(Verdict::New),
+        (_, (_, false)) => Some(Verdict::Gone),
+        _ if result.difference > 0.0 => Some(Verdict::Slower),
+        _ => Some(Verdict::Faster),
     }
-
-    fn counts(&self, row: &Row) -> Counts {
-        let scaled = |runs: &[&Run], weights: &[u64], mean: f64| -> Vec<f64> {
-            let each = runs.iter().zip(weights);
-            each.map(|(run, weight)| {
-                // Where periods vary, samples of equal weight stand for them.
-                let total = run.total.period.max(1) as f64;
-                let count = *weight as f64 / total * run.effective;
-                count * ratio_or_one(mean, run.effective)
-            })
-            .collect()
-        };
-        Counts {
-            base: scaled(self.base, &row.base, self.mean_samples.0),
-            new: scaled(self.new, &row.new, self.mean_samples.1),
-        }
-    }
-
-    fn results(&self, counts: &[Counts], factor: f64) -> Vec<Tested> {
-        let mut results: Vec<Tested> = counts
-            .iter()
-            .map(|counts| self.one(counts, factor))
-            .collect();
-        let p: Vec<f64> = results.iter().map(|result| result.p).collect();
-        for (result, q) in results.iter_mut().zip(benjamini_hochberg(&p)) {
-            result.q = q;
-        }
-        results
-    }
-
-    /// The moderated test; of single runs the prior alone.
-    fn one(&self, counts: &Counts, factor: f64) -> Tested {
-        let root = factor.sqrt();
-        let base: Vec<f64> = counts.base.iter().map(|y| y * root).collect();
-        let new: Vec<f64> = counts.new.iter().map(|y| y / root).collect();
-        let (m_base, m_new) = (mean(&base), mean(&new));
-        let b = f64::midpoint(m_base, m_new).max(1.0);
-        let (n, m) = (base.len() as f64, new.len() as f64);
-        let difference = m_new - m_base;
-        let (error, degrees) = if n < 2.0 || m < 2.0 {
-            let variance = b * (1.0 + SINGLE_NOISE * SINGLE_NOISE * b);
-            ((variance * (1.0 / n + 1.0 / m)).sqrt(), None)
-        } else {
-            let prior = b + (PRIOR_NOISE * b).powi(2);
-            let (error, degrees) = moderated(prior, &base, &new, self.is_paired);
-            (error, Some(degrees))
-        };
-        let (p, wide) = match degrees {
-            Some(degrees) => (t_two_sided(difference / error, degrees), t_95(degrees)),
-            None => (normal_two_sided(difference / error), 1.959_964),
-        };
-        let at = |difference: f64| 1.0 + difference / m_base;
-        let ratio = (m_base > 0.0).then(|| Interval {
-            value: at(difference),
-            low: at(difference - wide * error).max(0.0),
-            high: at(difference + wide * error),
-        });
-        Tested {
-            ratio,
-            p,
-            q: 1.0,
-            difference,
-        }
-    }
-
-    fn verdict(&self, row: &Row, result: &Tested) -> Option<Verdict> {
-        if result.q > RATE {
-            return None;
-        }
-        let runs = self.base.len().min(self.new.len());
-        let total = f64::midpoint(self.mean_samples.0, self.mean_samples.1);
-        let is_relevant = result
-            .ratio
-            .is_none_or(|ratio| (ratio.value - 1.0).abs() >= 0.05)
-            && result.difference.abs() >= 0.002 * total;
-        match (runs, row.sides) {
-            (1, _) => Some(Verdict::Large),
-            _ if !is_relevant => None,
-            (2, _) => Some(Verdict::Unsure),
-            (_, (false, _)) => Some(Verdict::New),
-            (_, (_, false)) => Some(Verdict::Gone),
-            _ if result.difference > 0.0 => Some(Verdict::Slower),
-            _ => Some(Verdict::Faster),
-        }
-    }
-}
-
-/// The test of one function.
-struct Tested {
-    ratio: Option<Interval>,
-    p: f64,
-    q: f64,
-    /// In samples, after the common factor.
-    difference: f64,
-}
-
-/// The weighted median of what functions have grown by, if there are three to tell.
-fn median_factor(counts: &[Counts]) -> f64 {
-    let means = counts.iter().map(|c| (mean(&c.base), mean(&c.new)));
-    let mut ratios: Vec<(f64, f64)> = means
-        .filter(|(a, b)| *a >= 5.0 && *b >= 5.0)
-        .map(|(a, b)| (b / a, (a * b).powf(0.25)))
-        .collect();
-    if ratios.len() < 3 {
-        return 1.0;
-    }
-    ratios.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let half = ratios.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
-    let mut sum = 0.0;
-    for (ratio, weight) in &ratios {
-        sum += weight;
-        if sum >= half {
-            return *ratio;
-        }
-    }
-    1.0
-}
-
-/// What the functions that were not flagged have grown by together, if they are enough to tell.
-fn unflagged_factor(counts: &[Counts], results: &[Tested]) -> Option<f64> {
-    let (mut base, mut new, mut all, mut number) = (0.0, 0.0, 0.0, 0);
-    for (counts, result) in counts.iter().zip(results) {
-        let (a, b) = (mean(&counts.base), mean(&counts.new));
-        all += a + b;
-        if result.q > RATE {
-            base += a;
-            new += b;
-            number += 1;
-        }
-    }
-    let is_enough = number >= 2 && base + new >= 0.3 * all && base > 0.0 && new > 0.0;
-    is_enough.then(|| new / base)
 }
 
 /// The ratio of total CPU with its interval, and the probability of such a growth by chance; on logarithms, as they are.
@@ -575,44 +420,8 @@ fn is_same(a: &Identity, b: &Identity) -> bool {
     a.object == b.object && a.name.name == b.name.name && a.name.file_name() == b.name.file_name()
 }
 
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
-}
-
 fn mean_of(values: &[u64]) -> f64 {
     mean(&values.iter().map(|value| *value as f64).collect::<Vec<_>>())
-}
-
-/// Standard error of the difference of means, and its degrees of freedom: `prior`, a variance, counts as much as
-/// [`PRIOR_DEGREES`] further values.
-fn moderated(prior: f64, base: &[f64], new: &[f64], is_paired: bool) -> (f64, f64) {
-    let (n, m) = (base.len() as f64, new.len() as f64);
-    if is_paired {
-        let differences: Vec<f64> = base.iter().zip(new).map(|(a, b)| b - a).collect();
-        let degrees = PRIOR_DEGREES + n - 1.0;
-        let variance = (2.0 * PRIOR_DEGREES * prior + squares(&differences)) / degrees;
-        ((variance / n).sqrt(), degrees)
-    } else {
-        let degrees = PRIOR_DEGREES + n + m - 2.0;
-        let variance = (PRIOR_DEGREES * prior + squares(base) + squares(new)) / degrees;
-        ((variance * (1.0 / n + 1.0 / m)).sqrt(), degrees)
-    }
-}
-
-/// Sum of squared deviations from the mean.
-fn squares(values: &[f64]) -> f64 {
-    let mean = mean(values);
-    values.iter().map(|value| (value - mean).powi(2)).sum()
-}
-
-fn ratio_or_one(a: f64, b: f64) -> f64 {
-    if a > 0.0 && b > 0.0 { a / b } else { 1.0 }
-}
-
-/// How far two single runs of a function with so many samples may differ by chance, in per cent.
-#[must_use]
-pub fn expected_difference(samples: f64) -> f64 {
-    196.0 * (2.0 * (1.0 / samples.max(1.0) + SINGLE_NOISE * SINGLE_NOISE)).sqrt()
 }
 
 #[cfg(test)]

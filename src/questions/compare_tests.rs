@@ -1,5 +1,6 @@
 //! How often comparisons cry wolf, and what they find, on recordings of real programs (`benches/statistics/`): tables of four
-//! programs, 20 equal runs each and 10 in which one function does 20 % more, on a machine that others used, too.
+//! programs, 20 equal runs each and 10 in which one function does 20 % more, on a machine that others used, too. `PJIT_TABLES` names
+//! a folder with others (`benches/statistics/repeat`).
 
 use std::collections::BTreeMap;
 
@@ -42,9 +43,18 @@ const TABLES: [(&str, &str, &str, &str); 4] = [
     ),
 ];
 
-/// The runs of a table, base and new.
-fn runs(text: &str) -> [Vec<Run>; 2] {
-    let table: Value = serde_json::from_str(text).expect("JSON");
+/// The runs of a program's table, base and new.
+fn runs(program: usize, by: By) -> [Vec<Run>; 2] {
+    let (name, credited, own, _) = TABLES[program];
+    let (kept, end) = match by {
+        By::Credited => (credited, ""),
+        By::Own => (own, "-self"),
+    };
+    let fresh = fresh_tables().map(|folder| {
+        let file = folder.join(format!("{name}{end}.json"));
+        std::fs::read_to_string(file).expect("a table")
+    });
+    let table: Value = serde_json::from_str(fresh.as_deref().unwrap_or(kept)).expect("JSON");
     ["base", "new"].map(|side| {
         let recordings = table["recordings"].as_array().expect("recordings").iter();
         let starts: Vec<f64> = recordings
@@ -54,6 +64,11 @@ fn runs(text: &str) -> [Vec<Run>; 2] {
         let of = |at: usize| run(&table, side, at, starts[at]);
         (0..starts.len()).map(of).collect()
     })
+}
+
+/// Other tables than those that are kept.
+fn fresh_tables() -> Option<std::path::PathBuf> {
+    std::env::var_os("PJIT_TABLES").map(Into::into)
 }
 
 fn run(table: &Value, side: &str, at: usize, start: f64) -> Run {
@@ -145,8 +160,8 @@ fn method(by: By) -> Method {
 /// Per cent of comparisons of equal runs in which any function is flagged, by program.
 fn false_alarms(count: usize, by: By) -> [f64; 4] {
     let mut random = Random(count as u64);
-    TABLES.map(|(_, credited, own, _)| {
-        let [base, _] = runs(if by == By::Credited { credited } else { own });
+    [0, 1, 2, 3].map(|program| {
+        let [base, _] = runs(program, by);
         let split = || {
             let chosen = random.choose(&base, 2 * count);
             compare(&chosen[..count], &chosen[count..], method(by))
@@ -161,8 +176,8 @@ fn false_alarms(count: usize, by: By) -> [f64; 4] {
 fn detection(count: usize, by: By) -> ([f64; 4], [f64; 4]) {
     let rates = |other: bool| {
         let mut random = Random(count as u64);
-        TABLES.map(|(_, credited, own, slower)| {
-            let [base, new] = runs(if by == By::Credited { credited } else { own });
+        [0, 1, 2, 3].map(|program| {
+            let (slower, [base, new]) = (TABLES[program].3, runs(program, by));
             let split = || {
                 compare(
                     &random.choose(&base, count),
@@ -198,7 +213,8 @@ fn equal_runs_seldom_differ() {
                 mean(rates)
             ));
             // Few splits scatter; the rates of many are in benches/README.md.
-            assert!(mean(rates) <= 10.0, "{told:#?}");
+            let is_kept = fresh_tables().is_none();
+            assert!(!is_kept || mean(rates) <= 7.5, "{told:#?}");
         }
     }
     println_for_benches(&told);
@@ -216,9 +232,13 @@ fn a_fifth_more_is_found_with_enough_runs() {
         ));
     }
     println_for_benches(&told);
+    if fresh_tables().is_some() {
+        return;
+    }
+    // In C and Go the machine's moods hide it: t of all runs is 2.0 and 1.6.
     let (found, others) = last;
-    assert!(mean(found) >= 65.0, "{told:#?}");
-    assert!(mean(others) <= 12.0, "{told:#?}");
+    assert!(found[1] >= 75.0 && found[3] >= 85.0, "{told:#?}");
+    assert!(mean(others) <= 20.0, "{told:#?}");
 }
 
 /// The numbers of `benches/README.md`: `cargo test --lib compare_tests -- --nocapture`.

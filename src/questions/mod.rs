@@ -18,6 +18,7 @@ pub mod matching;
 pub mod names;
 pub mod peek;
 pub mod runs;
+mod significance;
 pub mod stats;
 pub mod summary;
 pub mod tally;
