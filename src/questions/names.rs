@@ -3,6 +3,8 @@
 //! In: a symbol's name and who made its code. Out: a [`CleanName`], by which a function is the same in another recording: no
 //! hashes, clones' numbers, tiers, addresses; its source place apart.
 
+use rustc_hash::FxHashMap;
+
 use crate::profile::Producer;
 
 /// A function's name, and where in the sources it is, as far as the name tells.
@@ -59,6 +61,12 @@ impl CleanName {
         self.with_place(self.file_name(), false)
     }
 
+    /// The same with the column.
+    #[must_use]
+    pub fn with_column(&self) -> String {
+        self.with_place(self.file_name(), true)
+    }
+
     /// The same with the file's path and the column.
     #[must_use]
     pub fn full(&self) -> String {
@@ -79,6 +87,30 @@ impl CleanName {
         }
         text
     }
+}
+
+/// Names for tables, each with the object it lies in: with the base name of the file and the line; with the column as well, or with
+/// all of the path, where only that tells two of an object apart.
+#[must_use]
+pub fn told_apart<'a>(
+    names: impl Iterator<Item = (&'a CleanName, &'a str)> + Clone,
+) -> Vec<String> {
+    let mut labels: Vec<String> = names.clone().map(|(name, _)| name.short()).collect();
+    for longer in [CleanName::with_column, CleanName::full] {
+        let mut known: FxHashMap<(&str, &str), u32> = FxHashMap::default();
+        for (label, (_, object)) in labels.iter().zip(names.clone()) {
+            *known.entry((label, object)).or_default() += 1;
+        }
+        let is_shared: Vec<bool> = labels
+            .iter()
+            .zip(names.clone())
+            .map(|(label, (_, object))| known[&(label.as_str(), object)] > 1)
+            .collect();
+        for (at, (name, _)) in names.clone().enumerate().filter(|(at, _)| is_shared[*at]) {
+            labels[at] = longer(name);
+        }
+    }
+    labels
 }
 
 /// Base names of objects without versions and hashes: what stays when a program is built again or updated.
@@ -360,5 +392,35 @@ mod tests {
         ] {
             assert_eq!(clean_object(path), clean);
         }
+    }
+
+    #[test]
+    fn names_are_as_long_as_it_takes_to_tell_them_apart() {
+        let place = |file: &str, column| CleanName {
+            name: ANONYMOUS.to_owned(),
+            file: file.to_owned(),
+            line: 7,
+            column,
+        };
+        let names = [
+            place("/w/a.js", 1),
+            place("/w/b.js", 1),
+            place("/w/b.js", 5),
+            place("/w/c.js", 1),
+            place("/x/c.js", 1),
+            place("/w/a.js", 9),
+        ];
+        let objects = ["[jit]", "[jit]", "[jit]", "[jit]", "[jit]", "other"];
+        assert_eq!(
+            told_apart(names.iter().zip(objects)),
+            [
+                "(anonymous) a.js:7",
+                "(anonymous) b.js:7:1",
+                "(anonymous) b.js:7:5",
+                "(anonymous) /w/c.js:7:1",
+                "(anonymous) /x/c.js:7:1",
+                "(anonymous) a.js:7",
+            ]
+        );
     }
 }

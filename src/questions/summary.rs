@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::facts::Facts;
 use super::functions::{Basis, FunctionId, Functions};
+use super::names::told_apart;
 use super::tally::{Count, Numbers, Tally, of_event};
 use crate::profile::{Producer, Profile};
 
@@ -172,31 +173,14 @@ pub fn own_rule(functions: &Functions) -> String {
     }
 }
 
-/// Names for tables: with the base name of the file and the line, or with all of the place where that is needed to tell two apart.
+/// Names for tables, short where that tells them apart ([`told_apart`]).
 #[must_use]
 pub fn labels(functions: &Functions, full_names: bool) -> Vec<String> {
-    let full = |f: &super::functions::Function| f.identity.name.full();
+    let identities = || functions.all.iter().map(|f| &f.identity);
     if full_names {
-        return functions.all.iter().map(full).collect();
+        return identities().map(|i| i.name.full()).collect();
     }
-    let mut known: FxHashMap<(String, &str), u32> = FxHashMap::default();
-    for function in &functions.all {
-        let key = (
-            function.identity.name.short(),
-            function.identity.object.as_str(),
-        );
-        *known.entry(key).or_default() += 1;
-    }
-    let label = |function: &super::functions::Function| {
-        let short = function.identity.name.short();
-        let same = known.get(&(short.clone(), function.identity.object.as_str()));
-        if same.is_some_and(|same| *same > 1) {
-            full(function)
-        } else {
-            short
-        }
-    };
-    functions.all.iter().map(label).collect()
+    told_apart(identities().map(|i| (&i.name, i.object.as_str())))
 }
 
 /// Weights by label, the heaviest first, then by label.
