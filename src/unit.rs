@@ -45,6 +45,18 @@ impl Unit {
         }
     }
 
+    /// As JSON names it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Count | Self::Cycles => "count",
+            Self::Nanoseconds => "ns",
+            Self::Bytes => "bytes",
+            Self::ByteSeconds => "KiB ms",
+            Self::Pages => "pages",
+        }
+    }
+
     /// A number as people read it: `1.91 MiB`, `82.1 ms`.
     #[must_use]
     pub fn human(self, number: u64) -> String {

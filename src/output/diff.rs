@@ -7,6 +7,7 @@ use super::page::{Column, Page, Part, Table, cut};
 use crate::questions::compare::{Comparison, Interval, Row, expected_difference};
 use crate::questions::facts::Facts;
 use crate::questions::runs::{By, Run};
+use crate::unit::Unit;
 
 /// Longest name.
 const NAME: usize = 72;
@@ -32,12 +33,12 @@ impl Diff<'_> {
         self.new.first().or(self.base.first()).map(|run| &run.facts)
     }
 
-    fn is_clock(&self) -> bool {
-        self.facts().is_some_and(|facts| facts.is_clock)
+    fn is_time(&self) -> bool {
+        self.facts().is_some_and(Facts::is_time)
     }
 
     fn scale(&self) -> f64 {
-        if self.is_clock() { 1e-9 } else { 1.0 }
+        if self.is_time() { 1e-9 } else { 1.0 }
     }
 }
 
@@ -72,7 +73,7 @@ pub fn page(diff: &Diff<'_>, lines: usize) -> Page {
             String::new(),
         ]);
     }
-    let (base, new) = if diff.is_clock() {
+    let (base, new) = if diff.is_time() {
         ("base s", "new s")
     } else {
         ("base", "new")
@@ -104,7 +105,7 @@ fn head(diff: &Diff<'_>) -> Vec<String> {
         By::Own => "by self",
     };
     let event = diff.facts().map_or("", |facts| facts.event.as_str());
-    let unit = if diff.is_clock() { " s" } else { "" };
+    let unit = if diff.is_time() { " s" } else { "" };
     let mut head = vec![
         format!("pjit diff: {base} run{plural} of base, {new} of new{paired}; {by}; {event}"),
         format!(
@@ -161,12 +162,12 @@ fn foot(diff: &Diff<'_>) -> Vec<String> {
     foot
 }
 
-/// Seconds with three decimals, or a count.
+/// Seconds with three decimals, bytes as people read them, or a count.
 fn amount(diff: &Diff<'_>, weight: f64) -> String {
-    if diff.is_clock() {
-        format!("{:.3}", weight * 1e-9)
-    } else {
-        format!("{weight:.0}")
+    match diff.facts().and_then(|facts| facts.weighed) {
+        _ if diff.is_time() => format!("{:.3}", weight * 1e-9),
+        Some((unit @ (Unit::Bytes | Unit::ByteSeconds), _)) => unit.human(weight as u64),
+        _ => format!("{weight:.0}"),
     }
 }
 
@@ -226,7 +227,7 @@ pub fn to_json(diff: &Diff<'_>, common: &json::Common, rows: usize) -> Value {
         json!({
             "event": {
                 "name": event.map(|facts| &facts.event),
-                "unit": if diff.is_clock() { "ns" } else { "count" },
+                "unit": event.map_or("count", Facts::unit),
             },
             "filters": common.filters,
             "by": match diff.by { By::Credited => "credited", By::Own => "self" },

@@ -112,7 +112,7 @@ fn recording(facts: &Facts, role: Option<&str>) -> Value {
 pub fn event(facts: &Facts, total: Count) -> Value {
     json!({
         "name": facts.event,
-        "unit": if facts.is_clock { "ns" } else { "count" },
+        "unit": facts.unit(),
         "samples": total.samples,
         "total": total.period,
         "lost": facts.lost,

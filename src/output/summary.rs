@@ -12,6 +12,7 @@ use crate::questions::functions::{FunctionId, UNKNOWN};
 use crate::questions::summary::{Share, Summary, worth_showing};
 use crate::questions::tally::Count;
 use crate::report::percent;
+use crate::unit::Unit;
 
 /// Longest name in a table.
 const NAME: usize = 72;
@@ -89,18 +90,21 @@ pub fn head_of(facts: &Facts, verb: &str, total: Count, quality: &str) -> Vec<St
 
 /// `node (pid 2700), 343 samples of cpu-clock, 1.72 s CPU in 1.9 s, 7 threads`
 fn measured(facts: &Facts, total: Count) -> String {
-    let much = if facts.is_clock {
-        format!("{} CPU", seconds(total.period))
-    } else {
-        format!("{} {}", total.period, facts.event)
+    let much = match facts.weighed {
+        Some((Unit::Nanoseconds, _)) => seconds(total.period),
+        Some((unit @ (Unit::Bytes | Unit::ByteSeconds), _)) => unit.human(total.period),
+        Some(_) => total.period.to_string(),
+        None if facts.is_clock => format!("{} CPU", seconds(total.period)),
+        None => format!("{} {}", total.period, facts.event),
     };
+    let counted = facts.weighed.map_or("samples", |(_, counted)| counted);
     let wall = facts
         .wall_ns
         .map(|ns| format!(" in {}", short_seconds(ns)))
         .unwrap_or_default();
     let plural = if facts.threads == 1 { "" } else { "s" };
     let mut text = format!(
-        "{}, {} samples of {}, {much}{wall}, {} thread{plural}",
+        "{}, {} {counted} of {}, {much}{wall}, {} thread{plural}",
         facts.process(),
         total.samples,
         facts.event,
@@ -171,23 +175,34 @@ impl Maker<'_> {
             .kinds
             .iter()
             .map(|share| format!("{} {}", share.label, self.share(share.count)));
+        let titles = self.titles();
         let mut parts = vec![Part::Line {
-            title: "CPU by kind",
+            title: titles[0],
             items: kinds.collect(),
         }];
         parts.push(Part::Line {
-            title: "CPU by library",
+            title: titles[1],
             items: self.shares(&summary.objects),
         });
         let is_large =
             |share: &&Share| percent(share.count.period, summary.unfiltered.period) >= 5.0;
         if summary.threads.iter().filter(is_large).count() > 1 {
             parts.push(Part::Line {
-                title: "CPU by thread",
+                title: titles[2],
                 items: self.shares(&summary.threads),
             });
         }
         parts
+    }
+
+    /// What is told apart by kind, library and thread.
+    fn titles(&self) -> [&'static str; 3] {
+        match self.summary.facts.weighed {
+            None => ["CPU by kind", "CPU by library", "CPU by thread"],
+            Some((Unit::Nanoseconds, _)) => ["Time by kind", "Time by library", "Time by thread"],
+            Some((Unit::Bytes, _)) => ["Bytes by kind", "Bytes by library", "Bytes by thread"],
+            Some(_) => ["By kind", "By library", "By thread"],
+        }
     }
 
     /// The largest shares, and what the others are together.
@@ -209,10 +224,12 @@ impl Maker<'_> {
 
     fn hot(&self) -> Draft {
         let weight = |id: &FunctionId| self.summary.numbers[id.index()].own.period;
-        let time = if self.summary.facts.is_clock {
-            "seconds"
-        } else {
-            "count"
+        let time = match self.summary.facts.weighed {
+            _ if self.summary.facts.is_time() => "seconds",
+            Some((Unit::Bytes, _)) => "bytes",
+            Some((Unit::ByteSeconds, _)) => "byte-seconds",
+            Some((Unit::Pages, _)) => "pages",
+            Some(_) | None => "count",
         };
         Draft {
             name: "self",
@@ -379,8 +396,13 @@ impl Maker<'_> {
             })
             .collect();
         let mut text = format!(
-            "{} of the CPU has no own frame",
-            self.share(summary.no_own).trim()
+            "{} of the {} has no own frame",
+            self.share(summary.no_own).trim(),
+            match summary.facts.weighed {
+                None => "CPU",
+                Some((Unit::Nanoseconds, _)) => "time",
+                Some(_) => "weight",
+            }
         );
         if !parts.is_empty() {
             text.push_str(&format!(": {}", parts.join(", ")));
@@ -406,7 +428,10 @@ impl Maker<'_> {
     }
 
     fn time(&self, count: Count) -> String {
-        if self.summary.facts.is_clock {
+        if let Some((unit @ (Unit::Bytes | Unit::ByteSeconds), _)) = self.summary.facts.weighed {
+            return unit.human(count.period);
+        }
+        if self.summary.facts.is_time() {
             let decimals = if self.summary.unfiltered.period < 1_000_000_000 {
                 3
             } else {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::tally::{Tally, is_cpu_time, of_event};
 use crate::check::{Level, Verdict};
 use crate::profile::{Profile, ThreadId};
+use crate::unit::Unit;
 
 /// A recording in a few words.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -27,6 +28,8 @@ pub struct Facts {
     pub event: String,
     /// Whether its periods are nanoseconds of CPU.
     pub is_clock: bool,
+    /// What weights that were asked for are, and what has them; nothing where samples weigh what was recorded.
+    pub weighed: Option<(Unit, &'static str)>,
     /// Other events with samples.
     pub other_events: Vec<String>,
     /// Samples that the kernel could not write.
@@ -79,6 +82,7 @@ impl Facts {
                 .map_or("", |event| event.name.as_str())
         };
         let times = profile.recording.time_range;
+        let event = profile.events.get(tally.event);
         let others = profile.events.iter().enumerate();
         let others = others.filter(|(at, event)| *at != tally.event && event.samples > 0);
         Self {
@@ -90,7 +94,8 @@ impl Facts {
             wall_ns: times.map(|(first, last)| last.saturating_sub(first)),
             start_ns: times.map(|(first, _)| first),
             event: name_of(tally.event).to_owned(),
-            is_clock: profile.events.get(tally.event).is_some_and(is_cpu_time),
+            is_clock: event.is_some_and(is_cpu_time),
+            weighed: event.and_then(|event| Some((event.unit, event.counted?))),
             other_events: others.map(|(_, event)| event.name.clone()).collect(),
             lost: profile.recording.lost_samples,
             findings: verdict.map(troubles).unwrap_or_default(),
@@ -99,6 +104,22 @@ impl Facts {
             arch: header(profile, "arch"),
             cpu: header(profile, "cpudesc"),
             kernel: header(profile, "os release"),
+        }
+    }
+
+    /// Whether weights are shown in seconds.
+    #[must_use]
+    pub fn is_time(&self) -> bool {
+        self.is_clock || matches!(self.weighed, Some((Unit::Nanoseconds, _)))
+    }
+
+    /// What weights are, as JSON names it.
+    #[must_use]
+    pub fn unit(&self) -> &'static str {
+        match self.weighed {
+            Some((unit, _)) => unit.word(),
+            None if self.is_clock => Unit::Nanoseconds.word(),
+            None => Unit::Count.word(),
         }
     }
 
