@@ -19,15 +19,24 @@ impl Drop for Lab {
 }
 
 impl Lab {
-    /// A folder with a program in it; `None`, and why, when there is no compiler.
-    pub(crate) fn with(test: &str, program: &str, flags: &[&str]) -> Option<Self> {
+    /// An empty folder.
+    pub(crate) fn empty(test: &str) -> Self {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("live-{test}"));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).expect("a folder can be made");
-        let lab = Self { folder };
-        let source = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("tests/programs")
-            .join(format!("{program}.c"));
+        Self { folder }
+    }
+
+    /// Where a program's source is.
+    pub(crate) fn program(file: &str) -> PathBuf {
+        let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+        manifest.join("tests/programs").join(file)
+    }
+
+    /// A folder with a program in it; `None`, and why, when there is no compiler.
+    pub(crate) fn with(test: &str, program: &str, flags: &[&str]) -> Option<Self> {
+        let lab = Self::empty(test);
+        let source = Self::program(&format!("{program}.c"));
         let built = Command::new("cc")
             .args([
                 "-O1",

@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 static IN_THIS_PROCESS: Mutex<()> = Mutex::new(());
 
 /// The turn of one test: no other has probes or records with them.
-struct Turn {
+pub(crate) struct Turn {
     _process: MutexGuard<'static, ()>,
     machine: Option<Child>,
 }
@@ -36,9 +36,9 @@ impl Drop for Turn {
 
 /// A process that holds the lock of the machine until its input ends, also when this one dies.
 fn holder() -> Option<Child> {
-    let path = std::env::temp_dir().join("pjit-test-probes.lock");
+    // Not in this process' own folder of temporary files.
     let mut holder = Command::new("flock")
-        .arg(path)
+        .arg("/tmp/pjit-test-probes.lock")
         .args(["sh", "-c", "echo; exec cat"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -58,6 +58,26 @@ impl Turn {
             machine: holder(),
         }
     }
+}
+
+/// The turn to add probes; `None`, and why, where there are no rights.
+pub(crate) fn turn() -> Option<Turn> {
+    // Registers are those of x86-64.
+    if cfg!(not(target_arch = "x86_64")) {
+        skip("probe", "another processor");
+        return None;
+    }
+    // What never can be had is not worth waiting for.
+    let tracefs = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+    let may = |folder: &&str| {
+        let events = format!("{folder}/uprobe_events");
+        File::options().append(true).open(events).is_ok()
+    };
+    if !tracefs.iter().any(may) {
+        skip("probe", "no rights to write uprobe_events of tracefs");
+        return None;
+    }
+    Some(Turn::take())
 }
 
 /// Probes that are removed by name when they are no longer needed.
@@ -84,7 +104,7 @@ fn perf(arguments: &[&str]) -> Result<(), String> {
 }
 
 /// Does it until it goes well, or long enough.
-fn again<T, E>(what: impl Fn() -> Result<T, E>) -> Result<T, E> {
+pub(crate) fn again<T, E>(what: impl Fn() -> Result<T, E>) -> Result<T, E> {
     let mut done = what();
     for _ in 1..TRIES {
         if done.is_ok() {
@@ -99,24 +119,9 @@ fn again<T, E>(what: impl Fn() -> Result<T, E>) -> Result<T, E> {
 impl Probes {
     /// Adds them; `None`, and why, where there are no rights or none such can be had.
     pub(crate) fn add(group: &str, probes: &[&str]) -> Option<Self> {
-        // Registers are those of x86-64.
-        if cfg!(not(target_arch = "x86_64")) {
-            skip("probe", "another processor");
-            return None;
-        }
-        // What never can be had is not worth waiting for.
-        let tracefs = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
-        let may = |folder: &&str| {
-            let events = format!("{folder}/uprobe_events");
-            File::options().append(true).open(events).is_ok()
-        };
-        if !tracefs.iter().any(may) {
-            skip("probe", "no rights to write uprobe_events of tracefs");
-            return None;
-        }
         let added = Self {
             group: format!("pjit_{group}_{}", std::process::id()),
-            _turn: Turn::take(),
+            _turn: turn()?,
         };
         for probe in probes {
             let named = format!("{}:{probe}", added.group);

@@ -6,12 +6,12 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::live::{Lab, total};
-use crate::probes::Probes;
+use crate::probes;
 use crate::support::skip;
 
 const EVENTS: &str = "/sys/kernel/tracing/uprobe_events";
 
-fn script(name: &str) -> PathBuf {
+pub(crate) fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("scripts")
         .join(name)
@@ -39,7 +39,7 @@ fn allocations_are_recorded_and_probes_are_removed_also_when_interrupted() {
         return;
     };
     // Its turn, and whether probes can be had at all.
-    let Some(turn) = Probes::add("scripts", &["malloc=malloc size=%di"]) else {
+    let Some(turn) = probes::turn() else {
         return;
     };
     let record = |command: &[&str]| {

@@ -1,5 +1,8 @@
 //! Waiting and running, against what the program that waits has measured itself.
 
+use std::collections::BTreeMap;
+use std::process::Command;
+
 use crate::live::{Lab, below, total, truth};
 use crate::recording::{Recording, Sample, Stacks};
 use crate::support::pjit;
@@ -12,6 +15,83 @@ const SITES: [&str; 6] = [
     "site_poll",
     "site_join",
 ];
+
+/// A period of the clock, in seconds.
+const PERIOD: f64 = 1.0 / 997.0;
+
+/// What perf prints of a thread: when it was first and last heard of, and how long it was away from its processor and on it.
+#[derive(Debug, Default)]
+struct Life {
+    first: f64,
+    last: f64,
+    away: f64,
+    on: f64,
+    /// Since when it has been on or off.
+    since: Option<f64>,
+    is_on: bool,
+}
+
+/// The lives of all threads by perf's print of births, ends and switches.
+fn lives(lab: &Lab, data: &str) -> BTreeMap<u32, Life> {
+    let printed = Command::new("perf")
+        .current_dir(lab.path("."))
+        .args(["script", "-i", data, "--ns", "-F", "tid,time"])
+        .args(["--show-task-events", "--show-switch-events"])
+        .output()
+        .expect("perf recorded");
+    let mut lives: BTreeMap<u32, Life> = BTreeMap::new();
+    for line in String::from_utf8_lossy(&printed.stdout).lines() {
+        let (head, what) = line
+            .split_once(": ")
+            .unwrap_or((line.trim_end_matches(':'), ""));
+        let mut words = head.split_whitespace();
+        let (Some(tid), Some(time)) = (words.next(), words.next()) else {
+            continue;
+        };
+        let (tid, time): (u32, f64) = (tid.parse().expect("a tid"), time.parse().expect("a time"));
+        // `PERF_RECORD_FORK(PID:TID):(PID:TID)`, of the new thread and of the one that made it.
+        let born = what
+            .strip_prefix("PERF_RECORD_FORK(")
+            .and_then(|rest| rest.split_once(')'));
+        if let Some((ids, _)) = born {
+            let tid = ids.rsplit(':').next().and_then(|tid| tid.parse().ok());
+            let life = lives.entry(tid.expect("a tid")).or_default();
+            (life.first, life.since) = (time, Some(time));
+            life.last = time;
+            continue;
+        }
+        if tid == 0 {
+            continue;
+        }
+        let life = lives.entry(tid).or_insert_with(|| Life {
+            first: time,
+            since: Some(time),
+            is_on: true,
+            ..Life::default()
+        });
+        life.last = time;
+        let is_in = what.starts_with("PERF_RECORD_SWITCH IN");
+        let is_out = what.starts_with("PERF_RECORD_SWITCH OUT");
+        if (is_in && !life.is_on) || (is_out && life.is_on) {
+            let passed = time - life.since.unwrap_or(time);
+            *(if is_in { &mut life.away } else { &mut life.on }) += passed;
+            (life.since, life.is_on) = (Some(time), is_in);
+        }
+    }
+    for life in lives.values_mut().filter(|life| life.is_on) {
+        life.on += life.last - life.since.unwrap_or(life.last);
+    }
+    lives
+}
+
+/// What a thread weighs in stacks that begin with `comm/TID`.
+fn of_thread(folded: &str, tid: u32) -> f64 {
+    let end = format!("/{tid}");
+    let is_own = |line: &&str| line.split(';').next().is_some_and(|c| c.ends_with(&end));
+    seconds(total(
+        &folded.lines().filter(is_own).collect::<Vec<_>>().join("\n"),
+    ))
+}
 
 /// Seconds of folded nanoseconds.
 fn seconds(ns: u64) -> f64 {
@@ -67,44 +147,46 @@ fn waits_and_work_are_what_the_program_measured() {
     let on = seconds(below(&folded, "site_burn"));
     assert_near("work", on, truth["burn_cpu"], 0.02);
 
+    // What each thread's own clock said when it ended.
+    let folded = lab.show(&["fold", "--tid", "--weight", "oncpu"], "off.data");
+    let clocks = truth
+        .iter()
+        .filter_map(|(name, cpu)| Some((name.strip_prefix("cpu_")?, *cpu)));
+    for (tid, cpu) in clocks {
+        let tid = tid.parse().expect("a tid");
+        assert_near(&format!("thread {tid}"), of_thread(&folded, tid), cpu, 0.01);
+    }
     wall_is_all_of_every_life(&lab);
 }
 
-/// Waiting and running add up to the time between a thread's first and last event.
+/// Waiting and running add up to the time between the first and the last that is heard of a thread.
 fn wall_is_all_of_every_life(lab: &Lab) {
     let folded = lab.show(&["fold", "--tid", "--weight", "wall"], "off.data");
     let off = lab.show(&["fold", "--tid", "--weight", "offcpu"], "off.data");
-    let lives = lab.show(&["script", "-G", "--ns", "-F", "tid,time"], "off.data");
-    let mut spans: std::collections::BTreeMap<&str, (f64, f64)> = Default::default();
-    for line in lives.lines() {
-        let mut words = line.split_whitespace();
-        let (Some(tid), Some(time)) = (words.next(), words.next()) else {
-            panic!("{line}");
-        };
-        let time: f64 = time.trim_end_matches(':').parse().expect("a time");
-        let span = spans.entry(tid).or_insert((time, time));
-        *span = (span.0.min(time), span.1.max(time));
-    }
-    let total = |folded: &str, tid: &str| -> u64 {
-        let end = format!("/{tid}");
-        let is_own = |line: &&str| line.split(';').next().is_some_and(|c| c.ends_with(&end));
-        total(&folded.lines().filter(is_own).collect::<Vec<_>>().join("\n"))
-    };
-    assert!(spans.len() >= 10);
-    for (tid, (first, last)) in spans {
-        let wall = seconds(total(&folded, tid));
-        // Before a thread's first sample it was made and waited for its turn; behind its last one it may run a little.
-        assert!(
-            wall >= last - first - 0.001,
-            "{tid}: {wall} of {}",
-            last - first
-        );
-        let waited = seconds(total(&off, tid));
-        assert!(wall >= waited, "{tid}: {wall} with {waited} of waiting");
+    let lives = lives(lab, "off.data");
+    assert!(lives.len() >= 10, "{lives:?}");
+    for (tid, life) in lives {
+        let wall = of_thread(&folded, tid);
+        let span = life.last - life.first;
+        assert!((wall - span).abs() <= PERIOD, "{tid}: {wall} of {span}");
+        let waited = of_thread(&off, tid);
+        assert_near(&format!("off, {tid}"), waited, life.away, 0.01);
     }
     assert!(folded.contains(";[blocked] ") && folded.contains(";[runnable] "));
     let mut waiting = folded.lines().filter(|line| line.contains(";[blocked] "));
     assert!(!waiting.any(|line| line.contains(";__schedule;")));
+}
+
+/// How many intervals the quality line says of.
+fn told(report: &str, what: &str) -> f64 {
+    let waits = report.split("; waits: ").nth(1).expect("a line of quality");
+    let waits = waits.lines().next().unwrap_or_default();
+    let mut parts = waits.split([',', ';']).map(str::trim);
+    let part = parts.find(|part| part.ends_with(what));
+    part.map_or(0.0, |part| {
+        let number = part.split(' ').next().expect("a number");
+        number.parse().expect("a number")
+    })
 }
 
 #[test]
@@ -120,7 +202,7 @@ fn without_records_of_switches_other_evidence_is_used_and_told() {
         "-e",
         "cpu-clock/freq=997/",
         "--call-graph",
-        "fp",
+        "dwarf,4096",
         "-m",
         "16M",
     ];
@@ -128,17 +210,81 @@ fn without_records_of_switches_other_evidence_is_used_and_told() {
         return;
     };
     let report = lab.show(&["report", "--weight", "blocked", "-g", "none"], "off.data");
-    assert!(
-        report.contains("; waits: ") && report.contains(" ended by a sample"),
-        "{report}"
-    );
+    assert!(told(&report, "ended by a sample") > 0.0, "{report}");
     assert!(report.contains(" Intervals  Command"), "{report}");
-    let folded = lab.show(&["fold", "--weight", "blocked"], "off.data");
-    // The frame that calls the system is there, who calls it may not be: it is glibc's without frame pointers.
-    let truth = truth(&printed);
-    for site in ["site_poll", "site_join"] {
-        let (found, most) = (seconds(below(&folded, site)), truth[site]);
-        assert!(found <= most * 1.05 + 0.002, "{site}: {found} of {most}");
+    assert_blocked_sites(&lab, "off.data", &printed);
+
+    // Each interval that a sample ended is too long by a period at most, and none is too short.
+    let report = lab.show(
+        &["report", "--weight", "runnable", "-g", "none"],
+        "off.data",
+    );
+    let folded = lab.show(&["fold", "--weight", "runnable"], "off.data");
+    let runnable = seconds(below(&folded, "site_burn"));
+    let truth = truth(&printed)["burn_runnable"];
+    let late = PERIOD * told(&report, "ended by a sample");
+    let most = truth + (0.05 * truth).max(late) + 0.002;
+    assert!(
+        (truth * 0.97 - 0.002..most).contains(&runnable),
+        "{runnable} for {truth}, {late}: {report}"
+    );
+}
+
+/// A line of `sched:sched_switch`: who goes and why, and who comes.
+fn switch(line: &str) -> (u32, bool, u32) {
+    let field = |name: &str| {
+        let value = line.split(name).nth(1).expect("the field is printed");
+        value.split_whitespace().next().expect("it has a value")
+    };
+    let pid = |name: &str| field(name).parse().expect("a pid");
+    (
+        pid("prev_pid="),
+        field("prev_state=").starts_with('R'),
+        pid("next_pid="),
+    )
+}
+
+#[test]
+fn with_switches_away_alone_only_siblings_tell_who_is_back() {
+    let Some(lab) = Lab::with("waits-alone", "off", &[]) else {
+        return;
+    };
+    let options = [
+        "-k",
+        "mono",
+        "-e",
+        "sched:sched_switch",
+        "--call-graph",
+        "fp",
+    ];
+    if lab.record("off.data", &options, &["./off", "30"]).is_none() {
+        return;
+    }
+    // A thread that was switched to before it was switched away again is back for certain.
+    let printed = lab.show(&["script", "-F", "tid,time,trace"], "off.data");
+    let mut away: BTreeMap<u32, bool> = BTreeMap::new();
+    let (mut blocked, mut runnable) = (0, 0);
+    for line in printed.lines().filter(|line| line.contains("prev_pid=")) {
+        let (prev, is_runnable, next) = switch(line);
+        match away.remove(&next) {
+            Some(true) => runnable += 1,
+            Some(false) => blocked += 1,
+            None => {}
+        }
+        away.insert(prev, is_runnable);
+    }
+    let report = lab.show(&["report", "--weight", "blocked", "-g", "none"], "off.data");
+    let not_exact = ["ended by a sample", "upper bounds", "open"].map(|what| told(&report, what));
+    let exact = told(&report, "intervals") - not_exact.iter().sum::<f64>();
+    assert_eq!(exact, f64::from(blocked), "{report}");
+    assert!(not_exact[1] > 0.0 && runnable > 0, "{report}");
+    for weight in ["runnable", "offcpu", "wall"] {
+        let (status, _, said) = lab.pjit(&["fold", "--weight", weight], "off.data");
+        assert_eq!(status, 1, "{weight}");
+        assert!(
+            said.contains("switch-in was not recorded (--switch-events)"),
+            "{said}"
+        );
     }
 }
 
@@ -167,6 +313,10 @@ fn a_frequency_for_everything_is_warned_of_and_no_time_is_lost() {
     assert_eq!(status, 0, "{said}");
     assert!(said.contains("sched:sched_switch was sampled"), "{said}");
     assert!(folded.contains("[no switch stack] "), "{folded}");
+    // With and without a stack, it is all the time between switches away and back.
+    let away: f64 = lives(&lab, "off.data").values().map(|life| life.away).sum();
+    let found = seconds(total(&folded));
+    assert!((found - away).abs() <= 0.01 * away, "{found} of {away}");
 }
 
 #[test]
@@ -181,14 +331,25 @@ fn system_wide_recordings_need_no_records_of_switches() {
         "-e",
         "sched:sched_switch",
         "--call-graph",
-        "dwarf,4096",
+        "fp",
         "-m",
         "16M",
     ];
     let Some(printed) = lab.record("off.data", &options, &["./off", "50"]) else {
         return;
     };
-    assert_blocked_sites(&lab, "off.data", &printed);
+    let truth = truth(&printed);
+    // Others may run the same program.
+    let pid = format!("--pid={}", truth["pid"]);
+    let folded = lab.show(&["fold", "--weight", "blocked", &pid], "off.data");
+    for site in SITES {
+        // Where glibc joins threads it uses the frame pointer for something else.
+        let frame = match site {
+            "site_join" => "__futex_abstimed_wait_common",
+            site => site,
+        };
+        assert_near(site, seconds(below(&folded, frame)), truth[site], 0.01);
+    }
     let folded = lab.show(&["fold", "--weight", "oncpu"], "off.data");
     assert!(folded.contains("[no sample]"), "{folded}");
     assert!(!folded.contains("swapper"), "{folded}");
