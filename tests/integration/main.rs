@@ -46,3 +46,4 @@ mod totals;
 mod trees;
 mod waits;
 mod wasm;
+mod weights;
