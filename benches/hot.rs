@@ -119,6 +119,7 @@ fn frames(inlines: bool) -> FrameNeeds {
         inlines,
         addresses: false,
         lines: false,
+        kernel_ranges: false,
         ranges: false,
         code: false,
         wasm_lines: false,

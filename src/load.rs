@@ -301,6 +301,7 @@ fn read_from<T: Default>(
                 options.filter.clone()
             },
             marks: pairs || needs.waits || options.weight.tells_pairs,
+            parallelism: needs.parallelism,
         };
         let mut session = Session::index(
             &recording,
@@ -391,6 +392,7 @@ fn read_from<T: Default>(
             |event| vec![event.into()],
         );
         profile.events = events;
+        profile.parallelism = session.parallelism.clone();
         profile.waits = waits.into_iter().map(Wait::from).collect();
         profile.fields = fields;
         summarise(&mut profile, &collected, &recording, &session, options);
@@ -770,6 +772,10 @@ fn summarise(
         dump: Vec::new(),
         command: recording.features.cmdline.clone(),
         switches: session.switches,
+        tells_switches: recording
+            .events
+            .iter()
+            .any(|event| event.attr.is_context_switch()),
         holds_totals: session.stats.by_type.contains_key(&STAT_RECORD),
     };
 }

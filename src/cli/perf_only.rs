@@ -53,8 +53,6 @@ const OPTIONS: &[PerfOnly] = &[
     valued("switch-off", ""),
     valued("switch-on", ""),
     flag("total-cycles", NO_BRANCHES),
-    flag("latency", ""),
-    valued("parallelism", ""),
     flag("data-type", ""),
 ];
 

@@ -25,11 +25,11 @@ use crate::perfdata::NoField;
 use crate::profile::SampleFilter;
 use crate::questions::filter::Filters;
 use crate::questions::kinds::OwnRules;
-use crate::report::keys::{FieldSpec, SortSpec, known_keys};
-use crate::report::options::{CallGraphMode, ChainKey, Grouping, ReportOptions};
+use crate::report::keys::{FieldSpec, Key, SortSpec, known_keys};
+use crate::report::options::{CallGraphMode, ChainKey, Grouping, Latency, ReportOptions};
 use crate::report::{self, Columns};
 use crate::session::listing::Listing;
-use crate::time_spec::parse_quantum;
+use crate::time_spec::{parse_cpus, parse_quantum};
 
 /// Arguments of `pjit report`.
 #[derive(Debug, Clone, Args)]
@@ -133,6 +133,10 @@ struct RowArgs {
     )]
     metrics: Option<MetricList>,
 
+    /// Shares of latency in front: periods over the number of threads that ran (perf record --latency)
+    #[arg(long = "latency", conflicts_with = "weight")]
+    latency: bool,
+
     /// Payloads of tracepoints, and their fields, by type and not as the events print them
     #[arg(long = "raw-trace")]
     raw_trace: bool,
@@ -172,6 +176,18 @@ struct MetricList(Vec<Metric>);
 
 fn metric_list(text: &str) -> Result<MetricList, String> {
     Metric::parse_list(text).map(MetricList)
+}
+
+/// What `--parallelism` asks for.
+#[derive(Debug, Clone)]
+struct Levels(Vec<u32>);
+
+fn levels(text: &str) -> Result<Levels, String> {
+    let levels = parse_cpus(text)?;
+    match levels.contains(&0) {
+        true => Err("at least one thread runs at each sample".to_owned()),
+        false => Ok(Levels(levels)),
+    }
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -219,6 +235,10 @@ struct FilterArgs {
     /// Only rows whose symbol contains this
     #[arg(long = "symbol-filter", value_name = "TEXT")]
     symbol_filter: Option<String>,
+
+    /// Only samples beside which so many threads ran, e.g. 1-2,8
+    #[arg(long = "parallelism", value_name = "LIST", value_parser = levels, conflicts_with = "weight")]
+    parallelism: Option<Levels>,
 
     /// Leave out what has no symbol
     #[arg(short = 'U', long = "hide-unresolved")]
@@ -490,6 +510,11 @@ impl ReportArgs {
         };
         self.need(&view, &mut load);
         let stacks = self.stacks.apply(SampleFilter::default(), &mut load)?;
+        if view.latency != Latency::Off && !stacks.is_empty() {
+            return Err(
+                "latency is not known of what --focus and other filters of stacks leave".to_owned(),
+            );
+        }
         warnings.extend(self.without_effect());
         Ok(ReportCommand {
             load,
@@ -557,7 +582,25 @@ impl ReportArgs {
         let filters = &self.filters;
         view.symbol_filter.clone_from(&filters.symbol_filter);
         view.hide_unresolved = filters.hide_unresolved;
+        let levels = filters.parallelism.as_ref();
+        view.parallelism = levels.map(|Levels(levels)| levels.clone());
+        view.latency = self.latency(view);
         view.time.clone_from(&filters.samples.time);
+    }
+
+    /// As perf 7, where something is asked for that its older versions do not have; else as those.
+    fn latency(&self, view: &ReportOptions) -> Latency {
+        const KEYS: [Key; 3] = [Key::Latency, Key::LatencyChildren, Key::Parallelism];
+        let (sort, fields) = (view.sort.as_ref(), view.fields.as_ref());
+        let is_named = |key: &Key| {
+            sort.is_some_and(|sort| sort.has(*key))
+                || fields.is_some_and(|fields| fields.keys.contains(key))
+        };
+        match () {
+            () if self.rows.latency => Latency::First,
+            () if view.parallelism.is_some() || KEYS.iter().any(is_named) => Latency::Beside,
+            () => Latency::Off,
+        }
     }
 
     /// Asks for what the view needs, and for nothing else.
@@ -572,6 +615,9 @@ impl ReportArgs {
         load.needs.cpu |= needs.cpu;
         load.names.origins |= needs.kinds;
         load.needs.cgroup = needs.cgroup;
+        load.needs.parallelism = needs.parallelism || view.parallelism.is_some();
+        load.frames.ranges = needs.ranges;
+        load.frames.kernel_ranges = needs.ranges;
         load.needs.trace = match &view.sort {
             _ if needs.trace => Payloads::Yes,
             Some(sort) if !sort.adds_to_default() => Payloads::No,
@@ -588,8 +634,9 @@ impl ReportArgs {
         load.frames.inlines &= load.needs.stacks;
         load.frames.lines = needs.lines || (trees && view.call_graph.key != ChainKey::Function);
         // Rows show the address of their first sample with -v, and data symbols always do.
-        load.frames.addresses =
-            (trees && view.call_graph.key == ChainKey::Address) || view.verbose > 0;
+        load.frames.addresses = (trees && view.call_graph.key == ChainKey::Address)
+            || view.verbose > 0
+            || needs.addresses;
     }
 
     fn listing(&self) -> Result<Option<Listing>, String> {

@@ -65,6 +65,8 @@ pub struct Needs {
     pub depths: bool,
     /// When threads were not on a processor.
     pub waits: bool,
+    /// How many threads ran at each sample.
+    pub parallelism: bool,
     /// Where complete stacks begin; samples whose stacks were cut get rows of their own.
     pub roots: bool,
     /// Where the frames of all stacks lie.
@@ -91,6 +93,7 @@ impl Default for Needs {
             rows: Rows::Merged,
             depths: false,
             waits: false,
+            parallelism: false,
             roots: false,
             paths: false,
             dump_limit: None,

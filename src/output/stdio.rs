@@ -518,7 +518,11 @@ impl<'r, 'p> Layout<'r, 'p> {
         } else {
             width
         });
-        for (counts, total) in counts.zip(&self.table.totals) {
+        let totals = match counter.shown {
+            Shown::LatencyShare | Shown::CreditedLatencyShare => &self.table.latency_totals,
+            _ => &self.table.totals,
+        };
+        for (counts, total) in counts.zip(totals) {
             self.push_counter(counter, counts, *total, width, line);
         }
     }
@@ -574,10 +578,13 @@ impl<'r, 'p> Layout<'r, 'p> {
                 let text = self.report.leader(self.table).unit.human(weight);
                 format!(" {text:>least$}", least = least(1))
             }
-            Shown::CreditedShare if !self.report.children => {
+            Shown::CreditedShare | Shown::CreditedLatencyShare if !self.report.children => {
                 format!("{:>least$}", "N/A", least = least(0))
             }
-            Shown::Share | Shown::CreditedShare => {
+            Shown::Share
+            | Shown::CreditedShare
+            | Shown::LatencyShare
+            | Shown::CreditedLatencyShare => {
                 let share = percent(value, total);
                 let text = format!(" {share:>least$.2}%", least = least(2));
                 return push_colored(line, share, self.report.options.color, &text);
@@ -609,11 +616,7 @@ impl<'r, 'p> Layout<'r, 'p> {
     fn push_symbol(&self, row: &Row, width: usize, line: &mut Vec<u8>) {
         let profile = self.report.profile;
         let frame = &profile[row.frame];
-        let address = if row.is_caller {
-            frame.address.0
-        } else {
-            frame.object_address.0
-        };
+        let address = self.report.shown_address(row);
         let start = line.len();
         if self.report.options.verbose > 0 {
             let text = format!(

@@ -215,6 +215,12 @@ impl Attr {
         self.flag(flag::FREQ)
     }
 
+    /// Whether it has records written when threads lose and get processors.
+    #[must_use]
+    pub const fn is_context_switch(&self) -> bool {
+        self.flag(flag::CONTEXT_SWITCH)
+    }
+
     /// Demanded skid constraint, the number of `p`s in the event's name.
     #[must_use]
     pub const fn precise_ip(&self) -> u8 {

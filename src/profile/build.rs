@@ -18,6 +18,7 @@ use crate::parallel::in_parallel;
 use crate::perfdata::attr::sample_type;
 use crate::perfdata::{CpuMode, Event, EventId};
 use crate::session::jit::JitCodeId;
+use crate::session::maps::Mapping;
 use crate::session::{Session, Target};
 use crate::symbolize::{Answers, NameStyle, Place as Site, Query, Resolution};
 use crate::wasm::{WasmCode, WasmPlace};
@@ -41,6 +42,8 @@ pub struct FrameNeeds {
     pub lines: bool,
     /// Where objects were mapped.
     pub ranges: bool,
+    /// Where the kernel and its modules lie, too.
+    pub kernel_ranges: bool,
     /// JIT functions apart by version, with the code of each.
     pub code: bool,
     /// Whether lines of WebAssembly are looked for, shown or not.
@@ -178,6 +181,7 @@ fn threads_of(session: &Session<'_>) -> Vec<Thread> {
             start: t.start.map(|time| time.0),
             end: t.end.map(|time| time.0),
             comms: t.comms.iter().map(|&(time, comm)| (time.0, comm)).collect(),
+            cgroups: t.cgroups.iter().map(|&(time, of)| (time.0, of)).collect(),
         })
         .collect()
 }
@@ -468,21 +472,29 @@ impl Filler<'_, '_> {
         if needs.ranges {
             self.ranges();
         }
+        if needs.kernel_ranges {
+            let session = self.session;
+            session
+                .kernel_mappings()
+                .for_each(|mapping| self.range(0, mapping));
+        }
     }
 
     /// Where the objects of the profile were mapped.
     fn ranges(&mut self) {
         for (process, mapping) in self.session.executable_mappings() {
-            let pid = self.session.pid_of(process);
-            if let Some(object) = self.objects[mapping.dso.0 as usize] {
-                self.profile.objects[object.0 as usize]
-                    .ranges
-                    .push(MappedRange {
-                        pid,
-                        range: mapping.range,
-                        offset: mapping.offset,
-                    });
-            }
+            self.range(self.session.pid_of(process), &mapping);
+        }
+    }
+
+    fn range(&mut self, pid: u32, mapping: &Mapping) {
+        if let Some(object) = self.objects[mapping.dso.0 as usize] {
+            let object = &mut self.profile.objects[object.0 as usize];
+            object.ranges.push(MappedRange {
+                pid,
+                range: mapping.range,
+                offset: mapping.offset,
+            });
         }
     }
 

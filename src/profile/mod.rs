@@ -27,6 +27,8 @@ pub use filter::{SampleFilter, SampleMatcher};
 
 pub use crate::ids::{CommId, ThreadId};
 pub use crate::perfdata::{CpuMode, EventId, FieldKey, FieldValue};
+pub use crate::session::Parallelism;
+pub use crate::session::threads::Namespace;
 pub use crate::stack_end::StackEnd;
 
 /// No number.
@@ -115,6 +117,8 @@ pub struct Profile {
     pub samples: Vec<Sample>,
     /// When threads were not on a processor, in the order in which that began, if the view asked for it.
     pub waits: Vec<Wait>,
+    /// How many threads ran at each sample, by [`Entry::first`], if the view asked for it.
+    pub parallelism: Parallelism,
     /// Facts about the recording for headers.
     pub recording: RecordingSummary,
     /// How good the data is; printed as one `#` line.
@@ -192,6 +196,18 @@ pub struct Thread {
     pub end: Option<u64>,
     /// All its comms, each with the time in ns from which it had it; 0 for what it had when recording began.
     pub comms: Vec<(u64, CommId)>,
+    /// Its cgroup namespaces, each with the time in ns from which it was in it, where that was recorded.
+    pub cgroups: Vec<(u64, Namespace)>,
+}
+
+impl Thread {
+    /// The cgroup namespace that it was in.
+    #[must_use]
+    pub fn cgroup_at(&self, time: u64) -> Option<Namespace> {
+        let before = self.cgroups.partition_point(|(from, _)| *from <= time);
+        let last = self.cgroups.get(before.checked_sub(1)?)?;
+        Some(last.1)
+    }
 }
 
 /// A DSO as views show it.
@@ -523,6 +539,8 @@ pub struct RecordingSummary {
     pub command: Vec<String>,
     /// Switches away from threads, if they were recorded (`--switch-events`).
     pub switches: u64,
+    /// Whether records tell when threads lose and get processors.
+    pub tells_switches: bool,
     /// It is one of `perf stat record`.
     pub holds_totals: bool,
 }

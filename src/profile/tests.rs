@@ -28,6 +28,7 @@ const EVERYTHING: FrameNeeds = FrameNeeds {
     addresses: true,
     lines: true,
     ranges: true,
+    kernel_ranges: false,
     code: true,
     wasm_lines: true,
 };

@@ -184,7 +184,7 @@ impl FrameTexts {
         functions: &Functions,
     ) -> Self {
         let from_texts = columns.order.iter().filter_map(|key| match key.order() {
-            Some(Order::FrameTexts(texts)) => Some((*key, texts)),
+            Some(Order::FrameTexts(texts) | Order::SymbolAnd(texts)) => Some((*key, texts)),
             _ => None,
         });
         let (keys, makers): (Vec<Key>, Vec<_>) = from_texts.unzip();
@@ -262,7 +262,7 @@ impl<'p> Maker<'p> {
             profile,
             dso_ranks: dso_ranks(profile, options),
             has_dso: has(|order| matches!(order, Order::Dso)),
-            has_symbol: has(|order| matches!(order, Order::Symbol { .. })),
+            has_symbol: has(|order| matches!(order, Order::Symbol { .. } | Order::SymbolAnd(_))),
             texts: FrameTexts::of(profile, options, columns, functions),
             all: Vec::new(),
             ids: ItemIndex::default(),

@@ -4,7 +4,7 @@
 //! perf (`util/sort.c`, `ui/hist.c`): counters in front, fields of `--fields +…`, then the keys.
 
 use super::keys::{Key, KeyNeeds, SortSpec};
-use super::options::ReportOptions;
+use super::options::{Latency, ReportOptions};
 use crate::metrics::Metric;
 
 /// The columns of a report.
@@ -29,7 +29,7 @@ impl Columns {
     pub fn resolve(options: &ReportOptions, children: bool, has_chains: bool) -> Self {
         let strict = options.fields.as_ref().is_some_and(|f| !f.appends);
         let levels = sort_levels(options, children, strict);
-        let mut fields = default_fields(options, children, strict);
+        let mut fields = default_fields(options, &levels, children, strict);
         let metrics = metrics(options, &mut fields);
         if let Some(extra) = &options.fields {
             extra
@@ -47,10 +47,10 @@ impl Columns {
         order.retain(|key| !matches!(key, Key::Metric(_)));
         let credits = children && has_chains;
         if !credits && !strict {
-            fields.retain(|key| *key != Key::OverheadChildren);
+            fields.retain(|key| !key.is_credited());
         }
         if !credits {
-            order.retain(|key| *key != Key::OverheadChildren);
+            order.retain(|key| !key.is_credited());
         }
         let levels = levels
             .into_iter()
@@ -74,6 +74,13 @@ impl Columns {
         })
     }
 
+    /// Whether a column looks at latency.
+    #[must_use]
+    pub fn shows_latency(&self) -> bool {
+        let mut keys = self.fields.iter().chain(&self.order);
+        keys.any(|key| matches!(key, Key::Latency | Key::LatencyChildren))
+    }
+
     /// Whether rows are told apart by a key.
     #[must_use]
     pub fn has_key(&self, key: Key) -> bool {
@@ -90,12 +97,8 @@ fn sort_levels(options: &ReportOptions, children: bool, strict: bool) -> Vec<Vec
     let mut levels = Vec::new();
     let chosen = given.or(options.default_sort.as_ref());
     if !strict {
-        if children && !chosen.is_some_and(|sort| sort.mentions("overhead_children")) {
-            levels.push(vec![Key::OverheadChildren]);
-        }
-        if !chosen.is_some_and(|sort| sort.mentions("overhead")) {
-            levels.push(vec![Key::Overhead]);
-        }
+        let front = front_counters(options.latency, children, chosen);
+        levels.extend(front.into_iter().map(|key| vec![key]));
     }
     match chosen {
         Some(sort) => levels.extend(sort.levels.iter().cloned()),
@@ -103,6 +106,31 @@ fn sort_levels(options: &ReportOptions, children: bool, strict: bool) -> Vec<Vec
     }
     levels.extend(parent_level(options));
     levels
+}
+
+/// The counters that perf puts in front of the keys, unless those mention them (`util/sort.c:setup_overhead`).
+fn front_counters(latency: Latency, children: bool, keys: Option<&SortSpec>) -> Vec<Key> {
+    let mentions = |key: Key| keys.is_some_and(|keys| keys.mentions(key.name()));
+    let own = match latency {
+        Latency::Beside if mentions(Key::Latency) || mentions(Key::Overhead) => Vec::new(),
+        _ => shares(latency, children),
+    };
+    own.into_iter().filter(|key| !mentions(*key)).collect()
+}
+
+/// Shares of rows, the credited ones in front.
+fn shares(latency: Latency, children: bool) -> Vec<Key> {
+    let pair = |overhead, by_latency| match latency {
+        Latency::Off => vec![overhead],
+        Latency::Beside => vec![overhead, by_latency],
+        Latency::First => vec![by_latency, overhead],
+    };
+    let mut keys = Vec::new();
+    if children {
+        keys.extend(pair(Key::OverheadChildren, Key::LatencyChildren));
+    }
+    keys.extend(pair(Key::Overhead, Key::Latency));
+    keys
 }
 
 fn parent_level(options: &ReportOptions) -> Vec<Vec<Key>> {
@@ -115,24 +143,29 @@ fn parent_level(options: &ReportOptions) -> Vec<Vec<Key>> {
 }
 
 /// The columns that come without being named.
-fn default_fields(options: &ReportOptions, children: bool, strict: bool) -> Vec<Key> {
+fn default_fields(
+    options: &ReportOptions,
+    levels: &[Vec<Key>],
+    children: bool,
+    strict: bool,
+) -> Vec<Key> {
     if strict {
         return Vec::new();
     }
+    let mut fields = shares(options.latency, children);
+    if options.latency != Latency::Off {
+        fields.retain(|key| levels.iter().flatten().any(|known| known == key));
+    }
     let wanted = [
-        (children, Key::OverheadChildren),
-        (true, Key::Overhead),
         (options.show_cpu_utilization, Key::OverheadSys),
         (options.show_cpu_utilization, Key::OverheadUs),
         (options.show_weight, Key::Weight),
         (options.show_samples || options.show_weight, Key::Sample),
         (options.show_period, Key::Period),
     ];
-    wanted
-        .into_iter()
-        .filter(|(is_wanted, _)| *is_wanted)
-        .map(|(_, key)| key)
-        .collect()
+    let wanted = wanted.into_iter().filter(|(is_wanted, _)| *is_wanted);
+    fields.extend(wanted.map(|(_, key)| key));
+    fields
 }
 
 /// All metrics: those of `--fields`, then those of `--metrics`, which become columns here.

@@ -31,7 +31,7 @@ pub(crate) use self::classes::known_srcline;
 pub use self::columns::Columns;
 pub use self::hierarchy::{HierarchyNode, hierarchy, levels};
 use self::keys::Key;
-use self::options::{CallGraphMode, ChainOrder, Grouping, ReportOptions};
+use self::options::{CallGraphMode, ChainOrder, Grouping, Latency, ReportOptions};
 pub use self::rates::{Rate, Rates};
 pub use self::rows::{Counts, Row, Totals};
 use self::rows::{Input, Ordered, Rows};
@@ -63,7 +63,14 @@ pub enum ReportError {
         "the key `parent` needs call chains, and the recording has none: was it made without -g?"
     )]
     NoChainsForParent,
+    /// Latency and parallelism need to know who ran.
+    #[error(
+        "{0} needs to know which threads ran, and the recording does not tell: record with perf record --switch-events \
+         (perf 6.14 and later: --latency)"
+    )]
+    NoSwitches(&'static str),
     /// A metric needs events that are not there.
+
     #[error("--metrics: {0}")]
     NoEvent(String),
 }
@@ -115,6 +122,8 @@ pub struct Table {
     pub rows: Vec<Row>,
     /// By event of the group: what percentages of rows refer to.
     pub totals: Vec<u64>,
+    /// The same for those of latency.
+    pub latency_totals: Vec<u64>,
     /// What percentages of branches refer to.
     pub chain_total: u64,
     /// What the threshold of branches refers to.
@@ -143,6 +152,7 @@ pub fn build<'p>(
     let wants_children = options.children && !options.hierarchy;
     let columns = Columns::resolve(options, wants_children, has_chains);
     check_chains(options, &columns, has_chains)?;
+    check_switches(profile, options, &columns)?;
     let children = wants_children && has_chains;
     let order = chain_order(options, options.children && has_chains);
     let with_parent = columns.has_key(Key::Parent) || options.exclude_other;
@@ -171,6 +181,7 @@ pub fn build<'p>(
         children,
         with_trees: has_trees,
         labels: &labels,
+        weights: None,
     });
     let rates = rates::Input {
         profile,
@@ -220,6 +231,24 @@ fn check_chains(
     } else {
         Ok(())
     }
+}
+
+fn check_switches(
+    profile: &Profile,
+    options: &ReportOptions,
+    columns: &Columns,
+) -> Result<(), ReportError> {
+    if profile.recording.tells_switches {
+        return Ok(());
+    }
+    let asked = [
+        (options.parallelism.is_some(), "--parallelism"),
+        (options.latency == Latency::First, "--latency"),
+        (columns.has_key(Key::Parallelism), "the key `parallelism`"),
+        (columns.shows_latency(), "the key `latency`"),
+    ];
+    let asked = asked.into_iter().find(|(is_asked, _)| *is_asked);
+    asked.map_or(Ok(()), |(_, what)| Err(ReportError::NoSwitches(what)))
 }
 
 /// perf's default: callers first when callers are credited, or would be without `--hierarchy`.
@@ -382,6 +411,17 @@ impl<'p> Report<'p> {
         percent(period, table.totals[0]) as f32 >= self.options.percent_limit as f32
     }
 
+    /// The address that a row without symbol shows.
+    #[must_use]
+    pub fn shown_address(&self, row: &Row) -> u64 {
+        let frame = &self.profile[row.frame];
+        if row.is_caller {
+            frame.address.0
+        } else {
+            frame.object_address.0
+        }
+    }
+
     /// Mode of a row as perf marks it: `k`, `.` and so on.
     #[must_use]
     pub fn level(&self, row: &Row) -> char {
@@ -416,15 +456,15 @@ impl<'p> Report<'p> {
 
     fn table(&self, events: Vec<usize>) -> Table {
         let all = &self.rows;
-        let total_of = |event: &usize| {
+        let counts_of = |event: &usize| {
             let totals = &all.totals[*event];
-            let counts = if self.options.relative {
-                &totals.row_filtered
+            if self.options.relative {
+                totals.row_filtered
             } else {
-                &totals.all
-            };
-            counts.self_period
+                totals.all
+            }
         };
+        let total_of = |event: &usize| counts_of(event).self_period;
         let samples_of = |event: &usize| {
             let totals = &all.totals[*event];
             let counts = if self.options.relative {
@@ -447,6 +487,7 @@ impl<'p> Report<'p> {
             period: events.iter().map(total_of).fold(0, u64::wrapping_add),
             rows: Vec::new(),
             totals: events.iter().map(total_of).collect(),
+            latency_totals: events.iter().map(|e| counts_of(e).latency).collect(),
             chain_total: leader.all.self_period,
             threshold_total: threshold.self_period,
             members: Vec::new(),

@@ -70,6 +70,10 @@ pub struct ReportOptions {
     pub full_source_path: bool,
     /// `--ns`: times with nanoseconds.
     pub nanoseconds: bool,
+    /// Shares of latency beside those of the period.
+    pub latency: Latency,
+    /// `--parallelism`: only samples beside which so many threads ran.
+    pub parallelism: Option<Vec<u32>>,
     /// `--header`: the header block comes before the report.
     pub header: bool,
     /// `--no-skip-empty` clears it: events without samples are then listed too.
@@ -83,6 +87,27 @@ pub struct ReportOptions {
 }
 
 impl ReportOptions {
+    /// Leaves out shares of latency where they would be those of periods, unless they were named
+    /// (`ui/hist.c:perf_hpp__cancel_latency`).
+    fn settle_latency(&mut self, profile: &Profile) {
+        /// Per cent of the samples.
+        const NEARLY_ALL: u64 = 99;
+        let is_named = (self.sort.as_ref()).is_some_and(|sort| sort.mentions("latency"));
+        if self.latency != Latency::Beside || is_named {
+            return;
+        }
+        let (mut all, mut alone) = (0_u64, 0_u64);
+        for entry in &profile.entries {
+            all += entry.samples;
+            if profile.parallelism.at(entry.first) == 1 {
+                alone += entry.samples;
+            }
+        }
+        if all > 0 && alone * 100 / all >= NEARLY_ALL {
+            self.latency = Latency::Off;
+        }
+    }
+
     /// Fills in what depends on the recording: where all events are tracepoints, rows are told apart by their
     /// payloads (`util/sort.c:get_default_sort_order`).
     pub fn settle(&mut self, profile: &Profile) {
@@ -90,6 +115,7 @@ impl ReportOptions {
             let names: Vec<&str> = profile.events.iter().map(|e| e.name.as_str()).collect();
             self.metrics = Metric::available(&names);
         }
+        self.settle_latency(profile);
         self.show_weight = profile.events.iter().any(|event| event.counted.is_some());
         if profile.events.iter().all(|event| event.is_tracepoint) {
             let default = match profile.fields.is_empty() || self.sort.is_some() {
@@ -141,6 +167,8 @@ impl Default for ReportOptions {
             verbose: 0,
             full_source_path: false,
             nanoseconds: false,
+            latency: Latency::Off,
+            parallelism: None,
             header: false,
             skip_empty: true,
             requires_chains: false,
@@ -148,6 +176,18 @@ impl Default for ReportOptions {
             color: false,
         }
     }
+}
+
+/// Whether there are shares of latency: of periods over the number of threads that ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Latency {
+    /// None but those that are named.
+    #[default]
+    Off,
+    /// Behind those of periods.
+    Beside,
+    /// `--latency`: in front of them, and rows in their order.
+    First,
 }
 
 /// Which events share a table.

@@ -109,6 +109,7 @@ impl ProfileBuilder {
             start: None,
             end: None,
             comms: Vec::new(),
+            cgroups: Vec::new(),
         });
         ThreadId(id)
     }

@@ -14,6 +14,7 @@ use super::jit::{JitBuilder, ProcessId};
 use super::maps::{MapTable, Mapping};
 use super::marks::{Asked, Mark, Moment};
 use super::returns::{Returns, TRAMPOLINES};
+use super::running::Running;
 use super::threads::Threads;
 use super::{Label, SampleRef, Session, Space, SpaceId, TaskCounter};
 
@@ -24,6 +25,12 @@ fn is_program(path: &[u8]) -> bool {
         name.starts_with(b"ld-") || name.starts_with(b"ld.so") || name.starts_with(b"ld64");
     path.starts_with(b"/") && !path.starts_with(b"//") && !loader
 }
+
+/// CPUs of a machine that is not described, as perf assumes.
+const MOST_CPUS: u32 = 4096;
+
+/// Place of the cgroup namespace among those of a record (`CGROUP_NS_INDEX`).
+const CGROUP_NAMESPACE: usize = 6;
 
 /// `MAP_SHARED` (`include/uapi/linux/mman.h`).
 const MAP_SHARED: u32 = 1;
@@ -117,6 +124,7 @@ impl<'a> Session<'a> {
             programs,
             marks,
             switches,
+            running,
             has_return_probes,
             ..
         } = builder;
@@ -145,6 +153,7 @@ impl<'a> Session<'a> {
             execs,
             marks,
             switches,
+            parallelism: running.finish(recording.features.nr_cpus_avail.unwrap_or(MOST_CPUS)),
             has_return_probes,
             returns: Returns::default(),
             labels: Vec::new(),
@@ -220,6 +229,7 @@ struct Builder<'a, 'f> {
     asked: &'f Asked,
     marks: Vec<Mark>,
     switches: u64,
+    running: Running,
     has_return_probes: bool,
     hits: Hits,
 }
@@ -270,6 +280,7 @@ impl<'a, 'f> Builder<'a, 'f> {
             asked,
             marks: Vec::new(),
             switches: 0,
+            running: Running::default(),
             has_return_probes: false,
             hits: Hits::default(),
         }
@@ -299,6 +310,9 @@ impl<'a, 'f> Builder<'a, 'f> {
         let space = self.snapshot(process);
         if head.cpumode == CpuMode::User && self.hits.is_new(space, head.ip) {
             self.preload(space, head.ip);
+        }
+        if self.asked.parallelism {
+            self.running.sample(self.samples.len());
         }
         self.samples.push(SampleRef {
             pos: head.pos,
@@ -340,7 +354,15 @@ impl<'a, 'f> Builder<'a, 'f> {
     }
 
     fn record(&mut self, record: &Record<'_>, time: Timestamp) {
-        self.switches += u64::from(matches!(record, Record::Switch { out: true, .. }));
+        if let Record::Switch {
+            out, other, task, ..
+        } = *record
+        {
+            self.switches += u64::from(out);
+            if self.asked.parallelism {
+                self.running.switch(out, other, task);
+            }
+        }
         self.change(record, time);
         if self.asked.marks && time != Timestamp::START {
             self.mark_of(record, time);
@@ -458,7 +480,16 @@ impl<'a, 'f> Builder<'a, 'f> {
                     self.jit.fork(fork.parent, fork.child, time);
                 }
             }
-            Record::Exit { tid, .. } => self.threads.exit(*tid, time),
+            Record::Exit { tid, .. } => {
+                self.threads.exit(*tid, time);
+                self.running.exit();
+            }
+            Record::Namespaces { pid, tid, links } => {
+                if let Some(cgroup) = links.get(CGROUP_NAMESPACE) {
+                    let thread = self.threads.find_or_make(*pid, *tid);
+                    self.threads.set_cgroup(thread, *cgroup, time);
+                }
+            }
             Record::TimeConv(conversion) => self.jit.time_conversion(*conversion),
             Record::Ksymbol {
                 addr,

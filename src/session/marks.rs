@@ -14,6 +14,8 @@ pub struct Asked {
     pub filter: Filter,
     /// Moments in the lives of threads.
     pub marks: bool,
+    /// How many threads ran at each sample.
+    pub parallelism: bool,
 }
 
 /// One moment.

@@ -14,6 +14,7 @@ pub mod listing;
 pub mod maps;
 pub mod marks;
 pub mod returns;
+mod running;
 pub mod threads;
 
 mod build;
@@ -33,6 +34,7 @@ use returns::Returns;
 use threads::ThreadLife;
 
 pub use build::Filter;
+pub use running::Parallelism;
 
 /// A state of a process' mappings.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -130,6 +132,8 @@ pub struct Session<'a> {
     pub returns: Returns,
     /// Records of switches away from threads.
     pub switches: u64,
+    /// How many threads ran at each sample, if it was asked for.
+    pub parallelism: Parallelism,
     /// Texts of frames that stand for no code, indexed by [`Label`].
     pub labels: Vec<String>,
     spaces: Vec<Space>,
@@ -226,6 +230,11 @@ impl<'a> Session<'a> {
         }
         found.sort_by_key(|(process, mapping)| (*process, mapping.range.start, mapping.dso));
         found
+    }
+
+    /// Where the kernel, its modules and its programs lie.
+    pub fn kernel_mappings(&self) -> impl Iterator<Item = &Mapping> {
+        self.kernel.iter()
     }
 
     /// The pid of a process.

@@ -11,6 +11,9 @@ use crate::ids::{CommId, ThreadId};
 /// "No such id": what the kernel writes for tasks outside its pid namespace, and for absent fields.
 pub const NO_ID: u32 = u32::MAX;
 
+/// A namespace: device and inode.
+pub type Namespace = (u64, u64);
+
 /// One life of a thread.
 #[derive(Clone, Debug)]
 pub struct ThreadLife {
@@ -30,6 +33,8 @@ pub struct ThreadLife {
     pub end: Option<Timestamp>,
     /// Its comms, each with the time from which it had it.
     pub comms: SmallVec<[(Timestamp, CommId); 2]>,
+    /// Its cgroup namespaces, each with the time from which it was in it, where that was recorded.
+    pub cgroups: Vec<(Timestamp, Namespace)>,
     /// Whether a COMM record named it (`:TID` is handed on to nobody).
     named: bool,
 }
@@ -110,6 +115,7 @@ impl Threads {
             start: None,
             end: None,
             comms: smallvec![(Timestamp::START, comm)],
+            cgroups: Vec::new(),
             named: tid == 0,
         })
     }
@@ -125,6 +131,14 @@ impl Threads {
             _ => life.comms.push((time, comm)),
         }
         life.named = true;
+    }
+
+    /// A NAMESPACES record.
+    pub fn set_cgroup(&mut self, id: ThreadId, namespace: Namespace, time: Timestamp) {
+        let cgroups = &mut self.lives[id.0 as usize].cgroups;
+        if cgroups.last().is_none_or(|(_, last)| *last != namespace) {
+            cgroups.push((time, namespace));
+        }
     }
 
     /// An EXIT record.
@@ -165,6 +179,7 @@ impl Threads {
             start,
             end: None,
             comms: smallvec![(start.unwrap_or(Timestamp::START), comm)],
+            cgroups: Vec::new(),
             named: parent.named,
         });
         Fork {

@@ -22,6 +22,7 @@ mod golden;
 mod heap;
 mod inlines;
 mod jitdump;
+mod latency;
 mod listings;
 mod live;
 mod metrics;

@@ -37,7 +37,10 @@ int main(void)
 const RECORDINGS: [(&str, &str); 5] = [
     ("flat", "-e cpu-clock:u -c 500000"),
     ("chains", "-e cpu-clock:u -c 500000 -g"),
-    ("cpus", "-e cpu-clock:u -c 500000 -g --sample-cpu -s -d -T"),
+    (
+        "cpus",
+        "-e cpu-clock:u -c 500000 -g --sample-cpu --namespaces -s -d -T",
+    ),
     ("two", "-e cpu-clock:u,task-clock:u -c 1000000 -g"),
     ("group", "-e {cpu-clock:u,task-clock:u}:S -F 1999 -g"),
 ];
@@ -102,6 +105,10 @@ const TABLES: &str = "
 -s sample,sym
 -s overhead,sym
 -s symbol_size,sym
+-s dso_size
+-s dso_size,dso --no-children
+-s sym,dso_size
+-F overhead,dso_size,comm
 -s srcfile --no-children
 -s +cpu
 -s pid,comm,dso,sym,cpu
@@ -196,6 +203,8 @@ const CPUS: &str = "
 -C 0,1
 -C 0-1 -s cpu,sym
 -s cpu,socket
+-s cgroup_id --no-children
+-s cgroup_id,comm -g none --no-children
 --socket-filter 0
 -T
 ";
@@ -282,10 +291,14 @@ fn prepare(folder: &Path) -> Result<(), (&'static str, String)> {
                 return Err(("perf", format!("it cannot record {name}: {}", said.trim())));
             }
             // Now and then a sample is taken in the loader, for which binutils, which perf asks, takes a header's lines for
-            // those of another file where the loader's debug information is installed.
-            let dsos = perf(&["report", "--stdio", "-i", &file, "-s", "dso", "-g", "none"]);
+            // those of another file where the loader's debug information is installed; or at the start of the table of linked
+            // functions, which perf 6.1 takes for the function before it.
+            let dsos = perf(&[
+                "report", "--stdio", "-i", &file, "-s", "dso,sym", "-g", "none",
+            ]);
             let dsos = dsos.map_err(|error| ("perf", error.to_string()))?.stdout;
-            if !String::from_utf8_lossy(&dsos).contains("ld-linux") {
+            let dsos = String::from_utf8_lossy(&dsos);
+            if !dsos.contains("ld-linux") && !dsos.contains("_init") {
                 break;
             }
         }

@@ -7,7 +7,7 @@ use super::super::options::ReportOptions;
 use super::super::rows::{Row, own_function};
 use super::super::{ADDRESS_DIGITS, Report};
 use super::{Cell, Key, Measured};
-use crate::profile::{FieldKey, FieldValue, FrameId, Profile};
+use crate::profile::{FieldKey, FieldValue, Frame, FrameId, Profile};
 use crate::questions::functions::Functions;
 
 fn text(text: &str) -> Measured<'_> {
@@ -104,6 +104,61 @@ pub(super) fn symbol_size<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> C
     Cell::Right(size.map_or("unknown".into(), |s| {
         s.end.since(s.start).to_string().into()
     }))
+}
+
+/// In the middle of a column, as symbols are not.
+pub(super) fn symoff<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {
+    let frame = &report.profile[row.frame];
+    let level = report.level(row);
+    let Some(symbol) = frame.symbol.map(|symbol| &report.profile[symbol]) else {
+        let address = report.shown_address(row);
+        return Cell::Whole(format!("[{level}] {address:#011x}").into());
+    };
+    let offset = frame.offset_in(symbol);
+    Cell::Whole(format!("[{level}] {}+{offset:#x}", symbol.name).into())
+}
+
+/// Higher addresses come first, as in perf.
+pub(super) fn offsets(profile: &Profile, _: &ReportOptions, _: &Functions) -> Vec<String> {
+    let frames = profile.frames.iter();
+    let text = |frame: &Frame| format!("{:016x}", !frame.object_address.0);
+    frames.map(text).collect()
+}
+
+/// How large the mapping is that a frame lies in; what was made at run time is no mapping, and as large as it is.
+fn mapped_size(profile: &Profile, frame: &Frame) -> Option<u64> {
+    let object = &profile[frame.object?];
+    let mut ranges = object.ranges.iter();
+    let around = ranges.find(|mapped| mapped.range.contains(frame.address));
+    let symbol = frame.symbol.map(|symbol| &profile[symbol]);
+    let made = symbol.filter(|symbol| symbol.producer.is_some());
+    let size = around.map(|mapped| mapped.range.end.since(mapped.range.start));
+    size.or(made.map(|symbol| symbol.end.since(symbol.start)))
+}
+
+/// Larger mappings come first, as in perf.
+pub(super) fn mapped_sizes(profile: &Profile, _: &ReportOptions, _: &Functions) -> Vec<String> {
+    let frames = profile.frames.iter();
+    let text = |frame: &Frame| format!("{:016x}", !mapped_size(profile, frame).unwrap_or(0));
+    frames.map(text).collect()
+}
+
+pub(super) fn dso_size<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {
+    let size = mapped_size(report.profile, &report.profile[row.frame]);
+    Cell::Right(size.map_or("unknown".into(), |size| size.to_string().into()))
+}
+
+/// What perf says of threads of which it knows none is 0.
+pub(super) fn cgroup_id<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {
+    let entry = report.entry(row);
+    let namespace = report.profile[entry.thread].cgroup_at(entry.time);
+    let (device, inode) = namespace.unwrap_or_default();
+    Cell::Whole(format!("{device}/{inode:#x}").into())
+}
+
+pub(super) fn parallelism<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {
+    let level = report.profile.parallelism.at(report.entry(row).first);
+    Cell::Right(level.to_string().into())
 }
 
 pub(super) fn parent<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {

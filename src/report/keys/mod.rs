@@ -44,8 +44,16 @@ pub enum Key {
     Srcfile,
     /// Bytes of the symbol.
     SymbolSize,
+    /// Function and offset in it.
+    Symoff,
+    /// Bytes of the mapping.
+    DsoSize,
     /// Name of the cgroup.
     Cgroup,
+    /// Device and inode of the thread's cgroup namespace.
+    CgroupId,
+    /// How many threads ran at the same time.
+    Parallelism,
     /// Payload of a tracepoint as text.
     Trace,
     /// What kind of code the function is.
@@ -58,6 +66,10 @@ pub enum Key {
     Time,
     /// Self share of the period.
     Overhead,
+    /// Self share of the period over the number of threads that ran.
+    Latency,
+    /// The same at or below the row.
+    LatencyChildren,
     /// Share of the period in kernel mode.
     OverheadSys,
     /// Share of the period in user mode.
@@ -89,6 +101,12 @@ impl Key {
     #[must_use]
     pub fn is_counter(self) -> bool {
         !matches!(self.descriptor().role, Role::Part(_))
+    }
+
+    /// Whether it counts what callers are credited with.
+    #[must_use]
+    pub fn is_credited(self) -> bool {
+        matches!(&self.descriptor().role, Role::Counter(counter) if counter.is_credited)
     }
 
     /// The number that a counter's column shows or compares; nothing for other keys.
@@ -169,6 +187,12 @@ pub struct KeyNeeds {
     pub time: bool,
     /// An entry for each sample.
     pub samples: bool,
+    /// How many threads ran at each sample.
+    pub parallelism: bool,
+    /// Frames apart by address.
+    pub addresses: bool,
+    /// Where objects were mapped.
+    pub ranges: bool,
     /// What kinds of code there are.
     pub kinds: bool,
 }
@@ -183,6 +207,9 @@ impl KeyNeeds {
         trace: false,
         time: false,
         samples: false,
+        parallelism: false,
+        addresses: false,
+        ranges: false,
         kinds: false,
     };
 
@@ -197,6 +224,9 @@ impl KeyNeeds {
             trace: self.trace || other.trace,
             time: self.time || other.time,
             samples: self.samples || other.samples,
+            parallelism: self.parallelism || other.parallelism,
+            addresses: self.addresses || other.addresses,
+            ranges: self.ranges || other.ranges,
             kinds: self.kinds || other.kinds,
         }
     }
@@ -218,6 +248,8 @@ pub(crate) enum Role {
 pub(crate) struct Counter {
     /// What it counts.
     pub(crate) value: fn(&Counts) -> u64,
+    /// Whether that is credited to callers.
+    pub(crate) is_credited: bool,
     /// How that is shown.
     pub(crate) shown: Shown,
     /// Width of its column at least.
@@ -231,6 +263,10 @@ pub(crate) enum Shown {
     Share,
     /// The same, where callers are credited.
     CreditedShare,
+    /// As a share of everything by latency.
+    LatencyShare,
+    /// The same, where callers are credited.
+    CreditedLatencyShare,
     /// As it is.
     Number,
     /// With the unit of what is counted.
@@ -257,6 +293,9 @@ pub(crate) struct Part {
     pub(crate) cell: CellOf,
 }
 
+/// Makes the texts of all frames.
+pub(crate) type TextsOf = fn(&Profile, &ReportOptions, &Functions) -> Vec<String>;
+
 /// Where the value comes from that tells rows apart. Equal values share a row, lower ones come first.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Order {
@@ -266,8 +305,10 @@ pub(crate) enum Order {
     Dso,
     /// From the frame: its symbol, which rows are printed in the order of by name or by place.
     Symbol { by_name: bool },
+    /// From the frame: its symbol, and then a text.
+    SymbolAnd(TextsOf),
     /// From the frame: a text, of which all are made at once.
-    FrameTexts(fn(&Profile, &ReportOptions, &Functions) -> Vec<String>),
+    FrameTexts(TextsOf),
     /// Nowhere: all rows have the same.
     Nothing,
 }

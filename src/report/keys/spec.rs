@@ -69,9 +69,9 @@ const SORT_KEYS: &[Word] = &[
     PerfOnly("transaction"),
     Has(Key::Trace),
     Has(Key::SymbolSize),
-    PerfOnly("dso_size"),
+    Has(Key::DsoSize),
     Has(Key::Cgroup),
-    PerfOnly("cgroup_id"),
+    Has(Key::CgroupId),
     Has(Key::IpcNull),
     Has(Key::Time),
     PerfOnly("code_page_size"),
@@ -83,9 +83,9 @@ const SORT_KEYS: &[Word] = &[
     Has(Key::Tid),
     Has(Key::Tgid),
     PerfOnly("simd"),
-    PerfOnly("symoff"),
+    Has(Key::Symoff),
     PerfOnly("callchain_branch_predicted"),
-    PerfOnly("parallelism"),
+    Has(Key::Parallelism),
     Has(Key::State),
     Has(Key::Kind),
     Has(Key::Own),
@@ -94,14 +94,15 @@ const SORT_KEYS: &[Word] = &[
 /// Counters, which perf searches after the others.
 const COUNTERS: &[Word] = &[
     Has(Key::Overhead),
+    Has(Key::Latency),
     Has(Key::OverheadSys),
     Has(Key::OverheadUs),
     Has(Key::OverheadGuestSys),
     Has(Key::OverheadGuestUs),
     Has(Key::OverheadChildren),
+    Has(Key::LatencyChildren),
     Has(Key::Sample),
     Has(Key::Period),
-    PerfOnly("latency"),
     PerfOnly("weight1"),
 ];
 
@@ -295,6 +296,12 @@ impl SortSpec {
         self.text.contains(name)
     }
 
+    /// Whether a key is among them.
+    #[must_use]
+    pub fn has(&self, key: Key) -> bool {
+        self.levels.iter().flatten().any(|known| *known == key)
+    }
+
     /// Whether the text begins with `sym`: the first frame of a tree is then not repeated.
     #[must_use]
     pub fn starts_with_symbol(&self) -> bool {
@@ -421,7 +428,7 @@ mod tests {
             unknown.contains("unknown --fields key: `nonsense`")
                 && unknown.contains("overhead_children")
         );
-        let unsupported = FieldSpec::parse("dso_size")
+        let unsupported = FieldSpec::parse("ins_lat")
             .expect_err("perf only")
             .to_string();
         assert!(

@@ -1,5 +1,6 @@
 //! The descriptors of all keys.
 
+use super::super::rows::Counts;
 use super::super::trie::NONE;
 use super::{
     CellOf, Counter, Descriptor, Heading, Key, KeyNeeds, Order, Part, Role, Shown, Width, cells,
@@ -22,13 +23,19 @@ impl Key {
             Self::Srcline => &SRCLINE,
             Self::Srcfile => &SRCFILE,
             Self::SymbolSize => &SYMBOL_SIZE,
+            Self::Symoff => &SYMOFF,
+            Self::DsoSize => &DSO_SIZE,
             Self::Cgroup => &CGROUP,
+            Self::CgroupId => &CGROUP_ID,
+            Self::Parallelism => &PARALLELISM,
             Self::Trace => &TRACE,
             Self::Kind => &KIND,
             Self::Own => &OWN,
             Self::IpcNull => &IPC_NULL,
             Self::Time => &TIME,
             Self::Overhead => &OVERHEAD,
+            Self::Latency => &LATENCY,
+            Self::LatencyChildren => &LATENCY_CHILDREN,
             Self::OverheadSys => &OVERHEAD_SYS,
             Self::OverheadUs => &OVERHEAD_US,
             Self::OverheadGuestSys => &OVERHEAD_GUEST_SYS,
@@ -59,6 +66,24 @@ const fn part(
         needs: KeyNeeds::NONE,
         filter: None,
         role: Role::Part(Part { order, width, cell }),
+    }
+}
+
+/// A counter shown as a share of everything.
+const fn share(width: usize, value: fn(&Counts) -> u64) -> Counter {
+    Counter {
+        value,
+        is_credited: false,
+        shown: Shown::Share,
+        width,
+    }
+}
+
+/// A counter shown as it is.
+const fn number(shown: Shown, value: fn(&Counts) -> u64) -> Counter {
+    Counter {
+        shown,
+        ..share(12, value)
     }
 }
 
@@ -93,6 +118,12 @@ fn ascending(number: i32) -> u64 {
 
 const CPU_NUMBERS: KeyNeeds = KeyNeeds {
     cpu: true,
+    ..KeyNeeds::NONE
+};
+/// Each sample has a parallelism of its own.
+const RUNNING: KeyNeeds = KeyNeeds {
+    parallelism: true,
+    samples: true,
     ..KeyNeeds::NONE
 };
 const LINES: KeyNeeds = KeyNeeds {
@@ -196,6 +227,48 @@ static SYMBOL_SIZE: Descriptor = part(
     Width::Is(0),
     cells::symbol_size,
 );
+static SYMOFF: Descriptor = part(
+    "symoff",
+    "Symbol Offset",
+    Order::SymbolAnd(cells::offsets),
+    Width::Is(0),
+    cells::symoff,
+)
+.needs(KeyNeeds {
+    addresses: true,
+    ..KeyNeeds::NONE
+});
+static DSO_SIZE: Descriptor = part(
+    "dso_size",
+    "DSO size",
+    Order::FrameTexts(cells::mapped_sizes),
+    Width::Is(0),
+    cells::dso_size,
+)
+.needs(KeyNeeds {
+    addresses: true,
+    ranges: true,
+    ..KeyNeeds::NONE
+});
+static CGROUP_ID: Descriptor = part(
+    "cgroup_id",
+    "cgroup id (dev/inode)",
+    Order::Sample(|samples, entry, _| samples.namespace(entry).into()),
+    Width::Is(20),
+    cells::cgroup_id,
+)
+.needs(KeyNeeds {
+    samples: true,
+    ..KeyNeeds::NONE
+});
+static PARALLELISM: Descriptor = part(
+    "parallelism",
+    "Parallelism",
+    Order::Sample(|samples, entry, _| samples.profile.parallelism.at(entry.first).into()),
+    Width::Is(0),
+    cells::parallelism,
+)
+.needs(RUNNING);
 static CGROUP: Descriptor = part(
     "cgroup",
     "Cgroup",
@@ -274,56 +347,56 @@ static OVERHEAD: Descriptor = counter(
         true => "Self",
         false => "Overhead",
     }),
-    Counter {
-        value: |counts| counts.self_period,
-        shown: Shown::Share,
-        width: 8,
-    },
+    share(8, |counts| counts.self_period),
 );
 static OVERHEAD_CHILDREN: Descriptor = counter(
     "overhead_children",
     Heading::Is("Children"),
     Counter {
-        value: |counts| counts.children_period,
         shown: Shown::CreditedShare,
-        width: 8,
+        is_credited: true,
+        ..share(8, |counts| counts.children_period)
     },
 );
+static LATENCY: Descriptor = counter(
+    "latency",
+    Heading::Is("Latency"),
+    Counter {
+        shown: Shown::LatencyShare,
+        ..share(8, |counts| counts.latency)
+    },
+)
+.needs(RUNNING);
+/// perf forgets that its column is as wide as others.
+static LATENCY_CHILDREN: Descriptor = counter(
+    "latency_children",
+    Heading::Is("Latency"),
+    Counter {
+        shown: Shown::CreditedLatencyShare,
+        is_credited: true,
+        ..share(7, |counts| counts.children_latency)
+    },
+)
+.needs(RUNNING);
 static OVERHEAD_SYS: Descriptor = counter(
     "overhead_sys",
     Heading::Is("sys"),
-    Counter {
-        value: |counts| counts.by_mode[0],
-        shown: Shown::Share,
-        width: 8,
-    },
+    share(8, |counts| counts.by_mode[0]),
 );
 static OVERHEAD_US: Descriptor = counter(
     "overhead_us",
     Heading::Is("usr"),
-    Counter {
-        value: |counts| counts.by_mode[1],
-        shown: Shown::Share,
-        width: 8,
-    },
+    share(8, |counts| counts.by_mode[1]),
 );
 static OVERHEAD_GUEST_SYS: Descriptor = counter(
     "overhead_guest_sys",
     Heading::Is("guest sys"),
-    Counter {
-        value: |counts| counts.by_mode[2],
-        shown: Shown::Share,
-        width: 9,
-    },
+    share(9, |counts| counts.by_mode[2]),
 );
 static OVERHEAD_GUEST_US: Descriptor = counter(
     "overhead_guest_us",
     Heading::Is("guest usr"),
-    Counter {
-        value: |counts| counts.by_mode[3],
-        shown: Shown::Share,
-        width: 9,
-    },
+    share(9, |counts| counts.by_mode[3]),
 );
 static SAMPLE: Descriptor = counter(
     "sample",
@@ -333,29 +406,17 @@ static SAMPLE: Descriptor = counter(
         Some("calls") => "Calls",
         _ => "Samples",
     }),
-    Counter {
-        value: |counts| counts.samples,
-        shown: Shown::Number,
-        width: 12,
-    },
+    number(Shown::Number, |counts| counts.samples),
 );
 static PERIOD: Descriptor = counter(
     "period",
     Heading::Is("Period"),
-    Counter {
-        value: |counts| counts.self_period,
-        shown: Shown::Number,
-        width: 12,
-    },
+    number(Shown::Number, |counts| counts.self_period),
 );
 static WEIGHT: Descriptor = counter(
     "weight",
     Heading::Of(|report, table, _| report.leader(table).unit.heading()),
-    Counter {
-        value: |counts| counts.self_period,
-        shown: Shown::Human,
-        width: 12,
-    },
+    number(Shown::Human, |counts| counts.self_period),
 );
 static METRIC: Descriptor = Descriptor {
     name: "metric",

@@ -11,7 +11,7 @@ use super::super::columns::Columns;
 use super::super::keys::{Key, Order};
 use super::super::trie::NONE;
 use crate::intern::ItemIndex;
-use crate::profile::{Entry, FieldKey, FieldValue, Profile, Thread};
+use crate::profile::{Entry, FieldKey, FieldValue, Namespace, Profile, Thread};
 use crate::questions::functions::{FunctionId, Functions};
 
 /// What keys ask of samples. Ranks are in byte order of the names, and made when first asked for.
@@ -26,6 +26,8 @@ pub(crate) struct SampleValues<'a> {
     fields: OnceCell<Vec<Vec<u32>>>,
     /// Of functions.
     names: OnceCell<Vec<u32>>,
+    /// All cgroup namespaces, sorted.
+    namespaces: OnceCell<Vec<Namespace>>,
 }
 
 /// The innermost function of a sample's stack that is the user's own.
@@ -49,6 +51,7 @@ impl<'a> SampleValues<'a> {
             chains,
             functions,
             names: OnceCell::new(),
+            namespaces: OnceCell::new(),
             comms: OnceCell::new(),
             symbols: OnceCell::new(),
             strings: OnceCell::new(),
@@ -107,6 +110,22 @@ impl<'a> SampleValues<'a> {
         let ranks = self.names.get_or_init(|| ranks_of(names()));
         let own = own_function(self.profile, self.functions, entry);
         own.map_or(NONE, |function| ranks[function.index()])
+    }
+
+    /// Rank of the thread's cgroup namespace, behind those that are none.
+    pub(crate) fn namespace(&self, entry: &Entry) -> u32 {
+        let all = self.namespaces.get_or_init(|| {
+            let threads = self.profile.threads.iter();
+            let mut all: Vec<Namespace> = threads
+                .flat_map(|thread| thread.cgroups.iter().map(|(_, namespace)| *namespace))
+                .collect();
+            all.sort_unstable();
+            all.dedup();
+            all
+        });
+        let own = self.thread(entry).cgroup_at(entry.time);
+        let rank = own.and_then(|own| all.binary_search(&own).ok());
+        rank.map_or(0, |rank| rank as u32 + 1)
     }
 
     /// Rank of a tracepoint's payload, [`NONE`] if there is none.

@@ -78,7 +78,7 @@ impl Maker<'_> {
                 continue;
             }
             let weight = Weight {
-                period: entry.period,
+                period: self.input.weight(i),
                 count: entry.samples,
             };
             let frames = chains.frames[chain.clone()].iter();
@@ -221,7 +221,7 @@ impl Maker<'_> {
             if count > 0 {
                 self.out.own_place[entry as usize] = place;
             } else {
-                let period = self.input.profile.entries[entry as usize].period;
+                let period = self.input.weight(entry as usize);
                 row.counts.children_period = row.counts.children_period.wrapping_add(period);
             }
             entry = trie.next_ending[entry as usize];

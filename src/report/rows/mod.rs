@@ -8,6 +8,7 @@ mod context;
 mod credit;
 mod filter;
 mod fine;
+mod latency;
 mod sorted;
 
 use rustc_hash::FxHashMap;
@@ -61,6 +62,10 @@ pub struct Counts {
     pub children_period: u64,
     /// Samples at the row itself.
     pub samples: u64,
+    /// Latency of samples at the row itself, see [`Input::weights`]; nothing if no column looks at it.
+    pub latency: u64,
+    /// Latency of samples at or below it.
+    pub children_latency: u64,
     /// Part of [`Self::self_period`] in kernel, user, guest kernel and guest user mode.
     pub by_mode: [u64; 4],
 }
@@ -70,6 +75,8 @@ impl Counts {
         self.self_period = self.self_period.wrapping_add(other.self_period);
         self.children_period = self.children_period.wrapping_add(other.children_period);
         self.samples += other.samples;
+        self.latency = self.latency.wrapping_add(other.latency);
+        self.children_latency = self.children_latency.wrapping_add(other.children_latency);
         for (sum, part) in self.by_mode.iter_mut().zip(other.by_mode) {
             *sum = sum.wrapping_add(part);
         }
@@ -138,10 +145,30 @@ pub(crate) struct Input<'a> {
     pub(crate) with_trees: bool,
     /// What trees tell apart, by frame; empty without trees and callers.
     pub(crate) labels: &'a [u32],
+    /// By entry, what is counted in place of the period.
+    pub(crate) weights: Option<&'a [u64]>,
 }
 
-/// Makes the rows of all events.
+impl Input<'_> {
+    /// What an entry weighs.
+    fn weight(&self, entry: usize) -> u64 {
+        match self.weights {
+            Some(weights) => weights[entry],
+            None => self.profile.entries[entry].period,
+        }
+    }
+}
+
+/// Makes the rows of all events, with what they weigh by latency if a column looks at that.
 pub(crate) fn rows(input: &Input<'_>) -> Rows {
+    let mut rows = made(input);
+    if input.columns.shows_latency() {
+        latency::add(&mut rows, input);
+    }
+    rows
+}
+
+fn made(input: &Input<'_>) -> Rows {
     let mut maker = Maker::new(input);
     for (i, entry) in input.profile.entries.iter().enumerate() {
         maker.add_entry(i as u32, entry);
@@ -211,11 +238,12 @@ impl<'a> Maker<'a> {
         let filtered = self.out.contexts.is_filtered(context);
         let class = classes.leaf[leaf.0 as usize];
         let row = self.row(context, class, (index, 0), entry.thread, leaf);
+        let period = self.input.weight(index as usize);
         let counts = Counts {
-            self_period: entry.period,
-            children_period: 0,
+            self_period: period,
             samples: entry.samples,
-            by_mode: by_mode(profile[entry.leaf].mode, entry.period),
+            by_mode: by_mode(profile[entry.leaf].mode, period),
+            ..Counts::default()
         };
         self.out.rows[row as usize].counts.add(&counts);
         let totals = &mut self.out.totals[usize::from(entry.event.0)];
@@ -241,6 +269,10 @@ impl<'a> Maker<'a> {
     fn context(&mut self, entry: &Entry, leaf: FrameId) -> u32 {
         let is_other =
             self.input.options.exclude_other && self.input.chains.parent(entry.stack).is_none();
+        let parallelism = || self.input.profile.parallelism.at(entry.first);
+        let is_other = is_other
+            || (self.input.options.parallelism.as_ref())
+                .is_some_and(|wanted| !wanted.contains(&parallelism()));
         let filtered = is_other || self.filter.hides(entry.comm, entry.thread, entry.cpu, leaf);
         self.out.contexts.add(&self.values, entry, filtered)
     }

@@ -63,7 +63,7 @@ impl Front {
         let of = |number: &u32| {
             let row = &rows[*number as usize];
             Self {
-                children: !row.counts.children_period,
+                children: numbers.of(*number)[0],
                 thread: row.thread.0,
                 depth: match view.order {
                     ChainOrder::Caller => !row.max_depth,
@@ -123,7 +123,8 @@ impl Numbers {
         symbols: &SymbolNumbers,
         members: &impl Fn(u32) -> &'r [Counts],
     ) -> Self {
-        let by_name = |slot: &Slot| matches!(slot, Slot::Symbol { by_name: true });
+        let by_name =
+            |slot: &Slot| matches!(slot, Slot::Symbol { by_name: true } | Slot::SymbolAnd(_));
         let names = if view.slots.iter().any(by_name) {
             name_ranks(rows, view)
         } else {
@@ -138,11 +139,10 @@ impl Numbers {
             for slot in &view.slots {
                 let all = &mut numbers.all;
                 match *slot {
-                    Slot::Credited => {
-                        if number == 0 {
-                            numbers.children_at = Some(all.len());
-                        }
-                        all.push(!row.counts.children_period);
+                    Slot::Credited(value) => {
+                        // Rows that come to a second one have one depth.
+                        numbers.children_at.get_or_insert(all.len());
+                        all.push(!value(&row.counts));
                     }
                     Slot::Counter(value) => {
                         let members = members(number);
@@ -152,6 +152,10 @@ impl Numbers {
                         all.extend(counts.map(|counts| !value(counts)));
                     }
                     Slot::Symbol { by_name: true } => all.push(names[number as usize].into()),
+                    Slot::SymbolAnd(place) => all.extend([
+                        u64::from(names[number as usize]),
+                        view.text(row, place).into(),
+                    ]),
                     ref slot => all.push(view.number(slot, row, symbols.of_row(number as usize))),
                 }
             }
@@ -298,7 +302,7 @@ fn name_ranks(rows: &[Row], view: &Ordered<'_>) -> Vec<u32> {
 /// Where what a key compares is found.
 enum Slot {
     /// What callers are credited with.
-    Credited,
+    Credited(fn(&Counts) -> u64),
     /// Another counter.
     Counter(fn(&Counts) -> u64),
     /// A place among the context's values.
@@ -310,13 +314,15 @@ enum Slot {
     },
     /// A place among the frame's texts.
     Text(usize),
+    /// The symbol, and then a place among the frame's texts.
+    SymbolAnd(usize),
     Nothing,
 }
 
 impl Slot {
     fn of(key: Key, classes: &Classes, contexts: &Contexts) -> Self {
         let order = match &key.descriptor().role {
-            Role::Counter(_) if key == Key::OverheadChildren => return Self::Credited,
+            Role::Counter(counter) if counter.is_credited => return Self::Credited(counter.value),
             Role::Counter(counter) => return Self::Counter(counter.value),
             Role::Part(part) => part.order,
             Role::Rate => return Self::Nothing,
@@ -328,6 +334,10 @@ impl Slot {
             Order::FrameTexts(_) => {
                 let place = classes.texts.place_of(key);
                 place.map_or(Self::Nothing, Self::Text)
+            }
+            Order::SymbolAnd(_) => {
+                let place = classes.texts.place_of(key);
+                place.map_or(Self::Nothing, Self::SymbolAnd)
             }
             Order::Nothing => Self::Nothing,
         }
@@ -382,9 +392,9 @@ impl<'a> Ordered<'a> {
         match *slot {
             Slot::Context(place) => self.contexts.values(row.context)[place],
             Slot::Dso => class.dso.into(),
-            Slot::Symbol { .. } => symbol.into(),
-            Slot::Text(place) => self.classes.texts.rank(class.texts, place).into(),
-            Slot::Credited | Slot::Counter(_) | Slot::Nothing => 0,
+            Slot::Symbol { .. } | Slot::SymbolAnd(_) => symbol.into(),
+            Slot::Text(place) => self.text(row, place).into(),
+            Slot::Credited(_) | Slot::Counter(_) | Slot::Nothing => 0,
         }
     }
 
@@ -392,8 +402,16 @@ impl<'a> Ordered<'a> {
         let class = |row: &Row| &self.classes.all[row.class as usize];
         match slot {
             Slot::Symbol { .. } => symbol_order(class(a)).cmp(&symbol_order(class(b))),
+            Slot::SymbolAnd(place) => (symbol_order(class(a)), self.text(a, *place))
+                .cmp(&(symbol_order(class(b)), self.text(b, *place))),
             slot => self.number(slot, a, 0).cmp(&self.number(slot, b, 0)),
         }
+    }
+
+    /// Rank of one of the texts of a row's frame.
+    fn text(&self, row: &Row, place: usize) -> u32 {
+        let class = &self.classes.all[row.class as usize];
+        self.classes.texts.rank(class.texts, place)
     }
 
     /// Ascending, as perf compares samples.
