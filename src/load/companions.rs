@@ -1,0 +1,121 @@
+//! What belongs to a recording, and where each is looked for: files with symbols, dumps, modules, source maps.
+
+use std::path::PathBuf;
+
+use super::options::LoadOptions;
+use crate::collect::Collected;
+use crate::diagnostics::Diagnostics;
+use crate::dso::elf::Machine;
+use crate::dso::{self, DsoTable, KernelIdentity, SearchPaths};
+use crate::input::Store;
+use crate::perfdata::{OpenError, Recording};
+use crate::session::Session;
+use crate::session::jit::{JitBuilder, JitSearch, RecordingClock};
+use crate::symbolize::{SourceMapSearch, SourceMaps};
+use crate::wasm::{self, WasmCode};
+
+/// As in perf, a file that was asked for and cannot be read is no reason to take another.
+pub(super) fn refuse_unfit(search: &SearchPaths) -> Result<(), OpenError> {
+    for path in [&search.vmlinux, &search.kallsyms].into_iter().flatten() {
+        Store::open(path).map_err(OpenError::from)?;
+    }
+    match &search.kallsyms {
+        Some(path) => match dso::kallsyms_problem(path) {
+            Some(problem) => Err(OpenError::Unfit {
+                path: path.clone(),
+                problem: problem.to_owned(),
+            }),
+            None => Ok(()),
+        },
+        None => Ok(()),
+    }
+}
+
+/// The tables of DSOs and JIT code, empty but knowing where to look.
+pub(super) fn companions<'a>(
+    recording: &Recording<'a>,
+    store: &'a Store,
+    options: &LoadOptions,
+    diag: &'a Diagnostics,
+) -> (DsoTable<'a>, JitBuilder<'a>) {
+    let folder = options.source.folder();
+    let search = options.search.beside(&folder);
+    let jit_search = JitSearch {
+        jitdumps: options.jitdumps.clone(),
+        perf_maps: options.perf_maps.clone(),
+        recording_dir: folder,
+        cwd: PathBuf::from("."),
+        symfs: search.symfs.clone(),
+    };
+    let mut dsos = DsoTable::new(store, search, diag);
+    if let Some(machine) = recording
+        .features
+        .arch
+        .as_deref()
+        .and_then(Machine::from_uname)
+    {
+        dsos.set_machine(machine);
+    }
+    let recorded = recording.features.build_ids.iter();
+    dsos.set_build_ids(recorded.map(|entry| (entry.name.clone(), entry.build_id)));
+    dsos.set_kernel_identity(kernel_identity(recording));
+    let clock = RecordingClock::of(recording);
+    (dsos, JitBuilder::new(store, jit_search, clock))
+}
+
+fn kernel_identity(recording: &Recording<'_>) -> KernelIdentity {
+    let build_id = recording
+        .features
+        .build_ids
+        .iter()
+        .find(|entry| entry.name.starts_with(b"[kernel.kallsyms]"))
+        .map(|entry| entry.build_id);
+    KernelIdentity {
+        os_release: recording.features.os_release.clone(),
+        build_id,
+    }
+}
+
+/// Where scripts come from, if lines or original names are asked for.
+pub(super) fn source_maps<'a>(
+    store: &'a Store,
+    options: &LoadOptions,
+    diag: &'a Diagnostics,
+) -> SourceMaps<'a> {
+    let frames = &options.frames;
+    if !frames.lines && !frames.code && options.source_maps.is_empty() {
+        return SourceMaps::default();
+    }
+    let search = options.search.beside(&options.source.folder());
+    SourceMaps::new(SourceMapSearch {
+        store,
+        diag,
+        folders: options.source_maps.clone(),
+        roots: search.roots(),
+    })
+}
+
+/// What is known of WebAssembly besides the dump, if lines or inlined functions are asked for.
+pub(super) fn wasm_code<'a>(
+    session: &Session<'a>,
+    collected: &Collected,
+    recording: &Recording<'a>,
+    store: &'a Store,
+    options: &LoadOptions,
+    diag: &Diagnostics,
+) -> WasmCode<'a> {
+    let frames = options.frames;
+    if !frames.inlines && !frames.lines && !frames.code && !frames.wasm_lines {
+        return WasmCode::default();
+    }
+    let folder = options.source.folder();
+    let search = options.search.beside(&folder);
+    let search = wasm::Search {
+        store,
+        named: &options.wasm,
+        folder: &folder,
+        roots: &search.roots(),
+        command: &recording.features.cmdline,
+    };
+    WasmCode::find(&search, session, &collected.pcs, diag)
+}

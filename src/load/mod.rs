@@ -1,0 +1,154 @@
+//! The reading half as one function: from the path of a recording to the [`Profile`] that views show.
+
+mod clock;
+mod companions;
+mod options;
+mod reading;
+mod source;
+mod summary;
+mod times;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+pub use options::LoadOptions;
+pub use source::Source;
+
+use crate::assembly::{self, Assembly};
+use crate::bundle::{self, Plan};
+use crate::check::{self, Evidence, Stages};
+use crate::diagnostics::Diagnostics;
+use crate::input::{Ledger, Store};
+use crate::perfdata::{NoField, OpenError};
+use crate::profile::Profile;
+use crate::totals::{self, Totals};
+use crate::weigh::WeighError;
+use reading::{read, read_from};
+
+/// Why there is no profile.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The recording, or what was named with it, cannot be read.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// It has no field of a name that was given.
+    #[error(transparent)]
+    Field(#[from] NoField),
+    /// It does not have what the weights take.
+    #[error(transparent)]
+    Weight(#[from] WeighError),
+}
+
+/// Reads a recording and everything that belongs to it.
+///
+/// # Errors
+/// When the recording, or a kernel symbol file that was named, cannot be opened at all; damage and missing companions are warnings in `diag`.
+pub fn load(options: &LoadOptions, diag: &Diagnostics) -> Result<Profile, LoadError> {
+    let (profile, ()) = read(options, diag, |_| ())?;
+    summary::report_quality(&profile.quality, diag);
+    Ok(profile)
+}
+
+/// The same for `pjit check`: what the recording says about its own quality.
+///
+/// # Errors
+/// As [`load`].
+pub fn examine(options: &LoadOptions, diag: &Diagnostics) -> Result<Evidence, LoadError> {
+    let gather = |stages: &Stages<'_, '_>| check::gather(options.source.name(), stages);
+    Ok(read(options, diag, gather)?.1)
+}
+
+/// Both: the profile, and what the recording says about its own quality.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_examined(
+    options: &LoadOptions,
+    diag: &Diagnostics,
+) -> Result<(Profile, Evidence), LoadError> {
+    let gather = |stages: &Stages<'_, '_>| check::gather(options.source.name(), stages);
+    read(options, diag, gather)
+}
+
+/// The same for `pjit annotate`: the code of the functions that `choose` takes of those with samples.
+///
+/// # Errors
+/// As [`load`].
+pub fn annotate(
+    options: &LoadOptions,
+    request: &assembly::Request,
+    diag: &Diagnostics,
+    choose: impl FnOnce(&mut assembly::Functions) -> Vec<usize>,
+) -> Result<(Profile, Assembly), LoadError> {
+    read(options, diag, |stages| {
+        assembly::list(&material(stages, options), request, choose)
+    })
+}
+
+/// What listings of code are made of.
+fn material<'s, 'a>(stages: &Stages<'s, 'a>, options: &LoadOptions) -> assembly::Material<'s, 'a> {
+    assembly::Material {
+        session: stages.session,
+        collected: stages.collected,
+        answers: stages.answers,
+        wasm: stages.wasm,
+        names: options.names.names,
+        threads: options.needs.threads,
+    }
+}
+
+/// The same for `pjit bundle`: everything that a view of the recording could ask for, and the files that it was found in.
+///
+/// # Errors
+/// As [`load`].
+pub fn bundle(
+    options: &LoadOptions,
+    request: &assembly::Request,
+    wanted: bundle::Wanted,
+    diag: &Diagnostics,
+) -> Result<(Profile, Plan), LoadError> {
+    let ledger = Arc::new(Ledger::default());
+    let store = Store::with_ledger(Arc::clone(&ledger));
+    read_from(store, options, diag, |stages| {
+        let assembly = assembly::list(&material(stages, options), request, |functions| {
+            (0..functions.all.len()).collect()
+        });
+        bundle::plan(stages, &assembly, &ledger, wanted)
+    })
+}
+
+/// The lines of `--header-only`, in full with `-I`; no record is read for them.
+///
+/// # Errors
+/// When the recording cannot be opened.
+pub fn header(source: &Source, full: bool, diag: &Diagnostics) -> Result<Vec<String>, OpenError> {
+    let store = Store::new();
+    Ok(source.open(&store, diag)?.header_lines(full))
+}
+
+/// The counts of `perf stat record`; nothing if the recording has samples instead.
+///
+/// # Errors
+/// When the recording cannot be opened, or is a stream of samples, which could not be read again.
+pub fn counts(source: &Source, diag: &Diagnostics) -> Result<Option<Totals>, OpenError> {
+    /// `HEADER_STAT`
+    const COUNTS: u32 = 19;
+    let store = Store::new();
+    let recording = source.open(&store, diag)?;
+    let features = &recording.features;
+    let is_described = features.present.iter().any(|word| *word != 0);
+    if is_described && !features.has(COUNTS) {
+        return Ok(None);
+    }
+    let is_stream = source.is_stream();
+    // What trouble there is with samples is told when they are read.
+    let quiet = Diagnostics::new();
+    let is_certain = features.has(COUNTS) || is_stream;
+    match totals::counted(&recording, if is_certain { diag } else { &quiet }) {
+        None if is_stream => Err(OpenError::Damaged {
+            path: PathBuf::from(source.name()),
+            problem: "a stream without counts; save it to a file first".to_owned(),
+        }),
+        found => Ok(found),
+    }
+}

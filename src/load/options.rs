@@ -1,0 +1,77 @@
+//! Everything that decides what ends up in the profile.
+
+use std::path::PathBuf;
+
+use super::source::Source;
+use crate::collect::Needs;
+use crate::dso::SearchPaths;
+use crate::profile::FrameNeeds;
+use crate::session::Filter;
+use crate::session::listing::Listing;
+use crate::stitch::Mending;
+use crate::symbolize;
+use crate::time_spec::TimeSpec;
+use crate::wasm::WasmSearch;
+use crate::weigh;
+
+/// Everything that decides what ends up in the profile.
+#[derive(Debug, Clone)]
+pub struct LoadOptions {
+    /// The recording.
+    pub source: Source,
+    /// Where symbols are looked for; the recording's folder is filled in here.
+    pub search: SearchPaths,
+    /// Where dumps and perf maps are looked for besides the recorded paths.
+    pub jitdumps: Vec<PathBuf>,
+    /// Where perf maps are looked for besides `/tmp`.
+    pub perf_maps: Vec<PathBuf>,
+    /// Where compiled modules of WebAssembly and the modules themselves are looked for besides the recording's folder.
+    pub wasm: WasmSearch,
+    /// Folders with source maps of scripts; with any, names have original places.
+    pub source_maps: Vec<PathBuf>,
+    /// Samples to keep.
+    pub filter: Filter,
+    /// Ranges of time to keep besides, as shares of the recording perhaps.
+    pub time: Option<TimeSpec>,
+    /// What is computed for each sample.
+    pub needs: Needs,
+    /// What is computed for each frame.
+    pub frames: FrameNeeds,
+    /// What is done about stacks that were cut.
+    pub mending: Mending,
+    /// How names are shown.
+    pub names: symbolize::Options,
+    /// `-I`: the header block in full.
+    pub full_header: bool,
+    /// Instead of a profile, a listing of the recording.
+    pub listing: Option<Listing>,
+    /// Words of `--sort` that are fields of tracepoints.
+    pub fields: Vec<String>,
+    /// What samples weigh.
+    pub weight: weigh::Options,
+}
+
+impl LoadOptions {
+    /// The whole recording with merged stacks, without inlined functions, and what belongs to it where perf would look.
+    #[must_use]
+    pub fn of(source: Source) -> Self {
+        Self {
+            source,
+            search: SearchPaths::default(),
+            jitdumps: Vec::new(),
+            perf_maps: Vec::new(),
+            wasm: WasmSearch::default(),
+            source_maps: Vec::new(),
+            filter: Filter::default(),
+            time: None,
+            needs: Needs::default(),
+            frames: FrameNeeds::default(),
+            mending: Mending::default(),
+            names: symbolize::Options::default(),
+            full_header: false,
+            listing: None,
+            fields: Vec::new(),
+            weight: weigh::Options::default(),
+        }
+    }
+}

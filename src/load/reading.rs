@@ -1,0 +1,407 @@
+//! The stages, one after the other: reading, weights, stacks, symbols, the table.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::Scope;
+
+use super::LoadError;
+use super::clock::StageClock;
+use super::companions::{companions, refuse_unfit, source_maps, wasm_code};
+use super::options::LoadOptions;
+use super::summary::{events_of, summarise};
+use super::times::in_time;
+use crate::check::{Stages, Weights};
+use crate::collect::{self, Again, Collected, MapCache, Needs, Payloads};
+use crate::diagnostics::Diagnostics;
+use crate::dso::{DsoTable, KernelLoader};
+use crate::input::{Store, Window};
+use crate::perfdata::attr::sample_type;
+use crate::perfdata::{Event, FieldKey, NoField, OpenError, Recording};
+use crate::profile::{self, Profile, Wait};
+use crate::session::jit::JitBuilder;
+use crate::session::listing::{self, Listing};
+use crate::session::marks::Asked;
+use crate::session::{Filter, Session};
+use crate::stitch::{self, Mended};
+use crate::symbolize::{self, Answers};
+use crate::unwind::CfiTables;
+use crate::weigh::{self, Interval, WeighError, Weighed};
+
+/// Goes through all stages, and lets `look` see what they made before only the profile is left.
+pub(super) fn read<T: Default>(
+    options: &LoadOptions,
+    diag: &Diagnostics,
+    look: impl FnOnce(&Stages<'_, '_>) -> T,
+) -> Result<(Profile, T), LoadError> {
+    read_from(Store::new(), options, diag, look)
+}
+
+/// The same with a store that is there.
+pub(super) fn read_from<T: Default>(
+    store: Store,
+    options: &LoadOptions,
+    diag: &Diagnostics,
+    look: impl FnOnce(&Stages<'_, '_>) -> T,
+) -> Result<(Profile, T), LoadError> {
+    refuse_unfit(&options.search)?;
+    let resolved;
+    let options = match &options.time {
+        Some(time) => {
+            resolved = LoadOptions {
+                filter: in_time(time, options, diag)?,
+                ..options.clone()
+            };
+            &resolved
+        }
+        None => options,
+    };
+    let clock = StageClock::start();
+    let recording = options.source.open(&store, diag)?;
+    check_cpus(&recording, options)?;
+    let fields = fields(&recording, options)?;
+    let reading = Reading {
+        recording: &recording,
+        store: &store,
+        options,
+        needs: Needs {
+            fields: !fields.is_empty(),
+            ..settled(options, &recording)
+        },
+        fields,
+        diag,
+    };
+    let made = reading.run(clock, look);
+    drop(recording);
+    unmap(store);
+    made
+}
+
+/// The fields of tracepoints that rows are told by.
+fn fields(recording: &Recording<'_>, options: &LoadOptions) -> Result<Vec<FieldKey>, NoField> {
+    let (points, events) = (&recording.tracepoints, &recording.events);
+    let raw = options.needs.raw_trace;
+    let is_default = raw && options.needs.trace == Payloads::IfNothingElse;
+    if is_default && events.iter().all(|event| event.attr.is_tracepoint()) {
+        points.field_keys(&["trace_fields".to_owned()], events, raw)
+    } else {
+        points.field_keys(&options.fields, events, raw)
+    }
+}
+
+/// What the recording and the weights make of what is needed.
+fn settled(options: &LoadOptions, recording: &Recording<'_>) -> Needs {
+    let weight = &options.weight;
+    let mut needs = options.needs;
+    // Without stacks it would not be known where the program begins.
+    needs.stacks |= weight.trims && weight.spec.trims();
+    let mending = options.mending;
+    needs.roots = needs.stacks && (mending.graft || mending.stitch);
+    needs.paths = needs.stacks && mending.stitch;
+    needs.trace = match needs.trace {
+        Payloads::IfNothingElse if !weight.spec.keeps_events() => Payloads::No,
+        trace => trace.settled(recording),
+    };
+    needs
+}
+
+/// Without CPU numbers no sample is of a chosen CPU.
+fn check_cpus(recording: &Recording<'_>, options: &LoadOptions) -> Result<(), OpenError> {
+    let without = |event: &&Event| !event.attr.has(sample_type::CPU);
+    let is_asked = !options.filter.cpus.is_empty();
+    match recording.events.iter().find(without) {
+        Some(event) if is_asked => Err(OpenError::NoCpus {
+            path: PathBuf::from(options.source.name()),
+            event: event.name.clone(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// One recording on its way through the stages.
+struct Reading<'s, 'a> {
+    recording: &'s Recording<'a>,
+    store: &'a Store,
+    options: &'s LoadOptions,
+    needs: Needs,
+    fields: Vec<FieldKey>,
+    diag: &'a Diagnostics,
+}
+
+/// What weights make of the samples, and what they could be made of.
+struct Weighing {
+    weighed: Weighed,
+    waits: Vec<Interval>,
+    weights: Weights,
+}
+
+/// The stacks, and what was put under those that were cut.
+struct Stacks {
+    collected: Collected,
+    mended: Mended,
+}
+
+impl<'a> Reading<'_, 'a> {
+    fn run<T: Default>(
+        self,
+        mut clock: StageClock,
+        look: impl FnOnce(&Stages<'_, '_>) -> T,
+    ) -> Result<(Profile, T), LoadError> {
+        let (dsos, jit) = companions(self.recording, self.store, self.options, self.diag);
+        // Kept until the threads that use it have ended.
+        let kernel = dsos.kernel_loader();
+        std::thread::scope(|scope| {
+            let mut session = self.index(scope, &kernel, dsos, jit);
+            clock.lap("reading");
+            if let Some(listing) = self.options.listing {
+                return Ok((self.listed(listing, &session), T::default()));
+            }
+            let weighing = self.weigh(&mut session)?;
+            if self.is_weighed() {
+                clock.lap("weights");
+            }
+            let stacks = self.stacks(&session);
+            clock.lap("stacks");
+            let diag = self.diag;
+            let made = self.profile(&session, weighing, stacks, &mut clock, look);
+            clock.lap("table");
+            diag.note(clock.summary());
+            Ok(made)
+        })
+    }
+
+    /// Whether samples weigh something else than their periods.
+    fn is_weighed(&self) -> bool {
+        !self.options.weight.spec.is_default() && self.options.listing.is_none()
+    }
+
+    /// The recording's history, while what it leads to is read beside it.
+    fn index<'scope, 'env>(
+        &self,
+        scope: &'scope Scope<'scope, 'env>,
+        kernel: &'scope KernelLoader<'a>,
+        mut dsos: DsoTable<'a>,
+        mut jit: JitBuilder<'a>,
+    ) -> Session<'a>
+    where
+        'a: 'scope,
+    {
+        if self.options.listing.is_none() {
+            let (dumps, symbols) = (jit.early_reader(), dsos.preloader());
+            scope.spawn(|| dumps.run());
+            scope.spawn(|| symbols.run());
+        }
+        // Kernel symbols take longer to read than a small recording: on their way as soon as one is needed.
+        let mut start = Some(|| scope.spawn(|| kernel.load()));
+        let window = Window::new(self.store, self.recording.region(), self.kept_behind());
+        Session::index(
+            self.recording,
+            &window.shared_by(self.needs.threads),
+            dsos,
+            jit,
+            &self.asked(),
+            self.diag,
+            &mut || {
+                if let Some(start) = start.take() {
+                    start();
+                }
+            },
+        )
+    }
+
+    /// How much of the recording stays mapped behind where it is read.
+    fn kept_behind(&self) -> usize {
+        let is_read_again = self.needs.reads_records() || self.is_weighed();
+        if is_read_again && self.options.listing.is_none() {
+            return Window::BEHIND_FIRST;
+        }
+        self.recording.read_once();
+        Window::BEHIND
+    }
+
+    /// What is kept of the history. Pairs are made of all samples, and filtered then.
+    fn asked(&self) -> Asked {
+        let weight = &self.options.weight;
+        let pairs = self.is_weighed() && weight.spec.pairs();
+        Asked {
+            filter: match pairs {
+                true => Filter::default(),
+                false => self.options.filter.clone(),
+            },
+            marks: pairs || self.needs.waits || weight.tells_pairs,
+            parallelism: self.needs.parallelism,
+        }
+    }
+
+    fn listed(&self, listing: Listing, session: &Session<'_>) -> Profile {
+        let mut profile = Profile::default();
+        profile.recording.path = self.options.source.name();
+        profile.recording.dump = list(listing, self.recording, session);
+        profile
+    }
+
+    fn weigh(&self, session: &mut Session<'_>) -> Result<Weighing, WeighError> {
+        let source = weigh::Source {
+            recording: self.recording,
+            store: self.store,
+            threads: self.needs.threads,
+            diag: self.diag,
+        };
+        let waits = match self.needs.waits {
+            true => weigh::waits(source, session),
+            false => Vec::new(),
+        };
+        if self.needs.stacks && session.has_return_probes {
+            weigh::returns(source, session);
+        }
+        let mut weights = Weights::of(self.recording, session);
+        let options = &self.options.weight;
+        if options.tells_pairs {
+            weights.pairs = weigh::found_pairs(source, session);
+        }
+        Ok(Weighing {
+            weighed: weigh::weigh(source, session, options, &self.options.filter)?,
+            waits,
+            weights,
+        })
+    }
+
+    fn stacks(&self, session: &Session<'a>) -> Stacks {
+        let tables = Arc::new(CfiTables::new());
+        let mut collected = collect::collect(
+            self.recording,
+            self.store,
+            session,
+            &tables,
+            self.needs,
+            &self.fields,
+            self.diag,
+        );
+        let mended = self.mend(&mut collected, session, tables);
+        Stacks { collected, mended }
+    }
+
+    /// Completes cut stacks as far as the view wants it.
+    fn mend(
+        &self,
+        collected: &mut Collected,
+        session: &Session<'a>,
+        tables: Arc<CfiTables<'a>>,
+    ) -> Mended {
+        let cache = MapCache::default();
+        let limit = self.needs.dump_limit;
+        let again = Again::new(self.recording, session, &cache, tables, limit);
+        let mut what = self.options.mending;
+        if what.stitch && !again.is_possible() {
+            what.stitch = false;
+            self.diag.warn(
+                "stacks are not completed from others (--stitch): streams and compressed recordings \
+                 cannot be read at any place; save or decompress the recording first"
+                    .to_owned(),
+            );
+        }
+        let mended = stitch::mend(collected, session, &again, what);
+        if what.stitch && self.needs.stacks {
+            let refused = mended.refused.iter();
+            let refused: Vec<String> = refused
+                .map(|(why, count)| format!(", {count} not ({why})"))
+                .collect();
+            let done = format!("{} stacks completed from others", mended.stitched);
+            self.diag.note(format!("{done}{}", refused.concat()));
+        }
+        mended
+    }
+
+    /// Names and lines for all addresses, and the table of them.
+    fn profile<T>(
+        self,
+        session: &Session<'a>,
+        weighing: Weighing,
+        stacks: Stacks,
+        clock: &mut StageClock,
+        look: impl FnOnce(&Stages<'_, '_>) -> T,
+    ) -> (Profile, T) {
+        let Self {
+            recording,
+            store,
+            options,
+            needs,
+            fields,
+            diag,
+        } = self;
+        let Stacks { collected, mended } = stacks;
+        let maps = source_maps(store, options, diag);
+        let wasm = wasm_code(session, &collected, recording, store, options, diag);
+        let queries = profile::queries(&collected, &wasm, options.frames);
+        let dsos = &session.dsos;
+        let resolution = symbolize::resolve(&queries, dsos, &wasm, options.names, needs.threads);
+        clock.lap("symbols");
+        let answers = Answers {
+            queries: &queries,
+            resolution: &resolution,
+            wasm: &wasm,
+            maps: &maps,
+        };
+        let mut profile = profile::build(
+            &collected,
+            session,
+            &recording.events,
+            answers,
+            options.names.names,
+            options.frames,
+            needs.threads,
+        );
+        let Weighing {
+            weighed,
+            waits,
+            weights,
+        } = weighing;
+        if let Some(trim) = weighed.trim {
+            profile.trim(trim);
+        }
+        profile.events = match weighed.event {
+            Some(event) => vec![event.into()],
+            None => events_of(recording, session),
+        };
+        profile.parallelism = session.parallelism.clone();
+        profile.waits = waits.into_iter().map(Wait::from).collect();
+        profile.fields = fields;
+        summarise(&mut profile, &collected, recording, session, options);
+        profile.quality.weights = weighed.quality;
+        profile.quality.stitch_error = mended.error;
+        let seen = look(&Stages {
+            recording,
+            session,
+            collected: &collected,
+            mended: &mended,
+            answers,
+            weights: &weights,
+            wasm: &wasm,
+        });
+        (profile, seen)
+    }
+}
+
+/// Gives the mapped files back beside what comes next; that takes a tenth of the time a view needs. If there is no
+/// thread to be had, it is done at once.
+fn unmap(store: Store) {
+    let _ = std::thread::Builder::new().spawn(move || drop(store));
+}
+
+/// The lines of a listing.
+fn list(listing: Listing, recording: &Recording<'_>, session: &Session<'_>) -> Vec<String> {
+    match listing {
+        Listing::Stats => {
+            let mut samples: Vec<u64> = session
+                .rowless
+                .iter()
+                .map(|(samples, _)| *samples)
+                .collect();
+            for sample in &session.samples {
+                samples[usize::from(sample.event.0)] += 1;
+            }
+            listing::stats(&session.stats, &recording.events, &samples)
+        }
+        Listing::Tasks => listing::tasks(session, false),
+        Listing::Mmaps => listing::tasks(session, true),
+    }
+}

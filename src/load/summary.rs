@@ -1,0 +1,158 @@
+//! Totals, header facts and the quality of the data: what is told of a recording besides its rows.
+
+use super::options::LoadOptions;
+use crate::collect::{Collected, Rows};
+use crate::diagnostics::Diagnostics;
+use crate::perfdata::attr::sample_type;
+use crate::perfdata::{Event, Recording};
+use crate::profile::{
+    EventId, EventSummary, FrameId, Profile, Quality, RecordingSummary, Sampling, StackEnd,
+};
+use crate::session::Session;
+
+/// The events of the recording, with what counts in totals but has no row.
+pub(super) fn events_of(recording: &Recording<'_>, session: &Session<'_>) -> Vec<EventSummary> {
+    let events = recording.events.iter().zip(&session.rowless);
+    events
+        .map(|(event, &(samples, period))| EventSummary {
+            name: event.name.clone(),
+            samples,
+            period,
+            filtered_samples: 0,
+            filtered_period: 0,
+            leader: usize::from(event.leader.0),
+            group_name: event.group_name.clone(),
+            has_callchains: event.attr.has_callchains(),
+            is_tracepoint: event.attr.is_tracepoint(),
+            is_hardware: event.attr.is_hardware(),
+            is_whole: is_whole(event, session),
+            unit: event.attr.unit(),
+            counted: None,
+            notes: Vec::new(),
+            sampling: match event.attr.sample_period {
+                0 => Sampling::Unknown,
+                hertz if event.attr.is_freq() => Sampling::PerSecond(hertz),
+                period => Sampling::Every(period),
+            },
+        })
+        .collect()
+}
+
+/// Whether each time that the event happened is a sample.
+fn is_whole(event: &Event, session: &Session<'_>) -> bool {
+    let attr = &event.attr;
+    // With the period in samples the kernel records every hit of a tracepoint.
+    let is_each = !attr.is_freq()
+        && (attr.sample_period == 1 || attr.is_tracepoint() && attr.has(sample_type::PERIOD));
+    is_each && session.stats.lost_events == 0 && session.stats.lost_samples_total() == 0
+}
+
+/// Fills in totals, header facts and the quality of the data.
+pub(super) fn summarise(
+    profile: &mut Profile,
+    collected: &Collected,
+    recording: &Recording<'_>,
+    session: &Session<'_>,
+    options: &LoadOptions,
+) {
+    let mut quality = Quality {
+        dumps: session.jit.summary(),
+        kernel: session.dsos.kernel_source().unwrap_or_default().to_owned(),
+        ..Quality::default()
+    };
+    for row in &collected.rows {
+        let end = collected.stacks.tag(row.key.stack);
+        let sum = &mut quality.stack_ends[end as usize];
+        *sum = sum.saturating_add(row.period);
+    }
+    for (event, leaf, samples, period) in counted(profile, collected.kind) {
+        let event = &mut profile.events[usize::from(event.0)];
+        event.samples += samples;
+        event.period = event.period.wrapping_add(period);
+        quality.samples += samples;
+        if profile[leaf].symbol.is_none() {
+            quality.unresolved_samples += samples;
+        }
+    }
+    profile.quality = quality;
+    profile.recording = RecordingSummary {
+        path: options.source.name(),
+        lost_samples: session.stats.lost_samples_total(),
+        lost_chunks: session.stats.lost_chunks,
+        records: session.stats.records,
+        header: recording.header_lines(options.full_header),
+        time_range: time_range(session),
+        wall_clock: recording
+            .features
+            .clock_data
+            .map(|data| (data.wall_ns, data.clock_ns)),
+        sockets: recording
+            .features
+            .cpu_topology
+            .iter()
+            .flat_map(|topology| topology.cpus.iter().map(|place| place.socket))
+            .collect(),
+        counters: session
+            .counters
+            .iter()
+            .filter(|counter| usize::from(counter.event.0) < profile.events.len())
+            .map(|c| (c.pid, c.tid, usize::from(c.event.0), c.value))
+            .collect(),
+        dump: Vec::new(),
+        command: recording.features.cmdline.clone(),
+        switches: session.switches,
+        tells_switches: recording
+            .events
+            .iter()
+            .any(|event| event.attr.is_context_switch()),
+        holds_totals: session.stats.by_type.contains_key(&STAT_RECORD),
+    };
+}
+
+/// Times of the first and the last sample. What `perf record --off-cpu` adds up until the end has numbers in place of times.
+fn time_range(session: &Session<'_>) -> Option<(u64, u64)> {
+    /// `OFF_CPU_TIMESTAMP`
+    const NUMBERS: u64 = 0xffff_ffff_0000_0000;
+    let mut times = session.samples.iter().map(|sample| sample.time.0);
+    let first = times.next()?;
+    let last = times.rev().find(|time| *time < NUMBERS);
+    Some((first, last.unwrap_or(first)))
+}
+
+/// Number of the records that hold counts of `perf stat record`.
+const STAT_RECORD: u32 = 76;
+
+/// Event, leaf, number and period of samples.
+fn counted(profile: &Profile, kind: Rows) -> Vec<(EventId, FrameId, u64, u64)> {
+    let entries = profile.entries.iter();
+    let samples = profile.samples.iter();
+    match kind {
+        Rows::Merged => entries
+            .map(|entry| (entry.event, entry.leaf, entry.samples, entry.period))
+            .collect(),
+        Rows::Samples => samples
+            .map(|sample| (sample.event, sample.leaf, 1, sample.period))
+            .collect(),
+    }
+}
+
+/// Says why stacks ended early, and what to record differently where that would help.
+pub(super) fn report_quality(quality: &Quality, diag: &Diagnostics) {
+    /// Per cent of the weight from which a warning is worth a line.
+    const WORTH_SAYING: f64 = 1.0;
+    let ends: Vec<String> = quality
+        .ends()
+        .map(|(end, share)| format!("{} {share:.2}%", end.label()))
+        .collect();
+    diag.note(format!("stacks: {}", ends.join(", ")));
+    let cut = quality
+        .ends()
+        .filter(|(end, _)| end.recorded() == StackEnd::DumpTooShort);
+    let share: f64 = cut.map(|(_, share)| share).sum();
+    if share >= WORTH_SAYING {
+        diag.warn(format!(
+            "{share:.1}% of the weight has stacks larger than what was recorded of them; \
+             record more with --call-graph dwarf,65528 (pjit check tells how much is enough)"
+        ));
+    }
+}
