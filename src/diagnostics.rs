@@ -9,10 +9,68 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Collects warnings and, with `-v`, notes. Shared by all threads.
 #[derive(Debug, Default)]
 pub struct Diagnostics {
-    lines: Mutex<Vec<(Level, String)>>,
+    lines: Mutex<Vec<Line>>,
     stage: Mutex<&'static str>,
     done: AtomicU64,
     total: AtomicU64,
+}
+
+/// Something to say.
+#[derive(Debug, PartialEq, Eq)]
+enum Line {
+    /// In a line of its own.
+    One(Level, String),
+    /// A warning that files have in common.
+    OfFiles(&'static OfFiles, Vec<String>),
+}
+
+/// What there is to warn of files.
+#[derive(Debug, PartialEq, Eq)]
+pub struct OfFiles {
+    /// Behind the name of one.
+    pub one: &'static str,
+    /// Between the number of several and their names.
+    pub several: &'static str,
+    /// Behind those.
+    pub advice: &'static str,
+}
+
+impl OfFiles {
+    /// Names in a line.
+    const NAMES: usize = 3;
+
+    fn text(&self, files: &[String]) -> String {
+        let Self {
+            one,
+            several,
+            advice,
+        } = self;
+        if let [file] = files {
+            return format!("{file}: {one}. {advice}");
+        }
+        // Threads look for symbols, in no order.
+        let mut sorted = files.to_vec();
+        sorted.sort_unstable();
+        let shown = &sorted[..files.len().min(Self::NAMES)];
+        let more = match files.len() - shown.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let count = files.len();
+        format!(
+            "{count} files {several}: {}{more}. {advice}",
+            shown.join(", ")
+        )
+    }
+}
+
+impl Line {
+    fn text(&self) -> (Level, String) {
+        match self {
+            Self::One(level, text) => (*level, text.clone()),
+            Self::OfFiles(what, files) => (Level::Warning, what.text(files)),
+        }
+    }
 }
 
 /// How serious a line is.
@@ -36,6 +94,20 @@ impl Diagnostics {
         self.push(Level::Warning, line.into());
     }
 
+    /// The same of a file; those that have it in common share a line.
+    pub fn warn_of_file(&self, what: &'static OfFiles, file: String) {
+        let mut lines = self.lock();
+        let known = lines.iter_mut().find_map(|line| match line {
+            Line::OfFiles(known, files) if *known == what => Some(files),
+            _ => None,
+        });
+        match known {
+            Some(files) if files.contains(&file) => {}
+            Some(files) => files.push(file),
+            None => lines.push(Line::OfFiles(what, vec![file])),
+        }
+    }
+
     /// Says something that only matters with `-v`.
     pub fn note(&self, line: impl Into<String>) {
         self.push(Level::Note, line.into());
@@ -44,15 +116,17 @@ impl Diagnostics {
     /// All lines in the order they were reported, each once.
     #[must_use]
     pub fn take(&self) -> Vec<(Level, String)> {
-        std::mem::take(&mut *self.lock())
+        let lines = std::mem::take(&mut *self.lock());
+        lines.iter().map(Line::text).collect()
     }
 
     /// The warnings so far, for answers that hold them; they stay to be printed.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let lines = self.lock();
-        let warnings = lines.iter().filter(|(level, _)| *level == Level::Warning);
-        warnings.map(|(_, line)| line.clone()).collect()
+        let texts = lines.iter().map(Line::text);
+        let warnings = texts.filter(|(level, _)| *level == Level::Warning);
+        warnings.map(|(_, line)| line).collect()
     }
 
     /// Whether any warning was reported.
@@ -60,7 +134,7 @@ impl Diagnostics {
     pub fn has_warnings(&self) -> bool {
         self.lock()
             .iter()
-            .any(|(level, _)| *level == Level::Warning)
+            .any(|line| !matches!(line, Line::One(Level::Note, _)))
     }
 
     /// A stage begins that has `total` steps (bytes, samples).
@@ -93,15 +167,44 @@ impl Diagnostics {
 
     fn push(&self, level: Level, line: String) {
         let mut lines = self.lock();
-        if !lines.iter().any(|(l, text)| *l == level && *text == line) {
-            lines.push((level, line));
+        let line = Line::One(level, line);
+        if !lines.contains(&line) {
+            lines.push(line);
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<(Level, String)>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Line>> {
         // A thread that panicked while holding the lock left a whole list behind.
         self.lines
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_with_the_same_trouble_share_a_line() {
+        static WHAT: OfFiles = OfFiles {
+            one: "is damaged",
+            several: "are damaged",
+            advice: "Mend them",
+        };
+        let said = |files: &[&str]| {
+            let diag = Diagnostics::new();
+            files
+                .iter()
+                .for_each(|file| diag.warn_of_file(&WHAT, (*file).to_owned()));
+            assert!(diag.has_warnings());
+            let lines = diag.take();
+            assert_eq!(lines.len(), 1);
+            lines[0].1.clone()
+        };
+        assert_eq!(said(&["a", "a"]), "a: is damaged. Mend them");
+        assert_eq!(said(&["b", "a"]), "2 files are damaged: a, b. Mend them");
+        let many = "4 files are damaged: a, b, c and 1 more. Mend them";
+        assert_eq!(said(&["b", "a", "d", "c"]), many);
     }
 }

@@ -3,15 +3,14 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::Parser;
-
+use pjit::cli::Context;
 use pjit::cli::input::Environment;
-use pjit::cli::{Cli, Context};
 use pjit::diagnostics::{Diagnostics, Level};
 use pjit::output::text::harmless;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse_from(pjit::cli::with_thread_counts(std::env::args_os()));
+    let args = pjit::cli::with_thread_counts(std::env::args_os());
+    let cli = pjit::cli::parse(&args).unwrap_or_else(|error| error.exit());
     let environment = Environment::of_process();
     let diag = Diagnostics::new();
     let verb = cli.command.verb();

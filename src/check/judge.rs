@@ -401,8 +401,18 @@ fn symbols(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
         evidence
             .unresolved
             .iter()
+            .filter(|part| !is_told_of_kernel(part, evidence))
             .map(|part| part_of_symbols(part, evidence).without_advice_below(Level::Warn)),
     );
+}
+
+/// Whether the row about the kernel says it.
+fn is_told_of_kernel(part: &Unresolved, evidence: &Evidence) -> bool {
+    let is_of_kernel = matches!(
+        part.reason,
+        Reason::RestrictedKernel | Reason::NoKernelSymbols | Reason::OtherKernel
+    );
+    is_of_kernel && evidence.kernel.samples > 0 && evidence.kernel.state != Some(KernelState::Found)
 }
 
 /// The line for one reason why samples have no name.

@@ -32,7 +32,8 @@ pub mod weight;
 
 use std::ffi::OsString;
 
-use clap::{Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Parser, Subcommand};
 
 pub use verb::{Context, Verb};
 
@@ -124,6 +125,35 @@ impl Command {
     }
 }
 
+/// What the arguments say.
+///
+/// # Errors
+/// When they mean nothing; of an option that is cut too short, what it could be.
+pub fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
+    Cli::try_parse_from(args).map_err(|error| ambiguous(&error, args).unwrap_or(error))
+}
+
+/// The same of an option that several begin with, as perf says it.
+fn ambiguous(error: &clap::Error, args: &[OsString]) -> Option<clap::Error> {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let start = word.strip_prefix("--").filter(|start| !start.is_empty())?;
+    let mut all = Cli::command();
+    all.build();
+    let mut words = args.iter().skip(1);
+    let command = words.find_map(|word| all.find_subcommand(word))?;
+    let names = command.get_arguments().filter_map(|arg| arg.get_long());
+    let mut names: Vec<&str> = names.filter(|name| name.starts_with(start)).collect();
+    names.sort_unstable();
+    let last = names.pop().filter(|_| !names.is_empty())?;
+    let text = format!(
+        "ambiguous option: --{start} (could be --{} or --{last})",
+        names.join(", --")
+    );
+    Some(command.clone().error(ErrorKind::UnknownArgument, text))
+}
+
 /// The arguments with `--threads N` as `--jobs=N`: perf has a flag of that name without a number
 /// (`-T`), which keeps its meaning where no number follows.
 pub fn with_thread_counts(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
@@ -153,8 +183,6 @@ pub fn with_thread_counts(args: impl Iterator<Item = OsString>) -> Vec<OsString>
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
@@ -177,6 +205,21 @@ mod tests {
             rewritten("pjit report --threads"),
             words("pjit report --threads")
         );
+    }
+
+    #[test]
+    fn an_option_that_is_cut_too_short_is_told_what_it_could_be() {
+        let said = |line: &str| {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            parse(&words).map_err(|error| error.to_string()).err()
+        };
+        let told = said("pjit report --percent 5").expect("two begin so");
+        assert!(
+            told.contains("ambiguous option: --percent (could be --percent-limit, --percent-type or --percentage)"),
+            "{told}"
+        );
+        assert!(said("pjit report --nonsense").is_some_and(|told| !told.contains("ambiguous")));
+        assert_eq!(said("pjit report --hier"), None);
     }
 
     #[test]

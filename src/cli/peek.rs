@@ -6,12 +6,11 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 
-use super::filters::{FilterArgs, filter};
+use super::filters::filter;
 use super::input::InputArgs;
-use super::question::{Format, OwnArgs, PrintArgs, event_of, prepare};
+use super::question::{Format, PrintArgs, QuestionArgs, event_of};
 use super::terminal::{Output, with_progress};
 use super::verb::{Context, Verb, leave, wrong_usage};
-use super::weight::WeightArgs;
 use crate::check::{Limits, judge};
 use crate::load;
 use crate::output::json::{self, Common};
@@ -53,18 +52,8 @@ pub struct PeekArgs {
     #[arg(long = "depth", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     depth: u16,
 
-    /// Only this event (default: the one with most samples)
-    #[arg(long = "event", value_name = "NAME")]
-    event: Option<String>,
-
     #[command(flatten)]
-    filters: FilterArgs,
-
-    #[command(flatten)]
-    weight: WeightArgs,
-
-    #[command(flatten)]
-    own: OwnArgs,
+    question: QuestionArgs,
 
     #[command(flatten)]
     print: PrintArgs,
@@ -78,15 +67,13 @@ impl Verb for PeekArgs {
         let mut load = self
             .input
             .load_options(self.file.as_ref(), context.environment);
-        self.weight.apply(&mut load, self.input.force, false);
-        prepare(&mut load);
-        let (filters, rules) = match (self.filters.apply(&mut load), self.own.rules()) {
-            (Ok(filters), Ok(rules)) => (filters, rules),
-            (Err(text), _) | (_, Err(text)) => return wrong_usage(&text),
+        let (filters, rules) = match self.question.apply(&mut load, &self.input) {
+            Ok(asked) => asked,
+            Err(text) => return wrong_usage(&text),
         };
         let diag = context.diag;
         let (mut profile, evidence) = with_progress(diag, || load::load_examined(&load, diag))?;
-        let event = event_of(&profile, self.event.as_deref())?;
+        let event = event_of(&profile, self.question.event.as_deref())?;
         let filtered = filter(&mut profile, &filters, &rules)?;
         let functions = Functions::of(&profile, &rules);
         let tally = Tally::of(&profile, &functions, event);

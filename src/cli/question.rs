@@ -5,11 +5,48 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use regex::RegexSet;
 
+use super::filters::FilterArgs;
+use super::input::InputArgs;
+use super::weight::WeightArgs;
 use crate::load::LoadOptions;
 use crate::profile::Profile;
 use crate::questions::budget::Budget;
+use crate::questions::filter::Filters;
 use crate::questions::kinds::OwnRules;
 use crate::questions::tally::main_event;
+
+/// Which samples a question is about, what they weigh, and what is own.
+#[derive(Debug, Clone, Default, Args)]
+pub struct QuestionArgs {
+    /// Only this event (default: the one with most samples)
+    #[arg(long = "event", value_name = "NAME")]
+    pub event: Option<String>,
+
+    #[command(flatten)]
+    filters: FilterArgs,
+
+    #[command(flatten)]
+    weight: WeightArgs,
+
+    #[command(flatten)]
+    own: OwnArgs,
+}
+
+impl QuestionArgs {
+    /// What is left out and what is own, with all that the answer needs among what is read.
+    ///
+    /// # Errors
+    /// When one of them means nothing.
+    pub fn apply(
+        &self,
+        load: &mut LoadOptions,
+        input: &InputArgs,
+    ) -> Result<(Filters, OwnRules), String> {
+        self.weight.apply(load, input.force, false);
+        prepare(load);
+        Ok((self.filters.apply(load)?, self.own.rules()?))
+    }
+}
 
 /// What is own.
 #[derive(Debug, Clone, Default, Args)]
@@ -141,7 +178,7 @@ pub fn event_of(profile: &Profile, wanted: Option<&str>) -> anyhow::Result<usize
 }
 
 /// What every question needs to be loaded.
-pub fn prepare(load: &mut LoadOptions) {
+fn prepare(load: &mut LoadOptions) {
     load.needs.depths = true;
     load.names.origins = true;
 }

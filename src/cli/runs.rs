@@ -6,10 +6,9 @@ use anyhow::Context as _;
 use clap::Args;
 use regex::RegexSet;
 
-use super::filters::{FilterArgs, filter};
+use super::filters::filter;
 use super::input::{Environment, InputArgs};
-use super::question::{OwnArgs, event_of, prepare};
-use super::weight::WeightArgs;
+use super::question::{QuestionArgs, event_of};
 use crate::check::{Limits, judge};
 use crate::diagnostics::Diagnostics;
 use crate::load::{self, LoadOptions};
@@ -36,18 +35,8 @@ pub struct RunArgs {
     #[command(flatten)]
     pub input: InputArgs,
 
-    /// Only this event (default: the one with most samples)
-    #[arg(long = "event", value_name = "NAME")]
-    event: Option<String>,
-
     #[command(flatten)]
-    filters: FilterArgs,
-
-    #[command(flatten)]
-    weight: WeightArgs,
-
-    #[command(flatten)]
-    own: OwnArgs,
+    question: QuestionArgs,
 }
 
 /// What is done with every recording.
@@ -106,12 +95,10 @@ impl RunArgs {
         groups: Vec<RegexSet>,
     ) -> Result<Reading, String> {
         let mut load = self.input.load_options(None, environment);
-        self.weight.apply(&mut load, self.input.force, false);
-        prepare(&mut load);
-        let (filters, rules) = (self.filters.apply(&mut load)?, self.own.rules()?);
+        let (filters, rules) = self.question.apply(&mut load, &self.input)?;
         Ok(Reading {
             load,
-            event: self.event.clone(),
+            event: self.question.event.clone(),
             filters,
             rules,
             limits,

@@ -6,12 +6,11 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 
-use super::filters::{FilterArgs, filter};
+use super::filters::filter;
 use super::input::InputArgs;
-use super::question::{Format, OwnArgs, PrintArgs, event_of, prepare};
+use super::question::{Format, PrintArgs, QuestionArgs, event_of};
 use super::terminal::{Output, with_progress};
 use super::verb::{Context, Verb, leave, wrong_usage};
-use super::weight::WeightArgs;
 use crate::check::{Limits, judge};
 use crate::load::{self, LoadOptions};
 use crate::output::json::{self, Common};
@@ -49,18 +48,8 @@ pub struct SummaryArgs {
     #[command(flatten)]
     pub input: InputArgs,
 
-    /// Only this event (default: the one with most samples)
-    #[arg(long = "event", value_name = "NAME")]
-    event: Option<String>,
-
     #[command(flatten)]
-    filters: FilterArgs,
-
-    #[command(flatten)]
-    weight: WeightArgs,
-
-    #[command(flatten)]
-    own: OwnArgs,
+    question: QuestionArgs,
 
     #[command(flatten)]
     print: PrintArgs,
@@ -87,11 +76,9 @@ impl Verb for SummaryArgs {
         let mut load = self
             .input
             .load_options(self.file.as_ref(), context.environment);
-        self.weight.apply(&mut load, self.input.force, false);
-        prepare(&mut load);
-        let (rules, filters) = match (self.own.rules(), self.filters.apply(&mut load)) {
-            (Ok(rules), Ok(filters)) => (rules, filters),
-            (Err(text), _) | (_, Err(text)) => return wrong_usage(&text),
+        let (filters, rules) = match self.question.apply(&mut load, &self.input) {
+            Ok(asked) => asked,
+            Err(text) => return wrong_usage(&text),
         };
         let Answer {
             summary,
@@ -139,7 +126,7 @@ impl SummaryArgs {
     ) -> anyhow::Result<Answer> {
         let diag = context.diag;
         let (mut profile, evidence) = with_progress(diag, || load::load_examined(load, diag))?;
-        let event = event_of(&profile, self.event.as_deref())?;
+        let event = event_of(&profile, self.question.event.as_deref())?;
         let filter = filter(&mut profile, filters, rules)?;
         let verdict = judge(&evidence, Limits::default());
         let functions = Functions::of(&profile, rules);

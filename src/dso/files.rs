@@ -11,7 +11,7 @@ use super::fit::{Fit, fit};
 use super::locate::{self, SearchPaths, resolve_in};
 use super::symtab::RawTable;
 use super::{BuildId, Dso, DsoKind, vdso};
-use crate::diagnostics::Diagnostics;
+use crate::diagnostics::{Diagnostics, OfFiles};
 use crate::input::{InputError, Role, Store, os_name};
 
 /// An opened file and where it was found.
@@ -48,6 +48,15 @@ impl Refused {
         }
     }
 }
+
+/// What is said of files that are not those that were mapped.
+static NOT_MAPPED: OfFiles = OfFiles {
+    one: "its code lies elsewhere in the file than what was mapped; another file had this path, as in a container, and this \
+          one is not used",
+    several: "have their code elsewhere than what was mapped; other files had their paths, as in a container, and these \
+              are not used",
+    advice: "Give the other one's folder with --symfs",
+};
 
 /// Where a vdso is looked for that somebody saved.
 const VDSO: &str = "/[vdso]";
@@ -179,11 +188,9 @@ impl<'a> Opener<'_, 'a> {
                     "{}: has no build ID, the recording has {want}; it is another file and not used",
                     path.display()
                 )),
-                (Refused::NotMapped, _) => self.diag.warn(format!(
-                    "{}: its code lies elsewhere in the file than what was mapped; another file had this path, as in a \
-                     container, and this one is not used. Give the other one's folder with --symfs",
-                    path.display()
-                )),
+                (Refused::NotMapped, _) => {
+                    self.diag.warn_of_file(&NOT_MAPPED, path.display().to_string());
+                }
                 (Refused::Unreadable(why), _) => {
                     self.diag.warn(format!("{why}; not used, its functions stay unresolved"));
                 }
