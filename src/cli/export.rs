@@ -190,12 +190,19 @@ impl Verb for ExportArgs {
 }
 
 /// Writes a file, packed or not.
-fn put(bytes: &[u8], packed: bool, threads: usize, out: &mut Output) -> anyhow::Result<()> {
-    if packed {
-        gzip::write(bytes, threads, out).context("output")
-    } else {
-        out.write_all(bytes).context("output")
+fn put<T>(
+    packed: bool,
+    threads: usize,
+    out: &mut Output,
+    write: impl FnOnce(&mut dyn Write) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    if !packed {
+        return write(out);
     }
+    let mut packer = gzip::Packer::new(out, threads).context("output")?;
+    let done = write(&mut packer)?;
+    packer.finish().context("output")?;
+    Ok(done)
 }
 
 /// What an export works with: the process, and which stacks are wanted.
@@ -238,8 +245,9 @@ impl ExportArgs {
             labels: self.labels.0.clone(),
             max_stacks: self.max_stacks,
         };
-        let (bytes, written) = pprof::encode(&profile, &options);
-        gzip::write(&bytes, load.needs.threads, out).context("output")?;
+        let written = put(true, load.needs.threads, out, |out| {
+            pprof::write(&profile, &options, out).context("output")
+        })?;
         leave(profile);
         let rest = match written.left_out {
             0 => String::new(),
@@ -273,8 +281,9 @@ impl ExportArgs {
             "--per-cpu: {} does not tell CPUs (perf record --sample-cpu)",
             profile.recording.path
         );
-        let (json, written) = firefox::write(&profile, options);
-        put(json.as_bytes(), packed, load.needs.threads, out)?;
+        let written = put(packed, load.needs.threads, out, |out| {
+            firefox::write(&profile, options, out).context("output")
+        })?;
         let shown = Caption::of(&profile, options.event).shown;
         leave(profile);
         let kind = if self.per_cpu { "CPUs" } else { "threads" };
@@ -298,14 +307,15 @@ impl ExportArgs {
             Rows::Samples
         };
         let profile = self.load_event(&load, asked)?;
-        let (text, written) = speedscope::write(&profile);
+        let written = put(packed, load.needs.threads, out, |out| {
+            speedscope::write(&profile, out).context("output")
+        })?;
         anyhow::ensure!(
             written.is_whole,
             "more than {} MB, which no browser opens; --merge makes it smaller, and speedscope reads pprof's format \
              (-o X.pb.gz)",
             speedscope::LARGEST >> 20
         );
-        put(text.as_bytes(), packed, load.needs.threads, out)?;
         leave(profile);
         Ok(format!(
             "{} profiles; open it in https://www.speedscope.app",
@@ -314,14 +324,8 @@ impl ExportArgs {
     }
 
     fn csv(&self, asked: Asked<'_>, packed: bool, out: &mut Output) -> anyhow::Result<String> {
-        if !packed {
-            return self.csv_rows(asked, out);
-        }
         let threads = self.options(None, asked).needs.threads;
-        let mut packer = gzip::Packer::new(out, threads).context("output")?;
-        let line = self.csv_rows(asked, &mut packer)?;
-        packer.finish().context("output")?;
-        Ok(line)
+        put(packed, threads, out, |out| self.csv_rows(asked, out))
     }
 
     /// One recording after the other, so that there is never more than one in memory.

@@ -120,12 +120,6 @@ impl<'a> DebugInfo<'a> {
         lines
     }
 
-    /// The line of the code at `offset`. Decodes the whole record; ask [`DebugInfo::lines`] for many.
-    #[must_use]
-    pub fn line_at(&self, offset: u64, code: &CodeOfLines<'a>) -> Option<Line<'a>> {
-        line_at(&self.lines(code), offset)
-    }
-
     /// How many entries the record claims to have.
     #[must_use]
     pub fn count(&self) -> u64 {

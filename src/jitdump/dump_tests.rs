@@ -1,7 +1,7 @@
 //! Tests of the dump reader on dumps written byte by byte.
 
 use super::*;
-use crate::jitdump::debug_info::CodeOfLines;
+use crate::jitdump::debug_info::{CodeOfLines, line_at};
 use crate::jitdump::testing::{DumpWriter, eh_frame, eh_frame_header};
 
 const START: u64 = 0x7f00_0000_1000;
@@ -271,13 +271,8 @@ fn lines_are_repaired_as_their_writer_demands() {
         name: b"",
         producer: Producer::V8,
     };
-    let at = |offset| {
-        dump.loads[0]
-            .lines
-            .expect("lines")
-            .line_at(offset, &code)
-            .map(|l| l.line)
-    };
+    let lines = dump.loads[0].lines.expect("lines").lines(&code);
+    let at = |offset| line_at(&lines, offset).map(|l| l.line);
     assert_eq!(
         [at(0), at(7), at(8), at(14), at(15), at(99)],
         [Some(3), Some(3), Some(4), Some(4), None, None]

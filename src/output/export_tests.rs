@@ -206,6 +206,18 @@ fn assert_sound_speedscope(file: &Value) -> u64 {
     sum
 }
 
+fn pprof_of(profile: &Profile, options: &PprofOptions) -> (Vec<u8>, pprof::Written) {
+    let mut bytes = Vec::new();
+    let written = pprof::write(profile, options, &mut bytes);
+    (bytes, written.expect("a vector takes everything"))
+}
+
+fn speedscope_of(profile: &Profile) -> (String, speedscope::Written) {
+    let mut bytes = Vec::new();
+    let written = speedscope::write(profile, &mut bytes).expect("a vector takes everything");
+    (String::from_utf8(bytes).expect("UTF-8"), written)
+}
+
 fn labels() -> Vec<Label> {
     Label::NAMES.map(|(_, label)| label).to_vec()
 }
@@ -216,7 +228,7 @@ proptest! {
     #[test]
     fn pprof_keeps_sums(profile in rows(), max_stacks in proptest::option::of(0..30_usize)) {
         let options = PprofOptions { labels: labels(), max_stacks };
-        let (bytes, written) = pprof::encode(&profile, &options);
+        let (bytes, written) = pprof_of(&profile, &options);
         let columns = assert_sound_pprof(&bytes);
         prop_assert_eq!(written.stacks + written.left_out, profile.entries.len());
         prop_assert_eq!(columns[0], sums(&profile, None).1);
@@ -227,7 +239,7 @@ proptest! {
 
     #[test]
     fn speedscope_keeps_sums(profile in prop_oneof![rows(), samples()]) {
-        let (text, written) = speedscope::write(&profile);
+        let (text, written) = speedscope_of(&profile);
         prop_assert!(written.is_whole);
         let file: Value = serde_json::from_str(&text).expect("JSON");
         prop_assert_eq!(assert_sound_speedscope(&file), sums(&profile, None).0);
@@ -289,21 +301,23 @@ fn long_and_hostile_names_are_kept_whole() {
     profile.symbols[0].name.clone_from(&long);
     let has_it = |text: &str| assert!(text.contains(&long));
     has_it(&csv_of(&profile, false, 1));
-    has_it(&speedscope::write(&profile).0);
+    has_it(&speedscope_of(&profile).0);
     let options = PprofOptions {
         labels: labels(),
         max_stacks: None,
     };
-    let (bytes, _) = pprof::encode(&profile, &options);
+    let (bytes, _) = pprof_of(&profile, &options);
     assert_sound_pprof(&bytes);
     has_it(&String::from_utf8_lossy(&bytes));
     let profile = into_samples(profile);
-    has_it(&speedscope::write(&profile).0);
+    has_it(&speedscope_of(&profile).0);
     let options = FirefoxOptions {
         event: 0,
         per_cpu: false,
     };
-    has_it(&firefox::write(&profile, options).0);
+    let mut json = Vec::new();
+    firefox::write(&profile, options, &mut json).expect("a vector takes everything");
+    has_it(&String::from_utf8_lossy(&json));
 }
 
 #[test]
@@ -332,7 +346,7 @@ fn a_function_is_one_frame_of_speedscope_whatever_its_lines() {
         crate::profile::StackEnd::Recorded,
     );
     profile.entries[1].stack = stack;
-    let file: Value = serde_json::from_str(&speedscope::write(&profile).0).expect("JSON");
+    let file: Value = serde_json::from_str(&speedscope_of(&profile).0).expect("JSON");
     let frames = file["shared"]["frames"].as_array().expect("frames");
     let names: BTreeMap<&str, &Value> = frames
         .iter()

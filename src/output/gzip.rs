@@ -8,6 +8,8 @@ use crate::parallel::in_parallel;
 
 /// What one thread compresses at once. Blocks know nothing of each other, which costs a per cent or two of size.
 const BLOCK: usize = 1 << 20;
+/// A step from 6 to 5 takes a tenth of the time and leaves one to three per cent more.
+const LEVEL: u32 = 5;
 /// What a member begins with: no name, no time, no system.
 const HEAD: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
 
@@ -107,7 +109,7 @@ impl<W: Write> Write for Packer<W> {
 
 /// A piece of one stream that ends at a whole byte.
 fn pack(block: &[u8], is_last: bool) -> io::Result<Vec<u8>> {
-    let mut compress = Compress::new(Compression::new(6), false);
+    let mut compress = Compress::new(Compression::new(LEVEL), false);
     let flush = if is_last {
         FlushCompress::Finish
     } else {

@@ -1,10 +1,11 @@
 //! pprof's `profile.proto`, for `go tool pprof` and whatever else reads it.
 //!
-//! In: a profile whose frames are apart by address, with lines and mapped ranges. Out: the message, not yet compressed.
+//! In: a profile whose frames are apart by address, with lines and mapped ranges. Out: the message, bit by bit, not yet compressed.
 //! Fields and what consumers make of them: `proto/profile.proto` of google/pprof. Each event is a column of values beside
 //! the number of samples. Labels are strings, since a number 0 without a unit vanishes.
 
 use std::borrow::Cow;
+use std::io::{self, Write};
 
 use rustc_hash::FxHashMap;
 
@@ -13,9 +14,13 @@ use super::names::frame_name;
 use super::strings::Strings;
 use super::text::harmless;
 use crate::profile::{
-    Entry, EventSummary, FrameId, ObjectId, Profile, Sampling, SymbolId, ThreadId,
+    CommId, Entry, EventSummary, Frame, FrameId, ObjectId, Profile, Sampling, StringId, SymbolId,
+    ThreadId,
 };
 use crate::unit::Unit;
+
+/// What is collected before it is written.
+const LARGE: usize = 256 << 10;
 
 /// A label of samples.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,36 +76,35 @@ pub struct Written {
     pub functions: usize,
 }
 
-/// The profile as a message.
-#[must_use]
-pub fn encode(profile: &Profile, options: &PprofOptions) -> (Vec<u8>, Written) {
-    let mut encoder = Encoder {
-        profile,
-        out: Message::default(),
-        strings: Strings::default(),
-        mappings: FxHashMap::default(),
-        functions: FxHashMap::default(),
-        locations: FxHashMap::default(),
-        processes: processes(profile),
-    };
+/// Writes the profile as a message.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn write(
+    profile: &Profile,
+    options: &PprofOptions,
+    out: &mut dyn Write,
+) -> io::Result<Written> {
+    let mut encoder = Encoder::new(profile, options);
     encoder.sample_types();
     encoder.main_program();
     let (kept, rest) = chosen(profile, options.max_stacks);
     let left_out = rest.len();
+    let mut locations = Vec::new();
     for entry in kept {
-        let locations = encoder.stack(entry);
-        encoder.sample(entry, &locations, (entry.samples, entry.period), options);
+        encoder.stack(entry, &mut locations);
+        encoder.sample(entry, &locations, (entry.samples, entry.period));
+        encoder.out.hand_over(LARGE, out)?;
     }
-    encoder.rest(&rest, options);
+    encoder.rest(&rest);
     encoder.facts(left_out);
-    let functions = encoder.functions.len();
-    let stacks = profile.entries.len() - left_out;
     let written = Written {
-        stacks,
+        stacks: profile.entries.len() - left_out,
         left_out,
-        functions,
+        functions: encoder.functions as usize,
     };
-    (encoder.finish(), written)
+    encoder.finish(out)?;
+    Ok(written)
 }
 
 /// The heaviest entries in their order, and the others.
@@ -133,24 +137,63 @@ fn processes(profile: &Profile) -> FxHashMap<u32, String> {
 
 struct Encoder<'p> {
     profile: &'p Profile,
+    options: &'p PprofOptions,
     out: Message,
+    /// Parts of messages under construction, kept for their memory.
+    part: Message,
+    line: Message,
     strings: Strings,
     mappings: FxHashMap<ObjectId, u64>,
-    functions: FxHashMap<Function, u64>,
+    functions: u64,
+    /// By symbol: its number and the file that it is in there, 0 if it has none yet.
+    of_symbol: Vec<(u64, Option<StringId>)>,
+    /// Other functions, and symbols in other files.
+    others: FxHashMap<Function, u64>,
+    locations: u64,
+    /// By frame that has an address to itself; 0 for none yet.
+    of_frame: Vec<u64>,
     /// By first and last frame of what shares an address.
-    locations: FxHashMap<(FrameId, FrameId), u64>,
+    of_run: FxHashMap<(FrameId, FrameId), u64>,
+    /// By frame: whether it shares the address of the next one.
+    is_inlined: Vec<bool>,
+    /// What labels make, encoded.
+    labels: FxHashMap<Labelled, Message>,
     processes: FxHashMap<u32, String>,
 }
+
+/// What labels tell of a sample.
+type Labelled = (ThreadId, CommId, i32, u16);
 
 /// What makes a function one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Function {
-    Symbol(SymbolId, Option<crate::profile::StringId>),
+    Symbol(SymbolId, Option<StringId>),
     Unknown(Option<ObjectId>),
-    Rest,
 }
 
-impl Encoder<'_> {
+impl<'p> Encoder<'p> {
+    fn new(profile: &'p Profile, options: &'p PprofOptions) -> Self {
+        let is_inlined = |frame: &Frame| frame.symbol.is_some_and(|s| profile[s].inlined);
+        Self {
+            profile,
+            options,
+            out: Message::default(),
+            part: Message::default(),
+            line: Message::default(),
+            strings: Strings::default(),
+            mappings: FxHashMap::default(),
+            functions: 0,
+            of_symbol: vec![(0, None); profile.symbols.len()],
+            others: FxHashMap::default(),
+            locations: 0,
+            of_frame: vec![0; profile.frames.len()],
+            of_run: FxHashMap::default(),
+            is_inlined: profile.frames.iter().map(is_inlined).collect(),
+            labels: FxHashMap::default(),
+            processes: processes(profile),
+        }
+    }
+
     fn sample_types(&mut self) {
         let samples = self.value_type("samples", "count");
         self.out.message(1, &samples);
@@ -229,15 +272,14 @@ impl Encoder<'_> {
         number
     }
 
-    fn add_function(&mut self, function: Function, name: &str, file: &str) -> u64 {
-        let number = self.functions.len() as u64 + 1;
-        let mut message = Message::default();
-        message.number(1, number);
+    fn add_function(&mut self, name: &str, file: &str) -> u64 {
+        self.functions += 1;
+        let message = self.part.cleared();
+        message.number(1, self.functions);
         message.number(2, self.strings.id(name).into());
         message.number(4, self.strings.id(file).into());
-        self.out.message(5, &message);
-        self.functions.insert(function, number);
-        number
+        self.out.message(5, message);
+        self.functions
     }
 
     fn function_of(&mut self, id: FrameId) -> u64 {
@@ -249,90 +291,117 @@ impl Encoder<'_> {
             Some(symbol) => Function::Symbol(symbol, file),
             None => Function::Unknown(frame.object),
         };
-        if let Some(&known) = self.functions.get(&function) {
+        let first = frame.symbol.map(|symbol| self.of_symbol[symbol.0 as usize]);
+        let known = match first {
+            Some((number, of)) if number == 0 || of == file => number,
+            _ => self.others.get(&function).copied().unwrap_or(0),
+        };
+        if known != 0 {
             return known;
         }
-        let file = file.map_or("".into(), |file| harmless(&profile[file]));
-        self.add_function(function, &frame_name(profile, id), &file)
+        let text = file.map_or("".into(), |file| harmless(&profile[file]));
+        let number = self.add_function(&frame_name(profile, id), &text);
+        match (frame.symbol, first) {
+            (Some(symbol), Some((0, _))) => self.of_symbol[symbol.0 as usize] = (number, file),
+            _ => drop(self.others.insert(function, number)),
+        }
+        number
     }
 
     /// The locations of an entry, leaf first.
-    fn stack(&mut self, entry: &Entry) -> Vec<u64> {
-        let profile = self.profile;
-        let frames = profile.stacks.get(entry.stack);
+    fn stack(&mut self, entry: &Entry, locations: &mut Vec<u64>) {
+        locations.clear();
+        let frames = self.profile.stacks.get(entry.stack);
         if frames.is_empty() {
-            return vec![self.location(&[entry.leaf])];
+            locations.push(self.location(&[entry.leaf]));
         }
-        let is_inlined = |frame: &FrameId| {
-            let symbol = profile[*frame].symbol;
-            symbol.is_some_and(|symbol| profile[symbol].inlined)
-        };
-        let mut locations = Vec::with_capacity(frames.len());
         let mut from = 0;
         for (at, frame) in frames.iter().enumerate() {
             // Inlined functions share the address of the function around them.
-            if !is_inlined(frame) || at + 1 == frames.len() {
+            if !self.is_inlined[frame.0 as usize] || at + 1 == frames.len() {
                 locations.push(self.location(&frames[from..=at]));
                 from = at + 1;
             }
         }
-        locations
     }
 
     fn location(&mut self, frames: &[FrameId]) -> u64 {
-        let (Some(&first), Some(&last)) = (frames.first(), frames.last()) else {
-            return 0;
+        let (known, last) = match frames {
+            [] => return 0,
+            [only] => (self.of_frame[only.0 as usize], *only),
+            [first, .., last] => {
+                let known = self.of_run.get(&(*first, *last));
+                (known.copied().unwrap_or(0), *last)
+            }
         };
-        if let Some(&known) = self.locations.get(&(first, last)) {
+        if known != 0 {
             return known;
         }
-        let number = self.locations.len() as u64 + 1;
-        let mut message = Message::default();
-        message.number(1, number);
-        let frame = &self.profile[last];
-        if let Some(object) = frame.object {
-            let mapping = self.mapping(object);
-            message.number(2, mapping);
+        let number = self.add_location(frames, last);
+        match frames {
+            [only] => self.of_frame[only.0 as usize] = number,
+            _ => drop(self.of_run.insert((frames[0], last), number)),
         }
-        message.number(3, frame.address.0);
-        for &frame in frames {
-            let function = self.function_of(frame);
-            let mut line = Message::default();
-            line.number(1, function);
-            line.number(
-                2,
-                self.profile[frame].line.map_or(0, |line| line.line.into()),
-            );
-            message.message(4, &line);
-        }
-        self.out.message(4, &message);
-        self.locations.insert((first, last), number);
         number
     }
 
-    fn sample(
-        &mut self,
-        entry: &Entry,
-        locations: &[u64],
-        (samples, period): (u64, u64),
-        options: &PprofOptions,
-    ) {
+    /// A location has the address of the function that others are inlined in.
+    fn add_location(&mut self, frames: &[FrameId], last: FrameId) -> u64 {
+        self.locations += 1;
+        let number = self.locations;
+        let frame = &self.profile[last];
+        let mapping = frame.object.map_or(0, |object| self.mapping(object));
+        // What is asked for here may write messages of its own.
         let mut message = Message::default();
-        message.packed(1, locations);
-        let mut values = vec![0; self.profile.events.len() + 1];
-        values[0] = samples;
-        values[usize::from(entry.event.0) + 1] = period;
-        message.packed(2, &values);
-        for &label in &options.labels {
+        message.number(1, number);
+        message.number(2, mapping);
+        message.number(3, frame.address.0);
+        for &frame in frames {
+            let function = self.function_of(frame);
+            let line = self.profile[frame].line;
+            self.line.cleared().number(1, function);
+            self.line.number(2, line.map_or(0, |line| line.line.into()));
+            message.message(4, &self.line);
+        }
+        self.out.message(4, &message);
+        number
+    }
+
+    fn sample(&mut self, entry: &Entry, locations: &[u64], (samples, period): (u64, u64)) {
+        let key = (entry.thread, entry.comm, entry.cpu, entry.event.0);
+        if !self.labels.contains_key(&key) {
+            let labels = self.encoded_labels(entry);
+            self.labels.insert(key, labels);
+        }
+        let message = self.part.cleared();
+        message.packed(1, locations.iter().copied());
+        let events = 0..self.profile.events.len();
+        let of_event = |event| {
+            if event == usize::from(entry.event.0) {
+                period
+            } else {
+                0
+            }
+        };
+        message.packed(2, std::iter::once(samples).chain(events.map(of_event)));
+        if let Some(labels) = self.labels.get(&key) {
+            message.0.extend_from_slice(&labels.0);
+        }
+        self.out.message(2, message);
+    }
+
+    fn encoded_labels(&mut self, entry: &Entry) -> Message {
+        let mut message = Message::default();
+        for &label in &self.options.labels {
             let Some(text) = self.label(label, entry) else {
                 continue;
             };
-            let mut pair = Message::default();
+            let pair = self.part.cleared();
             pair.number(1, self.strings.id(label.name()).into());
             pair.number(2, self.strings.id(&harmless(&text)).into());
-            message.message(3, &pair);
+            message.message(3, pair);
         }
-        self.out.message(2, &message);
+        message
     }
 
     fn label(&self, label: Label, entry: &Entry) -> Option<String> {
@@ -351,7 +420,7 @@ impl Encoder<'_> {
     }
 
     /// What was left out: one stack for each thread and event.
-    fn rest(&mut self, rest: &[&Entry], options: &PprofOptions) {
+    fn rest(&mut self, rest: &[&Entry]) {
         let mut sums: Vec<(&Entry, u64, u64)> = Vec::new();
         let mut known: FxHashMap<(u16, ThreadId), usize> = FxHashMap::default();
         for &entry in rest {
@@ -367,16 +436,16 @@ impl Encoder<'_> {
         if sums.is_empty() {
             return;
         }
-        let function = self.add_function(Function::Rest, "[rest]", "");
-        let number = self.locations.len() as u64 + 1;
-        let mut line = Message::default();
-        line.number(1, function);
-        let mut location = Message::default();
+        let function = self.add_function("[rest]", "");
+        self.locations += 1;
+        let number = self.locations;
+        self.line.cleared().number(1, function);
+        let location = self.part.cleared();
         location.number(1, number);
-        location.message(4, &line);
-        self.out.message(4, &location);
+        location.message(4, &self.line);
+        self.out.message(4, location);
         for (entry, samples, period) in sums {
-            self.sample(entry, &[number], (samples, period), options);
+            self.sample(entry, &[number], (samples, period));
         }
     }
 
@@ -425,14 +494,15 @@ impl Encoder<'_> {
             ));
         }
         let ids: Vec<u64> = comments.iter().map(|c| self.strings.id(c).into()).collect();
-        self.out.packed(13, &ids);
+        self.out.packed(13, ids.iter().copied());
     }
 
-    fn finish(mut self) -> Vec<u8> {
+    fn finish(mut self, out: &mut dyn Write) -> io::Result<()> {
         for text in self.strings.all() {
             self.out.bytes(6, text.as_bytes());
+            self.out.hand_over(LARGE, out)?;
         }
-        self.out.0
+        self.out.hand_over(0, out)
     }
 }
 
@@ -467,10 +537,26 @@ impl Message {
         self.bytes(field, &message.0);
     }
 
-    fn packed(&mut self, field: u64, values: &[u64]) {
-        let mut packed = Self::default();
-        values.iter().for_each(|value| packed.varint(*value));
-        self.message(field, &packed);
+    fn packed(&mut self, field: u64, values: impl Iterator<Item = u64> + Clone) {
+        let size = |value: u64| u64::from(64 - (value | 1).leading_zeros()).div_ceil(7);
+        self.varint(field << 3 | 2);
+        self.varint(values.clone().map(size).sum());
+        values.for_each(|value| self.varint(value));
+    }
+
+    /// The same without what is in it.
+    fn cleared(&mut self) -> &mut Self {
+        self.0.clear();
+        self
+    }
+
+    /// Writes what there is, if it is more than so much.
+    fn hand_over(&mut self, most: usize, out: &mut dyn Write) -> io::Result<()> {
+        if self.0.len() > most {
+            out.write_all(&self.0)?;
+            self.0.clear();
+        }
+        Ok(())
     }
 }
 
@@ -484,7 +570,7 @@ mod tests {
         let mut message = Message::default();
         message.number(1, 150);
         message.number(2, 0);
-        message.packed(4, &[3, 270, 86942]);
+        message.packed(4, [3, 270, 86942].into_iter());
         assert_eq!(
             message.0,
             [
@@ -504,9 +590,14 @@ mod tests {
             labels: vec![Label::Thread],
             max_stacks,
         };
-        let (_, all) = encode(&profile, &options(None));
+        let encode = |options| {
+            let mut bytes = Vec::new();
+            let written = write(&profile, &options, &mut bytes);
+            (written.expect("a vector takes everything"), bytes)
+        };
+        let (all, _) = encode(options(None));
         assert_eq!((all.stacks, all.left_out), (3, 0));
-        let (bytes, cut) = encode(&profile, &options(Some(1)));
+        let (cut, bytes) = encode(options(Some(1)));
         assert_eq!((cut.stacks, cut.left_out), (1, 2));
         assert!(bytes.windows(6).any(|part| part == b"[rest]"));
     }

@@ -4,10 +4,12 @@
 //! profile's end, as its reader demands. To that, what differs in file, line or column is another function: lines of frames
 //! would take functions apart, so there is the place where a function begins or none.
 
+use std::io::{self, Write};
+
 use rustc_hash::FxHashMap;
 use serde_json::json;
 
-use super::columns::{list, number, text};
+use super::columns::{hand_over, list, long_list, number, text};
 use super::names::frame_name;
 use super::text::harmless;
 use crate::profile::{
@@ -38,19 +40,28 @@ struct Lane {
 pub struct Written {
     /// Profiles in it.
     pub profiles: usize,
-    /// Whether it is complete: nothing is made that is larger than [`LARGEST`].
+    /// Whether it was written: nothing that is larger than [`LARGEST`] is.
     pub is_whole: bool,
 }
 
-/// The file as text.
-#[must_use]
-pub fn write(profile: &Profile) -> (String, Written) {
+/// Writes the file.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<Written> {
     let mut functions = Functions::new(profile);
     let lanes = lanes(profile, &mut functions);
     let active = lanes.iter().enumerate().max_by_key(|(at, lane)| {
         // Of equal ones the first.
         (lane.total, std::cmp::Reverse(*at))
     });
+    let written = Written {
+        profiles: lanes.len(),
+        is_whole: size_of_stacks(&functions, &lanes) <= LARGEST,
+    };
+    if !written.is_whole {
+        return Ok(written);
+    }
     let head = json!({
         "$schema": "https://www.speedscope.app/file-format-schema.json",
         "name": harmless(&profile.recording.path),
@@ -60,22 +71,40 @@ pub fn write(profile: &Profile) -> (String, Written) {
     let mut json = head.to_string();
     json.pop();
     json.push_str(",\"shared\":{\"frames\":");
-    list(&mut json, &functions.all, |function, json| {
+    long_list(&mut json, &functions.all, out, |function, json| {
         functions.push(function, json)
-    });
-    json.push_str("},\"profiles\":");
-    list(&mut json, &lanes, |lane, json| {
-        push_lane(profile, &functions, lane, json)
-    });
-    json.push('}');
-    let written = Written {
-        profiles: lanes.len(),
-        is_whole: json.len() <= LARGEST,
-    };
-    (json, written)
+    })?;
+    json.push_str("},\"profiles\":[");
+    for (at, lane) in lanes.iter().enumerate() {
+        if at > 0 {
+            json.push(',');
+        }
+        write_lane(profile, &functions, lane, (&mut json, out))?;
+    }
+    json.push_str("]}");
+    hand_over(&mut json, out)?;
+    Ok(written)
 }
 
-fn push_lane(profile: &Profile, functions: &Functions<'_>, lane: &Lane, json: &mut String) {
+/// Bytes that the stacks of all samples will take, which is nearly all there is.
+fn size_of_stacks(functions: &Functions<'_>, lanes: &[Lane]) -> usize {
+    let digits = |number: u32| number.checked_ilog10().unwrap_or(0) as usize + 1;
+    let samples = lanes.iter().flat_map(|lane| &lane.samples);
+    let size = |sample| {
+        let functions = functions.path(sample);
+        2 + functions
+            .map(|function| digits(function) + 1)
+            .sum::<usize>()
+    };
+    samples.map(size).sum()
+}
+
+fn write_lane(
+    profile: &Profile,
+    functions: &Functions<'_>,
+    lane: &Lane,
+    (json, out): (&mut String, &mut dyn Write),
+) -> io::Result<()> {
     let unit = match profile[lane.event].unit {
         Unit::Nanoseconds => "nanoseconds",
         Unit::Bytes => "bytes",
@@ -88,18 +117,17 @@ fn push_lane(profile: &Profile, functions: &Functions<'_>, lane: &Lane, json: &m
     json.push_str(",\"startValue\":0,\"endValue\":");
     number(lane.total, json);
     json.push_str(",\"samples\":");
-    list(json, &lane.samples, |sample, json| {
-        if json.len() <= LARGEST {
-            list(json, functions.path(sample), |function, json| {
-                number(function.into(), json)
-            });
-        }
-    });
+    long_list(json, &lane.samples, out, |sample, json| {
+        list(json, functions.path(sample), |function, json| {
+            number(function.into(), json)
+        });
+    })?;
     json.push_str(",\"weights\":");
-    list(json, &lane.samples, |(_, _, weight), json| {
+    long_list(json, &lane.samples, out, |(_, _, weight), json| {
         number(*weight, json)
-    });
+    })?;
     json.push('}');
+    Ok(())
 }
 
 fn name(profile: &Profile, lane: &Lane) -> String {
@@ -266,7 +294,9 @@ mod tests {
         builder.sample("x", "main;b", 3);
         builder.sample("y", "main", 2);
         let profile = builder.finish();
-        let (out, written) = write(&profile);
+        let mut bytes = Vec::new();
+        let written = write(&profile, &mut bytes).expect("a vector takes everything");
+        let out = String::from_utf8(bytes).expect("UTF-8");
         assert_eq!(written.profiles, 2);
         let read: Value = serde_json::from_str(&out).expect("JSON");
         let mut sum = 0;

@@ -49,7 +49,8 @@ pub fn write(
     threads: usize,
     out: &mut dyn Write,
 ) -> io::Result<usize> {
-    const PIECE: usize = 512;
+    /// Rows of deep stacks take kilobytes each, and some pieces wait to be written.
+    const PIECE: usize = 64;
     let cells = Cells::of(profile);
     let rows = profile.entries.len() + profile.samples.len();
     let push = |(): &mut (), piece: usize, text: &mut Vec<u8>| {

@@ -1,37 +1,79 @@
 //! Texts by number, each once, for formats that keep them in a table of their own.
+//!
+//! There can be hundreds of thousands, so they stand end to end and are looked up where they stand.
 
-use rustc_hash::FxHashMap;
+use std::hash::BuildHasher;
+
+use rustc_hash::FxBuildHasher;
+
+use crate::intern::ItemIndex;
 
 /// Interned texts; the first is empty.
 #[derive(Debug)]
 pub(super) struct Strings {
-    all: Vec<String>,
-    known: FxHashMap<String, u32>,
+    texts: String,
+    /// Where each ends.
+    ends: Vec<usize>,
+    index: ItemIndex,
 }
 
 impl Default for Strings {
     fn default() -> Self {
-        Self {
-            all: vec![String::new()],
-            known: FxHashMap::from_iter([(String::new(), 0)]),
-        }
+        let mut strings = Self {
+            texts: String::new(),
+            ends: Vec::new(),
+            index: ItemIndex::with_capacity(0),
+        };
+        strings.id("");
+        strings
     }
 }
 
 impl Strings {
     /// The number of a text.
     pub(super) fn id(&mut self, text: &str) -> u32 {
-        if let Some(&known) = self.known.get(text) {
+        let new = u32::try_from(self.ends.len()).expect("fewer than 4 G texts");
+        let hash = |text: &str| FxBuildHasher.hash_one(text);
+        let (texts, ends) = (&self.texts, &self.ends);
+        let is = |at| self::text(texts, ends, at) == text;
+        let hash_of = |at| hash(self::text(texts, ends, at));
+        if let Some(known) = self.index.find_or_add(hash(text), new, is, hash_of) {
             return known;
         }
-        let id = u32::try_from(self.all.len()).expect("fewer than 4 G texts");
-        self.all.push(text.to_owned());
-        self.known.insert(text.to_owned(), id);
-        id
+        self.texts.push_str(text);
+        self.ends.push(self.texts.len());
+        new
+    }
+
+    /// The text of a number.
+    pub(super) fn get(&self, id: u32) -> &str {
+        text(&self.texts, &self.ends, id)
     }
 
     /// All of them by number.
-    pub(super) fn all(&self) -> &[String] {
-        &self.all
+    pub(super) fn all(&self) -> impl Iterator<Item = &str> {
+        let numbers = (0..).take(self.ends.len());
+        numbers.map(|id| self.get(id))
+    }
+}
+
+fn text<'t>(texts: &'t str, ends: &[usize], id: u32) -> &'t str {
+    let at = id as usize;
+    let start = at.checked_sub(1).map_or(0, |before| ends[before]);
+    &texts[start..ends[at]]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_text_has_one_number() {
+        let mut strings = Strings::default();
+        let names: Vec<String> = (0..1000).map(|n| format!("f{}", n % 400)).collect();
+        let ids: Vec<u32> = names.iter().map(|name| strings.id(name)).collect();
+        assert_eq!((strings.id(""), ids[0], ids[399], ids[400]), (0, 1, 400, 1));
+        assert_eq!((strings.get(0), strings.get(400)), ("", "f399"));
+        assert_eq!(strings.all().count(), 401);
     }
 }

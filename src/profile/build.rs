@@ -122,7 +122,7 @@ pub fn build(
     needs: FrameNeeds,
     threads: usize,
 ) -> Profile {
-    let names = JitNames::of(collected, session, answers, names, threads);
+    let names = JitNames::of(collected, session, answers, (names, needs), threads);
     let places = Places::of(collected, session, answers, names, needs);
     let resolution = answers.resolution;
     let same_stack = equal_stacks(&collected.stacks, &places, threads);

@@ -16,6 +16,7 @@ pub use crate::jitdump::{Producer, place_in_name};
 
 mod build;
 mod filter;
+mod jit_lines;
 pub(crate) mod names;
 mod places;
 #[cfg(test)]

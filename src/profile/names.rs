@@ -8,7 +8,7 @@ use std::hash::BuildHasher;
 
 use rustc_hash::FxBuildHasher;
 
-use super::{NONE, index};
+use super::{FrameNeeds, NONE, index};
 use crate::address::Avma;
 use crate::collect::Collected;
 use crate::dso::demangle::demangle;
@@ -25,6 +25,9 @@ pub(super) struct JitNames {
     pub(super) of_code: Vec<u32>,
     /// By number.
     pub(super) texts: Vec<Box<str>>,
+    /// By code, where lines are asked for: whether its name in the dump tells a place in the sources. Asked one address after
+    /// the other, to read the names again would be to wait for memory again.
+    pub(super) tells_place: Vec<bool>,
 }
 
 /// A name as shown, where it is if that keeps it apart from others, and a hash of both.
@@ -32,6 +35,7 @@ struct Shown {
     name: Box<str>,
     hash: u64,
     start: Option<Avma>,
+    tells_place: bool,
 }
 
 impl JitNames {
@@ -41,7 +45,7 @@ impl JitNames {
         collected: &Collected,
         session: &Session<'_>,
         answers: Answers<'_>,
-        style: NameStyle,
+        (style, needs): (NameStyle, FrameNeeds),
         threads: usize,
     ) -> Self {
         const PIECE: usize = 1024;
@@ -54,13 +58,17 @@ impl JitNames {
         let ids = (0..).map(JitCodeId).zip(&of_code);
         let hit: Vec<JitCodeId> = ids.filter(|(_, of)| **of == 0).map(|(id, _)| id).collect();
         let pieces = in_parallel(hit.chunks(PIECE).collect(), threads, |piece| {
-            let shown = |id: &JitCodeId| shown(session, answers, *id, style);
+            let shown = |id: &JitCodeId| Shown::of(session, answers, *id, (style, needs));
             piece.iter().map(shown).collect::<Vec<_>>()
         });
         let mut numbers = ItemIndex::with_capacity(hit.len());
         let mut texts: Vec<Box<str>> = Vec::with_capacity(hit.len());
         let mut others: Vec<(u64, Option<Avma>)> = Vec::with_capacity(hit.len());
+        let mut tells_place = vec![false; if needs.lines { of_code.len() } else { 0 }];
         for (id, shown) in hit.iter().zip(pieces.into_iter().flatten()) {
+            if shown.tells_place {
+                tells_place[id.0 as usize] = true;
+            }
             let own = (shown.hash, shown.start);
             let is = |at: u32| others[at as usize] == own && texts[at as usize] == shown.name;
             let new = index(texts.len());
@@ -71,7 +79,11 @@ impl JitNames {
                 texts.push(shown.name);
             }
         }
-        Self { of_code, texts }
+        Self {
+            of_code,
+            texts,
+            tells_place,
+        }
     }
 }
 
@@ -114,14 +126,22 @@ pub(crate) fn of_code(
     }
 }
 
-fn shown(session: &Session<'_>, answers: Answers<'_>, id: JitCodeId, style: NameStyle) -> Shown {
-    let code = session.jit.code(id);
-    let of_map = session.jit.object(code.object()).is_perf_map();
-    let name = of_code(session, answers, id, style);
-    let start = of_map.then(|| code.start());
-    Shown {
-        hash: FxBuildHasher.hash_one((&*name, start)),
-        name: name.into(),
-        start,
+impl Shown {
+    fn of(
+        session: &Session<'_>,
+        answers: Answers<'_>,
+        id: JitCodeId,
+        (style, needs): (NameStyle, FrameNeeds),
+    ) -> Self {
+        let code = session.jit.code(id);
+        let of_map = session.jit.object(code.object()).is_perf_map();
+        let name = of_code(session, answers, id, style);
+        let start = of_map.then(|| code.start());
+        Self {
+            hash: FxBuildHasher.hash_one((&*name, start)),
+            name: name.into(),
+            start,
+            tells_place: needs.lines && place_in_name(code.name()).is_some(),
+        }
     }
 }

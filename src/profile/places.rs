@@ -8,6 +8,7 @@ use std::hash::BuildHasher;
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
+use super::jit_lines::JitLines;
 use super::names::JitNames;
 use super::{FrameNeeds, NONE, index};
 use crate::address::FileOffset;
@@ -119,6 +120,7 @@ impl Places {
             other_numbers: FxHashMap::default(),
             detail_numbers: FxHashMap::default(),
             file_numbers: FxHashMap::default(),
+            jit_lines: JitLines::of(pcs, session, needs),
             numbers: ItemIndex::with_capacity(names.texts.len() + answers.resolution.symbols.len()),
             out: Self {
                 all: Vec::with_capacity(names.texts.len() + answers.resolution.symbols.len()),
@@ -133,7 +135,7 @@ impl Places {
                 others: Vec::new(),
             },
         };
-        for pc in pcs {
+        for pc in (0..).map(PcId).zip(pcs) {
             maker.add(pc);
         }
         maker.out
@@ -200,12 +202,13 @@ struct Maker<'b, 'a> {
     other_numbers: FxHashMap<(PlaceSymbol, DsoId), u32>,
     detail_numbers: FxHashMap<Detail, u32>,
     file_numbers: FxHashMap<String, u32>,
+    jit_lines: JitLines<'b>,
     numbers: ItemIndex,
     out: Places,
 }
 
 impl<'b> Maker<'b, '_> {
-    fn add(&mut self, pc: &Pc) {
+    fn add(&mut self, (pc_id, pc): (PcId, &Pc)) {
         let is_chained = self.needs.inlines || self.needs.lines;
         let from = index(self.out.chained.len());
         let (leaf, outer) = match pc.target {
@@ -213,7 +216,7 @@ impl<'b> Maker<'b, '_> {
                 let frame = self.frame(pc, None, None, NONE);
                 (frame, frame)
             }
-            Target::Jit(code, dso) => self.jit_frames(pc, code, dso),
+            Target::Jit(code, dso) => self.jit_frames((pc_id, pc), code, dso),
             Target::Dso(dso) => self.dso_frames(pc, dso),
             Target::Label(label) => {
                 let frame = self.label_frame(label);
@@ -229,7 +232,7 @@ impl<'b> Maker<'b, '_> {
     }
 
     /// As [`Self::dso_frames`].
-    fn jit_frames(&mut self, pc: &Pc, id: JitCodeId, dso: DsoId) -> (u32, u32) {
+    fn jit_frames(&mut self, (pc_id, pc): (PcId, &Pc), id: JitCodeId, dso: DsoId) -> (u32, u32) {
         let name = self.out.names.of_code[id.0 as usize];
         let known = &mut self.dso_of_name[name as usize];
         let symbol = match *known {
@@ -251,7 +254,7 @@ impl<'b> Maker<'b, '_> {
             return self.frames_of(pc, dso, (Some((symbol, false)), code), resolved, around);
         }
         let detail = Detail {
-            line: self.jit_line(id, pc.address),
+            line: self.jit_line(pc_id, id),
             code: self.needs.code.then_some(id),
         };
         let detail = self.detail(detail);
@@ -381,14 +384,15 @@ impl<'b> Maker<'b, '_> {
         self.detail(Detail { line, code })
     }
 
-    /// The line of an offset in JIT code, in the dump.
-    fn jit_line(&mut self, id: JitCodeId, offset: u64) -> Option<PlaceLine> {
+    /// The line of an address in JIT code: what the dump says of it, or of the whole function by its name.
+    fn jit_line(&mut self, pc: PcId, id: JitCodeId) -> Option<PlaceLine> {
         if !self.needs.lines {
             return None;
         }
         let code = self.session.jit.code(id);
-        let (file, line, column) = match code.line_at(offset) {
-            Some((file, line, column)) => (String::from_utf8_lossy(file), line, column),
+        let (file, line, column) = match self.jit_lines.next(pc) {
+            Some(line) => (String::from_utf8_lossy(line.file), line.line, line.column),
+            None if !self.out.names.tells_place[id.0 as usize] => return None,
             None => {
                 let place = place_in_name(code.name())?;
                 let file = String::from_utf8_lossy(&code.name()[place.file]);

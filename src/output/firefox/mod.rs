@@ -1,6 +1,6 @@
 //! The Firefox Profiler's processed format, version 66, for <https://profiler.firefox.com> and `profiler-cli`.
 //!
-//! In: a profile of samples, with lines and mapped ranges, whose frames are apart by address. Out: JSON, not yet compressed, in
+//! In: a profile of samples, with lines and mapped ranges, whose frames are apart by address. Out: JSON, bit by bit and not yet compressed, in
 //! which everything has its name: no server is asked for symbols. Fields and their meaning: `src/types/profile.ts` and
 //! `docs-developer/CHANGELOG-formats.md` of firefox-devtools/profiler. Samples are those of one event; what other events and
 //! switches recorded are markers. No text of a recording acts in a terminal or a page.
@@ -15,7 +15,9 @@ mod tracks;
 #[cfg(test)]
 mod tests;
 
-use super::columns::list;
+use std::io::{self, Write};
+
+use super::columns::{hand_over, long_list};
 use crate::profile::Profile;
 use shared::Shared;
 
@@ -39,9 +41,15 @@ pub struct Written {
     pub markers: usize,
 }
 
-/// The profile as JSON.
-#[must_use]
-pub fn write(profile: &Profile, options: FirefoxOptions) -> (String, Written) {
+/// Writes the profile as JSON.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn write(
+    profile: &Profile,
+    options: FirefoxOptions,
+    out: &mut dyn Write,
+) -> io::Result<Written> {
     let mut shared = Shared::new(profile);
     let tracks = tracks::tracks(profile, options, &mut shared);
     let written = Written {
@@ -50,18 +58,20 @@ pub fn write(profile: &Profile, options: FirefoxOptions) -> (String, Written) {
         markers: tracks.iter().map(|track| track.markers.len()).sum(),
     };
     let scale = threads::Scale::of(profile, options, &tracks);
-    let mut json = String::with_capacity(written.samples * 24 + (64 << 10));
+    let mut json = String::new();
     json.push_str("{\"meta\":");
     json.push_str(&meta::meta(profile, options, &tracks, &scale).to_string());
     json.push_str(",\"libs\":");
     shared.push_libs(&mut json);
     json.push_str(",\"threads\":");
     let lives = threads::Lives::of(profile);
-    list(&mut json, &tracks, |track, json| {
+    long_list(&mut json, &tracks, out, |track, json| {
         threads::push(profile, track, &lives, &scale, json)
-    });
+    })?;
+    drop(tracks);
     json.push_str(",\"shared\":");
-    shared.push(&mut json);
+    shared.write(&mut json, out)?;
     json.push('}');
-    (json, written)
+    hand_over(&mut json, out)?;
+    Ok(written)
 }

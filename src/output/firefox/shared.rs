@@ -2,9 +2,11 @@
 //!
 //! What samples use is entered when first met, so the order is theirs.
 
+use std::io::{self, Write};
+
 use rustc_hash::FxHashMap;
 
-use super::super::columns::{list, number, text};
+use super::super::columns::{hand_over, list, long_list, number, text};
 use super::super::names::frame_name;
 use super::super::strings::Strings;
 use super::super::text::harmless;
@@ -56,8 +58,8 @@ pub(super) struct Shared<'p> {
     pub(super) strings: Strings,
     libs: Libs<'p>,
     nodes: Vec<Node>,
-    /// By prefix and frame.
-    known_nodes: FxHashMap<(Stack, u32), Stack>,
+    /// By prefix and frame, those that do not stand directly behind their prefix.
+    branches: FxHashMap<(Stack, u32), Stack>,
     /// By root and the profile's stack.
     known_stacks: FxHashMap<(Stack, StackId), Stack>,
     /// The path that was entered last, root first, and where it begins: the next has much of it.
@@ -70,6 +72,8 @@ pub(super) struct Shared<'p> {
     known_funcs: FxHashMap<(u32, u32), u32>,
     /// By symbol of the profile.
     of_symbol: Vec<u32>,
+    /// By symbol of the profile: its name.
+    known_names: Vec<u32>,
     natives: Vec<NativeRow>,
     /// By symbol of the profile.
     known_natives: Vec<u32>,
@@ -85,7 +89,7 @@ impl<'p> Shared<'p> {
             strings: Strings::default(),
             libs: Libs::new(profile),
             nodes: Vec::new(),
-            known_nodes: FxHashMap::default(),
+            branches: FxHashMap::default(),
             known_stacks: FxHashMap::default(),
             last: (NONE, Vec::new()),
             frames: Vec::new(),
@@ -93,6 +97,7 @@ impl<'p> Shared<'p> {
             funcs: Vec::new(),
             known_funcs: FxHashMap::default(),
             of_symbol: vec![NONE; profile.symbols.len()],
+            known_names: vec![NONE; profile.symbols.len()],
             natives: Vec::new(),
             known_natives: vec![NONE; profile.symbols.len()],
             sources: Vec::new(),
@@ -162,13 +167,22 @@ impl<'p> Shared<'p> {
         row.map_or((0, NONE), |row| (row.depth, row.native))
     }
 
+    /// The rest of a path that is new stands in a row, so only its first node is looked up.
     fn node(&mut self, prefix: Stack, frame: u32) -> Stack {
         let new = count(self.nodes.len());
-        let node = *self.known_nodes.entry((prefix, frame)).or_insert(new);
-        if node == new {
-            self.nodes.push(Node { frame, prefix });
+        let behind = prefix.wrapping_add(1);
+        let is_it = |node: &Node| node.prefix == prefix && node.frame == frame;
+        if self.nodes.get(behind as usize).is_some_and(is_it) {
+            return behind;
         }
-        node
+        if behind != new {
+            let node = *self.branches.entry((prefix, frame)).or_insert(new);
+            if node != new {
+                return node;
+            }
+        }
+        self.nodes.push(Node { frame, prefix });
+        new
     }
 
     fn frame(&mut self, id: FrameId, depth: u32, native: u32) -> u32 {
@@ -185,7 +199,7 @@ impl<'p> Shared<'p> {
         let line = lines.filter(|line| {
             let file = harmless(&self.profile[line.file]);
             let source = self.funcs[func as usize].source;
-            source != NONE && self.strings.all()[self.sources[source as usize] as usize] == file
+            source != NONE && self.strings.get(self.sources[source as usize]) == file
         });
         let address = frame.object.and_then(|object| {
             let address = (frame.address, frame.object_address);
@@ -215,7 +229,7 @@ impl<'p> Shared<'p> {
         };
         let mut func = self.of_symbol[symbol.0 as usize];
         if func == NONE {
-            let name = self.strings.id(&harmless(&profile[symbol].name));
+            let name = self.name(symbol);
             func = self.func(name, resource);
             self.of_symbol[symbol.0 as usize] = func;
             self.place_in_name(func, symbol);
@@ -226,6 +240,14 @@ impl<'p> Shared<'p> {
             self.funcs[func as usize].source = self.source(&profile[line.file]);
         }
         func
+    }
+
+    fn name(&mut self, symbol: SymbolId) -> u32 {
+        let known = &mut self.known_names[symbol.0 as usize];
+        if *known == NONE {
+            *known = self.strings.id(&harmless(&self.profile[symbol].name));
+        }
+        *known
     }
 
     /// Functions of scripts are told by their names where they begin.
@@ -290,7 +312,7 @@ impl<'p> Shared<'p> {
         let row = NativeRow {
             lib,
             address,
-            name: self.strings.id(&harmless(&symbol.name)),
+            name: self.name(id),
             size: symbol.end.0.saturating_sub(symbol.start.0),
         };
         self.natives.push(row);
@@ -304,8 +326,8 @@ impl<'p> Shared<'p> {
         self.libs.push(json);
     }
 
-    /// All tables as one object.
-    pub(super) fn push(mut self, json: &mut String) {
+    /// Writes all tables as one object, the end of which stays in `json`.
+    pub(super) fn write(mut self, json: &mut String, out: &mut dyn Write) -> io::Result<()> {
         let names: Vec<u32> = self
             .libs
             .names()
@@ -315,17 +337,21 @@ impl<'p> Shared<'p> {
         column("frame", &self.nodes, json, |node, json| {
             number(node.frame.into(), json)
         });
-        let nodes: Vec<(usize, &Node)> = self.nodes.iter().enumerate().collect();
-        column("prefixOffset", &nodes, json, |(at, node), json| {
+        hand_over(json, out)?;
+        let mut at = 0;
+        column("prefixOffset", &self.nodes, json, |node, json| {
             let offset = match node.prefix {
                 NONE => 0,
-                prefix => *at as u64 - u64::from(prefix),
+                prefix => at - u64::from(prefix),
             };
             number(offset, json);
+            at += 1;
         });
         end(self.nodes.len(), json);
-        self.push_frames(json);
+        hand_over(json, out)?;
+        self.write_frames(json, out)?;
         self.push_funcs(json);
+        hand_over(json, out)?;
         json.push_str(",\"resourceTable\":{");
         let all: Vec<u32> = (0..count(names.len())).collect();
         column("lib", &all, json, |lib, json| number((*lib).into(), json));
@@ -342,11 +368,14 @@ impl<'p> Shared<'p> {
             ",\"sourceLocationTable\":{\"source\":[],\"line\":[],\"column\":[],\"length\":0}",
         );
         json.push_str(",\"stringArray\":");
-        list(json, self.strings.all(), |string, json| text(string, json));
+        long_list(json, self.strings.all(), out, |string, json| {
+            text(string, json)
+        })?;
         json.push('}');
+        Ok(())
     }
 
-    fn push_frames(&self, json: &mut String) {
+    fn write_frames(&self, json: &mut String, out: &mut dyn Write) -> io::Result<()> {
         json.push_str(",\"frameTable\":{");
         let rows = &self.frames;
         column("address", rows, json, |row, json| match row.address {
@@ -362,6 +391,7 @@ impl<'p> Shared<'p> {
         column("subcategory", rows, json, |row, json| {
             number(row.place.1.into(), json)
         });
+        hand_over(json, out)?;
         column("func", rows, json, |row, json| {
             number(row.func.into(), json)
         });
@@ -369,6 +399,7 @@ impl<'p> Shared<'p> {
             optional(row.native, json)
         });
         column("innerWindowID", rows, json, |_, json| json.push('0'));
+        hand_over(json, out)?;
         let column_of = |line: SourceLine| Some(line.column).filter(|column| *column > 0);
         column("line", rows, json, |row, json| {
             optional(row.line.map_or(NONE, |line| line.line), json);
@@ -380,6 +411,7 @@ impl<'p> Shared<'p> {
             json.push_str("null")
         });
         end(rows.len(), json);
+        hand_over(json, out)
     }
 
     fn push_funcs(&self, json: &mut String) {

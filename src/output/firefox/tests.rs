@@ -11,8 +11,10 @@ use crate::run_state::RunState;
 use crate::unit::Unit;
 
 fn written(profile: &Profile, event: u16, per_cpu: bool) -> Value {
-    let (json, _) = write(profile, FirefoxOptions { event, per_cpu });
-    serde_json::from_str(&json).expect("JSON")
+    let mut json = Vec::new();
+    let written = write(profile, FirefoxOptions { event, per_cpu }, &mut json);
+    written.expect("a vector takes everything");
+    serde_json::from_slice(&json).expect("JSON")
 }
 
 fn list<'v>(value: &'v Value, path: &str) -> &'v [Value] {

@@ -124,12 +124,10 @@ impl<'a> JitCode<'_, 'a> {
         }
     }
 
-    /// Source line of the code at `offset`: file as the runtime wrote it (empty: not told), line from
-    /// 1, column (0: not told). Decodes the record each time.
+    /// Whether [`lines`](Self::lines) would find a record of them.
     #[must_use]
-    pub fn line_at(self, offset: u64) -> Option<(&'a [u8], u32, u32)> {
-        let line = self.debug_info()?.line_at(offset, &self.of_lines())?;
-        Some((line.file, line.line, line.column))
+    pub fn has_lines(self) -> bool {
+        self.debug_info().is_some()
     }
 
     /// All source lines, by rising offset; see [`crate::jitdump::debug_info::line_at`].
