@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::annotate::SourceArgs;
 use super::filters::{self, MarkedFilterArgs};
@@ -18,7 +18,7 @@ use super::weight::WeightArgs;
 use super::{Context, Verb};
 use crate::assembly::{Assembly, Request};
 use crate::code::{self, Column, PercentType, Selection};
-use crate::flame::{self, Flame, Limit, Naming, Paths, Roots, Weights, prune};
+use crate::flame::{self, Comparison, Flame, Limit, Naming, Paths, Roots, Shape, Weights, prune};
 use crate::load::{self, LoadOptions};
 use crate::output::caption::{Caption, grouped};
 use crate::output::html::{self, Content, FunctionCode, PageOptions};
@@ -63,6 +63,10 @@ pub struct FlamegraphArgs {
     #[arg(long, value_name = "BASE")]
     diff: Option<PathBuf>,
 
+    /// How the difference is shown.
+    #[command(flatten)]
+    comparison: ComparisonArgs,
+
     /// Draw the samples of this event (default: the first one with call chains)
     #[arg(long, visible_alias = "event-filter", value_name = "NAME")]
     event: Option<String>,
@@ -93,6 +97,30 @@ pub struct FlamegraphArgs {
     /// Options that the page does without.
     #[command(flatten)]
     look: LookArgs,
+}
+
+/// How two runs are shown.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Difference")]
+struct ComparisonArgs {
+    /// Run whose weights are widths; both: the larger one, so that nothing is missing (default: both, after for SVG)
+    #[arg(long, value_enum, value_name = "RUN", requires = "diff")]
+    shape: Option<ShapeArg>,
+
+    /// Compare weights, not shares of each run
+    #[arg(long, requires = "diff")]
+    absolute: bool,
+
+    /// Swap the colours of more and less
+    #[arg(long, requires = "diff")]
+    negate: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ShapeArg {
+    Both,
+    After,
+    Before,
 }
 
 /// How the SVG looks.
@@ -176,6 +204,11 @@ impl Verb for FlamegraphArgs {
         if self.source && target.format != Format::Html {
             return wrong_usage("--source is for the page (-o X.html)");
         }
+        if self.comparison.shape == Some(ShapeArg::Both) && target.format == Format::Svg {
+            return wrong_usage(
+                "--shape both is for the page (-o X.html); SVG draws one run, after or before",
+            );
+        }
         let mut load = self
             .input
             .load_options(self.file.as_ref(), context.environment);
@@ -227,6 +260,20 @@ struct Picture<'p> {
     code: &'p [FunctionCode],
 }
 
+impl ComparisonArgs {
+    fn get(&self) -> Comparison {
+        Comparison {
+            shape: match self.shape {
+                None | Some(ShapeArg::Both) => Shape::Both,
+                Some(ShapeArg::After) => Shape::After,
+                Some(ShapeArg::Before) => Shape::Before,
+            },
+            absolute: self.absolute,
+            negate: self.negate,
+        }
+    }
+}
+
 impl LookArgs {
     /// The first of these options that was given.
     fn first(&self) -> Option<&'static str> {
@@ -272,6 +319,7 @@ impl FlamegraphArgs {
             inverted: self.inverted,
             count_name: look.countname.clone(),
             palette_map,
+            comparison: self.comparison.get(),
         })
     }
 
@@ -392,8 +440,13 @@ impl FlamegraphArgs {
             caption,
             ..
         } = picture;
-        let weights = weights(flame, *event)?;
-        let before = self.diff.is_some().then(|| run_weights(flame, *event, 1));
+        let mut weights = weights(flame, *event)?;
+        let mut other = self.diff.is_some().then(|| run_weights(flame, *event, 1));
+        if let Some(other) = &mut other
+            && options.comparison.shape == Shape::Before
+        {
+            std::mem::swap(&mut weights, other);
+        }
         let limit = Limit {
             percent: self.look.percent_limit.unwrap_or(PERCENT_LIMIT),
             frames: self.look.percent_limit.is_none().then_some(FRAMES),
@@ -402,7 +455,7 @@ impl FlamegraphArgs {
         let drawing = Drawing {
             flame,
             weights: &weights,
-            before: before.as_ref(),
+            other: other.as_ref(),
             pruned: prune(flame, &weights, limit),
             caption,
             is_time: summary.unit == Unit::Nanoseconds,
@@ -446,6 +499,7 @@ impl FlamegraphArgs {
             subtitle: self.subtitle.clone(),
             inverted: self.inverted,
             reverse: self.reverse,
+            comparison: self.comparison.get(),
             threads,
         };
         html::write(&content, &options, out)?;

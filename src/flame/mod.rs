@@ -85,6 +85,41 @@ pub struct Node {
     pub function: FunctionId,
 }
 
+/// How two runs in one tree are shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Comparison {
+    /// What widths are.
+    pub shape: Shape,
+    /// Weights are compared, and not shares of the runs.
+    pub absolute: bool,
+    /// What grew has the colour of what shrank, and the other way round.
+    pub negate: bool,
+}
+
+/// What widths of frames are where two runs are compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Shape {
+    /// The larger of both runs, so that nothing is missing.
+    #[default]
+    Both,
+    /// The run that is shown.
+    After,
+    /// The run that it is compared with.
+    Before,
+}
+
+impl Shape {
+    /// In a word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Both => "both",
+            Self::After => "after",
+            Self::Before => "before",
+        }
+    }
+}
+
 /// Samples of which weights are told apart.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Series {

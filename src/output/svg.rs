@@ -11,7 +11,7 @@ pub use inferno::flamegraph::color::{BackgroundColor, Palette};
 use inferno::flamegraph::color::{Color, PaletteMap};
 use inferno::flamegraph::{self, Direction, TextTruncateDirection};
 
-use crate::flame::{Flame, Function, Kind, NodeId, Pruned, Weights};
+use crate::flame::{Comparison, Flame, Function, Kind, NodeId, Pruned, Shape, Weights};
 
 use super::caption::{Caption, grouped, shortened};
 
@@ -42,6 +42,8 @@ pub struct SvgOptions {
     pub count_name: Option<String>,
     /// Colours of some names.
     pub palette_map: Option<PaletteMap>,
+    /// How two runs are shown. Widths are always those of one.
+    pub comparison: Comparison,
 }
 
 /// What is drawn.
@@ -51,8 +53,8 @@ pub struct Drawing<'d> {
     pub flame: &'d Flame,
     /// What widths are.
     pub weights: &'d Weights,
-    /// What it weighed in the run that it is compared with.
-    pub before: Option<&'d Weights>,
+    /// What it weighed in the other run.
+    pub other: Option<&'d Weights>,
     /// What there is room for.
     pub pruned: Pruned,
     /// What it says of itself.
@@ -94,7 +96,7 @@ pub fn read_palette(mut lines: &[u8]) -> io::Result<PaletteMap> {
 pub fn write(drawing: &Drawing<'_>, options: &SvgOptions, out: &mut dyn Write) -> io::Result<()> {
     let own = &drawing.weights.own;
     let all: u128 = own.iter().map(|weight| u128::from(*weight)).sum();
-    let lines = Lines::of(drawing, shift(all));
+    let lines = Lines::of(drawing, options.comparison, shift(all));
     let (factor, count_name) = unit(drawing, all);
     let mut palette = palette(drawing, options);
     let mut inferno = flamegraph::Options::default();
@@ -103,6 +105,7 @@ pub fn write(drawing: &Drawing<'_>, options: &SvgOptions, out: &mut dyn Write) -
     inferno.notes = notes(drawing, options);
     inferno.image_width = options.width;
     inferno.deterministic = !options.hash;
+    inferno.negate_differentials = options.comparison.negate;
     inferno.hash = options.hash;
     inferno.bgcolors = options
         .background
@@ -265,28 +268,38 @@ fn word(function: &Function) -> String {
     word
 }
 
-/// How nodes changed, in weight of the run that is shown.
+/// How nodes changed, in weight of the run that is drawn.
 struct Change<'d> {
-    after: &'d Weights,
-    before: &'d Weights,
+    drawn: &'d Weights,
+    other: &'d Weights,
     /// By what the other run's weights are multiplied.
     scale: f64,
+    /// -1 where the run before is the one that is drawn.
+    sign: f64,
 }
 
 impl<'d> Change<'d> {
-    fn of(drawing: &Drawing<'d>) -> Option<Self> {
-        let (after, before) = (drawing.weights, drawing.before?);
-        let scale = after.total[0] as f64 / before.total[0].max(1) as f64;
+    fn of(drawing: &Drawing<'d>, comparison: Comparison) -> Option<Self> {
+        let (drawn, other) = (drawing.weights, drawing.other?);
+        let scale = match comparison.absolute {
+            true => 1.0,
+            false => drawn.total[0] as f64 / other.total[0].max(1) as f64,
+        };
         Some(Self {
-            after,
-            before,
+            drawn,
+            other,
             scale,
+            sign: if comparison.shape == Shape::Before {
+                -1.0
+            } else {
+                1.0
+            },
         })
     }
 
     fn of_node(&self, node: usize, shift: u32) -> i64 {
-        let change = self.after.total[node] as f64 - self.before.total[node] as f64 * self.scale;
-        (change / 2_f64.powi(shift.cast_signed())) as i64
+        let change = self.drawn.total[node] as f64 - self.other.total[node] as f64 * self.scale;
+        (self.sign * change / 2_f64.powi(shift.cast_signed())) as i64
     }
 }
 
@@ -297,7 +310,7 @@ struct Lines {
 }
 
 impl Lines {
-    fn of(drawing: &Drawing<'_>, shift: u32) -> Self {
+    fn of(drawing: &Drawing<'_>, comparison: Comparison, shift: u32) -> Self {
         let Drawing { flame, weights, .. } = *drawing;
         let least = drawing.pruned.least;
         let mut left_out = vec![0_u64; flame.nodes.len()];
@@ -314,7 +327,7 @@ impl Lines {
         let mut path = String::new();
         // Nodes that the path leads to, and its length before each.
         let mut open: Vec<(NodeId, usize)> = Vec::new();
-        let change = Change::of(drawing);
+        let change = Change::of(drawing, comparison);
         for (at, node) in flame.nodes.iter().enumerate().skip(1) {
             if weights.total[at] < least {
                 continue;
@@ -379,8 +392,20 @@ impl Lines {
     }
 }
 
-const CHANGE_LEGEND: &str = "  <tspan fill=\"#ff6464\">■</tspan> larger share  \
-     <tspan fill=\"#6464ff\">■</tspan> smaller share";
+/// What the colours of a difference mean.
+fn change_legend(comparison: Comparison) -> String {
+    let (mut more, mut less) = ("#ff6464", "#6464ff");
+    if comparison.negate {
+        std::mem::swap(&mut more, &mut less);
+    }
+    let what = if comparison.absolute {
+        "weight"
+    } else {
+        "share"
+    };
+    let entry = |color, word| format!("  <tspan fill=\"{color}\">■</tspan> {word} {what}");
+    entry(more, "larger") + &entry(less, "smaller")
+}
 
 /// Two lines of XML below the title: what is shown, with a legend, and how far it can be trusted.
 fn subtitle(drawing: &Drawing<'_>, options: &SvgOptions, font_size: usize) -> String {
@@ -401,8 +426,8 @@ fn subtitle(drawing: &Drawing<'_>, options: &SvgOptions, font_size: usize) -> St
     let y = |share: f64| font_size as f64 * share;
     let mut xml = format!("<tspan x=\"50%\" y=\"{:.2}\">", y(3.45));
     push_escaped(&first, &mut xml);
-    if drawing.before.is_some() {
-        xml.push_str(CHANGE_LEGEND);
+    if drawing.other.is_some() {
+        xml.push_str(&change_legend(options.comparison));
     } else if options.colors.is_none() {
         for kind in &Kind::ALL[1..] {
             let (color, label) = (kind_color(*kind), kind.label());
@@ -466,7 +491,7 @@ mod tests {
         let drawing = Drawing {
             flame: &flame,
             weights: &weights,
-            before: None,
+            other: None,
             pruned: prune(&flame, &weights, limit),
             caption: &Caption::of(&profile, 0),
             is_time: false,

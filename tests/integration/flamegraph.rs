@@ -185,6 +185,82 @@ fn an_event_without_samples_or_of_another_recording_is_an_error() {
     assert!(text.contains("it has cpu-clock:pppH"), "{text}");
 }
 
+/// Red and blue of a frame.
+fn color(svg: &str, name: &str) -> (u8, u8) {
+    let title = svg.find(&format!("<title>{name}")).expect("a frame");
+    let fill = svg[title..].find("fill=\"rgb(").expect("a colour") + title + 10;
+    let numbers = svg[fill..].split(')').next().expect("an end");
+    let numbers: Vec<u8> = numbers
+        .split(',')
+        .filter_map(|part| part.parse().ok())
+        .collect();
+    (numbers[0], numbers[2])
+}
+
+#[test]
+fn a_difference_can_be_drawn_in_other_ways() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, lines: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, lines).expect("written");
+        path.to_str().expect("text").to_owned()
+    };
+    let fold = stdout_of(&["fold"], "node");
+    let without: Vec<&str> = fold
+        .lines()
+        .filter(|line| !line.contains("matMul"))
+        .collect();
+    let less = write(
+        "less.folded",
+        &(without.join("\n") + "\nnode;_start;gone 90000000\n"),
+    );
+    let draw = |base: &str, options: &[&str]| {
+        let all = ["flamegraph", "--percent-limit", "0", "--diff", base];
+        stdout_of(&[&all[..], options].concat(), "node")
+    };
+    let (red, blue) = color(&draw(&less, &["--negate"]), "JS:*matMul ");
+    assert!(red < blue, "more is blue: {red} {blue}");
+
+    // The run before has the shape of its own picture, and what is gone is less.
+    let before = draw(&less, &["--shape", "before"]);
+    let (red, blue) = color(&before, "gone");
+    assert!(red < blue, "less is blue: {red} {blue}");
+    assert!(!before.contains("<title>JS:*matMul "));
+    let sum = |text: &str| {
+        let weights = text.lines().filter_map(|line| line.rsplit_once(' '));
+        weights
+            .filter_map(|(_, weight)| weight.parse::<u64>().ok())
+            .sum::<u64>()
+    };
+    let widest = |svg: &str| frames(svg).iter().map(|frame| frame.2).max();
+    let all = sum(&without.join("\n")) + 90_000_000;
+    assert_eq!(widest(&before), Some(all));
+    assert_eq!(widest(&draw(&less, &[])), Some(sum(&fold)));
+
+    // Twice as much of everything is the same in shares.
+    let twice: String = fold
+        .lines()
+        .filter_map(|line| line.rsplit_once(' '))
+        .map(|(stack, weight)| {
+            format!("{stack} {}\n", 2 * weight.parse::<u64>().expect("a weight"))
+        })
+        .collect();
+    let twice = write("twice.folded", &twice);
+    assert_eq!(color(&draw(&twice, &[]), "JS:*matMul "), (250, 250));
+    let (red, blue) = color(&draw(&twice, &["--absolute"]), "JS:*matMul ");
+    assert!(red < blue, "less is blue: {red} {blue}");
+
+    for wrong in [
+        &["flamegraph", "--shape", "before"][..],
+        &["flamegraph", "--absolute"],
+        &["flamegraph", "--negate"],
+        &["flamegraph", "--diff", &less, "--shape", "both"],
+    ] {
+        let status = crate::support::run(wrong, "node").status.code();
+        assert_eq!(status, Some(2), "{wrong:?}");
+    }
+}
+
 #[test]
 fn a_difference_has_the_new_shape_and_the_colours_of_the_change() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -202,17 +278,7 @@ fn a_difference_has_the_new_shape_and_the_colours_of_the_change() {
     );
     let plain = stdout_of(&["flamegraph", "--percent-limit", "0"], "node");
     assert_eq!(joined(frames(&svg)), joined(frames(&plain)));
-    let color = |name: &str| {
-        let title = svg.find(&format!("<title>{name}")).expect("a frame");
-        let fill = svg[title..].find("fill=\"rgb(").expect("a colour") + title + 10;
-        let numbers = svg[fill..].split(')').next().expect("an end");
-        let numbers: Vec<u8> = numbers
-            .split(',')
-            .filter_map(|part| part.parse().ok())
-            .collect();
-        (numbers[0], numbers[2])
-    };
-    let (red, blue) = color("JS:*matMul ");
+    let (red, blue) = color(&svg, "JS:*matMul ");
     assert!(red > blue, "more is red: {red} {blue}");
     assert!(!svg.contains("<title>gone"));
     // Nothing has changed against itself.

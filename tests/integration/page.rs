@@ -12,13 +12,13 @@ use serde_json::Value;
 use crate::support::{chromium, modules, pjit, program, sample, skip, stdout_of};
 
 /// Where the browser and its driver are.
-struct Browser {
+pub(crate) struct Browser {
     chromium: PathBuf,
     modules: PathBuf,
 }
 
 impl Browser {
-    fn find() -> Option<Self> {
+    pub(crate) fn find() -> Option<Self> {
         let chromium = chromium();
         let modules = modules();
         let found = chromium
@@ -36,7 +36,7 @@ impl Browser {
     }
 
     /// Does the steps on a page; the answer is what `see` saw.
-    fn drive(&self, page: &Path, steps: &[&str]) -> Vec<Value> {
+    pub(crate) fn drive(&self, page: &Path, steps: &[&str]) -> Vec<Value> {
         let driver = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/drive.js");
         let output = Command::new("node")
             .arg(driver)
@@ -374,6 +374,55 @@ fn names_of_others_are_text_and_vanished_paths_are_drawn() {
         detail.starts_with("vanished_one") && detail.contains("vanished") && detail.contains('−'),
         "{detail}"
     );
+}
+
+#[test]
+fn a_difference_has_the_shape_and_the_weights_that_were_asked_for() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let fold = stdout_of(&["fold"], "wasmtime");
+    let twice: String = fold
+        .lines()
+        .filter_map(|line| line.rsplit_once(' '))
+        .map(|(stack, weight)| {
+            format!("{stack} {}\n", 2 * weight.parse::<u64>().expect("a weight"))
+        })
+        .collect();
+    let folded = folder.path().join("base.folded");
+    fs::write(&folded, twice + "wasmtime;vanished_one 90000000\n").expect("written");
+    let base = ["--diff", folded.to_str().expect("text")];
+    let steps = [
+        "key:t",
+        "see",
+        "key:f",
+        "key:/",
+        "type:vanished_one",
+        "key:Enter",
+        "see",
+    ];
+    let mut changes = Vec::new();
+    for options in [
+        &[][..],
+        &["--shape", "after"],
+        &["--shape", "before", "--absolute", "--negate"],
+    ] {
+        let page = page(folder.path(), "wasmtime", &[&base, options].concat());
+        let seen = browser.drive(&page, &steps);
+        let detail = seen[1]["detail"].as_str().expect("text").to_owned();
+        // What has no width cannot be come upon.
+        let is_drawn = options != ["--shape", "after"];
+        assert_eq!(
+            detail.starts_with("vanished_one"),
+            is_drawn,
+            "{options:?} {detail}"
+        );
+        changes.push(seen[0]["rows"][0].to_string());
+    }
+    assert_eq!(changes[0], changes[1]);
+    // Half as much is less, and in shares nearly the same.
+    assert_ne!(changes[0], changes[2]);
 }
 
 #[test]

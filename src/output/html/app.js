@@ -75,12 +75,12 @@
   const percent = share => (100 * share).toFixed(2) + ' %';
   const points = share => (share > 0 ? '+' : share < 0 ? '−' : '±') + Math.abs(100 * share).toFixed(2);
   const share = weight => two ? weight : weight / (measured.sum[0] || 1);
-  const absolute = (part, run) => format(Math.round(two ? part * measured.sum[run] : part));
+  const absolute = (part, run) => format(Math.round(two ? part * measured.base[run] : part));
 
   function remeasure() {
     const {e, column} = measure();
     const run = data.series.map(([event, thread, run]) => event === e && inScope(thread) ? run : -1);
-    measured = weigh(tree, cells, cells[column], run, two);
+    measured = weigh(tree, cells, cells[column], run, two, data.absolute, data.shape);
     sums = table(tree, measured, count);
     order = null;
   }
@@ -121,9 +121,9 @@
   // Blue for less, orange for more, full at one point or the largest change.
   function change(tree, h) {
     const after = tree.total(h, 0), before = tree.total(h, 1), delta = after - before;
-    if (!isReal(after, before, measured.samples)) return dark.matches ? 'hsl(0 0% 30%)' : 'hsl(0 0% 88%)';
+    if (!isReal(after, before, measured)) return dark.matches ? 'hsl(0 0% 30%)' : 'hsl(0 0% 88%)';
     const strength = Math.min(1, Math.abs(delta) / largest);
-    const hue = delta > 0 ? 28 : 212;
+    const hue = delta > 0 !== data.negate ? 28 : 212;
     return dark.matches ? `hsl(${hue} ${20 + 60 * strength}% ${30 + 8 * strength}%)` : `hsl(${hue} 90% ${94 - 34 * strength}%)`;
   }
   let largest = 0.01;
@@ -136,7 +136,7 @@
     const after = tree.total(h, 0), before = tree.total(h, 1);
     if (!before && after) return '+ ';
     if (before && !after) return '− ';
-    return isReal(after, before, measured.samples) ? (after > before ? '▲ ' : '▼ ') : '';
+    return isReal(after, before, measured) ? (after > before ? '▲ ' : '▼ ') : '';
   };
 
   // ---- the graph
@@ -247,7 +247,7 @@
     parts.push(`total ${absolute(total, 0)} (${percent(share(total))})`);
     if (tree !== view.above && state.v !== 'up') parts.push(`self ${absolute(own, 0)} (${percent(share(own))})`);
     if (two) {
-      const before = tree.total(h, 1), real = isReal(total, before, measured.samples);
+      const before = tree.total(h, 1), real = isReal(total, before, measured);
       parts.push(`before ${absolute(before, 1)} (${percent(before)})`);
       parts.push(`change ${points(total - before)} points` + (before ? `, ${(total / before).toFixed(2)} times` : ''));
       if (!real) parts.push('not significant');
@@ -645,9 +645,11 @@
       item.append(words);
     };
     if (two) {
-      entry('hsl(212 90% 60%)', '▼ − less, vanished');
+      const hues = data.negate ? [28, 212] : [212, 28], color = hue => `hsl(${hue} 90% 60%)`;
+      entry(color(hues[0]), '▼ − less, vanished');
       entry('hsl(0 0% 60%)', 'not significant');
-      entry('hsl(28 90% 60%)', '▲ + more, new');
+      entry(color(hues[1]), '▲ + more, new');
+      if (data.absolute) text(box, 'span', 'weights; both in shares of the new run');
     } else {
       const seen = new Set(fns.kind);
       KINDS.forEach((kind, number) => {
@@ -664,7 +666,7 @@
   const top = sorted().length, best = [...Array(count).keys()].filter(kindOf).sort((a, b) => sums[0].own[b] - sums[0].own[a]).slice(0, 5);
   Object.assign(body.dataset, {
     nodes: tree.n - 1, functions: top, total: measured.sum[0], samples: measured.samples[0],
-    top: JSON.stringify(best.map(f => [nameOf(f), two ? sums[0].own[f] * measured.sum[0] : sums[0].own[f]])),
+    top: JSON.stringify(best.map(f => [nameOf(f), two ? sums[0].own[f] * measured.base[0] : sums[0].own[f]])),
   });
   body.dataset.ready = 1;
   requestAnimationFrame(() => requestAnimationFrame(() => { body.dataset.ms = Math.round(performance.now() - began); }));

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Content, PageOptions, unit_word};
-use crate::flame::{Flame, Kind, shown};
+use crate::flame::{Comparison, Flame, Kind, shown};
 use crate::output::columns::{list, number, text};
 
 /// The whole object.
@@ -18,6 +18,18 @@ pub(super) fn json(content: &Content<'_>, options: &PageOptions) -> String {
         ",\"view\":\"down\""
     });
     let _ = write!(json, ",\"inverted\":{}", options.inverted);
+    if content.is_diff {
+        let Comparison {
+            shape,
+            absolute,
+            negate,
+        } = options.comparison;
+        let shape = shape.word();
+        let _ = write!(
+            json,
+            ",\"shape\":\"{shape}\",\"absolute\":{absolute},\"negate\":{negate}"
+        );
+    }
     push_events_and_threads(content, &mut json);
     json.push_str(",\"objects\":");
     list(&mut json, &flame.objects, |object, json| text(object, json));

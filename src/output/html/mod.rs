@@ -9,7 +9,7 @@ use std::io::{self, Write};
 
 use super::caption::{Caption, shortened};
 use super::gzip;
-use crate::flame::{Flame, Kind, Weights, shown};
+use crate::flame::{Comparison, Flame, Kind, Weights, shown};
 use crate::profile::{EventId, Profile};
 use crate::unit::Unit;
 
@@ -29,6 +29,8 @@ pub struct PageOptions {
     pub inverted: bool,
     /// From the leaves.
     pub reverse: bool,
+    /// How two runs are shown.
+    pub comparison: Comparison,
     /// Threads that compress.
     pub threads: usize,
 }

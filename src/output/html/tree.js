@@ -19,9 +19,11 @@ function grow(up, fn) {
 }
 
 // Weights of all nodes. `run` tells of each series whether it counts: 0 as what is shown, 1 as what it is compared with,
-// -1 not at all. `column` is a column of the cells. With two runs weights are shares of each.
-function weigh(t, cells, column, run, two) {
-  const m = {own: [new Float64Array(t.n)], total: [], sum: [0, 0], samples: [0, 0], two};
+// -1 not at all. `column` is a column of the cells. With two runs weights are shares of each, or with `absolute` both of
+// the first, and `shape` tells which of the two is drawn.
+function weigh(t, cells, column, run, two, absolute, shape) {
+  const m = {own: [new Float64Array(t.n)], total: [], sum: [0, 0], samples: [0, 0], two, absolute};
+  m.pick = (after, before) => !two || shape === 'after' ? after : shape === 'before' ? before : Math.max(after, before);
   if (two) m.own.push(new Float64Array(t.n));
   for (let c = 0; c < column.length; c++) {
     const r = run[cells.series[c]];
@@ -30,14 +32,15 @@ function weigh(t, cells, column, run, two) {
     m.sum[r] += column[c];
     m.samples[r] += cells.samples[c];
   }
+  m.base = m.sum.map(sum => absolute ? m.sum[0] || m.sum[1] : sum);
   for (let r = 0; r < m.own.length; r++) {
     const own = m.own[r];
-    if (two && m.sum[r]) for (let i = 0; i < t.n; i++) own[i] /= m.sum[r];
+    if (two && m.base[r]) for (let i = 0; i < t.n; i++) own[i] /= m.base[r];
     const total = own.slice();
     for (let i = t.n - 1; i > 0; i--) total[t.parent[i]] += total[i];
     m.total.push(total);
   }
-  m.width = two ? widths(t, m) : m.total[0];
+  m.width = !two || shape === 'after' ? m.total[0] : shape === 'before' ? m.total[1] : widths(t, m);
   return m;
 }
 
@@ -127,14 +130,11 @@ function merged(t, m, way, fn, nodes) {
   function put(node, at, from) {
     node.at.push(at);
     node.from.push(from);
-    let least = 0;
     for (let r = 0; r < runs; r++) {
-      const weight = (byOwn ? m.own : m.total)[r][from];
-      node.total[r] += weight;
-      least = Math.max(least, weight);
+      node.total[r] += (byOwn ? m.own : m.total)[r][from];
       if (way === 'callees' || node.depth < 2 && byOwn) node.own[r] += m.own[r][from];
     }
-    node.width += byOwn ? least : m.width[from];
+    node.width += byOwn ? m.pick(...m.own.map(own => own[from])) : m.width[from];
   }
   function expand(h) {
     const node = list[h];
@@ -205,9 +205,11 @@ function frameAt(row, x) {
   return frame && frame.x <= x ? frame : null;
 }
 
-// Whether two shares of so many samples differ by more than chance would.
-function isReal(after, before, samples) {
-  const spread = (p, n) => n ? p * (1 - Math.min(p, 1)) / n : 0;
-  const [n, n0] = samples;
-  return Math.abs(after - before) >= Math.max(1e-9, 2 * Math.sqrt(spread(after, n) + spread(before, n0)));
+// Whether two weights differ by more than chance would: shares of so many samples, or numbers of them.
+function isReal(after, before, m) {
+  const spread = (p, r) => {
+    const n = m.absolute ? m.samples[r] * m.base[r] / m.sum[r] : m.samples[r];
+    return n ? p * (m.absolute ? 1 : 1 - Math.min(p, 1)) / n : 0;
+  };
+  return Math.abs(after - before) >= Math.max(1e-9, 2 * Math.sqrt(spread(after, 0) + spread(before, 1)));
 }
