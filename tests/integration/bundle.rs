@@ -8,6 +8,7 @@ use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use crate::inlines::{code, recording_of};
+use crate::live::Lab;
 use crate::support::{SAMPLES, pjit, sample, skip};
 
 /// What is compared.
@@ -83,6 +84,39 @@ fn bundles_of_the_samples_read_alike() {
             succeed(Command::new("diff").arg("-r").arg(&made).arg(&inside));
         }
     }
+}
+
+/// `perf record --threads` makes a folder of files that belong together.
+#[test]
+fn the_folder_of_parallel_recording_is_one_recording() {
+    let Some(lab) = Lab::with("bundle-threads", "pf", &[]) else {
+        return;
+    };
+    let options = ["--threads", "-F", "997", "-g", "-e", "cpu-clock"];
+    let spin = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done";
+    // The program is there for the sake of the folder only.
+    let command = ["sh", "-c", &format!("{spin} & {spin}; wait")];
+    if lab.record("perf.data", &options, &command).is_none() {
+        return;
+    }
+    let data = lab.path("perf.data");
+    assert!(data.is_dir(), "it is a folder");
+    let read = |data: &Path| {
+        let fold = succeed(pjit().arg("fold").arg(data)).stdout;
+        let script = succeed(pjit().args(["script", "-F", "+srcline"]).arg(data)).stdout;
+        (fold, script)
+    };
+    let before = read(&data);
+    assert!(before.0.len() > 100 && before.1.len() > 100);
+    let made = lab.path("made");
+    bundle(&data, &[], &made);
+    assert!(before == read(&made), "the folder reads differently");
+    let archive = lab.path("slim.tar.gz");
+    bundle(&data, &["--slim".as_ref()], &archive);
+    unpack(&archive, &lab.path("unpacked"));
+    let inside = lab.path("unpacked").join("slim");
+    assert!(before == read(&inside), "the archive reads differently");
+    assert!(inside.join("perf.data").is_dir());
 }
 
 /// A root with the program, what it is linked to, and a folder for bundles.

@@ -27,8 +27,10 @@ fn exported(name: &str, file: &str, options: &[&str]) -> (tempfile::TempDir, Pat
 }
 
 /// The Firefox Profiler without its pages, with a file that it has read.
-struct Profiler {
-    folder: tempfile::TempDir,
+pub(crate) struct Profiler {
+    folder: PathBuf,
+    /// Nothing if somebody else keeps it.
+    kept: Option<tempfile::TempDir>,
     daemon: Child,
     program: PathBuf,
 }
@@ -36,6 +38,14 @@ struct Profiler {
 impl Profiler {
     /// Nothing without the program.
     fn open(name: &str, options: &[&str]) -> Option<Self> {
+        let (folder, file) = exported(name, "x.json.gz", options);
+        let mut opened = Self::with(folder.path(), &file)?;
+        opened.kept = Some(folder);
+        Some(opened)
+    }
+
+    /// The same with a file that is there; sockets go into the folder.
+    pub(crate) fn with(folder: &Path, file: &Path) -> Option<Self> {
         let program = modules().join("@firefox-devtools/profiler-cli/dist/profiler-cli.js");
         if !program.is_file() {
             skip(
@@ -44,30 +54,34 @@ impl Profiler {
             );
             return None;
         }
-        let (folder, file) = exported(name, "x.json.gz", options);
         let daemon = Command::new("node")
             .arg(&program)
             .arg("--daemon")
-            .arg(&file)
+            .arg(file)
             .args(["--session", "s"])
-            .env("PROFILER_CLI_SESSION_DIR", folder.path())
+            .env("PROFILER_CLI_SESSION_DIR", folder)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .expect("node runs");
         let profiler = Self {
-            folder,
+            folder: folder.to_owned(),
+            kept: None,
             daemon,
             program,
         };
         // Asked too early, the program forgets the session.
-        let log = profiler.folder.path().join("s.log");
+        let log = profiler.folder.join("s.log");
         let is_ready =
             || std::fs::read_to_string(&log).is_ok_and(|text| text.contains("loaded successfully"));
         let patience = Instant::now() + Duration::from_secs(120);
         while !is_ready() {
-            assert!(Instant::now() < patience, "{name}: it does not get ready");
+            assert!(
+                Instant::now() < patience,
+                "{}: it does not get ready",
+                file.display()
+            );
             std::thread::sleep(Duration::from_millis(50));
         }
         Some(profiler)
@@ -78,7 +92,7 @@ impl Profiler {
             .arg(&self.program)
             .args(words)
             .args(["--session", "s"])
-            .env("PROFILER_CLI_SESSION_DIR", self.folder.path())
+            .env("PROFILER_CLI_SESSION_DIR", &self.folder)
             .output()
             .expect("node runs");
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -100,7 +114,7 @@ impl Profiler {
     }
 
     /// Samples of each function's own in all threads, by library and name.
-    fn functions(&self) -> BTreeMap<(String, String), u64> {
+    pub(crate) fn functions(&self) -> BTreeMap<(String, String), u64> {
         let mut all = BTreeMap::new();
         for thread in self.threads() {
             let handle = thread["threadHandle"].as_str().expect("a handle");
@@ -228,6 +242,12 @@ fn firefox_files_are_the_same_for_any_number_of_threads() {
 
 /// What speedscope shows of a sample: its first rows and the names of its profiles.
 fn speedscope(name: &str, options: &[&str]) -> Option<Value> {
+    let (_folder, file) = exported(name, "x.speedscope.json", options);
+    speedscope_of(&file)
+}
+
+/// What it shows of a file.
+pub(crate) fn speedscope_of(file: &Path) -> Option<Value> {
     let folder = modules().join("speedscope");
     let Some(chromium) =
         chromium().filter(|_| folder.is_dir() && modules().join("puppeteer-core").is_dir())
@@ -238,18 +258,17 @@ fn speedscope(name: &str, options: &[&str]) -> Option<Value> {
         );
         return None;
     };
-    let (_folder, file) = exported(name, "x.speedscope.json", options);
     let driver = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/speedscope.js");
     let output = Command::new("node")
         .arg(driver)
-        .args([&chromium, &folder, &file])
+        .args([chromium.as_path(), &folder, file])
         .env("NODE_PATH", modules())
         .output()
         .expect("node runs");
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{name}: {errors}");
+    assert!(output.status.success(), "{}: {errors}", file.display());
     let answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!(answer["errors"], Value::Array(Vec::new()), "{name}");
+    assert_eq!(answer["errors"], Value::Array(Vec::new()));
     let mut requests = answer["requests"]
         .as_array()
         .expect("a list")
@@ -343,7 +362,7 @@ fn speedscope_has_a_profile_for_each_thread() {
 }
 
 /// What DuckDB answers to queries, each row as text.
-fn duckdb(folder: &Path, queries: &[&str]) -> Option<Vec<Vec<Vec<Value>>>> {
+pub(crate) fn duckdb(folder: &Path, queries: &[&str]) -> Option<Vec<Vec<Vec<Value>>>> {
     let modules = std::env::var_os("PJIT_PYTHON_MODULES").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("target/python"),
         PathBuf::from,

@@ -20,6 +20,7 @@ mod flamegraph;
 mod flames;
 mod golden;
 mod heap;
+mod hostile;
 mod inlines;
 mod jitdump;
 mod latency;
