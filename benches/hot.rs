@@ -4,11 +4,10 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
-use pjit::collect::{self, Collected, Needs};
+use pjit::collect::{self, Collected, Learned, Needs};
 use pjit::diagnostics::Diagnostics;
 use pjit::dso::{DsoKind, DsoTable, NameStyle, SearchPaths, demangle::demangle};
 use pjit::input::{Store, Window};
@@ -21,7 +20,6 @@ use pjit::session::Session;
 use pjit::session::jit::{JitBuilder, JitSearch, RecordingClock};
 use pjit::session::marks::Asked;
 use pjit::symbolize::{self, Answers, Query, SourceMaps};
-use pjit::unwind::CfiTables;
 use pjit::wasm::WasmCode;
 
 fn main() {
@@ -98,7 +96,7 @@ impl Opened {
             &self.recording,
             self.store,
             session,
-            &Arc::new(CfiTables::new()),
+            &Learned::default(),
             needs(),
             &[],
             self.diag,

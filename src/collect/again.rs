@@ -1,16 +1,31 @@
 //! A second look at samples that were collected: the bytes of their stacks, and registers further out.
 
 use std::cell::RefCell;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::address::Avma;
 use crate::perfdata::{Recording, Sample};
 use crate::session::Session;
-use crate::unwind::{Arch, CfiTables, KeptRegisters, Unwinder, UserState};
+use crate::unwind::{Arch, KeptRegisters, Unwinder, UserState};
 
 use super::map_cache::MapCache;
 use super::space::SpaceAt;
 use super::worker::arch_of;
+
+/// What the first look at samples found out about code, for a second one: the unwinder of one of the workers, which knows
+/// the rules of most places.
+#[derive(Default)]
+pub struct Learned<'a> {
+    unwinder: Mutex<Option<Unwinder<'a>>>,
+}
+
+impl<'a> Learned<'a> {
+    /// Takes a worker's unwinder, unless another worker gave its own.
+    pub(super) fn keep(&self, unwinder: Unwinder<'a>) {
+        let mut kept = self.unwinder.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.get_or_insert(unwinder);
+    }
+}
 
 /// Looks samples up again, by their place in time order.
 pub struct Again<'s, 'a> {
@@ -23,17 +38,19 @@ pub struct Again<'s, 'a> {
 }
 
 impl<'s, 'a> Again<'s, 'a> {
-    /// For the samples of a session; `tables` are those of the first look. With a limit, more of each stack was not recorded.
+    /// For the samples of a session. With a limit, more of each stack was not recorded.
     #[must_use]
     pub fn new(
         recording: &'s Recording<'a>,
         session: &'s Session<'a>,
         cache: &'s MapCache<'s>,
-        tables: Arc<CfiTables<'a>>,
+        learned: Learned<'a>,
         dump_limit: Option<usize>,
     ) -> Self {
         let arch = arch_of(recording);
-        let unwinder = Unwinder::new(arch, tables);
+        let unwinder = learned.unwinder.into_inner();
+        let unwinder = unwinder.unwrap_or_else(PoisonError::into_inner);
+        let unwinder = unwinder.unwrap_or_else(|| Unwinder::new(arch, Arc::default()));
         Self {
             recording,
             session,

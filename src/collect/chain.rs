@@ -51,6 +51,11 @@ impl<'a> ChainBuilder<'a> {
         }
     }
 
+    /// What walked the chains.
+    pub(super) fn into_unwinder(self) -> Unwinder<'a> {
+        self.unwinder
+    }
+
     /// Puts the chain of a sample into `out` and says why it ended. `lbr`: branch stacks are call stacks.
     pub(super) fn build(
         &mut self,

@@ -13,6 +13,7 @@ mod chain;
 #[cfg(test)]
 mod chain_tests;
 mod depth;
+mod hash_index;
 mod map_cache;
 mod paths;
 mod roots;
@@ -36,9 +37,9 @@ use crate::unwind::{Arch, CfiTables};
 pub use map_cache::MapCache;
 pub use space::SpaceAt;
 
-pub use again::Again;
+pub use again::{Again, Learned};
 pub use depth::{Depths, DumpSizes, LARGEST_DUMP};
-pub use paths::{NO_NODE, PathEnd, PathNode, PathRoot, PathSample, Paths};
+pub use paths::{FramePointer, NO_NODE, PathEnd, PathNode, PathRoot, PathSample, Paths, Spot};
 pub use roots::{Cut, Group, Owner, Placed, RootKey, Roots};
 pub use worker::collect;
 
@@ -240,6 +241,7 @@ struct Shared<'s, 'a> {
     recording: &'s Recording<'a>,
     session: &'s Session<'a>,
     tables: &'s Arc<CfiTables<'a>>,
+    learned: &'s Learned<'a>,
     arch: Arch,
     window: &'s Window<'s>,
     needs: Needs,

@@ -8,17 +8,17 @@ use std::hash::BuildHasher;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::address::Avma;
-use crate::intern::ItemIndex;
 use crate::unwind::Activation;
 
 use super::PcId;
+use super::hash_index::HashIndex;
 use super::roots::Owner;
 
 /// No node.
 pub const NO_NODE: u32 = u32::MAX;
 
 /// The trees.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Paths {
     /// Parents come before children. Those of several workers are equal by content only.
     pub nodes: Vec<PathNode>,
@@ -27,9 +27,11 @@ pub struct Paths {
     /// Samples with complete or cut stacks.
     pub samples: Vec<PathSample>,
     known_roots: FxHashMap<(Owner, PathEnd), u32>,
-    index: ItemIndex,
-    /// The last path of each thread, outermost first: the next one begins like it.
-    last: FxHashMap<(Owner, PathEnd), Vec<u32>>,
+    /// By node: a hash of it and all that is outside of it.
+    hashes: Vec<u64>,
+    index: HashIndex,
+    /// The path at hand, outermost first.
+    path: Vec<(u64, PathNode)>,
 }
 
 /// A frame under all that is outside of it.
@@ -39,13 +41,20 @@ pub struct PathNode {
     pub parent: u32,
     /// The address; anything for roots.
     pub pc: PcId,
-    /// The stack pointer when its callee returns to it.
-    pub sp: Avma,
-    /// The frame pointer then.
-    pub fp: Option<u64>,
-    /// Whether it was reached by a return, with a stack pointer that is certain.
-    pub is_exact: bool,
+    /// Where it lay on the stack.
+    pub spot: Spot,
+    /// The frame pointer when its callee returns to it.
+    pub fp: FramePointer,
 }
+
+/// A stack pointer, and whether the frame was reached by a return, which makes that certain. There are hundreds of thousands of
+/// them, so they share a word; no stack is in the upper half of the addresses.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Spot(u64);
+
+/// A frame pointer that may be unknown, in one word.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct FramePointer(u64);
 
 /// Whose stacks hang below a node, and how they ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,6 +87,54 @@ pub struct PathSample {
     pub node: u32,
 }
 
+impl Spot {
+    const fn of(activation: Activation) -> Self {
+        Self(activation.sp.0 << 1 | activation.is_exact as u64)
+    }
+
+    /// The stack pointer when its callee returns to it.
+    #[must_use]
+    pub const fn sp(self) -> Avma {
+        Avma(self.0 >> 1)
+    }
+
+    /// Whether it was reached by a return, with a stack pointer that is certain.
+    #[must_use]
+    pub const fn is_exact(self) -> bool {
+        self.0 & 1 == 1
+    }
+}
+
+impl FramePointer {
+    /// Of which nothing is known.
+    pub const UNKNOWN: Self = Self(u64::MAX);
+
+    fn of(activation: Activation) -> Self {
+        // The highest address is as good as its neighbour: neither is one of a frame.
+        activation
+            .fp
+            .map_or(Self::UNKNOWN, |fp| Self(fp.min(u64::MAX - 1)))
+    }
+
+    /// Whether what is known of two does not speak against their being equal.
+    #[must_use]
+    pub fn fits(self, other: Self) -> bool {
+        self == other || self == Self::UNKNOWN || other == Self::UNKNOWN
+    }
+}
+
+impl PathNode {
+    /// What stands outside the outermost frames.
+    const fn root() -> Self {
+        Self {
+            parent: NO_NODE,
+            pc: PcId(NO_NODE),
+            spot: Spot(0),
+            fp: FramePointer::UNKNOWN,
+        }
+    }
+}
+
 impl Paths {
     /// Adds a sample's stack, given from the outermost frame inwards.
     pub(crate) fn add(
@@ -87,80 +144,94 @@ impl Paths {
         end: PathEnd,
         frames: impl Iterator<Item = (PcId, Activation)>,
     ) {
-        let mut path = self.last.remove(&(owner, end)).unwrap_or_default();
-        let mut parent = self.root(owner, end);
-        let mut depth = 0;
+        let root = self.root(owner, end);
+        let mut hash = u64::from(root);
+        self.path.clear();
         for (pc, activation) in frames {
+            let (spot, fp) = (Spot::of(activation), FramePointer::of(activation));
+            hash = FxBuildHasher.hash_one((hash, pc, spot, fp));
+            let parent = NO_NODE;
             let node = PathNode {
                 parent,
                 pc,
-                sp: activation.sp,
-                fp: activation.fp,
-                is_exact: activation.is_exact,
+                spot,
+                fp,
             };
-            let last = path.get(depth).copied();
-            parent = match last.filter(|last| self.nodes[*last as usize] == node) {
-                Some(same) => same,
-                None => {
-                    path.truncate(depth);
-                    let id = self.intern(node);
-                    path.push(id);
-                    id
-                }
-            };
-            depth += 1;
+            self.path.push((hash, node));
         }
-        path.truncate(depth);
-        self.last.insert((owner, end), path);
         let rank = u32::try_from(rank).expect("fewer than 4 G samples");
-        self.samples.push(PathSample { rank, node: parent });
+        let node = self.intern_path(root);
+        self.samples.push(PathSample { rank, node });
+    }
+
+    /// The innermost node of the path at hand. Most paths end in frames that were there before, so they are looked for from
+    /// the inner end: by the hash of all that is outside of them, of which 64 bits and the frame itself have to be equal.
+    fn intern_path(&mut self, root: u32) -> u32 {
+        /// Most paths have no more new frames.
+        const AHEAD: usize = 4;
+        for (hash, _) in self.path.iter().rev().take(AHEAD) {
+            self.index.expect(*hash);
+        }
+        let known = |(hash, node): &(u64, PathNode)| {
+            let is = |id: u32| {
+                let known = self.nodes[id as usize];
+                self.hashes[id as usize] == *hash && known.spot == node.spot && known.pc == node.pc
+            };
+            self.index.find(*hash, is)
+        };
+        let inwards = self.path.iter().enumerate().rev();
+        let mut inwards = inwards.map(|(depth, step)| (depth + 1, known(step)));
+        let known = inwards.find_map(|(depth, known)| Some((depth, known?)));
+        let (depth, mut parent) = known.unwrap_or((0, root));
+        for &(hash, node) in &self.path[depth..] {
+            let new = number(self.nodes.len());
+            self.index.add(hash, new);
+            self.nodes.push(PathNode { parent, ..node });
+            self.hashes.push(hash);
+            parent = new;
+        }
+        parent
     }
 
     fn root(&mut self, owner: Owner, end: PathEnd) -> u32 {
         let Self {
             nodes,
+            hashes,
             roots,
             known_roots,
             ..
         } = self;
         *known_roots.entry((owner, end)).or_insert_with(|| {
             let node = number(nodes.len());
-            nodes.push(PathNode {
-                parent: NO_NODE,
-                pc: PcId(node),
-                sp: Avma(0),
-                fp: None,
-                is_exact: false,
-            });
+            nodes.push(PathNode::root());
+            hashes.push(u64::from(node));
             roots.push(PathRoot { node, owner, end });
             node
         })
     }
 
-    fn intern(&mut self, node: PathNode) -> u32 {
-        let new = number(self.nodes.len());
-        let nodes = &self.nodes;
-        let hash = |node: &PathNode| FxBuildHasher.hash_one(node);
-        let is = |id: u32| nodes[id as usize] == node;
-        let known = (self.index).find_or_add(hash(&node), new, is, |id| hash(&nodes[id as usize]));
-        known.unwrap_or_else(|| {
-            self.nodes.push(node);
-            new
-        })
+    /// Gives back what only serves to add more.
+    pub(super) fn finish(self) -> Self {
+        Self {
+            nodes: self.nodes,
+            roots: self.roots,
+            samples: self.samples,
+            ..Self::default()
+        }
     }
 
     /// Takes another worker's, whose addresses have numbers that are by `pcs` larger here.
-    pub(super) fn absorb(&mut self, other: Self, pcs: u32) {
+    pub(crate) fn absorb(&mut self, other: Self, pcs: u32) {
         let nodes = number(self.nodes.len());
         number(self.nodes.len() + other.nodes.len());
         self.nodes
-            .extend(other.nodes.into_iter().map(|node| PathNode {
-                parent: match node.parent {
-                    NO_NODE => NO_NODE,
-                    parent => parent + nodes,
+            .extend(other.nodes.into_iter().map(|node| match node.parent {
+                NO_NODE => node,
+                parent => PathNode {
+                    parent: parent + nodes,
+                    pc: PcId(node.pc.0 + pcs),
+                    ..node
                 },
-                pc: PcId(node.pc.0.wrapping_add(pcs)),
-                ..node
             }));
         self.roots
             .extend(other.roots.into_iter().map(|root| PathRoot {

@@ -222,7 +222,7 @@ impl Table {
             unreadable: self.unreadable,
             depths: self.depths,
             roots: self.roots,
-            paths: self.paths,
+            paths: self.paths.finish(),
             gap: None,
         }
     }

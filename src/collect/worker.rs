@@ -13,7 +13,7 @@ use crate::session::{Label, SampleRef, Session};
 use crate::stack_end::StackEnd;
 use crate::unwind::{Activation, Arch, CfiTables, CodeSpace as _, Unwinder};
 
-use super::again::limit_dump;
+use super::again::{Learned, limit_dump};
 use super::chain::{ChainBuilder, ChainOut};
 use super::depth::{Reach, Walked};
 use super::map_cache::MapCache;
@@ -26,13 +26,13 @@ use super::{Collected, NO_TEXT, Needs, Payloads, PcId, Row, RowKey, Rows, Shared
 /// Samples handed out at once: enough to make the hand-out free, few enough to share the end evenly.
 const BLOCK: usize = 256;
 
-/// Runs pass two over all samples of the session. `tables` keeps what was found out of files, for a second look.
+/// Runs pass two over all samples of the session. `learned` keeps what was found out about code, where stacks may be looked at again.
 #[must_use]
 pub fn collect<'a>(
     recording: &Recording<'a>,
     store: &Store,
     session: &Session<'a>,
-    tables: &Arc<CfiTables<'a>>,
+    learned: &Learned<'a>,
     needs: Needs,
     fields: &[FieldKey],
     diag: &Diagnostics,
@@ -40,7 +40,8 @@ pub fn collect<'a>(
     let arch = arch_of(recording);
     let shared = Shared {
         arch,
-        tables,
+        tables: &Arc::new(CfiTables::new()),
+        learned,
         window: &Window::new(store, recording.region(), Window::BEHIND),
         recording,
         session,
@@ -118,7 +119,7 @@ fn from_records(shared: Shared<'_, '_>) -> Collected {
                     worker.sample(rank, record);
                 }
             }
-            worker.table
+            worker.finish()
         })
     } else {
         from_chunks(shared)
@@ -276,6 +277,13 @@ impl<'s, 'a> Worker<'s, 'a> {
         }
     }
 
+    fn finish(self) -> Table {
+        if self.shared.needs.paths {
+            self.shared.learned.keep(self.chains.into_unwinder());
+        }
+        self.table
+    }
+
     /// Reads one sample's record, builds its chain and counts it.
     fn sample(&mut self, rank: usize, record: Option<&[u8]>) {
         let head = &self.shared.session.samples[rank];
@@ -356,16 +364,16 @@ impl<'s, 'a> Worker<'s, 'a> {
         let outer = || self.chains.activations(&scene).rev();
         let frames = || self.ids.iter().rev().copied().zip(outer());
         if self.shared.needs.paths {
-            let is_exact = exact_until(outer());
-            let frames = frames().zip(is_exact.into_iter().rev());
-            let frames = frames.map(|((pc, activation), is_exact)| {
-                (
-                    pc,
-                    Activation {
-                        is_exact,
-                        ..activation
-                    },
-                )
+            let leaf_first = self.chains.activations(&scene);
+            let one_stack = frames_of_one_stack(leaf_first.map(|activation| activation.sp));
+            let other_stacks = outer().len().saturating_sub(one_stack);
+            let frames = frames().enumerate().map(|(at, (pc, activation))| {
+                let is_exact = activation.is_exact && at >= other_stacks;
+                let activation = Activation {
+                    is_exact,
+                    ..activation
+                };
+                (pc, activation)
             });
             self.table.paths.add(rank, owner, end, frames);
         }
@@ -482,15 +490,10 @@ fn quantised(head: &SampleRef, quantum: Option<u64>) -> u64 {
     }
 }
 
-/// Of frames from the outermost one inwards: leaf first, which of them have a place on the stack that is certain. Where the
-/// stack pointer falls on the way outwards, a handler ran on another stack; what lies behind that is not used.
-fn exact_until(outer: impl DoubleEndedIterator<Item = Activation>) -> Vec<bool> {
-    let mut sp = Avma(0);
-    let mut is_one_stack = true;
-    let exact = outer.rev().map(|activation| {
-        is_one_stack &= activation.sp >= sp;
-        sp = activation.sp;
-        is_one_stack && activation.is_exact
-    });
-    exact.collect()
+/// How many frames have a place on the stack that is certain, by stack pointers leaf first. Where the stack pointer falls on
+/// the way outwards, a handler ran on another stack; what lies behind that is not used.
+fn frames_of_one_stack(leaf_first: impl Iterator<Item = Avma>) -> usize {
+    let mut last = Avma(0);
+    let rises = |sp: &Avma| std::mem::replace(&mut last, *sp) <= *sp;
+    leaf_first.take_while(rises).count()
 }

@@ -1,7 +1,6 @@
 //! The stages, one after the other: reading, weights, stacks, symbols, the table.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::thread::Scope;
 
 use super::LoadError;
@@ -11,7 +10,7 @@ use super::options::LoadOptions;
 use super::summary::{events_of, summarise};
 use super::times::in_time;
 use crate::check::{Stages, Weights};
-use crate::collect::{self, Again, Collected, MapCache, Needs, Payloads};
+use crate::collect::{self, Again, Collected, Learned, MapCache, Needs, Payloads};
 use crate::diagnostics::Diagnostics;
 use crate::dso::{DsoTable, KernelLoader};
 use crate::input::{Store, Window};
@@ -24,7 +23,6 @@ use crate::session::marks::Asked;
 use crate::session::{Filter, Session};
 use crate::stitch::{self, Mended};
 use crate::symbolize::{self, Answers};
-use crate::unwind::CfiTables;
 use crate::weigh::{self, Interval, WeighError, Weighed};
 
 /// Goes through all stages, and lets `look` see what they made before only the profile is left.
@@ -266,17 +264,17 @@ impl<'a> Reading<'_, 'a> {
     }
 
     fn stacks(&self, session: &Session<'a>) -> Stacks {
-        let tables = Arc::new(CfiTables::new());
+        let learned = Learned::default();
         let mut collected = collect::collect(
             self.recording,
             self.store,
             session,
-            &tables,
+            &learned,
             self.needs,
             &self.fields,
             self.diag,
         );
-        let mended = self.mend(&mut collected, session, tables);
+        let mended = self.mend(&mut collected, session, learned);
         Stacks { collected, mended }
     }
 
@@ -285,11 +283,11 @@ impl<'a> Reading<'_, 'a> {
         &self,
         collected: &mut Collected,
         session: &Session<'a>,
-        tables: Arc<CfiTables<'a>>,
+        learned: Learned<'a>,
     ) -> Mended {
         let cache = MapCache::default();
         let limit = self.needs.dump_limit;
-        let again = Again::new(self.recording, session, &cache, tables, limit);
+        let again = Again::new(self.recording, session, &cache, learned, limit);
         let mut what = self.options.mending;
         if what.stitch && !again.is_possible() {
             what.stitch = false;

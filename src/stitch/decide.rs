@@ -98,8 +98,8 @@ impl<'s> Judge<'s> {
         cut: &CutStack,
     ) -> Result<(Summary, f64), Refusal> {
         let key = cut.key.ok_or(Refusal::Leaf)?;
-        let donors = &index.donors[key.0 as usize];
-        if donors.all.is_empty() {
+        let donors = index.donors(key);
+        if donors.len() == 0 {
             return Err(Refusal::NoDonor);
         }
         let fitting = donors.fitting(index.frame(cut.border).fp);
@@ -122,17 +122,13 @@ impl<'s> Judge<'s> {
     fn refute(&self, index: &Index, cut: &CutStack, key: KeyId) -> Result<(), Refusal> {
         /// Donors on either side whose registers are looked at.
         const TRIED: usize = 16;
-        let donors = &index.donors[key.0 as usize].all;
         let fp = index.frame(cut.border).fp;
-        let fits = |donor: &&Donor| {
-            let other = index.frame(donor.node).fp;
-            fp.is_none() || other.is_none() || fp == other
-        };
-        let place = donors.partition_point(|donor| donor.rank < cut.rank);
-        let before = || donors[..place].iter().rev().filter(fits).take(TRIED);
-        let after = || donors[place..].iter().filter(fits).take(TRIED);
+        let fits = |donor: &Donor| fp.fits(index.frame(donor.node).fp);
+        let (before, after) = index.donors_around(key, cut.rank);
+        let before = || before.clone().filter(fits).take(TRIED);
+        let after = || after.clone().filter(fits).take(TRIED);
         if let Some(most) = self.refutations.near {
-            let is_near = |donor: Option<&Donor>| {
+            let is_near = |donor: Option<Donor>| {
                 donor.is_some_and(|donor| index.apart(cut, donor.rank) <= most)
             };
             if !is_near(before().next()) || !is_near(after().next()) {
@@ -141,7 +137,7 @@ impl<'s> Judge<'s> {
         }
         if self.refutations.registers {
             let own = self.registers(index, cut.rank, cut.node, cut.border, key);
-            let is_equal = |donor: &Donor| {
+            let is_equal = |donor: Donor| {
                 let other = self.registers(index, donor.rank, donor.leaf, donor.node, key);
                 own.zip(other).is_none_or(|(a, b)| are_equal(&a, &b))
             };

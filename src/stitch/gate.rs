@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::index::{CutStack, Donor, Index, KeyId};
 use crate::address::Avma;
@@ -71,11 +71,11 @@ impl<'s> Gate<'s> {
     /// Tries every key of each thread once.
     fn pool(&mut self, index: &Index) {
         let mut tries: BTreeMap<Owner, Tries> = BTreeMap::new();
-        let mut is_done = vec![false; index.donors.len()];
+        let mut is_done: FxHashSet<KeyId> = FxHashSet::default();
         for cut in &index.cuts {
             let of_thread = tries.entry(index.owner(cut.node)).or_default();
             let Some(key) = cut.key else { continue };
-            if std::mem::replace(&mut is_done[key.0 as usize], true) || of_thread.all >= ENOUGH {
+            if !is_done.insert(key) || of_thread.all >= ENOUGH {
                 continue;
             }
             let more = self.try_key(index, cut, key);
@@ -93,10 +93,9 @@ impl<'s> Gate<'s> {
     pub(super) fn estimate(&mut self, index: &Index, cut: &CutStack, key: KeyId) -> f64 {
         let error = self.errors.get(&index.owner(cut.node)).copied();
         let error = error.unwrap_or(0.5);
-        let donors = &index.donors[key.0 as usize].all;
-        let place = donors.partition_point(|donor| donor.rank < cut.rank);
+        let place = index.donors_before(key, cut.rank);
         let end = self.copied_to(cut.rank).0 / STEP;
-        let key = (key, place, donors.len(), end);
+        let key = (key, place, index.donors(key).len(), end);
         let tries = match self.known.get(&key) {
             Some(tries) => *tries,
             None => {
@@ -110,9 +109,10 @@ impl<'s> Gate<'s> {
 
     /// Predicts each of the donors nearest to a cut stack from the others of them.
     fn try_key(&self, index: &Index, cut: &CutStack, key: KeyId) -> Tries {
-        let donors = &index.donors[key.0 as usize].all;
-        let place = donors.partition_point(|donor| donor.rank < cut.rank);
-        let near = &donors[place.saturating_sub(NEAREST)..donors.len().min(place + NEAREST)];
+        let (before, after) = index.donors_around(key, cut.rank);
+        let mut near: Vec<Donor> = before.take(NEAREST).collect();
+        near.reverse();
+        near.extend(after.take(NEAREST));
         let end = self.copied_to(cut.rank);
         let mut tries = Tries::default();
         for (at, donor) in near.iter().enumerate() {
@@ -120,7 +120,7 @@ impl<'s> Gate<'s> {
             let fitting = others.filter(|other| fits(index, donor, other));
             if let Some(best) = self.predict(index, donor, fitting, end) {
                 tries.all += 1;
-                let is_right = index.continuation(best.node) == index.continuation(donor.node);
+                let is_right = index.continuation(&best) == index.continuation(donor);
                 tries.wrong += u32::from(!is_right);
             }
         }
@@ -135,7 +135,7 @@ impl<'s> Gate<'s> {
         others: impl Iterator<Item = &'d Donor> + Clone,
         end: Avma,
     ) -> Option<Donor> {
-        let mut shapes = others.clone().map(|other| index.continuation(other.node));
+        let mut shapes = others.clone().map(|other| index.continuation(other));
         let first = shapes.next()?;
         if shapes.all(|shape| shape == first) {
             return others.copied().next();
@@ -181,10 +181,7 @@ impl<'s> Gate<'s> {
 
 /// Whether what is known of the frame pointers speaks against two samples being in one activation.
 fn fits(index: &Index, a: &Donor, b: &Donor) -> bool {
-    match (index.frame(a.node).fp, index.frame(b.node).fp) {
-        (Some(a), Some(b)) => a == b,
-        _ => true,
-    }
+    index.frame(a.node).fp.fits(index.frame(b.node).fp)
 }
 
 /// The stack pointer of the innermost of the frames nearest to the key that two stacks share.
@@ -192,5 +189,5 @@ fn shared_from(index: &Index, a: &Donor, b: &Donor) -> Avma {
     let (one, other) = (index.inside(a, COMPARED - 1), index.inside(b, COMPARED - 1));
     let shared = one.iter().zip(&other).take_while(|(a, b)| a == b);
     let innermost = shared.last().map(|((_, sp), _)| *sp);
-    innermost.unwrap_or(index.frame(a.node).sp)
+    innermost.unwrap_or(index.frame(a.node).spot.sp())
 }

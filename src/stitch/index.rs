@@ -1,41 +1,61 @@
 //! Which samples of a thread passed the frame at which another one's stack was cut, and how they went on from there.
 //!
-//! In: the workers' trees of stacks. Out: [`Index`], one tree for the threads in which something was cut, with *keys*: a place
+//! In: the workers' trees of stacks. Out: [`Index`], the trees of threads in which something was cut, with *keys*: a place
 //! in code and on the stack at which some stack was cut. The *donors* of a key are samples that have a frame there and
 //! whose frames further out are known; what lies outside of it is its *continuation*, known by a number that is
-//! equal for equal ones.
+//! equal for equal ones. Nearly all frames are in no continuation of a key: only for those that are, more is done than to see that.
 
-use std::hash::BuildHasher;
+mod donors;
+mod places;
 
-use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::address::Avma;
-use crate::collect::{NO_NODE, Owner, PathEnd, PathNode, PathSample, Paths, Pc, PcId};
-use crate::intern::ItemIndex;
+use crate::collect::{NO_NODE, Owner, PathEnd, PathNode, PathRoot, PathSample, Paths, Pc, PcId};
+pub(super) use donors::{Donor, Donors, Summary};
+use places::Places;
 
 /// What continuations are told apart by: addresses and stack pointers up to the root. Equal numbers, equal continuations.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct Shape(u32);
 
+impl Shape {
+    /// Not looked at yet.
+    const NONE: Self = Self(u32::MAX);
+}
+
 /// Number of a key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct KeyId(pub(super) u32);
 
-/// A frame of the tree.
+/// What is known of a node besides.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Node {
-    pub(super) frame: PathNode,
-    /// Index into [`Index::roots`].
-    pub(super) root: u32,
-    shape: Shape,
-    /// The nearest node from here outwards that has a key and is not the outermost one.
+struct Side {
+    /// Index into [`Index::roots`], [`NO_NODE`] for threads in which nothing was cut.
+    root: u32,
+    /// Index into [`Index::keyed`] of the nearest node from here outwards that has a key.
     link: u32,
+}
+
+/// A node that has a key.
+#[derive(Clone, Copy, Debug)]
+struct Keyed {
+    node: u32,
+    key: KeyId,
+    /// The next one outwards.
+    outer: u32,
+    /// How all stacks through it go on.
+    shape: Shape,
+    /// First and last sample that has it; none, if the last one is before the first one.
+    samples: (u32, u32),
 }
 
 /// A stack that was cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct CutStack {
     pub(super) rank: u32,
+    /// Its number among the samples.
+    sample: u32,
     /// Its innermost frame.
     pub(super) node: u32,
     /// Its outermost frame.
@@ -44,211 +64,94 @@ pub(super) struct CutStack {
     pub(super) key: Option<KeyId>,
 }
 
-/// A sample that has a frame at a key, and frames outside of it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Donor {
-    pub(super) rank: u32,
-    /// Its frame there.
-    pub(super) node: u32,
-    /// Its innermost frame.
-    pub(super) leaf: u32,
-    /// Whether it is complete of itself.
-    pub(super) is_own: bool,
-}
-
-/// The donors of one key.
-#[derive(Debug, Default)]
-pub(super) struct Donors {
-    /// By rank.
-    pub(super) all: Vec<Donor>,
-    /// By frame pointer, `None` where it is not known.
-    by_fp: FxHashMap<Option<u64>, Summary>,
-    /// Of all.
-    total: Option<Summary>,
-}
-
-/// What some donors of a key say.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Summary {
-    /// The earliest.
-    pub(super) first: Donor,
-    /// The latest.
-    pub(super) last: Donor,
-    /// How all of them go on; `None` if they disagree.
-    pub(super) shape: Option<Shape>,
-}
-
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Index {
-    nodes: Vec<Node>,
-    by_frame: ItemIndex,
-    pub(super) roots: Vec<(Owner, PathEnd)>,
+    /// As they were collected; where they are of interest, their addresses are places.
+    nodes: Vec<PathNode>,
+    sides: Vec<Side>,
+    roots: Vec<(Owner, PathEnd)>,
     /// By place: an address that is there.
     places: Vec<PcId>,
+    keyed: Vec<Keyed>,
+    /// By node, as far as somebody asked.
+    known_shapes: FxHashMap<u32, Shape>,
     shapes: FxHashMap<(Shape, PcId, Avma), Shape>,
-    /// Samples of each thread.
-    ranks: FxHashMap<Owner, Vec<u32>>,
+    /// Those of threads in which something was cut, by rank.
+    samples: Vec<PathSample>,
     keys: FxHashMap<(Owner, PcId, Avma), KeyId>,
-    pub(super) donors: Vec<Donors>,
+    donors: Vec<Donors>,
     /// Those with the highest stack pointer first: what can be a donor of one is decided before it.
     pub(super) cuts: Vec<CutStack>,
 }
 
-impl Summary {
-    fn of(donor: Donor, shape: Shape) -> Self {
-        Self {
-            first: donor,
-            last: donor,
-            shape: Some(shape),
-        }
-    }
-
-    fn join(self, other: Self) -> Self {
-        Self {
-            first: self.first.min(other.first),
-            last: self.last.max(other.last),
-            shape: self.shape.filter(|shape| Some(*shape) == other.shape),
-        }
-    }
-}
-
-impl Donors {
-    fn add(&mut self, donor: Donor, fp: Option<u64>, shape: Shape) {
-        let at = self.all.partition_point(|known| known.rank < donor.rank);
-        self.all.insert(at, donor);
-        let new = Summary::of(donor, shape);
-        let known = self.by_fp.entry(fp).or_insert(new);
-        *known = known.join(new);
-        self.total = Some(self.total.map_or(new, |total| total.join(new)));
-    }
-
-    /// What the donors say whose frame pointer is that one, as far as both are known.
-    pub(super) fn fitting(&self, fp: Option<u64>) -> Option<Summary> {
-        let of = |fp: Option<u64>| self.by_fp.get(&fp).copied();
-        match fp {
-            None => self.total,
-            Some(_) => match (of(fp), of(None)) {
-                (Some(a), Some(b)) => Some(a.join(b)),
-                (a, b) => a.or(b),
-            },
-        }
-    }
-}
-
 impl Index {
-    /// Puts the trees of all workers together, of threads in which something was cut.
-    pub(super) fn new(paths: &Paths, pcs: &[Pc]) -> Self {
+    /// Looks at the trees of all workers, of threads in which something was cut.
+    pub(super) fn new(paths: Paths, pcs: &[Pc]) -> Self {
         let cut = paths.roots.iter().filter(|root| root.end == PathEnd::Cut);
         let owners: FxHashSet<Owner> = cut.map(|root| root.owner).collect();
-        let mut index = Self::default();
-        let moved = index.join(paths, pcs, &owners);
-        let samples = paths.samples.iter().map(|sample| PathSample {
-            node: moved[sample.node as usize],
-            ..*sample
-        });
-        let mut samples: Vec<PathSample> = samples.filter(|s| s.node != NO_NODE).collect();
+        let mut index = Self {
+            nodes: paths.nodes,
+            samples: paths.samples,
+            ..Self::default()
+        };
+        let roots = paths.roots.iter();
+        index.place_nodes(roots.filter(|root| owners.contains(&root.owner)), pcs);
+        let (samples, sides) = (&mut index.samples, &index.sides);
+        samples.retain(|sample| sides[sample.node as usize].root != NO_NODE);
         samples.sort_unstable_by_key(|sample| sample.rank);
-        index.find_cuts(&samples);
+        index.find_cuts();
         index.link_nodes();
-        for sample in &samples {
-            let owner = index.owner(sample.node);
-            index.ranks.entry(owner).or_default().push(sample.rank);
-            index.add_donor(sample.rank, sample.node, true);
-        }
+        index.find_donors();
         index
     }
 
-    /// Where each worker's nodes are now.
-    fn join(&mut self, paths: &Paths, pcs: &[Pc], owners: &FxHashSet<Owner>) -> Vec<u32> {
-        let mut moved = vec![NO_NODE; paths.nodes.len()];
-        let mut known_roots: FxHashMap<(Owner, u8), u32> = FxHashMap::default();
-        for root in paths
-            .roots
-            .iter()
-            .filter(|root| owners.contains(&root.owner))
-        {
-            let of_root = known_roots.entry((root.owner, root.end as u8));
-            moved[root.node as usize] =
-                *of_root.or_insert_with(|| self.add_root(root.owner, root.end));
-        }
-        let mut places: FxHashMap<Pc, PcId> = FxHashMap::default();
-        for (at, node) in paths.nodes.iter().enumerate() {
-            let Some(&parent) = moved.get(node.parent as usize) else {
-                continue;
-            };
-            if parent == NO_NODE {
-                continue;
-            }
-            // Addresses of several workers are equal by what they are.
-            let place = *places.entry(pcs[node.pc.0 as usize]).or_insert_with(|| {
-                self.places.push(node.pc);
-                PcId(number(self.places.len() - 1))
+    /// Finds the nodes of some roots, and makes their addresses comparable.
+    fn place_nodes<'p>(&mut self, roots: impl Iterator<Item = &'p PathRoot>, pcs: &[Pc]) {
+        let nothing = Side {
+            root: NO_NODE,
+            link: NO_NODE,
+        };
+        self.sides = vec![nothing; self.nodes.len()];
+        let mut known: FxHashMap<(Owner, PathEnd), u32> = FxHashMap::default();
+        for root in roots {
+            let of_root = *known.entry((root.owner, root.end)).or_insert_with(|| {
+                self.roots.push((root.owner, root.end));
+                number(self.roots.len() - 1)
             });
-            moved[at] = self.intern(PathNode {
-                parent,
-                pc: place,
-                ..*node
-            });
-        }
-        moved
-    }
-
-    fn add_root(&mut self, owner: Owner, end: PathEnd) -> u32 {
-        let root = number(self.roots.len());
-        self.roots.push((owner, end));
-        self.nodes.push(Node {
-            frame: PathNode {
-                parent: NO_NODE,
-                pc: PcId(root),
-                sp: Avma(0),
-                fp: None,
-                is_exact: false,
-            },
-            root,
+            self.sides[root.node as usize].root = of_root;
             // The end is part of how a stack goes on.
-            shape: Shape(number(self.nodes.len())),
-            link: NO_NODE,
-        });
-        number(self.nodes.len() - 1)
-    }
-
-    /// The node of a frame; `frame.pc` is a place.
-    fn intern(&mut self, frame: PathNode) -> u32 {
-        let new = number(self.nodes.len());
-        let nodes = &self.nodes;
-        let hash = |frame: &PathNode| FxBuildHasher.hash_one(frame);
-        let is = |id: u32| nodes[id as usize].frame == frame;
-        let hash_of = |id: u32| hash(&nodes[id as usize].frame);
-        let known = self.by_frame.find_or_add(hash(&frame), new, is, hash_of);
-        if let Some(known) = known {
-            return known;
+            self.known_shapes.insert(root.node, Shape(of_root));
         }
-        let parent = self.nodes[frame.parent as usize];
-        let shape = (parent.shape, frame.pc, frame.sp);
-        self.nodes.push(Node {
-            frame,
-            root: parent.root,
-            shape: *self.shapes.entry(shape).or_insert(Shape(new)),
-            link: NO_NODE,
-        });
-        new
+        let mut places = Places::new(pcs);
+        for (at, node) in self.nodes.iter_mut().enumerate() {
+            if let Some(parent) = self.sides.get(node.parent as usize)
+                && parent.root != NO_NODE
+            {
+                self.sides[at].root = parent.root;
+                node.pc = places.of(node.pc);
+            }
+        }
+        self.places = places.all;
     }
 
-    fn find_cuts(&mut self, samples: &[PathSample]) {
-        for sample in samples {
-            if self.end_of(sample.node) != PathEnd::Cut {
+    fn find_cuts(&mut self) {
+        for (sample, at) in self.samples.iter().zip(0..) {
+            if self.recorded_end(sample.node) != PathEnd::Cut {
                 continue;
             }
-            let border = self.outermost(sample.node);
-            let frame = self.nodes[border as usize].frame;
+            let border = self.outwards(sample.node).last().unwrap_or(sample.node);
+            let frame = *self.frame(border);
             let owner = self.owner(border);
             let new = KeyId(number(self.keys.len()));
             // Of a frame that was interrupted, equal addresses say nothing.
-            let key = (frame.is_exact)
-                .then(|| *(self.keys.entry((owner, frame.pc, frame.sp))).or_insert(new));
+            let key = (frame.spot.is_exact()).then(|| {
+                let key = (owner, frame.pc, frame.spot.sp());
+                *self.keys.entry(key).or_insert(new)
+            });
             self.cuts.push(CutStack {
                 rank: sample.rank,
+                sample: at,
                 node: sample.node,
                 border,
                 key,
@@ -256,98 +159,187 @@ impl Index {
         }
         self.donors.resize_with(self.keys.len(), Donors::default);
         let nodes = &self.nodes;
-        let sp = |cut: &CutStack| nodes[cut.border as usize].frame.sp;
+        let sp = |cut: &CutStack| nodes[cut.border as usize].spot.sp();
         (self.cuts).sort_by(|a, b| (sp(b), a.rank).cmp(&(sp(a), b.rank)));
     }
 
-    fn end_of(&self, node: u32) -> PathEnd {
-        self.roots[self.nodes[node as usize].root as usize].1
-    }
-
-    fn outermost(&self, node: u32) -> u32 {
-        let outer = self.outwards(node);
-        outer.last().unwrap_or(node)
-    }
-
+    /// Finds the nodes that have keys. Those of cut stacks have frames outside of them once they are completed.
     fn link_nodes(&mut self) {
-        for node in 0..number(self.nodes.len()) {
-            self.nodes[node as usize].link = self.link_of(node);
+        let mut is_border = vec![false; self.places.len()];
+        for cut in &self.cuts {
+            is_border[self.frame(cut.border).pc.0 as usize] = true;
+        }
+        for (at, node) in (0..).zip(&self.nodes) {
+            let root = self.sides[at as usize].root;
+            if root == NO_NODE || node.parent == NO_NODE {
+                continue;
+            }
+            let outer = self.sides[node.parent as usize].link;
+            let key = match is_border[node.pc.0 as usize] && node.spot.is_exact() {
+                true => self.key_of(node, root),
+                false => None,
+            };
+            self.sides[at as usize].link = key.map_or(outer, |key| {
+                self.keyed.push(Keyed {
+                    node: at,
+                    key,
+                    outer,
+                    shape: Shape::NONE,
+                    samples: (u32::MAX, 0),
+                });
+                number(self.keyed.len() - 1)
+            });
         }
     }
 
-    /// The link of a node whose parent has its own.
-    fn link_of(&self, node: u32) -> u32 {
-        let parent = self.nodes[node as usize].frame.parent;
-        if parent == NO_NODE {
-            return NO_NODE;
-        }
-        match self.key_of(node) {
-            Some(_) => node,
-            None => self.nodes[parent as usize].link,
-        }
-    }
-
-    /// The key of a node, if it has frames outside of it.
-    fn key_of(&self, node: u32) -> Option<KeyId> {
-        let Node { frame, root, .. } = self.nodes[node as usize];
-        let is_outermost = self.nodes[frame.parent as usize].frame.parent == NO_NODE;
-        if !frame.is_exact || is_outermost {
+    /// The key of a node, if it has one and frames outside of it or will have some.
+    fn key_of(&self, node: &PathNode, root: u32) -> Option<KeyId> {
+        let (owner, end) = self.roots[root as usize];
+        let is_outermost = self.frame(node.parent).parent == NO_NODE;
+        if is_outermost && end != PathEnd::Cut {
             return None;
         }
-        let owner = self.roots[root as usize].0;
-        self.keys.get(&(owner, frame.pc, frame.sp)).copied()
+        self.keys.get(&(owner, node.pc, node.spot.sp())).copied()
     }
 
-    /// Makes a complete stack a donor of all keys that it passes.
-    fn add_donor(&mut self, rank: u32, node: u32, is_own: bool) {
-        if self.end_of(node) == PathEnd::Cut {
+    /// Makes complete stacks donors of all keys that they pass.
+    fn find_donors(&mut self) {
+        for (sample, at) in self.samples.iter().zip(0..) {
+            if self.recorded_end(sample.node) == PathEnd::Cut {
+                continue;
+            }
+            let mut link = self.sides[sample.node as usize].link;
+            while let Some(keyed) = self.keyed.get_mut(link as usize) {
+                self.donors[keyed.key.0 as usize].add_own(at);
+                keyed.samples = (keyed.samples.0.min(at), at);
+                link = keyed.outer;
+            }
+        }
+        for link in 0..number(self.keyed.len()) {
+            let (first, last) = self.keyed[link as usize].samples;
+            if first <= last {
+                self.summarize(link, first, last);
+            }
+        }
+    }
+
+    /// Tells the key of a node that samples have it, and how they go on.
+    fn summarize(&mut self, link: u32, first: u32, last: u32) {
+        let Keyed { node, key, .. } = self.keyed[link as usize];
+        let PathNode { parent, fp, .. } = *self.frame(node);
+        let shape = self.shape(parent);
+        self.keyed[link as usize].shape = shape;
+        let summary = Summary {
+            first: self.donor_at(first, link),
+            last: self.donor_at(last, link),
+            shape: Some(shape),
+        };
+        self.donors[key.0 as usize].join(fp, summary);
+    }
+
+    fn donor_at(&self, sample: u32, link: u32) -> Donor {
+        let PathSample { rank, node: leaf } = self.samples[sample as usize];
+        let node = self.keyed[link as usize].node;
+        Donor {
+            rank,
+            node,
+            leaf,
+            link,
+        }
+    }
+
+    /// Lets a cut stack go on as a donor does. All that have its border go on in one way, if they do: what is asked of donors
+    /// lies there. Is it not so, it helps no others.
+    pub(super) fn complete(&mut self, cut: &CutStack, donor: &Donor) {
+        let outside = self.frame(donor.node).parent;
+        let border = self.frame(cut.border).parent;
+        if self.frame(border).parent == NO_NODE {
+            self.nodes[cut.border as usize].parent = outside;
+            let link = self.sides[cut.border as usize].link;
+            self.keyed[link as usize].outer = self.sides[outside as usize].link;
+        } else if self.shape(border) != self.shape(outside) {
             return;
         }
-        let mut at = self.nodes[node as usize].link;
-        while at != NO_NODE {
-            let parent = self.nodes[at as usize].frame.parent;
-            if let Some(key) = self.key_of(at) {
-                let donor = Donor {
-                    rank,
-                    node: at,
-                    leaf: node,
-                    is_own,
-                };
-                let fp = self.nodes[at as usize].frame.fp;
-                let shape = self.nodes[parent as usize].shape;
-                self.donors[key.0 as usize].add(donor, fp, shape);
-            }
-            at = self.nodes[parent as usize].link;
+        let mut link = self.sides[cut.node as usize].link;
+        while let Some(&Keyed { key, outer, .. }) = self.keyed.get(link as usize) {
+            self.donors[key.0 as usize].add_completed(cut.sample);
+            self.summarize(link, cut.sample, cut.sample);
+            link = outer;
         }
     }
 
-    /// Lets a cut stack go on as a donor does.
-    pub(super) fn complete(&mut self, cut: &CutStack, donor: &Donor) {
-        let mut inner: Vec<u32> = self.outwards(cut.node).collect();
-        inner.reverse();
-        let mut parent = self.nodes[donor.node as usize].frame.parent;
-        for node in inner {
-            let frame = self.nodes[node as usize].frame;
-            let moved = self.intern(PathNode { parent, ..frame });
-            self.nodes[moved as usize].link = self.link_of(moved);
-            parent = moved;
+    /// How a stack goes on from a node outwards, that itself included.
+    fn shape(&mut self, node: u32) -> Shape {
+        let mut unknown = Vec::new();
+        let mut at = node;
+        let mut shape = loop {
+            match self.known_shapes.get(&at) {
+                Some(shape) => break *shape,
+                None => unknown.push(at),
+            }
+            at = self.frame(at).parent;
+        };
+        for at in unknown.into_iter().rev() {
+            let PathNode { pc, spot, .. } = *self.frame(at);
+            let new = Shape(number(self.roots.len() + self.shapes.len()));
+            shape = *self.shapes.entry((shape, pc, spot.sp())).or_insert(new);
+            self.known_shapes.insert(at, shape);
         }
-        self.add_donor(cut.rank, parent, false);
+        shape
+    }
+
+    /// The nearest donors of a key on either side of a sample, from there on.
+    pub(super) fn donors_around(
+        &self,
+        key: KeyId,
+        rank: u32,
+    ) -> (
+        impl Iterator<Item = Donor> + Clone + '_,
+        impl Iterator<Item = Donor> + Clone + '_,
+    ) {
+        let sample = self.samples.partition_point(|sample| sample.rank < rank);
+        let (before, after) = self.donors(key).around(number(sample));
+        let donor = move |sample| self.donor(sample, key);
+        (before.map(donor), after.map(donor))
+    }
+
+    /// How many donors of a key are before a sample.
+    pub(super) fn donors_before(&self, key: KeyId, rank: u32) -> usize {
+        let sample = self.samples.partition_point(|sample| sample.rank < rank);
+        self.donors(key).before(number(sample))
+    }
+
+    /// The donors of a key.
+    pub(super) fn donors(&self, key: KeyId) -> &Donors {
+        &self.donors[key.0 as usize]
+    }
+
+    /// A sample as a donor of a key.
+    fn donor(&self, sample: u32, key: KeyId) -> Donor {
+        let leaf = self.samples[sample as usize].node;
+        let mut link = self.sides[leaf as usize].link;
+        while let Some(keyed) = self.keyed.get(link as usize)
+            && keyed.key != key
+        {
+            link = keyed.outer;
+        }
+        self.donor_at(sample, link)
     }
 
     /// How many samples of its thread a cut stack is away from one.
     pub(super) fn apart(&self, cut: &CutStack, rank: u32) -> u32 {
-        let ranks = self.ranks.get(&self.owner(cut.node));
-        let ranks = ranks.map_or(&[][..], Vec::as_slice);
-        let place = |rank: u32| ranks.partition_point(|known| *known < rank);
-        number(place(cut.rank).abs_diff(place(rank)))
+        let between = cut.rank.min(rank)..cut.rank.max(rank);
+        let owner = self.owner(cut.node);
+        let samples = self.samples.iter();
+        let samples = samples.filter(|s| between.contains(&s.rank) && self.owner(s.node) == owner);
+        number(samples.count())
     }
 
     /// A node and those outside of it.
     pub(super) fn outwards(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
         let outer = move |node: &u32| {
-            let parent = self.nodes[*node as usize].frame.parent;
-            let is_frame = self.nodes[parent as usize].frame.parent != NO_NODE;
+            let parent = self.frame(*node).parent;
+            let is_frame = self.frame(parent).parent != NO_NODE;
             is_frame.then_some(parent)
         };
         std::iter::successors(Some(node), outer)
@@ -360,32 +352,37 @@ impl Index {
         let frames: Vec<u32> = inner.collect();
         let placed = |node: &u32| {
             let frame = self.frame(*node);
-            (frame.pc, frame.sp)
+            (frame.pc, frame.spot.sp())
         };
         frames.iter().rev().take(most).map(placed).collect()
     }
 
     /// A frame.
     pub(super) fn frame(&self, node: u32) -> &PathNode {
-        &self.nodes[node as usize].frame
+        &self.nodes[node as usize]
     }
 
     /// Whose frame it is.
     pub(super) fn owner(&self, node: u32) -> Owner {
-        self.roots[self.nodes[node as usize].root as usize].0
+        self.roots[self.sides[node as usize].root as usize].0
     }
 
-    /// How a stack goes on outside of a frame.
-    pub(super) fn continuation(&self, node: u32) -> Shape {
-        let parent = self.nodes[node as usize].frame.parent;
-        self.nodes[parent as usize].shape
+    /// How its stack ended when it was recorded.
+    fn recorded_end(&self, node: u32) -> PathEnd {
+        self.roots[self.sides[node as usize].root as usize].1
+    }
+
+    /// How a donor's stack goes on outside of its frame.
+    pub(super) fn continuation(&self, donor: &Donor) -> Shape {
+        self.keyed[donor.link as usize].shape
     }
 
     /// Addresses outside of a frame, and whether they end at the base of a fiber.
     pub(super) fn outside(&self, node: u32) -> (Vec<PcId>, bool) {
         let frames = self.outwards(node).skip(1);
-        let address = |node: u32| self.places[self.nodes[node as usize].frame.pc.0 as usize];
-        let is_fiber = self.end_of(node) == PathEnd::Fiber;
+        let address = |node: u32| self.places[self.frame(node).pc.0 as usize];
+        let outermost = self.outwards(node).last().unwrap_or(node);
+        let is_fiber = self.recorded_end(self.frame(outermost).parent) == PathEnd::Fiber;
         (frames.map(address).collect(), is_fiber)
     }
 }

@@ -17,6 +17,8 @@ mod gate;
 mod graft;
 mod index;
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
@@ -91,8 +93,7 @@ pub fn mend(
 /// Takes missing parts from other samples.
 fn stitch(collected: &mut Collected, stacks: &dyn Stacks, refutations: Refutations) -> Mended {
     let paths = std::mem::take(&mut collected.paths);
-    let mut index = Index::new(&paths, &collected.pcs);
-    drop(paths);
+    let mut index = Index::new(paths, &collected.pcs);
     let mut gate = Gate::new(&index, stacks);
     let judge = Judge::new(stacks, refutations);
     let (mut completed, refused) = decide::decide(&mut index, &mut gate, &judge);

@@ -14,14 +14,14 @@ use crate::session::Target;
 use crate::unwind::{Activation, KeptRegisters};
 
 /// A frame: address, stack pointer, frame pointer.
-type Frame = (u32, u64, Option<u64>);
+pub(super) type Frame = (u32, u64, Option<u64>);
 
 #[derive(Default)]
-struct Samples {
-    paths: Paths,
+pub(super) struct Samples {
+    pub(super) paths: Paths,
     registers: BTreeMap<u32, KeptRegisters>,
     bytes: BTreeMap<u32, (Avma, Vec<u8>)>,
-    next: u32,
+    pub(super) next: u32,
 }
 
 impl Stacks for Samples {
@@ -42,11 +42,11 @@ const fn owner(thread: u32, program: u32) -> Owner {
     }
 }
 
-const ONE: Owner = owner(0, 0);
+pub(super) const ONE: Owner = owner(0, 0);
 
 impl Samples {
     /// Adds the next sample, from the outermost frame inwards. Its number.
-    fn add(&mut self, owner: Owner, end: PathEnd, frames: &[Frame]) -> u32 {
+    pub(super) fn add(&mut self, owner: Owner, end: PathEnd, frames: &[Frame]) -> u32 {
         let frames = frames.iter().map(|&(pc, sp, fp)| {
             let activation = Activation {
                 sp: Avma(sp),
@@ -71,7 +71,10 @@ impl Samples {
         }
     }
 
-    fn decided(&self, refutations: Refutations) -> (Vec<Completed>, Vec<(u32, Refusal)>) {
+    pub(super) fn decided(
+        &self,
+        refutations: Refutations,
+    ) -> (Vec<Completed>, Vec<(u32, Refusal)>) {
         let pcs: Vec<Pc> = (0..100)
             .map(|at| Pc {
                 at: Avma(at),
@@ -80,7 +83,7 @@ impl Samples {
                 mode: CpuMode::User,
             })
             .collect();
-        let mut index = Index::new(&self.paths, &pcs);
+        let mut index = Index::new(self.paths.clone(), &pcs);
         let mut gate = Gate::new(&index, self);
         decide(&mut index, &mut gate, &Judge::new(self, refutations))
     }

@@ -1,0 +1,134 @@
+//! The donors of one key, and what they say together.
+//!
+//! Samples are known by their number in time order; those that were completed come in between while others are decided.
+
+use rustc_hash::FxHashMap;
+
+use super::Shape;
+use crate::collect::FramePointer;
+
+/// A sample that has a frame at a key, and frames outside of it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(in crate::stitch) struct Donor {
+    pub(in crate::stitch) rank: u32,
+    /// Its frame there.
+    pub(in crate::stitch) node: u32,
+    /// Its innermost frame.
+    pub(in crate::stitch) leaf: u32,
+    /// The number of its frame there among those with keys.
+    pub(super) link: u32,
+}
+
+/// The donors of one key.
+#[derive(Debug, Default)]
+pub(in crate::stitch) struct Donors {
+    /// Samples that are complete of themselves, in order.
+    own: Vec<u32>,
+    /// Samples that were completed, in order.
+    completed: Vec<u32>,
+    by_fp: FxHashMap<FramePointer, Summary>,
+    /// Of all.
+    total: Option<Summary>,
+}
+
+/// What some donors of a key say.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::stitch) struct Summary {
+    /// The earliest.
+    pub(in crate::stitch) first: Donor,
+    /// The latest.
+    pub(in crate::stitch) last: Donor,
+    /// How all of them go on; `None` if they disagree.
+    pub(in crate::stitch) shape: Option<Shape>,
+}
+
+impl Summary {
+    fn join(self, other: Self) -> Self {
+        Self {
+            first: self.first.min(other.first),
+            last: self.last.max(other.last),
+            shape: self.shape.filter(|shape| Some(*shape) == other.shape),
+        }
+    }
+}
+
+impl Donors {
+    /// Adds the next sample, if it is not the last one again.
+    pub(super) fn add_own(&mut self, sample: u32) {
+        if self.own.last() != Some(&sample) {
+            self.own.push(sample);
+        }
+    }
+
+    /// Adds a sample that was cut.
+    pub(super) fn add_completed(&mut self, sample: u32) {
+        if let Err(at) = self.completed.binary_search(&sample) {
+            self.completed.insert(at, sample);
+        }
+    }
+
+    /// Takes in what some of them say, all of which have one frame pointer.
+    pub(super) fn join(&mut self, fp: FramePointer, new: Summary) {
+        let known = self.by_fp.entry(fp).or_insert(new);
+        *known = known.join(new);
+        self.total = Some(self.total.map_or(new, |total| total.join(new)));
+    }
+
+    /// How many there are.
+    pub(in crate::stitch) fn len(&self) -> usize {
+        self.own.len() + self.completed.len()
+    }
+
+    /// How many are before a sample.
+    pub(super) fn before(&self, sample: u32) -> usize {
+        let before = |of: &[u32]| of.partition_point(|donor| *donor < sample);
+        before(&self.own) + before(&self.completed)
+    }
+
+    /// Those before a sample and those from it on, the nearest first.
+    pub(super) fn around(
+        &self,
+        sample: u32,
+    ) -> (
+        impl Iterator<Item = u32> + Clone + '_,
+        impl Iterator<Item = u32> + Clone + '_,
+    ) {
+        let split = |of: &'_ [u32]| of.partition_point(|donor| *donor < sample);
+        let (own, completed) = (split(&self.own), split(&self.completed));
+        let before = (
+            self.own[..own].iter().rev(),
+            self.completed[..completed].iter().rev(),
+        );
+        let after = (self.own[own..].iter(), self.completed[completed..].iter());
+        (
+            merged(before.0, before.1, |a, b| a > b),
+            merged(after.0, after.1, |a, b| a < b),
+        )
+    }
+
+    /// What the donors say whose frame pointer is that one, as far as both are known.
+    pub(in crate::stitch) fn fitting(&self, fp: FramePointer) -> Option<Summary> {
+        if fp == FramePointer::UNKNOWN {
+            return self.total;
+        }
+        let of = |fp: FramePointer| self.by_fp.get(&fp).copied();
+        match (of(fp), of(FramePointer::UNKNOWN)) {
+            (Some(a), Some(b)) => Some(a.join(b)),
+            (a, b) => a.or(b),
+        }
+    }
+}
+
+/// Two sequences in order as one.
+fn merged<'d>(
+    one: impl Iterator<Item = &'d u32> + Clone,
+    other: impl Iterator<Item = &'d u32> + Clone,
+    goes_first: impl Fn(u32, u32) -> bool + Clone,
+) -> impl Iterator<Item = u32> + Clone {
+    let (mut one, mut other) = (one.copied().peekable(), other.copied().peekable());
+    std::iter::from_fn(move || match (one.peek(), other.peek()) {
+        (Some(a), Some(b)) if goes_first(*b, *a) => other.next(),
+        (Some(_), _) => one.next(),
+        (None, _) => other.next(),
+    })
+}

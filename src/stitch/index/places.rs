@@ -1,0 +1,39 @@
+//! Numbers for addresses that are equal in several workers, whose own numbers for them differ.
+
+use rustc_hash::FxHashMap;
+
+use super::number;
+use crate::collect::{Pc, PcId};
+
+/// See the module.
+pub(super) struct Places<'p> {
+    pcs: &'p [Pc],
+    known: FxHashMap<Pc, PcId>,
+    /// By address.
+    numbers: Vec<Option<PcId>>,
+    /// By number: an address.
+    pub(super) all: Vec<PcId>,
+}
+
+impl<'p> Places<'p> {
+    pub(super) fn new(pcs: &'p [Pc]) -> Self {
+        Self {
+            pcs,
+            known: FxHashMap::default(),
+            numbers: vec![None; pcs.len()],
+            all: Vec::new(),
+        }
+    }
+
+    /// The number of an address.
+    pub(super) fn of(&mut self, pc: PcId) -> PcId {
+        let Self { known, all, .. } = self;
+        let number_of = &mut self.numbers[pc.0 as usize];
+        *number_of.get_or_insert_with(|| {
+            *known.entry(self.pcs[pc.0 as usize]).or_insert_with(|| {
+                all.push(pc);
+                PcId(number(all.len() - 1))
+            })
+        })
+    }
+}
