@@ -1,4 +1,4 @@
-//! The scripts that record for weights: they leave no probe behind, and say first what they lack.
+//! The scripts that record: they leave no probe behind, say first what they lack, and put together what they promise.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -126,4 +126,138 @@ fn without_rights_the_scripts_say_what_to_change() {
             }
         }
     }
+}
+
+/// `scripts/profile-benchmark OPTIONS…` in a folder: status, what it said, the folder with what it made.
+fn benchmark(lab: &Lab, options: &[&str]) -> (Option<i32>, String, PathBuf) {
+    let out = lab.path("profile");
+    let done = Command::new("sh")
+        .arg(script("profile-benchmark"))
+        .args(["--fp", "-n", "1", "-F", "999", "-o", "profile"])
+        .args(options)
+        .env("PJIT", env!("CARGO_BIN_EXE_pjit"))
+        .current_dir(lab.path("."))
+        .output()
+        .expect("there is sh");
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    (done.status.code(), said, out)
+}
+
+/// Whether the machine lets this be recorded.
+fn can_record(lab: &Lab) -> bool {
+    lab.record("try.data", &["-e", "cpu-clock:u"], &["true"])
+        .is_some()
+}
+
+/// All that the index names is there and says something; the summary, or what else it shows.
+fn index_of(out: &Path, wanted: &[&str]) -> String {
+    let index = fs::read_to_string(out.join("index.md")).expect("an index");
+    for file in wanted {
+        let is_there = fs::metadata(out.join(file)).is_ok_and(|file| file.len() > 0);
+        assert!(
+            is_there && index.contains(&format!("- [{file}]({file})\n")),
+            "{file}: {index}"
+        );
+    }
+    index
+}
+
+const ALWAYS: [&str; 5] = [
+    "check.txt",
+    "summary.txt",
+    "summary.json",
+    "stacks.folded",
+    "flame.svg",
+];
+
+#[test]
+fn two_versions_are_profiled_by_turns() {
+    let (Some(old), Some(new)) = (
+        Lab::with("benchmark-old", "load", &[]),
+        Lab::with("benchmark-new", "load", &["-DMORE=8"]),
+    ) else {
+        return;
+    };
+    if !can_record(&new) {
+        return;
+    }
+    let base = old.path("load");
+    let base = base.to_str().expect("a plain path");
+    let (status, said, out) = benchmark(&new, &["--base-bin", base, "--", "./load", "100", "50"]);
+    assert_eq!(status, Some(0), "{said}");
+    let index = index_of(&out, &ALWAYS);
+    index_of(&out, &["diff.txt", "machine.txt"]);
+    // 50 ms against 400 ms; one run each says no more than that this is much.
+    let row = index.lines().find(|line| line.contains(" more "));
+    assert!(row.is_some_and(|row| row.contains("large")), "{index}");
+    assert!(index.contains("1 run of each"), "{index}");
+    assert!(out.join("base/01/perf.data").exists() && out.join("new/01/perf.data").exists());
+    let stacks = fs::read_to_string(out.join("stacks.folded")).expect("stacks");
+    assert!(crate::live::below(&stacks, "more") > crate::live::below(&stacks, "work"));
+}
+
+#[test]
+fn servers_are_profiled_under_load_and_ended() {
+    let Some(lab) = Lab::with("benchmark-load", "load", &[]) else {
+        return;
+    };
+    if !can_record(&lab) {
+        return;
+    }
+    // The load is what decides how long it takes.
+    let load = ["--wait", "0.1", "--load", "sleep 1; echo loaded"];
+    let (status, said, out) = benchmark(&lab, &[&load[..], &["--", "./load", "0"]].concat());
+    assert_eq!(status, Some(0), "{said}");
+    let index = index_of(&out, &ALWAYS);
+    assert!(index.contains("# Profile of: ./load 0\n"), "{index}");
+    let text = |name: &str| fs::read_to_string(out.join(name)).expect("it is there");
+    assert_eq!(text("new/01/load.txt"), "loaded\n");
+    // The recorder was not ended: its file is whole.
+    assert!(!text("messages.txt").contains("never completed"));
+    let stacks = text("stacks.folded");
+    assert!(
+        stacks.contains("work") && stacks.contains("more"),
+        "{stacks}"
+    );
+}
+
+#[test]
+fn running_processes_are_profiled_and_ended_ones_are_told() {
+    let Some(lab) = Lab::with("benchmark-attach", "load", &[]) else {
+        return;
+    };
+    if !can_record(&lab) {
+        return;
+    }
+    let mut program = Command::new(lab.path("load"))
+        .arg("0")
+        .spawn()
+        .expect("it runs");
+    let number = program.id().to_string();
+    let (status, said, out) = benchmark(&lab, &["-d", "1", "-p", &number]);
+    program.kill().expect("it can be ended");
+    assert_eq!(status, Some(0), "{said}");
+    let index = index_of(&out, &ALWAYS);
+    assert!(
+        index.contains(&format!("# Profile of: process {number}\n")),
+        "{index}"
+    );
+    // It has ended, and nobody has asked yet how.
+    fs::remove_dir_all(&out).expect("removed");
+    let wanted = format!("nothing was recorded: process {number} has ended");
+    wait_for("the process ends", || {
+        let stat = fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
+        stat.contains(") Z ")
+    });
+    let (status, said, _) = benchmark(&lab, &["-d", "1", "-p", &number]);
+    assert!(
+        status == Some(2) && said.contains(&wanted),
+        "{status:?}: {said}"
+    );
+    let _ = program.wait();
+    let (status, said, _) = benchmark(&lab, &["-d", "1", "-p", &number]);
+    assert!(
+        status == Some(2) && said.contains(&format!("-p {number}: no such process")),
+        "{status:?}: {said}"
+    );
 }
