@@ -3,10 +3,13 @@
 //! In: a profile and the user's rules. Out: [`Functions`], by which all questions count. A function is an object's label and a
 //! clean name; copies, tiers and lives of the process are one.
 
-use rustc_hash::FxHashMap;
+use std::hash::BuildHasher;
+
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::kinds::{self, Facts, Kind, OwnRules};
 use super::names::{CleanName, clean_object};
+use crate::intern::ItemIndex;
 use crate::profile::{CpuMode, Frame, FrameId, Object, Origin, Producer, Profile, SymbolId};
 
 /// Index into [`Functions::all`].
@@ -169,7 +172,8 @@ struct Maker<'p> {
     /// Whether the program is own, whatever it is called.
     own_program: bool,
     is_main: Vec<bool>,
-    ids: FxHashMap<Identity, FunctionId>,
+    /// Numbers of the functions by identity.
+    ids: ItemIndex,
     /// Functions of frames by what decides: object, symbol, whether in the kernel.
     known: FxHashMap<(Option<u32>, Option<SymbolId>, bool), FunctionId>,
     out: Functions,
@@ -186,7 +190,7 @@ impl<'p> Maker<'p> {
             rules,
             own_program,
             is_main,
-            ids: FxHashMap::default(),
+            ids: ItemIndex::default(),
             known: FxHashMap::default(),
             out: Functions::default(),
         }
@@ -273,18 +277,22 @@ impl<'p> Maker<'p> {
             object,
             name: clean,
         };
-        if let Some(id) = self.ids.get(&identity) {
-            return *id;
+        let hash = |identity: &Identity| FxBuildHasher.hash_one(identity);
+        let all = &mut self.out.all;
+        let new = u32::try_from(all.len()).expect("no more functions than frames");
+        let of = |number: u32| &all[number as usize].identity;
+        let is = |number: u32| *of(number) == identity;
+        let known = self
+            .ids
+            .find_or_add(hash(&identity), new, is, |number| hash(of(number)));
+        if known.is_none() {
+            let full = name.unwrap_or(UNKNOWN).to_owned();
+            all.push(Function {
+                identity,
+                full,
+                kind,
+            });
         }
-        let id =
-            FunctionId(u32::try_from(self.out.all.len()).expect("no more functions than frames"));
-        let full = name.unwrap_or(UNKNOWN).to_owned();
-        self.out.all.push(Function {
-            identity: identity.clone(),
-            full,
-            kind,
-        });
-        self.ids.insert(identity, id);
-        id
+        FunctionId(known.unwrap_or(new))
     }
 }

@@ -85,25 +85,21 @@ impl Summary {
             let mut ids: Vec<FunctionId> = ids
                 .filter(|id| part(&numbers[id.index()]).samples > 0 && keep(*id))
                 .collect();
-            let object = |id: FunctionId| &functions.get(id).identity.object;
-            ids.sort_by_cached_key(|id| {
+            let key = |id: &FunctionId| {
                 let weight = part(&numbers[id.index()]).period;
+                let object = functions.get(*id).identity.object.as_str();
                 (
                     std::cmp::Reverse(weight),
-                    labels[id.index()].clone(),
-                    object(*id).clone(),
+                    labels[id.index()].as_str(),
+                    object,
                 )
-            });
+            };
+            ids.sort_by(|a, b| key(a).cmp(&key(b)));
             ids
         };
         Self {
-            kinds: shares_by(&functions, numbers, |n| n.own, |f| f.kind.word().to_owned()),
-            objects: shares_by(
-                &functions,
-                numbers,
-                |n| n.physical,
-                |f| f.identity.object.clone(),
-            ),
+            kinds: shares_by(&functions, numbers, |n| n.own, |f| f.kind.word()),
+            objects: shares_by(&functions, numbers, |n| n.physical, |f| &f.identity.object),
             threads: threads(profile, tally.event),
             hot: by(|n| n.own, &|_| true),
             own: by(|n| n.inclusive, &|id| {
@@ -116,7 +112,7 @@ impl Summary {
                 tally
                     .no_own_in
                     .iter()
-                    .map(|(id, count)| (functions.get(*id).identity.object.clone(), *count)),
+                    .map(|(id, count)| (functions.get(*id).identity.object.as_str(), *count)),
             ),
             unfiltered: tally.unfiltered,
             total: tally.total,
@@ -130,10 +126,11 @@ impl Summary {
 
     fn in_order_of_credit(mut self) -> Self {
         let weight = |id: &FunctionId| std::cmp::Reverse(self.numbers[id.index()].credited.period);
-        self.own.sort_by_cached_key(|id| {
-            let object = self.functions.get(*id).identity.object.clone();
-            (weight(id), self.labels[id.index()].clone(), object)
-        });
+        let key = |id: &FunctionId| {
+            let object = self.functions.get(*id).identity.object.as_str();
+            (weight(id), self.labels[id.index()].as_str(), object)
+        };
+        self.own.sort_by(|a, b| key(a).cmp(&key(b)));
         self
     }
 
@@ -184,12 +181,15 @@ pub fn labels(functions: &Functions, full_names: bool) -> Vec<String> {
 }
 
 /// Weights by label, the heaviest first, then by label.
-fn shares(counts: impl Iterator<Item = (String, Count)>) -> Vec<Share> {
-    let mut sums: BTreeMap<String, Count> = BTreeMap::new();
+fn shares<'l>(counts: impl Iterator<Item = (&'l str, Count)>) -> Vec<Share> {
+    let mut sums: BTreeMap<&str, Count> = BTreeMap::new();
     counts.for_each(|(label, count)| sums.entry(label).or_default().add(count));
     let mut shares: Vec<Share> = sums
         .into_iter()
-        .map(|(label, count)| Share { label, count })
+        .map(|(label, count)| Share {
+            label: label.to_owned(),
+            count,
+        })
         .collect();
     shares.retain(|share| share.count.samples > 0);
     shares.sort_by_key(|share| std::cmp::Reverse(share.count.period));
@@ -200,7 +200,7 @@ fn shares_by(
     functions: &Functions,
     numbers: &[Numbers],
     part: fn(&Numbers) -> Count,
-    label: fn(&super::functions::Function) -> String,
+    label: fn(&super::functions::Function) -> &str,
 ) -> Vec<Share> {
     let counts = functions.all.iter().zip(numbers).map(|(f, n)| (f, part(n)));
     shares(
@@ -216,7 +216,7 @@ fn threads(profile: &Profile, event: usize) -> Vec<Share> {
             period: entry.period,
             samples: entry.samples,
         };
-        (profile.comms[entry.comm.0 as usize].clone(), count)
+        (profile.comms[entry.comm.0 as usize].as_str(), count)
     });
     shares(counts)
 }
