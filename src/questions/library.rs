@@ -110,6 +110,26 @@ const C_FUNCTIONS: [&str; 79] = [
     "getline",
 ];
 
+/// What compilers and linkers add to every program, and what Go's assembler makes without a package.
+const ADDED: [&str; 16] = [
+    ".plt",
+    ".plt.got",
+    ".plt.sec",
+    "aeshashbody",
+    "callRet",
+    "cmpbody",
+    "countbody",
+    "deregister_tm_clones",
+    "frame_dummy",
+    "gogo",
+    "gosave_systemstack_switch",
+    "indexbody",
+    "indexbytebody",
+    "memeqbody",
+    "register_tm_clones",
+    "setg_gcc",
+];
+
 /// Parts of Go's library by the first element of their path.
 const GO_PACKAGES: [&str; 46] = [
     "archive",
@@ -169,6 +189,9 @@ pub(super) fn is_standard(name: &str) -> bool {
     if name.starts_with("operator new") || name.starts_with("operator delete") {
         return true;
     }
+    if ADDED.binary_search(&name).is_ok() || is_made_by_go(name) {
+        return true;
+    }
     match outermost(name) {
         Some(namespace) => NAMESPACES.contains(&namespace),
         None => is_of_go(name),
@@ -182,6 +205,14 @@ fn is_reserved(name: &str) -> bool {
         && bytes
             .next()
             .is_some_and(|b| b == b'_' || b.is_ascii_uppercase())
+}
+
+/// `type..eq.[2]string`, `type:.hash.main.point`, `_rt0_amd64_linux`, `debugCall64`
+fn is_made_by_go(name: &str) -> bool {
+    let is_of_type = name.starts_with("type..") || name.starts_with("type:.");
+    let is_numbered = |rest: &str| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit());
+    let is_call = name.strip_prefix("debugCall").is_some_and(is_numbered);
+    is_of_type || is_call || name.starts_with("_rt0_")
 }
 
 /// `net/http.(*Client).Do`, `runtime.mallocgc`
@@ -353,6 +384,11 @@ mod tests {
             "std::sort<int*>",
             "hashbrown::raw::x",
             "runtime.mallocgc",
+            "type..eq.[2]string",
+            "_rt0_amd64_linux",
+            "debugCall1024",
+            "memeqbody",
+            "frame_dummy",
             "net/http.(*Client).Do",
             "_start",
             "__gnu_cxx::x",

@@ -48,6 +48,9 @@ impl<'a> Lines<'a> {
         for text in [directory, name].into_iter().flatten() {
             info.note_text(text.slice());
         }
+        // A split unit says nothing of the files by which it names its declarations: they are those at the beginning.
+        let is_split = info.dwarf.file_type == gimli::DwarfFileType::Dwo;
+        let offset = offset.or(is_split.then_some(gimli::DebugLineOffset(0)));
         let offset = offset.filter(|&at| info.may_read_lines(at))?;
         let address_size = unit.header.address_size();
         let program = info

@@ -25,7 +25,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn succeed(command: &mut Command) -> Output {
+pub(crate) fn succeed(command: &mut Command) -> Output {
     let output = command.output().expect("it can be run");
     let error = text(&output.stderr);
     assert!(output.status.success(), "{command:?}: {error}");
@@ -334,7 +334,7 @@ const PROGRAM: &str = "#include <algorithm>\n#include <cstdio>\n#include <vector
     }\n";
 
 /// Where debug information may be: what is done to a program in the folder `symfs/app`.
-const DEBUG_FILES: [(&str, &str, &str); 6] = [
+pub(crate) const DEBUG_FILES: [(&str, &str, &str); 6] = [
     ("c++", "inside", "c++ -g -O2 a.cc -o a"),
     (
         "c++",

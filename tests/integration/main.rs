@@ -29,6 +29,7 @@ mod live;
 mod metrics;
 mod names;
 mod oracle;
+mod own;
 mod page;
 mod paths;
 mod pprof;
