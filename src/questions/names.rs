@@ -106,6 +106,9 @@ pub fn told_apart<'a>(
             .zip(names.clone())
             .map(|(label, (_, object))| known[&(label.as_str(), object)] > 1)
             .collect();
+        if !is_shared.contains(&true) {
+            break;
+        }
         for (at, (name, _)) in names.clone().enumerate().filter(|(at, _)| is_shared[*at]) {
             labels[at] = longer(name);
         }
