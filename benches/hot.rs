@@ -15,7 +15,7 @@ use pjit::load::{LoadOptions, Source};
 use pjit::output::folded::{self, FoldOptions, Weight};
 use pjit::perfdata::{Delivered, Recording};
 use pjit::profile::{self, FrameNeeds};
-use pjit::report::options::ReportOptions;
+use pjit::report::options::{ReportOptions, RowOptions};
 use pjit::session::Session;
 use pjit::session::jit::{JitBuilder, JitSearch, RecordingClock};
 use pjit::session::marks::Asked;
@@ -272,7 +272,10 @@ fn whole(bencher: Bencher<'_, '_>, sample: &str) {
 fn print_report(bencher: Bencher<'_, '_>, sample: &str) {
     let profile = load(sample);
     let options = ReportOptions {
-        children: false,
+        rows: RowOptions {
+            children: false,
+            ..RowOptions::default()
+        },
         ..ReportOptions::default()
     };
     bencher.bench_local(|| {

@@ -68,6 +68,10 @@
 //!   lookup takes process, address and time; a new load ends what it overlaps.
 //! * **Interned in the order of the first sample.** Ids, and with them ties, never depend on hashing or on the number
 //!   of threads: the same input gives the same bytes.
+//! * **Several recordings are compared, not poured together.** Frames of two recordings have no common numbers, and one of ten
+//!   runs that went wrong would hide in a sum. `diff`, `gate` and `flamegraph --diff` read each recording by itself and keep of
+//!   it a tally by function, or a tree: all that those views look at, in the memory of one recording. The second word of
+//!   `pjit report` is perf's symbol filter, and `pprof` adds up what `pjit export` wrote of each recording.
 //! * **perf decides what is right where its versions agree.** Where they differ: C++ names without parameters
 //!   (6.1), PLT names and inlined frames in every chain (7.2), kernel ancestors as `[k]` (6.1), addresses in
 //!   scripts absolute (7.2). Stacks through JIT code follow the truth, not perf.

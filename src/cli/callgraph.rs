@@ -39,21 +39,21 @@ impl CallGraphArgs {
             match step {
                 // The argument was checked when the command line was read.
                 Step::Graph(argument) => {
-                    let _ = options.call_graph.apply(argument);
-                    is_wanted = options.call_graph.mode != CallGraphMode::None;
+                    let _ = options.chains.call_graph.apply(argument);
+                    is_wanted = options.chains.call_graph.mode != CallGraphMode::None;
                 }
                 Step::NoGraph => {
-                    options.call_graph.mode = CallGraphMode::None;
+                    options.chains.call_graph.mode = CallGraphMode::None;
                     is_wanted = false;
                 }
                 Step::Limit(percent) => {
-                    options.percent_limit = *percent;
-                    options.call_graph.threshold = *percent;
+                    options.rows.percent_limit = *percent;
+                    options.chains.call_graph.threshold = *percent;
                 }
             }
         }
         if self.is_inverted {
-            options.call_graph.order = Some(ChainOrder::Caller);
+            options.chains.call_graph.order = Some(ChainOrder::Caller);
         }
         is_wanted
     }

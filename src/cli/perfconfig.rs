@@ -117,33 +117,33 @@ fn unquoted(value: &str) -> String {
 fn apply_one(name: &str, value: &str, options: &mut ReportOptions) -> Result<(), String> {
     let wrong = || format!("perfconfig: {name} = {value} is not understood and not used");
     match name {
-        "report.children" => options.children = boolean(value).ok_or_else(wrong)?,
+        "report.children" => options.rows.children = boolean(value).ok_or_else(wrong)?,
         "report.group" => {
-            options.group = match boolean(value).ok_or_else(wrong)? {
+            options.rows.group = match boolean(value).ok_or_else(wrong)? {
                 true => crate::report::options::Grouping::AsRecorded,
                 false => crate::report::options::Grouping::Separate,
             }
         }
-        "report.skip-empty" => options.skip_empty = boolean(value).ok_or_else(wrong)?,
+        "report.skip-empty" => options.rows.skip_empty = boolean(value).ok_or_else(wrong)?,
         "report.percent-limit" => {
-            options.percent_limit = percentage(value).ok_or_else(wrong)?;
-            options.call_graph.threshold = options.percent_limit;
+            options.rows.percent_limit = percentage(value).ok_or_else(wrong)?;
+            options.chains.call_graph.threshold = options.rows.percent_limit;
         }
         "report.sort_order" => {
             let keys = SortSpec::parse(value, SortSpec::default_keys()).map_err(|_| wrong())?;
             if !keys.named.is_empty() {
                 return Err(wrong());
             }
-            options.default_sort = Some(keys);
+            options.columns.default_sort = Some(keys);
         }
         "call-graph.print-type" | "call-graph.order" | "call-graph.sort-key" => {
-            apply_word(&mut options.call_graph, value).ok_or_else(wrong)?;
+            apply_word(&mut options.chains.call_graph, value).ok_or_else(wrong)?;
         }
         "call-graph.threshold" => {
-            options.call_graph.threshold = percentage(value).ok_or_else(wrong)?
+            options.chains.call_graph.threshold = percentage(value).ok_or_else(wrong)?
         }
         "call-graph.print-limit" => {
-            options.call_graph.print_limit = value.parse().map_err(|_| wrong())?
+            options.chains.call_graph.print_limit = value.parse().map_err(|_| wrong())?
         }
         _ => {}
     }
@@ -188,14 +188,17 @@ mod tests {
         let mut options = ReportOptions::default();
         assert!(config.apply(&mut options).is_empty());
         assert!(
-            !options.children
-                && options.percent_limit == 2.0
-                && options.call_graph.threshold == 2.0
+            !options.rows.children
+                && options.rows.percent_limit == 2.0
+                && options.chains.call_graph.threshold == 2.0
         );
-        assert_eq!(options.group, Grouping::Separate);
-        assert_eq!(options.call_graph.mode, CallGraphMode::Fractal);
-        assert_eq!(options.call_graph.order, Some(ChainOrder::Callee));
-        assert_eq!(options.default_sort.map(|sort| sort.levels.len()), Some(2));
+        assert_eq!(options.rows.group, Grouping::Separate);
+        assert_eq!(options.chains.call_graph.mode, CallGraphMode::Fractal);
+        assert_eq!(options.chains.call_graph.order, Some(ChainOrder::Callee));
+        assert_eq!(
+            options.columns.default_sort.map(|sort| sort.levels.len()),
+            Some(2)
+        );
         assert_eq!(
             config.buildid_dir(Some(Path::new("/home/u"))),
             Some(PathBuf::from("/home/u/cache"))

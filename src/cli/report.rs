@@ -25,9 +25,9 @@ use crate::perfdata::NoField;
 use crate::profile::SampleFilter;
 use crate::questions::filter::Filters;
 use crate::questions::kinds::OwnRules;
+use crate::report;
 use crate::report::keys::{FieldSpec, Key, SortSpec, known_keys};
-use crate::report::options::{CallGraphMode, ChainKey, Grouping, Latency, ReportOptions};
-use crate::report::{self, Columns};
+use crate::report::options::{Grouping, Latency, ReportOptions};
 use crate::session::listing::Listing;
 use crate::time_spec::{parse_cpus, parse_quantum};
 
@@ -429,7 +429,7 @@ impl Verb for ReportArgs {
         command.warnings.drain(..).for_each(|line| diag.warn(line));
         let pager = (!command.no_pager).then_some(environment.pager.as_str());
         let mut out = Output::open(pager);
-        command.view.color = colored(command.color, no_color());
+        command.view.layout.color = colored(command.color, no_color());
         if command.header_only {
             return write_header(&command.load, out, diag);
         }
@@ -485,13 +485,13 @@ impl ReportArgs {
             None => (words.first().map(PathBuf::from), words.get(1)),
         };
         if let Some(filter) = filter {
-            view.symbol_filter = Some(filter.to_string_lossy().into_owned());
+            view.filters.symbol_filter = Some(filter.to_string_lossy().into_owned());
         }
         let mut load = self.input.load_options(file.as_ref(), environment);
-        view.show_threads = self.other.threads;
-        view.threads = load.needs.threads;
+        view.layout.show_threads = self.other.threads;
+        view.layout.threads = load.needs.threads;
         self.weight.apply(&mut load, self.input.force, false);
-        let sort = view.sort.as_ref();
+        let sort = view.columns.sort.as_ref();
         load.fields = sort.map_or_else(Vec::new, |sort| sort.named.clone());
         if let Some(word) = load.fields.first()
             && !load.weight.spec.keeps_events()
@@ -503,14 +503,14 @@ impl ReportArgs {
         }
         load.full_header = self.other.show_info;
         load.listing = self.listing()?;
-        view.filter = SampleFilter {
+        view.filters.samples = SampleFilter {
             pids: self.filters.tasks.pids.clone(),
             tids: self.filters.tasks.tids.clone(),
             ..self.filters.samples.apply(&mut load)?
         };
         self.need(&view, &mut load);
         let stacks = self.stacks.apply(SampleFilter::default(), &mut load)?;
-        if view.latency != Latency::Off && !stacks.is_empty() {
+        if view.columns.latency != Latency::Off && !stacks.is_empty() {
             return Err(
                 "latency is not known of what --focus and other filters of stacks leave".to_owned(),
             );
@@ -529,9 +529,9 @@ impl ReportArgs {
 
     fn apply(&self, view: &mut ReportOptions) -> Result<(), String> {
         let (rows, chains, layout) = (&self.rows, &self.chains, &self.layout);
-        view.requires_chains = self.call_graph.apply(view);
+        view.chains.requires_chains = self.call_graph.apply(view);
         if let Some(keys) = &rows.sort {
-            view.sort = Some(
+            view.columns.sort = Some(
                 SortSpec::parse(keys, SortSpec::default_keys())
                     .map_err(|error| error.to_string())?,
             );
@@ -540,85 +540,84 @@ impl ReportArgs {
             return Err("--hierarchy and --fields cannot be used together".to_owned());
         }
         if let Some(keys) = &rows.fields {
-            view.fields = Some(FieldSpec::parse(keys).map_err(|error| error.to_string())?);
+            view.columns.fields = Some(FieldSpec::parse(keys).map_err(|error| error.to_string())?);
         }
         if let Some(MetricList(metrics)) = &rows.metrics {
-            view.metrics.clone_from(metrics);
-            view.all_metrics = metrics.is_empty();
+            view.columns.metrics.clone_from(metrics);
+            view.columns.all_metrics = metrics.is_empty();
         }
         if rows.children || rows.no_children {
-            view.children = rows.children;
+            view.rows.children = rows.children;
         }
-        view.relative = matches!(rows.percentage, Some(Percentage::Relative));
-        view.hierarchy = rows.hierarchy;
+        view.rows.relative = matches!(rows.percentage, Some(Percentage::Relative));
+        view.rows.hierarchy = rows.hierarchy;
         if rows.group {
-            view.group = Grouping::All;
+            view.rows.group = Grouping::All;
         } else if rows.no_group {
-            view.group = Grouping::Separate;
+            view.rows.group = Grouping::Separate;
         }
-        view.group_sort_index = rows.group_sort_index;
+        view.rows.group_sort_index = rows.group_sort_index;
         if rows.skip_empty || rows.no_skip_empty {
-            view.skip_empty = rows.skip_empty;
+            view.rows.skip_empty = rows.skip_empty;
         }
-        view.max_stack = chains.max_stack;
-        view.parent.clone_from(&chains.parent);
-        view.exclude_other = chains.exclude_other;
-        view.ignore_callees.clone_from(&chains.ignore_callees);
-        view.show_samples = layout.show_samples;
-        view.show_period = layout.show_period;
-        view.show_cpu_utilization = layout.show_cpu_utilization;
-        view.column_widths.clone_from(&layout.column_widths);
-        view.separator = separator(layout.separator.as_deref())?;
-        view.nanoseconds = layout.nanoseconds;
-        view.full_source_path = layout.full_source_path;
-        view.quiet = layout.quiet;
-        view.verbose = self.input.verbose;
-        view.header = self.other.header;
+        view.chains.max_stack = chains.max_stack;
+        view.chains.parent.clone_from(&chains.parent);
+        view.filters.exclude_other = chains.exclude_other;
+        view.chains
+            .ignore_callees
+            .clone_from(&chains.ignore_callees);
+        view.columns.show_samples = layout.show_samples;
+        view.columns.show_period = layout.show_period;
+        view.columns.show_cpu_utilization = layout.show_cpu_utilization;
+        view.layout.column_widths.clone_from(&layout.column_widths);
+        view.layout.separator = separator(layout.separator.as_deref())?;
+        view.layout.nanoseconds = layout.nanoseconds;
+        view.layout.full_source_path = layout.full_source_path;
+        view.layout.quiet = layout.quiet;
+        view.layout.verbose = self.input.verbose;
+        view.layout.header = self.other.header;
         self.apply_filters(view);
         Ok(())
     }
 
     fn apply_filters(&self, view: &mut ReportOptions) {
         let filters = &self.filters;
-        view.symbol_filter.clone_from(&filters.symbol_filter);
-        view.hide_unresolved = filters.hide_unresolved;
+        view.filters
+            .symbol_filter
+            .clone_from(&filters.symbol_filter);
+        view.filters.hide_unresolved = filters.hide_unresolved;
         let levels = filters.parallelism.as_ref();
-        view.parallelism = levels.map(|Levels(levels)| levels.clone());
-        view.latency = self.latency(view);
-        view.time.clone_from(&filters.samples.time);
+        view.filters.parallelism = levels.map(|Levels(levels)| levels.clone());
+        view.columns.latency = self.latency(view);
+        view.layout.time.clone_from(&filters.samples.time);
     }
 
     /// As perf 7, where something is asked for that its older versions do not have; else as those.
     fn latency(&self, view: &ReportOptions) -> Latency {
         const KEYS: [Key; 3] = [Key::Latency, Key::LatencyChildren, Key::Parallelism];
-        let (sort, fields) = (view.sort.as_ref(), view.fields.as_ref());
+        let (sort, fields) = (view.columns.sort.as_ref(), view.columns.fields.as_ref());
         let is_named = |key: &Key| {
             sort.is_some_and(|sort| sort.has(*key))
                 || fields.is_some_and(|fields| fields.keys.contains(key))
         };
         match () {
             () if self.rows.latency => Latency::First,
-            () if view.parallelism.is_some() || KEYS.iter().any(is_named) => Latency::Beside,
+            () if view.filters.parallelism.is_some() || KEYS.iter().any(is_named) => {
+                Latency::Beside
+            }
             () => Latency::Off,
         }
     }
 
     /// Asks for what the view needs, and for nothing else.
     fn need(&self, view: &ReportOptions, load: &mut LoadOptions) {
-        let needs = Columns::resolve(view, view.children, true).needs();
-        let trees = view.call_graph.mode != CallGraphMode::None;
-        load.needs.stacks = trees
-            || (view.children && !view.hierarchy)
-            || needs.stacks
-            || view.exclude_other
-            || view.ignore_callees.is_some();
+        let needs = view.needs();
+        load.needs.stacks = needs.stacks;
         load.needs.cpu |= needs.cpu;
         load.names.origins |= needs.kinds;
         load.needs.cgroup = needs.cgroup;
-        load.needs.parallelism = needs.parallelism || view.parallelism.is_some();
-        load.frames.ranges = needs.ranges;
-        load.frames.kernel_ranges = needs.ranges;
-        load.needs.trace = match &view.sort {
+        load.needs.parallelism = needs.parallelism;
+        load.needs.trace = match &view.columns.sort {
             _ if needs.trace => Payloads::Yes,
             Some(sort) if !sort.adds_to_default() => Payloads::No,
             Some(_) if self.rows.raw_trace => Payloads::Yes,
@@ -628,15 +627,14 @@ impl ReportArgs {
         let quantum = self.rows.time_quantum.unwrap_or(100_000_000);
         load.needs.time_quantum = match needs.time {
             true => Some(quantum),
-            // An entry for each sample: errors are made of single periods.
-            false => (needs.samples || view.all_metrics).then_some(1),
+            // An entry for each sample.
+            false => needs.samples.then_some(1),
         };
-        load.frames.inlines &= load.needs.stacks;
-        load.frames.lines = needs.lines || (trees && view.call_graph.key != ChainKey::Function);
-        // Rows show the address of their first sample with -v, and data symbols always do.
-        load.frames.addresses = (trees && view.call_graph.key == ChainKey::Address)
-            || view.verbose > 0
-            || needs.addresses;
+        load.frames.inlines &= needs.stacks;
+        load.frames.lines = needs.lines;
+        load.frames.addresses = needs.addresses;
+        load.frames.ranges = needs.ranges;
+        load.frames.kernel_ranges = needs.ranges;
     }
 
     fn listing(&self) -> Result<Option<Listing>, String> {
@@ -732,7 +730,7 @@ mod tests {
 
     use super::*;
     use crate::load::Source;
-    use crate::report::options::ChainOrder;
+    use crate::report::options::{CallGraphMode, ChainOrder};
 
     #[derive(Debug, Parser)]
     #[command(infer_long_args = true)]
@@ -755,20 +753,28 @@ mod tests {
     #[test]
     fn the_next_word_belongs_to_call_graph_unless_it_is_an_option() {
         let bare = resolve("-i x -g --no-children").expect("valid");
-        assert_eq!(bare.view.call_graph.order, Some(ChainOrder::Caller));
-        assert!(bare.view.symbol_filter.is_none() && !bare.view.children);
+        assert_eq!(bare.view.chains.call_graph.order, Some(ChainOrder::Caller));
+        assert!(bare.view.filters.symbol_filter.is_none() && !bare.view.rows.children);
         let spec = resolve("-g callee,2 x").expect("valid");
         assert_eq!(
-            (spec.view.call_graph.order, spec.view.call_graph.threshold),
+            (
+                spec.view.chains.call_graph.order,
+                spec.view.chains.call_graph.threshold
+            ),
             (Some(ChainOrder::Callee), 2.0)
         );
         assert_eq!(spec.load.source, Source::File("x".into()));
         assert_eq!(
-            resolve("-ng").expect("valid").view.call_graph.order,
+            resolve("-ng").expect("valid").view.chains.call_graph.order,
             Some(ChainOrder::Caller)
         );
         assert_eq!(
-            resolve("-gnone").expect("valid").view.call_graph.mode,
+            resolve("-gnone")
+                .expect("valid")
+                .view
+                .chains
+                .call_graph
+                .mode,
             CallGraphMode::None
         );
         assert!(resolve("-g perf.data").is_err());
@@ -779,24 +785,25 @@ mod tests {
         let graph_last = resolve("--percent-limit 3 -g caller,2").expect("valid");
         assert_eq!(
             (
-                graph_last.view.percent_limit,
-                graph_last.view.call_graph.threshold
+                graph_last.view.rows.percent_limit,
+                graph_last.view.chains.call_graph.threshold
             ),
             (3.0, 2.0)
         );
         let limit_last = resolve("-g caller,2 --percent-limit=3").expect("valid");
-        assert_eq!(limit_last.view.call_graph.threshold, 3.0);
+        assert_eq!(limit_last.view.chains.call_graph.threshold, 3.0);
     }
 
     #[test]
     fn words_are_a_file_and_a_filter() {
         let both = resolve("other.data malloc").expect("valid");
         assert_eq!(both.load.source, Source::File("other.data".into()));
-        assert_eq!(both.view.symbol_filter.as_deref(), Some("malloc"));
+        assert_eq!(both.view.filters.symbol_filter.as_deref(), Some("malloc"));
         assert_eq!(
             resolve("-i x malloc")
                 .expect("valid")
                 .view
+                .filters
                 .symbol_filter
                 .as_deref(),
             Some("malloc")
@@ -806,8 +813,8 @@ mod tests {
 
     #[test]
     fn long_options_may_be_cut_where_that_is_unique() {
-        assert!(!resolve("--no-ch").expect("unique").view.children);
-        assert!(resolve("--hier").expect("unique").view.hierarchy);
+        assert!(!resolve("--no-ch").expect("unique").view.rows.children);
+        assert!(resolve("--hier").expect("unique").view.rows.hierarchy);
         assert!(resolve("--sym x").is_err(), "symbols, symfs, symbol-filter");
         assert!(
             resolve("-n -n --children --no-children --no-children").is_ok(),
@@ -851,10 +858,10 @@ mod tests {
         let command = resolve("-d b,a,b -t \\t").expect("valid");
         // As perf, which knows no escapes here.
         assert_eq!(
-            command.view.filter.dsos,
+            command.view.filters.samples.dsos,
             Some(vec!["a".to_owned(), "b".to_owned()])
         );
-        assert_eq!(command.view.separator.as_deref(), Some("\\t"));
+        assert_eq!(command.view.layout.separator.as_deref(), Some("\\t"));
         assert!(
             resolve("-t .").is_err() && resolve("-C x").is_err() && resolve("-s addr").is_err()
         );

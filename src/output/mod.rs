@@ -27,8 +27,10 @@ pub mod stacks_csv;
 pub mod stat;
 pub mod stdio;
 mod stdio_hierarchy;
+mod stdio_layout;
 #[cfg(test)]
 mod stdio_tests;
+mod stdio_text;
 mod stdio_tree;
 mod strings;
 pub mod summary;

@@ -5,7 +5,7 @@
 
 use std::io::{self, Write};
 
-use super::stdio::Layout;
+use super::stdio_layout::Layout;
 use crate::report::keys::{Key, Role};
 use crate::report::{HierarchyNode, TreeMaker, hierarchy, levels};
 
@@ -19,7 +19,7 @@ pub(super) fn write(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let shape = Shape::of(layout);
-    if !layout.report.options.quiet {
+    if !layout.report.options.layout.quiet {
         out.write_all(&shape.header())?;
     }
     let mut line = Vec::new();
@@ -163,7 +163,7 @@ impl<'l, 'r, 'p> Shape<'l, 'r, 'p> {
         writeln!(
             out,
             "{:blanks$}no entry >= {:.2}%",
-            "", self.layout.report.options.percent_limit
+            "", self.layout.report.options.rows.percent_limit
         )
     }
 }

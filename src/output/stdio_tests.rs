@@ -6,7 +6,10 @@ use crate::profile::SampleFilter;
 use crate::profile::{Profile, StackEnd, StackId};
 use crate::report::build;
 use crate::report::keys::{FieldSpec, SortSpec};
-use crate::report::options::{CallGraph, CallGraphMode, ChainOrder, Grouping, ReportOptions};
+use crate::report::options::{
+    CallGraph, CallGraphMode, ChainOptions, ChainOrder, ColumnOptions, Grouping, LayoutOptions,
+    ReportOptions, RowFilters, RowOptions,
+};
 use crate::report::testing::ProfileBuilder;
 
 fn text(profile: &Profile, options: &ReportOptions) -> String {
@@ -19,7 +22,10 @@ fn text(profile: &Profile, options: &ReportOptions) -> String {
 /// Rows and trees without the comments, trailing blanks visible as they are.
 fn rows(profile: &Profile, options: &ReportOptions) -> String {
     let options = ReportOptions {
-        quiet: true,
+        layout: LayoutOptions {
+            quiet: true,
+            ..options.layout.clone()
+        },
         ..options.clone()
     };
     text(profile, &options).trim_end_matches('\n').to_owned()
@@ -29,14 +35,20 @@ fn options(graph: &str) -> ReportOptions {
     let mut call_graph = CallGraph::default();
     call_graph.apply(graph).expect("valid specification");
     ReportOptions {
-        call_graph,
+        chains: ChainOptions {
+            call_graph,
+            ..ChainOptions::default()
+        },
         ..ReportOptions::default()
     }
 }
 
 fn flat() -> ReportOptions {
     ReportOptions {
-        children: false,
+        rows: RowOptions {
+            children: false,
+            ..options("none").rows
+        },
         ..options("none")
     }
 }
@@ -44,7 +56,10 @@ fn flat() -> ReportOptions {
 fn sorted_by(keys: &str, options: ReportOptions) -> ReportOptions {
     let sort = SortSpec::parse(keys, SortSpec::default_keys()).expect("known keys");
     ReportOptions {
-        sort: Some(sort),
+        columns: ColumnOptions {
+            sort: Some(sort),
+            ..options.columns.clone()
+        },
         ..options
     }
 }
@@ -175,7 +190,10 @@ fn one_way_is_drawn_without_shares_and_without_the_row_itself_when_rows_are_symb
     builder.sample("prog", "leaf;mid;main", 100);
     let profile = builder.finish();
     let callee = ReportOptions {
-        children: false,
+        rows: RowOptions {
+            children: false,
+            ..options("callee").rows
+        },
         ..options("callee")
     };
     let whole = &"
@@ -192,7 +210,10 @@ fn one_way_is_drawn_without_shares_and_without_the_row_itself_when_rows_are_symb
                main"[1..];
     assert_eq!(rows(&profile, &sorted_by("sym", callee.clone())), by_symbol);
     let limited = ReportOptions {
-        children: false,
+        rows: RowOptions {
+            children: false,
+            ..options("callee,0.5,2").rows
+        },
         ..options("callee,0.5,2")
     };
     assert!(rows(&profile, &limited).ends_with("---leaf\n               mid"));
@@ -206,7 +227,10 @@ fn chains_that_only_repeat_the_row_leave_no_blank_line() {
     let by_symbol = sorted_by(
         "sym",
         ReportOptions {
-            children: false,
+            rows: RowOptions {
+                children: false,
+                ..options("callee").rows
+            },
             ..options("callee")
         },
     );
@@ -225,7 +249,10 @@ fn fractal_shares_are_of_the_parent_and_the_rest_is_told() {
     let got = rows(
         &profile,
         &ReportOptions {
-            children: false,
+            rows: RowOptions {
+                children: false,
+                ..options("fractal,callee,0.5,2").rows
+            },
             ..options("fractal,callee,0.5,2")
         },
     );
@@ -252,7 +279,10 @@ fn flat_and_folded_print_chain_after_chain() {
     let folded = rows(
         &profile,
         &ReportOptions {
-            children: false,
+            rows: RowOptions {
+                children: false,
+                ..options("folded,callee").rows
+            },
             ..options("folded,callee")
         },
     );
@@ -263,7 +293,10 @@ fn flat_and_folded_print_chain_after_chain() {
     let flat = rows(
         &profile,
         &ReportOptions {
-            children: false,
+            rows: RowOptions {
+                children: false,
+                ..options("flat,caller,count").rows
+            },
             ..options("flat,caller,count")
         },
     );
@@ -301,7 +334,10 @@ fn inlined_frames_are_marked_and_kept_apart_from_real_ones() {
     let got = rows(
         &builder.finish(),
         &ReportOptions {
-            children: false,
+            rows: RowOptions {
+                children: false,
+                ..options("callee").rows
+            },
             ..options("callee")
         },
     );
@@ -320,7 +356,10 @@ fn small_rows_are_hidden_but_still_make_columns_wide() {
     let got = text(
         &profile,
         &ReportOptions {
-            percent_limit: 5.0,
+            rows: RowOptions {
+                percent_limit: 5.0,
+                ..flat().rows
+            },
             ..flat()
         },
     );
@@ -341,8 +380,14 @@ fn separators_keep_the_padding_and_are_replaced_in_names() {
     let got = text(
         &builder.finish(),
         &ReportOptions {
-            separator: Some(",".to_owned()),
-            show_samples: true,
+            layout: LayoutOptions {
+                separator: Some(",".to_owned()),
+                ..flat().layout
+            },
+            columns: ColumnOptions {
+                show_samples: true,
+                ..flat().columns
+            },
             ..flat()
         },
     );
@@ -362,7 +407,10 @@ fn given_widths_cut_names() {
     let mut builder = ProfileBuilder::default();
     builder.sample("averylongname", "function", 100);
     let widths = ReportOptions {
-        column_widths: vec![0, 5, 0, 8],
+        layout: LayoutOptions {
+            column_widths: vec![0, 5, 0, 8],
+            ..flat().layout
+        },
         ..flat()
     };
     assert_eq!(
@@ -375,9 +423,12 @@ fn given_widths_cut_names() {
 fn a_filter_with_one_entry_takes_its_column_away() {
     let profile = family();
     let one = ReportOptions {
-        filter: SampleFilter {
-            dsos: Some(vec!["a".to_owned()]),
-            ..SampleFilter::default()
+        filters: RowFilters {
+            samples: SampleFilter {
+                dsos: Some(vec!["a".to_owned()]),
+                ..SampleFilter::default()
+            },
+            ..flat().filters
         },
         ..flat()
     };
@@ -390,9 +441,12 @@ fn a_filter_with_one_entry_takes_its_column_away() {
     let all = sorted_by(
         "sym",
         ReportOptions {
-            filter: SampleFilter {
-                symbols: Some(vec!["mid".to_owned()]),
-                ..SampleFilter::default()
+            filters: RowFilters {
+                samples: SampleFilter {
+                    symbols: Some(vec!["mid".to_owned()]),
+                    ..SampleFilter::default()
+                },
+                ..flat().filters
             },
             ..flat()
         },
@@ -409,9 +463,12 @@ fn hidden_samples_stay_in_the_total_unless_shares_are_relative() {
     let absolute = sorted_by(
         "sym",
         ReportOptions {
-            filter: SampleFilter {
-                symbols: Some(vec!["mid".to_owned(), "main".to_owned()]),
-                ..SampleFilter::default()
+            filters: RowFilters {
+                samples: SampleFilter {
+                    symbols: Some(vec!["mid".to_owned(), "main".to_owned()]),
+                    ..SampleFilter::default()
+                },
+                ..flat().filters
             },
             ..flat()
         },
@@ -421,7 +478,10 @@ fn hidden_samples_stay_in_the_total_unless_shares_are_relative() {
         "     7.14%  [.] main\n     7.14%  [.] mid"
     );
     let relative = ReportOptions {
-        relative: true,
+        rows: RowOptions {
+            relative: true,
+            ..absolute.rows.clone()
+        },
         ..absolute
     };
     assert_eq!(
@@ -456,7 +516,10 @@ fn events_follow_each_other_and_groups_share_a_table() {
     let apart = text(
         &profile,
         &ReportOptions {
-            group: Grouping::Separate,
+            rows: RowOptions {
+                group: Grouping::Separate,
+                ..flat().rows
+            },
             ..flat()
         },
     );
@@ -473,8 +536,11 @@ fn a_hierarchy_sums_its_levels_and_says_where_nothing_is_large_enough() {
     builder.sample("prog", "g", 20);
     (0..4).for_each(|i| builder.sample("prog", &format!("h{i}@b"), 5));
     let tree = ReportOptions {
-        hierarchy: true,
-        percent_limit: 10.0,
+        rows: RowOptions {
+            hierarchy: true,
+            percent_limit: 10.0,
+            ..sorted_by("dso,sym", flat()).rows
+        },
         ..sorted_by("dso,sym", flat())
     };
     let got = text(&builder.finish(), &tree);
@@ -501,7 +567,10 @@ fn shares_are_coloured_only_when_asked_for() {
     let coloured = rows(
         &profile,
         &ReportOptions {
-            color: true,
+            layout: LayoutOptions {
+                color: true,
+                ..flat().layout
+            },
             ..flat()
         },
     );
@@ -536,7 +605,10 @@ fn exact_fields_and_the_order_of_keys() {
     let profile = family();
     let fields = FieldSpec::parse("sym,overhead").expect("known fields");
     let by_name = ReportOptions {
-        fields: Some(fields),
+        columns: ColumnOptions {
+            fields: Some(fields),
+            ..flat().columns
+        },
         ..flat()
     };
     let names: Vec<String> = rows(&profile, &by_name)
@@ -556,13 +628,22 @@ fn chains_can_be_cut_reversed_and_limited() {
     builder.sample("prog", "leaf;b;c;main", 100);
     let profile = builder.finish();
     let cut = ReportOptions {
-        max_stack: 2,
-        children: false,
+        chains: ChainOptions {
+            max_stack: 2,
+            ..options("caller").chains
+        },
+        rows: RowOptions {
+            children: false,
+            ..options("caller").rows
+        },
         ..options("caller")
     };
     assert!(rows(&profile, &cut).ends_with("---main\n               c"));
-    assert_eq!(options("caller").call_graph.order, Some(ChainOrder::Caller));
-    assert_eq!(options("none").call_graph.mode, CallGraphMode::None);
+    assert_eq!(
+        options("caller").chains.call_graph.order,
+        Some(ChainOrder::Caller)
+    );
+    assert_eq!(options("none").chains.call_graph.mode, CallGraphMode::None);
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 use std::io::{self, Write};
 
-use super::stdio::{push_colored, short_address};
+use super::stdio_text::{push_colored, short_address};
 use super::text::harmless;
 use crate::profile::FrameId;
 use crate::report::options::{CallGraphMode, ChainKey, ChainValue};
@@ -29,7 +29,10 @@ pub(super) struct TreeStyle<'r, 'p> {
 
 impl<'r, 'p> TreeStyle<'r, 'p> {
     pub(super) fn of(report: &'r Report<'p>, table: &Table, value: u64) -> Self {
-        let threshold = tree_threshold(table.threshold_total, report.options.call_graph.threshold);
+        let threshold = tree_threshold(
+            table.threshold_total,
+            report.options.chains.call_graph.threshold,
+        );
         Self {
             report,
             total: table.chain_total,
@@ -48,7 +51,7 @@ pub(super) fn write(
     if tree.top().is_empty() {
         return Ok(());
     }
-    match style.report.options.call_graph.mode {
+    match style.report.options.chains.call_graph.mode {
         CallGraphMode::None => Ok(()),
         CallGraphMode::Graph | CallGraphMode::Fractal => Drawing {
             tree,
@@ -64,14 +67,14 @@ pub(super) fn write(
 
 impl TreeStyle<'_, '_> {
     fn print_limit(&self) -> usize {
-        match self.report.options.call_graph.print_limit {
+        match self.report.options.chains.call_graph.print_limit {
             0 => usize::MAX,
             limit => limit as usize,
         }
     }
 
     fn push_value(&self, period: u64, count: u64, total: u64, text: &mut Vec<u8>) {
-        let value = match self.report.options.call_graph.value {
+        let value = match self.report.options.chains.call_graph.value {
             ChainValue::Period => period.to_string(),
             ChainValue::Count => count.to_string(),
             ChainValue::Percent => {
@@ -79,7 +82,7 @@ impl TreeStyle<'_, '_> {
                 return push_colored(
                     text,
                     share,
-                    self.report.options.color,
+                    self.report.options.layout.color,
                     &format!("{share:.2}%"),
                 );
             }
@@ -96,7 +99,7 @@ impl TreeStyle<'_, '_> {
             return;
         };
         text.extend_from_slice(harmless(&symbol.name).as_bytes());
-        let key = self.report.options.call_graph.key;
+        let key = self.report.options.chains.call_graph.key;
         let line = known_srcline(profile, self.report.options, frame);
         match line.as_deref().map(harmless) {
             Some(line) if key != ChainKey::Function => {
@@ -139,7 +142,7 @@ struct Drawing<'t, 's, 'r, 'p> {
 impl Drawing<'_, '_, '_, '_> {
     fn write(mut self, out: &mut dyn Write) -> io::Result<()> {
         let style = self.style;
-        let is_fractal = style.report.options.call_graph.mode == CallGraphMode::Fractal;
+        let is_fractal = style.report.options.chains.call_graph.mode == CallGraphMode::Fractal;
         let mut margin = vec![b' '; MARGIN];
         let (mut branches, mut all_count) = (self.tree.top(), self.tree.top_count);
         if let [only] = branches
@@ -163,8 +166,9 @@ impl Drawing<'_, '_, '_, '_> {
     fn draw_head(&mut self, node: u32) -> bool {
         let options = self.style.report.options;
         // The first frame is the row itself when rows are symbols.
-        let is_repeated = options.fields.is_none()
+        let is_repeated = options.columns.fields.is_none()
             && options
+                .columns
                 .sort
                 .as_ref()
                 .is_some_and(|sort| sort.starts_with_symbol());
@@ -270,7 +274,7 @@ impl Drawing<'_, '_, '_, '_> {
             return;
         }
         let count = level.all_count.saturating_sub(level.count);
-        if self.style.report.options.call_graph.value == ChainValue::Count && count == 0 {
+        if self.style.report.options.chains.call_graph.value == ChainValue::Count && count == 0 {
             return;
         }
         self.text.extend_from_slice(prefix);
@@ -319,7 +323,13 @@ fn write_flat(tree: &CallTree, style: &TreeStyle<'_, '_>, out: &mut dyn Write) -
 }
 
 fn write_folded(tree: &CallTree, style: &TreeStyle<'_, '_>, out: &mut dyn Write) -> io::Result<()> {
-    let separator = style.report.options.separator.as_deref().unwrap_or(";");
+    let separator = style
+        .report
+        .options
+        .layout
+        .separator
+        .as_deref()
+        .unwrap_or(";");
     let mut text = Vec::new();
     for node in tree
         .ends(style.threshold)

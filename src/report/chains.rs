@@ -37,8 +37,10 @@ impl Chains {
             profile,
             options,
             order,
-            parent: with_parent.then(|| matches(profile, options.parent.as_ref(), DEFAULT_PARENT)),
+            parent: with_parent
+                .then(|| matches(profile, options.chains.parent.as_ref(), DEFAULT_PARENT)),
             ignored: options
+                .chains
                 .ignore_callees
                 .as_ref()
                 .map(|regex| matches(profile, Some(regex), "")),
@@ -115,7 +117,7 @@ impl Maker<'_> {
             chains.leaves.push(last.map(|at| chains.frames[start + at]));
             chains.frames.drain(start..start + last.unwrap_or(0));
         }
-        if self.options.hide_unresolved {
+        if self.options.filters.hide_unresolved {
             let mut kept = start;
             for i in start..chains.frames.len() {
                 if self.frame(chains.frames[i]).symbol.is_some() {
@@ -146,7 +148,7 @@ impl Maker<'_> {
     /// What `--max-stack` leaves of a stack. perf cuts a recorded chain in the view's order, so with callers
     /// first the innermost frames go; an unwound part always keeps its innermost frames.
     fn limited<'s>(&self, all: &'s [FrameId], end: StackEnd) -> (&'s [FrameId], &'s [FrameId]) {
-        let max = self.options.max_stack;
+        let max = self.options.chains.max_stack;
         if all.len() <= max {
             return (all, &[]);
         }
@@ -193,6 +195,7 @@ impl Maker<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::options::ChainOptions;
     use crate::report::testing::ProfileBuilder;
 
     fn names(profile: &Profile, chains: &Chains) -> Vec<String> {
@@ -213,7 +216,10 @@ mod tests {
     #[test]
     fn the_limit_counts_real_frames_and_cuts_in_the_views_order() {
         let two = ReportOptions {
-            max_stack: 2,
+            chains: ChainOptions {
+                max_stack: 2,
+                ..ChainOptions::default()
+            },
             ..ReportOptions::default()
         };
         assert_eq!(
@@ -226,7 +232,10 @@ mod tests {
             ["mid", "in_mid", "leaf"]
         );
         let three = ReportOptions {
-            max_stack: 3,
+            chains: ChainOptions {
+                max_stack: 3,
+                ..ChainOptions::default()
+            },
             ..ReportOptions::default()
         };
         assert_eq!(
@@ -239,7 +248,10 @@ mod tests {
     fn ignored_callees_are_forgotten_in_either_order() {
         let regex = regex::Regex::new("^t.p$").expect("valid pattern");
         let options = ReportOptions {
-            ignore_callees: Some(regex),
+            chains: ChainOptions {
+                ignore_callees: Some(regex),
+                ..ChainOptions::default()
+            },
             ..ReportOptions::default()
         };
         assert_eq!(chain(&options, ChainOrder::Callee, false), ["top", "main"]);

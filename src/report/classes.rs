@@ -87,7 +87,7 @@ impl Classes {
     ) -> Self {
         let mut maker = Maker::new(profile, options, columns, functions);
         // Which row an inlined function falls into depends on all frames before it.
-        let is_leaf = if with_callers || options.ignore_callees.is_some() {
+        let is_leaf = if with_callers || options.chains.ignore_callees.is_some() {
             vec![true; profile.frames.len()]
         } else {
             let mut is_leaf = vec![false; profile.frames.len()];
@@ -145,7 +145,7 @@ pub(crate) fn known_srcline(
 ) -> Option<String> {
     let line = frame.line?;
     let file = profile[line.file].as_str();
-    let shown = if options.full_source_path {
+    let shown = if options.layout.full_source_path {
         file
     } else {
         file.rsplit_once('/').map_or(file, |(_, base)| base)
@@ -350,7 +350,7 @@ fn dso_ranks(profile: &Profile, options: &ReportOptions) -> Vec<u32> {
 
 /// The name that rows show, and that keeps them apart: the path with `-v`.
 pub(crate) fn dso_name<'p>(object: &'p Object, options: &ReportOptions) -> &'p str {
-    if options.verbose > 0 {
+    if options.layout.verbose > 0 {
         &object.long_name
     } else {
         &object.short_name

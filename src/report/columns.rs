@@ -27,11 +27,11 @@ impl Columns {
     /// `has_chains` that the recording has what they need.
     #[must_use]
     pub fn resolve(options: &ReportOptions, children: bool, has_chains: bool) -> Self {
-        let strict = options.fields.as_ref().is_some_and(|f| !f.appends);
+        let strict = options.columns.fields.as_ref().is_some_and(|f| !f.appends);
         let levels = sort_levels(options, children, strict);
         let mut fields = default_fields(options, &levels, children, strict);
         let metrics = metrics(options, &mut fields);
-        if let Some(extra) = &options.fields {
+        if let Some(extra) = &options.columns.fields {
             extra
                 .keys
                 .iter()
@@ -90,14 +90,14 @@ impl Columns {
 
 /// The keys of `--sort`, or perf's own, with the counters that perf puts in front.
 fn sort_levels(options: &ReportOptions, children: bool, strict: bool) -> Vec<Vec<Key>> {
-    let given = options.sort.as_ref();
+    let given = options.columns.sort.as_ref();
     if given.is_none() && strict {
         return parent_level(options);
     }
     let mut levels = Vec::new();
-    let chosen = given.or(options.default_sort.as_ref());
+    let chosen = given.or(options.columns.default_sort.as_ref());
     if !strict {
-        let front = front_counters(options.latency, children, chosen);
+        let front = front_counters(options.columns.latency, children, chosen);
         levels.extend(front.into_iter().map(|key| vec![key]));
     }
     match chosen {
@@ -135,6 +135,7 @@ fn shares(latency: Latency, children: bool) -> Vec<Key> {
 
 fn parent_level(options: &ReportOptions) -> Vec<Vec<Key>> {
     options
+        .chains
         .parent
         .as_ref()
         .map(|_| vec![Key::Parent])
@@ -152,16 +153,19 @@ fn default_fields(
     if strict {
         return Vec::new();
     }
-    let mut fields = shares(options.latency, children);
-    if options.latency != Latency::Off {
+    let mut fields = shares(options.columns.latency, children);
+    if options.columns.latency != Latency::Off {
         fields.retain(|key| levels.iter().flatten().any(|known| known == key));
     }
     let wanted = [
-        (options.show_cpu_utilization, Key::OverheadSys),
-        (options.show_cpu_utilization, Key::OverheadUs),
-        (options.show_weight, Key::Weight),
-        (options.show_samples || options.show_weight, Key::Sample),
-        (options.show_period, Key::Period),
+        (options.columns.show_cpu_utilization, Key::OverheadSys),
+        (options.columns.show_cpu_utilization, Key::OverheadUs),
+        (options.columns.show_weight, Key::Weight),
+        (
+            options.columns.show_samples || options.columns.show_weight,
+            Key::Sample,
+        ),
+        (options.columns.show_period, Key::Period),
     ];
     let wanted = wanted.into_iter().filter(|(is_wanted, _)| *is_wanted);
     fields.extend(wanted.map(|(_, key)| key));
@@ -170,9 +174,13 @@ fn default_fields(
 
 /// All metrics: those of `--fields`, then those of `--metrics`, which become columns here.
 fn metrics(options: &ReportOptions, fields: &mut Vec<Key>) -> Vec<Metric> {
-    let named = options.fields.as_ref().map(|fields| &fields.metrics);
+    let named = options
+        .columns
+        .fields
+        .as_ref()
+        .map(|fields| &fields.metrics);
     let mut all = named.cloned().unwrap_or_default();
-    for metric in &options.metrics {
+    for metric in &options.columns.metrics {
         if !all.contains(metric) {
             fields.extend(u8::try_from(all.len()).map(Key::Metric));
             all.push(metric.clone());
@@ -200,12 +208,17 @@ pub fn default_sort(text: &str) -> Result<SortSpec, super::keys::KeyError> {
 mod tests {
     use super::*;
     use crate::report::keys::FieldSpec;
+    use crate::report::options::ColumnOptions;
 
     fn options(sort: Option<&str>, fields: Option<&str>) -> ReportOptions {
         ReportOptions {
-            sort: sort.map(|s| SortSpec::parse(s, SortSpec::default_keys()).expect("known keys")),
-            fields: fields.map(|f| FieldSpec::parse(f).expect("known fields")),
-            show_samples: true,
+            columns: ColumnOptions {
+                sort: sort
+                    .map(|s| SortSpec::parse(s, SortSpec::default_keys()).expect("known keys")),
+                fields: fields.map(|f| FieldSpec::parse(f).expect("known fields")),
+                show_samples: true,
+                ..ColumnOptions::default()
+            },
             ..ReportOptions::default()
         }
     }

@@ -4,11 +4,13 @@
 //! of perf): who shares a row, what it is credited with, the order of rows and branches, thresholds. How it
 //! looks is the business of [`crate::output`]. Knows nothing of records and files.
 
+mod call_graph;
 mod chains;
 mod classes;
 pub mod columns;
 mod hierarchy;
 pub mod keys;
+mod needs;
 pub mod options;
 mod order;
 mod rates;
@@ -147,16 +149,17 @@ pub fn build<'p>(
         return Err(ReportError::NoSamples(profile.recording.path.clone()));
     }
     let has_chains = profile.events.iter().any(|event| event.has_callchains);
-    let has_trees = has_chains && options.call_graph.mode != CallGraphMode::None;
+    let has_trees = has_chains && options.chains.call_graph.mode != CallGraphMode::None;
     // perf 6.1 credits no callers with --hierarchy; 7.2 does, with columns that do not fit.
-    let wants_children = options.children && !options.hierarchy;
+    let wants_children = options.rows.children && !options.rows.hierarchy;
     let columns = Columns::resolve(options, wants_children, has_chains);
     check_chains(options, &columns, has_chains)?;
     check_switches(profile, options, &columns)?;
     let children = wants_children && has_chains;
-    let order = chain_order(options, options.children && has_chains);
-    let with_parent = columns.has_key(Key::Parent) || options.exclude_other;
-    let chains = if children || has_trees || with_parent || options.ignore_callees.is_some() {
+    let order = chain_order(options, options.rows.children && has_chains);
+    let with_parent = columns.has_key(Key::Parent) || options.filters.exclude_other;
+    let chains = if children || has_trees || with_parent || options.chains.ignore_callees.is_some()
+    {
         Chains::of(profile, options, order, with_parent)
     } else {
         Chains::default()
@@ -226,7 +229,7 @@ fn check_chains(
     if columns.has_key(Key::Parent) {
         return Err(ReportError::NoChainsForParent);
     }
-    if options.requires_chains {
+    if options.chains.requires_chains {
         Err(ReportError::NoChains)
     } else {
         Ok(())
@@ -242,8 +245,8 @@ fn check_switches(
         return Ok(());
     }
     let asked = [
-        (options.parallelism.is_some(), "--parallelism"),
-        (options.latency == Latency::First, "--latency"),
+        (options.filters.parallelism.is_some(), "--parallelism"),
+        (options.columns.latency == Latency::First, "--latency"),
         (columns.has_key(Key::Parallelism), "the key `parallelism`"),
         (columns.shows_latency(), "the key `latency`"),
     ];
@@ -258,7 +261,7 @@ fn chain_order(options: &ReportOptions, children: bool) -> ChainOrder {
     } else {
         ChainOrder::Callee
     };
-    options.call_graph.order.unwrap_or(default)
+    options.chains.call_graph.order.unwrap_or(default)
 }
 
 /// Numbers that are equal for frames that a tree does not tell apart.
@@ -282,7 +285,7 @@ fn tree_labels(profile: &Profile, options: &ReportOptions) -> Vec<u32> {
             .symbol
             .filter(|_| symbol.is_some_and(|symbol| symbol.inlined))
             .map(|symbol| symbol.0);
-        match (options.call_graph.key, line, symbol) {
+        match (options.chains.call_graph.key, line, symbol) {
             (ChainKey::Srcline, Some(line), _) => Label::Line(line),
             (ChainKey::Address, ..) | (_, _, None) => {
                 Label::Address(object, frame.address, inlined)
@@ -338,13 +341,13 @@ fn elide(options: &ReportOptions, columns: &Columns) -> (Vec<Key>, Vec<(&'static
 fn groups(profile: &Profile, options: &ReportOptions) -> Vec<Vec<usize>> {
     let events = &profile.events;
     let is_recorded = (0..events.len()).any(|i| events[i].leader != i);
-    let leader_of = |i: usize| match options.group {
+    let leader_of = |i: usize| match options.rows.group {
         Grouping::Separate => i,
         Grouping::All if !is_recorded => 0,
         Grouping::AsRecorded | Grouping::All => events[i].leader,
     };
     let mut groups: Vec<(usize, Vec<usize>)> = Vec::new();
-    for i in (0..events.len()).filter(|i| events[*i].samples > 0 || !options.skip_empty) {
+    for i in (0..events.len()).filter(|i| events[*i].samples > 0 || !options.rows.skip_empty) {
         let leader = leader_of(i);
         match groups.iter_mut().find(|(of, _)| *of == leader) {
             Some((_, members)) => members.push(i),
@@ -408,7 +411,7 @@ impl<'p> Report<'p> {
             counts.self_period
         };
         // perf compares single-precision numbers.
-        percent(period, table.totals[0]) as f32 >= self.options.percent_limit as f32
+        percent(period, table.totals[0]) as f32 >= self.options.rows.percent_limit as f32
     }
 
     /// The address that a row without symbol shows.
@@ -458,7 +461,7 @@ impl<'p> Report<'p> {
         let all = &self.rows;
         let counts_of = |event: &usize| {
             let totals = &all.totals[*event];
-            if self.options.relative {
+            if self.options.rows.relative {
                 totals.row_filtered
             } else {
                 totals.all
@@ -467,7 +470,7 @@ impl<'p> Report<'p> {
         let total_of = |event: &usize| counts_of(event).self_period;
         let samples_of = |event: &usize| {
             let totals = &all.totals[*event];
-            let counts = if self.options.relative {
+            let counts = if self.options.rows.relative {
                 &totals.sample_filtered
             } else {
                 &totals.all
@@ -475,7 +478,7 @@ impl<'p> Report<'p> {
             counts.samples
         };
         let leader = &all.totals[events[0]];
-        let threshold = if self.options.relative {
+        let threshold = if self.options.rows.relative {
             &leader.sample_filtered
         } else {
             &leader.all
@@ -607,7 +610,7 @@ fn is_plural(profile: &Profile, options: &ReportOptions, events: &[usize]) -> bo
     let of = |i: usize| profile.events[i].leader;
     let is_recorded = (0..profile.events.len()).any(|i| of(i) != i);
     let leads = |i: usize| i != leader && (of(i) == leader || (!is_recorded && leader == 0));
-    match options.group {
+    match options.rows.group {
         // perf keeps the plural of a leader whose group, recorded or made by the option, is taken apart.
         Grouping::Separate => (0..profile.events.len()).any(leads),
         Grouping::AsRecorded | Grouping::All => events.len() > 1,
@@ -623,7 +626,7 @@ fn title(profile: &Profile, options: &ReportOptions, events: &[usize]) -> String
     if events.len() < 2 {
         return names;
     }
-    let was_forced = options.group == Grouping::All
+    let was_forced = options.rows.group == Grouping::All
         && profile
             .events
             .iter()

@@ -346,13 +346,19 @@ fn notes(counted: &Counted, rates: &Rates, profile: &Profile, used: &[bool]) -> 
 mod tests {
     use super::*;
     use crate::report::keys::Key;
-    use crate::report::options::ReportOptions;
+    use crate::report::options::{ColumnOptions, ReportOptions, RowOptions};
     use crate::report::testing::ProfileBuilder;
 
     fn rates(profile: &Profile, metric: &str) -> (Vec<(String, Option<Rate>)>, Vec<String>) {
         let options = ReportOptions {
-            metrics: Metric::parse_list(metric).expect("known"),
-            children: false,
+            columns: ColumnOptions {
+                metrics: Metric::parse_list(metric).expect("known"),
+                ..ColumnOptions::default()
+            },
+            rows: RowOptions {
+                children: false,
+                ..RowOptions::default()
+            },
             ..ReportOptions::default()
         };
         let report = crate::report::build(profile, &options).expect("there are samples");
@@ -423,7 +429,10 @@ mod tests {
         builder.sample("c", "f", 1);
         let profile = builder.finish();
         let options = ReportOptions {
-            metrics: Metric::parse_list("ipc").expect("known"),
+            columns: ColumnOptions {
+                metrics: Metric::parse_list("ipc").expect("known"),
+                ..ColumnOptions::default()
+            },
             ..ReportOptions::default()
         };
         let error = crate::report::build(&profile, &options).expect_err("no instructions");

@@ -210,7 +210,7 @@ impl<'r, 'p> TreeMaker<'r, 'p> {
     /// The tree of a row, given by its place in the table.
     pub fn tree(&mut self, table: &Table, index: usize) -> CallTree {
         let number = table.places[index].1;
-        let options = &self.report.options.call_graph;
+        let options = &self.report.options.chains.call_graph;
         let threshold = threshold(table.threshold_total, options.threshold);
         let row = &table.rows[index];
         let value = if self.report.children {

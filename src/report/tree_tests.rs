@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::options::{CallGraph, ChainOrder, ReportOptions};
+use super::options::{CallGraph, ChainOptions, ChainOrder, ReportOptions, RowOptions};
 use super::testing::ProfileBuilder;
 use super::{CallTree, TreeMaker, build};
 use crate::address::FileOffset;
@@ -131,8 +131,14 @@ fn check(seed: u64, order: ChainOrder, children: bool) {
         ..CallGraph::default()
     };
     let options = ReportOptions {
-        children,
-        call_graph,
+        rows: RowOptions {
+            children,
+            ..RowOptions::default()
+        },
+        chains: ChainOptions {
+            call_graph,
+            ..ChainOptions::default()
+        },
         ..ReportOptions::default()
     };
     let report = build(&profile, &options).expect("there are samples and chains");

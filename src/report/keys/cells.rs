@@ -70,9 +70,9 @@ pub(super) fn dso_room<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Meas
     let frame = &report.profile[row.frame];
     // Room for addresses, unless the width is not perf's to choose.
     let has_room = frame.symbol.is_none()
-        && options.column_widths.is_empty()
-        && options.separator.is_none()
-        && options.filter.dsos.is_none();
+        && options.layout.column_widths.is_empty()
+        && options.layout.separator.is_none()
+        && options.filters.samples.dsos.is_none();
     let name = frame.object.map_or("", |_| shown_dso(report, row));
     Measured {
         least: if has_room { ADDRESS_DIGITS } else { 0 },
@@ -87,7 +87,7 @@ pub(super) fn symbol_room<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> M
             ..Measured::default()
         };
     };
-    let shown_address = if report.options.verbose > 0 {
+    let shown_address = if report.options.layout.verbose > 0 {
         ADDRESS_DIGITS + 2 + 3
     } else {
         0
@@ -234,7 +234,7 @@ pub(super) fn trace_room<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Me
 pub(super) fn time<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {
     let time = report.entry(row).time;
     let (seconds, rest) = (time / 1_000_000_000, time % 1_000_000_000);
-    Cell::Cut(if report.options.nanoseconds {
+    Cell::Cut(if report.options.layout.nanoseconds {
         format!("{seconds}.{rest:09}").into()
     } else {
         format!("{seconds}.{:06}", rest / 1000).into()
@@ -242,7 +242,7 @@ pub(super) fn time<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r>
 }
 
 pub(super) fn time_width(options: &ReportOptions) -> usize {
-    if options.nanoseconds { 16 } else { 12 }
+    if options.layout.nanoseconds { 16 } else { 12 }
 }
 
 pub(super) fn state<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {

@@ -159,7 +159,7 @@ static COMM: Descriptor = part(
     Width::Longest(0, cells::comm_room),
     cells::comm,
 )
-.filter(|options| &options.filter.comms);
+.filter(|options| &options.filters.samples.comms);
 static DSO: Descriptor = part(
     "dso",
     "Shared Object",
@@ -167,7 +167,7 @@ static DSO: Descriptor = part(
     Width::Longest(0, cells::dso_room),
     cells::dso,
 )
-.filter(|options| &options.filter.dsos);
+.filter(|options| &options.filters.samples.dsos);
 static SYMBOL: Descriptor = part(
     "symbol",
     "Symbol",
@@ -175,7 +175,7 @@ static SYMBOL: Descriptor = part(
     Width::Longest(0, cells::symbol_room),
     |_, _, _| super::Cell::Symbol,
 )
-.filter(|options| &options.filter.symbols);
+.filter(|options| &options.filters.samples.symbols);
 static PARENT: Descriptor = part(
     "parent",
     "Parent symbol",

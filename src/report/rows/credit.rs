@@ -109,18 +109,18 @@ impl Maker<'_> {
     /// By row: whether it can have branches above the threshold. What it counts has to be complete.
     fn worth_a_tree(&self) -> Vec<bool> {
         let options = self.input.options;
-        let is_relative = options.call_graph.mode == CallGraphMode::Fractal;
+        let is_relative = options.chains.call_graph.mode == CallGraphMode::Fractal;
         let least: Vec<u64> = self
             .out
             .totals
             .iter()
             .map(|totals| {
-                let base = if options.relative {
+                let base = if options.rows.relative {
                     &totals.sample_filtered
                 } else {
                     &totals.all
                 };
-                threshold(base.self_period, options.call_graph.threshold)
+                threshold(base.self_period, options.chains.call_graph.threshold)
             })
             .collect();
         let event = |row: &Row| self.out.contexts.event(row.context);

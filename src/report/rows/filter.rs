@@ -5,7 +5,7 @@ use crate::profile::{Frame, Profile};
 
 /// `--symbol-filter` looks at rows, not at samples.
 pub(super) fn hidden_by_name(profile: &Profile, options: &ReportOptions, frame: &Frame) -> bool {
-    let Some(part) = &options.symbol_filter else {
+    let Some(part) = &options.filters.symbol_filter else {
         return false;
     };
     !frame

@@ -203,7 +203,7 @@ impl<'a> Maker<'a> {
         Self {
             input,
             values: SampleValues::new(profile, input.chains, input.functions),
-            filter: SampleMatcher::new(profile, &input.options.filter),
+            filter: SampleMatcher::new(profile, &input.options.filters.samples),
             context_of: Vec::with_capacity(profile.entries.len()),
             row_ids: FxHashMap::default(),
             out: Rows {
@@ -222,7 +222,7 @@ impl<'a> Maker<'a> {
             classes,
             ..
         } = *self.input;
-        let is_dropped = options.hide_unresolved && profile[entry.leaf].symbol.is_none();
+        let is_dropped = options.filters.hide_unresolved && profile[entry.leaf].symbol.is_none();
         if is_dropped {
             self.out.of_entry.push(NONE);
             self.context_of.push(NONE);
@@ -263,15 +263,15 @@ impl<'a> Maker<'a> {
             with_trees,
             ..
         } = *self.input;
-        children || with_trees || columns.has_key(Key::Parent) || options.exclude_other
+        children || with_trees || columns.has_key(Key::Parent) || options.filters.exclude_other
     }
 
     fn context(&mut self, entry: &Entry, leaf: FrameId) -> u32 {
-        let is_other =
-            self.input.options.exclude_other && self.input.chains.parent(entry.stack).is_none();
+        let is_other = self.input.options.filters.exclude_other
+            && self.input.chains.parent(entry.stack).is_none();
         let parallelism = || self.input.profile.parallelism.at(entry.first);
         let is_other = is_other
-            || (self.input.options.parallelism.as_ref())
+            || (self.input.options.filters.parallelism.as_ref())
                 .is_some_and(|wanted| !wanted.contains(&parallelism()));
         let filtered = is_other || self.filter.hides(entry.comm, entry.thread, entry.cpu, leaf);
         self.out.contexts.add(&self.values, entry, filtered)

@@ -374,8 +374,8 @@ impl<'a> Ordered<'a> {
             children: report.children,
             has_trees: report.has_trees,
             order: report.order,
-            sort_index: report.options.group_sort_index,
-            threads: report.options.threads,
+            sort_index: report.options.rows.group_sort_index,
+            threads: report.options.layout.threads,
         }
     }
 
