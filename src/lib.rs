@@ -151,6 +151,7 @@ pub mod profile;
 pub mod questions;
 pub mod report;
 pub mod run_state;
+pub mod runtimes;
 #[doc(hidden)]
 pub mod session;
 pub mod stack_end;

@@ -9,7 +9,7 @@ use crate::address::{Avma, Timestamp};
 use crate::collect::{MapCache, SpaceAt};
 use crate::disasm::{Architecture, Syntax, for_architecture};
 use crate::dso::demangle::demangle;
-use crate::jitdump::Producer;
+use crate::runtimes::Producer;
 use crate::session::Target;
 use crate::session::jit::{JitCode, JitCodeId};
 use crate::symbolize::Place as Site;
@@ -266,7 +266,7 @@ fn place(
         return None;
     }
     let file = String::from_utf8_lossy(line.file);
-    let maps = (producer == Producer::V8).then_some(material.answers.maps);
+    let maps = (producer.row().has_source_maps).then_some(material.answers.maps);
     let original = maps.and_then(|maps| maps.original(&file, line.line, line.column));
     let (file, line) = match original {
         Some(original) => (original.file.into(), original.line),
@@ -317,7 +317,7 @@ fn head(
         )),
         Row::Text(format!("{:016x} <{}>:", decoded.start, function.name)),
     ];
-    if matches!(code.producer(), Producer::HotSpot | Producer::Beam) {
+    if code.producer().row().patches_calls {
         let note =
             "(this runtime changes targets of calls later: they may show where they first led)";
         rows.insert(1, Row::Text(note.to_owned()));
@@ -335,7 +335,7 @@ fn producer(producer: Producer, name: &str) -> String {
         Producer::Unknown => String::new(),
         known => {
             // Of the long names only the runtime: `V8 (Node.js, …)`.
-            let name = known.name().split(" (").next().unwrap_or_default();
+            let name = known.row().name.split(" (").next().unwrap_or_default();
             format!(" ({name}{tier})")
         }
     }

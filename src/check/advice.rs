@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::collect::{DumpSizes, LARGEST_DUMP};
-use crate::jitdump::Producer;
+use crate::runtimes::{Producer, Runtime};
 
 use super::Culprit;
 
@@ -38,28 +38,20 @@ pub(super) fn for_short_stacks(sizes: &DumpSizes) -> Vec<String> {
 
 /// How code gets frames that can be followed.
 pub(super) fn for_frames(culprits: &[Culprit]) -> Vec<String> {
-    let made_by = |wanted: &dyn Fn(Option<Producer>) -> bool| {
-        culprits.iter().any(|culprit| wanted(culprit.runtime))
-    };
-    let is_java = |runtime| runtime == Some(Producer::HotSpot);
-    let is_other =
-        |runtime: Option<Producer>| runtime.is_some_and(|runtime| runtime != Producer::HotSpot);
-    let advice = [
-        (
-            made_by(&|runtime| runtime.is_none()),
-            "build it with -fasynchronous-unwind-tables, or with -fno-omit-frame-pointer",
-        ),
-        (
-            made_by(&is_java),
-            "java -XX:+PreserveFramePointer, or -agentpath:libperf-jvmti.so, whose dump has the code",
-        ),
-        (
-            made_by(&is_other),
-            "code made at run time: have the runtime keep frame pointers or write a jitdump, which has the code",
-        ),
-    ];
-    let given = advice.iter().filter(|(given, _)| *given);
-    given.map(|(_, text)| (*text).to_owned()).collect()
+    let runtimes = || culprits.iter().filter_map(|culprit| culprit.runtime);
+    let has_file = culprits.iter().any(|culprit| culprit.runtime.is_none());
+    let of_file = has_file
+        .then_some("build it with -fasynchronous-unwind-tables, or with -fno-omit-frame-pointer");
+    let is_there = |runtime: &&Runtime| runtimes().any(|found| found == runtime.producer);
+    let named = Producer::all()
+        .filter(is_there)
+        .filter_map(|runtime| runtime.frames);
+    let has_other = runtimes().any(|runtime| runtime.row().frames.is_none());
+    let of_others = has_other.then_some(
+        "code made at run time: have the runtime keep frame pointers or write a jitdump, which has the code",
+    );
+    let given = of_file.into_iter().chain(named).chain(of_others);
+    given.map(str::to_owned).collect()
 }
 
 /// Where to put files that were not found. `changed`: something else lies in their place.

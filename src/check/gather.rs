@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use crate::address::Avma;
 use crate::collect::{Collected, MapCache, Pc, SpaceAt};
 use crate::dso::{Dso, DsoId, DsoKind, FileTrouble, KernelState};
-use crate::jitdump::{NameKind, Producer};
 use crate::perfdata::{CpuMode, Recording};
 use crate::profile::{StackEnd, ThreadId};
+use crate::runtimes::{Habit, Producer};
 use crate::session::jit::JitMatch;
 use crate::session::{Session, Target};
 use crate::stitch::Mended;
@@ -200,12 +200,11 @@ fn runtime(session: &Session<'_>, dso: &Dso) -> Option<Producer> {
         // Without dump, who is loaded tells.
         DsoKind::Anonymous => {
             let mut all = (0..session.dsos.len()).filter_map(|n| u32::try_from(n).ok());
-            let java = all.any(|n| session.dsos.get(DsoId(n)).short_name == "libjvm.so");
-            Some(if java {
-                Producer::HotSpot
-            } else {
-                Producer::Unknown
-            })
+            let owner = all.find_map(|n| {
+                let name = &session.dsos.get(DsoId(n)).short_name;
+                Producer::all().find(|runtime| runtime.library == Some(name))
+            });
+            Some(owner.map_or(Producer::Unknown, |runtime| runtime.producer))
         }
         _ => None,
     }
@@ -373,7 +372,7 @@ fn is_beginning(stages: &Stages<'_, '_>, pc: &Pc) -> bool {
     ];
     match pc.target {
         Target::Nowhere | Target::Label(_) => false,
-        Target::Jit(code, _) => stages.session.jit.code(code).kind() == NameKind::ErlangBase,
+        Target::Jit(code, _) => stages.session.jit.code(code).habit() == Habit::ErlangBase,
         Target::Dso(dso) => symbol(stages, dso, pc.address).is_some_and(|symbol| {
             let name = symbol.name.split('@').next().unwrap_or_default();
             NAMES.contains(&name.trim_end_matches(".abi0")) || name.contains("wasmtime_fiber_start")

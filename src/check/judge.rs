@@ -2,9 +2,9 @@
 
 use crate::collect::{DumpSizes, LARGEST_DUMP};
 use crate::dso::KernelState;
-use crate::jitdump::Producer;
 use crate::perfdata::Damage;
 use crate::profile::StackEnd;
+use crate::runtimes::Producer;
 use crate::session::jit::ClockFit;
 
 use super::advice;
@@ -487,10 +487,6 @@ fn part_of_symbols(part: &Unresolved, evidence: &Evidence) -> Finding {
 const LET_IT_END: &str =
     "let the program end by itself: what it had not written yet when it was killed is lost";
 
-/// What to do where .NET writes no further.
-const DOTNET_GAVE_UP: &str = "DOTNET_PerfMapStubGranularity=2: .NET 10 cannot read its first block of stubs while it writes that, and \
-     writes no more; or a perf map instead, DOTNET_PerfMapEnabled=3";
-
 /// The dumps whose end is missing, in words.
 fn cut_dumps(evidence: &Evidence) -> Option<String> {
     let mut cut = evidence.dumps.iter().filter(|dump| dump.cut.is_some());
@@ -533,35 +529,27 @@ fn for_unknown_code(evidence: &Evidence) -> Vec<String> {
             "--jitdump FILE_OR_DIR with the dumps that are named below as missing".to_owned(),
         ];
     }
-    if evidence.dumps.iter().any(Dump::is_given_up) {
-        return vec![DOTNET_GAVE_UP.to_owned()];
+    if let Some(fix) = evidence.dumps.iter().find_map(Dump::given_up) {
+        return vec![fix.to_owned()];
     }
     if cut_dumps(evidence).is_some() {
         return vec![LET_IT_END.to_owned()];
     }
-    if evidence
-        .dumps
+    let (maps, dumps): (Vec<_>, Vec<_>) = evidence.dumps.iter().partition(|dump| dump.is_perf_map);
+    let in_dumps = dumps
         .iter()
-        .any(|dump| !dump.is_perf_map && dump.producer == Producer::V8)
-    {
-        return vec![
-            "V8's dump leaves out its tables of jumps to wasm functions, which only lead to code that it has; there is \
-             nothing to record for them"
-                .to_owned(),
-        ];
+        .find_map(|dump| dump.producer.row().gaps_in_dump);
+    let in_maps = || maps.iter().find_map(|map| map.producer.row().gaps_in_map);
+    if let Some(reason) = in_dumps.or_else(in_maps) {
+        return vec![reason.to_owned()];
     }
-    let has_map_of = |producer| move |dump: &Dump| dump.is_perf_map && dump.producer == producer;
-    if evidence.dumps.iter().any(has_map_of(Producer::DotNet)) {
-        return vec![
-            "short pieces of code between functions, which .NET's map leaves out; there is nothing to record for them"
-                .to_owned(),
-        ];
-    }
+    let ways: Vec<&str> = Producer::all()
+        .filter_map(|runtime| runtime.record)
+        .collect();
     vec![
-        "have the runtime tell: node --perf-prof, wasmtime --profile=jitdump, java -agentpath:libperf-jvmti.so, python3 -X perf_jit, \
-         erl +JPperf true, DOTNET_PerfMapEnabled=3 dotnet"
+        format!("have the runtime tell: {}", ways.join(", ")),
+        "--jitdump FILE_OR_DIR or --perf-map FILE_OR_DIR where it did, and they were moved"
             .to_owned(),
-        "--jitdump FILE_OR_DIR or --perf-map FILE_OR_DIR where it did, and they were moved".to_owned(),
     ]
 }
 
@@ -704,11 +692,9 @@ fn part_of_dumps(dump: &Dump, clock: &Clock, out: &mut Vec<Finding>) {
         let text = format!(
             "{name} ends within a record, the last {rest} bytes are not whole; what was to follow is missing"
         );
-        let fix = if dump.is_given_up() {
-            DOTNET_GAVE_UP
-        } else {
-            "let the program end by itself, with room on the disk; copy the dump after that"
-        };
+        let fix = dump.given_up().unwrap_or(
+            "let the program end by itself, with room on the disk; copy the dump after that",
+        );
         out.push(finding(Level::Warn, "dumps.cut", text).fixed_by([fix]));
     }
     if dump.malformed > 0 {

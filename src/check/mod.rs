@@ -14,9 +14,9 @@ mod weights;
 
 use crate::collect::DumpSizes;
 use crate::dso::KernelState;
-use crate::jitdump::Producer;
 use crate::perfdata::Damage;
 use crate::profile::StackEnd;
+use crate::runtimes::Producer;
 use crate::session::jit::{ClockFit, JitAbsent, JitObject};
 use crate::stitch::Mended;
 
@@ -200,11 +200,12 @@ fn is_doubtful(fit: ClockFit, clock: &Clock) -> bool {
 }
 
 impl Dump {
-    /// Whether .NET stopped to write at a block of stubs of which not all memory was there (dotnet/runtime#132935): it has
-    /// written of stubs only, a handful.
-    fn is_given_up(&self) -> bool {
+    /// What to do where a runtime stopped to write at a block of stubs of which not all memory was there: it has written of
+    /// stubs only, a handful.
+    fn given_up(&self) -> Option<&'static str> {
         const STUBS: u64 = 8;
-        self.producer == Producer::DotNet && self.cut.is_some() && self.functions <= STUBS
+        let fix = self.producer.row().gives_up_at_stubs?;
+        (self.cut.is_some() && self.functions <= STUBS).then_some(fix)
     }
 
     fn of(object: &JitObject) -> Self {

@@ -3,7 +3,6 @@
 //! In: what the reading stages found, and the samples in wasmtime's code. Out: one line of the table, with the command that
 //! would have given lines.
 
-use crate::jitdump::Producer;
 use crate::session::Target;
 use crate::wasm::{self, Finding as Compiled, Source};
 
@@ -59,7 +58,7 @@ pub(super) fn gather(stages: &Stages<'_, '_>) -> WasmLines {
             Target::Jit(id, _) => {
                 let code = stages.session.jit.code(id);
                 let object = stages.session.jit.object(code.object());
-                if object.producer != Producer::Wasmtime || wasm::is_trampoline(code.name()) {
+                if !object.producer.row().compiles_wasm || wasm::is_trampoline(code.name()) {
                     continue;
                 }
                 wasm.place_of_jit(id, pc.address)

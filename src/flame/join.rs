@@ -1,6 +1,6 @@
 //! Two runs in one tree: functions are one when their clean names and objects are, whatever the build.
 //!
-//! Names come from [`crate::questions::names`], which also joins functions for `pjit diff`: no process ids, tiers, hashes or
+//! Names come from [`crate::runtimes::names`], which also joins functions for `pjit diff`: no process ids, tiers, hashes or
 //! numbers of clones.
 
 use rustc_hash::FxHashMap;
@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use crate::intern::{Sequences, byte_ranks};
 use crate::profile::Profile;
 use crate::questions::functions::object_label;
-use crate::questions::names::CleanName;
+use crate::runtimes::names::CleanName;
 
 use super::build::{APART, END, Paths, Rows, Tag, number, plant};
 use super::{Flame, Function, Kind, Series, shown};

@@ -5,8 +5,8 @@
 //! files that the user wrote; and names may refer to the entry before.
 
 use super::bytes::{ByteOrder, until_nul};
-use super::producer::Producer;
 use crate::address::Avma;
+use crate::runtimes::{Lapse, Producer};
 
 /// Fixed part of the record.
 const HEAD_SIZE: usize = 32;
@@ -225,7 +225,7 @@ impl<'a> DebugInfo<'a> {
         let some_behind = entries
             .iter()
             .any(|entry| entry.address >= end && entry.line != 0);
-        if none_below && (code.producer.shifts_line_addresses() || some_behind) {
+        if none_below && (code.producer.row().has(Lapse::ShiftedLines) || some_behind) {
             ELF_HEADER_SIZE
         } else {
             0

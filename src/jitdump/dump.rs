@@ -8,9 +8,9 @@ use rustc_hash::FxHashMap;
 
 use super::bytes::{ByteOrder, until_nul};
 use super::debug_info::DebugInfo;
-use super::producer::{Producer, Votes};
 use super::unwinding::Unwinding;
 use crate::address::Avma;
+use crate::runtimes::{Lapse, Producer, Votes};
 
 const MAGIC: u32 = 0x4A69_5444;
 const HEADER_SIZE: usize = 40;
@@ -22,8 +22,6 @@ const MOVE_SIZE: usize = 64;
 const MAX_CODE_SIZE: u64 = 1 << 31;
 /// No known writer has a header beyond 80 bytes.
 const MAX_HEADER_SIZE: usize = 4096;
-/// V8 fills the padding of the header with this.
-const V8_PADDING: u32 = 0xDEAD_BEEF;
 
 /// Why a file is not a jitdump.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -351,17 +349,16 @@ impl<'a> Reader<'a> {
     #[must_use]
     pub fn producer(&self) -> Producer {
         let named = self.votes.producer();
-        if self.header.pad1 == V8_PADDING {
-            Producer::V8
-        } else if named != Producer::Unknown {
-            named
-        } else if self.only_code_addr {
-            Producer::Llvm
-        } else if self.header.size == 8 && !self.header.missing {
-            Producer::Mono
-        } else {
-            Producer::Unknown
-        }
+        let named = Some(named).filter(|producer| producer.is_known());
+        let lapses = |lapse| match lapse {
+            Lapse::NoVma => self.only_code_addr,
+            Lapse::HeaderSize => self.header.size == 8 && !self.header.missing,
+            _ => false,
+        };
+        Producer::of_padding(self.header.pad1)
+            .or(named)
+            .or_else(|| Producer::of_lapses(lapses))
+            .unwrap_or_default()
     }
 
     /// How many names look like this runtime's, and how many were looked at.
@@ -674,17 +671,6 @@ impl<'a> LoadText<'a> {
     pub(crate) fn name(&self) -> &'a [u8] {
         let text = name_and_code(&self.record, self.size.into());
         text.map_or(&[], |(name, _, _)| name)
-    }
-
-    /// Bytes that begin with the name, for those who do not need its end.
-    pub(crate) fn beginning(&self) -> &'a [u8] {
-        let record = self.record.bytes;
-        let before_code = self.record.size.saturating_sub(self.size as usize);
-        let end = before_code.min(record.len());
-        match record.get(LOAD_SIZE..end) {
-            Some(beginning) => beginning,
-            None => self.name(),
-        }
     }
 
     /// As [`Load::index`].

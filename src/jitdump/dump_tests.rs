@@ -423,7 +423,7 @@ fn an_empty_table_asks_for_frame_pointers_once() {
 
 /// A dump with a bit of everything.
 fn varied() -> Vec<u8> {
-    let mut writer = DumpWriter::with_header(false, 40, V8_PADDING, 7, 1, 0);
+    let mut writer = DumpWriter::with_header(false, 40, 0xDEAD_BEEF, 7, 1, 0);
     for i in 0..4_u64 {
         let at = START + i * 0x100;
         writer.debug_info(

@@ -6,8 +6,8 @@
 //! known for say so: its author need not search for the one dump that has them.
 
 use super::dump::CutReason;
-use super::producer::Producer;
 use super::survey::{Found, Survey};
+use crate::runtimes::{Lapse, Runtime};
 
 /// How bad it is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -96,7 +96,7 @@ pub fn records_on_wall_clock(survey: &Survey) -> bool {
 #[must_use]
 pub fn lint(survey: &Survey, named: Option<u32>) -> Vec<Finding> {
     let mut findings = Findings {
-        producer: survey.producer,
+        runtime: survey.producer.row(),
         list: Vec::new(),
     };
     header(survey, named, &mut findings);
@@ -112,17 +112,17 @@ pub fn lint(survey: &Survey, named: Option<u32>) -> Vec<Finding> {
 }
 
 struct Findings {
-    producer: Producer,
+    runtime: &'static Runtime,
     list: Vec<Finding>,
 }
 
 impl Findings {
-    fn add(&mut self, grade: Grade, offset: Option<u64>, usual: &[Producer], text: String) {
+    fn add(&mut self, grade: Grade, offset: Option<u64>, lapse: Option<Lapse>, text: String) {
         self.list.push(Finding {
             grade,
             text,
             offset,
-            usual: usual.contains(&self.producer),
+            usual: lapse.is_some_and(|lapse| self.runtime.has(lapse)),
         });
     }
 
@@ -131,11 +131,11 @@ impl Findings {
         &mut self,
         grade: Grade,
         found: Found,
-        usual: &[Producer],
+        lapse: Option<Lapse>,
         text: impl FnOnce(u64) -> String,
     ) {
         if found.count > 0 {
-            self.add(grade, Some(found.first), usual, text(found.count));
+            self.add(grade, Some(found.first), lapse, text(found.count));
         }
     }
 }
@@ -145,39 +145,39 @@ fn header(survey: &Survey, named: Option<u32>, to: &mut Findings) {
     let header = &survey.header;
     if header.missing {
         let text = "no file header where it should be; perf refuses the file".into();
-        return to.add(Error, Some(0), &[], text);
+        return to.add(Error, Some(0), None, text);
     }
     if header.version > VERSION {
         let text = format!(
             "version {}; perf refuses what is above {VERSION}",
             header.version
         );
-        to.add(Error, None, &[], text);
+        to.add(Error, None, None, text);
     } else if header.version == 0 {
-        to.add(Warning, None, &[], "version 0; the only one is 1".into());
+        to.add(Warning, None, None, "version 0; the only one is 1".into());
     }
     header_size(survey, to);
     if header.elf_machine == 0 {
         let text = "the header names no machine (elf_mach is 0)".into();
-        to.add(Warning, None, &[Producer::CPython], text);
+        to.add(Warning, None, Some(Lapse::NoMachine), text);
     }
     if header.pad1 != 0 {
         let text = format!("the header's padding is not 0 but {:#010x}", header.pad1);
-        to.add(Note, None, &[Producer::V8, Producer::CPython], text);
+        to.add(Note, None, Some(Lapse::Padding), text);
     }
     if header.flags & !FLAGS != 0 {
         let text = format!(
             "unknown flags {:#x}; perf refuses the file",
             header.flags & !FLAGS
         );
-        to.add(Error, None, &[], text);
+        to.add(Error, None, None, text);
     }
     if let Some(named) = named.filter(|&named| named != header.pid) {
         let text = format!(
             "the file is named for pid {named}, its header is of pid {}; perf inject refuses one that is not of the process",
             header.pid
         );
-        to.add(Warning, None, &[], text);
+        to.add(Warning, None, None, text);
     }
 }
 
@@ -187,18 +187,18 @@ fn header_size(survey: &Survey, to: &mut Findings) {
         let text = format!(
             "the header says it has {claimed} bytes; it has {real}, and records begin behind them"
         );
-        to.add(Grade::Warning, None, &[Producer::Mono], text);
+        to.add(Grade::Warning, None, Some(Lapse::HeaderSize), text);
     } else if claimed > real {
         let text = format!(
             "the header says it has {claimed} bytes, but records begin at {real}; perf begins to read at {claimed}"
         );
-        to.add(Grade::Error, None, &[], text);
+        to.add(Grade::Error, None, None, text);
     } else if real > 40 {
         let text = format!(
             "the header has {} bytes more than the 40 of version 1",
             real - 40
         );
-        to.add(Grade::Note, None, &[], text);
+        to.add(Grade::Note, None, None, text);
     }
 }
 
@@ -208,42 +208,42 @@ fn clocks(survey: &Survey, to: &mut Findings) {
     let wall_clock = records_on_wall_clock(survey);
     match header_clock(survey) {
         HeaderClock::None if !header.missing => {
-            to.add(Note, None, &[], "the header has no timestamp".into());
+            to.add(Note, None, None, "the header has no timestamp".into());
         }
         HeaderClock::Wall { unit } if !wall_clock => {
             let text = format!(
                 "the header's timestamp is wall-clock time in {}, those of the records are not: it cannot tell how clocks are related",
                 unit_name(unit)
             );
-            to.add(Warning, None, &[Producer::V8, Producer::CPython], text);
+            to.add(Warning, None, Some(Lapse::WallClockHeader), text);
         }
         HeaderClock::Unknown if times.first.is_some() => {
             let text =
                 "the header's timestamp is on another clock than those of the records".into();
-            to.add(Warning, None, &[], text);
+            to.add(Warning, None, None, text);
         }
         HeaderClock::Records if times.first.is_some_and(|first| first < header.timestamp) => {
             let text = "records are older than the header: did the process append to the file of an earlier one?".into();
-            to.add(Warning, None, &[], text);
+            to.add(Warning, None, None, text);
         }
         _ => {}
     }
     if header.arch_timestamps {
         let text = "timestamps are values of the processor's counter; only a recording with a TIME_CONV record can place them".into();
-        to.add(Note, None, &[], text);
+        to.add(Note, None, None, text);
     }
     if wall_clock {
         let text = "timestamps are wall-clock time; perf record -k mono has CLOCK_MONOTONIC".into();
-        to.add(Warning, None, &[], text);
+        to.add(Warning, None, None, text);
     }
-    to.found(Warning, times.backwards, &[], |n| {
+    to.found(Warning, times.backwards, None, |n| {
         let step = seconds(times.longest_step_back);
         format!(
             "{} earlier than the record before, by up to {step} s",
             many(n, "record")
         )
     });
-    to.found(Warning, times.zero, &[], |n| {
+    to.found(Warning, times.zero, None, |n| {
         format!("{} without a timestamp", many(n, "record"))
     });
 }
@@ -251,19 +251,24 @@ fn clocks(survey: &Survey, to: &mut Findings) {
 fn writers(survey: &Survey, to: &mut Findings) {
     use Grade::Warning;
     let writers = &survey.writers;
-    to.found(Warning, writers.foreign, &[], |n| {
+    to.found(Warning, writers.foreign, None, |n| {
         format!(
             "{} of another process than the header's (forked with the file open, or appended to an old file)",
             many(n, "record")
         )
     });
-    to.found(Warning, writers.impossible_tids, &[Producer::Beam], |n| {
-        format!(
-            "{} by a thread id that no thread has (a pthread_t, not a tid?)",
-            many(n, "LOAD")
-        )
-    });
-    to.found(Warning, survey.headers_within, &[], |n| {
+    to.found(
+        Warning,
+        writers.impossible_tids,
+        Some(Lapse::PthreadIds),
+        |n| {
+            format!(
+                "{} by a thread id that no thread has (a pthread_t, not a tid?)",
+                many(n, "LOAD")
+            )
+        },
+    );
+    to.found(Warning, survey.headers_within, None, |n| {
         format!(
             "{} among the records: several writers, or a file appended to",
             many(n, "more header")
@@ -274,48 +279,44 @@ fn writers(survey: &Survey, to: &mut Findings) {
 fn records(survey: &Survey, to: &mut Findings) {
     use Grade::{Error, Note, Warning};
     cut(survey, to);
-    to.found(Error, survey.unusable, &[], |n| {
+    to.found(Error, survey.unusable, None, |n| {
         format!(
             "{} too short for their kind, or of an impossible size",
             many(n, "record")
         )
     });
     for (&kind, &found) in &survey.unknown_kinds {
-        to.found(Warning, found, &[], |n| {
+        to.found(Warning, found, None, |n| {
             format!(
                 "{} of the unknown kind {kind}; readers skip them",
                 many(n, "record")
             )
         });
     }
-    to.found(Warning, survey.after_close, &[], |n| {
+    to.found(Warning, survey.after_close, None, |n| {
         format!(
             "{} behind a CLOSE, which should be the last",
             many(n, "record")
         )
     });
-    to.found(Error, survey.lost_moves, &[], |n| {
+    to.found(Error, survey.lost_moves, None, |n| {
         format!("{} from an address where no code is", many(n, "MOVE"))
     });
-    to.found(Warning, survey.unlike_moves, &[], |n| {
+    to.found(Warning, survey.unlike_moves, None, |n| {
         format!(
             "{} with another size or code_index than the code they move",
             many(n, "MOVE")
         )
     });
     if survey.counts.closes == 0 && survey.cut.is_none() {
-        let writes_one = matches!(survey.producer, Producer::HotSpot | Producer::Php);
+        let writes_one = survey.producer.is_known() && !to.runtime.has(Lapse::NoClose);
         let text = if writes_one {
             "no CLOSE record, which this runtime writes when it ends: was it killed?"
         } else {
             "no CLOSE record at the end"
         };
         let grade = if writes_one { Warning } else { Note };
-        let without: Vec<Producer> = Producer::ALL
-            .into_iter()
-            .filter(|p| !matches!(p, Producer::HotSpot | Producer::Php))
-            .collect();
-        to.add(grade, None, &without, text.into());
+        to.add(grade, None, Some(Lapse::NoClose), text.into());
     }
 }
 
@@ -337,7 +338,7 @@ fn cut(survey: &Survey, to: &mut Findings) {
             cut.rest
         ),
     };
-    to.add(Grade::Error, Some(cut.offset), &[], text);
+    to.add(Grade::Error, Some(cut.offset), None, text);
 }
 
 fn loads(survey: &Survey, to: &mut Findings) {
@@ -345,97 +346,97 @@ fn loads(survey: &Survey, to: &mut Findings) {
     let code = &survey.code;
     if survey.counts.loads == 0 {
         let text = "no function in it: the runtime had none, or no names of them, or was killed before it wrote any";
-        to.add(Warning, None, &[], text.into());
+        to.add(Warning, None, None, text.into());
     }
-    to.found(Error, code.nowhere, &[], |n| {
+    to.found(Error, code.nowhere, None, |n| {
         format!("{} without an address", many(n, "LOAD"))
     });
-    to.found(Error, code.wrapping, &[], |n| {
+    to.found(Error, code.wrapping, None, |n| {
         format!("{} beyond the last address there is", many(n, "LOAD"))
     });
-    to.found(Error, code.unterminated, &[], |n| {
+    to.found(Error, code.unterminated, None, |n| {
         format!("{} with a name that no NUL ends", many(n, "LOAD"))
     });
-    to.found(Warning, code.no_vma, &[Producer::Llvm], |n| {
+    to.found(Warning, code.no_vma, Some(Lapse::NoVma), |n| {
         format!(
             "{} with vma 0; only code_addr tells where the code is",
             many(n, "LOAD")
         )
     });
-    to.found(Warning, code.other_vma, &[], |n| {
+    to.found(Warning, code.other_vma, None, |n| {
         format!(
             "{} with a vma that is not code_addr; perf takes code_addr",
             many(n, "LOAD")
         )
     });
-    to.found(Warning, code.short, &[Producer::HotSpot], |n| {
+    to.found(Warning, code.short, Some(Lapse::ShortCode), |n| {
         format!(
             "{} with fewer bytes of code than code_size says",
             many(n, "LOAD")
         )
     });
-    to.found(Warning, code.apart, &[], |n| {
+    to.found(Warning, code.apart, None, |n| {
         format!("{} with bytes between name and code; perf reads code from the record's end, others behind the name", many(n, "LOAD"))
     });
-    to.found(Warning, code.empty, &[], |n| {
+    to.found(Warning, code.empty, None, |n| {
         format!("{} of no code at all (code_size 0)", many(n, "LOAD"))
     });
-    to.found(Warning, code.repeated_index, &[], |n| {
+    to.found(Warning, code.repeated_index, None, |n| {
         format!(
             "{} with the code_index of an earlier one; a MOVE cannot tell them apart",
             many(n, "LOAD")
         )
     });
-    to.found(Note, code.nameless, &[], |n| {
+    to.found(Note, code.nameless, None, |n| {
         format!("{} without a name", many(n, "LOAD"))
     });
-    to.found(
-        Note,
-        code.repeated,
-        &[Producer::Wasmtime, Producer::V8],
-        |n| {
-            format!(
-                "{} of code that was loaded before: same address, same bytes",
-                many(n, "LOAD")
-            )
-        },
-    );
+    to.found(Note, code.repeated, Some(Lapse::Repeats), |n| {
+        format!(
+            "{} of code that was loaded before: same address, same bytes",
+            many(n, "LOAD")
+        )
+    });
 }
 
 fn debug_info(survey: &Survey, to: &mut Findings) {
     use Grade::{Error, Note, Warning};
     let debug = &survey.debug;
-    to.found(Error, debug.unreadable, &[], |n| {
+    to.found(Error, debug.unreadable, None, |n| {
         format!("{} with line tables that cannot be read", many(n, "LOAD"))
     });
-    to.found(Warning, debug.shifted, &[Producer::V8, Producer::Llvm], |n| {
+    to.found(Warning, debug.shifted, Some(Lapse::ShiftedLines), |n| {
         format!("{} with line addresses 0x40 too high (an ELF header's size, for old perf): perf's lines are off by 64 bytes", many(n, "LOAD"))
     });
-    to.found(Warning, debug.broken_names, &[Producer::V8], |n| {
-        format!(
-            "{} with file names in line tables that are not text (freed memory?)",
-            many(n, "LOAD")
-        )
-    });
-    to.found(Warning, debug.stray, &[], |n| {
+    to.found(
+        Warning,
+        debug.broken_names,
+        Some(Lapse::BrokenFileNames),
+        |n| {
+            format!(
+                "{} with file names in line tables that are not text (freed memory?)",
+                many(n, "LOAD")
+            )
+        },
+    );
+    to.found(Warning, debug.stray, None, |n| {
         format!(
             "{} with no LOAD of its address behind it",
             many(n, "DEBUG_INFO record")
         )
     });
-    to.found(Warning, debug.late, &[], |n| {
+    to.found(Warning, debug.late, None, |n| {
         format!(
             "{} behind the LOAD they describe; they belong in front of it",
             many(n, "DEBUG_INFO record")
         )
     });
-    to.found(Note, debug.before, &[Producer::Beam], |n| {
+    to.found(Note, debug.before, Some(Lapse::LinesBefore), |n| {
         format!(
             "{} with lines for addresses before the code",
             many(n, "LOAD")
         )
     });
-    to.found(Note, debug.behind, &[], |n| {
+    to.found(Note, debug.behind, None, |n| {
         format!(
             "{} with lines for addresses behind the code",
             many(n, "LOAD")
@@ -446,19 +447,19 @@ fn debug_info(survey: &Survey, to: &mut Findings) {
 fn unwinding(survey: &Survey, to: &mut Findings) {
     use Grade::{Error, Note, Warning};
     let facts = &survey.unwinding;
-    to.found(Error, facts.misfit, &[], |n| {
+    to.found(Error, facts.misfit, None, |n| {
         format!("{} with frame descriptions that lie outside the code, whatever the address of .eh_frame", many(n, "LOAD"))
     });
-    to.found(Warning, facts.stray, &[], |n| {
+    to.found(Warning, facts.stray, None, |n| {
         format!(
             "{} with no LOAD behind it",
             many(n, "UNWINDING_INFO record")
         )
     });
-    to.found(Warning, facts.header_first, &[Producer::Llvm], |n| {
+    to.found(Warning, facts.header_first, Some(Lapse::HeaderFirst), |n| {
         format!("{} with .eh_frame_hdr in front, as the specification has it; perf takes the end for it", many(n, "UNWINDING_INFO record"))
     });
-    to.found(Note, facts.empty, &[Producer::V8], |n| {
+    to.found(Note, facts.empty, Some(Lapse::EmptyUnwinding), |n| {
         format!(
             "{} with an empty unwinding table, which asks for frame pointers",
             many(n, "LOAD")

@@ -10,9 +10,7 @@ mod bytes;
 pub mod debug_info;
 pub mod dump;
 pub mod lint;
-mod name_place;
 pub mod perfmap;
-mod producer;
 pub mod survey;
 #[cfg(test)]
 mod survey_tests;
@@ -21,5 +19,3 @@ pub(crate) mod testing;
 pub mod unwinding;
 
 pub(crate) use bytes::ByteOrder;
-pub use name_place::{NamePlace, place_in_name};
-pub use producer::{NameKind, Producer};

@@ -9,9 +9,9 @@ use super::debug_info::{CodeOfLines, DebugInfo};
 use super::dump::{
     Content, Counts, Cut, DumpError, Header, Load, LoadForm, Move, Reader, RecordHead,
 };
-use super::producer::Producer;
 use super::unwinding::Unwinding;
 use crate::address::Avma;
+use crate::runtimes::Producer;
 
 /// So many different pids, tids and unknown kinds are told apart.
 const MAX_DISTINCT: usize = 64;

@@ -2,10 +2,10 @@
 
 use proptest::prelude::*;
 
-use super::Producer;
 use super::lint::{Finding, Grade, HeaderClock, header_clock, lint};
 use super::survey::{Survey, survey};
 use super::testing::{DumpWriter, eh_frame, eh_frame_header};
+use crate::runtimes::Producer;
 
 const START: u64 = 0x7f00_0000_1000;
 /// Within an hour of the times that the tests give their records.

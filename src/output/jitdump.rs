@@ -5,13 +5,13 @@
 
 use std::io::{self, Write};
 
-use crate::jitdump::Producer;
 use crate::jitdump::dump::{Content, Header, Load, Move, Reader, RecordHead};
 use crate::jitdump::lint::{
     Finding, Grade, HeaderClock, header_clock, many, records_on_wall_clock, seconds, unit_name,
 };
 use crate::jitdump::survey::{Found, Survey, code_of_lines};
 use crate::jitdump::unwinding::Unwinding;
+use crate::runtimes::Producer;
 
 use super::text::harmless_bytes;
 
@@ -87,7 +87,7 @@ fn write_findings(producer: Producer, findings: &[Finding], out: &mut dyn Write)
             .offset
             .map_or_else(String::new, |offset| format!(" [{offset:#x}]"));
         let usual = if finding.usual {
-            format!(" (usual for {})", producer.short_name())
+            format!(" (usual for {})", producer.row().short_name)
         } else {
             String::new()
         };
@@ -145,7 +145,7 @@ fn machine(number: u32) -> String {
 
 fn producer(survey: &Survey) -> String {
     let (like, asked) = survey.names_like;
-    let name = survey.producer.name();
+    let name = survey.producer.row().name;
     if survey.producer == Producer::Unknown {
         return format!("{name} (nothing characteristic in {})", many(asked, "name"));
     }

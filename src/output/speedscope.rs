@@ -12,9 +12,7 @@ use serde_json::json;
 use super::columns::{hand_over, list, long_list, number, text};
 use super::names::frame_name;
 use super::text::harmless;
-use crate::profile::{
-    CommId, EventId, FrameId, Profile, StackId, SymbolId, ThreadId, place_in_name,
-};
+use crate::profile::{CommId, EventId, FrameId, Profile, StackId, SymbolId, ThreadId};
 use crate::unit::Unit;
 
 /// Larger files are not opened by browsers, whose strings end at 512 MB.
@@ -272,7 +270,9 @@ impl<'p> Functions<'p> {
 /// Functions of scripts tell by their name where they begin; of others the file may be known.
 fn place(profile: &Profile, symbol: SymbolId, file: Option<&str>) -> Option<(String, u32, u32)> {
     let symbol = &profile[symbol];
-    let in_name = place_in_name(symbol.name.as_bytes()).filter(|_| symbol.producer.is_some());
+    let in_name = symbol
+        .producer
+        .and_then(|producer| (producer.row().place)(symbol.name.as_bytes()));
     let in_name = in_name.and_then(|place| {
         let file = symbol.name.get(place.file)?;
         Some((harmless(file).into_owned(), place.line, place.column))

@@ -13,7 +13,6 @@ use crate::address::{Avma, CodeOffset, FileOffset, Timestamp};
 use crate::collect::{AddressStacks, Collected, NO_TEXT, PcId, Row, Rows};
 use crate::dso::{DsoId, DsoKind};
 use crate::intern::ItemIndex;
-use crate::jitdump::Producer;
 use crate::parallel::in_parallel;
 use crate::perfdata::attr::sample_type;
 use crate::perfdata::{CpuMode, Event, EventId};
@@ -625,7 +624,8 @@ impl Filler<'_, '_> {
         let of_wasm: Vec<_> = of_wasm.collect();
         let lines = code.lines().into_iter().map(|line| {
             let text = String::from_utf8_lossy(line.file);
-            let maps = (code.producer() == Producer::V8).then_some(self.answers.maps);
+            let maps = code.producer().row().has_source_maps;
+            let maps = maps.then_some(self.answers.maps);
             let original = maps.and_then(|m| m.original(&text, line.line, line.column));
             let (text, number, column) = match original {
                 Some(original) => (original.file, original.line, original.column),

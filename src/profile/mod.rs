@@ -12,7 +12,7 @@ use crate::unit::Unit;
 use crate::weigh::{Derived, Evidence, Interval, Trim};
 
 /// The runtime that made code while the program ran, and the place that names of its functions may tell.
-pub use crate::jitdump::{Producer, place_in_name};
+pub use crate::runtimes::Producer;
 
 mod build;
 mod filter;

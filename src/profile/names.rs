@@ -13,7 +13,6 @@ use crate::address::Avma;
 use crate::collect::Collected;
 use crate::dso::demangle::demangle;
 use crate::intern::ItemIndex;
-use crate::jitdump::{Producer, place_in_name};
 use crate::parallel::in_parallel;
 use crate::session::jit::{JitCode, JitCodeId};
 use crate::session::{Session, Target};
@@ -87,13 +86,13 @@ impl JitNames {
     }
 }
 
-/// A name of V8's with the place in the original source.
+/// A name with the place in the original source.
 fn original_name(maps: &SourceMaps<'_>, code: JitCode<'_, '_>) -> Option<Vec<u8>> {
-    if !maps.renames() || code.producer() != Producer::V8 {
+    if !maps.renames() || !code.producer().row().has_source_maps {
         return None;
     }
     let name = code.name();
-    let place = place_in_name(name)?;
+    let place = (code.producer().row().place)(name)?;
     let script = String::from_utf8_lossy(&name[place.file]);
     let original = maps.original(&script, place.line, place.column)?;
     let (file, line, column) = (original.file, original.line, original.column);
@@ -141,7 +140,7 @@ impl Shown {
             hash: FxBuildHasher.hash_one((&*name, start)),
             name: name.into(),
             start,
-            tells_place: needs.lines && place_in_name(code.name()).is_some(),
+            tells_place: needs.lines && (code.producer().row().place)(code.name()).is_some(),
         }
     }
 }

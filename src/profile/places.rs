@@ -15,8 +15,8 @@ use crate::address::FileOffset;
 use crate::collect::{Collected, Pc, PcId};
 use crate::dso::DsoId;
 use crate::intern::ItemIndex;
-use crate::jitdump::{Producer, place_in_name};
 use crate::perfdata::CpuMode;
+use crate::runtimes::Producer;
 use crate::session::jit::JitCodeId;
 use crate::session::{Label, Session, Target};
 use crate::symbolize::{
@@ -394,7 +394,7 @@ impl<'b> Maker<'b, '_> {
             Some(line) => (String::from_utf8_lossy(line.file), line.line, line.column),
             None if !self.out.names.tells_place[id.0 as usize] => return None,
             None => {
-                let place = place_in_name(code.name())?;
+                let place = (code.producer().row().place)(code.name())?;
                 let file = String::from_utf8_lossy(&code.name()[place.file]);
                 (file, place.line, place.column)
             }
@@ -418,7 +418,7 @@ impl<'b> Maker<'b, '_> {
 
     /// What a compiler or bundler made a place of a script from.
     fn original(&self, producer: Producer, file: &str, line: u32, column: u32) -> Option<Original> {
-        let maps = (producer == Producer::V8).then_some(self.answers.maps)?;
+        let maps = (producer.row().has_source_maps).then_some(self.answers.maps)?;
         maps.original(file, line, column)
     }
 

@@ -427,8 +427,8 @@ fn mean_of(values: &[u64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::questions::names::CleanName;
     use crate::questions::tally::Count;
+    use crate::runtimes::CleanName;
 
     fn run(start: u64, functions: &[(&str, u64)]) -> Run {
         let mut run = Run::default();

@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use super::compare::{Comparison, Method, Verdict, compare};
 use super::functions::Identity;
-use super::names::CleanName;
 use super::runs::{By, Part, Run};
 use super::tally::Count;
+use crate::runtimes::CleanName;
 
 /// Weight of a sample: the recordings have a fixed frequency of a clock.
 const PERIOD: u64 = 1_001_001;

@@ -7,12 +7,12 @@ use regex::{Regex, RegexSet};
 
 use super::functions::Functions;
 use super::kinds::OwnRules;
-use super::names::CleanName;
 use super::tally::Count;
 use crate::profile::{
     CommId, Entry, EventId, FrameId, Profile, Sample, SampleFilter, SampleMatcher, StackEnd,
     StackId, Stacks, ThreadId,
 };
+use crate::runtimes::CleanName;
 
 /// What a tag's expression is tried on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

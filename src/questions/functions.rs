@@ -8,9 +8,10 @@ use std::hash::BuildHasher;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::kinds::{self, Facts, Kind, OwnRules};
-use super::names::{CleanName, clean_object};
 use crate::intern::ItemIndex;
 use crate::profile::{CpuMode, Frame, FrameId, Object, Origin, Producer, Profile, SymbolId};
+use crate::runtimes::CleanName;
+use crate::runtimes::names::clean_object;
 
 /// Index into [`Functions::all`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -238,11 +239,11 @@ impl<'p> Maker<'p> {
         let name = symbol.map(|symbol| symbol.name.as_str());
         let main = frame.object.is_some_and(|id| self.is_main[id.0 as usize]);
         let is_runtime = object.is_some_and(|object| kinds::is_runtime(&object.long_name, main));
-        // Node's builtins lie in the program, too.
-        let of_v8 = main && is_runtime && name.is_some_and(|name| name.starts_with("Builtins_"));
+        // Builtins may lie in the program, too.
+        let built_in = name.and_then(Producer::of_built_in);
+        let built_in = built_in.filter(|_| main && is_runtime);
         let clean = match name {
-            Some(name) if of_v8 => CleanName::of(name, Some(Producer::V8)),
-            Some(name) => CleanName::of(name, producer),
+            Some(name) => CleanName::of(name, built_in.or(producer)),
             None => CleanName {
                 name: UNKNOWN.to_owned(),
                 ..CleanName::default()

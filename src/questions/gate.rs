@@ -7,9 +7,9 @@ use regex::RegexSet;
 
 use super::compare::{Comparison, Interval, Method, Verdict, compare};
 use super::functions::Identity;
-use super::names::CleanName;
 use super::runs::{Part, Run};
 use super::stats::t_95;
+use crate::runtimes::CleanName;
 
 /// What is asked.
 #[derive(Debug, Clone)]

@@ -5,62 +5,10 @@
 
 use regex::RegexSet;
 
-use super::library::is_standard;
-use super::names::CleanName;
 use crate::profile::{Object, Origin, Producer};
-
-/// What kind of code a function is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// The user's own.
-    Own,
-    /// The standard library of the language, where it lies in the program or is compiled at run time.
-    Std,
-    /// Packages of others.
-    Dependency,
-    /// Shared libraries of the system.
-    Library,
-    /// The runtime that executes the program.
-    Runtime,
-    /// The kernel.
-    Kernel,
-    /// Neither own nor looked at closer: the user's rules decided.
-    Other,
-    /// Addresses that nothing is known of.
-    Unknown,
-}
-
-impl Kind {
-    /// Number of kinds.
-    pub const COUNT: usize = 8;
-
-    /// All kinds.
-    pub const ALL: [Self; Self::COUNT] = [
-        Self::Own,
-        Self::Std,
-        Self::Dependency,
-        Self::Library,
-        Self::Runtime,
-        Self::Kernel,
-        Self::Other,
-        Self::Unknown,
-    ];
-
-    /// As it is printed and filtered by.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Own => "own",
-            Self::Std => "std",
-            Self::Dependency => "dependency",
-            Self::Library => "library",
-            Self::Runtime => "runtime",
-            Self::Kernel => "kernel",
-            Self::Other => "other",
-            Self::Unknown => "unknown",
-        }
-    }
-}
+pub use crate::runtimes::Kind;
+use crate::runtimes::kind::is_package;
+use crate::runtimes::{CleanName, is_standard};
 
 /// What the user calls own. Names and paths of objects are matched.
 #[derive(Debug, Clone, Default)]
@@ -132,7 +80,7 @@ fn by_rules(facts: &Facts<'_>, object: &Object) -> Kind {
             Origin::Dependency => return Kind::Dependency,
             Origin::Own | Origin::Unknown => {}
         }
-        return of_generated(producer, name, facts.clean);
+        return (producer.row().kind)(name, facts.clean);
     }
     if object.is_jit {
         return Kind::Unknown;
@@ -230,235 +178,12 @@ fn starts_with_word(name: &str, word: &str) -> bool {
     rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphabetic()))
 }
 
-fn is_package(path: &str) -> bool {
-    let folders = ["/node_modules/", "/site-packages/", "/dist-packages/"];
-    folders.iter().any(|folder| path.contains(folder))
-}
-
-/// A function that a runtime made, by who made it.
-fn of_generated(producer: Producer, name: &str, clean: &CleanName) -> Kind {
-    match producer {
-        Producer::V8 => of_v8(name, &clean.file),
-        Producer::Wasmtime => of_wasmtime(name),
-        Producer::CPython => of_python(&clean.file),
-        Producer::HotSpot => of_java(name),
-        Producer::Php if name.starts_with("JIT$$") => Kind::Runtime,
-        Producer::Beam => of_erlang(&clean.name),
-        Producer::Mono | Producer::DotNet => of_dotnet(name),
-        Producer::Php => Kind::Own,
-        _ if is_standard(&clean.name) => Kind::Std,
-        _ => Kind::Own,
-    }
-}
-
-fn of_v8(name: &str, file: &str) -> Kind {
-    let kinds = ["JS:", "Function:", "LazyCompile:", "Script:", "Eval:"];
-    if !kinds.iter().any(|kind| name.starts_with(kind)) {
-        Kind::Runtime
-    } else if file.starts_with("node:")
-        || file.starts_with("internal/")
-        || file.starts_with("native ")
-    {
-        Kind::Std
-    } else if is_package(file) {
-        Kind::Dependency
-    } else {
-        Kind::Own
-    }
-}
-
-fn of_wasmtime(name: &str) -> Kind {
-    let is_host = name.contains("trampoline")
-        || name.starts_with("signatures[")
-        || name.starts_with("wasmtime_builtin_")
-        || name.starts_with("module_start[")
-        || name.starts_with("component-");
-    if is_host {
-        Kind::Runtime
-    } else if is_standard(name) {
-        Kind::Std
-    } else {
-        Kind::Own
-    }
-}
-
-fn of_python(file: &str) -> Kind {
-    let in_library = file
-        .find("/lib/python3.")
-        .is_some_and(|_| !is_package(file));
-    if file.starts_with("<frozen") || in_library {
-        Kind::Std
-    } else if is_package(file) {
-        Kind::Dependency
-    } else {
-        Kind::Own
-    }
-}
-
-fn of_java(name: &str) -> Kind {
-    const PACKAGES: [&str; 5] = ["java.", "javax.", "jdk.", "sun.", "com.sun."];
-    let is_stub = !name.contains('(')
-        || name.starts_with("I2C/C2I adapters")
-        || name.starts_with("Interpreter");
-    // What a symbol of the file format looks like: `Ljava/util/HashMap;get(Ljava/lang/Object;)…`.
-    let path = name
-        .strip_prefix('L')
-        .filter(|_| name.contains(';'))
-        .unwrap_or(name);
-    let is_library = PACKAGES.iter().any(|package| {
-        let folder = package.replace('.', "/");
-        name.starts_with(package) || path.starts_with(&folder)
-    });
-    if is_stub {
-        Kind::Runtime
-    } else if is_library {
-        Kind::Std
-    } else {
-        Kind::Own
-    }
-}
-
-/// Modules of Erlang's and Elixir's libraries.
-const ERLANG_MODULES: [&str; 88] = [
-    "Elixir.Access",
-    "Elixir.Agent",
-    "Elixir.Enum",
-    "Elixir.File",
-    "Elixir.GenServer",
-    "Elixir.IO",
-    "Elixir.Integer",
-    "Elixir.Kernel",
-    "Elixir.Keyword",
-    "Elixir.List",
-    "Elixir.Map",
-    "Elixir.MapSet",
-    "Elixir.Process",
-    "Elixir.Range",
-    "Elixir.Regex",
-    "Elixir.Registry",
-    "Elixir.Stream",
-    "Elixir.String",
-    "Elixir.Supervisor",
-    "Elixir.Task",
-    "application",
-    "application_controller",
-    "application_master",
-    "array",
-    "base64",
-    "binary",
-    "calendar",
-    "code",
-    "code_server",
-    "crypto",
-    "dets",
-    "dict",
-    "disk_log",
-    "edlin",
-    "erl_eval",
-    "erl_init",
-    "erl_internal",
-    "erl_lint",
-    "erl_parse",
-    "erl_prim_loader",
-    "erl_scan",
-    "erl_tracer",
-    "erlang",
-    "error_handler",
-    "error_logger",
-    "erts_code_purger",
-    "erts_internal",
-    "ets",
-    "file",
-    "file_server",
-    "filelib",
-    "filename",
-    "gb_sets",
-    "gb_trees",
-    "gen",
-    "gen_event",
-    "gen_server",
-    "gen_statem",
-    "gen_tcp",
-    "gen_udp",
-    "group",
-    "heart",
-    "inet",
-    "init",
-    "io",
-    "io_lib",
-    "io_lib_format",
-    "kernel",
-    "lists",
-    "logger",
-    "maps",
-    "math",
-    "orddict",
-    "ordsets",
-    "os",
-    "persistent_term",
-    "prim_file",
-    "prim_inet",
-    "proc_lib",
-    "proplists",
-    "queue",
-    "rand",
-    "re",
-    "sets",
-    "string",
-    "supervisor",
-    "timer",
-    "unicode",
-];
-
-/// Modules that only their beginning tells.
-const ERLANG_FAMILIES: [&str; 10] = [
-    "logger_",
-    "erts_",
-    "prim_",
-    "inet_",
-    "user_",
-    "ssl_",
-    "unicode_",
-    "io_lib_",
-    "otp_",
-    "raw_file_",
-];
-
-fn of_erlang(name: &str) -> Kind {
-    let module = name.split(':').next().unwrap_or(name).trim_matches('\'');
-    if name.starts_with("global::") || module == "erts_beamasm" || !name.contains(':') {
-        Kind::Runtime
-    } else if ERLANG_MODULES.binary_search(&module).is_ok()
-        || ERLANG_FAMILIES
-            .iter()
-            .any(|family| module.starts_with(family))
-    {
-        Kind::Std
-    } else {
-        Kind::Own
-    }
-}
-
-fn of_dotnet(name: &str) -> Kind {
-    const PACKAGES: [&str; 3] = ["System.", "Mono.", "Microsoft."];
-    const STUBS: [&str; 3] = ["(wrapper", "(null)", "delegate_invoke"];
-    // `[assembly] Class::f` and return types come in front.
-    let begins = |prefix: &str| name.starts_with(prefix) || name.contains(&format!("] {prefix}"));
-    if STUBS.iter().any(|stub| name.starts_with(stub)) || name.contains("(wrapper ") {
-        Kind::Runtime
-    } else if PACKAGES.iter().any(|package| begins(package)) {
-        Kind::Std
-    } else {
-        Kind::Own
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn generated(producer: Producer, name: &str) -> Kind {
-        of_generated(producer, name, &CleanName::of(name, Some(producer)))
+        (producer.row().kind)(name, &CleanName::of(name, Some(producer)))
     }
 
     #[test]
@@ -534,10 +259,5 @@ mod tests {
             );
         }
         assert!(!is_runtime("/usr/bin/node", false));
-    }
-
-    #[test]
-    fn modules_are_sorted() {
-        assert!(ERLANG_MODULES.is_sorted());
     }
 }

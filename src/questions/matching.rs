@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::functions::Identity;
-use super::names::ANONYMOUS;
+use crate::runtimes::names::ANONYMOUS;
 
 /// Indices of a function in both sides; one of them is missing if it has no partner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -183,7 +183,7 @@ pub fn is_numbered(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::questions::names::CleanName;
+    use crate::runtimes::CleanName;
 
     fn identity(text: &str) -> Identity {
         let mut parts = text.split(' ');

@@ -1,6 +1,6 @@
 //! Questions that people ask of a profile: where the CPU goes, which of *my* functions pays for it, who calls what.
 //!
-//! In: a profile. Out: small tables of plain data; [`crate::output`] prints them. [`names`] makes names clean, [`kinds`] says what
+//! In: a profile. Out: small tables of plain data; [`crate::output`] prints them. [`crate::runtimes::names`] makes names clean, [`kinds`] says what
 //! is the user's own, [`functions`] puts both together, [`tally`] counts. Nothing here knows a record, a file or a terminal.
 
 pub mod budget;
@@ -13,9 +13,7 @@ pub mod filter;
 pub mod functions;
 pub mod gate;
 pub mod kinds;
-mod library;
 pub mod matching;
-pub mod names;
 pub mod peek;
 pub mod runs;
 mod significance;

@@ -9,9 +9,9 @@ use rustc_hash::FxHashMap;
 
 use super::facts::Facts;
 use super::functions::{Basis, FunctionId, Functions};
-use super::names::told_apart;
 use super::tally::{Count, Numbers, Tally, of_event};
-use crate::profile::{Producer, Profile};
+use crate::profile::Profile;
+use crate::runtimes::names::told_apart;
 
 /// A label and its weight.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -153,16 +153,7 @@ pub fn own_rule(functions: &Functions) -> String {
     let told = functions
         .producers
         .iter()
-        .filter_map(|producer| match producer {
-            Producer::V8 => Some("JS outside node: and node_modules"),
-            Producer::Wasmtime => Some("WebAssembly without its C and Rust library"),
-            Producer::CPython => Some("Python outside its library and site-packages"),
-            Producer::HotSpot => Some("classes outside java., javax., jdk., sun."),
-            Producer::Php => Some("PHP functions"),
-            Producer::Beam => Some("modules that are not OTP's"),
-            Producer::Mono | Producer::DotNet => Some("classes outside System., Mono., Microsoft."),
-            _ => None,
-        });
+        .filter_map(|producer| producer.row().own);
     let told: Vec<&str> = told.collect();
     match told.as_slice() {
         [] => format!("{basis}; the program without its standard library"),

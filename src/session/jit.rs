@@ -42,8 +42,8 @@ use std::path::PathBuf;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::address::{Avma, AvmaRange, Timestamp};
-use crate::jitdump::Producer;
 use crate::jitdump::dump::{Counts, Cut};
+use crate::runtimes::Producer;
 
 /// One life of a process: from fork (or first sight) to exit. A pid that is used again gets a new
 /// one; exec does not.

@@ -5,7 +5,7 @@
 //! records that came with a dump. The facts about runtimes are those of their
 //! releases of 2023 to 2026 (V8 11.3 and 13.6, wasmtime 48, OpenJDK 17, CPython 3.12 to 3.14, LLVM 14 and 21).
 
-use crate::jitdump::{NameKind, Producer};
+pub(super) use crate::runtimes::Habit;
 use crate::session::jit::JitCode;
 
 /// Code around a place.
@@ -24,31 +24,6 @@ pub(super) struct CodeView<'c> {
     pub(super) habit: Habit,
 }
 
-/// What is known of how code treats its stack.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Habit {
-    /// Nothing.
-    Unknown,
-    /// Whatever calls keeps a frame pointer; where the frame is built, the code tells (wasmtime, V8, BEAM).
-    FramePointers,
-    /// V8's code that jumps from piece to piece inside one frame of the interpreter: bytecode
-    /// handlers, many builtins. A piece builds its own frame only around calls.
-    V8Pieces,
-    /// V8's Sparkplug: its first call builds the frame.
-    Sparkplug,
-    /// A blob of many pieces of code (HotSpot's interpreter and stubs): its first bytes say nothing
-    /// about the rest.
-    Blob,
-    /// CPython's trampoline without frame pointer: 8 bytes of stack between its two `sub`/`add`.
-    PyTrampoline,
-    /// The base of an Erlang process: nothing called it.
-    ErlangBase,
-    /// A function of a file that was found by what leads to it.
-    Found,
-    /// QEMU's translated code: all of it runs in the one frame that the code before it has built.
-    Translated,
-}
-
 impl<'c> CodeView<'c> {
     /// The view of a place in JIT code.
     pub(super) fn of_jit(code: JitCode<'_, 'c>, offset: u64, leaf: bool) -> Self {
@@ -57,7 +32,7 @@ impl<'c> CodeView<'c> {
             at: usize::try_from(offset).unwrap_or(usize::MAX),
             size: Some(code.size()),
             leaf,
-            habit: habit(code),
+            habit: code.habit(),
         }
     }
 
@@ -87,46 +62,14 @@ impl<'c> CodeView<'c> {
 /// Reach of a function whose bounds are not known.
 const UNKNOWN_REACH: (u32, u32) = (4096, 4096);
 
-fn habit(code: JitCode<'_, '_>) -> Habit {
-    match code.kind() {
-        NameKind::Sparkplug => Habit::Sparkplug,
-        NameKind::V8Piece => Habit::V8Pieces,
-        NameKind::V8Function => Habit::FramePointers,
-        NameKind::PyTrampoline if code.producer() == Producer::CPython => Habit::PyTrampoline,
-        NameKind::ErlangBase => Habit::ErlangBase,
-        NameKind::PyTrampoline | NameKind::Other => match code.producer() {
-            Producer::V8 | Producer::Wasmtime | Producer::Beam => Habit::FramePointers,
-            Producer::Qemu => Habit::Translated,
-            Producer::HotSpot if is_hotspot_blob(code.name()) => Habit::Blob,
-            _ => Habit::Unknown,
-        },
-    }
-}
-
-/// Methods are named like `Lpkg/Class;method(Lsig;)V`, everything else is runtime code.
-fn is_hotspot_blob(name: &[u8]) -> bool {
-    !(name.starts_with(b"L") && name.contains(&b';'))
-}
-
 /// Whether a runtime puts the code's start on the stack as a return address: the base of an Erlang process, and
 /// what V8 lets optimised code that it gives up go on with.
 pub(super) fn is_entered_by_return(code: JitCode<'_, '_>) -> bool {
-    const OF_V8: [&[u8]; 5] = [
-        b"Builtin:NotifyDeoptimized",
-        b"Builtin:ContinueTo",
-        b"Builtin:InterpreterEnterAt",
-        b"Builtin:BaselineOrInterpreterEnterAt",
-        b"Builtin:RestartFrameTrampoline",
-    ];
-    match code.kind() {
-        NameKind::ErlangBase => true,
-        NameKind::V8Piece => OF_V8.iter().any(|front| code.name().starts_with(front)),
-        _ => false,
-    }
+    (code.producer().row().is_entered_by_return)(code.name())
 }
 
-/// The template interpreter, one large piece of code.
-pub(super) fn is_hotspot_interpreter(code: JitCode<'_, '_>) -> bool {
-    matches!(code.producer(), Producer::HotSpot | Producer::Unknown)
-        && code.name() == b"Interpreter"
+/// A template interpreter, one large piece of code.
+pub(super) fn is_interpreter(code: JitCode<'_, '_>) -> bool {
+    let interpreter = code.producer().row().interpreter;
+    interpreter.is_some_and(|name| code.name() == name)
 }

@@ -16,10 +16,10 @@ use super::cfi::{CfiTables, FdeRef, FileCfi, IndexEntry, Table, lookup};
 use super::jit::{CodeView, Habit};
 use super::rules::{Candidate, Candidates, Check, Kind, Pool, RowRange, Rows, Rule, SavedSets};
 use super::x86_flow::Flow;
-use super::{CodeSpace, FrameOrigin, Place, go, php};
+use super::{CodeSpace, FrameOrigin, Place, go, hosted};
 use crate::address::{Avma, FileOffset, Svma};
 use crate::dso::{DsoId, elf::ElfFile};
-use crate::jitdump::Producer;
+use crate::runtimes::HostLoop;
 use crate::session::jit::{JitCode, JitCodeId, JitObjectId, JitUnwinding};
 
 /// Makes the rules of one thread.
@@ -36,7 +36,7 @@ pub(super) struct RuleMaker<'a, A: Architecture> {
     pub(super) candidates: Pool<Candidate>,
     complex: Vec<Complex>,
     /// The ways out of the JIT code of each dump of PHP.
-    php: FxHashMap<JitObjectId, Candidates>,
+    hosted: FxHashMap<JitObjectId, Candidates>,
     /// Of functions with a frame pointer, by their start; for [`RuleMaker::without_frame_pointer`].
     full_flows: FxHashMap<(DsoId, FileOffset), Option<Flow>>,
     /// Scratch space of the evaluation of rows.
@@ -100,7 +100,7 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
             flows: FxHashMap::default(),
             candidates: Pool::new(),
             complex: Vec::new(),
-            php: FxHashMap::default(),
+            hosted: FxHashMap::default(),
             full_flows: FxHashMap::default(),
             context: UnwindContext::new(),
             arch: std::marker::PhantomData,
@@ -173,21 +173,26 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
         candidates
     }
 
-    /// The rule for PHP's JIT code, if the interpreter is at hand.
-    fn php_rule<S: CodeSpace<'a>>(&mut self, code: JitCode<'_, 'a>, space: &S) -> Option<Rule> {
-        let known = self.php.get(&code.object()).cloned();
+    /// The rule for code without frames of its own, if the file with the function is at hand in whose frame it runs.
+    fn hosted_rule<S: CodeSpace<'a>>(
+        &mut self,
+        host: &HostLoop,
+        code: JitCode<'_, 'a>,
+        space: &S,
+    ) -> Option<Rule> {
+        let known = self.hosted.get(&code.object()).cloned();
         let candidates = known.unwrap_or_else(|| {
-            let body = self.php_loop(space).unwrap_or(Rule::NONE);
-            let candidates = php::candidates(&body);
-            self.php.insert(code.object(), candidates.clone());
+            let body = self.body_of(host, space).unwrap_or(Rule::NONE);
+            let candidates = hosted::candidates(&body);
+            self.hosted.insert(code.object(), candidates.clone());
             candidates
         });
         (!candidates.is_empty()).then(|| self.candidate_rule(&candidates))
     }
 
-    /// The rule in the body of PHP's interpreter loop.
-    fn php_loop<S: CodeSpace<'a>>(&mut self, space: &S) -> Option<Rule> {
-        let (place, svma) = php::interpreter(space)?;
+    /// The rule in the body of an interpreter's loop.
+    fn body_of<S: CodeSpace<'a>>(&mut self, host: &HostLoop, space: &S) -> Option<Rule> {
+        let (place, svma) = hosted::interpreter(host, space)?;
         let Place::File {
             dso, binary, debug, ..
         } = place
@@ -499,8 +504,8 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
         leaf: bool,
         space: &S,
     ) -> Rule {
-        if code.producer() == Producer::Php
-            && let Some(rule) = self.php_rule(code, space)
+        if let Some(host) = &code.producer().row().host_loop
+            && let Some(rule) = self.hosted_rule(host, code, space)
         {
             return rule;
         }

@@ -28,10 +28,10 @@ mod discover;
 mod evaluate;
 mod expr;
 mod go;
+mod hosted;
 mod jit;
 mod maker;
 mod memo;
-mod php;
 mod rules;
 mod stack;
 #[cfg(test)]

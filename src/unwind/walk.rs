@@ -1028,5 +1028,5 @@ fn bytes_before<'a, A: Architecture>(target: &Located<'_, 'a>) -> Option<&'a [u8
 
 /// Whether a place lies in code that is returned to without having called.
 fn is_interpreter(place: &Place<'_, '_>) -> bool {
-    matches!(place, Place::Jit { code, .. } if jit::is_hotspot_interpreter(*code))
+    matches!(place, Place::Jit { code, .. } if jit::is_interpreter(*code))
 }

@@ -31,7 +31,7 @@ use crate::collect::Pc;
 use crate::diagnostics::Diagnostics;
 use crate::dso::DsoId;
 use crate::input::{Role, Store};
-use crate::jitdump::Producer;
+use crate::runtimes::Producer;
 use crate::session::jit::{JitCodeId, JitObjectId};
 use crate::session::{Session, Target};
 
@@ -624,8 +624,8 @@ fn hit<'a>(
             Target::Nowhere | Target::Label(_) => {}
         }
     }
-    let is_wasmtime = |id: &JitObjectId| session.jit.object(*id).producer == Producer::Wasmtime;
-    let mut objects: Vec<_> = objects.into_iter().filter(is_wasmtime).collect();
+    let of_modules = |id: &JitObjectId| session.jit.object(*id).producer.row().compiles_wasm;
+    let mut objects: Vec<_> = objects.into_iter().filter(of_modules).collect();
     objects.sort_unstable();
     let mut dsos: Vec<_> = dsos.into_iter().collect();
     dsos.sort_unstable();
@@ -666,7 +666,7 @@ fn candidates(files: &[Found<WasmFile<'_>>]) -> Vec<(usize, usize)> {
 /// Whether a name is that of code which wasmtime adds to the functions of a module.
 #[must_use]
 pub fn is_trampoline(name: &[u8]) -> bool {
-    Producer::of_name(name) == Producer::Wasmtime && compiled::wasm_function(name).is_none()
+    Producer::of_name(name).row().compiles_wasm && compiled::wasm_function(name).is_none()
 }
 
 fn file_name(path: &Path) -> String {

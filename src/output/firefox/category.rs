@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::profile::{CpuMode, Frame, Profile};
+use crate::profile::{CpuMode, Frame, Producer, Profile};
+use crate::runtimes::Tier;
 
 /// Index into the file's categories, and into the subcategories of that.
 pub(super) type Place = (u8, u8);
@@ -37,16 +38,19 @@ const CATEGORIES: [(&str, &str, &[&str]); 6] = [
     ("Off CPU", "transparent", &["Other"]),
 ];
 
-/// Index into the subcategories of code made at run time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Tier {
-    Unknown = 0,
-    Baseline = 1,
-    Middle = 2,
-    Optimised = 3,
-    Builtin = 4,
-    RegExp = 5,
-    Wasm = 6,
+/// Where code made at run time belongs.
+const fn of_tier(tier: Tier) -> Place {
+    let subcategory = match tier {
+        Tier::Interpreted => return INTERPRETER,
+        Tier::Unknown => 0,
+        Tier::Baseline => 1,
+        Tier::Middle => 2,
+        Tier::Optimised => 3,
+        Tier::Builtin => 4,
+        Tier::RegExp => 5,
+        Tier::Wasm => 6,
+    };
+    (JIT, subcategory)
 }
 
 /// The list of the file.
@@ -65,37 +69,16 @@ pub(super) fn of(profile: &Profile, frame: &Frame) -> Place {
         return OTHER;
     };
     let name = frame.symbol.map(|symbol| profile[symbol].name.as_str());
-    let is_generated = frame.symbol.is_some_and(|s| profile[s].producer.is_some());
-    if object.is_jit || is_generated {
-        return of_generated(name.unwrap_or_default());
+    let producer = frame.symbol.and_then(|symbol| profile[symbol].producer);
+    if object.is_jit || producer.is_some() {
+        return of_generated(producer.unwrap_or_default(), name.unwrap_or_default());
     }
     of_compiled(name.unwrap_or_default())
 }
 
-/// Names tell tiers: those of V8 and .NET, and modules of WebAssembly.
-fn of_generated(name: &str) -> Place {
-    let starts = |prefix: &str| name.starts_with(prefix);
-    let ends = |suffixes: &[&str]| suffixes.iter().any(|suffix| name.ends_with(suffix));
-    if starts("JS:~") || starts("BytecodeHandler:") || name == "Interpreter" {
-        return INTERPRETER;
-    }
-    let tier = match name {
-        _ if starts("JS:^") || ends(&["[Tier0]", "[QuickJitted]", "[MinOptJitted]"]) => {
-            Tier::Baseline
-        }
-        _ if starts("JS:+") => Tier::Middle,
-        _ if starts("JS:*")
-            || ends(&["[OptimizedTier1]", "[OptimizedTier1OSR]", "[Optimized]"]) =>
-        {
-            Tier::Optimised
-        }
-        _ if ends(&["[Tier1]", "[PreJIT]"]) => Tier::Optimised,
-        _ if starts("Builtin:") => Tier::Builtin,
-        _ if starts("RegExp:") => Tier::RegExp,
-        _ if starts("wasm[") || name.contains("::wasm[") || starts("wasm-function[") => Tier::Wasm,
-        _ => Tier::Unknown,
-    };
-    (JIT, tier as u8)
+/// Names tell tiers, where the runtime says so.
+fn of_generated(producer: Producer, name: &str) -> Place {
+    of_tier((producer.row().tier)(name))
 }
 
 /// Builtins of V8 lie in its program; loops of interpreters are known by name.
@@ -111,7 +94,7 @@ fn of_compiled(name: &str) -> Place {
         Some(builtin) if builtin.ends_with("Handler") || builtin.contains("Interpreter") => {
             INTERPRETER
         }
-        Some(_) => (JIT, Tier::Builtin as u8),
+        Some(_) => of_tier(Tier::Builtin),
         None if LOOPS.contains(&name) => INTERPRETER,
         None => USER,
     }
@@ -134,7 +117,7 @@ mod tests {
             ("wasm[0]::function[3]", (JIT, 6)),
             ("jit::fib", (JIT, 0)),
         ] {
-            assert_eq!(of_generated(name), place, "{name}");
+            assert_eq!(of_generated(Producer::Unknown, name), place, "{name}");
         }
         assert_eq!(of_compiled("Builtins_LdaZeroHandler"), INTERPRETER);
         assert_eq!(of_compiled("Builtins_RegExpSplit"), (JIT, 4));
@@ -144,7 +127,7 @@ mod tests {
     #[test]
     fn places_are_in_the_list() {
         let subcategories = CATEGORIES[usize::from(JIT)].2;
-        assert_eq!(subcategories[Tier::Wasm as usize], "Wasm");
+        assert_eq!(subcategories[usize::from(of_tier(Tier::Wasm).1)], "Wasm");
         assert_eq!(CATEGORIES[usize::from(WAITING)].0, "Off CPU");
         assert!(CATEGORIES.iter().all(|(_, _, subs)| subs[0] == "Other"));
     }

@@ -13,7 +13,7 @@ use super::super::text::harmless;
 use super::category::{self, Place};
 use super::libs::Libs;
 use crate::address::Avma;
-use crate::profile::{FrameId, Profile, SourceLine, StackId, SymbolId, place_in_name};
+use crate::profile::{FrameId, Profile, SourceLine, StackId, SymbolId};
 
 /// No number.
 pub(super) const NONE: u32 = u32::MAX;
@@ -259,7 +259,8 @@ impl<'p> Shared<'p> {
             return;
         }
         self.funcs[func as usize].is_js = name.starts_with("JS:") || name.starts_with("Script:");
-        let Some(place) = place_in_name(name.as_bytes()) else {
+        let runtime = symbol.producer.unwrap_or_default().row();
+        let Some(place) = (runtime.place)(name.as_bytes()) else {
             return;
         };
         let Some(file) = name.get(place.file) else {

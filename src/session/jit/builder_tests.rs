@@ -3,10 +3,10 @@
 use super::super::{JitHit, JitMatch};
 use super::*;
 use crate::address::Avma;
-use crate::jitdump::Producer;
 use crate::jitdump::debug_info::line_at;
 use crate::jitdump::testing::{DumpWriter, eh_frame, eh_frame_header};
 use crate::perfdata::ClockId;
+use crate::runtimes::{Habit, Producer};
 
 const A: u64 = 0x7f00_0000_0000;
 const B: u64 = 0x7f00_0010_0000;
@@ -291,10 +291,42 @@ fn a_name_alone_makes_no_function_of_a_wasm_module_pythons() {
         let hit = index.lookup(P, Avma(at), time(20)).expect("loaded");
         index.code(hit.code).producer()
     };
-    assert_eq!(
-        [producer(A), producer(A + 64), producer(A + 128)],
-        [Producer::Wasmtime, Producer::Wasmtime, Producer::CPython]
+    // Nobody but wasmtime wrote into the file, whatever the module calls its functions.
+    for at in [A, A + 64, A + 128] {
+        assert_eq!(producer(at), Producer::Wasmtime, "{at:#x}");
+    }
+}
+
+#[test]
+fn names_in_a_shared_perf_map_are_believed_where_more_than_one_says_so() {
+    let of = |map: &str, name: &str| {
+        let codes = super::super::codes::map_of(map.as_bytes());
+        let mut all = (0..codes.count()).map(|number| codes.code(number));
+        let code = all.find(|code| code.name() == name.as_bytes());
+        code.map(|code| (code.producer(), code.habit()))
+            .expect("it is there")
+    };
+    let plain = |map: &str| of(map, "main").0;
+    // What any compiler of WebAssembly writes down: functions by their names in the module.
+    let module = "1000 40 main\n1040 30 py::f\n1070 10 py::g:/x.py\n1080 60 JS:*h /a.js:1:1\n";
+    assert_eq!(plain(module), Producer::Unknown);
+    for name in ["py::f", "py::g:/x.py", "JS:*h /a.js:1:1"] {
+        assert_eq!(
+            of(module, name),
+            (Producer::Unknown, Habit::Unknown),
+            "{name}"
+        );
+    }
+    // wasmtime's own names tell the file, and python's trampolines are one like the other.
+    let both = format!(
+        "{module}2000 50 wasm[0]::array_to_wasm_trampoline[3]\n3000 10 py::work:/w/hot.py\n"
     );
+    assert_eq!(plain(&both), Producer::Wasmtime);
+    let python = (Producer::CPython, Habit::PyTrampoline);
+    assert_eq!(of(&both, "py::work:/w/hot.py"), python);
+    let wasm = (Producer::Wasmtime, Habit::FramePointers);
+    assert_eq!(of(&both, "py::f"), wasm);
+    assert_eq!(of(&both, "JS:*h /a.js:1:1"), wasm);
 }
 
 #[test]

@@ -12,7 +12,6 @@ use super::{JitObject, JitObjectKind, JitStats};
 use crate::address::Timestamp;
 use crate::diagnostics::Diagnostics;
 use crate::input::Store;
-use crate::jitdump::Producer;
 use crate::jitdump::dump::{Content, Counts, Cut, CutReason, Header, Move, Reader};
 
 /// One dump, read.
@@ -73,7 +72,7 @@ impl<'a> Dump<'a> {
             }
         }
         dump.codes.producer = reader.producer();
-        if dump.codes.producer == Producer::Qemu {
+        if dump.codes.producer.row().tells_part_of_sizes {
             dump.codes.fill_gaps();
         }
         (dump.counts, dump.cut) = (reader.counts(), reader.cut().cloned());

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{JitCodeId, JitIndex, ProcessId, Twin};
 use crate::address::{Avma, AvmaRange, Timestamp};
-use crate::jitdump::Producer;
 
 /// So many mappings of anonymous memory are remembered for each process.
 const MAX_ANONYMOUS: usize = 1 << 16;
@@ -119,7 +118,10 @@ pub(super) fn twins(index: &JitIndex<'_>, process: ProcessId, anonymous: &Anonym
 
 /// Mappings of one length: those without loads are copies of the only one that has some.
 fn twins_among(index: &JitIndex<'_>, process: ProcessId, mappings: &[AvmaRange]) -> Vec<Twin> {
-    let of_wasmtime = |code: u32| index.code(JitCodeId(code)).producer() == Producer::Wasmtime;
+    let runs_copies = |code: u32| {
+        let producer = index.code(JitCodeId(code)).producer();
+        producer.row().runs_copies
+    };
     let (with, without): (Vec<_>, Vec<_>) = mappings
         .iter()
         .map(|&mapping| {
@@ -130,7 +132,7 @@ fn twins_among(index: &JitIndex<'_>, process: ProcessId, mappings: &[AvmaRange])
         })
         .partition(|(_, code)| code.is_some());
     match with.as_slice() {
-        [(original, Some(code))] if of_wasmtime(*code) => without
+        [(original, Some(code))] if runs_copies(*code) => without
             .iter()
             .map(|&(copy, _)| Twin {
                 copy,

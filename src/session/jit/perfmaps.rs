@@ -13,7 +13,6 @@ use super::owners::{Lives, STALE};
 use super::{JitAbsent, JitIndex, JitObject, JitObjectId, JitObjectKind, JitStats, ProcessId};
 use crate::address::Timestamp;
 use crate::diagnostics::Diagnostics;
-use crate::jitdump::Producer;
 use crate::jitdump::perfmap::{self, MapEntry, PerfMap};
 
 /// Some ten million functions.
@@ -143,16 +142,12 @@ fn add_perf_map<'a>(
     };
     let functions = map.entries.len();
     let name = format!("perf-{pid}.map");
-    let producer = Producer::of_names(map.entries.iter().map(|entry| entry.name));
-    let mut map = map;
-    if producer == Producer::Qemu {
-        fill_gaps(&mut map.entries);
+    let mut codes = MapCodes::new(object, map.entries);
+    let producer = codes.producer;
+    if producer.row().tells_part_of_sizes {
+        fill_gaps(&mut codes.entries);
     }
-    index.codes.push(CodeList::PerfMap(MapCodes {
-        object,
-        producer,
-        entries: map.entries,
-    }));
+    index.codes.push(CodeList::PerfMap(codes));
     index.perf_maps.insert(process, object);
     index.objects.push(JitObject {
         path: path.as_os_str().as_encoded_bytes().to_vec(),

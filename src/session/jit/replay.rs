@@ -8,7 +8,6 @@ use super::lasting::{Lasting, lasting};
 use super::owners::{OwnedLoads, Owners};
 use super::{JitObjectId, ProcessId};
 use crate::address::{AvmaRange, Timestamp};
-use crate::jitdump::Producer;
 
 /// Applies everything that happened in order of time: what a dump tells first, as perf's inject
 /// writes it first, then mappings and execs, then forks.
@@ -243,7 +242,7 @@ impl Replay {
 /// functions of V8 have the same bytes too, but other names.
 fn is_alias((dump, old): (&DumpCodes<'_>, u32), (new_dump, new): (&DumpCodes<'_>, u32)) -> bool {
     let same_name = || dump.name(old) == new_dump.name(new);
-    (new_dump.producer_of(new) == Producer::Wasmtime || same_name())
+    (new_dump.producer.row().renames_repeats || same_name())
         && dump.bytes(old) == new_dump.bytes(new)
 }
 

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use super::support::*;
 use crate::address::{Avma, AvmaRange};
 use crate::input::Store;
-use crate::jitdump::Producer;
 use crate::jitdump::testing::{self, DumpWriter};
+use crate::runtimes::Producer;
 use crate::session::jit::{CodeList, JitCodeId, codes_of, map_of};
 use crate::stack_end::StackEnd;
 use crate::unwind::FrameOrigin::{Cfi, FramePointer, Frameless, Ip, Prologue};
@@ -62,10 +62,10 @@ fn written(loads: Loads<'_>) -> DumpWriter {
 }
 
 fn loaded(store: &Store, writer: DumpWriter) -> Jitted<'_> {
-    loaded_by(Producer::Unknown, store, writer)
+    loaded_by(None, store, writer)
 }
 
-fn loaded_by(producer: Producer, store: &Store, writer: DumpWriter) -> Jitted<'_> {
+fn loaded_by(producer: Option<Producer>, store: &Store, writer: DumpWriter) -> Jitted<'_> {
     Jitted {
         codes: vec![codes_of(store.keep(writer.bytes), producer, store)],
         anonymous: AvmaRange::new(Avma(ANONYMOUS), 0x1000),
@@ -89,7 +89,7 @@ type Frames = Vec<(u64, FrameOrigin)>;
 fn translated_code_of_qemu_has_the_frame_that_leads_to_it() {
     let store = Store::new();
     let loads: Loads<'_> = &[("guest-0xfe05b", &FRAMED), ("main", &FRAMED)];
-    let codes = loaded_by(Producer::Qemu, &store, written(loads));
+    let codes = loaded_by(Some(Producer::Qemu), &store, written(loads));
     let outer = SP + 152 * 8;
     let mut stack = vec![7; 150];
     stack.extend([outer, call_in(1), 0, 0]);
@@ -214,7 +214,7 @@ fn hotspot_frames_and_returns_into_the_interpreter() {
         ("Interpreter", &[0x90; 64]),
         ("stub", &FRAMED),
     ]);
-    let process = loaded_by(Producer::HotSpot, &store, loads);
+    let process = loaded_by(Some(Producer::HotSpot), &store, loads);
     let interpreter = CODE + STEP + 0x20;
     // fib -> fib -> interpreter frame -> stub
     let stack = [

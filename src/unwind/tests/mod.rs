@@ -2,7 +2,7 @@
 //! writer, and stacks laid out by hand.
 
 mod files;
+mod hosted;
 mod jit;
 mod oracle;
-mod php;
 mod support;

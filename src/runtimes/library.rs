@@ -182,7 +182,7 @@ const GO_PACKAGES: [&str; 46] = [
 
 /// Whether a function of the program itself is one of its language's library.
 #[must_use]
-pub(super) fn is_standard(name: &str) -> bool {
+pub fn is_standard(name: &str) -> bool {
     if name.ends_with("@plt") || is_reserved(name) || C_FUNCTIONS.contains(&name) {
         return true;
     }
@@ -226,7 +226,7 @@ fn is_of_go(name: &str) -> bool {
 
 /// The crate or the outermost namespace of a function; nothing where it has none.
 #[must_use]
-pub(super) fn outermost(name: &str) -> Option<&str> {
+fn outermost(name: &str) -> Option<&str> {
     let name = without_return_type(name);
     if let Some(inside) = name.strip_prefix('<') {
         return of_impl(inside);

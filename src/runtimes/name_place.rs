@@ -17,55 +17,8 @@ pub struct NamePlace {
     pub all: Range<usize>,
 }
 
-/// Looks for `/path/file.js:12:3` at the end of V8's names and for `{closure:/path/file.php:12}` in PHP's.
-#[must_use]
-pub fn place_in_name(name: &[u8]) -> Option<NamePlace> {
-    if [&b"JS:"[..], b"Script:", b"Eval:", b"LazyCompile:"]
-        .iter()
-        .any(|prefix| name.starts_with(prefix))
-    {
-        return of_v8(name);
-    }
-    of_php(name)
-}
-
-fn of_v8(name: &[u8]) -> Option<NamePlace> {
-    let (rest, column) = number(name)?;
-    let (path, line) = number(rest)?;
-    // Functions are named before their file, by a word or none.
-    let tier = memchr::memchr(b':', path)? + 1;
-    let space = memchr::memchr(b' ', path.get(tier..)?)?;
-    let first = tier + space + 1;
-    // `get size /app/x.js`: paths may have blanks in them as well, so the first `/` or scheme counts.
-    let begins = |at: &usize| {
-        let tail = &path[*at..];
-        path[at - 1] == b' '
-            && (tail.starts_with(b"/") || tail.starts_with(b"file:") || tail.starts_with(b"node:"))
-    };
-    let start = (first..path.len()).find(begins).unwrap_or(first);
-    (start < path.len()).then_some(NamePlace {
-        file: start..path.len(),
-        line,
-        column,
-        all: start..name.len(),
-    })
-}
-
-fn of_php(name: &[u8]) -> Option<NamePlace> {
-    const CLOSURE: &[u8] = b"{closure:/";
-    let start = memchr::memmem::find(name, CLOSURE)? + CLOSURE.len() - 1;
-    let end = start + memchr::memchr(b'}', &name[start..])?;
-    let (path, line) = number(&name[start..end])?;
-    Some(NamePlace {
-        file: start..start + path.len(),
-        line,
-        column: 0,
-        all: start..end,
-    })
-}
-
 /// A number behind the last colon, and what stands before it.
-fn number(text: &[u8]) -> Option<(&[u8], u32)> {
+pub(super) fn number(text: &[u8]) -> Option<(&[u8], u32)> {
     let colon = memchr::memrchr(b':', text)?;
     let digits = std::str::from_utf8(&text[colon + 1..]).ok()?;
     let all_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -74,10 +27,10 @@ fn number(text: &[u8]) -> Option<(&[u8], u32)> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::runtimes::Producer;
 
     fn shown(name: &str) -> Option<(&str, u32, u32)> {
-        let place = place_in_name(name.as_bytes())?;
+        let place = (Producer::Unknown.row().place)(name.as_bytes())?;
         Some((&name[place.file], place.line, place.column))
     }
 

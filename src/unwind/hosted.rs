@@ -1,28 +1,29 @@
-//! PHP's JIT code has no frames: the interpreter's loop `execute_ex` jumps to it and it jumps back, with the
-//! stack pointer as it is in the loop. So the way to the caller is that of `execute_ex`'s body.
+//! Code without frames of its own, as PHP's JIT makes: the interpreter's loop `execute_ex` jumps to it and it jumps back, with the
+//! stack pointer as it is in the loop. So the way to the caller is that of the loop's body.
 //!
-//! In: the files that a process maps. Out: the candidates for its JIT code. Asked by [`super::maker`], once
+//! In: the files that a process maps, and whose frame it is. Out: the candidates for its JIT code. Asked by [`super::maker`], once
 //! for each dump.
 
 use super::rules::{Candidate, Candidates, Check, Kind, Rule};
 use super::{CodeSpace, FrameOrigin, Place};
 use crate::address::Svma;
 use crate::dso::elf::ElfFile;
-
-/// The interpreter's loop, exported to extensions.
-const LOOP: &[u8] = b"execute_ex";
+use crate::runtimes::HostLoop;
 
 /// What JIT code may have on the stack below the loop's frame: nothing, the return address of a stub that
 /// it calls, the padding of builds without a red zone (`HYBRID_SPAD` in `zend_jit_x86.dasc`).
 const PUSHED: [i32; 3] = [0, 8, 16];
 
 /// The file that has the interpreter, a program or a web server's module, and where its loop is.
-pub(super) fn interpreter<'s, 'a, S: CodeSpace<'a>>(space: &'s S) -> Option<(Place<'s, 'a>, Svma)> {
-    space.mapped_files(b"php").into_iter().find_map(|place| {
+pub(super) fn interpreter<'s, 'a, S: CodeSpace<'a>>(
+    host: &HostLoop,
+    space: &'s S,
+) -> Option<(Place<'s, 'a>, Svma)> {
+    space.mapped_files(host.file).into_iter().find_map(|place| {
         let Place::File { binary, .. } = place else {
             return None;
         };
-        Some((place, exported(binary?, LOOP)?))
+        Some((place, exported(binary?, host.function)?))
     })
 }
 

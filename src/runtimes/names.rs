@@ -5,7 +5,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::profile::Producer;
+use super::Producer;
 
 /// A function's name, and where in the sources it is, as far as the name tells.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -28,18 +28,14 @@ impl CleanName {
     #[must_use]
     pub fn of(name: &str, producer: Option<Producer>) -> Self {
         match producer {
-            None | Some(Producer::Llvm) => Self::plain(native(name)),
-            Some(Producer::V8) => v8(name),
-            Some(Producer::CPython) => python(name),
-            Some(Producer::Php) => php(name),
-            Some(Producer::HotSpot) => Self::plain(java(name)),
-            Some(Producer::Beam) => Self::plain(erlang(name)),
-            Some(Producer::Wasmtime) => Self::plain(native(name)),
-            Some(_) => Self::plain(without_tier(name)),
+            Some(producer) => (producer.row().clean)(name),
+            None => Self::plain(native(name)),
         }
     }
 
-    fn plain(name: &str) -> Self {
+    /// A name that tells no place.
+    #[must_use]
+    pub fn plain(name: &str) -> Self {
         Self {
             name: name.to_owned(),
             ..Self::default()
@@ -137,12 +133,12 @@ fn is_hex(text: &str) -> bool {
     text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-fn is_number(text: &str) -> bool {
+pub(super) fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// Without what compilers and linkers put behind: hashes of Rust, versions of symbols, numbers of clones.
-fn native(name: &str) -> &str {
+pub(super) fn native(name: &str) -> &str {
     // The first function of a file may be called so altogether.
     let versioned = name.find('@').filter(|&at| at > 0);
     let name = match versioned {
@@ -183,43 +179,8 @@ fn without_clone(name: &str) -> &str {
     clone.filter(|_| is_number(number)).unwrap_or(name)
 }
 
-/// `JS:*name file:line:column` without its tier.
-fn v8(name: &str) -> CleanName {
-    if let Some(builtin) = name.strip_prefix("Builtins_") {
-        return CleanName::plain(&format!("Builtin:{builtin}"));
-    }
-    let prefixes = ["JS:", "LazyCompile:", "Function:", "Script:", "Eval:"];
-    let Some(rest) = prefixes.iter().find_map(|p| name.strip_prefix(p)) else {
-        return CleanName::plain(name);
-    };
-    let rest = rest.trim_start_matches(['~', '^', '*', '+']);
-    let (rest, column) = trailing_number(rest);
-    let (rest, line) = trailing_number(rest);
-    // One number alone is the line.
-    let (line, column) = if line == 0 {
-        (column, 0)
-    } else {
-        (line, column)
-    };
-    let file_at = ["/", "node:", "file:", "evalmachine.", "webpack:", "data:"];
-    let at = file_at
-        .iter()
-        .filter_map(|s| rest.find(&format!(" {s}")))
-        .min();
-    let (name, file) = match at.or_else(|| rest.rfind(' ')) {
-        Some(at) => (&rest[..at], &rest[at + 1..]),
-        None => (rest, ""),
-    };
-    CleanName {
-        name: if name.is_empty() { ANONYMOUS } else { name }.to_owned(),
-        file: file.strip_prefix("file://").unwrap_or(file).to_owned(),
-        line,
-        column,
-    }
-}
-
 /// Splits `:NUMBER` off the end.
-fn trailing_number(text: &str) -> (&str, u32) {
+pub(super) fn trailing_number(text: &str) -> (&str, u32) {
     let split = text.rsplit_once(':');
     let number = split.filter(|(_, n)| is_number(n)).and_then(|(rest, n)| {
         let n = n.parse().ok()?;
@@ -228,63 +189,8 @@ fn trailing_number(text: &str) -> (&str, u32) {
     number.unwrap_or((text, 0))
 }
 
-/// `py::NAME:FILE`
-fn python(name: &str) -> CleanName {
-    let rest = name.strip_prefix("py::").unwrap_or(name);
-    match rest.split_once(':') {
-        Some((name, file)) => CleanName {
-            name: name.to_owned(),
-            file: file.to_owned(),
-            ..CleanName::default()
-        },
-        None => CleanName::plain(rest),
-    }
-}
-
-/// `JIT$name`, `TRACE-NUMBER$name$line`, and closures, whose names say where they are.
-fn php(name: &str) -> CleanName {
-    let plain = match name.strip_prefix("TRACE-").and_then(|t| t.split_once('$')) {
-        Some((_, traced)) => match traced.rsplit_once('$') {
-            Some((function, line)) if is_number(line) => function,
-            _ => traced,
-        },
-        None => match name.strip_prefix("JIT$") {
-            Some(function) if !function.starts_with('$') => function,
-            _ => name,
-        },
-    };
-    let closure = plain
-        .strip_prefix("{closure:")
-        .and_then(|c| c.strip_suffix('}'));
-    let Some(place) = closure else {
-        return CleanName::plain(plain);
-    };
-    let (file, line) = trailing_number(place);
-    CleanName {
-        name: "{closure}".to_owned(),
-        file: file.to_owned(),
-        line,
-        column: 0,
-    }
-}
-
-/// Without numbers and addresses of hidden classes.
-fn java(name: &str) -> &str {
-    // `…$$Lambda$18.0x00007f…::run`, `…$$Lambda/0x…`, `…$$Lambda.0x…`: the rest is different in each run.
-    match name.find("$$Lambda") {
-        Some(at) => &name[..at + "$$Lambda".len()],
-        None => name,
-    }
-}
-
-/// Without the mark of entries, and as maps write it.
-fn erlang(name: &str) -> &str {
-    let name = name.strip_prefix('$').unwrap_or(name);
-    name.strip_suffix("-CodeInfoPrologue").unwrap_or(name)
-}
-
 /// Without what .NET says of how a method was compiled.
-fn without_tier(name: &str) -> &str {
+pub(super) fn without_tier(name: &str) -> &str {
     let name = name.trim_end();
     match name.rsplit_once('[') {
         Some((rest, tier)) if tier.ends_with(']') && !rest.is_empty() && !tier.starts_with(']') => {

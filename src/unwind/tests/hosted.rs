@@ -7,7 +7,6 @@ use super::support::*;
 use crate::address::Avma;
 use crate::dso::DsoId;
 use crate::input::Store;
-use crate::jitdump::Producer;
 use crate::jitdump::testing::DumpWriter;
 use crate::session::jit::{CodeList, JitCodeId, codes_of};
 use crate::stack_end::StackEnd;
@@ -93,7 +92,7 @@ fn traces_leave_by_the_frame_of_the_interpreters_loop() {
         let file = image(X86, &text, &parts);
         let process = Php {
             files: Process::of(&store, BASE, file, text.len() as u64),
-            codes: codes_of(dump, Producer::Unknown, &store),
+            codes: codes_of(dump, None, &store),
         };
         // As it is, below a stub's return address, and below padding.
         for pushed in [vec![], vec![CODE + 8], vec![1, 2]] {

@@ -1,0 +1,171 @@
+//! V8: Node.js, Chromium, Deno. Facts of releases 11.3 to 13.6.
+//!
+//! Its names say what compiled a function and where in the sources it is. Functions share frames: bytecode handlers and many
+//! builtins jump from piece to piece inside the interpreter's frame.
+
+use super::kind::is_package;
+use super::name_place::{NamePlace, number};
+use super::names::{ANONYMOUS, trailing_number};
+use super::{CleanName, Habit, Kind, Lapse, Producer, Runtime, Tier};
+
+/// What JavaScript's functions begin with; what follows is the function's place.
+const SCRIPTS: [&[u8]; 4] = [b"JS:", b"Script:", b"Eval:", b"LazyCompile:"];
+
+pub(super) const V8: Runtime = Runtime {
+    producer: Producer::V8,
+    name: "V8 (Node.js, Chromium, Deno)",
+    short_name: "V8",
+    prefixes: &[
+        b"JS:",
+        b"Builtin:",
+        b"BytecodeHandler:",
+        b"RegExp:",
+        b"Script:",
+        b"Eval:",
+        b"LazyCompile:",
+    ],
+    tags_all_names: true,
+    header_padding: Some(0xDEAD_BEEF),
+    lapses: &[
+        Lapse::Padding,
+        Lapse::WallClockHeader,
+        Lapse::NoClose,
+        Lapse::Repeats,
+        Lapse::ShiftedLines,
+        Lapse::BrokenFileNames,
+        Lapse::EmptyUnwinding,
+    ],
+    habit,
+    is_entered_by_return,
+    built_in: Some("Builtins_"),
+    has_source_maps: true,
+    clean,
+    place,
+    kind,
+    tier,
+    own: Some("JS outside node: and node_modules"),
+    record: Some("node --perf-prof"),
+    gaps_in_dump: Some(
+        "V8's dump leaves out its tables of jumps to wasm functions, which only lead to code that it has; there is \
+         nothing to record for them",
+    ),
+    ..Runtime::UNKNOWN
+};
+
+fn habit(name: &[u8]) -> Habit {
+    if name.starts_with(b"JS:^") {
+        Habit::Sparkplug
+    } else if name.starts_with(b"BytecodeHandler:") || name.starts_with(b"Builtin:") {
+        Habit::V8Pieces
+    } else {
+        Habit::FramePointers
+    }
+}
+
+/// What optimised code that is given up goes on with.
+fn is_entered_by_return(name: &[u8]) -> bool {
+    const BUILTINS: [&[u8]; 5] = [
+        b"Builtin:NotifyDeoptimized",
+        b"Builtin:ContinueTo",
+        b"Builtin:InterpreterEnterAt",
+        b"Builtin:BaselineOrInterpreterEnterAt",
+        b"Builtin:RestartFrameTrampoline",
+    ];
+    BUILTINS.iter().any(|front| name.starts_with(front))
+}
+
+/// Which of its compilers made a function.
+fn tier(name: &str) -> Tier {
+    let starts = |prefix: &str| name.starts_with(prefix);
+    match name.as_bytes() {
+        [b'J', b'S', b':', b'~', ..] => Tier::Interpreted,
+        [b'J', b'S', b':', b'^', ..] => Tier::Baseline,
+        [b'J', b'S', b':', b'+', ..] => Tier::Middle,
+        [b'J', b'S', b':', b'*', ..] => Tier::Optimised,
+        _ if starts("BytecodeHandler:") => Tier::Interpreted,
+        _ if starts("Builtin:") => Tier::Builtin,
+        _ if starts("RegExp:") => Tier::RegExp,
+        _ if starts("wasm-function[") => Tier::Wasm,
+        _ => Tier::Unknown,
+    }
+}
+
+/// `JS:*name file:line:column` without its tier.
+fn clean(name: &str) -> CleanName {
+    if let Some(builtin) = name.strip_prefix("Builtins_") {
+        return CleanName::plain(&format!("Builtin:{builtin}"));
+    }
+    let prefixes = ["JS:", "LazyCompile:", "Function:", "Script:", "Eval:"];
+    let Some(rest) = prefixes.iter().find_map(|p| name.strip_prefix(p)) else {
+        return CleanName::plain(name);
+    };
+    let rest = rest.trim_start_matches(['~', '^', '*', '+']);
+    let (rest, column) = trailing_number(rest);
+    let (rest, line) = trailing_number(rest);
+    // One number alone is the line.
+    let (line, column) = if line == 0 {
+        (column, 0)
+    } else {
+        (line, column)
+    };
+    let file_at = ["/", "node:", "file:", "evalmachine.", "webpack:", "data:"];
+    let at = file_at
+        .iter()
+        .filter_map(|s| rest.find(&format!(" {s}")))
+        .min();
+    let (name, file) = match at.or_else(|| rest.rfind(' ')) {
+        Some(at) => (&rest[..at], &rest[at + 1..]),
+        None => (rest, ""),
+    };
+    CleanName {
+        name: if name.is_empty() { ANONYMOUS } else { name }.to_owned(),
+        file: file.strip_prefix("file://").unwrap_or(file).to_owned(),
+        line,
+        column,
+    }
+}
+
+/// `/path/file.js:12:3` at the end of names.
+fn place(name: &[u8]) -> Option<NamePlace> {
+    let is_script = SCRIPTS.iter().any(|prefix| name.starts_with(prefix));
+    is_script.then(|| place_at_end(name)).flatten()
+}
+
+fn place_at_end(name: &[u8]) -> Option<NamePlace> {
+    let (rest, column) = number(name)?;
+    let (path, line) = number(rest)?;
+    // Functions are named before their file, by a word or none.
+    let tier = memchr::memchr(b':', path)? + 1;
+    let space = memchr::memchr(b' ', path.get(tier..)?)?;
+    let first = tier + space + 1;
+    // `get size /app/x.js`: paths may have blanks in them as well, so the first `/` or scheme counts.
+    let begins = |at: &usize| {
+        let tail = &path[*at..];
+        path[at - 1] == b' '
+            && (tail.starts_with(b"/") || tail.starts_with(b"file:") || tail.starts_with(b"node:"))
+    };
+    let start = (first..path.len()).find(begins).unwrap_or(first);
+    (start < path.len()).then_some(NamePlace {
+        file: start..path.len(),
+        line,
+        column,
+        all: start..name.len(),
+    })
+}
+
+fn kind(name: &str, clean: &CleanName) -> Kind {
+    let file = clean.file.as_str();
+    let kinds = ["JS:", "Function:", "LazyCompile:", "Script:", "Eval:"];
+    if !kinds.iter().any(|kind| name.starts_with(kind)) {
+        Kind::Runtime
+    } else if file.starts_with("node:")
+        || file.starts_with("internal/")
+        || file.starts_with("native ")
+    {
+        Kind::Std
+    } else if is_package(file) {
+        Kind::Dependency
+    } else {
+        Kind::Own
+    }
+}
