@@ -10,7 +10,6 @@ use crate::unwind::{Arch, KeptRegisters, Unwinder, UserState};
 
 use super::map_cache::MapCache;
 use super::space::SpaceAt;
-use super::worker::arch_of;
 
 /// What the first look at samples found out about code, for a second one: the unwinder of one of the workers, which knows
 /// the rules of most places.
@@ -32,7 +31,7 @@ pub struct Again<'s, 'a> {
     recording: &'s Recording<'a>,
     session: &'s Session<'a>,
     cache: &'s MapCache<'s>,
-    arch: Arch,
+    arch: Option<Arch>,
     unwinder: RefCell<Unwinder<'a>>,
     dump_limit: Option<usize>,
 }
@@ -47,7 +46,7 @@ impl<'s, 'a> Again<'s, 'a> {
         learned: Learned<'a>,
         dump_limit: Option<usize>,
     ) -> Self {
-        let arch = arch_of(recording);
+        let arch = Arch::of(session.dsos.machine());
         let unwinder = learned.unwinder.into_inner();
         let unwinder = unwinder.unwrap_or_else(PoisonError::into_inner);
         let unwinder = unwinder.unwrap_or_else(|| Unwinder::new(arch, Arc::default()));
@@ -72,7 +71,7 @@ impl<'s, 'a> Again<'s, 'a> {
     #[must_use]
     pub fn stack(&self, rank: u32) -> Option<(Avma, &'a [u8])> {
         let UserState { regs, stack } = self.state(rank)?;
-        let sp = self.arch.stack_pointer(&regs)?;
+        let sp = self.arch?.stack_pointer(&regs)?;
         Some((sp, stack))
     }
 

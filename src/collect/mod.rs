@@ -242,7 +242,7 @@ struct Shared<'s, 'a> {
     session: &'s Session<'a>,
     tables: &'s Arc<CfiTables<'a>>,
     learned: &'s Learned<'a>,
-    arch: Arch,
+    arch: Option<Arch>,
     window: &'s Window<'s>,
     needs: Needs,
     fields: &'s [FieldKey],

@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::address::Avma;
 use crate::diagnostics::Diagnostics;
-use crate::dso::elf::Machine;
 use crate::input::{Store, Window, prefetch};
 use crate::perfdata::{Event, FieldKey, RecordPos, Recording, Sample};
 use crate::session::{Label, SampleRef, Session};
@@ -37,9 +36,8 @@ pub fn collect<'a>(
     fields: &[FieldKey],
     diag: &Diagnostics,
 ) -> Collected {
-    let arch = arch_of(recording);
     let shared = Shared {
-        arch,
+        arch: Arch::of(session.dsos.machine()),
         tables: &Arc::new(CfiTables::new()),
         learned,
         window: &Window::new(store, recording.region(), Window::BEHIND),
@@ -63,17 +61,6 @@ pub fn collect<'a>(
         ));
     }
     collected
-}
-
-/// What a recording's registers and instructions are.
-pub(super) fn arch_of(recording: &Recording<'_>) -> Arch {
-    let name = recording.features.arch.as_deref();
-    match name.and_then(Machine::from_uname) {
-        Some(Machine::Aarch64) => Arch::Aarch64,
-        Some(Machine::X86_64) => Arch::X86_64,
-        _ if cfg!(target_arch = "aarch64") => Arch::Aarch64,
-        _ => Arch::X86_64,
-    }
 }
 
 impl Needs {

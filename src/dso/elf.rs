@@ -67,15 +67,15 @@ impl Machine {
         }
     }
 
-    /// The machine that `uname -m` names so; `None` for those whose stacks pjit cannot unwind.
+    /// The machine that `uname -m` names so.
     #[must_use]
-    pub fn from_uname(name: &str) -> Option<Self> {
+    pub fn from_uname(name: &str) -> Self {
         match name {
-            "x86_64" => Some(Self::X86_64),
-            "aarch64" | "arm64" => Some(Self::Aarch64),
-            "i386" | "i486" | "i586" | "i686" => Some(Self::X86),
-            name if name.starts_with("arm") => Some(Self::Arm),
-            _ => None,
+            "x86_64" => Self::X86_64,
+            "aarch64" | "arm64" => Self::Aarch64,
+            "i386" | "i486" | "i586" | "i686" => Self::X86,
+            name if name.starts_with("arm") => Self::Arm,
+            _ => Self::Other(0),
         }
     }
 

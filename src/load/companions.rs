@@ -48,13 +48,9 @@ pub(super) fn companions<'a>(
         symfs: search.symfs.clone(),
     };
     let mut dsos = DsoTable::new(store, search, diag);
-    if let Some(machine) = recording
-        .features
-        .arch
-        .as_deref()
-        .and_then(Machine::from_uname)
-    {
-        dsos.set_machine(machine);
+    // A recording that does not tell is taken for one of this machine.
+    if let Some(arch) = recording.features.arch.as_deref() {
+        dsos.set_machine(Machine::from_uname(arch));
     }
     let recorded = recording.features.build_ids.iter();
     dsos.set_build_ids(recorded.map(|entry| (entry.name.clone(), entry.build_id)));

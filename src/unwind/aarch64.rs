@@ -8,9 +8,10 @@ use smallvec::smallvec;
 
 use super::FrameOrigin;
 use super::arch::{Architecture, REGISTERS, RegisterFile};
+use super::flow::Flow;
 use super::jit::{CodeView, Habit};
 use super::rules::{Candidate, Candidates, Check, IN_REGISTER, Rule};
-use super::x86_flow::Flow;
+use crate::dso::elf::Machine;
 use crate::perfdata::Registers;
 
 /// The instruction set.
@@ -21,6 +22,7 @@ const X30: u8 = 30;
 const SP: u8 = 31;
 
 impl Architecture for Aarch64 {
+    const MACHINE: Machine = Machine::Aarch64;
     const SP: u8 = SP;
     const FP: u8 = X29;
     const RA: u8 = X30;
@@ -88,22 +90,6 @@ impl Architecture for Aarch64 {
         }
         let pc = read(sp.checked_add(REGS + 32 * 8)?)?;
         Some((file, pc))
-    }
-
-    fn may_follow(_: &CodeView<'_>) -> bool {
-        false
-    }
-
-    fn flow(_: &CodeView<'_>) -> Option<Flow> {
-        None
-    }
-
-    fn full_flow(_: &[u8]) -> Option<Flow> {
-        None
-    }
-
-    fn without_frame_pointer(_: &Flow, _: usize) -> Option<Candidate> {
-        None
     }
 
     fn guess(code: &CodeView<'_>, _: Option<&Flow>, out: &mut Candidates) {

@@ -1,10 +1,10 @@
 //! What the walk must know about an instruction set. One implementation per architecture.
 
 use super::discover::Functions;
+use super::flow::Flow;
 use super::jit::CodeView;
 use super::rules::{Candidate, Candidates};
-use super::x86_flow::Flow;
-use crate::dso::elf::ElfFile;
+use crate::dso::elf::{ElfFile, Machine};
 use crate::perfdata::Registers;
 
 /// Number of registers that DWARF numbers for the two architectures and that unwinding can need:
@@ -16,6 +16,8 @@ pub(super) type RegisterFile = [Option<u64>; REGISTERS];
 
 /// One instruction set.
 pub(super) trait Architecture {
+    /// Its programs' ELF files.
+    const MACHINE: Machine;
     /// DWARF number of the stack pointer.
     const SP: u8;
     /// DWARF number of the frame pointer.
@@ -58,20 +60,26 @@ pub(super) trait Architecture {
     ) -> Option<(RegisterFile, u64)>;
 
     /// Whether [`flow`](Self::flow) may have an answer, without a look at the code.
-    fn may_follow(code: &CodeView<'_>) -> bool;
+    fn may_follow(code: &CodeView<'_>) -> bool {
+        let _ = code;
+        false
+    }
 
     /// Follows a function's code, if that can tell more than its first instructions.
-    fn flow(code: &CodeView<'_>) -> Option<Flow>;
+    fn flow(code: &CodeView<'_>) -> Option<Flow> {
+        let _ = code;
+        None
+    }
 
     /// What may lead to the caller in code without call frame information, best first.
     fn guess(code: &CodeView<'_>, flow: Option<&Flow>, out: &mut Candidates);
 
     /// Follows a function that call frame information unwinds by its frame pointer, for
-    /// [`Architecture::without_frame_pointer`].
-    fn full_flow(code: &[u8]) -> Option<Flow>;
-
-    /// The way to the caller that counts from the stack pointer, at an offset of such a function.
-    fn without_frame_pointer(flow: &Flow, at: usize) -> Option<Candidate>;
+    /// [`Flow::by_stack_pointer`].
+    fn full_flow(code: &[u8]) -> Option<Flow> {
+        let _ = code;
+        None
+    }
 
     /// The way out of a function that is certain whatever its call frame information says, if
     /// the ip (of a leaf) is at such a place: x86's `ret`.
@@ -80,12 +88,6 @@ pub(super) trait Architecture {
     /// Where functions of a file begin that says nothing of them.
     fn functions(image: &ElfFile<'_>) -> Option<Functions> {
         let _ = image;
-        None
-    }
-
-    /// The way out of such a function at an offset.
-    fn proven(flow: &Flow, at: usize) -> Option<Candidate> {
-        let _ = (flow, at);
         None
     }
 

@@ -13,9 +13,9 @@ use smallvec::SmallVec;
 
 use super::arch::Architecture;
 use super::cfi::{CfiTables, FdeRef, FileCfi, IndexEntry, Table, lookup};
+use super::flow::Flow;
 use super::jit::{CodeView, Habit};
 use super::rules::{Candidate, Candidates, Check, Kind, Pool, RowRange, Rows, Rule, SavedSets};
-use super::x86_flow::Flow;
 use super::{CodeSpace, FrameOrigin, Place, go, hosted};
 use crate::address::{Avma, FileOffset, Svma};
 use crate::dso::{DsoId, elf::ElfFile};
@@ -327,7 +327,8 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
             .full_flows
             .entry((dso, start))
             .or_insert_with(|| A::full_flow(image.bytes_from(start, len)));
-        A::without_frame_pointer(flow.as_ref()?, usize::try_from(at).ok()?)
+        flow.as_ref()?
+            .by_stack_pointer::<A>(usize::try_from(at).ok()?)
     }
 
     /// Code of a file without call frame information.
@@ -399,7 +400,7 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
         let start = image.file_offset_of(Svma(around.start))?;
         let view = found_view(image, start, around, offset, leaf)?;
         let flow = self.found_flow(dso, start, &view)?;
-        let mut candidate = A::proven(&flow, view.at)?;
+        let mut candidate = flow.proven::<A>(view.at)?;
         candidate.set_reach(view.reach());
         Some(candidate)
     }

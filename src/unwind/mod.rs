@@ -9,7 +9,7 @@
 //!   ├────► memo: (file, offset) ─► rule            one hash lookup for nearly every other
 //!   │        └─ miss: maker ─► cfi (find the FDE) ─► rules (all its rows, once)
 //!   │                     └──► jit (what is known of the code) ─► x86_64 | aarch64: candidates to try
-//!   │                                                              └─ x86_flow: the code itself
+//!   │                                                              └─ flow: what the code itself tells
 //!   └─ rare: evaluate, expr (DWARF expressions), registers recovered on demand
 //! ```
 //!
@@ -19,7 +19,7 @@
 //! far as their result is executable; guesses (frame pointers, the top of the stack, the link
 //! register) must also return behind a call instruction. A walk never goes on after a failure.
 //!
-//! Adding an architecture: one file that implements `arch::Architecture`, one variant of [`Arch`].
+//! Adding an architecture: one file that implements `arch::Architecture`, one line of `architectures!`.
 
 mod aarch64;
 mod arch;
@@ -27,6 +27,7 @@ mod cfi;
 mod discover;
 mod evaluate;
 mod expr;
+mod flow;
 mod go;
 mod hosted;
 mod jit;
@@ -39,14 +40,13 @@ mod tests;
 mod trail;
 mod walk;
 mod x86_64;
-mod x86_decode;
-mod x86_flow;
 
 use std::ops::Range;
 use std::sync::Arc;
 
+use self::arch::Architecture;
 use crate::address::{Avma, FileOffset, Timestamp};
-use crate::dso::{DsoId, elf::ElfFile};
+use crate::dso::{DsoId, elf::ElfFile, elf::Machine};
 use crate::perfdata::Registers;
 use crate::session::jit::{JitCode, JitCodeId};
 use crate::stack_end::StackEnd;
@@ -276,26 +276,65 @@ impl UserFrame {
     pub const NO_ID: u32 = u32::MAX;
 }
 
-/// Register set and instruction set of a recording.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Arch {
-    /// x86-64, samples with the 64-bit register ABI.
-    X86_64,
-    /// 64-bit ARM.
-    Aarch64,
+/// Makes what there is once for each architecture; `$d` is a dollar for the macro in it.
+macro_rules! architectures {
+    ($d:tt $($(#[$doc:meta])* $name:ident => $type:ty,)+) => {
+        /// Register set and instruction set of a recording.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub enum Arch {
+            $($(#[$doc])* $name,)+
+        }
+
+        impl Arch {
+            /// The architecture of a machine, if its stacks can be unwound.
+            #[must_use]
+            pub fn of(machine: Machine) -> Option<Self> {
+                $(if machine == <$type as Architecture>::MACHINE {
+                    return Some(Self::$name);
+                })+
+                None
+            }
+
+            /// The stack pointer of a sample.
+            #[must_use]
+            pub fn stack_pointer(self, regs: &Registers<'_>) -> Option<Avma> {
+                let sp = match self {
+                    $(Self::$name => <$type>::register(regs, <$type>::SP),)+
+                };
+                sp.map(Avma)
+            }
+        }
+
+        // One value per thread: the size of the larger variant is no concern, boxing would cost a hop per call.
+        enum Inner<'a> {
+            $($name(walk::Walker<'a, $type>),)+
+        }
+
+        impl<'a> Inner<'a> {
+            fn new(arch: Arch, tables: Arc<CfiTables<'a>>) -> Self {
+                match arch {
+                    $(Arch::$name => Self::$name(walk::Walker::new(tables)),)+
+                }
+            }
+        }
+
+        /// What the walker of an architecture answers, or what holds without one.
+        macro_rules! walker {
+            ($d inner:expr, $d walker:ident => $d answer:expr, else $d otherwise:expr) => {
+                match $d inner {
+                    $(Some(Inner::$name($d walker)) => $d answer,)+
+                    None => $d otherwise,
+                }
+            };
+        }
+    };
 }
 
-impl Arch {
-    /// The stack pointer of a sample.
-    #[must_use]
-    pub fn stack_pointer(self, regs: &Registers<'_>) -> Option<Avma> {
-        use arch::Architecture;
-        let sp = match self {
-            Self::X86_64 => x86_64::X86_64::register(regs, x86_64::X86_64::SP),
-            Self::Aarch64 => aarch64::Aarch64::register(regs, aarch64::Aarch64::SP),
-        };
-        sp.map(Avma)
-    }
+architectures! { $
+    /// x86-64, samples with the 64-bit register ABI.
+    X86_64 => x86_64::X86_64,
+    /// 64-bit ARM.
+    Aarch64 => aarch64::Aarch64,
 }
 
 /// The user state of a sample.
@@ -309,24 +348,18 @@ pub struct UserState<'b> {
 
 /// Unwinds samples; one for each worker thread. Holds the rules met so far, for all processes.
 pub struct Unwinder<'a> {
-    inner: Inner<'a>,
-}
-
-// One value per thread: the size of the larger variant is no concern, boxing would cost a hop per call.
-enum Inner<'a> {
-    X86_64(walk::Walker<'a, x86_64::X86_64>),
-    Aarch64(walk::Walker<'a, aarch64::Aarch64>),
+    /// Nothing for a machine whose stacks nobody here can unwind.
+    inner: Option<Inner<'a>>,
 }
 
 impl<'a> Unwinder<'a> {
-    /// An unwinder that shares what it learns about files, not about rules, with others.
+    /// An unwinder that shares what it learns about files, not about rules, with others. Without an architecture all its
+    /// walks end before they begin.
     #[must_use]
-    pub fn new(arch: Arch, tables: Arc<CfiTables<'a>>) -> Self {
-        let inner = match arch {
-            Arch::X86_64 => Inner::X86_64(walk::Walker::new(tables)),
-            Arch::Aarch64 => Inner::Aarch64(walk::Walker::new(tables)),
-        };
-        Self { inner }
+    pub fn new(arch: Option<Arch>, tables: Arc<CfiTables<'a>>) -> Self {
+        Self {
+            inner: arch.map(|arch| Inner::new(arch, tables)),
+        }
     }
 
     /// Unwinds one sample: clears `out`, then appends at most `max_frames` frames, leaf first.
@@ -338,10 +371,7 @@ impl<'a> Unwinder<'a> {
         out: &mut Vec<UserFrame>,
     ) -> StackEnd {
         out.clear();
-        match &mut self.inner {
-            Inner::X86_64(walker) => walker.walk(state, code, max_frames, out),
-            Inner::Aarch64(walker) => walker.walk(state, code, max_frames, out),
-        }
+        walker!(&mut self.inner, walker => walker.walk(state, code, max_frames, out), else StackEnd::NoRegisters)
     }
 
     /// The caller of the leaf in a recording with frame-pointer chains and a sampled link register
@@ -357,20 +387,14 @@ impl<'a> Unwinder<'a> {
         recorded: Option<Avma>,
         code: &S,
     ) -> Option<Avma> {
-        match &mut self.inner {
-            Inner::X86_64(walker) => walker.leaf_caller(ip, regs, recorded, code),
-            Inner::Aarch64(walker) => walker.leaf_caller(ip, regs, recorded, code),
-        }
+        walker!(&mut self.inner, walker => walker.leaf_caller(ip, regs, recorded, code), else None)
     }
 
     /// Stack pointers of the leaf and of the outermost frame that the last [`walk`](Self::walk) met: between them
     /// lies what it needed of the stack. `None` without a stack pointer to start from.
     #[must_use]
     pub fn span(&self) -> Option<(Avma, Avma)> {
-        match &self.inner {
-            Inner::X86_64(walker) => walker.span(),
-            Inner::Aarch64(walker) => walker.span(),
-        }
+        walker!(&self.inner, walker => walker.span(), else None)
     }
 
     /// What the registers that calls keep held in the frame so many frames outside of the leaf, when its callee returned to it.
@@ -380,10 +404,7 @@ impl<'a> Unwinder<'a> {
         code: &S,
         depth: usize,
     ) -> Option<KeptRegisters> {
-        match &mut self.inner {
-            Inner::X86_64(walker) => walker.registers_at(state, code, depth),
-            Inner::Aarch64(walker) => walker.registers_at(state, code, depth),
-        }
+        walker!(&mut self.inner, walker => walker.registers_at(state, code, depth), else None)
     }
 
     /// What the last [`walk`](Self::walk) in a scene knew of the registers in each of its frames, leaf first.
@@ -391,10 +412,7 @@ impl<'a> Unwinder<'a> {
         &self,
         scene: &Scene,
     ) -> impl DoubleEndedIterator<Item = Activation> + ExactSizeIterator + '_ {
-        let marks = match &self.inner {
-            Inner::X86_64(walker) => walker.marks(scene),
-            Inner::Aarch64(walker) => walker.marks(scene),
-        };
+        let marks = walker!(&self.inner, walker => walker.marks(scene), else &[]);
         marks.iter().map(|mark| Activation {
             sp: Avma(mark.sp),
             fp: mark.fp,
@@ -405,18 +423,12 @@ impl<'a> Unwinder<'a> {
     /// Whether the last [`walk`](Self::walk) ended at code that no frame information describes.
     #[must_use]
     pub fn ended_by_guess(&self) -> bool {
-        match &self.inner {
-            Inner::X86_64(walker) => walker.ended_by_guess(),
-            Inner::Aarch64(walker) => walker.ended_by_guess(),
-        }
+        walker!(&self.inner, walker => walker.ended_by_guess(), else false)
     }
 
     /// Number of ids given out so far: every [`UserFrame::id`] is smaller.
     #[must_use]
     pub fn id_count(&self) -> u32 {
-        match &self.inner {
-            Inner::X86_64(walker) => walker.id_count(),
-            Inner::Aarch64(walker) => walker.id_count(),
-        }
+        walker!(&self.inner, walker => walker.id_count(), else 0)
     }
 }

@@ -998,7 +998,7 @@ fn arm_leaf_caller_by_link_register() {
         &[eh_frame(ARM, &arm_functions())],
     );
     let tables = std::sync::Arc::new(crate::unwind::CfiTables::new());
-    let mut unwinder = crate::unwind::Unwinder::new(Arch::Aarch64, tables);
+    let mut unwinder = crate::unwind::Unwinder::new(Some(Arch::Aarch64), tables);
     let sample = Sample::new(&[(30, BASE + 0x150)], &[]);
     let state = sample.state();
     let mut caller = |ip: u64| {

@@ -17,7 +17,8 @@ use crate::dso::elf::{ElfFile, Machine, Segment};
 use crate::input::Store;
 use crate::stack_end::StackEnd;
 use crate::unwind::discover::Functions;
-use crate::unwind::x86_flow::Flow;
+use crate::unwind::flow::Flow;
+use crate::unwind::x86_64::flow;
 use crate::unwind::{Arch, CfiTables, CodeSpace, Place, Unwinder};
 
 use super::support::Sample;
@@ -119,7 +120,7 @@ fn agrees_with_framehop_on_this_program() {
     // pointer lies above whatever fixed frame.
     let code = |n: u64| BASE + text.svma.0 + 0x40 + n * 64;
     let words: Vec<u64> = (0..500).map(code).collect();
-    let mut walker = Unwinder::new(Arch::X86_64, Arc::new(CfiTables::new()));
+    let mut walker = Unwinder::new(Some(Arch::X86_64), Arc::new(CfiTables::new()));
     let (mut compared, mut same) = (0u32, 0u32);
     let steps = 4000;
     for n in 0..steps {
@@ -203,7 +204,7 @@ fn code_agrees_with_call_frame_information() {
         let start = elf.file_offset_of(Svma(range.start));
         let len = usize::try_from(range.end - range.start).expect("is short");
         let code = elf.bytes_at(start.expect("is in the file"), len);
-        let flow = Flow::of(code.expect("is in the file"), false);
+        let flow = flow::follow(code.expect("is in the file"), false);
         for row in rows {
             tally.add(&flow, range.start, row);
         }
@@ -234,7 +235,7 @@ fn found_functions_agree_with_call_frame_information() {
         };
         let start = elf.file_offset_of(Svma(around.start));
         let len = usize::try_from(around.end - around.start).expect("is short");
-        let flow = Flow::of_found(elf.bytes_from(start.expect("is in the file"), len));
+        let flow = flow::follow_found(elf.bytes_from(start.expect("is in the file"), len));
         for row in rows {
             if around.contains(&row.start_address()) {
                 tally.add(&flow, around.start, row);
@@ -264,7 +265,7 @@ impl Tally {
             return;
         };
         self.rows += 1;
-        let Some(found) = flow.candidate(at) else {
+        let Some(found) = flow.candidate::<crate::unwind::x86_64::X86_64>(at) else {
             return;
         };
         self.known += 1;

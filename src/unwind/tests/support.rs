@@ -289,7 +289,7 @@ pub(super) fn walk<'a>(
     process: &impl CodeSpace<'a>,
     sample: &Sample,
 ) -> (Vec<(u64, FrameOrigin)>, StackEnd) {
-    let mut unwinder = Unwinder::new(arch, Arc::new(CfiTables::new()));
+    let mut unwinder = Unwinder::new(Some(arch), Arc::new(CfiTables::new()));
     let mut frames: Vec<UserFrame> = Vec::new();
     let first = unwinder.walk(&sample.state(), process, 64, &mut frames);
     let before = frames.clone();
@@ -352,8 +352,8 @@ fn along_the_last_walk<'a>(arch: Arch, process: &impl CodeSpace<'a>, sample: &Sa
         process,
         noted: RefCell::default(),
     };
-    let mut with_last = Unwinder::new(arch, Arc::new(CfiTables::new()));
-    let mut alone = Unwinder::new(arch, Arc::new(CfiTables::new()));
+    let mut with_last = Unwinder::new(Some(arch), Arc::new(CfiTables::new()));
+    let mut alone = Unwinder::new(Some(arch), Arc::new(CfiTables::new()));
     let mut check = |stack: Vec<u8>| {
         let sample = Sample {
             mask: sample.mask,

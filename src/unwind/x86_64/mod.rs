@@ -4,17 +4,20 @@
 //! Sources: System V ABI for AMD64 (register numbering), `arch/x86/include/uapi/asm/perf_regs.h` (sampled
 //! registers), `arch/x86/include/uapi/asm/sigcontext.h` and `ucontext.h` (signal frame).
 
+mod decode;
+pub(super) mod flow;
+
 use std::ops::RangeInclusive;
 
 use smallvec::smallvec;
 
+use self::decode::{Effect, decode};
 use super::FrameOrigin;
 use super::arch::{Architecture, REGISTERS, RegisterFile};
 use super::discover::Functions;
+use super::flow::Flow;
 use super::jit::{CodeView, Habit};
 use super::rules::{Candidate, Candidates, Check, IN_REGISTER, Kind, LOST, Rule};
-use super::x86_decode::{Effect, decode};
-use super::x86_flow::Flow;
 use crate::dso::elf::{ElfFile, Machine};
 use crate::perfdata::Registers;
 
@@ -28,6 +31,7 @@ const RSP: u8 = 7;
 const RBP_IN_CODE: u8 = 5;
 
 impl Architecture for X86_64 {
+    const MACHINE: Machine = Machine::X86_64;
     const SP: u8 = RSP;
     const FP: u8 = RBP;
     const RA: u8 = 16;
@@ -101,7 +105,7 @@ impl Architecture for X86_64 {
     /// Not for code that builds its frame first: a look at its start does.
     fn flow(code: &CodeView<'_>) -> Option<Flow> {
         if code.habit == Habit::Found {
-            return Some(Flow::of_found(code.code));
+            return Some(flow::follow_found(code.code));
         }
         let complete = code.size == Some(code.code.len() as u64) && !code.code.is_empty();
         let regular = match code.habit {
@@ -111,15 +115,11 @@ impl Architecture for X86_64 {
             Habit::Unknown => set_up(code).is_some_and(|at| at <= ENDBR64.len()),
             Habit::Sparkplug | Habit::PyTrampoline | Habit::Found => false,
         };
-        (complete && !regular).then(|| Flow::of(code.code, code.habit == Habit::Sparkplug))
+        (complete && !regular).then(|| flow::follow(code.code, code.habit == Habit::Sparkplug))
     }
 
     fn full_flow(code: &[u8]) -> Option<Flow> {
-        Some(Flow::of(code, false))
-    }
-
-    fn without_frame_pointer(flow: &Flow, at: usize) -> Option<Candidate> {
-        flow.by_stack_pointer(at)
+        Some(flow::follow(code, false))
     }
 
     fn guess(code: &CodeView<'_>, flow: Option<&Flow>, out: &mut Candidates) {
@@ -130,7 +130,7 @@ impl Architecture for X86_64 {
             out.extend(dropping_arguments(code));
             out.extend(follow_to_return(code));
         }
-        out.extend(flow.and_then(|flow| flow.candidate(code.at)));
+        out.extend(flow.and_then(|flow| flow.candidate::<Self>(code.at)));
         if code.code.is_empty() {
             without_bytes(code, out);
         } else if code.knows_start() && code.habit != Habit::Blob {
@@ -150,10 +150,6 @@ impl Architecture for X86_64 {
 
     fn functions(image: &ElfFile<'_>) -> Option<Functions> {
         (image.machine() == Machine::X86_64).then(|| Functions::of(image))?
-    }
-
-    fn proven(flow: &Flow, at: usize) -> Option<Candidate> {
-        flow.proven(at)
     }
 
     fn is_stub(code: &[u8]) -> bool {
