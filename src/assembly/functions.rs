@@ -13,7 +13,7 @@ use crate::dso::{DsoId, DsoKind, DsoTable, FileTrouble};
 use crate::profile::names;
 use crate::session::Target;
 use crate::session::jit::JitCodeId;
-use crate::symbolize::Place;
+use crate::symbolize::Site;
 
 /// All functions with samples of their own.
 #[derive(Debug, Default)]
@@ -261,7 +261,7 @@ impl<'a> Finder<'_, '_, 'a> {
 
     fn symbol(&mut self, dso: DsoId, address: u64, sample: u64) -> Known {
         let answers = self.material.answers;
-        let answer = answers.get(Place::Dso(dso), address);
+        let answer = answers.get(Site::Dso(dso), address);
         let Some(number) = answer.and_then(|answer| answer.symbol) else {
             return Known::Nothing;
         };

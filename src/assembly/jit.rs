@@ -12,7 +12,7 @@ use crate::dso::demangle::demangle;
 use crate::runtimes::Producer;
 use crate::session::Target;
 use crate::session::jit::{JitCode, JitCodeId};
-use crate::symbolize::Place as Site;
+use crate::symbolize::Site;
 use crate::wasm::WasmPlace;
 
 /// When other code took the place of the code of a function, if that happened.

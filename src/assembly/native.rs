@@ -19,7 +19,7 @@ use crate::dso::elf::{ElfFile, Machine};
 use crate::dso::{DsoId, DsoKind, FileTrouble};
 use crate::parallel::in_parallel;
 use crate::session::jit::JitCodeId;
-use crate::symbolize::{self, Place as Site, Query, Resolution};
+use crate::symbolize::{self, Query, Resolution, Site};
 
 /// The bytes of a function, decoded.
 pub(super) struct Decoded<'a> {

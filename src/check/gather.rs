@@ -13,7 +13,7 @@ use crate::runtimes::{Habit, Producer};
 use crate::session::jit::JitMatch;
 use crate::session::{Session, Target};
 use crate::stitch::Mended;
-use crate::symbolize::{Answers, Place, Symbol};
+use crate::symbolize::{Answers, Site, Symbol};
 use crate::wasm::WasmCode;
 
 use super::{
@@ -314,7 +314,7 @@ fn is_resolved(stages: &Stages<'_, '_>, dso: DsoId, address: u64) -> bool {
 }
 
 fn symbol<'s>(stages: &Stages<'s, '_>, dso: DsoId, address: u64) -> Option<&'s Symbol> {
-    let answer = stages.answers.get(Place::Dso(dso), address)?;
+    let answer = stages.answers.get(Site::Dso(dso), address)?;
     let index = answer.symbol?;
     stages.answers.resolution.symbols.get(index.0 as usize)
 }

@@ -11,7 +11,7 @@ use crate::perfdata::CpuMode;
 use crate::session::jit::{JitCodeId, JitHit, JitMatch, JitObjectId};
 use crate::session::maps::Mapping;
 use crate::session::{Located, SampleRef, Session, Space, SpaceId, Target};
-use crate::unwind::{self, CodeSpace, Lifetime, Place, Scene};
+use crate::unwind::{self, CodeLocation, CodeSpace, Lifetime, Scene};
 
 use crate::session::returns::TRAMPOLINES;
 
@@ -28,7 +28,7 @@ pub struct SpaceAt<'s, 'a> {
 }
 
 /// An address as found in the order of precedence: dump, file, late dump, perf map, anonymous.
-enum Found<'s> {
+enum AddressHit<'s> {
     Jit(JitHit),
     Mapping(&'s Mapping),
     Nothing,
@@ -55,7 +55,7 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
             return None;
         }
         match self.find(sample.ip) {
-            Found::Jit(hit) => Some(hit.how),
+            AddressHit::Jit(hit) => Some(hit.how),
             _ => None,
         }
     }
@@ -102,25 +102,27 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
     #[must_use]
     pub fn locate_user(&self, at: Avma) -> Located {
         match self.find(at) {
-            Found::Mapping(mapping) if self.is_hidden(mapping) => Located {
+            AddressHit::Mapping(mapping) if self.is_hidden(mapping) => Located {
                 target: Target::Nowhere,
                 address: at.0,
             },
-            Found::Jit(hit) => Located {
+            AddressHit::Jit(hit) => Located {
                 target: Target::Jit(hit.code, self.dso_of_code(hit.code, at)),
                 address: hit.offset,
             },
-            Found::Mapping(mapping) if self.session.dsos.get(mapping.dso).kind.is_identity() => {
+            AddressHit::Mapping(mapping)
+                if self.session.dsos.get(mapping.dso).kind.is_identity() =>
+            {
                 Located {
                     target: Target::Dso(mapping.dso),
                     address: at.0,
                 }
             }
-            Found::Mapping(mapping) => Located {
+            AddressHit::Mapping(mapping) => Located {
                 target: Target::Dso(mapping.dso),
                 address: mapping.file_offset(at).0,
             },
-            Found::Nothing => Located {
+            AddressHit::Nothing => Located {
                 target: Target::Nowhere,
                 address: at.0,
             },
@@ -128,8 +130,8 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
     }
 
     #[inline]
-    fn place_in(&self, mapping: &Mapping, at: Avma) -> Place<'s, 'a> {
-        Place::File {
+    fn place_in(&self, mapping: &Mapping, at: Avma) -> CodeLocation<'s, 'a> {
+        CodeLocation::File {
             dso: mapping.dso,
             offset: FileOffset(mapping.file_offset(at).0),
             binary: self.session.dsos.binary(mapping.dso),
@@ -146,33 +148,35 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
         self.cache.find(self.space_id, &self.space.maps, at)
     }
 
-    fn find(&self, at: Avma) -> Found<'s> {
+    fn find(&self, at: Avma) -> AddressHit<'s> {
         self.find_for(at).0
     }
 
     /// What lies at an address, when it does as long as the mappings stay what they are, and what was noted for it.
-    fn find_for(&self, at: Avma) -> (Found<'s>, Lifetime, Option<u32>) {
+    fn find_for(&self, at: Avma) -> (AddressHit<'s>, Lifetime, Option<u32>) {
         let jit = &self.session.jit;
         let process = self.space.process;
         if jit.code_count() == 0 {
-            let found = self.mapping(at).map_or(Found::Nothing, Found::Mapping);
+            let found = self
+                .mapping(at)
+                .map_or(AddressHit::Nothing, AddressHit::Mapping);
             return (found, Lifetime::ALWAYS, None);
         }
         let CodeAt { hit, life, number } = self.cache.code(jit, process, at, self.time);
         if let Some(hit) = hit {
-            return (Found::Jit(hit), life, number);
+            return (AddressHit::Jit(hit), life, number);
         }
         let mapping = self.mapping(at);
         if let Some(mapping) = mapping
             && !mapping.anonymous
         {
-            return (Found::Mapping(mapping), life, number);
+            return (AddressHit::Mapping(mapping), life, number);
         }
         let unmapped = jit.lookup_unmapped(process, at, self.time);
         let found = match (unmapped, mapping) {
-            (Some(hit), _) => Found::Jit(hit),
-            (None, Some(mapping)) => Found::Mapping(mapping),
-            (None, None) => Found::Nothing,
+            (Some(hit), _) => AddressHit::Jit(hit),
+            (None, Some(mapping)) => AddressHit::Mapping(mapping),
+            (None, None) => AddressHit::Nothing,
         };
         (found, Lifetime::NEVER, number)
     }
@@ -191,24 +195,24 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
 }
 
 impl<'a> CodeSpace<'a> for SpaceAt<'_, 'a> {
-    fn locate(&self, at: Avma) -> Place<'_, 'a> {
+    fn locate(&self, at: Avma) -> CodeLocation<'_, 'a> {
         self.locate_for(at).place
     }
 
-    fn locate_for(&self, at: Avma) -> unwind::Found<'_, 'a> {
+    fn locate_for(&self, at: Avma) -> unwind::Lookup<'_, 'a> {
         let (found, life, number) = self.find_for(at);
         let place = match found {
-            Found::Jit(hit) => Place::Jit {
+            AddressHit::Jit(hit) => CodeLocation::Jit {
                 id: hit.code,
                 code: self.session.jit.code(hit.code),
                 offset: hit.offset,
             },
-            Found::Mapping(mapping) if !mapping.executable => Place::Nothing,
-            Found::Mapping(mapping) if mapping.anonymous => Place::Anonymous,
-            Found::Mapping(mapping) => self.place_in(mapping, at),
-            Found::Nothing => Place::Nothing,
+            AddressHit::Mapping(mapping) if !mapping.executable => CodeLocation::Nothing,
+            AddressHit::Mapping(mapping) if mapping.anonymous => CodeLocation::Anonymous,
+            AddressHit::Mapping(mapping) => self.place_in(mapping, at),
+            AddressHit::Nothing => CodeLocation::Nothing,
         };
-        unwind::Found {
+        unwind::Lookup {
             place,
             life,
             number,
@@ -250,7 +254,7 @@ impl<'a> CodeSpace<'a> for SpaceAt<'_, 'a> {
         self.session.returns.behind(self.thread, self.time, nth)
     }
 
-    fn mapped_files(&self, part: &[u8]) -> Vec<Place<'_, 'a>> {
+    fn mapped_files(&self, part: &[u8]) -> Vec<CodeLocation<'_, 'a>> {
         let files = self.space.maps.iter();
         let files = files.filter(|mapping| mapping.executable && !mapping.anonymous);
         let named = files.filter(|mapping| {

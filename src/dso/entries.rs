@@ -6,13 +6,13 @@
 /// A symbol: where it lies and where its name is to be found. Order is (start, origin), which is
 /// the order of perf's tree: equal starts in order of insertion.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct SymbolEntry {
     pub(crate) start: u64,
     pub(crate) origin: Origin,
     pub(crate) len: u32,
 }
 
-impl Entry {
+impl SymbolEntry {
     pub(crate) fn new(start: u64, origin: Origin, len: u64) -> Self {
         Self {
             start,
@@ -66,7 +66,7 @@ impl Origin {
 
 /// Sorts by start; those with one start stay in their order. By digits of the distance from the lowest, three
 /// times as fast as by comparisons.
-pub(crate) fn sort_by_start(entries: &mut Vec<Entry>) {
+pub(crate) fn sort_by_start(entries: &mut Vec<SymbolEntry>) {
     /// Fewer are sorted by comparisons.
     const FEW: usize = 1 << 10;
     /// Bits of a digit: 512 places that are written to stay in the innermost cache.
@@ -84,7 +84,7 @@ pub(crate) fn sort_by_start(entries: &mut Vec<Entry>) {
     }
     let mut sorted = entries.clone();
     for shift in (0..digits).map(|digit| digit * DIGIT) {
-        let digit = |entry: &Entry| ((entry.start - least) >> shift) as usize % (1 << DIGIT);
+        let digit = |entry: &SymbolEntry| ((entry.start - least) >> shift) as usize % (1 << DIGIT);
         let mut places = [0u32; 1 << DIGIT];
         for entry in &*entries {
             places[digit(entry)] += 1;
@@ -103,7 +103,7 @@ pub(crate) fn sort_by_start(entries: &mut Vec<Entry>) {
 }
 
 /// Brings the last `count` entries to where they belong in the others, which are sorted; behind those of their start.
-pub(crate) fn merge_last(entries: &mut [Entry], count: usize) {
+pub(crate) fn merge_last(entries: &mut [SymbolEntry], count: usize) {
     let mut left = entries.len() - count;
     let mut last = entries[left..].to_vec();
     last.sort_by_key(|entry| entry.start);
@@ -121,7 +121,7 @@ pub(crate) fn merge_last(entries: &mut [Entry], count: usize) {
 /// Gives symbols without a size the room up to the next one (`symbols__fixup_end`): only the last of several at one
 /// address gets it; the very last symbol ends behind the next page. perf does so once for each table that it reads,
 /// so those of the first do not see the others.
-pub(crate) fn extend(entries: &mut [Entry]) {
+pub(crate) fn extend(entries: &mut [SymbolEntry]) {
     let room = |start: u64, next: Option<u64>| {
         let end = next.unwrap_or_else(|| end_of_last(start));
         u32::try_from(end - start).unwrap_or(u32::MAX)
@@ -151,7 +151,7 @@ pub(crate) fn end_of_last(start: u64) -> u64 {
 }
 
 /// The first entry of each start that lower starts reach over, and how far they do.
-pub(crate) fn mark_overlapped(entries: &[Entry]) -> Vec<(u32, u64)> {
+pub(crate) fn mark_overlapped(entries: &[SymbolEntry]) -> Vec<(u32, u64)> {
     let mut marks = Vec::new();
     // The highest end so far.
     let (mut reach, mut start) = (0, None);
@@ -170,7 +170,7 @@ pub(crate) fn mark_overlapped(entries: &[Entry]) -> Vec<(u32, u64)> {
 /// Where in a sorted list to look for an address: a search in all of 200 000 symbols costs more than everything else that
 /// is done for an address.
 #[derive(Default)]
-pub(crate) struct Places {
+pub(crate) struct PartIndex {
     least: u64,
     /// An address belongs to the part `(address - least) >> shift`.
     shift: u32,
@@ -178,9 +178,9 @@ pub(crate) struct Places {
     before: Vec<u32>,
 }
 
-impl Places {
+impl PartIndex {
     /// Of entries sorted by start.
-    pub(crate) fn of(entries: &[Entry]) -> Self {
+    pub(crate) fn of(entries: &[SymbolEntry]) -> Self {
         let (Some(first), Some(last)) = (entries.first(), entries.last()) else {
             return Self::default();
         };
@@ -205,7 +205,7 @@ impl Places {
     }
 
     /// How many of the entries, the same as before, start at an address or below.
-    pub(crate) fn behind(&self, entries: &[Entry], at: u64) -> usize {
+    pub(crate) fn behind(&self, entries: &[SymbolEntry], at: u64) -> usize {
         let Some(distance) = at.checked_sub(self.least) else {
             return 0;
         };
@@ -224,9 +224,9 @@ mod tests {
 
     use super::*;
 
-    fn entries(starts: &[u64]) -> Vec<Entry> {
+    fn entries(starts: &[u64]) -> Vec<SymbolEntry> {
         let entry = |(i, &start): (usize, &u64)| {
-            Entry::new(start, Origin::new(SYMTAB, i).expect("a small number"), 1)
+            SymbolEntry::new(start, Origin::new(SYMTAB, i).expect("a small number"), 1)
         };
         starts.iter().enumerate().map(entry).collect()
     }
@@ -270,11 +270,11 @@ mod tests {
             drawn in proptest::collection::vec((0..2_u32, 0..30_u64, 0..3_u64), 0..40)
         ) {
             let entry = |(i, &(table, start, len)): (usize, &(u32, u64, u64))| {
-                Entry::new(start, Origin::new(table, i).expect("a small number"), len)
+                SymbolEntry::new(start, Origin::new(table, i).expect("a small number"), len)
             };
-            let mut all: Vec<Entry> = drawn.iter().enumerate().map(entry).collect();
+            let mut all: Vec<SymbolEntry> = drawn.iter().enumerate().map(entry).collect();
             all.sort();
-            let mut expected: Vec<Entry> = Vec::new();
+            let mut expected: Vec<SymbolEntry> = Vec::new();
             for table in [SYMTAB, DYNSYM] {
                 let new = all.iter().filter(|e| e.origin.table() == table);
                 let before = expected.len();
@@ -285,10 +285,10 @@ mod tests {
                 expected.sort();
                 for i in 0..expected.len() {
                     let next = expected.get(i + 1).map(|next| next.start);
-                    let Entry { start, len, .. } = expected[i];
+                    let SymbolEntry { start, len, .. } = expected[i];
                     if len == 0 {
                         let end = next.unwrap_or_else(|| end_of_last(start));
-                        expected[i] = Entry::new(start, expected[i].origin, end - start);
+                        expected[i] = SymbolEntry::new(start, expected[i].origin, end - start);
                     }
                 }
             }
@@ -300,7 +300,7 @@ mod tests {
         fn places_are_where_a_search_finds_them(starts in starts(), more in starts()) {
             let mut entries = entries(&starts);
             entries.sort();
-            let places = Places::of(&entries);
+            let places = PartIndex::of(&entries);
             let near = starts.iter().flat_map(|&s| [s.saturating_sub(1), s, s.saturating_add(1)]);
             for at in near.chain(more).chain([0, u64::MAX]) {
                 let expected = entries.partition_point(|entry| entry.start <= at);
@@ -311,6 +311,6 @@ mod tests {
 
     #[test]
     fn no_entries_have_no_places() {
-        assert_eq!(Places::of(&[]).behind(&[], 7), 0);
+        assert_eq!(PartIndex::of(&[]).behind(&[], 7), 0);
     }
 }

@@ -5,7 +5,16 @@
 //! is another one that had the same path: in a container, or before an update.
 
 use super::elf::{ElfFile, Machine, Segment};
-use super::table::MappedPart;
+use crate::address::FileOffset;
+
+/// A part of a file that was mapped executable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MappedPart {
+    /// From where on.
+    pub offset: FileOffset,
+    /// How many bytes.
+    pub len: u64,
+}
 
 /// How well a file fits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

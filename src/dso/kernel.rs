@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use rustc_hash::FxHashMap;
 
 use super::elf::{ElfFile, SHT_SYMTAB, build_id_in_notes};
-use super::entries::{Entry, Origin, end_of_last};
+use super::entries::{Origin, SymbolEntry, end_of_last};
 use super::locate::SearchPaths;
 use super::symtab::{KALLSYMS_DATA, RawTable, SymbolTable};
 use super::{BuildId, elf};
@@ -78,9 +78,9 @@ enum Symbols<'a> {
 /// A parsed kallsyms text.
 struct Kallsyms<'a> {
     text: &'a [u8],
-    kernel: Vec<Entry>,
+    kernel: Vec<SymbolEntry>,
     /// By name in brackets: `[ext4]`.
-    modules: FxHashMap<&'a [u8], Vec<Entry>>,
+    modules: FxHashMap<&'a [u8], Vec<SymbolEntry>>,
     references: Vec<(&'static [u8], u64)>,
 }
 
@@ -493,7 +493,7 @@ impl<'a> Kallsyms<'a> {
         references: Vec<(&'static [u8], u64)>,
     ) -> Self {
         let mut kernel = Vec::with_capacity(lines.len());
-        let mut by_module: FxHashMap<&'a [u8], Vec<Entry>> = FxHashMap::default();
+        let mut by_module: FxHashMap<&'a [u8], Vec<SymbolEntry>> = FxHashMap::default();
         for (i, &(start, name, module)) in lines.iter().enumerate() {
             let end = match lines.get(i + 1) {
                 Some(&(next, _, other)) if other == module || next == start => next,
@@ -504,7 +504,7 @@ impl<'a> Kallsyms<'a> {
                     .unwrap_or(u64::MAX),
                 None => end_of_last(start),
             };
-            let entry = Entry::new(start, Origin::raw(name), end - start);
+            let entry = SymbolEntry::new(start, Origin::raw(name), end - start);
             match module {
                 0 => kernel.push(entry),
                 module => by_module

@@ -29,12 +29,13 @@ mod vdso;
 pub use crate::build_id::BuildId;
 pub use demangle::NameStyle;
 pub use files::FileTrouble;
+pub use fit::MappedPart;
 pub use kernel::{KernelIdentity, KernelReference, KernelState, kallsyms_problem};
 pub use locate::SearchPaths;
 pub(crate) use locate::{path_of, resolve_in};
 pub use preload::Preloader;
 pub use symtab::{SymbolRef, SymbolTable};
-pub use table::{Dso, DsoTable, Inode, KernelLoader, MappedPart};
+pub use table::{Dso, DsoTable, Inode, KernelLoader};
 
 /// A DSO of the run, in the order of first appearance.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

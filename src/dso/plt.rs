@@ -18,8 +18,19 @@ struct Relocation {
     addend: u64,
 }
 
+/// The symbols of a file, those of its PLT among them; see [`SymbolTable::of_elf`].
+pub(crate) fn symbols_of<'a>(
+    symbols: &ElfFile<'a>,
+    runtime: &ElfFile<'a>,
+    extra_dynsym: bool,
+) -> SymbolTable<'a> {
+    let mut table = SymbolTable::of_elf(symbols, runtime, extra_dynsym);
+    add_entries(&mut table, runtime);
+    table
+}
+
 /// Adds the PLT's symbols to the table of the file.
-pub(crate) fn add_entries(table: &mut SymbolTable<'_>, elf: &ElfFile<'_>) {
+fn add_entries(table: &mut SymbolTable<'_>, elf: &ElfFile<'_>) {
     let Some((_, plt)) = section(elf, ".plt") else {
         return;
     };

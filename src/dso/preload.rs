@@ -13,6 +13,7 @@ use super::elf::{ElfFile, Machine};
 use super::files::{FileTrouble, Opened, Opener};
 use super::go::{self, GoTable};
 use super::locate::SearchPaths;
+use super::plt;
 use super::symtab::SymbolTable;
 use super::{Dso, DsoId};
 use crate::address::FileOffset;
@@ -149,17 +150,17 @@ impl<'t, 'a> Loading<'t, 'a> {
     pub(super) fn load_file_symbols(self) -> Option<SymbolTable<'a>> {
         let binary = self.binary().map(|opened| &opened.elf);
         if let Some(own) = binary.filter(|elf| elf.has_section(".symtab")) {
-            return Some(SymbolTable::of_elf(own, own, false));
+            return Some(plt::symbols_of(own, own, false));
         }
         let separate = self.separate().map(|opened| &opened.elf);
         if let Some(debug) = separate.filter(|elf| elf.has_section(".symtab")) {
-            return Some(SymbolTable::of_elf(debug, binary.unwrap_or(debug), false));
+            return Some(plt::symbols_of(debug, binary.unwrap_or(debug), false));
         }
         let binary = binary?;
         if let Some(embedded) = self.opener.embedded(binary) {
-            return Some(SymbolTable::of_elf(&embedded, binary, true));
+            return Some(plt::symbols_of(&embedded, binary, true));
         }
-        let mut table = SymbolTable::of_elf(binary, binary, false);
+        let mut table = plt::symbols_of(binary, binary, false);
         if let Some(go) = GoTable::of(binary) {
             go::add_symbols(&mut table, &go, binary);
         }

@@ -12,7 +12,8 @@ use rustc_hash::FxHashMap;
 use super::demangle::{NameStyle, demangle};
 use super::elf::{Bytes, ElfFile, SHF_ALLOC, SHT_DYNSYM, SHT_NOBITS, SHT_SYMTAB, string_at};
 use super::entries::{
-    DYNSYM, Entry, MADE, Origin, Places, SYMTAB, extend, mark_overlapped, merge_last, sort_by_start,
+    DYNSYM, MADE, Origin, PartIndex, SYMTAB, SymbolEntry, extend, mark_overlapped, merge_last,
+    sort_by_start,
 };
 use super::rbtree::{NIL, RbTree};
 use crate::address::{FileOffset, Svma};
@@ -279,7 +280,7 @@ impl<'e, 'a> Collector<'e, 'a> {
         }
     }
 
-    fn collect(&self, table: &RawTable<'a>, origin: u32, entries: &mut Vec<Entry>) {
+    fn collect(&self, table: &RawTable<'a>, origin: u32, entries: &mut Vec<SymbolEntry>) {
         let arm = matches!(
             self.file.machine(),
             super::elf::Machine::Arm | super::elf::Machine::Aarch64
@@ -310,7 +311,7 @@ impl<'e, 'a> Collector<'e, 'a> {
             let start = symbol
                 .value
                 .wrapping_add(self.bias(symbol.value, facts, &mut segment));
-            entries.push(Entry::new(start, origin, symbol.size));
+            entries.push(SymbolEntry::new(start, origin, symbol.size));
         }
     }
 
@@ -379,9 +380,9 @@ pub(crate) const KALLSYMS_DATA: u32 = 1 << 31;
 /// All symbols of one DSO.
 pub struct SymbolTable<'a> {
     /// Sorted, each table's in order.
-    entries: Vec<Entry>,
+    entries: Vec<SymbolEntry>,
     /// Where to look for an address.
-    places: Places,
+    places: PartIndex,
     /// For the first entry of each start that lower ones reach over: how far they reach. Where they
     /// contain an address, the tree has to decide.
     overlapped: Vec<(u32, u64)>,
@@ -396,7 +397,7 @@ pub struct SymbolTable<'a> {
 }
 
 impl<'a> SymbolTable<'a> {
-    /// The symbols of a file: `symbols` is the file that has the table (perf's `syms_ss`), `runtime` the
+    /// The symbols of a file, without those of its procedure linkage table: `symbols` is the file that has the table (perf's `syms_ss`), `runtime` the
     /// one that was mapped. `extra_dynsym` adds the mapped file's `.dynsym`, as perf does beside `.gnu_debugdata`.
     pub(crate) fn of_elf(symbols: &ElfFile<'a>, runtime: &ElfFile<'a>, extra_dynsym: bool) -> Self {
         let symtab = RawTable::of(symbols, ".symtab", SHT_SYMTAB);
@@ -421,12 +422,11 @@ impl<'a> SymbolTable<'a> {
             },
         );
         table.symtab_is_complete = symtab.is_some() && !extra_dynsym;
-        super::plt::add_entries(&mut table, runtime);
         table
     }
 
     /// Symbols from a text in kallsyms format; `entries` are sorted and have their ends.
-    pub(crate) fn of_kallsyms(entries: Vec<Entry>, text: &'a [u8], bias: u64) -> Self {
+    pub(crate) fn of_kallsyms(entries: Vec<SymbolEntry>, text: &'a [u8], bias: u64) -> Self {
         Self {
             bias,
             ..Self::new(entries, Names::Kallsyms(text))
@@ -468,7 +468,7 @@ impl<'a> SymbolTable<'a> {
             let Some(origin) = Origin::new(SYMTAB, index) else {
                 break;
             };
-            entries.push(Entry::new(symbol.value, origin, symbol.size));
+            entries.push(SymbolEntry::new(symbol.value, origin, symbol.size));
         }
         sort_by_start(&mut entries);
         extend(&mut entries);
@@ -500,10 +500,10 @@ impl<'a> SymbolTable<'a> {
         table
     }
 
-    fn new(entries: Vec<Entry>, names: Names<'a>) -> Self {
+    fn new(entries: Vec<SymbolEntry>, names: Names<'a>) -> Self {
         let overlapped = mark_overlapped(&entries);
         Self {
-            places: Places::of(&entries),
+            places: PartIndex::of(&entries),
             entries,
             overlapped,
             names,
@@ -523,17 +523,17 @@ impl<'a> SymbolTable<'a> {
             return;
         };
         made.push(name);
-        self.entries.push(Entry::new(start, origin, len));
+        self.entries.push(SymbolEntry::new(start, origin, len));
     }
 
     pub(crate) fn finish_made(&mut self) {
-        let made = |entry: &&Entry| entry.origin.table() == MADE;
+        let made = |entry: &&SymbolEntry| entry.origin.table() == MADE;
         let made = self.entries.iter().rev().take_while(made).count();
         merge_last(&mut self.entries, made);
         // Places have changed.
         self.chosen = Mutex::default();
         self.overlapped = mark_overlapped(&self.entries);
-        self.places = Places::of(&self.entries);
+        self.places = PartIndex::of(&self.entries);
     }
 
     /// Whether there are no symbols.
@@ -732,7 +732,7 @@ impl<'a> SymbolTable<'a> {
             return node..node + 1;
         }
         let start = self.entries[node].start;
-        let same = |entry: &Entry| entry.start == start && entry.origin.table() != MADE;
+        let same = |entry: &SymbolEntry| entry.start == start && entry.origin.table() != MADE;
         let behind = &self.entries[node..];
         let near = behind.iter().take(NEAR).take_while(|e| same(e)).count();
         let count = if near < NEAR {

@@ -75,7 +75,7 @@ fn table<'a>(drawn: &[Drawn], symtab: &'a [u8], dynsym: &'a [u8]) -> SymbolTable
         let index = &mut next[table as usize];
         let origin = Origin::new(table, *index).expect("a small number");
         *index += 1;
-        entries.push(Entry::new(start, origin, len));
+        entries.push(SymbolEntry::new(start, origin, len));
         if table == MADE {
             made.push(vec![b'm'; name].into());
         }

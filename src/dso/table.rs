@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 
 use super::elf::{ElfFile, Machine};
 use super::files::{FileTrouble, Opened, Opener, debug_origin};
+use super::fit::MappedPart;
 use super::kernel::KernelSymbols;
 use super::locate::SearchPaths;
 use super::preload::{Files, Loading, Preloader, Preloads};
@@ -44,15 +45,6 @@ pub struct Dso {
     pub(super) shares_path: bool,
     /// Its executable mappings, some of them.
     pub(super) mapped: SmallVec<[MappedPart; 2]>,
-}
-
-/// A part of a file that was mapped executable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MappedPart {
-    /// From where on.
-    pub offset: FileOffset,
-    /// How many bytes.
-    pub len: u64,
 }
 
 /// Loads the kernel's symbols once; clones share the result. Lookups that come earlier wait for it.

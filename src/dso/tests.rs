@@ -17,7 +17,7 @@ fn name(table: &SymbolTable<'_>, at: u64) -> Option<String> {
 
 fn table<'a>(store: &'a Store, elf: ElfBuilder) -> SymbolTable<'a> {
     let elf = ElfFile::parse(store.keep(elf.build()), store).expect("sound");
-    SymbolTable::of_elf(&elf, &elf, false)
+    super::plt::symbols_of(&elf, &elf, false)
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn relocatable_file_without_segments() {
     let elf = ElfFile::parse(bytes, &store).expect("sound");
     assert_eq!(elf.svma_of(FileOffset(0x1024)), Some(Svma(0x1024)));
     assert_eq!(elf.section(".text").expect("there").svma, Svma(0x1000));
-    let table = SymbolTable::of_elf(&elf, &elf, false);
+    let table = super::plt::symbols_of(&elf, &elf, false);
     assert_eq!(
         name(&table, 0x1024).as_deref(),
         Some("wasm[0]::function[3]")
@@ -343,7 +343,7 @@ fn damaged_files_do_no_harm() {
         let Ok(elf) = ElfFile::parse(store.keep(bytes), &store) else {
             return;
         };
-        let table = SymbolTable::of_elf(&elf, &elf, true);
+        let table = super::plt::symbols_of(&elf, &elf, true);
         for at in (0xfc0..0x1500).step_by(16) {
             let _ = table.find(at);
         }

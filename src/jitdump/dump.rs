@@ -143,7 +143,7 @@ pub struct Move {
 
 /// What changes the code of a process.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Entry<'a> {
+pub enum CodeChange<'a> {
     /// New code.
     Load(Load<'a>),
     /// Code at a new address.
@@ -283,8 +283,8 @@ pub fn parse(bytes: &[u8]) -> Result<JitDump<'_>, DumpError> {
     let (mut loads, mut moves) = (Vec::new(), Vec::new());
     for entry in &mut reader {
         match entry {
-            Entry::Load(load) => loads.push(load),
-            Entry::Move(moved) => moves.push(moved),
+            CodeChange::Load(load) => loads.push(load),
+            CodeChange::Move(moved) => moves.push(moved),
         }
     }
     let (header, counts, cut) = (reader.header, reader.counts(), reader.cut.clone());
@@ -581,13 +581,13 @@ impl<'a> Reader<'a> {
 }
 
 impl<'a> Iterator for Reader<'a> {
-    type Item = Entry<'a>;
+    type Item = CodeChange<'a>;
 
-    fn next(&mut self) -> Option<Entry<'a>> {
+    fn next(&mut self) -> Option<CodeChange<'a>> {
         loop {
             match self.step()?.1 {
-                Content::Load(load) => return Some(Entry::Load(load)),
-                Content::Move(moved) => return Some(Entry::Move(moved)),
+                Content::Load(load) => return Some(CodeChange::Load(load)),
+                Content::Move(moved) => return Some(CodeChange::Move(moved)),
                 _ => {}
             }
         }

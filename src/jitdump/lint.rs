@@ -6,7 +6,7 @@
 //! known for say so: its author need not search for the one dump that has them.
 
 use super::dump::CutReason;
-use super::survey::{Found, Survey};
+use super::survey::{Occurrences, Survey};
 use crate::runtimes::{Lapse, Runtime};
 
 /// How bad it is.
@@ -130,7 +130,7 @@ impl Findings {
     fn found(
         &mut self,
         grade: Grade,
-        found: Found,
+        found: Occurrences,
         lapse: Option<Lapse>,
         text: impl FnOnce(u64) -> String,
     ) {

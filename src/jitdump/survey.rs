@@ -20,7 +20,7 @@ const MAX_PID: u32 = 4 << 20;
 
 /// How often something occurs, and the offset of the first record where it does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Found {
+pub struct Occurrences {
     /// How often.
     pub count: u64,
     /// Where first, in bytes from the start of the file.
@@ -53,34 +53,34 @@ pub struct Survey {
     /// Loads.
     pub code: Code,
     /// Moves that fit no load.
-    pub lost_moves: Found,
+    pub lost_moves: Occurrences,
     /// Moves whose size or index is not that of the code they move.
-    pub unlike_moves: Found,
+    pub unlike_moves: Occurrences,
     /// Line tables.
     pub debug: Debug,
     /// Unwinding records.
     pub unwinding: UnwindingFacts,
     /// Records of kinds that the format does not have: how many of each.
-    pub unknown_kinds: BTreeMap<u32, Found>,
+    pub unknown_kinds: BTreeMap<u32, Occurrences>,
     /// Records of a known kind that cannot be used.
-    pub unusable: Found,
+    pub unusable: Occurrences,
     /// Headers where records should be.
-    pub headers_within: Found,
+    pub headers_within: Occurrences,
     /// Records behind a CLOSE.
-    pub after_close: Found,
+    pub after_close: Occurrences,
 }
 
 /// Who wrote the records.
 #[derive(Clone, Debug, Default)]
 pub struct Writers {
     /// Loads and moves by process id; of very many the first.
-    pub pids: BTreeMap<u32, Found>,
+    pub pids: BTreeMap<u32, Occurrences>,
     /// Loads by thread id; of very many the first.
-    pub tids: BTreeMap<u32, Found>,
+    pub tids: BTreeMap<u32, Occurrences>,
     /// Loads and moves by another process than the header's.
-    pub foreign: Found,
+    pub foreign: Occurrences,
     /// Loads whose thread id no thread can have.
-    pub impossible_tids: Found,
+    pub impossible_tids: Occurrences,
 }
 
 /// The timestamps of loads and moves.
@@ -91,11 +91,11 @@ pub struct Times {
     /// The latest.
     pub last: u64,
     /// Earlier than one before.
-    pub backwards: Found,
+    pub backwards: Occurrences,
     /// The longest step back.
     pub longest_step_back: u64,
     /// Without a time.
-    pub zero: Found,
+    pub zero: Occurrences,
     previous: u64,
 }
 
@@ -115,31 +115,31 @@ pub struct Code {
     /// Different names.
     pub names: u64,
     /// Loads that repeat address, size and bytes of code that is there.
-    pub repeated: Found,
+    pub repeated: Occurrences,
     /// Loads of other code in exactly the place of an earlier one.
-    pub replaced: Found,
+    pub replaced: Occurrences,
     /// Loads that overlap earlier ones in part.
-    pub overlapping: Found,
+    pub overlapping: Occurrences,
     /// `code_index` of an earlier load.
-    pub repeated_index: Found,
+    pub repeated_index: Occurrences,
     /// No name.
-    pub nameless: Found,
+    pub nameless: Occurrences,
     /// No bytes.
-    pub empty: Found,
+    pub empty: Occurrences,
     /// No address.
-    pub nowhere: Found,
+    pub nowhere: Occurrences,
     /// Address and size reach beyond the last address.
-    pub wrapping: Found,
+    pub wrapping: Occurrences,
     /// `vma` is 0.
-    pub no_vma: Found,
+    pub no_vma: Occurrences,
     /// `vma` is neither 0 nor the address.
-    pub other_vma: Found,
+    pub other_vma: Occurrences,
     /// Fewer bytes of code than claimed, though the file goes on.
-    pub short: Found,
+    pub short: Occurrences,
     /// Bytes between name and code.
-    pub apart: Found,
+    pub apart: Occurrences,
     /// The name has no end.
-    pub unterminated: Found,
+    pub unterminated: Occurrences,
 }
 
 /// Line tables.
@@ -154,19 +154,19 @@ pub struct Debug {
     /// Entries without a file.
     pub without_file: u64,
     /// Tables whose addresses are too high by the size of an ELF header.
-    pub shifted: Found,
+    pub shifted: Occurrences,
     /// Tables with names that are none.
-    pub broken_names: Found,
+    pub broken_names: Occurrences,
     /// Tables that could not be read.
-    pub unreadable: Found,
+    pub unreadable: Occurrences,
     /// Tables with entries before their code.
-    pub before: Found,
+    pub before: Occurrences,
     /// Tables with entries behind their code.
-    pub behind: Found,
+    pub behind: Occurrences,
     /// Tables with no load behind them.
-    pub stray: Found,
+    pub stray: Occurrences,
     /// Those of them whose code was loaded before.
-    pub late: Found,
+    pub late: Occurrences,
 }
 
 /// Unwinding records.
@@ -175,15 +175,15 @@ pub struct UnwindingFacts {
     /// Loads with one.
     pub functions: u64,
     /// Loads with an empty one.
-    pub empty: Found,
+    pub empty: Occurrences,
     /// Records with the header in front.
-    pub header_first: Found,
+    pub header_first: Occurrences,
     /// Records by (size of the data, of the header in it, mapped size); of very many the first.
-    pub sizes: BTreeMap<(u64, u64, u64), Found>,
+    pub sizes: BTreeMap<(u64, u64, u64), Occurrences>,
     /// Loads whose frame descriptions do not cover them at any address.
-    pub misfit: Found,
+    pub misfit: Occurrences,
     /// Records with no load behind them.
-    pub stray: Found,
+    pub stray: Occurrences,
 }
 
 /// Code that is where it was loaded.
@@ -216,7 +216,7 @@ struct Described<'a> {
     unwinding: Option<Unwinding<'a>>,
 }
 
-impl Found {
+impl Occurrences {
     fn add(&mut self, offset: u64) {
         if self.count == 0 {
             self.first = offset;
@@ -275,14 +275,14 @@ impl<'a> Surveyor<'a> {
                 writers: Writers::default(),
                 times: Times::default(),
                 code: Code::default(),
-                lost_moves: Found::default(),
-                unlike_moves: Found::default(),
+                lost_moves: Occurrences::default(),
+                unlike_moves: Occurrences::default(),
                 debug: Debug::default(),
                 unwinding: UnwindingFacts::default(),
                 unknown_kinds: BTreeMap::new(),
-                unusable: Found::default(),
-                headers_within: Found::default(),
-                after_close: Found::default(),
+                unusable: Occurrences::default(),
+                headers_within: Occurrences::default(),
+                after_close: Occurrences::default(),
             },
             live: BTreeMap::new(),
             names: HashSet::new(),
@@ -531,15 +531,15 @@ impl Debug {
 }
 
 /// Counts by key, as long as there are not too many keys.
-fn count<K: Ord>(by_key: &mut BTreeMap<K, Found>, key: K, at: u64) {
+fn count<K: Ord>(by_key: &mut BTreeMap<K, Occurrences>, key: K, at: u64) {
     if by_key.len() < MAX_DISTINCT || by_key.contains_key(&key) {
         by_key.entry(key).or_default().add(at);
     }
 }
 
 /// Indexes that an earlier load has.
-fn repeated(mut indexes: Vec<(u64, u64)>) -> Found {
-    let mut found = Found::default();
+fn repeated(mut indexes: Vec<(u64, u64)>) -> Occurrences {
+    let mut found = Occurrences::default();
     if indexes.is_sorted_by(|a, b| a.0 < b.0) {
         return found;
     }

@@ -9,7 +9,7 @@ use crate::jitdump::dump::{Content, Header, Load, Move, Reader, RecordHead};
 use crate::jitdump::lint::{
     Finding, Grade, HeaderClock, header_clock, many, records_on_wall_clock, seconds, unit_name,
 };
-use crate::jitdump::survey::{Found, Survey, code_of_lines};
+use crate::jitdump::survey::{Occurrences, Survey, code_of_lines};
 use crate::jitdump::unwinding::Unwinding;
 use crate::runtimes::Producer;
 
@@ -302,7 +302,7 @@ fn unwinding(survey: &Survey) -> String {
         "{described} described, {} with an empty table",
         facts.empty.count
     );
-    let mut sizes: Vec<(&(u64, u64, u64), &Found)> = facts.sizes.iter().collect();
+    let mut sizes: Vec<(&(u64, u64, u64), &Occurrences)> = facts.sizes.iter().collect();
     sizes.sort_by_key(|&(sizes, found)| (std::cmp::Reverse(found.count), *sizes));
     let shown: Vec<String> = sizes
         .iter()

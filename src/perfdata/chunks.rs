@@ -7,10 +7,9 @@
 use std::borrow::Cow;
 use std::sync::{Mutex, PoisonError};
 
-use super::head::record_header;
+use super::head::{payload_len, record_header};
 use super::inflate::{Fed, Inflater, is_compressed, payload};
-use super::open::Recording;
-use super::source::{Source, payload_len};
+use super::source::Source;
 
 /// Where a record is: number of its chunk and byte offset in the chunk. Ordered as
 /// [`Chunks::next`] hands the chunks out.
@@ -64,8 +63,9 @@ struct State<'a> {
 }
 
 impl<'r, 'a> Chunks<'r, 'a> {
-    pub(super) fn new(recording: &'r Recording<'a>) -> Self {
-        let decoding = recording.inflater_for_chunks().map(|inflater| Decoding {
+    /// The chunks of a source; with an inflater there is something to decode.
+    pub(super) fn new(source: &'r Source<'a>, inflater: Option<Inflater>) -> Self {
+        let decoding = inflater.map(|inflater| Decoding {
             inflater,
             chunk: Cow::Borrowed(&[]),
             number: 0,
@@ -73,7 +73,7 @@ impl<'r, 'a> Chunks<'r, 'a> {
             taken: 0,
         });
         Self {
-            source: recording.source(),
+            source,
             state: Mutex::new(State { raw: 0, decoding }),
             keeps: false,
         }

@@ -343,8 +343,18 @@ pub(super) fn walk<'b>(bytes: &'b [u8], f: &mut dyn FnMut(usize, u32, &'b [u8]))
         f(at, type_, record);
         at += size;
         if matches!(type_, kind::AUXTRACE | kind::HEADER_TRACING_DATA) {
-            let payload = super::source::payload_len(type_, record);
+            let payload = payload_len(type_, record);
             at = at.saturating_add(usize::try_from(payload).unwrap_or(usize::MAX));
         }
+    }
+}
+
+/// How many bytes follow a record outside of its own size.
+pub(super) fn payload_len(type_: u32, record: &[u8]) -> u64 {
+    match type_ {
+        kind::AUXTRACE => u64_at(record, 8).unwrap_or(0),
+        // Padded to a multiple of eight.
+        kind::HEADER_TRACING_DATA => u64::from(u32_at(record, 8).unwrap_or(0)).next_multiple_of(8),
+        _ => 0,
     }
 }

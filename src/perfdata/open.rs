@@ -15,10 +15,10 @@ use super::attr::{ATTR_SIZE_VER0, Attr};
 use super::bytes::{u32_at, u64_at, until_nul};
 use super::chunks::Chunks;
 use super::features::{FileFrame, id};
-use super::head::{Layouts, record_header};
+use super::head::{Layouts, payload_len, record_header};
 use super::inflate::{Inflater, is_compressed};
 use super::records::kind;
-use super::source::{Source, payload_len};
+use super::source::Source;
 use super::{Event, EventId, Features, RecordPos, Tracepoints, event_name, records};
 
 /// Why a recording could not be opened.
@@ -271,12 +271,12 @@ impl<'a> Recording<'a> {
     /// Pass two: all chunks in order, shareable by threads. For a stream, [`Self::deliver`] must have
     /// gone through it; its chunks are there once.
     pub fn chunks(&self) -> Chunks<'_, 'a> {
-        Chunks::new(self)
+        Chunks::new(&self.source, self.inflater_for_chunks())
     }
 
     /// The same before pass two, which finds all of them again.
     pub fn chunks_to_keep(&self) -> Chunks<'_, 'a> {
-        Chunks::new(self).kept()
+        Chunks::new(&self.source, self.inflater_for_chunks()).kept()
     }
 
     /// The record at a place of its chunk.
@@ -333,7 +333,7 @@ impl<'a> Recording<'a> {
     }
 
     /// The decoder for the second pass, if there is anything to decode.
-    pub(super) fn inflater_for_chunks(&self) -> Option<Inflater> {
+    fn inflater_for_chunks(&self) -> Option<Inflater> {
         let any = self.features.compression.is_some() || self.compressed.load(Ordering::Relaxed);
         any.then(|| self.new_inflater())
     }

@@ -10,8 +10,7 @@ use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use super::bytes::{u32_at, u64_at};
-use super::head::record_header;
+use super::head::{payload_len, record_header};
 use super::inflate::CHUNK;
 use super::records::kind;
 use crate::input::Spill;
@@ -345,16 +344,6 @@ fn take_payload(
         Ok(got) if got == len => Step::Record,
         Ok(_) => give_up(chunk, start, "the stream ends inside AUX data"),
         Err(e) => give_up(chunk, start, &e.to_string()),
-    }
-}
-
-/// How many bytes follow a record outside of its own size.
-pub(super) fn payload_len(type_: u32, record: &[u8]) -> u64 {
-    match type_ {
-        kind::AUXTRACE => u64_at(record, 8).unwrap_or(0),
-        // Padded to a multiple of eight.
-        kind::HEADER_TRACING_DATA => u64::from(u32_at(record, 8).unwrap_or(0)).next_multiple_of(8),
-        _ => 0,
     }
 }
 

@@ -19,7 +19,7 @@ use crate::perfdata::{CpuMode, Event, EventId};
 use crate::session::jit::JitCodeId;
 use crate::session::maps::Mapping;
 use crate::session::{Session, Target};
-use crate::symbolize::{Answers, NameStyle, Place as Site, Query, Resolution};
+use crate::symbolize::{Answers, NameStyle, Query, Resolution, Site};
 use crate::wasm::{WasmCode, WasmPlace};
 
 use super::names::JitNames;

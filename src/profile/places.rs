@@ -19,9 +19,7 @@ use crate::perfdata::CpuMode;
 use crate::runtimes::Producer;
 use crate::session::jit::JitCodeId;
 use crate::session::{Label, Session, Target};
-use crate::symbolize::{
-    Answers, InlinedFrame, Original, Place as Site, Resolution, Resolved, SourceLine,
-};
+use crate::symbolize::{Answers, InlinedFrame, Original, Resolution, Resolved, Site, SourceLine};
 
 /// What makes a frame one frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

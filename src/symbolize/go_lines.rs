@@ -4,8 +4,8 @@
 
 use rustc_hash::FxHashMap;
 
+use super::expanded::{Expanded, Expansion, Spot, Wanted};
 use super::origin::Origin;
-use super::run::{Expanded, Expansion, Spot, Wanted};
 use crate::address::Svma;
 use crate::dso::go::{GoFrame, GoTable};
 

@@ -53,7 +53,7 @@ impl EntryRef {
 
 /// What the unit says about one address.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct UnitAnswer {
     /// Length of the function that contains the address; the smallest counts when several do.
     function: Option<u64>,
     /// The entry that describes that function.
@@ -64,7 +64,7 @@ pub(super) struct Found {
     pub(super) calls: Vec<InlinedCall>,
 }
 
-impl Found {
+impl UnitAnswer {
     /// Whether some function of the unit contains the address.
     pub(super) fn is_inside_function(&self) -> bool {
         self.function.is_some()
@@ -86,12 +86,16 @@ const MAX_NAME: usize = 1 << 14;
 const ATTRIBUTES_PER_BYTE: usize = 8;
 
 /// Finds the inlined calls around each of the addresses (ordered).
-pub(super) fn find<'a>(info: &DebugInfo<'a>, unit: &Unit<'a>, addresses: &[u64]) -> Vec<Found> {
+pub(super) fn find<'a>(
+    info: &DebugInfo<'a>,
+    unit: &Unit<'a>,
+    addresses: &[u64],
+) -> Vec<UnitAnswer> {
     let mut scan = Scan {
         info,
         unit,
         addresses,
-        found: std::iter::repeat_with(Found::default)
+        found: std::iter::repeat_with(UnitAnswer::default)
             .take(addresses.len())
             .collect(),
         function: None,
@@ -118,7 +122,7 @@ struct Scan<'s, 'a> {
     info: &'s DebugInfo<'a>,
     unit: &'s Unit<'a>,
     addresses: &'s [u64],
-    found: Vec<Found>,
+    found: Vec<UnitAnswer>,
     /// Depth of the function that is being read, if it contains an address.
     function: Option<isize>,
     /// Running number of functions that contain an address.
@@ -222,7 +226,7 @@ impl Scan<'_, '_> {
         for &hit in &self.hits {
             let found = &mut self.found[hit];
             if found.function.is_none_or(|known| size < known) {
-                *found = Found {
+                *found = UnitAnswer {
                     function: Some(size),
                     entry: Some(entry),
                     owner: self.functions,
@@ -328,7 +332,7 @@ impl<'a> Names<'a> {
         &mut self,
         info: &DebugInfo<'a>,
         unit: &Unit<'a>,
-        found: &Found,
+        found: &UnitAnswer,
     ) -> Origin {
         let entry = found.entry.map(EntryRef::Unit);
         entry.map_or(Origin::Unknown, |entry| self.origin(info, unit, entry))

@@ -5,6 +5,7 @@
 //! are in the dump. Of WebAssembly, which has DWARF although it is JIT code, [`crate::wasm`] tells where that is.
 
 mod dwarf;
+mod expanded;
 mod go_lines;
 mod inlines;
 mod lines;
@@ -25,7 +26,7 @@ pub use source_map::{Original, Search as SourceMapSearch, SourceMaps};
 
 /// What an address is looked up in.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Place {
+pub enum Site {
     /// A DSO. Addresses are file offsets for files, and absolute ([`Avma`](crate::address::Avma)) for identity DSOs
     /// (kernel, modules, KSYMBOL ranges).
     Dso(DsoId),
@@ -38,7 +39,7 @@ pub enum Place {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Query {
     /// Where it lies.
-    pub place: Place,
+    pub place: Site,
     /// Where in there.
     pub address: u64,
     /// Whether the functions inlined at the address are wanted.
@@ -95,7 +96,7 @@ pub struct Resolution {
 pub struct Symbol {
     /// Where it lives.
     pub dso: DsoId,
-    /// First address, as [`Place::Dso`] counts them.
+    /// First address, as [`Site::Dso`] counts them.
     pub start: u64,
     /// End, exclusive as perf counts it.
     pub end: u64,
@@ -162,7 +163,7 @@ pub struct Answers<'r> {
 impl<'r> Answers<'r> {
     /// The answer for an address, if it was asked for.
     #[must_use]
-    pub fn get(&self, place: Place, address: u64) -> Option<&'r Resolved> {
+    pub fn get(&self, place: Site, address: u64) -> Option<&'r Resolved> {
         let key = |query: &Query| (query.place, query.address);
         let found = self.queries.binary_search_by_key(&(place, address), key);
         self.resolution.answers.get(found.ok()?)
@@ -172,7 +173,7 @@ impl<'r> Answers<'r> {
     #[must_use]
     pub fn of_wasm(&self, place: Option<WasmPlace>) -> Option<&'r Resolved> {
         let place = place?;
-        self.get(Place::Wasm(place.part), place.offset.into())
+        self.get(Site::Wasm(place.part), place.offset.into())
     }
 }
 

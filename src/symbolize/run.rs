@@ -8,13 +8,14 @@ use std::cell::{OnceCell, RefCell};
 use rustc_hash::FxHashMap;
 
 use super::dwarf::{DebugInfo, Unit};
+use super::expanded::{Expanded, Expansion, NameNumber, Spot, Wanted};
 use super::go_lines;
 use super::inlines::{self, Names};
 use super::lines::{LineAt, Lines};
 use super::source_map::WasmMap;
 use super::split::SplitFiles;
 use super::{
-    InlinedFrame, NameStyle, Options, Origin, Place, Query, Resolution, Resolved, SourceLine,
+    InlinedFrame, NameStyle, Options, Origin, Query, Resolution, Resolved, Site, SourceLine,
     StringIndex, Symbol, SymbolIndex,
 };
 use crate::address::FileOffset;
@@ -35,8 +36,8 @@ pub fn resolve<'a>(
 ) -> Resolution {
     let groups = by_place(queries);
     let objects = in_parallel(groups, threads, |group| match group.place {
-        Place::Dso(dso) => Object::resolve(queries, dso, &group.queries, dsos, options.origins),
-        Place::Wasm(part) => Object::of_wasm(queries, part, &group.queries, wasm, options.origins),
+        Site::Dso(dso) => Object::resolve(queries, dso, &group.queries, dsos, options.origins),
+        Site::Wasm(part) => Object::of_wasm(queries, part, &group.queries, wasm, options.origins),
     });
     let pieces = objects
         .iter()
@@ -58,13 +59,13 @@ pub fn resolve<'a>(
 
 /// The queries of one place, as indices, ordered by address.
 struct Group {
-    place: Place,
+    place: Site,
     queries: Vec<u32>,
 }
 
 /// Groups with the most queries first.
 fn by_place(queries: &[Query]) -> Vec<Group> {
-    let mut of_place: FxHashMap<Place, usize> = FxHashMap::default();
+    let mut of_place: FxHashMap<Site, usize> = FxHashMap::default();
     let mut groups: Vec<Group> = Vec::new();
     for (index, query) in (0u32..).zip(queries) {
         let group = *of_place.entry(query.place).or_insert_with(|| {
@@ -100,15 +101,6 @@ struct Object<'t, 'a> {
     go: Option<GoTable<'a>>,
     /// Work for each unit: (unit, queries by stated address).
     units: Vec<(u32, Vec<Wanted>)>,
-}
-
-/// A query for a unit of DWARF.
-#[derive(Clone, Copy)]
-pub(super) struct Wanted {
-    pub(super) svma: u64,
-    pub(super) query: u32,
-    pub(super) inlines: bool,
-    pub(super) lines: bool,
 }
 
 impl<'t, 'a> Object<'t, 'a> {
@@ -332,36 +324,6 @@ struct Piece<'p> {
     wanted: &'p [Wanted],
 }
 
-/// What a unit says about the addresses of a piece.
-#[derive(Default)]
-pub(super) struct Expanded<'a> {
-    pub(super) answers: Vec<Expansion>,
-    /// Inlined calls of all answers, each answer's run innermost first: the function and the place in it.
-    pub(super) calls: Vec<(NameNumber, Option<Spot>)>,
-    /// Functions that `calls` refer to, as the file names them.
-    pub(super) names: Vec<&'a [u8]>,
-    /// Whose code they are, where that was asked.
-    pub(super) origins: Vec<Origin>,
-    /// Paths that places refer to.
-    pub(super) paths: Vec<String>,
-}
-
-pub(super) struct Expansion {
-    pub(super) query: u32,
-    /// Size of the function around the address: of two units the one with the smaller function is right.
-    pub(super) size: u64,
-    /// Range in [`Expanded::calls`].
-    pub(super) calls: std::ops::Range<usize>,
-    pub(super) line: Option<Spot>,
-    /// Whose code the function around the address is.
-    pub(super) origin: Origin,
-}
-
-/// Index in [`Expanded::names`].
-pub(super) type NameNumber = u32;
-/// Index in [`Expanded::paths`], line and column.
-pub(super) type Spot = (u32, u32, u32);
-
 fn expand<'a>(object: &Object<'_, 'a>, piece: Piece<'_>) -> Expanded<'a> {
     if let Some(go) = &object.go {
         return go_lines::expand(go, piece.wanted);
@@ -459,7 +421,7 @@ struct Bodies<'p, 'a> {
 
 impl Bodies<'_, '_> {
     /// The function with so many inlined calls inside it, at an address: a call stands in the file of its caller, code in its own.
-    fn file(&self, at: usize, found: &inlines::Found, inner: usize) -> Option<Origin> {
+    fn file(&self, at: usize, found: &inlines::UnitAnswer, inner: usize) -> Option<Origin> {
         if self.is_split {
             return None;
         }
@@ -526,7 +488,7 @@ impl<'b, 'a> Builder<'b, '_, 'a> {
             };
             let start = out.inlined.len();
             let calls = &self.expanded[piece].calls[expansion.calls.clone()];
-            let is_whole = matches!(self.queries[index].place, Place::Wasm(part) if self.wasm.is_function_only(part));
+            let is_whole = matches!(self.queries[index].place, Site::Wasm(part) if self.wasm.is_function_only(part));
             for &(name, place) in calls.iter().filter(|_| !is_whole) {
                 let name = strings.name(piece, name);
                 let line = strings.place(piece, place);
@@ -563,7 +525,7 @@ impl<'b, 'a> Builder<'b, '_, 'a> {
         let mut known: FxHashMap<String, StringIndex> = FxHashMap::default();
         let mut maps: FxHashMap<PartId, Option<WasmMap>> = FxHashMap::default();
         for (query, answer) in self.queries.iter().zip(&mut out.answers) {
-            let Place::Wasm(part) = query.place else {
+            let Site::Wasm(part) = query.place else {
                 continue;
             };
             if !query.lines || answer.line.is_some() {
@@ -593,7 +555,7 @@ impl<'b, 'a> Builder<'b, '_, 'a> {
     /// For each query the piece and the expansion that count: those of the smallest function.
     /// Behind those of the queries, those of the code behind it, if any was asked for.
     fn chosen(&self) -> Vec<Option<(usize, &'b Expansion)>> {
-        let is_wasm = |query: &Query| matches!(query.place, Place::Wasm(_));
+        let is_wasm = |query: &Query| matches!(query.place, Site::Wasm(_));
         let times = 1 + usize::from(self.queries.iter().any(is_wasm));
         let mut chosen: Vec<Option<(usize, &Expansion)>> = vec![None; self.queries.len() * times];
         for (piece, expanded) in self.expanded.iter().enumerate() {

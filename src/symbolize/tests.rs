@@ -9,7 +9,7 @@ use gimli::write::{
 };
 use gimli::{Encoding, Format, LineEncoding, LittleEndian, constants as dw};
 
-use super::{NameStyle, Options, Place, Query, Resolution, resolve};
+use super::{NameStyle, Options, Query, Resolution, Site, resolve};
 use crate::diagnostics::Diagnostics;
 use crate::dso::build_elf::{ElfBuilder, FUNC, PROGBITS};
 use crate::dso::{DsoKind, DsoTable, SearchPaths};
@@ -160,7 +160,7 @@ fn answers_in(dir: &Path, addresses: &[u64], threads: usize) -> Resolution {
     let mut dsos = DsoTable::new(&store, search, &diag);
     let dso = dsos.intern(b"/prog", DsoKind::File, None, None);
     let query = |&address: &u64| Query {
-        place: Place::Dso(dso),
+        place: Site::Dso(dso),
         address,
         inlines: true,
         lines: true,

@@ -1,7 +1,7 @@
 //! What the walk must know about an instruction set. One implementation per architecture.
 
 use super::discover::Functions;
-use super::flow::Flow;
+use super::flow::{Flow, Pointers};
 use super::jit::CodeView;
 use super::rules::{Candidate, Candidates};
 use crate::dso::elf::{ElfFile, Machine};
@@ -24,6 +24,11 @@ pub(super) trait Architecture {
     const FP: u8;
     /// DWARF number of the return address column.
     const RA: u8;
+    /// Both, for what knows no architecture.
+    const POINTERS: Pointers = Pointers {
+        sp: Self::SP,
+        fp: Self::FP,
+    };
     /// Whether leaf functions may keep their return address in a register (then `RA` is that one).
     const LINK_REGISTER: bool;
     /// Bytes before a return address that can belong to the call instruction.

@@ -18,8 +18,8 @@ use smallvec::SmallVec;
 
 use super::arch::Architecture;
 use super::discover::Functions;
-use super::maker::Flows;
-use super::rules::{RowRange, Rows};
+use super::flow::Flows;
+use super::rows::{RowRange, Rows};
 use crate::address::{Avma, Svma};
 use crate::dso::{DsoId, elf::ElfFile, go::GoTable};
 
@@ -420,10 +420,10 @@ impl<'a> FileCfi<'a> {
         }
         if let Some(search) = &self.search {
             match self.check(search.find(svma)?, svma) {
-                Found::Covers(fde) => return Some(fde),
-                Found::OtherCode => return None,
+                Covering::Covers(fde) => return Some(fde),
+                Covering::OtherCode => return None,
                 // The table does not belong to the section (a tool moved one of them): do without.
-                Found::Nonsense => {}
+                Covering::Nonsense => {}
             }
         }
         let scanned = self.scanned.get_or_init(|| {
@@ -441,24 +441,24 @@ impl<'a> FileCfi<'a> {
     }
 
     /// Parses the FDE that the search table names and compares it.
-    fn check(&self, (fde_at, function_at): (u64, u64), svma: u64) -> Found {
+    fn check(&self, (fde_at, function_at): (u64, u64), svma: u64) -> Covering {
         let sections = (0u8..).zip(&self.eh_frames);
         let Some((number, section)) = sections
             .into_iter()
             .find(|(_, s)| s.range.contains(&fde_at))
         else {
-            return Found::Nonsense;
+            return Covering::Nonsense;
         };
         let Ok(offset) = u32::try_from(fde_at - section.range.start) else {
-            return Found::Nonsense;
+            return Covering::Nonsense;
         };
         match section.table.fde(offset) {
-            Some(fde) if fde.contains(svma) => Found::Covers(FdeRef {
+            Some(fde) if fde.contains(svma) => Covering::Covers(FdeRef {
                 table: number,
                 offset,
             }),
-            Some(fde) if fde.initial_address() == function_at => Found::OtherCode,
-            _ => Found::Nonsense,
+            Some(fde) if fde.initial_address() == function_at => Covering::OtherCode,
+            _ => Covering::Nonsense,
         }
     }
 
@@ -489,7 +489,7 @@ impl<'a> FileCfi<'a> {
     }
 }
 
-enum Found {
+enum Covering {
     Covers(FdeRef),
     OtherCode,
     Nonsense,

@@ -9,7 +9,7 @@ use super::arch::{Architecture, RegisterFile};
 use super::cfi::RowSource;
 use super::expr::{self, Inputs};
 use super::stack::{Stack, little_endian, slot_at};
-use super::{CodeSpace, Place};
+use super::{CodeLocation, CodeSpace};
 use crate::address::Avma;
 use crate::stack_end::StackEnd;
 
@@ -165,7 +165,7 @@ impl<'a, A: Architecture, S: CodeSpace<'a>> Inputs for Evaluation<'_, '_, A, S> 
             return Some(value);
         }
         let value = match self.code.locate(Avma(address)) {
-            Place::File {
+            CodeLocation::File {
                 offset,
                 binary: Some(file),
                 ..

@@ -3,13 +3,29 @@
 //! In: the states that an architecture's search found ([`super::arch::Architecture::flow`]). Out: [`Flow`], which answers how to
 //! leave the function at an offset. For architectures whose calls push the return address.
 
+use std::hash::BuildHasher;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
 use super::FrameOrigin;
-use super::arch::Architecture;
 use super::rules::{Candidate, Check, IN_REGISTER, LOST, Rule};
+use crate::address::FileOffset;
+use crate::dso::DsoId;
+use crate::session::jit::JitCodeId;
 
 /// The slot at a height, counted from the CFA.
 fn slot(height: i32) -> Option<i16> {
     i16::try_from(-height / 8 - 1).ok()
+}
+
+/// DWARF numbers of the registers by which a frame is found.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pointers {
+    /// The stack pointer.
+    pub(super) sp: u8,
+    /// The frame pointer.
+    pub(super) fp: u8,
 }
 
 /// What the frame pointer register holds.
@@ -82,8 +98,8 @@ impl Flow {
     }
 
     /// How to leave a found function at an offset, to a caller who must have called it.
-    pub(super) fn proven<A: Architecture>(&self, at: usize) -> Option<Candidate> {
-        let candidate = self.candidate::<A>(at)?;
+    pub(super) fn proven(&self, at: usize, registers: Pointers) -> Option<Candidate> {
+        let candidate = self.candidate(at, registers)?;
         Some(Candidate {
             check: Check::Proven,
             ..candidate
@@ -91,16 +107,16 @@ impl Flow {
     }
 
     /// How to leave the function at an offset; inside an instruction counts as at its start.
-    pub(super) fn candidate<A: Architecture>(&self, at: usize) -> Option<Candidate> {
-        self.state(at)?.candidate::<A>()
+    pub(super) fn candidate(&self, at: usize, registers: Pointers) -> Option<Candidate> {
+        self.state(at)?.candidate(registers)
     }
 
     /// The same without the help of the frame pointer, whose value the caller knows to be of no use.
-    pub(super) fn by_stack_pointer<A: Architecture>(&self, at: usize) -> Option<Candidate> {
+    pub(super) fn by_stack_pointer(&self, at: usize, registers: Pointers) -> Option<Candidate> {
         let state = self.state(at)?;
         let height = state.height.filter(|&height| height >= 0)?;
         let fp_slot = state.saved.and_then(slot).unwrap_or(LOST);
-        let rule = Rule::frame(A::SP, height.checked_add(8)?, -1, fp_slot);
+        let rule = Rule::frame(registers.sp, height.checked_add(8)?, -1, fp_slot);
         Some(Candidate::new(rule, FrameOrigin::Prologue, Check::Call))
     }
 
@@ -118,10 +134,10 @@ impl Flow {
 }
 
 impl State {
-    fn candidate<A: Architecture>(self) -> Option<Candidate> {
+    fn candidate(self, registers: Pointers) -> Option<Candidate> {
         let (register, height) = match (self.fp, self.height) {
-            (FramePointer::Frame(height), _) => (A::FP, height),
-            (_, Some(height)) => (A::SP, height),
+            (FramePointer::Frame(height), _) => (registers.fp, height),
+            (_, Some(height)) => (registers.sp, height),
             _ => return None,
         };
         if height < 0 {
@@ -133,7 +149,7 @@ impl State {
             _ => LOST,
         };
         let origin = match (register, height) {
-            (register, _) if register == A::FP => FrameOrigin::FramePointer,
+            (register, _) if register == registers.fp => FrameOrigin::FramePointer,
             (_, 0) => FrameOrigin::Frameless,
             _ => FrameOrigin::Prologue,
         };
@@ -184,5 +200,45 @@ impl State {
             },
             ..self
         }
+    }
+}
+
+/// A function without call frame information.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Function {
+    File(DsoId, FileOffset),
+    /// The same, followed as one that was found: through jump tables.
+    Found(DsoId, FileOffset),
+    Jit(JitCodeId),
+}
+
+/// The flows of functions, as ips and as callers, shared by all threads: they meet the same ones, and to follow a
+/// function takes as long as to unwind some stacks.
+#[derive(Default)]
+pub(super) struct Flows {
+    shards: [Mutex<FlowsOf>; 16],
+}
+
+/// By function, and whether the place is an ip.
+pub(super) type FlowsOf = FxHashMap<(Function, bool), Option<Arc<Flow>>>;
+
+impl Flows {
+    /// The flow of a function, made by whoever needs it first; seldom by two at the same time.
+    pub(super) fn get(
+        &self,
+        key: (Function, bool),
+        make: impl FnOnce() -> Option<Flow>,
+    ) -> Option<Arc<Flow>> {
+        let shard = FxBuildHasher.hash_one(key) as usize % self.shards.len();
+        let shard = || {
+            self.shards[shard]
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        if let Some(known) = shard().get(&key) {
+            return known.clone();
+        }
+        let flow = make().map(Arc::new);
+        shard().entry(key).or_insert(flow).clone()
     }
 }

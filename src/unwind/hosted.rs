@@ -5,7 +5,7 @@
 //! for each dump.
 
 use super::rules::{Candidate, Candidates, Check, Kind, Rule};
-use super::{CodeSpace, FrameOrigin, Place};
+use super::{CodeLocation, CodeSpace, FrameOrigin};
 use crate::address::Svma;
 use crate::dso::elf::ElfFile;
 use crate::runtimes::HostLoop;
@@ -18,9 +18,9 @@ const PUSHED: [i32; 3] = [0, 8, 16];
 pub(super) fn interpreter<'s, 'a, S: CodeSpace<'a>>(
     host: &HostLoop,
     space: &'s S,
-) -> Option<(Place<'s, 'a>, Svma)> {
+) -> Option<(CodeLocation<'s, 'a>, Svma)> {
     space.mapped_files(host.file).into_iter().find_map(|place| {
-        let Place::File { binary, .. } = place else {
+        let CodeLocation::File { binary, .. } = place else {
             return None;
         };
         Some((place, exported(binary?, host.function)?))

@@ -3,20 +3,20 @@
 //! The order: signal trampolines by their instructions, call frame information of files and JIT
 //! records, then guesses. A `ret` under the ip of a leaf goes before everything.
 
-use std::hash::BuildHasher;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use gimli::UnwindContext;
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::arch::Architecture;
 use super::cfi::{CfiTables, FdeRef, FileCfi, IndexEntry, Table, lookup};
-use super::flow::Flow;
+use super::flow::{Flow, FlowsOf, Function};
 use super::jit::{CodeView, Habit};
-use super::rules::{Candidate, Candidates, Check, Kind, Pool, RowRange, Rows, Rule, SavedSets};
-use super::{CodeSpace, FrameOrigin, Place, go, hosted};
+use super::rows::{RowRange, Rows};
+use super::rules::{Candidate, Candidates, Check, Kind, Pool, Rule, SavedSets};
+use super::{CodeLocation, CodeSpace, FrameOrigin, go, hosted};
 use crate::address::{Avma, FileOffset, Svma};
 use crate::dso::{DsoId, elf::ElfFile};
 use crate::runtimes::HostLoop;
@@ -42,42 +42,6 @@ pub(super) struct RuleMaker<'a, A: Architecture> {
     /// Scratch space of the evaluation of rows.
     pub(super) context: UnwindContext<usize>,
     arch: std::marker::PhantomData<A>,
-}
-
-/// A function without call frame information.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Function {
-    File(DsoId, FileOffset),
-    /// The same, followed as one that was found: through jump tables.
-    Found(DsoId, FileOffset),
-    Jit(JitCodeId),
-}
-
-/// The flows of functions, as ips and as callers, shared by all threads: they meet the same ones, and to follow a
-/// function takes as long as to unwind some stacks.
-#[derive(Default)]
-pub(super) struct Flows {
-    shards: [Mutex<FlowsOf>; 16],
-}
-
-/// By function, and whether the place is an ip.
-type FlowsOf = FxHashMap<(Function, bool), Option<Arc<Flow>>>;
-
-impl Flows {
-    /// The flow of a function, made by whoever needs it first; seldom by two at the same time.
-    fn get(&self, key: (Function, bool), make: impl FnOnce() -> Option<Flow>) -> Option<Arc<Flow>> {
-        let shard = FxBuildHasher.hash_one(key) as usize % self.shards.len();
-        let shard = || {
-            self.shards[shard]
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-        };
-        if let Some(known) = shard().get(&key) {
-            return known.clone();
-        }
-        let flow = make().map(Arc::new);
-        shard().entry(key).or_insert(flow).clone()
-    }
 }
 
 /// A rule that has to be evaluated where it is met.
@@ -110,19 +74,19 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
     /// The rule for a place; `leaf` if it is an ip.
     pub(super) fn rule<S: CodeSpace<'a>>(
         &mut self,
-        place: &Place<'_, 'a>,
+        place: &CodeLocation<'_, 'a>,
         leaf: bool,
         space: &S,
     ) -> Rule {
         match *place {
-            Place::File {
+            CodeLocation::File {
                 dso,
                 offset,
                 binary,
                 debug,
             } => self.file_rule(dso, offset, binary, debug, leaf, space),
-            Place::Jit { id, code, offset } => self.jit_rule(id, code, offset, leaf, space),
-            Place::Anonymous | Place::Nothing => self.unknown_code(leaf),
+            CodeLocation::Jit { id, code, offset } => self.jit_rule(id, code, offset, leaf, space),
+            CodeLocation::Anonymous | CodeLocation::Nothing => self.unknown_code(leaf),
         }
     }
 
@@ -193,7 +157,7 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
     /// The rule in the body of an interpreter's loop.
     fn body_of<S: CodeSpace<'a>>(&mut self, host: &HostLoop, space: &S) -> Option<Rule> {
         let (place, svma) = hosted::interpreter(host, space)?;
-        let Place::File {
+        let CodeLocation::File {
             dso, binary, debug, ..
         } = place
         else {
@@ -301,8 +265,11 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
 
     /// The way to the caller of a file's function whose call frame information counts from the frame
     /// pointer, for when that register's value is lost: from the stack pointer, by the function's code.
-    pub(super) fn without_frame_pointer(&mut self, place: &Place<'_, 'a>) -> Option<Candidate> {
-        let Place::File {
+    pub(super) fn without_frame_pointer(
+        &mut self,
+        place: &CodeLocation<'_, 'a>,
+    ) -> Option<Candidate> {
+        let CodeLocation::File {
             dso,
             offset,
             binary,
@@ -328,7 +295,7 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
             .entry((dso, start))
             .or_insert_with(|| A::full_flow(image.bytes_from(start, len)));
         flow.as_ref()?
-            .by_stack_pointer::<A>(usize::try_from(at).ok()?)
+            .by_stack_pointer(usize::try_from(at).ok()?, A::POINTERS)
     }
 
     /// Code of a file without call frame information.
@@ -400,7 +367,7 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
         let start = image.file_offset_of(Svma(around.start))?;
         let view = found_view(image, start, around, offset, leaf)?;
         let flow = self.found_flow(dso, start, &view)?;
-        let mut candidate = flow.proven::<A>(view.at)?;
+        let mut candidate = flow.proven(view.at, A::POINTERS)?;
         candidate.set_reach(view.reach());
         Some(candidate)
     }
@@ -419,10 +386,10 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
     }
 
     /// Whether the function found at a place ends by a jump to another address of the file, or to functions that do.
-    pub(super) fn leaves_to(&mut self, place: &Place<'_, 'a>, to: i64) -> bool {
+    pub(super) fn leaves_to(&mut self, place: &CodeLocation<'_, 'a>, to: i64) -> bool {
         /// Of functions whose ends are looked at for one return address.
         const MOST: usize = 64;
-        let Place::File {
+        let CodeLocation::File {
             dso,
             offset,
             binary: Some(image),
@@ -472,8 +439,12 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
     /// Whether a return address lies in code of a file that nothing describes and that has cleared the frame pointer
     /// without having saved it, as `clone` does before it calls a thread's function.
     #[cold]
-    pub(super) fn is_base<S: CodeSpace<'a>>(&mut self, place: &Place<'_, 'a>, space: &S) -> bool {
-        let Place::File {
+    pub(super) fn is_base<S: CodeSpace<'a>>(
+        &mut self,
+        place: &CodeLocation<'_, 'a>,
+        space: &S,
+    ) -> bool {
+        let CodeLocation::File {
             dso,
             offset,
             binary: Some(image),
@@ -574,14 +545,14 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
     }
 
     /// The table that a complex rule at a place refers to.
-    pub(super) fn table(&self, place: &Place<'_, 'a>, number: u8) -> Option<Table<'a>> {
+    pub(super) fn table(&self, place: &CodeLocation<'_, 'a>, number: u8) -> Option<Table<'a>> {
         match place {
-            Place::File { dso, .. } => self.files.get(dso)?.table(number).cloned(),
-            Place::Jit { id, .. } => {
+            CodeLocation::File { dso, .. } => self.files.get(dso)?.table(number).cloned(),
+            CodeLocation::Jit { id, .. } => {
                 let number = (*self.jit.get(id)?)?;
                 Some(self.records.get(number)?.table.clone())
             }
-            Place::Anonymous | Place::Nothing => None,
+            CodeLocation::Anonymous | CodeLocation::Nothing => None,
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::input::prefetch;
 
 /// What is known about a place.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
+pub(super) struct KnownPlace {
     key: u64,
     pub(super) rule: Rule,
     /// [`super::UserFrame::id`].
@@ -90,16 +90,16 @@ impl Memo {
     }
 
     #[inline]
-    pub(super) fn get(&self, key: u64) -> Option<Entry> {
+    pub(super) fn get(&self, key: u64) -> Option<KnownPlace> {
         let number = self.slots[self.find(key)];
         self.numbered(number, key)
     }
 
     /// Entry `number`, if that is the one of the key.
     #[inline]
-    pub(super) fn numbered(&self, number: u32, key: u64) -> Option<Entry> {
+    pub(super) fn numbered(&self, number: u32, key: u64) -> Option<KnownPlace> {
         let kept = self.kept.get(number as usize)?;
-        (kept.key == key).then(|| Entry {
+        (kept.key == key).then(|| KnownPlace {
             key,
             rule: self.rules[(kept.rule >> 2) as usize],
             id: number,
@@ -116,11 +116,11 @@ impl Memo {
     }
 
     /// Adds the rule of a place that is not in the table, and returns its entry.
-    pub(super) fn insert(&mut self, key: u64, rule: Rule) -> Entry {
+    pub(super) fn insert(&mut self, key: u64, rule: Rule) -> KnownPlace {
         if self.kept.len() * 2 >= self.slots.len() {
             self.grow();
         }
-        let entry = Entry {
+        let entry = KnownPlace {
             key,
             rule,
             id: self.len(),
@@ -144,7 +144,7 @@ impl Memo {
     }
 
     /// Remembers the outcome of a call check.
-    pub(super) fn set_call(&mut self, entry: &Entry, call: CallCheck) {
+    pub(super) fn set_call(&mut self, entry: &KnownPlace, call: CallCheck) {
         let kept = self.kept.get_mut(entry.id as usize);
         if let Some(kept) = kept.filter(|kept| kept.key == entry.key) {
             kept.rule = kept.rule & !3 | call as u32;
@@ -196,7 +196,7 @@ impl CallCheck {
     }
 }
 
-impl Entry {
+impl KnownPlace {
     /// The rule of a place that has no key.
     pub(super) const fn unkept(rule: Rule) -> Self {
         Self {

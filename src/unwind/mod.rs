@@ -7,7 +7,7 @@
 //! ```text
 //! walk ──► trail: the last walk of the thread      two words compared for each frame that is still there
 //!   ├────► memo: (file, offset) ─► rule            one hash lookup for nearly every other
-//!   │        └─ miss: maker ─► cfi (find the FDE) ─► rules (all its rows, once)
+//!   │        └─ miss: maker ─► cfi (find the FDE) ─► rows (all of its, as rules, once)
 //!   │                     └──► jit (what is known of the code) ─► x86_64 | aarch64: candidates to try
 //!   │                                                              └─ flow: what the code itself tells
 //!   └─ rare: evaluate, expr (DWARF expressions), registers recovered on demand
@@ -33,6 +33,7 @@ mod hosted;
 mod jit;
 mod maker;
 mod memo;
+mod rows;
 mod rules;
 mod stack;
 #[cfg(test)]
@@ -56,11 +57,11 @@ pub use cfi::CfiTables;
 /// What the unwinder asks about the recorded process at the sample's time.
 pub trait CodeSpace<'a> {
     /// What executable code, if any, lies at an address.
-    fn locate(&self, at: Avma) -> Place<'_, 'a>;
+    fn locate(&self, at: Avma) -> CodeLocation<'_, 'a>;
 
     /// [`locate`](Self::locate), and when it would answer the same in the same [`Scene`].
-    fn locate_for(&self, at: Avma) -> Found<'_, 'a> {
-        Found {
+    fn locate_for(&self, at: Avma) -> Lookup<'_, 'a> {
+        Lookup {
             place: self.locate(at),
             life: Lifetime::NEVER,
             number: None,
@@ -105,7 +106,7 @@ pub trait CodeSpace<'a> {
 
     /// The executable mappings of files with `part` in their names (without folder), by address. Asked
     /// rarely: for JIT code that runs in the frame of a function of its host.
-    fn mapped_files(&self, part: &[u8]) -> Vec<Place<'_, 'a>> {
+    fn mapped_files(&self, part: &[u8]) -> Vec<CodeLocation<'_, 'a>> {
         let _ = part;
         Vec::new()
     }
@@ -113,9 +114,9 @@ pub trait CodeSpace<'a> {
 
 /// What lies at an address.
 #[derive(Clone, Copy)]
-pub struct Found<'s, 'a> {
+pub struct Lookup<'s, 'a> {
     /// The code there.
-    pub place: Place<'s, 'a>,
+    pub place: CodeLocation<'s, 'a>,
     /// When it lies there as long as the mappings stay what they are.
     pub life: Lifetime,
     /// What was last [noted](CodeSpace::note) for the address, if it is still known.
@@ -163,7 +164,7 @@ impl Lifetime {
 
 /// The code at an address.
 #[derive(Clone, Copy)]
-pub enum Place<'s, 'a> {
+pub enum CodeLocation<'s, 'a> {
     /// Nothing executable is mapped there.
     Nothing,
     /// A mapped file. `binary` is the file that was mapped (when found and its build ID fits), `debug`
@@ -191,7 +192,7 @@ pub enum Place<'s, 'a> {
     Anonymous,
 }
 
-/// [`Place`] without the borrowed parts.
+/// [`CodeLocation`] without the borrowed parts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum FramePlace {
     /// Nothing executable is mapped there (only a leaf can be that).
@@ -214,7 +215,7 @@ enum FramePlace {
     Anonymous,
 }
 
-impl Place<'_, '_> {
+impl CodeLocation<'_, '_> {
     #[inline]
     fn frame_place(&self) -> FramePlace {
         match *self {
@@ -272,7 +273,7 @@ pub struct Activation {
 }
 
 impl UserFrame {
-    /// The [`UserFrame::id`] of frames in [`Place::Nothing`] and [`Place::Anonymous`].
+    /// The [`UserFrame::id`] of frames in [`CodeLocation::Nothing`] and [`CodeLocation::Anonymous`].
     pub const NO_ID: u32 = u32::MAX;
 }
 

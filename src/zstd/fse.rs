@@ -7,7 +7,7 @@ use super::bits::Forward;
 
 /// What a state stands for and how the next one is found.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Entry {
+pub(super) struct Cell {
     /// Smallest next state.
     pub(super) next: u16,
     /// How many bits are added to it.
@@ -19,7 +19,7 @@ pub(super) struct Entry {
 #[derive(Clone, Debug)]
 pub(super) struct Table {
     /// The rest of it is not used.
-    entries: [Entry; Self::MOST],
+    entries: [Cell; Self::MOST],
     /// Base-2 logarithm of the number of states.
     pub(super) log: u32,
 }
@@ -29,14 +29,14 @@ impl Table {
 
     /// Of one symbol that takes no bits.
     pub(super) fn constant(symbol: u8) -> Self {
-        let mut entries = [Entry::default(); Self::MOST];
+        let mut entries = [Cell::default(); Self::MOST];
         entries[0].symbol = symbol;
         Self { entries, log: 0 }
     }
 
     /// A state comes from a table or from `log` bits: it is in the table.
     #[inline(always)]
-    pub(super) fn entry(&self, state: usize) -> Entry {
+    pub(super) fn entry(&self, state: usize) -> Cell {
         self.entries[state % Self::MOST]
     }
 

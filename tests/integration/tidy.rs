@@ -1,5 +1,6 @@
 //! The rules of the source tree that the compiler does not check: who may use what, and that every file says what it is.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -148,6 +149,204 @@ fn no_stage_knows_a_later_one() {
     }
     assert!(seen > 200, "imports are not found any more: {seen}");
     none(wrong, "a stage that knows a later one");
+}
+
+/// Groups of modules of a stage that import each other in a ring, and so can only be understood together. What is in here
+/// is to become less.
+const KNOWN_RINGS: [(&str, &[&str]); 6] = [
+    ("assembly", &["functions", "jit", "native"]),
+    ("check", &["gather", "judge", "wasm"]),
+    ("cli", &["filters", "question"]),
+    ("output", &["stdio", "stdio_hierarchy", "stdio_tree"]),
+    ("output::firefox", &["libs", "shared"]),
+    (
+        "report",
+        &["chains", "classes", "columns", "keys", "options", "rows"],
+    ),
+];
+
+/// The path of a file's module: `["session", "jit", "codes"]`.
+fn module_path(path: &Path) -> Vec<String> {
+    let below = path.strip_prefix("src").expect("a file of src");
+    let below = below.with_extension("");
+    let mut parts: Vec<String> = below
+        .iter()
+        .map(|part| part.to_string_lossy().into_owned())
+        .collect();
+    if parts.last().is_some_and(|last| last == "mod") {
+        parts.pop();
+    }
+    parts
+}
+
+/// The paths that begin with `crate`, `super` or `self` in a text; of groups in braces, each with its first word.
+fn paths_in(text: &str) -> Vec<Vec<String>> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut found = Vec::new();
+    for first in ["crate::", "super::", "self::"] {
+        for (at, _) in text.match_indices(first) {
+            if text[..at].ends_with(|c: char| is_word(c) || c == ':') {
+                continue;
+            }
+            let mut path = Vec::new();
+            let mut rest = &text[at..];
+            loop {
+                let end = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
+                if end == 0 {
+                    break;
+                }
+                path.push(rest[..end].to_owned());
+                rest = match rest[end..].strip_prefix("::") {
+                    Some(more) => more,
+                    None => break,
+                };
+            }
+            let inside = rest.strip_prefix('{').filter(|_| !path.is_empty());
+            match inside {
+                Some(inside) => found.extend(first_words(inside).into_iter().map(|word| {
+                    let mut whole = path.clone();
+                    whole.push(word);
+                    whole
+                })),
+                None => found.push(path),
+            }
+        }
+    }
+    found
+}
+
+/// The first word of each part of a group, up to its closing brace.
+fn first_words(group: &str) -> Vec<String> {
+    let (mut depth, mut parts) = (0, vec![String::new()]);
+    for c in group.chars() {
+        match c {
+            '}' if depth == 0 => break,
+            ',' if depth == 0 => parts.push(String::new()),
+            _ => {
+                depth += i32::from(c == '{') - i32::from(c == '}');
+                parts.last_mut().expect("one at least").push(c);
+            }
+        }
+    }
+    let word = |part: String| {
+        let part = part.trim_start();
+        let end = part.find(|c: char| !c.is_alphanumeric() && c != '_');
+        part[..end.unwrap_or(part.len())].to_owned()
+    };
+    parts
+        .into_iter()
+        .map(word)
+        .filter(|word| !word.is_empty())
+        .collect()
+}
+
+/// Which module of a folder imports which other: by the folder, then by the module's name.
+type Imports = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
+
+fn imports(files: &[(Vec<String>, String)]) -> Imports {
+    let modules: BTreeSet<&[String]> = files.iter().map(|(module, _)| module.as_slice()).collect();
+    let mut imports = Imports::new();
+    for (own, text) in files {
+        for path in paths_in(text) {
+            let up = path.iter().take_while(|part| *part == "super").count();
+            let mut target: Vec<String> = match path[0].as_str() {
+                "crate" => Vec::new(),
+                "self" => own.clone(),
+                _ => own[..own.len().saturating_sub(up)].to_vec(),
+            };
+            target.extend(path.into_iter().skip(up.max(1)));
+            while !target.is_empty() && !modules.contains(target.as_slice()) {
+                target.pop();
+            }
+            let common = own.iter().zip(&target).take_while(|(a, b)| a == b).count();
+            // A folder and what is in it may know each other; whole stages have an order of their own.
+            if common > 0 && common < own.len() && common < target.len() {
+                let of_folder = imports.entry(own[..common].join("::")).or_default();
+                let of_module = of_folder.entry(own[common].clone()).or_default();
+                of_module.insert(target[common].clone());
+            }
+        }
+    }
+    imports
+}
+
+/// What a module leads to by its imports and theirs.
+fn reached<'i>(imports: &'i BTreeMap<String, BTreeSet<String>>, from: &str) -> BTreeSet<&'i str> {
+    let mut reached = BTreeSet::new();
+    let mut open = vec![from];
+    while let Some(module) = open.pop() {
+        for next in imports.get(module).into_iter().flatten() {
+            if reached.insert(next.as_str()) {
+                open.push(next);
+            }
+        }
+    }
+    reached
+}
+
+/// The modules of each folder that lead to themselves, those that lead to each other together.
+fn rings(imports: &Imports) -> BTreeSet<(String, Vec<String>)> {
+    let mut rings = BTreeSet::new();
+    for (folder, modules) in imports {
+        for module in modules.keys() {
+            let there = reached(modules, module);
+            let back = |other: &&str| reached(modules, other).contains(module.as_str());
+            let ring: Vec<String> = there
+                .iter()
+                .copied()
+                .filter(back)
+                .map(str::to_owned)
+                .collect();
+            if there.contains(module.as_str()) {
+                rings.insert((folder.clone(), ring));
+            }
+        }
+    }
+    rings
+}
+
+#[test]
+fn no_stage_has_rings_inside() {
+    let is_test = |path: &Path| {
+        let name = path.to_string_lossy();
+        name.ends_with("tests.rs")
+            || name.ends_with("testing.rs")
+            || path.iter().any(|part| part == "tests")
+    };
+    let production = files("src").into_iter().filter(|path| !is_test(path));
+    let texts: Vec<(Vec<String>, String)> = production
+        .map(|path| {
+            let lines: Vec<String> = code(&path).into_iter().map(|(_, line)| line).collect();
+            (module_path(&path), lines.join("\n"))
+        })
+        .collect();
+    let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+    let known: BTreeSet<(String, Vec<String>)> = KNOWN_RINGS
+        .iter()
+        .map(|(folder, names)| ((*folder).to_owned(), owned(names)))
+        .collect();
+    let found = rings(&imports(&texts));
+    assert_eq!(
+        found, known,
+        "rings among modules, and those that are known"
+    );
+}
+
+#[test]
+fn rings_are_found() {
+    let module = |path: &str, text: &str| {
+        let path = path.split('/').map(str::to_owned).collect();
+        (path, text.to_owned())
+    };
+    let files = [
+        module("a", "use self::b::x; mod b;"),
+        module("a/b", "use super::{T, c::{self, d}, e};"),
+        module("a/c", "fn f() { crate::a::e::g() }"),
+        module("a/c/d", "use super::super::b;"),
+        module("a/e", "use super::T;"),
+    ];
+    let expected = ("a".to_owned(), vec!["b".to_owned(), "c".to_owned()]);
+    assert_eq!(rings(&imports(&files)), BTreeSet::from([expected]));
 }
 
 /// Lines of files that are not below one of `allowed` and contain one of `words`.

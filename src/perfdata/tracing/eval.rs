@@ -5,17 +5,9 @@
 
 use std::ops::Range;
 
-use super::expr::{Cast, Expr};
-use super::format::{Field, Kind};
+use super::expr::{Expr, cut, without_casts};
+use super::field::{Field, Kind};
 use super::{Context, Tracepoint};
-
-/// The low `bits` bits; 0 leaves all.
-pub(super) fn cut(value: u64, bits: u32) -> u64 {
-    match bits {
-        1..64 => value & ((1 << bits) - 1),
-        _ => value,
-    }
-}
 
 /// A little-endian number of 1, 2, 4 or 8 bytes; 0 for other sizes and outside of the payload.
 pub(super) fn read(data: &[u8], at: usize, size: usize) -> u64 {
@@ -125,14 +117,4 @@ impl Context<'_> {
             .map(|i| read(self.data, start + i * size, size))
             .collect()
     }
-}
-
-/// What is cast, and the outermost cast.
-pub(super) fn without_casts(mut expr: &Expr) -> (Option<Cast>, &Expr) {
-    let mut outermost = None;
-    while let Expr::Cast(cast, inner) = expr {
-        outermost = outermost.or(Some(*cast));
-        expr = inner;
-    }
-    (outermost, expr)
 }

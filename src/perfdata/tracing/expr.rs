@@ -3,7 +3,7 @@
 //! In: the text behind `print fmt:` and the fields. Out: the format string and an [`Expr`] for each argument, or
 //! `None` for what is not understood. Recursive descent; depth and size are bounded, whatever the text.
 
-use super::format::{Field, Kind};
+use super::field::{Field, Kind};
 
 /// Longer texts are not read (the longest of Linux 6.18 has 13 000 bytes).
 const MAX_TEXT: usize = 256 << 10;
@@ -454,7 +454,7 @@ impl<'t> Parser<'t> {
                     match value.expr {
                         // Strings and numbers keep their text, which is what flags show.
                         Expr::Atom(text, value) => {
-                            let value = super::eval::cut(value, cast.bits);
+                            let value = cut(value, cast.bits);
                             Some(Tree::leaf(Expr::Atom(text, value)))
                         }
                         _ => Tree::over([value], |[value]| Expr::Cast(cast, Box::new(value))),
@@ -664,4 +664,22 @@ fn named_value(expr: &Expr) -> Option<i64> {
         Some(b'0'..=b'9') => Some(value.cast_signed()),
         _ => Some(known_name(text).unwrap_or(-1)),
     }
+}
+
+/// The low `bits` bits; 0 leaves all.
+pub(super) fn cut(value: u64, bits: u32) -> u64 {
+    match bits {
+        1..64 => value & ((1 << bits) - 1),
+        _ => value,
+    }
+}
+
+/// What is cast, and the outermost cast.
+pub(super) fn without_casts(mut expr: &Expr) -> (Option<Cast>, &Expr) {
+    let mut outermost = None;
+    while let Expr::Cast(cast, inner) = expr {
+        outermost = outermost.or(Some(*cast));
+        expr = inner;
+    }
+    (outermost, expr)
 }

@@ -5,7 +5,7 @@
 //! [`crate::weigh`] for millions of samples: what can be worked out once is.
 
 use super::eval::read;
-use super::format::{Field, Kind};
+use super::field::{Field, Kind};
 use super::{Functions, Tracepoints};
 
 /// Where a number lies in the payloads of one tracepoint.

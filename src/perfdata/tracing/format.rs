@@ -3,6 +3,7 @@
 //! In: the text of `events/SYSTEM/NAME/format` in tracefs. Out: a [`Tracepoint`]. A description whose
 //! `print fmt` is not understood keeps its fields.
 
+use super::field::{Field, Kind};
 use super::print::Print;
 
 /// A tracepoint as its format describes it.
@@ -16,41 +17,6 @@ pub(super) struct Tracepoint {
     pub(super) common: usize,
     /// How to print it; `None` when the `print fmt` is beyond what is understood.
     pub(super) print: Option<Print>,
-}
-
-/// A field of a payload.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Field {
-    pub(super) name: String,
-    pub(super) offset: usize,
-    pub(super) size: usize,
-    pub(super) kind: Kind,
-    /// Bytes of one element: of an array, or all of the field.
-    pub(super) element: usize,
-    pub(super) is_signed: bool,
-    pub(super) is_pointer: bool,
-    pub(super) is_long: bool,
-    /// An array of characters or bytes.
-    pub(super) is_string: bool,
-}
-
-/// Where the bytes of a field are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// A number.
-    Scalar,
-    /// In the field itself, several elements.
-    Array,
-    /// Elsewhere in the payload: the field has length and offset (`__data_loc`).
-    Dynamic,
-    /// The same with the offset counted from the field's end (`__rel_loc`).
-    Relative,
-}
-
-impl Kind {
-    pub(super) fn is_dynamic(self) -> bool {
-        matches!(self, Self::Dynamic | Self::Relative)
-    }
 }
 
 impl Tracepoint {

@@ -4,8 +4,8 @@
 //! Follows perf's `add_dynamic_entry` and `__sort__hde_entry` (`util/sort.c`): rows are told apart by a field's bytes, and show
 //! what stands behind `NAME=` in the printed payload.
 
+use super::field::Field;
 use super::fields::behind;
-use super::format::Field;
 use super::{Context, Functions, Tracepoints, print};
 use crate::perfdata::{Event, EventId};
 

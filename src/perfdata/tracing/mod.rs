@@ -9,6 +9,7 @@
 
 mod eval;
 mod expr;
+mod field;
 mod fields;
 mod format;
 mod keys;

@@ -3,9 +3,7 @@
 //! In: what follows the `%p`, and the argument. Out: text as libtraceevent prints it (`print_arg_pointer`).
 //! Called by [`super::print`].
 
-use super::eval::without_casts;
-use super::expr::Expr;
-use super::print::star_length;
+use super::expr::{Expr, without_casts};
 use super::{Context, Tracepoint};
 
 /// How many characters behind `%p` belong to it.
@@ -280,4 +278,9 @@ fn type_number(value: &Expr) -> u32 {
         Expr::Hex(_, _, false) => 15,
         Expr::Cpus(_) => 16,
     }
+}
+
+/// The precision that a `*` gives to `%*ph`.
+pub(super) fn star_length(star: Option<i32>) -> usize {
+    star.map_or(1, |n| usize::try_from(n).unwrap_or(0))
 }

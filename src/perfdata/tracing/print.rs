@@ -3,9 +3,8 @@
 //! In: a tracepoint and a payload. Out: the text that `perf script` prints (libtraceevent, `event-parse.c`:
 //! `pretty_print`, `print_str_arg`, `tep_print_fields`). Called by [`super::Tracepoints::render`].
 
-use super::eval::without_casts;
-use super::expr::{self, Expr};
-use super::format::{Field, Kind};
+use super::expr::{self, Expr, without_casts};
+use super::field::{Field, Kind};
 use super::pointer;
 use super::printf::Spec;
 use super::{Context, Tracepoint};
@@ -375,9 +374,4 @@ fn array(field: &Field, bytes: &[u8], out: &mut Vec<u8>) {
     }
     let numbers: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     out.extend_from_slice(format!("ARRAY[{}]", numbers.join(", ")).as_bytes());
-}
-
-/// The precision that a `*` gives to `%*ph`.
-pub(super) fn star_length(star: Option<i32>) -> usize {
-    star.map_or(1, |n| usize::try_from(n).unwrap_or(0))
 }

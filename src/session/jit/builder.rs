@@ -13,7 +13,9 @@ use super::clock::{self, Evidence, RecordingClock, Relation, Why};
 use super::codes::CodeList;
 use super::dumps::Dump;
 use super::early::{self, EarlyDumps, EarlyReader};
-use super::files::{Finder, JitSearch, MarkerName, file_name, marker_name, numbers_of_dump};
+use super::files::{Finder, JitSearch, MarkerName, marker_name, numbers_of_dump};
+use super::found::file_name;
+use super::marker::{Change, Marker};
 use super::memory::{Anonymous, twins};
 use super::owners::{Attribution, Lives, OwnedLoads, Owners, STALE};
 use super::search::{absent, find_dumps};
@@ -40,27 +42,6 @@ pub struct JitBuilder<'a> {
     born: FxHashMap<ProcessId, Timestamp>,
     anonymous: BTreeMap<ProcessId, Anonymous>,
     end: Timestamp,
-}
-
-/// A process' first mapping of a dump.
-pub(super) struct Marker {
-    pub(super) process: ProcessId,
-    pub(super) pid: u32,
-    /// As recorded, or as it must have been before `perf inject --jit`.
-    pub(super) path: Vec<u8>,
-    /// The process id in the name, as the writer saw it.
-    pub(super) number: u32,
-    pub(super) injected: bool,
-    /// [`Timestamp::START`] if the record was synthesised.
-    pub(super) time: Timestamp,
-}
-
-/// What happens to a process' code other than through a dump.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Change {
-    Fork { parent: ProcessId, child: ProcessId },
-    Exec(ProcessId),
-    Mapped(ProcessId, AvmaRange),
 }
 
 impl<'a> JitBuilder<'a> {

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::codes::{Codes, DumpCodes};
 use super::live::{Live, LiveMap};
-use super::segments::{Owner, Segments};
+use super::segments::{Claim, Owner, Segments};
 use super::{JitCodeId, JitObjectId, ProcessId};
 use crate::address::{Avma, AvmaRange, Timestamp};
 
@@ -20,16 +20,6 @@ pub(super) const FOREVER: Timestamp = Timestamp(u64::MAX);
 const MAX_GENERATIONS: u32 = 8;
 /// The same of processes whatever they have.
 const MAX_ANCESTORS: usize = 64;
-
-/// Code that lay somewhere for some time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Claim {
-    pub(super) range: AvmaRange,
-    pub(super) from: Timestamp,
-    pub(super) to: Timestamp,
-    /// What lies there, a number of the caller.
-    pub(super) code: u32,
-}
 
 /// One process while time goes on.
 #[derive(Default)]

@@ -7,7 +7,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::places::Places;
+use super::load_map::{Load, LoadMap};
 use super::{JitCodeId, JitObjectId, JitUnwinding};
 use crate::address::{Avma, AvmaRange, Timestamp};
 use crate::input::Store;
@@ -196,19 +196,7 @@ pub(crate) struct DumpCodes<'a> {
     /// Those that go by another's name.
     renamed: FxHashMap<u32, &'a [u8]>,
     /// Where the loads lie, if no two share an address.
-    pub(super) places: Option<Places>,
-}
-
-/// What is kept of a load.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Load {
-    pub(super) start: Avma,
-    /// Raw until the clocks are related.
-    pub(super) time: Timestamp,
-    /// Nobody writes code of 4 GB.
-    pub(super) size: u32,
-    /// The lower half of its record's offset.
-    at: u32,
+    pub(super) places: Option<LoadMap>,
 }
 
 /// The size of a block of QEMU, given where the next one begins.
@@ -230,12 +218,6 @@ enum Frames {
     Pointers,
     /// The number of a record.
     Described(u32),
-}
-
-impl Load {
-    pub(super) const fn range(&self) -> AvmaRange {
-        AvmaRange::new(self.start, self.size as u64)
-    }
 }
 
 impl<'a> MapCodes<'a> {
@@ -366,7 +348,7 @@ impl<'a> DumpCodes<'a> {
     pub(super) fn end(&mut self, found_once: bool) {
         self.loads.shrink_to_fit();
         if found_once {
-            self.places = Places::of(&self.loads);
+            self.places = LoadMap::of(&self.loads);
         }
     }
 

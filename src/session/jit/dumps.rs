@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use super::builder::Marker;
 use super::clock::{Evidence, Relation};
 use super::codes::DumpCodes;
-use super::files::{Found, file_name};
+use super::found::{FoundFile, file_name};
+use super::marker::Marker;
 use super::memory::Anonymous;
 use super::owners::{Owners, STALE};
 use super::{JitObject, JitObjectKind, JitStats};
@@ -16,7 +16,7 @@ use crate::jitdump::dump::{Content, Counts, Cut, CutReason, Header, Move, Reader
 
 /// One dump, read.
 pub(super) struct Dump<'a> {
-    pub(super) file: Found<'a>,
+    pub(super) file: FoundFile<'a>,
     pub(super) header: Header,
     pub(super) counts: Counts,
     pub(super) cut: Option<Cut>,
@@ -38,7 +38,7 @@ pub(super) struct Dump<'a> {
 
 impl<'a> Dump<'a> {
     /// `None` if the file is no dump.
-    pub(super) fn read(file: Found<'a>, store: &'a Store) -> Option<Self> {
+    pub(super) fn read(file: FoundFile<'a>, store: &'a Store) -> Option<Self> {
         let mut reader = Reader::new(file.bytes).ok()?;
         let mut dump = Self {
             codes: DumpCodes::new(file.bytes, reader.order()),

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender};
 
 use super::dumps::Dump;
-use super::files::open_file;
+use super::found::open_file;
 use crate::input::Store;
 
 /// So many dumps are read early; a recording of thousands of processes may have one for each.

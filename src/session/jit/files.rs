@@ -4,14 +4,14 @@
 //! containers. Whatever is found by name is checked to be what it should be.
 
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::dumps::Dump;
+use super::found::{FoundFile, file_name, open_file};
 use crate::dso::{path_of, resolve_in};
-use crate::input::{Role, Store, files_in, identity};
+use crate::input::{Role, Store, files_in};
 
 /// Where to look for dumps and perf maps.
 #[derive(Clone, Debug, Default)]
@@ -79,11 +79,6 @@ pub fn numbers_of_dump(name: &[u8]) -> Option<SmallVec<[u32; 2]>> {
     numbers.split(|&b| b == b'-').map(decimal).collect()
 }
 
-/// The last part of a path.
-pub(super) fn file_name(path: &[u8]) -> &[u8] {
-    path.rsplit(|&b| b == b'/').next().unwrap_or(path)
-}
-
 /// Digits as a number; longer ones than an id of any kind has are no number.
 fn decimal(digits: &[u8]) -> Option<u32> {
     let all_digits =
@@ -91,16 +86,6 @@ fn decimal(digits: &[u8]) -> Option<u32> {
     let text = std::str::from_utf8(digits).ok().filter(|_| all_digits)?;
     // An index may exceed 32 bits; only whether it is one matters then.
     Some(u32::try_from(text.parse::<u64>().ok()?).unwrap_or(u32::MAX))
-}
-
-/// A file that was found.
-pub(super) struct Found<'a> {
-    pub(super) path: PathBuf,
-    pub(super) bytes: &'a [u8],
-    /// Last change, nanoseconds since 1970.
-    pub(super) modified: Option<u64>,
-    /// Device and inode: the same file under two names is one.
-    identity: (u64, u64),
 }
 
 /// Opens files by name, each once.
@@ -137,7 +122,7 @@ impl<'a> Finder<'a> {
     }
 
     /// Reads a file as a dump.
-    pub(super) fn read(&mut self, file: Found<'a>) -> Option<Dump<'a>> {
+    pub(super) fn read(&mut self, file: FoundFile<'a>) -> Option<Dump<'a>> {
         match self.early.remove(&file.identity) {
             Some(dump) => Some(Dump { file, ..dump }),
             None => Dump::read(file, self.store),
@@ -217,7 +202,7 @@ impl<'a> Finder<'a> {
     }
 
     /// The bytes of a regular file; `None` when it cannot be opened.
-    pub(super) fn open(&mut self, path: &Path) -> Option<Found<'a>> {
+    pub(super) fn open(&mut self, path: &Path) -> Option<FoundFile<'a>> {
         let opened = &self.opened;
         let file = open_file(self.store, path, |identity| opened.get(&identity).copied())?;
         self.opened.insert(file.identity, file.bytes);
@@ -236,48 +221,6 @@ impl<'a> Finder<'a> {
             Some(symfs) => resolve_in(symfs, path),
             None => path.is_absolute().then(|| path.to_owned()),
         }
-    }
-}
-
-/// Opens a regular file; `known` has the bytes of those that were opened before.
-pub(super) fn open_file<'a>(
-    store: &'a Store,
-    path: &Path,
-    known: impl Fn((u64, u64)) -> Option<&'a [u8]>,
-) -> Option<Found<'a>> {
-    let (_, meta) = Store::open(path).ok()?;
-    let identity = identity(path, &meta);
-    let bytes = match known(identity) {
-        Some(bytes) => bytes,
-        None => store.map(path).ok()?,
-    };
-    let modified = meta.modified().ok();
-    let modified = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-    let modified = modified.and_then(|since| u64::try_from(since.as_nanos()).ok());
-    Some(Found {
-        path: path.to_owned(),
-        bytes,
-        modified,
-        identity,
-    })
-}
-
-#[cfg(test)]
-impl<'a> Found<'a> {
-    /// A file that is nowhere.
-    pub(super) fn of_test(bytes: &'a [u8]) -> Self {
-        Self {
-            path: PathBuf::new(),
-            bytes,
-            modified: None,
-            identity: (0, 0),
-        }
-    }
-}
-
-impl Found<'_> {
-    pub(super) fn is(&self, other: &Self) -> bool {
-        self.identity == other.identity
     }
 }
 

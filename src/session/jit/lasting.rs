@@ -12,11 +12,11 @@
 use rustc_hash::FxHashMap;
 
 use super::ProcessId;
-use super::builder::Change;
-use super::codes::Load;
 use super::dumps::Dump;
+use super::load_map::Load;
+use super::load_map::LoadMap;
+use super::marker::Change;
 use super::owners::{OwnedLoads, Owners};
-use super::places::Places;
 use crate::address::{AvmaRange, Timestamp};
 
 /// A process that has all loads of a dump from their time on.
@@ -105,7 +105,7 @@ fn begun(dumps: &[Dump<'_>], owners: &[Owners]) -> FxHashMap<ProcessId, Begun> {
 struct Candidate<'d> {
     dump: usize,
     loads: &'d [Load],
-    places: &'d Places,
+    places: &'d LoadMap,
     /// When its first load with code came.
     first: Timestamp,
     /// So many loads may still be looked at: files may be mapped to their addresses again and again.

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::super::JitObjectId;
 use super::super::codes::{CodeList, Codes};
-use super::super::files::Found;
+use super::super::found::FoundFile;
 use super::super::replay::replay;
 use super::super::segments::Owner;
 use super::*;
@@ -73,7 +73,7 @@ fn read<'a>(written: &[Written], store: &'a Store) -> (Vec<Dump<'a>>, Vec<Owners
             );
         }
         let bytes = store.keep(writer.bytes);
-        let dump = Dump::read(Found::of_test(bytes), store).expect("a dump");
+        let dump = Dump::read(FoundFile::of_test(bytes), store).expect("a dump");
         let process = ProcessId(written.process);
         let of_loads = match (written.last_of, written.loads.len().checked_sub(1)) {
             (Some(other), Some(others)) => {

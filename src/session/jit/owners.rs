@@ -7,7 +7,7 @@
 use rustc_hash::FxHashMap;
 
 use super::ProcessId;
-use super::builder::Marker;
+use super::marker::Marker;
 use crate::address::Timestamp;
 
 /// A load that is this much older than its dump's mapping was written by an earlier process.

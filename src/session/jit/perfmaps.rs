@@ -7,7 +7,8 @@ use rustc_hash::FxHashMap;
 
 use super::clock::RecordingClock;
 use super::codes::{CodeList, MapCodes, filled};
-use super::files::{Finder, Found};
+use super::files::Finder;
+use super::found::FoundFile;
 use super::memory::Anonymous;
 use super::owners::{Lives, STALE};
 use super::{JitAbsent, JitIndex, JitObject, JitObjectId, JitObjectKind, JitStats, ProcessId};
@@ -97,7 +98,7 @@ impl<'a> Maps<'_, 'a> {
     fn why_stale(
         &self,
         map: &PerfMap<'_>,
-        file: &Found<'_>,
+        file: &FoundFile<'_>,
         process: ProcessId,
         anonymous: &Anonymous,
     ) -> Option<&'static str> {

@@ -1,10 +1,10 @@
 //! Everything that happened to JIT code, in order of time.
 
-use super::builder::Change;
 use super::claims::{Claims, ClaimsBuilder};
 use super::codes::DumpCodes;
 use super::dumps::Dump;
 use super::lasting::{Lasting, lasting};
+use super::marker::Change;
 use super::owners::{OwnedLoads, Owners};
 use super::{JitObjectId, ProcessId};
 use crate::address::{AvmaRange, Timestamp};

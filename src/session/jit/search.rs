@@ -4,9 +4,9 @@ use std::path::Path;
 
 use rustc_hash::FxHashMap;
 
-use super::builder::Marker;
 use super::dumps::Dump;
 use super::files::Finder;
+use super::marker::Marker;
 use super::owners::Lives;
 use super::{JitAbsent, JitObjectId, ProcessId};
 use crate::diagnostics::Diagnostics;

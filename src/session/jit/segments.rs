@@ -10,9 +10,18 @@
 //! they were made. A list of claims for each page is simpler but grows with `n²` for code that is
 //! generated to the same addresses again and again. Pages in a hash table cost a cache miss more for each lookup.
 
-use super::claims::Claim;
-use super::places::Pages;
+use super::load_map::Pages;
 use crate::address::{Avma, AvmaRange, Timestamp};
+
+/// Code that lay somewhere for some time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Claim {
+    pub(super) range: AvmaRange,
+    pub(super) from: Timestamp,
+    pub(super) to: Timestamp,
+    /// What lies there, a number of the caller.
+    pub(super) code: u32,
+}
 
 const NONE: u32 = u32::MAX;
 /// Marks the number of a claim where the number of a node is expected.

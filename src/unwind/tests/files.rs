@@ -11,7 +11,7 @@ use super::support::*;
 use crate::input::Store;
 use crate::stack_end::StackEnd;
 use crate::unwind::FrameOrigin::{Cfi, FramePointer, Frameless, Ip, Signal};
-use crate::unwind::{Arch, CodeSpace, FrameOrigin, Place};
+use crate::unwind::{Arch, CodeLocation, CodeSpace, FrameOrigin};
 
 const X86: u16 = 62;
 const ARM: u16 = 183;
@@ -1041,6 +1041,6 @@ proptest! {
         let sample = if arm { Sample::arm(ip, SP, fp, BASE + 0x150, &words) } else { Sample::x86(ip, SP, fp, &words) };
         let (frames, _) = walk(arch, &process, &sample);
         prop_assert!(!frames.is_empty() && frames.len() <= 64);
-        prop_assert!(frames[1..].iter().all(|f| !matches!(process.locate(crate::address::Avma(f.0)), Place::Nothing)));
+        prop_assert!(frames[1..].iter().all(|f| !matches!(process.locate(crate::address::Avma(f.0)), CodeLocation::Nothing)));
     }
 }

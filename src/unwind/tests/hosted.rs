@@ -10,7 +10,7 @@ use crate::input::Store;
 use crate::jitdump::testing::DumpWriter;
 use crate::session::jit::{CodeList, JitCodeId, codes_of};
 use crate::stack_end::StackEnd;
-use crate::unwind::{Arch, CodeSpace, Place};
+use crate::unwind::{Arch, CodeLocation, CodeSpace};
 
 const X86: u16 = 62;
 const BASE: u64 = 0x5555_0000_0000;
@@ -24,10 +24,10 @@ struct Php<'a> {
 }
 
 impl<'a> CodeSpace<'a> for Php<'a> {
-    fn locate(&self, at: Avma) -> Place<'_, 'a> {
+    fn locate(&self, at: Avma) -> CodeLocation<'_, 'a> {
         let code = self.codes.code(0);
         if code.range().contains(at) {
-            return Place::Jit {
+            return CodeLocation::Jit {
                 id: JitCodeId(0),
                 code,
                 offset: at.since(code.start()),
@@ -36,10 +36,10 @@ impl<'a> CodeSpace<'a> for Php<'a> {
         self.files.locate(at)
     }
 
-    fn mapped_files(&self, part: &[u8]) -> Vec<Place<'_, 'a>> {
+    fn mapped_files(&self, part: &[u8]) -> Vec<CodeLocation<'_, 'a>> {
         assert_eq!(part, b"php");
         let place = self.locate(Avma(BASE));
-        let Place::File { dso: DsoId(0), .. } = place else {
+        let CodeLocation::File { dso: DsoId(0), .. } = place else {
             panic!("the file is mapped");
         };
         vec![place]

@@ -10,7 +10,7 @@ use crate::runtimes::Producer;
 use crate::session::jit::{CodeList, JitCodeId, codes_of, map_of};
 use crate::stack_end::StackEnd;
 use crate::unwind::FrameOrigin::{Cfi, FramePointer, Frameless, Ip, Prologue};
-use crate::unwind::{Arch, CodeSpace, FrameOrigin, Place};
+use crate::unwind::{Arch, CodeLocation, CodeSpace, FrameOrigin};
 
 const SP: u64 = 0x7ffe_0000_1000;
 /// Where the first piece of code lies; the others follow in steps.
@@ -26,12 +26,12 @@ struct Jitted<'a> {
 const ANONYMOUS: u64 = 0x7f10_0000_0000;
 
 impl<'a> CodeSpace<'a> for Jitted<'a> {
-    fn locate(&self, at: Avma) -> Place<'_, 'a> {
+    fn locate(&self, at: Avma) -> CodeLocation<'_, 'a> {
         let lists = self.codes.iter();
         let codes = lists.flat_map(|list| (0..list.count()).map(|number| list.code(number)));
         for (n, code) in (0..).zip(codes) {
             if code.range().contains(at) {
-                return Place::Jit {
+                return CodeLocation::Jit {
                     id: JitCodeId(n),
                     code,
                     offset: at.since(code.start()),
@@ -39,9 +39,9 @@ impl<'a> CodeSpace<'a> for Jitted<'a> {
             }
         }
         if self.anonymous.contains(at) {
-            Place::Anonymous
+            CodeLocation::Anonymous
         } else {
-            Place::Nothing
+            CodeLocation::Nothing
         }
     }
 }
@@ -582,6 +582,6 @@ proptest! {
         };
         let (frames, _) = walk(arch, &process, &sample);
         prop_assert!(!frames.is_empty() && frames.len() <= 64);
-        prop_assert!(frames[1..].iter().all(|f| !matches!(process.locate(Avma(f.0)), Place::Nothing)));
+        prop_assert!(frames[1..].iter().all(|f| !matches!(process.locate(Avma(f.0)), CodeLocation::Nothing)));
     }
 }

@@ -19,7 +19,7 @@ use crate::stack_end::StackEnd;
 use crate::unwind::discover::Functions;
 use crate::unwind::flow::Flow;
 use crate::unwind::x86_64::flow;
-use crate::unwind::{Arch, CfiTables, CodeSpace, Place, Unwinder};
+use crate::unwind::{Arch, CfiTables, CodeLocation, CodeSpace, Unwinder};
 
 use super::support::Sample;
 
@@ -33,13 +33,13 @@ struct This<'a> {
 }
 
 impl<'a> CodeSpace<'a> for This<'a> {
-    fn locate(&self, at: Avma) -> Place<'_, 'a> {
+    fn locate(&self, at: Avma) -> CodeLocation<'_, 'a> {
         let start = Avma(BASE + self.text.svma.0);
         if !AvmaRange::new(start, self.text.file_size).contains(at) {
-            return Place::Nothing;
+            return CodeLocation::Nothing;
         }
         let offset = self.text.file_offset.plus(at.since(start));
-        Place::File {
+        CodeLocation::File {
             dso: DsoId(0),
             offset,
             binary: Some(&self.elf),
@@ -265,7 +265,10 @@ impl Tally {
             return;
         };
         self.rows += 1;
-        let Some(found) = flow.candidate::<crate::unwind::x86_64::X86_64>(at) else {
+        let Some(found) = flow.candidate(
+            at,
+            <crate::unwind::x86_64::X86_64 as crate::unwind::arch::Architecture>::POINTERS,
+        ) else {
             return;
         };
         self.known += 1;

@@ -17,8 +17,8 @@ use crate::input::Store;
 use crate::perfdata::Registers;
 use crate::stack_end::StackEnd;
 use crate::unwind::{
-    Arch, CfiTables, CodeSpace, Found, FrameOrigin, Lifetime, Place, Scene, Unwinder, UserFrame,
-    UserState,
+    Arch, CfiTables, CodeLocation, CodeSpace, FrameOrigin, Lifetime, Lookup, Scene, Unwinder,
+    UserFrame, UserState,
 };
 
 /// Where the text of every image lies in its file, and at which stated address: as lld lays out files,
@@ -214,11 +214,11 @@ impl<'a> Process<'a> {
 }
 
 impl<'a> CodeSpace<'a> for Process<'a> {
-    fn locate(&self, at: Avma) -> Place<'_, 'a> {
+    fn locate(&self, at: Avma) -> CodeLocation<'_, 'a> {
         for (n, (range, elf)) in (0..).zip(&self.files) {
             if range.contains(at) {
                 let offset = FileOffset(TEXT_OFFSET + at.since(range.start));
-                return Place::File {
+                return CodeLocation::File {
                     dso: DsoId(n),
                     offset,
                     binary: Some(elf),
@@ -227,9 +227,9 @@ impl<'a> CodeSpace<'a> for Process<'a> {
             }
         }
         if self.anonymous.iter().any(|range| range.contains(at)) {
-            Place::Anonymous
+            CodeLocation::Anonymous
         } else {
-            Place::Nothing
+            CodeLocation::Nothing
         }
     }
 }
@@ -313,12 +313,12 @@ struct Still<'p, P> {
 }
 
 impl<'a, P: CodeSpace<'a>> CodeSpace<'a> for Still<'_, P> {
-    fn locate(&self, at: Avma) -> Place<'_, 'a> {
+    fn locate(&self, at: Avma) -> CodeLocation<'_, 'a> {
         self.process.locate(at)
     }
 
-    fn locate_for(&self, at: Avma) -> Found<'_, 'a> {
-        Found {
+    fn locate_for(&self, at: Avma) -> Lookup<'_, 'a> {
+        Lookup {
             place: self.process.locate(at),
             life: Lifetime::ALWAYS,
             number: self.noted.borrow().get(&at).copied(),
@@ -341,7 +341,7 @@ impl<'a, P: CodeSpace<'a>> CodeSpace<'a> for Still<'_, P> {
         self.process.function_bounds(dso, at)
     }
 
-    fn mapped_files(&self, part: &[u8]) -> Vec<Place<'_, 'a>> {
+    fn mapped_files(&self, part: &[u8]) -> Vec<CodeLocation<'_, 'a>> {
         self.process.mapped_files(part)
     }
 }

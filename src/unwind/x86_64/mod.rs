@@ -130,7 +130,7 @@ impl Architecture for X86_64 {
             out.extend(dropping_arguments(code));
             out.extend(follow_to_return(code));
         }
-        out.extend(flow.and_then(|flow| flow.candidate::<Self>(code.at)));
+        out.extend(flow.and_then(|flow| flow.candidate(code.at, Self::POINTERS)));
         if code.code.is_empty() {
             without_bytes(code, out);
         } else if code.knows_start() && code.habit != Habit::Blob {

@@ -1,10 +1,9 @@
 //! From an address to the one piece of code there, for dumps that never use an address twice.
 //!
-//! In: the loads of a dump. Out: [`Places`], if no two of them share an address; [`Pages`], which also lead into
+//! In: the loads of a dump. Out: [`LoadMap`], if no two of them share an address; [`Pages`], which also lead into
 //! [`super::segments`].
 
-use super::codes::Load;
-use crate::address::{Avma, AvmaRange};
+use crate::address::{Avma, AvmaRange, Timestamp};
 
 const NONE: u32 = u32::MAX;
 /// What is further apart than this shares no table of pages.
@@ -12,16 +11,34 @@ const FAR: u64 = 1 << 18;
 /// Pages have at least 64 bytes: smaller ones would all lead to one range.
 const MIN_PAGE_BITS: u32 = 6;
 
+/// What is kept of a load.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Load {
+    pub(super) start: Avma,
+    /// Raw until the clocks are related.
+    pub(super) time: Timestamp,
+    /// Nobody writes code of 4 GB.
+    pub(super) size: u32,
+    /// The lower half of its record's offset.
+    pub(super) at: u32,
+}
+
+impl Load {
+    pub(super) const fn range(&self) -> AvmaRange {
+        AvmaRange::new(self.start, self.size as u64)
+    }
+}
+
 /// Where the loads of a dump lie: no two in one place, those without code nowhere.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(super) struct LoadMap {
     /// Their numbers by address; empty if that is how they are numbered.
     order: Vec<u32>,
     count: usize,
     pages: Pages,
 }
 
-impl Places {
+impl LoadMap {
     /// `None` if two share an address.
     pub(super) fn of(loads: &[Load]) -> Option<Self> {
         let mut places = Self {

@@ -1,0 +1,63 @@
+//! A file that may be a dump or a perf map: opened, and told from others.
+
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use crate::input::{Store, identity};
+
+/// The last part of a path.
+pub(super) fn file_name(path: &[u8]) -> &[u8] {
+    path.rsplit(|&b| b == b'/').next().unwrap_or(path)
+}
+
+/// A file that was found.
+pub(super) struct FoundFile<'a> {
+    pub(super) path: PathBuf,
+    pub(super) bytes: &'a [u8],
+    /// Last change, nanoseconds since 1970.
+    pub(super) modified: Option<u64>,
+    /// Device and inode: the same file under two names is one.
+    pub(super) identity: (u64, u64),
+}
+
+/// Opens a regular file; `known` has the bytes of those that were opened before.
+pub(super) fn open_file<'a>(
+    store: &'a Store,
+    path: &Path,
+    known: impl Fn((u64, u64)) -> Option<&'a [u8]>,
+) -> Option<FoundFile<'a>> {
+    let (_, meta) = Store::open(path).ok()?;
+    let identity = identity(path, &meta);
+    let bytes = match known(identity) {
+        Some(bytes) => bytes,
+        None => store.map(path).ok()?,
+    };
+    let modified = meta.modified().ok();
+    let modified = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    let modified = modified.and_then(|since| u64::try_from(since.as_nanos()).ok());
+    Some(FoundFile {
+        path: path.to_owned(),
+        bytes,
+        modified,
+        identity,
+    })
+}
+
+#[cfg(test)]
+impl<'a> FoundFile<'a> {
+    /// A file that is nowhere.
+    pub(super) fn of_test(bytes: &'a [u8]) -> Self {
+        Self {
+            path: PathBuf::new(),
+            bytes,
+            modified: None,
+            identity: (0, 0),
+        }
+    }
+}
+
+impl FoundFile<'_> {
+    pub(super) fn is(&self, other: &Self) -> bool {
+        self.identity == other.identity
+    }
+}

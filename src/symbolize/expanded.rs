@@ -1,0 +1,43 @@
+//! What files with line tables are asked, and what they answer.
+
+use super::origin::Origin;
+
+/// A query for a unit of DWARF.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted {
+    pub(super) svma: u64,
+    pub(super) query: u32,
+    pub(super) inlines: bool,
+    pub(super) lines: bool,
+}
+
+/// What a unit says about the addresses of a piece.
+#[derive(Default)]
+pub(super) struct Expanded<'a> {
+    pub(super) answers: Vec<Expansion>,
+    /// Inlined calls of all answers, each answer's run innermost first: the function and the place in it.
+    pub(super) calls: Vec<(NameNumber, Option<Spot>)>,
+    /// Functions that `calls` refer to, as the file names them.
+    pub(super) names: Vec<&'a [u8]>,
+    /// Whose code they are, where that was asked.
+    pub(super) origins: Vec<Origin>,
+    /// Paths that places refer to.
+    pub(super) paths: Vec<String>,
+}
+
+pub(super) struct Expansion {
+    pub(super) query: u32,
+    /// Size of the function around the address: of two units the one with the smaller function is right.
+    pub(super) size: u64,
+    /// Range in [`Expanded::calls`].
+    pub(super) calls: std::ops::Range<usize>,
+    pub(super) line: Option<Spot>,
+    /// Whose code the function around the address is.
+    pub(super) origin: Origin,
+}
+
+/// Index in [`Expanded::names`].
+pub(super) type NameNumber = u32;
+
+/// Index in [`Expanded::paths`], line and column.
+pub(super) type Spot = (u32, u32, u32);

@@ -1,0 +1,271 @@
+//! Code that nothing describes: ways to the caller are tried in order and each has to stand its checks.
+//!
+//! In: the candidates of a place. Out: the caller that the first one leads to which nothing speaks against, or why none did.
+
+use smallvec::SmallVec;
+
+use super::{CodeSpace, Frames, Located};
+use crate::address::{Avma, FileOffset};
+use crate::stack_end::StackEnd;
+use crate::unwind::arch::Architecture;
+use crate::unwind::memo::CallCheck;
+use crate::unwind::rules::{Candidate, Candidates, Check};
+use crate::unwind::stack::FAR;
+use crate::unwind::{CodeLocation, FrameOrigin, go, jit};
+
+impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
+    /// Tries candidates in order.
+    pub(super) fn guess(
+        &mut self,
+        list: u32,
+        at: &Located<'w, 'a>,
+        origin: &mut FrameOrigin,
+    ) -> Result<Located<'w, 'a>, StackEnd> {
+        let candidates: Candidates = SmallVec::from_slice(self.walker.rules.candidates.get(list));
+        let (cursor, depth) = (self.cursor, self.walker.history.len());
+        let mut end = StackEnd::NoRule;
+        for (n, candidate) in candidates.iter().enumerate() {
+            match self.attempt(candidate, at) {
+                Ok(caller) => {
+                    *origin = candidate.origin;
+                    self.leaf = false;
+                    if n > 0 || candidate.not_self {
+                        // Other words spoke against other candidates.
+                        self.way = None;
+                    }
+                    return Ok(caller);
+                }
+                Err(StackEnd::Complete) => end = StackEnd::Complete,
+                // What the code itself says leads behind the copy; guesses inside of it would be wrong.
+                Err(reason @ StackEnd::DumpTooShort) if candidate.check == Check::Proven => {
+                    return Err(reason);
+                }
+                Err(reason) if end == StackEnd::NoRule => end = reason,
+                Err(_) => {}
+            }
+            self.cursor = cursor;
+            self.walker.history.truncate(depth);
+        }
+        let cleared = self.cursor.fp == Some(0);
+        let code = self.code;
+        if cleared && (is_base(&at.place, *origin) || self.walker.rules.is_base(&at.place, code)) {
+            return Err(StackEnd::Complete);
+        }
+        self.walker.ended_by_guess = true;
+        Err(blame(end, &at.place))
+    }
+
+    /// Goes to the caller by a candidate and checks it; the registers are to be put back on failure.
+    pub(super) fn attempt(
+        &mut self,
+        candidate: &Candidate,
+        at: &Located<'w, 'a>,
+    ) -> Result<Located<'w, 'a>, StackEnd> {
+        let by_frame_pointer = candidate.rule.cfa_register == A::FP;
+        if by_frame_pointer && !self.plausible_frame_pointer()? {
+            return Err(StackEnd::CheckFailed);
+        }
+        // A link register that the frame record repeats: the function's frame is there already.
+        let recorded = if candidate.not_self {
+            self.recorded_address()
+        } else {
+            None
+        };
+        if let Some(register) = candidate.link {
+            self.cursor.lr = self.recover(register);
+        }
+        let address = self.step(&candidate.rule)?;
+        if address == 0 && by_frame_pointer {
+            return Err(StackEnd::Complete);
+        }
+        if address == 0 || recorded == Some(address) || self.is_self(candidate, at, address) {
+            return Err(StackEnd::CheckFailed);
+        }
+        if self.code.is_return_probe(Avma(address)) {
+            let address = self.behind_probe()?;
+            return self.arrive(address, false);
+        }
+        let caller = self.target(address, false);
+        let executable = !matches!(caller.place, CodeLocation::Nothing);
+        if executable && self.passes(candidate, at, &caller) {
+            Ok(caller)
+        } else {
+            self.entered(address).ok_or(StackEnd::CheckFailed)
+        }
+    }
+
+    /// Code that is returned to at its start, if that is at an address: what runtimes put on the stack and
+    /// nothing calls.
+    #[cold]
+    fn entered(&mut self, address: u64) -> Option<Located<'w, 'a>> {
+        self.way = None;
+        match self.code.locate(Avma(address)) {
+            CodeLocation::Jit {
+                code, offset: 0, ..
+            } if jit::is_entered_by_return(code) => Some(self.locate(address, true)),
+            _ => None,
+        }
+    }
+
+    /// The return address beside the frame pointer's target.
+    fn recorded_address(&self) -> Option<u64> {
+        let fp = self.cursor.fp?;
+        self.stack.word(fp.checked_add(8)?).map(A::strip)
+    }
+
+    /// Whether the frame pointer may point to a frame: aligned, and on the stack or not far behind
+    /// what was copied of it.
+    fn plausible_frame_pointer(&self) -> Result<bool, StackEnd> {
+        let fp = self.cursor.fp.ok_or(StackEnd::NoRule)?;
+        Ok(fp >= self.cursor.sp && fp % 8 == 0 && fp < self.stack.end().saturating_add(FAR))
+    }
+
+    /// Whether a return address leads into the function itself, which the candidate forbids.
+    pub(super) fn is_self(
+        &self,
+        candidate: &Candidate,
+        at: &Located<'w, 'a>,
+        address: u64,
+    ) -> bool {
+        let (before, behind) = (u64::from(candidate.reach.0), u64::from(candidate.reach.1));
+        let from_start = address.wrapping_sub(at.lookup.wrapping_sub(before));
+        candidate.not_self && from_start < before + behind
+    }
+
+    pub(super) fn passes(
+        &mut self,
+        candidate: &Candidate,
+        at: &Located<'w, 'a>,
+        caller: &Located<'w, 'a>,
+    ) -> bool {
+        match candidate.check {
+            Check::Executable => true,
+            Check::NotRefuted => self.call_check(caller) != CallCheck::NoCall,
+            Check::Call => self.call_check(caller) == CallCheck::Call,
+            Check::Proven => {
+                self.call_check(caller) == CallCheck::Call && self.called(candidate, at, caller)
+            }
+            Check::CallsHere => {
+                let Some(distance) = bytes_before::<A>(caller).and_then(A::call_target) else {
+                    return false;
+                };
+                let callee = caller.lookup.wrapping_add(1).wrapping_add_signed(distance);
+                callee <= at.lookup && at.lookup - callee <= u64::from(candidate.reach.0)
+            }
+        }
+    }
+
+    /// Whether a call may be one of the function around a place: of its first instruction, of another function that
+    /// jumps there, or of an address that the instruction does not tell.
+    fn called(
+        &mut self,
+        candidate: &Candidate,
+        at: &Located<'w, 'a>,
+        caller: &Located<'w, 'a>,
+    ) -> bool {
+        let Some(distance) = bytes_before::<A>(caller).and_then(A::call_target) else {
+            return true;
+        };
+        let callee = caller.lookup.wrapping_add(1).wrapping_add_signed(distance);
+        let start = at.lookup.wrapping_sub(u64::from(candidate.reach.0));
+        // What a program's start calls may go on in the C library by any number of jumps.
+        if callee == start || self.cursor.fp == Some(0) && is_start(&caller.place) {
+            return true;
+        }
+        let place = self.code.locate(Avma(callee));
+        let CodeLocation::File {
+            dso,
+            offset,
+            binary: Some(image),
+            ..
+        } = place
+        else {
+            return false;
+        };
+        let is_same_file = matches!(at.place, CodeLocation::File { dso: own, .. } if own == dso);
+        A::is_stub(image.bytes_from(offset, 16))
+            || is_same_file
+                && self
+                    .walker
+                    .rules
+                    .leaves_to(&place, start.wrapping_sub(callee).cast_signed())
+    }
+
+    /// Whether a return address follows a call.
+    pub(super) fn call_check(&mut self, target: &Located<'w, 'a>) -> CallCheck {
+        if target.entry.call != CallCheck::Untested {
+            return target.entry.call;
+        }
+        let check = match bytes_before::<A>(target) {
+            // HotSpot's interpreter pushes its return entries and jumps.
+            _ if is_interpreter(&target.place) => CallCheck::Call,
+            _ if go::is_entered_by_return(&target.entry.rule) => CallCheck::Call,
+            None => CallCheck::NoBytes,
+            Some(before) if A::ends_with_call(before) => CallCheck::Call,
+            Some(_) => CallCheck::NoCall,
+        };
+        self.walker.memo.set_call(&target.entry, check);
+        check
+    }
+}
+
+/// Whether a frame pointer of 0 marks the base of a thread (System V ABI, AAPCS64), as it does where a chain of
+/// frame pointers led to it, and at a program's start. Code that uses the register for something else may
+/// also hold a 0 there. `origin` is how the place was reached.
+fn is_base(place: &CodeLocation<'_, '_>, origin: FrameOrigin) -> bool {
+    match *place {
+        _ if origin == FrameOrigin::FramePointer => true,
+        CodeLocation::File { binary: None, .. } => origin == FrameOrigin::Cfi,
+        _ => is_start(place),
+    }
+}
+
+/// Whether a place lies where a program starts: in `_start`, or ld.so's `_dl_start_user` behind it.
+fn is_start(place: &CodeLocation<'_, '_>) -> bool {
+    const START: u64 = 256;
+    let CodeLocation::File {
+        offset,
+        binary: Some(binary),
+        ..
+    } = *place
+    else {
+        return false;
+    };
+    let at = binary.svma_of(offset);
+    at.is_some_and(|at| at.0.wrapping_sub(binary.entry().0) < START)
+}
+
+/// Why no candidate led on: where the code is not at hand, that is why. Run-time code nearly always has
+/// frame pointers, so that one behind the copied stack tells more there.
+const fn blame(end: StackEnd, place: &CodeLocation<'_, '_>) -> StackEnd {
+    match (place, end) {
+        (_, StackEnd::Complete) => end,
+        (CodeLocation::File { binary: None, .. }, _) => StackEnd::MissingFile,
+        (CodeLocation::Anonymous, StackEnd::DumpTooShort) => end,
+        (CodeLocation::Anonymous, _) => StackEnd::UnknownCode,
+        (CodeLocation::Nothing, _) => StackEnd::CheckFailed,
+        _ => end,
+    }
+}
+
+/// The bytes that end at a return address, as many as a call can have and are there. `None` when there
+/// are none.
+fn bytes_before<'a, A: Architecture>(target: &Located<'_, 'a>) -> Option<&'a [u8]> {
+    match target.place {
+        CodeLocation::File { offset, binary, .. } => {
+            let end = offset.0.checked_add(1)?;
+            let start = end.saturating_sub(A::CALL_BYTES as u64);
+            binary?.bytes_at(FileOffset(start), usize::try_from(end - start).ok()?)
+        }
+        CodeLocation::Jit { code, offset, .. } => {
+            let end = usize::try_from(offset).ok()?.checked_add(1)?;
+            code.bytes().get(end.saturating_sub(A::CALL_BYTES)..end)
+        }
+        CodeLocation::Anonymous | CodeLocation::Nothing => None,
+    }
+}
+
+/// Whether a place lies in code that is returned to without having called.
+fn is_interpreter(place: &CodeLocation<'_, '_>) -> bool {
+    matches!(place, CodeLocation::Jit { code, .. } if jit::is_interpreter(*code))
+}
