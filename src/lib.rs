@@ -15,7 +15,9 @@
 //! whole runs counted, for `pjit stat`.
 //!
 //! A stage knows those before it and none behind it. Below them all is the ground floor, which knows no stage: addresses
-//! ([`address`]), numbers ([`ids`]), why a stack ended ([`stack_end`]), messages ([`diagnostics`]).
+//! ([`address`]), numbers ([`ids`]), why a stack ended ([`stack_end`]), messages ([`diagnostics`]), and what is known of the
+//! runtimes that make code ([`runtimes`]), of which all others ask properties. Modules inside a stage know each other in one
+//! direction too (`tests/integration/tidy.rs` finds rings and names those that are left).
 //!
 //! [`load::load`] is the reading half as one function; `main` puts a view and a writer behind it.
 //!
@@ -102,7 +104,7 @@
 //! | packing of streams | `lz4_flex` | taken: 0.075 s and 9.4 % for native, where zstd took 0.125 s and 5.5 % |
 //! | temporary file | `tempfile` | taken |
 //! | local time | `tz-rs` | taken: no dependencies, no `unsafe`, beside `chrono` and `jiff` small |
-//! | red-black tree | none | perf's choice among overlapping symbols depends on the shape of the kernel's tree, which is copied |
+//! | red-black tree | none | perf's choice among overlapping symbols, and its order of rows, depend on the shape of the kernel's tree, which is copied |
 //!
 //! # What is absent
 //!
@@ -149,6 +151,7 @@ mod parallel;
 pub mod perfdata;
 pub mod profile;
 pub mod questions;
+mod rbtree;
 pub mod report;
 pub mod run_state;
 pub mod runtimes;

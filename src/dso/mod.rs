@@ -19,7 +19,6 @@ pub mod kernel;
 mod locate;
 mod plt;
 mod preload;
-mod rbtree;
 pub mod symtab;
 mod table;
 #[cfg(test)]

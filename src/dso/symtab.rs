@@ -15,8 +15,8 @@ use super::entries::{
     DYNSYM, MADE, Origin, PartIndex, SYMTAB, SymbolEntry, extend, mark_overlapped, merge_last,
     sort_by_start,
 };
-use super::rbtree::{NIL, RbTree};
 use crate::address::{FileOffset, Svma};
+use crate::rbtree::{NIL, RbTree};
 
 /// A symbol that was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -14,7 +14,8 @@ impl SymbolTable<'_> {
         for table in [SYMTAB, DYNSYM, MADE] {
             for &new in &by_origin {
                 if self.entries[new].origin.table() == table {
-                    tree.insert(new as u32, |node| self.entries[node as usize].start);
+                    let start = |node: usize| self.entries[node].start;
+                    tree.insert(new as u32, |node| start(new) < start(node as usize));
                     present[new] = true;
                 }
             }

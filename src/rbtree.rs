@@ -1,9 +1,8 @@
-//! The shape of the kernel's red-black tree (`lib/rbtree.c`), for symbol lookup the way perf does it.
+//! The shape of the kernel's red-black tree (`lib/rbtree.c`), where what perf does depends on it.
 //!
 //! perf searches overlapping symbols in such a tree and stops at the first node that contains the address,
-//! so which of several nested symbols is found, and whether any is, depends on the shape of the tree.
-//! Nodes are small integers, and their order is the caller's business. Only [`super::symtab`] uses this, and only
-//! for DSOs whose symbols overlap where somebody asks.
+//! so which of several nested symbols is found, and whether any is, depends on the shape of the tree; and it puts rows in order by
+//! comparisons that are no order. Nodes are small integers, and what is less is the caller's business.
 
 use std::cmp::Ordering;
 
@@ -72,6 +71,37 @@ impl RbTree {
                 Ordering::Equal => return,
             }
         }
+    }
+
+    /// Inserts a node, to the left of those that it is said to come before.
+    pub(crate) fn insert(&mut self, new: u32, mut comes_before: impl FnMut(u32) -> bool) {
+        let (mut before, mut behind, mut at) = (NIL, NIL, self.root);
+        while at != NIL {
+            if comes_before(at) {
+                (behind, at) = (at, self.child(at, LEFT));
+            } else {
+                (before, at) = (at, self.child(at, RIGHT));
+            }
+        }
+        self.insert_between(new, before, behind);
+    }
+
+    /// All nodes from left to right.
+    pub(crate) fn in_order(&self) -> Vec<u32> {
+        let mut order = Vec::with_capacity(self.nodes.len());
+        let mut open = Vec::new();
+        let mut at = self.root;
+        while at != NIL || !open.is_empty() {
+            while at != NIL {
+                open.push(at);
+                at = self.child(at, LEFT);
+            }
+            if let Some(node) = open.pop() {
+                order.push(node);
+                at = self.child(node, RIGHT);
+            }
+        }
+        order
     }
 
     /// Inserts a node between its neighbours in order, [`NIL`] at the ends. Who knows them need not walk down from
@@ -293,27 +323,6 @@ mod tests {
     use super::*;
 
     impl RbTree {
-        /// Inserts a node, behind those with an equal key, as the kernel does.
-        pub(crate) fn insert(&mut self, new: u32, key: impl Fn(u32) -> u64) {
-            let (mut before, mut behind, mut at) = (NIL, NIL, self.root);
-            while at != NIL {
-                if key(new) < key(at) {
-                    (behind, at) = (at, self.child(at, LEFT));
-                } else {
-                    (before, at) = (at, self.child(at, RIGHT));
-                }
-            }
-            self.insert_between(new, before, behind);
-        }
-
-        fn in_order(&self, at: u32, out: &mut Vec<u32>) {
-            if at != NIL {
-                self.in_order(self.child(at, LEFT), out);
-                out.push(at);
-                self.in_order(self.child(at, RIGHT), out);
-            }
-        }
-
         /// Number of black nodes on every path, checking colours and parents.
         fn black_height(&self, at: u32) -> u32 {
             if at == NIL {
@@ -335,7 +344,7 @@ mod tests {
         let keys: Vec<u64> = (0..400u64).map(|i| i * 7919 % 401).collect();
         let mut tree = RbTree::new(keys.len());
         for new in 0..400u32 {
-            tree.insert(new, |node| keys[node as usize]);
+            tree.insert(new, |node| keys[new as usize] < keys[node as usize]);
             tree.black_height(tree.root);
         }
         let mut left: Vec<u32> = (0..400).collect();
@@ -344,10 +353,8 @@ mod tests {
             left.retain(|&n| n != gone);
             assert!(!tree.is_red(tree.root));
             tree.black_height(tree.root);
-            let mut order = Vec::new();
-            tree.in_order(tree.root, &mut order);
             left.sort_by_key(|&n| keys[n as usize]);
-            assert_eq!(order, left);
+            assert_eq!(tree.in_order(), left);
         }
     }
 }
