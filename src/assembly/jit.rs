@@ -72,6 +72,7 @@ pub(super) fn decode<'a>(
         file,
         start,
         bytes,
+        architecture,
         pieces: sweep.jit(&mut *for_architecture(architecture, syntax)),
         kind: Kind::Jit(id),
     })
@@ -164,6 +165,7 @@ pub(super) fn finish(
         file: decoded.file,
         start: decoded.start,
         bytes: decoded.bytes.to_vec(),
+        has_words: decoded.architecture == Architecture::Aarch64,
         rows: all,
     }
 }

@@ -108,6 +108,8 @@ pub struct Listing {
     pub start: u64,
     /// All bytes.
     pub bytes: Vec<u8>,
+    /// Whether instructions are words of four bytes, as on aarch64.
+    pub has_words: bool,
     /// Texts and instructions in order.
     pub rows: Vec<Row>,
 }

@@ -27,6 +27,7 @@ pub(super) struct Decoded<'a> {
     pub(super) file: String,
     pub(super) start: u64,
     pub(super) bytes: &'a [u8],
+    pub(super) architecture: Architecture,
     pub(super) pieces: Vec<Piece>,
     pub(super) kind: Kind,
 }
@@ -201,6 +202,7 @@ fn decode_file<'a>(
         file: code.file,
         start: code.start,
         bytes: code.bytes,
+        architecture: code.architecture,
         pieces: sweep.native(&mut *disassembler),
         kind: Kind::File {
             dso: code.dso,
@@ -284,6 +286,7 @@ fn finish(
         file: decoded.file,
         start: decoded.start,
         bytes: decoded.bytes.to_vec(),
+        has_words: decoded.architecture == Architecture::Aarch64,
         rows,
     }
 }

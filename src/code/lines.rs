@@ -220,11 +220,14 @@ impl Printer<'_> {
         printed.last = line;
     }
 
-    /// Up to seven bytes of an instruction as objdump prints them.
+    /// Up to seven bytes of an instruction as objdump prints them; a word as one number.
     fn bytes(&self, code: &Code, from: usize) -> String {
         const MOST: usize = 7;
         let start = code.offset as usize;
         let bytes = &self.listing.bytes[start..start + code.len as usize];
+        if let ([a, b, c, d], true) = (bytes, self.listing.has_words) {
+            return format!("{:08x} ", u32::from_le_bytes([*a, *b, *c, *d]));
+        }
         let shown = bytes.iter().skip(from).take(MOST);
         let mut text: String = shown.map(|byte| format!("{byte:02x} ")).collect();
         if from == 0 {
