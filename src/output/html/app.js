@@ -64,6 +64,7 @@
   function format(weight) {
     const {unit, event} = measure();
     if (measure().column === 'samples') return weight.toLocaleString('en') + ' samples';
+    if (!weight) return '0';
     if (unit === 'B') return (weight / 2 ** 20).toPrecision(3) + ' MiB';
     if (unit) {
       const [word, by] = weight >= 1e9 ? ['s', 1e9] : weight >= 1e6 ? ['ms', 1e6] : weight >= 1e3 ? ['µs', 1e3] : ['ns', 1];
@@ -374,7 +375,7 @@
         text(row, 'td', percent ? percent.toFixed(2) : '', 'number');
         text(row, 'td', place, 'place');
         text(row, 'td', words);
-        if (percent) row.style.background = `color-mix(in srgb, var(--mark) ${percent / 2}%, transparent)`;
+        if (percent) row.style.background = `color-mix(in srgb, var(--mark) ${Math.min(50, 4 + 1.6 * percent)}%, transparent)`;
         if (percent > hot) { hot = percent; box.hot = row; }
       }
     }
