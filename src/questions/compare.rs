@@ -1,6 +1,6 @@
 //! What changed between two groups of recordings, and whether it is noise.
 //!
-//! In: [`Run`]s of both sides. Out: a [`Comparison`]: functions that are the same one in a row each, what [`super::significance`]
+//! In: [`Run`]s of both sides. Out: a [`Comparison`]: functions that are the same one in a row each, what `significance`
 //! says of them, total CPU apart. One recording each tells differences, never changes.
 
 use super::functions::Identity;

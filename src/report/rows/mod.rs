@@ -62,7 +62,7 @@ pub struct Counts {
     pub children_period: u64,
     /// Samples at the row itself.
     pub samples: u64,
-    /// Latency of samples at the row itself, see [`Input::weights`]; nothing if no column looks at it.
+    /// Latency of samples at the row itself, in thousandths; nothing if no column looks at it.
     pub latency: u64,
     /// Latency of samples at or below it.
     pub children_latency: u64,
