@@ -153,11 +153,10 @@ fn no_stage_knows_a_later_one() {
 
 /// Groups of modules of a stage that import each other in a ring, and so can only be understood together. What is in here
 /// is to become less.
-const KNOWN_RINGS: [(&str, &[&str]); 6] = [
+const KNOWN_RINGS: [(&str, &[&str]); 5] = [
     ("assembly", &["functions", "jit", "native"]),
     ("check", &["gather", "judge", "wasm"]),
     ("cli", &["filters", "question"]),
-    ("output", &["stdio", "stdio_hierarchy", "stdio_tree"]),
     ("output::firefox", &["libs", "shared"]),
     (
         "report",
@@ -320,16 +319,17 @@ fn no_stage_has_rings_inside() {
             (module_path(&path), lines.join("\n"))
         })
         .collect();
-    let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
-    let known: BTreeSet<(String, Vec<String>)> = KNOWN_RINGS
-        .iter()
-        .map(|(folder, names)| ((*folder).to_owned(), owned(names)))
-        .collect();
-    let found = rings(&imports(&texts));
-    assert_eq!(
-        found, known,
-        "rings among modules, and those that are known"
-    );
+    let is_known = |(folder, ring): &(String, Vec<String>)| {
+        let within = |names: &[&str]| ring.iter().all(|module| names.contains(&module.as_str()));
+        KNOWN_RINGS
+            .iter()
+            .any(|(known, names)| known == folder && within(names))
+    };
+    let imports = imports(&texts);
+    assert!(imports.len() > 20, "imports are not found any more");
+    let new = rings(&imports).into_iter().filter(|ring| !is_known(ring));
+    let told = new.map(|(folder, ring)| format!("{folder}: {}", ring.join(", ")));
+    none(told.collect(), "modules that import each other in a ring");
 }
 
 #[test]
