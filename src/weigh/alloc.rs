@@ -15,7 +15,7 @@ use super::{Derived, Options, Pairs, Trim, WeighError, Weighed};
 use crate::perfdata::attr::sample_type;
 use crate::perfdata::{Event, EventId};
 use crate::session::marks::Moment;
-use crate::session::{Filter, Label, SampleRef, Session};
+use crate::session::{Filter, SampleRef, Session};
 use crate::unit::Unit;
 
 use super::heap::Fact;
@@ -33,23 +33,15 @@ pub(super) fn weigh(
 ) -> Result<Weighed, WeighError> {
     let probes = probes(source, session);
     check(source, session, &probes, heap, options)?;
-    let said = said(source, session, &probes);
-    let (tally, twins, unreadable) = paired(session, &probes, &said);
+    let paired = paired(source, session, &probes);
+    let Paired { tally, .. } = &paired;
     let period = sampling(source, &probes).unwrap_or(1);
-    let mut labels = Labels::default();
-    let samples = samples(
-        source,
-        session,
-        &probes,
-        &tally,
-        heap,
-        (options, filter),
-        &mut labels,
-    );
-    let event = describe(source, session, (&probes, &tally), heap, period, &samples);
-    let quality = quality(&tally, twins, unreadable);
-    session.samples = samples;
-    labels.give(session);
+    let is_of_blocks = !matches!(heap, Heap::Alloc | Heap::AllocCount);
+    let live = is_of_blocks.then(|| live_line(tally, session));
+    keep_blocks(source, session, &probes, tally, heap, (options, filter));
+    let mut event = describe(source, session, &probes, heap, period);
+    event.lines.extend(live);
+    let quality = quality(&paired);
     Ok(Weighed {
         event: Some(event),
         quality: vec![quality],
@@ -64,8 +56,8 @@ pub(super) fn pairs(source: Source<'_, '_>, session: &Session<'_>) -> Option<Pai
     if !probes.iter().flatten().any(allocates) {
         return None;
     }
-    let said = said(source, session, &probes);
-    let (tally, twins, unreadable) = paired(session, &probes, &said);
+    let paired = paired(source, session, &probes);
+    let tally = &paired.tally;
     // Of what `posix_memalign` made, nobody knows where it is.
     let frees = tally.unpaired_frees.saturating_sub(tally.without_address);
     let without = [
@@ -74,38 +66,53 @@ pub(super) fn pairs(source: Source<'_, '_>, session: &Session<'_>) -> Option<Pai
         tally.without_return,
         tally.unpaired_returns,
     ];
-    let said = said.iter().flatten().count() as u64;
     Some(Pairs {
-        text: quality(&tally, twins, unreadable),
-        all: said,
+        text: quality(&paired),
+        all: paired.said,
         without: without.iter().sum(),
         harms: true,
     })
 }
 
+/// What payloads said, of some samples.
 fn said(
     source: Source<'_, '_>,
-    session: &Session<'_>,
+    samples: &[SampleRef],
     probes: &[Option<Probe>],
 ) -> Vec<Option<Said>> {
     let is_probe: Vec<bool> = probes.iter().map(Option::is_some).collect();
-    source.read(&session.samples, &is_probe, |event, sample| {
+    source.read(samples, &is_probe, |event, sample| {
         let index = source.index(event)?;
         Some(probes[index].as_ref()?.said(sample.raw?))
     })
 }
 
-fn paired(
-    session: &Session<'_>,
-    probes: &[Option<Probe>],
-    said: &[Option<Said>],
-) -> (Tally, u64, u64) {
-    let mut reader = Reader::new(session, probes, said);
+/// What all probes together tell.
+struct Paired {
+    tally: Tally,
+    /// Samples that said something.
+    said: u64,
+    twins: u64,
+    unreadable: u64,
+}
+
+/// Reads a piece of the samples after the other, and pairs what they say.
+fn paired(source: Source<'_, '_>, session: &Session<'_>, probes: &[Option<Probe>]) -> Paired {
+    let mut reader = Reader::new(session, probes);
+    let mut piece = Vec::new();
+    let mut read = 0;
+    let mut said_something = 0;
     let mut pairing = Pairing::default();
     for step in Story::of(session, &[]).steps() {
         let (thread, number, fact) = match step {
             Step::Sample(number, sample) => {
-                let fact = reader.fact(sample, said[number]);
+                if number >= read {
+                    let all = &session.samples[number..];
+                    piece = said(source, &all[..all.len().min(source.piece())], probes);
+                    read = number + piece.len();
+                    said_something += piece.iter().flatten().count() as u64;
+                }
+                let fact = reader.fact(sample, piece[number + piece.len() - read]);
                 (sample.thread, number, fact)
             }
             Step::Mark(mark) => {
@@ -123,7 +130,12 @@ fn paired(
             pairing.take((thread, process), number, fact);
         }
     }
-    (pairing.finish(), reader.twins, reader.unreadable)
+    Paired {
+        tally: pairing.finish(),
+        said: said_something,
+        twins: reader.twins,
+        unreadable: reader.unreadable,
+    }
 }
 
 /// How many calls a sample stands for, where they were counted and not all recorded.
@@ -229,61 +241,59 @@ fn check_loss(
     Ok(())
 }
 
-/// A sample for each block.
-fn samples(
+/// Leaves a sample for each block, where it was: there may be as many of them as there is memory for.
+fn keep_blocks(
     source: Source<'_, '_>,
-    session: &Session<'_>,
+    session: &mut Session<'_>,
     probes: &[Option<Probe>],
     tally: &Tally,
     heap: Heap,
     (options, filter): (&Options, &Filter),
-    labels: &mut Labels,
-) -> Vec<SampleRef> {
+) {
     let events = &source.recording.events;
-    let end = session.samples.last().map_or(0, |sample| sample.time.0);
+    let mut labels = Labels::default();
+    let samples = &mut session.samples;
+    let end = samples.last().map_or(0, |sample| sample.time.0);
+    let mut is_kept = vec![false; samples.len()];
     let mut rest = 0_u128;
-    let mut out = Vec::new();
+    // What later blocks need of samples is not changed by earlier ones: each has a call and a return of its own, and is
+    // gone before its successor is there.
     for (number, block) in tally.blocks.iter().enumerate() {
-        let call = &session.samples[block.call as usize];
-        let time = lifetime(session, block, end);
+        let call = samples[block.call as usize];
+        let time = lifetime(samples, block, end);
         let Some(weight) = weight(heap, block, number, tally, time, &mut rest) else {
             continue;
         };
-        let cpu = u32::try_from(call.cpu).ok();
-        if !filter.keeps_at(call.time.0, cpu) {
+        if !filter.keeps_at(call.time.0, u32::try_from(call.cpu).ok()) {
             continue;
         }
-        let event = &events[usize::from(call.layout.0)];
+        let attr = &events[usize::from(call.layout.0)].attr;
         let is_walked_by_kernel =
-            event.attr.has(sample_type::CALLCHAIN) && !event.attr.has(sample_type::STACK_USER);
-        let has_end = block.end != block.call;
-        let mut sample = if is_walked_by_kernel && has_end {
+            attr.has(sample_type::CALLCHAIN) && !attr.has(sample_type::STACK_USER);
+        let is_at_return = is_walked_by_kernel && block.end != block.call;
+        let place = if is_at_return { block.end } else { block.call } as usize;
+        let sample = &mut samples[place];
+        if is_at_return && !options.trims {
             let probe = probes[usize::from(call.event.0)].as_ref();
-            let name = probe.map_or("", |probe| probe.name.as_str());
-            SampleRef {
-                label: if options.trims {
-                    Label::NONE
-                } else {
-                    labels.of(name)
-                },
-                ..session.samples[block.end as usize]
-            }
-        } else {
-            *call
-        };
+            sample.label = labels.of(probe.map_or("", |probe| probe.name.as_str()));
+        }
         sample.period = weight.saturating_mul(call.period.max(1));
         sample.time = call.time;
         sample.event = EventId(0);
-        out.push(sample);
+        is_kept[place] = true;
     }
-    // Calls are counted when they return.
-    out.sort_by_key(|sample| sample.time);
-    out
+    let mut is_kept = is_kept.into_iter();
+    samples.retain(|_| is_kept.next() == Some(true));
+    // Those at returns are told at the time of their calls.
+    if !samples.is_sorted_by_key(|sample| sample.time) {
+        samples.sort_by_key(|sample| sample.time);
+    }
+    labels.give(session);
 }
 
 /// How long a block was there, in ns.
-fn lifetime(session: &Session<'_>, block: &Block, end: u64) -> u64 {
-    let time = |sample: u32| session.samples.get(sample as usize).map(|s| s.time.0);
+fn lifetime(samples: &[SampleRef], block: &Block, end: u64) -> u64 {
+    let time = |sample: u32| samples.get(sample as usize).map(|s| s.time.0);
     let from = time(block.call).unwrap_or(end);
     let to = if block.is_live() {
         None
@@ -305,13 +315,13 @@ fn weight(
     /// Nanoseconds in a millisecond times bytes in a KiB.
     const STEP: u128 = 1_000_000 * 1024;
     match heap {
-        Heap::Alloc => Some(block.bytes),
+        Heap::Alloc => Some(block.bytes()),
         Heap::AllocCount => Some(1),
-        Heap::Live => block.is_live().then_some(block.bytes),
+        Heap::Live => block.is_live().then_some(block.bytes()),
         Heap::LiveCount => block.is_live().then_some(1),
-        Heap::Peak => tally.is_of_peak(number).then_some(block.bytes),
+        Heap::Peak => tally.is_of_peak(number).then_some(block.bytes()),
         Heap::Lifetime => {
-            *rest += u128::from(block.bytes) * u128::from(time);
+            *rest += u128::from(block.bytes()) * u128::from(time);
             let steps = *rest / STEP;
             *rest %= STEP;
             u64::try_from(steps).ok()
@@ -322,10 +332,9 @@ fn weight(
 fn describe(
     source: Source<'_, '_>,
     session: &Session<'_>,
-    (probes, tally): (&[Option<Probe>], &Tally),
+    probes: &[Option<Probe>],
     heap: Heap,
     period: u64,
-    samples: &[SampleRef],
 ) -> Derived {
     let mut names: Vec<&str> = Vec::new();
     let calls = probes.iter().flatten();
@@ -353,12 +362,13 @@ fn describe(
         ),
     };
     let mut lines = Vec::new();
-    if !matches!(heap, Heap::Alloc | Heap::AllocCount) {
-        lines.push(live_line(tally, session));
-    }
     if period > 1 && matches!(heap, Heap::Alloc | Heap::AllocCount) {
         // Each sample stands for others of the same size, or of none.
-        let squares: f64 = samples.iter().map(|s| (s.period as f64).powi(2)).sum();
+        let squares: f64 = session
+            .samples
+            .iter()
+            .map(|s| (s.period as f64).powi(2))
+            .sum();
         let error = unit.human(squares.sqrt() as u64);
         lines.push(format!("Counted 1 in {period}: ± {error}"));
     }
@@ -388,7 +398,8 @@ fn live_line(tally: &Tally, session: &Session<'_>) -> String {
 }
 
 /// `heap: 24220 blocks, 200 nested left out, 200 without address, 200 unpaired frees`.
-fn quality(tally: &Tally, twins: u64, unreadable: u64) -> String {
+fn quality(paired: &Paired) -> String {
+    let tally = &paired.tally;
     let mut text = format!("heap: {} blocks", tally.blocks.len());
     // Where no return was recorded, there is no address at all.
     let some_have = tally.without_address < tally.blocks.len() as u64;
@@ -403,8 +414,8 @@ fn quality(tally: &Tally, twins: u64, unreadable: u64) -> String {
         (tally.lost_frees, "lost frees"),
         (tally.without_return, "without return"),
         (tally.unpaired_returns, "returns without call"),
-        (twins, "twins of PLTs and probes left out"),
-        (unreadable, "without their fields"),
+        (paired.twins, "twins of PLTs and probes left out"),
+        (paired.unreadable, "without their fields"),
     ] {
         if count > 0 {
             text.push_str(&format!(", {count} {what}"));

@@ -27,6 +27,9 @@ pub(super) struct Probe {
     pub(super) is_return: bool,
     /// Layers over other allocators: `operator new`.
     pub(super) is_upper: bool,
+    /// Where functions of this probe are: in their file, and in the processes of its first samples.
+    places: Vec<u64>,
+    addresses: Vec<u64>,
     address: FieldAt,
     size: Option<FieldAt>,
     count: Option<FieldAt>,
@@ -58,43 +61,49 @@ pub(super) fn probes(source: Source<'_, '_>, session: &Session<'_>) -> Vec<Optio
         let entry = field("__probe_ip").map(|at| (at, false));
         entry.or_else(|| field("__probe_func").map(|at| (at, true)))
     };
+    let first = first_samples(session, events.len());
     for (event, slot) in found.iter_mut().enumerate() {
         if !events[event].attr.is_tracepoint() {
             continue;
         }
         if let Some((at, is_return)) = address(event) {
-            *slot = probe(source, session, event, at, is_return);
+            *slot = probe(source, session, (event, &first[event]), at, is_return);
         }
     }
     found
 }
 
+/// The first samples of each event, in which its function is looked for: the first of all may be entries of a PLT.
+fn first_samples(session: &Session<'_>, events: usize) -> Vec<Vec<SampleRef>> {
+    const LOOKED_AT: usize = 16;
+    let mut first = vec![Vec::new(); events];
+    for sample in &session.samples {
+        let of_event = &mut first[usize::from(sample.event.0)];
+        if of_event.len() < LOOKED_AT {
+            of_event.push(*sample);
+        }
+    }
+    first
+}
+
 fn probe(
     source: Source<'_, '_>,
     session: &Session<'_>,
-    event: usize,
+    (event, first): (usize, &[SampleRef]),
     address: FieldAt,
     is_return: bool,
 ) -> Option<Probe> {
-    /// Samples in which the function is looked for: the first ones may be of entries of a PLT.
-    const LOOKED_AT: usize = 16;
-    let of_event = |sample: &&SampleRef| usize::from(sample.event.0) == event;
-    let first: Vec<SampleRef> = session
-        .samples
-        .iter()
-        .filter(of_event)
-        .take(LOOKED_AT)
-        .copied()
-        .collect();
     let wanted: Vec<bool> = (0..source.recording.events.len())
         .map(|e| e == event)
         .collect();
-    let addresses = source.read(&first, &wanted, |_, sample| {
+    let addresses = source.read(first, &wanted, |_, sample| {
         u64::try_from(address.number(sample.raw?)?).ok()
     });
+    let at = |(sample, at): (&SampleRef, &u64)| place_at(session, sample, *at);
+    let places = first.iter().zip(&addresses).filter_map(at).collect();
     let mut named = first
         .iter()
-        .zip(addresses)
+        .zip(addresses.iter().copied())
         .rev()
         .filter_map(|(sample, at)| {
             let name = function_at(session, sample, at)?;
@@ -116,6 +125,8 @@ fn probe(
         name: shown(&name),
         is_return,
         is_upper,
+        places,
+        addresses,
         address,
     })
 }
@@ -144,6 +155,12 @@ fn function_at(session: &Session<'_>, sample: &SampleRef, at: u64) -> Option<Str
     let offset = mapping.file_offset(Avma(at));
     let symbol = session.dsos.symbols(mapping.dso)?.find(offset.0)?;
     Some(String::from_utf8_lossy(symbol.name).into_owned())
+}
+
+/// Where an address of a sample's process is in its file.
+fn place_at(session: &Session<'_>, sample: &SampleRef, at: u64) -> Option<u64> {
+    let mapping = session.space(sample.space).maps.find(Avma(at))?;
+    Some(mapping.file_offset(Avma(at)).0)
 }
 
 /// The arguments that a probe was told to record, in order.
@@ -228,46 +245,36 @@ impl Probe {
     }
 }
 
+/// What is known of a probe at an address of a process.
+#[derive(Debug, Clone, Copy, Default)]
+struct Known {
+    /// Its samples count.
+    counts: bool,
+    /// It is the entry of a function whose returns are recorded.
+    returns: bool,
+}
+
 /// Turns what payloads said into facts, and leaves out what is said twice.
 pub(super) struct Reader<'s, 'a> {
     session: &'s Session<'a>,
     probes: &'s [Option<Probe>],
-    /// By event: process and function of its last sample, and whether they count.
-    last: Vec<(u32, u64, bool)>,
-    known: FxHashMap<(u16, u32, u64), bool>,
+    /// By event: process and function of its last sample, and what is known of them.
+    last: Vec<(u32, u64, Known)>,
+    known: FxHashMap<(u16, u32, u64), Known>,
     /// By process and function, of entries and returns: the event that counts.
     first: FxHashMap<(u32, u64, bool), EventId>,
-    /// Functions with returns.
-    returning: FxHashMap<u64, ()>,
     pub(super) twins: u64,
     pub(super) unreadable: u64,
 }
 
 impl<'s, 'a> Reader<'s, 'a> {
-    pub(super) fn new(
-        session: &'s Session<'a>,
-        probes: &'s [Option<Probe>],
-        said: &[Option<Said>],
-    ) -> Self {
-        let mut returning = FxHashMap::default();
-        let mut last = 0;
-        for (sample, said) in session.samples.iter().zip(said) {
-            let probe = probes[usize::from(sample.event.0)].as_ref();
-            if let (Some(probe), Some(said)) = (probe, said)
-                && probe.is_return
-                && said.address != last
-            {
-                last = said.address;
-                returning.insert(last, ());
-            }
-        }
+    pub(super) fn new(session: &'s Session<'a>, probes: &'s [Option<Probe>]) -> Self {
         Self {
             session,
             probes,
-            last: vec![(u32::MAX, 0, false); probes.len()],
+            last: vec![(u32::MAX, 0, Known::default()); probes.len()],
             known: FxHashMap::default(),
             first: FxHashMap::default(),
-            returning,
             twins: 0,
             unreadable: 0,
         }
@@ -281,7 +288,8 @@ impl<'s, 'a> Reader<'s, 'a> {
             self.unreadable += 1;
             return None;
         };
-        if !self.counts(sample, probe, said.address) {
+        let known = self.known(sample, probe, said.address);
+        if !known.counts {
             self.twins += 1;
             return None;
         }
@@ -301,34 +309,47 @@ impl<'s, 'a> Reader<'s, 'a> {
                 bytes: said.value,
                 pointer: said.pointer,
                 heap: said.heap,
-                returns: self.returning.contains_key(&said.address),
+                returns: known.returns,
             },
         })
     }
 
-    /// Whether samples of this event at this address count: not at the entry of a PLT, which only leads to the function,
-    /// and not for the second of two events.
-    fn counts(&mut self, sample: &SampleRef, probe: &Probe, at: u64) -> bool {
+    /// What is known of samples of this event at this address. They do not count at the entry of a PLT, which only leads to
+    /// the function, and not for the second of two events.
+    fn known(&mut self, sample: &SampleRef, probe: &Probe, at: u64) -> Known {
         let event = usize::from(sample.event.0);
         let process = self.session.threads[sample.thread.0 as usize].process.0;
-        let (last_process, last_at, counts) = self.last[event];
+        let (last_process, last_at, known) = self.last[event];
         if (last_process, last_at) == (process, at) {
-            return counts;
+            return known;
         }
         let key = (sample.event.0, process, at);
-        let counts = match self.known.get(&key) {
-            Some(counts) => *counts,
+        let known = match self.known.get(&key) {
+            Some(known) => *known,
             None => {
                 let name = function_at(self.session, sample, at);
                 let is_plt = name.is_some_and(|name| name.ends_with("@plt"));
                 let place = (process, at, probe.is_return);
                 let first = *self.first.entry(place).or_insert(sample.event);
-                let counts = !is_plt && first == sample.event;
-                self.known.insert(key, counts);
-                counts
+                let known = Known {
+                    counts: !is_plt && first == sample.event,
+                    returns: self.returns(sample, at),
+                };
+                self.known.insert(key, known);
+                known
             }
         };
-        self.last[event] = (process, at, counts);
-        counts
+        self.last[event] = (process, at, known);
+        known
+    }
+
+    /// Whether returns from the function at an address are recorded, in whatever process: probes are on files.
+    fn returns(&self, sample: &SampleRef, at: u64) -> bool {
+        let place = place_at(self.session, sample, at);
+        let mut returns = self.probes.iter().flatten().filter(|p| p.is_return);
+        returns.any(|probe| match place {
+            Some(place) if !probe.places.is_empty() => probe.places.contains(&place),
+            _ => probe.addresses.contains(&at),
+        })
     }
 }

@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use crate::ids::ThreadId;
 use crate::session::jit::ProcessId;
 
+use super::addresses::Addresses;
 use super::allocators::Kind;
 
 /// Blocks of one heap at most.
@@ -53,7 +54,8 @@ pub(super) struct Block {
     pub(super) call: u32,
     /// That of the return, if there is one; else the same.
     pub(super) end: u32,
-    pub(super) bytes: u64,
+    /// Bytes in two halves: blocks are many, and their size would else be a multiple of 8.
+    size: [u32; 2],
     /// Before or with which sample it was gone; all ones as long as it is there.
     pub(super) gone: u32,
 }
@@ -94,9 +96,6 @@ impl Tally {
     }
 }
 
-/// Numbers in [`Tally::blocks`] by address: 16 bytes for each, and the table's own.
-type Blocks = FxHashMap<u64, u32>;
-
 /// A block that came with a fork.
 const INHERITED: u32 = u32::MAX;
 
@@ -116,8 +115,10 @@ struct Pending {
 /// Pairs facts as they come.
 #[derive(Debug, Default)]
 pub(super) struct Pairing {
-    heaps: FxHashMap<(ProcessId, u64), Blocks>,
-    pending: FxHashMap<ThreadId, Vec<Pending>>,
+    /// By process and heap: numbers in [`Tally::blocks`].
+    heaps: FxHashMap<(ProcessId, u64), Addresses>,
+    /// By number of the thread.
+    pending: Vec<Vec<Pending>>,
     /// By thread: bytes of a `realloc(NULL)` that came just before, when returns are not recorded.
     fresh: FxHashMap<ThreadId, u64>,
     tally: Tally,
@@ -160,36 +161,49 @@ impl Pairing {
             Fact::Born { parent, child } => self.born(parent, child),
             Fact::Exec(process) => {
                 let of = self.heaps.extract_if(|(of, _), _| *of == process);
-                let gone: Vec<Blocks> = of.map(|(_, blocks)| blocks).collect();
+                let gone: Vec<Addresses> = of.map(|(_, blocks)| blocks).collect();
                 // In the order of nothing: each is treated alike.
-                for block in gone.into_iter().flat_map(Blocks::into_values) {
+                for (_, block) in gone.iter().flat_map(Addresses::iter) {
                     self.close(block, sample);
                 }
             }
         }
     }
 
+    /// Calls of a thread that have not returned.
+    fn pending(&mut self, thread: ThreadId) -> &mut Vec<Pending> {
+        let number = thread.0 as usize;
+        if number >= self.pending.len() {
+            self.pending.resize_with(number + 1, Vec::new);
+        }
+        &mut self.pending[number]
+    }
+
+    fn heap(&mut self, process: ProcessId, heap: u64) -> &mut Addresses {
+        self.heaps.entry((process, heap)).or_default()
+    }
+
     /// What was found.
     pub(super) fn finish(mut self) -> Tally {
-        let left: usize = self.pending.values().map(Vec::len).sum();
+        let left: usize = self.pending.iter().map(Vec::len).sum();
         self.tally.without_return += left as u64;
         self.tally
     }
 
     fn call(&mut self, thread: ThreadId, process: ProcessId, mut call: Pending, returns: bool) {
-        let calls = self.pending.entry(thread).or_default();
-        call.is_nested = !calls.is_empty();
+        call.is_nested = !self.pending(thread).is_empty();
         if returns {
             if call.kind.reallocates() && call.pointer != 0 {
                 // Another thread may get the address before this one is back.
-                let heap = self.heaps.entry((process, call.heap)).or_default();
-                call.taken = heap.remove(&call.pointer);
+                call.taken = self.heap(process, call.heap).remove(call.pointer);
             }
-            if calls.len() >= MOST_PENDING {
+            let calls = self.pending(thread);
+            let is_full = calls.len() >= MOST_PENDING;
+            if is_full {
                 calls.remove(0);
-                self.tally.without_return += 1;
             }
             calls.push(call);
+            self.tally.without_return += u64::from(is_full);
             return;
         }
         let follows = self.fresh.remove(&thread) == Some(call.bytes);
@@ -202,8 +216,7 @@ impl Pairing {
             return;
         }
         if call.kind.reallocates() && call.pointer != 0 {
-            let heap = self.heaps.entry((process, call.heap)).or_default();
-            if let Some(block) = heap.remove(&call.pointer) {
+            if let Some(block) = self.heap(process, call.heap).remove(call.pointer) {
                 self.close(block, call.call);
             }
         }
@@ -218,18 +231,19 @@ impl Pairing {
         function: u64,
         value: u64,
     ) {
-        let calls = self.pending.entry(thread).or_default();
+        let calls = self.pending(thread);
         let Some(at) = calls.iter().rposition(|call| call.function == function) else {
             self.tally.unpaired_returns += 1;
             return;
         };
-        let jumped_over: Vec<Pending> = calls.drain(at + 1..).collect();
+        let jumped_over = calls.split_off(at + 1);
         let Some(call) = calls.pop() else { return };
+        let is_outermost = calls.is_empty();
         self.tally.without_return += jumped_over.len() as u64;
         for call in jumped_over {
             self.give_back(process, &call);
         }
-        if call.is_nested && !self.pending.get(&thread).is_none_or(Vec::is_empty) {
+        if call.is_nested && !is_outermost {
             // What the outer call was given stays with it; what this one was given is gone with its success.
             if value == 0 {
                 self.give_back(process, &call);
@@ -263,7 +277,7 @@ impl Pairing {
             self.tally.without_address += 1;
             return;
         }
-        let heap = self.heaps.entry((process, call.heap)).or_default();
+        let heap = self.heap(process, call.heap);
         if heap.len() >= MOST_BLOCKS {
             self.tally.without_address += 1;
             self.tally.blocks[block as usize].lose();
@@ -284,8 +298,7 @@ impl Pairing {
 
     fn give_back(&mut self, process: ProcessId, call: &Pending) {
         if let Some(block) = call.taken {
-            let heap = self.heaps.entry((process, call.heap)).or_default();
-            heap.insert(call.pointer, block);
+            self.heap(process, call.heap).insert(call.pointer, block);
         }
     }
 
@@ -294,7 +307,7 @@ impl Pairing {
         let mut new = Block {
             call: call.call,
             end,
-            bytes: call.bytes,
+            size: [call.bytes as u32, (call.bytes >> 32) as u32],
             gone: THERE,
         };
         if !has_address {
@@ -311,12 +324,11 @@ impl Pairing {
         pointer: u64,
         heap: u64,
     ) {
-        let inside = self.pending.get(&thread).and_then(|calls| calls.last());
+        let inside = self.pending(thread).last();
         if pointer == 0 || inside.is_some_and(|call| call.kind.reallocates()) {
             return;
         }
-        let heap = self.heaps.entry((process, heap)).or_default();
-        match heap.remove(&pointer) {
+        match self.heap(process, heap).remove(pointer) {
             Some(block) => self.close(block, sample),
             None => self.tally.unpaired_frees += 1,
         }
@@ -328,7 +340,7 @@ impl Pairing {
             return;
         }
         let block = &mut self.tally.blocks[block as usize];
-        self.tally.live = self.tally.live.saturating_sub(block.bytes);
+        self.tally.live = self.tally.live.saturating_sub(block.bytes());
         block.gone = sample;
     }
 
@@ -342,8 +354,11 @@ impl Pairing {
             let fits = self.inherited + blocks.len() <= MOST_INHERITED;
             if *of == parent && fits {
                 self.inherited += blocks.len();
-                let blocks: Blocks = blocks.keys().map(|at| (*at, INHERITED)).collect();
-                taken_over.push(((child, *heap), blocks));
+                let mut taken = Addresses::default();
+                for (address, _) in blocks.iter() {
+                    taken.insert(address, INHERITED);
+                }
+                taken_over.push(((child, *heap), taken));
             }
         }
         self.heaps.extend(taken_over);
@@ -351,6 +366,11 @@ impl Pairing {
 }
 
 impl Block {
+    /// How large it is.
+    pub(super) fn bytes(&self) -> u64 {
+        u64::from(self.size[0]) | u64::from(self.size[1]) << 32
+    }
+
     /// Nobody knows where it is, so it counts as gone.
     fn lose(&mut self) {
         self.gone = 0;
@@ -365,6 +385,12 @@ impl Block {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// And an address takes 23 bytes at most: 48 together are not reached.
+    #[test]
+    fn a_block_takes_twenty_bytes() {
+        assert_eq!(size_of::<Block>(), 20);
+    }
 
     const OF: (ThreadId, ProcessId) = (ThreadId(1), ProcessId(1));
     const MALLOC: u64 = 0x100;
@@ -418,7 +444,7 @@ mod tests {
 
     fn live(tally: &Tally) -> Vec<u64> {
         let live = tally.blocks.iter().filter(|block| block.is_live());
-        live.map(|block| block.bytes).collect()
+        live.map(Block::bytes).collect()
     }
 
     #[test]
@@ -559,10 +585,10 @@ mod tests {
                 pairing.take(of, number, fact);
             }
             let tally = pairing.finish();
-            let counted: u64 = tally.blocks.iter().map(|block| block.bytes).sum();
+            let counted: u64 = tally.blocks.iter().map(Block::bytes).sum();
             let there: u64 = live(&tally).into_iter().sum();
             let most = (0..tally.blocks.len()).filter(|number| tally.is_of_peak(*number));
-            let at_peak: u64 = most.map(|number| tally.blocks[number].bytes).sum();
+            let at_peak: u64 = most.map(|number| tally.blocks[number].bytes()).sum();
             proptest::prop_assert!(counted <= asked);
             proptest::prop_assert_eq!(there, tally.live);
             proptest::prop_assert!(tally.live <= tally.peak && tally.peak <= counted);

@@ -9,6 +9,7 @@
 pub mod expr;
 pub mod spec;
 
+mod addresses;
 mod alloc;
 mod allocators;
 mod calls;

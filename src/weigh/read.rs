@@ -3,7 +3,7 @@
 //! In: which samples, and what to take of each. Out: a number or two for each sample, in their order.
 
 use crate::diagnostics::Diagnostics;
-use crate::input::{Store, Window};
+use crate::input::{Store, Window, prefetch};
 use crate::parallel::in_parallel;
 use crate::perfdata::{Event, RecordPos, Recording, Sample};
 use crate::session::SampleRef;
@@ -24,8 +24,31 @@ pub struct Source<'s, 'a> {
 impl Source<'_, '_> {
     /// The number of an event.
     pub(super) fn index(&self, event: &Event) -> Option<usize> {
-        let mut events = self.recording.events.iter();
-        events.position(|other| std::ptr::eq(other, event))
+        // It is called for each sample: their distance tells, in place of a search.
+        let events = &self.recording.events;
+        let from = std::ptr::from_ref(event) as usize;
+        let index = from.checked_sub(events.as_ptr() as usize)? / size_of::<Event>();
+        (index < events.len()).then_some(index)
+    }
+
+    /// How many samples are read at a time: what is not mapped has to be decoded, all at once.
+    pub(super) fn piece(&self) -> usize {
+        const PIECE: usize = 1 << 15;
+        match self.recording.region() {
+            [] => usize::MAX,
+            _ => PIECE,
+        }
+    }
+
+    /// Has the front of a record loaded, which is read soon.
+    fn expect(&self, sample: Option<&SampleRef>) {
+        // Of samples with a few frames all that is before the stack.
+        const FRONT: usize = 256;
+        let region = self.recording.region();
+        let start = sample.map_or(usize::MAX, |sample| sample.pos.offset());
+        if let Some(front) = region.get(start..region.len().min(start.saturating_add(FRONT))) {
+            prefetch(front);
+        }
     }
 
     /// What `take` finds in each sample of the `wanted` events; the default for the others, and where it finds nothing.
@@ -66,13 +89,16 @@ impl Source<'_, '_> {
         taken: &(impl Fn(&SampleRef, Option<&[u8]>) -> T + Sync),
     ) {
         const PIECE: usize = 4096;
+        /// Samples that are read while another one is on its way from memory.
+        const AHEAD: usize = 8;
         let window = Window::new(self.store, self.recording.region(), Window::BEHIND_FIRST);
         let pieces = samples.chunks(PIECE).zip(found.chunks_mut(PIECE));
         in_parallel(pieces.collect(), self.threads, |(samples, found)| {
             if let Some(first) = samples.first().filter(|s| s.pos != RecordPos::NONE) {
                 window.reached(first.pos.offset());
             }
-            for (sample, slot) in samples.iter().zip(found) {
+            for (at, (sample, slot)) in samples.iter().zip(found).enumerate() {
+                self.expect(samples.get(at + AHEAD));
                 if is_wanted(sample) {
                     *slot = taken(sample, self.recording.record_bytes(sample.pos));
                 }
