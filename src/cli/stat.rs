@@ -12,7 +12,7 @@ use crate::load::{self, LoadOptions};
 use crate::metrics::is_clock;
 use crate::output::stat;
 use crate::profile::Profile;
-use crate::totals::{Seen, Totals, sampled};
+use crate::totals::{Apart, Seen, Totals, sampled};
 use crate::weigh::{self, Spec};
 
 /// Arguments of `pjit stat`.
@@ -20,6 +20,7 @@ use crate::weigh::{self, Spec};
 #[command(after_help = "Examples:
   perf stat record -e task-clock,cycles,instructions -- PROGRAM; pjit stat
   perf stat record -I 100 -- PROGRAM; pjit stat           intervals, then the total
+  perf stat record -a -- PROGRAM; pjit stat --per-core    each core, then the total
   pjit stat samples.data                                  of perf record: sums over samples, marked with ~
 
 Counts of counters that shared the processor's are scaled up to all of the time, with the share in which
@@ -29,6 +30,26 @@ pub struct StatArgs {
     /// Recording of perf stat or perf record (default: perf.data)
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
+
+    /// Counts of each processor apart
+    #[arg(short = 'A', long = "no-aggr", group = "apart")]
+    no_aggr: bool,
+
+    /// Counts of each core apart
+    #[arg(long, group = "apart")]
+    per_core: bool,
+
+    /// Counts of each die apart
+    #[arg(long, group = "apart")]
+    per_die: bool,
+
+    /// Counts of each socket apart
+    #[arg(long, group = "apart")]
+    per_socket: bool,
+
+    /// Counts of each NUMA node apart
+    #[arg(long, group = "apart")]
+    per_node: bool,
 
     /// The recording.
     #[command(flatten)]
@@ -41,8 +62,13 @@ impl Verb for StatArgs {
         let load = self
             .input
             .load_options(self.file.as_ref(), context.environment);
-        let totals = match load::counts(&load.source, diag)? {
+        let apart = self.apart();
+        let totals = match load::counts(&load.source, apart, diag)? {
             Some(totals) => totals,
+            None if apart.is_some() => {
+                let name = load.source.name();
+                anyhow::bail!("{name}: holds samples; perf stat record counts by processor");
+            }
             None => with_progress(diag, || of_samples(&load, context))?,
         };
         let mut out = Output::open(Some(context.environment.pager.as_str()));
@@ -53,6 +79,23 @@ impl Verb for StatArgs {
 
     fn input(&self) -> Option<&InputArgs> {
         Some(&self.input)
+    }
+}
+
+impl StatArgs {
+    /// What counts are to be told apart by.
+    fn apart(&self) -> Option<Apart> {
+        let asked = [
+            (self.no_aggr, Apart::Cpu),
+            (self.per_core, Apart::Core),
+            (self.per_die, Apart::Die),
+            (self.per_socket, Apart::Socket),
+            (self.per_node, Apart::Node),
+        ];
+        asked
+            .into_iter()
+            .find(|(is_asked, _)| *is_asked)
+            .map(|(_, apart)| apart)
     }
 }
 

@@ -130,7 +130,11 @@ pub fn header(source: &Source, full: bool, diag: &Diagnostics) -> Result<Vec<Str
 ///
 /// # Errors
 /// When the recording cannot be opened, or is a stream of samples, which could not be read again.
-pub fn counts(source: &Source, diag: &Diagnostics) -> Result<Option<Totals>, OpenError> {
+pub fn counts(
+    source: &Source,
+    apart: Option<totals::Apart>,
+    diag: &Diagnostics,
+) -> Result<Option<Totals>, OpenError> {
     /// `HEADER_STAT`
     const COUNTS: u32 = 19;
     let store = Store::new();
@@ -144,7 +148,12 @@ pub fn counts(source: &Source, diag: &Diagnostics) -> Result<Option<Totals>, Ope
     // What trouble there is with samples is told when they are read.
     let quiet = Diagnostics::new();
     let is_certain = features.has(COUNTS) || is_stream;
-    match totals::counted(&recording, if is_certain { diag } else { &quiet }) {
+    let found = totals::counted(&recording, apart, if is_certain { diag } else { &quiet });
+    let found = found.map_err(|problem| OpenError::Unfit {
+        path: PathBuf::from(source.name()),
+        problem,
+    })?;
+    match found {
         None if is_stream => Err(OpenError::Damaged {
             path: PathBuf::from(source.name()),
             problem: "a stream without counts; save it to a file first".to_owned(),

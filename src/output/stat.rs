@@ -124,12 +124,21 @@ impl<'t> Page<'t> {
         let names: Vec<_> = parts.iter().map(|(name, _)| harmless(name)).collect();
         let width = names.iter().map(|name| name.chars().count()).max();
         let width = width.unwrap_or(0).max(PART);
-        for index in 0..self.totals.events.len() {
-            for (name, (_, counts)) in names.iter().zip(parts) {
-                let of = |event: usize| counts.get(event).copied();
-                write!(out, "{name:<width$} ")?;
-                self.write_line(index, counts[index], &of, out)?;
-            }
+        let events = self.totals.events.len();
+        let places: Vec<(usize, usize)> = if self.totals.is_by_part {
+            let places =
+                (0..parts.len()).flat_map(|part| (0..events).map(move |event| (part, event)));
+            places.collect()
+        } else {
+            let places =
+                (0..events).flat_map(|event| (0..parts.len()).map(move |part| (part, event)));
+            places.collect()
+        };
+        for (part, event) in places {
+            let counts = &parts[part].1;
+            let of = |event: usize| counts.get(event).copied();
+            write!(out, "{:<width$} ", names[part])?;
+            self.write_line(event, counts[event], &of, out)?;
         }
         if !parts.is_empty() {
             writeln!(out)?;

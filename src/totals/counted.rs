@@ -3,11 +3,11 @@
 //! Counts are read from the beginning on, by processor or thread; those of counters that had to share the processor's
 //! stand for all of the time, as `perf stat report` has it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 
-use super::{Count, Total, Totals};
+use super::{Apart, Count, Total, Totals};
 use crate::diagnostics::Diagnostics;
 use crate::perfdata::{
     Delivered, EventUpdate, Record, Recording, Stat, StatConfig, mapped_threads,
@@ -16,9 +16,15 @@ use crate::perfdata::{
 /// What a count is of: event, processor, thread.
 type Place = (usize, i32, u32);
 
-/// The counts of a recording; nothing if it has none.
-#[must_use]
-pub fn counted(recording: &Recording<'_>, diag: &Diagnostics) -> Option<Totals> {
+/// The counts of a recording, told apart as they were recorded or as it is asked for; nothing if it has none.
+///
+/// # Errors
+/// When the recording does not tell them apart so.
+pub fn counted(
+    recording: &Recording<'_>,
+    apart: Option<Apart>,
+    diag: &Diagnostics,
+) -> Result<Option<Totals>, String> {
     let mut counting = Counting::of(recording);
     recording.deliver(diag, &mut |_| {}, &mut |delivered| {
         if let Delivered::Record { record, .. } = delivered {
@@ -32,7 +38,10 @@ pub fn counted(recording: &Recording<'_>, diag: &Diagnostics) -> Option<Totals> 
             counting.unknown
         ));
     }
-    (!counting.last.is_empty()).then(|| counting.finish(recording))
+    if counting.last.is_empty() {
+        return Ok(None);
+    }
+    counting.finish(recording, apart).map(Some)
 }
 
 struct Counting {
@@ -159,29 +168,51 @@ impl Counting {
         }
     }
 
-    fn finish(mut self, recording: &Recording<'_>) -> Totals {
-        let by_cpu = self.config.aggregation == 0;
-        let mut parts: BTreeMap<(i32, u32), Vec<Count>> = BTreeMap::new();
+    /// As it was recorded. Cores and nodes have numbers that depend on perf's version, so they are only told when asked for.
+    fn recorded_apart(&self) -> Option<Apart> {
+        match self.config.aggregation {
+            0 => Some(Apart::Cpu),
+            2 => Some(Apart::Socket),
+            3 => Some(Apart::Die),
+            _ => None,
+        }
+    }
+
+    fn finish(mut self, recording: &Recording<'_>, apart: Option<Apart>) -> Result<Totals, String> {
+        if apart.is_some() && self.last.keys().any(|(_, cpu, _)| *cpu < 0) {
+            return Err(
+                "counts are of threads, not of processors (perf stat record -a)".to_owned(),
+            );
+        }
+        let is_asked = apart.is_some();
+        let apart = apart.or(self.recorded_apart());
+        let mut parts: BTreeMap<Part, (BTreeSet<i32>, Vec<Count>)> = BTreeMap::new();
         for (&(event, cpu, thread), stat) in &self.last {
             let count = self.scaled(*stat);
             self.totals[event].count.add(count);
-            let part = if by_cpu { (cpu, 0) } else { (0, thread) };
-            let part = parts
+            let part = match apart {
+                Some(apart) => part(recording, apart, cpu)?,
+                None => [thread.cast_signed(), 0, 0],
+            };
+            let (cpus, counts) = parts
                 .entry(part)
-                .or_insert_with(|| vec![Count::default(); self.totals.len()]);
-            part[event].add(count);
+                .or_insert_with(|| (BTreeSet::new(), vec![Count::default(); self.totals.len()]));
+            counts[event].add(count);
+            cpus.insert(cpu);
         }
         let threads = &self.threads;
-        let name = |(cpu, thread): (i32, u32)| {
-            if by_cpu {
-                return format!("CPU{cpu}");
+        let name = |part: Part, cpus: usize| match apart {
+            Some(apart) => part_name(apart, part, cpus),
+            None => {
+                let known = threads.get(part[0] as usize).cloned();
+                known.unwrap_or_else(|| format!("thread {}", part[0]))
             }
-            let known = threads.get(thread as usize).cloned();
-            known.unwrap_or_else(|| format!("thread {thread}"))
         };
-        let is_apart = parts.len() > 1;
-        let parts = parts.into_iter().map(|(part, counts)| (name(part), counts));
-        Totals {
+        let by_cpu = apart.is_none_or(|apart| apart == Apart::Cpu);
+        let is_apart = parts.len() > 1 || is_asked || !by_cpu;
+        let parts = parts.into_iter();
+        let parts = parts.map(|(part, (cpus, counts))| (name(part, cpus.len()), counts));
+        Ok(Totals {
             command: recording.features.cmdline.clone(),
             elapsed: self.elapsed,
             on_cpu: None,
@@ -191,8 +222,84 @@ impl Counting {
             } else {
                 Vec::new()
             },
+            is_by_part: !by_cpu,
             events: self.totals,
             rounds: self.rounds,
+        })
+    }
+}
+
+/// What a processor is a part of: numbers in the order in which parts are shown.
+type Part = [i32; 3];
+
+fn part(recording: &Recording<'_>, apart: Apart, cpu: i32) -> Result<Part, String> {
+    let features = &recording.features;
+    let unknown = || format!("the recording does not say where CPU {cpu} is");
+    let place = || {
+        let all = features.cpu_topology.iter().flat_map(|known| &known.cpus);
+        let index = usize::try_from(cpu).ok();
+        index
+            .and_then(|index| all.into_iter().nth(index))
+            .ok_or_else(unknown)
+    };
+    Ok(match apart {
+        Apart::Cpu => [cpu, 0, 0],
+        Apart::Socket => [place()?.socket, 0, 0],
+        Apart::Die => [place()?.socket, place()?.die, 0],
+        Apart::Core => [place()?.socket, place()?.die, place()?.core],
+        Apart::Node => {
+            let mut nodes = features.numa_nodes.iter();
+            let node = nodes
+                .find(|node| has_cpu(&node.cpus, cpu))
+                .ok_or_else(unknown)?;
+            [node.node.cast_signed(), 0, 0]
         }
+    })
+}
+
+/// Whether a list as in sysfs has a processor: `0-3,8`.
+fn has_cpu(list: &str, cpu: i32) -> bool {
+    list.split(',').any(|part| {
+        let (from, to) = part.split_once('-').unwrap_or((part, part));
+        let number = |text: &str| text.trim().parse::<i32>().ok();
+        match (number(from), number(to)) {
+            (Some(from), Some(to)) => (from..=to).contains(&cpu),
+            _ => false,
+        }
+    })
+}
+
+/// A part and how many processors it has, in perf's columns (`aggr_printout`).
+fn part_name(apart: Apart, part: Part, cpus: usize) -> String {
+    let [first, die, core] = part;
+    match apart {
+        Apart::Cpu => format!("CPU{first}"),
+        Apart::Socket => format!("S{first:<5} {cpus:>4}"),
+        Apart::Node => format!("N{first:<5} {cpus:>4}"),
+        Apart::Die => format!("S{first}-D{die:<8} {cpus:>4}"),
+        Apart::Core => format!("S{first}-D{die}-C{core:<8} {cpus:>4}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_processors_are_those_of_sysfs() {
+        for (cpu, is_in) in [(0, true), (3, true), (4, false), (8, true), (-1, false)] {
+            assert_eq!(has_cpu("0-3,8", cpu), is_in, "{cpu}");
+        }
+        assert!(!has_cpu("", 0) && !has_cpu("x-y", 0));
+    }
+
+    #[test]
+    fn parts_stand_in_perfs_columns() {
+        assert_eq!(part_name(Apart::Socket, [0, 0, 0], 2), "S0        2");
+        assert_eq!(part_name(Apart::Die, [0, 1, 0], 2), "S0-D1           2");
+        assert_eq!(
+            part_name(Apart::Core, [0, 0, 11], 2),
+            "S0-D0-C11          2"
+        );
     }
 }

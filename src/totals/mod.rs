@@ -24,8 +24,25 @@ pub struct Totals {
     pub events: Vec<Total>,
     /// What counts were told apart by: processors or threads, with a count for each event.
     pub parts: Vec<(String, Vec<Count>)>,
+    /// All counts of a part come before those of the next one.
+    pub is_by_part: bool,
     /// Counts of intervals: when each ended, and the events that were read.
     pub rounds: Vec<(u64, Vec<(usize, Count)>)>,
+}
+
+/// What counts of processors are told apart by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Apart {
+    /// Each processor.
+    Cpu,
+    /// Cores.
+    Core,
+    /// Dies.
+    Die,
+    /// Sockets.
+    Socket,
+    /// NUMA nodes.
+    Node,
 }
 
 /// An event and its count.

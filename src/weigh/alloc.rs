@@ -284,6 +284,7 @@ fn keep_blocks(
     }
     let mut is_kept = is_kept.into_iter();
     samples.retain(|_| is_kept.next() == Some(true));
+    samples.shrink_to_fit();
     // Those at returns are told at the time of their calls.
     if !samples.is_sorted_by_key(|sample| sample.time) {
         samples.sort_by_key(|sample| sample.time);

@@ -143,6 +143,32 @@ fn intervals_and_processors_are_lines_of_their_own() {
         let theirs = of_cpus(&by_perf(&folder, "a.data"));
         assert!(!theirs.is_empty());
         assert_eq!(of_cpus(&lab.show(&["stat"], "a.data")), theirs);
+        assert_eq!(of_cpus(&lab.show(&["stat", "-A"], "a.data")), theirs);
+        for option in ["--per-core", "--per-die", "--per-socket", "--per-node"] {
+            let theirs = Command::new("perf")
+                .current_dir(&folder)
+                .args(["stat", "report", "-i", "a.data", option])
+                .output()
+                .expect("perf recorded");
+            let is_part = |line: &&str| line.starts_with('S') || line.starts_with('N');
+            let parts = |text: &str| -> Vec<String> {
+                let lines = text.lines().filter(is_part);
+                lines.map(|line| line.trim_end().to_owned()).collect()
+            };
+            let theirs = parts(&String::from_utf8_lossy(&theirs.stderr));
+            assert!(!theirs.is_empty(), "{option}");
+            assert_eq!(
+                parts(&lab.show(&["stat", option], "a.data")),
+                theirs,
+                "{option}"
+            );
+        }
+        let (status, _, said) = lab.pjit(&["stat", "--per-core"], "i.data");
+        assert_eq!(status, 1);
+        assert!(
+            said.contains("counts are of threads, not of processors"),
+            "{said}"
+        );
     }
 }
 
