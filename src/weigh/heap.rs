@@ -215,10 +215,11 @@ impl Pairing {
             self.tally.nested += 1;
             return;
         }
-        if call.kind.reallocates() && call.pointer != 0 {
-            if let Some(block) = self.heap(process, call.heap).remove(call.pointer) {
-                self.close(block, call.call);
-            }
+        if call.kind.reallocates()
+            && call.pointer != 0
+            && let Some(block) = self.heap(process, call.heap).remove(call.pointer)
+        {
+            self.close(block, call.call);
         }
         self.tally.without_address += 1;
         self.count(&call, call.call, false);
