@@ -5,7 +5,7 @@
 //! file with its row. Knows no dump, no recording: a row answers about names.
 //!
 //! A name alone decides nothing, for programs give their functions any name: a file's names together tell who wrote it
-//! ([`Votes`]), and in a perf map, to which several runtimes of a process may append, who else takes part ([`Guests`]).
+//! (`Votes`), and in a perf map, to which several runtimes of a process may append, who else takes part (`Guests`).
 
 mod beam;
 mod cpython;
