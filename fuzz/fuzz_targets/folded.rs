@@ -10,7 +10,13 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let joined = flame::join(one, other, Some, 1);
     let weights = |run: u8| {
         let series = &joined.series;
-        joined.weights(|cell| if series[cell.series as usize].run == run { cell.period } else { 0 })
+        joined.weights(|cell| {
+            if series[cell.series as usize].run == run {
+                cell.period
+            } else {
+                0
+            }
+        })
     };
     assert_eq!(weights(0), weights(1));
 });

@@ -20,11 +20,22 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let mut elf = ElfBuilder::without_text(62, 3);
     elf.segment(0, 0, 0x20_0000, 5);
     // Every fifth address is behind a call.
-    elf.section_at(".text", 1, 6, 0x1000, 0x1000, [0xe8, 0, 0, 0, 0].repeat(256));
+    elf.section_at(
+        ".text",
+        1,
+        6,
+        0x1000,
+        0x1000,
+        [0xe8, 0, 0, 0, 0].repeat(256),
+    );
     write("symfs/fuzzed", &elf.build());
     let mut memory = vec![0_u8; FRAMES * FRAME];
     for frame in 0..FRAMES {
-        let next = if frame + 1 < FRAMES { address(frame + 1) } else { 0 };
+        let next = if frame + 1 < FRAMES {
+            address(frame + 1)
+        } else {
+            0
+        };
         put(&mut memory, frame, 0, next);
         put(&mut memory, frame, 8, code(0));
     }
@@ -67,5 +78,7 @@ fn put(memory: &mut [u8], frame: usize, offset: usize, word: u64) {
 
 fn weight(folded: &str) -> u64 {
     let weights = folded.lines().filter_map(|line| line.rsplit(' ').next());
-    weights.filter_map(|weight| weight.parse::<u64>().ok()).sum()
+    weights
+        .filter_map(|weight| weight.parse::<u64>().ok())
+        .sum()
 }

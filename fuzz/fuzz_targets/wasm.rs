@@ -2,10 +2,10 @@
 #![no_main]
 
 use pjit::input::Store;
-use pjit::symbolize::{Place, Query};
+use pjit::symbolize::{Query, Site};
+use pjit::wasm::WasmCode;
 use pjit::wasm::addrmap::AddressMap;
 use pjit::wasm::module::WasmFile;
-use pjit::wasm::WasmCode;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     for version in [None, Some(46), Some(47)] {
@@ -34,7 +34,7 @@ fn lines(bytes: &[u8]) -> Option<()> {
     let compiled = store.keep(compiled.to_vec());
     let wasm = WasmCode::of_files(&store, compiled, module)?;
     let query = |at: pjit::wasm::WasmPlace| Query {
-        place: Place::Wasm(at.part),
+        place: Site::Wasm(at.part),
         address: at.offset.into(),
         inlines: true,
         lines: true,

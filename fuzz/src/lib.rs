@@ -20,10 +20,11 @@ use pjit::dso::{DsoKind, DsoTable};
 use pjit::input::Store;
 use pjit::load::{LoadOptions, Source};
 use pjit::output::folded::{self, FoldOptions};
-use pjit::output::{script, stat};
 use pjit::output::stdio;
+use pjit::output::{script, stat};
 use pjit::report::options::ReportOptions;
-use pjit::symbolize::{self, Place, Query};
+use pjit::symbolize::{self, Query, Site};
+use pjit::totals::Apart;
 use pjit::wasm::WasmCode;
 
 use recording::{CONTEXT_USER, Recording, Sample, Stacks, User};
@@ -118,8 +119,10 @@ pub fn run_script(recording: &[u8]) {
 /// `pjit stat` of a recording of `perf stat`.
 pub fn run_stat(recording: &[u8]) {
     let source = Source::File(write("perf.data", recording));
-    if let Ok(Some(totals)) = pjit::load::counts(&source, &Diagnostics::new()) {
-        stat::write(&totals, &mut io::sink()).expect("a sink takes everything");
+    for apart in [None, Some(Apart::Cpu), Some(Apart::Core), Some(Apart::Node)] {
+        if let Ok(Some(totals)) = pjit::load::counts(&source, apart, &Diagnostics::new()) {
+            stat::write(&totals, &mut io::sink()).expect("a sink takes everything");
+        }
     }
 }
 
@@ -138,7 +141,7 @@ pub fn resolve_all() {
     let queries: Vec<_> = (0..0x4000)
         .step_by(0x80)
         .map(|address| Query {
-            place: Place::Dso(dso),
+            place: Site::Dso(dso),
             address,
             inlines: true,
             lines: true,
