@@ -375,7 +375,7 @@
         text(row, 'td', percent ? percent.toFixed(2) : '', 'number');
         text(row, 'td', place, 'place');
         text(row, 'td', words);
-        if (percent) row.style.background = `color-mix(in srgb, var(--mark) ${Math.min(50, 4 + 1.6 * percent)}%, transparent)`;
+        if (percent) row.style.background = `color-mix(in srgb, var(--mark) ${Math.min(36, 4 + 1.6 * percent)}%, transparent)`;
         if (percent > hot) { hot = percent; box.hot = row; }
       }
     }
