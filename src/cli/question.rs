@@ -130,18 +130,23 @@ pub enum Format {
     Csv,
 }
 
-/// `60`, `8000c`
+/// `60`, `60lines`, `8000c`, `8000chars`
 ///
 /// # Errors
-/// When it is neither, or too few lines.
+/// When it is none of these, or too few lines.
 pub fn parse_budget(word: &str) -> Result<Budget, String> {
-    let (number, is_characters) = match word.strip_suffix(['c', 'C']) {
-        Some(number) => (number, true),
-        None => (word.strip_suffix('l').unwrap_or(word), false),
+    let end = word
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(word.len());
+    let (number, unit) = word.split_at(end);
+    let is_characters = match unit.to_ascii_lowercase().as_str() {
+        "" | "l" | "line" | "lines" => Some(false),
+        "c" | "char" | "chars" | "characters" => Some(true),
+        _ => None,
     };
-    let number: usize = number
-        .parse()
-        .map_err(|_| "a number of lines, or of characters with c behind".to_owned())?;
+    let (Ok(number), Some(is_characters)) = (number.parse(), is_characters) else {
+        return Err("a number of lines, or of characters with c or chars behind".to_owned());
+    };
     match is_characters {
         true => Ok(Budget::Characters(number)),
         false if number < Budget::MIN_LINES => Err(format!("at least {} lines", Budget::MIN_LINES)),
@@ -189,9 +194,21 @@ mod tests {
 
     #[test]
     fn budgets_are_lines_or_characters() {
-        assert_eq!(parse_budget("12"), Ok(Budget::Lines(12)));
-        assert_eq!(parse_budget("8000c"), Ok(Budget::Characters(8000)));
-        for bad in ["", "c", "11", "-3", "1e3"] {
+        for lines in ["12", "12l", "12lines"] {
+            assert_eq!(parse_budget(lines), Ok(Budget::Lines(12)));
+        }
+        for characters in ["8000c", "8000C", "8000chars"] {
+            assert_eq!(parse_budget(characters), Ok(Budget::Characters(8000)));
+        }
+        for bad in [
+            "",
+            "c",
+            "11",
+            "-3",
+            "1e3",
+            "12 lines",
+            "99999999999999999999999c",
+        ] {
             assert!(parse_budget(bad).is_err(), "{bad}");
         }
     }
