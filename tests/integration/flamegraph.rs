@@ -6,7 +6,8 @@ use std::fs;
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
-use crate::support::{SAMPLES, pjit, sample, stdout_of};
+use crate::live::total;
+use crate::support::{SAMPLES, pjit, sample, stdout_of, twice_of};
 
 /// A frame of a picture: name, position and width in weight, and row.
 type Frame = (String, u64, u64, i64);
@@ -226,26 +227,13 @@ fn a_difference_can_be_drawn_in_other_ways() {
     let (red, blue) = color(&before, "gone");
     assert!(red < blue, "less is blue: {red} {blue}");
     assert!(!before.contains("<title>JS:*matMul "));
-    let sum = |text: &str| {
-        let weights = text.lines().filter_map(|line| line.rsplit_once(' '));
-        weights
-            .filter_map(|(_, weight)| weight.parse::<u64>().ok())
-            .sum::<u64>()
-    };
     let widest = |svg: &str| frames(svg).iter().map(|frame| frame.2).max();
-    let all = sum(&without.join("\n")) + 90_000_000;
+    let all = total(&without.join("\n")) + 90_000_000;
     assert_eq!(widest(&before), Some(all));
-    assert_eq!(widest(&draw(&less, &[])), Some(sum(&fold)));
+    assert_eq!(widest(&draw(&less, &[])), Some(total(&fold)));
 
     // Twice as much of everything is the same in shares.
-    let twice: String = fold
-        .lines()
-        .filter_map(|line| line.rsplit_once(' '))
-        .map(|(stack, weight)| {
-            format!("{stack} {}\n", 2 * weight.parse::<u64>().expect("a weight"))
-        })
-        .collect();
-    let twice = write("twice.folded", &twice);
+    let twice = write("twice.folded", &twice_of(&fold));
     assert_eq!(color(&draw(&twice, &[]), "JS:*matMul "), (250, 250));
     let (red, blue) = color(&draw(&twice, &["--absolute"]), "JS:*matMul ");
     assert!(red < blue, "less is blue: {red} {blue}");

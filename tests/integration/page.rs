@@ -9,7 +9,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{chromium, modules, pjit, program, sample, skip, stdout_of};
+use crate::support::{chromium, modules, pjit, program, sample, skip, stdout_of, twice_of};
 
 /// Where the browser and its driver are.
 pub(crate) struct Browser {
@@ -383,13 +383,7 @@ fn a_difference_has_the_shape_and_the_weights_that_were_asked_for() {
     };
     let folder = tempfile::tempdir().expect("a folder");
     let fold = stdout_of(&["fold"], "wasmtime");
-    let twice: String = fold
-        .lines()
-        .filter_map(|line| line.rsplit_once(' '))
-        .map(|(stack, weight)| {
-            format!("{stack} {}\n", 2 * weight.parse::<u64>().expect("a weight"))
-        })
-        .collect();
+    let twice = twice_of(&fold);
     let folded = folder.path().join("base.folded");
     fs::write(&folded, twice + "wasmtime;vanished_one 90000000\n").expect("written");
     let base = ["--diff", folded.to_str().expect("text")];

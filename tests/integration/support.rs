@@ -112,6 +112,15 @@ pub(crate) fn folded(text: &str) -> BTreeMap<String, u64> {
     stacks
 }
 
+/// Folded stacks with twice the weights.
+pub(crate) fn twice_of(folded: &str) -> String {
+    let rows = folded.lines().filter_map(|line| line.rsplit_once(' '));
+    rows.map(|(stack, weight)| {
+        format!("{stack} {}\n", 2 * weight.parse::<u64>().expect("a weight"))
+    })
+    .collect()
+}
+
 /// The rows of a flat report: what stands right of the overhead, blanks squeezed, with its overhead in hundredths of
 /// a percent. All JIT objects count as one, `[JIT]`, because perf makes one object of each function.
 pub(crate) fn flat_rows(text: &str) -> BTreeMap<String, i64> {
