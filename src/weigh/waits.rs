@@ -4,7 +4,8 @@
 //! with the sample at which each began, and the time on a processor of each thread.
 //!
 //! An interval begins at the sample of the switch or, without one, at the record of it. It ends at the first evidence
-//! that the thread runs: a switch to it (exact), anything else of it (late by a sampling period at most), its next
+//! that the thread runs: a switch to it (exact; by its record where there is one, which comes when the sample that told
+//! of it has been written), anything else of it (late by a sampling period at most), its next
 //! switch away (an upper bound), the end of the recording (open).
 
 use rustc_hash::FxHashMap;
@@ -102,12 +103,22 @@ struct Waiting {
     is_fresh: bool,
 }
 
+/// What a payload that told of a thread's turn has ended and begun.
+#[derive(Debug, Clone, Copy)]
+struct Coming {
+    /// The number of the interval that was ended, if there was one.
+    interval: Option<usize>,
+    at: u64,
+}
+
 #[derive(Debug, Clone, Copy, Default)]
 struct Life {
     waiting: Option<Waiting>,
     running: Option<u64>,
     /// The sample of the switch that is to come.
     leaving: Option<u64>,
+    /// The sample of a switch told that it comes; the record of that is still to come. With what it waited for.
+    coming: Option<Coming>,
     is_seen: bool,
     is_over: bool,
     last: u64,
@@ -187,6 +198,7 @@ impl Pairing<'_> {
     fn switch(&mut self, number: usize, sample: &SampleRef, fields: SwitchFields) {
         let (thread, time) = (sample.thread, sample.time.0);
         self.see(thread, time);
+        self.life(thread).coming = None;
         let tid = self.tids[thread.0 as usize];
         self.pids.called(fields.prev, tid, thread);
         self.end_waiting(thread, time, Evidence::Bound);
@@ -209,7 +221,29 @@ impl Pairing<'_> {
             }
         }
         if let Some(next) = self.pids.find(fields.next) {
+            let interval = self.out.intervals.len();
             self.comes(next, time);
+            let has_ended = self.out.intervals.len() > interval;
+            self.life(next).coming = Some(Coming {
+                interval: has_ended.then_some(interval),
+                at: time,
+            });
+        }
+    }
+
+    /// The record of a thread's turn comes some microseconds after the sample that told of it, whose stack was being
+    /// written meanwhile: the thread waits until then.
+    fn comes_at_last(&mut self, thread: ThreadId, time: u64) {
+        let life = &mut self.lives[thread.0 as usize];
+        let Some(coming) = life.coming.take() else {
+            return;
+        };
+        if life.running != Some(coming.at) {
+            return;
+        }
+        life.running = Some(time.max(coming.at));
+        if let Some(interval) = coming.interval.and_then(|n| self.out.intervals.get_mut(n)) {
+            interval.to = interval.to.max(time);
         }
     }
 
@@ -218,6 +252,7 @@ impl Pairing<'_> {
         match mark.what {
             Moment::In => {
                 self.see(thread, time);
+                self.comes_at_last(thread, time);
                 self.comes(thread, time);
             }
             Moment::Out { preempted } => self.goes(mark, preempted),
@@ -239,6 +274,7 @@ impl Pairing<'_> {
     /// A thread does something: it is on a processor.
     fn runs(&mut self, thread: ThreadId, time: u64) {
         self.see(thread, time);
+        self.life(thread).coming = None;
         self.end_waiting(thread, time, Evidence::Late);
         if !self.life(thread).is_over {
             self.life(thread).running.get_or_insert(time);
@@ -249,6 +285,7 @@ impl Pairing<'_> {
     fn goes(&mut self, mark: &Mark, preempted: bool) {
         let (thread, time) = (mark.thread, mark.time.0);
         self.see(thread, time);
+        self.life(thread).coming = None;
         self.end_running(thread, time);
         let life = self.life(thread);
         if life.is_over {
@@ -409,6 +446,36 @@ mod tests {
     }
 
     const BLOCKED: Option<RunState> = Some(RunState::Blocked);
+
+    #[test]
+    fn a_turn_begins_at_its_record_and_not_where_it_was_announced() {
+        let mut tale = Tale::default();
+        tale.mark(1, 5, Moment::In);
+        tale.mark(2, 6, Moment::In);
+        tale.switch(2, 10, BLOCKED, 0);
+        tale.mark(2, 12, Moment::Out { preempted: false });
+        tale.switch(1, 20, BLOCKED, 12);
+        tale.mark(1, 23, Moment::Out { preempted: false });
+        tale.mark(2, 24, Moment::In);
+        tale.mark(2, 30, Moment::Out { preempted: true });
+        let lives = tale.pair();
+        assert_eq!(told(&lives)[0], (2, 10, 24, Evidence::Exact));
+        let last = lives.stretches.last().expect("it ran");
+        assert_eq!((last.thread.0, last.from, last.to), (2, 24, 30));
+    }
+
+    #[test]
+    fn what_a_thread_does_is_better_evidence_than_a_record_that_comes_later() {
+        let mut tale = Tale::default();
+        tale.mark(2, 6, Moment::In);
+        tale.switch(2, 10, BLOCKED, 0);
+        tale.mark(2, 12, Moment::Out { preempted: false });
+        tale.switch(1, 20, BLOCKED, 12);
+        tale.sample(CLOCK, 2, 22, SwitchFields::default());
+        tale.mark(2, 24, Moment::In);
+        let lives = tale.pair();
+        assert_eq!(told(&lives)[0], (2, 10, 20, Evidence::Exact));
+    }
 
     #[test]
     fn a_wait_ends_with_the_switch_to_its_thread() {

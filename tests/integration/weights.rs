@@ -174,10 +174,8 @@ fn waits_are_the_times_between_switches() {
     };
     for (time, tid, moment) in story("waits") {
         match moment {
-            // Behind eight bytes of every event: comm, 16; pid and priority; state, 8; the next one's comm and pid.
+            // Behind eight bytes of every event: comm, 16; pid and priority; state, 8. Who comes next has a record of that.
             Moment::Hit(event, payload) if event == "sched:sched_switch" => {
-                let next = i32::from_le_bytes(payload[56..60].try_into().expect("four bytes"));
-                back(next, time, &mut away);
                 away.insert(tid, (time, number(&payload, 32)));
             }
             Moment::In => back(tid, time, &mut away),
