@@ -6,14 +6,58 @@
 use crate::disasm::{Architecture, Disassembler, Flow, Instruction};
 
 /// An instruction, or bytes that are none.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Piece {
     pub(super) offset: u32,
     pub(super) len: u32,
-    pub(super) text: String,
+    /// Where its text begins and ends.
+    text: (usize, usize),
     pub(super) found: Instruction,
     /// Bytes that nobody executes: constants, padding.
     pub(super) is_data: bool,
+}
+
+/// Pieces in order. Their texts are one string: a function may have a million of them.
+#[derive(Debug, Default)]
+pub(super) struct Pieces {
+    all: Vec<Piece>,
+    texts: String,
+}
+
+impl Pieces {
+    pub(super) fn iter(&self) -> std::slice::Iter<'_, Piece> {
+        self.all.iter()
+    }
+
+    pub(super) fn text(&self, piece: &Piece) -> &str {
+        &self.texts[piece.text.0..piece.text.1]
+    }
+
+    fn push(&mut self, piece: Piece, text: &str) {
+        let start = self.texts.len();
+        self.texts.push_str(text);
+        self.all.push(Piece {
+            text: (start, self.texts.len()),
+            ..piece
+        });
+    }
+
+    fn truncate(&mut self, count: usize) {
+        if let Some(first) = self.all.get(count) {
+            self.texts.truncate(first.text.0);
+            self.all.truncate(count);
+        }
+    }
+
+    /// Whether it is what runtimes fill up with: breakpoints, instructions without effect, zeroes.
+    fn is_padding(&self, piece: &Piece) -> bool {
+        let text = self.text(piece);
+        text == "int3"
+            || text.contains("nop")
+            || text == "xchg   %ax,%ax"
+            || text == "add    %al,(%rax)"
+            || text == "udf\t#0"
+    }
 }
 
 /// What is swept.
@@ -34,17 +78,19 @@ pub(super) const GAP: &str = "...";
 
 impl Sweep<'_> {
     /// As objdump prints native code.
-    pub(super) fn native(&self, disassembler: &mut dyn Disassembler) -> Vec<Piece> {
-        let mut pieces = Vec::new();
+    pub(super) fn native(&self, disassembler: &mut dyn Disassembler) -> Pieces {
+        let (mut pieces, mut text) = (Pieces::default(), String::new());
         let mut at = 0;
         while at < self.bytes.len() {
             let zeroes = self.zeroes(at);
             if zeroes > 0 {
-                pieces.push(gap(at, zeroes));
+                pieces.push(data(at, zeroes), GAP);
                 at += zeroes;
                 continue;
             }
-            at += self.instruction(disassembler, at, &mut pieces);
+            let (piece, len) = self.instruction(disassembler, at, &mut text);
+            pieces.push(piece, &text);
+            at += len;
         }
         pieces
     }
@@ -68,24 +114,22 @@ impl Sweep<'_> {
         &self,
         disassembler: &mut dyn Disassembler,
         at: usize,
-        pieces: &mut Vec<Piece>,
-    ) -> usize {
-        let mut text = String::new();
+        text: &mut String,
+    ) -> (Piece, usize) {
         let address = self.start.wrapping_add(at as u64);
-        let found = disassembler.decode(&self.bytes[at..], address, &mut text);
+        let found = disassembler.decode(&self.bytes[at..], address, text);
         let len = usize::from(found.len).clamp(1, self.bytes.len() - at);
-        pieces.push(Piece {
+        let piece = Piece {
             offset: number(at),
             len: number(len),
-            text,
             found,
-            is_data: false,
-        });
-        len
+            ..Piece::default()
+        };
+        (piece, len)
     }
 
     /// JIT code: every sample is at the start of a piece.
-    pub(super) fn jit(&self, disassembler: &mut dyn Disassembler) -> Vec<Piece> {
+    pub(super) fn jit(&self, disassembler: &mut dyn Disassembler) -> Pieces {
         let first = self.restarting(disassembler, &[]);
         let data = self.constants(&first);
         let mut pieces = if data.is_empty() {
@@ -97,32 +141,29 @@ impl Sweep<'_> {
         pieces
     }
 
-    fn restarting(
-        &self,
-        disassembler: &mut dyn Disassembler,
-        data: &[(usize, usize)],
-    ) -> Vec<Piece> {
-        let mut pieces = Vec::new();
+    fn restarting(&self, disassembler: &mut dyn Disassembler, data: &[(usize, usize)]) -> Pieces {
+        let (mut pieces, mut text) = (Pieces::default(), String::new());
         let mut at = 0;
         while at < self.bytes.len() {
             let constant = data.partition_point(|range| range.1 <= at);
             if let Some(&(start, end)) = data.get(constant).filter(|range| range.0 <= at) {
                 let len = if at == start { end - start } else { end - at };
-                pieces.push(self.constant(at, len));
+                self.constant(at, len, &mut pieces);
                 at += len;
                 continue;
             }
-            let before = pieces.len();
-            let len = self.instruction(disassembler, at, &mut pieces);
+            let (piece, len) = self.instruction(disassembler, at, &mut text);
             let next_constant = data.get(constant).map(|range| range.0);
             let cut = next_constant.filter(|start| *start < at + len);
             match self.hit_inside(at, len).into_iter().chain(cut).min() {
                 Some(hit) => {
-                    pieces.truncate(before);
-                    pieces.push(self.constant(at, hit - at));
+                    self.constant(at, hit - at, &mut pieces);
                     at = hit;
                 }
-                None => at += len,
+                None => {
+                    pieces.push(piece, &text);
+                    at += len;
+                }
             }
         }
         pieces
@@ -136,14 +177,17 @@ impl Sweep<'_> {
     }
 
     /// Ranges that are constants. On x86 they lie behind the code; on aarch64 they may lie between.
-    fn constants(&self, pieces: &[Piece]) -> Vec<(usize, usize)> {
+    fn constants(&self, pieces: &Pieces) -> Vec<(usize, usize)> {
         let inside = |address: u64| {
             let offset = usize::try_from(address.checked_sub(self.start)?).ok()?;
             (offset < self.bytes.len()).then_some(offset)
         };
         let refer = pieces.iter().filter(|piece| !piece.found.is_bad);
         let mut wanted: Vec<(usize, usize)> = refer
-            .filter_map(|piece| Some((inside(piece.found.memory?)?, size_of_load(&piece.text))))
+            .filter_map(|piece| {
+                let start = inside(piece.found.memory?)?;
+                Some((start, size_of_load(pieces.text(piece))))
+            })
             .collect();
         wanted.sort_unstable();
         wanted.dedup_by_key(|range| range.0);
@@ -176,11 +220,13 @@ impl Sweep<'_> {
     }
 
     /// Whether the code is over before an offset that it loads from: nothing runs into it or jumps there.
-    fn ends_before(&self, pieces: &[Piece], start: usize) -> bool {
-        let behind = pieces.partition_point(|piece| (piece.offset as usize) < start);
-        let before = pieces[..behind].iter().rev();
-        let mut code =
-            before.skip_while(|piece| is_padding(piece) || self.is_padding_up_to(piece, start));
+    fn ends_before(&self, pieces: &Pieces, start: usize) -> bool {
+        let behind = pieces
+            .all
+            .partition_point(|piece| (piece.offset as usize) < start);
+        let before = pieces.all[..behind].iter().rev();
+        let mut code = before
+            .skip_while(|piece| pieces.is_padding(piece) || self.is_padding_up_to(piece, start));
         let leaves = code
             .next()
             .is_some_and(|piece| piece.found.flow == Flow::Leaves);
@@ -192,7 +238,7 @@ impl Sweep<'_> {
                 .target
                 .is_some_and(|target| (limit..end).contains(&target))
         };
-        leaves && !self.is_hit(start, self.bytes.len()) && !pieces[..behind].iter().any(jumps)
+        leaves && !self.is_hit(start, self.bytes.len()) && !pieces.all[..behind].iter().any(jumps)
     }
 
     /// Whether what looks like an instruction is padding that runs into a constant.
@@ -213,7 +259,7 @@ impl Sweep<'_> {
             .collect()
     }
 
-    fn constant(&self, at: usize, len: usize) -> Piece {
+    fn constant(&self, at: usize, len: usize, pieces: &mut Pieces) {
         let bytes = &self.bytes[at..at + len];
         let little = bytes
             .iter()
@@ -230,52 +276,35 @@ impl Sweep<'_> {
                 format!(".byte {}", bytes.join(","))
             }
         };
-        Piece {
-            offset: number(at),
-            len: number(len),
-            text,
-            is_data: true,
-            ..Piece::default()
-        }
+        pieces.push(data(at, len), &text);
     }
 
     /// Long padding at the end becomes one line.
-    fn shorten_padding(&self, pieces: &mut Vec<Piece>) {
+    fn shorten_padding(&self, pieces: &mut Pieces) {
         const LONG: usize = 16;
         let kept = pieces
             .iter()
-            .rposition(|piece| piece.is_data || !is_padding(piece))
+            .rposition(|piece| piece.is_data || !pieces.is_padding(piece))
             .map_or(0, |at| at + 1);
-        let Some(first) = pieces.get(kept) else {
+        let Some(first) = pieces.all.get(kept) else {
             return;
         };
         let start = first.offset as usize;
         let len = self.bytes.len() - start;
         if len > LONG && !self.is_hit(start, self.bytes.len()) {
             pieces.truncate(kept);
-            pieces.push(gap(start, len));
+            pieces.push(data(start, len), GAP);
         }
     }
 }
 
-fn gap(at: usize, len: usize) -> Piece {
+fn data(at: usize, len: usize) -> Piece {
     Piece {
         offset: number(at),
         len: number(len),
-        text: GAP.to_owned(),
         is_data: true,
         ..Piece::default()
     }
-}
-
-/// What runtimes fill up with: breakpoints, instructions without effect, zeroes.
-fn is_padding(piece: &Piece) -> bool {
-    let text = piece.text.as_str();
-    text == "int3"
-        || text.contains("nop")
-        || text == "xchg   %ax,%ax"
-        || text == "add    %al,(%rax)"
-        || text == "udf\t#0"
 }
 
 /// How much a load of a literal takes, by its register.
@@ -318,8 +347,8 @@ mod tests {
         let all: usize = pieces.iter().map(|piece| piece.len as usize).sum();
         assert_eq!(all, bytes.len(), "nothing is lost");
         pieces
-            .into_iter()
-            .map(|piece| (piece.offset, piece.text))
+            .iter()
+            .map(|piece| (piece.offset, pieces.text(piece).to_owned()))
             .collect()
     }
 
@@ -415,7 +444,7 @@ mod tests {
             for syntax in [Syntax::Att, Syntax::Intel] {
                 let pieces = sweep.jit(&mut *for_architecture(architecture, syntax));
                 let mut end = 0;
-                for piece in &pieces {
+                for piece in pieces.iter() {
                     proptest::prop_assert_eq!(piece.offset, end);
                     proptest::prop_assert!(piece.len > 0);
                     end += piece.len;

@@ -1,18 +1,21 @@
 //! Listings of JIT code: bytes out of the dump, targets named as they were when a sample was taken.
 
+use std::borrow::Cow;
+
 use super::data::{GAP, Piece, Sweep};
 use super::functions::{Function, Origin, tier};
-use super::names::with_offset;
-use super::native::{Decoded, Kind, Lines, Places, file_name_at, name_targets};
+use super::names::{Named, push_name};
+use super::native::{Decoded, Kind, Lines, Places, file_name_at, push_text};
 use super::{Code, Listing, MOST_BYTES, Material, Place, Request, Row};
 use crate::address::{Avma, Timestamp};
 use crate::collect::{MapCache, SpaceAt};
 use crate::disasm::{Architecture, Syntax, for_architecture};
 use crate::dso::demangle::demangle;
+use crate::jitdump::debug_info::Line;
 use crate::runtimes::Producer;
 use crate::session::Target;
 use crate::session::jit::{JitCode, JitCodeId};
-use crate::symbolize::Site;
+use crate::symbolize::{Site, SourceMaps};
 use crate::wasm::WasmPlace;
 
 /// When other code took the place of the code of a function, if that happened.
@@ -98,25 +101,28 @@ fn start_of(material: &Material<'_, '_>, function: &Function, code: JitCode<'_, 
 }
 
 /// The listing of a piece of JIT code.
-pub(super) fn finish(
-    material: &Material<'_, '_>,
+pub(super) fn finish<'c>(
+    material: &'c Material<'_, '_>,
     request: &Request,
     function: &Function,
-    mut decoded: Decoded<'_>,
+    decoded: Decoded<'_>,
+    cache: &'c MapCache<'c>,
     (wasm_lines, places): (Option<&Lines>, &mut Places),
 ) -> Listing {
     let Origin::Jit(id) = function.origin else {
         unreachable!("only JIT code is finished here")
     };
     let code = material.session.jit.code(id);
-    let cache = MapCache::default();
     let sample = usize::try_from(function.sample).ok();
     let sample = sample.and_then(|at| material.session.samples.get(at));
-    let space = sample.map(|sample| SpaceAt::of(material.session, sample, &cache));
+    let space = sample.map(|sample| SpaceAt::of(material.session, sample, cache));
     let end = decoded.start.saturating_add(decoded.bytes.len() as u64);
     let name_of = |target: u64| {
         if (decoded.start..end).contains(&target) {
-            return Some(with_offset(&function.name, target - decoded.start));
+            return Some((
+                Cow::Borrowed(function.name.as_str()),
+                target - decoded.start,
+            ));
         }
         name_at(material, space.as_ref()?, target)
     };
@@ -125,24 +131,34 @@ pub(super) fn finish(
     } else {
         Vec::new()
     };
-    let mut rows = Vec::with_capacity(decoded.pieces.len() + 3);
+    let has_maps = code.producer().row().has_source_maps;
+    let mut lines = RuntimeLines {
+        lines: &lines,
+        maps: has_maps.then_some(material.answers.maps),
+        last: None,
+    };
+    let hits = hits_by_offset(function);
+    let (mut rows, mut texts) = (Vec::new(), String::new());
     let mut sure = Certainty::default();
-    for mut piece in std::mem::take(&mut decoded.pieces) {
-        if piece.text == GAP {
+    for piece in decoded.pieces.iter() {
+        let text = decoded.pieces.text(piece);
+        if text == GAP {
             rows.push(Row::Text(GAP.to_owned()));
             continue;
         }
-        name_targets(&mut piece, name_of);
+        let start = texts.len();
+        push_text(piece, text, name_of, &mut texts);
         let immediate = piece
             .found
             .immediate
             .and_then(|value| name_at(material, space.as_ref()?, value));
-        if let Some(name) = immediate.filter(|name| !name.contains('+')) {
-            piece.text.push_str(&format!("        # {name}"));
+        if let Some(name) = immediate.filter(|name| name.1 == 0 && !name.0.contains('+')) {
+            texts.push_str("        # ");
+            push_name(&name, &mut texts);
         }
         let at = material.wasm.place_of_jit(id, piece.offset.into());
         let wasm = at.and_then(|at| wasm_place(material, wasm_lines?, at, function, places));
-        let samples = samples_in(function, &piece);
+        let samples = samples_in(&hits, piece);
         sure.count(wasm, samples);
         if samples > 0 {
             sure.source = sure
@@ -154,8 +170,8 @@ pub(super) fn finish(
         rows.push(Row::Code(Code {
             offset: piece.offset,
             len: piece.len,
-            place: wasm.or_else(|| place(material, code.producer(), &lines, piece.offset, places)),
-            text: piece.text,
+            place: wasm.or_else(|| lines.at(piece.offset, places)),
+            text: (start, texts.len()),
         }));
     }
     let mut all = head(code, &decoded, function, &sure);
@@ -167,17 +183,24 @@ pub(super) fn finish(
         bytes: decoded.bytes.to_vec(),
         has_words: decoded.architecture == Architecture::Aarch64,
         rows: all,
+        texts,
     }
 }
 
+/// Where samples are, in order, and how many.
+fn hits_by_offset(function: &Function) -> Vec<(u64, u64)> {
+    let hits = function.hits.iter();
+    let mut hits: Vec<_> = hits.map(|hit| (hit.offset, hit.samples)).collect();
+    hits.sort_unstable();
+    hits
+}
+
 /// How many samples are in an instruction.
-fn samples_in(function: &Function, piece: &Piece) -> u64 {
-    let range = u64::from(piece.offset)..u64::from(piece.offset) + u64::from(piece.len);
-    let inside = function
-        .hits
-        .iter()
-        .filter(|hit| range.contains(&hit.offset));
-    inside.map(|hit| hit.samples).sum()
+fn samples_in(hits: &[(u64, u64)], piece: &Piece) -> u64 {
+    let (start, len) = (u64::from(piece.offset), u64::from(piece.len));
+    let first = hits.partition_point(|hit| hit.0 < start);
+    let inside = hits[first..].iter().take_while(|hit| hit.0 < start + len);
+    inside.map(|hit| hit.1).sum()
 }
 
 /// How samples in WebAssembly came by their lines.
@@ -227,13 +250,17 @@ impl Certainty {
 }
 
 /// What lay at an address when the sample was taken: JIT code, or a function of a mapped file.
-fn name_at(material: &Material<'_, '_>, space: &SpaceAt<'_, '_>, address: u64) -> Option<String> {
+fn name_at<'s>(
+    material: &Material<'s, '_>,
+    space: &SpaceAt<'_, '_>,
+    address: u64,
+) -> Option<Named<'s>> {
     let located = space.locate_user(Avma(address));
     match located.target {
         Target::Jit(id, _) => {
             let name = material.session.jit.code(id).name();
             let name = demangle(name, material.names);
-            Some(with_offset(&name, located.address))
+            Some((name, located.address))
         }
         Target::Dso(dso) => file_name_at(material, dso, located.address),
         Target::Nowhere | Target::Label(_) => None,
@@ -254,32 +281,49 @@ fn wasm_place(
     (found.line > 0).then_some((found, is_exact))
 }
 
-/// The line of a piece of code, by what the runtime wrote down, or where a source map leads from there.
-fn place(
-    material: &Material<'_, '_>,
-    producer: Producer,
-    lines: &[crate::jitdump::debug_info::Line<'_>],
-    offset: u32,
-    places: &mut Places,
-) -> Option<Place> {
-    let behind = lines.partition_point(|line| line.offset <= offset.into());
-    let line = lines.get(behind.checked_sub(1)?)?;
-    if line.line == 0 {
-        return None;
+/// The lines of a piece of code, by what the runtime wrote down, or where a source map leads from there.
+struct RuntimeLines<'l> {
+    lines: &'l [Line<'l>],
+    maps: Option<&'l SourceMaps<'l>>,
+    /// The last one that was asked for.
+    last: Option<(usize, Option<Place>)>,
+}
+
+impl RuntimeLines<'_> {
+    fn at(&mut self, offset: u32, places: &mut Places) -> Option<Place> {
+        let behind = self
+            .lines
+            .partition_point(|line| line.offset <= offset.into());
+        let number = behind.checked_sub(1)?;
+        match self.last {
+            Some((last, place)) if last == number => place,
+            _ => {
+                let place = self.find(&self.lines[number], places);
+                self.last = Some((number, place));
+                place
+            }
+        }
     }
-    let file = String::from_utf8_lossy(line.file);
-    let maps = (producer.row().has_source_maps).then_some(material.answers.maps);
-    let original = maps.and_then(|maps| maps.original(&file, line.line, line.column));
-    let (file, line) = match original {
-        Some(original) => (original.file.into(), original.line),
-        None => (file, line.line),
-    };
-    Some(Place {
-        function: None,
-        file: (!file.is_empty()).then(|| places.number(&file)),
-        line,
-        is_near: false,
-    })
+
+    fn find(&self, line: &Line<'_>, places: &mut Places) -> Option<Place> {
+        if line.line == 0 {
+            return None;
+        }
+        let file = String::from_utf8_lossy(line.file);
+        let original = self
+            .maps
+            .and_then(|maps| maps.original(&file, line.line, line.column));
+        let (file, line) = match original {
+            Some(original) => (original.file.into(), original.line),
+            None => (file, line.line),
+        };
+        Some(Place {
+            function: None,
+            file: (!file.is_empty()).then(|| places.number(&file)),
+            line,
+            is_near: false,
+        })
+    }
 }
 
 /// Two lines that say what the code is, where objdump names section and symbol.

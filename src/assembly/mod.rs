@@ -112,6 +112,16 @@ pub struct Listing {
     pub has_words: bool,
     /// Texts and instructions in order.
     pub rows: Vec<Row>,
+    /// The texts of all instructions.
+    texts: String,
+}
+
+impl Listing {
+    /// What objdump would print behind the address of an instruction.
+    #[must_use]
+    pub fn text(&self, code: &Code) -> &str {
+        &self.texts[code.text.0..code.text.1]
+    }
 }
 
 /// A line of a listing.
@@ -130,8 +140,8 @@ pub struct Code {
     pub offset: u32,
     /// Bytes.
     pub len: u32,
-    /// What objdump would print behind the address.
-    pub text: String,
+    /// Where in the listing's texts its own begins and ends.
+    text: (usize, usize),
     /// What it was made from.
     pub place: Option<Place>,
 }

@@ -3,6 +3,7 @@
 //! In: an ELF file and addresses. Out: names, each with the distance. The table is read through once for all addresses of a
 //! file; of several symbols at one address functions, then objects, then global ones go first.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use crate::address::Svma;
@@ -10,12 +11,17 @@ use crate::dso::NameStyle;
 use crate::dso::demangle::demangle;
 use crate::dso::elf::ElfFile;
 use crate::dso::symtab::{NamedSymbol, SymbolTable, named_symbols};
+use crate::parallel::in_parallel;
+
+/// A name, and how far behind its beginning.
+pub(super) type Named<'n> = (Cow<'n, str>, u64);
 
 /// Symbols before the addresses that were asked for.
 #[derive(Default)]
 pub(super) struct Names {
-    /// Ordered by address asked for: symbol's address and name.
-    found: Vec<(u64, Option<(u64, String)>)>,
+    /// Ordered by address asked for: symbol's address and the number of its name.
+    found: Vec<(u64, Option<(u64, usize)>)>,
+    names: Vec<String>,
 }
 
 impl Names {
@@ -25,6 +31,7 @@ impl Names {
         debug: Option<&ElfFile<'a>>,
         plt: Option<&SymbolTable<'_>>,
         mut wanted: Vec<u64>,
+        threads: usize,
     ) -> Self {
         wanted.sort_unstable();
         wanted.dedup();
@@ -45,58 +52,86 @@ impl Names {
             }
             *slot = last;
         }
+        let mut raw: Vec<(u64, Raw<'_>)> = Vec::new();
+        let mut number = |named: (u64, Raw<'a>)| {
+            let start = named.0;
+            // Many addresses in a row are in one function.
+            if raw.last() != Some(&named) {
+                raw.push(named);
+            }
+            (start, raw.len() - 1)
+        };
         let stub = |address: u64| stub_name(elf, plt?, address);
         let found = wanted.iter().zip(best).map(|(&address, symbol)| {
-            let named = stub(address).or_else(|| {
-                let symbol = symbol?;
-                let name = demangle(symbol.name, NameStyle::Full);
-                Some((symbol.value, name.into_owned()))
-            });
-            (address, named)
+            let stub = stub(address).map(|(start, name)| (start, Raw::Stub(name)));
+            let named =
+                stub.or_else(|| symbol.map(|symbol| (symbol.value, Raw::Symbol(symbol.name))));
+            (address, named.map(&mut number))
         });
+        let found = found.collect();
         Self {
-            found: found.collect(),
+            found,
+            names: readable(&raw, threads),
         }
     }
 
-    /// `name` or `name+0x10`.
-    pub(super) fn at(&self, address: u64) -> Option<String> {
+    /// The name of an address that was asked for.
+    pub(super) fn at(&self, address: u64) -> Option<Named<'_>> {
         let at = self
             .found
             .binary_search_by_key(&address, |known| known.0)
             .ok()?;
-        let (start, name) = self.found[at].1.as_ref()?;
-        Some(with_offset(name, address - start))
+        let (start, number) = self.found[at].1?;
+        Some((Cow::Borrowed(&self.names[number]), address - start))
     }
 }
 
-pub(super) fn with_offset(name: &str, offset: u64) -> String {
-    let mut text = name.to_owned();
-    if offset != 0 {
+/// A name as the file has it.
+#[derive(PartialEq)]
+enum Raw<'a> {
+    Symbol(&'a [u8]),
+    /// Of an entry of the PLT: shown as it is.
+    Stub(Vec<u8>),
+}
+
+/// The names as people write them.
+fn readable(raw: &[(u64, Raw<'_>)], threads: usize) -> Vec<String> {
+    const PIECE: usize = 256;
+    let pieces = in_parallel(raw.chunks(PIECE).collect(), threads, |piece| {
+        let names = piece.iter().map(|(_, name)| match name {
+            Raw::Symbol(name) => demangle(name, NameStyle::Full).into_owned(),
+            Raw::Stub(name) => String::from_utf8_lossy(name).into_owned(),
+        });
+        names.collect::<Vec<_>>()
+    });
+    pieces.concat()
+}
+
+/// Adds `name` or `name+0x10`.
+pub(super) fn push_name((name, offset): &Named<'_>, text: &mut String) {
+    text.push_str(name);
+    if *offset != 0 {
         let _ = write!(text, "+{offset:#x}");
     }
-    text
 }
 
 /// Entries of the PLT have no symbols; perf's rules make them.
-fn stub_name(elf: &ElfFile<'_>, symbols: &SymbolTable<'_>, address: u64) -> Option<(u64, String)> {
-    if !section_of(elf, address)?.starts_with(".plt") {
+fn stub_name(elf: &ElfFile<'_>, symbols: &SymbolTable<'_>, address: u64) -> Option<(u64, Vec<u8>)> {
+    if !section_of(elf, address)?.starts_with(b".plt") {
         return None;
     }
     let offset = elf.file_offset_of(Svma(address))?;
     let symbol = symbols.find(offset.0)?;
     let start = address - (offset.0 - symbol.start);
-    Some((start, String::from_utf8_lossy(symbol.name).into_owned()))
+    Some((start, symbol.name.to_vec()))
 }
 
 /// The name of the section of code or data that contains an address.
-pub(super) fn section_of(elf: &ElfFile<'_>, address: u64) -> Option<String> {
+pub(super) fn section_of<'e>(elf: &'e ElfFile<'_>, address: u64) -> Option<&'e [u8]> {
     const SHF_ALLOC: u64 = 2;
     let contains = |start: u64, size: u64| address >= start && address - start < size;
     let headers = elf.section_headers().iter();
     let mut found = headers
         .filter(|header| header.flags & SHF_ALLOC != 0 && contains(header.addr, header.size));
-    found
-        .next()
-        .map(|header| String::from_utf8_lossy(header.name).into_owned())
+    found.next().map(|header| header.name)
 }

@@ -3,21 +3,23 @@
 //! Three rounds: all functions are decoded in parallel, then all addresses they name and all their lines are looked up at once, then
 //! names go behind the text.
 
+use std::cell::Cell;
 use std::fmt::Write as _;
 
 use rustc_hash::FxHashMap;
 
-use super::data::{GAP, Piece, Sweep};
+use super::data::{GAP, Piece, Pieces, Sweep};
 use super::functions::{Function, Origin, said_of};
-use super::names::{Names, section_of, with_offset};
+use super::names::{Named, Names, push_name, section_of};
 use super::{
     Assembly, Code, Listing, MOST_BYTES, Material, Missing, Place, Request, Row, jit, options,
 };
 use crate::address::{FileOffset, Svma};
+use crate::collect::MapCache;
 use crate::disasm::{Architecture, for_architecture};
 use crate::dso::elf::{ElfFile, Machine};
 use crate::dso::{DsoId, DsoKind, FileTrouble};
-use crate::parallel::in_parallel;
+use crate::parallel::{in_parallel, sort_in_parallel};
 use crate::session::jit::JitCodeId;
 use crate::symbolize::{self, Query, Resolution, Site};
 
@@ -28,7 +30,7 @@ pub(super) struct Decoded<'a> {
     pub(super) start: u64,
     pub(super) bytes: &'a [u8],
     pub(super) architecture: Architecture,
-    pub(super) pieces: Vec<Piece>,
+    pub(super) pieces: Pieces,
     pub(super) kind: Kind,
 }
 
@@ -67,6 +69,7 @@ pub(super) fn list(
         .lines
         .then(|| Lines::of(material, decoded.iter().flatten()));
     let mut places = Places::default();
+    let cache = MapCache::default();
     let listings: Vec<_> = decoded
         .into_iter()
         .map(|decoded| {
@@ -78,6 +81,7 @@ pub(super) fn list(
                     request,
                     function,
                     decoded,
+                    &cache,
                     (lines.as_ref(), &mut places),
                 ),
                 Kind::File { dso, to_query } => {
@@ -242,8 +246,15 @@ fn file_names<'d>(
         let plt = material.session.dsos.symbols(dso);
         let is_file = matches!(material.session.dsos.get(dso).kind, DsoKind::File);
         let debug = material.session.dsos.debug(dso).filter(|_| is_file);
-        let names = file_of(material, dso)
-            .map(|elf| Names::of(elf, debug, plt.filter(|_| is_file), wanted));
+        let names = file_of(material, dso).map(|elf| {
+            Names::of(
+                elf,
+                debug,
+                plt.filter(|_| is_file),
+                wanted,
+                material.threads,
+            )
+        });
 
         (dso, names.unwrap_or_default())
     });
@@ -259,25 +270,31 @@ fn finish(
     mut place: impl FnMut(u64) -> Option<Place>,
 ) -> Listing {
     let section = file_of(material, dso).and_then(|elf| section_of(elf, decoded.start));
-    let symbol = names.at(decoded.start).unwrap_or_default();
+    let mut symbol = String::new();
+    if let Some(name) = names.at(decoded.start) {
+        push_name(&name, &mut symbol);
+    }
     let mut rows = vec![
         Row::Text(format!(
             "Disassembly of section {}:",
-            section.unwrap_or_default()
+            String::from_utf8_lossy(section.unwrap_or_default())
         )),
         Row::Text(format!("{:016x} <{symbol}>:", decoded.start)),
     ];
-    for mut piece in decoded.pieces {
-        if piece.text == GAP {
+    let mut texts = String::new();
+    for piece in decoded.pieces.iter() {
+        let text = decoded.pieces.text(piece);
+        if text == GAP {
             rows.push(Row::Text(GAP.to_owned()));
             continue;
         }
         let address = decoded.start.wrapping_add(piece.offset.into());
-        name_targets(&mut piece, |target| names.at(target));
+        let start = texts.len();
+        push_text(piece, text, |target| names.at(target), &mut texts);
         rows.push(Row::Code(Code {
             offset: piece.offset,
             len: piece.len,
-            text: piece.text,
+            text: (start, texts.len()),
             place: place(address),
         }));
     }
@@ -288,32 +305,44 @@ fn finish(
         bytes: decoded.bytes.to_vec(),
         has_words: decoded.architecture == Architecture::Aarch64,
         rows,
+        texts,
     }
 }
 
-/// Puts the names of what an instruction refers to behind its text.
-pub(super) fn name_targets(piece: &mut Piece, mut name: impl FnMut(u64) -> Option<String>) {
-    let (found, text) = (piece.found, &mut piece.text);
-    if let Some(name) = found.target.and_then(&mut name) {
-        let _ = write!(text, " <{name}>");
-    }
+/// Adds the text of an instruction, and behind it the names of what it refers to.
+pub(super) fn push_text<'n>(
+    piece: &Piece,
+    text: &str,
+    mut name: impl FnMut(u64) -> Option<Named<'n>>,
+    texts: &mut String,
+) {
+    let found = piece.found;
+    texts.push_str(text);
+    let push = |name: Option<Named<'n>>, texts: &mut String| {
+        if let Some(name) = name {
+            texts.push_str(" <");
+            push_name(&name, texts);
+            texts.push('>');
+        }
+    };
+    push(found.target.and_then(&mut name), texts);
     if let Some(memory) = found.memory {
         // On aarch64 the address is an operand already.
-        let has_address = text.ends_with(&format!("{memory:x}"));
+        let has_address = texts.ends_with(&format!("{memory:x}"));
         if !has_address {
-            let _ = write!(text, "        # {memory:x}");
+            let _ = write!(texts, "        # {memory:x}");
         }
-        if let Some(name) = name(memory) {
-            let _ = write!(text, " <{name}>");
-        }
+        push(name(memory), texts);
     }
-    text.push_str(found.comment);
+    texts.push_str(found.comment);
 }
 
 /// The lines of all instructions.
 pub(super) struct Lines {
     queries: Vec<Query>,
     resolution: Resolution,
+    /// Behind the last query that was asked for: functions are gone through from their beginning.
+    next: Cell<usize>,
 }
 
 impl Lines {
@@ -340,7 +369,8 @@ impl Lines {
                 lines: true,
             }));
         }
-        queries.sort_unstable_by_key(|query| (query.place, query.address));
+        let key = |query: &Query| (query.place, query.address);
+        sort_in_parallel(&mut queries, material.threads, |a, b| key(a).cmp(&key(b)));
         queries.dedup_by_key(|query| (query.place, query.address));
         let dsos = &material.session.dsos;
         let wasm = material.wasm;
@@ -348,6 +378,7 @@ impl Lines {
         Self {
             queries,
             resolution,
+            next: Cell::new(0),
         }
     }
 
@@ -360,28 +391,30 @@ impl Lines {
         places: &mut Places,
     ) -> Option<Place> {
         let key = |query: &Query| (query.place, query.address);
-        let at = self
-            .queries
-            .binary_search_by_key(&(site, address), key)
-            .ok()?;
+        let wanted = (site, address);
+        let is_next = |at: usize| self.queries.get(at).is_some_and(|next| key(next) == wanted);
+        let at = match self.next.get() {
+            next if is_next(next) => next,
+            _ => self.queries.binary_search_by_key(&wanted, key).ok()?,
+        };
+        self.next.set(at + 1);
         let answer = self.resolution.answers.get(at)?;
-        let text =
-            |number: symbolize::StringIndex| self.resolution.strings[number.0 as usize].as_str();
         let (function, line) = match answer.inlined(&self.resolution).first() {
-            Some(innermost) => (text(innermost.name), innermost.line),
+            Some(innermost) => {
+                let name = places.of_string(innermost.name, &self.resolution);
+                (name, innermost.line)
+            }
             None => {
-                let symbol = answer
-                    .symbol
-                    .map(|symbol| &self.resolution.symbols[symbol.0 as usize]);
-                (
-                    symbol.map_or(own, |symbol| symbol.name.as_str()),
-                    answer.line,
-                )
+                let name = match answer.symbol {
+                    Some(symbol) => places.of_symbol(symbol, &self.resolution),
+                    None => places.number(own),
+                };
+                (name, answer.line)
             }
         };
         Some(Place {
-            function: Some(places.number(function)),
-            file: line.map(|line| places.number(text(line.file))),
+            function: Some(function),
+            file: line.map(|line| places.of_string(line.file, &self.resolution)),
             line: line.map_or(0, |line| line.line),
             is_near: answer.doubtful,
         })
@@ -393,9 +426,30 @@ impl Lines {
 pub(super) struct Places {
     texts: Vec<String>,
     known: FxHashMap<String, u32>,
+    /// The same by numbers of the resolution, which are quicker to find than texts.
+    strings: FxHashMap<symbolize::StringIndex, u32>,
+    symbols: FxHashMap<symbolize::SymbolIndex, u32>,
 }
 
 impl Places {
+    fn of_string(&mut self, string: symbolize::StringIndex, resolution: &Resolution) -> u32 {
+        if let Some(number) = self.strings.get(&string) {
+            return *number;
+        }
+        let number = self.number(&resolution.strings[string.0 as usize]);
+        self.strings.insert(string, number);
+        number
+    }
+
+    fn of_symbol(&mut self, symbol: symbolize::SymbolIndex, resolution: &Resolution) -> u32 {
+        if let Some(number) = self.symbols.get(&symbol) {
+            return *number;
+        }
+        let number = self.number(&resolution.symbols[symbol.0 as usize].name);
+        self.symbols.insert(symbol, number);
+        number
+    }
+
     pub(super) fn number(&mut self, text: &str) -> u32 {
         if let Some(number) = self.known.get(text) {
             return *number;
@@ -408,12 +462,12 @@ impl Places {
 }
 
 /// The name of a symbol of a mapped file, for code that is not in it.
-pub(super) fn file_name_at(
-    material: &Material<'_, '_>,
+pub(super) fn file_name_at<'s>(
+    material: &Material<'s, '_>,
     dso: DsoId,
     address: u64,
-) -> Option<String> {
+) -> Option<Named<'s>> {
     let symbol = material.session.dsos.symbols(dso)?.find(address)?;
     let name = crate::dso::demangle::demangle(symbol.name, material.names);
-    Some(with_offset(&name, address - symbol.start))
+    Some((name, address - symbol.start))
 }

@@ -48,21 +48,21 @@ impl Source {
 
 /// Reads the files that places of the listings name.
 pub(super) fn read(paths: &SourcePaths, maps: &SourceMaps<'_>, assembly: &mut Assembly) {
-    let mut wanted: Vec<u32> = Vec::new();
+    let mut is_wanted = vec![false; assembly.texts.len()];
     let rows = assembly
         .listings
         .iter()
         .flatten()
         .flat_map(|listing| &listing.rows);
     for row in rows {
-        if let Row::Code(code) = row {
-            wanted.extend(code.place.and_then(|place| place.file));
+        if let Row::Code(code) = row
+            && let Some(file) = code.place.and_then(|place| place.file)
+        {
+            is_wanted[file as usize] = true;
         }
     }
-    wanted.sort_unstable();
-    wanted.dedup();
     let mut known: FxHashMap<PathBuf, bool> = FxHashMap::default();
-    for file in wanted {
+    for (file, _) in (0..).zip(is_wanted).filter(|(_, is_wanted)| *is_wanted) {
         let name = &assembly.texts[file as usize];
         let Some((path, source, changed)) = find(paths, Path::new(name)) else {
             match maps.content(name) {

@@ -380,9 +380,9 @@ impl Verb for AnnotateArgs {
         let pager = (!self.layout.no_pager).then_some(context.environment.pager.as_str());
         let mut out = Output::open(pager);
         let color = colored(self.layout.color.and_then(When::choice), no_color());
-        let outcome = code::blocks(&assembly, &profile.events, &self.view(), |block| {
-            write(&block, color, &mut out)
-        })?;
+        let view = self.view();
+        let (plan, outcome) = code::Plan::new(&assembly, &profile.events, &view);
+        write(&plan, color, load.needs.threads, &mut out)?;
         out.finish().context("output")?;
         self.say(&assembly, &outcome, diag);
         leave(profile);

@@ -1,6 +1,5 @@
 //! `pjit flamegraph`.
 
-use std::convert::Infallible;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -525,7 +524,6 @@ fn code_of(
     let Some(assembly) = assembly else {
         return Vec::new();
     };
-    let mut blocks = Vec::new();
     let options = code::Options {
         percent_type: PercentType::LocalPeriod,
         column: Column::Percent,
@@ -536,11 +534,8 @@ fn code_of(
         raw: false,
         merge_versions: false,
     };
-    let outcome = code::blocks(assembly, &profile.events, &options, |block| {
-        blocks.push(block);
-        Ok::<(), Infallible>(())
-    });
-    let Ok(outcome) = outcome;
+    let (plan, outcome) = code::Plan::new(assembly, &profile.events, &options);
+    let blocks = (0..plan.len()).map(|number| plan.block(number));
     let name = &profile.events[usize::from(event)].name;
     let blocks = outcome.shown.into_iter().zip(blocks);
     let blocks: Vec<_> = blocks

@@ -3,45 +3,65 @@
 //! Before an instruction stand the lines of its file from the last printed one to its own, at most five where a file begins or
 //! goes back (`objdump.c:show_line`), and the function when another one was inlined there.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+
+use smallvec::SmallVec;
 
 use crate::assembly::{Assembly, Code, Listing, Place, Row, Source};
 
 use super::{Options, Value, WORTH_NAMING, shown_path};
 
+/// Numbers before an instruction, one for each event.
+pub type Values = SmallVec<[Value; 1]>;
+
 /// A line below a block's header.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Line {
+pub enum Line<'a> {
     /// A line of source, or of what objdump says; without a number where there is none.
     Text {
         /// Of the line in its file.
         number: Option<u32>,
         /// Without blanks in front.
-        text: String,
+        text: Cow<'a, str>,
     },
     /// An instruction.
     Code {
         /// What stands in front.
-        values: Vec<Value>,
+        values: Values,
         /// Where it is.
         address: u64,
         /// With TABs.
-        text: String,
+        text: Cow<'a, str>,
         /// Its place in the sources.
-        place: Option<String>,
+        place: Option<Box<str>>,
     },
 }
 
 /// Lines of source before the first one of a file, as objdump has it.
 const CONTEXT: u32 = 5;
 
-pub(super) fn of(
-    assembly: &Assembly,
-    listing: &Listing,
-    values: &[Vec<Value>],
-    shares: &[f64],
+/// The numbers before all rows of code.
+pub(super) struct Samples {
+    /// Of those with samples; with each the per cent of the function's period, of the event that has most.
+    pub(super) rows: HashMap<usize, (Values, f64)>,
+    /// Of all others.
+    pub(super) none: Values,
+}
+
+impl Samples {
+    pub(super) fn at(&self, row: usize) -> (&Values, f64) {
+        let own = self.rows.get(&row);
+        own.map_or((&self.none, 0.0), |(values, share)| (values, *share))
+    }
+}
+
+pub(super) fn of<'a>(
+    assembly: &'a Assembly,
+    listing: &'a Listing,
+    samples: &Samples,
     options: &Options,
-) -> Vec<Line> {
+) -> Vec<Line<'a>> {
     let mut printer = Printer {
         assembly,
         listing,
@@ -52,8 +72,7 @@ pub(super) fn of(
         last_place: None,
         lines: vec![empty(), empty(), empty()],
     };
-    let mut numbers = values.iter().zip(shares);
-    let mut texts = 0;
+    let (mut texts, mut codes) = (0, 0);
     for row in &listing.rows {
         match row {
             Row::Text(text) => {
@@ -61,33 +80,28 @@ pub(super) fn of(
                 texts += 1;
             }
             Row::Code(code) => {
-                if let Some((values, share)) = numbers.next() {
-                    printer.code(code, values, *share);
-                }
+                let (values, share) = samples.at(codes);
+                printer.code(code, values, share);
+                codes += 1;
             }
         }
     }
     printer.lines
 }
 
-fn empty() -> Line {
+fn empty() -> Line<'static> {
     text(None, "")
 }
 
-fn text(number: Option<u32>, text: &str) -> Line {
+fn text(number: Option<u32>, text: &str) -> Line<'_> {
     Line::Text {
         number,
-        text: text.trim_start().to_owned(),
+        text: Cow::Borrowed(text.trim_start()),
     }
 }
 
 /// The place of an instruction as `-l` names it.
-pub(super) fn named_place(
-    assembly: &Assembly,
-    _: &Listing,
-    code: &Code,
-    options: &Options,
-) -> Option<String> {
+pub(super) fn named_place(assembly: &Assembly, code: &Code, options: &Options) -> Option<String> {
     let place = code.place.filter(|place| place.line > 0)?;
     let file = &assembly.texts[place.file? as usize];
     let near = if place.is_near { "~" } else { "" };
@@ -105,20 +119,20 @@ struct Printed {
     last: u32,
 }
 
-struct Printer<'p> {
-    assembly: &'p Assembly,
-    listing: &'p Listing,
+struct Printer<'a, 'p> {
+    assembly: &'a Assembly,
+    listing: &'a Listing,
     options: &'p Options,
     files: HashMap<u32, Printed>,
     function: Option<u32>,
     place: Option<Place>,
     last_place: Option<String>,
-    lines: Vec<Line>,
+    lines: Vec<Line<'a>>,
 }
 
-impl Printer<'_> {
+impl<'a> Printer<'a, '_> {
     /// What objdump says before the code. perf numbers these by the lines of its output.
-    fn head(&mut self, what: &str, before: u32) {
+    fn head(&mut self, what: &'a str, before: u32) {
         if before > 0 && self.lines.len() > 3 && what != "..." {
             self.lines.push(empty());
         }
@@ -126,23 +140,23 @@ impl Printer<'_> {
         self.lines.push(text(number, what));
     }
 
-    fn code(&mut self, code: &Code, values: &[Value], share: f64) {
+    fn code(&mut self, code: &'a Code, values: &Values, share: f64) {
         if self.options.source {
             self.source(code.place);
         }
         let address = self.listing.start.wrapping_add(code.offset.into());
         let place = self.place_behind(code, share);
-        let shown = if self.options.raw {
-            let bytes = self.bytes(code, 0);
-            format!("{bytes}\t{}", code.text)
+        let text = self.listing.text(code);
+        let text = if self.options.raw {
+            format!("{}\t{text}", self.bytes(code, 0)).into()
         } else {
-            code.text.clone()
+            text.into()
         };
         self.lines.push(Line::Code {
-            values: values.to_vec(),
+            values: values.clone(),
             address,
-            text: shown,
-            place,
+            text,
+            place: place.map(String::into_boxed_str),
         });
         if self.options.raw {
             self.more_bytes(code, address, values.len());
@@ -154,7 +168,7 @@ impl Printer<'_> {
         if !self.options.print_lines || share <= WORTH_NAMING {
             return None;
         }
-        let place = named_place(self.assembly, self.listing, code, self.options)?;
+        let place = named_place(self.assembly, code, self.options)?;
         if self.last_place.as_ref() == Some(&place) {
             return None;
         }
@@ -174,7 +188,10 @@ impl Printer<'_> {
             // C++ and Rust names bring their parentheses, or do without.
             let is_long = name.contains("::") || name.ends_with(')');
             let end = if is_long { ":" } else { "():" };
-            self.lines.push(text(number, &format!("{name}{end}")));
+            self.lines.push(Line::Text {
+                number,
+                text: format!("{}{end}", name.trim_start()).into(),
+            });
         }
         let is_new = self
             .place
@@ -198,7 +215,7 @@ impl Printer<'_> {
         }
     }
 
-    fn source_lines(&mut self, file: u32, line: u32, source: &Source) {
+    fn source_lines(&mut self, file: u32, line: u32, source: &'a Source) {
         let printed = self.files.entry(file).or_default();
         if line == printed.last {
             return;
@@ -246,9 +263,9 @@ impl Printer<'_> {
         };
         for from in (7..code.len as usize).step_by(7) {
             self.lines.push(Line::Code {
-                values: vec![none; columns],
+                values: SmallVec::from_elem(none, columns),
                 address: address.wrapping_add(from as u64),
-                text: self.bytes(code, from).trim_end().to_owned(),
+                text: self.bytes(code, from).trim_end().to_owned().into(),
                 place: None,
             });
         }

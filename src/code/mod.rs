@@ -14,7 +14,8 @@ use crate::assembly::{Assembly, Code, Function, Listing, Missing, Row};
 use crate::profile::EventSummary;
 
 pub use choose::{NotFound, Selection, choose, unshown};
-pub use lines::Line;
+use lines::Samples;
+pub use lines::{Line, Values};
 pub use versions::{VersionRow, Versions};
 
 /// What percentages are of.
@@ -79,15 +80,15 @@ pub struct Options {
 
 /// A function and its numbers for one event, or a group of them.
 #[derive(Debug)]
-pub struct Block {
+pub struct Block<'a> {
     /// All versions of the function, before the first of them.
-    pub versions: Option<Versions>,
+    pub versions: Option<&'a Versions>,
     /// Rows of the summary by source line: percentage and place.
     pub summary: Option<Summary>,
     /// The file that the code comes from.
-    pub file: String,
+    pub file: &'a str,
     /// What was counted.
-    pub event: String,
+    pub event: &'a str,
     /// Number of samples (of a group: of its first event).
     pub samples: u64,
     /// What percentages are of, in words.
@@ -99,7 +100,7 @@ pub struct Block {
     /// Digits of the widest address.
     pub address_width: usize,
     /// Everything below the header.
-    pub lines: Vec<Line>,
+    pub lines: Vec<Line<'a>>,
 }
 
 /// Source lines of a function by falling share.
@@ -125,41 +126,106 @@ pub struct Outcome {
     pub of_others: Vec<usize>,
 }
 
-/// Makes the blocks, and gives them to `take` one at a time, since all of them may be much text.
-///
-/// # Errors
-/// Those of `take`.
-pub fn blocks<E>(
-    assembly: &Assembly,
-    events: &[EventSummary],
-    options: &Options,
-    mut take: impl FnMut(Block) -> Result<(), E>,
-) -> Result<Outcome, E> {
-    let mut outcome = Outcome::default();
-    for group in groups(events, options) {
-        let mut own = of_group(assembly, &group, &mut outcome.of_others);
-        let mut tables = if options.merge_versions {
-            versions::gather(assembly, &group, &mut own)
-        } else {
-            HashMap::new()
+/// All blocks in order, none of them made yet: together they may be much text.
+pub struct Plan<'a> {
+    assembly: &'a Assembly,
+    options: &'a Options,
+    groups: Vec<Group>,
+    blocks: Vec<Planned<'a>>,
+}
+
+/// A block to come.
+struct Planned<'a> {
+    group: usize,
+    listing: &'a Listing,
+    versions: Option<Versions>,
+}
+
+impl<'a> Plan<'a> {
+    /// Puts the blocks in order.
+    #[must_use]
+    pub fn new(
+        assembly: &'a Assembly,
+        events: &[EventSummary],
+        options: &'a Options,
+    ) -> (Self, Outcome) {
+        let mut outcome = Outcome::default();
+        let groups = groups(events, options);
+        let mut blocks = Vec::new();
+        for (number, group) in groups.iter().enumerate() {
+            plan(
+                assembly,
+                options,
+                (number, group),
+                &mut blocks,
+                &mut outcome,
+            );
+        }
+        let plan = Self {
+            assembly,
+            options,
+            groups,
+            blocks,
         };
-        for listing in own {
-            let function = number(listing);
-            match listing {
-                Ok(listing) => {
-                    let block = block(assembly, listing, &group, options);
-                    outcome.shown.push(function);
-                    take(Block {
-                        versions: tables.remove(&function),
-                        ..block
-                    })?;
-                }
-                Err(why) if !outcome.missing.contains(why) => outcome.missing.push(why.clone()),
-                Err(_) => {}
-            }
+        (plan, outcome)
+    }
+
+    /// How many blocks there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
+    /// Makes a block.
+    #[must_use]
+    pub fn block(&self, number: usize) -> Block<'_> {
+        let Planned {
+            group,
+            listing,
+            versions,
+        } = &self.blocks[number];
+        Block {
+            versions: versions.as_ref(),
+            ..block(self.assembly, listing, &self.groups[*group], self.options)
         }
     }
-    Ok(outcome)
+}
+
+/// Adds the blocks of a group of events.
+fn plan<'a>(
+    assembly: &'a Assembly,
+    options: &Options,
+    (group_number, group): (usize, &Group),
+    blocks: &mut Vec<Planned<'a>>,
+    outcome: &mut Outcome,
+) {
+    let mut own = of_group(assembly, group, &mut outcome.of_others);
+    let mut tables = if options.merge_versions {
+        versions::gather(assembly, group, &mut own)
+    } else {
+        HashMap::new()
+    };
+    for listing in own {
+        let function = number(listing);
+        match listing {
+            Ok(listing) => {
+                outcome.shown.push(function);
+                blocks.push(Planned {
+                    group: group_number,
+                    listing,
+                    versions: tables.remove(&function),
+                });
+            }
+            Err(why) if !outcome.missing.contains(why) => outcome.missing.push(why.clone()),
+            Err(_) => {}
+        }
+    }
 }
 
 type Listed = Result<Listing, Missing>;
@@ -229,13 +295,18 @@ fn groups(events: &[EventSummary], options: &Options) -> Vec<Group> {
     groups
 }
 
-fn block(assembly: &Assembly, listing: &Listing, group: &Group, options: &Options) -> Block {
+fn block<'a>(
+    assembly: &'a Assembly,
+    listing: &'a Listing,
+    group: &'a Group,
+    options: &Options,
+) -> Block<'a> {
     let function = &assembly.functions.all[listing.function];
     let numbers = Numbers::of(assembly, function, listing, group);
-    let rows = numbers.values(options);
+    let samples = numbers.values(options);
     let summary = options.print_lines.then(|| Summary {
         path: listing.file.clone(),
-        rows: summary(assembly, listing, &numbers, options),
+        rows: summary(assembly, &numbers, &samples, options),
     });
     let last = listing.rows.iter().rev().find_map(|row| match row {
         Row::Code(code) => Some(listing.start.wrapping_add(code.offset.into())),
@@ -245,8 +316,8 @@ fn block(assembly: &Assembly, listing: &Listing, group: &Group, options: &Option
     Block {
         versions: None,
         summary,
-        file: shown_path(&listing.file, options.full_paths).to_owned(),
-        event: group.name.clone(),
+        file: shown_path(&listing.file, options.full_paths),
+        event: &group.name,
         samples: group
             .members
             .first()
@@ -255,7 +326,7 @@ fn block(assembly: &Assembly, listing: &Listing, group: &Group, options: &Option
         columns: group.members.len(),
         column: options.column,
         address_width: format!("{highest:x}").len(),
-        lines: lines::of(assembly, listing, &rows, &numbers.local(), options),
+        lines: lines::of(assembly, listing, &samples, options),
     }
 }
 
@@ -268,8 +339,8 @@ fn shown_path(path: &str, full: bool) -> &str {
 
 /// The samples of each instruction.
 struct Numbers<'n> {
-    /// By row that is code, then by event of the group: period and samples.
-    rows: Vec<Vec<(u64, u64)>>,
+    /// By row that is code, then by event of the group: period and samples. Rows without samples are not there.
+    rows: HashMap<usize, Vec<(u64, u64)>>,
     /// Of the function, by event of the group.
     own: Vec<(u64, u64)>,
     /// Of the event.
@@ -287,16 +358,19 @@ impl<'n> Numbers<'n> {
                 Row::Text(_) => None,
             })
             .collect();
-        let mut rows = vec![vec![(0_u64, 0_u64); group.members.len()]; code.len()];
+        let mut rows: HashMap<usize, Vec<(u64, u64)>> = HashMap::new();
         for hit in &function.hits {
             let Some(column) = group.members.iter().position(|event| *event == hit.event) else {
                 continue;
             };
             // A sample between two instructions counts for the one before.
             let next = code.partition_point(|code| u64::from(code.offset) <= hit.offset);
-            if let Some(row) = rows.get_mut(next.saturating_sub(1)) {
-                row[column].0 = row[column].0.saturating_add(hit.period);
-                row[column].1 += hit.samples;
+            let row = next.saturating_sub(1);
+            if row < code.len() {
+                let none = || vec![(0, 0); group.members.len()];
+                let own = &mut rows.entry(row).or_insert_with(none)[column];
+                own.0 = own.0.saturating_add(hit.period);
+                own.1 += hit.samples;
             }
         }
         let of_event = |event: &u16| assembly.functions.totals.get(usize::from(*event));
@@ -316,8 +390,8 @@ impl<'n> Numbers<'n> {
         }
     }
 
-    /// What is printed, by row.
-    fn values(&self, options: &Options) -> Vec<Vec<Value>> {
+    /// What is printed before a row.
+    fn values(&self, options: &Options) -> Samples {
         let value = |column: usize, (period, samples): (u64, u64)| {
             let ((own_period, own_samples), (all_period, all_samples)) =
                 (self.own[column], self.totals[column]);
@@ -335,25 +409,18 @@ impl<'n> Numbers<'n> {
                 },
             }
         };
-        let row = |row: &Vec<(u64, u64)>| {
-            row.iter()
-                .enumerate()
-                .map(|(at, part)| value(at, *part))
-                .collect()
+        let row = |(number, row): (&usize, &Vec<(u64, u64)>)| {
+            let shares = row.iter().zip(&self.own);
+            let shares = shares.map(|(part, own)| share(part.0, own.0));
+            let parts = row.iter().enumerate();
+            let values: Values = parts.map(|(at, part)| value(at, *part)).collect();
+            (*number, (values, shares.fold(0.0, f64::max)))
         };
-        self.rows.iter().map(row).collect()
-    }
-
-    /// Per cent of the function's period, of the event that has most, by row.
-    fn local(&self) -> Vec<f64> {
-        let share = |row: &Vec<(u64, u64)>| {
-            let shares = row
-                .iter()
-                .zip(&self.own)
-                .map(|(part, own)| share(part.0, own.0));
-            shares.fold(0.0, f64::max)
-        };
-        self.rows.iter().map(share).collect()
+        let none = (0..self.own.len()).map(|at| value(at, (0, 0)));
+        Samples {
+            rows: self.rows.iter().map(row).collect(),
+            none: none.collect(),
+        }
     }
 }
 
@@ -376,14 +443,15 @@ pub struct Value {
 /// Shares by source line, of instructions that have more than half a per cent.
 fn summary(
     assembly: &Assembly,
-    listing: &Listing,
     numbers: &Numbers<'_>,
+    samples: &Samples,
     options: &Options,
 ) -> Vec<(f64, String)> {
     let mut sums: HashMap<String, f64> = HashMap::new();
-    for (code, share) in numbers.code.iter().zip(numbers.local()) {
+    for (row, code) in numbers.code.iter().enumerate() {
+        let share = samples.at(row).1;
         if share > WORTH_NAMING
-            && let Some(place) = lines::named_place(assembly, listing, code, options)
+            && let Some(place) = lines::named_place(assembly, code, options)
         {
             *sums.entry(place).or_default() += share;
         }

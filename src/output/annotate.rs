@@ -4,7 +4,8 @@
 
 use std::io::{self, Write};
 
-use crate::code::{Block, Column, Line, Summary, Value, Versions};
+use crate::code::{Block, Column, Line, Plan, Summary, Value, Versions};
+use crate::parallel::write_in_parallel;
 
 use super::text::harmless;
 
@@ -20,12 +21,26 @@ const BLUE: &str = "\x1b[34m";
 const MAGENTA: &str = "\x1b[35m";
 const NORMAL: &str = "\x1b[m";
 
-/// Prints a block.
+/// Blocks that may wait for the one before them.
+const AHEAD: usize = 64;
+
+/// Prints all blocks, made on some threads.
 ///
 /// # Errors
 /// When `out` cannot be written.
-pub fn write(block: &Block, color: bool, out: &mut dyn Write) -> io::Result<()> {
-    if let Some(versions) = &block.versions {
+pub fn write(plan: &Plan<'_>, color: bool, threads: usize, out: &mut dyn Write) -> io::Result<()> {
+    for first in (0..plan.len()).step_by(AHEAD) {
+        let count = AHEAD.min(plan.len() - first);
+        let push = |(): &mut (), number: usize, text: &mut Vec<u8>| {
+            push_block(&plan.block(first + number), color, text)
+        };
+        write_in_parallel(count, threads, || (), push, out)?;
+    }
+    Ok(())
+}
+
+fn push_block(block: &Block<'_>, color: bool, out: &mut Vec<u8>) -> io::Result<()> {
+    if let Some(versions) = block.versions {
         write_versions(versions, out)?;
     }
     if let Some(summary) = &block.summary {
@@ -39,7 +54,7 @@ pub fn write(block: &Block, color: bool, out: &mut dyn Write) -> io::Result<()> 
     };
     let header = format!(
         " {title:<width$}|\tSource code & Disassembly of {} for {} ({} samples, percent: {})",
-        harmless(&block.file),
+        harmless(block.file),
         block.event,
         block.samples,
         block.percent_type
@@ -47,7 +62,7 @@ pub fn write(block: &Block, color: bool, out: &mut dyn Write) -> io::Result<()> 
     writeln!(out, "{header}")?;
     writeln!(out, "{:-<1$}", "", header.chars().count() + 5)?;
     for line in &block.lines {
-        write_line(block, line, width, color, out)?;
+        push_line(block, line, width, color, out)?;
     }
     Ok(())
 }
@@ -59,7 +74,7 @@ fn column_width(column: Column) -> usize {
     }
 }
 
-fn write_versions(versions: &Versions, out: &mut dyn Write) -> io::Result<()> {
+fn write_versions(versions: &Versions, out: &mut Vec<u8>) -> io::Result<()> {
     writeln!(
         out,
         "\nVersions of {} in {} for {} ({} samples)\n",
@@ -96,7 +111,7 @@ fn seconds(ns: u64) -> String {
     format!("{}.{:03} s", ns / 1_000_000_000, ns / 1_000_000 % 1000)
 }
 
-fn write_summary(summary: &Summary, color: bool, out: &mut dyn Write) -> io::Result<()> {
+fn write_summary(summary: &Summary, color: bool, out: &mut Vec<u8>) -> io::Result<()> {
     writeln!(out, "\nSorted summary for file {}", harmless(&summary.path))?;
     writeln!(out, "----------------------------------------------\n")?;
     if summary.rows.is_empty() {
@@ -109,20 +124,24 @@ fn write_summary(summary: &Summary, color: bool, out: &mut dyn Write) -> io::Res
     Ok(())
 }
 
-fn write_line(
-    block: &Block,
-    line: &Line,
+fn push_line(
+    block: &Block<'_>,
+    line: &Line<'_>,
     width: usize,
     color: bool,
-    out: &mut dyn Write,
+    out: &mut Vec<u8>,
 ) -> io::Result<()> {
     match line {
-        Line::Text { text, .. } if text.is_empty() => writeln!(out, " {:width$}:", ""),
+        Line::Text { text, .. } if text.is_empty() => writeln!(out, " {:width$}:", "")?,
         Line::Text { number, text } => {
-            let number = number.map_or_else(String::new, |number| number.to_string());
-            let text = expanded(&harmless_tabs(text));
             let columns = block.address_width;
-            writeln!(out, " {:width$}: {number:<columns$} {text}", "")
+            write!(out, " {:width$}: ", "")?;
+            match number {
+                Some(number) => write!(out, "{number:<columns$} ")?,
+                None => write!(out, "{:columns$} ", "")?,
+            }
+            push_expanded(text, 0, out);
+            out.push(b'\n');
         }
         Line::Code {
             values,
@@ -131,79 +150,104 @@ fn write_line(
             place,
         } => {
             for value in values {
-                write!(out, "{}", number(value, block.column, color))?;
+                push_number(value, block.column, color, out)?;
             }
-            let address = format!("{address:x}:");
-            let blanks = (block.address_width + 1).saturating_sub(address.len());
-            let line = expanded(&format!("{address}\t{}", harmless_tabs(text)));
-            let (address, code) = line.split_at(address.len());
-            if color {
-                write!(
-                    out,
-                    " : {MAGENTA}  {:blanks$}{address}{NORMAL}{BLUE}{code}{NORMAL}",
-                    ""
-                )?;
-            } else {
-                write!(out, " :   {:blanks$}{address}{code}", "")?;
-            }
+            push_code(*address, block.address_width, text, color, out);
             if let Some(place) = place {
                 let (start, end) = if color { (BLUE, NORMAL) } else { ("", "") };
                 write!(out, " {start}// {}{end}", harmless(place))?;
             }
-            writeln!(out)
+            out.push(b'\n');
         }
     }
+    Ok(())
 }
 
-fn number(value: &Value, column: Column, color: bool) -> String {
-    let text = match column {
-        Column::Percent => format!("{:NARROW$.2}", value.percent),
-        Column::Samples => format!("{:NARROW$}", value.number),
-        Column::Period => format!("{:WIDE$}", value.number),
+/// An address, and the instruction there.
+fn push_code(address: u64, width: usize, text: &str, color: bool, out: &mut Vec<u8>) {
+    let paint = |color_of: &str, out: &mut Vec<u8>| {
+        if color {
+            out.extend_from_slice(color_of.as_bytes());
+        }
     };
-    painted(color, value.percent, &text)
+    out.extend_from_slice(b" : ");
+    paint(MAGENTA, out);
+    out.extend_from_slice(b"  ");
+    let digits = hex_digits(address);
+    out.resize(out.len() + width.saturating_sub(digits), b' ');
+    push_hex(address, digits, out);
+    out.push(b':');
+    paint(NORMAL, out);
+    paint(BLUE, out);
+    push_blanks(digits + 1, out);
+    push_expanded(text, next_stop(digits + 1), out);
+    paint(NORMAL, out);
+}
+
+fn hex_digits(number: u64) -> usize {
+    let bits = u64::BITS - (number | 1).leading_zeros();
+    bits.div_ceil(4) as usize
+}
+
+fn push_hex(number: u64, digits: usize, out: &mut Vec<u8>) {
+    let digit = |at: usize| b"0123456789abcdef"[(number >> (4 * at) & 15) as usize];
+    out.extend((0..digits).rev().map(digit));
+}
+
+fn push_number(value: &Value, column: Column, color: bool, out: &mut Vec<u8>) -> io::Result<()> {
+    let paint = paint_of(color, value.percent);
+    out.extend_from_slice(paint.unwrap_or_default().as_bytes());
+    match column {
+        // Most instructions have no samples.
+        Column::Percent if value.percent == 0.0 => out.extend_from_slice(b"    0.00"),
+        Column::Percent => write!(out, "{:NARROW$.2}", value.percent)?,
+        Column::Samples => write!(out, "{:NARROW$}", value.number)?,
+        Column::Period => write!(out, "{:WIDE$}", value.number)?,
+    }
+    out.extend_from_slice(paint.map_or("", |_| NORMAL).as_bytes());
+    Ok(())
 }
 
 fn painted(color: bool, percent: f64, text: &str) -> String {
-    let paint = if percent >= HOT {
-        RED
-    } else if percent > WARM {
-        GREEN
-    } else {
-        return text.to_owned();
-    };
-    if color {
-        format!("{paint}{text}{NORMAL}")
-    } else {
-        text.to_owned()
+    match paint_of(color, percent) {
+        Some(paint) => format!("{paint}{text}{NORMAL}"),
+        None => text.to_owned(),
     }
 }
 
-/// The text with everything but TABs made harmless.
-fn harmless_tabs(text: &str) -> String {
-    text.split('\t')
-        .map(harmless)
-        .collect::<Vec<_>>()
-        .join("\t")
+fn paint_of(color: bool, percent: f64) -> Option<&'static str> {
+    match percent {
+        _ if !color => None,
+        hot if hot >= HOT => Some(RED),
+        warm if warm > WARM => Some(GREEN),
+        _ => None,
+    }
 }
 
-/// TABs as blanks up to the next eighth column.
-fn expanded(text: &str) -> String {
-    const TAB: usize = 8;
-    if !text.contains('\t') {
-        return text.to_owned();
-    }
-    let mut out = String::with_capacity(text.len() + TAB);
-    let mut column = 0;
-    for c in text.chars() {
-        if c == '\t' {
-            let blanks = TAB - column % TAB;
-            out.extend(std::iter::repeat_n(' ', blanks));
-            column += blanks;
-        } else {
-            out.push(c);
-            column += 1;
+const TAB: usize = 8;
+
+/// The column that a TAB leads to.
+fn next_stop(column: usize) -> usize {
+    column + TAB - column % TAB
+}
+
+fn push_blanks(column: usize, out: &mut Vec<u8>) {
+    out.resize(out.len() + next_stop(column) - column, b' ');
+}
+
+/// The text from a column on, made harmless, with TABs as blanks up to the next eighth column.
+fn push_expanded(text: &str, mut column: usize, out: &mut Vec<u8>) {
+    for (number, part) in text.split('\t').enumerate() {
+        if number > 0 {
+            push_blanks(column, out);
+            column = next_stop(column);
         }
+        let part = harmless(part);
+        out.extend_from_slice(part.as_bytes());
+        column += if part.is_ascii() {
+            part.len()
+        } else {
+            part.chars().count()
+        };
     }
-    out
 }

@@ -39,7 +39,11 @@ struct Row {
 
 /// The code of the tree's functions; `blocks` are in the order in which they are wanted, each with its number in `functions`.
 #[must_use]
-pub fn codes(flame: &Flame, functions: &Functions, blocks: &[(usize, Block)]) -> Vec<FunctionCode> {
+pub fn codes(
+    flame: &Flame,
+    functions: &Functions,
+    blocks: &[(usize, Block<'_>)],
+) -> Vec<FunctionCode> {
     let numbers: HashMap<(&str, &str), usize> = flame
         .functions
         .iter()
@@ -69,16 +73,12 @@ pub fn codes(flame: &Flame, functions: &Functions, blocks: &[(usize, Block)]) ->
 }
 
 impl FunctionCode {
-    fn of(function: usize, block: &Block) -> Self {
+    fn of(function: usize, block: &Block<'_>) -> Self {
         let samples = block.samples;
         let noun = if samples == 1 { "sample" } else { "samples" };
         Self {
             function,
-            title: format!(
-                "{}, {samples} {noun} of {}",
-                shown(&block.file),
-                block.event
-            ),
+            title: format!("{}, {samples} {noun} of {}", shown(block.file), block.event),
             rows: block.lines.iter().filter_map(Row::of).collect(),
         }
     }
@@ -106,7 +106,7 @@ impl FunctionCode {
 }
 
 impl Row {
-    fn of(line: &Line) -> Option<Self> {
+    fn of(line: &Line<'_>) -> Option<Self> {
         let harmless = |text: &str| {
             let text = text.replace('\t', "    ");
             let end = text
