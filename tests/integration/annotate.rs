@@ -58,6 +58,19 @@ __attribute__((noinline)) int choose(int what) {
     }
 }
 
+/* In a section of its own, and where compilers put what runs rarely. */
+__attribute__((section(".hot_code"), noinline)) uint32_t placed(uint32_t s, int n) {
+    for (int i = 0; i < n; i++)
+        s = mix(s) + i;
+    return s;
+}
+
+__attribute__((cold, noinline)) uint32_t rare(uint32_t s, int n) {
+    while (n-- > 0)
+        s = mix(s ^ n);
+    return s;
+}
+
 int main(void) {
     static uint32_t table[4096];
     uint32_t s = 1;
@@ -67,6 +80,7 @@ int main(void) {
     for (int i = 0; i < 1500; i++) {
         s = spin(table, 4096 - (i & 1), s);
         d += roots(s, 5000);
+        s = rare(placed(s, 10000), 10000);
         for (int j = 1; j < 3000; j++)
             length += choose(6 * j + 1 + j % 5);
         for (int j = 0; j < 20; j++) {
@@ -234,6 +248,8 @@ fn blocks_are_perfs() {
             &["--percent-type", "global-period", "-d", "hot"],
         ),
         (&fixture.one, &["--percent-limit", "5"]),
+        (&fixture.one, &["placed"]),
+        (&fixture.one, &["rare"]),
         (&fixture.one, &["-d", "hot"]),
         (&fixture.one, &["-C", "0"]),
         (&fixture.two, &["spin"]),
@@ -267,6 +283,9 @@ fn blocks_are_perfs() {
         );
         let (share, others) = share(&theirs, &ours);
         assert!(share >= 0.99, "{options:?}: {share}: {others:#?}");
+        if options == &["placed"] {
+            assert!(ours.contains("Disassembly of section .hot_code:"), "{ours}");
+        }
     }
     // Everything, libc included, which has other names with its debug file: pjit looks for that, objdump only with `-S`.
     let theirs = output(

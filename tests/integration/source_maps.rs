@@ -1,24 +1,26 @@
 //! Places of a bundle by its source map: `samples/typescript`, against node's own reader of maps, and what is said of maps that do not
-//! fit.
+//! fit; what the TypeScript compiler of npm writes, recorded here.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::{copy_folder, pjit, sample, skip, stdout_of};
+use crate::support::{copy_folder, modules, perf, pjit, sample, skip, stdout_of};
 
 const PROGRAM: &str = "symfs/tmp/pjit-sample/typescript";
 
 /// Standard output and errors of a view of a folder with a recording.
 fn view(folder: &Path, options: &[&str]) -> (String, String) {
-    let output = pjit()
+    let mut command = pjit();
+    command
         .args(options)
         .arg("-i")
-        .arg(folder.join("perf.data"))
-        .arg("--symfs")
-        .arg(folder.join("symfs"))
-        .output()
-        .expect("it runs");
+        .arg(folder.join("perf.data"));
+    // What was recorded here has its files where they were.
+    if folder.join("symfs").exists() {
+        command.arg("--symfs").arg(folder.join("symfs"));
+    }
+    let output = command.output().expect("it runs");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (text(&output.stdout), text(&output.stderr))
 }
@@ -146,24 +148,160 @@ fn names_have_the_places_that_node_finds() {
     pairs.dedup();
     assert!(pairs.len() >= 4, "{pairs:?}");
     for (line, column, ours) in pairs {
-        let program = format!(
-            "const {{SourceMap}} = require('module'), fs = require('fs'); \
-             const at = new SourceMap(JSON.parse(fs.readFileSync('{}/app.js.map'))).findEntry({}, {}); \
-             console.log(at.originalSource.replace('..', '/tmp/pjit-sample/typescript') + ':' + \
-             (at.originalLine + 1) + ':' + (at.originalColumn + 1))",
-            maps.display(),
-            line - 1,
-            column - 1
-        );
-        match Command::new("node").args(["-e", &program]).output() {
-            Ok(output) => {
-                assert_eq!(
-                    String::from_utf8_lossy(&output.stdout).trim(),
-                    ours,
-                    "{line}:{column}"
-                );
-            }
-            Err(_) => return skip("browser", "no node here"),
-        }
+        let Some(theirs) = by_node(&maps.join("app.js.map"), line, column) else {
+            return skip("browser", "no node here");
+        };
+        let theirs = theirs.replace("..", "/tmp/pjit-sample/typescript");
+        assert_eq!(theirs, ours, "{line}:{column}");
     }
+}
+
+/// Where node finds a place of a script, by a map; the file as the map has it. Nothing without node.
+fn by_node(map: &Path, line: u32, column: u32) -> Option<String> {
+    let program = format!(
+        "const {{SourceMap}} = require('module'), fs = require('fs'); \
+         const at = new SourceMap(JSON.parse(fs.readFileSync('{}'))).findEntry({}, {}); \
+         console.log(at.originalSource + ':' + (at.originalLine + 1) + ':' + (at.originalColumn + 1))",
+        map.display(),
+        line - 1,
+        column - 1
+    );
+    let output = Command::new("node").args(["-e", &program]).output().ok()?;
+    Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// What the compiler leaves out or writes otherwise moves lines: types, an enumeration, a class, a loop over values.
+const PROGRAM_OF_TSC: &str = "interface Sized {
+    size(): number;
+}
+
+enum Kind { Odd = 1, Even }
+
+type Known = { [kind in Kind]?: number };
+
+class Sums implements Sized {
+    private known: Known = {};
+
+    constructor(private readonly numbers: number[]) {}
+
+    size(): number {
+        return this.numbers.length;
+    }
+
+    count(factor: number): number {
+        let sum = 0;
+        for (const number of this.numbers) {
+            sum = (sum * factor + number) % 1000003;
+            sum += number % 2 ? Kind.Odd : Kind.Even;
+        }
+        this.known[Kind.Odd] = sum;
+        return sum;
+    }
+}
+
+const sums = new Sums(Array.from({ length: 1000 }, (_, n: number) => n * 7));
+let all = 0;
+for (let round = 0; round < 80000; round++)
+    all += sums.count(round % 100) + sums.size();
+console.log(all > 0);
+";
+
+/// The lines of `count`.
+const COUNT: std::ops::RangeInclusive<u32> = 18..=26;
+
+/// Compiles `src/app.ts` to `dist/app.js` with the map that `options` ask for. `false`: there is no compiler.
+fn compile(folder: &Path, options: &[&str]) -> bool {
+    let compiler = modules().join("typescript/bin/tsc");
+    if !compiler.exists() {
+        return false;
+    }
+    let common = ["--target", "es5", "--lib", "es2017,dom", "--outDir", "dist"];
+    let output = Command::new("node")
+        .current_dir(folder)
+        .arg(compiler)
+        .args(common)
+        .args(options)
+        .arg("src/app.ts")
+        .output();
+    output.is_ok_and(|output| output.status.success())
+}
+
+/// What the TypeScript compiler writes, as it is recorded: with a map beside the script, and with one inside of it.
+#[test]
+fn lines_of_what_tsc_compiled_are_those_of_the_source() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    fs::create_dir(path("src")).expect("made");
+    fs::write(path("src/app.ts"), PROGRAM_OF_TSC).expect("written");
+    if !compile(folder.path(), &["--sourceMap"]) {
+        return skip(
+            "typescript",
+            "no node with npm's typescript in target/browser",
+        );
+    }
+    // V8 writes names of files out of freed memory: that must not be filled here.
+    let recorded = perf()
+        .env_remove("MALLOC_PERTURB_")
+        .env_remove("GLIBC_TUNABLES")
+        .current_dir(folder.path())
+        .args(
+            "record -q -k mono -F 499 -e cpu-clock:u -o perf.data node --perf-prof dist/app.js"
+                .split(' '),
+        )
+        .output();
+    if !recorded.is_ok_and(|output| output.status.success()) {
+        return skip("perf", "recording is not allowed here");
+    }
+    let beside = lines(folder.path());
+    let is_ours = |place: &str| place.starts_with("app.ts:") || place.starts_with("app.js:");
+    let number = |place: &str| place["app.ts:".len()..].parse::<u32>().expect("a number");
+    let own: Vec<_> = beside.iter().filter(|row| is_ours(&row.1)).collect();
+    let of = |rows: &[&(u32, String)]| rows.iter().map(|row| row.0).sum::<u32>();
+    let is_in_count = |place: &str| place.starts_with("app.ts:") && COUNT.contains(&number(place));
+    let in_count: Vec<_> = own
+        .iter()
+        .copied()
+        .filter(|row| is_in_count(&row.1))
+        .collect();
+    assert!(of(&own) >= 50, "{beside:?}");
+    assert!(of(&in_count) * 10 >= of(&own) * 9, "{beside:?}");
+    names_are_those_of_node(folder.path());
+    // The same code with the map inside of it, and no source but that in the map.
+    fs::remove_file(path("dist/app.js.map")).expect("removed");
+    assert!(compile(
+        folder.path(),
+        &["--inlineSourceMap", "--inlineSources"]
+    ));
+    assert!(!path("dist/app.js.map").exists());
+    fs::remove_file(path("src/app.ts")).expect("removed");
+    assert_eq!(lines(folder.path()), beside);
+    let annotate = ["annotate", "--symbol-filter", "/dist/app.js", "--no-pager"];
+    let (text, said) = view(folder.path(), &annotate);
+    let line = "sum = (sum * factor + number) % 1000003;";
+    assert!(text.contains(line), "{said}{text}");
+}
+
+/// `--source-map` shows functions of `dist/app.js` where node finds them.
+fn names_are_those_of_node(folder: &Path) {
+    let script = ["script", "-F", "ip,sym"];
+    let maps = folder.join("dist");
+    let with_maps = ["--source-map", maps.to_str().expect("a plain path")];
+    let plain_text = view(folder, &script).0;
+    let mapped_text = view(folder, &[&script[..], &with_maps].concat()).0;
+    let mut pairs: Vec<_> = plain_text.lines().zip(mapped_text.lines()).collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    let mut compared = 0;
+    for (plain, mapped) in pairs {
+        let Some((_, line, column)) = place(plain).filter(|at| at.0.ends_with("/dist/app.js"))
+        else {
+            continue;
+        };
+        let theirs = by_node(&folder.join("dist/app.js.map"), line, column).expect("node runs");
+        let ours = place(mapped).expect("a place");
+        let end = format!("src/app.ts:{}:{}", ours.1, ours.2);
+        assert!(theirs.ends_with(&end), "{plain}: {mapped}, node {theirs}");
+        compared += 1;
+    }
+    assert!(compared > 0, "{plain_text}");
 }

@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use crate::support::{folded, pjit, sample, stdout_of};
+use crate::support::{folded, perf, pjit, sample, skip, stdout_of};
 
 /// A copy of the sample without the files named.
 fn copy(without: &[&str]) -> (tempfile::TempDir, PathBuf) {
@@ -256,5 +257,88 @@ fn what_does_not_fit_is_not_used() {
         assert!(errors.contains(warning), "{errors}");
         let total: u64 = folded(&stacks).values().sum();
         assert_eq!(total, plain.values().sum::<u64>());
+    }
+}
+
+/// The same program, built for this machine and recorded. `Err`: what is missing.
+fn native(folder: &Path) -> Result<PathBuf, &'static str> {
+    let source = fs::read_to_string(sample("wasm", "source/hot.rs")).expect("the source is there");
+    let (start, end) = ("#![no_std]", "#[inline(always)]");
+    let at = |what: &str| source.find(what).expect("it is in the source");
+    // Lines keep their numbers.
+    let runtime = &source[at(start)..at(end)];
+    let blank = "\n".repeat(runtime.matches('\n').count());
+    let source = source.replace(runtime, &blank) + "fn main() { println!(\"{}\", run(900)); }\n";
+    fs::write(folder.join("hot.rs"), source).expect("written");
+    let mut compile = Command::new("rustc");
+    compile.args(["--edition", "2024", "-O", "-C", "debuginfo=1", "hot.rs"]);
+    let mut record = perf();
+    record.args([
+        "record",
+        "-q",
+        "-F",
+        "999",
+        "-e",
+        "cpu-clock:u",
+        "-o",
+        "hot.data",
+        "./hot",
+    ]);
+    for (mut command, without) in [(compile, "rustc"), (record, "perf")] {
+        let output = command.current_dir(folder).output();
+        if !output.is_ok_and(|output| output.status.success()) {
+            return Err(without);
+        }
+    }
+    Ok(folder.join("hot.data"))
+}
+
+/// Shares of a function's samples by line of `hot.rs`, those of 2 % and more, the hottest first.
+fn hot_lines(recording: &Path, function: &str) -> Vec<(u32, f64)> {
+    let output = pjit()
+        .args(["annotate", "-l", "--no-source", "-s", function, "-i"])
+        .arg(recording)
+        .output()
+        .expect("it runs");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let head = text.lines().take_while(|line| !line.contains("|\t"));
+    let mut shares = std::collections::BTreeMap::<u32, f64>::new();
+    for line in head {
+        let (share, place) = line.trim().split_once(' ').unwrap_or_default();
+        let number = place
+            .trim_start_matches('~')
+            .strip_prefix("hot.rs:")
+            .and_then(|number| number.parse().ok());
+        if let (Ok(share), Some(number)) = (share.parse::<f64>(), number) {
+            *shares.entry(number).or_default() += share;
+        }
+    }
+    let mut hot: Vec<_> = shares.into_iter().filter(|line| line.1 >= 2.0).collect();
+    hot.sort_by(|a, b| b.1.total_cmp(&a.1));
+    hot
+}
+
+/// Lines of the recorded WebAssembly and of the same program as native code: the hottest is the same or the one beside it, since code
+/// without a position of its own has that of the code before; and so are those that have most of the samples.
+#[test]
+fn hot_lines_are_those_of_native_code() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let native = match native(folder.path()) {
+        Ok(recording) => recording,
+        Err(without) => return skip(without, "the program cannot be built or recorded"),
+    };
+    for function in ["hot::spin", "hot::primes", "hot::sort"] {
+        let ours = hot_lines(&sample("wasm", "perf.data"), function);
+        let theirs = hot_lines(&native, function);
+        let is_hot = |line: u32| theirs.iter().any(|other| line.abs_diff(other.0) <= 1);
+        let all: f64 = ours.iter().map(|line| line.1).sum();
+        let of_hot = ours.iter().filter(|line| is_hot(line.0));
+        let of_hot: f64 = of_hot.map(|line| line.1).sum();
+        let seen = format!("{function}: {ours:?}, native {theirs:?}");
+        let (Some(our), Some(their)) = (ours.first(), theirs.first()) else {
+            panic!("no lines: {seen}");
+        };
+        assert!(our.0.abs_diff(their.0) <= 1, "{seen}");
+        assert!(of_hot >= 0.85 * all, "{seen}");
     }
 }
