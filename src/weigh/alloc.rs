@@ -98,6 +98,8 @@ struct Paired {
 
 /// Reads a piece of the samples after the other, and pairs what they say.
 fn paired(source: Source<'_, '_>, session: &Session<'_>, probes: &[Option<Probe>]) -> Paired {
+    /// Samples that are paired while what is known of an address is on its way from memory.
+    const AHEAD: usize = 16;
     let mut reader = Reader::new(session, probes);
     let mut piece = Vec::new();
     let mut read = 0;
@@ -112,8 +114,14 @@ fn paired(source: Source<'_, '_>, session: &Session<'_>, probes: &[Option<Probe>
                     read = number + piece.len();
                     said_something += piece.iter().flatten().count() as u64;
                 }
-                let fact = reader.fact(sample, piece[number + piece.len() - read]);
-                (sample.thread, number, fact)
+                let at = number + piece.len() - read;
+                let soon = piece.get(at + AHEAD).copied().flatten();
+                if let Some((process, heap, address)) =
+                    soon.and_then(|said| reader.address(&session.samples[number + AHEAD], said))
+                {
+                    pairing.expect(process, heap, address);
+                }
+                (sample.thread, number, reader.fact(sample, piece[at]))
             }
             Step::Mark(mark) => {
                 let fact = match mark.what {

@@ -5,7 +5,7 @@
 
 /// What a probed function does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
     /// `malloc(size)`: the argument of this number is the size.
     Alloc(usize),
     /// `calloc(count, size)`.
@@ -21,11 +21,15 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub(super) fn allocates(self) -> bool {
+    /// Whether it gives memory.
+    #[must_use]
+    pub fn allocates(self) -> bool {
         self != Self::Free
     }
 
-    pub(super) fn reallocates(self) -> bool {
+    /// Whether it takes a block for it.
+    #[must_use]
+    pub fn reallocates(self) -> bool {
         matches!(self, Self::Realloc | Self::ReallocMany)
     }
 }

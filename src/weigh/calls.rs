@@ -10,6 +10,7 @@ use super::heap::Fact;
 use super::read::Source;
 use crate::address::Avma;
 use crate::perfdata::{EventId, FieldAt};
+use crate::session::jit::ProcessId;
 use crate::session::{SampleRef, Session};
 
 /// Names of arguments.
@@ -312,6 +313,17 @@ impl<'s, 'a> Reader<'s, 'a> {
                 returns: known.returns,
             },
         })
+    }
+
+    /// The process, heap and address that a sample will ask for, if it is known before the samples in front of it are.
+    pub(super) fn address(&self, sample: &SampleRef, said: Said) -> Option<(ProcessId, u64, u64)> {
+        let probe = self.probes[usize::from(sample.event.0)].as_ref()?;
+        let address = match probe.is_return {
+            true => said.value,
+            false => said.pointer,
+        };
+        let process = self.session.threads[sample.thread.0 as usize].process;
+        (address != 0).then_some((process, said.heap, address))
     }
 
     /// What is known of samples of this event at this address. They do not count at the entry of a PLT, which only leads to

@@ -23,12 +23,14 @@ const MOST_PENDING: usize = 256;
 
 /// One thing that concerns the heap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fact {
+pub enum Fact {
     /// A call of an allocator.
     Call {
+        /// What it does.
         kind: Kind,
         /// Its address.
         function: u64,
+        /// How many are asked for.
         bytes: u64,
         /// What `realloc` is given.
         pointer: u64,
@@ -38,26 +40,41 @@ pub(super) enum Fact {
         returns: bool,
     },
     /// A return from one.
-    Return { function: u64, value: u64 },
+    Return {
+        /// The address of the function.
+        function: u64,
+        /// What it gives.
+        value: u64,
+    },
     /// A block is given back.
-    Free { pointer: u64, heap: u64 },
+    Free {
+        /// Where it is.
+        pointer: u64,
+        /// In which heap of the process.
+        heap: u64,
+    },
     /// A process is made as a copy of another.
-    Born { parent: ProcessId, child: ProcessId },
+    Born {
+        /// Whose memory is copied.
+        parent: ProcessId,
+        /// Who has the copy.
+        child: ProcessId,
+    },
     /// A process forgets everything.
     Exec(ProcessId),
 }
 
 /// A counted allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Block {
+pub struct Block {
     /// The sample of the call.
-    pub(super) call: u32,
+    pub call: u32,
     /// That of the return, if there is one; else the same.
-    pub(super) end: u32,
+    pub end: u32,
     /// Bytes in two halves: blocks are many, and their size would else be a multiple of 8.
     size: [u32; 2],
     /// Before or with which sample it was gone; all ones as long as it is there.
-    pub(super) gone: u32,
+    pub gone: u32,
 }
 
 /// A block that is there.
@@ -65,29 +82,37 @@ const THERE: u32 = u32::MAX;
 
 /// What was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Tally {
-    pub(super) blocks: Vec<Block>,
-    pub(super) nested: u64,
+pub struct Tally {
+    /// Those that count, in the order of their returns.
+    pub blocks: Vec<Block>,
+    /// Calls of allocators from allocators.
+    pub nested: u64,
     /// Allocations whose address nobody told.
-    pub(super) without_address: u64,
-    pub(super) failed: u64,
-    pub(super) unpaired_frees: u64,
-    pub(super) lost_frees: u64,
+    pub without_address: u64,
+    /// Calls that were given nothing.
+    pub failed: u64,
+    /// Frees of what nobody was seen to allocate.
+    pub unpaired_frees: u64,
+    /// Blocks whose address was given out once more.
+    pub lost_frees: u64,
     /// Calls that never returned: jumped over, or lost.
-    pub(super) without_return: u64,
+    pub without_return: u64,
     /// Returns without a call.
-    pub(super) unpaired_returns: u64,
+    pub unpaired_returns: u64,
     /// Bytes of the blocks with address, now and when they were most, and the sample with which that was.
-    pub(super) live: u64,
-    pub(super) peak: u64,
-    pub(super) peak_at: u32,
+    pub live: u64,
+    /// See `live`.
+    pub peak: u64,
+    /// See `live`.
+    pub peak_at: u32,
     /// Blocks that there had been then.
     peak_blocks: usize,
 }
 
 impl Tally {
     /// Whether the block of this number was there when there was most.
-    pub(super) fn is_of_peak(&self, number: usize) -> bool {
+    #[must_use]
+    pub fn is_of_peak(&self, number: usize) -> bool {
         let block = self
             .blocks
             .get(number)
@@ -114,7 +139,7 @@ struct Pending {
 
 /// Pairs facts as they come.
 #[derive(Debug, Default)]
-pub(super) struct Pairing {
+pub struct Pairing {
     /// By process and heap: numbers in [`Tally::blocks`].
     heaps: FxHashMap<(ProcessId, u64), Addresses>,
     /// By number of the thread.
@@ -127,12 +152,7 @@ pub(super) struct Pairing {
 
 impl Pairing {
     /// The next fact: of which thread and process, and its sample or the next one.
-    pub(super) fn take(
-        &mut self,
-        (thread, process): (ThreadId, ProcessId),
-        sample: u32,
-        fact: Fact,
-    ) {
+    pub fn take(&mut self, (thread, process): (ThreadId, ProcessId), sample: u32, fact: Fact) {
         match fact {
             Fact::Call {
                 kind,
@@ -170,6 +190,13 @@ impl Pairing {
         }
     }
 
+    /// Has loaded what is known of an address, of which a fact follows soon: a table of many blocks is no longer near.
+    pub fn expect(&self, process: ProcessId, heap: u64, address: u64) {
+        if let Some(blocks) = self.heaps.get(&(process, heap)) {
+            blocks.expect(address);
+        }
+    }
+
     /// Calls of a thread that have not returned.
     fn pending(&mut self, thread: ThreadId) -> &mut Vec<Pending> {
         let number = thread.0 as usize;
@@ -184,7 +211,8 @@ impl Pairing {
     }
 
     /// What was found.
-    pub(super) fn finish(mut self) -> Tally {
+    #[must_use]
+    pub fn finish(mut self) -> Tally {
         let left: usize = self.pending.iter().map(Vec::len).sum();
         self.tally.without_return += left as u64;
         self.tally
@@ -368,7 +396,8 @@ impl Pairing {
 
 impl Block {
     /// How large it is.
-    pub(super) fn bytes(&self) -> u64 {
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
         u64::from(self.size[0]) | u64::from(self.size[1]) << 32
     }
 
@@ -378,7 +407,8 @@ impl Block {
     }
 
     /// Whether it was never given back.
-    pub(super) fn is_live(&self) -> bool {
+    #[must_use]
+    pub fn is_live(&self) -> bool {
         self.gone == THERE
     }
 }
@@ -387,7 +417,7 @@ impl Block {
 mod tests {
     use super::*;
 
-    /// And an address takes 23 bytes at most: 48 together are not reached.
+    /// And an address takes 27 bytes at most: 48 together are not reached.
     #[test]
     fn a_block_takes_twenty_bytes() {
         assert_eq!(size_of::<Block>(), 20);

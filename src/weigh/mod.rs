@@ -7,6 +7,7 @@
 //! Presets that pair events (`waits`, `pairs`) need all samples in order: filters apply behind them.
 
 pub mod expr;
+pub mod heap;
 pub mod spec;
 
 mod addresses;
@@ -15,7 +16,6 @@ mod allocators;
 mod calls;
 mod events;
 mod fields;
-mod heap;
 mod made;
 mod oncpu;
 mod pairs;
@@ -28,7 +28,7 @@ mod waits;
 use crate::session::{Filter, Session};
 use crate::unit::Unit;
 
-pub use allocators::is_allocator;
+pub use allocators::{Kind, is_allocator};
 pub use read::Source;
 pub use returns::returns;
 pub use spec::Spec;

@@ -17,6 +17,16 @@ pub struct FieldAt {
 }
 
 impl FieldAt {
+    /// A number of so many bytes, if there are such.
+    #[must_use]
+    pub fn new(offset: usize, size: usize, is_signed: bool) -> Option<Self> {
+        matches!(size, 1 | 2 | 4 | 8).then_some(Self {
+            offset,
+            size,
+            is_signed,
+        })
+    }
+
     /// The field's value; `None` when the payload ends before it.
     #[must_use]
     pub fn number(&self, payload: &[u8]) -> Option<i128> {
@@ -34,13 +44,9 @@ impl FieldAt {
 
 impl Field {
     /// Where the number is, if the field is one.
-    fn at(&self) -> Option<FieldAt> {
-        let is_number = self.kind == Kind::Scalar && matches!(self.size, 1 | 2 | 4 | 8);
-        is_number.then_some(FieldAt {
-            offset: self.offset,
-            size: self.size,
-            is_signed: self.is_signed,
-        })
+    pub(super) fn at(&self) -> Option<FieldAt> {
+        let at = FieldAt::new(self.offset, self.size, self.is_signed);
+        at.filter(|_| self.kind == Kind::Scalar)
     }
 }
 
