@@ -92,7 +92,7 @@ fn after_help() -> String {
         text.push_str(&format!(" {key}"));
         width += key.len() + 1;
     }
-    text.push_str("\nOf tracepoints also their fields: FIELD, EVENT.FIELD, EVENT.*, trace_fields, each with /raw.");
+    text.push_str("\nOf tracepoints also their fields: FIELD, EVENT.FIELD, EVENT.*, trace_fields, each with /raw; FIELD~2 between powers of two.");
     text.push_str("\nThe beginning of a name will do: the first in perf's order that has it.");
     text
 }

@@ -91,6 +91,8 @@ fn fields_of_tracepoints_are_keys_as_in_perf() {
         ("-s sched.prev_comm", "more than one event"),
         ("-s sched_stat.x", "no event of the recording"),
         ("-s next_comm/hex", "nothing but `raw`"),
+        ("-s next_comm~2", "`next_comm` is no number"),
+        ("-s next_prio~1", "behind the tilde"),
     ] {
         let output = pjit()
             .args(["report", "-i", "perf.data"])

@@ -2,7 +2,7 @@
 //!
 //! In: the words of `--sort` that are no keys. Out: the [`FieldKey`]s they name in a recording, and their values in payloads.
 //! Follows perf's `add_dynamic_entry` and `__sort__hde_entry` (`util/sort.c`): rows are told apart by a field's bytes, and show
-//! what stands behind `NAME=` in the printed payload.
+//! what stands behind `NAME=` in the printed payload. `FIELD~2` is not perf's: numbers between the same powers of two are one row.
 
 use super::field::Field;
 use super::fields::behind;
@@ -28,6 +28,8 @@ pub struct FieldKey {
     pub place: usize,
     /// Its place among the fields of the tracepoint.
     number: usize,
+    /// Whose powers tell rows apart, if not the values themselves.
+    base: Option<u64>,
 }
 
 /// What a payload says of a field.
@@ -57,6 +59,14 @@ pub enum NoField {
     /// Behind the slash there is something else than `raw`.
     #[error("`{0}`: behind the slash perf knows nothing but `raw`")]
     Option(String),
+    /// Behind the tilde there is no number.
+    #[error(
+        "`{0}`: behind the tilde stands the base of the powers between which values are one row, as in `size~2`"
+    )]
+    Base(String),
+    /// There are no powers between which it could be.
+    #[error("`{0}`: `{1}` is no number")]
+    NoNumber(String, String),
 }
 
 /// A word in its parts: `EVENT.FIELD/raw`.
@@ -64,6 +74,7 @@ struct Word<'w> {
     text: &'w str,
     event: Option<&'w str>,
     field: &'w str,
+    base: Option<u64>,
     is_raw: bool,
 }
 
@@ -78,10 +89,19 @@ impl<'w> Word<'w> {
             Some(_) => return Err(NoField::Option(text.to_owned())),
             None => (rest, all_raw),
         };
+        let (field, base) = match field.split_once('~') {
+            Some((field, base)) => {
+                let base = base.parse().ok().filter(|base| *base > 1);
+                let base = base.ok_or_else(|| NoField::Base(text.to_owned()))?;
+                (field, Some(base))
+            }
+            None => (field, None),
+        };
         Ok(Self {
             text,
             event,
             field,
+            base,
             is_raw,
         })
     }
@@ -104,11 +124,20 @@ impl Tracepoints {
             let found = self.fields_of(&word, events)?;
             for (event, field, field_number) in found {
                 let is_event = |key: &&FieldKey| key.event == event;
+                let name = field.name.clone();
+                let name = match word.base {
+                    Some(_) if field.at().is_none() => {
+                        return Err(NoField::NoNumber(word.text.to_owned(), name));
+                    }
+                    Some(base) => format!("{name}~{base}"),
+                    None => name,
+                };
                 keys.push(FieldKey {
                     word: number,
                     event,
-                    name: field.name.clone(),
-                    is_raw: word.is_raw,
+                    name,
+                    is_raw: word.is_raw && word.base.is_none(),
+                    base: word.base,
                     width: width(field),
                     is_elsewhere: field.kind.is_dynamic(),
                     place: keys.iter().filter(is_event).count(),
@@ -179,6 +208,9 @@ impl Tracepoints {
         let mut printed = None;
         let value = |key: &FieldKey| {
             let field = &point.fields[key.number];
+            if let Some(base) = key.base {
+                return between_powers(field.at().and_then(|at| at.number(payload)), base);
+            }
             let mut text = None;
             if !key.is_raw {
                 let printed = printed.get_or_insert_with(|| self.render(id, payload, functions));
@@ -191,6 +223,35 @@ impl Tracepoints {
             }
         };
         keys.map(value).collect()
+    }
+}
+
+/// The values between two powers of a number: `16..31`, `-31..-16`, `0`.
+fn between_powers(value: Option<i128>, base: u64) -> FieldValue {
+    let Some(value) = value else {
+        return FieldValue {
+            raw: Box::default(),
+            text: Box::default(),
+        };
+    };
+    let (size, base) = (value.unsigned_abs(), u128::from(base));
+    let mut least = size.min(1);
+    while size / base >= least && least > 0 {
+        least *= base;
+    }
+    let most = (least * base).saturating_sub(1).max(least);
+    let text = match (value < 0, least == most) {
+        (false, true) => least.to_string(),
+        (false, false) => format!("{least}..{most}"),
+        (true, true) => format!("-{least}"),
+        (true, false) => format!("-{most}..-{least}"),
+    };
+    // Higher bytes are higher values.
+    let place = i128::try_from(least).unwrap_or(i128::MAX) * value.signum();
+    let raw = place.wrapping_sub(i128::MIN).cast_unsigned().to_be_bytes();
+    FieldValue {
+        raw: raw.into(),
+        text: text.into(),
     }
 }
 
@@ -230,4 +291,35 @@ fn width(field: &Field) -> usize {
     };
     // A description may say anything of sizes.
     room.min(4096).max(field.name.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_between_powers_are_one_row() {
+        let text = |value: i128, base: u64| between_powers(Some(value), base).text.into_string();
+        let of_two = [0, 1, 2, 3, 4, 31, 32, -1, -17].map(|value| text(value, 2));
+        let wanted = [
+            "0", "1", "2..3", "2..3", "4..7", "16..31", "32..63", "-1", "-31..-16",
+        ];
+        assert_eq!(of_two, wanted);
+        assert_eq!(text(1_048_576, 10), "1000000..9999999");
+        let largest = u64::MAX;
+        let of_two = format!("{}..{largest}", 1_u64 << 63);
+        assert_eq!(text(largest.into(), 2), of_two);
+        let squared = u128::from(largest).pow(2);
+        let of_itself = format!("{largest}..{}", squared - 1);
+        assert_eq!(text(largest.into(), largest), of_itself);
+        let least = i128::from(i64::MIN);
+        assert_eq!(
+            text(least, 2),
+            "-18446744073709551615..-9223372036854775808"
+        );
+        assert_eq!(text(0, 3), "0");
+        let raw = |value: i128| between_powers(Some(value), 2).raw;
+        assert!(raw(-40) < raw(-3) && raw(-3) < raw(0) && raw(0) < raw(1) && raw(5) < raw(8));
+        assert_eq!(raw(20), raw(31));
+    }
 }
