@@ -10,6 +10,7 @@ use super::functions::Identity;
 use super::runs::{Part, Run};
 use super::stats::t_95;
 use crate::runtimes::CleanName;
+use crate::unit::Unit;
 
 /// What is asked.
 #[derive(Debug, Clone)]
@@ -124,13 +125,8 @@ impl Judge<'_> {
                     text,
                     self.new.iter().any(|run| run.groups[*group].1),
                 )?;
-                let shares = self.shares(|run| run.groups[*group].0.period);
-                Ok(vec![budget(
-                    &format!("max-share {text}"),
-                    &shares,
-                    self.new,
-                    *limit,
-                )])
+                let weight = |run: &Run| run.groups[*group].0.period;
+                Ok(vec![self.budget(text, weight, *limit)])
             }
             Rule::MaxPart(text, limit) => {
                 let weight = |run: &Run| part_weight(run, text);
@@ -139,13 +135,8 @@ impl Judge<'_> {
                     text,
                     self.new.iter().any(|run| weight(run).is_some()),
                 )?;
-                let shares = self.shares(|run| weight(run).unwrap_or(0));
-                Ok(vec![budget(
-                    &format!("max-share {text}"),
-                    &shares,
-                    self.new,
-                    *limit,
-                )])
+                let weight = |run: &Run| weight(run).unwrap_or(0);
+                Ok(vec![self.budget(text, weight, *limit)])
             }
         }
     }
@@ -162,9 +153,31 @@ impl Judge<'_> {
         Err(format!("{rule} {text}: nothing matches (--allow-missing)"))
     }
 
-    fn shares(&self, weight: impl Fn(&Run) -> u64) -> Vec<f64> {
+    /// What the new runs give to something, against a limit.
+    fn budget(&self, text: &str, weight: impl Fn(&Run) -> u64, limit: f64) -> Line {
         let share = |run: &Run| 100.0 * weight(run) as f64 / run.total.period.max(1) as f64;
-        self.new.iter().map(share).collect()
+        let shares: Vec<f64> = self.new.iter().map(share).collect();
+        let mut line = budget(&format!("max-share {text}"), &shares, self.new, limit);
+        if let Some(unit) = self.unit() {
+            let mean = |weight: &dyn Fn(&Run) -> u64| {
+                let weights = self.new.iter().map(|run| weight(run) as f64);
+                shown(unit, weights.sum::<f64>() / self.new.len() as f64)
+            };
+            let (of, all) = (mean(&weight), mean(&|run| run.total.period));
+            line.text.push_str(&format!("; {of} of {all}"));
+        }
+        line
+    }
+
+    /// What weights are, where they are no periods: then they are told, and not their shares alone.
+    fn unit(&self) -> Option<Unit> {
+        Some(self.new.first()?.facts.weighed?.0)
+    }
+
+    /// `; 1.00 MiB -> 1.20 MiB` behind a growth, for the same runs.
+    fn amounts(&self, (base, new): (f64, f64)) -> String {
+        let told = |unit| format!("; {} -> {}", shown(unit, base), shown(unit, new));
+        self.unit().map_or_else(String::new, told)
     }
 
     fn has_few(&self) -> bool {
@@ -174,7 +187,8 @@ impl Judge<'_> {
     fn total_growth(&self, limit: f64, comparison: &Comparison) -> Line {
         let is_significant = comparison.total_p <= 0.025;
         let ratio = comparison.total_ratio;
-        self.grown("max-growth total", ratio, is_significant, limit)
+        let means = comparison.totals;
+        self.grown("max-growth total", (ratio, means), is_significant, limit)
     }
 
     /// Functions that match, as if they were one.
@@ -198,10 +212,16 @@ impl Judge<'_> {
             ));
         };
         let is_significant = matches!(row.verdict, Some(Verdict::Slower));
-        Ok(self.grown(&name, ratio, is_significant, limit))
+        Ok(self.grown(&name, (ratio, row.means), is_significant, limit))
     }
 
-    fn grown(&self, name: &str, ratio: Interval, is_significant: bool, limit: f64) -> Line {
+    fn grown(
+        &self,
+        name: &str,
+        (ratio, means): (Interval, (f64, f64)),
+        is_significant: bool,
+        limit: f64,
+    ) -> Line {
         let growth = 100.0 * (ratio.value - 1.0);
         let is_beyond = growth > limit;
         let (grade, why) = if self.has_few() {
@@ -216,7 +236,11 @@ impl Judge<'_> {
         Line {
             grade,
             rule: name.to_owned(),
-            text: format!("{}, limit +{limit}%{why}", change(ratio)),
+            text: format!(
+                "{}, limit +{limit}%{why}{}",
+                change(ratio),
+                self.amounts(means)
+            ),
             value: Some(growth),
             limit: Some(limit),
         }
@@ -247,17 +271,22 @@ impl Judge<'_> {
                 grade: Grade::Fail,
                 rule: name.clone(),
                 text: format!(
-                    "{} {}, limit +{limit}%",
+                    "{} {}, limit +{limit}%{}",
                     row.identity.name.short(),
-                    change(ratio)
+                    change(ratio),
+                    self.amounts(row.means)
                 ),
                 value: Some(100.0 * (ratio.value - 1.0)),
                 limit: Some(limit),
             })
             .collect();
         if lines.is_empty() {
+            let is_more = match self.unit() {
+                None | Some(Unit::Nanoseconds) => "is slower",
+                Some(_) => "has grown",
+            };
             let text = format!(
-                "no function is slower by more than {limit}%, of {} tested",
+                "no function {is_more} by more than {limit}%, of {} tested",
                 comparison.tested
             );
             return vec![Line {
@@ -293,6 +322,8 @@ impl Judge<'_> {
             })
             .map(|row| {
                 let share = 100.0 * row.means.1 / comparison.totals.1.max(1.0);
+                let told = |unit| format!("; {}", shown(unit, row.means.1));
+                let amount = self.unit().map_or_else(String::new, told);
                 let renamed = row
                     .renamed
                     .as_ref()
@@ -301,7 +332,7 @@ impl Judge<'_> {
                     grade: Grade::Fail,
                     rule: name.clone(),
                     text: format!(
-                        "{} {share:.1}%, limit {limit}%{renamed}",
+                        "{} {share:.1}%, limit {limit}%{amount}{renamed}",
                         row.identity.name.short()
                     ),
                     value: Some(share),
@@ -321,6 +352,11 @@ impl Judge<'_> {
         }
         lines
     }
+}
+
+/// A mean as people read it.
+fn shown(unit: Unit, mean: f64) -> String {
+    unit.human(mean.round() as u64)
 }
 
 /// Name of the function that stands for all that match.
@@ -474,6 +510,36 @@ mod tests {
         }
         assert!(grade(Rule::MaxPart("lib:x".to_owned(), 1.0), &[], &new).is_err());
         assert!(grade(Rule::NoNew(1.0), &[], &new).is_err());
+    }
+
+    /// Runs of weights tell what they weigh beside their shares.
+    #[test]
+    fn weights_are_told_with_their_unit() {
+        let side = |weight: u64| -> Vec<Run> {
+            let mut run = run(weight);
+            run.facts.weighed = Some((Unit::Bytes, "blocks"));
+            vec![run; 3]
+        };
+        let text = |rule: Rule, base: &[Run], new: &[Run]| {
+            let found = compare(base, new, Method::default());
+            let lines = judge(&[rule], base, new, Some(&found), Method::default(), false);
+            lines.expect("the rule fits").swap_remove(0).text
+        };
+        let (base, new) = (side(300), side(600));
+        let share = text(Rule::MaxShare(0, "f".to_owned(), 70.0), &base, &new);
+        assert!(share.ends_with(", limit 70%; 600 B of 1000 B"), "{share}");
+        let growth = text(Rule::Growth(0, "f".to_owned(), 5.0), &base, &new);
+        assert!(growth.ends_with(", limit +5%; 300 B -> 600 B"), "{growth}");
+        let total = text(Rule::TotalGrowth(5.0), &base, &new);
+        assert!(total.ends_with(", limit +5%; 1000 B -> 1000 B"), "{total}");
+        let any = text(Rule::AnyGrowth(5.0), &base, &new);
+        assert!(any.starts_with("no function has grown by more"), "{any}");
+        let plain = text(
+            Rule::MaxShare(0, "f".to_owned(), 70.0),
+            &[run(300)],
+            &[run(600)],
+        );
+        assert!(plain.ends_with(", limit 70%"), "{plain}");
     }
 
     #[test]
