@@ -16,6 +16,8 @@ pub enum Unit {
     ByteSeconds,
     /// Pages of memory.
     Pages,
+    /// Pieces of memory.
+    Blocks,
 }
 
 /// KiB·ms in a byte·second: 1000 / 1024.
@@ -32,6 +34,7 @@ impl Unit {
             Self::Bytes => "Bytes",
             Self::ByteSeconds => "Byte-seconds",
             Self::Pages => "Pages",
+            Self::Blocks => "Blocks",
         }
     }
 
@@ -41,7 +44,7 @@ impl Unit {
         match self {
             Self::Nanoseconds => " ns",
             Self::ByteSeconds => " KiB·ms",
-            Self::Count | Self::Cycles | Self::Bytes | Self::Pages => "",
+            Self::Count | Self::Cycles | Self::Bytes | Self::Pages | Self::Blocks => "",
         }
     }
 
@@ -54,6 +57,7 @@ impl Unit {
             Self::Bytes => "bytes",
             Self::ByteSeconds => "KiB ms",
             Self::Pages => "pages",
+            Self::Blocks => "blocks",
         }
     }
 
@@ -61,7 +65,7 @@ impl Unit {
     #[must_use]
     pub fn human(self, number: u64) -> String {
         match self {
-            Self::Count | Self::Cycles | Self::Pages => number.to_string(),
+            Self::Count | Self::Cycles | Self::Pages | Self::Blocks => number.to_string(),
             Self::Nanoseconds => time(number),
             Self::Bytes => binary(number as f64, "B"),
             Self::ByteSeconds => binary(number as f64 * BYTE_SECONDS, "B·s"),

@@ -94,7 +94,7 @@ pub fn amount(event: &EventSummary, weight: u64) -> String {
             format!("{time} of {name}")
         }
         Unit::Bytes | Unit::ByteSeconds => format!("{} of {name}", event.unit.human(weight)),
-        Unit::Count | Unit::Cycles | Unit::Pages => {
+        Unit::Count | Unit::Cycles | Unit::Pages | Unit::Blocks => {
             let number = scaled(weight, 1000.0, &["", "K", "M", "G", "T", "P", "E"]);
             format!("{} {name}", number.trim_end())
         }

@@ -208,7 +208,8 @@ impl<'p> Encoder<'p> {
         let unit = match event.unit {
             Unit::Nanoseconds => "nanoseconds",
             Unit::Bytes => "bytes",
-            _ => "count",
+            Unit::ByteSeconds | Unit::Pages | Unit::Blocks => event.unit.word(),
+            Unit::Count | Unit::Cycles => "count",
         };
         let name = self.column(event);
         self.value_type(&name, unit)

@@ -185,6 +185,7 @@ fn event_cells(event: &EventSummary) -> String {
         Unit::Cycles => "cycles",
         Unit::ByteSeconds => "KiB·ms",
         Unit::Pages => "pages",
+        Unit::Blocks => "blocks",
         Unit::Count => "count",
     };
     format!("{},{unit}", cell_text(&event.name))

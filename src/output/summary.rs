@@ -93,6 +93,9 @@ fn measured(facts: &Facts, total: Count) -> String {
     let much = match facts.weighed {
         Some((Unit::Nanoseconds, _)) => seconds(total.period),
         Some((unit @ (Unit::Bytes | Unit::ByteSeconds), _)) => unit.human(total.period),
+        Some((unit @ (Unit::Pages | Unit::Blocks), _)) => {
+            format!("{} {}", total.period, unit.word())
+        }
         Some(_) => total.period.to_string(),
         None if facts.is_clock => format!("{} CPU", seconds(total.period)),
         None => format!("{} {}", total.period, facts.event),
@@ -228,7 +231,7 @@ impl Maker<'_> {
             _ if self.summary.facts.is_time() => "seconds",
             Some((Unit::Bytes, _)) => "bytes",
             Some((Unit::ByteSeconds, _)) => "byte-seconds",
-            Some((Unit::Pages, _)) => "pages",
+            Some((unit @ (Unit::Pages | Unit::Blocks), _)) => unit.word(),
             Some(_) | None => "count",
         };
         Draft {

@@ -355,11 +355,11 @@ fn describe(
     let names = names.join(", ");
     let (name, unit) = match heap {
         Heap::Alloc => (format!("alloc (bytes of {names})"), Unit::Bytes),
-        Heap::AllocCount => (format!("alloc-count (calls of {names})"), Unit::Count),
+        Heap::AllocCount => (format!("alloc-count (calls of {names})"), Unit::Blocks),
         Heap::Live => (format!("live (bytes of {names} not freed)"), Unit::Bytes),
         Heap::LiveCount => (
             format!("live-count (blocks of {names} not freed)"),
-            Unit::Count,
+            Unit::Blocks,
         ),
         Heap::Peak => (
             format!("peak (bytes of {names} when most were there)"),
@@ -385,7 +385,10 @@ fn describe(
     Derived {
         name,
         unit,
-        counted: "blocks",
+        counted: match unit {
+            Unit::Blocks => "samples",
+            _ => "blocks",
+        },
         lines,
         has_callchains: have_chains(source.recording, &of),
     }

@@ -441,6 +441,45 @@ fn duckdb_reads_many_recordings_as_one_table() {
     assert_eq!(answers[3].len(), 3);
 }
 
+/// Bytes of allocations and nanoseconds of waits are what each function has in the folded stacks.
+#[test]
+fn consumers_show_weights_in_their_unit() {
+    let own = |name: &str, weight: &str| {
+        let text = stdout_of(&["fold", "--weight", weight, "--no-inline"], name);
+        let mut own: BTreeMap<String, u64> = BTreeMap::new();
+        for (stack, weight) in folded(&text) {
+            let leaf = stack.rsplit(';').next().expect("a frame");
+            *own.entry(leaf.to_owned()).or_default() += weight;
+        }
+        own
+    };
+    let alloc = own("heap", "alloc");
+    if let Some(profiler) = Profiler::open("heap", &["--weight", "alloc", "--no-inline"]) {
+        let shown = profiler.functions().into_iter();
+        let shown: BTreeMap<String, u64> = shown.map(|((_, name), bytes)| (name, bytes)).collect();
+        assert_eq!(shown, alloc);
+        let answer = profiler.ask("thread functions --limit 0 --include-idle --thread t-0");
+        assert_eq!(answer["weightType"], "bytes");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, weight) in [("heap", "alloc"), ("waits", "blocked")] {
+        let (_folder, path) = exported(name, "x.csv", &["--weight", weight, "--no-inline"]);
+        std::fs::copy(path, folder.path().join(format!("{weight}.csv"))).expect("a copy");
+    }
+    let by = "select unit, leaf, sum(weight)::bigint from";
+    let queries = ["alloc", "blocked"].map(|of| format!("{by} '{of}.csv' group by all order by 2"));
+    let Some(answers) = duckdb(folder.path(), &[&queries[0], &queries[1]]) else {
+        return;
+    };
+    let rows = |unit: &str, own: BTreeMap<String, u64>| -> Vec<Vec<Value>> {
+        let rows = own.into_iter().filter(|(_, weight)| *weight > 0);
+        rows.map(|(leaf, weight)| vec![unit.into(), leaf.into(), weight.into()])
+            .collect()
+    };
+    assert_eq!(answers[0], rows("bytes", alloc));
+    assert_eq!(answers[1], rows("ns", own("waits", "blocked")));
+}
+
 /// What documentation tells users to ask is answered.
 #[test]
 fn duckdb_answers_the_queries_of_the_documentation() {

@@ -64,6 +64,72 @@ fn speedscopes_weights_add_up() {
     }
 }
 
+/// Sum of a column's numbers in a list.
+fn sum(list: &serde_json::Value) -> f64 {
+    let numbers = list.as_array().expect("a list").iter();
+    numbers.filter_map(serde_json::Value::as_f64).sum()
+}
+
+/// Bytes, times, blocks and what has no common unit, in each format by its own word for it, and the same sums everywhere.
+#[test]
+fn weights_keep_their_unit_in_every_format() {
+    for (name, weight, csv, speedscope, firefox) in [
+        ("heap", "alloc", "bytes", "bytes", "bytes"),
+        ("heap", "live", "bytes", "bytes", "bytes"),
+        ("heap", "live-count", "blocks", "none", "samples"),
+        ("heap", "alloc-count", "blocks", "none", "samples"),
+        ("heap", "lifetime", "KiB·ms", "none", "samples"),
+        ("waits", "wall", "ns", "nanoseconds", "tracing-ms"),
+        ("waits", "blocked", "ns", "nanoseconds", "tracing-ms"),
+    ] {
+        let case = format!("{name} {weight}");
+        let options = ["--weight", weight];
+        let folded = stdout_of(&["fold", "--weight", weight], name);
+        let weights = folded.lines().filter_map(|line| line.rsplit_once(' '));
+        let all: u64 = weights.filter_map(|(_, n)| n.parse::<u64>().ok()).sum();
+
+        let table = String::from_utf8(exported("csv", &options, name)).expect("text");
+        let rows: Vec<&str> = table.lines().skip(1).collect();
+        assert!(!rows.is_empty(), "{case}");
+        let unit = format!(",{csv},");
+        assert!(
+            rows.iter().all(|row| row.contains(&unit)),
+            "{case}: {table}"
+        );
+        // Behind the unit stand pid, tid and comm.
+        let number = |row: &&str| row.split_once(&unit)?.1.split(',').nth(3)?.parse().ok();
+        let numbers: Vec<u64> = rows.iter().filter_map(number).collect();
+        assert_eq!(
+            (numbers.len(), numbers.iter().sum()),
+            (rows.len(), all),
+            "{case}"
+        );
+
+        let file = exported("speedscope", &options, name);
+        let file: serde_json::Value = serde_json::from_slice(&file).expect("JSON");
+        let profiles = file["profiles"].as_array().expect("profiles");
+        assert!(profiles.iter().all(|of| of["unit"] == speedscope), "{case}");
+        let own: f64 = profiles.iter().map(|of| sum(&of["weights"])).sum();
+        assert_eq!(own as u64, all, "{case}");
+
+        let file = exported("firefox", &options, name);
+        let file: serde_json::Value = serde_json::from_slice(&file).expect("JSON");
+        let threads = file["threads"].as_array().expect("threads").iter();
+        let samples: Vec<&serde_json::Value> = threads.map(|thread| &thread["samples"]).collect();
+        assert!(
+            samples.iter().all(|of| of["weightType"] == firefox),
+            "{case}"
+        );
+        let own = samples.iter().map(|of| match of["weight"].is_null() {
+            true => of["length"].as_f64().expect("a number"),
+            false => sum(&of["weight"]),
+        });
+        let scale = if firefox == "tracing-ms" { 1e6 } else { 1.0 };
+        let own = own.sum::<f64>() * scale;
+        assert!((own - all as f64).abs() < 1.0, "{case}: {own} {all}");
+    }
+}
+
 #[test]
 fn many_recordings_are_one_table() {
     let folder = tempfile::tempdir().expect("a folder");

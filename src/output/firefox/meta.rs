@@ -129,10 +129,16 @@ fn facts(profile: &Profile, options: FirefoxOptions, scale: &Scale) -> Value {
 
 fn weight(event: &EventSummary, scale: &Scale) -> &'static str {
     match (scale.weight, event.unit) {
+        (Weight::One, Unit::Blocks) => "1: each is a block",
         (Weight::One, _) => "1: all periods are equal",
         (Weight::Time, _) => "its period in ms",
         (Weight::Bytes, _) => "its period in bytes",
         (Weight::Period, Unit::Cycles) => "its period in cycles (called samples)",
+        (Weight::Period, Unit::Blocks) => "its blocks (called samples)",
+        (Weight::Period, Unit::Pages) => "its pages (called samples)",
+        (Weight::Period, Unit::ByteSeconds) => {
+            "its bytes times their time in KiB ms (called samples)"
+        }
         (Weight::Period, _) => "its period (called samples)",
     }
 }

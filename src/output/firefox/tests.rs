@@ -159,6 +159,19 @@ fn small() -> Profile {
     profile
 }
 
+/// Blocks of one size are bytes all the same; equal periods of what was recorded are samples.
+#[test]
+fn weights_that_were_asked_for_are_never_left_out() {
+    let mut profile = small();
+    let samples = |profile: &Profile| written(profile, 0, false)["threads"][0]["samples"].clone();
+    assert!(samples(&profile)["weight"].is_null());
+    profile.events[0].unit = Unit::Bytes;
+    profile.events[0].counted = Some("blocks");
+    let bytes = samples(&profile);
+    assert_eq!(bytes["weightType"], "bytes");
+    assert_eq!(bytes["weight"], serde_json::json!([1_000_000, 1_000_000]));
+}
+
 #[test]
 fn inlined_functions_share_address_and_symbol() {
     let file = written(&small(), 0, false);

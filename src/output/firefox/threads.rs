@@ -45,8 +45,10 @@ impl Scale {
             .map(|hit| hit.period);
         let first = periods.next();
         let is_equal = first.is_none_or(|first| first > 0 && periods.all(|period| period == first));
+        // What a sample weighs is not left out where it is what was asked for.
+        let is_one = first.is_none_or(|first| event.counted.is_none() || first == 1);
         let weight = match event.unit {
-            _ if is_equal => Weight::One,
+            _ if is_equal && is_one => Weight::One,
             Unit::Nanoseconds => Weight::Time,
             Unit::Bytes => Weight::Bytes,
             _ => Weight::Period,
