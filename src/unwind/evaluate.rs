@@ -51,6 +51,18 @@ impl<'w, 'b, A, S> Evaluation<'w, 'b, A, S> {
     }
 }
 
+/// Whether a CFA is that of a fiber's base, which lies on the stack that resumed it. wasmtime's begin with a register's own
+/// location (`DW_OP_reg7`), corosensei's (wasmer), which says that it was interrupted, are read from where the frame pointer
+/// points (`DW_OP_breg6 0; DW_OP_deref; DW_OP_plus_uconst`). Nobody else writes that: a realigned stack's are read from
+/// elsewhere.
+fn is_fibers_base<A: Architecture>(code: &[u8], is_signal: bool) -> bool {
+    match *code {
+        [0x50..=0x6f, ..] => !is_signal,
+        [by, 0, 0x06, 0x23, _] => u16::from(by) == 0x70 + u16::from(A::FP),
+        _ => false,
+    }
+}
+
 impl<'a, A: Architecture, S: CodeSpace<'a>> Evaluation<'_, '_, A, S> {
     /// The caller's registers and the address in it.
     pub(super) fn evaluate(
@@ -58,20 +70,18 @@ impl<'a, A: Architecture, S: CodeSpace<'a>> Evaluation<'_, '_, A, S> {
         row: &UnwindTableRow<usize>,
         source: &RowSource<'_, 'a>,
     ) -> Result<(RegisterFile, u64), StackEnd> {
-        let mut names_a_register = false;
+        let mut fiber = false;
         let cfa = match row.cfa() {
             CfaRule::RegisterAndOffset { register, offset } => self
                 .register(register.0)
                 .map(|value| value.wrapping_add_signed(*offset)),
             CfaRule::Expression(expression) => {
                 let code = source.expression(expression).ok_or(StackEnd::NoRule)?;
-                names_a_register = matches!(code.first(), Some(0x50..=0x6f));
+                fiber = is_fibers_base::<A>(&code, source.signal);
                 expr::evaluate(code, source.encoding, None, self)
             }
         };
-        // wasmtime's fibers compute the CFA of their base, on the stack that resumed them, from
-        // `DW_OP_reg7`; nobody else writes that. The other stack was not copied.
-        let fiber = names_a_register && !source.signal;
+        // The other stack was not copied.
         let missed = self.missed;
         let stack = self.stack;
         let out_of_reach = if fiber {

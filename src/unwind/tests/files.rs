@@ -596,15 +596,14 @@ fn a_stack_that_was_left_is_not_told_to_be_too_large() {
 
 #[test]
 fn the_fibers_base_ends_a_stack() {
-    // wasmtime_fiber_start: DW_OP_reg7; deref; plus_uconst 0x38, which points into another stack
     let store = Store::new();
     let text = text_of_calls(0x400);
-    let mut functions = four_functions();
-    functions[3].rows = vec![(
-        0,
-        CfaExpression(Expression::raw(vec![0x57, 0x06, 0x23, 0x38])),
-    )];
-    let process = process(&store, X86, &text, &[eh_frame(X86, &functions)]);
+    let process = |cfa: &[u8], signal| {
+        let mut functions = four_functions();
+        functions[3].signal = signal;
+        functions[3].rows = vec![(0, CfaExpression(Expression::raw(cfa.to_vec())))];
+        process(&store, X86, &text, &[eh_frame(X86, &functions)])
+    };
     let (_, expected) = four_frames();
     let stack = [
         BASE + 0x150,
@@ -613,7 +612,7 @@ fn the_fibers_base_ends_a_stack() {
         0x77,
         BASE + 0x250,
         3,
-        0x88,
+        SP + 72,
         4,
         BASE + 0x350,
         0x7fff_1234_5678,
@@ -621,10 +620,16 @@ fn the_fibers_base_ends_a_stack() {
         9,
     ];
     let sample = Sample::x86(BASE + 0x20, SP, SP + 24, &stack);
-    assert_eq!(
-        walk(Arch::X86_64, &process, &sample),
-        (expected, StackEnd::FiberBase)
-    );
+    let walked = |cfa, signal| walk(Arch::X86_64, &process(cfa, signal), &sample);
+    // All of them point into another stack. wasmtime_fiber_start: DW_OP_reg7; deref; plus_uconst 0x38
+    let base = (expected.clone(), StackEnd::FiberBase);
+    assert_eq!(walked(&[0x57, 0x06, 0x23, 0x38], false), base);
+    // corosensei's stack_init_trampoline, told to be interrupted: DW_OP_breg6 0; deref; plus_uconst 24
+    assert_eq!(walked(&[0x76, 0, 0x06, 0x23, 24], true).1, base.1);
+    // A realigned stack's, as gcc writes them.
+    let (frames, end) = walked(&[0x76, 0x78, 0x06], false);
+    assert_eq!(frames, expected);
+    assert_ne!(end, StackEnd::FiberBase);
 }
 
 /// The kernel's signal frame on x86-64, from the `ucontext` on, with the interrupted rip, rsp and rbp.
