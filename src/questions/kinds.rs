@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn generated_code_is_told_by_its_names() {
         use Kind::{Dependency, Own, Runtime, Std};
-        use Producer::{Beam, CPython, HotSpot, Mono, Php, V8, Wasmtime};
+        use Producer::{Beam, CPython, HotSpot, Mono, Php, V8, Wasmtime, Yjit};
         for (producer, name, kind) in [
             (V8, "JS:*fib /w/hot.js:3:19", Own),
             (V8, "JS:~ /w/hot.js:3:19", Own),
@@ -197,6 +197,8 @@ mod tests {
             (V8, "JS:^x /w/node_modules/p/i.js:1:1", Dependency),
             (V8, "Builtin:ArrayMap", Runtime),
             (V8, "RegExp:\\s+", Runtime),
+            (Yjit, "[JIT] Object#fib", Own),
+            (Yjit, "[JIT] Integer#times", Std),
             (Wasmtime, "fib", Own),
             (Wasmtime, "wasm[0]::function[4]", Own),
             (Wasmtime, "wasm[0]::array_to_wasm_trampoline[9]", Runtime),

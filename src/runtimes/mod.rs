@@ -57,6 +57,8 @@ pub enum Producer {
     Jsc,
     /// QEMU's translated code.
     Qemu,
+    /// Ruby's YJIT.
+    Yjit,
 }
 
 /// What dumps of some runtimes have that the format does not, or lack.
@@ -295,6 +297,7 @@ static TABLE: [Runtime; Producer::ALL.len() + 1] = [
     dotnet::DOTNET,
     others::JSC,
     others::QEMU,
+    others::YJIT,
 ];
 
 /// Of code that nobody is known to have made: what the first runtime says that knows the name.
@@ -325,7 +328,7 @@ static BEGINNINGS: [u16; 256] = {
 
 impl Producer {
     /// All but [`Producer::Unknown`].
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::V8,
         Self::Wasmtime,
         Self::Llvm,
@@ -337,6 +340,7 @@ impl Producer {
         Self::DotNet,
         Self::Jsc,
         Self::Qemu,
+        Self::Yjit,
     ];
 
     /// The rows of the table, but for what holds of unknown runtimes.
@@ -482,6 +486,7 @@ mod tests {
                 Producer::DotNet,
             ),
             (b"guest-0xfe05b", Producer::Qemu),
+            (b"[JIT] Object#block in words", Producer::Yjit),
             (b"hot:fib/1", Producer::Beam),
             (b"evalexpr_0_1", Producer::Llvm),
             (b"Program::Main()[OptimizedTier1]", Producer::DotNet),
