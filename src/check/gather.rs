@@ -14,6 +14,7 @@ use crate::session::jit::JitMatch;
 use crate::session::{Session, Target};
 use crate::stitch::Mended;
 use crate::symbolize::{Answers, Site, Symbol};
+use crate::unwind::Arch;
 use crate::wasm::WasmCode;
 
 use super::{
@@ -61,6 +62,7 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
             chunks: session.stats.lost_chunks,
             throttled: session.stats.throttled,
         },
+        unknown_machine: unknown_machine(recording, session),
         ends: ends(stages),
         mended: stages.mended.clone(),
         grafted: ended(stages, StackEnd::Rooted),
@@ -77,6 +79,12 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
         unchecked: unchecked(session, &resolved_by_file),
         weights: stages.weights.clone(),
     }
+}
+
+fn unknown_machine(recording: &Recording<'_>, session: &Session<'_>) -> Option<String> {
+    let arch = Arch::of(session.dsos.machine());
+    let name = recording.features.arch.as_deref();
+    name.filter(|_| arch.is_none()).map(str::to_owned)
 }
 
 fn whole(recording: &Recording<'_>, session: &Session<'_>) -> Whole {

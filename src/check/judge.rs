@@ -342,7 +342,7 @@ fn part_of_stacks(
         StackEnd::NoRegisters => finding(
             helpless,
             "stacks.registers",
-            front + "have no registers to start from: processes of another word size",
+            front + &why_not_walked(evidence),
         )
         .fixed_by(["perf record --call-graph fp"]),
         StackEnd::TooDeep => finding(helpless, "stacks.too-deep", front + "have too many frames"),
@@ -350,6 +350,14 @@ fn part_of_stacks(
             return None;
         }
     })
+}
+
+/// Why walks could not begin.
+fn why_not_walked(evidence: &Evidence) -> String {
+    match &evidence.unknown_machine {
+        Some(machine) => format!("were copied to be unwound, which pjit cannot do for {machine}"),
+        None => "have no registers to start from: processes of another word size".to_owned(),
+    }
 }
 
 fn short_stacks(sizes: &DumpSizes) -> String {

@@ -35,6 +35,8 @@ pub struct Evidence {
     pub whole: Whole,
     /// What the kernel could not write.
     pub loss: Loss,
+    /// The machine that was recorded, if nobody here can unwind its stacks.
+    pub unknown_machine: Option<String>,
     /// How stacks ended.
     pub ends: Vec<EndShare>,
     /// Samples with a chain as the kernel found it, in which main or a thread's start is.

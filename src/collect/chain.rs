@@ -66,7 +66,8 @@ impl<'a> ChainBuilder<'a> {
     ) -> StackEnd {
         out.ids.clear();
         self.span = None;
-        let unwinds = sample.user_regs.is_some() && sample.user_stack.is_some();
+        let user = sample.user_stack.and(sample.user_regs);
+        let unwinds = user.is_some() && self.unwinder.knows_machine();
         let lbr = lbr && sample.branch_stack.is_some();
         let recorded = recorded_chain(sample, space, unwinds || lbr, out);
         if unwinds {
@@ -80,6 +81,12 @@ impl<'a> ChainBuilder<'a> {
             Recorded::User => {
                 self.insert_leaf_caller(sample, space, out);
                 StackEnd::Recorded
+            }
+            // What was recorded for unwinding says nothing here.
+            Recorded::KernelOnly | Recorded::Nothing
+                if user.is_some_and(|registers| registers.abi != 0) =>
+            {
+                StackEnd::NoRegisters
             }
             Recorded::KernelOnly => StackEnd::KernelOnly,
             Recorded::UserMissing => StackEnd::NotRecorded,

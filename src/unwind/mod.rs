@@ -363,6 +363,12 @@ impl<'a> Unwinder<'a> {
         }
     }
 
+    /// Whether it can unwind stacks of the machine at all.
+    #[must_use]
+    pub const fn knows_machine(&self) -> bool {
+        self.inner.is_some()
+    }
+
     /// Unwinds one sample: clears `out`, then appends at most `max_frames` frames, leaf first.
     pub fn walk<S: CodeSpace<'a>>(
         &mut self,

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use crate::recording::{CONTEXT_USER, Recording, Sample, Stacks, User};
+use crate::recording::{CONTEXT_KERNEL, CONTEXT_USER, Recording, Sample, Stacks, User};
 use crate::support::{SAMPLES, copy_folder, pjit, run, sample};
 
 /// Findings as (level, check), and the whole table.
@@ -602,6 +602,15 @@ fn check_bytes(bytes: &[u8], options: &[&str]) -> Table {
     Table::of(&check(&arguments))
 }
 
+fn script_bytes(bytes: &[u8]) -> String {
+    let mut command = pjit();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("perf.data");
+    fs::write(&path, bytes).expect("it can be written");
+    let output = command.args(["script", "-i"]).arg(&path).output();
+    String::from_utf8(output.expect("the binary can be run").stdout).expect("UTF-8")
+}
+
 #[test]
 fn lost_and_throttled_samples_are_counted() {
     let with_loss = |lost| {
@@ -741,6 +750,70 @@ fn no_larger_dump_is_asked_for_where_the_stack_ends() {
     let table = check_bytes(&recording(252), &[]);
     assert_eq!(table.level("stacks.short"), None, "{}", table.text);
     assert_eq!(table.level("stacks"), Some("FAIL"), "{}", table.text);
+}
+
+/// Of a machine that nobody here can unwind, all that was recorded is shown, and why there is no more.
+#[test]
+fn chains_of_an_unknown_machine_are_shown_as_recorded() {
+    let sample = |recording: &mut Recording, time, chain: &[u64], with_user: bool| {
+        let user = User {
+            registers: &[0x10_0010; 20],
+            stack: &[0x20; 64],
+        };
+        recording.sample(&Sample {
+            ip: *chain.get(1).unwrap_or(&0x10_0010),
+            pid: 10,
+            tid: 10,
+            time,
+            period: 100,
+            chain,
+            user: with_user.then_some(user),
+        });
+    };
+    let machine = |recording: &mut Recording| {
+        const ARCH: u32 = 6;
+        recording.text_feature(ARCH, b"riscv64");
+        recording.comm(10, 10, b"app");
+        recording.map(10, 0x10_0000, 0x1000, 0, b"/bin/app");
+    };
+    let kernel = [CONTEXT_KERNEL, 0xffff_ffff_8000_1000, 0xffff_ffff_8000_2000];
+    let mut copied = Recording::new(Stacks::Dwarf);
+    machine(&mut copied);
+    sample(&mut copied, 1000, &[], true);
+    sample(&mut copied, 2000, &kernel, true);
+    let table = check_bytes(&copied.file(), &[]);
+    let finding = table.line("stacks.registers");
+    assert!(
+        finding.contains("100.00% were copied to be unwound, which pjit cannot do for riscv64"),
+        "{}",
+        table.text
+    );
+    assert_eq!(
+        table.fixes("stacks.registers"),
+        ["perf record --call-graph fp"]
+    );
+    let printed = script_bytes(&copied.file());
+    let addresses = |text: &str| -> Vec<String> {
+        let frames = text.lines().filter(|line| line.starts_with('\t'));
+        let words = frames.filter_map(|line| line.split_whitespace().next());
+        words.map(str::to_owned).collect()
+    };
+    assert_eq!(
+        addresses(&printed),
+        ["ffffffff80001000", "ffffffff80002000"],
+        "{printed}"
+    );
+    // Frame pointers need nobody who knows the machine.
+    let user = [CONTEXT_USER, 0x10_0010, 0x10_0020];
+    let mut followed = Recording::new(Stacks::Callchain);
+    machine(&mut followed);
+    sample(&mut followed, 1000, &[&kernel[..], &user].concat(), false);
+    let printed = script_bytes(&followed.file());
+    assert_eq!(
+        addresses(&printed),
+        ["ffffffff80001000", "ffffffff80002000", "100010", "100020"],
+        "{printed}"
+    );
 }
 
 #[test]
