@@ -55,7 +55,7 @@ fn push_block(block: &Block<'_>, color: bool, out: &mut Vec<u8>) -> io::Result<(
     let header = format!(
         " {title:<width$}|\tSource code & Disassembly of {} for {} ({} samples, percent: {})",
         harmless(block.file),
-        block.event,
+        harmless(block.event),
         block.samples,
         block.percent_type
     );
@@ -80,7 +80,7 @@ fn write_versions(versions: &Versions, out: &mut Vec<u8>) -> io::Result<()> {
         "\nVersions of {} in {} for {} ({} samples)\n",
         harmless(&versions.name),
         harmless(&versions.file),
-        versions.event,
+        harmless(&versions.event),
         versions.samples
     )?;
     let columns = " version    share  samples     bytes             address           first            last  tier";

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::consumers::{Profiler, duckdb, speedscope_of};
 use crate::page::Browser;
 use crate::recording::{CONTEXT_USER, Recording, Sample, Stacks};
-use crate::support::pjit;
+use crate::support::{copy_folder, pjit, sample};
 
 const NAMES: [&[u8]; 14] = [
     b"</script><img src=x onerror=alert(1)>",
@@ -165,6 +165,65 @@ fn text_is_only_text() {
     // No name is two frames: comm, and three of each stack.
     for line in folded.lines() {
         assert_eq!(line.matches(';').count(), 3, "{line}");
+    }
+}
+
+/// Names of events, functions and files, and the text of sources, beside code.
+#[test]
+fn annotated_code_is_only_text() {
+    let folder = tempfile::tempdir().expect("a folder");
+    copy_folder(&sample("typescript", ""), folder.path());
+    let replace = |file: &str, old: &[u8], new: &[u8]| {
+        let path = folder.path().join(file);
+        let bytes = fs::read(&path).expect("it is there");
+        let (mut out, mut rest, mut found) = (Vec::new(), &bytes[..], 0);
+        while let Some(&first) = rest.first() {
+            let is_old = rest.starts_with(old);
+            out.extend_from_slice(if is_old {
+                new
+            } else {
+                std::slice::from_ref(&first)
+            });
+            rest = &rest[if is_old { old.len() } else { 1 }..];
+            found += usize::from(is_old);
+        }
+        assert!(found > 0, "{file}");
+        fs::write(path, out).expect("written");
+    };
+    let program = "symfs/tmp/pjit-sample/typescript";
+    let map = format!("{program}/dist/app.js.map");
+    replace("perf.data", b"cpu-clock:u", b"cpu\x1b[31mk:u");
+    replace("jit-13869.dump", b"JS:*u ", b"JS:*\x1b ");
+    replace(&map, b"src/primes.ts", b"src/\\u001b[mprimes.ts");
+    replace(
+        &map,
+        b"isComposite[m] = 1;",
+        b"isComposite[m] = 1;\\u001b]0;x\\u0007",
+    );
+    fs::remove_dir_all(folder.path().join(program).join("src")).expect("removed");
+    let dist = format!("{program}/dist");
+    for view in [
+        &["annotate", "--symbol-filter", "app.js"][..],
+        &["annotate", "-l", "-P", "-n", "--merge-versions"],
+        &["report", "--no-children", "-g", "none", "-s", "sym,srcline"],
+        &["script", "-F", "ip,sym,srcline", "--source-map", &dist],
+    ] {
+        let output = pjit()
+            .current_dir(folder.path())
+            .args(view)
+            .args(["-i", "perf.data", "--symfs", "symfs"])
+            .output()
+            .expect("the binary can be run");
+        assert!(output.status.success(), "{view:?}");
+        assert_inert(&output.stdout, view);
+        assert_inert(&output.stderr, view);
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.contains("\\x1b"), "{view:?}: {text}");
+        if view[0] == "annotate" {
+            for shown in ["for cpu\\x1b[31mk:u (", "isComposite[m] = 1;\\x1b]0;x\\x07"] {
+                assert!(text.contains(shown), "{view:?}: {text}");
+            }
+        }
     }
 }
 

@@ -78,7 +78,11 @@ impl FunctionCode {
         let noun = if samples == 1 { "sample" } else { "samples" };
         Self {
             function,
-            title: format!("{}, {samples} {noun} of {}", shown(block.file), block.event),
+            title: format!(
+                "{}, {samples} {noun} of {}",
+                shown(block.file),
+                shown(block.event)
+            ),
             rows: block.lines.iter().filter_map(Row::of).collect(),
         }
     }
