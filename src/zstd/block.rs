@@ -9,16 +9,20 @@ use super::huffman::Tree;
 use super::{Damaged, MOST_OF_BLOCK};
 
 /// Copies may write so many bytes more than they need to.
-pub(super) const BEHIND: usize = 32;
-/// Short copies are made of one such piece.
+pub(super) const BEHIND: usize = 64;
+/// Short copies are made of such pieces.
 const PIECE: usize = 16;
+/// Longer ones are one copy, which costs a call.
+const MOST_IN_PIECES: usize = 8 * PIECE;
+/// Bits that the next three states take.
+const MOST_FOR_STATES: u32 = 9 + 9 + 8;
 
 /// What blocks of a frame hand on.
 pub(super) struct Coding {
     tree: Option<Tree>,
-    lengths: Option<Table>,
-    offsets: Option<Table>,
-    matches: Option<Table>,
+    lengths: Option<Numbers>,
+    offsets: Option<Numbers>,
+    matches: Option<Numbers>,
     last_offsets: [usize; 3],
     literals: Vec<u8>,
 }
@@ -139,32 +143,36 @@ impl Coding {
         let mut taken = 0;
         for left in (0..number).rev() {
             let (l, o, m) = (
-                lengths.entry(length),
-                offsets.entry(offset),
-                matches.entry(match_),
+                lengths.cell(length),
+                offsets.cell(offset),
+                matches.cell(match_),
             );
-            let base = bits.take(u32::from(o.symbol))? as usize + (1 << o.symbol);
-            let (m_base, m_bits) = MATCH_CODES[usize::from(m.symbol) % 64];
-            let (l_base, l_bits) = LENGTH_CODES[usize::from(l.symbol) % 64];
-            // All the rest is in one word: at most 16 + 16 and 9 + 9 + 8 bits, of which the word has 57.
-            let word = bits.word();
-            let (m_bits, l_bits) = (u32::from(m_bits), u32::from(l_bits));
-            let match_len = m_base as usize + top(word, m_bits) as usize;
-            let word = word << m_bits;
-            let literal_len = l_base as usize + top(word, l_bits) as usize;
-            if left > 0 {
-                let word = word << l_bits;
-                length = usize::from(l.next) + top(word, u32::from(l.bits)) as usize;
-                let word = word << l.bits;
-                match_ = usize::from(m.next) + top(word, u32::from(m.bits)) as usize;
-                let word = word << m.bits;
-                offset = usize::from(o.next) + top(word, u32::from(o.bits)) as usize;
-                bits.skip(
-                    m_bits + l_bits + u32::from(l.bits) + u32::from(m.bits) + u32::from(o.bits),
-                )?;
-            } else {
-                bits.skip(m_bits + l_bits)?;
+            let mut word = bits.word();
+            let extra = o.extra + m.extra + l.extra;
+            let base = o.base as usize + top(word, o.extra.into()) as usize;
+            word <<= o.extra;
+            if u32::from(extra) > Backward::WORD - MOST_FOR_STATES {
+                // Of the rest there are at most 16 + 16 bits and those for the states.
+                bits.skip(o.extra.into())?;
+                word = bits.word();
             }
+            let match_len = m.base as usize + top(word, m.extra.into()) as usize;
+            word <<= m.extra;
+            let literal_len = l.base as usize + top(word, l.extra.into()) as usize;
+            word <<= l.extra;
+            let mut read = u32::from(extra);
+            if read > Backward::WORD - MOST_FOR_STATES {
+                read -= u32::from(o.extra);
+            }
+            if left > 0 {
+                length = usize::from(l.next) + top(word, l.bits.into()) as usize;
+                word <<= l.bits;
+                match_ = usize::from(m.next) + top(word, m.bits.into()) as usize;
+                word <<= m.bits;
+                offset = usize::from(o.next) + top(word, o.bits.into()) as usize;
+                read += u32::from(l.bits + m.bits + o.bits);
+            }
+            bits.skip(read)?;
             let distance = distance(base, literal_len == 0, &mut recent);
             if literal_len > count - taken {
                 return Err(Damaged);
@@ -232,24 +240,40 @@ impl Output<'_> {
         if distance == 0 || distance > at || distance > self.window || len > self.end - at {
             return Err(Damaged);
         }
-        let from = at - distance;
-        let out = self.out.get_mut(..at + len + BEHIND).ok_or(Damaged)?;
-        if distance >= PIECE && len <= 2 * PIECE {
-            out.copy_within(from..from + PIECE, at);
-            out.copy_within(from + PIECE..from + 2 * PIECE, at + PIECE);
-        } else if distance >= len {
-            out.copy_within(from..from + len, at);
-        } else {
-            // The copy reads what it wrote: each time there is twice as much.
-            let mut done = 0;
-            while done < len {
-                let now = (distance + done).min(len - done);
-                out.copy_within(from..from + now, at + done);
-                done += now;
+        let end = at + len;
+        let out = self.out.get_mut(..end + BEHIND).ok_or(Damaged)?;
+        let (mut distance, mut to) = (distance, at);
+        // What is repeated is repeated with twice its length, too.
+        while distance < PIECE {
+            copy_piece(out, to - distance, to);
+            to += distance;
+            distance *= 2;
+        }
+        let left = end.saturating_sub(to);
+        if left <= MOST_IN_PIECES || distance < left {
+            while to < end {
+                copy_piece(out, to - distance, to);
+                to += PIECE;
             }
+        } else {
+            let (before, after) = out.split_at_mut(to);
+            let from = before.get(to - distance..to - distance + left);
+            let to = after.get_mut(..left).ok_or(Damaged)?;
+            to.copy_from_slice(from.ok_or(Damaged)?);
         }
         self.at = at + len;
         Ok(())
+    }
+}
+
+/// Where both places are in `out`.
+#[inline(always)]
+fn copy_piece(out: &mut [u8], from: usize, to: usize) {
+    if let Some(piece) = out.get(from..from + PIECE).and_then(<[u8]>::first_chunk) {
+        let piece: [u8; PIECE] = *piece;
+        if let Some(to) = out.get_mut(to..to + PIECE) {
+            to.copy_from_slice(&piece);
+        }
     }
 }
 
@@ -321,6 +345,52 @@ struct Codes {
     /// The distribution of a block that brings none.
     usual: &'static [i16],
     usual_log: u32,
+    /// What each symbol says.
+    ranges: &'static Ranges,
+}
+
+/// What a state says: a number and how the next state is found.
+#[derive(Clone, Copy, Default)]
+struct Cell {
+    /// Smallest next state, and how many bits are added to it.
+    next: u16,
+    bits: u8,
+    /// The number begins here, and so many bits are added to it.
+    extra: u8,
+    base: u32,
+}
+
+/// A table from states to numbers: one look instead of two that wait for each other.
+struct Numbers {
+    /// The rest of it is not used.
+    cells: Box<[Cell; Table::MOST]>,
+    log: u32,
+}
+
+impl Numbers {
+    fn new(table: &Table, ranges: &Ranges) -> Self {
+        let mut cells = Box::new([Cell::default(); Table::MOST]);
+        for (cell, state) in cells.iter_mut().zip(0..1 << table.log) {
+            let entry = table.entry(state);
+            let (base, extra) = ranges[usize::from(entry.symbol) % ranges.len()];
+            *cell = Cell {
+                next: entry.next,
+                bits: entry.bits,
+                extra,
+                base,
+            };
+        }
+        Self {
+            cells,
+            log: table.log,
+        }
+    }
+
+    /// A state comes from a table or from `log` bits: it is in the table.
+    #[inline(always)]
+    fn cell(&self, state: usize) -> Cell {
+        self.cells[state % Table::MOST]
+    }
 }
 
 const LENGTHS: Codes = Codes {
@@ -331,6 +401,7 @@ const LENGTHS: Codes = Codes {
         1, 1, -1, -1, -1, -1,
     ],
     usual_log: 6,
+    ranges: &LENGTH_CODES,
 };
 const MATCHES: Codes = Codes {
     symbols: 53,
@@ -340,6 +411,7 @@ const MATCHES: Codes = Codes {
         1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1, -1, -1,
     ],
     usual_log: 6,
+    ranges: &MATCH_CODES,
 };
 const OFFSETS: Codes = Codes {
     symbols: 32,
@@ -348,39 +420,42 @@ const OFFSETS: Codes = Codes {
         1, 1, 1, 1, 1, 1, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1,
     ],
     usual_log: 5,
+    ranges: &OFFSET_CODES,
 };
 
 fn read_table(
-    table: &mut Option<Table>,
+    numbers: &mut Option<Numbers>,
     mode: u8,
     data: &mut &[u8],
     codes: &Codes,
 ) -> Result<(), Damaged> {
-    match mode {
-        0 => *table = Some(Table::new(codes.usual, codes.usual_log)?),
+    let table = match mode {
+        0 => Table::new(codes.usual, codes.usual_log)?,
         1 => {
             let (symbol, rest) = data.split_first().ok_or(Damaged)?;
             if *symbol >= codes.symbols {
                 return Err(Damaged);
             }
-            *table = Some(Table::constant(*symbol));
             *data = rest;
+            Table::constant(*symbol)
         }
         2 => {
             let (read, len) = Table::read(data, usize::from(codes.symbols), codes.most_log)?;
-            *table = Some(read);
             *data = data.get(len..).ok_or(Damaged)?;
+            read
         }
-        _ => {}
-    }
+        // The one before is used again.
+        _ => return Ok(()),
+    };
+    *numbers = Some(Numbers::new(&table, codes.ranges));
     Ok(())
 }
 
-/// (least length, bits that are added to it) of each code.
-type LengthCodes = [(u32, u8); 64];
+/// (least number, bits that are added to it) of each code.
+type Ranges = [(u32, u8); 64];
 
 /// Codes below `plain` stand for themselves and `least`, the others for ranges that follow each other.
-const fn length_codes(plain: usize, least: u32, ranges: &[u8]) -> LengthCodes {
+const fn length_codes(plain: usize, least: u32, ranges: &[u8]) -> Ranges {
     let mut codes = [(0, 0); 64];
     let (mut code, mut base) = (0, least);
     while code < plain + ranges.len() {
@@ -396,17 +471,26 @@ const fn length_codes(plain: usize, least: u32, ranges: &[u8]) -> LengthCodes {
     codes
 }
 
-static LENGTH_CODES: LengthCodes = length_codes(
+static LENGTH_CODES: Ranges = length_codes(
     16,
     0,
     &[
         1, 1, 1, 1, 2, 2, 3, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16,
     ],
 );
-static MATCH_CODES: LengthCodes = length_codes(
+static MATCH_CODES: Ranges = length_codes(
     32,
     3,
     &[
         1, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16,
     ],
 );
+static OFFSET_CODES: Ranges = {
+    let mut codes = [(0, 0); 64];
+    let mut code = 0;
+    while code < 32 {
+        codes[code] = (1 << code, code as u8);
+        code += 1;
+    }
+    codes
+};

@@ -53,14 +53,23 @@ impl Tree {
         }
         *weights.get_mut(number).ok_or(Damaged)? = missing.ilog2() as u8 + 1;
         let mut entries = Box::new([(0, 0); 1 << MOST_BITS]);
+        // Where the codes of each weight begin; there are no others than up to `bits`.
+        let mut starts = [0; MOST_BITS as usize + 2];
+        for weight in weights.iter().filter(|weight| **weight > 0) {
+            let next = starts.get_mut(usize::from(*weight) + 1);
+            *next.ok_or(Damaged)? += 1 << (weight - 1);
+        }
         let mut at = 0;
-        for weight in 1..=bits as u8 {
-            for (symbol, _) in (0u8..=255).zip(&*weights).filter(|(_, w)| **w == weight) {
-                let end = at + (1 << (weight - 1));
-                let of_symbol = entries.get_mut(at..end).ok_or(Damaged)?;
-                of_symbol.fill((symbol, bits as u8 + 1 - weight));
-                at = end;
-            }
+        for start in &mut starts {
+            at += *start;
+            *start = at;
+        }
+        for (symbol, weight) in (0u8..=255).zip(&*weights).filter(|(_, w)| **w > 0) {
+            let start = &mut starts[usize::from(*weight)];
+            let end = *start + (1 << (weight - 1));
+            let of_symbol = entries.get_mut(*start..end).ok_or(Damaged)?;
+            of_symbol.fill((symbol, bits as u8 + 1 - weight));
+            *start = end;
         }
         (at == 1 << bits)
             .then_some(Self { entries, bits })
