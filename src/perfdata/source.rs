@@ -354,16 +354,21 @@ mod tests {
     /// Records of which each has its number in its bytes, hard to pack.
     fn records(count: u32) -> Vec<u8> {
         let mut noise = 1_u64;
+        // Longer than the packer looks back for what it saw before.
+        let words = std::iter::repeat_with(|| {
+            noise = noise
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (noise ^ noise >> 29).to_le_bytes()
+        });
+        let noise: Vec<u8> = words.take(20_000).flatten().collect();
         let mut all = Vec::new();
-        for _ in 0..count {
+        for number in 0..count {
             all.extend([68, 0, 0, 0, 0, 0]);
             all.extend(40_008_u16.to_le_bytes());
-            for _ in 0..5_000 {
-                noise = noise
-                    .wrapping_mul(6_364_136_223_846_793_005)
-                    .wrapping_add(1);
-                all.extend((noise ^ noise >> 29).to_le_bytes());
-            }
+            all.extend(u64::from(number).to_le_bytes());
+            let from = (number % 4) as usize * 39_992;
+            all.extend_from_slice(&noise[from..from + 39_992]);
         }
         all
     }

@@ -2,6 +2,7 @@
 
 use std::io::Cursor;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use proptest::prelude::*;
 
@@ -768,15 +769,18 @@ proptest! {
     #[test]
     fn flipped_bytes_do_no_harm(
         flips in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
-        form in 0..4,
+        form in 0..4_usize,
     ) {
-        let recording = small_recording();
-        let mut bytes = match form {
-            0 => recording.file(),
-            1 => recording.stream(),
-            2 => recording.compressed_file(200, false),
-            _ => recording.compressed_stream(200),
-        };
+        static FORMS: LazyLock<[Vec<u8>; 4]> = LazyLock::new(|| {
+            let recording = small_recording();
+            [
+                recording.file(),
+                recording.stream(),
+                recording.compressed_file(200, false),
+                recording.compressed_stream(200),
+            ]
+        });
+        let mut bytes = FORMS[form].clone();
         for (place, value) in flips {
             let place = place.index(bytes.len());
             bytes[place] ^= value;
@@ -888,15 +892,18 @@ fn aux_data_is_stepped_over() {
 
 // ---- chunks -----------------------------------------------------------------------------------
 
-/// Some 24 MB of samples, so that streams are cut and packed and decoded records turn their chunk.
+/// Samples of [`large_recording`].
+const LARGE: u64 = 2000;
+
+/// Some 16 MB of samples, so that streams are cut and packed and decoded records turn their chunk.
 fn large_recording() -> TestRecording {
     let event = TestEvent {
         sample_type: IP | TID | TIME | STACK_USER,
         ..TestEvent::default()
     };
     let mut recording = TestRecording::new(vec![event]);
-    for n in 0..3000u64 {
-        let stack = (0..8192).map(|i| (i / 64 * n) as u8).collect();
+    for n in 0..LARGE {
+        let stack = (0..128).flat_map(|i| [(i * n) as u8; 64]).collect();
         recording.sample(
             0,
             &TestSample {
@@ -938,7 +945,7 @@ fn second_pass(opened: &Recording<'_>) -> Vec<u64> {
 #[test]
 fn the_second_pass_finds_every_sample_in_every_form() {
     let recording = large_recording();
-    let all: Vec<u64> = (0..3000).collect();
+    let all: Vec<u64> = (0..LARGE).collect();
     for file in [
         recording.file(),
         recording.compressed_file(50_000, true),

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use memchr::memmem;
+
 use crate::support::{Random, SAMPLES, folded, pjit, sample};
 
 /// Longest that a run may take. Samples take some hundredths of a second; test machines are busy.
@@ -110,10 +112,7 @@ pub(crate) fn records(data: &[u8]) -> Vec<RecordAt> {
 fn recording(name: &str) -> Vec<u8> {
     let mut data = fs::read(sample(name, "perf.data")).expect("the sample has a recording");
     let recorded = format!("/tmp/pjit-sample/{name}/jit-");
-    let found = data
-        .windows(recorded.len())
-        .position(|w| w == recorded.as_bytes());
-    if let Some(at) = found {
+    if let Some(at) = memmem::find(&data, recorded.as_bytes()) {
         data[at..at + 16].copy_from_slice(b"/tmp/pjit-absent");
     }
     data
@@ -448,7 +447,7 @@ fn leaves_of(dump: &[u8], text: &str) -> BTreeMap<String, u64> {
 /// How often a dump names a function.
 fn names(dump: &[u8], function: &str) -> usize {
     let name = [function.as_bytes(), b"\0"].concat();
-    dump.windows(name.len()).filter(|w| *w == name).count()
+    memmem::find_iter(dump, &name).count()
 }
 
 /// A dump cut in the middle of a record: what was loaded before has its name, what comes behind has none, and no sample is lost.

@@ -76,7 +76,8 @@ fn allocations_are_what_the_program_counted() {
     let Some(probes) = Probes::add("heap", &all()) else {
         return;
     };
-    for (graph, data) in [("dwarf,1024", "dwarf.data"), ("fp", "fp.data")] {
+    let recordings = [("dwarf,1024", "dwarf.data"), ("fp", "fp.data")];
+    let record = |(graph, data): &(&str, &str)| {
         let options = [
             "-k",
             "mono",
@@ -87,9 +88,13 @@ fn allocations_are_what_the_program_counted() {
             "-m",
             "32M",
         ];
-        let Some(printed) = probes.record(&lab, data, &options, &["./alloc", "2000"]) else {
-            return;
-        };
+        probes.record(&lab, data, &options, &["./alloc", "2000"])
+    };
+    let Some(printed) = recordings.iter().map(record).collect::<Option<Vec<_>>>() else {
+        return;
+    };
+    drop(probes);
+    for ((graph, data), printed) in recordings.into_iter().zip(printed) {
         let truth = truth(&printed);
         let sum = |weight: &str| total(&lab.show(&["fold", "--weight", weight], data)) as f64;
         assert_eq!(sum("alloc"), truth["bytes"], "{graph}");
@@ -187,6 +192,7 @@ fn threads_have_calls_of_their_own() {
     let Some(printed) = probes.record(&lab, "t.data", &options, &["./alloc", "1000", "3"]) else {
         return;
     };
+    drop(probes);
     let folded = lab.show(&["fold", "--weight", "alloc"], "t.data");
     assert_eq!(below(&folded, "site_small"), 4 * 1000 * 24);
     // What glibc allocates for the threads themselves.
@@ -220,20 +226,9 @@ fn entries_alone_tell_the_volume_and_no_more() {
     let Some(printed) = probes.record(&lab, "e.data", &options, &["./alloc", "2000"]) else {
         return;
     };
-    assert_sites(&lab, "e.data");
-    assert_eq!(
-        total(&lab.show(&["fold", "--weight", "alloc"], "e.data")) as f64,
-        truth(&printed)["bytes"]
-    );
-    let (status, out, said) = lab.pjit(&["fold", "--weight", "live"], "e.data");
-    assert_eq!((status, out.as_str()), (1, ""));
-    assert!(
-        said.contains("--weight live: frees were not recorded"),
-        "{said}"
-    );
-
-    lost_calls_are_counted(&lab, &probes, &events);
-
+    let Some(few) = record_few(&lab, &probes, &events) else {
+        return;
+    };
     let options = [
         "-c",
         "100",
@@ -249,6 +244,21 @@ fn entries_alone_tell_the_volume_and_no_more() {
     {
         return;
     }
+    drop(probes);
+    assert_sites(&lab, "e.data");
+    assert_eq!(
+        total(&lab.show(&["fold", "--weight", "alloc"], "e.data")) as f64,
+        truth(&printed)["bytes"]
+    );
+    let (status, out, said) = lab.pjit(&["fold", "--weight", "live"], "e.data");
+    assert_eq!((status, out.as_str()), (1, ""));
+    assert!(
+        said.contains("--weight live: frees were not recorded"),
+        "{said}"
+    );
+
+    lost_calls_are_counted(&lab, &few);
+
     let (status, folded, said) = lab.pjit(&["fold", "--no-trim", "--weight", "alloc"], "c.data");
     assert_eq!(status, 0, "{said}");
     assert!(
@@ -261,8 +271,8 @@ fn entries_alone_tell_the_volume_and_no_more() {
     assert!((small % 1_048_576.0 - 480_000.0).abs() < error, "{small}");
 }
 
-/// What was recorded and what was lost are all calls, 200 of them within others.
-fn lost_calls_are_counted(lab: &Lab, probes: &Probes, events: &str) {
+/// Records into a buffer that is too small: what the program printed.
+fn record_few(lab: &Lab, probes: &Probes, events: &str) -> Option<String> {
     // The kernel counts all records of an event that found no room: those of mappings and the exit belong to the first event.
     let options = [
         "-k",
@@ -276,9 +286,11 @@ fn lost_calls_are_counted(lab: &Lab, probes: &Probes, events: &str) {
         "-m",
         "16",
     ];
-    let Some(printed) = probes.record(lab, "few.data", &options, &["./alloc", "2000"]) else {
-        return;
-    };
+    probes.record(lab, "few.data", &options, &["./alloc", "2000"])
+}
+
+/// What was recorded and what was lost are all calls, 200 of them within others.
+fn lost_calls_are_counted(lab: &Lab, printed: &str) {
     let (_, check, _) = lab.pjit(&["check"], "few.data");
     let line = check.lines().find(|line| line.contains("weights.lost"));
     let line = line.unwrap_or_else(|| panic!("{check}"));
@@ -286,7 +298,7 @@ fn lost_calls_are_counted(lab: &Lab, probes: &Probes, events: &str) {
         .split_whitespace()
         .filter_map(|word| word.parse::<u64>().ok());
     let numbers: Vec<u64> = numbers.collect();
-    let calls = truth(&printed)["blocks"] as u64 + 200;
+    let calls = truth(printed)["blocks"] as u64 + 200;
     assert_eq!(numbers.iter().sum::<u64>(), calls, "{line}");
 }
 
@@ -314,6 +326,7 @@ fn what_was_lost_is_told_and_blocks_are_refused() {
     {
         return;
     }
+    drop(probes);
     let (status, out, said) = lab.pjit(&["fold", "--weight", "live"], "l.data");
     assert_eq!((status, out.as_str()), (1, ""), "{said}");
     assert!(

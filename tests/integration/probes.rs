@@ -80,7 +80,7 @@ pub(crate) fn turn() -> Option<Turn> {
     Some(Turn::take())
 }
 
-/// Probes that are removed by name when they are no longer needed.
+/// Probes that are removed by name when they are no longer needed: drop them before looking at what was recorded, others wait.
 pub(crate) struct Probes {
     group: String,
     _turn: Turn,
@@ -123,12 +123,25 @@ impl Probes {
             group: format!("pjit_{group}_{}", std::process::id()),
             _turn: turn()?,
         };
-        for probe in probes {
-            let named = format!("{}:{probe}", added.group);
-            if let Err(why) = again(|| perf(&["-x", LIBC, &named])) {
-                skip("probe", &format!("on {LIBC}: {why}"));
-                return None;
+        let named = probes
+            .iter()
+            .map(|probe| format!("--add={}:{probe}", added.group));
+        let named: Vec<String> = named.collect();
+        let all: Vec<&str> = ["-x", LIBC]
+            .into_iter()
+            .chain(named.iter().map(String::as_str))
+            .collect();
+        let add = || {
+            let done = perf(&all);
+            if done.is_err() {
+                // Those before the one that was refused may be there.
+                let _ = perf(&["-d", &added.event("*")]);
             }
+            done
+        };
+        if let Err(why) = again(add) {
+            skip("probe", &format!("on {LIBC}: {why}"));
+            return None;
         }
         Some(added)
     }
