@@ -39,7 +39,7 @@ pub(super) fn long_list<T>(
     out: &mut dyn Write,
     mut push: impl FnMut(T, &mut String),
 ) -> io::Result<()> {
-    const LARGE: usize = 256 << 10;
+    const LARGE: usize = 32 << 10;
     json.push('[');
     for (at, item) in items.into_iter().enumerate() {
         if at > 0 {

@@ -6,8 +6,11 @@ use flate2::{Compress, Compression, Crc, FlushCompress, Status};
 
 use crate::parallel::in_parallel;
 
-/// What one thread compresses at once. Blocks know nothing of each other, which costs a per cent or two of size.
-const BLOCK: usize = 1 << 20;
+/// What one thread compresses at once: memory in use is a few of these for each thread. Blocks know what stands before them,
+/// so their size costs nothing of the file's.
+const BLOCK: usize = 128 << 10;
+/// As far as the format looks back.
+const WINDOW: usize = 32 << 10;
 /// A step from 6 to 5 takes a tenth of the time and leaves one to three per cent more.
 const LEVEL: u32 = 5;
 /// What a member begins with: no name, no time, no system.
@@ -18,29 +21,18 @@ const HEAD: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
 /// # Errors
 /// When `out` cannot be written.
 pub fn write(bytes: &[u8], threads: usize, out: &mut dyn Write) -> io::Result<()> {
-    out.write_all(&HEAD)?;
-    let blocks: Vec<&[u8]> = if bytes.is_empty() {
-        vec![bytes]
-    } else {
-        bytes.chunks(BLOCK).collect()
-    };
-    let last = blocks.len() - 1;
-    let blocks = blocks.into_iter().enumerate().collect();
-    let packed = in_parallel(blocks, threads, |(at, block)| pack(block, at == last));
-    for block in packed {
-        out.write_all(&block?)?;
-    }
-    let mut crc = Crc::new();
-    crc.update(bytes);
-    out.write_all(&crc.sum().to_le_bytes())?;
-    out.write_all(&crc.amount().to_le_bytes())
+    let mut packer = Packer::new(out, threads)?;
+    packer.write_all(bytes)?;
+    packer.finish().map(drop)
 }
 
 /// One member of what is written bit by bit: the same bytes as [`write()`] makes.
 pub struct Packer<W: Write> {
     out: W,
     threads: usize,
+    /// What was packed last and may be looked back at, then what is to be packed.
     waiting: Vec<u8>,
+    packed: usize,
     crc: Crc,
 }
 
@@ -55,6 +47,7 @@ impl<W: Write> Packer<W> {
             out,
             threads: threads.max(1),
             waiting: Vec::new(),
+            packed: 0,
             crc: Crc::new(),
         })
     }
@@ -72,34 +65,45 @@ impl<W: Write> Packer<W> {
 
     /// Packs whole blocks, and at the end the rest. The last block waits, since it has to be known as such.
     fn pack_waiting(&mut self, is_end: bool) -> io::Result<()> {
-        let whole = self.waiting.len().saturating_sub(1) / BLOCK * BLOCK;
-        let until = if is_end { self.waiting.len() } else { whole };
-        let ready = &self.waiting[..until];
-        self.crc.update(ready);
-        let mut blocks: Vec<&[u8]> = ready.chunks(BLOCK).collect();
-        if is_end && blocks.is_empty() {
-            blocks.push(ready);
+        let whole = (self.waiting.len() - self.packed).saturating_sub(1) / BLOCK * BLOCK;
+        let until = match is_end {
+            true => self.waiting.len(),
+            false => self.packed + whole,
+        };
+        self.crc.update(&self.waiting[self.packed..until]);
+        let mut starts: Vec<usize> = (self.packed..until).step_by(BLOCK).collect();
+        if is_end && starts.is_empty() {
+            starts.push(until);
         }
-        let last = blocks.len().checked_sub(1).filter(|_| is_end);
-        let blocks = blocks.into_iter().enumerate().collect();
-        let packed = in_parallel(blocks, self.threads, |(at, block)| {
-            pack(block, Some(at) == last)
+        let bytes = &self.waiting[..until];
+        let packed = in_parallel(starts, self.threads, |start| {
+            let end = until.min(start + BLOCK);
+            let before = &bytes[start.saturating_sub(WINDOW)..start];
+            pack(before, &bytes[start..end], is_end && end == until)
         });
         for block in packed {
             self.out.write_all(&block?)?;
         }
-        self.waiting.drain(..until);
+        let kept = until.saturating_sub(WINDOW);
+        self.waiting.drain(..kept);
+        self.packed = until - kept;
         Ok(())
+    }
+
+    /// How much may wait before it is packed: a block for each thread.
+    fn most(&self) -> usize {
+        self.packed + self.threads * BLOCK + 1
     }
 }
 
 impl<W: Write> Write for Packer<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.waiting.extend_from_slice(bytes);
-        if self.waiting.len() > self.threads * BLOCK {
+        let taken = bytes.len().min(self.most() - self.waiting.len());
+        self.waiting.extend_from_slice(&bytes[..taken]);
+        if self.waiting.len() == self.most() {
             self.pack_waiting(false)?;
         }
-        Ok(bytes.len())
+        Ok(taken)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -107,9 +111,12 @@ impl<W: Write> Write for Packer<W> {
     }
 }
 
-/// A piece of one stream that ends at a whole byte.
-fn pack(block: &[u8], is_last: bool) -> io::Result<Vec<u8>> {
+/// A piece of one stream that ends at a whole byte, behind what readers have read before.
+fn pack(before: &[u8], block: &[u8], is_last: bool) -> io::Result<Vec<u8>> {
     let mut compress = Compress::new(Compression::new(LEVEL), false);
+    if !before.is_empty() {
+        compress.set_dictionary(before).map_err(io::Error::other)?;
+    }
     let flush = if is_last {
         FlushCompress::Finish
     } else {

@@ -20,7 +20,7 @@ use crate::profile::{
 use crate::unit::Unit;
 
 /// What is collected before it is written.
-const LARGE: usize = 256 << 10;
+const LARGE: usize = 32 << 10;
 
 /// A label of samples.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
