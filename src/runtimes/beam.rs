@@ -9,6 +9,7 @@ pub(super) const BEAM: Runtime = Runtime {
     prefixes: &[b"global::", b"erts_beamasm:", b"$erts_beamasm:"],
     is_name: is_erlang_function,
     patches_calls: true,
+    loops: &["process_main"],
     lapses: &[Lapse::PthreadIds, Lapse::NoClose, Lapse::LinesBefore],
     habit,
     is_entered_by_return: |name| habit(name) == Habit::ErlangBase,

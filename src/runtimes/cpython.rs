@@ -10,6 +10,7 @@ pub(super) const CPYTHON: Runtime = Runtime {
     prefixes: &[b"py::"],
     is_whole: names_a_file,
     tags_all_names: true,
+    loops: &["_PyEval_EvalFrameDefault"],
     lapses: &[
         Lapse::NoMachine,
         Lapse::Padding,

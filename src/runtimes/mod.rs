@@ -178,6 +178,8 @@ pub struct Runtime {
     pub library: Option<&'static str>,
     /// What its own functions begin with that lie in its program.
     pub built_in: Option<&'static str>,
+    /// Functions of its program in which it interprets what it has not compiled.
+    pub loops: &'static [&'static str],
 
     /// What its dumps do.
     pub lapses: &'static [Lapse],
@@ -211,6 +213,8 @@ pub struct Runtime {
     pub kind: fn(&str, &CleanName) -> Kind,
     /// What compiled a function, by its name.
     pub tier: fn(&str) -> Tier,
+    /// Whether a function of this name is of a script in JavaScript.
+    pub is_script: fn(&str) -> bool,
     /// What of its code is the user's own, in words.
     pub own: Option<&'static str>,
 
@@ -241,6 +245,7 @@ impl Runtime {
         told_by: None,
         library: None,
         built_in: None,
+        loops: &[],
         lapses: &[],
         renames_repeats: false,
         runs_copies: false,
@@ -262,6 +267,7 @@ impl Runtime {
             }
         },
         tier: |_| Tier::Unknown,
+        is_script: |_| false,
         own: None,
         record: None,
         frames: None,
@@ -282,7 +288,10 @@ static TABLE: [Runtime; Producer::ALL.len() + 1] = [
     Runtime {
         // What agents for perf maps of Java write, too.
         interpreter: Some(b"Interpreter"),
+        // Lua's and Ruby's, which report no code.
+        loops: &["luaV_execute", "vm_exec_core"],
         tier: tier_of_any,
+        is_script: |name| Producer::all().any(|runtime| (runtime.is_script)(name)),
         place: place_of_any,
         ..Runtime::UNKNOWN
     },
@@ -300,9 +309,13 @@ static TABLE: [Runtime; Producer::ALL.len() + 1] = [
     others::YJIT,
 ];
 
-/// Of code that nobody is known to have made: what the first runtime says that knows the name.
+/// Of code that nobody is known to have made: what the first runtime says that knows the name. One whose programs may call
+/// functions anything knows those that only it writes.
 fn tier_of_any(name: &str) -> Tier {
-    let tiers = Producer::all().map(|runtime| (runtime.tier)(name));
+    let writer = Producer::of_prefix(name.as_bytes());
+    let may_be = |runtime: &&Runtime| !runtime.names_are_of_programs || runtime.producer == writer;
+    let runtimes = Producer::all().filter(may_be);
+    let tiers = runtimes.map(|runtime| (runtime.tier)(name));
     let mut known = tiers.filter(|&tier| tier != Tier::Unknown);
     known.next().unwrap_or(Tier::Unknown)
 }
@@ -419,6 +432,12 @@ impl Producer {
         let mut all = Self::all();
         let told = all.find(|runtime| runtime.told_by.is_some_and(&found));
         told.map(|runtime| runtime.producer)
+    }
+
+    /// Whether a function of a program is one in which a runtime interprets.
+    #[must_use]
+    pub fn is_loop(name: &str) -> bool {
+        TABLE.iter().any(|runtime| runtime.loops.contains(&name))
     }
 
     /// The runtime in whose program a function of this name is a piece of it.

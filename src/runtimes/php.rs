@@ -10,6 +10,7 @@ pub(super) const PHP: Runtime = Runtime {
     short_name: "PHP",
     prefixes: &[b"JIT$", b"TRACE-"],
     tags_all_names: true,
+    loops: &["execute_ex"],
     host_loop: Some(HostLoop {
         file: b"php",
         function: b"execute_ex",

@@ -5,7 +5,7 @@
 
 use super::kind::is_package;
 use super::name_place::{NamePlace, number};
-use super::names::{ANONYMOUS, trailing_number};
+use super::names::{ANONYMOUS, is_number, trailing_number};
 use super::{CleanName, Habit, Kind, Lapse, Producer, Runtime, Tier};
 
 /// What JavaScript's functions begin with; what follows is the function's place.
@@ -43,6 +43,7 @@ pub(super) const V8: Runtime = Runtime {
     place,
     kind,
     tier,
+    is_script: |name| is_script(name.as_bytes()),
     own: Some("JS outside node: and node_modules"),
     record: Some("node --perf-prof"),
     gaps_in_dump: Some(
@@ -77,6 +78,17 @@ fn is_entered_by_return(name: &[u8]) -> bool {
 /// Which of its compilers made a function.
 fn tier(name: &str) -> Tier {
     let starts = |prefix: &str| name.starts_with(prefix);
+    if let Some(builtin) = name.strip_prefix("Builtins_") {
+        let interprets = builtin.ends_with("Handler") || builtin.contains("Interpreter");
+        return if interprets {
+            Tier::Interpreted
+        } else {
+            Tier::Builtin
+        };
+    }
+    if is_wasm(name) {
+        return Tier::Wasm;
+    }
     match name.as_bytes() {
         [b'J', b'S', b':', b'~', ..] => Tier::Interpreted,
         [b'J', b'S', b':', b'^', ..] => Tier::Baseline,
@@ -85,9 +97,18 @@ fn tier(name: &str) -> Tier {
         _ if starts("BytecodeHandler:") => Tier::Interpreted,
         _ if starts("Builtin:") => Tier::Builtin,
         _ if starts("RegExp:") => Tier::RegExp,
-        _ if starts("wasm-function[") => Tier::Wasm,
         _ => Tier::Unknown,
     }
+}
+
+/// Functions of modules, as `wasm-function[3]` or `JS:name-3-turbofan`.
+fn is_wasm(name: &str) -> bool {
+    let compiled = || {
+        let (rest, compiler) = name.rsplit_once('-')?;
+        let (_, number) = rest.rsplit_once('-')?;
+        Some(is_number(number) && matches!(compiler, "turbofan" | "liftoff"))
+    };
+    name.starts_with("wasm-function[") || name.starts_with("JS:") && compiled() == Some(true)
 }
 
 /// `JS:*name file:line:column` without its tier.
@@ -127,8 +148,12 @@ fn clean(name: &str) -> CleanName {
 
 /// `/path/file.js:12:3` at the end of names.
 fn place(name: &[u8]) -> Option<NamePlace> {
-    let is_script = SCRIPTS.iter().any(|prefix| name.starts_with(prefix));
-    is_script.then(|| place_at_end(name)).flatten()
+    is_script(name).then(|| place_at_end(name)).flatten()
+}
+
+fn is_script(name: &[u8]) -> bool {
+    let begins = SCRIPTS.iter().any(|prefix| name.starts_with(prefix));
+    begins && !std::str::from_utf8(name).is_ok_and(is_wasm)
 }
 
 fn place_at_end(name: &[u8]) -> Option<NamePlace> {

@@ -30,21 +30,25 @@ pub(super) const WASMTIME: Runtime = Runtime {
     ..Runtime::UNKNOWN
 };
 
+/// All but its own functions came out of a module.
 fn tier(name: &str) -> Tier {
-    if name.starts_with("wasm[") || name.contains("::wasm[") {
-        Tier::Wasm
+    if is_host(name) {
+        Tier::Builtin
     } else {
-        Tier::Unknown
+        Tier::Wasm
     }
 }
 
-fn kind(name: &str, _: &CleanName) -> Kind {
-    let is_host = name.contains("trampoline")
+fn is_host(name: &str) -> bool {
+    name.contains("trampoline")
         || name.starts_with("signatures[")
         || name.starts_with("wasmtime_builtin_")
         || name.starts_with("module_start[")
-        || name.starts_with("component-");
-    if is_host {
+        || name.starts_with("component-")
+}
+
+fn kind(name: &str, _: &CleanName) -> Kind {
+    if is_host(name) {
         Kind::Runtime
     } else if is_standard(name) {
         Kind::Std

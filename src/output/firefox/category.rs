@@ -81,21 +81,11 @@ fn of_generated(producer: Producer, name: &str) -> Place {
     of_tier((producer.row().tier)(name))
 }
 
-/// Builtins of V8 lie in its program; loops of interpreters are known by name.
+/// Pieces of runtimes lie in their programs, and so do their interpreters.
 fn of_compiled(name: &str) -> Place {
-    const LOOPS: [&str; 5] = [
-        "_PyEval_EvalFrameDefault",
-        "execute_ex",
-        "luaV_execute",
-        "vm_exec_core",
-        "process_main",
-    ];
-    match name.strip_prefix("Builtins_") {
-        Some(builtin) if builtin.ends_with("Handler") || builtin.contains("Interpreter") => {
-            INTERPRETER
-        }
-        Some(_) => of_tier(Tier::Builtin),
-        None if LOOPS.contains(&name) => INTERPRETER,
+    match Producer::of_built_in(name) {
+        Some(producer) => of_generated(producer, name),
+        None if Producer::is_loop(name) => INTERPRETER,
         None => USER,
     }
 }
@@ -115,12 +105,20 @@ mod tests {
             ("void App::Run()[Tier0]", (JIT, 1)),
             ("void App::Run()[OptimizedTier1]", (JIT, 3)),
             ("wasm[0]::function[3]", (JIT, 6)),
+            ("JS:spin-0-turbofan", (JIT, 6)),
             ("jit::fib", (JIT, 0)),
         ] {
             assert_eq!(of_generated(Producer::Unknown, name), place, "{name}");
         }
+        // Modules call their functions what they want.
+        let of_module = |name| of_generated(Producer::Wasmtime, name);
+        assert_eq!(of_module("matmul"), (JIT, 6));
+        assert_eq!(of_module("wasm[0]::array_to_wasm_trampoline[3]"), (JIT, 4));
         assert_eq!(of_compiled("Builtins_LdaZeroHandler"), INTERPRETER);
         assert_eq!(of_compiled("Builtins_RegExpSplit"), (JIT, 4));
+        for interpreter in ["_PyEval_EvalFrameDefault", "luaV_execute"] {
+            assert_eq!(of_compiled(interpreter), INTERPRETER);
+        }
         assert_eq!(of_compiled("main"), USER);
     }
 
