@@ -17,7 +17,7 @@ mod tests;
 
 use std::io::{self, Write};
 
-use super::columns::{hand_over, long_list};
+use super::columns::hand_over;
 use crate::profile::Profile;
 use shared::Shared;
 
@@ -63,11 +63,15 @@ pub fn write(
     json.push_str(&meta::meta(profile, options, &tracks, &scale).to_string());
     json.push_str(",\"libs\":");
     shared.push_libs(&mut json);
-    json.push_str(",\"threads\":");
+    json.push_str(",\"threads\":[");
     let lives = threads::Lives::of(profile);
-    long_list(&mut json, &tracks, out, |track, json| {
-        threads::push(profile, track, &lives, &scale, json)
-    })?;
+    for (at, track) in tracks.iter().enumerate() {
+        if at > 0 {
+            json.push(',');
+        }
+        threads::write(profile, track, (&lives, &scale), &mut json, out)?;
+    }
+    json.push(']');
     drop(tracks);
     json.push_str(",\"shared\":");
     shared.write(&mut json, out)?;

@@ -1,6 +1,7 @@
 //! The threads of the file, column by column.
 
 use std::fmt::Write;
+use std::io;
 
 use rustc_hash::FxHashMap;
 
@@ -138,23 +139,27 @@ fn life(id: u32, before: u32) -> String {
     }
 }
 
-/// One thread.
-pub(super) fn push(
+/// One thread; its end stays in `json`.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub(super) fn write(
     profile: &Profile,
     track: &Track,
-    lives: &Lives,
-    scale: &Scale,
+    (lives, scale): (&Lives, &Scale),
     json: &mut String,
-) {
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
     json.push_str("{\"processType\":\"default\",\"pausedRanges\":[],");
     match track.owner {
         Owner::Thread(id) => push_thread(profile, id, lives, scale, json),
         Owner::Cpu(cpu) => push_cpu(cpu, json),
     }
-    push_samples(&track.hits, scale, json);
+    write_samples(&track.hits, scale, json, out)?;
     json.push(',');
-    push_markers(&track.markers, scale, json);
+    write_markers(&track.markers, scale, json, out)?;
     json.push('}');
+    Ok(())
 }
 
 fn push_thread(profile: &Profile, id: ThreadId, lives: &Lives, scale: &Scale, json: &mut String) {
@@ -203,16 +208,21 @@ fn push_cpu(cpu: Option<u32>, json: &mut String) {
     );
 }
 
-fn push_samples(hits: &[Hit], scale: &Scale, json: &mut String) {
+fn write_samples(
+    hits: &[Hit],
+    scale: &Scale,
+    json: &mut String,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
     json.push_str("\"samples\":{");
-    column("stack", hits, json, |hit, json| {
+    column("stack", hits, json, out, |hit, json| {
         number(hit.stack.into(), json)
-    });
+    })?;
     let mut last = scale.start;
-    column("timeDeltas", hits, json, |hit, json| {
+    column("timeDeltas", hits, json, out, |hit, json| {
         milliseconds(hit.time.saturating_sub(last), json);
         last = last.max(hit.time);
-    });
+    })?;
     let word = match scale.weight {
         Weight::One | Weight::Period => "samples",
         Weight::Time => "tracing-ms",
@@ -221,45 +231,60 @@ fn push_samples(hits: &[Hit], scale: &Scale, json: &mut String) {
     let _ = write!(json, "\"weightType\":\"{word}\",");
     match scale.weight {
         Weight::One => json.push_str("\"weight\":null,"),
-        Weight::Time => column("weight", hits, json, |hit, json| {
+        Weight::Time => column("weight", hits, json, out, |hit, json| {
             milliseconds(hit.period, json)
-        }),
-        _ => column("weight", hits, json, |hit, json| number(hit.period, json)),
+        })?,
+        _ => column("weight", hits, json, out, |hit, json| {
+            number(hit.period, json)
+        })?,
     }
     if scale.is_clock {
-        column("threadCPUDelta", hits, json, |hit, json| {
+        column("threadCPUDelta", hits, json, out, |hit, json| {
             number(if hit.is_idle { 0 } else { hit.period }, json);
-        });
+        })?;
     }
     end(hits.len(), json);
+    Ok(())
 }
 
-fn push_markers(markers: &[Marker], scale: &Scale, json: &mut String) {
+fn write_markers(
+    markers: &[Marker],
+    scale: &Scale,
+    json: &mut String,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
     json.push_str("\"markers\":{");
-    column("name", markers, json, |marker, json| {
+    column("name", markers, json, out, |marker, json| {
         number(marker.name.into(), json)
-    });
-    column("startTime", markers, json, |marker, json| {
+    })?;
+    column("startTime", markers, json, out, |marker, json| {
         scale.time(marker.from, json)
-    });
-    column("endTime", markers, json, |marker, json| match marker.to {
-        Some(to) => scale.time(to, json),
-        None => json.push_str("null"),
-    });
+    })?;
+    column("endTime", markers, json, out, |marker, json| {
+        match marker.to {
+            Some(to) => scale.time(to, json),
+            None => json.push_str("null"),
+        }
+    })?;
     // Instants and intervals.
-    column("phase", markers, json, |marker, json| {
+    column("phase", markers, json, out, |marker, json| {
         json.push(if marker.to.is_some() { '1' } else { '0' });
-    });
-    column("category", markers, json, |marker, json| {
-        match marker.what {
+    })?;
+    column(
+        "category",
+        markers,
+        json,
+        out,
+        |marker, json| match marker.what {
             What::OffCpu { .. } => number(WAITING.into(), json),
             _ => json.push('0'),
-        }
-    });
-    column("data", markers, json, |marker, json| {
+        },
+    )?;
+    column("data", markers, json, out, |marker, json| {
         push_data(marker, scale, json)
-    });
+    })?;
     end(markers.len(), json);
+    Ok(())
 }
 
 /// What is told of a marker, by the schemas in [`super::meta`].
