@@ -388,6 +388,7 @@ fn a_difference_has_the_shape_and_the_weights_that_were_asked_for() {
     fs::write(&folded, twice + "wasmtime;vanished_one 90000000\n").expect("written");
     let base = ["--diff", folded.to_str().expect("text")];
     let steps = [
+        "see",
         "key:t",
         "see",
         "key:f",
@@ -404,7 +405,11 @@ fn a_difference_has_the_shape_and_the_weights_that_were_asked_for() {
     ] {
         let page = page(folder.path(), "wasmtime", &[&base, options].concat());
         let seen = browser.drive(&page, &steps);
-        let detail = seen[1]["detail"].as_str().expect("text").to_owned();
+        // All of a run is all of it, however its shares add up.
+        let all = seen[0]["detail"].as_str().expect("text");
+        let is_equal = all.contains("change ±0.00 points");
+        assert_eq!(is_equal, !options.contains(&"--absolute"), "{all}");
+        let detail = seen[2]["detail"].as_str().expect("text").to_owned();
         // What has no width cannot be come upon.
         let is_drawn = options != ["--shape", "after"];
         assert_eq!(
@@ -412,7 +417,7 @@ fn a_difference_has_the_shape_and_the_weights_that_were_asked_for() {
             is_drawn,
             "{options:?} {detail}"
         );
-        changes.push(seen[0]["rows"][0].to_string());
+        changes.push(seen[1]["rows"][0].to_string());
     }
     assert_eq!(changes[0], changes[1]);
     // Half as much is less, and in shares nearly the same.

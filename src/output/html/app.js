@@ -74,7 +74,10 @@
   }
   const cut = (words, most) => words.length > most ? words.slice(0, most) + '…' : words;
   const percent = share => (100 * share).toFixed(2) + ' %';
-  const points = share => (share > 0 ? '+' : share < 0 ? '−' : '±') + Math.abs(100 * share).toFixed(2);
+  const points = share => {
+    const words = Math.abs(100 * share).toFixed(2);
+    return (!+words ? '±' : share > 0 ? '+' : '−') + words;
+  };
   const share = weight => two ? weight : weight / (measured.sum[0] || 1);
   const absolute = (part, run) => format(Math.round(two ? part * measured.base[run] : part));
 
