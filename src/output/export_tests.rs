@@ -5,10 +5,14 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use serde_json::Value;
 
+use super::caption::Caption;
 use super::firefox::{self, FirefoxOptions};
+use super::html::{self, Content, PageOptions};
 use super::pprof::{self, Label, PprofOptions};
+use super::svg::{self, Drawing, SvgOptions};
 use super::testing::{HOSTILE, into_samples, is_inert, rows, samples};
 use super::{speedscope, stacks_csv};
+use crate::flame::{self, Flame, Limit, Weights, prune};
 use crate::profile::Profile;
 use crate::report::testing::ProfileBuilder;
 
@@ -222,8 +226,182 @@ fn labels() -> Vec<Label> {
     Label::NAMES.map(|(_, label)| label).to_vec()
 }
 
+/// The weights of one event in a tree.
+fn weights(flame: &Flame, event: u16) -> Weights {
+    flame.weights(
+        |cell| match flame.series[cell.series as usize].event == event {
+            true => cell.period,
+            false => 0,
+        },
+    )
+}
+
+fn page_of(profile: &Profile) -> String {
+    let options = flame::Options {
+        naming: flame::Naming::Whole,
+        by_thread: true,
+        ..flame::Options::default()
+    };
+    let flame = flame::build(profile, &options);
+    let content = Content {
+        flame: &flame,
+        profile,
+        caption: &Caption::of(profile, 0),
+        event: 0,
+        weights: &weights(&flame, 0),
+        is_diff: false,
+        code: &[],
+    };
+    let mut page = Vec::new();
+    html::write(&content, &PageOptions::default(), &mut page).expect("a vector takes everything");
+    String::from_utf8(page).expect("text")
+}
+
+/// What the page's script reads.
+fn data_of(page: &str) -> Value {
+    let text = page.split("id=\"data\">\"").nth(1).expect("data");
+    let text = text.split('"').next().expect("its end");
+    let digit = |byte: u8| match byte {
+        b'A'..=b'Z' => byte - b'A',
+        b'a'..=b'z' => byte - b'a' + 26,
+        b'0'..=b'9' => byte - b'0' + 52,
+        b'+' => 62,
+        _ => 63,
+    };
+    let packed: Vec<u8> = text
+        .trim_end_matches('=')
+        .as_bytes()
+        .chunks(4)
+        .flat_map(|four| {
+            let bits = four
+                .iter()
+                .fold(0_u32, |bits, byte| bits << 6 | u32::from(digit(*byte)));
+            let bits = bits << (6 * (4 - four.len()));
+            bits.to_be_bytes()[1..four.len()].to_vec()
+        })
+        .collect();
+    serde_json::from_reader(flate2::read::GzDecoder::new(&packed[..])).expect("JSON")
+}
+
+fn column(data: &Value, path: &str) -> Vec<u64> {
+    let column = data
+        .pointer(path)
+        .and_then(Value::as_array)
+        .expect("a column");
+    column
+        .iter()
+        .map(|value| value.as_u64().expect("a number"))
+        .collect()
+}
+
+/// Checks that a page's tree hangs together; by event its period and samples.
+fn assert_sound_page(data: &Value) -> BTreeMap<u64, (u64, u64)> {
+    let (up, function) = (column(data, "/up"), column(data, "/fn"));
+    let functions = data["fns"]["name"].as_array().expect("names");
+    assert!(up.len() == function.len() && function.iter().all(|f| (*f as usize) < functions.len()));
+    assert!(
+        functions
+            .iter()
+            .all(|name| name.as_str().is_some_and(is_inert))
+    );
+    let mut depth = 0;
+    for closed in up {
+        assert!(closed <= depth);
+        depth = depth + 1 - closed;
+    }
+    let nodes: u64 = column(data, "/cells/node").iter().sum();
+    assert!(nodes as usize <= function.len());
+    let series = data["series"].as_array().expect("series");
+    let cells = column(data, "/cells/series").into_iter();
+    let cells = cells
+        .zip(column(data, "/cells/period"))
+        .zip(column(data, "/cells/samples"));
+    let unit = data["unit"].as_u64().expect("a number");
+    let mut sums: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+    for ((of, period), samples) in cells {
+        let sum = sums
+            .entry(series[of as usize][0].as_u64().expect("an event"))
+            .or_default();
+        *sum = (sum.0 + period * unit, sum.1 + samples);
+    }
+    sums
+}
+
+/// Weights of an SVG's frames by row, the lowest first, where it can be drawn.
+fn rows_of_picture(profile: &Profile, frames: Option<usize>) -> Option<Vec<(f64, u64)>> {
+    let options = flame::Options {
+        event: Some(0),
+        ..flame::Options::default()
+    };
+    let flame = flame::build(profile, &options);
+    let weights = weights(&flame, 0);
+    weights.total.first().filter(|all| **all > 0)?;
+    let drawing = Drawing {
+        flame: &flame,
+        weights: &weights,
+        other: None,
+        pruned: prune(
+            &flame,
+            &weights,
+            Limit {
+                percent: 0.0,
+                frames,
+            },
+        ),
+        caption: &Caption::of(profile, 0),
+        is_time: false,
+        unit: "cycles",
+    };
+    let mut svg = Vec::new();
+    svg::write(&drawing, &SvgOptions::default(), &mut svg).expect("it draws");
+    let svg = String::from_utf8(svg).expect("text");
+    let mut reader = quick_xml::Reader::from_str(&svg);
+    let mut rows: BTreeMap<i64, u64> = BTreeMap::new();
+    loop {
+        let element = match reader.read_event().expect("well-formed") {
+            quick_xml::events::Event::Eof => break,
+            quick_xml::events::Event::Start(e) | quick_xml::events::Event::Empty(e) => e,
+            _ => continue,
+        };
+        let word = |name: &str| {
+            let found = element.try_get_attribute(name).expect("attributes")?;
+            String::from_utf8(found.value.into_owned()).ok()
+        };
+        if let (Some(y), Some(weight)) = (word("y"), word("fg:w")) {
+            let y: f64 = y.parse().expect("a place");
+            *rows.entry(-(y * 10.0) as i64).or_default() +=
+                weight.parse::<u64>().expect("a weight");
+        }
+    }
+    Some(
+        rows.into_iter()
+            .map(|(y, weight)| (y as f64, weight))
+            .collect(),
+    )
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn pages_keep_sums(profile in rows()) {
+        let page = page_of(&profile);
+        prop_assert_eq!(page.matches("<script").count(), 2);
+        prop_assert!(page.lines().all(is_inert));
+        let found = assert_sound_page(&data_of(&page));
+        let all = (0..2).map(|event| sums(&profile, Some(event)));
+        prop_assert_eq!(found.into_values().collect::<Vec<_>>(), all.filter(|sum| sum.1 > 0).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn pictures_keep_sums(profile in rows(), frames in proptest::option::of(1..40_usize)) {
+        let total = sums(&profile, Some(0)).0;
+        if let Some(rows) = rows_of_picture(&profile, frames) {
+            // All of it, and what was left out drawn as that.
+            prop_assert_eq!((rows[0].1, rows[1].1), (total, total));
+            prop_assert!(rows.iter().all(|row| row.1 <= total));
+        }
+    }
 
     #[test]
     fn pprof_keeps_sums(profile in rows(), max_stacks in proptest::option::of(0..30_usize)) {

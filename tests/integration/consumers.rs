@@ -664,4 +664,26 @@ fn firefox_markers_are_the_waits_that_the_program_measured() {
         .iter()
         .flat_map(|thread| list(thread, "/markers/endTime"));
     assert!(markers.clone().count() > 100 && markers.clone().all(Value::is_null));
+    // Switches are no use of the CPU.
+    let switches = firefox_file(&lab, &["--event", "sched:sched_switch"]);
+    let delta = |thread: &Value| thread["samples"]["threadCPUDelta"].is_array();
+    assert!(list(&file, "/threads").iter().any(delta));
+    assert!(!list(&switches, "/threads").iter().any(delta));
+    assert_eq!(
+        markers_shown(&on_cpus, "sched:sched_switch"),
+        Some(samples(&switches))
+    );
+}
+
+/// How many markers of a name the Firefox Profiler has read.
+fn markers_shown(file: &Value, name: &str) -> Option<u64> {
+    let folder = tempfile::tempdir_in("/tmp").expect("a folder");
+    let path = folder.path().join("x.json");
+    std::fs::write(&path, file.to_string()).expect("written");
+    let profiler = Profiler::with(folder.path(), &path)?;
+    let shown = profiler.ask("profile markers --limit 0");
+    let of_name = list(&shown, "/markers")
+        .iter()
+        .filter(|marker| marker["name"] == name);
+    Some(of_name.count() as u64)
 }
