@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use super::Material;
 use crate::collect::Row;
 use crate::dso::{DsoId, DsoKind, DsoTable, FileTrouble};
+use crate::ids::Idx;
 use crate::profile::names;
 use crate::session::Target;
 use crate::session::jit::JitCodeId;
@@ -205,7 +206,7 @@ impl<'a> Finder<'_, '_, 'a> {
         let total = &mut self.found.totals[event];
         total.0 = total.0.saturating_add(row.period);
         total.1 += row.samples;
-        let pc = row.key.leaf.0 as usize;
+        let pc = row.key.leaf.index();
         let object = self.count_object(pc, event, row);
         if let Known::Unasked = self.by_pc[pc] {
             self.by_pc[pc] = self.place(pc, row.first);
@@ -265,7 +266,7 @@ impl<'a> Finder<'_, '_, 'a> {
         let Some(number) = answer.and_then(|answer| answer.symbol) else {
             return Known::Nothing;
         };
-        let symbol = &answers.resolution.symbols[number.0 as usize];
+        let symbol = &answers.resolution.symbols[number];
         let origin = Origin::Symbol {
             dso,
             start: symbol.start,

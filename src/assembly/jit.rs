@@ -27,7 +27,7 @@ pub(super) fn replaced(material: &Material<'_, '_>, function: &Function) -> Opti
     let sample = session
         .samples
         .get(usize::try_from(function.sample).ok()?)?;
-    let process = session.threads[sample.thread.0 as usize].process;
+    let process = session.threads[sample.thread].process;
     let (_, (_, to)) = session
         .jit
         .lookup_with_span(process, sample.ip, sample.time)?;

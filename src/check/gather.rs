@@ -141,7 +141,7 @@ fn ends(stages: &Stages<'_, '_>) -> Vec<EndShare> {
             continue;
         }
         if let Some(last) = stages.collected.stacks.get(row.key.stack).last() {
-            let pc = &stages.collected.pcs[last.0 as usize];
+            let pc = &stages.collected.pcs[*last];
             culprits.add(pc, row.samples);
         }
     }
@@ -230,7 +230,7 @@ fn symbols(stages: &Stages<'_, '_>) -> (Vec<Unresolved>, BTreeMap<DsoId, u64>) {
     let mut found: BTreeMap<Reason, (u64, Culprits)> = BTreeMap::new();
     let mut by_file: BTreeMap<DsoId, u64> = BTreeMap::new();
     for row in &stages.collected.rows {
-        let pc = &stages.collected.pcs[row.key.leaf.0 as usize];
+        let pc = &stages.collected.pcs[row.key.leaf];
         if let Target::Dso(dso) = pc.target {
             *by_file.entry(dso).or_default() += row.samples;
         }
@@ -324,7 +324,7 @@ fn is_resolved(stages: &Stages<'_, '_>, dso: DsoId, address: u64) -> bool {
 fn symbol<'s>(stages: &Stages<'s, '_>, dso: DsoId, address: u64) -> Option<&'s Symbol> {
     let answer = stages.answers.get(Site::Dso(dso), address)?;
     let index = answer.symbol?;
-    stages.answers.resolution.symbols.get(index.0 as usize)
+    stages.answers.resolution.symbols.get(index)
 }
 
 /// Samples whose recorded chain gets to where programs and threads begin.
@@ -340,7 +340,7 @@ fn rooted(stages: &Stages<'_, '_>) -> u64 {
         }
         let reaches = *known.entry(row.key.stack).or_insert_with(|| {
             let outermost = stacks.get(row.key.stack).iter().rev().take(OUTERMOST);
-            let mut pcs = outermost.map(|pc| &stages.collected.pcs[pc.0 as usize]);
+            let mut pcs = outermost.map(|pc| &stages.collected.pcs[*pc]);
             let Some(last) = pcs.next() else {
                 return false;
             };
@@ -410,9 +410,8 @@ fn late(session: &Session<'_>) -> u64 {
 }
 
 fn kernel(stages: &Stages<'_, '_>) -> KernelSymbols {
-    let is_kernel = |row: &&crate::collect::Row| {
-        stages.collected.pcs[row.key.leaf.0 as usize].mode == CpuMode::Kernel
-    };
+    let is_kernel =
+        |row: &&crate::collect::Row| stages.collected.pcs[row.key.leaf].mode == CpuMode::Kernel;
     let rows = stages.collected.rows.iter().filter(is_kernel);
     let dsos = &stages.session.dsos;
     KernelSymbols {

@@ -53,7 +53,7 @@ pub(super) fn gather(stages: &Stages<'_, '_>) -> WasmLines {
     };
     let mut troubles = Vec::new();
     for row in &stages.collected.rows {
-        let pc = &stages.collected.pcs[row.key.leaf.0 as usize];
+        let pc = &stages.collected.pcs[row.key.leaf];
         let place = match pc.target {
             Target::Jit(id, _) => {
                 let code = stages.session.jit.code(id);

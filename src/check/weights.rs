@@ -3,6 +3,7 @@
 //! In: how tracepoints were asked for, and what of them was lost. Out: findings, none for recordings without such events.
 
 use super::{Finding, Level};
+use crate::ids::Idx;
 use crate::perfdata::attr::sample_type;
 use crate::perfdata::{Event, Recording};
 use crate::session::Session;
@@ -49,7 +50,7 @@ impl Weights {
         if is_probe.contains(&true) {
             let of_probes = |s: &&_| {
                 let sample: &crate::session::SampleRef = s;
-                is_probe[usize::from(sample.event.0)]
+                is_probe[sample.event.index()]
             };
             let there = session.samples.iter().filter(of_probes).count() as u64;
             let lost = session.stats.lost_samples.iter().zip(&is_probe);

@@ -11,7 +11,8 @@ mod versions;
 use std::collections::HashMap;
 
 use crate::assembly::{Assembly, Code, Function, Listing, Missing, Row};
-use crate::profile::EventSummary;
+use crate::ids::IndexSlice;
+use crate::profile::{EventId, EventSummary};
 
 pub use choose::{NotFound, Selection, choose, unshown};
 use lines::Samples;
@@ -146,7 +147,7 @@ impl<'a> Plan<'a> {
     #[must_use]
     pub fn new(
         assembly: &'a Assembly,
-        events: &[EventSummary],
+        events: &IndexSlice<EventId, [EventSummary]>,
         options: &'a Options,
     ) -> (Self, Outcome) {
         let mut outcome = Outcome::default();
@@ -264,7 +265,7 @@ struct Group {
     name: String,
 }
 
-fn groups(events: &[EventSummary], options: &Options) -> Vec<Group> {
+fn groups(events: &IndexSlice<EventId, [EventSummary]>, options: &Options) -> Vec<Group> {
     let all = 0..u16::try_from(events.len()).unwrap_or(u16::MAX);
     let name = |member: &u16| events[usize::from(*member)].name.clone();
     let names = |members: &[u16]| members.iter().map(name).collect::<Vec<_>>().join(", ");

@@ -87,7 +87,7 @@ impl<'s, 'a> Again<'s, 'a> {
 
     fn state(&self, rank: u32) -> Option<UserState<'a>> {
         let head = self.session.samples.get(rank as usize)?;
-        let event = &self.recording.events[usize::from(head.layout.0)];
+        let event = &self.recording.events[head.layout];
         let record = self.recording.record_bytes(head.pos)?;
         let mut sample = event.parse_sample(record).ok()?;
         limit_dump(&mut sample, self.dump_limit);

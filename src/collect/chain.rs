@@ -157,12 +157,12 @@ impl<'a> ChainBuilder<'a> {
     ) {
         let Some(regs) = sample.user_regs else { return };
         let pcs = out.addresses.all();
-        let user = |id: &PcId| pcs[id.0 as usize].mode == CpuMode::User;
+        let user = |id: &PcId| pcs[*id].mode == CpuMode::User;
         let Some(leaf) = out.ids.iter().position(user) else {
             return;
         };
-        let ip = pcs[out.ids[leaf].0 as usize].at;
-        let recorded = out.ids.get(leaf + 1).map(|next| pcs[next.0 as usize].at);
+        let ip = pcs[out.ids[leaf]].at;
+        let recorded = out.ids.get(leaf + 1).map(|next| pcs[*next].at);
         let Some(caller) = self.unwinder.leaf_caller(ip, &regs, recorded, space) else {
             return;
         };
@@ -173,7 +173,7 @@ impl<'a> ChainBuilder<'a> {
 
 /// Whether the file of the outermost frame is not there, or another one.
 fn why_missing(out: &ChainOut<'_>, space: &SpaceAt<'_, '_>) -> StackEnd {
-    let last = out.ids.last().map(|id| out.addresses.all()[id.0 as usize]);
+    let last = out.ids.last().map(|id| out.addresses.all()[*id]);
     match last.map(|pc| pc.target) {
         Some(Target::Dso(dso)) if space.trouble(dso) == Some(FileTrouble::Changed) => {
             StackEnd::ChangedFile

@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use crate::address::Avma;
 use crate::diagnostics::Diagnostics;
-use crate::ids::{CommId, ThreadId};
+use crate::ids::{CommId, IndexVec, ThreadId};
 use crate::input::Window;
 use crate::intern::Sequences;
 use crate::perfdata::{CpuMode, FieldKey, FieldValue, Recording};
@@ -143,9 +143,10 @@ impl Payloads {
     }
 }
 
-/// An address of a chain, in this table only.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct PcId(pub u32);
+crate::ids::numbers! {
+    /// An address of a chain, in this table only.
+    pub struct PcId(pub u32);
+}
 
 /// A distinct code address.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -207,7 +208,7 @@ pub const NO_TEXT: u32 = u32::MAX;
 #[derive(Debug, Default)]
 pub struct Collected {
     /// Addresses; each worker's are distinct.
-    pub pcs: Vec<Pc>,
+    pub pcs: IndexVec<PcId, Pc>,
     /// Stacks, leaf first; each worker's are distinct.
     pub stacks: AddressStacks,
     /// Rows by first sample. What several workers met has a row of each of them.

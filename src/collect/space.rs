@@ -184,8 +184,8 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
     /// Code of a dump belongs to the dump, code of a perf map to the anonymous memory around it.
     fn dso_of_code(&self, id: JitCodeId, at: Avma) -> DsoId {
         // Most runs have one dump, and the code itself is not in the cache.
-        let object = match self.session.jit.objects() {
-            [_] => JitObjectId(0),
+        let object = match self.session.jit.objects().len() {
+            1 => JitObjectId(0),
             _ => self.session.jit.code(id).object(),
         };
         let of_map = self.session.jit.object(object).is_perf_map();

@@ -6,6 +6,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::space::SpaceAt;
 use crate::address::Avma;
+use crate::ids::{IndexSlice, IndexVec};
 use crate::intern::{ItemIndex, SequenceIndex};
 use crate::perfdata::{CpuMode, FieldValue};
 use crate::session::{Label, Target};
@@ -21,7 +22,7 @@ use super::{AddressStacks, Collected, NO_TEXT, Pc, PcId, Row, RowKey, Rows};
 /// was met before.
 #[derive(Default)]
 pub(super) struct Addresses {
-    pcs: Vec<Pc>,
+    pcs: IndexVec<PcId, Pc>,
     by_pc: ItemIndex,
     /// Kernel addresses mean the same at all times.
     kernel: FxHashMap<u64, PcId>,
@@ -32,7 +33,7 @@ pub(super) struct Addresses {
 
 impl Addresses {
     /// All of them, indexed by [`PcId`].
-    pub(super) fn all(&self) -> &[Pc] {
+    pub(super) fn all(&self) -> &IndexSlice<PcId, [Pc]> {
         &self.pcs
     }
 
@@ -318,7 +319,7 @@ mod tests {
     fn readable(c: &Collected) -> Vec<(u64, u64, u64, Vec<u64>)> {
         let mut readable: Vec<(u64, u64, u64, Vec<u64>)> = Vec::new();
         for r in &c.rows {
-            let address = |pc: &PcId| c.pcs[pc.0 as usize].at.0;
+            let address = |pc: &PcId| c.pcs[*pc].at.0;
             let stack: Vec<u64> = c.stacks.get(r.key.stack).iter().map(address).collect();
             assert_eq!(address(&r.key.leaf), stack[0]);
             match readable.iter_mut().find(|known| known.3 == stack) {

@@ -274,7 +274,7 @@ impl<'s, 'a> Worker<'s, 'a> {
     /// Reads one sample's record, builds its chain and counts it.
     fn sample(&mut self, rank: usize, record: Option<&[u8]>) {
         let head = &self.shared.session.samples[rank];
-        let event = &self.shared.recording.events[usize::from(head.layout.0)];
+        let event = &self.shared.recording.events[head.layout];
         self.ids.clear();
         self.is_cut = false;
         if head.pos == RecordPos::NONE {
@@ -460,7 +460,7 @@ impl<'s, 'a> Worker<'s, 'a> {
             return self.table.addresses.label(head.label);
         }
         if let Some(&first) = self.ids.first() {
-            let pc = &self.table.addresses.all()[first.0 as usize];
+            let pc = &self.table.addresses.all()[first];
             if pc.at == head.ip && pc.mode == head.mode {
                 return first;
             }

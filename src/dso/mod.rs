@@ -36,9 +36,10 @@ pub use preload::Preloader;
 pub use symtab::{SymbolRef, SymbolTable};
 pub use table::{Dso, DsoTable, Inode, KernelLoader};
 
-/// A DSO of the run, in the order of first appearance.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct DsoId(pub u32);
+crate::ids::numbers! {
+    /// A DSO of the run, in the order of first appearance.
+    pub struct DsoId(pub u32);
+}
 
 /// What kind of thing is mapped; decides where its symbols come from and how addresses print.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

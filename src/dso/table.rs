@@ -20,6 +20,7 @@ use super::symtab::SymbolTable;
 use super::{BuildId, DsoId, DsoKind, KernelIdentity, KernelReference, KernelState};
 use crate::address::{Avma, FileOffset};
 use crate::diagnostics::Diagnostics;
+use crate::ids::IndexVec;
 use crate::input::Store;
 
 /// Device and inode of a mapped file: major, minor, inode, generation (MMAP2).
@@ -76,8 +77,8 @@ pub struct DsoTable<'a> {
     store: &'a Store,
     diag: &'a Diagnostics,
     search: Arc<SearchPaths>,
-    dsos: Vec<Dso>,
-    files: Vec<Arc<Files<'a>>>,
+    dsos: IndexVec<DsoId, Dso>,
+    files: IndexVec<DsoId, Arc<Files<'a>>>,
     /// Symbols that records name, by DSO: start, length, name.
     recorded: FxHashMap<DsoId, Vec<RecordedSymbol>>,
     preloads: Preloads<'a>,
@@ -103,8 +104,8 @@ impl<'a> DsoTable<'a> {
             store,
             diag,
             search,
-            dsos: Vec::new(),
-            files: Vec::new(),
+            dsos: IndexVec::new(),
+            files: IndexVec::new(),
             recorded: FxHashMap::default(),
             preloads: Preloads::default(),
             by_name: FxHashMap::default(),
@@ -172,7 +173,7 @@ impl<'a> DsoTable<'a> {
 
     /// Tells where the recorded kernel put a module's code (start of its map).
     pub fn set_module_start(&mut self, id: DsoId, start: Avma) {
-        self.dsos[id.0 as usize].module_start = Some(start);
+        self.dsos[id].module_start = Some(start);
     }
 
     /// Gives a DSO of kind [`DsoKind::KernelSymbol`] a symbol (KSYMBOL record: BPF program, trampoline).
@@ -197,7 +198,7 @@ impl<'a> DsoTable<'a> {
             .map(Vec::as_slice)
             .unwrap_or_default();
         let same = known.iter().copied().find(|&id| {
-            let dso = &self.dsos[id.0 as usize];
+            let dso = &self.dsos[id];
             let ids_agree = match (&dso.build_id, &build_id) {
                 (Some(a), Some(b)) => a.matches(b),
                 _ => true,
@@ -205,7 +206,7 @@ impl<'a> DsoTable<'a> {
             ids_agree && (inode.is_none() || dso.inode.is_none() || inode == dso.inode)
         });
         if let Some(id) = same {
-            let dso = &mut self.dsos[id.0 as usize];
+            let dso = &mut self.dsos[id];
             dso.inode = dso.inode.or(inode);
             dso.sure_of_id |= build_id.is_some();
             dso.build_id = dso.build_id.or(build_id);
@@ -221,12 +222,12 @@ impl<'a> DsoTable<'a> {
         build_id: Option<BuildId>,
         inode: Option<Inode>,
     ) -> DsoId {
-        let id = DsoId(u32::try_from(self.dsos.len()).expect("fewer DSOs than records"));
+        let id = self.dsos.next_idx();
         let sure_of_id = build_id.is_some();
         let build_id = self.recorded_build_id(name, build_id);
         let same_path = self.by_name.get(name).map_or(&[][..], Vec::as_slice);
         for other in same_path {
-            self.dsos[other.0 as usize].shares_path = true;
+            self.dsos[*other].shares_path = true;
         }
         let shares_path = !same_path.is_empty();
         self.dsos.push(Dso {
@@ -255,7 +256,7 @@ impl<'a> DsoTable<'a> {
     pub fn note_mapped(&mut self, id: DsoId, part: MappedPart) {
         /// More tell nothing new: a file has one or two executable segments.
         const MOST: usize = 8;
-        let mapped = &mut self.dsos[id.0 as usize].mapped;
+        let mapped = &mut self.dsos[id].mapped;
         if mapped.len() < MOST && !mapped.contains(&part) {
             mapped.push(part);
         }
@@ -278,7 +279,7 @@ impl<'a> DsoTable<'a> {
     /// Names and identity of a DSO.
     #[must_use]
     pub fn get(&self, id: DsoId) -> &Dso {
-        &self.dsos[id.0 as usize]
+        &self.dsos[id]
     }
 
     /// Number of DSOs; ids run from 0.
@@ -361,10 +362,10 @@ impl<'a> DsoTable<'a> {
     /// A sample hit this place of a file: its symbols will be needed. Of no effect without
     /// [`preloader`](Self::preloader), and where the file is not known for certain yet.
     pub fn preload(&mut self, id: DsoId, at: FileOffset) {
-        let dso = &self.dsos[id.0 as usize];
+        let dso = &self.dsos[id];
         // A build ID may still come to be known.
         if dso.kind == DsoKind::File && dso.build_id.is_some() {
-            let files = &self.files[id.0 as usize];
+            let files = &self.files[id];
             self.preloads.ask(id, dso, files, at);
         }
     }
@@ -431,7 +432,7 @@ impl<'a> DsoTable<'a> {
         Loading {
             opener: self.opener(),
             dso: self.get(id),
-            files: &self.files[id.0 as usize],
+            files: &self.files[id],
         }
     }
 

@@ -5,6 +5,7 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::ids::{IndexSlice, IndexVec, index_vec};
 use crate::intern::{Sequences, byte_ranks};
 use crate::parallel::{in_parallel, sort_in_parallel};
 use crate::profile::{CommId, Entry, FrameId, Profile, StackId, ThreadId};
@@ -44,7 +45,7 @@ pub struct Options {
 /// Call paths before they are a tree.
 #[derive(Debug)]
 pub struct Paths {
-    pub(super) functions: Vec<Function>,
+    pub(super) functions: IndexVec<FunctionId, Function>,
     pub(super) objects: Vec<String>,
     pub(super) series: Vec<Series>,
     /// Functions from the bottom up.
@@ -201,9 +202,9 @@ fn frames<'p>(
 
 /// The functions that paths are made of.
 struct Words {
-    functions: Vec<Function>,
+    functions: IndexVec<FunctionId, Function>,
     /// By frame; of no meaning for one that no path has.
-    of_frame: Vec<u32>,
+    of_frame: IndexVec<FrameId, u32>,
     /// By line.
     of_comm: Vec<u32>,
 }
@@ -213,9 +214,9 @@ impl Words {
     const PIECE: usize = 1024;
 
     fn of(profile: &Profile, options: &Options, lines: &[Line<'_>]) -> Self {
-        let mut is_used = vec![false; profile.frames.len()];
+        let mut is_used: IndexVec<FrameId, bool> = index_vec![false; profile.frames.len()];
         for frame in lines.iter().flat_map(|line| frames(profile, line.entry)) {
-            is_used[frame.0 as usize] = true;
+            is_used[frame] = true;
         }
         let used: Vec<u32> = (0..number(is_used.len()))
             .filter(|frame| is_used[*frame as usize])
@@ -237,8 +238,8 @@ impl Words {
         texts.extend(comms.iter().map(|comm| comm.as_bytes()));
         let ranks = byte_ranks(&texts, options.threads);
         let mut words = Self {
-            functions: Vec::new(),
-            of_frame: vec![0; profile.frames.len()],
+            functions: IndexVec::new(),
+            of_frame: index_vec![0; profile.frames.len()],
             of_comm: Vec::new(),
         };
         let (of_frame, of_comm) = ranks.split_at(used.len());
@@ -292,12 +293,12 @@ fn comm_words(profile: &Profile, options: &Options, lines: &[Line<'_>]) -> (Vec<
 }
 
 fn comm_word(profile: &Profile, entry: &Entry, options: &Options) -> String {
-    let comm = shown(&profile.comms[entry.comm.0 as usize]);
+    let comm = shown(&profile[entry.comm]);
     let mut word = match options.naming {
         Naming::Folded => comm.replace(' ', "_").replace(';', ":"),
         Naming::Whole => comm.into_owned(),
     };
-    let thread = &profile.threads[entry.thread.0 as usize];
+    let thread = &profile[entry.thread];
     // perf prints absent ids as -1.
     let id = |id: u32| i64::from(id.cast_signed());
     match options.roots {
@@ -317,7 +318,7 @@ fn functions(
     naming: Naming,
     (texts, ranks): (&[&[u8]], &[u32]),
     used: &[u32],
-) -> Vec<Function> {
+) -> IndexVec<FunctionId, Function> {
     let count = ranks.iter().max().map_or(0, |last| *last as usize + 1);
     let mut first = vec![usize::MAX; count];
     for (word, rank) in ranks.iter().enumerate().rev() {
@@ -358,13 +359,13 @@ fn rows(
     profile: &Profile,
     options: &Options,
     lines: &[Line<'_>],
-    of_frame: &[u32],
+    of_frame: &IndexSlice<FrameId, [u32]>,
     of_comm: &[u32],
 ) -> Rows {
     let mut paths = Sequences::default();
     let mut path = Vec::new();
     for (line, comm) in lines.iter().zip(of_comm) {
-        let words = frames(profile, line.entry).map(|frame| of_frame[frame.0 as usize]);
+        let words = frames(profile, line.entry).map(|frame| of_frame[frame]);
         path.clear();
         if options.reverse {
             path.extend(words.chain([*comm]));

@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::ids::IndexVec;
 use crate::intern::Sequences;
 
 use super::build::{Paths, Tag, number};
@@ -25,7 +26,7 @@ pub enum FoldedError {
 pub fn read(bytes: &[u8]) -> Result<Paths, FoldedError> {
     let mut names: FxHashMap<(Vec<u8>, bool), u32> = FxHashMap::default();
     let mut paths = Paths {
-        functions: Vec::new(),
+        functions: IndexVec::new(),
         objects: Vec::new(),
         series: vec![Series {
             event: 0,

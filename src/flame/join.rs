@@ -5,6 +5,7 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::ids::IndexVec;
 use crate::intern::{Sequences, byte_ranks};
 use crate::profile::Profile;
 use crate::questions::functions::object_label;
@@ -58,7 +59,7 @@ pub fn join(
     let texts: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
     let ranks = byte_ranks(&texts, threads);
     let mut joined = Paths {
-        functions: Vec::new(),
+        functions: IndexVec::new(),
         objects: after.objects.clone(),
         series: after.series.clone(),
         all: Sequences::default(),

@@ -15,15 +15,15 @@ pub use join::{clean, join};
 pub use names::{Naming, shown, without_arguments};
 pub use prune::{Limit, Pruned, prune};
 
+use crate::ids::{Idx, IndexVec, index_vec};
 use crate::profile::SymbolId;
 
-/// Index into [`Flame::functions`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct FunctionId(pub u32);
-
-/// Index into [`Flame::nodes`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct NodeId(pub u32);
+crate::ids::numbers! {
+    /// Index into [`Flame::functions`].
+    pub struct FunctionId(pub u32);
+    /// Index into [`Flame::nodes`].
+    pub struct NodeId(pub u32);
+}
 
 /// What kind of code a function is: pictures show it by colour.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -148,11 +148,11 @@ pub struct Cell {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Flame {
     /// In the order of siblings.
-    pub functions: Vec<Function>,
+    pub functions: IndexVec<FunctionId, Function>,
     /// Short names of objects.
     pub objects: Vec<String>,
     /// Depth first, callers before callees, siblings in the order of their names; the first one stands for everything.
-    pub nodes: Vec<Node>,
+    pub nodes: IndexVec<NodeId, Node>,
     /// In the order of events and threads.
     pub series: Vec<Series>,
     /// In the order of nodes, then series.
@@ -163,9 +163,9 @@ pub struct Flame {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Weights {
     /// Of each node itself.
-    pub own: Vec<u64>,
+    pub own: IndexVec<NodeId, u64>,
     /// With what it calls.
-    pub total: Vec<u64>,
+    pub total: IndexVec<NodeId, u64>,
 }
 
 impl Flame {
@@ -175,21 +175,21 @@ impl Flame {
     /// The function of a node, none for the root.
     #[must_use]
     pub fn function(&self, node: NodeId) -> Option<&Function> {
-        let function = self.nodes[node.0 as usize].function;
-        self.functions.get(function.0 as usize)
+        let function = self.nodes[node].function;
+        self.functions.get(function)
     }
 
     /// What the nodes weigh by what is picked of each cell.
     #[must_use]
     pub fn weights(&self, pick: impl Fn(&Cell) -> u64) -> Weights {
-        let mut own = vec![0_u64; self.nodes.len()];
+        let mut own: IndexVec<NodeId, u64> = index_vec![0_u64; self.nodes.len()];
         for cell in &self.cells {
-            let sum = &mut own[cell.node.0 as usize];
+            let sum = &mut own[cell.node];
             *sum = sum.saturating_add(pick(cell));
         }
         let mut total = own.clone();
         for node in (1..self.nodes.len()).rev() {
-            let (weight, parent) = (total[node], self.nodes[node].parent.0 as usize);
+            let (weight, parent) = (total[node], self.nodes[node].parent.index());
             total[parent] = total[parent].saturating_add(weight);
         }
         Weights { own, total }

@@ -45,11 +45,11 @@ fn acts(c: char) -> bool {
 
 /// The name of a frame, and what kind of code it is.
 pub(super) fn push_frame(profile: &Profile, frame: &Frame, naming: Naming, text: &mut String) {
-    let object = frame.object.map(|id| &profile.objects[id.0 as usize]);
+    let object = frame.object.map(|id| &profile[id]);
     let before = text.len();
     match (frame.symbol, object) {
         (Some(symbol), _) => {
-            let name = shown(&profile.symbols[symbol.0 as usize].name);
+            let name = shown(&profile[symbol].name);
             match naming {
                 Naming::Folded => push_folded(without_arguments(&name), text),
                 Naming::Whole => text.push_str(&name),
@@ -75,8 +75,8 @@ fn push_folded(name: &str, text: &mut String) {
 
 /// What kind of code a frame is.
 pub(super) fn kind(profile: &Profile, frame: &Frame) -> Kind {
-    let object = frame.object.map(|id| &profile.objects[id.0 as usize]);
-    let symbol = frame.symbol.map(|id| &profile.symbols[id.0 as usize]);
+    let object = frame.object.map(|id| &profile[id]);
+    let symbol = frame.symbol.map(|id| &profile[id]);
     if frame.mode == CpuMode::Kernel || object.is_some_and(|object| object.is_kernel) {
         Kind::Kernel
     } else if symbol.is_some_and(|symbol| symbol.inlined) {

@@ -1,6 +1,7 @@
 //! Which nodes a picture has room for.
 
 use super::{Flame, Weights};
+use crate::ids::Idx;
 
 /// How much is left out.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -46,7 +47,7 @@ pub fn prune(flame: &Flame, weights: &Weights, limit: Limit) -> Pruned {
             ..asked_for
         };
     };
-    let mut sizes = weights.total.clone();
+    let mut sizes = weights.total.raw.clone();
     sizes.retain(|size| *size > asked);
     sizes.sort_unstable();
     sizes.dedup();
@@ -68,7 +69,7 @@ fn count(flame: &Flame, weights: &Weights, least: u64) -> Pruned {
     // Parents come before their children, so one mark for the last cut one is not enough.
     let mut is_cut = vec![false; flame.nodes.len()];
     for (at, node) in flame.nodes.iter().enumerate().skip(1) {
-        let parent = node.parent.0 as usize;
+        let parent = node.parent.index();
         if weights.total[at] >= least {
             kept += 1;
         } else if weights.total[at] > 0 && weights.total[parent] >= least && !is_cut[parent] {

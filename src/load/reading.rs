@@ -13,9 +13,10 @@ use crate::check::{Stages, Weights};
 use crate::collect::{self, Again, Collected, Learned, MapCache, Needs, Payloads};
 use crate::diagnostics::Diagnostics;
 use crate::dso::{DsoTable, KernelLoader};
+use crate::ids::{IndexVec, index_vec};
 use crate::input::{Store, Window};
 use crate::perfdata::attr::sample_type;
-use crate::perfdata::{Event, FieldKey, NoField, OpenError, Recording};
+use crate::perfdata::{Event, EventId, FieldKey, NoField, OpenError, Recording};
 use crate::profile::{self, Profile, Wait};
 use crate::session::jit::JitBuilder;
 use crate::session::listing::{self, Listing};
@@ -357,7 +358,7 @@ impl<'a> Reading<'_, 'a> {
             profile.trim(trim);
         }
         profile.events = match weighed.event {
-            Some(event) => vec![event.into()],
+            Some(event) => index_vec![event.into()],
             None => events_of(recording, session),
         };
         profile.parallelism = session.parallelism.clone();
@@ -389,13 +390,13 @@ fn unmap(store: Store) {
 fn list(listing: Listing, recording: &Recording<'_>, session: &Session<'_>) -> Vec<String> {
     match listing {
         Listing::Stats => {
-            let mut samples: Vec<u64> = session
+            let mut samples: IndexVec<EventId, u64> = session
                 .rowless
                 .iter()
                 .map(|(samples, _)| *samples)
                 .collect();
             for sample in &session.samples {
-                samples[usize::from(sample.event.0)] += 1;
+                samples[sample.event] += 1;
             }
             listing::stats(&session.stats, &recording.events, &samples)
         }

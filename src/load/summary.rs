@@ -3,6 +3,7 @@
 use super::options::LoadOptions;
 use crate::collect::{Collected, Rows};
 use crate::diagnostics::Diagnostics;
+use crate::ids::IndexVec;
 use crate::perfdata::attr::sample_type;
 use crate::perfdata::{Event, Recording};
 use crate::profile::{
@@ -11,7 +12,10 @@ use crate::profile::{
 use crate::session::Session;
 
 /// The events of the recording, with what counts in totals but has no row.
-pub(super) fn events_of(recording: &Recording<'_>, session: &Session<'_>) -> Vec<EventSummary> {
+pub(super) fn events_of(
+    recording: &Recording<'_>,
+    session: &Session<'_>,
+) -> IndexVec<EventId, EventSummary> {
     let events = recording.events.iter().zip(&session.rowless);
     events
         .map(|(event, &(samples, period))| EventSummary {
@@ -66,7 +70,7 @@ pub(super) fn summarise(
         *sum = sum.saturating_add(row.period);
     }
     for (event, leaf, samples, period) in counted(profile, collected.kind) {
-        let event = &mut profile.events[usize::from(event.0)];
+        let event = &mut profile.events[event];
         event.samples += samples;
         event.period = event.period.wrapping_add(period);
         quality.samples += samples;

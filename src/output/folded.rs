@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::text::acts;
 use crate::flame::without_arguments;
+use crate::ids::{IndexSlice, IndexVec, index_vec};
 use crate::intern::{Sequences, byte_ranks};
 use crate::parallel::{in_parallel, sort_in_parallel};
 use crate::profile::CpuMode;
@@ -100,8 +101,8 @@ struct Words<'n> {
     /// By rank.
     texts: Vec<&'n [u8]>,
     /// By frame: the rank of its name with and without a frame behind it; nothing if it is not used so.
-    inner: Vec<u32>,
-    last: Vec<u32>,
+    inner: IndexVec<FrameId, u32>,
+    last: IndexVec<FrameId, u32>,
     /// By group: the rank of its comm.
     comms: Vec<u32>,
 }
@@ -114,8 +115,8 @@ struct Names {
     /// By group: index into `comms`.
     comm_of: Vec<u32>,
     /// By frame: whether it is at the end of lines, and whether it is before others.
-    is_last: Vec<bool>,
-    is_inner: Vec<bool>,
+    is_last: IndexVec<FrameId, bool>,
+    is_inner: IndexVec<FrameId, bool>,
 }
 
 impl Names {
@@ -124,15 +125,13 @@ impl Names {
 
     fn of(profile: &Profile, options: &FoldOptions, groups: &[(&Entry, u64)]) -> Self {
         let frames = profile.frames.len();
-        let (mut is_last, mut is_inner) = (vec![false; frames], vec![false; frames]);
+        let (mut is_last, mut is_inner) = (index_vec![false; frames], index_vec![false; frames]);
         let mut threads = FxHashMap::default();
         let (mut comms, mut comm_of) = (Vec::new(), Vec::with_capacity(groups.len()));
         for (entry, _) in groups {
             let (last, inner) = ends(profile, entry);
-            is_last[last.0 as usize] = true;
-            inner
-                .iter()
-                .for_each(|frame| is_inner[frame.0 as usize] = true);
+            is_last[last] = true;
+            inner.iter().for_each(|&frame| is_inner[frame] = true);
             let thread = (options.pid || options.tid).then_some(entry.thread);
             let comm = threads.entry((entry.comm, thread)).or_insert_with(|| {
                 comms.push(comm(profile, entry, options));
@@ -140,7 +139,7 @@ impl Names {
             });
             comm_of.push(*comm);
         }
-        let numbers: Vec<usize> = (0..frames).collect();
+        let numbers: Vec<FrameId> = profile.frames.indices().collect();
         let pieces = numbers.chunks(Self::PIECE).collect();
         let frames = in_parallel(pieces, options.threads, |piece| {
             let (mut text, mut ends) = (String::new(), Vec::with_capacity(piece.len()));
@@ -172,7 +171,7 @@ impl Names {
 
 impl<'n> Words<'n> {
     fn new(names: &'n Names, threads: usize) -> Self {
-        let used = |is_used: &[bool]| -> Vec<usize> {
+        let used = |is_used: &IndexSlice<FrameId, [bool]>| -> Vec<usize> {
             (0..is_used.len()).filter(|frame| is_used[*frame]).collect()
         };
         let (inner, last) = (used(&names.is_inner), used(&names.is_last));
@@ -185,7 +184,7 @@ impl<'n> Words<'n> {
         texts.extend(names.comms.iter().map(|comm| comm.as_bytes()));
         let ranks = byte_ranks(&texts, threads);
         let by_frame = |frames: &[usize], ranks: &[u32]| {
-            let mut of_frame = vec![0; names.is_last.len()];
+            let mut of_frame = index_vec![0; names.is_last.len()];
             for (frame, rank) in frames.iter().zip(ranks) {
                 of_frame[*frame] = *rank;
             }
@@ -230,9 +229,9 @@ fn lines(profile: &Profile, groups: &[(&Entry, u64)], words: &Words<'_>) -> Sequ
         let (leaf, callers) = ends(profile, entry);
         line.clear();
         line.push(*comm);
-        let inner = |frame: &FrameId| words.inner[frame.0 as usize];
+        let inner = |frame: &FrameId| words.inner[*frame];
         line.extend(callers.iter().rev().map(inner));
-        line.push(words.last[leaf.0 as usize]);
+        line.push(words.last[leaf]);
         lines.push(&line, *weight);
     }
     lines
@@ -313,7 +312,7 @@ fn push_frame(profile: &Profile, frame: &Frame, options: &FoldOptions, text: &mu
 
 /// Whether the code was made at run time: a dump's mapping is an object like others.
 fn is_jit(profile: &Profile, frame: &Frame) -> bool {
-    let of_object = |object: ObjectId| profile.objects[object.0 as usize].is_jit;
+    let of_object = |object: ObjectId| profile[object].is_jit;
     let of_symbol = |symbol: SymbolId| profile[symbol].producer.is_some();
     frame.object.is_some_and(of_object) || frame.symbol.is_some_and(of_symbol)
 }

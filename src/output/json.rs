@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::answer::within;
 use super::text::acts;
+use crate::ids::Idx;
 use crate::profile::{Profile, StackEnd};
 use crate::questions::budget::Budget;
 use crate::questions::facts::Facts;
@@ -251,7 +252,7 @@ pub fn summary(summary: &Summary, common: &Common, rows: usize) -> Value {
 
 /// All functions that weigh anything: own ones by what is credited to them, then the others by self and by inclusive weight.
 fn order(summary: &Summary) -> Vec<FunctionId> {
-    let ids = (0..summary.numbers.len()).map(|at| FunctionId(at as u32));
+    let ids = (0..summary.numbers.len()).map(FunctionId::from_usize);
     let mut ids: Vec<FunctionId> = ids
         .filter(|id| summary.numbers[id.index()].inclusive.samples > 0)
         .collect();

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::json;
 use super::page::{Column, Page, Part, Table, cut};
 use super::summary::head_of;
+use crate::ids::Idx;
 use crate::questions::facts::Facts;
 use crate::questions::functions::Functions;
 use crate::questions::peek::{Block, Node, Step};

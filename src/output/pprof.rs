@@ -13,6 +13,7 @@ use super::caption::{Caption, recorded};
 use super::names::frame_name;
 use super::strings::Strings;
 use super::text::harmless;
+use crate::ids::{IndexVec, index_vec};
 use crate::profile::{
     CommId, Entry, EventSummary, Frame, FrameId, ObjectId, Profile, Sampling, StringId, SymbolId,
     ThreadId,
@@ -146,16 +147,16 @@ struct Encoder<'p> {
     mappings: FxHashMap<ObjectId, u64>,
     functions: u64,
     /// By symbol: its number and the file that it is in there, 0 if it has none yet.
-    of_symbol: Vec<(u64, Option<StringId>)>,
+    of_symbol: IndexVec<SymbolId, (u64, Option<StringId>)>,
     /// Other functions, and symbols in other files.
     others: FxHashMap<Function, u64>,
     locations: u64,
     /// By frame that has an address to itself; 0 for none yet.
-    of_frame: Vec<u64>,
+    of_frame: IndexVec<FrameId, u64>,
     /// By first and last frame of what shares an address.
     of_run: FxHashMap<(FrameId, FrameId), u64>,
     /// By frame: whether it shares the address of the next one.
-    is_inlined: Vec<bool>,
+    is_inlined: IndexVec<FrameId, bool>,
     /// What labels make, encoded.
     labels: FxHashMap<Labelled, Message>,
     processes: FxHashMap<u32, String>,
@@ -183,10 +184,10 @@ impl<'p> Encoder<'p> {
             strings: Strings::default(),
             mappings: FxHashMap::default(),
             functions: 0,
-            of_symbol: vec![(0, None); profile.symbols.len()],
+            of_symbol: index_vec![(0, None); profile.symbols.len()],
             others: FxHashMap::default(),
             locations: 0,
-            of_frame: vec![0; profile.frames.len()],
+            of_frame: index_vec![0; profile.frames.len()],
             of_run: FxHashMap::default(),
             is_inlined: profile.frames.iter().map(is_inlined).collect(),
             labels: FxHashMap::default(),
@@ -292,7 +293,7 @@ impl<'p> Encoder<'p> {
             Some(symbol) => Function::Symbol(symbol, file),
             None => Function::Unknown(frame.object),
         };
-        let first = frame.symbol.map(|symbol| self.of_symbol[symbol.0 as usize]);
+        let first = frame.symbol.map(|symbol| self.of_symbol[symbol]);
         let known = match first {
             Some((number, of)) if number == 0 || of == file => number,
             _ => self.others.get(&function).copied().unwrap_or(0),
@@ -303,7 +304,7 @@ impl<'p> Encoder<'p> {
         let text = file.map_or("".into(), |file| harmless(&profile[file]));
         let number = self.add_function(&frame_name(profile, id), &text);
         match (frame.symbol, first) {
-            (Some(symbol), Some((0, _))) => self.of_symbol[symbol.0 as usize] = (number, file),
+            (Some(symbol), Some((0, _))) => self.of_symbol[symbol] = (number, file),
             _ => drop(self.others.insert(function, number)),
         }
         number
@@ -319,7 +320,7 @@ impl<'p> Encoder<'p> {
         let mut from = 0;
         for (at, frame) in frames.iter().enumerate() {
             // Inlined functions share the address of the function around them.
-            if !self.is_inlined[frame.0 as usize] || at + 1 == frames.len() {
+            if !self.is_inlined[*frame] || at + 1 == frames.len() {
                 locations.push(self.location(&frames[from..=at]));
                 from = at + 1;
             }
@@ -329,7 +330,7 @@ impl<'p> Encoder<'p> {
     fn location(&mut self, frames: &[FrameId]) -> u64 {
         let (known, last) = match frames {
             [] => return 0,
-            [only] => (self.of_frame[only.0 as usize], *only),
+            [only] => (self.of_frame[*only], *only),
             [first, .., last] => {
                 let known = self.of_run.get(&(*first, *last));
                 (known.copied().unwrap_or(0), *last)
@@ -340,7 +341,7 @@ impl<'p> Encoder<'p> {
         }
         let number = self.add_location(frames, last);
         match frames {
-            [only] => self.of_frame[only.0 as usize] = number,
+            [only] => self.of_frame[*only] = number,
             _ => drop(self.of_run.insert((frames[0], last), number)),
         }
         number

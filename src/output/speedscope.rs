@@ -12,6 +12,7 @@ use serde_json::json;
 use super::columns::{hand_over, list, long_list, number, text};
 use super::names::frame_name;
 use super::text::harmless;
+use crate::ids::{IndexVec, index_vec};
 use crate::profile::{CommId, EventId, FrameId, Profile, StackId, SymbolId, ThreadId};
 use crate::unit::Unit;
 
@@ -184,11 +185,11 @@ struct Functions<'p> {
     profile: &'p Profile,
     all: Vec<Function>,
     /// By symbol.
-    of_symbol: Vec<u32>,
+    of_symbol: IndexVec<SymbolId, u32>,
     /// By object, for what has no symbol.
     of_object: FxHashMap<u32, u32>,
     /// By frame.
-    of_frame: Vec<u32>,
+    of_frame: IndexVec<FrameId, u32>,
 }
 
 impl<'p> Functions<'p> {
@@ -196,21 +197,21 @@ impl<'p> Functions<'p> {
         Self {
             profile,
             all: Vec::new(),
-            of_symbol: vec![NONE; profile.symbols.len()],
+            of_symbol: index_vec![NONE; profile.symbols.len()],
             of_object: FxHashMap::default(),
-            of_frame: vec![NONE; profile.frames.len()],
+            of_frame: index_vec![NONE; profile.frames.len()],
         }
     }
 
     /// Numbers the functions of a stack.
     fn enter(&mut self, sample: &Weighed) {
         for &frame in self.frames(sample) {
-            if self.of_frame[frame.0 as usize] == NONE {
-                self.of_frame[frame.0 as usize] = self.number(frame);
+            if self.of_frame[frame] == NONE {
+                self.of_frame[frame] = self.number(frame);
             }
         }
-        if self.of_frame[sample.1.0 as usize] == NONE {
-            self.of_frame[sample.1.0 as usize] = self.number(sample.1);
+        if self.of_frame[sample.1] == NONE {
+            self.of_frame[sample.1] = self.number(sample.1);
         }
     }
 
@@ -223,7 +224,7 @@ impl<'p> Functions<'p> {
         let frames = self.frames(sample);
         let own = frames.is_empty().then_some(sample.1);
         let all = own.into_iter().chain(frames.iter().rev().copied());
-        all.map(|frame| self.of_frame[frame.0 as usize])
+        all.map(|frame| self.of_frame[frame])
     }
 
     fn number(&mut self, id: FrameId) -> u32 {
@@ -231,7 +232,7 @@ impl<'p> Functions<'p> {
         let frame = &profile[id];
         let new = u32::try_from(self.all.len()).unwrap_or(NONE);
         let known = match (frame.symbol, frame.object) {
-            (Some(symbol), _) => &mut self.of_symbol[symbol.0 as usize],
+            (Some(symbol), _) => &mut self.of_symbol[symbol],
             (None, object) => self
                 .of_object
                 .entry(object.map_or(NONE, |object| object.0))

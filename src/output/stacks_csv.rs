@@ -6,9 +6,10 @@ use std::io::{self, Write};
 
 use super::csv::{cell_text, write_row};
 use super::names::frame_name;
+use crate::ids::IndexVec;
 use crate::parallel::write_in_parallel;
 use crate::profile::{
-    CommId, Entry, EventId, EventSummary, FrameId, Profile, Sample, StackId, ThreadId,
+    CommId, Entry, EventId, EventSummary, FrameId, ObjectId, Profile, Sample, StackId, ThreadId,
 };
 use crate::unit::Unit;
 
@@ -76,18 +77,17 @@ struct Cells<'p> {
     profile: &'p Profile,
     recording: String,
     /// By event: event and unit.
-    events: Vec<String>,
-    comms: Vec<String>,
+    events: IndexVec<EventId, String>,
+    comms: IndexVec<CommId, String>,
     /// By frame.
-    frames: Vec<Name>,
+    frames: IndexVec<FrameId, Name>,
     /// By object.
-    objects: Vec<String>,
+    objects: IndexVec<ObjectId, String>,
 }
 
 impl<'p> Cells<'p> {
     fn of(profile: &'p Profile) -> Self {
-        let frames = (0..profile.frames.len()).map(|at| {
-            let frame = FrameId(u32::try_from(at).expect("frames are numbered so"));
+        let frames = profile.frames.indices().map(|frame| {
             let name = frame_name(profile, frame);
             Name {
                 // A `;` in a name would be two frames.
@@ -139,11 +139,11 @@ impl<'p> Cells<'p> {
     ) {
         let thread = &self.profile[thread];
         let (pid, tid) = (thread.pid.cast_signed(), thread.tid.cast_signed());
-        let comm = &self.comms[comm.0 as usize];
-        let event = &self.events[usize::from(event.0)];
+        let comm = &self.comms[comm];
+        let event = &self.events[event];
         let object = self.profile[leaf].object;
-        let object = object.map_or("", |object| &self.objects[object.0 as usize]);
-        let own = &self.frames[leaf.0 as usize].own;
+        let object = object.map_or("", |object| &self.objects[object]);
+        let own = &self.frames[leaf].own;
         let head = format!(
             "{},{event},{pid},{tid},{comm},{weight},{samples},{own},{object},",
             self.recording
@@ -173,7 +173,7 @@ impl<'p> Cells<'p> {
             if at > 0 {
                 text.push(b';');
             }
-            text.extend_from_slice(self.frames[frame.0 as usize].in_stack.as_bytes());
+            text.extend_from_slice(self.frames[*frame].in_stack.as_bytes());
         }
     }
 }

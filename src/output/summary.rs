@@ -6,6 +6,7 @@ use std::io::{self, Write};
 
 use super::csv;
 use super::page::{Column, Page, Part, Table, cut};
+use crate::ids::Idx;
 use crate::questions::budget::{self, Budget, Want};
 use crate::questions::facts::Facts;
 use crate::questions::functions::{FunctionId, UNKNOWN};

@@ -12,6 +12,7 @@ use inferno::flamegraph::color::{Color, PaletteMap};
 use inferno::flamegraph::{self, Direction, TextTruncateDirection};
 
 use crate::flame::{Comparison, Flame, Function, Kind, NodeId, Pruned, Shape, Weights};
+use crate::ids::{Idx, IndexVec, index_vec};
 
 use super::caption::{Caption, grouped, shortened};
 
@@ -186,7 +187,7 @@ fn palette(drawing: &Drawing<'_>, options: &SvgOptions) -> PaletteMap {
     if options.colors.is_none() {
         for (at, node) in drawing.flame.nodes.iter().enumerate().skip(1) {
             if drawing.weights.total[at] >= drawing.pruned.least
-                && let Some(function) = drawing.flame.functions.get(node.function.0 as usize)
+                && let Some(function) = drawing.flame.functions.get(node.function)
             {
                 let word = word(function);
                 if palette.get(&word).is_none() {
@@ -313,9 +314,9 @@ impl Lines {
     fn of(drawing: &Drawing<'_>, comparison: Comparison, shift: u32) -> Self {
         let Drawing { flame, weights, .. } = *drawing;
         let least = drawing.pruned.least;
-        let mut left_out = vec![0_u64; flame.nodes.len()];
+        let mut left_out: IndexVec<NodeId, u64> = index_vec![0_u64; flame.nodes.len()];
         for (at, node) in flame.nodes.iter().enumerate().skip(1) {
-            let parent = node.parent.0 as usize;
+            let parent = node.parent.index();
             if weights.total[at] < least && weights.total[parent] >= least {
                 left_out[parent] = left_out[parent].saturating_add(weights.total[at]);
             }
@@ -333,14 +334,14 @@ impl Lines {
                 continue;
             }
             while let Some((last, len)) = open.pop_if(|(last, _)| *last != node.parent) {
-                lines.push_left_out(&path, left_out[last.0 as usize] >> shift);
+                lines.push_left_out(&path, left_out[last] >> shift);
                 path.truncate(len);
             }
-            open.push((NodeId(at as u32), path.len()));
+            open.push((NodeId::from_usize(at), path.len()));
             if !path.is_empty() {
                 path.push(';');
             }
-            let function = flame.functions.get(node.function.0 as usize);
+            let function = flame.functions.get(node.function);
             path.push_str(&function.map(word).unwrap_or_default());
             let own = weights.own[at] >> shift;
             match &change {
@@ -349,7 +350,7 @@ impl Lines {
             }
         }
         while let Some((last, len)) = open.pop() {
-            lines.push_left_out(&path, left_out[last.0 as usize] >> shift);
+            lines.push_left_out(&path, left_out[last] >> shift);
             path.truncate(len);
         }
         lines.push_left_out(&path, left_out[0] >> shift);

@@ -7,6 +7,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::address::{Avma, Timestamp};
+use crate::ids::{IndexSlice, IndexVec};
 use crate::input::prefetch;
 
 use super::attr::{Attr, sample_type as st};
@@ -201,7 +202,7 @@ fn trailer_words_behind(attr: &Attr, field: u64) -> usize {
 /// The layouts of all events and the table of ids.
 #[derive(Debug)]
 pub(super) struct Layouts {
-    layouts: Vec<Layout>,
+    layouts: IndexVec<EventId, Layout>,
     by_id: FxHashMap<u64, EventId>,
     /// Byte offset of the id in a sample; 0: none.
     id_in_sample: usize,
@@ -212,7 +213,7 @@ pub(super) struct Layouts {
 }
 
 impl Layouts {
-    pub(super) fn new(events: &[Event]) -> Self {
+    pub(super) fn new(events: &IndexSlice<EventId, [Event]>) -> Self {
         let first = events.first().map(|e| e.attr).unwrap_or_default();
         let by_id = events
             .iter()
@@ -228,7 +229,7 @@ impl Layouts {
     }
 
     pub(super) fn of(&self, event: EventId) -> Option<&Layout> {
-        self.layouts.get(usize::from(event.0))
+        self.layouts.get(event)
     }
 
     /// Whether records can be put in order of time at all.

@@ -9,11 +9,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use tz::DateTime;
 
+use crate::ids::IndexSlice;
 use crate::input::local_time;
 
 use super::attr::{Attr, read_format, sample_type};
 use super::features::{BpfProgram, EventDesc, Features, MemoryNode, id};
-use super::{Event, Recording};
+use super::{Event, EventId, Recording};
 
 /// The features that perf 6.1 knows, by number from 1.
 const NAMES: [&str; 31] = [
@@ -70,7 +71,7 @@ impl Recording<'_> {
 impl Features {
     /// The lines of `perf report --header-only`, frame included; with `full` those of `-I`.
     #[must_use]
-    pub fn header_lines(&self, events: &[Event], full: bool) -> Vec<String> {
+    pub fn header_lines(&self, events: &IndexSlice<EventId, [Event]>, full: bool) -> Vec<String> {
         let mut lines = vec!["# ========".to_owned()];
         let captured = self
             .captured
@@ -109,7 +110,12 @@ impl Features {
         line
     }
 
-    fn push_features(&self, events: &[Event], full: bool, lines: &mut Vec<String>) {
+    fn push_features(
+        &self,
+        events: &IndexSlice<EventId, [Event]>,
+        full: bool,
+        lines: &mut Vec<String>,
+    ) {
         for (feature, name) in (1..).zip(NAMES) {
             if !self.has(feature) {
                 continue;
@@ -122,7 +128,12 @@ impl Features {
         }
     }
 
-    fn push_feature(&self, feature: u32, events: &[Event], lines: &mut Vec<String>) {
+    fn push_feature(
+        &self,
+        feature: u32,
+        events: &IndexSlice<EventId, [Event]>,
+        lines: &mut Vec<String>,
+    ) {
         let mut text = |label: &str, value: &Option<String>| {
             lines.push(format!(
                 "# {label} : {}",
@@ -275,7 +286,7 @@ impl Features {
         format!("# pmu mappings: {}", mappings.join(", "))
     }
 
-    fn push_groups(&self, events: &[Event], lines: &mut Vec<String>) {
+    fn push_groups(&self, events: &IndexSlice<EventId, [Event]>, lines: &mut Vec<String>) {
         for group in self.groups.iter().filter(|g| g.members > 1) {
             let leader = group.leader as usize;
             let members = events.iter().skip(leader).take(group.members as usize);

@@ -45,9 +45,11 @@ pub use records::{Inode, Mmap, Record, TimeConv};
 pub use sample::{Branch, BranchStack, Callchain, ReadValues, Registers, Sample, SampleError};
 pub use tracing::{FieldAt, FieldKey, FieldValue, Functions, NoField, Tracepoints};
 
-/// Index of an event of the recording, in file order.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct EventId(pub u16);
+crate::ids::numbers! {
+    /// Index of an event of the recording, in file order.
+    #[derive(Default)]
+    pub struct EventId(pub u16);
+}
 
 /// What was counted: one `perf_event_attr` with its name and ids.
 #[derive(Clone, Debug)]

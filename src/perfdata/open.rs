@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::diagnostics::Diagnostics;
+use crate::ids::{IndexSlice, IndexVec};
 use crate::input::{self, InputError, Opened, Store};
 
 use super::attr::{ATTR_SIZE_VER0, Attr};
@@ -128,7 +129,7 @@ pub(super) enum End {
 /// An opened recording. `'a` is the lifetime of the [`Store`].
 pub struct Recording<'a> {
     /// What was counted, in file order; at least one.
-    pub events: Vec<Event>,
+    pub events: IndexVec<EventId, Event>,
     /// What the recording says about itself.
     pub features: Features,
     /// Tracepoints that it describes; empty when it has no event of that kind.
@@ -398,7 +399,8 @@ pub(super) fn open_mapped<'a>(path: &Path, bytes: &'a [u8]) -> Result<Recording<
     let word = |n: usize| u64_at(bytes, n * 8).ok_or_else(|| damaged("the header is cut"));
     let (attr_size, attrs_at, attrs_len) = (word(2)?, word(3)?, word(4)?);
     let (data_offset, data_size) = (word(5)?, word(6)?);
-    let mut events = events(bytes, attr_size, attrs_at, attrs_len).map_err(damaged)?;
+    let events = events(bytes, attr_size, attrs_at, attrs_len).map_err(damaged)?;
+    let mut events = IndexVec::from(events);
     let start = usize::try_from(data_offset).unwrap_or(usize::MAX);
     let available = bytes
         .get(start..)
@@ -523,7 +525,7 @@ fn read_features<'b>(features: &mut Features, bytes: &'b [u8], table: u64) -> Se
 /// What the first records of a stream say.
 #[derive(Default)]
 struct Described {
-    events: Vec<Event>,
+    events: IndexVec<EventId, Event>,
     features: Features,
     /// (id, name) from EVENT_UPDATE.
     names: Vec<(u64, String)>,
@@ -607,14 +609,14 @@ fn updated_name(record: &[u8]) -> Option<(u64, String)> {
 }
 
 /// The formats of tracepoints, read when there is use for them.
-fn tracepoints(events: &[Event], section: Option<&[u8]>) -> Tracepoints {
+fn tracepoints(events: &IndexSlice<EventId, [Event]>, section: Option<&[u8]>) -> Tracepoints {
     let section = section.filter(|_| events.iter().any(|event| event.attr.is_tracepoint()));
     section.map(Tracepoints::parse).unwrap_or_default()
 }
 
 /// Gives every event its name, from the best source there is, and its group.
 fn name_events(
-    events: &mut [Event],
+    events: &mut IndexSlice<EventId, [Event]>,
     updates: &[(u64, String)],
     features: &Features,
     tracepoints: &Tracepoints,
@@ -639,10 +641,10 @@ fn name_events(
         let Ok(id) = u16::try_from(leader) else {
             continue;
         };
-        for event in events.get_mut(members).unwrap_or_default() {
+        for event in events.raw.get_mut(members).unwrap_or_default() {
             event.leader = EventId(id);
         }
-        if let Some(event) = events.get_mut(leader) {
+        if let Some(event) = events.raw.get_mut(leader) {
             event.group_name = Some(group.name.clone()).filter(|name| name != "{anon_group}");
         }
     }

@@ -14,6 +14,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::address::Timestamp;
+use crate::ids::{IndexVec, index_vec};
 
 use super::head::{Layouts, SampleHead};
 use super::records::{self, Record, kind};
@@ -60,7 +61,7 @@ pub struct DeliverStats {
     /// Number of LOST records.
     pub lost_chunks: u64,
     /// Sum of the LOST_SAMPLES records without those that a BPF filter dropped, by event.
-    pub lost_samples: Vec<u64>,
+    pub lost_samples: IndexVec<EventId, u64>,
     /// Sum of the LOST_SAMPLES records that a BPF filter dropped.
     pub lost_samples_bpf: u64,
     /// Number of records of each type that pjit does not know.
@@ -221,7 +222,7 @@ impl<'r, 'a, 'f> Delivery<'r, 'a, 'f> {
         deliver: &'f mut dyn FnMut(Delivered<'_>),
     ) -> Self {
         let stats = DeliverStats {
-            lost_samples: vec![0; events],
+            lost_samples: index_vec![0; events],
             ..DeliverStats::default()
         };
         Self {
@@ -353,7 +354,7 @@ impl<'r, 'a, 'f> Delivery<'r, 'a, 'f> {
                     self.stats.lost_samples_bpf = self.stats.lost_samples_bpf.saturating_add(lost);
                 }
                 Some(Record::LostSamples { lost, bpf: false }) => {
-                    if let Some(n) = self.stats.lost_samples.get_mut(usize::from(event.0)) {
+                    if let Some(n) = self.stats.lost_samples.get_mut(event) {
                         *n = n.saturating_add(lost);
                     }
                 }

@@ -1038,7 +1038,7 @@ fn losses_are_counted() {
     assert_eq!((stats.lost_events, stats.lost_chunks), (7, 2));
     assert_eq!(
         (stats.lost_samples, stats.lost_samples_bpf, stats.throttled),
-        (vec![5], 6, 1)
+        (vec![5].into(), 6, 1)
     );
 }
 

@@ -12,6 +12,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use crate::address::{Avma, CodeOffset, FileOffset, Timestamp};
 use crate::collect::{AddressStacks, Collected, NO_TEXT, PcId, Row, Rows};
 use crate::dso::{DsoId, DsoKind};
+use crate::ids::{Idx, IndexSlice, IndexVec, index_vec};
 use crate::intern::ItemIndex;
 use crate::parallel::in_parallel;
 use crate::perfdata::attr::sample_type;
@@ -26,8 +27,8 @@ use super::names::JitNames;
 use super::places::{Place, PlaceLine, PlaceSymbol, Places};
 use super::{
     CodeId, CodeVersion, Entry, Frame, FrameId, MappedRange, NONE, Object, ObjectId, Origin,
-    Profile, Sample, SourceLine, StackEnd, StackId, StringId, Symbol, SymbolId, Thread, ValuesId,
-    index,
+    Profile, Sample, SourceLine, StackEnd, StackId, StringId, Symbol, SymbolId, Thread, ThreadId,
+    ValuesId, index,
 };
 
 /// What the view needs of frames.
@@ -115,7 +116,7 @@ fn place(query: &Query) -> (Site, u64) {
 pub fn build(
     collected: &Collected,
     session: &Session<'_>,
-    events: &[Event],
+    events: &IndexSlice<EventId, [Event]>,
     answers: Answers<'_>,
     names: NameStyle,
     needs: FrameNeeds,
@@ -127,7 +128,7 @@ pub fn build(
     let same_stack = equal_stacks(&collected.stacks, &places, threads);
     let mut profile = Profile {
         comms: session.comms.clone(),
-        values: collected.values.clone(),
+        values: collected.values.clone().into(),
         threads: threads_of(session),
         ..Profile::default()
     };
@@ -139,7 +140,7 @@ pub fn build(
         stacks: vec![NONE; collected.stacks.len()],
         frames: vec![NONE; places.all.len()],
         stack_frames: Vec::new(),
-        order: Vec::with_capacity(places.all.len() + 1),
+        order: IndexVec::with_capacity(places.all.len() + 1),
         labels: Vec::new(),
         cgroups: FxHashMap::default(),
         texts: vec![None; collected.texts.len()],
@@ -156,7 +157,7 @@ pub fn build(
         answers,
         resolution,
         profile: &mut profile,
-        objects: vec![None; session.dsos.len()],
+        objects: index_vec![None; session.dsos.len()],
         symbols: vec![None; places.symbols()],
         files: vec![None; places.files.len()],
         code_files: FxHashMap::default(),
@@ -169,7 +170,7 @@ pub fn build(
     profile
 }
 
-fn threads_of(session: &Session<'_>) -> Vec<Thread> {
+fn threads_of(session: &Session<'_>) -> IndexVec<ThreadId, Thread> {
     let threads = session.threads.iter();
     threads
         .map(|t| Thread {
@@ -242,7 +243,7 @@ struct Numberer<'b> {
     /// Buffer for the stack under construction.
     stack_frames: Vec<FrameId>,
     /// By frame: its place and the address it was first met at, or [`NONE`] and the number of its label.
-    order: Vec<(u32, PcId)>,
+    order: IndexVec<FrameId, (u32, PcId)>,
     /// Frames that are no functions.
     labels: Vec<(&'static str, FrameId)>,
     cgroups: FxHashMap<u64, StringId>,
@@ -273,9 +274,9 @@ impl Numberer<'_> {
         self.profile.entries = entries;
     }
 
-    fn samples(&mut self, events: &[Event]) {
+    fn samples(&mut self, events: &IndexSlice<EventId, [Event]>) {
         let collected = self.collected;
-        let has = |event: EventId, field| events[usize::from(event.0)].attr.has(field);
+        let has = |event: EventId, field| events[event].attr.has(field);
         let mut addresses = collected.addresses.iter().peekable();
         self.profile.samples.reserve_exact(collected.rows.len());
         for row in &collected.rows {
@@ -322,7 +323,7 @@ impl Numberer<'_> {
         let strings = &mut self.profile.strings;
         (id != 0).then(|| {
             let known = self.cgroups.entry(id);
-            *known.or_insert_with(|| push(strings, StringId, format!("{id:#x}")))
+            *known.or_insert_with(|| strings.push(format!("{id:#x}")))
         })
     }
 
@@ -330,7 +331,7 @@ impl Numberer<'_> {
         let known = self.texts.get_mut(text as usize)?;
         if known.is_none() {
             let text = self.collected.texts[text as usize].to_string();
-            *known = Some(push(&mut self.profile.strings, StringId, text));
+            *known = Some(self.profile.strings.push(text));
         }
         *known
     }
@@ -388,7 +389,7 @@ impl Numberer<'_> {
             return *frame;
         }
         let number = PcId(index(self.labels.len()));
-        let frame = push(&mut self.order, FrameId, (NONE, number));
+        let frame = self.order.push((NONE, number));
         self.labels.push((text, frame));
         frame
     }
@@ -434,7 +435,7 @@ struct Filler<'b, 'a> {
     resolution: &'b Resolution,
     places: Places,
     profile: &'b mut Profile,
-    objects: Vec<Option<ObjectId>>,
+    objects: IndexVec<DsoId, Option<ObjectId>>,
     /// By number of [`Places::symbol`].
     symbols: Vec<Option<SymbolId>>,
     /// By number of [`Places::files`].
@@ -448,14 +449,14 @@ struct Filler<'b, 'a> {
 }
 
 impl Filler<'_, '_> {
-    fn fill(mut self, order: &[(u32, PcId)], needs: FrameNeeds) {
+    fn fill(mut self, order: &IndexSlice<FrameId, [(u32, PcId)]>, needs: FrameNeeds) {
         let most = order.len().min(self.symbols.len() + 1);
-        self.profile.frames.reserve_exact(order.len());
-        self.profile.symbols.reserve_exact(most);
+        self.profile.frames.raw.reserve_exact(order.len());
+        self.profile.symbols.raw.reserve_exact(most);
         for &(place, pc) in order {
             let known = self.places.all.get(place as usize).copied();
             let frame = match known {
-                None => self.label(self.labels[pc.0 as usize].0),
+                None => self.label(self.labels[pc.index()].0),
                 Some(place) => match place.label() {
                     Some(label) => self.label(&self.session.labels[label]),
                     None => self.frame(place, pc),
@@ -466,7 +467,7 @@ impl Filler<'_, '_> {
         let lives = self.profile.threads.iter_mut().zip(&self.session.threads);
         for (thread, life) in lives {
             let main = self.session.main_program(life.process);
-            thread.main = main.and_then(|dso| self.objects[dso.0 as usize]);
+            thread.main = main.and_then(|dso| self.objects[dso]);
         }
         if needs.ranges {
             self.ranges();
@@ -487,8 +488,8 @@ impl Filler<'_, '_> {
     }
 
     fn range(&mut self, pid: u32, mapping: &Mapping) {
-        if let Some(object) = self.objects[mapping.dso.0 as usize] {
-            let object = &mut self.profile.objects[object.0 as usize];
+        if let Some(object) = self.objects[mapping.dso] {
+            let object = &mut self.profile.objects[object];
             object.ranges.push(MappedRange {
                 pid,
                 range: mapping.range,
@@ -498,7 +499,7 @@ impl Filler<'_, '_> {
     }
 
     fn frame(&mut self, place: Place, pc: PcId) -> Frame {
-        let pc = &self.collected.pcs[pc.0 as usize];
+        let pc = &self.collected.pcs[pc];
         let object = (place.dso != NONE).then(|| self.object(DsoId(place.dso)));
         let symbol = object
             .filter(|_| place.symbol != NONE)
@@ -574,7 +575,7 @@ impl Filler<'_, '_> {
                 self.function(number, object)
             }
         };
-        let id = push(&mut self.profile.symbols, SymbolId, symbol);
+        let id = self.profile.symbols.push(symbol);
         self.symbols[number as usize] = Some(id);
         id
     }
@@ -590,7 +591,7 @@ impl Filler<'_, '_> {
         let strings = &mut self.profile.strings;
         let text = &mut self.places.files[line.file as usize];
         SourceLine {
-            file: *known.get_or_insert_with(|| push(strings, StringId, std::mem::take(text))),
+            file: *known.get_or_insert_with(|| strings.push(std::mem::take(text))),
             line: line.line,
             column: line.column,
             near: line.near,
@@ -611,10 +612,10 @@ impl Filler<'_, '_> {
             let place = self.answers.wasm.place_of_jit(id, offset);
             let answer = self.answers.of_wasm(place)?;
             let line = answer.own_line(self.resolution)?;
-            let text = &self.resolution.strings[line.file.0 as usize];
+            let text = &self.resolution.strings[line.file];
             let file = files.entry(text.clone().into_bytes().into());
             let at = SourceLine {
-                file: *file.or_insert_with(|| push(strings, StringId, text.clone())),
+                file: *file.or_insert_with(|| strings.push(text.clone())),
                 line: line.line,
                 column: line.column,
                 near: answer.doubtful,
@@ -633,7 +634,7 @@ impl Filler<'_, '_> {
             };
             let file = files.entry(text.clone().into_bytes().into());
             let at = SourceLine {
-                file: *file.or_insert_with(|| push(strings, StringId, text)),
+                file: *file.or_insert_with(|| strings.push(text)),
                 line: number,
                 column,
                 near: false,
@@ -655,7 +656,7 @@ impl Filler<'_, '_> {
             from: code.loaded().0,
             to: ends.get(&id).map(|time| time.0),
         };
-        let version = push(&mut self.profile.code, CodeId, version);
+        let version = self.profile.code.push(version);
         self.versions.insert(id, version);
         version
     }
@@ -675,7 +676,7 @@ impl Filler<'_, '_> {
     }
 
     fn object(&mut self, dso: DsoId) -> ObjectId {
-        if let Some(id) = self.objects[dso.0 as usize] {
+        if let Some(id) = self.objects[dso] {
             return id;
         }
         let known = self.session.dsos.get(dso);
@@ -693,8 +694,8 @@ impl Filler<'_, '_> {
             build_id: known.build_id,
             ranges: Vec::new(),
         };
-        let id = push(&mut self.profile.objects, ObjectId, object);
-        self.objects[dso.0 as usize] = Some(id);
+        let id = self.profile.objects.push(object);
+        self.objects[dso] = Some(id);
         id
     }
 
@@ -712,7 +713,7 @@ impl Filler<'_, '_> {
             build_id: None,
             ranges: Vec::new(),
         };
-        let object = push(&mut self.profile.objects, ObjectId, object);
+        let object = self.profile.objects.push(object);
         let symbol = Symbol {
             object,
             name: label,
@@ -723,7 +724,7 @@ impl Filler<'_, '_> {
             producer: None,
             origin: Origin::Unknown,
         };
-        let symbol = push(&mut self.profile.symbols, SymbolId, symbol);
+        let symbol = self.profile.symbols.push(symbol);
         Frame {
             object: Some(object),
             symbol: Some(symbol),
@@ -738,9 +739,4 @@ impl Filler<'_, '_> {
             code: None,
         }
     }
-}
-
-fn push<T, I>(list: &mut Vec<T>, id: impl Fn(u32) -> I, item: T) -> I {
-    list.push(item);
-    id(index(list.len() - 1))
 }

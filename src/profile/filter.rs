@@ -4,8 +4,9 @@
 //! forget them.
 
 use crate::address::Avma;
+use crate::ids::IndexVec;
 
-use super::{CommId, Frame, FrameId, Profile, ThreadId};
+use super::{CommId, Frame, FrameId, ObjectId, Profile, ThreadId};
 
 /// Which samples are wanted; nothing said is all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -63,8 +64,8 @@ impl SampleFilter {
 pub struct SampleMatcher<'a> {
     profile: &'a Profile,
     filter: &'a SampleFilter,
-    comms: Option<Vec<bool>>,
-    objects: Option<Vec<bool>>,
+    comms: Option<IndexVec<CommId, bool>>,
+    objects: Option<IndexVec<ObjectId, bool>>,
 }
 
 impl<'a> SampleMatcher<'a> {
@@ -99,17 +100,13 @@ impl<'a> SampleMatcher<'a> {
         };
         let socket = self.filter.socket;
         socket.is_some_and(|wanted| self.profile.recording.socket(cpu) != wanted)
-            || self
-                .comms
-                .as_ref()
-                .is_some_and(|comms| !comms[comm.0 as usize])
+            || self.comms.as_ref().is_some_and(|comms| !comms[comm])
             || is_out(&self.filter.pids, thread.pid)
             || is_out(&self.filter.tids, thread.tid)
-            || self.objects.as_ref().is_some_and(|objects| {
-                !frame
-                    .object
-                    .is_some_and(|object| objects[object.0 as usize])
-            })
+            || self
+                .objects
+                .as_ref()
+                .is_some_and(|objects| !frame.object.is_some_and(|object| objects[object]))
             || self
                 .filter
                 .symbols

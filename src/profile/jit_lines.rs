@@ -5,6 +5,7 @@
 
 use super::FrameNeeds;
 use crate::collect::{Pc, PcId};
+use crate::ids::IndexSlice;
 use crate::jitdump::debug_info::{Line, line_at};
 use crate::session::jit::JitCodeId;
 use crate::session::{Session, Target};
@@ -17,7 +18,11 @@ pub(super) struct JitLines<'a> {
 
 impl<'a> JitLines<'a> {
     /// Looks at all code that has lines; at none where nobody asks for them.
-    pub(super) fn of(pcs: &[Pc], session: &Session<'a>, needs: FrameNeeds) -> Self {
+    pub(super) fn of(
+        pcs: &IndexSlice<PcId, [Pc]>,
+        session: &Session<'a>,
+        needs: FrameNeeds,
+    ) -> Self {
         if !needs.lines {
             return Self::default();
         }

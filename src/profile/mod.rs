@@ -6,6 +6,7 @@
 
 use crate::address::{Avma, AvmaRange, CodeOffset, FileOffset};
 use crate::build_id::BuildId;
+use crate::ids::{IndexVec, numbers};
 use crate::intern::Sequences;
 use crate::run_state::RunState;
 use crate::unit::Unit;
@@ -39,28 +40,22 @@ fn index(len: usize) -> u32 {
     u32::try_from(len).expect("fewer than 4 G of anything")
 }
 
-/// Index into [`Profile::objects`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct ObjectId(pub u32);
-/// Index into [`Profile::symbols`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct SymbolId(pub u32);
-/// Index into [`Profile::frames`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct FrameId(pub u32);
-/// Index into [`Profile::stacks`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct StackId(pub u32);
-/// Index into [`Profile::code`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct CodeId(pub u32);
-/// Index into [`Profile::strings`]: source files, cgroup names, payloads.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct StringId(pub u32);
-
-/// Index into [`Profile::values`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct ValuesId(pub u32);
+numbers! {
+    /// Index into [`Profile::objects`].
+    pub struct ObjectId(pub u32);
+    /// Index into [`Profile::symbols`].
+    pub struct SymbolId(pub u32);
+    /// Index into [`Profile::frames`].
+    pub struct FrameId(pub u32);
+    /// Index into [`Profile::stacks`].
+    pub struct StackId(pub u32);
+    /// Index into [`Profile::code`].
+    pub struct CodeId(pub u32);
+    /// Index into [`Profile::strings`]: source files, cgroup names, payloads.
+    pub struct StringId(pub u32);
+    /// Index into [`Profile::values`].
+    pub struct ValuesId(pub u32);
+}
 
 /// Lets a list of the profile be asked by its own kind of number: `profile[frame]`.
 macro_rules! indexed {
@@ -69,7 +64,7 @@ macro_rules! indexed {
             type Output = $item;
 
             fn index(&self, id: $id) -> &$item {
-                &self.$list[id.0 as usize]
+                &self.$list[id]
             }
         }
     )*};
@@ -91,27 +86,27 @@ indexed! {
 #[derive(Debug, Default)]
 pub struct Profile {
     /// One for each event of the recording, in file order.
-    pub events: Vec<EventSummary>,
+    pub events: IndexVec<EventId, EventSummary>,
     /// Distinct comms.
-    pub comms: Vec<String>,
+    pub comms: IndexVec<CommId, String>,
     /// Threads by (pid, tid), a reused tid counts once per life.
-    pub threads: Vec<Thread>,
+    pub threads: IndexVec<ThreadId, Thread>,
     /// DSOs that samples or frames hit.
-    pub objects: Vec<Object>,
+    pub objects: IndexVec<ObjectId, Object>,
     /// Symbols that samples or frames hit.
-    pub symbols: Vec<Symbol>,
+    pub symbols: IndexVec<SymbolId, Symbol>,
     /// Interned frames.
-    pub frames: Vec<Frame>,
+    pub frames: IndexVec<FrameId, Frame>,
     /// Interned stacks.
     pub stacks: Stacks,
     /// Source files and other texts.
-    pub strings: Vec<String>,
+    pub strings: IndexVec<StringId, String>,
     /// Fields of tracepoints that the view asked for.
     pub fields: Vec<FieldKey>,
     /// Their values, each list those of one event's fields.
-    pub values: Vec<Box<[FieldValue]>>,
+    pub values: IndexVec<ValuesId, Box<[FieldValue]>>,
     /// JIT code that samples or frames hit, if the view asked for it.
-    pub code: Vec<CodeVersion>,
+    pub code: IndexVec<CodeId, CodeVersion>,
     /// The table, ordered by `first`; empty if the view asked for samples.
     pub entries: Vec<Entry>,
     /// The samples in the order of their times, if the view asked for them.

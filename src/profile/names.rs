@@ -12,6 +12,7 @@ use super::{FrameNeeds, NONE, index};
 use crate::address::Avma;
 use crate::collect::Collected;
 use crate::dso::demangle::demangle;
+use crate::ids::{IndexVec, index_vec};
 use crate::intern::ItemIndex;
 use crate::parallel::in_parallel;
 use crate::session::jit::{JitCode, JitCodeId};
@@ -21,12 +22,12 @@ use crate::symbolize::{Answers, NameStyle, SourceMaps};
 /// Distinct names.
 pub(super) struct JitNames {
     /// By code: the number of its name, [`NONE`] if it was not hit.
-    pub(super) of_code: Vec<u32>,
+    pub(super) of_code: IndexVec<JitCodeId, u32>,
     /// By number.
     pub(super) texts: Vec<Box<str>>,
     /// By code, where lines are asked for: whether its name in the dump tells a place in the sources. Asked one address after
     /// the other, to read the names again would be to wait for memory again.
-    pub(super) tells_place: Vec<bool>,
+    pub(super) tells_place: IndexVec<JitCodeId, bool>,
 }
 
 /// A name as shown, where it is if that keeps it apart from others, and a hash of both.
@@ -48,14 +49,14 @@ impl JitNames {
         threads: usize,
     ) -> Self {
         const PIECE: usize = 1024;
-        let mut of_code = vec![NONE; session.jit.code_count()];
+        let mut of_code = index_vec![NONE; session.jit.code_count()];
         for pc in &collected.pcs {
             if let Target::Jit(id, _) = pc.target {
-                of_code[id.0 as usize] = 0;
+                of_code[id] = 0;
             }
         }
-        let ids = (0..).map(JitCodeId).zip(&of_code);
-        let hit: Vec<JitCodeId> = ids.filter(|(_, of)| **of == 0).map(|(id, _)| id).collect();
+        let ids = of_code.indices();
+        let hit: Vec<JitCodeId> = ids.filter(|id| of_code[*id] == 0).collect();
         let pieces = in_parallel(hit.chunks(PIECE).collect(), threads, |piece| {
             let shown = |id: &JitCodeId| Shown::of(session, answers, *id, (style, needs));
             piece.iter().map(shown).collect::<Vec<_>>()
@@ -63,16 +64,16 @@ impl JitNames {
         let mut numbers = ItemIndex::with_capacity(hit.len());
         let mut texts: Vec<Box<str>> = Vec::with_capacity(hit.len());
         let mut others: Vec<(u64, Option<Avma>)> = Vec::with_capacity(hit.len());
-        let mut tells_place = vec![false; if needs.lines { of_code.len() } else { 0 }];
+        let mut tells_place = index_vec![false; if needs.lines { of_code.len() } else { 0 }];
         for (id, shown) in hit.iter().zip(pieces.into_iter().flatten()) {
             if shown.tells_place {
-                tells_place[id.0 as usize] = true;
+                tells_place[*id] = true;
             }
             let own = (shown.hash, shown.start);
             let is = |at: u32| others[at as usize] == own && texts[at as usize] == shown.name;
             let new = index(texts.len());
             let known = numbers.find_or_add(shown.hash, new, is, |at| others[at as usize].0);
-            of_code[id.0 as usize] = known.unwrap_or(new);
+            of_code[*id] = known.unwrap_or(new);
             if known.is_none() {
                 others.push(own);
                 texts.push(shown.name);

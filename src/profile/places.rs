@@ -14,12 +14,15 @@ use super::{FrameNeeds, NONE, index};
 use crate::address::FileOffset;
 use crate::collect::{Collected, Pc, PcId};
 use crate::dso::DsoId;
+use crate::ids::IndexVec;
 use crate::intern::ItemIndex;
 use crate::perfdata::CpuMode;
 use crate::runtimes::Producer;
 use crate::session::jit::JitCodeId;
 use crate::session::{Label, Session, Target};
-use crate::symbolize::{Answers, InlinedFrame, Original, Resolution, Resolved, Site, SourceLine};
+use crate::symbolize::{
+    Answers, InlinedFrame, Original, Resolution, Resolved, Site, SourceLine, SymbolIndex,
+};
 
 /// What makes a frame one frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -86,9 +89,9 @@ pub(super) struct Places {
     /// Distinct source files.
     pub(super) files: Vec<String>,
     /// By address: its frame without inlined ones, in the line of the address.
-    leaf: Vec<u32>,
+    leaf: IndexVec<PcId, u32>,
     /// By address, when inlined functions or lines are asked for: where its frames in chains are in `chained`.
-    chains: Vec<(u32, u32)>,
+    chains: IndexVec<PcId, (u32, u32)>,
     /// Inlined frames first, innermost first; the line of the last one is that of the outermost call.
     chained: Vec<u32>,
     functions: u32,
@@ -125,15 +128,15 @@ impl Places {
                 names,
                 details: Vec::new(),
                 files: Vec::new(),
-                leaf: Vec::with_capacity(pcs.len()),
-                chains: Vec::new(),
+                leaf: IndexVec::with_capacity(pcs.len()),
+                chains: IndexVec::new(),
                 chained: Vec::new(),
                 functions: index(answers.resolution.symbols.len()),
                 names_are_shared: false,
                 others: Vec::new(),
             },
         };
-        for pc in (0..).map(PcId).zip(pcs) {
+        for pc in pcs.iter_enumerated() {
             maker.add(pc);
         }
         maker.out
@@ -141,14 +144,14 @@ impl Places {
 
     /// The frame of a sample's own address.
     pub(super) fn leaf(&self, pc: PcId) -> u32 {
-        self.leaf[pc.0 as usize]
+        self.leaf[pc]
     }
 
     /// The frames of an address in a chain.
     pub(super) fn chain(&self, pc: PcId) -> &[u32] {
-        match self.chains.get(pc.0 as usize) {
+        match self.chains.get(pc) {
             Some(&(from, to)) => &self.chained[from as usize..to as usize],
-            None => std::slice::from_ref(&self.leaf[pc.0 as usize]),
+            None => std::slice::from_ref(&self.leaf[pc]),
         }
     }
 
@@ -181,7 +184,7 @@ impl Places {
 }
 
 /// By function: the first one of the same DSO and range.
-fn same_functions(resolution: &Resolution) -> Vec<u32> {
+fn same_functions(resolution: &Resolution) -> IndexVec<SymbolIndex, u32> {
     let mut known = FxHashMap::default();
     let functions = (0..).zip(&resolution.symbols);
     functions
@@ -196,7 +199,7 @@ struct Maker<'b, 'a> {
     needs: FrameNeeds,
     /// By name: the DSO under which it was first shown.
     dso_of_name: Vec<u32>,
-    known_functions: Vec<u32>,
+    known_functions: IndexVec<SymbolIndex, u32>,
     other_numbers: FxHashMap<(PlaceSymbol, DsoId), u32>,
     detail_numbers: FxHashMap<Detail, u32>,
     file_numbers: FxHashMap<String, u32>,
@@ -231,7 +234,7 @@ impl<'b> Maker<'b, '_> {
 
     /// As [`Self::dso_frames`].
     fn jit_frames(&mut self, (pc_id, pc): (PcId, &Pc), id: JitCodeId, dso: DsoId) -> (u32, u32) {
-        let name = self.out.names.of_code[id.0 as usize];
+        let name = self.out.names.of_code[id];
         let known = &mut self.dso_of_name[name as usize];
         let symbol = match *known {
             NONE => {
@@ -268,9 +271,7 @@ impl<'b> Maker<'b, '_> {
             return (frame, frame);
         };
         let names = index(self.out.names.texts.len());
-        let function = resolved
-            .symbol
-            .map(|symbol| self.known_functions[symbol.0 as usize]);
+        let function = resolved.symbol.map(|symbol| self.known_functions[symbol]);
         let symbol = function.map(|function| {
             let is_data = self.resolution.symbols[function as usize].is_data;
             (names + function, is_data)
@@ -371,7 +372,7 @@ impl<'b> Maker<'b, '_> {
     /// The number of what is known of the line of an address, in DWARF.
     fn dwarf_line(&mut self, line: Option<SourceLine>, near: bool, code: Option<JitCodeId>) -> u32 {
         let line = line.filter(|_| self.needs.lines).map(|line| {
-            let file = &self.resolution.strings[line.file.0 as usize];
+            let file = &self.resolution.strings[line.file];
             PlaceLine {
                 file: self.file(file),
                 line: line.line,
@@ -390,7 +391,7 @@ impl<'b> Maker<'b, '_> {
         let code = self.session.jit.code(id);
         let (file, line, column) = match self.jit_lines.next(pc) {
             Some(line) => (String::from_utf8_lossy(line.file), line.line, line.column),
-            None if !self.out.names.tells_place[id.0 as usize] => return None,
+            None if !self.out.names.tells_place[id] => return None,
             None => {
                 let place = (code.producer().row().place)(code.name())?;
                 let file = String::from_utf8_lossy(&code.name()[place.file]);

@@ -6,6 +6,7 @@
 use rustc_hash::FxHashMap;
 
 use super::{FrameId, Profile, StackId};
+use crate::ids::IndexVec;
 use crate::weigh::{Trim, is_allocator};
 
 /// The scheduler's way from a wait to the tracepoint.
@@ -20,15 +21,13 @@ const SCHEDULER: [&str; 6] = [
 
 /// Shortens all stacks.
 pub(super) fn trim(profile: &mut Profile, trim: Trim) {
-    let is_left_out: Vec<bool> = (0..profile.frames.len())
-        .map(|frame| {
-            let frame = FrameId(u32::try_from(frame).expect("frames are numbered so"));
-            is_left_out(profile.frame_name(frame), trim)
-        })
+    let frames = profile.frames.indices();
+    let is_left_out: IndexVec<FrameId, bool> = frames
+        .map(|frame| is_left_out(profile.frame_name(frame), trim))
         .collect();
-    let is_label: Vec<bool> = (profile.frames.iter())
+    let is_label: IndexVec<FrameId, bool> = (profile.frames.iter())
         .map(|frame| {
-            let object = frame.object.map(|id| &profile.objects[id.0 as usize]);
+            let object = frame.object.map(|id| &profile[id]);
             object.is_some_and(super::Object::is_label)
         })
         .collect();
@@ -42,12 +41,9 @@ pub(super) fn trim(profile: &mut Profile, trim: Trim) {
         let stack = *of_row;
         let new = *shorter.entry(stack).or_insert_with(|| {
             let all = profile.stacks.get(stack);
-            let labels = all.iter().take_while(|id| is_label[id.0 as usize]).count();
+            let labels = all.iter().take_while(|id| is_label[**id]).count();
             let rest = &all[labels..];
-            let trimmed = rest
-                .iter()
-                .take_while(|id| is_left_out[id.0 as usize])
-                .count();
+            let trimmed = rest.iter().take_while(|id| is_left_out[**id]).count();
             // Something has to be left of a stack.
             if trimmed == 0 || trimmed == rest.len() {
                 return stack;

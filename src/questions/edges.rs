@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::functions::{FunctionId, Functions};
 use super::tally::{Count, Tally};
+use crate::ids::Idx;
 use crate::profile::{Profile, StackEnd};
 
 /// Edges between functions.

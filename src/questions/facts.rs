@@ -66,7 +66,7 @@ impl Facts {
         let mut weights: BTreeMap<u32, u64> = BTreeMap::new();
         let mut threads = BTreeSet::new();
         for entry in of_event(profile, tally.event) {
-            let thread = &profile.threads[entry.thread.0 as usize];
+            let thread = &profile[entry.thread];
             let weight = weights.entry(thread.pid).or_default();
             *weight = weight.saturating_add(entry.period);
             threads.insert(entry.thread);
@@ -149,7 +149,7 @@ fn program(profile: &Profile, pid: u32, threads: &BTreeSet<ThreadId>) -> String 
     let of_process = || {
         threads
             .iter()
-            .map(|id| &profile.threads[id.0 as usize])
+            .map(|id| &profile[*id])
             .filter(|t| t.pid == pid)
     };
     let thread = of_process().find(|t| t.tid == pid);
@@ -161,9 +161,7 @@ fn program(profile: &Profile, pid: u32, threads: &BTreeSet<ThreadId>) -> String 
             .find(|t| t.pid == pid && t.tid == pid)
     });
     let named = leader.or_else(|| of_process().next());
-    named.map_or_else(String::new, |thread| {
-        profile.comms[thread.comm.0 as usize].clone()
-    })
+    named.map_or_else(String::new, |thread| profile[thread.comm].clone())
 }
 
 /// Warnings and failures of a verdict.

@@ -8,9 +8,10 @@ use regex::{Regex, RegexSet};
 use super::functions::Functions;
 use super::kinds::OwnRules;
 use super::tally::Count;
+use crate::ids::{Idx, IndexSlice, IndexVec, index_vec};
 use crate::profile::{
-    CommId, Entry, EventId, FrameId, Profile, Sample, SampleFilter, SampleMatcher, StackEnd,
-    StackId, Stacks, ThreadId,
+    CommId, Entry, EventId, FrameId, ObjectId, Profile, Sample, SampleFilter, SampleMatcher,
+    StackEnd, StackId, Stacks, SymbolId, ThreadId,
 };
 use crate::runtimes::CleanName;
 
@@ -146,7 +147,7 @@ pub fn apply(profile: &mut Profile, filters: &Filters, rules: &OwnRules) -> Kept
     let mut stacks = Rewriter {
         frames: &frames,
         filters,
-        known: vec![None; profile.stacks.len()],
+        known: index_vec![None; profile.stacks.len()],
         stacks: Stacks::default(),
     };
     let tags = Tags::of(profile, filters, rules);
@@ -156,7 +157,7 @@ pub fn apply(profile: &mut Profile, filters: &Filters, rules: &OwnRules) -> Kept
     );
     let matcher = SampleMatcher::new(profile, &filters.samples);
     let mut kept = Kept::default();
-    let mut dropped = vec![Count::default(); profile.events.len()];
+    let mut dropped: IndexVec<EventId, Count> = index_vec![Count::default(); profile.events.len()];
     let mut new = |of: Place, count: Count| {
         kept.before.add(count);
         let cpu = i32::try_from(of.cpu).unwrap_or(-1);
@@ -168,7 +169,7 @@ pub fn apply(profile: &mut Profile, filters: &Filters, rules: &OwnRules) -> Kept
         };
         match new {
             Some(_) => kept.after.add(count),
-            None => dropped[of.event.0 as usize].add(count),
+            None => dropped[of.event].add(count),
         }
         new
     };
@@ -243,10 +244,10 @@ impl Place {
 
 /// By frame: what matches it.
 struct FrameMatches {
-    focus: Vec<bool>,
-    ignore: Vec<bool>,
-    hidden: Vec<bool>,
-    show_from: Vec<bool>,
+    focus: IndexVec<FrameId, bool>,
+    ignore: IndexVec<FrameId, bool>,
+    hidden: IndexVec<FrameId, bool>,
+    show_from: IndexVec<FrameId, bool>,
 }
 
 impl FrameMatches {
@@ -254,7 +255,7 @@ impl FrameMatches {
         let names = FrameNames::of(profile);
         let by = |set: &Option<RegexSet>| match set {
             Some(set) => names.matching(profile, set),
-            None => Vec::new(),
+            None => IndexVec::new(),
         };
         let mut hidden = by(&filters.hide);
         if filters.show.is_some() {
@@ -276,8 +277,8 @@ impl FrameMatches {
     }
 }
 
-fn has(of_frame: &[bool], frame: FrameId) -> bool {
-    of_frame.get(frame.0 as usize).copied().unwrap_or(false)
+fn has(of_frame: &IndexSlice<FrameId, [bool]>, frame: FrameId) -> bool {
+    of_frame.get(frame).copied().unwrap_or(false)
 }
 
 /// What names frames may be found by: those of symbols, clean and as they are.
@@ -296,8 +297,8 @@ impl FrameNames {
     }
 
     /// By frame: whether a set matches it. Each symbol and object is tried once.
-    fn matching(&self, profile: &Profile, set: &RegexSet) -> Vec<bool> {
-        let symbols: Vec<bool> = profile
+    fn matching(&self, profile: &Profile, set: &RegexSet) -> IndexVec<FrameId, bool> {
+        let symbols: IndexVec<SymbolId, bool> = profile
             .symbols
             .iter()
             .zip(&self.clean)
@@ -307,7 +308,7 @@ impl FrameNames {
                     || (!clean.file.is_empty() && set.is_match(&clean.file))
             })
             .collect();
-        let objects: Vec<bool> = profile
+        let objects: IndexVec<ObjectId, bool> = profile
             .objects
             .iter()
             .map(|object| set.is_match(&object.long_name))
@@ -315,13 +316,10 @@ impl FrameNames {
         let is_unknown = set.is_match(super::functions::UNKNOWN);
         let frames = profile.frames.iter().map(|frame| {
             let of_symbol = match frame.symbol {
-                Some(symbol) => symbols[symbol.0 as usize],
+                Some(symbol) => symbols[symbol],
                 None => is_unknown,
             };
-            of_symbol
-                || frame
-                    .object
-                    .is_some_and(|object| objects[object.0 as usize])
+            of_symbol || frame.object.is_some_and(|object| objects[object])
         });
         frames.collect()
     }
@@ -332,7 +330,7 @@ struct Rewriter<'f> {
     frames: &'f FrameMatches,
     filters: &'f Filters,
     /// By old stack, if it was met: the new one, or nothing if its samples are dropped.
-    known: Vec<Option<Option<StackId>>>,
+    known: IndexVec<StackId, Option<Option<StackId>>>,
     stacks: Stacks,
 }
 
@@ -344,7 +342,7 @@ impl Rewriter<'_> {
             self.frames_left(std::slice::from_ref(&of.leaf))?;
             return Some((of.leaf, self.empty(profile.stacks.end(of.stack))));
         }
-        let at = of.stack.0 as usize;
+        let at = of.stack.index();
         let stack = match self.known[at] {
             Some(known) => known?,
             None => {
@@ -367,7 +365,7 @@ impl Rewriter<'_> {
 
     /// The frames that stay, leaf first; nothing if the samples go.
     fn frames_left(&self, chain: &[FrameId]) -> Option<Vec<FrameId>> {
-        let any = |set: &[bool]| chain.iter().any(|frame| has(set, *frame));
+        let any = |set: &IndexSlice<FrameId, [bool]>| chain.iter().any(|frame| has(set, *frame));
         if self.filters.focus.is_some() && !any(&self.frames.focus) || any(&self.frames.ignore) {
             return None;
         }
@@ -565,7 +563,7 @@ mod tests {
                 filters.iter().for_each(|f| { apply(&mut profile, f, &OwnRules::default()); });
                 let text = |e: &Entry| {
                     let frames = profile.stacks.get(e.stack).iter();
-                    let names = frames.map(|f| profile.frames[f.0 as usize].symbol.map(|s| s.0));
+                    let names = frames.map(|f| profile[*f].symbol.map(|s| s.0));
                     (names.collect::<Vec<_>>(), e.period)
                 };
                 profile.entries.iter().map(text).collect::<Vec<_>>()

@@ -8,21 +8,17 @@ use std::hash::BuildHasher;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::kinds::{self, Facts, Kind, OwnRules};
+use crate::ids::{IndexVec, index_vec};
 use crate::intern::ItemIndex;
-use crate::profile::{CpuMode, Frame, FrameId, Object, Origin, Producer, Profile, SymbolId};
+use crate::profile::{
+    CpuMode, Frame, FrameId, Object, ObjectId, Origin, Producer, Profile, SymbolId,
+};
 use crate::runtimes::CleanName;
 use crate::runtimes::names::clean_object;
 
-/// Index into [`Functions::all`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct FunctionId(pub u32);
-
-impl FunctionId {
-    /// For slices by function.
-    #[must_use]
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
+crate::ids::numbers! {
+    /// Index into [`Functions::all`].
+    pub struct FunctionId(pub u32);
 }
 
 /// By what a function is the same in every recording.
@@ -79,8 +75,8 @@ pub struct Function {
 #[derive(Debug, Default)]
 pub struct Functions {
     /// In the order of their first frames.
-    pub all: Vec<Function>,
-    of_frame: Vec<FunctionId>,
+    pub all: IndexVec<FunctionId, Function>,
+    of_frame: IndexVec<FrameId, FunctionId>,
     /// How it was told what is own.
     pub basis: Basis,
     /// Whose generated code there is.
@@ -119,13 +115,13 @@ impl Functions {
     /// The function of a frame.
     #[must_use]
     pub fn of_frame(&self, frame: FrameId) -> FunctionId {
-        self.of_frame[frame.0 as usize]
+        self.of_frame[frame]
     }
 
     /// A function.
     #[must_use]
     pub fn get(&self, id: FunctionId) -> &Function {
-        &self.all[id.index()]
+        &self.all[id]
     }
 
     /// Whether it is the user's.
@@ -172,7 +168,7 @@ struct Maker<'p> {
     rules: &'p OwnRules,
     /// Whether the program is own, whatever it is called.
     own_program: bool,
-    is_main: Vec<bool>,
+    is_main: IndexVec<ObjectId, bool>,
     /// Numbers of the functions by identity.
     ids: ItemIndex,
     /// Functions of frames by what decides: object, symbol, whether in the kernel.
@@ -182,9 +178,9 @@ struct Maker<'p> {
 
 impl<'p> Maker<'p> {
     fn new(profile: &'p Profile, rules: &'p OwnRules, own_program: bool) -> Self {
-        let mut is_main = vec![false; profile.objects.len()];
+        let mut is_main = index_vec![false; profile.objects.len()];
         for main in profile.threads.iter().filter_map(|thread| thread.main) {
-            is_main[main.0 as usize] = true;
+            is_main[main] = true;
         }
         Self {
             profile,
@@ -198,7 +194,10 @@ impl<'p> Maker<'p> {
     }
 
     fn make(mut self) -> Functions {
-        self.out.of_frame.reserve_exact(self.profile.frames.len());
+        self.out
+            .of_frame
+            .raw
+            .reserve_exact(self.profile.frames.len());
         for frame in &self.profile.frames {
             let is_kernel = frame.mode == CpuMode::Kernel;
             let key = (frame.object.map(|object| object.0), frame.symbol, is_kernel);
@@ -220,7 +219,7 @@ impl<'p> Maker<'p> {
 
     fn basis(&self) -> Basis {
         let by_path = |symbol: &crate::profile::Symbol| {
-            symbol.origin != Origin::Unknown && self.is_main[symbol.object.0 as usize]
+            symbol.origin != Origin::Unknown && self.is_main[symbol.object]
         };
         if !self.rules.is_empty() {
             Basis::Rules
@@ -233,11 +232,11 @@ impl<'p> Maker<'p> {
 
     fn function(&mut self, frame: &Frame, is_kernel: bool) -> FunctionId {
         let profile = self.profile;
-        let object = frame.object.map(|id| &profile.objects[id.0 as usize]);
-        let symbol = frame.symbol.map(|id| &profile.symbols[id.0 as usize]);
+        let object = frame.object.map(|id| &profile[id]);
+        let symbol = frame.symbol.map(|id| &profile[id]);
         let producer = symbol.and_then(|symbol| symbol.producer);
         let name = symbol.map(|symbol| symbol.name.as_str());
-        let main = frame.object.is_some_and(|id| self.is_main[id.0 as usize]);
+        let main = frame.object.is_some_and(|id| self.is_main[id]);
         let is_runtime = object.is_some_and(|object| kinds::is_runtime(&object.long_name, main));
         // Builtins may lie in the program, too.
         let built_in = name.and_then(Producer::of_built_in);

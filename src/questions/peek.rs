@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::functions::{FunctionId, Functions};
 use super::tally::{Count, Tally};
+use crate::ids::Idx;
 use crate::profile::{FrameId, Profile, StackEnd};
 
 /// One step from a function, towards the root or the leaf.
@@ -59,7 +60,7 @@ pub fn matches(
     labels: &[String],
     word: &str,
 ) -> Result<Vec<FunctionId>, String> {
-    let ids = || (0..functions.all.len()).map(|at| FunctionId(at as u32));
+    let ids = || functions.all.indices();
     let met = |id: &FunctionId| tally.of_function(*id).inclusive.samples > 0;
     let is_exactly = |id: &FunctionId| {
         let function = functions.get(*id);
@@ -213,8 +214,8 @@ impl<'p> Paths<'p> {
     }
 
     fn is_inlined(&self, frame: FrameId) -> bool {
-        let symbol = self.profile.frames[frame.0 as usize].symbol;
-        symbol.is_some_and(|symbol| self.profile.symbols[symbol.0 as usize].inlined)
+        let symbol = self.profile[frame].symbol;
+        symbol.is_some_and(|symbol| self.profile[symbol].inlined)
     }
 
     fn step(&mut self, from: u32, step: Step, inlined: bool, count: Count, round: u32) -> u32 {

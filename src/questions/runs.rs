@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use super::facts::Facts;
 use super::functions::{FunctionId, Functions, Identity};
 use super::tally::{Count, Tally, of_event};
+use crate::ids::Idx;
 use crate::profile::Profile;
 
 /// One function in one recording.
@@ -105,7 +106,7 @@ pub fn reduce(
         part.own.add(numbers.own);
         part.credited.add(numbers.credited);
         part.inclusive.add(numbers.inclusive);
-        part.is_own |= functions.is_own(FunctionId(at as u32));
+        part.is_own |= functions.is_own(FunctionId::from_usize(at));
         for (sum, more) in part.effective.iter_mut().zip(effective.of_function(at)) {
             *sum += more;
         }
@@ -217,7 +218,7 @@ fn callers(
         u128::from(weight) * 200 >= u128::from(tally.total.period)
     };
     let large: Vec<bool> = (0..functions.all.len())
-        .map(|at| is_large(FunctionId(at as u32)))
+        .map(|at| is_large(FunctionId::from_usize(at)))
         .collect();
     let mut edges: FxHashMap<(FunctionId, FunctionId), u64> = FxHashMap::default();
     for stack in &tally.stacks {

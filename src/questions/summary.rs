@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use super::facts::Facts;
 use super::functions::{Basis, FunctionId, Functions};
 use super::tally::{Count, Numbers, Tally, of_event};
+use crate::ids::Idx;
 use crate::profile::Profile;
 use crate::runtimes::names::told_apart;
 
@@ -81,7 +82,7 @@ impl Summary {
         let labels = labels(&functions, full_names);
         let numbers = &tally.numbers;
         let by = |part: fn(&Numbers) -> Count, keep: &dyn Fn(FunctionId) -> bool| {
-            let ids = (0..functions.all.len()).map(|at| FunctionId(at as u32));
+            let ids = functions.all.indices();
             let mut ids: Vec<FunctionId> = ids
                 .filter(|id| part(&numbers[id.index()]).samples > 0 && keep(*id))
                 .collect();
@@ -207,7 +208,7 @@ fn threads(profile: &Profile, event: usize) -> Vec<Share> {
             period: entry.period,
             samples: entry.samples,
         };
-        (profile.comms[entry.comm.0 as usize].as_str(), count)
+        (profile[entry.comm].as_str(), count)
     });
     shares(counts)
 }

@@ -7,6 +7,7 @@
 use rustc_hash::FxHashMap;
 
 use super::functions::{FunctionId, Functions};
+use crate::ids::Idx;
 use crate::profile::{Entry, EventSummary, FrameId, Profile, StackId};
 use crate::unit::Unit;
 

@@ -6,7 +6,8 @@
 use std::ops::Range;
 
 use super::options::{ChainOrder, ReportOptions};
-use crate::profile::CpuMode;
+use crate::ids::{Idx, IndexSlice, IndexVec};
+use crate::profile::{CpuMode, SymbolId};
 use crate::profile::{Frame, FrameId, Profile, StackEnd, StackId};
 
 /// perf's `--parent` when none is given (`util/sort.c`).
@@ -19,9 +20,9 @@ pub(crate) struct Chains {
     pub(crate) frames: Vec<FrameId>,
     ends: Vec<u32>,
     /// The frame that counts as leaf instead of the sample's own, by stack; empty without `--ignore-callees`.
-    leaves: Vec<Option<FrameId>>,
+    leaves: IndexVec<StackId, Option<FrameId>>,
     /// The frame that matches `--parent`, by stack; empty unless asked for.
-    parents: Vec<Option<FrameId>>,
+    parents: IndexVec<StackId, Option<FrameId>>,
 }
 
 impl Chains {
@@ -50,38 +51,43 @@ impl Chains {
             ..Self::default()
         };
         for id in 0..stacks.len() {
-            maker.add(StackId(id as u32), &mut chains);
+            maker.add(StackId::from_usize(id), &mut chains);
         }
         chains
     }
 
     /// Where the chain of a stack lies in [`Self::frames`].
     pub(crate) fn range(&self, id: StackId) -> Range<usize> {
-        let i = id.0 as usize;
+        let i = id.index();
         let start = if i == 0 { 0 } else { self.ends[i - 1] as usize };
         start..self.ends[i] as usize
     }
 
     /// The frame that counts as leaf when a caller's callees are ignored.
     pub(crate) fn leaf(&self, id: StackId) -> Option<FrameId> {
-        self.leaves.get(id.0 as usize).copied().flatten()
+        self.leaves.get(id).copied().flatten()
     }
 
     /// The frame that matches `--parent`.
     pub(crate) fn parent(&self, id: StackId) -> Option<FrameId> {
-        self.parents.get(id.0 as usize).copied().flatten()
+        self.parents.get(id).copied().flatten()
     }
 }
 
 /// Which symbols a pattern matches.
-fn matches(profile: &Profile, regex: Option<&regex::Regex>, default: &str) -> Vec<bool> {
+fn matches(
+    profile: &Profile,
+    regex: Option<&regex::Regex>,
+    default: &str,
+) -> IndexVec<SymbolId, bool> {
     let fallback = regex::Regex::new(default).expect("the built-in pattern is valid");
     let regex = regex.unwrap_or(&fallback);
     let symbols = profile.symbols.iter();
-    let mut found: Vec<bool> = symbols.map(|symbol| regex.is_match(&symbol.name)).collect();
+    let mut found: IndexVec<SymbolId, bool> =
+        symbols.map(|symbol| regex.is_match(&symbol.name)).collect();
     for mark in profile.marks.iter().flatten() {
-        if let Some(symbol) = profile.frames[mark.0 as usize].symbol {
-            found[symbol.0 as usize] = false;
+        if let Some(symbol) = profile[*mark].symbol {
+            found[symbol] = false;
         }
     }
     found
@@ -91,8 +97,8 @@ struct Maker<'p> {
     profile: &'p Profile,
     options: &'p ReportOptions,
     order: ChainOrder,
-    parent: Option<Vec<bool>>,
-    ignored: Option<Vec<bool>>,
+    parent: Option<IndexVec<SymbolId, bool>>,
+    ignored: Option<IndexVec<SymbolId, bool>>,
 }
 
 impl Maker<'_> {
@@ -139,10 +145,8 @@ impl Maker<'_> {
         &self.profile[id]
     }
 
-    fn symbol_in(&self, id: FrameId, set: &[bool]) -> bool {
-        self.frame(id)
-            .symbol
-            .is_some_and(|symbol| set[symbol.0 as usize])
+    fn symbol_in(&self, id: FrameId, set: &IndexSlice<SymbolId, [bool]>) -> bool {
+        self.frame(id).symbol.is_some_and(|symbol| set[symbol])
     }
 
     /// What `--max-stack` leaves of a stack. perf cuts a recorded chain in the view's order, so with callers

@@ -9,13 +9,14 @@ use std::hash::BuildHasher;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::address::FileOffset;
+use crate::ids::{IndexSlice, IndexVec, index_vec};
 
 use super::columns::Columns;
 use super::keys::{Key, Order};
 use super::options::ReportOptions;
 use super::trie::NONE;
 use crate::intern::ItemIndex;
-use crate::profile::{Frame, FrameId, Object, Profile};
+use crate::profile::{Frame, FrameId, Object, ObjectId, Profile};
 use crate::questions::functions::Functions;
 
 /// Rank of what has no DSO: behind all names.
@@ -69,9 +70,9 @@ pub(crate) struct Classes {
     /// Distinct classes in order of first use.
     pub(crate) all: Vec<Class>,
     /// Class of each frame as a sample's own ip; [`NONE`] for frames that are none.
-    pub(crate) leaf: Vec<u32>,
+    pub(crate) leaf: IndexVec<FrameId, u32>,
     /// Class of each frame as a caller, [`NONE`] for marks; empty unless callers are credited.
-    pub(crate) caller: Vec<u32>,
+    pub(crate) caller: IndexVec<FrameId, u32>,
     /// What other keys say of frames.
     pub(crate) texts: FrameTexts,
 }
@@ -88,11 +89,11 @@ impl Classes {
         let mut maker = Maker::new(profile, options, columns, functions);
         // Which row an inlined function falls into depends on all frames before it.
         let is_leaf = if with_callers || options.chains.ignore_callees.is_some() {
-            vec![true; profile.frames.len()]
+            index_vec![true; profile.frames.len()]
         } else {
-            let mut is_leaf = vec![false; profile.frames.len()];
+            let mut is_leaf = index_vec![false; profile.frames.len()];
             let entries = profile.entries.iter();
-            entries.for_each(|entry| is_leaf[entry.leaf.0 as usize] = true);
+            entries.for_each(|entry| is_leaf[entry.leaf] = true);
             is_leaf
         };
         let mut classes = Self {
@@ -101,7 +102,7 @@ impl Classes {
         };
         if with_callers {
             // What stands for missing frames is no function to be credited.
-            let is_caller: Vec<bool> = (0..is_leaf.len() as u32)
+            let is_caller: IndexVec<FrameId, bool> = (0..is_leaf.len() as u32)
                 .map(|frame| !profile.is_mark(FrameId(frame)))
                 .collect();
             classes.caller = maker.classes(&is_caller, true);
@@ -171,7 +172,7 @@ pub(crate) struct FrameTexts {
     /// Distinct texts in byte order.
     texts: Vec<String>,
     /// By frame: its number in `tuples`; empty if there are no keys.
-    of_frame: Vec<u32>,
+    of_frame: IndexVec<FrameId, u32>,
     /// By number: the rank of the text for each key.
     tuples: Vec<u32>,
 }
@@ -238,7 +239,7 @@ impl FrameTexts {
 
 struct Maker<'p> {
     profile: &'p Profile,
-    dso_ranks: Vec<u32>,
+    dso_ranks: IndexVec<ObjectId, u32>,
     has_dso: bool,
     has_symbol: bool,
     texts: FrameTexts,
@@ -272,7 +273,11 @@ impl<'p> Maker<'p> {
     }
 
     /// Classes of the frames that are `wanted`.
-    fn classes(&mut self, wanted: &[bool], as_caller: bool) -> Vec<u32> {
+    fn classes(
+        &mut self,
+        wanted: &IndexSlice<FrameId, [bool]>,
+        as_caller: bool,
+    ) -> IndexVec<FrameId, u32> {
         let of = |(i, wanted): (u32, &bool)| match wanted {
             true => self.class(FrameId(i), as_caller),
             false => NONE,
@@ -284,7 +289,7 @@ impl<'p> Maker<'p> {
         let frame = &self.profile[id];
         let dso = frame
             .object
-            .map_or(UNMAPPED, |object| self.dso_ranks[object.0 as usize]);
+            .map_or(UNMAPPED, |object| self.dso_ranks[object]);
         let symbol = if self.has_symbol {
             self.symbol_part(frame, dso, as_caller)
         } else {
@@ -296,7 +301,7 @@ impl<'p> Maker<'p> {
         let class = Class {
             dso: if needs_dso { dso } else { UNMAPPED },
             symbol,
-            texts: self.texts.of_frame.get(id.0 as usize).copied().unwrap_or(0),
+            texts: self.texts.of_frame.get(id).copied().unwrap_or(0),
         };
         let all = &self.all;
         let new = all.len() as u32;
@@ -338,7 +343,7 @@ impl<'p> Maker<'p> {
 }
 
 /// Rank of each object's name in byte order; equal names have one rank.
-fn dso_ranks(profile: &Profile, options: &ReportOptions) -> Vec<u32> {
+fn dso_ranks(profile: &Profile, options: &ReportOptions) -> IndexVec<ObjectId, u32> {
     ranks(
         &profile
             .objects
@@ -346,6 +351,7 @@ fn dso_ranks(profile: &Profile, options: &ReportOptions) -> Vec<u32> {
             .map(|object| dso_name(object, options))
             .collect::<Vec<_>>(),
     )
+    .into()
 }
 
 /// The name that rows show, and that keeps them apart: the path with `-v`.

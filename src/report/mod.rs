@@ -643,7 +643,7 @@ impl Profile {
     /// Name of a frame's symbol; empty if it has none.
     #[must_use]
     pub fn frame_name(&self, frame: FrameId) -> &str {
-        let symbol = self.frames[frame.0 as usize].symbol;
-        symbol.map_or("", |symbol| self.symbols[symbol.0 as usize].name.as_str())
+        let symbol = self.frames[frame].symbol;
+        symbol.map_or("", |symbol| self.symbols[symbol].name.as_str())
     }
 }

@@ -240,7 +240,7 @@ impl Counted {
         if input.children {
             let chain = input.chains.range(entry.stack);
             for frame in &input.chains.frames[chain] {
-                let class = input.classes.caller[frame.0 as usize];
+                let class = input.classes.caller[*frame];
                 if class != NONE {
                     add(class);
                 }

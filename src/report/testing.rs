@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::address::{Avma, FileOffset};
+use crate::ids::Idx;
 use crate::profile::CpuMode;
 use crate::profile::{
     CommId, Entry, EventSummary, Frame, FrameId, Object, ObjectId, Origin, Profile, StackEnd,
@@ -97,7 +98,7 @@ impl ProfileBuilder {
 
     fn thread(&mut self, comm: &str) -> ThreadId {
         if let Some(at) = self.profile.comms.iter().position(|c| c == comm) {
-            return ThreadId(at as u32);
+            return ThreadId::from_usize(at);
         }
         let id = self.profile.comms.len() as u32;
         self.profile.comms.push(comm.to_owned());
@@ -121,7 +122,7 @@ impl ProfileBuilder {
             .iter()
             .position(|o| o.short_name == name)
         {
-            return ObjectId(at as u32);
+            return ObjectId::from_usize(at);
         }
         let rank = self.profile.objects.len() as u32;
         self.profile.objects.push(Object {

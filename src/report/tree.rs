@@ -488,7 +488,7 @@ impl Builder<'_, '_, '_> {
     fn by_place(&self, a: u32, b: u32) -> Ordering {
         let report = self.maker.report;
         let place = |fine: u32| {
-            let frame = &report.profile.frames[report.rows.fine.frame[fine as usize].0 as usize];
+            let frame = &report.profile[report.rows.fine.frame[fine as usize]];
             let symbol = frame.symbol.map(|symbol| &report.profile[symbol]);
             let inlined = symbol
                 .filter(|symbol| symbol.inlined)

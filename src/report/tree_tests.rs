@@ -6,6 +6,7 @@ use super::options::{CallGraph, ChainOptions, ChainOrder, ReportOptions, RowOpti
 use super::testing::ProfileBuilder;
 use super::{CallTree, TreeMaker, build};
 use crate::address::FileOffset;
+use crate::ids::Idx;
 use crate::profile::Profile;
 
 /// Weight of every beginning of a chain, by the names of its frames.
@@ -196,7 +197,7 @@ fn jit_code_made_later_at_the_same_place_is_another_function() {
     let jit = jit.expect("the builder makes an object of each name");
     profile.objects[jit].is_jit = true;
     for symbol in &mut profile.symbols {
-        if symbol.object.0 as usize == jit {
+        if symbol.object.index() == jit {
             (symbol.start, symbol.end) = (FileOffset(0x1000), FileOffset(0x1010));
         }
     }

@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 use crate::address::{Avma, AvmaRange, FileOffset, Timestamp};
 use crate::diagnostics::Diagnostics;
 use crate::dso::{DsoId, DsoKind, DsoTable, KernelReference, MappedPart};
+use crate::ids::{IndexVec, index_vec};
 use crate::input::Window;
 use crate::perfdata::attr::read_format;
 use crate::perfdata::{CpuMode, Delivered, EventId, Mmap, Record, Recording, SampleHead};
@@ -218,9 +219,9 @@ struct Builder<'a, 'f> {
     dsos: DsoTable<'a>,
     jit: JitBuilder<'a>,
     threads: Threads,
-    rowless: Vec<(u64, u64)>,
+    rowless: IndexVec<EventId, (u64, u64)>,
     deferred: FxHashMap<u64, Box<[u64]>>,
-    spaces: Vec<Space>,
+    spaces: IndexVec<SpaceId, Space>,
     kernel: MapTable,
     current: FxHashMap<ProcessId, Current>,
     execs: FxHashMap<ProcessId, Vec<Timestamp>>,
@@ -270,10 +271,10 @@ impl<'a, 'f> Builder<'a, 'f> {
             dsos,
             jit,
             threads,
-            rowless: vec![(0, 0); events],
+            rowless: index_vec![(0, 0); events],
             deferred: FxHashMap::default(),
             execs: FxHashMap::default(),
-            spaces: Vec::new(),
+            spaces: IndexVec::new(),
             kernel: MapTable::default(),
             current: FxHashMap::default(),
             programs: FxHashMap::default(),
@@ -299,7 +300,7 @@ impl<'a, 'f> Builder<'a, 'f> {
             return;
         }
         if matches!(head.cpumode, CpuMode::GuestKernel | CpuMode::GuestUser) {
-            let (samples, period) = &mut self.rowless[usize::from(head.event.0)];
+            let (samples, period) = &mut self.rowless[head.event];
             *samples += 1;
             *period = period.wrapping_add(head.period);
             return;
@@ -333,7 +334,7 @@ impl<'a, 'f> Builder<'a, 'f> {
 
     /// Has the symbols read of the file that a sample hit.
     fn preload(&mut self, space: SpaceId, at: Avma) {
-        let mapping = self.spaces[space.0 as usize].maps.find(at);
+        let mapping = self.spaces[space].maps.find(at);
         match mapping.filter(|m| m.executable && !m.anonymous) {
             Some(mapping) => self.dsos.preload(mapping.dso, mapping.file_offset(at)),
             None => self.hits.left -= 1,
@@ -343,13 +344,10 @@ impl<'a, 'f> Builder<'a, 'f> {
     fn snapshot(&mut self, process: ProcessId) -> SpaceId {
         let current = self.current.entry(process).or_default();
         *current.snapshot.get_or_insert_with(|| {
-            let id =
-                SpaceId(u32::try_from(self.spaces.len()).expect("fewer snapshots than samples"));
             self.spaces.push(Space {
                 process,
                 maps: current.maps.clone(),
-            });
-            id
+            })
         })
     }
 

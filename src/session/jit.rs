@@ -44,21 +44,20 @@ use std::path::PathBuf;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::address::{Avma, AvmaRange, Timestamp};
+use crate::ids::{IndexSlice, IndexVec};
 use crate::jitdump::dump::{Counts, Cut};
 use crate::runtimes::Producer;
 
-/// One life of a process: from fork (or first sight) to exit. A pid that is used again gets a new
-/// one; exec does not.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct ProcessId(pub u32);
-
-/// One piece of JIT code of the run: a load of a dump or an entry of a perf map.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct JitCodeId(pub u32);
-
-/// One dump or perf map of the run.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct JitObjectId(pub u32);
+crate::ids::numbers! {
+    /// One life of a process: from fork (or first sight) to exit. A pid that is used again gets a new
+    /// one; exec does not.
+    pub struct ProcessId(pub u32);
+    /// One piece of JIT code of the run: a load of a dump or an entry of a perf map.
+    pub struct JitCodeId(pub u32);
+    /// One dump or perf map of the run.
+    #[derive(Default)]
+    pub struct JitObjectId(pub u32);
+}
 
 /// What a dump says about unwinding a piece of code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -199,7 +198,7 @@ impl JitObject {
 #[derive(Debug, Default)]
 pub struct JitIndex<'a> {
     codes: codes::Codes<'a>,
-    objects: Vec<JitObject>,
+    objects: IndexVec<JitObjectId, JitObject>,
     claims: claims::Claims,
     perf_maps: FxHashMap<ProcessId, JitObjectId>,
     twins: FxHashMap<ProcessId, Vec<Twin>>,
@@ -230,14 +229,14 @@ impl<'a> JitIndex<'a> {
 
     /// Dumps and perf maps in use, indexed by [`JitObjectId`].
     #[must_use]
-    pub fn objects(&self) -> &[JitObject] {
+    pub fn objects(&self) -> &IndexSlice<JitObjectId, [JitObject]> {
         &self.objects
     }
 
     /// The dump or perf map of an id that this index gave out.
     #[must_use]
     pub fn object(&self, id: JitObjectId) -> &JitObject {
-        &self.objects[id.0 as usize]
+        &self.objects[id]
     }
 
     /// Dumps that processes mapped and that were not found, and perf maps that are not of their process.

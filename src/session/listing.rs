@@ -5,8 +5,8 @@
 use rustc_hash::FxHashMap;
 
 use super::{Session, maps::Mapping};
-use crate::ids::ThreadId;
-use crate::perfdata::{DeliverStats, Event};
+use crate::ids::{Idx, IndexSlice, ThreadId};
+use crate::perfdata::{DeliverStats, Event, EventId};
 
 /// What to list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +66,11 @@ const TYPES: [(u32, &str); 41] = [
 
 /// Numbers of records by type, then of samples by event (`samples`, in the order of events).
 #[must_use]
-pub fn stats(stats: &DeliverStats, events: &[Event], samples: &[u64]) -> Vec<String> {
+pub fn stats(
+    stats: &DeliverStats,
+    events: &IndexSlice<EventId, [Event]>,
+    samples: &IndexSlice<EventId, [u64]>,
+) -> Vec<String> {
     let total: u64 = stats.by_type.values().sum();
     let mut lines = vec![
         String::new(),
@@ -118,7 +122,7 @@ pub fn tasks(session: &Session<'_>, maps: bool) -> Vec<String> {
     while let Some((i, level)) = pending.pop() {
         let life = &session.threads[i];
         let id = |id: u32| i64::from(id.cast_signed());
-        let comm = &session.comms[life.comm.0 as usize];
+        let comm = &session.comms[life.comm];
         lines.push(format!(
             "  {:8} {:8} {:8} |{:level$}{comm}",
             id(life.pid),
@@ -127,8 +131,7 @@ pub fn tasks(session: &Session<'_>, maps: bool) -> Vec<String> {
             "",
         ));
         if maps {
-            let thread = ThreadId(u32::try_from(i).expect("threads are numbered by u32"));
-            let mappings = session.final_mappings(thread);
+            let mappings = session.final_mappings(ThreadId::from_usize(i));
             lines.extend(mappings.map(|m| mapping_line(session, m, level)));
         }
         push(&mut pending, Some(i), level + 1);
@@ -165,7 +168,11 @@ mod tests {
             ..DeliverStats::default()
         };
         assert_eq!(
-            stats(&counts, &[], &[]),
+            stats(
+                &counts,
+                &crate::ids::IndexVec::new(),
+                &crate::ids::IndexVec::new()
+            ),
             [
                 "",
                 "Aggregated stats:",

@@ -23,7 +23,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::address::{Avma, Timestamp};
 use crate::dso::{DsoId, DsoTable};
-use crate::ids::{CommId, ThreadId};
+use crate::ids::{CommId, IndexVec, ThreadId};
 use crate::perfdata::{CpuMode, DeliverStats, EventId, RecordPos};
 use crate::run_state::RunState;
 
@@ -36,9 +36,10 @@ use threads::ThreadLife;
 pub use build::Filter;
 pub use running::Parallelism;
 
-/// A state of a process' mappings.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct SpaceId(pub u32);
+crate::ids::numbers! {
+    /// A state of a process' mappings.
+    pub struct SpaceId(pub u32);
+}
 
 /// What pass two needs to know of a sample; some 64 bytes each.
 #[derive(Clone, Copy, Debug)]
@@ -111,13 +112,13 @@ pub struct Session<'a> {
     /// JIT code of all processes.
     pub jit: JitIndex<'a>,
     /// Comms, indexed by [`CommId`].
-    pub comms: Vec<String>,
+    pub comms: IndexVec<CommId, String>,
     /// Threads, indexed by [`ThreadId`].
-    pub threads: Vec<ThreadLife>,
+    pub threads: IndexVec<ThreadId, ThreadLife>,
     /// What was read.
     pub stats: DeliverStats,
     /// Period of the samples that count in totals but have no row (guests), by event.
-    pub rowless: Vec<(u64, u64)>,
+    pub rowless: IndexVec<EventId, (u64, u64)>,
     /// Counters of the tasks that ended, as they were read.
     pub counters: Vec<TaskCounter>,
     /// The user's part of chains that have its number in its place.
@@ -136,16 +137,16 @@ pub struct Session<'a> {
     pub parallelism: Parallelism,
     /// Texts of frames that stand for no code, indexed by [`Label`].
     pub labels: Vec<String>,
-    spaces: Vec<Space>,
+    spaces: IndexVec<SpaceId, Space>,
     /// The pid of each process life, indexed by [`ProcessId`].
-    processes: Vec<u32>,
+    processes: IndexVec<ProcessId, u32>,
     /// Mappings of each process at the end.
     last: FxHashMap<ProcessId, MapTable>,
     kernel: MapTable,
     /// The program of each process.
     programs: FxHashMap<ProcessId, DsoId>,
     /// The DSO of each jitdump, indexed by `JitObjectId`.
-    jit_dsos: Vec<DsoId>,
+    jit_dsos: IndexVec<JitObjectId, DsoId>,
 }
 
 /// What a code address belongs to.
@@ -174,7 +175,7 @@ impl<'a> Session<'a> {
     /// How many programs the process of a sample had run before.
     #[must_use]
     pub fn program_of(&self, sample: &SampleRef) -> u32 {
-        let process = self.threads[sample.thread.0 as usize].process;
+        let process = self.threads[sample.thread].process;
         let execs = self.execs.get(&process).map_or(&[][..], Vec::as_slice);
         execs.partition_point(|at| *at <= sample.time) as u32
     }
@@ -208,7 +209,7 @@ impl<'a> Session<'a> {
 
     /// The mappings of a thread's process at the end of the recording, by address.
     pub fn final_mappings(&self, thread: ThreadId) -> impl Iterator<Item = &Mapping> {
-        let process = self.threads[thread.0 as usize].process;
+        let process = self.threads[thread].process;
         self.last.get(&process).into_iter().flat_map(MapTable::iter)
     }
 
@@ -240,19 +241,19 @@ impl<'a> Session<'a> {
     /// The pid of a process.
     #[must_use]
     pub fn pid_of(&self, process: ProcessId) -> u32 {
-        self.processes[process.0 as usize]
+        self.processes[process]
     }
 
     /// A state of a process' mappings.
     #[must_use]
     pub fn space(&self, id: SpaceId) -> &Space {
-        &self.spaces[id.0 as usize]
+        &self.spaces[id]
     }
 
     /// The DSO under which the code of a dump is shown.
     #[must_use]
     pub fn dso_of_dump(&self, dump: JitObjectId) -> DsoId {
-        self.jit_dsos[dump.0 as usize]
+        self.jit_dsos[dump]
     }
 
     /// The program that a process ran at the end.

@@ -6,7 +6,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::jit::ProcessId;
 use crate::address::Timestamp;
-use crate::ids::{CommId, ThreadId};
+use crate::ids::{CommId, IndexSlice, IndexVec, ThreadId};
 
 /// "No such id": what the kernel writes for tasks outside its pid namespace, and for absent fields.
 pub const NO_ID: u32 = u32::MAX;
@@ -42,7 +42,7 @@ pub struct ThreadLife {
 /// Comms as numbers.
 #[derive(Debug, Default)]
 pub struct Comms {
-    names: Vec<String>,
+    names: IndexVec<CommId, String>,
     by_name: FxHashMap<String, CommId>,
 }
 
@@ -52,16 +52,14 @@ impl Comms {
         if let Some(&id) = self.by_name.get(name) {
             return id;
         }
-        let id =
-            CommId(u32::try_from(self.names.len()).expect("a comm per record, fewer than 4 G"));
-        self.names.push(name.to_owned());
+        let id = self.names.push(name.to_owned());
         self.by_name.insert(name.to_owned(), id);
         id
     }
 
     /// All names, indexed by [`CommId`].
     #[must_use]
-    pub fn into_names(self) -> Vec<String> {
+    pub fn into_names(self) -> IndexVec<CommId, String> {
         self.names
     }
 }
@@ -69,10 +67,10 @@ impl Comms {
 /// All threads of the recording; the newest life of a tid answers.
 #[derive(Debug, Default)]
 pub struct Threads {
-    lives: Vec<ThreadLife>,
+    lives: IndexVec<ThreadId, ThreadLife>,
     by_tid: FxHashMap<u32, ThreadId>,
     /// The pid of each process life.
-    processes: Vec<u32>,
+    processes: IndexVec<ProcessId, u32>,
     /// Comms seen.
     pub comms: Comms,
 }
@@ -90,7 +88,7 @@ impl Threads {
     /// The thread `tid` of process `pid`, made if it is new.
     pub fn find_or_make(&mut self, pid: u32, tid: u32) -> ThreadId {
         if let Some(&id) = self.by_tid.get(&tid) {
-            if self.lives[id.0 as usize].pid == NO_ID && pid != NO_ID {
+            if self.lives[id].pid == NO_ID && pid != NO_ID {
                 self.learn_pid(id, pid);
             }
             return id;
@@ -99,7 +97,7 @@ impl Threads {
             self.new_process(pid)
         } else {
             let leader = self.find_or_make(pid, pid);
-            self.lives[leader.0 as usize].process
+            self.lives[leader].process
         };
         let comm = match tid {
             0 => self.comms.intern("swapper"),
@@ -123,7 +121,7 @@ impl Threads {
     /// A COMM record.
     pub fn set_comm(&mut self, id: ThreadId, comm: &str, time: Timestamp) {
         let comm = self.comms.intern(comm);
-        let life = &mut self.lives[id.0 as usize];
+        let life = &mut self.lives[id];
         life.comm = comm;
         match life.comms.last_mut() {
             // What a thread was called before its first record is a guess.
@@ -135,7 +133,7 @@ impl Threads {
 
     /// A NAMESPACES record.
     pub fn set_cgroup(&mut self, id: ThreadId, namespace: Namespace, time: Timestamp) {
-        let cgroups = &mut self.lives[id.0 as usize].cgroups;
+        let cgroups = &mut self.lives[id].cgroups;
         if cgroups.last().is_none_or(|(_, last)| *last != namespace) {
             cgroups.push((time, namespace));
         }
@@ -144,7 +142,7 @@ impl Threads {
     /// An EXIT record.
     pub fn exit(&mut self, tid: u32, time: Timestamp) {
         if let Some(id) = self.by_tid.get(&tid) {
-            self.lives[id.0 as usize].end = Some(time);
+            self.lives[*id].end = Some(time);
         }
     }
 
@@ -157,7 +155,7 @@ impl Threads {
         start: Option<Timestamp>,
     ) -> Fork {
         let parent = self.find_or_make(parent_pid, parent_tid);
-        let parent = self.lives[parent.0 as usize].clone();
+        let parent = self.lives[parent].clone();
         let same_process = parent.pid == pid;
         self.by_tid.remove(&tid);
         let process = if same_process {
@@ -191,18 +189,18 @@ impl Threads {
     /// The thread's life.
     #[must_use]
     pub fn get(&self, id: ThreadId) -> &ThreadLife {
-        &self.lives[id.0 as usize]
+        &self.lives[id]
     }
 
     /// All lives, indexed by [`ThreadId`].
     #[must_use]
-    pub fn lives(&self) -> &[ThreadLife] {
+    pub fn lives(&self) -> &IndexSlice<ThreadId, [ThreadLife]> {
         &self.lives
     }
 
     /// The pid of each process life, indexed by [`ProcessId`].
     #[must_use]
-    pub fn processes(&self) -> &[u32] {
+    pub fn processes(&self) -> &IndexSlice<ProcessId, [u32]> {
         &self.processes
     }
 
@@ -211,33 +209,30 @@ impl Threads {
             return self.new_process(pid);
         }
         let leader = self.find_or_make(pid, pid);
-        self.lives[leader.0 as usize].process
+        self.lives[leader].process
     }
 
     fn learn_pid(&mut self, id: ThreadId, pid: u32) {
-        let tid = self.lives[id.0 as usize].tid;
+        let tid = self.lives[id].tid;
         if pid != tid {
             let leader = self.find_or_make(pid, pid);
-            let process = self.lives[leader.0 as usize].process;
-            self.lives[id.0 as usize].process = process;
+            let process = self.lives[leader].process;
+            self.lives[id].process = process;
         } else {
-            let process = self.lives[id.0 as usize].process;
-            self.processes[process.0 as usize] = pid;
+            let process = self.lives[id].process;
+            self.processes[process] = pid;
         }
-        self.lives[id.0 as usize].pid = pid;
+        self.lives[id].pid = pid;
     }
 
     fn new_process(&mut self, pid: u32) -> ProcessId {
-        let id =
-            ProcessId(u32::try_from(self.processes.len()).expect("fewer processes than records"));
-        self.processes.push(pid);
-        id
+        self.processes.push(pid)
     }
 
     fn add(&mut self, life: ThreadLife) -> ThreadId {
-        let id = ThreadId(u32::try_from(self.lives.len()).expect("fewer threads than records"));
-        self.by_tid.insert(life.tid, id);
-        self.lives.push(life);
+        let tid = life.tid;
+        let id = self.lives.push(life);
+        self.by_tid.insert(tid, id);
         id
     }
 }
@@ -253,7 +248,7 @@ mod tests {
         let fork = t.fork((11, 11), (10, 10), None);
         assert_ne!(fork.parent, fork.child);
         let child = t.find_or_make(11, 11);
-        let names = |t: &Threads, id: ThreadId| t.comms.names[t.get(id).comm.0 as usize].clone();
+        let names = |t: &Threads, id: ThreadId| t.comms.names[t.get(id).comm].clone();
         assert_eq!(names(&t, child), ":11");
         t.set_comm(parent, "sh", Timestamp(5));
         t.fork((12, 12), (10, 10), None);

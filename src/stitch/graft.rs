@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::address::Avma;
 use crate::collect::{Collected, Cut, Group, Owner, Pc, PcId, Placed, RootKey};
+use crate::ids::IndexSlice;
 use crate::perfdata::CpuMode;
 use crate::session::{Session, Target};
 use crate::stack_end::StackEnd;
@@ -29,7 +30,7 @@ pub(super) fn graft(collected: &mut Collected, session: &Session<'_>) {
 
 fn graft_by(collected: &mut Collected, is_library: impl Fn(&Pc) -> bool) {
     let roots = std::mem::take(&mut collected.roots);
-    let is_library = |pc: PcId| is_library(&collected.pcs[pc.0 as usize]);
+    let is_library = |pc: PcId| is_library(&collected.pcs[pc]);
     let threads = by_owner(roots.groups, &collected.pcs, &is_library);
     let mut cuts = roots.cuts;
     cuts.sort_unstable_by_key(|cut| cut.rank);
@@ -45,7 +46,7 @@ fn graft_by(collected: &mut Collected, is_library: impl Fn(&Pc) -> bool) {
 /// The groups of each thread, cut to what they may be used for; threads with too many roots are left out.
 fn by_owner(
     groups: Vec<(RootKey, Group)>,
-    pcs: &[Pc],
+    pcs: &IndexSlice<PcId, [Pc]>,
     is_library: &impl Fn(PcId) -> bool,
 ) -> BTreeMap<Owner, Vec<Group>> {
     /// A thread with more roots than that runs many stacks in turn.
@@ -71,7 +72,7 @@ fn by_owner(
 }
 
 /// Adds another worker's stacks with the same root.
-fn join(known: &mut Group, group: &Group, pcs: &[Pc]) {
+fn join(known: &mut Group, group: &Group, pcs: &IndexSlice<PcId, [Pc]>) {
     let pc = |placed: &Placed| (pcs[placed.0.0 as usize], placed.1);
     known.first = known.first.min(group.first);
     known.last = known.last.max(group.last);
@@ -287,7 +288,7 @@ mod tests {
         graft_by(&mut all, |pc| matches!(pc.at.0, 1 | 2));
         let stacks = all.rows.iter().map(|row| {
             let frames = all.stacks.get(row.key.stack);
-            let at = |pc: &PcId| all.pcs[pc.0 as usize].at.0;
+            let at = |pc: &PcId| all.pcs[*pc].at.0;
             let is_rooted = all.stacks.tag(row.key.stack) == StackEnd::Rooted;
             assert_eq!(frames.get(2).copied(), all.gap.filter(|_| is_rooted));
             frames.iter().skip(3).map(at).collect()

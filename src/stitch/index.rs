@@ -12,21 +12,24 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::address::Avma;
 use crate::collect::{NO_NODE, Owner, PathEnd, PathNode, PathRoot, PathSample, Paths, Pc, PcId};
+use crate::ids::{Idx, IndexSlice};
 pub(super) use donors::{Donor, Donors, Summary};
 use places::Places;
 
-/// What continuations are told apart by: addresses and stack pointers up to the root. Equal numbers, equal continuations.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(super) struct Shape(u32);
+crate::ids::numbers! {
+    /// What continuations are told apart by: addresses and stack pointers up to the root. Equal numbers, equal continuations.
+    pub(super) struct Shape(u32);
+}
 
 impl Shape {
     /// Not looked at yet.
     const NONE: Self = Self(u32::MAX);
 }
 
-/// Number of a key.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(super) struct KeyId(pub(super) u32);
+crate::ids::numbers! {
+    /// Number of a key.
+    pub(super) struct KeyId(pub(super) u32);
+}
 
 /// What is known of a node besides.
 #[derive(Clone, Copy, Debug)]
@@ -87,7 +90,7 @@ pub(super) struct Index {
 
 impl Index {
     /// Looks at the trees of all workers, of threads in which something was cut.
-    pub(super) fn new(paths: Paths, pcs: &[Pc]) -> Self {
+    pub(super) fn new(paths: Paths, pcs: &IndexSlice<PcId, [Pc]>) -> Self {
         let cut = paths.roots.iter().filter(|root| root.end == PathEnd::Cut);
         let owners: FxHashSet<Owner> = cut.map(|root| root.owner).collect();
         let mut index = Self {
@@ -107,7 +110,11 @@ impl Index {
     }
 
     /// Finds the nodes of some roots, and makes their addresses comparable.
-    fn place_nodes<'p>(&mut self, roots: impl Iterator<Item = &'p PathRoot>, pcs: &[Pc]) {
+    fn place_nodes<'p>(
+        &mut self,
+        roots: impl Iterator<Item = &'p PathRoot>,
+        pcs: &IndexSlice<PcId, [Pc]>,
+    ) {
         let nothing = Side {
             root: NO_NODE,
             link: NO_NODE,
@@ -167,7 +174,7 @@ impl Index {
     fn link_nodes(&mut self) {
         let mut is_border = vec![false; self.places.len()];
         for cut in &self.cuts {
-            is_border[self.frame(cut.border).pc.0 as usize] = true;
+            is_border[self.frame(cut.border).pc.index()] = true;
         }
         for (at, node) in (0..).zip(&self.nodes) {
             let root = self.sides[at as usize].root;
@@ -175,7 +182,7 @@ impl Index {
                 continue;
             }
             let outer = self.sides[node.parent as usize].link;
-            let key = match is_border[node.pc.0 as usize] && node.spot.is_exact() {
+            let key = match is_border[node.pc.index()] && node.spot.is_exact() {
                 true => self.key_of(node, root),
                 false => None,
             };
@@ -210,7 +217,7 @@ impl Index {
             }
             let mut link = self.sides[sample.node as usize].link;
             while let Some(keyed) = self.keyed.get_mut(link as usize) {
-                self.donors[keyed.key.0 as usize].add_own(at);
+                self.donors[keyed.key.index()].add_own(at);
                 keyed.samples = (keyed.samples.0.min(at), at);
                 link = keyed.outer;
             }
@@ -234,7 +241,7 @@ impl Index {
             last: self.donor_at(last, link),
             shape: Some(shape),
         };
-        self.donors[key.0 as usize].join(fp, summary);
+        self.donors[key.index()].join(fp, summary);
     }
 
     fn donor_at(&self, sample: u32, link: u32) -> Donor {
@@ -262,7 +269,7 @@ impl Index {
         }
         let mut link = self.sides[cut.node as usize].link;
         while let Some(&Keyed { key, outer, .. }) = self.keyed.get(link as usize) {
-            self.donors[key.0 as usize].add_completed(cut.sample);
+            self.donors[key.index()].add_completed(cut.sample);
             self.summarize(link, cut.sample, cut.sample);
             link = outer;
         }
@@ -311,7 +318,7 @@ impl Index {
 
     /// The donors of a key.
     pub(super) fn donors(&self, key: KeyId) -> &Donors {
-        &self.donors[key.0 as usize]
+        &self.donors[key.index()]
     }
 
     /// A sample as a donor of a key.
@@ -380,7 +387,7 @@ impl Index {
     /// Addresses outside of a frame, and whether they end at the base of a fiber.
     pub(super) fn outside(&self, node: u32) -> (Vec<PcId>, bool) {
         let frames = self.outwards(node).skip(1);
-        let address = |node: u32| self.places[self.frame(node).pc.0 as usize];
+        let address = |node: u32| self.places[self.frame(node).pc.index()];
         let outermost = self.outwards(node).last().unwrap_or(node);
         let is_fiber = self.recorded_end(self.frame(outermost).parent) == PathEnd::Fiber;
         (frames.map(address).collect(), is_fiber)

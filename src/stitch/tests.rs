@@ -8,7 +8,7 @@ use super::index::Index;
 use super::{Mended, Refutations};
 use crate::address::Avma;
 use crate::collect::{Owner, PathEnd, Paths, Pc, PcId};
-use crate::ids::ThreadId;
+use crate::ids::{IndexSlice, ThreadId};
 use crate::perfdata::CpuMode;
 use crate::session::Target;
 use crate::unwind::{Activation, KeptRegisters};
@@ -83,7 +83,7 @@ impl Samples {
                 mode: CpuMode::User,
             })
             .collect();
-        let mut index = Index::new(self.paths.clone(), &pcs);
+        let mut index = Index::new(self.paths.clone(), IndexSlice::new(&pcs));
         let mut gate = Gate::new(&index, self);
         decide(&mut index, &mut gate, &Judge::new(self, refutations))
     }

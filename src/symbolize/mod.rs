@@ -17,6 +17,7 @@ mod split;
 mod tests;
 
 use crate::dso::DsoId;
+use crate::ids::IndexVec;
 use crate::wasm::{PartId, WasmCode, WasmPlace};
 
 pub use crate::dso::NameStyle;
@@ -69,22 +70,22 @@ impl Default for Options {
     }
 }
 
-/// Index into [`Resolution::symbols`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct SymbolIndex(pub u32);
-/// Index into [`Resolution::strings`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct StringIndex(pub u32);
+crate::ids::numbers! {
+    /// Index into [`Resolution::symbols`].
+    pub struct SymbolIndex(pub u32);
+    /// Index into [`Resolution::strings`].
+    pub struct StringIndex(pub u32);
+}
 
 /// All answers of a run.
 #[derive(Debug, Default)]
 pub struct Resolution {
     /// Distinct ELF and kernel symbols, ordered by DSO and address.
-    pub symbols: Vec<Symbol>,
+    pub symbols: IndexVec<SymbolIndex, Symbol>,
     /// Names of inlined functions and source files.
-    pub strings: Vec<String>,
+    pub strings: IndexVec<StringIndex, String>,
     /// Whose code each of [`Resolution::strings`] is that is a function.
-    pub origins: Vec<Origin>,
+    pub origins: IndexVec<StringIndex, Origin>,
     /// Inlined frames of all answers, each answer's run innermost first.
     pub inlined: Vec<InlinedFrame>,
     /// One for each query, in the order asked.

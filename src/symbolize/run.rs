@@ -498,7 +498,7 @@ impl<'b, 'a> Builder<'b, '_, 'a> {
             answer.inlined = index_of(start)..index_of(out.inlined.len());
             answer.line = strings.place(piece, expansion.line);
             if let Some(symbol) = answer.symbol {
-                let origin = &mut out.symbols[symbol.0 as usize].origin;
+                let origin = &mut out.symbols[symbol].origin;
                 *origin = (*origin).max(expansion.origin);
             }
             if let Some(Some((other, behind))) = behind.get(index) {
@@ -506,8 +506,8 @@ impl<'b, 'a> Builder<'b, '_, 'a> {
                     self.innermost(piece, expansion) != self.innermost(*other, behind);
             }
         }
-        out.strings = strings.texts;
-        out.origins = strings.origins;
+        out.strings = strings.texts.into();
+        out.origins = strings.origins.into();
         self.add_bare_places(&mut out);
         out
     }

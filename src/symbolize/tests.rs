@@ -184,20 +184,16 @@ fn shown(answers: &Resolution, index: usize) -> String {
     let answer = &answers.answers[index];
     let line = |line: Option<super::SourceLine>| {
         line.map_or("?".to_owned(), |l| {
-            format!("{}:{}", answers.strings[l.file.0 as usize], l.line)
+            format!("{}:{}", answers.strings[l.file], l.line)
         })
     };
     let mut out = String::new();
     for frame in answer.inlined(answers) {
-        out += &format!(
-            "{} {} < ",
-            answers.strings[frame.name.0 as usize],
-            line(frame.line)
-        );
+        out += &format!("{} {} < ", answers.strings[frame.name], line(frame.line));
     }
     let symbol = answer
         .symbol
-        .map_or("?", |symbol| &answers.symbols[symbol.0 as usize].name);
+        .map_or("?", |symbol| &answers.symbols[symbol].name);
     out + &format!("{symbol} {}", line(answer.line))
 }
 

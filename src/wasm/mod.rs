@@ -27,9 +27,10 @@ use std::path::{Path, PathBuf};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::address::FileOffset;
-use crate::collect::Pc;
+use crate::collect::{Pc, PcId};
 use crate::diagnostics::Diagnostics;
 use crate::dso::DsoId;
+use crate::ids::{IndexSlice, IndexVec};
 use crate::input::{Role, Store};
 use crate::runtimes::Producer;
 use crate::session::jit::{JitCodeId, JitObjectId};
@@ -42,9 +43,10 @@ use fit::Fit;
 use matching::{Loaded, Matching};
 use module::{CoreModule, WasmFile};
 
-/// Number of a core module with code in the recording.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct PartId(pub u32);
+crate::ids::numbers! {
+    /// Number of a core module with code in the recording.
+    pub struct PartId(pub u32);
+}
 
 /// An address in the machine code of a module.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,7 +94,7 @@ pub struct WasmCode<'a> {
     store: Option<&'a Store>,
     compiled: Vec<Found<Compiled<'a>>>,
     files: Vec<Found<WasmFile<'a>>>,
-    parts: Vec<Part>,
+    parts: IndexVec<PartId, Part>,
     /// The part of each module of each compiled file.
     part_of: FxHashMap<(usize, u32), PartId>,
     codes: FxHashMap<JitCodeId, CodePlace>,
@@ -159,7 +161,7 @@ impl<'a> WasmCode<'a> {
     pub fn find(
         search: &Search<'_, 'a>,
         session: &Session<'a>,
-        pcs: &[Pc],
+        pcs: &IndexSlice<PcId, [Pc]>,
         diag: &Diagnostics,
     ) -> Self {
         let (objects, dsos) = hit(session, pcs);
@@ -426,7 +428,7 @@ impl<'a> WasmCode<'a> {
     }
 
     fn part(&self, id: PartId) -> &Part {
-        &self.parts[id.0 as usize]
+        &self.parts[id]
     }
 
     fn module(&self, part: &Part) -> Option<&CoreModule<'a>> {
@@ -610,7 +612,7 @@ impl Finding {
 /// Dumps of wasmtime that addresses hit, and mapped files that it compiled.
 fn hit<'a>(
     session: &Session<'a>,
-    pcs: &[Pc],
+    pcs: &IndexSlice<PcId, [Pc]>,
 ) -> (Vec<JitObjectId>, Vec<(DsoId, PathBuf, Compiled<'a>)>) {
     let (mut objects, mut dsos) = (FxHashSet::default(), FxHashSet::default());
     for pc in pcs {

@@ -12,6 +12,7 @@ use super::read::Source;
 use super::spec::Heap;
 use super::timeline::{Step, Story};
 use super::{Derived, Options, Pairs, Trim, WeighError, Weighed};
+use crate::ids::Idx;
 use crate::perfdata::attr::sample_type;
 use crate::perfdata::{Event, EventId};
 use crate::session::marks::Moment;
@@ -133,7 +134,7 @@ fn paired(source: Source<'_, '_>, session: &Session<'_>, probes: &[Option<Probe>
             }
         };
         if let Some(fact) = fact {
-            let process = session.threads[thread.0 as usize].process;
+            let process = session.threads[thread].process;
             let number = u32::try_from(number).unwrap_or(u32::MAX);
             pairing.take((thread, process), number, fact);
         }
@@ -275,14 +276,14 @@ fn keep_blocks(
         if !filter.keeps_at(call.time.0, u32::try_from(call.cpu).ok()) {
             continue;
         }
-        let attr = &events[usize::from(call.layout.0)].attr;
+        let attr = &events[call.layout].attr;
         let is_walked_by_kernel =
             attr.has(sample_type::CALLCHAIN) && !attr.has(sample_type::STACK_USER);
         let is_at_return = is_walked_by_kernel && block.end != block.call;
         let place = if is_at_return { block.end } else { block.call } as usize;
         let sample = &mut samples[place];
         if is_at_return && !options.trims {
-            let probe = probes[usize::from(call.event.0)].as_ref();
+            let probe = probes[call.event.index()].as_ref();
             sample.label = labels.of(probe.map_or("", |probe| probe.name.as_str()));
         }
         sample.period = weight.saturating_mul(call.period.max(1));

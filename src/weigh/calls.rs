@@ -9,6 +9,7 @@ use super::allocators::{Kind, is_upper_layer, kind, kind_of_event};
 use super::heap::Fact;
 use super::read::Source;
 use crate::address::Avma;
+use crate::ids::Idx;
 use crate::perfdata::{EventId, FieldAt};
 use crate::session::jit::ProcessId;
 use crate::session::{SampleRef, Session};
@@ -79,7 +80,7 @@ fn first_samples(session: &Session<'_>, events: usize) -> Vec<Vec<SampleRef>> {
     const LOOKED_AT: usize = 16;
     let mut first = vec![Vec::new(); events];
     for sample in &session.samples {
-        let of_event = &mut first[usize::from(sample.event.0)];
+        let of_event = &mut first[sample.event.index()];
         if of_event.len() < LOOKED_AT {
             of_event.push(*sample);
         }
@@ -284,7 +285,7 @@ impl<'s, 'a> Reader<'s, 'a> {
     /// The fact of a sample.
     pub(super) fn fact(&mut self, sample: &SampleRef, said: Option<Said>) -> Option<Fact> {
         let probes = self.probes;
-        let probe = probes[usize::from(sample.event.0)].as_ref()?;
+        let probe = probes[sample.event.index()].as_ref()?;
         let Some(said) = said else {
             self.unreadable += 1;
             return None;
@@ -330,7 +331,7 @@ impl<'s, 'a> Reader<'s, 'a> {
     /// the function, and not for the second of two events.
     fn known(&mut self, sample: &SampleRef, probe: &Probe, at: u64) -> Known {
         let event = usize::from(sample.event.0);
-        let process = self.session.threads[sample.thread.0 as usize].process.0;
+        let process = self.session.threads[sample.thread].process.0;
         let (last_process, last_at, known) = self.last[event];
         if (last_process, last_at) == (process, at) {
             return known;

@@ -5,6 +5,7 @@ use super::expr::Bound;
 use super::read::Source;
 use super::spec::Term;
 use super::{Derived, Options, WeighError, Weighed};
+use crate::ids::Idx;
 use crate::perfdata::{EventId, Recording};
 use crate::session::Session;
 use crate::unit::Unit;
@@ -13,7 +14,7 @@ use crate::unit::Unit;
 pub(super) fn keep_chosen(session: &mut Session<'_>, chosen: &[bool]) {
     session
         .samples
-        .retain(|sample| chosen[usize::from(sample.event.0)]);
+        .retain(|sample| chosen[sample.event.index()]);
     for sample in &mut session.samples {
         sample.event = EventId(0);
     }
@@ -89,7 +90,7 @@ pub(super) fn expressions(
     let mut values = values.into_iter();
     session.samples.retain_mut(|sample| {
         let value = values.next().flatten();
-        if !chosen[usize::from(sample.event.0)] {
+        if !chosen[sample.event.index()] {
             return false;
         }
         let Some(value) = value else {

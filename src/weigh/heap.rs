@@ -8,7 +8,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::ids::ThreadId;
+use crate::ids::{Idx, ThreadId};
 use crate::session::jit::ProcessId;
 
 use super::addresses::Addresses;
@@ -199,7 +199,7 @@ impl Pairing {
 
     /// Calls of a thread that have not returned.
     fn pending(&mut self, thread: ThreadId) -> &mut Vec<Pending> {
-        let number = thread.0 as usize;
+        let number = thread.index();
         if number >= self.pending.len() {
             self.pending.resize_with(number + 1, Vec::new);
         }

@@ -4,7 +4,7 @@
 //! that time, in proportion to their periods, which add up to it exactly.
 
 use super::made::{Labels, sample};
-use crate::ids::ThreadId;
+use crate::ids::{Idx, ThreadId};
 use crate::run_state::RunState;
 use crate::session::{SampleRef, Session};
 
@@ -24,13 +24,13 @@ pub(super) fn spread(
 ) -> Vec<SampleRef> {
     let mut periods = vec![0_u128; ran.len()];
     for sample in &samples {
-        periods[sample.thread.0 as usize] += u128::from(sample.period);
+        periods[sample.thread.index()] += u128::from(sample.period);
     }
     // What was given out of a thread's time for what of its periods: rounding never adds up.
     let mut passed = vec![(0_u128, 0_u64); ran.len()];
     let mut out = Vec::with_capacity(samples.len());
     for mut sample in samples {
-        let thread = sample.thread.0 as usize;
+        let thread = sample.thread.index();
         let (period, given) = &mut passed[thread];
         *period += u128::from(sample.period);
         let all = periods[thread].max(1);
@@ -43,7 +43,7 @@ pub(super) fn spread(
     }
     for (number, ran) in ran.iter().enumerate() {
         if ran.time > 0 && periods[number] == 0 {
-            let thread = ThreadId(u32::try_from(number).expect("threads are numbered so"));
+            let thread = ThreadId::from_usize(number);
             let comm = session.threads[number].comm;
             let label = labels.of("[no sample]");
             out.push(sample(

@@ -13,7 +13,7 @@ use super::read::Source;
 use super::spec::Pair;
 use super::timeline::{Step, Story};
 use super::{Derived, Options, WeighError, Weighed};
-use crate::ids::ThreadId;
+use crate::ids::{Idx, ThreadId};
 use crate::perfdata::{EventId, FieldAt, Recording};
 use crate::session::{Filter, SampleRef, Session};
 use crate::unit::Unit;
@@ -73,7 +73,7 @@ pub(super) fn weigh(
             continue;
         };
         // An event may end one pair and begin another.
-        for role in &roles[usize::from(sample.event.0)] {
+        for role in &roles[sample.event.index()] {
             let thread = (!matches!(role.by, By::Fields(..))).then_some(sample.thread);
             let key = (role.pair, Key(thread, keys[number].0, keys[number].1));
             if role.begins {

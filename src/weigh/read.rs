@@ -3,6 +3,7 @@
 //! In: which samples, and what to take of each. Out: a number or two for each sample, in their order.
 
 use crate::diagnostics::Diagnostics;
+use crate::ids::Idx;
 use crate::input::{Store, Window, prefetch};
 use crate::parallel::in_parallel;
 use crate::perfdata::{Event, RecordPos, Recording, Sample};
@@ -58,11 +59,10 @@ impl Source<'_, '_> {
         wanted: &[bool],
         take: impl Fn(&Event, &Sample<'_>) -> Option<T> + Sync,
     ) -> Vec<T> {
-        let is_wanted = |sample: &SampleRef| {
-            wanted[usize::from(sample.event.0)] && sample.pos != RecordPos::NONE
-        };
+        let is_wanted =
+            |sample: &SampleRef| wanted[sample.event.index()] && sample.pos != RecordPos::NONE;
         let taken = |sample: &SampleRef, record: Option<&[u8]>| {
-            let event = &self.recording.events[usize::from(sample.layout.0)];
+            let event = &self.recording.events[sample.layout];
             let parsed = record.and_then(|record| event.parse_sample(record).ok());
             parsed
                 .and_then(|parsed| take(event, &parsed))

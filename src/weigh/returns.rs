@@ -7,6 +7,7 @@ use rustc_hash::FxHashSet;
 
 use super::read::Source;
 use crate::address::Avma;
+use crate::ids::Idx;
 use crate::perfdata::FieldAt;
 use crate::session::Session;
 use crate::session::returns::Returns;
@@ -38,13 +39,13 @@ pub fn returns(source: Source<'_, '_>, session: &mut Session<'_>) {
     });
     let mut probed = FxHashSet::default();
     for (sample, (function, _)) in session.samples.iter().zip(&said) {
-        if has_returns(&probes[usize::from(sample.event.0)]) {
+        if has_returns(&probes[sample.event.index()]) {
             probed.insert(*function);
         }
     }
     let mut found = Returns::default();
     for (sample, (function, back)) in session.samples.iter().zip(&said) {
-        match probes[usize::from(sample.event.0)] {
+        match probes[sample.event.index()] {
             Some(Probe::Entry(_)) if probed.contains(function) => {
                 found.enter(sample.thread, sample.time, *function);
             }

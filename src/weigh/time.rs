@@ -17,6 +17,7 @@ use super::timeline::{Story, tids};
 use super::waits::{Evidence, Interval, Lives, SwitchFields, pair};
 use super::{Derived, Options, Pairs, Trim, WeighError, Weighed};
 use crate::diagnostics::Diagnostics;
+use crate::ids::Idx;
 use crate::perfdata::{EventId, Recording};
 use crate::run_state::RunState;
 use crate::session::{Filter, Label, SampleRef, Session};
@@ -322,7 +323,7 @@ fn warn_of_frequency(source: Source<'_, '_>, is_switch: &[bool]) {
 fn has_other_samples(session: &Session<'_>, recording: &Recording<'_>) -> bool {
     let is_switch = which(recording, |event| is_tracepoint(event, SWITCH));
     let mut samples = session.samples.iter();
-    samples.any(|sample| !is_switch[usize::from(sample.event.0)])
+    samples.any(|sample| !is_switch[sample.event.index()])
 }
 
 /// Waits for a processor are short: what only bounds them from above is mostly running time.
@@ -366,7 +367,7 @@ fn is_wanted(interval: &Interval, waits: Waits) -> bool {
 
 /// Nobody waits when the idle task does not run.
 fn is_idle(session: &Session<'_>, interval: &Interval) -> bool {
-    session.threads[interval.thread.0 as usize].tid == 0
+    session.threads[interval.thread].tid == 0
 }
 
 /// `waits: 899 intervals, 8 without switch-out, 3 ended by a sample, 2 open`.
@@ -436,7 +437,7 @@ fn running_events(source: Source<'_, '_>, session: &Session<'_>) -> Vec<bool> {
     let events = &source.recording.events;
     let mut has_samples = vec![false; events.len()];
     for sample in &session.samples {
-        has_samples[usize::from(sample.event.0)] = true;
+        has_samples[sample.event.index()] = true;
     }
     let clocks = which(source.recording, is_clock);
     if clocks.contains(&true) {
@@ -455,9 +456,9 @@ fn on_cpu(
     (sampled, filter, whole_lives): (&[bool], &Filter, bool),
     labels: &mut Labels,
 ) -> Option<Vec<SampleRef>> {
-    let is_idle = |sample: &SampleRef| session.threads[sample.thread.0 as usize].tid == 0;
+    let is_idle = |sample: &SampleRef| session.threads[sample.thread].tid == 0;
     let kept = session.samples.iter().filter(|sample| {
-        sampled[usize::from(sample.event.0)]
+        sampled[sample.event.index()]
             && !is_idle(sample)
             && filter.keeps_at(sample.time.0, cpu_of(sample))
     });
@@ -472,7 +473,7 @@ fn on_cpu(
     }
     let mut ran = vec![Ran::default(); session.threads.len()];
     for stretch in &lives.stretches {
-        let ran = &mut ran[stretch.thread.0 as usize];
+        let ran = &mut ran[stretch.thread.index()];
         let to = if whole_lives {
             stretch.sampled
         } else {

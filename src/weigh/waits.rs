@@ -10,7 +10,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::ids::{CommId, ThreadId};
+use crate::ids::{CommId, Idx, ThreadId};
 use crate::run_state::RunState;
 use crate::session::SampleRef;
 use crate::session::marks::{Mark, Moment};
@@ -142,7 +142,7 @@ pub(super) fn pair(story: Story<'_>, is_switch: &[bool], fields: &[SwitchFields]
     for step in story.steps() {
         match step {
             Step::Mark(mark) => pairing.mark(mark),
-            Step::Sample(number, sample) if is_switch[usize::from(sample.event.0)] => {
+            Step::Sample(number, sample) if is_switch[sample.event.index()] => {
                 pairing.switch(number, sample, fields[number]);
             }
             Step::Sample(_, sample) => pairing.runs(sample.thread, sample.time.0),
@@ -158,8 +158,8 @@ fn has_all_switches(story: Story<'_>, is_switch: &[bool], fields: &[SwitchFields
     let mut coming: FxHashMap<i32, u32> = FxHashMap::default();
     let (mut links, mut closed) = (0_u64, 0_u64);
     let samples = story.samples.iter().zip(fields);
-    for (sample, fields) in samples.filter(|(s, _)| is_switch[usize::from(s.event.0)]) {
-        if story.tids[sample.thread.0 as usize] == 0 {
+    for (sample, fields) in samples.filter(|(s, _)| is_switch[s.event.index()]) {
+        if story.tids[sample.thread.index()] == 0 {
             return true;
         }
         if let Some(came) = coming.insert(sample.cpu, fields.next) {
@@ -180,16 +180,16 @@ struct Pairing<'s> {
 
 impl Pairing<'_> {
     fn life(&mut self, thread: ThreadId) -> &mut Life {
-        &mut self.lives[thread.0 as usize]
+        &mut self.lives[thread.index()]
     }
 
     fn see(&mut self, thread: ThreadId, time: u64) {
         self.end = self.end.max(time);
-        let life = &mut self.lives[thread.0 as usize];
+        let life = &mut self.lives[thread.index()];
         life.last = life.last.max(time);
         if !life.is_seen {
             life.is_seen = true;
-            let tid = self.tids[thread.0 as usize];
+            let tid = self.tids[thread.index()];
             self.pids.seen(tid, thread);
         }
     }
@@ -199,7 +199,7 @@ impl Pairing<'_> {
         let (thread, time) = (sample.thread, sample.time.0);
         self.see(thread, time);
         self.life(thread).coming = None;
-        let tid = self.tids[thread.0 as usize];
+        let tid = self.tids[thread.index()];
         self.pids.called(fields.prev, tid, thread);
         self.end_waiting(thread, time, Evidence::Bound);
         if self.out.has_switches {
@@ -234,7 +234,7 @@ impl Pairing<'_> {
     /// The record of a thread's turn comes some microseconds after the sample that told of it, whose stack was being
     /// written meanwhile: the thread waits until then.
     fn comes_at_last(&mut self, thread: ThreadId, time: u64) {
-        let life = &mut self.lives[thread.0 as usize];
+        let life = &mut self.lives[thread.index()];
         let Some(coming) = life.coming.take() else {
             return;
         };
@@ -358,7 +358,7 @@ impl Pairing<'_> {
     /// The recording is at its end. Who waits then is taken to wait until then, who runs to have run while it was seen.
     fn finish(mut self) -> Lives {
         for number in 0..self.lives.len() {
-            let thread = ThreadId(u32::try_from(number).expect("threads are numbered so"));
+            let thread = ThreadId::from_usize(number);
             let (end, last) = (self.end, self.lives[number].last);
             self.end_waiting(thread, end, Evidence::Open);
             self.end_running(thread, last);

@@ -4,6 +4,7 @@ use super::super::columns::{list, text};
 use super::super::text::harmless;
 use super::shared::NONE;
 use crate::address::{Avma, FileOffset};
+use crate::ids::Idx;
 use crate::profile::{Object, ObjectId, Profile};
 
 /// Libraries in the order in which frames are met.
@@ -25,7 +26,7 @@ impl<'p> Libs<'p> {
 
     /// The number of an object; none for what stands for no code.
     pub(super) fn number(&mut self, id: ObjectId) -> u32 {
-        let number = &mut self.numbers[id.0 as usize];
+        let number = &mut self.numbers[id.index()];
         if *number == NONE && !self.profile[id].is_label() {
             *number = u32::try_from(self.all.len()).unwrap_or(NONE);
             self.all.push(id);

@@ -13,6 +13,7 @@ use super::super::text::harmless;
 use super::category::{self, Place};
 use super::libs::Libs;
 use crate::address::Avma;
+use crate::ids::Idx;
 use crate::profile::{FrameId, Profile, SourceLine, StackId, SymbolId};
 
 /// No number.
@@ -163,7 +164,7 @@ impl<'p> Shared<'p> {
 
     /// How deep inlined functions are at a frame that was entered, and in which symbol.
     fn inlining(&self, frame: Option<FrameId>) -> (u32, u32) {
-        let row = frame.map(|id| &self.frames[self.known_frames[id.0 as usize] as usize]);
+        let row = frame.map(|id| &self.frames[self.known_frames[id.index()] as usize]);
         row.map_or((0, NONE), |row| (row.depth, row.native))
     }
 
@@ -186,7 +187,7 @@ impl<'p> Shared<'p> {
     }
 
     fn frame(&mut self, id: FrameId, depth: u32, native: u32) -> u32 {
-        let known = self.known_frames[id.0 as usize];
+        let known = self.known_frames[id.index()];
         if known != NONE {
             return known;
         }
@@ -215,7 +216,7 @@ impl<'p> Shared<'p> {
         };
         self.frames.push(row);
         let number = count(self.frames.len() - 1);
-        self.known_frames[id.0 as usize] = number;
+        self.known_frames[id.index()] = number;
         number
     }
 
@@ -227,11 +228,11 @@ impl<'p> Shared<'p> {
             let name = self.strings.id(&frame_name(profile, id));
             return self.func(name, resource);
         };
-        let mut func = self.of_symbol[symbol.0 as usize];
+        let mut func = self.of_symbol[symbol.index()];
         if func == NONE {
             let name = self.name(symbol);
             func = self.func(name, resource);
-            self.of_symbol[symbol.0 as usize] = func;
+            self.of_symbol[symbol.index()] = func;
             self.place_in_name(func, symbol);
         }
         if self.funcs[func as usize].source == NONE
@@ -243,7 +244,7 @@ impl<'p> Shared<'p> {
     }
 
     fn name(&mut self, symbol: SymbolId) -> u32 {
-        let known = &mut self.known_names[symbol.0 as usize];
+        let known = &mut self.known_names[symbol.index()];
         if *known == NONE {
             *known = self.strings.id(&harmless(&self.profile[symbol].name));
         }
@@ -298,7 +299,7 @@ impl<'p> Shared<'p> {
     }
 
     fn native(&mut self, id: SymbolId) -> u32 {
-        let known = self.known_natives[id.0 as usize];
+        let known = self.known_natives[id.index()];
         if known != NONE {
             return known;
         }
@@ -318,7 +319,7 @@ impl<'p> Shared<'p> {
         };
         self.natives.push(row);
         let number = count(self.natives.len() - 1);
-        self.known_natives[id.0 as usize] = number;
+        self.known_natives[id.index()] = number;
         number
     }
 

@@ -11,6 +11,7 @@ use super::FirefoxOptions;
 use super::category::WAITING;
 use super::shared::{column, end, optional};
 use super::tracks::{Hit, Marker, Owner, Track, What};
+use crate::ids::Idx;
 use crate::profile::{Profile, Thread, ThreadId};
 use crate::unit::Unit;
 
@@ -87,9 +88,8 @@ pub(super) struct Lives {
 
 impl Lives {
     pub(super) fn of(profile: &Profile) -> Self {
-        let ids = (0..).map(ThreadId);
         let mut leaders: FxHashMap<u32, Vec<ThreadId>> = FxHashMap::default();
-        for (id, thread) in ids.zip(&profile.threads) {
+        for (id, thread) in profile.threads.iter_enumerated() {
             if thread.pid == thread.tid {
                 leaders.entry(thread.pid).or_default().push(id);
             }
@@ -108,7 +108,7 @@ impl Lives {
     }
 
     fn numbers(&self, id: ThreadId) -> (u32, u32) {
-        self.of_thread[id.0 as usize]
+        self.of_thread[id.index()]
     }
 
     /// The first thread of a thread's process.

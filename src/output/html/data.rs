@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use super::{Content, PageOptions, unit_word};
-use crate::flame::{Comparison, Flame, Kind, shown};
+use crate::flame::{Comparison, Flame, Kind, NodeId, shown};
+use crate::ids::{IndexVec, index_vec};
 use crate::output::columns::{list, number, text};
 
 /// The whole object.
@@ -107,9 +108,9 @@ fn push_functions(flame: &Flame, json: &mut String) {
 /// Of each node how many levels it closes, and its function.
 fn push_nodes(flame: &Flame, json: &mut String) {
     json.push_str(",\"up\":");
-    let mut depths = vec![0_u32; flame.nodes.len()];
+    let mut depths: IndexVec<NodeId, u32> = index_vec![0_u32; flame.nodes.len()];
     for (at, node) in flame.nodes.iter().enumerate().skip(1) {
-        depths[at] = depths[node.parent.0 as usize] + 1;
+        depths[at] = depths[node.parent] + 1;
     }
     list(json, depths.windows(2), |pair, json| {
         number(u64::from(pair[0] + 1 - pair[1]), json)

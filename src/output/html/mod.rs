@@ -9,7 +9,8 @@ use std::io::{self, Write};
 
 use super::caption::{Caption, shortened};
 use super::gzip;
-use crate::flame::{Comparison, Flame, Kind, Weights, shown};
+use crate::flame::{Comparison, Flame, FunctionId, Kind, Weights, shown};
+use crate::ids::{IndexVec, index_vec};
 use crate::profile::{EventId, Profile};
 use crate::unit::Unit;
 
@@ -187,9 +188,9 @@ fn escaped(text: &str) -> Cow<'_, str> {
 fn top_table(content: &Content<'_>) -> String {
     const MOST: usize = 20;
     let Content { flame, weights, .. } = content;
-    let mut own = vec![0_u64; flame.functions.len()];
+    let mut own: IndexVec<FunctionId, u64> = index_vec![0_u64; flame.functions.len()];
     for (node, weight) in flame.nodes.iter().zip(&weights.own).skip(1) {
-        let sum = &mut own[node.function.0 as usize];
+        let sum = &mut own[node.function];
         *sum = sum.saturating_add(*weight);
     }
     let all = weights.total.first().copied().unwrap_or(0).max(1);

@@ -7,6 +7,7 @@
 use super::field::Field;
 use super::fields::behind;
 use super::{Context, Functions, Tracepoints, print};
+use crate::ids::IndexSlice;
 use crate::perfdata::{Event, EventId};
 
 /// A field of one event's tracepoint.
@@ -115,7 +116,7 @@ impl Tracepoints {
     pub fn field_keys(
         &self,
         words: &[String],
-        events: &[Event],
+        events: &IndexSlice<EventId, [Event]>,
         raw: bool,
     ) -> Result<Vec<FieldKey>, NoField> {
         let mut keys: Vec<FieldKey> = Vec::new();
@@ -152,7 +153,7 @@ impl Tracepoints {
     fn fields_of(
         &self,
         word: &Word<'_>,
-        events: &[Event],
+        events: &IndexSlice<EventId, [Event]>,
     ) -> Result<Vec<(EventId, &Field, usize)>, NoField> {
         let wanted = match word.event {
             Some(name) => vec![named(name, word.text, events)?],
@@ -256,7 +257,7 @@ fn between_powers(value: Option<i128>, base: u64) -> FieldValue {
 }
 
 /// The event that a name means: one with `:` in full, another as a part of one event's name, `%N` the `N`-th.
-fn named(name: &str, word: &str, events: &[Event]) -> Result<usize, NoField> {
+fn named(name: &str, word: &str, events: &IndexSlice<EventId, [Event]>) -> Result<usize, NoField> {
     let none = || NoField::Event(word.to_owned(), "no");
     let at = if let Some(number) = name.strip_prefix('%') {
         let number: usize = number.parse().map_err(|_| none())?;

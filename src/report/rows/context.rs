@@ -10,6 +10,7 @@ use super::super::classes::ranks;
 use super::super::columns::Columns;
 use super::super::keys::{Key, Order};
 use super::super::trie::NONE;
+use crate::ids::Idx;
 use crate::intern::ItemIndex;
 use crate::profile::{Entry, FieldKey, FieldValue, Namespace, Profile, Thread};
 use crate::questions::functions::{FunctionId, Functions};
@@ -68,7 +69,7 @@ impl<'a> SampleValues<'a> {
     pub(crate) fn comm(&self, entry: &Entry) -> u32 {
         let names = || self.profile.comms.iter().map(String::as_str);
         let ranks = self.comms.get_or_init(|| ranks_of(names()));
-        ranks[entry.comm.0 as usize]
+        ranks[entry.comm.index()]
     }
 
     /// Rank of the name of the frame that `--parent` found, [`NONE`] if there is none.
@@ -77,7 +78,7 @@ impl<'a> SampleValues<'a> {
         let symbol = parent.and_then(|frame| self.profile[frame].symbol);
         let names = || self.profile.symbols.iter().map(|s| s.name.as_str());
         let ranks = self.symbols.get_or_init(|| ranks_of(names()));
-        symbol.map_or(NONE, |symbol| ranks[symbol.0 as usize])
+        symbol.map_or(NONE, |symbol| ranks[symbol.index()])
     }
 
     /// Rank of the value of a field, [`NONE`] if the sample is of another event or has none.
@@ -96,7 +97,7 @@ impl<'a> SampleValues<'a> {
         });
         entry
             .values
-            .map_or(NONE, |values| ranks[number][values.0 as usize])
+            .map_or(NONE, |values| ranks[number][values.index()])
     }
 
     /// Rank of the name of the own function, [`NONE`] if there is none.
@@ -132,7 +133,7 @@ impl<'a> SampleValues<'a> {
     pub(crate) fn payload(&self, entry: &Entry) -> u32 {
         let names = || self.profile.strings.iter().map(String::as_str);
         let ranks = self.strings.get_or_init(|| ranks_of(names()));
-        entry.trace.map_or(NONE, |text| ranks[text.0 as usize])
+        entry.trace.map_or(NONE, |text| ranks[text.index()])
     }
 }
 

@@ -51,7 +51,7 @@ impl Maker<'_> {
             children,
             ..
         } = *self.input;
-        let fine = Fine::of(labels, if children { &classes.caller } else { &[] });
+        let fine = Fine::of(labels, children.then_some(&classes.caller.raw));
         let is_worth = self.worth_a_tree();
         let mut trie = Trie::new(chains.frames.len(), profile.entries.len());
         self.out.roots = if children {
@@ -82,7 +82,7 @@ impl Maker<'_> {
                 count: entry.samples,
             };
             let frames = chains.frames[chain.clone()].iter();
-            let numbers = frames.map(|frame| fine.of_frame[frame.0 as usize]);
+            let numbers = frames.map(|frame| fine.of_frame[*frame]);
             trie.set_frames(chain.start, numbers);
             trie.insert(root, chain, i as u32, weight);
         }

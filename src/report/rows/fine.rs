@@ -5,6 +5,7 @@ use std::hash::BuildHasher;
 use rustc_hash::FxBuildHasher;
 
 use super::super::trie::NONE;
+use crate::ids::IndexVec;
 use crate::intern::ItemIndex;
 use crate::profile::FrameId;
 
@@ -12,7 +13,7 @@ use crate::profile::FrameId;
 #[derive(Debug, Default)]
 pub(crate) struct Fine {
     /// By frame.
-    pub(super) of_frame: Vec<u32>,
+    pub(super) of_frame: IndexVec<FrameId, u32>,
     /// By number: what a tree tells apart.
     pub(crate) label: Vec<u32>,
     /// By number: what rows tell apart, as callers.
@@ -24,10 +25,10 @@ pub(crate) struct Fine {
 }
 
 impl Fine {
-    /// `labels` count from 0 in the order of the frames; `classes` is empty when callers have no rows.
-    pub(crate) fn of(labels: &[u32], classes: &[u32]) -> Self {
+    /// `labels` count from 0 in the order of the frames; there are no `classes` when callers have no rows.
+    pub(crate) fn of(labels: &[u32], classes: Option<&[u32]>) -> Self {
         let mut fine = Self::default();
-        if classes.is_empty() {
+        let Some(classes) = classes else {
             for (frame, &label) in (0..).zip(labels) {
                 if label as usize == fine.frame.len() {
                     fine.label.push(label);
@@ -35,10 +36,10 @@ impl Fine {
                 }
             }
             fine.class = vec![0; fine.label.len()];
-            fine.of_frame = labels.to_vec();
+            fine.of_frame = labels.to_vec().into();
             return fine;
-        }
-        fine.of_frame.reserve_exact(labels.len());
+        };
+        fine.of_frame.raw.reserve_exact(labels.len());
         let mut ids = ItemIndex::with_capacity(labels.len());
         let mut seen_labels = vec![NONE; labels.len()];
         for (frame, (&label, &class)) in (0..).zip(labels.iter().zip(classes)) {

@@ -19,7 +19,8 @@ use super::columns::Columns;
 use super::keys::Key;
 use super::options::ReportOptions;
 use super::trie::{NONE, Trie};
-use crate::profile::{CpuMode, Entry, FrameId, Profile, SampleMatcher, ThreadId};
+use crate::ids::IndexVec;
+use crate::profile::{CpuMode, Entry, EventId, FrameId, Profile, SampleMatcher, ThreadId};
 use crate::questions::functions::Functions;
 
 use self::context::Contexts;
@@ -117,7 +118,7 @@ pub(crate) struct Rows {
     /// Row of each entry's leaf; [`NONE`] for dropped entries.
     pub(crate) of_entry: Vec<u32>,
     /// Totals by event.
-    pub(crate) totals: Vec<Totals>,
+    pub(crate) totals: IndexVec<EventId, Totals>,
     /// Where rows occur as callers.
     pub(crate) positions: Positions,
     /// By entry: the node in which its leaf's row first occurs in its own chain; [`NONE`] if it does not. Only when
@@ -236,7 +237,7 @@ impl<'a> Maker<'a> {
         let leaf = instead.unwrap_or(entry.leaf);
         let context = self.context(entry, leaf);
         let filtered = self.out.contexts.is_filtered(context);
-        let class = classes.leaf[leaf.0 as usize];
+        let class = classes.leaf[leaf];
         let row = self.row(context, class, (index, 0), entry.thread, leaf);
         let period = self.input.weight(index as usize);
         let counts = Counts {
@@ -246,7 +247,7 @@ impl<'a> Maker<'a> {
             ..Counts::default()
         };
         self.out.rows[row as usize].counts.add(&counts);
-        let totals = &mut self.out.totals[usize::from(entry.event.0)];
+        let totals = &mut self.out.totals[entry.event];
         totals.all.add(&counts);
         if !filtered {
             totals.sample_filtered.add(&counts);

@@ -22,6 +22,7 @@ use super::search::{absent, find_dumps};
 use super::{JitIndex, ProcessId, perfmaps, replay};
 use crate::address::{AvmaRange, Timestamp};
 use crate::diagnostics::Diagnostics;
+use crate::ids::IndexSlice;
 use crate::input::Store;
 use crate::perfdata::TimeConv;
 
@@ -158,7 +159,11 @@ impl<'a> JitBuilder<'a> {
 
     /// Reads what was found and builds the index. `pids` has the process id of every [`ProcessId`].
     #[must_use]
-    pub fn finish(mut self, pids: &[u32], diag: &Diagnostics) -> JitIndex<'a> {
+    pub fn finish(
+        mut self,
+        pids: &IndexSlice<ProcessId, [u32]>,
+        diag: &Diagnostics,
+    ) -> JitIndex<'a> {
         let lives = Lives::new(pids, &self.born);
         let early = self.early.take().into_iter().flat_map(EarlyDumps::finish);
         early.for_each(|dump| self.finder.add_early(dump));

@@ -3,6 +3,7 @@
 use super::super::{JitHit, JitMatch};
 use super::*;
 use crate::address::Avma;
+use crate::ids::IndexSlice;
 use crate::jitdump::debug_info::line_at;
 use crate::jitdump::testing::{DumpWriter, eh_frame, eh_frame_header};
 use crate::perfdata::ClockId;
@@ -116,7 +117,7 @@ fn loads_moves_and_reuse_are_told_apart_by_time() {
     let mut builder = case.builder();
     assert!(builder.marker(P, 7, b"/app/jit-7.dump", time(1)));
     assert!(!builder.marker(P, 7, b"/usr/lib/libc.so.6", time(1)));
-    let index = builder.finish(&[7], &case.diag);
+    let index = builder.finish(IndexSlice::new(&[7]), &case.diag);
     let at = |at, ms| name_at(&index, P, at, ms);
     assert_eq!(
         [at(A, 9), at(A, 10), at(A + 15, 19), at(A + 16, 15)],
@@ -147,7 +148,7 @@ fn records_written_late_are_found_ahead() {
     case.file("jit-7.dump", &dump.bytes);
     let mut builder = case.builder();
     builder.marker(P, 7, b"/app/jit-7.dump", time(1));
-    let index = builder.finish(&[7], &case.diag);
+    let index = builder.finish(IndexSlice::new(&[7]), &case.diag);
     assert_eq!(name_at(&index, P, A, 99), None);
     assert_eq!(
         unmapped(&index, P, A, 99),
@@ -167,7 +168,7 @@ fn files_end_code_and_anonymous_memory_does_not() {
     builder.marker(P, 7, b"/app/jit-7.dump", time(1));
     builder.anonymous(P, 7, AvmaRange::new(Avma(B), 0x1000), time(20));
     builder.exec_file_mapping(P, AvmaRange::new(Avma(A + 4), 0x1000), time(20));
-    let index = builder.finish(&[7], &case.diag);
+    let index = builder.finish(IndexSlice::new(&[7]), &case.diag);
     assert_eq!(
         [name_at(&index, P, A, 19), name_at(&index, P, A, 20)],
         [Some("a".into()), None]
@@ -188,7 +189,7 @@ fn children_have_what_the_parent_had() {
     builder.marker(P, 7, b"/app/jit-7.dump", time(1));
     builder.fork(P, Q, time(20));
     builder.exec(Q, time(60));
-    let index = builder.finish(&[7, 8], &case.diag);
+    let index = builder.finish(IndexSlice::new(&[7, 8]), &case.diag);
     assert_eq!(name_at(&index, Q, A, 25), Some("shared".into()));
     assert_eq!(name_at(&index, Q, A, 35), Some("shared".into()));
     assert_eq!(name_at(&index, P, A, 35), Some("parent only".into()));
@@ -217,7 +218,7 @@ fn appended_files_keep_only_the_records_of_this_process() {
     case.file("jit-7.dump", &dump.bytes);
     let mut builder = case.builder();
     builder.marker(P, 7, b"/app/jit-7.dump", time(1));
-    let index = builder.finish(&[7], &case.diag);
+    let index = builder.finish(IndexSlice::new(&[7]), &case.diag);
     assert_eq!(
         [name_at(&index, P, A, 50), name_at(&index, P, B, 50)],
         [None, Some("this run".into())]
@@ -237,7 +238,7 @@ fn a_namespaced_process_is_known_by_its_inner_pid() {
     let mut builder = case.builder();
     builder.marker(Q, 4711, b"/app/jit-1.dump", time(1));
     // The host's pid 1 runs as well.
-    let index = builder.finish(&[1, 4711], &case.diag);
+    let index = builder.finish(IndexSlice::new(&[1, 4711]), &case.diag);
     assert_eq!(
         [name_at(&index, P, A, 20), name_at(&index, Q, A, 20)],
         [None, Some("inside".into())]
@@ -260,7 +261,7 @@ fn a_name_of_several_numbers_is_a_dump_of_the_process_that_mapped_it() {
         case.file(name, &dump.bytes);
         let mut builder = case.builder();
         assert!(builder.marker(Q, 42, format!("/app/{name}").as_bytes(), time(1)));
-        let index = builder.finish(&[7, 42], &case.diag);
+        let index = builder.finish(IndexSlice::new(&[7, 42]), &case.diag);
         let expected = Some("JSC-DFG: fib[Call] /a.js:1:1".into());
         assert_eq!(name_at(&index, Q, A, 20), expected, "{name}");
         assert_eq!(case.warnings(), "", "{name}");
@@ -286,7 +287,7 @@ fn a_name_alone_makes_no_function_of_a_wasm_module_pythons() {
     case.file("jit-7.dump", &dump.bytes);
     let mut builder = case.builder();
     builder.marker(P, 7, b"/app/jit-7.dump", time(1));
-    let index = builder.finish(&[7], &case.diag);
+    let index = builder.finish(IndexSlice::new(&[7]), &case.diag);
     let producer = |at| {
         let hit = index.lookup(P, Avma(at), time(20)).expect("loaded");
         index.code(hit.code).producer()
@@ -342,7 +343,7 @@ fn lives_of_one_pid_are_told_apart() {
     builder.marker(P, 7, b"/app/jit-7.dump", time(1));
     builder.fork(parent, Q, time(3000));
     builder.marker(Q, 7, b"/app/jit-7.dump", time(3001));
-    let index = builder.finish(&[7, 7, 6], &case.diag);
+    let index = builder.finish(IndexSlice::new(&[7, 7, 6]), &case.diag);
     assert_eq!(
         [name_at(&index, P, A, 5000), name_at(&index, Q, A, 5000)],
         [Some("first life".into()), Some("second life".into())]
@@ -358,7 +359,7 @@ fn without_k_mono_the_clock_is_measured() {
     case.file("jit-7.dump", &dump.bytes);
     let mut builder = case.builder_with(case.search(), None);
     builder.marker(P, 7, b"/app/jit-7.dump", time(1));
-    let index = builder.finish(&[7], &case.diag);
+    let index = builder.finish(IndexSlice::new(&[7]), &case.diag);
     assert_eq!(
         [name_at(&index, P, A, 9), name_at(&index, P, A, 11)],
         [None, Some("f".into())]
@@ -382,7 +383,7 @@ fn without_a_usable_time_the_last_owner_is_shown_at_all_times() {
     case.file("jit-7.dump", &dump.bytes);
     let mut builder = case.builder();
     builder.marker(P, 7, b"/app/jit-7.dump", time(1));
-    let index = builder.finish(&[7], &case.diag);
+    let index = builder.finish(IndexSlice::new(&[7]), &case.diag);
     assert_eq!(
         [name_at(&index, P, A, 2), name_at(&index, P, B, 9000)],
         [Some("new".into()), Some("only".into())]
@@ -400,9 +401,9 @@ fn dumps_are_found_without_a_marker_and_asked_for_files_win() {
         dump.bytes
     };
     case.file("jit-7.dump", &dump(b"beside"));
-    let index = case.builder().finish(&[7], &case.diag);
+    let index = case.builder().finish(IndexSlice::new(&[7]), &case.diag);
     assert_eq!(name_at(&index, P, A, 20), Some("beside".into()));
-    let foreign = case.builder().finish(&[8], &case.diag);
+    let foreign = case.builder().finish(IndexSlice::new(&[8]), &case.diag);
     assert_eq!(name_at(&foreign, P, A, 20), None);
     let asked = case.file("elsewhere/jit-7.dump", &dump(b"asked for"));
     for jitdumps in [
@@ -417,7 +418,7 @@ fn dumps_are_found_without_a_marker_and_asked_for_files_win() {
             Some(ClockId::MONOTONIC),
         );
         builder.marker(P, 7, b"/app/jit-7.dump", time(1));
-        let index = builder.finish(&[7], &case.diag);
+        let index = builder.finish(IndexSlice::new(&[7]), &case.diag);
         assert_eq!(name_at(&index, P, A, 20), Some("asked for".into()));
     }
     assert_eq!(case.warnings(), "");
@@ -426,7 +427,9 @@ fn dumps_are_found_without_a_marker_and_asked_for_files_win() {
         jitdumps: vec![nonsense],
         ..case.search()
     };
-    let _ = case.builder_with(search, None).finish(&[7], &case.diag);
+    let _ = case
+        .builder_with(search, None)
+        .finish(IndexSlice::new(&[7]), &case.diag);
     assert!(case.warnings().contains("not a jitdump"));
 }
 
@@ -444,7 +447,7 @@ fn a_file_of_another_process_under_the_recorded_name_is_passed_over() {
     };
     let mut builder = case.builder_with(search, Some(ClockId::MONOTONIC));
     builder.marker(P, 7, b"/app/jit-7.dump", time(1));
-    let index = builder.finish(&[7], &case.diag);
+    let index = builder.finish(IndexSlice::new(&[7]), &case.diag);
     assert_eq!(name_at(&index, P, A, 20), Some("right".into()));
 }
 
@@ -454,7 +457,7 @@ fn a_missing_dump_is_reported_once() {
     let mut builder = case.builder();
     builder.marker(P, 7, b"/app/jit-7.dump", time(1));
     builder.marker(P, 7, b"/app/jit-7.dump", time(2));
-    let index = builder.finish(&[7], &case.diag);
+    let index = builder.finish(IndexSlice::new(&[7]), &case.diag);
     assert!(index.objects().is_empty());
     assert_eq!(case.warnings().lines().count(), 1);
 }
@@ -469,7 +472,7 @@ fn injected_recordings_lead_back_to_the_dump() {
     let mut builder = case.builder();
     assert!(builder.marker(P, 7, b"/app/jitted-7-0.so", time(10)));
     assert!(builder.marker(P, 7, b"/app/jitted-7-1.so", time(20)));
-    let index = builder.finish(&[7], &case.diag);
+    let index = builder.finish(IndexSlice::new(&[7]), &case.diag);
     assert_eq!(
         [name_at(&index, P, A, 10), name_at(&index, P, B, 20)],
         [Some("f".into()), Some("g".into())]
@@ -498,7 +501,7 @@ fn names_of_one_function_of_a_component_are_one() {
     let mut builder = case.builder();
     builder.marker(P, 7, b"/app/jit-7.dump", time(1));
     builder.marker(Q, 8, b"/app/jit-8.dump", time(1));
-    let index = builder.finish(&[7, 8], &case.diag);
+    let index = builder.finish(IndexSlice::new(&[7, 8]), &case.diag);
     assert_eq!(
         [name_at(&index, P, A, 10), name_at(&index, P, A, 50)],
         [Some("fib::fib".into()), Some("fib::fib".into())]
@@ -523,7 +526,7 @@ fn a_copied_module_is_read_from_its_original() {
         builder.anonymous(P, 7, AvmaRange::new(Avma(start), 0x3000), time(5));
     }
     builder.anonymous(P, 7, AvmaRange::new(Avma(B + 0x10_0000), 0x4000), time(5));
-    let index = builder.finish(&[7], &case.diag);
+    let index = builder.finish(IndexSlice::new(&[7]), &case.diag);
     assert_eq!(name_at(&index, P, B + 0x104, 20), None);
     assert_eq!(
         unmapped(&index, P, B + 0x104, 20),
@@ -543,7 +546,7 @@ fn a_missing_dump_is_no_loss_where_a_perf_map_names_the_code() {
         let mut builder = case.builder();
         builder.marker(P, 7, b"/app/jit-7.dump", time(1));
         builder.anonymous(P, 7, AvmaRange::new(Avma(A), 0x1000), time(5));
-        let index = builder.finish(&[7], &case.diag);
+        let index = builder.finish(IndexSlice::new(&[7]), &case.diag);
         let warnings = case.diag.warnings();
         assert_eq!(warnings.is_empty(), has_map, "{warnings:?}");
         assert_eq!(index.absent().is_empty(), has_map);
@@ -565,7 +568,7 @@ fn perf_maps_name_what_no_load_ever_covered() {
     builder.marker(P, 7, b"/app/jit-7.dump", time(1));
     builder.anonymous(P, 7, AvmaRange::new(Avma(A), 0x1000), time(5));
     builder.fork(P, Q, time(50));
-    let index = builder.finish(&[7, 8], &case.diag);
+    let index = builder.finish(IndexSlice::new(&[7, 8]), &case.diag);
     assert_eq!(name_at(&index, P, A, 15), Some("dumped".into()));
     // The first half of a load that ended belongs to nobody.
     assert_eq!(unmapped(&index, P, A, 25), None);
@@ -603,7 +606,7 @@ fn companions_come_with_the_code() {
     case.file("jit-7.dump", &dump.bytes);
     let mut builder = case.builder();
     builder.marker(P, 7, b"/app/jit-7.dump", time(1));
-    let index = builder.finish(&[7], &case.diag);
+    let index = builder.finish(IndexSlice::new(&[7]), &case.diag);
     let code = |at| index.code(index.lookup(P, Avma(at), time(20)).expect("loaded").code);
     let lines = code(A).lines();
     let line = line_at(&lines, 2).map(|line| (line.file, line.line, line.column));
@@ -658,7 +661,7 @@ fn damaged_dumps_give_an_index_all_the_same() {
             None,
         );
         builder.marker(P, 7, b"/app/jit-7.dump", time(1));
-        let index = builder.finish(&[7], &case.diag);
+        let index = builder.finish(IndexSlice::new(&[7]), &case.diag);
         assert!(index.code_count() <= 2 + bytes.len() / 16);
         for at in [A, A + 15, B, 0, u64::MAX] {
             for ms in [0, 15, 25, 35] {
@@ -706,7 +709,7 @@ fn very_many_markers_and_loads_do_not_multiply() {
         );
     }
     let pids: Vec<_> = (100..=100 + processes).collect();
-    let index = builder.finish(&pids, &case.diag);
+    let index = builder.finish(IndexSlice::new(&pids), &case.diag);
     assert_eq!(index.objects().len(), 1);
     assert_eq!(
         case.warnings().lines().count(),

@@ -13,6 +13,7 @@ use super::live::{Live, LiveMap};
 use super::segments::{Claim, Owner, Segments};
 use super::{JitCodeId, JitObjectId, ProcessId};
 use crate::address::{Avma, AvmaRange, Timestamp};
+use crate::ids::{Idx, IndexVec};
 
 /// End of a claim that nothing ended.
 pub(super) const FOREVER: Timestamp = Timestamp(u64::MAX);
@@ -48,7 +49,7 @@ struct Inherited {
 /// Applies what happened, in order of time.
 #[derive(Default)]
 pub(super) struct ClaimsBuilder {
-    processes: Vec<State>,
+    processes: IndexVec<ProcessId, State>,
 }
 
 impl ClaimsBuilder {
@@ -99,14 +100,14 @@ impl ClaimsBuilder {
     /// The code in force at exactly `range`.
     pub(super) fn at(&self, process: ProcessId, range: AvmaRange) -> Option<u32> {
         // The caller goes on to look for what the range touches, which is in the cache then.
-        let state = self.processes.get(process.0 as usize)?;
+        let state = self.processes.get(process)?;
         let (start, live) = state.live.last_before(range.end)?;
         (start == range.start && live.end == range.end).then_some(live.code)
     }
 
     /// The code in force that begins at `start`, and its range.
     pub(super) fn starting_at(&self, process: ProcessId, start: Avma) -> Option<(u32, AvmaRange)> {
-        let live = self.processes.get(process.0 as usize)?.live.get(start)?;
+        let live = self.processes.get(process)?.live.get(start)?;
         let end = live.end;
         Some((live.code, AvmaRange { start, end }))
     }
@@ -166,7 +167,7 @@ impl ClaimsBuilder {
     /// Those from whom a process has what it inherited, however long ago.
     fn ancestors(&self, process: ProcessId) -> impl Iterator<Item = ProcessId> {
         let parent = |of: &ProcessId| {
-            let state = self.processes.get(of.0 as usize)?;
+            let state = self.processes.get(*of)?;
             Some(state.inherited?.parent)
         };
         std::iter::successors(parent(&process), parent)
@@ -206,7 +207,7 @@ impl ClaimsBuilder {
     }
 
     fn state(&mut self, process: ProcessId) -> &mut State {
-        let at = process.0 as usize;
+        let at = process.index();
         if self.processes.len() <= at {
             self.processes.resize_with(at + 1, State::default);
         }
@@ -215,11 +216,7 @@ impl ClaimsBuilder {
 
     fn end_overlapping(&mut self, process: ProcessId, range: AvmaRange, time: Timestamp) -> bool {
         let mut ended = false;
-        let Some(number) = self
-            .processes
-            .get(process.0 as usize)
-            .map(|_| process.0 as usize)
-        else {
+        let Some(number) = self.processes.get(process).map(|_| process.index()) else {
             return ended;
         };
         while let Some((start, live)) = self.processes[number].live.last_before(range.end)
@@ -271,7 +268,7 @@ impl State {
 /// The claims of all processes, immutable.
 #[derive(Debug, Default)]
 pub(super) struct Claims {
-    processes: Vec<Option<Box<ProcessClaims>>>,
+    processes: IndexVec<ProcessId, Option<Box<ProcessClaims>>>,
 }
 
 #[derive(Debug)]
@@ -375,7 +372,7 @@ fn loaded((dump, first): (&DumpCodes<'_>, u32), at: Avma) -> Option<Owner> {
 
 impl Claims {
     fn of(&self, process: ProcessId) -> Option<&ProcessClaims> {
-        self.processes.get(process.0 as usize)?.as_deref()
+        self.processes.get(process)?.as_deref()
     }
 
     /// The claim in force at `time`, own or inherited.

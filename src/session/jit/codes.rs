@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use super::load_map::{Load, LoadMap};
 use super::{JitCodeId, JitObjectId, JitUnwinding};
 use crate::address::{Avma, AvmaRange, Timestamp};
+use crate::ids::Idx;
 use crate::input::Store;
 use crate::jitdump::ByteOrder;
 use crate::jitdump::debug_info::{CodeOfLines, DebugInfo, Line};
@@ -469,7 +470,7 @@ impl<'a> Codes<'a> {
 
     /// A list, and the id of its first code.
     pub(super) fn list(&self, object: JitObjectId) -> Option<(&CodeList<'a>, u32)> {
-        let at = object.0 as usize;
+        let at = object.index();
         Some((self.lists.get(at)?, self.first[at]))
     }
 

@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use super::ProcessId;
 use super::marker::Marker;
 use crate::address::Timestamp;
+use crate::ids::IndexSlice;
 
 /// A load that is this much older than its dump's mapping was written by an earlier process.
 pub(super) const STALE: u64 = 1_000_000_000;
@@ -50,7 +51,10 @@ pub(super) struct Lives {
 }
 
 impl Lives {
-    pub(super) fn new(pids: &[u32], born: &FxHashMap<ProcessId, Timestamp>) -> Self {
+    pub(super) fn new(
+        pids: &IndexSlice<ProcessId, [u32]>,
+        born: &FxHashMap<ProcessId, Timestamp>,
+    ) -> Self {
         let mut by_pid: FxHashMap<u32, Vec<(Timestamp, ProcessId)>> = FxHashMap::default();
         for (number, &pid) in (0_u32..).zip(pids) {
             let process = ProcessId(number);

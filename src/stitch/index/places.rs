@@ -4,23 +4,24 @@ use rustc_hash::FxHashMap;
 
 use super::number;
 use crate::collect::{Pc, PcId};
+use crate::ids::{IndexSlice, IndexVec, index_vec};
 
 /// See the module.
 pub(super) struct Places<'p> {
-    pcs: &'p [Pc],
+    pcs: &'p IndexSlice<PcId, [Pc]>,
     known: FxHashMap<Pc, PcId>,
     /// By address.
-    numbers: Vec<Option<PcId>>,
+    numbers: IndexVec<PcId, Option<PcId>>,
     /// By number: an address.
     pub(super) all: Vec<PcId>,
 }
 
 impl<'p> Places<'p> {
-    pub(super) fn new(pcs: &'p [Pc]) -> Self {
+    pub(super) fn new(pcs: &'p IndexSlice<PcId, [Pc]>) -> Self {
         Self {
             pcs,
             known: FxHashMap::default(),
-            numbers: vec![None; pcs.len()],
+            numbers: index_vec![None; pcs.len()],
             all: Vec::new(),
         }
     }
@@ -28,9 +29,9 @@ impl<'p> Places<'p> {
     /// The number of an address.
     pub(super) fn of(&mut self, pc: PcId) -> PcId {
         let Self { known, all, .. } = self;
-        let number_of = &mut self.numbers[pc.0 as usize];
+        let number_of = &mut self.numbers[pc];
         *number_of.get_or_insert_with(|| {
-            *known.entry(self.pcs[pc.0 as usize]).or_insert_with(|| {
+            *known.entry(self.pcs[pc]).or_insert_with(|| {
                 all.push(pc);
                 PcId(number(all.len() - 1))
             })
