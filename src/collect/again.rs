@@ -63,8 +63,8 @@ impl<'s, 'a> Again<'s, 'a> {
     /// Whether records can be read again at any place: not those of streams and compressed recordings.
     #[must_use]
     pub fn is_possible(&self) -> bool {
-        let first = self.session.samples.first();
-        first.is_none_or(|sample| self.recording.record_bytes(sample.pos).is_some())
+        let positions = self.session.samples.iter().map(|sample| sample.pos);
+        self.recording.is_read_directly(positions)
     }
 
     /// A sample's stack: where it was copied from, and the bytes.

@@ -87,9 +87,8 @@ fn from_heads(shared: Shared<'_, '_>) -> Collected {
 }
 
 fn from_records(shared: Shared<'_, '_>) -> Collected {
-    let mut samples = shared.session.samples.iter();
-    let first = samples.find(|sample| sample.pos != RecordPos::NONE);
-    if first.is_none_or(|sample| shared.recording.record_bytes(sample.pos).is_some()) {
+    let positions = shared.session.samples.iter().map(|sample| sample.pos);
+    if shared.recording.is_read_directly(positions) {
         let next = AtomicUsize::new(0);
         in_parallel(shared.needs.threads, |_| {
             let cache = MapCache::default();

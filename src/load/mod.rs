@@ -135,19 +135,17 @@ pub fn counts(
     apart: Option<totals::Apart>,
     diag: &Diagnostics,
 ) -> Result<Option<Totals>, OpenError> {
-    /// `HEADER_STAT`
-    const COUNTS: u32 = 19;
     let store = Store::new();
     let recording = source.open(&store, diag)?;
     let features = &recording.features;
     let is_described = features.present.iter().any(|word| *word != 0);
-    if is_described && !features.has(COUNTS) {
+    if is_described && !features.has_counts() {
         return Ok(None);
     }
     let is_stream = source.is_stream();
     // What trouble there is with samples is told when they are read.
     let quiet = Diagnostics::new();
-    let is_certain = features.has(COUNTS) || is_stream;
+    let is_certain = features.has_counts() || is_stream;
     let found = totals::counted(&recording, apart, if is_certain { diag } else { &quiet });
     let found = found.map_err(|problem| OpenError::Unfit {
         path: PathBuf::from(source.name()),

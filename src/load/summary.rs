@@ -69,8 +69,9 @@ pub(super) fn summarise(
         let sum = &mut quality.stack_ends[end as usize];
         *sum = sum.saturating_add(row.period);
     }
+    let mut events = std::mem::take(&mut profile.events);
     for (event, leaf, samples, period) in counted(profile, collected.kind) {
-        let event = &mut profile.events[event];
+        let event = &mut events[event];
         event.samples += samples;
         event.period = event.period.wrapping_add(period);
         quality.samples += samples;
@@ -78,6 +79,7 @@ pub(super) fn summarise(
             quality.unresolved_samples += samples;
         }
     }
+    profile.events = events;
     profile.quality = quality;
     profile.recording = RecordingSummary {
         path: options.source.name(),
@@ -109,7 +111,7 @@ pub(super) fn summarise(
             .events
             .iter()
             .any(|event| event.attr.is_context_switch()),
-        holds_totals: session.stats.by_type.contains_key(&STAT_RECORD),
+        holds_totals: session.stats.holds_counts(),
     };
 }
 
@@ -123,21 +125,19 @@ fn time_range(session: &Session<'_>) -> Option<(u64, u64)> {
     Some((first, last.unwrap_or(first)))
 }
 
-/// Number of the records that hold counts of `perf stat record`.
-const STAT_RECORD: u32 = 76;
-
 /// Event, leaf, number and period of samples.
-fn counted(profile: &Profile, kind: Rows) -> Vec<(EventId, FrameId, u64, u64)> {
-    let entries = profile.entries.iter();
-    let samples = profile.samples.iter();
-    match kind {
-        Rows::Merged => entries
-            .map(|entry| (entry.event, entry.leaf, entry.samples, entry.period))
-            .collect(),
-        Rows::Samples => samples
-            .map(|sample| (sample.event, sample.leaf, 1, sample.period))
-            .collect(),
-    }
+fn counted(profile: &Profile, kind: Rows) -> impl Iterator<Item = (EventId, FrameId, u64, u64)> {
+    let (entries, samples) = match kind {
+        Rows::Merged => (&profile.entries[..], &[][..]),
+        Rows::Samples => (&[][..], &profile.samples[..]),
+    };
+    let entries = entries
+        .iter()
+        .map(|entry| (entry.event, entry.leaf, entry.samples, entry.period));
+    let samples = samples
+        .iter()
+        .map(|sample| (sample.event, sample.leaf, 1, sample.period));
+    entries.chain(samples)
 }
 
 /// Says why stacks ended early, and what to record differently where that would help.

@@ -279,6 +279,12 @@ pub struct Features {
 }
 
 impl Features {
+    /// Whether the file says that it holds counts of `perf stat record`.
+    #[must_use]
+    pub fn has_counts(&self) -> bool {
+        self.has(id::STAT)
+    }
+
     /// Whether the feature of this number (`HEADER_*`) is present.
     #[must_use]
     pub fn has(&self, feature: u32) -> bool {

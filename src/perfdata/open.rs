@@ -288,6 +288,16 @@ impl<'a> Recording<'a> {
         rest.get(..size)
     }
 
+    /// Whether records can be read at any place: those of a mapped file that is not compressed. Positions that no record
+    /// has tell nothing.
+    #[must_use]
+    pub fn is_read_directly(&self, positions: impl IntoIterator<Item = RecordPos>) -> bool {
+        let mut positions = positions.into_iter();
+        let first = positions.find(|pos| *pos != RecordPos::NONE);
+        matches!(self.source, Source::Map(_))
+            && first.is_none_or(|pos| self.record_bytes(pos).is_some())
+    }
+
     /// The bytes of a record directly, when they lie in a mapped file.
     #[must_use]
     pub fn record_bytes(&self, pos: RecordPos) -> Option<&'a [u8]> {

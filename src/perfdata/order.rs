@@ -83,6 +83,12 @@ pub struct DeliverStats {
 }
 
 impl DeliverStats {
+    /// Whether there are counts of `perf stat record` among the records.
+    #[must_use]
+    pub fn holds_counts(&self) -> bool {
+        self.by_type.contains_key(&kind::STAT)
+    }
+
     /// Sum of the LOST_SAMPLES records of all events (without those a BPF filter dropped).
     #[must_use]
     pub fn lost_samples_total(&self) -> u64 {

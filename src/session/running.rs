@@ -1,31 +1,32 @@
 //! How many threads of the recording ran at the same time, by records of switches.
 //!
 //! Counts as perf 7 does (`machine__process_switch_event`): one thread runs when recording begins, a switch in adds one, a
-//! switch out or an end takes one away: threads that end write no switch. Recordings of whole CPUs, where perf counts the idle task too and so always the same, count the
-//! other tasks, those that ran from the beginning included.
+//! switch out or an end takes one away: threads that end write no switch. Recordings of whole CPUs, where perf counts the
+//! idle task too and so always the same, count the other tasks, those that ran from the beginning included; there the CPU of
+//! a thread that ends switches to another.
 
 use rustc_hash::FxHashSet;
 
 /// Counts switches while records are delivered.
 #[derive(Debug, Default)]
 pub(super) struct Running {
-    level: i64,
+    /// How many more have come than gone.
+    switched: i64,
+    /// How many have ended.
+    ended: i64,
     /// Tasks of CPU-wide records that were met.
     known: FxHashSet<u32>,
     /// Those whose first switch took them off a CPU.
     from_start: i64,
     is_wide: bool,
-    /// From which sample on how many more ran than in the beginning.
-    steps: Vec<(u64, i64)>,
+    /// From which sample on how many more had come than gone, and how many had ended.
+    steps: Vec<(u64, i64, i64)>,
 }
 
 impl Running {
     /// A thread ended.
     pub(super) fn exit(&mut self) {
-        // The CPU of one that is recorded switches to another.
-        if !self.is_wide {
-            self.level -= 1;
-        }
+        self.ended += 1;
     }
 
     /// A record of a switch.
@@ -41,14 +42,16 @@ impl Running {
             let is_new = self.known.insert(tid);
             self.from_start += i64::from(is_new && out);
         }
-        self.level += if out { -1 } else { 1 };
+        self.switched += if out { -1 } else { 1 };
     }
 
     /// The sample of this number is next.
     pub(super) fn sample(&mut self, number: usize) {
-        let last = self.steps.last().map_or(0, |(_, level)| *level);
-        if self.level != last {
-            self.steps.push((number as u64, self.level));
+        let last = self.steps.last();
+        let last = last.map_or((0, 0), |&(_, switched, ended)| (switched, ended));
+        if (self.switched, self.ended) != last {
+            let number = number as u64;
+            self.steps.push((number, self.switched, self.ended));
         }
     }
 
@@ -63,7 +66,12 @@ impl Running {
         let steps = self.steps.into_iter();
         Parallelism {
             first: level(0),
-            steps: steps.map(|(from, change)| (from, level(change))).collect(),
+            steps: steps
+                .map(|(from, switched, ended)| {
+                    let ended = if self.is_wide { 0 } else { ended };
+                    (from, level(switched - ended))
+                })
+                .collect(),
         }
     }
 }
@@ -141,6 +149,19 @@ mod tests {
             None,
         ];
         assert_eq!(levels(4, false, &events), [1, 2, 2, 1, 1, 2, 1]);
+    }
+
+    #[test]
+    fn ends_before_the_first_switch_of_a_whole_processor_take_nobody_away() {
+        let mut running = Running::default();
+        running.exit();
+        running.sample(0);
+        running.switch(OUT, Some((0, 0)), Some((5, 5)));
+        running.switch(IN, Some((0, 0)), Some((6, 6)));
+        running.switch(IN, Some((0, 0)), Some((7, 7)));
+        running.sample(1);
+        let found = running.finish(8);
+        assert_eq!([found.at(0), found.at(1)], [1, 2]);
     }
 
     #[test]

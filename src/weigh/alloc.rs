@@ -102,6 +102,7 @@ fn paired(source: Source<'_, '_>, session: &Session<'_>, probes: &[Option<Probe>
     /// Samples that are paired while what is known of an address is on its way from memory.
     const AHEAD: usize = 16;
     let mut reader = Reader::new(session, probes);
+    let size = source.piece(&session.samples);
     let mut piece = Vec::new();
     let mut read = 0;
     let mut said_something = 0;
@@ -111,7 +112,7 @@ fn paired(source: Source<'_, '_>, session: &Session<'_>, probes: &[Option<Probe>
             Step::Sample(number, sample) => {
                 if number >= read {
                     let all = &session.samples[number..];
-                    piece = said(source, &all[..all.len().min(source.piece())], probes);
+                    piece = said(source, &all[..all.len().min(size)], probes);
                     read = number + piece.len();
                     said_something += piece.iter().flatten().count() as u64;
                 }

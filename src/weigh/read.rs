@@ -33,11 +33,12 @@ impl Source<'_, '_> {
     }
 
     /// How many samples are read at a time: what is not mapped has to be decoded, all at once.
-    pub(super) fn piece(&self) -> usize {
+    pub(super) fn piece(&self, samples: &[SampleRef]) -> usize {
         const PIECE: usize = 1 << 15;
-        match self.recording.region() {
-            [] => usize::MAX,
-            _ => PIECE,
+        let positions = samples.iter().map(|sample| sample.pos);
+        match self.recording.is_read_directly(positions) {
+            true => PIECE,
+            false => usize::MAX,
         }
     }
 
@@ -69,11 +70,8 @@ impl Source<'_, '_> {
                 .unwrap_or_default()
         };
         let mut found = vec![T::default(); samples.len()];
-        let is_mapped = !self.recording.region().is_empty();
-        let first = samples.iter().find(|sample| is_wanted(sample));
-        let is_direct =
-            is_mapped && first.is_none_or(|s| self.recording.record_bytes(s.pos).is_some());
-        if is_direct {
+        let positions = samples.iter().map(|sample| sample.pos);
+        if self.recording.is_read_directly(positions) {
             self.read_mapped(samples, &mut found, &is_wanted, &taken);
         } else {
             self.read_chunked(samples, &mut found, &is_wanted, &taken);
@@ -118,7 +116,9 @@ impl Source<'_, '_> {
         order.sort_by_key(|rank| samples[*rank].pos);
         let chunks = self.recording.chunks_to_keep();
         let mut rest = order.as_slice();
-        while let Some((number, bytes)) = chunks.next() {
+        while !rest.is_empty()
+            && let Some((number, bytes)) = chunks.next()
+        {
             let here = rest.partition_point(|rank| samples[*rank].pos.chunk() <= number);
             let (now, later) = rest.split_at(here);
             for &rank in now {
