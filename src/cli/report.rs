@@ -30,6 +30,7 @@ use crate::report::keys::{FieldSpec, Key, SortSpec, known_keys};
 use crate::report::options::{Grouping, Latency, ReportOptions};
 use crate::session::listing::Listing;
 use crate::time_spec::{parse_cpus, parse_quantum};
+use crate::weigh::Spec;
 
 /// Arguments of `pjit report`.
 #[derive(Debug, Clone, Args)]
@@ -129,12 +130,12 @@ struct RowArgs {
         num_args = 0..=1,
         default_missing_value = "",
         value_parser = metric_list,
-        conflicts_with_all = ["hierarchy", "weight"]
+        conflicts_with = "hierarchy"
     )]
     metrics: Option<MetricList>,
 
     /// Shares of latency in front: periods over the number of threads that ran (perf record --latency)
-    #[arg(long = "latency", conflicts_with = "weight")]
+    #[arg(long = "latency")]
     latency: bool,
 
     /// Payloads of tracepoints, and their fields, by type and not as the events print them
@@ -183,7 +184,8 @@ fn metric_list(text: &str) -> Result<MetricList, String> {
 struct Levels(Vec<u32>);
 
 fn levels(text: &str) -> Result<Levels, String> {
-    let levels = parse_cpus(text)?;
+    let none = |_| "no number of threads and no range of such, as 1-2,8".to_owned();
+    let levels = parse_cpus(text).map_err(none)?;
     match levels.contains(&0) {
         true => Err("at least one thread runs at each sample".to_owned()),
         false => Ok(Levels(levels)),
@@ -237,7 +239,7 @@ struct FilterArgs {
     symbol_filter: Option<String>,
 
     /// Only samples beside which so many threads ran, e.g. 1-2,8
-    #[arg(long = "parallelism", value_name = "LIST", value_parser = levels, conflicts_with = "weight")]
+    #[arg(long = "parallelism", value_name = "LIST", value_parser = levels)]
     parallelism: Option<Levels>,
 
     /// Leave out what has no symbol
@@ -491,6 +493,9 @@ impl ReportArgs {
         view.layout.show_threads = self.other.threads;
         view.layout.threads = load.needs.threads;
         self.weight.apply(&mut load, self.input.force, false);
+        if load.weight.spec != Spec::Period {
+            keeps_periods(&view)?;
+        }
         let sort = view.columns.sort.as_ref();
         load.fields = sort.map_or_else(Vec::new, |sort| sort.named.clone());
         if let Some(word) = load.fields.first()
@@ -560,6 +565,9 @@ impl ReportArgs {
         if rows.skip_empty || rows.no_skip_empty {
             view.rows.skip_empty = rows.skip_empty;
         }
+        if let Some(quantum) = rows.time_quantum {
+            view.rows.time_quantum = quantum;
+        }
         view.chains.max_stack = chains.max_stack;
         view.chains.parent.clone_from(&chains.parent);
         view.filters.exclude_other = chains.exclude_other;
@@ -624,12 +632,7 @@ impl ReportArgs {
             _ => Payloads::IfNothingElse,
         };
         load.needs.raw_trace = self.rows.raw_trace;
-        let quantum = self.rows.time_quantum.unwrap_or(100_000_000);
-        load.needs.time_quantum = match needs.time {
-            true => Some(quantum),
-            // An entry for each sample.
-            false => needs.samples.then_some(1),
-        };
+        load.needs.time_quantum = view.time_apart();
         load.frames.inlines &= needs.stacks;
         load.frames.lines = needs.lines;
         load.frames.addresses = needs.addresses;
@@ -693,6 +696,22 @@ impl ReportArgs {
             )
         })
     }
+}
+
+/// What is made of the periods and the moments of samples, which weights take the place of.
+fn keeps_periods(view: &ReportOptions) -> Result<(), String> {
+    let fields = view.columns.fields.as_ref();
+    let has_rates = view.columns.all_metrics
+        || !view.columns.metrics.is_empty()
+        || fields.is_some_and(|fields| !fields.metrics.is_empty());
+    let what = match () {
+        () if view.needs().parallelism => "latency and parallelism",
+        () if has_rates => "rates of events",
+        () => return Ok(()),
+    };
+    Err(format!(
+        "{what}: known of samples as they were taken, not with --weight"
+    ))
 }
 
 /// What is said of a word of `--sort` that is neither a key nor a field.

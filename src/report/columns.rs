@@ -195,15 +195,6 @@ fn push_once(keys: &mut Vec<Key>, key: Key) {
     }
 }
 
-/// The keys to fall back on, from their text in the configuration.
-///
-/// # Errors
-///
-/// When a word names no key.
-pub fn default_sort(text: &str) -> Result<SortSpec, super::keys::KeyError> {
-    SortSpec::parse(text, SortSpec::default_keys())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

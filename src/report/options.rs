@@ -5,7 +5,7 @@ pub use super::call_graph::{
 };
 use super::keys::{FieldSpec, SortSpec};
 use crate::metrics::Metric;
-use crate::profile::{Profile, SampleFilter};
+use crate::profile::{Entry, Profile, SampleFilter};
 
 /// Everything that `pjit report` can be told about the view itself. Which samples come in (time, CPU) and
 /// how they are resolved is settled before, when the profile is made.
@@ -65,6 +65,15 @@ pub struct RowOptions {
     pub group_sort_index: Option<usize>,
     /// `--no-skip-empty` clears it: events without samples are then listed too.
     pub skip_empty: bool,
+    /// `--time-quantum`: steps of the time key in ns.
+    pub time_quantum: u64,
+}
+
+impl RowOptions {
+    /// The beginning of the step in which a sample was taken.
+    pub(crate) fn step_of(&self, entry: &Entry) -> u64 {
+        entry.time - entry.time % self.time_quantum.max(1)
+    }
 }
 
 impl Default for RowOptions {
@@ -77,6 +86,7 @@ impl Default for RowOptions {
             group: Grouping::AsRecorded,
             group_sort_index: None,
             skip_empty: true,
+            time_quantum: 100_000_000,
         }
     }
 }

@@ -82,8 +82,111 @@ fn without_switches_nobody_knows_who_ran() {
     }
     let (status, _, said) = report("--parallelism 0", &data("perf.data"));
     assert!(status == Some(2) && said.contains("at least one"), "{said}");
-    let (status, ..) = report("--latency --weight on-cpu", &data("perf.data"));
-    assert_eq!(status, Some(2));
     let (status, ..) = report("--latency --focus work", &data("perf.data"));
     assert_eq!(status, Some(2));
+}
+
+/// Shares in per cent by key, in front of which each line has them.
+fn shares(options: &str) -> Vec<(String, String)> {
+    let (_, printed, said) = report(&format!("-g none -t, {options}"), &data("perf.data"));
+    let rows = printed.lines().filter(|line| !line.starts_with('#'));
+    let shares: Vec<(String, String)> = rows
+        .filter_map(|line| {
+            let (share, rest) = line.split_once('%')?;
+            Some((
+                share.trim().to_owned(),
+                rest.trim_start_matches([' ', ',']).trim().to_owned(),
+            ))
+        })
+        .collect();
+    assert!(!shares.is_empty(), "{options}: {said}");
+    shares
+}
+
+/// The sum of the shares of a level, which stands behind the last comma.
+fn of_level(rows: &[(String, String)], level: &str) -> f64 {
+    let own = rows
+        .iter()
+        .filter(|(_, rest)| rest.rsplit(',').next().is_some_and(|l| l.trim() == level));
+    own.map(|(share, _)| share.parse::<f64>().expect("a number"))
+        .sum()
+}
+
+#[test]
+fn steps_of_time_do_not_merge_what_other_keys_tell_apart() {
+    let alone = shares("-F overhead,parallelism -s parallelism");
+    for quantum in ["", " --time-quantum 1ms", " --time-quantum 10s"] {
+        let by_time = shares(&format!(
+            "-F overhead,time,parallelism -s time,parallelism{quantum}"
+        ));
+        for level in ["1", "2"] {
+            let (one, other) = (of_level(&alone, level), of_level(&by_time, level));
+            // Each row is rounded.
+            let error = 0.005 * by_time.len() as f64 + 0.01;
+            assert!(
+                (one - other).abs() < error,
+                "{quantum} {level}: {one} {other}"
+            );
+        }
+        let only = shares(&format!(
+            "-F overhead,time -s time --parallelism 1{quantum}"
+        ));
+        let sum: f64 = only
+            .iter()
+            .map(|(share, _)| share.parse::<f64>().expect("a number"))
+            .sum();
+        assert!(
+            (sum - of_level(&alone, "1")).abs() < 0.005 * only.len() as f64 + 0.01,
+            "{quantum}: {sum}"
+        );
+    }
+    let times = |quantum: &str| {
+        shares(&format!(
+            "-F overhead,time -s time --parallelism 1-2 --time-quantum {quantum}"
+        ))
+    };
+    assert!(
+        times("1s")
+            .iter()
+            .all(|(_, time)| time.ends_with(".000000"))
+    );
+    assert!(times("1s").len() < times("1ms").len());
+}
+
+/// As many as the filter leaves, whether or not a column shows their latency.
+#[test]
+fn levels_filter_samples_not_rows() {
+    let by_level = shares("-F overhead,parallelism,sample -s parallelism");
+    let of = |level: &str| {
+        let row = by_level
+            .iter()
+            .find(|(_, rest)| rest.split(',').next().is_some_and(|l| l.trim() == level));
+        row.and_then(|(_, rest)| rest.rsplit(',').next()?.trim().parse::<u64>().ok())
+    };
+    for level in ["1", "2"] {
+        let rows = shares(&format!(
+            "-F overhead,sample,sym -s sym --parallelism {level}"
+        ));
+        let samples = rows
+            .iter()
+            .filter_map(|(_, rest)| rest.split(',').next()?.trim().parse::<u64>().ok());
+        assert_eq!(Some(samples.sum()), of(level), "{rows:?}");
+    }
+}
+
+#[test]
+fn weights_have_no_latency() {
+    for options in [
+        "--latency",
+        "--parallelism 1",
+        "-s parallelism",
+        "-F latency,sym",
+        "-F overhead,ipc,sym",
+        "--metrics",
+    ] {
+        let (status, printed, said) =
+            report(&format!("{options} --weight wall"), &data("perf.data"));
+        assert_eq!((status, printed.as_str()), (Some(2), ""), "{options}");
+        assert!(said.contains("not with --weight"), "{options}: {said}");
+    }
 }

@@ -232,7 +232,7 @@ pub(super) fn trace_room<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Me
 }
 
 pub(super) fn time<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {
-    let time = report.entry(row).time;
+    let time = report.options.rows.step_of(report.entry(row));
     let (seconds, rest) = (time / 1_000_000_000, time % 1_000_000_000);
     Cell::Cut(if report.options.layout.nanoseconds {
         format!("{seconds}.{rest:09}").into()

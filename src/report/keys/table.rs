@@ -325,7 +325,7 @@ static IPC_NULL: Descriptor = part(
 static TIME: Descriptor = part(
     "time",
     "Time",
-    Order::Sample(|_, entry, _| entry.time),
+    Order::Sample(|samples, entry, _| samples.rows.step_of(entry)),
     Width::Of(cells::time_width),
     cells::time,
 )

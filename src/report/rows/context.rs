@@ -9,7 +9,9 @@ use super::super::chains::Chains;
 use super::super::classes::ranks;
 use super::super::columns::Columns;
 use super::super::keys::{Key, Order};
+use super::super::options::RowOptions;
 use super::super::trie::NONE;
+use super::Input;
 use crate::ids::Idx;
 use crate::intern::ItemIndex;
 use crate::profile::{Entry, FieldKey, FieldValue, Namespace, Profile, Thread};
@@ -18,6 +20,7 @@ use crate::questions::functions::{FunctionId, Functions};
 /// What keys ask of samples. Ranks are in byte order of the names, and made when first asked for.
 pub(crate) struct SampleValues<'a> {
     pub(crate) profile: &'a Profile,
+    pub(crate) rows: &'a RowOptions,
     pub(super) chains: &'a Chains,
     functions: &'a Functions,
     comms: OnceCell<Vec<u32>>,
@@ -46,11 +49,12 @@ pub(crate) fn own_function(
 }
 
 impl<'a> SampleValues<'a> {
-    pub(super) fn new(profile: &'a Profile, chains: &'a Chains, functions: &'a Functions) -> Self {
+    pub(super) fn new(input: &Input<'a>) -> Self {
         Self {
-            profile,
-            chains,
-            functions,
+            profile: input.profile,
+            rows: &input.options.rows,
+            chains: input.chains,
+            functions: input.functions,
             names: OnceCell::new(),
             namespaces: OnceCell::new(),
             comms: OnceCell::new(),

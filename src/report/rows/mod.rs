@@ -203,7 +203,7 @@ impl<'a> Maker<'a> {
         let totals = totals.collect();
         Self {
             input,
-            values: SampleValues::new(profile, input.chains, input.functions),
+            values: SampleValues::new(input),
             filter: SampleMatcher::new(profile, &input.options.filters.samples),
             context_of: Vec::with_capacity(profile.entries.len()),
             row_ids: FxHashMap::default(),
