@@ -410,7 +410,7 @@ impl FlamegraphArgs {
                 let mut before = self.paths(&base, Some(found.0), Naming::Whole, false, threads);
                 flame::clean(&mut after, profile);
                 flame::clean(&mut before, &base);
-                caption.compare_with(&named, profile, Some(&base));
+                caption.compare_with(&named, profile, Some((&base, found.0)));
                 flame::join(after, before, |_| Some(event), threads)
             }
             Base::Folded(before) => {
@@ -439,13 +439,14 @@ impl FlamegraphArgs {
             caption,
             ..
         } = picture;
-        let mut weights = weights(flame, *event)?;
+        let mut weights = run_weights(flame, *event, 0);
         let mut other = self.diff.is_some().then(|| run_weights(flame, *event, 1));
         if let Some(other) = &mut other
             && options.comparison.shape == Shape::Before
         {
             std::mem::swap(&mut weights, other);
         }
+        check_weight(&weights)?;
         let limit = Limit {
             percent: self.look.percent_limit.unwrap_or(PERCENT_LIMIT),
             frames: self.look.percent_limit.is_none().then_some(FRAMES),
@@ -547,11 +548,16 @@ fn code_of(
 /// Weights of what is shown; an error if there are none.
 fn weights(flame: &Flame, event: u16) -> anyhow::Result<Weights> {
     let weights = run_weights(flame, event, 0);
+    check_weight(&weights)?;
+    Ok(weights)
+}
+
+fn check_weight(weights: &Weights) -> anyhow::Result<()> {
     anyhow::ensure!(
         weights.total.first().is_some_and(|all| *all > 0),
         "nothing to draw: all periods are 0; --weight samples counts samples"
     );
-    Ok(weights)
+    Ok(())
 }
 
 fn run_weights(flame: &Flame, event: u16, run: u8) -> Weights {

@@ -26,16 +26,12 @@ impl Caption {
     #[must_use]
     pub fn of(profile: &Profile, event: u16) -> Self {
         let summary = &profile.events[usize::from(event)];
+        let total = amount(summary, summary.period);
         let others = (0..).zip(&profile.events);
         let others = others.filter(|(at, other)| *at != event && other.samples > 0);
         Self {
             recorded: recorded(profile),
-            shown: format!(
-                "{} {}, {}",
-                grouped(summary.samples),
-                summary.counted.unwrap_or("samples"),
-                amount(summary, summary.period)
-            ),
+            shown: format!("{}, {total}", counted(summary)),
             others: others
                 .map(|(_, other)| shown(&other.name).into_owned())
                 .collect(),
@@ -44,14 +40,15 @@ impl Caption {
         }
     }
 
-    /// Says that it is a difference; without a profile of the other run nothing is known of that but its name.
-    pub fn compare_with(&mut self, name: &str, after: &Profile, before: Option<&Profile>) {
+    /// Says that it is a difference; without a profile of the other run, and its event, nothing is known of that but its name.
+    pub fn compare_with(&mut self, name: &str, after: &Profile, before: Option<(&Profile, u16)>) {
         let own = shown(&after.recording.path).into_owned();
         self.recorded = format!("{own} compared with {}", shown(name));
-        let Some(before) = before else { return };
-        let total = |profile: &Profile| profile.events.iter().map(|event| event.samples).sum();
-        let samples = grouped(total(before));
-        self.shown = format!("{} (before: {samples} samples)", self.shown);
+        let Some((before, event)) = before else {
+            return;
+        };
+        let samples = counted(&before.events[usize::from(event)]);
+        self.shown = format!("{} (before: {samples})", self.shown);
         let keys = [
             ("kernel", "# os release :"),
             ("processor", "# cpudesc :"),
@@ -69,6 +66,12 @@ impl Caption {
             }
         }
     }
+}
+
+/// `343 samples`, `280 blocks`.
+fn counted(event: &EventSummary) -> String {
+    let what = event.counted.unwrap_or("samples");
+    format!("{} {what}", grouped(event.samples))
 }
 
 /// The recorded command line, or the recording's name where it is not known.

@@ -99,12 +99,13 @@ fn table(peek: &Peek<'_>, block: &Block, lines: usize) -> Option<Table> {
     let numbers = peek.tally.of_function(block.function);
     let share = |count: Count| percent(count.period, peek.tally.unfiltered.period);
     let mut title = format!(
-        "{}   {}  self {:.1}%  inclusive {:.1}%  ({} samples of {})",
+        "{}   {}  self {:.1}%  inclusive {:.1}%  ({} {} of {})",
         name(peek, Step::Function(block.function)),
         function.identity.object,
         share(numbers.own),
         share(numbers.inclusive),
         numbers.inclusive.samples,
+        peek.facts.counted(),
         peek.tally.unfiltered.samples
     );
     if block.is_recursive {

@@ -123,6 +123,12 @@ impl Facts {
         }
     }
 
+    /// What samples are called: `samples`, `blocks`.
+    #[must_use]
+    pub fn counted(&self) -> &'static str {
+        self.weighed.map_or("samples", |(_, counted)| counted)
+    }
+
     /// Name of the process, with its number.
     #[must_use]
     pub fn process(&self) -> String {

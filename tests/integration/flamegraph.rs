@@ -238,6 +238,13 @@ fn a_difference_can_be_drawn_in_other_ways() {
     let (red, blue) = color(&draw(&twice, &["--absolute"]), "JS:*matMul ");
     assert!(red < blue, "less is blue: {red} {blue}");
 
+    // A run without any weight has no shape.
+    let nothing = write("nothing.folded", "node;_start;gone 0\n");
+    let options = ["flamegraph", "--diff", &nothing, "--shape", "before"];
+    let output = crate::support::run(&options, "node");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("all periods are 0"), "{said}");
+
     for wrong in [
         &["flamegraph", "--shape", "before"][..],
         &["flamegraph", "--absolute"],

@@ -470,6 +470,19 @@ fn budgets_are_kept_and_cut_no_row_in_two() {
 }
 
 #[test]
+fn weights_are_of_what_the_head_says() {
+    let page = stdout_of(&["peek", "site_big", "--weight", "alloc"], "heap");
+    let head = page.lines().next().expect("a head");
+    assert!(head.contains(" blocks of "), "{page}");
+    assert!(!page.contains(" samples of "), "{page}");
+    assert_eq!(page.matches(" blocks of ").count(), 2, "{page}");
+    let path = "samples/heap/perf.data";
+    let options = ["flamegraph", "--weight", "alloc", "--diff", path, "-o", "-"];
+    let svg = stdout_of(&[&options[..], &["--format", "svg"]].concat(), "heap");
+    assert!(svg.contains(" blocks)") && !svg.contains(" samples)"));
+}
+
+#[test]
 fn answers_follow_the_schema() {
     let text = include_str!("../../docs/schema/pjit-1.schema.json");
     let schema: Value = serde_json::from_str(text).expect("JSON");
@@ -504,6 +517,28 @@ fn answers_follow_the_schema() {
                     String::from_utf8_lossy(&output.stderr)
                 )
             });
+            let problems = against(&answer, &schema, &schema, "");
+            assert!(problems.is_empty(), "{name} {view:?}: {problems:#?}");
+        }
+    }
+    for (name, weight) in [
+        ("heap", "alloc"),
+        ("heap", "alloc-count"),
+        ("heap", "lifetime"),
+        ("waits", "offcpu"),
+    ] {
+        let path = format!("samples/{name}/perf.data");
+        for view in [
+            &["summary"][..],
+            &["peek", "."],
+            &["diff", &path],
+            &["gate", &path, "--max-growth", "5%"],
+        ] {
+            let view = [view, &["--format", "json", "--weight", weight]].concat();
+            let output = run(&view, name);
+            let said = String::from_utf8_lossy(&output.stderr);
+            let answer: Value = serde_json::from_slice(&output.stdout)
+                .unwrap_or_else(|e| panic!("{name} {view:?}: {e} {said}"));
             let problems = against(&answer, &schema, &schema, "");
             assert!(problems.is_empty(), "{name} {view:?}: {problems:#?}");
         }
