@@ -89,19 +89,60 @@ pub fn head_of(facts: &Facts, verb: &str, total: Count, quality: &str) -> Vec<St
     head
 }
 
+/// What weights are called.
+struct Words {
+    /// Told apart by kind, library and thread.
+    titles: [&'static str; 3],
+    /// Above numbers.
+    column: &'static str,
+    /// All of it.
+    whole: &'static str,
+}
+
+impl Words {
+    const fn of(facts: &Facts) -> Self {
+        let unit = match facts.weighed {
+            None => {
+                return Self {
+                    titles: ["CPU by kind", "CPU by library", "CPU by thread"],
+                    column: if facts.is_clock { "seconds" } else { "count" },
+                    whole: "CPU",
+                };
+            }
+            Some((unit, _)) => unit,
+        };
+        let titles = match unit {
+            Unit::Nanoseconds => ["Time by kind", "Time by library", "Time by thread"],
+            Unit::Bytes => ["Bytes by kind", "Bytes by library", "Bytes by thread"],
+            _ => ["By kind", "By library", "By thread"],
+        };
+        let (column, whole) = match unit {
+            Unit::Nanoseconds => ("seconds", "time"),
+            Unit::Bytes => ("bytes", "weight"),
+            Unit::ByteSeconds => ("byte-seconds", "weight"),
+            Unit::Pages | Unit::Blocks => (unit.word(), "weight"),
+            Unit::Count | Unit::Cycles => ("count", "weight"),
+        };
+        Self {
+            titles,
+            column,
+            whole,
+        }
+    }
+}
+
 /// `node (pid 2700), 343 samples of cpu-clock, 1.72 s CPU in 1.9 s, 7 threads`
 fn measured(facts: &Facts, total: Count) -> String {
     let much = match facts.weighed {
         Some((Unit::Nanoseconds, _)) => seconds(total.period),
-        Some((unit @ (Unit::Bytes | Unit::ByteSeconds), _)) => unit.human(total.period),
         Some((unit @ (Unit::Pages | Unit::Blocks), _)) => {
             format!("{} {}", total.period, unit.word())
         }
-        Some(_) => total.period.to_string(),
+        Some((unit, _)) => unit.human(total.period),
         None if facts.is_clock => format!("{} CPU", seconds(total.period)),
         None => format!("{} {}", total.period, facts.event),
     };
-    let counted = facts.weighed.map_or("samples", |(_, counted)| counted);
+    let counted = facts.counted();
     let wall = facts
         .wall_ns
         .map(|ns| format!(" in {}", short_seconds(ns)))
@@ -179,7 +220,7 @@ impl Maker<'_> {
             .kinds
             .iter()
             .map(|share| format!("{} {}", share.label, self.share(share.count)));
-        let titles = self.titles();
+        let titles = self.words().titles;
         let mut parts = vec![Part::Line {
             title: titles[0],
             items: kinds.collect(),
@@ -199,16 +240,6 @@ impl Maker<'_> {
         parts
     }
 
-    /// What is told apart by kind, library and thread.
-    fn titles(&self) -> [&'static str; 3] {
-        match self.summary.facts.weighed {
-            None => ["CPU by kind", "CPU by library", "CPU by thread"],
-            Some((Unit::Nanoseconds, _)) => ["Time by kind", "Time by library", "Time by thread"],
-            Some((Unit::Bytes, _)) => ["Bytes by kind", "Bytes by library", "Bytes by thread"],
-            Some(_) => ["By kind", "By library", "By thread"],
-        }
-    }
-
     /// The largest shares, and what the others are together.
     fn shares(&self, shares: &[Share]) -> Vec<String> {
         const MOST: usize = 6;
@@ -226,22 +257,19 @@ impl Maker<'_> {
         items
     }
 
+    fn words(&self) -> Words {
+        Words::of(&self.summary.facts)
+    }
+
     fn hot(&self) -> Draft {
         let weight = |id: &FunctionId| self.summary.numbers[id.index()].own.period;
-        let time = match self.summary.facts.weighed {
-            _ if self.summary.facts.is_time() => "seconds",
-            Some((Unit::Bytes, _)) => "bytes",
-            Some((Unit::ByteSeconds, _)) => "byte-seconds",
-            Some((unit @ (Unit::Pages | Unit::Blocks), _)) => unit.word(),
-            Some(_) | None => "count",
-        };
         Draft {
             name: "self",
             title: "Self",
             what: "functions by self",
             columns: vec![
                 Column::left(""),
-                Column::right(time),
+                Column::right(self.words().column),
                 Column::left("function"),
                 Column::left("object"),
             ],
@@ -402,11 +430,7 @@ impl Maker<'_> {
         let mut text = format!(
             "{} of the {} has no own frame",
             self.share(summary.no_own).trim(),
-            match summary.facts.weighed {
-                None => "CPU",
-                Some((Unit::Nanoseconds, _)) => "time",
-                Some(_) => "weight",
-            }
+            self.words().whole
         );
         if !parts.is_empty() {
             text.push_str(&format!(": {}", parts.join(", ")));
@@ -432,9 +456,6 @@ impl Maker<'_> {
     }
 
     fn time(&self, count: Count) -> String {
-        if let Some((unit @ (Unit::Bytes | Unit::ByteSeconds), _)) = self.summary.facts.weighed {
-            return unit.human(count.period);
-        }
         if self.summary.facts.is_time() {
             let decimals = if self.summary.unfiltered.period < 1_000_000_000 {
                 3
@@ -443,7 +464,9 @@ impl Maker<'_> {
             };
             format!("{:.decimals$}", count.period as f64 / 1e9)
         } else {
-            count.period.to_string()
+            let weighed = self.summary.facts.weighed;
+            let unit = weighed.map_or(Unit::Count, |(unit, _)| unit);
+            unit.human(count.period)
         }
     }
 
