@@ -149,7 +149,7 @@ fn shift(all: u128) -> u32 {
 /// By what weights are multiplied to be shown, and what they are then.
 fn unit(drawing: &Drawing<'_>, all: u128) -> (f64, String) {
     if !drawing.is_time {
-        return (1.0, drawing.unit.to_owned());
+        return (1.0, crate::flame::shown(drawing.unit).into_owned());
     }
     // Shares are those of the rounded numbers: five digits of the largest have to stay.
     match all {

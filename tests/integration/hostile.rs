@@ -85,6 +85,7 @@ impl Case {
                 user: None,
             });
         }
+        recording.name_event(b"cycles\x1b[31m</title>\xe2\x80\xae\"x");
         fs::write(folder.path().join("perf.data"), recording.file()).expect("written");
         fs::write(folder.path().join("perf-7.map"), map).expect("written");
         Self {
