@@ -167,7 +167,7 @@ impl Verb for ExportArgs {
         if to_stdout && format == Format::Pprof && std::io::stdout().is_terminal() {
             return wrong_usage("pprof's format is not for terminals; name a file with -o");
         }
-        let packed = format == Format::Pprof || by_name.is_some_and(|(_, packed)| packed);
+        let packed = by_name.is_some_and(|(_, packed)| packed);
         let path = (!to_stdout).then_some(self.output.as_path());
         let mut out = Output::to(path).context("output")?;
         let line = match format {

@@ -135,6 +135,9 @@ pub fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
 
 /// The same of an option that several begin with, as perf says it.
 fn ambiguous(error: &clap::Error, args: &[OsString]) -> Option<clap::Error> {
+    if error.kind() != ErrorKind::UnknownArgument {
+        return None;
+    }
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else {
         return None;
     };
@@ -220,6 +223,12 @@ mod tests {
         );
         assert!(said("pjit report --nonsense").is_some_and(|told| !told.contains("ambiguous")));
         assert_eq!(said("pjit report --hier"), None);
+        // Whole, though others begin so too.
+        let told = said("pjit report --group=5").expect("a flag");
+        assert!(
+            told.contains("unexpected value '5' for '--group'"),
+            "{told}"
+        );
     }
 
     #[test]
