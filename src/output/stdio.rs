@@ -5,6 +5,8 @@
 
 use std::io::{self, Write};
 
+use rustc_hash::{FxHashMap, FxHashSet};
+
 use super::stdio_hierarchy;
 use super::stdio_layout::Layout;
 use super::text::harmless;
@@ -34,21 +36,22 @@ pub fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
 
 /// The counters of `-T`, a line for each task (`util/values.c`).
 fn write_counters(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
-    let mut tasks: Vec<(u32, u32)> = Vec::new();
-    let mut events: Vec<usize> = Vec::new();
-    for &(pid, tid, event, _) in &profile.recording.counters {
-        if !tasks.contains(&(pid, tid)) {
+    // In the order of the recording.
+    let (mut tasks, mut events) = (Vec::new(), Vec::new());
+    let (mut known_tasks, mut known_events) = (FxHashSet::default(), FxHashSet::default());
+    let mut sums: FxHashMap<(u32, u32, usize), u64> = FxHashMap::default();
+    for &(pid, tid, event, count) in &profile.recording.counters {
+        if known_tasks.insert((pid, tid)) {
             tasks.push((pid, tid));
         }
-        if !events.contains(&event) {
+        if known_events.insert(event) {
             events.push(event);
         }
+        let sum = sums.entry((pid, tid, event)).or_default();
+        *sum = sum.wrapping_add(count);
     }
     let of = |task: (u32, u32), event: usize| -> u64 {
-        let counters = profile.recording.counters.iter();
-        counters
-            .filter(|c| (c.0, c.1) == task && c.2 == event)
-            .fold(0, |sum, c| sum.wrapping_add(c.3))
+        sums.get(&(task.0, task.1, event)).copied().unwrap_or(0)
     };
     let digits = |n: u64| n.to_string().len();
     let widest = |ids: &mut dyn Iterator<Item = u32>| ids.map(|id| digits(id.into())).max();

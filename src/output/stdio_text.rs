@@ -27,7 +27,11 @@ pub(super) fn short_address(address: u64) -> String {
 
 pub(super) fn push_task(line: &mut Vec<u8>, id: u32, comm: &str, width: usize) {
     line.extend_from_slice(format!("{:>7}:", id.cast_signed()).as_bytes());
-    push_padded(line, &harmless(comm), width.max(7) - 8);
+    match width.max(7).checked_sub(8) {
+        Some(room) => push_padded(line, &harmless(comm), room),
+        // perf's room is less than nothing then, which its printf takes for no end.
+        None => line.extend_from_slice(harmless(comm).as_bytes()),
+    }
 }
 
 /// Appends text coloured by perf's limits.
@@ -77,4 +81,28 @@ pub(super) fn push_cut(line: &mut Vec<u8>, text: &str, width: usize) {
         end -= 1;
     }
     line.extend_from_slice(&text.as_bytes()[..end]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As `printf("%7d:%-*.*s", …)` with less than no room.
+    #[test]
+    fn tasks_have_any_width() {
+        let shown = |width| {
+            let mut line = Vec::new();
+            push_task(&mut line, 42, "worker", width);
+            String::from_utf8(line).expect("text")
+        };
+        for (width, text) in [
+            (0, "     42:worker"),
+            (7, "     42:worker"),
+            (8, "     42:"),
+            (11, "     42:wor"),
+            (16, "     42:worker  "),
+        ] {
+            assert_eq!(shown(width), text, "{width}");
+        }
+    }
 }
