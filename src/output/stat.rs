@@ -64,8 +64,8 @@ fn write_rounds(totals: &Totals, out: &mut dyn Write) -> io::Result<()> {
     };
     for (time, counts) in &totals.rounds {
         let of = |event: usize| {
-            let found = counts.iter().find(|(index, _)| *index == event);
-            found.map(|(_, count)| *count)
+            let found = counts.binary_search_by_key(&event, |(index, _)| *index);
+            found.ok().map(|at| counts[at].1)
         };
         for (index, count) in counts {
             write!(
@@ -124,21 +124,19 @@ impl<'t> Page<'t> {
         let names: Vec<_> = parts.iter().map(|(name, _)| harmless(name)).collect();
         let width = names.iter().map(|name| name.chars().count()).max();
         let width = width.unwrap_or(0).max(PART);
-        let events = self.totals.events.len();
-        let places: Vec<(usize, usize)> = if self.totals.is_by_part {
-            let places =
-                (0..parts.len()).flat_map(|part| (0..events).map(move |event| (part, event)));
-            places.collect()
-        } else {
-            let places =
-                (0..events).flat_map(|event| (0..parts.len()).map(move |part| (part, event)));
-            places.collect()
-        };
+        let places = (0..parts.len()).flat_map(|part| {
+            let events = parts[part].1.keys();
+            events.map(move |event| (part, *event))
+        });
+        let mut places: Vec<(usize, usize)> = places.collect();
+        if !self.totals.is_by_part {
+            places.sort_unstable_by_key(|(part, event)| (*event, *part));
+        }
         for (part, event) in places {
             let counts = &parts[part].1;
-            let of = |event: usize| counts.get(event).copied();
+            let of = |event: usize| counts.get(&event).copied();
             write!(out, "{:<width$} ", names[part])?;
-            self.write_line(event, counts[event], &of, out)?;
+            self.write_line(event, counts[&event], &of, out)?;
         }
         if !parts.is_empty() {
             writeln!(out)?;

@@ -4,10 +4,11 @@
 //! stand for all of the time, as `perf stat report` has it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 
 use rustc_hash::FxHashMap;
 
-use super::{Apart, Count, Total, Totals};
+use super::{Apart, Count, Counts, Total, Totals};
 use crate::diagnostics::Diagnostics;
 use crate::perfdata::{
     Delivered, EventUpdate, Record, Recording, Stat, StatConfig, mapped_threads,
@@ -41,7 +42,7 @@ pub fn counted(
     if counting.last.is_empty() {
         return Ok(None);
     }
-    counting.finish(recording, apart).map(Some)
+    counting.finish(recording, apart, diag).map(Some)
 }
 
 struct Counting {
@@ -178,7 +179,12 @@ impl Counting {
         }
     }
 
-    fn finish(mut self, recording: &Recording<'_>, apart: Option<Apart>) -> Result<Totals, String> {
+    fn finish(
+        mut self,
+        recording: &Recording<'_>,
+        apart: Option<Apart>,
+        diag: &Diagnostics,
+    ) -> Result<Totals, String> {
         if apart.is_some() && self.last.keys().any(|(_, cpu, _)| *cpu < 0) {
             return Err(
                 "counts are of threads, not of processors (perf stat record -a)".to_owned(),
@@ -186,19 +192,18 @@ impl Counting {
         }
         let is_asked = apart.is_some();
         let apart = apart.or(self.recorded_apart());
-        let mut parts: BTreeMap<Part, (BTreeSet<i32>, Vec<Count>)> = BTreeMap::new();
-        for (&(event, cpu, thread), stat) in &self.last {
+        let parts = match self.parts(recording, apart) {
+            Ok(parts) => parts,
+            Err(text) if !is_asked => {
+                let path = recording.path().display();
+                diag.warn(format!("{path}: {text}; totals only"));
+                BTreeMap::new()
+            }
+            Err(text) => return Err(text),
+        };
+        for (&(event, ..), stat) in &self.last {
             let count = self.scaled(*stat);
             self.totals[event].count.add(count);
-            let part = match apart {
-                Some(apart) => part(recording, apart, cpu)?,
-                None => [thread.cast_signed(), 0, 0],
-            };
-            let (cpus, counts) = parts
-                .entry(part)
-                .or_insert_with(|| (BTreeSet::new(), vec![Count::default(); self.totals.len()]));
-            counts[event].add(count);
-            cpus.insert(cpu);
         }
         let threads = &self.threads;
         let name = |part: Part, cpus: usize| match apart {
@@ -227,45 +232,88 @@ impl Counting {
             rounds: self.rounds,
         })
     }
+
+    /// The counts by what they are told apart by, each with its processors.
+    fn parts(
+        &self,
+        recording: &Recording<'_>,
+        apart: Option<Apart>,
+    ) -> Result<BTreeMap<Part, (BTreeSet<i32>, Counts)>, String> {
+        let cpus = self.last.keys().map(|(_, cpu, _)| *cpu).collect();
+        let places = match apart {
+            Some(apart) => places(recording, apart, cpus)?,
+            None => FxHashMap::default(),
+        };
+        let mut parts: BTreeMap<Part, (BTreeSet<i32>, Counts)> = BTreeMap::new();
+        for (&(event, cpu, thread), stat) in &self.last {
+            let of_thread = [thread.cast_signed(), 0, 0];
+            let part = places.get(&cpu).copied().unwrap_or(of_thread);
+            let (cpus, counts) = parts.entry(part).or_default();
+            counts.entry(event).or_default().add(self.scaled(*stat));
+            cpus.insert(cpu);
+        }
+        Ok(parts)
+    }
 }
 
 /// What a processor is a part of: numbers in the order in which parts are shown.
 type Part = [i32; 3];
 
-fn part(recording: &Recording<'_>, apart: Apart, cpu: i32) -> Result<Part, String> {
+/// What each of some processors is a part of.
+fn places(
+    recording: &Recording<'_>,
+    apart: Apart,
+    cpus: BTreeSet<i32>,
+) -> Result<FxHashMap<i32, Part>, String> {
+    let unknown = |cpu: i32| format!("the recording does not say where CPU {cpu} is");
     let features = &recording.features;
-    let unknown = || format!("the recording does not say where CPU {cpu} is");
-    let place = || {
-        let all = features.cpu_topology.iter().flat_map(|known| &known.cpus);
-        let index = usize::try_from(cpu).ok();
-        index
-            .and_then(|index| all.into_iter().nth(index))
-            .ok_or_else(unknown)
-    };
-    Ok(match apart {
-        Apart::Cpu => [cpu, 0, 0],
-        Apart::Socket => [place()?.socket, 0, 0],
-        Apart::Die => [place()?.socket, place()?.die, 0],
-        Apart::Core => [place()?.socket, place()?.die, place()?.core],
-        Apart::Node => {
-            let mut nodes = features.numa_nodes.iter();
-            let node = nodes
-                .find(|node| has_cpu(&node.cpus, cpu))
-                .ok_or_else(unknown)?;
-            [node.node.cast_signed(), 0, 0]
+    if apart == Apart::Node {
+        let nodes = features.numa_nodes.iter();
+        let nodes = nodes.map(|node| (node.node.cast_signed(), node.cpus.as_str()));
+        return nodes_of(nodes, cpus).map_err(unknown);
+    }
+    let known = features.cpu_topology.iter().flat_map(|known| &known.cpus);
+    let known: Vec<_> = known.collect();
+    let place = |cpu: i32| {
+        if apart == Apart::Cpu {
+            return Ok((cpu, [cpu, 0, 0]));
         }
-    })
+        let place = usize::try_from(cpu).ok().and_then(|cpu| known.get(cpu));
+        let place = place.ok_or_else(|| unknown(cpu))?;
+        let part = match apart {
+            Apart::Core => [place.socket, place.die, place.core],
+            Apart::Die => [place.socket, place.die, 0],
+            Apart::Cpu | Apart::Socket | Apart::Node => [place.socket, 0, 0],
+        };
+        Ok((cpu, part))
+    };
+    cpus.into_iter().map(place).collect()
 }
 
-/// Whether a list as in sysfs has a processor: `0-3,8`.
-fn has_cpu(list: &str, cpu: i32) -> bool {
-    list.split(',').any(|part| {
+/// The first node of each of some processors, by nodes with their lists; a processor that is in none is an error.
+fn nodes_of<'l>(
+    nodes: impl Iterator<Item = (i32, &'l str)>,
+    mut cpus: BTreeSet<i32>,
+) -> Result<FxHashMap<i32, Part>, i32> {
+    let mut found = FxHashMap::default();
+    for (node, list) in nodes {
+        for range in ranges(list) {
+            while let Some(&cpu) = cpus.range(range.clone()).next() {
+                cpus.remove(&cpu);
+                found.insert(cpu, [node, 0, 0]);
+            }
+        }
+    }
+    cpus.first().map_or(Ok(found), |cpu| Err(*cpu))
+}
+
+/// The processors of a list as in sysfs: `0-3,8`.
+fn ranges(list: &str) -> impl Iterator<Item = RangeInclusive<i32>> {
+    list.split(',').filter_map(|part| {
         let (from, to) = part.split_once('-').unwrap_or((part, part));
         let number = |text: &str| text.trim().parse::<i32>().ok();
-        match (number(from), number(to)) {
-            (Some(from), Some(to)) => (from..=to).contains(&cpu),
-            _ => false,
-        }
+        let range = number(from)?..=number(to)?;
+        (!range.is_empty()).then_some(range)
     })
 }
 
@@ -287,10 +335,20 @@ mod tests {
 
     #[test]
     fn lists_of_processors_are_those_of_sysfs() {
-        for (cpu, is_in) in [(0, true), (3, true), (4, false), (8, true), (-1, false)] {
-            assert_eq!(has_cpu("0-3,8", cpu), is_in, "{cpu}");
-        }
-        assert!(!has_cpu("", 0) && !has_cpu("x-y", 0));
+        let all = |list| ranges(list).flatten().collect::<Vec<i32>>();
+        assert_eq!(all("0-3,8"), [0, 1, 2, 3, 8]);
+        assert_eq!(all(" 5 ,3-1"), [5]);
+        assert!(all("").is_empty() && all("x-y").is_empty());
+    }
+
+    #[test]
+    fn processors_are_in_the_first_node_that_has_them() {
+        let nodes = || [(0, "0-1,2000000000-2147483647"), (7, "1-3")].into_iter();
+        let of = |cpus: &[i32]| nodes_of(nodes(), cpus.iter().copied().collect());
+        let found = of(&[1, 2, i32::MAX]).expect("all are there");
+        let expected = [(1, [0, 0, 0]), (2, [7, 0, 0]), (i32::MAX, [0, 0, 0])];
+        assert_eq!(found, FxHashMap::from_iter(expected));
+        assert_eq!(of(&[0, 4, 5]), Err(4));
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! In: the records of counts, or a profile. Out: [`Totals`], counts by event, and by what they are told apart. The
 //! writer ([`crate::output::stat`]) and metrics ([`crate::metrics`]) know no more than that.
 
+use std::collections::BTreeMap;
+
 mod counted;
 mod sampled;
 
@@ -22,13 +24,16 @@ pub struct Totals {
     pub is_sampled: bool,
     /// By event, in the order of the recording.
     pub events: Vec<Total>,
-    /// What counts were told apart by: processors or threads, with a count for each event.
-    pub parts: Vec<(String, Vec<Count>)>,
+    /// What counts were told apart by: processors or threads, with their counts.
+    pub parts: Vec<(String, Counts)>,
     /// All counts of a part come before those of the next one.
     pub is_by_part: bool,
     /// Counts of intervals: when each ended, and the events that were read.
     pub rounds: Vec<(u64, Vec<(usize, Count)>)>,
 }
+
+/// Counts by event, of those that were counted there.
+pub type Counts = BTreeMap<usize, Count>;
 
 /// What counts of processors are told apart by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

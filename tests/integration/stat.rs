@@ -77,6 +77,30 @@ fn totals_are_those_that_perf_prints() {
     assert!(theirs.contains("(50.00%)"), "{theirs}");
     assert_eq!(by_pjit(&lab, "half.data"), theirs);
 
+    // By socket, of which counts of tasks know nothing: the totals are there all the same.
+    let mut bytes = fs::read(lab.path("s.data")).expect("it was recorded");
+    let is_config = |at: &usize| bytes[*at..*at + 6] == [75, 0, 0, 0, 0, 0];
+    let config = (0..bytes.len() - 64)
+        .find(is_config)
+        .expect("a STAT_CONFIG");
+    let size = usize::from(bytes[config + 6]);
+    let pairs = (config + 16..config + size).step_by(16);
+    for pair in pairs
+        .filter(|at| bytes[*at..*at + 8] == [0; 8])
+        .collect::<Vec<_>>()
+    {
+        bytes[pair + 8..pair + 16].copy_from_slice(&2_u64.to_le_bytes());
+    }
+    fs::write(lab.path("socket.data"), bytes).expect("it can be written");
+    let (status, out, said) = lab.pjit(&["stat"], "socket.data");
+    assert_eq!((status, trimmed(&out)), (0, by_pjit(&lab, "s.data")));
+    assert!(
+        said.contains("does not say where CPU -1 is; totals only"),
+        "{said}"
+    );
+    let (status, ..) = lab.pjit(&["stat", "--per-socket"], "socket.data");
+    assert_eq!(status, 1);
+
     let (status, out, said) = lab.pjit(&["report"], "s.data");
     assert_eq!((status, out.as_str()), (1, ""));
     assert!(
