@@ -264,7 +264,7 @@ impl<'r, 'p> Layout<'r, 'p> {
             width
         });
         let totals = match counter.shown {
-            Shown::LatencyShare | Shown::CreditedLatencyShare => &self.table.latency_totals,
+            Shown::LatencyShare => &self.table.latency_totals,
             _ => &self.table.totals,
         };
         for (counts, total) in counts.zip(totals) {
@@ -324,13 +324,10 @@ impl<'r, 'p> Layout<'r, 'p> {
                 let text = self.report.leader(self.table).unit.human(weight);
                 format!(" {text:>least$}", least = least(1))
             }
-            Shown::CreditedShare | Shown::CreditedLatencyShare if !self.report.children => {
+            Shown::Share | Shown::LatencyShare if counter.is_credited && !self.report.children => {
                 format!("{:>least$}", "N/A", least = least(0))
             }
-            Shown::Share
-            | Shown::CreditedShare
-            | Shown::LatencyShare
-            | Shown::CreditedLatencyShare => {
+            Shown::Share | Shown::LatencyShare => {
                 let share = percent(value, total);
                 let text = format!(" {share:>least$.2}%", least = least(2));
                 return push_colored(line, share, self.report.options.layout.color, &text);

@@ -119,6 +119,14 @@ impl Classes {
             self.texts.text(self.all[class as usize].texts, place)
         })
     }
+
+    /// The number of a key in rows of a class, 0 if it is none of those that are told by a number of the frame.
+    pub(crate) fn number(&self, class: u32, key: Key) -> u64 {
+        let place = self.texts.place_of(key);
+        place.map_or(0, |place| {
+            self.texts.number(self.all[class as usize].texts, place)
+        })
+    }
 }
 
 /// `file:line` as perf prints it for a row, also when there is no debug information.
@@ -165,16 +173,61 @@ pub(crate) fn srcfile_text(profile: &Profile, options: &ReportOptions, frame: &F
     }
 }
 
-/// The texts by which keys tell frames apart.
+/// What keys tell frames apart by, besides DSO and symbol.
 #[derive(Debug, Default)]
 pub(crate) struct FrameTexts {
-    keys: Vec<Key>,
-    /// Distinct texts in byte order.
-    texts: Vec<String>,
+    columns: Vec<Column>,
     /// By frame: its number in `tuples`; empty if there are no keys.
     of_frame: IndexVec<FrameId, u32>,
-    /// By number: the rank of the text for each key.
+    /// By number: the rank of the value for each key.
     tuples: Vec<u32>,
+}
+
+/// What one key tells.
+#[derive(Debug)]
+struct Column {
+    key: Key,
+    values: Values,
+    /// By frame: the rank of its value.
+    ranks: Vec<u32>,
+}
+
+/// Distinct values in order; texts in byte order.
+#[derive(Debug)]
+enum Values {
+    Texts(Vec<String>),
+    Numbers(Vec<u64>),
+}
+
+impl Column {
+    fn of(
+        key: Key,
+        profile: &Profile,
+        options: &ReportOptions,
+        functions: &Functions,
+    ) -> Option<Self> {
+        let (ranks, values) = match key.order()? {
+            Order::FrameTexts(texts) => {
+                let (ranks, distinct) = ranked(texts(profile, options, functions));
+                (ranks, Values::Texts(distinct))
+            }
+            Order::FrameNumbers(numbers) | Order::SymbolAnd(numbers) => {
+                let (ranks, distinct) = ranked(numbers(profile));
+                (ranks, Values::Numbers(distinct))
+            }
+            Order::Sample(_) | Order::Dso | Order::Symbol { .. } | Order::Nothing => return None,
+        };
+        Some(Self { key, values, ranks })
+    }
+}
+
+/// The rank of each value, and the distinct values in order.
+fn ranked<T: Ord + Clone>(all: Vec<T>) -> (Vec<u32>, Vec<T>) {
+    let mut distinct = all.clone();
+    distinct.sort_unstable();
+    distinct.dedup();
+    let rank = |value: &T| distinct.binary_search(value).map_or(0, |at| at as u32);
+    (all.iter().map(rank).collect(), distinct)
 }
 
 impl FrameTexts {
@@ -184,30 +237,22 @@ impl FrameTexts {
         columns: &Columns,
         functions: &Functions,
     ) -> Self {
-        let from_texts = columns.order.iter().filter_map(|key| match key.order() {
-            Some(Order::FrameTexts(texts) | Order::SymbolAnd(texts)) => Some((*key, texts)),
-            _ => None,
-        });
-        let (keys, makers): (Vec<Key>, Vec<_>) = from_texts.unzip();
-        if keys.is_empty() {
+        let keys = columns.order.iter();
+        let columns = keys.filter_map(|key| Column::of(*key, profile, options, functions));
+        let mut columns: Vec<Column> = columns.collect();
+        if columns.is_empty() {
             return Self::default();
         }
-        let of_keys = makers
-            .iter()
-            .map(|texts| texts(profile, options, functions));
-        let mut of_keys: Vec<_> = of_keys.map(Vec::into_iter).collect();
-        let mut all: Vec<String> = Vec::with_capacity(profile.frames.len() * keys.len());
-        for _ in &profile.frames {
-            all.extend(of_keys.iter_mut().filter_map(Iterator::next));
+        let mut ranks: Vec<u32> = Vec::with_capacity(profile.frames.len() * columns.len());
+        for frame in 0..profile.frames.len() {
+            ranks.extend(columns.iter().map(|column| column.ranks[frame]));
         }
-        let mut texts = all.clone();
-        texts.sort_unstable();
-        texts.dedup();
-        let rank = |text: &String| texts.binary_search(text).map_or(0, |at| at as u32);
-        let ranks: Vec<u32> = all.iter().map(rank).collect();
+        columns
+            .iter_mut()
+            .for_each(|column| column.ranks = Vec::new());
         let mut numbers: FxHashMap<&[u32], u32> = FxHashMap::default();
         let mut tuples = Vec::new();
-        let of_frame = ranks.chunks_exact(keys.len()).map(|tuple| {
+        let of_frame = ranks.chunks_exact(columns.len()).map(|tuple| {
             let new = numbers.len() as u32;
             *numbers.entry(tuple).or_insert_with(|| {
                 tuples.extend_from_slice(tuple);
@@ -216,24 +261,33 @@ impl FrameTexts {
         });
         Self {
             of_frame: of_frame.collect(),
-            keys,
-            texts,
+            columns,
             tuples,
         }
     }
 
-    /// Where a key's text is among those of a frame.
+    /// Where a key's value is among those of a frame.
     pub(crate) fn place_of(&self, key: Key) -> Option<usize> {
-        self.keys.iter().position(|known| *known == key)
+        self.columns.iter().position(|column| column.key == key)
     }
 
-    /// Rank of a text in byte order.
+    /// Rank of a value among all of its key.
     pub(crate) fn rank(&self, number: u32, place: usize) -> u32 {
-        self.tuples[number as usize * self.keys.len() + place]
+        self.tuples[number as usize * self.columns.len() + place]
     }
 
     fn text(&self, number: u32, place: usize) -> &str {
-        &self.texts[self.rank(number, place) as usize]
+        match &self.columns[place].values {
+            Values::Texts(texts) => &texts[self.rank(number, place) as usize],
+            Values::Numbers(_) => "",
+        }
+    }
+
+    fn number(&self, number: u32, place: usize) -> u64 {
+        match &self.columns[place].values {
+            Values::Texts(_) => 0,
+            Values::Numbers(numbers) => numbers[self.rank(number, place) as usize],
+        }
     }
 }
 

@@ -369,6 +369,11 @@ impl<'p> Report<'p> {
         self.classes.text(row.class, key)
     }
 
+    /// The number of a key that is told by a row's frame.
+    pub(crate) fn frame_number(&self, row: &Row, key: Key) -> u64 {
+        self.classes.number(row.class, key)
+    }
+
     /// The event of a table, or the first one of its group.
     #[must_use]
     pub fn leader(&self, table: &Table) -> &'p EventSummary {

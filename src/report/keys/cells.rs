@@ -1,13 +1,15 @@
 //! What stands in the cells of keys, and how long it is.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use super::super::classes::{dso_name, srcfile_text, srcline_text};
 use super::super::options::ReportOptions;
 use super::super::rows::{Row, own_function};
 use super::super::{ADDRESS_DIGITS, Report};
 use super::{Cell, Key, Measured};
-use crate::profile::{FieldKey, FieldValue, Frame, FrameId, Profile};
+use crate::address::{Avma, AvmaRange};
+use crate::profile::{FieldKey, FieldValue, Frame, FrameId, Object, Profile};
 use crate::questions::functions::Functions;
 
 fn text(text: &str) -> Measured<'_> {
@@ -119,33 +121,60 @@ pub(super) fn symoff<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'
 }
 
 /// Higher addresses come first, as in perf.
-pub(super) fn offsets(profile: &Profile, _: &ReportOptions, _: &Functions) -> Vec<String> {
+pub(super) fn offsets(profile: &Profile) -> Vec<u64> {
     let frames = profile.frames.iter();
-    let text = |frame: &Frame| format!("{:016x}", !frame.object_address.0);
-    frames.map(text).collect()
+    frames.map(|frame| !frame.object_address.0).collect()
 }
 
-/// How large the mapping is that a frame lies in; what was made at run time is no mapping, and as large as it is.
-fn mapped_size(profile: &Profile, frame: &Frame) -> Option<u64> {
-    let object = &profile[frame.object?];
-    let mut ranges = object.ranges.iter();
-    let around = ranges.find(|mapped| mapped.range.contains(frame.address));
-    let symbol = frame.symbol.map(|symbol| &profile[symbol]);
-    let made = symbol.filter(|symbol| symbol.producer.is_some());
-    let size = around.map(|mapped| mapped.range.end.since(mapped.range.start));
-    size.or(made.map(|symbol| symbol.end.since(symbol.start)))
+/// How large the mappings are that frames lie in; what was made at run time is no mapping, and as large as it is. Larger
+/// ones come first, as in perf, and what is not known last.
+pub(super) fn mapped_sizes(profile: &Profile) -> Vec<u64> {
+    let pieces: Vec<Pieces> = profile.objects.iter().map(Pieces::of).collect();
+    let size = |frame: &Frame| {
+        let around = pieces[frame.object?.0 as usize].size_at(frame.address);
+        let symbol = frame.symbol.map(|symbol| &profile[symbol]);
+        let made = symbol.filter(|symbol| symbol.producer.is_some());
+        around.or(made.map(|symbol| symbol.end.since(symbol.start)))
+    };
+    let frames = profile.frames.iter();
+    frames.map(|frame| !size(frame).unwrap_or(0)).collect()
 }
 
-/// Larger mappings come first, as in perf.
-pub(super) fn mapped_sizes(profile: &Profile, _: &ReportOptions, _: &Functions) -> Vec<String> {
-    let frames = profile.frames.iter();
-    let text = |frame: &Frame| format!("{:016x}", !mapped_size(profile, frame).unwrap_or(0));
-    frames.map(text).collect()
+/// Addresses at which an object's mappings begin or end, each with the size of the first mapping that lies behind it.
+struct Pieces(Vec<(Avma, Option<u64>)>);
+
+impl Pieces {
+    fn of(object: &Object) -> Self {
+        let ranges = || object.ranges.iter().map(|mapped| mapped.range);
+        let is_some = |range: &AvmaRange| range.start < range.end;
+        let ends = (0..).zip(ranges()).filter(|(_, range)| is_some(range));
+        let mut ends: Vec<(Avma, usize)> = ends
+            .flat_map(|(at, range)| [(range.start, at), (range.end, at)])
+            .collect();
+        ends.sort_unstable();
+        let mut open = BTreeSet::new();
+        let pieces = ends.into_iter().map(|(address, at)| {
+            if !open.remove(&at) {
+                open.insert(at);
+            }
+            let first = open.first().map(|at| object.ranges[*at].range);
+            (address, first.map(|range| range.end.since(range.start)))
+        });
+        Self(pieces.collect())
+    }
+
+    fn size_at(&self, address: Avma) -> Option<u64> {
+        let before = self.0.partition_point(|(start, _)| *start <= address);
+        self.0[..before].last()?.1
+    }
 }
 
 pub(super) fn dso_size<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {
-    let size = mapped_size(report.profile, &report.profile[row.frame]);
-    Cell::Right(size.map_or("unknown".into(), |size| size.to_string().into()))
+    let size = !report.frame_number(row, Key::DsoSize);
+    Cell::Right(match size {
+        0 => "unknown".into(),
+        size => size.to_string().into(),
+    })
 }
 
 /// What perf says of threads of which it knows none is 0.
@@ -333,4 +362,38 @@ pub(super) fn own<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> 
 
 pub(super) fn own_room<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Measured<'r> {
     text(own_name(report, row))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::FileOffset;
+    use crate::profile::{MappedRange, ObjectId};
+    use crate::report::testing::ProfileBuilder;
+
+    #[test]
+    fn the_first_mapping_that_has_an_address_tells_its_size() {
+        let mut builder = ProfileBuilder::default();
+        builder.sample("c", "f", 1);
+        let mut object = builder.finish().objects[ObjectId(0)].clone();
+        let ranges = [(10, 20), (12, 40), (5, 100), (7, 7), (50, 45)];
+        object.ranges = ranges
+            .map(|(start, end)| MappedRange {
+                pid: 1,
+                range: AvmaRange {
+                    start: Avma(start),
+                    end: Avma(end),
+                },
+                offset: FileOffset(0),
+            })
+            .to_vec();
+        let pieces = Pieces::of(&object);
+        for address in 0..=110 {
+            let address = Avma(address);
+            let mut around = object.ranges.iter().map(|mapped| mapped.range);
+            let around = around.find(|range| range.contains(address));
+            let size = around.map(|range| range.end.since(range.start));
+            assert_eq!(pieces.size_at(address), size, "{address:?}");
+        }
+    }
 }

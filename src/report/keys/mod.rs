@@ -261,12 +261,8 @@ pub(crate) struct Counter {
 pub(crate) enum Shown {
     /// As a share of everything.
     Share,
-    /// The same, where callers are credited.
-    CreditedShare,
     /// As a share of everything by latency.
     LatencyShare,
-    /// The same, where callers are credited.
-    CreditedLatencyShare,
     /// As it is.
     Number,
     /// With the unit of what is counted.
@@ -296,6 +292,9 @@ pub(crate) struct Part {
 /// Makes the texts of all frames.
 pub(crate) type TextsOf = fn(&Profile, &ReportOptions, &Functions) -> Vec<String>;
 
+/// Makes the numbers of all frames.
+pub(crate) type NumbersOf = fn(&Profile) -> Vec<u64>;
+
 /// Where the value comes from that tells rows apart. Equal values share a row, lower ones come first.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Order {
@@ -305,9 +304,11 @@ pub(crate) enum Order {
     Dso,
     /// From the frame: its symbol, which rows are printed in the order of by name or by place.
     Symbol { by_name: bool },
-    /// From the frame: its symbol, and then a text.
-    SymbolAnd(TextsOf),
-    /// From the frame: a text, of which all are made at once.
+    /// From the frame: its symbol, and then a number.
+    SymbolAnd(NumbersOf),
+    /// From the frame: a number, of which all are made at once.
+    FrameNumbers(NumbersOf),
+    /// The same for a text.
     FrameTexts(TextsOf),
     /// Nowhere: all rows have the same.
     Nothing,

@@ -241,7 +241,7 @@ static SYMOFF: Descriptor = part(
 static DSO_SIZE: Descriptor = part(
     "dso_size",
     "DSO size",
-    Order::FrameTexts(cells::mapped_sizes),
+    Order::FrameNumbers(cells::mapped_sizes),
     Width::Is(0),
     cells::dso_size,
 )
@@ -353,7 +353,6 @@ static OVERHEAD_CHILDREN: Descriptor = counter(
     "overhead_children",
     Heading::Is("Children"),
     Counter {
-        shown: Shown::CreditedShare,
         is_credited: true,
         ..share(8, |counts| counts.children_period)
     },
@@ -372,7 +371,7 @@ static LATENCY_CHILDREN: Descriptor = counter(
     "latency_children",
     Heading::Is("Latency"),
     Counter {
-        shown: Shown::CreditedLatencyShare,
+        shown: Shown::LatencyShare,
         is_credited: true,
         ..share(7, |counts| counts.children_latency)
     },

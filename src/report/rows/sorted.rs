@@ -331,7 +331,7 @@ impl Slot {
             Order::Sample(_) => contexts.place_of(key).map_or(Self::Nothing, Self::Context),
             Order::Dso => Self::Dso,
             Order::Symbol { by_name } => Self::Symbol { by_name },
-            Order::FrameTexts(_) => {
+            Order::FrameTexts(_) | Order::FrameNumbers(_) => {
                 let place = classes.texts.place_of(key);
                 place.map_or(Self::Nothing, Self::Text)
             }
