@@ -181,7 +181,7 @@ pub(super) fn finish<'c>(
         file: decoded.file,
         start: decoded.start,
         bytes: decoded.bytes.to_vec(),
-        has_words: decoded.architecture == Architecture::Aarch64,
+        has_words: decoded.architecture.has_words(),
         rows: all,
         texts,
     }

@@ -303,7 +303,7 @@ fn finish(
         file: decoded.file,
         start: decoded.start,
         bytes: decoded.bytes.to_vec(),
-        has_words: decoded.architecture == Architecture::Aarch64,
+        has_words: decoded.architecture.has_words(),
         rows,
         texts,
     }

@@ -30,6 +30,14 @@ pub enum Architecture {
     Aarch64,
 }
 
+impl Architecture {
+    /// Whether its instructions are words of four bytes.
+    #[must_use]
+    pub const fn has_words(self) -> bool {
+        matches!(self, Self::Aarch64)
+    }
+}
+
 /// What comes after an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Flow {
