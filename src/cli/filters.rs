@@ -1,9 +1,8 @@
 //! Filters that all views of a profile share: those of samples with perf's names, those of stacks with pprof's.
 
 use clap::Args;
-use regex::Regex;
+use regex::{Regex, RegexSet};
 
-use super::question::regexes;
 use crate::load::LoadOptions;
 use crate::profile::{Profile, SampleFilter};
 use crate::questions::filter::{Filters, Kept, Tag, apply};
@@ -224,6 +223,27 @@ impl StackFilterArgs {
     }
 }
 
+/// Compiled expressions of an option; nothing if it was not given.
+///
+/// # Errors
+/// When one is no expression; the text names the option.
+pub fn regexes(option: &str, texts: &[String]) -> Result<Option<RegexSet>, String> {
+    if texts.is_empty() {
+        return Ok(None);
+    }
+    let problem = |error: regex::Error| {
+        let text = error.to_string();
+        let reason = text
+            .lines()
+            .last()
+            .unwrap_or("")
+            .trim_start_matches("error: ")
+            .to_owned();
+        format!("{option}: not a regular expression: {reason}")
+    };
+    RegexSet::new(texts).map(Some).map_err(problem)
+}
+
 fn tags(option: &str, texts: &[String]) -> Result<Vec<(Tag, Regex)>, String> {
     let tag = |text: &String| {
         let names = || Tag::ALL.map(|(name, _)| name).join(", ");
@@ -279,5 +299,14 @@ mod tests {
         for bad in ["comm", "x=y", "pid=("] {
             assert!(tags("--tagfocus", &[bad.to_owned()]).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_wrong_expression_is_told_in_one_line() {
+        let told = regexes("--own", &["(".to_owned()]).expect_err("no expression");
+        assert!(
+            told.starts_with("--own: not a regular expression: ") && !told.contains('\n'),
+            "{told}"
+        );
     }
 }

@@ -8,8 +8,9 @@ use regex::RegexSet;
 
 use super::check::LimitArgs;
 use super::diff::{MethodArgs, warn};
+use super::filters::regexes;
 use super::input::InputArgs;
-use super::question::{Format, PrintArgs, regexes};
+use super::question::{Format, PrintArgs};
 use super::runs::{RunArgs, Sides, require_comparable};
 use super::terminal::{Output, with_progress};
 use super::verb::{Context, Verb, wrong_usage};

@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use regex::RegexSet;
 
-use super::filters::FilterArgs;
+use super::filters::{FilterArgs, regexes};
 use super::input::InputArgs;
 use super::weight::WeightArgs;
 use crate::load::LoadOptions;
@@ -72,27 +71,6 @@ impl OwnArgs {
             not_own: regexes("--not-own", &self.not_own)?,
         })
     }
-}
-
-/// Compiled expressions of an option; nothing if it was not given.
-///
-/// # Errors
-/// When one is no expression; the text names the option.
-pub fn regexes(option: &str, texts: &[String]) -> Result<Option<RegexSet>, String> {
-    if texts.is_empty() {
-        return Ok(None);
-    }
-    let problem = |error: regex::Error| {
-        let text = error.to_string();
-        let reason = text
-            .lines()
-            .last()
-            .unwrap_or("")
-            .trim_start_matches("error: ")
-            .to_owned();
-        format!("{option}: not a regular expression: {reason}")
-    };
-    RegexSet::new(texts).map(Some).map_err(problem)
 }
 
 /// How much is printed, and how.
@@ -211,14 +189,5 @@ mod tests {
         ] {
             assert!(parse_budget(bad).is_err(), "{bad}");
         }
-    }
-
-    #[test]
-    fn a_wrong_expression_is_told_in_one_line() {
-        let told = regexes("--own", &["(".to_owned()]).expect_err("no expression");
-        assert!(
-            told.starts_with("--own: not a regular expression: ") && !told.contains('\n'),
-            "{told}"
-        );
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::columns::{list, text};
 use super::super::text::harmless;
-use super::shared::NONE;
+use super::NONE;
 use crate::address::{Avma, FileOffset};
 use crate::ids::Idx;
 use crate::profile::{Object, ObjectId, Profile};

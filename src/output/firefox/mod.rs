@@ -21,6 +21,9 @@ use super::columns::hand_over;
 use crate::profile::Profile;
 use shared::Shared;
 
+/// No number.
+const NONE: u32 = u32::MAX;
+
 /// What to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FirefoxOptions {

@@ -10,14 +10,12 @@ use super::super::columns::{long_list, number, text};
 use super::super::names::frame_name;
 use super::super::strings::Strings;
 use super::super::text::harmless;
+use super::NONE;
 use super::category::{self, Place};
 use super::libs::Libs;
 use crate::address::Avma;
 use crate::ids::Idx;
 use crate::profile::{FrameId, Profile, SourceLine, StackId, SymbolId};
-
-/// No number.
-pub(super) const NONE: u32 = u32::MAX;
 
 /// Index of a stack in the file.
 pub(super) type Stack = u32;

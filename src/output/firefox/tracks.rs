@@ -145,7 +145,7 @@ impl Sorter<'_, '_> {
     fn sample(&mut self, sample: &Sample, time: u64) {
         let (owner, root) = match self.options.per_cpu {
             true => (Owner::Cpu(sample.cpu), self.root(sample.thread)),
-            false => (Owner::Thread(sample.thread), super::shared::NONE),
+            false => (Owner::Thread(sample.thread), super::NONE),
         };
         let stack = self.shared.stack(root, sample.stack, sample.leaf);
         let wait = self
