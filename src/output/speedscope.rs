@@ -56,7 +56,7 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<Written> {
     });
     let written = Written {
         profiles: lanes.len(),
-        is_whole: size_of_stacks(&functions, &lanes) <= LARGEST,
+        is_whole: size(&functions, &lanes) <= LARGEST,
     };
     if !written.is_whole {
         return Ok(written);
@@ -85,17 +85,22 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<Written> {
     Ok(written)
 }
 
-/// Bytes that the stacks of all samples will take, which is nearly all there is.
-fn size_of_stacks(functions: &Functions<'_>, lanes: &[Lane]) -> usize {
-    let digits = |number: u32| number.checked_ilog10().unwrap_or(0) as usize + 1;
+/// Bytes of the file, heads and what has to be escaped aside.
+fn size(functions: &Functions<'_>, lanes: &[Lane]) -> usize {
+    let digits = |number: u64| number.checked_ilog10().unwrap_or(0) as usize + 1;
     let samples = lanes.iter().flat_map(|lane| &lane.samples);
-    let size = |sample| {
+    let of_sample = |sample: &Weighed| {
         let functions = functions.path(sample);
-        2 + functions
-            .map(|function| digits(function) + 1)
-            .sum::<usize>()
+        let stack: usize = functions.map(|function| digits(function.into()) + 1).sum();
+        stack + "[],".len() + digits(sample.2)
     };
-    samples.map(size).sum()
+    let of_function = |function: &Function| {
+        let mut json = String::new();
+        functions.push(function, &mut json);
+        json.len() + 1
+    };
+    let names: usize = functions.all.iter().map(of_function).sum();
+    samples.map(of_sample).sum::<usize>() + names
 }
 
 fn write_lane(
