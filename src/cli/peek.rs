@@ -104,6 +104,10 @@ impl Verb for PeekArgs {
             labels: &labels,
             tally: &tally,
             blocks: &blocks,
+            more: found.get(MOST..).map_or_else(Default::default, |more| {
+                let most = more.first().map(|id| tally.of_function(*id).inclusive);
+                (more.len(), most.unwrap_or_default())
+            }),
             quality: &quality,
             filter: filtered,
             full_names: self.print.full_names,

@@ -29,6 +29,8 @@ pub struct Peek<'p> {
     pub tally: &'p Tally,
     /// A block for each match, the heaviest first.
     pub blocks: &'p [Block],
+    /// Matches that have no block, since there are too many, and the inclusive weight of the heaviest.
+    pub more: (usize, Count),
     /// The line about quality.
     pub quality: &'p str,
     /// The line about filters.
@@ -61,16 +63,20 @@ pub fn page(peek: &Peek<'_>, lines: usize) -> Page {
         page.parts.push(Part::Table(table));
         shown += 1;
     }
-    if shown < peek.blocks.len() {
-        let rest = &peek.blocks[shown..];
+    let (more, most) = peek.more;
+    let rest = &peek.blocks[shown..];
+    if rest.len() + more > 0 {
         let heaviest = rest
             .iter()
             .map(|block| peek.tally.of_function(block.function).inclusive.period)
             .max();
-        let share = percent(heaviest.unwrap_or(0), peek.tally.unfiltered.period);
+        let share = percent(
+            heaviest.unwrap_or(most.period),
+            peek.tally.unfiltered.period,
+        );
         page.foot.push(format!(
             "+{} functions match, up to {share:.1}% inclusive (--budget)",
-            rest.len()
+            rest.len() + more
         ));
     }
     page
@@ -256,7 +262,7 @@ pub fn to_json(peek: &Peek<'_>, common: &json::Common, rows: usize) -> Value {
             "quality": common.quality,
             "filters": common.filters,
             "focus": blocks.collect::<Value>(),
-            "omitted": {"functions": left.len()},
+            "omitted": {"functions": left.len() + peek.more.0},
             "warnings": json::warnings(&[facts], common),
         }),
     );
