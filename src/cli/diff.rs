@@ -120,12 +120,13 @@ impl Verb for DiffArgs {
             (Err(text), _) | (_, Err(text)) => return wrong_usage(&text),
         };
         let diag = context.diag;
-        let sides = with_progress(diag, || reading.read(&base, &new, diag))?;
+        let mut sides = with_progress(diag, || reading.read(&base, &new, diag))?;
         let method = self.method.method();
         if method.paired == Some(true) && sides.base.len() != sides.new.len() {
             return wrong_usage("--paired: as many new recordings as of the base");
         }
         require_comparable(&sides, diag)?;
+        reading.look_up(&mut sides, method.by);
         let comparison = compare(&sides.base, &sides.new, method);
         warn(&sides, &comparison, diag);
         require_rows(&comparison, method.by)?;

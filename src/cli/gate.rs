@@ -102,12 +102,15 @@ impl Verb for GateArgs {
             Err(text) => return wrong_usage(&text),
         };
         let diag = context.diag;
-        let sides = with_progress(diag, || reading.read(&base, &new, diag))?;
+        let mut sides = with_progress(diag, || reading.read(&base, &new, diag))?;
         let method = self.method.method();
         if method.paired == Some(true) && sides.base.len() != sides.new.len() {
             return wrong_usage("--paired: as many new recordings as of the base");
         }
         require_comparable(&sides, diag)?;
+        if !sides.base.is_empty() {
+            reading.look_up(&mut sides, method.by);
+        }
         let comparison = (!sides.base.is_empty()).then(|| compare(&sides.base, &sides.new, method));
         if let Some(comparison) = &comparison {
             warn(&sides, comparison, diag);

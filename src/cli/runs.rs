@@ -11,13 +11,15 @@ use super::input::{Environment, InputArgs};
 use super::question::{QuestionArgs, event_of};
 use crate::check::{Limits, judge};
 use crate::diagnostics::Diagnostics;
-use crate::load::{self, LoadOptions};
+use crate::load::{self, Listener, LoadOptions, Teller};
 use crate::parallel::in_parallel;
+use crate::questions::compare::without_partner;
 use crate::questions::facts::Facts;
 use crate::questions::filter::Filters;
 use crate::questions::functions::Functions;
 use crate::questions::kinds::OwnRules;
-use crate::questions::runs::{Run, reduce};
+use crate::questions::known::Missing;
+use crate::questions::runs::{By, Run, reduce};
 use crate::questions::tally::Tally;
 
 /// Recordings of two sides, and how they are read.
@@ -140,6 +142,25 @@ impl Reading {
         Ok(Sides { base: runs, new })
     }
 
+    /// Looks up functions that only one side has samples of in the files of the other side's first recording, if that can be
+    /// read again.
+    pub fn look_up(&self, sides: &mut Sides, by: By) {
+        let (of_new, of_base) = without_partner(&sides.base, &sides.new, by);
+        for (runs, wanted) in [(&mut sides.base, of_new), (&mut sides.new, of_base)] {
+            let missing = Missing::new(wanted);
+            let (Some(mut missing), Some(run)) = (missing, runs.first_mut()) else {
+                continue;
+            };
+            let mut load = self.load.clone();
+            let path = PathBuf::from(&run.facts.path);
+            let is_stream = !path.is_file() && !path.is_dir();
+            load.source = load::Source::File(path);
+            if !is_stream && load::names(&load, &mut missing).is_ok() {
+                run.known = missing.known();
+            }
+        }
+    }
+
     fn one(&self, path: &Path, threads: usize, diag: &Diagnostics) -> anyhow::Result<Run> {
         let mut load = self.load.clone();
         load.source = load::Source::File(path.to_owned());
@@ -156,6 +177,23 @@ impl Reading {
         );
         let facts = Facts::of(&profile, &tally, Some(&judge(&evidence, self.limits)));
         Ok(reduce(&profile, &functions, &tally, facts, &self.groups))
+    }
+}
+
+impl Listener for Missing {
+    fn wants_file(&self, path: &str) -> bool {
+        self.are_in_file(path)
+    }
+
+    fn wants(&self, name: &[u8]) -> bool {
+        self.may_be(name)
+    }
+
+    fn hear(&mut self, teller: Teller<'_>, name: &str) {
+        match teller {
+            Teller::File(path) => self.in_file(path, name),
+            Teller::Jit(producer) => self.in_dump(producer, name),
+        }
     }
 }
 

@@ -548,6 +548,11 @@ impl<'a> SymbolTable<'a> {
         self.entries.len()
     }
 
+    /// The names of all symbols, by address.
+    pub fn names(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.entries.len()).map(|index| self.name(index))
+    }
+
     /// The symbol that perf finds at an address (`util/symbol.c:symbols__find`).
     #[must_use]
     pub fn find(&self, at: u64) -> Option<SymbolRef<'_>> {

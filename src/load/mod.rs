@@ -2,6 +2,7 @@
 
 mod clock;
 mod companions;
+mod names;
 mod options;
 mod reading;
 mod source;
@@ -11,6 +12,7 @@ mod times;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+pub use names::{Listener, Teller, names};
 pub use options::LoadOptions;
 pub use source::Source;
 

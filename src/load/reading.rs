@@ -75,6 +75,30 @@ pub(super) fn read_from<T: Default>(
     made
 }
 
+/// Reads the recording's history alone, and lets `look` see it. Kernel symbols and files are read when they are asked for.
+pub(super) fn history<T>(
+    options: &LoadOptions,
+    diag: &Diagnostics,
+    look: impl FnOnce(&Session<'_>) -> T,
+) -> Result<T, LoadError> {
+    let store = Store::new();
+    let recording = options.source.open(&store, diag)?;
+    let (dsos, jit) = companions(&recording, &store, options, diag);
+    let window = Window::new(&store, recording.region(), Window::BEHIND);
+    let asked = Asked {
+        filter: options.filter.clone(),
+        marks: false,
+        parallelism: false,
+    };
+    let window = window.shared_by(options.needs.threads);
+    let session = Session::index(&recording, &window, dsos, jit, &asked, diag, &mut || {});
+    let seen = look(&session);
+    drop(session);
+    drop(recording);
+    unmap(store);
+    Ok(seen)
+}
+
 /// The fields of tracepoints that rows are told by.
 fn fields(recording: &Recording<'_>, options: &LoadOptions) -> Result<Vec<FieldKey>, NoField> {
     let (points, events) = (&recording.tracepoints, &recording.events);

@@ -267,6 +267,7 @@ fn row_json(row: &Row) -> Value {
         "verdict": row.verdict.map(|verdict| verdict.word()),
         "renamed": row.renamed.as_ref().map(Identity::id),
         "doubtful": row.is_doubtful(),
+        "matched": row.is_matched,
     })
 }
 

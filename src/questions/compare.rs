@@ -31,9 +31,9 @@ pub enum Verdict {
     Slower,
     /// It takes less.
     Faster,
-    /// It is only in the new side.
+    /// It takes time only in the new side.
     New,
-    /// It is only in the base.
+    /// It takes time only in the base.
     Gone,
     /// With three runs each it would count as a change.
     Unsure,
@@ -81,8 +81,10 @@ pub struct Row {
     pub q: Option<f64>,
     /// What can be said.
     pub verdict: Option<Verdict>,
-    /// On which sides it is.
+    /// On which sides it has samples.
     pub sides: (bool, bool),
+    /// Whether both sides have the function, with samples or without.
+    pub is_matched: bool,
     /// A function that may be the same one by another name.
     pub renamed: Option<Identity>,
     /// Whether the function is own in some run.
@@ -101,7 +103,7 @@ impl Row {
     /// Whether it has no partner though a number in its name may have shifted.
     #[must_use]
     pub fn is_doubtful(&self) -> bool {
-        self.sides != (true, true) && is_numbered(&self.identity.name.name)
+        !self.is_matched && is_numbered(&self.identity.name.name)
     }
 }
 
@@ -122,7 +124,7 @@ pub struct Comparison {
     pub total_p: f64,
     /// Common factor.
     pub factor: f64,
-    /// Share of the compared weight that has a partner, of base and of new.
+    /// Share of the compared weight in functions that the other side has, too, of base and of new.
     pub matched: (f64, f64),
     /// Whether runs were compared as pairs.
     pub is_paired: bool,
@@ -215,7 +217,7 @@ pub(super) fn in_order(runs: &[Run], is_paired: bool) -> Vec<&Run> {
 
 /// Rows of all functions with weight, and the share of the weight that has a partner.
 fn join(base: &[&Run], new: &[&Run], by: By) -> (Vec<Row>, (f64, f64)) {
-    let (olds, news) = (identities(base, by), identities(new, by));
+    let (olds, news) = (identities(base), identities(new));
     let mut rows = Vec::new();
     let mut matched = [0.0, 0.0];
     let mut all = [0.0, 0.0];
@@ -236,40 +238,41 @@ fn join(base: &[&Run], new: &[&Run], by: By) -> (Vec<Row>, (f64, f64)) {
                 .map(|run| part(run, identity).count(by).period)
                 .collect()
         };
+        let samples = |runs: &[&Run], identity| -> Vec<f64> {
+            runs.iter()
+                .map(|run| part(run, identity).samples(by))
+                .collect()
+        };
         let (in_base, in_new) = (weights(base, old), weights(new, newer));
+        let sides = (is_any(&in_base), is_any(&in_new));
+        let Some(identity) = newer.or(old).filter(|_| sides != (false, false)).cloned() else {
+            continue;
+        };
+        let knows = |runs: &[&Run]| runs.iter().any(|run| run.known.contains(&identity));
+        let is_matched = (old.is_some() || knows(base)) && (newer.is_some() || knows(new));
         let means = (mean_of(&in_base), mean_of(&in_new));
         all[0] += means.0;
         all[1] += means.1;
-        if old.is_some() && newer.is_some() {
+        if is_matched {
             matched[0] += means.0;
             matched[1] += means.1;
         }
-        let Some(identity) = newer.or(old).cloned() else {
-            continue;
-        };
         rows.push(Row {
-            identity,
             means,
             ratio: None,
             p: None,
             q: None,
             verdict: None,
-            sides: (old.is_some(), newer.is_some()),
+            sides,
+            is_matched,
             renamed: None,
             is_own: base.iter().any(|run| part(run, old).is_own)
                 || new.iter().any(|run| part(run, newer).is_own),
-            samples: 0.0,
+            samples: mean(&samples(base, old)).max(mean(&samples(new, newer))),
+            identity,
             base: in_base,
             new: in_new,
         });
-        if let Some(row) = rows.last_mut() {
-            let samples = |runs: &[&Run], identity| -> Vec<f64> {
-                runs.iter()
-                    .map(|run| part(run, identity).samples(by))
-                    .collect()
-            };
-            row.samples = mean(&samples(base, old)).max(mean(&samples(new, newer)));
-        }
     }
     let share = |at: usize| {
         if all[at] > 0.0 {
@@ -281,14 +284,28 @@ fn join(base: &[&Run], new: &[&Run], by: By) -> (Vec<Row>, (f64, f64)) {
     (rows, (share(0), share(1)))
 }
 
-/// All functions of some runs that weigh anything, ordered.
-fn identities(runs: &[&Run], by: By) -> Vec<Identity> {
-    let functions = runs.iter().flat_map(|run| &run.functions);
-    let met = functions.filter(|(_, part)| part.count(by).samples > 0);
-    let mut all: Vec<Identity> = met.map(|(identity, _)| identity.clone()).collect();
+fn is_any(weights: &[u64]) -> bool {
+    weights.iter().any(|weight| *weight > 0)
+}
+
+/// All functions of some runs, ordered.
+fn identities(runs: &[&Run]) -> Vec<Identity> {
+    let functions = runs.iter().flat_map(|run| run.functions.keys());
+    let mut all: Vec<Identity> = functions.cloned().collect();
     all.sort_unstable();
     all.dedup();
     all
+}
+
+/// The functions that weigh something in one side and of which the samples of the other know nothing: of the new side, of the base.
+#[must_use]
+pub fn without_partner(base: &[Run], new: &[Run], by: By) -> (Vec<Identity>, Vec<Identity>) {
+    let (base, new) = (in_order(base, false), in_order(new, false));
+    let alone = join(&base, &new, by).0.into_iter();
+    let alone = alone.filter(|row| !row.is_matched);
+    let (new, base): (Vec<Row>, Vec<Row>) = alone.partition(|row| row.sides.1);
+    let names = |rows: Vec<Row>| rows.into_iter().map(|row| row.identity).collect();
+    (names(new), names(base))
 }
 
 /// Half a per cent of the total, and ten samples a run, on one side.
@@ -389,11 +406,11 @@ fn renamed(rows: &mut [Row], base: &[&Run], new: &[&Run]) {
             .cloned()
     };
     let gone: Vec<usize> = (0..rows.len())
-        .filter(|at| rows[*at].sides == (true, false))
+        .filter(|at| rows[*at].sides == (true, false) && !rows[*at].is_matched)
         .collect();
     let mut taken = vec![false; rows.len()];
     let mut come: Vec<usize> = (0..rows.len())
-        .filter(|at| rows[*at].sides == (false, true))
+        .filter(|at| rows[*at].sides == (false, true) && !rows[*at].is_matched)
         .collect();
     come.sort_by(|a, b| rows[*b].means.1.total_cmp(&rows[*a].means.1));
     for at in come {

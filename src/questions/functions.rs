@@ -136,7 +136,7 @@ impl Functions {
 }
 
 /// Label of all code that was made at run time.
-const JIT: &str = "[jit]";
+pub const JIT: &str = "[jit]";
 
 /// Whether a file's name is that of a dump, of which a part has no name.
 fn is_dump(name: &str) -> bool {

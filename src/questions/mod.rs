@@ -13,6 +13,7 @@ pub mod filter;
 pub mod functions;
 pub mod gate;
 pub mod kinds;
+pub mod known;
 pub mod matching;
 pub mod peek;
 pub mod runs;

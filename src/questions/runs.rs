@@ -1,6 +1,6 @@
 //! What is kept of each recording of a comparison: small tallies by identity, so that memory is that of one recording.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use regex::RegexSet;
 use rustc_hash::FxHashMap;
@@ -67,6 +67,8 @@ pub struct Run {
     pub effective: f64,
     /// Functions by identity, without the directories of their files.
     pub functions: BTreeMap<Identity, Part>,
+    /// Functions that have no sample here, only in the other side's runs, but that its files know.
+    pub known: BTreeSet<Identity>,
     /// The heaviest caller of the larger functions.
     pub callers: BTreeMap<Identity, Identity>,
     /// Weight of the samples in which a frame matches, for each of the expressions that were asked for.

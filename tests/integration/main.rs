@@ -21,6 +21,7 @@ mod flames;
 mod golden;
 mod heap;
 mod hostile;
+mod identity;
 mod inlines;
 mod jitdump;
 mod latency;

@@ -1,0 +1,70 @@
+//! The functions that a recording's files tell of, whether or not a sample hit them.
+
+use super::LoadError;
+use super::options::LoadOptions;
+use super::reading::history;
+use crate::diagnostics::Diagnostics;
+use crate::dso::demangle::demangle;
+use crate::dso::{DsoId, DsoKind};
+use crate::runtimes::Producer;
+use crate::session::Session;
+use crate::session::jit::JitCodeId;
+
+/// Where a name is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Teller<'n> {
+    /// A file that was mapped executable, by its path.
+    File(&'n str),
+    /// A dump or a perf map.
+    Jit(Producer),
+}
+
+/// Which names are of interest.
+pub trait Listener {
+    /// Whether names of such a file are; those of dumps and perf maps are asked for one by one.
+    fn wants_file(&self, path: &str) -> bool;
+    /// Whether a name, as the file has it, may be one of them; asked of all, so it should be quick.
+    fn wants(&self, name: &[u8]) -> bool;
+    /// A name as it is shown.
+    fn hear(&mut self, teller: Teller<'_>, name: &str);
+}
+
+/// Tells the functions of the files that a recording maps and of its dumps. Samples are not looked at.
+///
+/// # Errors
+/// When the recording cannot be opened.
+pub fn names(options: &LoadOptions, listener: &mut dyn Listener) -> Result<(), LoadError> {
+    // What is wrong with the files was said when the recording was read.
+    let quiet = Diagnostics::new();
+    history(options, &quiet, |session| {
+        of_dumps(session, options, listener);
+        of_files(session, options, listener);
+    })
+}
+
+fn of_dumps(session: &Session<'_>, options: &LoadOptions, listener: &mut dyn Listener) {
+    for id in (0..).take(session.jit.code_count()).map(JitCodeId) {
+        let code = session.jit.code(id);
+        if listener.wants(code.name()) {
+            let name = demangle(code.name(), options.names.names);
+            listener.hear(Teller::Jit(code.producer()), &name);
+        }
+    }
+}
+
+fn of_files(session: &Session<'_>, options: &LoadOptions, listener: &mut dyn Listener) {
+    let dsos = &session.dsos;
+    for id in (0..).take(dsos.len()).map(DsoId) {
+        let dso = dsos.get(id);
+        let path = String::from_utf8_lossy(&dso.long_name);
+        if dso.kind != DsoKind::File || !dsos.is_mapped_file(id) || !listener.wants_file(&path) {
+            continue;
+        }
+        let table = dsos.symbols(id);
+        for name in table.into_iter().flat_map(|table| table.names()) {
+            if listener.wants(name) {
+                listener.hear(Teller::File(&path), &demangle(name, options.names.names));
+            }
+        }
+    }
+}
