@@ -11,7 +11,7 @@ use super::input::{Environment, InputArgs};
 use super::question::{QuestionArgs, event_of};
 use crate::check::{Limits, judge};
 use crate::diagnostics::Diagnostics;
-use crate::load::{self, Listener, LoadOptions, Teller};
+use crate::load::{self, Listener, LoadOptions, Teller, Together};
 use crate::parallel::in_parallel;
 use crate::questions::compare::without_partner;
 use crate::questions::facts::Facts;
@@ -129,14 +129,25 @@ impl Reading {
         let (base, new) = (expand(base)?, expand(new)?);
         let all: Vec<&PathBuf> = base.iter().chain(&new).collect();
         let mut runs = Vec::with_capacity(all.len());
-        for batch in batches(&all, self.load.needs.threads) {
-            let threads = (self.load.needs.threads / batch.len()).max(1);
-            let read = in_parallel(batch.to_vec(), batch.len(), |path| {
-                self.one(path, threads, diag)
-            });
-            for run in read {
-                runs.push(run?);
-            }
+        let mut batches = batches(&all, self.load.needs.threads)
+            .into_iter()
+            .peekable();
+        while batches.peek().is_some() {
+            load::together(diag, |together| -> anyhow::Result<()> {
+                for batch in batches.by_ref() {
+                    let threads = (self.load.needs.threads / batch.len()).max(1);
+                    let read = in_parallel(batch.to_vec(), batch.len(), |path| {
+                        self.one(path, threads, together)
+                    });
+                    for run in read {
+                        runs.push(run?);
+                    }
+                    if together.rest() {
+                        break;
+                    }
+                }
+                Ok(())
+            })?;
         }
         let new = runs.split_off(base.len());
         Ok(Sides { base: runs, new })
@@ -161,11 +172,11 @@ impl Reading {
         }
     }
 
-    fn one(&self, path: &Path, threads: usize, diag: &Diagnostics) -> anyhow::Result<Run> {
+    fn one(&self, path: &Path, threads: usize, together: &Together<'_>) -> anyhow::Result<Run> {
         let mut load = self.load.clone();
         load.source = load::Source::File(path.to_owned());
         load.needs.threads = threads;
-        let (mut profile, evidence) = load::load_examined(&load, diag)?;
+        let (mut profile, evidence) = together.load_examined(&load)?;
         let event = event_of(&profile, self.event.as_deref())?;
         filter(&mut profile, &self.filters, &self.rules)?;
         let functions = Functions::of(&profile, &self.rules);

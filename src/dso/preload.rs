@@ -11,11 +11,13 @@ use rustc_hash::FxHashMap;
 
 use super::elf::{ElfFile, Machine};
 use super::files::{FileTrouble, Opened, Opener};
+use super::fit::{Fit, fit};
 use super::go::{self, GoTable};
+use super::kin::Kin;
 use super::locate::SearchPaths;
 use super::plt;
 use super::symtab::SymbolTable;
-use super::{Dso, DsoId};
+use super::{Dso, DsoId, DsoKind};
 use crate::address::FileOffset;
 use crate::diagnostics::Diagnostics;
 use crate::input::Store;
@@ -23,10 +25,12 @@ use crate::input::Store;
 /// What was opened for a DSO.
 #[derive(Default)]
 pub(super) struct Files<'a> {
-    binary: OnceLock<Result<Box<Opened<'a>>, FileTrouble>>,
-    separate: OnceLock<Option<Box<Opened<'a>>>>,
-    supplementary: OnceLock<Option<Box<ElfFile<'a>>>>,
-    symbols: OnceLock<Option<Box<SymbolTable<'a>>>>,
+    /// Those of the same build that other recordings opened, if any is read together with this one.
+    kin: OnceLock<Option<Arc<Files<'a>>>>,
+    binary: OnceLock<Result<Arc<Opened<'a>>, FileTrouble>>,
+    separate: OnceLock<Option<Arc<Opened<'a>>>>,
+    supplementary: OnceLock<Option<Arc<ElfFile<'a>>>>,
+    symbols: OnceLock<Option<Arc<SymbolTable<'a>>>>,
 }
 
 impl Files<'_> {
@@ -48,9 +52,46 @@ impl<'t, 'a> Loading<'t, 'a> {
     /// The file that was mapped.
     pub(super) fn binary(self) -> Option<&'t Opened<'a>> {
         let cell = &self.files.binary;
-        cell.get_or_init(|| self.opener.binary(self.dso).map(Box::new))
+        cell.get_or_init(|| match self.kin() {
+            Some(kin) => self.binary_of(kin),
+            None => self.opener.binary(self.dso).map(Arc::new),
+        })
+        .as_deref()
+        .ok()
+    }
+
+    fn kin(self) -> Option<&'t Files<'a>> {
+        let cell = &self.files.kin;
+        cell.get_or_init(|| self.opener.kin?.of(self.dso))
             .as_deref()
-            .ok()
+    }
+
+    /// The file that another recording has of this build, if it is what was mapped here, too.
+    fn binary_of(self, kin: &Files<'a>) -> Result<Arc<Opened<'a>>, FileTrouble> {
+        let mut is_first = false;
+        let known = kin.binary.get_or_init(|| {
+            is_first = true;
+            self.opener.binary(self.dso).map(Arc::new)
+        });
+        match known {
+            Err(trouble) if is_first => Err(*trouble),
+            Ok(known) if is_first || self.is_fit(known) => Ok(Arc::clone(known)),
+            _ => self.opener.binary(self.dso).map(Arc::new),
+        }
+    }
+
+    fn is_fit(self, opened: &Opened<'a>) -> bool {
+        self.dso.sure_of_id || fit(&opened.elf, &self.dso.mapped) != Fit::Refuted
+    }
+
+    /// Where everything that follows from the mapped file is kept: with those that have the same, if there are any.
+    fn shared(self) -> &'t Files<'a> {
+        let own = self.files.binary.get();
+        let same = |kin: &&Files<'a>| match (kin.binary.get(), own) {
+            (Some(Ok(theirs)), Some(Ok(own))) => Arc::ptr_eq(theirs, own),
+            _ => false,
+        };
+        self.kin().filter(same).unwrap_or(self.files)
     }
 
     /// Whether the file is the one that was mapped, whatever the recording tells later; says nothing.
@@ -73,10 +114,11 @@ impl<'t, 'a> Loading<'t, 'a> {
 
     /// Its separate debug file.
     pub(super) fn separate(self) -> Option<&'t Opened<'a>> {
-        let cell = &self.files.separate;
+        let binary = self.binary();
+        let cell = &self.shared().separate;
         cell.get_or_init(|| {
-            let debug = self.opener.debug_file(self.dso, self.binary());
-            debug.map(Box::new)
+            let debug = self.opener.debug_file(self.dso, binary);
+            debug.map(Arc::new)
         })
         .as_deref()
     }
@@ -90,12 +132,13 @@ impl<'t, 'a> Loading<'t, 'a> {
 
     /// What the DWARF refers to for what it shares with others.
     pub(super) fn supplementary(self) -> Option<&'t ElfFile<'a>> {
-        let cell = &self.files.supplementary;
+        let binary = self.binary();
+        let cell = &self.shared().supplementary;
         cell.get_or_init(|| {
-            let own = self.binary().filter(|opened| opened.has_dwarf);
+            let own = binary.filter(|opened| opened.has_dwarf);
             let debug = own.or_else(|| self.separate())?;
             let found = self.opener.supplementary(&debug.elf, &debug.path);
-            found.map(Box::new)
+            found.map(Arc::new)
         })
         .as_deref()
     }
@@ -139,9 +182,15 @@ impl<'t, 'a> Loading<'t, 'a> {
         self,
         load: impl FnOnce() -> Option<SymbolTable<'a>>,
     ) -> Option<&'t SymbolTable<'a>> {
+        let is_file = self.dso.kind == DsoKind::File;
+        let files = match is_file && self.binary().is_some() {
+            true => self.shared(),
+            false => self.files,
+        };
+        let symbols = || load().filter(|table| !table.is_empty()).map(Arc::new);
+        let known = files.symbols.get_or_init(symbols);
         let cell = &self.files.symbols;
-        cell.get_or_init(|| load().filter(|table| !table.is_empty()).map(Box::new))
-            .as_deref()
+        cell.get_or_init(|| known.clone()).as_deref()
     }
 
     /// The first of these that has a symbol table: the file itself, its debug file, the one embedded in
@@ -170,15 +219,16 @@ impl<'t, 'a> Loading<'t, 'a> {
 
 /// Loads symbols of files; made by [`super::DsoTable::preloader`].
 pub struct Preloader<'a> {
-    wanted: Receiver<Wanted<'a>>,
-    store: &'a Store,
-    search: Arc<SearchPaths>,
-    diag: &'a Diagnostics,
-    machine: Machine,
+    pub(super) wanted: Receiver<Wanted<'a>>,
+    pub(super) store: &'a Store,
+    pub(super) search: Arc<SearchPaths>,
+    pub(super) diag: &'a Diagnostics,
+    pub(super) machine: Machine,
+    pub(super) kin: Option<Arc<Kin<'a>>>,
 }
 
 /// A place in a file, whose symbol will be asked for.
-struct Wanted<'a> {
+pub(super) struct Wanted<'a> {
     dso: Option<Box<Dso>>,
     files: Arc<Files<'a>>,
     at: FileOffset,
@@ -194,6 +244,7 @@ impl Preloader<'_> {
                     search: &self.search,
                     diag: self.diag,
                     machine: self.machine,
+                    kin: self.kin.as_deref(),
                 };
                 let loading = Loading {
                     opener,
@@ -226,22 +277,11 @@ impl<'a> Preloads<'a> {
     /// Places of one file that are looked up early.
     const MOST_PLACES: u32 = 8192;
 
-    pub(super) fn begin(
-        &mut self,
-        store: &'a Store,
-        search: &Arc<SearchPaths>,
-        diag: &'a Diagnostics,
-        machine: Machine,
-    ) -> Preloader<'a> {
+    /// The end that asks.
+    pub(super) fn begin(&mut self) -> Receiver<Wanted<'a>> {
         let (sender, wanted) = channel();
         self.wanted = Some(sender);
-        Preloader {
-            wanted,
-            store,
-            search: Arc::clone(search),
-            diag,
-            machine,
-        }
+        wanted
     }
 
     pub(super) fn ask(&mut self, id: DsoId, dso: &Dso, files: &Arc<Files<'a>>, at: FileOffset) {

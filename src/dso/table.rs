@@ -5,7 +5,7 @@
 //! by all workers.
 
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -14,6 +14,7 @@ use super::elf::{ElfFile, Machine};
 use super::files::{FileTrouble, Opened, Opener, debug_origin};
 use super::fit::MappedPart;
 use super::kernel::KernelSymbols;
+use super::kin::{KernelCell, Kin};
 use super::locate::SearchPaths;
 use super::preload::{Files, Loading, Preloader, Preloads};
 use super::symtab::SymbolTable;
@@ -54,7 +55,9 @@ pub struct KernelLoader<'a> {
     store: &'a Store,
     search: Arc<SearchPaths>,
     identity: KernelIdentity,
-    symbols: Arc<OnceLock<KernelSymbols<'a>>>,
+    symbols: KernelCell<'a>,
+    /// The same of recordings that are read together with this one.
+    kin: Option<KernelCell<'a>>,
 }
 
 impl<'a> KernelLoader<'a> {
@@ -64,8 +67,17 @@ impl<'a> KernelLoader<'a> {
     }
 
     fn get(&self) -> &KernelSymbols<'a> {
-        self.symbols
-            .get_or_init(|| KernelSymbols::load(self.store, &self.search, &self.identity))
+        let load = || {
+            Arc::new(KernelSymbols::load(
+                self.store,
+                &self.search,
+                &self.identity,
+            ))
+        };
+        self.symbols.get_or_init(|| match &self.kin {
+            Some(kin) => Arc::clone(kin.get_or_init(load)),
+            None => load(),
+        })
     }
 }
 
@@ -87,6 +99,7 @@ pub struct DsoTable<'a> {
     machine: Machine,
     reference: Option<KernelReference>,
     kernel: KernelLoader<'a>,
+    kin: Option<Arc<Kin<'a>>>,
 }
 
 impl<'a> DsoTable<'a> {
@@ -99,6 +112,7 @@ impl<'a> DsoTable<'a> {
             search: Arc::clone(&search),
             identity: KernelIdentity::default(),
             symbols: Arc::default(),
+            kin: None,
         };
         Self {
             store,
@@ -113,6 +127,7 @@ impl<'a> DsoTable<'a> {
             machine: Machine::host(),
             reference: None,
             kernel,
+            kin: None,
         }
     }
 
@@ -139,6 +154,13 @@ impl<'a> DsoTable<'a> {
     /// Tells which kernel was recorded. To be called before [`kernel_loader`](Self::kernel_loader).
     pub fn set_kernel_identity(&mut self, identity: KernelIdentity) {
         self.kernel.identity = identity;
+    }
+
+    /// Takes what other recordings have opened, and lets them take what this one opens. To be called after
+    /// [`set_kernel_identity`](Self::set_kernel_identity).
+    pub fn share(&mut self, kin: &Arc<Kin<'a>>) {
+        self.kernel.kin = kin.kernel(&self.search, &self.kernel.identity);
+        self.kin = Some(Arc::clone(kin));
     }
 
     /// Tells where the recorded kernel's reference symbol was (from the kernel's MMAP record), for relocation.
@@ -355,8 +377,14 @@ impl<'a> DsoTable<'a> {
 
     /// What reads symbols of files while the table is still being filled, if it is run in a thread.
     pub fn preloader(&mut self) -> Preloader<'a> {
-        self.preloads
-            .begin(self.store, &self.search, self.diag, self.machine)
+        Preloader {
+            wanted: self.preloads.begin(),
+            store: self.store,
+            search: Arc::clone(&self.search),
+            diag: self.diag,
+            machine: self.machine,
+            kin: self.kin.clone(),
+        }
     }
 
     /// A sample hit this place of a file: its symbols will be needed. Of no effect without
@@ -442,6 +470,7 @@ impl<'a> DsoTable<'a> {
             search: &self.search,
             diag: self.diag,
             machine: self.machine,
+            kin: self.kin.as_deref(),
         }
     }
 

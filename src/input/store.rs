@@ -139,6 +139,19 @@ impl Store {
         let _ = map;
     }
 
+    /// The same for all mapped files.
+    pub fn release_all(&self) {
+        #[cfg(unix)]
+        for map in self.maps.iter() {
+            release_of(map, 0, map.len());
+        }
+    }
+
+    /// Bytes of all buffers.
+    pub fn kept(&self) -> usize {
+        self.buffers.iter().map(<[u8]>::len).sum()
+    }
+
     /// Keeps a buffer (decompressed or assembled bytes) for the rest of the run.
     pub fn keep(&self, bytes: Vec<u8>) -> &[u8] {
         self.buffers.push_get(bytes.into_boxed_slice())

@@ -8,6 +8,7 @@ mod reading;
 mod source;
 mod summary;
 mod times;
+mod together;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 pub use names::{Listener, Teller, names};
 pub use options::LoadOptions;
 pub use source::Source;
+pub use together::{Together, together};
 
 use crate::assembly::{self, Assembly};
 use crate::bundle::{self, Plan};
@@ -68,8 +70,12 @@ pub fn load_examined(
     options: &LoadOptions,
     diag: &Diagnostics,
 ) -> Result<(Profile, Evidence), LoadError> {
-    let gather = |stages: &Stages<'_, '_>| check::gather(options.source.name(), stages);
-    read(options, diag, gather)
+    read(options, diag, look_at_quality(options))
+}
+
+fn look_at_quality(options: &LoadOptions) -> impl FnOnce(&Stages<'_, '_>) -> Evidence {
+    let name = options.source.name();
+    move |stages: &Stages<'_, '_>| check::gather(name, stages)
 }
 
 /// The same for `pjit annotate`: the code of the functions that `choose` takes of those with samples.

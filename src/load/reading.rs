@@ -9,6 +9,7 @@ use super::companions::{companions, refuse_unfit, source_maps, wasm_code};
 use super::options::LoadOptions;
 use super::summary::{events_of, summarise};
 use super::times::in_time;
+use super::together::Together;
 use crate::check::{Stages, Weights};
 use crate::collect::{self, Again, Collected, Learned, MapCache, Needs, Payloads};
 use crate::diagnostics::Diagnostics;
@@ -23,7 +24,7 @@ use crate::session::listing::{self, Listing};
 use crate::session::marks::Asked;
 use crate::session::{Filter, Session};
 use crate::stitch::{self, Mended};
-use crate::symbolize::{self, Answers};
+use crate::symbolize::{self, Answers, DebugStore};
 use crate::weigh::{self, Interval, WeighError, Weighed};
 
 /// Goes through all stages, and lets `look` see what they made before only the profile is left.
@@ -42,6 +43,19 @@ pub(super) fn read_from<T: Default>(
     diag: &Diagnostics,
     look: impl FnOnce(&Stages<'_, '_>) -> T,
 ) -> Result<(Profile, T), LoadError> {
+    let made = read_in(&store, None, options, diag, look);
+    unmap(store);
+    made
+}
+
+/// The same, together with other recordings perhaps, whose store it is then.
+pub(super) fn read_in<'a, T: Default>(
+    store: &'a Store,
+    together: Option<&Together<'a>>,
+    options: &LoadOptions,
+    diag: &'a Diagnostics,
+    look: impl FnOnce(&Stages<'_, '_>) -> T,
+) -> Result<(Profile, T), LoadError> {
     refuse_unfit(&options.search)?;
     let resolved;
     let options = match &options.time {
@@ -55,12 +69,13 @@ pub(super) fn read_from<T: Default>(
         None => options,
     };
     let clock = StageClock::start();
-    let recording = options.source.open(&store, diag)?;
+    let recording = options.source.open(store, diag)?;
     check_cpus(&recording, options)?;
     let fields = fields(&recording, options)?;
     let reading = Reading {
         recording: &recording,
-        store: &store,
+        store,
+        together,
         options,
         needs: Needs {
             fields: !fields.is_empty(),
@@ -69,10 +84,7 @@ pub(super) fn read_from<T: Default>(
         fields,
         diag,
     };
-    let made = reading.run(clock, look);
-    drop(recording);
-    unmap(store);
-    made
+    reading.run(clock, look)
 }
 
 /// Reads the recording's history alone, and lets `look` see it. Kernel symbols and files are read when they are asked for.
@@ -144,6 +156,7 @@ fn check_cpus(recording: &Recording<'_>, options: &LoadOptions) -> Result<(), Op
 struct Reading<'s, 'a> {
     recording: &'s Recording<'a>,
     store: &'a Store,
+    together: Option<&'s Together<'a>>,
     options: &'s LoadOptions,
     needs: Needs,
     fields: Vec<FieldKey>,
@@ -169,7 +182,10 @@ impl<'a> Reading<'_, 'a> {
         mut clock: StageClock,
         look: impl FnOnce(&Stages<'_, '_>) -> T,
     ) -> Result<(Profile, T), LoadError> {
-        let (dsos, jit) = companions(self.recording, self.store, self.options, self.diag);
+        let (mut dsos, jit) = companions(self.recording, self.store, self.options, self.diag);
+        if let Some(together) = self.together {
+            dsos.share(&together.kin);
+        }
         // Kept until the threads that use it have ended.
         let kernel = dsos.kernel_loader();
         std::thread::scope(|scope| {
@@ -208,13 +224,15 @@ impl<'a> Reading<'_, 'a> {
     where
         'a: 'scope,
     {
-        if self.options.listing.is_none() {
+        // Of several recordings each has a thread: what is read beside one takes it from another.
+        let is_alone = self.together.is_none() || self.needs.threads > 1;
+        if self.options.listing.is_none() && is_alone {
             let (dumps, symbols) = (jit.early_reader(), dsos.preloader());
             scope.spawn(|| dumps.run());
             scope.spawn(|| symbols.run());
         }
         // Kernel symbols take longer to read than a small recording: on their way as soon as one is needed.
-        let mut start = Some(|| scope.spawn(|| kernel.load()));
+        let mut start = is_alone.then_some(|| scope.spawn(|| kernel.load()));
         let window = Window::new(self.store, self.recording.region(), self.kept_behind());
         Session::index(
             self.recording,
@@ -346,6 +364,7 @@ impl<'a> Reading<'_, 'a> {
         let Self {
             recording,
             store,
+            together,
             options,
             needs,
             fields,
@@ -356,7 +375,11 @@ impl<'a> Reading<'_, 'a> {
         let wasm = wasm_code(session, &collected, recording, store, options, diag);
         let queries = profile::queries(&collected, &wasm, options.frames);
         let dsos = &session.dsos;
-        let resolution = symbolize::resolve(&queries, dsos, &wasm, options.names, needs.threads);
+        let none = DebugStore::default();
+        let known = together.map_or(&none, |together| &together.debug);
+        let names = options.names;
+        let resolution =
+            symbolize::resolve_with(known, &queries, dsos, &wasm, names, needs.threads);
         clock.lap("symbols");
         let answers = Answers {
             queries: &queries,
@@ -406,7 +429,7 @@ impl<'a> Reading<'_, 'a> {
 
 /// Gives the mapped files back beside what comes next; that takes a tenth of the time a view needs. If there is no
 /// thread to be had, it is done at once.
-fn unmap(store: Store) {
+pub(super) fn unmap(store: Store) {
     let _ = std::thread::Builder::new().spawn(move || drop(store));
 }
 

@@ -6,13 +6,15 @@
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use gimli::{
     Abbreviations, AttributeSpecification, AttributeValue, DebugAddrBase, DebugInfoOffset,
     DebugLocListsBase, DebugRngListsBase, DebugStrOffsetsBase, DwarfFileType, DwoId, LittleEndian,
     Reader as _, UnitHeader, UnitOffset, UnitType, constants as dw,
 };
+
+use rustc_hash::FxHashMap;
 
 use crate::dso::elf::ElfFile;
 use crate::input::Store;
@@ -44,6 +46,33 @@ pub(super) struct DebugInfo<'a> {
     lines_left: AtomicUsize,
     /// The table of abbreviations that was parsed last, by its place: some compilers write one for all units.
     abbreviations: Mutex<Option<(usize, Arc<Abbreviations>)>>,
+}
+
+/// Debug information that was opened, for recordings whose files are the same bytes.
+#[derive(Default)]
+pub struct DebugStore<'a>(Mutex<FxHashMap<(usize, bool), Opening<'a>>>);
+
+type Opening<'a> = Arc<OnceLock<Option<Arc<DebugInfo<'a>>>>>;
+
+impl<'a> DebugStore<'a> {
+    /// See [`DebugInfo::new`]. A file's bytes never move, and tell which one it is.
+    pub(super) fn get(
+        &self,
+        elf: &ElfFile<'a>,
+        supplementary: Option<&ElfFile<'a>>,
+        lines: bool,
+    ) -> Option<Arc<DebugInfo<'a>>> {
+        let key = (elf.bytes().as_ptr() as usize, lines);
+        let opening = {
+            let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(known.entry(key).or_default())
+        };
+        let opened =
+            opening.get_or_init(|| DebugInfo::new(elf, supplementary, lines).map(Arc::new));
+        // What may be read is so much for each recording.
+        opened.iter().for_each(|info| info.refill());
+        opened.clone()
+    }
 }
 
 /// Compilers use some twenty; attributes need no bytes, so that one byte of an entry may stand for any number.
@@ -173,13 +202,7 @@ impl<'a> DebugInfo<'a> {
         while let Ok(Some(header)) = units.next() {
             headers.push(header);
         }
-        let ranges = dwarf.ranges.debug_ranges();
-        let lists = gimli::Section::reader(ranges).len()
-            + gimli::Section::reader(dwarf.ranges.debug_rnglists()).len();
-        let abbreviations = gimli::Section::reader(&dwarf.debug_abbrev).len();
-        let lines = gimli::Section::reader(&dwarf.debug_line).len();
-        let units = headers.len();
-        Self {
+        let info = Self {
             dwarf,
             headers,
             ranges: Vec::new(),
@@ -187,16 +210,43 @@ impl<'a> DebugInfo<'a> {
             is_wasm: false,
             store: None,
             supplementary: None,
-            ranges_left: AtomicUsize::new(lists.saturating_mul(4).saturating_add(1 << 20)),
-            abbreviations_left: AtomicUsize::new(
-                units
-                    .saturating_mul(1024)
-                    .saturating_add(abbreviations)
-                    .saturating_add(1 << 22),
-            ),
-            lines_left: AtomicUsize::new(lines.saturating_mul(4).saturating_add(1 << 20)),
+            ranges_left: AtomicUsize::default(),
+            abbreviations_left: AtomicUsize::default(),
+            lines_left: AtomicUsize::default(),
             abbreviations: Mutex::default(),
+        };
+        info.refill();
+        info
+    }
+
+    /// Sets what may still be read to what it was at the beginning.
+    fn refill(&self) {
+        let (ranges, abbreviations, lines) = self.budgets();
+        self.ranges_left.store(ranges, Ordering::Relaxed);
+        self.abbreviations_left
+            .store(abbreviations, Ordering::Relaxed);
+        self.lines_left.store(lines, Ordering::Relaxed);
+        if let Some(other) = &self.supplementary {
+            other.refill();
         }
+    }
+
+    /// How many ranges, attributes of abbreviations, and bytes of line programs may be read.
+    fn budgets(&self) -> (usize, usize, usize) {
+        let ranges = self.dwarf.ranges.debug_ranges();
+        let lists = gimli::Section::reader(ranges).len()
+            + gimli::Section::reader(self.dwarf.ranges.debug_rnglists()).len();
+        let abbreviations = gimli::Section::reader(&self.dwarf.debug_abbrev).len();
+        let lines = gimli::Section::reader(&self.dwarf.debug_line).len();
+        let units = self.headers.len();
+        (
+            lists.saturating_mul(4).saturating_add(1 << 20),
+            units
+                .saturating_mul(1024)
+                .saturating_add(abbreviations)
+                .saturating_add(1 << 22),
+            lines.saturating_mul(4).saturating_add(1 << 20),
+        )
     }
 
     fn place_units(&mut self) {

@@ -21,8 +21,9 @@ use crate::ids::IndexVec;
 use crate::wasm::{PartId, WasmCode, WasmPlace};
 
 pub use crate::dso::NameStyle;
+pub use dwarf::DebugStore;
 pub use origin::Origin;
-pub use run::resolve;
+pub use run::{resolve, resolve_with};
 pub use source_map::{Original, Search as SourceMapSearch, SourceMaps};
 
 /// What an address is looked up in.

@@ -4,10 +4,11 @@
 //! outcome does not depend on who did what.
 
 use std::cell::{OnceCell, RefCell};
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::dwarf::{DebugInfo, Unit};
+use super::dwarf::{DebugInfo, DebugStore, Unit};
 use super::expanded::{Expanded, Expansion, NameNumber, Spot, Wanted};
 use super::go_lines;
 use super::inlines::{self, Names};
@@ -34,9 +35,30 @@ pub fn resolve<'a>(
     options: Options,
     threads: usize,
 ) -> Resolution {
+    resolve_with(
+        &DebugStore::default(),
+        queries,
+        dsos,
+        wasm,
+        options,
+        threads,
+    )
+}
+
+/// The same with debug information that may have been opened before.
+#[must_use]
+pub fn resolve_with<'a>(
+    known: &DebugStore<'a>,
+    queries: &[Query],
+    dsos: &DsoTable<'a>,
+    wasm: &WasmCode<'a>,
+    options: Options,
+    threads: usize,
+) -> Resolution {
     let groups = by_place(queries);
+    let from = (dsos, known);
     let objects = in_parallel(groups, threads, |group| match group.place {
-        Site::Dso(dso) => Object::resolve(queries, dso, &group.queries, dsos, options.origins),
+        Site::Dso(dso) => Object::resolve(queries, dso, &group.queries, from, options.origins),
         Site::Wasm(part) => Object::of_wasm(queries, part, &group.queries, wasm, options.origins),
     });
     let pieces = objects
@@ -95,7 +117,7 @@ struct Object<'t, 'a> {
     symbols: Vec<crate::dso::SymbolRef<'t>>,
     /// For each query of the group: its index, and its symbol.
     answers: Vec<(u32, Option<u32>)>,
-    debug: Option<DebugInfo<'a>>,
+    debug: Option<Arc<DebugInfo<'a>>>,
     split: Option<SplitFiles<'t, 'a>>,
     /// What a Go program without DWARF knows of its functions; its one unit is number 0.
     go: Option<GoTable<'a>>,
@@ -108,7 +130,7 @@ impl<'t, 'a> Object<'t, 'a> {
         queries: &[Query],
         dso: DsoId,
         group: &[u32],
-        dsos: &'t DsoTable<'a>,
+        (dsos, known): (&'t DsoTable<'a>, &DebugStore<'a>),
         origins: bool,
     ) -> Self {
         let kind = dsos.get(dso).kind;
@@ -137,7 +159,7 @@ impl<'t, 'a> Object<'t, 'a> {
             });
             object.answers.push((index, number));
         }
-        object.find_units(queries, dso, dsos);
+        object.find_units(queries, dso, (dsos, known));
         object
     }
 
@@ -179,12 +201,17 @@ impl<'t, 'a> Object<'t, 'a> {
                 lines: true,
             }));
         }
-        object.ask(Some(debug), all);
+        object.ask(Some(Arc::new(debug)), all);
         object
     }
 
     /// Opens the DWARF if somebody asks for what is in it, and finds the units to read.
-    fn find_units(&mut self, queries: &[Query], dso: DsoId, dsos: &DsoTable<'a>) {
+    fn find_units(
+        &mut self,
+        queries: &[Query],
+        dso: DsoId,
+        (dsos, known): (&DsoTable<'a>, &DebugStore<'a>),
+    ) {
         // As in perf, addresses without a symbol have no inlined functions.
         let asks = |&(index, symbol): &(u32, Option<u32>)| {
             let query = &queries[index as usize];
@@ -202,7 +229,7 @@ impl<'t, 'a> Object<'t, 'a> {
             return;
         };
         let lines = self.origins || asked.iter().any(|(_, query, _)| query.lines);
-        let debug = addresses.debug_info(lines);
+        let debug = addresses.debug_info(lines, known);
         if debug.is_none() {
             self.go = addresses.go();
         }
@@ -226,7 +253,7 @@ impl<'t, 'a> Object<'t, 'a> {
     }
 
     /// Finds the units that describe addresses.
-    fn ask(&mut self, debug: Option<DebugInfo<'a>>, mut all: Vec<Wanted>) {
+    fn ask(&mut self, debug: Option<Arc<DebugInfo<'a>>>, mut all: Vec<Wanted>) {
         all.sort_unstable_by_key(|w| (w.svma, w.query));
         let Some(debug) = debug else {
             self.units = vec![(0, all)];
@@ -284,7 +311,7 @@ impl<'t, 'a> Addresses<'t, 'a> {
         }
     }
 
-    fn debug_info(&self, lines: bool) -> Option<DebugInfo<'a>> {
+    fn debug_info(&self, lines: bool, known: &DebugStore<'a>) -> Option<Arc<DebugInfo<'a>>> {
         match self {
             Self::File { dsos, dso } => {
                 let elf = dsos.debug(*dso)?;
@@ -292,9 +319,9 @@ impl<'t, 'a> Addresses<'t, 'a> {
                     .has_section(".gnu_debugaltlink")
                     .then(|| dsos.supplementary(*dso))
                     .flatten();
-                DebugInfo::new(elf, shared, lines)
+                known.get(elf, shared, lines)
             }
-            Self::Kernel { elf, .. } => DebugInfo::new(elf, None, lines),
+            Self::Kernel { elf, .. } => known.get(elf, None, lines),
         }
     }
 
@@ -341,7 +368,7 @@ fn expand<'a>(object: &Object<'_, 'a>, piece: Piece<'_>) -> Expanded<'a> {
     let split = split.and_then(|split| split.of(debug, &unit));
     let (functions, entries) = match &split {
         Some(split) => (&split.info, &split.unit),
-        None => (debug, &unit),
+        None => (debug.as_ref(), &unit),
     };
     let found = inlines::find(functions, entries, &addresses);
     let any_lines = piece.wanted.iter().any(|w| w.lines);

@@ -1,0 +1,61 @@
+//! What the DSOs of several recordings have in common: files of one build are opened and read once, and so are a kernel's symbols.
+//!
+//! A table of DSOs that is given a [`Kin`] takes from it what was opened for another recording's DSO of the same path and build ID,
+//! if it would have opened the same. What has no build ID is opened for each recording.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use rustc_hash::FxHashMap;
+
+use super::kernel::KernelSymbols;
+use super::locate::SearchPaths;
+use super::preload::Files;
+use super::{Dso, DsoKind, KernelIdentity};
+
+/// Symbols of a kernel, once somebody has asked for them.
+pub(super) type KernelCell<'a> = Arc<OnceLock<Arc<KernelSymbols<'a>>>>;
+
+/// A path with a build ID.
+type Build = (Vec<u8>, String);
+
+/// Release and build ID of a kernel, and the folder of its recording if it lies in there.
+type Kernel = (Option<String>, Option<String>, Option<PathBuf>);
+
+/// Files and kernels that were opened.
+#[derive(Default)]
+pub struct Kin<'a> {
+    files: Mutex<FxHashMap<Build, Arc<Files<'a>>>>,
+    kernels: Mutex<FxHashMap<Kernel, KernelCell<'a>>>,
+}
+
+impl<'a> Kin<'a> {
+    /// The files of all DSOs of this path and build.
+    pub(super) fn of(&self, dso: &Dso) -> Option<Arc<Files<'a>>> {
+        let id = dso.build_id.filter(|_| dso.kind == DsoKind::File)?;
+        let key = (dso.long_name.clone(), id.to_string());
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(Arc::clone(files.entry(key).or_default()))
+    }
+
+    /// The symbols of a kernel, if it does not depend on more than this where they are found.
+    pub(super) fn kernel(
+        &self,
+        search: &SearchPaths,
+        identity: &KernelIdentity,
+    ) -> Option<KernelCell<'a>> {
+        if search.bundle.is_some() {
+            return None;
+        }
+        let has = |dir: &&PathBuf, name: &str| dir.join(name).exists();
+        let beside = search.recording_dir.as_ref();
+        let beside = beside.filter(|dir| has(dir, "kallsyms") || has(dir, "kallsyms.gz"));
+        let key = (
+            identity.os_release.clone(),
+            identity.build_id.map(|id| id.to_string()),
+            beside.cloned(),
+        );
+        let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(Arc::clone(kernels.entry(key).or_default()))
+    }
+}
