@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 
 use super::elf::{ElfFile, Machine, SHT_SYMTAB, string_at};
 use super::fit::{Fit, fit};
-use super::kin::Kin;
 use super::locate::{self, SearchPaths, resolve_in};
 use super::symtab::RawTable;
 use super::{BuildId, Dso, DsoKind, vdso};
@@ -70,8 +69,6 @@ pub(crate) struct Opener<'t, 'a> {
     pub(crate) diag: &'t Diagnostics,
     /// Of the recording.
     pub(crate) machine: Machine,
-    /// What other recordings have opened.
-    pub(super) kin: Option<&'t Kin<'a>>,
 }
 
 /// Why a mapped file is not at hand.

@@ -27,6 +27,13 @@ pub struct KernelIdentity {
     pub build_id: Option<BuildId>,
 }
 
+/// Whether a folder holds the symbols of a recorded kernel.
+pub(super) fn has_symbols(folder: &Path) -> bool {
+    let names = ["kallsyms", "kallsyms.gz"];
+    let paths = names.iter().map(|name| folder.join(name));
+    paths.filter(|path| path.is_file()).count() > 0
+}
+
 /// Reference symbol of the kernel's map: `_text` or `_stext`, and where it was in the recorded kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelReference {

@@ -8,10 +8,30 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use super::kernel::KernelSymbols;
+use super::elf::ElfFile;
+use super::files::{FileTrouble, Opened};
+use super::kernel::{KernelSymbols, has_symbols};
 use super::locate::SearchPaths;
-use super::preload::Files;
+use super::symtab::SymbolTable;
 use super::{Dso, DsoKind, KernelIdentity};
+
+/// What was opened for a DSO.
+#[derive(Default)]
+pub(super) struct Files<'a> {
+    /// Those of the same build that other recordings opened, if any is read together with this one.
+    pub(super) kin: OnceLock<Option<Arc<Files<'a>>>>,
+    pub(super) binary: OnceLock<Result<Arc<Opened<'a>>, FileTrouble>>,
+    pub(super) separate: OnceLock<Option<Arc<Opened<'a>>>>,
+    pub(super) supplementary: OnceLock<Option<Arc<ElfFile<'a>>>>,
+    pub(super) symbols: OnceLock<Option<Arc<SymbolTable<'a>>>>,
+}
+
+impl Files<'_> {
+    /// Why the mapped file is not at hand, if somebody asked for it.
+    pub(super) fn asked_in_vain(&self) -> Option<FileTrouble> {
+        self.binary.get()?.as_ref().err().copied()
+    }
+}
 
 /// Symbols of a kernel, once somebody has asked for them.
 pub(super) type KernelCell<'a> = Arc<OnceLock<Arc<KernelSymbols<'a>>>>;
@@ -47,9 +67,8 @@ impl<'a> Kin<'a> {
         if search.bundle.is_some() {
             return None;
         }
-        let has = |dir: &&PathBuf, name: &str| dir.join(name).exists();
         let beside = search.recording_dir.as_ref();
-        let beside = beside.filter(|dir| has(dir, "kallsyms") || has(dir, "kallsyms.gz"));
+        let beside = beside.filter(|dir| has_symbols(dir));
         let key = (
             identity.os_release.clone(),
             identity.build_id.map(|id| id.to_string()),

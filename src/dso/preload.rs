@@ -4,8 +4,8 @@
 //! files that samples hit ([`Preloader`]) while the session builder still walks the recording.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
 
@@ -13,7 +13,7 @@ use super::elf::{ElfFile, Machine};
 use super::files::{FileTrouble, Opened, Opener};
 use super::fit::{Fit, fit};
 use super::go::{self, GoTable};
-use super::kin::Kin;
+use super::kin::{Files, Kin};
 use super::locate::SearchPaths;
 use super::plt;
 use super::symtab::SymbolTable;
@@ -22,30 +22,14 @@ use crate::address::FileOffset;
 use crate::diagnostics::Diagnostics;
 use crate::input::Store;
 
-/// What was opened for a DSO.
-#[derive(Default)]
-pub(super) struct Files<'a> {
-    /// Those of the same build that other recordings opened, if any is read together with this one.
-    kin: OnceLock<Option<Arc<Files<'a>>>>,
-    binary: OnceLock<Result<Arc<Opened<'a>>, FileTrouble>>,
-    separate: OnceLock<Option<Arc<Opened<'a>>>>,
-    supplementary: OnceLock<Option<Arc<ElfFile<'a>>>>,
-    symbols: OnceLock<Option<Arc<SymbolTable<'a>>>>,
-}
-
-impl Files<'_> {
-    /// Why the mapped file is not at hand, if somebody asked for it.
-    pub(super) fn asked_in_vain(&self) -> Option<FileTrouble> {
-        self.binary.get()?.as_ref().err().copied()
-    }
-}
-
 /// A DSO with what it takes to open its files.
 #[derive(Clone, Copy)]
 pub(super) struct Loading<'t, 'a> {
     pub(super) opener: Opener<'t, 'a>,
     pub(super) dso: &'t Dso,
     pub(super) files: &'t Files<'a>,
+    /// What other recordings have opened.
+    pub(super) kin: Option<&'t Kin<'a>>,
 }
 
 impl<'t, 'a> Loading<'t, 'a> {
@@ -62,8 +46,7 @@ impl<'t, 'a> Loading<'t, 'a> {
 
     fn kin(self) -> Option<&'t Files<'a>> {
         let cell = &self.files.kin;
-        cell.get_or_init(|| self.opener.kin?.of(self.dso))
-            .as_deref()
+        cell.get_or_init(|| self.kin?.of(self.dso)).as_deref()
     }
 
     /// The file that another recording has of this build, if it is what was mapped here, too.
@@ -244,12 +227,12 @@ impl Preloader<'_> {
                     search: &self.search,
                     diag: self.diag,
                     machine: self.machine,
-                    kin: self.kin.as_deref(),
                 };
                 let loading = Loading {
                     opener,
                     dso: &dso,
                     files: &wanted.files,
+                    kin: self.kin.as_deref(),
                 };
                 // What is found missing now may be found when all mappings are known.
                 if loading.is_certain() {

@@ -14,9 +14,9 @@ use super::elf::{ElfFile, Machine};
 use super::files::{FileTrouble, Opened, Opener, debug_origin};
 use super::fit::MappedPart;
 use super::kernel::KernelSymbols;
-use super::kin::{KernelCell, Kin};
+use super::kin::{Files, KernelCell, Kin};
 use super::locate::SearchPaths;
-use super::preload::{Files, Loading, Preloader, Preloads};
+use super::preload::{Loading, Preloader, Preloads};
 use super::symtab::SymbolTable;
 use super::{BuildId, DsoId, DsoKind, KernelIdentity, KernelReference, KernelState};
 use crate::address::{Avma, FileOffset};
@@ -461,6 +461,7 @@ impl<'a> DsoTable<'a> {
             opener: self.opener(),
             dso: self.get(id),
             files: &self.files[id],
+            kin: self.kin.as_deref(),
         }
     }
 
@@ -470,7 +471,6 @@ impl<'a> DsoTable<'a> {
             search: &self.search,
             diag: self.diag,
             machine: self.machine,
-            kin: self.kin.as_deref(),
         }
     }
 

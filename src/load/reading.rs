@@ -1,6 +1,7 @@
 //! The stages, one after the other: reading, weights, stacks, symbols, the table.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::thread::Scope;
 
 use super::LoadError;
@@ -9,11 +10,10 @@ use super::companions::{companions, refuse_unfit, source_maps, wasm_code};
 use super::options::LoadOptions;
 use super::summary::{events_of, summarise};
 use super::times::in_time;
-use super::together::Together;
 use crate::check::{Stages, Weights};
 use crate::collect::{self, Again, Collected, Learned, MapCache, Needs, Payloads};
 use crate::diagnostics::Diagnostics;
-use crate::dso::{DsoTable, KernelLoader};
+use crate::dso::{DsoTable, KernelLoader, Kin};
 use crate::ids::{IndexVec, index_vec};
 use crate::input::{Store, Window};
 use crate::perfdata::attr::sample_type;
@@ -26,6 +26,13 @@ use crate::session::{Filter, Session};
 use crate::stitch::{self, Mended};
 use crate::symbolize::{self, Answers, DebugStore};
 use crate::weigh::{self, Interval, WeighError, Weighed};
+
+/// What other recordings have opened.
+#[derive(Default)]
+pub(super) struct Known<'a> {
+    kin: Arc<Kin<'a>>,
+    debug: DebugStore<'a>,
+}
 
 /// Goes through all stages, and lets `look` see what they made before only the profile is left.
 pub(super) fn read<T: Default>(
@@ -51,7 +58,7 @@ pub(super) fn read_from<T: Default>(
 /// The same, together with other recordings perhaps, whose store it is then.
 pub(super) fn read_in<'a, T: Default>(
     store: &'a Store,
-    together: Option<&Together<'a>>,
+    together: Option<&Known<'a>>,
     options: &LoadOptions,
     diag: &'a Diagnostics,
     look: impl FnOnce(&Stages<'_, '_>) -> T,
@@ -156,7 +163,7 @@ fn check_cpus(recording: &Recording<'_>, options: &LoadOptions) -> Result<(), Op
 struct Reading<'s, 'a> {
     recording: &'s Recording<'a>,
     store: &'a Store,
-    together: Option<&'s Together<'a>>,
+    together: Option<&'s Known<'a>>,
     options: &'s LoadOptions,
     needs: Needs,
     fields: Vec<FieldKey>,

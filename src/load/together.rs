@@ -1,22 +1,18 @@
 //! Several recordings in turn: what belongs to more than one of them is opened and read once.
 
 use super::options::LoadOptions;
-use super::reading::{read_in, unmap};
+use super::reading::{Known, read_in, unmap};
 use super::{LoadError, look_at_quality};
 use crate::check::Evidence;
 use crate::diagnostics::Diagnostics;
-use crate::dso::Kin;
 use crate::input::Store;
 use crate::profile::Profile;
-use crate::symbolize::DebugStore;
-use std::sync::Arc;
 
 /// Files, debug information and kernel symbols that were opened for recordings before.
 pub struct Together<'a> {
-    pub(super) store: &'a Store,
+    store: &'a Store,
     diag: &'a Diagnostics,
-    pub(super) kin: Arc<Kin<'a>>,
-    pub(super) debug: DebugStore<'a>,
+    known: Known<'a>,
 }
 
 /// Lets `work` read recordings that share what belongs to them; what is wrong with any is told to `diag`.
@@ -25,8 +21,7 @@ pub fn together<T>(diag: &Diagnostics, work: impl FnOnce(&Together<'_>) -> T) ->
     let made = work(&Together {
         store: &store,
         diag,
-        kin: Arc::default(),
-        debug: DebugStore::default(),
+        known: Known::default(),
     });
     unmap(store);
     made
@@ -39,7 +34,7 @@ impl Together<'_> {
     /// As [`super::load`].
     pub fn load_examined(&self, options: &LoadOptions) -> Result<(Profile, Evidence), LoadError> {
         let look = look_at_quality(options);
-        read_in(self.store, Some(self), options, self.diag, look)
+        read_in(self.store, Some(&self.known), options, self.diag, look)
     }
 
     /// Gives back the memory of all files that are mapped, while none is being read; they are read again when they are needed. Says

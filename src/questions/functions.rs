@@ -169,8 +169,12 @@ struct Maker<'p> {
     /// Whether the program is own, whatever it is called.
     own_program: bool,
     is_main: IndexVec<ObjectId, bool>,
+    /// By object: whether it is a runtime, once that was asked.
+    is_runtime: Vec<Option<bool>>,
     /// Numbers of the functions by identity.
     ids: ItemIndex,
+    /// Hashes of their identities.
+    hashes: Vec<u64>,
     /// Functions of frames by what decides: object, symbol, whether in the kernel.
     known: FxHashMap<(Option<u32>, Option<SymbolId>, bool), FunctionId>,
     out: Functions,
@@ -187,7 +191,9 @@ impl<'p> Maker<'p> {
             rules,
             own_program,
             is_main,
+            is_runtime: vec![None; profile.objects.len()],
             ids: ItemIndex::default(),
+            hashes: Vec::new(),
             known: FxHashMap::default(),
             out: Functions::default(),
         }
@@ -230,6 +236,12 @@ impl<'p> Maker<'p> {
         }
     }
 
+    fn is_runtime(&mut self, object: ObjectId, is_main: bool) -> bool {
+        let known = &mut self.is_runtime[object.0 as usize];
+        let name = &self.profile[object].long_name;
+        *known.get_or_insert_with(|| kinds::is_runtime(name, is_main))
+    }
+
     fn function(&mut self, frame: &Frame, is_kernel: bool) -> FunctionId {
         let profile = self.profile;
         let object = frame.object.map(|id| &profile[id]);
@@ -237,7 +249,7 @@ impl<'p> Maker<'p> {
         let producer = symbol.and_then(|symbol| symbol.producer);
         let name = symbol.map(|symbol| symbol.name.as_str());
         let main = frame.object.is_some_and(|id| self.is_main[id]);
-        let is_runtime = object.is_some_and(|object| kinds::is_runtime(&object.long_name, main));
+        let is_runtime = frame.object.is_some_and(|id| self.is_runtime(id, main));
         // Builtins may lie in the program, too.
         let built_in = name.and_then(Producer::of_built_in);
         let built_in = built_in.filter(|_| main && is_runtime);
@@ -277,15 +289,17 @@ impl<'p> Maker<'p> {
             object,
             name: clean,
         };
-        let hash = |identity: &Identity| FxBuildHasher.hash_one(identity);
-        let all = &mut self.out.all;
+        let hash = FxBuildHasher.hash_one(&identity);
+        let (all, hashes) = (&mut self.out.all, &mut self.hashes);
         let new = u32::try_from(all.len()).expect("no more functions than frames");
-        let of = |number: u32| &all[number as usize].identity;
-        let is = |number: u32| *of(number) == identity;
-        let known = self
-            .ids
-            .find_or_add(hash(&identity), new, is, |number| hash(of(number)));
+        let is = |number: u32| {
+            let number = number as usize;
+            hashes[number] == hash && all[number].identity == identity
+        };
+        let hash_of = |number: u32| hashes[number as usize];
+        let known = self.ids.find_or_add(hash, new, is, hash_of);
         if known.is_none() {
+            hashes.push(hash);
             let full = name.unwrap_or(UNKNOWN).to_owned();
             all.push(Function {
                 identity,

@@ -89,10 +89,12 @@ impl Summary {
             let key = |id: &FunctionId| {
                 let weight = part(&numbers[id.index()]).period;
                 let object = functions.get(*id).identity.object.as_str();
+                let inclusive = numbers[id.index()].inclusive.period;
                 (
                     std::cmp::Reverse(weight),
                     labels[id.index()].as_str(),
                     object,
+                    std::cmp::Reverse(inclusive),
                 )
             };
             ids.sort_by(|a, b| key(a).cmp(&key(b)));
@@ -103,9 +105,7 @@ impl Summary {
             objects: shares_by(&functions, numbers, |n| n.physical, |f| &f.identity.object),
             threads: threads(profile, tally.event),
             hot: by(|n| n.own, &|_| true),
-            own: by(|n| n.inclusive, &|id| {
-                functions.is_own(id) && numbers[id.index()].credited.samples > 0
-            }),
+            own: by(|n| n.credited, &|id| functions.is_own(id)),
             mostly: mostly(&tally, &labels),
             foreign: foreign(&tally, &functions, &labels),
             no_own: tally.no_own,
@@ -122,17 +122,6 @@ impl Summary {
             functions,
             facts,
         }
-        .in_order_of_credit()
-    }
-
-    fn in_order_of_credit(mut self) -> Self {
-        let weight = |id: &FunctionId| std::cmp::Reverse(self.numbers[id.index()].credited.period);
-        let key = |id: &FunctionId| {
-            let object = self.functions.get(*id).identity.object.as_str();
-            (weight(id), self.labels[id.index()].as_str(), object)
-        };
-        self.own.sort_by(|a, b| key(a).cmp(&key(b)));
-        self
     }
 
     /// How it was told what is own, in words.

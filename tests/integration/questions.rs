@@ -272,6 +272,27 @@ fn peek_agrees_with_the_summary() {
     }
 }
 
+/// More functions than are looked up: each is shown or counted.
+#[test]
+fn peek_counts_what_it_leaves_out() {
+    let count = |value: &Value| value.as_array().map_or(0, Vec::len) as u64;
+    let all = json_of(&["summary", "--format", "json"], "native");
+    let peek = json_of(&["peek", ".", "--format", "json"], "native");
+    let left = peek["omitted"]["functions"].as_u64().expect("a number");
+    assert!(left > 0 && count(&peek["focus"]) > 0, "{left}");
+    assert_eq!(count(&peek["focus"]) + left, count(&all["functions"]));
+    let text = stdout_of(&["peek", "."], "native");
+    let shown = text
+        .lines()
+        .filter(|line| line.contains("%  inclusive "))
+        .count() as u64;
+    let more = count(&all["functions"]) - shown;
+    assert!(
+        text.contains(&format!("+{more} functions match")),
+        "{more}: {text}"
+    );
+}
+
 #[test]
 fn a_recording_and_itself_are_the_same() {
     let path = "samples/node/perf.data";
@@ -453,8 +474,8 @@ fn budgets_are_kept_and_cut_no_row_in_two() {
                 .map(|line| line.split_whitespace().collect())
                 .collect();
             assert!(
-                rows.len() >= before.len() || rows.is_empty(),
-                "{name} {budget}"
+                rows.starts_with(&before) || rows.is_empty(),
+                "{name} {budget}: {before:#?} {rows:#?}"
             );
             before = rows;
         }
