@@ -1,13 +1,15 @@
-//! A function is the same one in two recordings: a sample, what becomes of it when its dump names a function otherwise, and two
-//! halves of it.
+//! A function is the same one in two recordings, whatever was edited, moved or compiled again between them: a sample and what
+//! becomes of it when its dump says so, and a program that is built twice.
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::Value;
 
 use crate::bundle::succeed;
-use crate::support::{pjit, sample};
+use crate::inlines::{code, recording_of};
+use crate::support::{pjit, program, sample, skip};
 
 /// `pjit diff` of two recordings.
 fn diff(base: &Path, new: &Path, more: &[&str]) -> Value {
@@ -60,6 +62,42 @@ fn symfs(name: &str) -> String {
         .to_str()
         .expect("a plain path")
         .to_owned()
+}
+
+/// Another folder, other tiers, and three lines more behind the ninth.
+fn moved(mut dump: Vec<u8>) -> Vec<u8> {
+    const SCRIPT: &[u8] = b" /tmp/pjit-sample/node/hot.js:";
+    dump = replaced(&dump, b"JS:*", b"JS:+");
+    let places: Vec<usize> = memchr::memmem::find_iter(&dump, SCRIPT).collect();
+    for place in places {
+        let line = place + SCRIPT.len();
+        if let Ok(text) = std::str::from_utf8(&dump[line..line + 2])
+            && let Ok(number) = text.parse::<u32>()
+        {
+            let later = (number + 3).to_string();
+            dump[line..line + 2].copy_from_slice(later.as_bytes());
+        }
+    }
+    replaced(
+        &dump,
+        b"/tmp/pjit-sample/node/hot.js",
+        b"/srv/else-where/codes/hot.js",
+    )
+}
+
+#[test]
+fn scripts_that_moved_and_were_compiled_again_are_the_same() {
+    let folder = tempfile::tempdir().expect("a folder");
+    another_run(folder.path(), moved);
+    let (base, new) = (sample("node", "perf.data"), folder.path().join("perf.data"));
+    for by in ["credited", "self"] {
+        let answer = diff(&base, &new, &["--symfs", &symfs("node"), "--by", by]);
+        assert_eq!(matched(&answer), [1.0, 1.0], "{by}");
+        let rows = answer["rows"].as_array().expect("rows");
+        assert!(rows.len() >= 3 && rows.iter().all(|row| row["ratio"] == 1.0));
+        let pids = [0, 1].map(|at| answer["recordings"][at]["pid"].as_u64());
+        assert_eq!(pids, [PID, OTHER_PID].map(|pid| Some(pid.into())));
+    }
 }
 
 #[test]
@@ -146,4 +184,58 @@ fn functions_without_samples_are_known() {
         "{:?}",
         of("self")
     );
+}
+
+/// Rust's names of functions, with the hash of a crate.
+fn built(folder: &Path, hash: &str) -> std::path::PathBuf {
+    let names = ["first", "second", "third"].map(|name| {
+        let length = name.len();
+        format!("_ZN4prog{length}{name}17h{hash}E")
+    });
+    // Long enough for some samples at each sixteenth byte.
+    let body = "sum += n;".repeat(200);
+    let work = names.iter().map(|name| {
+        format!("__attribute__((noinline)) int {name}(int n) {{ volatile int sum = n; {body} return sum; }}\n")
+    });
+    let calls: Vec<String> = names.iter().map(|name| format!("{name}(n)")).collect();
+    let calls = calls.join(" + ");
+    let text = format!(
+        "{}int main(int n, char **v) {{ return {calls}; }}\n",
+        work.collect::<String>()
+    );
+    fs::create_dir_all(folder).expect("made");
+    fs::write(folder.join("prog.c"), text).expect("written");
+    let mut cc = Command::new("cc");
+    cc.args(["-O1", "-o", "prog", "prog.c"]).current_dir(folder);
+    succeed(&mut cc);
+    folder.join("prog")
+}
+
+#[test]
+fn another_build_elsewhere_is_the_same() {
+    if program("cc").is_none() {
+        return skip("c++", "it cannot be built");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let runs = [
+        ("old", "0123456789abcdef"),
+        ("new/place", "fedcba9876543210"),
+    ]
+    .map(|(place, hash)| {
+        let program = built(&folder.path().join(place), hash);
+        let path = program.to_str().expect("a plain path").as_bytes();
+        let code = code(&fs::read(&program).expect("built"));
+        let data = program.with_extension("data");
+        fs::write(&data, recording_of(path, &code)).expect("written");
+        data
+    });
+    let answer = diff(&runs[0], &runs[1], &[]);
+    assert_eq!(matched(&answer), [1.0, 1.0]);
+    let names: Vec<&str> = answer["rows"]
+        .as_array()
+        .expect("rows")
+        .iter()
+        .filter_map(|row| row["name"].as_str())
+        .collect();
+    assert!(names.contains(&"prog::first"), "{names:?}");
 }
