@@ -3,8 +3,6 @@
 //! A JIT function has one entry for each piece of code of its name that is different: what a runtime compiled again to the
 //! same bytes is one.
 
-use std::borrow::Cow;
-
 use rustc_hash::FxHashMap;
 
 use super::Material;
@@ -12,6 +10,7 @@ use crate::collect::Row;
 use crate::dso::{DsoId, DsoKind, DsoTable, FileTrouble};
 use crate::ids::Idx;
 use crate::profile::names;
+use crate::runtimes::{Tier, tier_of_any, without_tier};
 use crate::session::Target;
 use crate::session::jit::JitCodeId;
 use crate::symbolize::Site;
@@ -384,24 +383,18 @@ fn merge(hits: &mut Vec<Hit>) {
     });
 }
 
-/// The name without V8's mark of the compiler: what each of them made are versions of one function.
-#[must_use]
-pub fn without_tier(name: &str) -> Cow<'_, str> {
-    match tier(name) {
-        "" => Cow::Borrowed(name),
-        _ => Cow::Owned(format!("JS:{}", &name["JS:*".len()..])),
-    }
-}
-
-/// Which of V8's compilers made a function, as far as its name tells.
+/// Which kind of compiler made a function, where its name tells that of its versions.
 #[must_use]
 pub fn tier(name: &str) -> &'static str {
-    match name.as_bytes() {
-        [b'J', b'S', b':', b'*', ..] => "optimised",
-        [b'J', b'S', b':', b'^', ..] => "baseline",
-        [b'J', b'S', b':', b'~', ..] => "interpreted",
-        [b'J', b'S', b':', b'+', ..] => "mid-tier",
-        _ => "",
+    if without_tier(name) == name {
+        return "";
+    }
+    match tier_of_any(name) {
+        Tier::Optimised => "optimised",
+        Tier::Baseline => "baseline",
+        Tier::Interpreted => "interpreted",
+        Tier::Middle => "mid-tier",
+        Tier::Builtin | Tier::RegExp | Tier::Wasm | Tier::Unknown => "",
     }
 }
 

@@ -19,7 +19,7 @@ use crate::session::Session;
 use crate::symbolize::{self, Answers, NameStyle};
 use crate::wasm::WasmCode;
 
-pub use functions::{Function, Functions, Hit, Unnamed, Version, tier, without_tier};
+pub use functions::{Function, Functions, Hit, Unnamed, Version, tier};
 pub use sources::Source;
 
 /// What the stages before made of a recording.

@@ -3,7 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use crate::assembly::{Assembly, Function, tier, without_tier};
+use crate::assembly::{Assembly, Function, tier};
+use crate::runtimes::without_tier;
 
 use super::{Group, Listed, number, share, shown_path};
 

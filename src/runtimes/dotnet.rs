@@ -38,10 +38,12 @@ pub(super) const MONO: Runtime = Runtime {
 };
 
 /// What stands behind a method to say how it was compiled.
-const TIERS: [(&str, Tier); 8] = [
+const TIERS: [(&str, Tier); 10] = [
     ("[Tier0]", Tier::Baseline),
     ("[QuickJitted]", Tier::Baseline),
     ("[MinOptJitted]", Tier::Baseline),
+    ("[InstrumentedTier]", Tier::Baseline),
+    ("[InstrumentedTierOptimized]", Tier::Optimised),
     ("[Tier1]", Tier::Optimised),
     ("[OptimizedTier1]", Tier::Optimised),
     ("[OptimizedTier1OSR]", Tier::Optimised),
@@ -52,6 +54,13 @@ const TIERS: [(&str, Tier); 8] = [
 fn tier(name: &str) -> Tier {
     let found = TIERS.iter().find(|(word, _)| name.ends_with(word));
     found.map_or(Tier::Unknown, |&(_, tier)| tier)
+}
+
+/// The name without its tier, if it has one.
+pub(super) fn without_tier(name: &str) -> Option<&str> {
+    let name = name.trim_end();
+    let mut cut = TIERS.iter().filter_map(|(word, _)| name.strip_suffix(word));
+    cut.next().filter(|rest| !rest.is_empty())
 }
 
 /// A tier of the compiler at the end, the library of all, or a stub.

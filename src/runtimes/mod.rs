@@ -7,6 +7,8 @@
 //! A name alone decides nothing, for programs give their functions any name: a file's names together tell who wrote it
 //! (`Votes`), and in a perf map, to which several runtimes of a process may append, who else takes part (`Guests`).
 
+use std::borrow::Cow;
+
 mod beam;
 mod cpython;
 mod dotnet;
@@ -257,7 +259,7 @@ impl Runtime {
         is_entered_by_return: |_| false,
         interpreter: None,
         host_loop: None,
-        clean: |name| CleanName::plain(names::without_tier(name)),
+        clean: |name| CleanName::plain(dotnet::without_tier(name).unwrap_or(name.trim_end())),
         place: |_| None,
         kind: |_, clean| {
             if is_standard(&clean.name) {
@@ -309,9 +311,19 @@ static TABLE: [Runtime; Producer::ALL.len() + 1] = [
     others::YJIT,
 ];
 
+/// The name without what tells how it was compiled: what each compiler made are versions of one function.
+#[must_use]
+pub fn without_tier(name: &str) -> Cow<'_, str> {
+    match v8::without_tier(name) {
+        Some(name) => Cow::Owned(name),
+        None => Cow::Borrowed(dotnet::without_tier(name).unwrap_or(name)),
+    }
+}
+
 /// Of code that nobody is known to have made: what the first runtime says that knows the name. One whose programs may call
 /// functions anything knows those that only it writes.
-fn tier_of_any(name: &str) -> Tier {
+#[must_use]
+pub fn tier_of_any(name: &str) -> Tier {
     let writer = Producer::of_prefix(name.as_bytes());
     let may_be = |runtime: &&Runtime| !runtime.names_are_of_programs || runtime.producer == writer;
     let runtimes = Producer::all().filter(may_be);
@@ -451,7 +463,7 @@ impl Producer {
 
 #[cfg(test)]
 mod tests {
-    use super::Producer;
+    use super::{Producer, Tier, tier_of_any, without_tier};
 
     #[test]
     fn rows_are_in_order() {
@@ -461,6 +473,24 @@ mod tests {
             assert!(row.prefixes.iter().all(|prefix| prefix.len() >= 2));
         }
         assert_eq!(Producer::Unknown.row().name, "unknown");
+    }
+
+    #[test]
+    fn versions_of_a_function_have_one_name() {
+        for (name, tier, of_all) in [
+            ("JS:*f /x.js:1:2", Tier::Optimised, "JS:f /x.js:1:2"),
+            ("JS:~f /x.js:1:2", Tier::Interpreted, "JS:f /x.js:1:2"),
+            ("void A::F()[Tier0]", Tier::Baseline, "void A::F()"),
+            (
+                "void A::F()[OptimizedTier1]",
+                Tier::Optimised,
+                "void A::F()",
+            ),
+            ("int[] f(int[])", Tier::Unknown, "int[] f(int[])"),
+            ("py::f:/x.py", Tier::Unknown, "py::f:/x.py"),
+        ] {
+            assert_eq!((tier_of_any(name), &*without_tier(name)), (tier, of_all));
+        }
     }
 
     fn guess<'n>(names: impl IntoIterator<Item = &'n [u8]>) -> Producer {

@@ -189,26 +189,6 @@ pub(super) fn trailing_number(text: &str) -> (&str, u32) {
     number.unwrap_or((text, 0))
 }
 
-/// Without what .NET says of how a method was compiled.
-pub(super) fn without_tier(name: &str) -> &str {
-    let name = name.trim_end();
-    match name.rsplit_once('[') {
-        Some((rest, tier)) if tier.ends_with(']') && !rest.is_empty() && !tier.starts_with(']') => {
-            let tier = tier.trim_end_matches(']');
-            if tier.starts_with("Tier")
-                || tier.contains("Opt")
-                || tier.contains("Jit")
-                || tier == "PreJIT"
-            {
-                rest
-            } else {
-                name
-            }
-        }
-        _ => name,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -286,6 +266,8 @@ mod tests {
             Some(Producer::DotNet),
             &[
                 ("void App::Run()[Tier1]", "void App::Run()"),
+                ("void App::Run()[InstrumentedTier]", "void App::Run()"),
+                ("[Tier1]", "[Tier1]"),
                 ("int[] f(int[])", "int[] f(int[])"),
             ],
         );

@@ -111,6 +111,15 @@ fn is_wasm(name: &str) -> bool {
     name.starts_with("wasm-function[") || name.starts_with("JS:") && compiled() == Some(true)
 }
 
+/// `JS:*name file:line:column` as `JS:name file:line:column`.
+pub(super) fn without_tier(name: &str) -> Option<String> {
+    let rest = name.strip_prefix("JS:")?.strip_prefix(TIERS)?;
+    Some(format!("JS:{rest}"))
+}
+
+/// What stands in front of a function's name to say which compiler made it.
+const TIERS: [char; 4] = ['~', '^', '*', '+'];
+
 /// `JS:*name file:line:column` without its tier.
 fn clean(name: &str) -> CleanName {
     if let Some(builtin) = name.strip_prefix("Builtins_") {
@@ -120,7 +129,7 @@ fn clean(name: &str) -> CleanName {
     let Some(rest) = prefixes.iter().find_map(|p| name.strip_prefix(p)) else {
         return CleanName::plain(name);
     };
-    let rest = rest.trim_start_matches(['~', '^', '*', '+']);
+    let rest = rest.trim_start_matches(TIERS);
     let (rest, column) = trailing_number(rest);
     let (rest, line) = trailing_number(rest);
     // One number alone is the line.
