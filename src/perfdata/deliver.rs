@@ -129,6 +129,13 @@ impl Recording<'_> {
                 "{path}: {n} records of events that the recording does not describe were skipped"
             ));
         }
+        let features: Vec<String> = self.features.unknown().map(|n| n.to_string()).collect();
+        if !features.is_empty() {
+            diag.note(format!(
+                "{path}: features of a newer perf in the header were skipped: {}",
+                features.join(", ")
+            ));
+        }
         if !stats.unknown_types.is_empty() {
             let n: u64 = stats.unknown_types.values().sum();
             let types: Vec<String> = stats

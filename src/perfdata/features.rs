@@ -46,6 +46,8 @@ pub(super) mod id {
     pub(crate) const CLOCK_DATA: u32 = 29;
     pub(crate) const HYBRID_TOPOLOGY: u32 = 30;
     pub(crate) const PMU_CAPS: u32 = 31;
+    /// The last one that is known.
+    pub(crate) const LAST: u32 = PMU_CAPS;
 }
 
 /// A file and its build ID, from the header's table or a stream's records.
@@ -279,6 +281,12 @@ pub struct Features {
 }
 
 impl Features {
+    /// The numbers of features that a newer perf wrote.
+    pub fn unknown(&self) -> impl Iterator<Item = u32> + '_ {
+        let bits = u32::try_from(self.present.len()).unwrap_or(u32::MAX);
+        (id::LAST + 1..bits.saturating_mul(64)).filter(|feature| self.has(*feature))
+    }
+
     /// Whether the file says that it holds counts of `perf stat record`.
     #[must_use]
     pub fn has_counts(&self) -> bool {

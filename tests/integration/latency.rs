@@ -48,6 +48,16 @@ fn latency_is_what_perf_prints() {
     assert!(compared > 30, "{compared} were compared");
 }
 
+#[test]
+fn what_a_newer_perf_says_in_the_header_is_skipped_with_a_word() {
+    let (status, _, said) = report("-v -g none", &data("perf.data"));
+    assert_eq!(status, Some(0), "{said}");
+    let expected = "features of a newer perf in the header were skipped: 33, 34";
+    assert!(said.contains(expected), "{said}");
+    let (_, _, said) = report("-g none", &data("perf.data"));
+    assert!(!said.contains("newer perf"), "{said}");
+}
+
 /// perf counts a caller here once for each of its frames' samples, and gets more than everything.
 #[test]
 fn callers_are_credited_once_however_many_ran() {
