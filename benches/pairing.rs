@@ -16,6 +16,8 @@ fn main() {
 
 /// Blocks that are made: each has a call, a return and a free.
 const BLOCKS: usize = 1_000_000;
+/// Facts that are paired while one is on its way from memory.
+const AHEAD: usize = 16;
 const FUNCTION: u64 = 0x7f00_0000;
 
 /// Facts of a program with so many threads, of which each block stays until `live` others were made.
@@ -57,12 +59,26 @@ fn threads(bencher: Bencher<'_, '_>, threads: u32) {
     measure(bencher, &events(threads, 1_000));
 }
 
+/// The address that a fact will ask for, where that is known beforehand.
+fn asked(fact: &Fact) -> Option<u64> {
+    match *fact {
+        Fact::Return { value, .. } => Some(value),
+        Fact::Free { pointer, .. } => Some(pointer),
+        _ => None,
+    }
+}
+
 fn measure(bencher: Bencher<'_, '_>, facts: &[(ThreadId, Fact)]) {
     bencher
         .counter(ItemsCount::new(facts.len()))
         .bench_local(|| {
             let mut pairing = Pairing::default();
             for (number, (thread, fact)) in (0..).zip(facts) {
+                // As samples are read: what is known of an address is on its way when its turn comes.
+                let soon = facts.get(number as usize + AHEAD);
+                if let Some(address) = soon.and_then(|(_, fact)| asked(fact)) {
+                    pairing.expect(ProcessId(1), 0, address);
+                }
                 pairing.take((*thread, ProcessId(1)), number, *fact);
             }
             black_box(pairing.finish())

@@ -436,7 +436,7 @@ impl Places {
         if let Some(number) = self.strings.get(&string) {
             return *number;
         }
-        let number = self.number(&resolution.strings[string.0 as usize]);
+        let number = self.number(&resolution.strings[string]);
         self.strings.insert(string, number);
         number
     }
@@ -445,7 +445,7 @@ impl Places {
         if let Some(number) = self.symbols.get(&symbol) {
             return *number;
         }
-        let number = self.number(&resolution.symbols[symbol.0 as usize].name);
+        let number = self.number(&resolution.symbols[symbol].name);
         self.symbols.insert(symbol, number);
         number
     }

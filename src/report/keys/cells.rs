@@ -9,7 +9,8 @@ use super::super::rows::{Row, own_function};
 use super::super::{ADDRESS_DIGITS, Report};
 use super::{Cell, Key, Measured};
 use crate::address::{Avma, AvmaRange};
-use crate::profile::{FieldKey, FieldValue, Frame, FrameId, Object, Profile};
+use crate::ids::IndexVec;
+use crate::profile::{FieldKey, FieldValue, Frame, FrameId, Object, ObjectId, Profile};
 use crate::questions::functions::Functions;
 
 fn text(text: &str) -> Measured<'_> {
@@ -129,9 +130,9 @@ pub(super) fn offsets(profile: &Profile) -> Vec<u64> {
 /// How large the mappings are that frames lie in; what was made at run time is no mapping, and as large as it is. Larger
 /// ones come first, as in perf, and what is not known last.
 pub(super) fn mapped_sizes(profile: &Profile) -> Vec<u64> {
-    let pieces: Vec<Pieces> = profile.objects.iter().map(Pieces::of).collect();
+    let pieces: IndexVec<ObjectId, Pieces> = profile.objects.iter().map(Pieces::of).collect();
     let size = |frame: &Frame| {
-        let around = pieces[frame.object?.0 as usize].size_at(frame.address);
+        let around = pieces[frame.object?].size_at(frame.address);
         let symbol = frame.symbol.map(|symbol| &profile[symbol]);
         let made = symbol.filter(|symbol| symbol.producer.is_some());
         around.or(made.map(|symbol| symbol.end.since(symbol.start)))
