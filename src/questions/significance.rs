@@ -11,7 +11,7 @@ use super::stats::{benjamini_hochberg, normal_two_sided, t_95, t_two_sided};
 /// Degrees of freedom that the prior variance counts for.
 const PRIOR_DEGREES: f64 = 4.0;
 /// Noise of a function beyond sampling that the prior expects, as a share of its weight.
-const PRIOR_NOISE: f64 = 0.05;
+const PRIOR_NOISE: f64 = 0.03;
 /// The same where there is nothing but the prior.
 const SINGLE_NOISE: f64 = 0.15;
 /// False discovery rate.
