@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use super::data::{GAP, Piece, Sweep};
 use super::functions::{Function, Origin, tier};
 use super::names::{Named, push_name};
-use super::native::{Decoded, Kind, Lines, Places, file_name_at, push_text};
-use super::{Code, Listing, MOST_BYTES, Material, Place, Request, Row};
+use super::native::{Decoded, Kind, LineTexts, Lines, file_name_at, push_text};
+use super::{Code, Listing, MOST_BYTES, Material, Request, Row, SourcePlace};
 use crate::address::{Avma, Timestamp};
 use crate::collect::{MapCache, SpaceAt};
 use crate::disasm::{Architecture, Syntax, for_architecture};
@@ -107,7 +107,7 @@ pub(super) fn finish<'c>(
     function: &Function,
     decoded: Decoded<'_>,
     cache: &'c MapCache<'c>,
-    (wasm_lines, places): (Option<&Lines>, &mut Places),
+    (wasm_lines, places): (Option<&Lines>, &mut LineTexts),
 ) -> Listing {
     let Origin::Jit(id) = function.origin else {
         unreachable!("only JIT code is finished here")
@@ -218,7 +218,7 @@ struct Certainty {
 }
 
 impl Certainty {
-    fn count(&mut self, place: Option<(Place, bool)>, samples: u64) {
+    fn count(&mut self, place: Option<(SourcePlace, bool)>, samples: u64) {
         let kind = match place {
             Some((place, _)) if place.is_near => &mut self.near,
             Some((_, true)) => &mut self.exact,
@@ -273,8 +273,8 @@ fn wasm_place(
     lines: &Lines,
     at: WasmPlace,
     function: &Function,
-    places: &mut Places,
-) -> Option<(Place, bool)> {
+    places: &mut LineTexts,
+) -> Option<(SourcePlace, bool)> {
     let site = Site::Wasm(at.part);
     let found = lines.at(site, at.offset.into(), &function.name, places)?;
     let is_exact = material.wasm.is_exact(at);
@@ -286,11 +286,11 @@ struct RuntimeLines<'l> {
     lines: &'l [Line<'l>],
     maps: Option<&'l SourceMaps<'l>>,
     /// The last one that was asked for.
-    last: Option<(usize, Option<Place>)>,
+    last: Option<(usize, Option<SourcePlace>)>,
 }
 
 impl RuntimeLines<'_> {
-    fn at(&mut self, offset: u32, places: &mut Places) -> Option<Place> {
+    fn at(&mut self, offset: u32, places: &mut LineTexts) -> Option<SourcePlace> {
         let behind = self
             .lines
             .partition_point(|line| line.offset <= offset.into());
@@ -305,7 +305,7 @@ impl RuntimeLines<'_> {
         }
     }
 
-    fn find(&self, line: &Line<'_>, places: &mut Places) -> Option<Place> {
+    fn find(&self, line: &Line<'_>, places: &mut LineTexts) -> Option<SourcePlace> {
         if line.line == 0 {
             return None;
         }
@@ -317,7 +317,7 @@ impl RuntimeLines<'_> {
             Some(original) => (original.file.into(), original.line),
             None => (file, line.line),
         };
-        Some(Place {
+        Some(SourcePlace {
             function: None,
             file: (!file.is_empty()).then(|| places.number(&file)),
             line,

@@ -74,7 +74,7 @@ pub struct Assembly {
     pub functions: Functions,
     /// What was chosen, in the order of the choice.
     pub listings: Vec<Result<Listing, Missing>>,
-    /// Files and functions that [`Place`]s name.
+    /// Files and functions that [`SourcePlace`]s name.
     pub texts: Vec<String>,
     /// Sources by number of [`Assembly::texts`], in order; those that were not found are not there.
     pub sources: Vec<(u32, Source)>,
@@ -143,23 +143,23 @@ pub struct Code {
     /// Where in the listing's texts its own begins and ends.
     text: (usize, usize),
     /// What it was made from.
-    pub place: Option<Place>,
+    pub place: Option<SourcePlace>,
 }
 
 /// A place in the sources; numbers are indices of [`Assembly::texts`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct SourcePlace {
     /// The innermost function.
     pub function: Option<u32>,
     /// The file.
     pub file: Option<u32>,
-    /// The line, 0 if it is not known, [`Place::NO_LINE`] where the file is one of positions alone.
+    /// The line, 0 if it is not known, [`SourcePlace::NO_LINE`] where the file is one of positions alone.
     pub line: u32,
     /// Whether it is the line of the code before, because this code has none of its own (WebAssembly).
     pub is_near: bool,
 }
 
-impl Place {
+impl SourcePlace {
     /// `file` tells the place alone (`app.wasm+0xb24`).
     pub const NO_LINE: u32 = symbolize::SourceLine::NO_LINE;
 

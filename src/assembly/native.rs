@@ -12,7 +12,7 @@ use super::data::{GAP, Piece, Pieces, Sweep};
 use super::functions::{Function, Origin, said_of};
 use super::names::{Named, Names, push_name, section_of};
 use super::{
-    Assembly, Code, Listing, MOST_BYTES, Material, Missing, Place, Request, Row, jit, options,
+    Assembly, Code, Listing, MOST_BYTES, Material, Missing, Request, Row, SourcePlace, jit, options,
 };
 use crate::address::{FileOffset, Svma};
 use crate::collect::MapCache;
@@ -68,7 +68,7 @@ pub(super) fn list(
     let lines = request
         .lines
         .then(|| Lines::of(material, decoded.iter().flatten()));
-    let mut places = Places::default();
+    let mut places = LineTexts::default();
     let cache = MapCache::default();
     let listings: Vec<_> = decoded
         .into_iter()
@@ -267,7 +267,7 @@ fn finish(
     names: &Names,
     dso: DsoId,
     decoded: Decoded<'_>,
-    mut place: impl FnMut(u64) -> Option<Place>,
+    mut place: impl FnMut(u64) -> Option<SourcePlace>,
 ) -> Listing {
     let section = file_of(material, dso).and_then(|elf| section_of(elf, decoded.start));
     let mut symbol = String::new();
@@ -388,8 +388,8 @@ impl Lines {
         site: Site,
         address: u64,
         own: &str,
-        places: &mut Places,
-    ) -> Option<Place> {
+        places: &mut LineTexts,
+    ) -> Option<SourcePlace> {
         let key = |query: &Query| (query.place, query.address);
         let wanted = (site, address);
         let is_next = |at: usize| self.queries.get(at).is_some_and(|next| key(next) == wanted);
@@ -412,7 +412,7 @@ impl Lines {
                 (name, answer.line)
             }
         };
-        Some(Place {
+        Some(SourcePlace {
             function: Some(function),
             file: line.map(|line| places.of_string(line.file, &self.resolution)),
             line: line.map_or(0, |line| line.line),
@@ -423,7 +423,7 @@ impl Lines {
 
 /// Texts of places, each once.
 #[derive(Default)]
-pub(super) struct Places {
+pub(super) struct LineTexts {
     texts: Vec<String>,
     known: FxHashMap<String, u32>,
     /// The same by numbers of the resolution, which are quicker to find than texts.
@@ -431,7 +431,7 @@ pub(super) struct Places {
     symbols: FxHashMap<symbolize::SymbolIndex, u32>,
 }
 
-impl Places {
+impl LineTexts {
     fn of_string(&mut self, string: symbolize::StringIndex, resolution: &Resolution) -> u32 {
         if let Some(number) = self.strings.get(&string) {
             return *number;

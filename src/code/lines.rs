@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use smallvec::SmallVec;
 
-use crate::assembly::{Assembly, Code, Listing, Place, Row, Source};
+use crate::assembly::{Assembly, Code, Listing, Row, Source, SourcePlace};
 
 use super::{Options, Value, WORTH_NAMING, shown_path};
 
@@ -125,7 +125,7 @@ struct Printer<'a, 'p> {
     options: &'p Options,
     files: HashMap<u32, Printed>,
     function: Option<u32>,
-    place: Option<Place>,
+    place: Option<SourcePlace>,
     last_place: Option<String>,
     lines: Vec<Line<'a>>,
 }
@@ -177,7 +177,7 @@ impl<'a> Printer<'a, '_> {
     }
 
     /// The lines of source that objdump prints before an instruction.
-    fn source(&mut self, place: Option<Place>) {
+    fn source(&mut self, place: Option<SourcePlace>) {
         let Some(place) = place else { return };
         let number = place.number();
         if place.function.is_some() && place.function != self.function {

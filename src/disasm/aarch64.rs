@@ -5,7 +5,7 @@ mod rules;
 use std::fmt::Write as _;
 
 use yaxpeax_arch::{Decoder, U8Reader};
-use yaxpeax_arm::armv8::a64::{InstDecoder, Instruction as Found, Opcode, Operand};
+use yaxpeax_arm::armv8::a64::{InstDecoder, Instruction as Decoded, Opcode, Operand};
 
 use super::{Disassembler, Flow, Instruction};
 
@@ -25,7 +25,7 @@ impl Disassembler for Aarch64 {
             return bad(1);
         };
         let number = u32::from_le_bytes(*word);
-        let found: Result<Found, _> = self.decoder.decode(&mut U8Reader::new(word));
+        let found: Result<Decoded, _> = self.decoder.decode(&mut U8Reader::new(word));
         let Ok(found) = found else {
             let _ = write!(text, ".inst\t{number:#010x} ; undefined");
             return bad(4);
@@ -49,7 +49,7 @@ fn bad(len: u8) -> Instruction {
 }
 
 /// What the view wants to know.
-fn facts(found: &Found, address: u64) -> Instruction {
+fn facts(found: &Decoded, address: u64) -> Instruction {
     use Opcode as O;
     let place = found.operands.iter().find_map(|operand| match operand {
         Operand::PCOffset(offset) if found.opcode == Opcode::ADRP => {

@@ -36,7 +36,7 @@ pub struct PageOptions {
 /// Makes the page.
 #[must_use]
 pub fn page(summary: &Summary, options: &PageOptions) -> Page {
-    let maker = Maker { summary, options };
+    let maker = PageMaker { summary, options };
     let mut page = Page {
         head: maker.head(),
         parts: maker.lines(),
@@ -195,12 +195,12 @@ impl Draft {
     }
 }
 
-struct Maker<'s> {
+struct PageMaker<'s> {
     summary: &'s Summary,
     options: &'s PageOptions,
 }
 
-impl Maker<'_> {
+impl PageMaker<'_> {
     fn head(&self) -> Vec<String> {
         let summary = self.summary;
         let mut head = head_of(

@@ -24,7 +24,7 @@ use crate::symbolize::{Answers, NameStyle, Query, Resolution, Site};
 use crate::wasm::{WasmCode, WasmPlace};
 
 use super::names::JitNames;
-use super::places::{Place, PlaceLine, PlaceSymbol, Places};
+use super::places::{FrameKey, FramesOfPcs, PlaceLine, PlaceSymbol};
 use super::{
     CodeId, CodeVersion, Entry, Frame, FrameId, MappedRange, NONE, Object, ObjectId, Origin,
     Profile, Sample, SourceLine, StackEnd, StackId, StringId, Symbol, SymbolId, Thread, ThreadId,
@@ -123,7 +123,7 @@ pub fn build(
     threads: usize,
 ) -> Profile {
     let names = JitNames::of(collected, session, answers, (names, needs), threads);
-    let places = Places::of(collected, session, answers, names, needs);
+    let places = FramesOfPcs::of(collected, session, answers, names, needs);
     let resolution = answers.resolution;
     let same_stack = equal_stacks(&collected.stacks, &places, threads);
     let mut profile = Profile {
@@ -187,7 +187,7 @@ fn threads_of(session: &Session<'_>) -> IndexVec<ThreadId, Thread> {
 }
 
 /// By stack of addresses: one that stands for the same frames and ended for the same reason.
-fn equal_stacks(stacks: &AddressStacks, places: &Places, threads: usize) -> Vec<u32> {
+fn equal_stacks(stacks: &AddressStacks, places: &FramesOfPcs, threads: usize) -> Vec<u32> {
     const PIECE: usize = 1024;
     let all: Vec<u32> = (0..index(stacks.len())).collect();
     let frames = |stack: u32| {
@@ -233,7 +233,7 @@ fn equal_stacks(stacks: &AddressStacks, places: &Places, threads: usize) -> Vec<
 struct Numberer<'b> {
     collected: &'b Collected,
     marks: bool,
-    places: &'b Places,
+    places: &'b FramesOfPcs,
     /// By stack of addresses: one that is equal.
     same_stack: Vec<u32>,
     /// By stack that stands for equal ones: its id.
@@ -433,12 +433,12 @@ struct Filler<'b, 'a> {
     session: &'b Session<'a>,
     answers: Answers<'b>,
     resolution: &'b Resolution,
-    places: Places,
+    places: FramesOfPcs,
     profile: &'b mut Profile,
     objects: IndexVec<DsoId, Option<ObjectId>>,
-    /// By number of [`Places::symbol`].
+    /// By number of [`FramesOfPcs::symbol`].
     symbols: Vec<Option<SymbolId>>,
-    /// By number of [`Places::files`].
+    /// By number of [`FramesOfPcs::files`].
     files: Vec<Option<StringId>>,
     /// Source files that JIT code names.
     code_files: FxHashMap<std::borrow::Cow<'a, [u8]>, StringId>,
@@ -498,7 +498,7 @@ impl Filler<'_, '_> {
         }
     }
 
-    fn frame(&mut self, place: Place, pc: PcId) -> Frame {
+    fn frame(&mut self, place: FrameKey, pc: PcId) -> Frame {
         let pc = &self.collected.pcs[pc];
         let object = (place.dso != NONE).then(|| self.object(DsoId(place.dso)));
         let symbol = object

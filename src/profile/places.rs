@@ -1,6 +1,6 @@
 //! Which frames an address stands for: those of functions inlined there, and that of the function itself.
 //!
-//! In: the distinct addresses and what is known of them. Out: [`Places`], numbers that are equal for equal frames. They
+//! In: the distinct addresses and what is known of them. Out: [`FramesOfPcs`], numbers that are equal for equal frames. They
 //! depend on the order of the addresses, and with it on threads; [`super::build`] numbers frames
 //! anew by the first sample. With numbers to go by it can do so in one pass over stacks that looks nothing up.
 
@@ -26,15 +26,15 @@ use crate::symbolize::{
 
 /// What makes a frame one frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Place {
-    /// Number of the symbol, see [`Places::symbol`], or [`NONE`].
+pub(super) struct FrameKey {
+    /// Number of the symbol, see [`FramesOfPcs::symbol`], or [`NONE`].
     pub(super) symbol: u32,
     /// Number of the DSO, or [`NONE`].
     pub(super) dso: u32,
     /// 0 when frames of one symbol are one frame.
     address: u64,
     mode: CpuMode,
-    /// Index into [`Places::details`], or [`NONE`].
+    /// Index into [`FramesOfPcs::details`], or [`NONE`].
     pub(super) detail: u32,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Detail {
     pub(super) code: Option<JitCodeId>,
 }
 
-/// A place in the sources: index into [`Places::files`], line and column.
+/// A place in the sources: index into [`FramesOfPcs::files`], line and column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct PlaceLine {
     pub(super) file: u32,
@@ -56,7 +56,7 @@ pub(super) struct PlaceLine {
     pub(super) near: bool,
 }
 
-impl Place {
+impl FrameKey {
     /// The DSO of labels, whose address is their number.
     const LABEL: u32 = NONE - 1;
 
@@ -80,9 +80,9 @@ pub(super) enum PlaceSymbol {
 }
 
 /// The frames of all addresses.
-pub(super) struct Places {
+pub(super) struct FramesOfPcs {
     /// Distinct ones.
-    pub(super) all: Vec<Place>,
+    pub(super) all: Vec<FrameKey>,
     pub(super) names: JitNames,
     /// Details of frames, when asked for.
     pub(super) details: Vec<Detail>,
@@ -101,7 +101,7 @@ pub(super) struct Places {
     others: Vec<PlaceSymbol>,
 }
 
-impl Places {
+impl FramesOfPcs {
     /// Looks at all addresses.
     pub(super) fn of(
         collected: &Collected,
@@ -111,7 +111,7 @@ impl Places {
         needs: FrameNeeds,
     ) -> Self {
         let pcs = &collected.pcs;
-        let mut maker = Maker {
+        let mut maker = PcFramesMaker {
             session,
             answers,
             resolution: answers.resolution,
@@ -192,7 +192,7 @@ fn same_functions(resolution: &Resolution) -> IndexVec<SymbolIndex, u32> {
         .collect()
 }
 
-struct Maker<'b, 'a> {
+struct PcFramesMaker<'b, 'a> {
     session: &'b Session<'a>,
     answers: Answers<'b>,
     resolution: &'b Resolution,
@@ -205,10 +205,10 @@ struct Maker<'b, 'a> {
     file_numbers: FxHashMap<String, u32>,
     jit_lines: JitLines<'b>,
     numbers: ItemIndex,
-    out: Places,
+    out: FramesOfPcs,
 }
 
-impl<'b> Maker<'b, '_> {
+impl<'b> PcFramesMaker<'b, '_> {
     fn add(&mut self, (pc_id, pc): (PcId, &Pc)) {
         let is_chained = self.needs.inlines || self.needs.lines;
         let from = index(self.out.chained.len());
@@ -337,7 +337,7 @@ impl<'b> Maker<'b, '_> {
     ) -> u32 {
         let is_apart = self.needs.addresses || self.needs.lines;
         let is_apart = is_apart || symbol.is_none_or(|(_, is_data)| is_data);
-        self.number(Place {
+        self.number(FrameKey {
             symbol: symbol.map_or(NONE, |(symbol, _)| symbol),
             dso: dso.map_or(NONE, |dso| dso.0),
             address: if is_apart { pc.at.0 } else { 0 },
@@ -347,16 +347,16 @@ impl<'b> Maker<'b, '_> {
     }
 
     fn label_frame(&mut self, label: Label) -> u32 {
-        self.number(Place {
+        self.number(FrameKey {
             symbol: NONE,
-            dso: Place::LABEL,
+            dso: FrameKey::LABEL,
             address: u64::from(label.0),
             mode: CpuMode::User,
             detail: NONE,
         })
     }
 
-    fn number(&mut self, place: Place) -> u32 {
+    fn number(&mut self, place: FrameKey) -> u32 {
         let all = &mut self.out.all;
         let new = index(all.len());
         let hash = FxBuildHasher.hash_one(place);

@@ -158,7 +158,7 @@ pub fn apply(profile: &mut Profile, filters: &Filters, rules: &OwnRules) -> Kept
     let matcher = SampleMatcher::new(profile, &filters.samples);
     let mut kept = Kept::default();
     let mut dropped: IndexVec<EventId, Count> = index_vec![Count::default(); profile.events.len()];
-    let mut new = |of: Place, count: Count| {
+    let mut new = |of: Candidate, count: Count| {
         kept.before.add(count);
         let cpu = i32::try_from(of.cpu).unwrap_or(-1);
         let is_wanted = !matcher.hides(of.comm, of.thread, cpu, of.leaf);
@@ -178,7 +178,7 @@ pub fn apply(profile: &mut Profile, filters: &Filters, rules: &OwnRules) -> Kept
             period: entry.period,
             samples: entry.samples,
         };
-        let (leaf, stack) = new(Place::of_entry(&entry), count)?;
+        let (leaf, stack) = new(Candidate::of_entry(&entry), count)?;
         Some(Entry {
             leaf,
             stack,
@@ -191,7 +191,7 @@ pub fn apply(profile: &mut Profile, filters: &Filters, rules: &OwnRules) -> Kept
             period: sample.period,
             samples: 1,
         };
-        let (leaf, stack) = new(Place::of_sample(&sample), count)?;
+        let (leaf, stack) = new(Candidate::of_sample(&sample), count)?;
         Some(Sample {
             leaf,
             stack,
@@ -209,7 +209,7 @@ pub fn apply(profile: &mut Profile, filters: &Filters, rules: &OwnRules) -> Kept
 }
 
 /// What filters look at of an entry or a sample.
-struct Place {
+struct Candidate {
     event: EventId,
     comm: CommId,
     thread: ThreadId,
@@ -218,7 +218,7 @@ struct Place {
     stack: StackId,
 }
 
-impl Place {
+impl Candidate {
     fn of_entry(entry: &Entry) -> Self {
         Self {
             event: entry.event,
@@ -336,7 +336,7 @@ struct Rewriter<'f> {
 
 impl Rewriter<'_> {
     /// The leaf and the stack that stay.
-    fn place(&mut self, profile: &Profile, of: &Place) -> Option<(FrameId, StackId)> {
+    fn place(&mut self, profile: &Profile, of: &Candidate) -> Option<(FrameId, StackId)> {
         let chain = profile.stacks.get(of.stack);
         if chain.is_empty() {
             self.frames_left(std::slice::from_ref(&of.leaf))?;
@@ -399,7 +399,7 @@ impl<'f> Tags<'f> {
         Self { filters, functions }
     }
 
-    fn keeps(&self, profile: &Profile, entry: &Place) -> bool {
+    fn keeps(&self, profile: &Profile, entry: &Candidate) -> bool {
         let matches =
             |(tag, regex): &(Tag, Regex)| regex.is_match(&self.value(profile, entry, *tag));
         let focus = &self.filters.tag_focus;
@@ -407,7 +407,7 @@ impl<'f> Tags<'f> {
             && !self.filters.tag_ignore.iter().any(matches)
     }
 
-    fn value(&self, profile: &Profile, entry: &Place, tag: Tag) -> String {
+    fn value(&self, profile: &Profile, entry: &Candidate, tag: Tag) -> String {
         let thread = &profile[entry.thread];
         match tag {
             Tag::Comm => profile[entry.comm].clone(),

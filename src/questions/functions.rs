@@ -101,9 +101,9 @@ impl Functions {
     /// Classifies all frames.
     #[must_use]
     pub fn of(profile: &Profile, rules: &OwnRules) -> Self {
-        let mut found = Maker::new(profile, rules, false).make();
+        let mut found = TableMaker::new(profile, rules, false).make();
         if !found.has_own() && rules.own.is_none() {
-            let program = Maker::new(profile, rules, true).make();
+            let program = TableMaker::new(profile, rules, true).make();
             if program.has_own() {
                 found = program;
                 found.basis = Basis::Program;
@@ -163,7 +163,7 @@ fn labelled(clean: CleanName, whose: &str) -> CleanName {
     }
 }
 
-struct Maker<'p> {
+struct TableMaker<'p> {
     profile: &'p Profile,
     rules: &'p OwnRules,
     /// Whether the program is own, whatever it is called.
@@ -180,7 +180,7 @@ struct Maker<'p> {
     out: Functions,
 }
 
-impl<'p> Maker<'p> {
+impl<'p> TableMaker<'p> {
     fn new(profile: &'p Profile, rules: &'p OwnRules, own_program: bool) -> Self {
         let mut is_main = index_vec![false; profile.objects.len()];
         for main in profile.threads.iter().filter_map(|thread| thread.main) {

@@ -34,7 +34,7 @@ impl Chains {
         with_parent: bool,
     ) -> Self {
         let stacks = &profile.stacks;
-        let maker = Maker {
+        let maker = ChainMaker {
             profile,
             options,
             order,
@@ -93,7 +93,7 @@ fn matches(
     found
 }
 
-struct Maker<'p> {
+struct ChainMaker<'p> {
     profile: &'p Profile,
     options: &'p ReportOptions,
     order: ChainOrder,
@@ -101,7 +101,7 @@ struct Maker<'p> {
     ignored: Option<IndexVec<SymbolId, bool>>,
 }
 
-impl Maker<'_> {
+impl ChainMaker<'_> {
     fn add(&self, id: StackId, chains: &mut Chains) {
         let all = self.profile.stacks.get(id);
         let (kernel, user) = self.limited(all, self.profile.stacks.end(id));

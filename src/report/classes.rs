@@ -86,7 +86,7 @@ impl Classes {
         functions: &Functions,
         with_callers: bool,
     ) -> Self {
-        let mut maker = Maker::new(profile, options, columns, functions);
+        let mut maker = ClassMaker::new(profile, options, columns, functions);
         // Which row an inlined function falls into depends on all frames before it.
         let is_leaf = if with_callers || options.chains.ignore_callees.is_some() {
             index_vec![true; profile.frames.len()]
@@ -291,7 +291,7 @@ impl FrameTexts {
     }
 }
 
-struct Maker<'p> {
+struct ClassMaker<'p> {
     profile: &'p Profile,
     dso_ranks: IndexVec<ObjectId, u32>,
     has_dso: bool,
@@ -304,7 +304,7 @@ struct Maker<'p> {
     inlined: FxHashMap<(u32, u32), Vec<(FileOffset, FileOffset)>>,
 }
 
-impl<'p> Maker<'p> {
+impl<'p> ClassMaker<'p> {
     fn new(
         profile: &'p Profile,
         options: &ReportOptions,

@@ -44,7 +44,7 @@ pub fn hierarchy(report: &Report<'_>, table: &Table) -> Vec<HierarchyNode> {
     let mut places: Vec<usize> = (0..table.rows.len()).collect();
     let keys: Vec<Key> = levels.iter().flatten().copied().collect();
     places.sort_by(|a, b| compare(&view, &keys, &table.rows[*a], &table.rows[*b]));
-    let mut maker = Maker {
+    let mut maker = LevelMaker {
         report,
         table,
         view,
@@ -61,7 +61,7 @@ fn compare(view: &Ordered<'_>, keys: &[Key], a: &Row, b: &Row) -> Ordering {
     })
 }
 
-struct Maker<'r, 'p> {
+struct LevelMaker<'r, 'p> {
     report: &'r Report<'p>,
     table: &'r Table,
     view: Ordered<'r>,
@@ -69,7 +69,7 @@ struct Maker<'r, 'p> {
     nodes: Vec<HierarchyNode>,
 }
 
-impl Maker<'_, '_> {
+impl LevelMaker<'_, '_> {
     /// Adds the nodes of one level and, behind each, those further in. Returns whether one of the level reaches the
     /// limit. Goes no deeper than there are sort keys.
     fn add_level(&mut self, depth: usize, places: &[usize]) -> bool {

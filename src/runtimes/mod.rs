@@ -117,7 +117,7 @@ pub enum Habit {
     /// The base of an Erlang process: nothing called it.
     ErlangBase,
     /// A function of a file that was found by what leads to it.
-    Found,
+    OfFile,
     /// QEMU's translated code: all of it runs in the one frame that the code before it has built.
     Translated,
 }

@@ -34,7 +34,7 @@ fn graft_by(collected: &mut Collected, is_library: impl Fn(&Pc) -> bool) {
     let threads = by_owner(roots.groups, &collected.pcs, &is_library);
     let mut cuts = roots.cuts;
     cuts.sort_unstable_by_key(|cut| cut.rank);
-    let mut maker = Maker::new(collected);
+    let mut maker = GraftMaker::new(collected);
     for cut in &cuts {
         let groups = threads.get(&cut.owner).map_or(&[][..], Vec::as_slice);
         if let Some(root) = root_of(cut, groups) {
@@ -139,7 +139,7 @@ fn is_above(cut: &Cut, group: &Group) -> bool {
 }
 
 /// Makes the new stacks.
-struct Maker<'c> {
+struct GraftMaker<'c> {
     collected: &'c mut Collected,
     gap: PcId,
     /// The row to look at next; both rows and cut samples are in order of time.
@@ -148,7 +148,7 @@ struct Maker<'c> {
     made: FxHashMap<(u32, Box<[Placed]>), u32>,
 }
 
-impl<'c> Maker<'c> {
+impl<'c> GraftMaker<'c> {
     fn new(collected: &'c mut Collected) -> Self {
         let gap = collected.make_gap();
         Self {

@@ -14,7 +14,7 @@ use crate::address::Avma;
 use crate::collect::{NO_NODE, Owner, PathEnd, PathNode, PathRoot, PathSample, Paths, Pc, PcId};
 use crate::ids::{Idx, IndexSlice};
 pub(super) use donors::{Donor, Donors, Summary};
-use places::Places;
+use places::PcNumbers;
 
 crate::ids::numbers! {
     /// What continuations are told apart by: addresses and stack pointers up to the root. Equal numbers, equal continuations.
@@ -130,7 +130,7 @@ impl Index {
             // The end is part of how a stack goes on.
             self.known_shapes.insert(root.node, Shape(of_root));
         }
-        let mut places = Places::new(pcs);
+        let mut places = PcNumbers::new(pcs);
         for (at, node) in self.nodes.iter_mut().enumerate() {
             if let Some(parent) = self.sides.get(node.parent as usize)
                 && parent.root != NO_NODE

@@ -15,7 +15,7 @@ use crate::perfdata::{
 };
 
 /// What a count is of: event, processor, thread.
-type Place = (usize, i32, u32);
+type CountKey = (usize, i32, u32);
 
 /// The counts of a recording, told apart as they were recorded or as it is asked for; nothing if it has none.
 ///
@@ -53,7 +53,7 @@ struct Counting {
     totals: Vec<Total>,
     config: StatConfig,
     /// The latest counts.
-    last: BTreeMap<Place, Stat>,
+    last: BTreeMap<CountKey, Stat>,
     /// What was counted since the round before.
     fresh: BTreeMap<usize, Count>,
     rounds: Vec<(u64, Vec<(usize, Count)>)>,

@@ -208,7 +208,7 @@ impl State {
 pub(super) enum Function {
     File(DsoId, FileOffset),
     /// The same, followed as one that was found: through jump tables.
-    Found(DsoId, FileOffset),
+    OfFile(DsoId, FileOffset),
     Jit(JitCodeId),
 }
 

@@ -378,7 +378,7 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
         start: FileOffset,
         view: &CodeView<'_>,
     ) -> Option<Arc<Flow>> {
-        let key = (Function::Found(dso, start), view.leaf);
+        let key = (Function::OfFile(dso, start), view.leaf);
         let known = self.flows.entry(key);
         let shared = &self.tables.flows;
         let flow = known.or_insert_with(|| shared.get(key, || A::flow(view)));
@@ -605,7 +605,7 @@ fn found_view<'a>(
         at: usize::try_from(offset.0.checked_sub(start.0)?).ok()?,
         size: Some(size),
         leaf,
-        habit: Habit::Found,
+        habit: Habit::OfFile,
     })
 }
 

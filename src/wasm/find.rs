@@ -24,7 +24,7 @@ pub struct WasmSearch {
 
 /// A file that was found.
 #[derive(Debug)]
-pub(super) struct Found<T> {
+pub(super) struct WasmInput<T> {
     pub(super) path: PathBuf,
     /// Whether the user named it.
     pub(super) is_named: bool,
@@ -46,14 +46,14 @@ pub(super) struct Finder<'f, 'a> {
 
 impl<'a> Finder<'_, 'a> {
     /// Compiled modules.
-    pub(super) fn compiled(&self) -> Vec<Found<Compiled<'a>>> {
+    pub(super) fn compiled(&self) -> Vec<WasmInput<Compiled<'a>>> {
         self.open(&self.search.cwasm, "cwasm", |bytes| {
             Compiled::parse(self.unpacked(bytes)?)
         })
     }
 
     /// Modules.
-    pub(super) fn modules(&self) -> Vec<Found<WasmFile<'a>>> {
+    pub(super) fn modules(&self) -> Vec<WasmInput<WasmFile<'a>>> {
         self.open(&self.search.wasm, "wasm", WasmFile::parse)
     }
 
@@ -62,7 +62,7 @@ impl<'a> Finder<'_, 'a> {
         named: &[PathBuf],
         extension: &str,
         parse: impl Fn(&'a [u8]) -> Option<T>,
-    ) -> Vec<Found<T>> {
+    ) -> Vec<WasmInput<T>> {
         let named_files = named.iter().flat_map(|path| {
             let inside = with_extension(files_in(path), extension);
             if inside.is_empty() {
@@ -80,7 +80,7 @@ impl<'a> Finder<'_, 'a> {
                 continue;
             }
             match self.store.map(&path).map(&parse) {
-                Ok(Some(content)) => found.push(Found {
+                Ok(Some(content)) => found.push(WasmInput {
                     path,
                     is_named,
                     content,

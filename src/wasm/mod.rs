@@ -38,7 +38,7 @@ use crate::session::{Session, Target};
 
 use compiled::{Compiled, Function, WasmFunction};
 pub use find::WasmSearch;
-use find::{Finder, Found};
+use find::{Finder, WasmInput};
 use fit::Fit;
 use matching::{Loaded, Matching};
 use module::{CoreModule, WasmFile};
@@ -92,8 +92,8 @@ enum DwarfKind {
 #[derive(Default)]
 pub struct WasmCode<'a> {
     store: Option<&'a Store>,
-    compiled: Vec<Found<Compiled<'a>>>,
-    files: Vec<Found<WasmFile<'a>>>,
+    compiled: Vec<WasmInput<Compiled<'a>>>,
+    files: Vec<WasmInput<WasmFile<'a>>>,
     parts: IndexVec<PartId, Part>,
     /// The part of each module of each compiled file.
     part_of: FxHashMap<(usize, u32), PartId>,
@@ -186,7 +186,7 @@ impl<'a> WasmCode<'a> {
         found.files = finder.modules();
         for (dso, path, compiled) in dsos {
             found.dsos.insert(dso, found.compiled.len());
-            found.compiled.push(Found {
+            found.compiled.push(WasmInput {
                 path,
                 is_named: false,
                 content: compiled,
@@ -216,8 +216,8 @@ impl<'a> WasmCode<'a> {
     /// One compiled file, as if it had been mapped as the first DSO, with the one module that may be its source.
     #[must_use]
     pub fn of_files(store: &'a Store, compiled: &'a [u8], module: &'a [u8]) -> Option<Self> {
-        fn found<T>(content: T, name: &str) -> Found<T> {
-            Found {
+        fn found<T>(content: T, name: &str) -> WasmInput<T> {
+            WasmInput {
                 path: PathBuf::from(name),
                 is_named: true,
                 content,
@@ -657,7 +657,7 @@ fn load(session: &Session<'_>, object: JitObjectId) -> Loaded {
 }
 
 /// All modules of all files.
-fn candidates(files: &[Found<WasmFile<'_>>]) -> Vec<(usize, usize)> {
+fn candidates(files: &[WasmInput<WasmFile<'_>>]) -> Vec<(usize, usize)> {
     let modules = files.iter().enumerate().flat_map(|(number, file)| {
         let modules = 0..file.content.modules.len();
         modules.map(move |module| (number, module))

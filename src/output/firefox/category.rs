@@ -6,13 +6,13 @@ use crate::profile::{CpuMode, Frame, Producer, Profile};
 use crate::runtimes::Tier;
 
 /// Index into the file's categories, and into the subcategories of that.
-pub(super) type Place = (u8, u8);
+pub(super) type CategoryPair = (u8, u8);
 
-const OTHER: Place = (0, 0);
-const USER: Place = (1, 0);
-const KERNEL: Place = (2, 0);
+const OTHER: CategoryPair = (0, 0);
+const USER: CategoryPair = (1, 0);
+const KERNEL: CategoryPair = (2, 0);
 const JIT: u8 = 3;
-const INTERPRETER: Place = (4, 0);
+const INTERPRETER: CategoryPair = (4, 0);
 /// What a marker of waiting belongs to.
 pub(super) const WAITING: u8 = 5;
 
@@ -39,7 +39,7 @@ const CATEGORIES: [(&str, &str, &[&str]); 6] = [
 ];
 
 /// Where code made at run time belongs.
-const fn of_tier(tier: Tier) -> Place {
+const fn of_tier(tier: Tier) -> CategoryPair {
     let subcategory = match tier {
         Tier::Interpreted => return INTERPRETER,
         Tier::Unknown => 0,
@@ -60,7 +60,7 @@ pub(super) fn list() -> Value {
 }
 
 /// Where a frame belongs.
-pub(super) fn of(profile: &Profile, frame: &Frame) -> Place {
+pub(super) fn of(profile: &Profile, frame: &Frame) -> CategoryPair {
     let object = frame.object.map(|object| &profile[object]);
     if frame.mode == CpuMode::Kernel || object.is_some_and(|object| object.is_kernel) {
         return KERNEL;
@@ -77,12 +77,12 @@ pub(super) fn of(profile: &Profile, frame: &Frame) -> Place {
 }
 
 /// Names tell tiers, where the runtime says so.
-fn of_generated(producer: Producer, name: &str) -> Place {
+fn of_generated(producer: Producer, name: &str) -> CategoryPair {
     of_tier((producer.row().tier)(name))
 }
 
 /// Pieces of runtimes lie in their programs, and so do their interpreters.
-fn of_compiled(name: &str) -> Place {
+fn of_compiled(name: &str) -> CategoryPair {
     match Producer::of_built_in(name) {
         Some(producer) => of_generated(producer, name),
         None if Producer::is_loop(name) => INTERPRETER,

@@ -11,7 +11,7 @@ use super::super::names::frame_name;
 use super::super::strings::Strings;
 use super::super::text::harmless;
 use super::NONE;
-use super::category::{self, Place};
+use super::category::{self, CategoryPair};
 use super::libs::Libs;
 use crate::address::Avma;
 use crate::ids::Idx;
@@ -29,7 +29,7 @@ struct Node {
 struct FrameRow {
     address: Option<u64>,
     depth: u32,
-    place: Place,
+    place: CategoryPair,
     func: u32,
     native: u32,
     line: Option<SourceLine>,

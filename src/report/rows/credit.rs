@@ -3,7 +3,7 @@
 use super::super::options::CallGraphMode;
 use super::super::share::threshold;
 use super::super::trie::{NONE, Trie, Weight};
-use super::{Fine, Input, Maker, Row};
+use super::{Fine, Input, Row, RowMaker};
 use crate::profile::FrameId;
 
 /// Places in the trie by row: node, and frame of its run.
@@ -38,7 +38,7 @@ impl Positions {
     }
 }
 
-impl Maker<'_> {
+impl RowMaker<'_> {
     /// Puts chains into the trie: all of them under a root for each context when callers are credited, because a caller's
     /// tree is made of parts of all its context's chains; else under a root for each row, and only those of rows that can
     /// have branches to be shown.

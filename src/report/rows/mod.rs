@@ -170,7 +170,7 @@ pub(crate) fn rows(input: &Input<'_>) -> Rows {
 }
 
 fn made(input: &Input<'_>) -> Rows {
-    let mut maker = Maker::new(input);
+    let mut maker = RowMaker::new(input);
     for (i, entry) in input.profile.entries.iter().enumerate() {
         maker.add_entry(i as u32, entry);
     }
@@ -183,7 +183,7 @@ fn made(input: &Input<'_>) -> Rows {
     maker.finish()
 }
 
-struct Maker<'a> {
+struct RowMaker<'a> {
     input: &'a Input<'a>,
     values: SampleValues<'a>,
     filter: SampleMatcher<'a>,
@@ -193,7 +193,7 @@ struct Maker<'a> {
     out: Rows,
 }
 
-impl<'a> Maker<'a> {
+impl<'a> RowMaker<'a> {
     fn new(input: &'a Input<'a>) -> Self {
         let profile = input.profile;
         // Shares are those of everything, also where filters took samples away.

@@ -7,7 +7,7 @@ use crate::collect::{Pc, PcId};
 use crate::ids::{IndexSlice, IndexVec, index_vec};
 
 /// See the module.
-pub(super) struct Places<'p> {
+pub(super) struct PcNumbers<'p> {
     pcs: &'p IndexSlice<PcId, [Pc]>,
     known: FxHashMap<Pc, PcId>,
     /// By address.
@@ -16,7 +16,7 @@ pub(super) struct Places<'p> {
     pub(super) all: Vec<PcId>,
 }
 
-impl<'p> Places<'p> {
+impl<'p> PcNumbers<'p> {
     pub(super) fn new(pcs: &'p IndexSlice<PcId, [Pc]>) -> Self {
         Self {
             pcs,

@@ -98,13 +98,13 @@ impl Architecture for X86_64 {
         match code.habit {
             Habit::Blob | Habit::ErlangBase | Habit::Translated => false,
             Habit::FramePointers | Habit::V8Pieces => code.leaf,
-            Habit::Unknown | Habit::Sparkplug | Habit::PyTrampoline | Habit::Found => true,
+            Habit::Unknown | Habit::Sparkplug | Habit::PyTrampoline | Habit::OfFile => true,
         }
     }
 
     /// Not for code that builds its frame first: a look at its start does.
     fn flow(code: &CodeView<'_>) -> Option<Flow> {
-        if code.habit == Habit::Found {
+        if code.habit == Habit::OfFile {
             return Some(flow::follow_found(code.code));
         }
         let complete = code.size == Some(code.code.len() as u64) && !code.code.is_empty();
@@ -113,7 +113,7 @@ impl Architecture for X86_64 {
             Habit::FramePointers => !code.leaf || set_up(code).is_some_and(|at| at < 32),
             Habit::V8Pieces => !code.leaf,
             Habit::Unknown => set_up(code).is_some_and(|at| at <= ENDBR64.len()),
-            Habit::Sparkplug | Habit::PyTrampoline | Habit::Found => false,
+            Habit::Sparkplug | Habit::PyTrampoline | Habit::OfFile => false,
         };
         (complete && !regular).then(|| flow::follow(code.code, code.habit == Habit::Sparkplug))
     }
