@@ -24,6 +24,8 @@ mod v8;
 mod votes;
 mod wasmtime;
 
+pub use wasmtime::function as wasmtime_function;
+
 pub use kind::Kind;
 pub use library::is_standard;
 pub use name_place::NamePlace;

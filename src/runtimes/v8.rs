@@ -8,8 +8,8 @@ use super::name_place::{NamePlace, number};
 use super::names::{ANONYMOUS, is_number, trailing_number};
 use super::{CleanName, Habit, Kind, Lapse, Producer, Runtime, Tier};
 
-/// What JavaScript's functions begin with; what follows is the function's place.
-const SCRIPTS: [&[u8]; 4] = [b"JS:", b"Script:", b"Eval:", b"LazyCompile:"];
+/// What the names of functions that came out of scripts begin with, today and up to Node 16; the function's place is behind.
+const SCRIPTS: [&str; 5] = ["JS:", "Script:", "Eval:", "LazyCompile:", "Function:"];
 
 pub(super) const V8: Runtime = Runtime {
     producer: Producer::V8,
@@ -23,6 +23,7 @@ pub(super) const V8: Runtime = Runtime {
         b"Script:",
         b"Eval:",
         b"LazyCompile:",
+        b"Function:",
     ],
     tags_all_names: true,
     header_padding: Some(0xDEAD_BEEF),
@@ -125,8 +126,7 @@ fn clean(name: &str) -> CleanName {
     if let Some(builtin) = name.strip_prefix("Builtins_") {
         return CleanName::plain(&format!("Builtin:{builtin}"));
     }
-    let prefixes = ["JS:", "LazyCompile:", "Function:", "Script:", "Eval:"];
-    let Some(rest) = prefixes.iter().find_map(|p| name.strip_prefix(p)) else {
+    let Some(rest) = SCRIPTS.iter().find_map(|p| name.strip_prefix(p)) else {
         return CleanName::plain(name);
     };
     let rest = rest.trim_start_matches(TIERS);
@@ -161,7 +161,9 @@ fn place(name: &[u8]) -> Option<NamePlace> {
 }
 
 fn is_script(name: &[u8]) -> bool {
-    let begins = SCRIPTS.iter().any(|prefix| name.starts_with(prefix));
+    let begins = SCRIPTS
+        .iter()
+        .any(|prefix| name.starts_with(prefix.as_bytes()));
     begins && !std::str::from_utf8(name).is_ok_and(is_wasm)
 }
 
@@ -189,8 +191,7 @@ fn place_at_end(name: &[u8]) -> Option<NamePlace> {
 
 fn kind(name: &str, clean: &CleanName) -> Kind {
     let file = clean.file.as_str();
-    let kinds = ["JS:", "Function:", "LazyCompile:", "Script:", "Eval:"];
-    if !kinds.iter().any(|kind| name.starts_with(kind)) {
+    if !SCRIPTS.iter().any(|prefix| name.starts_with(prefix)) {
         Kind::Runtime
     } else if file.starts_with("node:")
         || file.starts_with("internal/")

@@ -30,6 +30,25 @@ pub(super) const WASMTIME: Runtime = Runtime {
     ..Runtime::UNKNOWN
 };
 
+/// Takes a function's name apart: `wasm[0]::function[12]`, module and index, and `::name` if the module has names.
+#[must_use]
+pub fn function(name: &[u8]) -> Option<(u32, u32, Option<&[u8]>)> {
+    let (module, rest) = bracketed(name.strip_prefix(b"wasm[")?)?;
+    let (index, rest) = bracketed(rest.strip_prefix(b"::function[")?)?;
+    let name = match rest {
+        [] => None,
+        rest => Some(rest.strip_prefix(b"::")?),
+    };
+    Some((module, index, name))
+}
+
+/// A decimal number up to a bracket, and what follows.
+fn bracketed(text: &[u8]) -> Option<(u32, &[u8])> {
+    let end = memchr::memchr(b']', text)?;
+    let number = std::str::from_utf8(&text[..end]).ok()?.parse().ok()?;
+    Some((number, &text[end + 1..]))
+}
+
 /// All but its own functions came out of a module.
 fn tier(name: &str) -> Tier {
     if is_host(name) {

@@ -207,8 +207,8 @@ impl State {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Function {
     File(DsoId, FileOffset),
-    /// The same, followed as one that was found: through jump tables.
-    OfFile(DsoId, FileOffset),
+    /// The same, followed through jump tables, as what leads to functions is found.
+    Reached(DsoId, FileOffset),
     Jit(JitCodeId),
 }
 

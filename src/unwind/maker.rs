@@ -378,7 +378,7 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
         start: FileOffset,
         view: &CodeView<'_>,
     ) -> Option<Arc<Flow>> {
-        let key = (Function::OfFile(dso, start), view.leaf);
+        let key = (Function::Reached(dso, start), view.leaf);
         let known = self.flows.entry(key);
         let shared = &self.tables.flows;
         let flow = known.or_insert_with(|| shared.get(key, || A::flow(view)));

@@ -7,6 +7,7 @@ use object::read::elf::ElfFile64;
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _, RelocationTarget, SymbolKind};
 
 use super::addrmap::AddressMap;
+use crate::runtimes::wasmtime_function;
 
 /// A compiled module or component.
 #[derive(Debug)]
@@ -60,20 +61,8 @@ impl Function<'_> {
 /// Takes a symbol's name apart: `wasm[0]::function[12]`, and `::name` if the module has names.
 #[must_use]
 pub fn wasm_function(name: &[u8]) -> Option<(WasmFunction, Option<&[u8]>)> {
-    let (module, rest) = bracketed(name.strip_prefix(b"wasm[")?)?;
-    let (index, rest) = bracketed(rest.strip_prefix(b"::function[")?)?;
-    let name = match rest {
-        [] => None,
-        rest => Some(rest.strip_prefix(b"::")?),
-    };
+    let (module, index, name) = wasmtime_function(name)?;
     Some((WasmFunction { module, index }, name))
-}
-
-/// A decimal number up to a bracket, and what follows.
-fn bracketed(text: &[u8]) -> Option<(u32, &[u8])> {
-    let end = memchr::memchr(b']', text)?;
-    let number = std::str::from_utf8(&text[..end]).ok()?.parse().ok()?;
-    Some((number, &text[end + 1..]))
 }
 
 impl<'a> Compiled<'a> {

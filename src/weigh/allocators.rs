@@ -3,6 +3,8 @@
 //! In: names of functions, as symbol tables and demanglers have them. Out: the [`Kind`] of a function that can be
 //! probed, and whether a frame belongs to an allocator, so that a row should begin behind it.
 
+use crate::runtimes::wasmtime_function;
+
 /// What a probed function does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -91,11 +93,8 @@ const PREFIXES: [&str; 9] = [
 /// The name without version, arguments and prefix.
 fn plain(name: &str) -> &str {
     let name = name.split('@').next().unwrap_or(name);
-    // Guests of wasmtime: `wasm[0]::function[12]::malloc`.
-    let name = match name.strip_prefix("wasm[") {
-        Some(guest) => guest.splitn(3, "::").nth(2).unwrap_or(name),
-        None => name,
-    };
+    let of_guest = wasmtime_function(name.as_bytes()).and_then(|(.., own)| own);
+    let name = of_guest.map_or(name, |own| &name[name.len() - own.len()..]);
     // Mangled names are kept: what they have behind them is their arguments.
     let name = name.split('(').next().unwrap_or(name);
     let name = name.strip_suffix("[]").unwrap_or(name);

@@ -8,6 +8,7 @@ use super::marker::Change;
 use super::owners::{OwnedLoads, Owners};
 use super::{JitObjectId, ProcessId};
 use crate::address::{AvmaRange, Timestamp};
+use crate::runtimes::wasmtime_function;
 
 /// Applies everything that happened in order of time: what a dump tells first, as perf's inject
 /// writes it first, then mappings and execs, then forks.
@@ -248,17 +249,5 @@ fn is_alias((dump, old): (&DumpCodes<'_>, u32), (new_dump, new): (&DumpCodes<'_>
 
 /// Of a component's names for one function only one is not made of numbers.
 fn is_better_name(old: &[u8], new: &[u8]) -> bool {
-    is_numbered(old) && !is_numbered(new)
-}
-
-/// `wasm[0]::function[24]`, whatever follows.
-fn is_numbered(name: &[u8]) -> bool {
-    let number = |text: &[u8]| text.iter().take_while(|b| b.is_ascii_digit()).count();
-    let Some(rest) = name.strip_prefix(b"wasm[") else {
-        return false;
-    };
-    let Some(rest) = rest[number(rest)..].strip_prefix(b"]::function[") else {
-        return false;
-    };
-    rest[number(rest)..].starts_with(b"]")
+    wasmtime_function(old).is_some() && wasmtime_function(new).is_none()
 }
