@@ -60,13 +60,6 @@ impl<'s, 'a> Again<'s, 'a> {
         }
     }
 
-    /// Whether records can be read again at any place: not those of streams and compressed recordings.
-    #[must_use]
-    pub fn is_possible(&self) -> bool {
-        let positions = self.session.samples.iter().map(|sample| sample.pos);
-        self.recording.is_read_directly(positions)
-    }
-
     /// A sample's stack: where it was copied from, and the bytes.
     #[must_use]
     pub fn stack(&self, rank: u32) -> Option<(Avma, &'a [u8])> {

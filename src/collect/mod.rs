@@ -13,7 +13,6 @@ mod chain;
 #[cfg(test)]
 mod chain_tests;
 mod depth;
-mod hash_index;
 mod map_cache;
 mod paths;
 mod roots;

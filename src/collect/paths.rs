@@ -1,17 +1,15 @@
 //! The stacks of samples with their places in memory, one tree for each thread and kind of end, from the root inwards.
 //!
-//! In: each walk's frames with stack and frame pointers. Out: [`Paths`], in which equal outer parts are kept once. By it
-//! `crate::stitch` finds the samples that passed the frame at which a cut stack ends. Only collected for those who ask.
+//! In: each walk's frames with stack and frame pointers. Out: [`Paths`], in which the outer frames that a stack has in common with the
+//! last one of its tree are kept once: most of them stay where they are, and to look for the others in all stacks of the thread costs more
+//! than it saves. By it `crate::stitch` finds the samples that passed the frame at which a cut stack ends. Only collected for those who ask.
 
-use std::hash::BuildHasher;
-
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxHashMap;
 
 use crate::address::Avma;
 use crate::unwind::Activation;
 
 use super::PcId;
-use super::hash_index::HashIndex;
 use super::roots::Owner;
 
 /// No node.
@@ -20,18 +18,15 @@ pub const NO_NODE: u32 = u32::MAX;
 /// The trees.
 #[derive(Clone, Debug, Default)]
 pub struct Paths {
-    /// Parents come before children. Those of several workers are equal by content only.
+    /// Parents come before children. Equal ones may be there more than once.
     pub nodes: Vec<PathNode>,
     /// Roots, which stand outside the outermost frames.
     pub roots: Vec<PathRoot>,
     /// Samples with complete or cut stacks.
     pub samples: Vec<PathSample>,
     known_roots: FxHashMap<(Owner, PathEnd), u32>,
-    /// By node: a hash of it and all that is outside of it.
-    hashes: Vec<u64>,
-    index: HashIndex,
-    /// The path at hand, outermost first.
-    path: Vec<(u64, PathNode)>,
+    /// By root: the nodes of its last stack, outermost first.
+    last: Vec<Vec<u32>>,
 }
 
 /// A frame under all that is outside of it.
@@ -144,69 +139,53 @@ impl Paths {
         end: PathEnd,
         frames: impl Iterator<Item = (PcId, Activation)>,
     ) {
-        let root = self.root(owner, end);
-        let mut hash = u64::from(root);
-        self.path.clear();
+        let at = self.root(owner, end) as usize;
+        let Self { nodes, last, .. } = self;
+        let (mut innermost, last) = (self.roots[at].node, &mut last[at]);
+        let mut depth = 0;
         for (pc, activation) in frames {
-            let (spot, fp) = (Spot::of(activation), FramePointer::of(activation));
-            hash = FxBuildHasher.hash_one((hash, pc, spot, fp));
-            let parent = NO_NODE;
             let node = PathNode {
-                parent,
+                parent: innermost,
                 pc,
-                spot,
-                fp,
+                spot: Spot::of(activation),
+                fp: FramePointer::of(activation),
             };
-            self.path.push((hash, node));
+            // Inside of a frame that is another one all have other parents.
+            innermost = match last.get(depth) {
+                Some(&known) if nodes[known as usize] == node => known,
+                _ => {
+                    let new = number(nodes.len());
+                    nodes.push(node);
+                    last.truncate(depth);
+                    last.push(new);
+                    new
+                }
+            };
+            depth += 1;
         }
+        last.truncate(depth);
         let rank = u32::try_from(rank).expect("fewer than 4 G samples");
-        let node = self.intern_path(root);
-        self.samples.push(PathSample { rank, node });
+        self.samples.push(PathSample {
+            rank,
+            node: innermost,
+        });
     }
 
-    /// The innermost node of the path at hand. Most paths end in frames that were there before, so they are looked for from
-    /// the inner end: by the hash of all that is outside of them, of which 64 bits and the frame itself have to be equal.
-    fn intern_path(&mut self, root: u32) -> u32 {
-        /// Most paths have no more new frames.
-        const AHEAD: usize = 4;
-        for (hash, _) in self.path.iter().rev().take(AHEAD) {
-            self.index.expect(*hash);
-        }
-        let known = |(hash, node): &(u64, PathNode)| {
-            let is = |id: u32| {
-                let known = self.nodes[id as usize];
-                self.hashes[id as usize] == *hash && known.spot == node.spot && known.pc == node.pc
-            };
-            self.index.find(*hash, is)
-        };
-        let inwards = self.path.iter().enumerate().rev();
-        let mut inwards = inwards.map(|(depth, step)| (depth + 1, known(step)));
-        let known = inwards.find_map(|(depth, known)| Some((depth, known?)));
-        let (depth, mut parent) = known.unwrap_or((0, root));
-        for &(hash, node) in &self.path[depth..] {
-            let new = number(self.nodes.len());
-            self.index.add(hash, new);
-            self.nodes.push(PathNode { parent, ..node });
-            self.hashes.push(hash);
-            parent = new;
-        }
-        parent
-    }
-
+    /// The number of a tree.
     fn root(&mut self, owner: Owner, end: PathEnd) -> u32 {
         let Self {
             nodes,
-            hashes,
             roots,
             known_roots,
+            last,
             ..
         } = self;
         *known_roots.entry((owner, end)).or_insert_with(|| {
             let node = number(nodes.len());
             nodes.push(PathNode::root());
-            hashes.push(u64::from(node));
             roots.push(PathRoot { node, owner, end });
-            node
+            last.push(Vec::new());
+            number(roots.len() - 1)
         })
     }
 
@@ -275,19 +254,22 @@ mod tests {
     }
 
     #[test]
-    fn outer_parts_are_kept_once_and_threads_apart() {
+    fn what_stacks_share_with_the_last_one_is_kept_once_and_threads_are_apart() {
         let mut paths = Paths::default();
         add(&mut paths, 0, 1, &[(1, 90), (2, 80), (3, 70)]);
         add(&mut paths, 1, 1, &[(1, 90), (2, 80)]);
         add(&mut paths, 2, 1, &[(1, 90), (2, 80), (4, 70)]);
-        add(&mut paths, 3, 1, &[(1, 90), (2, 80), (3, 70)]);
-        add(&mut paths, 4, 2, &[(1, 90), (2, 80), (3, 70)]);
-        // Two roots, and four and three frames.
-        assert_eq!(paths.nodes.len(), 2 + 4 + 3);
+        add(&mut paths, 3, 2, &[(1, 90), (2, 80), (3, 70)]);
+        add(&mut paths, 4, 1, &[(1, 90), (2, 80), (4, 70)]);
+        add(&mut paths, 5, 1, &[(1, 90), (2, 88), (4, 70)]);
+        // Two roots, and frames of six stacks.
+        assert_eq!(paths.nodes.len(), 2 + 3 + 1 + 3 + 2);
         let node = |rank: usize| paths.samples[rank].node;
-        assert_eq!(node(0), node(3));
-        assert_eq!(paths.nodes[node(0) as usize].parent, node(1));
-        assert_ne!(node(0), node(4));
+        let parent = |rank: usize| paths.nodes[node(rank) as usize].parent;
+        assert_eq!((parent(0), parent(2)), (node(1), node(1)));
+        assert_eq!(node(4), node(2));
+        assert_ne!(node(3), node(0));
+        assert_ne!(parent(5), node(1));
     }
 
     #[test]

@@ -23,7 +23,7 @@ use crate::session::jit::JitBuilder;
 use crate::session::listing::{self, Listing};
 use crate::session::marks::Asked;
 use crate::session::{Filter, Session};
-use crate::stitch::{self, Mended};
+use crate::stitch::{self, Mended, Mending};
 use crate::symbolize::{self, Answers, DebugStore};
 use crate::weigh::{self, Interval, WeighError, Weighed};
 
@@ -138,7 +138,6 @@ fn settled(options: &LoadOptions, recording: &Recording<'_>) -> Needs {
     needs.stacks |= weight.trims && weight.spec.trims();
     let mending = options.mending;
     needs.roots = needs.stacks && (mending.graft || mending.stitch);
-    needs.paths = needs.stacks && mending.stitch;
     needs.trace = match needs.trace {
         Payloads::IfNothingElse if !weight.spec.keeps_events() => Payloads::No,
         trace => trace.settled(recording),
@@ -315,17 +314,37 @@ impl<'a> Reading<'_, 'a> {
 
     fn stacks(&self, session: &Session<'a>) -> Stacks {
         let learned = Learned::default();
+        let stitches = self.stitches(session);
+        let needs = Needs {
+            paths: stitches,
+            ..self.needs
+        };
         let mut collected = collect::collect(
             self.recording,
             self.store,
             session,
             &learned,
-            self.needs,
+            needs,
             &self.fields,
             self.diag,
         );
-        let mended = self.mend(&mut collected, session, learned);
+        let mended = self.mend(&mut collected, session, learned, stitches);
         Stacks { collected, mended }
+    }
+
+    /// Whether stacks are completed from others, which have to be read again for it.
+    fn stitches(&self, session: &Session<'_>) -> bool {
+        let is_asked = self.needs.stacks && self.options.mending.stitch;
+        let positions = session.samples.iter().map(|sample| sample.pos);
+        let is_possible = is_asked && self.recording.is_read_directly(positions);
+        if is_asked && !is_possible {
+            self.diag.warn(
+                "stacks are not completed from others (--stitch): streams and compressed recordings \
+                 cannot be read at any place; save or decompress the recording first"
+                    .to_owned(),
+            );
+        }
+        is_possible
     }
 
     /// Completes cut stacks as far as the view wants it.
@@ -334,21 +353,17 @@ impl<'a> Reading<'_, 'a> {
         collected: &mut Collected,
         session: &Session<'a>,
         learned: Learned<'a>,
+        stitch: bool,
     ) -> Mended {
         let cache = MapCache::default();
         let limit = self.needs.dump_limit;
         let again = Again::new(self.recording, session, &cache, learned, limit);
-        let mut what = self.options.mending;
-        if what.stitch && !again.is_possible() {
-            what.stitch = false;
-            self.diag.warn(
-                "stacks are not completed from others (--stitch): streams and compressed recordings \
-                 cannot be read at any place; save or decompress the recording first"
-                    .to_owned(),
-            );
-        }
+        let what = Mending {
+            stitch,
+            ..self.options.mending
+        };
         let mended = stitch::mend(collected, session, &again, what);
-        if what.stitch && self.needs.stacks {
+        if what.stitch {
             let refused = mended.refused.iter();
             let refused: Vec<String> = refused
                 .map(|(why, count)| format!(", {count} not ({why})"))

@@ -1,6 +1,6 @@
 //! What the recording says about how well donors tell the truth: each donor's continuation is predicted from the others.
 //!
-//! In: the donors of a key, and the bytes of stacks. Out: an estimate of the error. It is no upper bound: donors come in bunches
+//! In: the donors of a key that were recorded whole, and the bytes of stacks. Out: an estimate of the error. It is no upper bound: donors come in bunches
 //! of one activation, which predict each other well. That is why all donors have to agree besides (`super::decide`).
 
 use std::collections::BTreeMap;
@@ -53,8 +53,8 @@ pub(super) struct Gate<'s> {
     stacks: &'s dyn Stacks,
     /// By thread: the share of predictions that are wrong.
     errors: BTreeMap<Owner, f64>,
-    /// By key, place of the cut stack among the donors, their number, and end of the copy.
-    known: FxHashMap<(KeyId, usize, usize, u64), Tries>,
+    /// By key, place of the cut stack among the donors, and end of the copy.
+    known: FxHashMap<(KeyId, usize, u64), Tries>,
 }
 
 impl<'s> Gate<'s> {
@@ -78,7 +78,8 @@ impl<'s> Gate<'s> {
             if !is_done.insert(key) || of_thread.all >= ENOUGH {
                 continue;
             }
-            let more = self.try_key(index, cut, key);
+            let place = index.whole_before(key, cut.rank);
+            let more = self.try_key(index, key, place, self.copied_to(cut.rank));
             of_thread.all += more.all;
             of_thread.wrong += more.wrong;
         }
@@ -93,27 +94,22 @@ impl<'s> Gate<'s> {
     pub(super) fn estimate(&mut self, index: &Index, cut: &CutStack, key: KeyId) -> f64 {
         let error = self.errors.get(&index.owner(cut.node)).copied();
         let error = error.unwrap_or(0.5);
-        let place = index.donors_before(key, cut.rank);
-        let end = self.copied_to(cut.rank).0 / STEP;
-        let key = (key, place, index.donors(key).len(), end);
-        let tries = match self.known.get(&key) {
+        let place = index.whole_before(key, cut.rank);
+        let end = self.copied_to(cut.rank);
+        let tries = match self.known.get(&(key, place, end.0 / STEP)) {
             Some(tries) => *tries,
             None => {
-                let tries = self.try_key(index, cut, key.0);
-                self.known.insert(key, tries);
+                let tries = self.try_key(index, key, place, end);
+                self.known.insert((key, place, end.0 / STEP), tries);
                 tries
             }
         };
         (f64::from(tries.wrong) + PRIOR * error) / (f64::from(tries.all) + PRIOR)
     }
 
-    /// Predicts each of the donors nearest to a cut stack from the others of them.
-    fn try_key(&self, index: &Index, cut: &CutStack, key: KeyId) -> Tries {
-        let (before, after) = index.donors_around(key, cut.rank);
-        let mut near: Vec<Donor> = before.take(NEAREST).collect();
-        near.reverse();
-        near.extend(after.take(NEAREST));
-        let end = self.copied_to(cut.rank);
+    /// Predicts each of the donors nearest to a place from the others of them, by the bytes below an end.
+    fn try_key(&self, index: &Index, key: KeyId, place: usize, end: Avma) -> Tries {
+        let near = index.whole_around(key, place, NEAREST);
         let mut tries = Tries::default();
         for (at, donor) in near.iter().enumerate() {
             let others = near[..at].iter().chain(&near[at + 1..]);

@@ -310,10 +310,17 @@ impl Index {
         (before.map(donor), after.map(donor))
     }
 
-    /// How many donors of a key are before a sample.
-    pub(super) fn donors_before(&self, key: KeyId, rank: u32) -> usize {
+    /// How many of the donors of a key that were recorded whole are before a sample.
+    pub(super) fn whole_before(&self, key: KeyId, rank: u32) -> usize {
         let sample = self.samples.partition_point(|sample| sample.rank < rank);
-        self.donors(key).before(number(sample))
+        self.donors(key).own_before(number(sample))
+    }
+
+    /// The donors of a key that were recorded whole, so many on either side of a place among them.
+    pub(super) fn whole_around(&self, key: KeyId, place: usize, most: usize) -> Vec<Donor> {
+        let own = self.donors(key).own();
+        let near = &own[place.saturating_sub(most)..own.len().min(place + most)];
+        near.iter().map(|sample| self.donor(*sample, key)).collect()
     }
 
     /// The donors of a key.

@@ -35,7 +35,7 @@ pub(super) struct RuleMaker<'a, A: Architecture> {
     flows: FlowsOf,
     pub(super) candidates: Pool<Candidate>,
     complex: Vec<Complex>,
-    /// The ways out of the JIT code of each dump of PHP.
+    /// The ways out of the JIT code of each dump whose code runs in a loop of its host.
     hosted: FxHashMap<JitObjectId, Candidates>,
     /// Of functions with a frame pointer, by their start; for [`RuleMaker::without_frame_pointer`].
     full_flows: FxHashMap<(DsoId, FileOffset), Option<Flow>>,

@@ -13,8 +13,7 @@ use rustc_hash::FxHashMap;
 
 use super::ProcessId;
 use super::dumps::Dump;
-use super::load_map::Load;
-use super::load_map::LoadMap;
+use super::load_map::{Load, LoadMap};
 use super::marker::Change;
 use super::owners::{OwnedLoads, Owners};
 use crate::address::{AvmaRange, Timestamp};

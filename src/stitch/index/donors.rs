@@ -2,6 +2,8 @@
 //!
 //! Samples are known by their number in time order; those that were completed come in between while others are decided.
 
+use std::collections::BTreeSet;
+
 use rustc_hash::FxHashMap;
 
 use super::Shape;
@@ -24,8 +26,8 @@ pub(in crate::stitch) struct Donor {
 pub(in crate::stitch) struct Donors {
     /// Samples that are complete of themselves, in order.
     own: Vec<u32>,
-    /// Samples that were completed, in order.
-    completed: Vec<u32>,
+    /// Samples that were completed: in the order of their borders, which is not that of time.
+    completed: BTreeSet<u32>,
     by_fp: FxHashMap<FramePointer, Summary>,
     /// Of all.
     total: Option<Summary>,
@@ -62,9 +64,7 @@ impl Donors {
 
     /// Adds a sample that was cut.
     pub(super) fn add_completed(&mut self, sample: u32) {
-        if let Err(at) = self.completed.binary_search(&sample) {
-            self.completed.insert(at, sample);
-        }
+        self.completed.insert(sample);
     }
 
     /// Takes in what some of them say, all of which have one frame pointer.
@@ -79,10 +79,14 @@ impl Donors {
         self.own.len() + self.completed.len()
     }
 
-    /// How many are before a sample.
-    pub(super) fn before(&self, sample: u32) -> usize {
-        let before = |of: &[u32]| of.partition_point(|donor| *donor < sample);
-        before(&self.own) + before(&self.completed)
+    /// How many of those that are complete of themselves are before a sample.
+    pub(super) fn own_before(&self, sample: u32) -> usize {
+        self.own.partition_point(|donor| *donor < sample)
+    }
+
+    /// Those that are complete of themselves, in order.
+    pub(super) fn own(&self) -> &[u32] {
+        &self.own
     }
 
     /// Those before a sample and those from it on, the nearest first.
@@ -93,16 +97,14 @@ impl Donors {
         impl Iterator<Item = u32> + Clone + '_,
         impl Iterator<Item = u32> + Clone + '_,
     ) {
-        let split = |of: &'_ [u32]| of.partition_point(|donor| *donor < sample);
-        let (own, completed) = (split(&self.own), split(&self.completed));
-        let before = (
-            self.own[..own].iter().rev(),
-            self.completed[..completed].iter().rev(),
-        );
-        let after = (self.own[own..].iter(), self.completed[completed..].iter());
+        let (before, after) = self.own.split_at(self.own_before(sample));
         (
-            merged(before.0, before.1, |a, b| a > b),
-            merged(after.0, after.1, |a, b| a < b),
+            merged(
+                before.iter().rev(),
+                self.completed.range(..sample).rev(),
+                |a, b| a > b,
+            ),
+            merged(after.iter(), self.completed.range(sample..), |a, b| a < b),
         )
     }
 
