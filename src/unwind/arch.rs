@@ -90,6 +90,11 @@ pub(super) trait Architecture {
     /// the ip (of a leaf) is at such a place: x86's `ret`.
     fn certain_exit(code: &[u8]) -> Option<Candidate>;
 
+    /// The same for JIT code, of which more is known than the bytes at the ip.
+    fn certain_jit_exit(code: &CodeView<'_>) -> Option<Candidate> {
+        Self::certain_exit(code.rest())
+    }
+
     /// Where functions of a file begin that says nothing of them.
     fn functions(image: &ElfFile<'_>) -> Option<Functions> {
         let _ = image;

@@ -483,7 +483,7 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
         }
         let view = CodeView::of_jit(code, offset, leaf);
         let exit = if leaf {
-            A::certain_exit(view.rest())
+            A::certain_jit_exit(&view)
         } else {
             None
         };

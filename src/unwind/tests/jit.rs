@@ -363,6 +363,37 @@ fn the_return_address_is_in_a_register_while_v8_drops_arguments() {
 }
 
 #[test]
+fn v8s_unwinding_records_do_not_hide_that_arguments_are_dropped() {
+    // pop rbp; pop r10; lea rsp, [rsp+rcx*8]; push r10; ret. The record says CFA = rsp + 8 all the way.
+    let code = [
+        0x5d, 0x41, 0x5a, 0x48, 0x8d, 0x24, 0xcc, 0x41, 0x52, 0xc3, 0x90, 0x90, 0x90, 0x90, 0x90,
+        0x90,
+    ];
+    let store = Store::new();
+    let mut writer = DumpWriter::new(1, 0);
+    let mut data = testing::eh_frame(16, 16);
+    data.extend(testing::eh_frame_header(1));
+    let name = b"JS:*f /a.js:1:1";
+    writer
+        .unwinding(20, 0, &data)
+        .load(1, 1, CODE, 0, name, &code);
+    writer.load(1, 1, CODE + STEP, 1, b"JS:~g /a.js:1:1", &FRAMED);
+    let process = loaded(&store, writer);
+    let (caller, bp) = (call_in(1), SP + 16);
+    let stack = [5, 6, 0, 0];
+    for at in [3, 7] {
+        let registers = [(8, CODE + at), (7, SP), (6, bp), (18, caller)];
+        let sample = Sample::new(&registers, &stack);
+        let expected: Frames = vec![(CODE + at, Ip), (caller - 1, Frameless)];
+        assert_eq!(
+            walk(Arch::X86_64, &process, &sample),
+            (expected, StackEnd::Complete),
+            "{at}"
+        );
+    }
+}
+
+#[test]
 fn v8_goes_on_at_the_start_of_builtins_behind_a_deoptimisation() {
     let notify = [0x55, 0x48, 0x89, 0xe5, 0xff, 0xd0, 0x5d, 0xc3];
     let store = Store::new();

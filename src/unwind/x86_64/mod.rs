@@ -148,6 +148,11 @@ impl Architecture for X86_64 {
         matches!(code.first(), Some(0xc3 | 0xc2)).then(|| top_of_stack(0, Check::NotRefuted))
     }
 
+    /// V8's unwinding records do not know of arguments that are dropped.
+    fn certain_jit_exit(code: &CodeView<'_>) -> Option<Candidate> {
+        Self::certain_exit(code.rest()).or_else(|| dropping_arguments(code))
+    }
+
     fn functions(image: &ElfFile<'_>) -> Option<Functions> {
         (image.machine() == Machine::X86_64).then(|| Functions::of(image))?
     }
