@@ -288,6 +288,33 @@ fn a_popped_frame_pointer_is_the_callers() {
 }
 
 #[test]
+fn a_landing_pad_is_looked_up_where_it_is() {
+    // What libgcc jumps to with the stack pointer that it has in rcx: behind the end of the same function's other way out.
+    const RCX: u32 = 2;
+    let store = Store::new();
+    let mut text = text_of_calls(0x400);
+    text[0x170..0x180].fill(0x90);
+    let functions = [
+        Function::new(0x000, 0x100, vec![(4, Cfa(Register(2), 8))]),
+        Function::new(0x100, 0x100, vec![(0x80, CfaOffset(32))]),
+        Function::new(0x300, 0x100, vec![(0, Undefined(RIP))]),
+    ];
+    let process = process(&store, X86, &text, &[eh_frame(X86, &functions)]);
+    for (pad, lookup) in [(0x180, 0x180), (0x190, 0x18f)] {
+        let stack = [1, BASE + pad, 2, 3, 4, BASE + 0x350, 5];
+        let registers = [(8, BASE + 0x20), (7, SP), (6, 0), (RCX, SP + 8)];
+        let (frames, end) = walk(Arch::X86_64, &process, &Sample::new(&registers, &stack));
+        assert_eq!(
+            (addresses(&frames), end),
+            (
+                [0x20, lookup, 0x34f].map(|at| BASE + at).to_vec(),
+                StackEnd::Complete
+            )
+        );
+    }
+}
+
+#[test]
 fn a_frame_is_left_by_the_stack_pointer_where_rbp_was_overwritten() {
     // What libgcc does to the saved registers before it jumps to a landing pad.
     let store = Store::new();

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use super::arch::{Architecture, RegisterFile};
 use super::cfi::CfiTables;
 use super::maker::RuleMaker;
-use super::memo::{KnownPlace, Memo, key_of};
+use super::memo::{CallCheck, KnownPlace, Memo, key_of};
 use super::rules::{IN_REGISTER, Kind, LOST, Rule};
 use super::stack::{Stack, slot_at};
 use super::trail::{Mark, Trail, Trails, Way};
@@ -281,6 +281,7 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
                     let depth = self.walker.history.len();
                     self.step(&rule)
                         .and_then(|address| self.arrive(address, rule.kind == Kind::SignalFrame))
+                        .map(|caller| self.landed(&rule, caller))
                         .or_else(|end| self.without_frame_pointer(end, &at, depth, &mut origin))
                 }
                 Kind::End => return StackEnd::Complete,
@@ -456,6 +457,18 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         }
         self.leaf = interrupted;
         Ok(caller)
+    }
+
+    /// The same place, if it is behind a call. libgcc jumps to a landing pad with the registers of the function that has it, and counts its
+    /// own frame from another register then: what it comes to is no return address, and other rows hold for the code before.
+    #[inline]
+    fn landed(&mut self, rule: &Rule, caller: Located<'w, 'a>) -> Located<'w, 'a> {
+        let is_usual = rule.cfa_register == A::SP || rule.cfa_register == A::FP;
+        if is_usual || self.leaf || self.call_check(&caller) != CallCheck::NoCall {
+            return caller;
+        }
+        self.leaf = true;
+        self.locate(caller.lookup.wrapping_add(1), true)
     }
 
     /// The return address that a probe has replaced.
