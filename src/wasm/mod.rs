@@ -443,12 +443,17 @@ impl<'a> WasmCode<'a> {
     }
 
     fn match_codes(&mut self, session: &Session<'a>, objects: &[JitObjectId], diag: &Diagnostics) {
-        let loaded: Vec<Loaded> = objects.iter().map(|id| load(session, *id)).collect();
         let mapped: FxHashSet<usize> = self.dsos.values().copied().collect();
-        for (number, file) in self.compiled.iter().enumerate() {
-            if mapped.contains(&number) {
-                continue;
-            }
+        let compiled = self.compiled.iter().enumerate();
+        let mut unmapped = compiled
+            .filter(|(number, _)| !mapped.contains(number))
+            .peekable();
+        // A dump may have hundreds of thousands of functions.
+        if unmapped.peek().is_none() {
+            return;
+        }
+        let loaded: Vec<Loaded> = objects.iter().map(|id| load(session, *id)).collect();
+        for (number, file) in unmapped {
             let matchings: Vec<Matching> = loaded.iter().map(|l| l.find(&file.content)).collect();
             for &(code, offset) in matchings.iter().flat_map(|m| &m.codes) {
                 let place = CodePlace::Code(number, offset);
@@ -520,6 +525,9 @@ impl<'a> WasmCode<'a> {
         objects: &[JitObjectId],
         diag: &Diagnostics,
     ) {
+        if self.described().next().is_none() {
+            return;
+        }
         for object in objects {
             let codes: Vec<_> = codes_of(session, *object).collect();
             if codes.iter().any(|(id, _)| self.codes.contains_key(id)) {
@@ -547,12 +555,17 @@ impl<'a> WasmCode<'a> {
         }
     }
 
+    /// All modules with DWARF: file, and number in it.
+    fn described(&self) -> impl Iterator<Item = (usize, usize)> {
+        let has_dwarf =
+            |&(file, module): &(usize, usize)| self.files[file].content.modules[module].has_dwarf();
+        candidates(&self.files).into_iter().filter(has_dwarf)
+    }
+
     /// The module with DWARF that has nearly all of the names, and the functions of that name.
     fn by_names(&self, names: &[(JitCodeId, &[u8])]) -> Option<Named> {
-        let modules = candidates(&self.files).into_iter();
-        let of = |&(file, module): &(usize, usize)| &self.files[file].content.modules[module];
-        let matched = modules.filter(|at| of(at).has_dwarf()).map(|at| {
-            let known = of(&at).indices_by_name();
+        let matched = self.described().map(|at| {
+            let known = self.files[at.0].content.modules[at.1].indices_by_name();
             let index = |name: &[u8]| match compiled::wasm_function(name) {
                 Some((function, None)) => Some(function.index),
                 _ => known.get(&module::shown(name)).copied(),
