@@ -13,7 +13,7 @@ use pjit::diagnostics::Diagnostics;
 use pjit::load::{LoadOptions, Source};
 use pjit::profile::{FrameId, FrameNeeds, Profile};
 use pjit::stack_end::StackEnd;
-use pjit::stitch::{Mending, Refutations};
+use pjit::stitch::Mending;
 
 /// Bytes of stacks that are left.
 const SIZES: [usize; 3] = [8192, 4096, 2048];
@@ -22,42 +22,26 @@ fn main() {
     let words = std::env::args().skip(1);
     let files: Vec<String> = words.filter(|word| !word.starts_with('-')).collect();
     println!(
-        "| recording | cut to | refuted by | cut | completed | right | wrong frames | est. error | rooted | right | frames |"
+        "| recording | cut to | cut | completed | right | wrong frames | est. error | rooted | right | frames |"
     );
-    println!("|---|---|---|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|---|");
     for file in &files {
         let whole = load(file, None, Mending::default());
         for size in SIZES {
             // What is stitched gets no root: the roots of all are judged without stitching.
             let graft = Mending {
                 graft: true,
-                ..Mending::default()
+                stitch: false,
             };
             let rooted = load(file, Some(size), graft);
-            for (rules, refutations) in RULES {
-                let mending = Mending {
-                    graft: true,
-                    stitch: true,
-                    refutations,
-                };
-                let cut = load(file, Some(size), mending);
-                println!("{}", line(file, size, rules, &whole, &cut, &rooted));
-            }
+            let mending = Mending {
+                graft: true,
+                stitch: true,
+            };
+            let cut = load(file, Some(size), mending);
+            println!("{}", line(file, size, &whole, &cut, &rooted));
         }
     }
-}
-
-/// What may speak against donors.
-const RULES: [(&str, Refutations); 5] = [
-    ("nothing", rules(false, None)),
-    ("registers", rules(true, None)),
-    ("and 64 samples", rules(true, Some(64))),
-    ("and 16 samples", rules(true, Some(16))),
-    ("and 8 samples", rules(true, Some(8))),
-];
-
-const fn rules(registers: bool, near: Option<u32>) -> Refutations {
-    Refutations { registers, near }
 }
 
 fn load(file: &str, dump_limit: Option<usize>, mending: Mending) -> Profile {
@@ -156,14 +140,7 @@ fn rooted(frames: &[u64], truth: &[u64]) -> (u64, u64, u64) {
     (differing as u64, root.len() as u64, missing as u64)
 }
 
-fn line(
-    file: &str,
-    size: usize,
-    rules: &str,
-    whole: &Profile,
-    cut: &Profile,
-    roots: &Profile,
-) -> String {
+fn line(file: &str, size: usize, whole: &Profile, cut: &Profile, roots: &Profile) -> String {
     let name = Path::new(file).file_stem().unwrap_or_default();
     let ends = [StackEnd::Stitched, StackEnd::StitchedFiber];
     let one = Counts::of(whole, cut, &ends, stitched);
@@ -178,7 +155,7 @@ fn line(
     };
     let mean = |part: u64| part as f64 / two.done.max(1) as f64;
     format!(
-        "| {} | {size} | {rules} | {} of {} ({}%) | {}% | {}% | {}% | {error} | {}% | {}% | {:.1} of {:.1} |",
+        "| {} | {size} | {} of {} ({}%) | {}% | {}% | {}% | {error} | {}% | {}% | {:.1} of {:.1} |",
         name.to_string_lossy(),
         one.cut,
         one.whole,

@@ -97,7 +97,6 @@ impl CutArgs {
         Mending {
             graft: !self.no_root && !self.no_cut_marks,
             stitch: self.stitch,
-            ..Mending::default()
         }
     }
 }

@@ -8,7 +8,6 @@ use std::cell::RefCell;
 
 use rustc_hash::FxHashMap;
 
-use super::Refutations;
 use super::gate::{Gate, Stacks};
 use super::index::{CutStack, Donor, Index, KeyId, Summary};
 use crate::collect::PcId;
@@ -30,8 +29,6 @@ pub(super) enum Refusal {
     Ambiguous,
     /// Others are all earlier, or all later.
     OneSided,
-    /// The nearest ones are too far away in time.
-    Far,
     /// What can be tried comes out wrong too often.
     Unsure,
 }
@@ -76,16 +73,14 @@ pub(super) fn decide(
 /// What is asked of donors.
 pub(super) struct Judge<'s> {
     stacks: &'s dyn Stacks,
-    refutations: Refutations,
     /// By sample and key.
     registers: RefCell<FxHashMap<(u32, KeyId), Option<KeptRegisters>>>,
 }
 
 impl<'s> Judge<'s> {
-    pub(super) fn new(stacks: &'s dyn Stacks, refutations: Refutations) -> Self {
+    pub(super) fn new(stacks: &'s dyn Stacks) -> Self {
         Self {
             stacks,
-            refutations,
             registers: RefCell::default(),
         }
     }
@@ -118,34 +113,24 @@ impl<'s> Judge<'s> {
         Ok((fitting, estimate))
     }
 
-    /// Looks for donors near enough and with equal registers on both sides.
+    /// Looks for donors with equal registers on both sides.
     fn refute(&self, index: &Index, cut: &CutStack, key: KeyId) -> Result<(), Refusal> {
         /// Donors on either side whose registers are looked at.
         const TRIED: usize = 16;
         let fp = index.frame(cut.border).fp;
         let fits = |donor: &Donor| fp.fits(index.frame(donor.node).fp);
         let (before, after) = index.donors_around(key, cut.rank);
-        let before = || before.clone().filter(fits).take(TRIED);
-        let after = || after.clone().filter(fits).take(TRIED);
-        if let Some(most) = self.refutations.near {
-            let is_near = |donor: Option<Donor>| {
-                donor.is_some_and(|donor| index.apart(cut, donor.rank) <= most)
-            };
-            if !is_near(before().next()) || !is_near(after().next()) {
-                return Err(Refusal::Far);
-            }
+        let (before, after) = (before.filter(fits), after.filter(fits));
+        let (mut before, mut after) = (before.take(TRIED), after.take(TRIED));
+        let own = self.registers(index, cut.rank, cut.node, cut.border, key);
+        let is_equal = |donor: Donor| {
+            let other = self.registers(index, donor.rank, donor.leaf, donor.node, key);
+            own.zip(other).is_none_or(|(a, b)| are_equal(&a, &b))
+        };
+        match before.any(is_equal) && after.any(is_equal) {
+            true => Ok(()),
+            false => Err(Refusal::Mismatch),
         }
-        if self.refutations.registers {
-            let own = self.registers(index, cut.rank, cut.node, cut.border, key);
-            let is_equal = |donor: Donor| {
-                let other = self.registers(index, donor.rank, donor.leaf, donor.node, key);
-                own.zip(other).is_none_or(|(a, b)| are_equal(&a, &b))
-            };
-            if !before().any(is_equal) || !after().any(is_equal) {
-                return Err(Refusal::Mismatch);
-            }
-        }
-        Ok(())
     }
 
     /// The registers of a sample in its frame at a key.

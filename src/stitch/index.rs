@@ -340,15 +340,6 @@ impl Index {
         self.donor_at(sample, link)
     }
 
-    /// How many samples of its thread a cut stack is away from one.
-    pub(super) fn apart(&self, cut: &CutStack, rank: u32) -> u32 {
-        let between = cut.rank.min(rank)..cut.rank.max(rank);
-        let owner = self.owner(cut.node);
-        let samples = self.samples.iter();
-        let samples = samples.filter(|s| between.contains(&s.rank) && self.owner(s.node) == owner);
-        number(samples.count())
-    }
-
     /// A node and those outside of it.
     pub(super) fn outwards(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
         let outer = move |node: &u32| {

@@ -39,26 +39,6 @@ pub struct Mending {
     pub graft: bool,
     /// Take the missing part from other samples of the thread.
     pub stitch: bool,
-    /// What speaks against donors besides.
-    pub refutations: Refutations,
-}
-
-/// What may speak against a donor, though all that fit agree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Refutations {
-    /// The registers that calls keep have to hold at the border what they hold in the nearest donors on both sides.
-    pub registers: bool,
-    /// A donor has to be so many samples of the thread away at most, on both sides.
-    pub near: Option<u32>,
-}
-
-impl Default for Refutations {
-    fn default() -> Self {
-        Self {
-            registers: true,
-            near: None,
-        }
-    }
 }
 
 /// What was completed.
@@ -81,7 +61,7 @@ pub fn mend(
 ) -> Mended {
     let mut mended = Mended::default();
     if what.stitch && !collected.roots.cuts.is_empty() {
-        mended = stitch(collected, again, what.refutations);
+        mended = stitch(collected, again);
     }
     collected.paths = crate::collect::Paths::default();
     if what.graft && !collected.roots.cuts.is_empty() {
@@ -91,11 +71,11 @@ pub fn mend(
 }
 
 /// Takes missing parts from other samples.
-fn stitch(collected: &mut Collected, stacks: &dyn Stacks, refutations: Refutations) -> Mended {
+fn stitch(collected: &mut Collected, stacks: &dyn Stacks) -> Mended {
     let paths = std::mem::take(&mut collected.paths);
     let mut index = Index::new(paths, &collected.pcs);
     let mut gate = Gate::new(&index, stacks);
-    let judge = Judge::new(stacks, refutations);
+    let judge = Judge::new(stacks);
     let (mut completed, refused) = decide::decide(&mut index, &mut gate, &judge);
     completed.sort_unstable_by_key(|one| one.rank);
     let mended = Mended::of(&completed, &refused);
@@ -153,7 +133,6 @@ impl Refusal {
             Self::NoDonor => "nobody else was there",
             Self::Mismatch => "others had other registers",
             Self::Ambiguous => "others go on in several ways",
-            Self::Far => "others are too far away",
             Self::OneSided => "others are all earlier or all later",
             Self::Unsure => "others predict each other badly",
         }

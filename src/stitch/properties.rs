@@ -4,7 +4,6 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use super::Refutations;
 use super::tests::{Frame, ONE, Samples};
 use crate::collect::PathEnd;
 
@@ -67,7 +66,7 @@ fn outside_of(frames: &[Frame], border: Frame) -> Option<Vec<u32>> {
 /// The number of completed stacks, if what is known speaks against none of them.
 fn check(steps: &[Step]) -> Result<usize, TestCaseError> {
     let samples = run(steps);
-    let (completed, refused) = collected(&samples).decided(Refutations::default());
+    let (completed, refused) = collected(&samples).decided();
     // Whole stacks, and those that are taken for whole.
     let mut believed: Vec<Option<Vec<Frame>>> = samples
         .iter()

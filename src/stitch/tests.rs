@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use super::Mended;
 use super::decide::{Completed, Judge, Refusal, decide};
 use super::gate::{Gate, Stacks};
 use super::index::Index;
-use super::{Mended, Refutations};
 use crate::address::Avma;
 use crate::collect::{Owner, PathEnd, Paths, Pc, PcId};
 use crate::ids::{IndexSlice, ThreadId};
@@ -71,10 +71,7 @@ impl Samples {
         }
     }
 
-    pub(super) fn decided(
-        &self,
-        refutations: Refutations,
-    ) -> (Vec<Completed>, Vec<(u32, Refusal)>) {
+    pub(super) fn decided(&self) -> (Vec<Completed>, Vec<(u32, Refusal)>) {
         let pcs: Vec<Pc> = (0..100)
             .map(|at| Pc {
                 at: Avma(at),
@@ -85,12 +82,12 @@ impl Samples {
             .collect();
         let mut index = Index::new(self.paths.clone(), IndexSlice::new(&pcs));
         let mut gate = Gate::new(&index, self);
-        decide(&mut index, &mut gate, &Judge::new(self, refutations))
+        decide(&mut index, &mut gate, &Judge::new(self))
     }
 
     /// What lies outside of a completed stack, or why it is not completed.
     fn fate(&self, rank: u32) -> Result<Vec<u32>, Refusal> {
-        let (completed, refused) = self.decided(Refutations::default());
+        let (completed, refused) = self.decided();
         if let Some((_, why)) = refused.iter().find(|(at, _)| *at == rank) {
             return Err(*why);
         }
@@ -238,7 +235,7 @@ fn bytes_that_tell_nothing_close_the_gate() {
 fn what_was_done_is_counted() {
     let (mut samples, _) = between(&whole(&X), &whole(&X), 9);
     samples.add(ONE, PathEnd::Cut, &[KEY, LEAF]);
-    let (completed, refused) = samples.decided(Refutations::default());
+    let (completed, refused) = samples.decided();
     let mended = Mended::of(&completed, &refused);
     assert_eq!(mended.stitched, 10);
     assert!(mended.error > 0.0 && mended.error < 0.05, "{mended:?}");
