@@ -22,7 +22,7 @@ use crate::questions::facts::Facts;
 use crate::questions::filter::Filters;
 use crate::questions::functions::Functions;
 use crate::questions::kinds::OwnRules;
-use crate::questions::summary::Summary;
+use crate::questions::summary::{Summary, Wanted};
 use crate::questions::tally::Tally;
 
 /// Arguments of `pjit summary`.
@@ -144,7 +144,11 @@ impl SummaryArgs {
             filters: filters.texts(),
             ..Common::default()
         };
-        let summary = Summary::of(&profile, functions, tally, facts, self.print.full_names);
+        let wanted = Wanted {
+            full_names: self.print.full_names,
+            small: matches!(self.print.format, Format::Json | Format::Csv),
+        };
+        let summary = Summary::of(&profile, functions, tally, facts, wanted);
         leave(profile);
         Ok(Answer {
             summary,

@@ -262,7 +262,7 @@ fn order(summary: &Summary) -> Vec<FunctionId> {
         let object = summary.functions.get(*id).identity.object.clone();
         (
             std::cmp::Reverse((largest, n.inclusive.period)),
-            summary.labels[id.index()].clone(),
+            summary.labels.get(&summary.functions, *id).to_owned(),
             object,
         )
     });

@@ -34,6 +34,8 @@ mod stdio_text;
 mod stdio_tree;
 mod strings;
 pub mod summary;
+#[cfg(test)]
+mod summary_tests;
 pub mod svg;
 #[cfg(test)]
 mod testing;

@@ -489,9 +489,9 @@ impl PageMaker<'_> {
     }
 
     fn cut(&self, id: FunctionId, columns: usize) -> String {
-        let label = &self.summary.labels[id.index()];
+        let label = self.summary.labels.get(&self.summary.functions, id);
         if self.options.full_names {
-            label.clone()
+            label.to_owned()
         } else {
             cut(label, columns)
         }

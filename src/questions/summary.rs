@@ -3,8 +3,6 @@
 //! In: a profile and its functions. Out: a [`Summary`], whose rows are ordered and whole; how many are shown is the writer's
 //! business.
 
-use std::collections::BTreeMap;
-
 use rustc_hash::FxHashMap;
 
 use super::facts::Facts;
@@ -12,6 +10,7 @@ use super::functions::{Basis, FunctionId, Functions};
 use super::tally::{Count, Numbers, Tally, of_event};
 use crate::ids::Idx;
 use crate::profile::Profile;
+use crate::runtimes::CleanName;
 use crate::runtimes::names::told_apart;
 
 /// A label and its weight.
@@ -34,6 +33,15 @@ pub struct Foreign {
     pub count: Count,
 }
 
+/// What of a summary is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Wanted {
+    /// Names whole.
+    pub full_names: bool,
+    /// Rows, too, that are too small for any page ([`worth_showing`]).
+    pub small: bool,
+}
+
 /// The answer.
 #[derive(Debug)]
 pub struct Summary {
@@ -42,7 +50,7 @@ pub struct Summary {
     /// All functions; the rows below are ids into it.
     pub functions: Functions,
     /// By function: as tables show it.
-    pub labels: Vec<String>,
+    pub labels: Labels,
     /// By function: its numbers.
     pub numbers: Vec<Numbers>,
     /// All samples of the event.
@@ -55,13 +63,13 @@ pub struct Summary {
     pub objects: Vec<Share>,
     /// By comm.
     pub threads: Vec<Share>,
-    /// Functions by self.
+    /// Functions by self; those that [`Wanted`] leaves out are behind the others, in no order.
     pub hot: Vec<FunctionId>,
-    /// Own functions by what is credited to them.
+    /// Own functions by what is credited to them, in the same way.
     pub own: Vec<FunctionId>,
-    /// In which functions the credited weight of an own one lies, the heaviest first.
+    /// In which functions the credited weight of an own one lies, the heaviest first; of those that are wanted.
     pub mostly: FxHashMap<FunctionId, Vec<(FunctionId, Count)>>,
-    /// Foreign code with who pays.
+    /// Foreign code with who pays, in the same way.
     pub foreign: Vec<Foreign>,
     /// Weight without an own frame.
     pub no_own: Count,
@@ -77,37 +85,42 @@ impl Summary {
         functions: Functions,
         tally: Tally,
         facts: Facts,
-        full_names: bool,
+        wanted: Wanted,
     ) -> Self {
-        let labels = labels(&functions, full_names);
+        let labels = Labels::of(&functions, wanted.full_names);
         let numbers = &tally.numbers;
+        let total = tally.unfiltered.period;
+        let is_wanted = |weight: u64| wanted.small || !is_small(weight, total);
         let by = |part: fn(&Numbers) -> Count, keep: &dyn Fn(FunctionId) -> bool| {
+            let weight = |id: FunctionId| part(&numbers[id.index()]).period;
             let ids = functions.all.indices();
-            let mut ids: Vec<FunctionId> = ids
-                .filter(|id| part(&numbers[id.index()]).samples > 0 && keep(*id))
-                .collect();
-            let key = |id: &FunctionId| {
-                let weight = part(&numbers[id.index()]).period;
-                let object = functions.get(*id).identity.object.as_str();
+            let ids = ids.filter(|id| part(&numbers[id.index()]).samples > 0 && keep(*id));
+            let (mut ids, small): (Vec<FunctionId>, Vec<FunctionId>) =
+                ids.partition(|id| is_wanted(weight(*id)));
+            let key = |id: FunctionId| {
+                let object = functions.get(id).identity.object.as_str();
                 let inclusive = numbers[id.index()].inclusive.period;
                 (
-                    std::cmp::Reverse(weight),
-                    labels[id.index()].as_str(),
+                    std::cmp::Reverse(weight(id)),
+                    labels.get(&functions, id),
                     object,
                     std::cmp::Reverse(inclusive),
                 )
             };
-            ids.sort_by(|a, b| key(a).cmp(&key(b)));
+            ids.sort_by(|a, b| key(*a).cmp(&key(*b)));
+            ids.extend(small);
             ids
         };
+        let has_part = |id: FunctionId| is_wanted(numbers[id.index()].credited.period);
+        let label = |id: FunctionId| labels.get(&functions, id);
         Self {
             kinds: shares_by(&functions, numbers, |n| n.own, |f| f.kind.word()),
             objects: shares_by(&functions, numbers, |n| n.physical, |f| &f.identity.object),
             threads: threads(profile, tally.event),
             hot: by(|n| n.own, &|_| true),
             own: by(|n| n.credited, &|id| functions.is_own(id)),
-            mostly: mostly(&tally, &labels),
-            foreign: foreign(&tally, &functions, &labels),
+            mostly: mostly(&tally, label, has_part),
+            foreign: foreign(&tally, &functions, label, is_wanted),
             no_own: tally.no_own,
             no_own_in: shares(
                 tally
@@ -154,16 +167,42 @@ pub fn own_rule(functions: &Functions) -> String {
 /// Names for tables, short where that tells them apart ([`told_apart`]).
 #[must_use]
 pub fn labels(functions: &Functions, full_names: bool) -> Vec<String> {
-    let identities = || functions.all.iter().map(|f| &f.identity);
-    if full_names {
-        return identities().map(|i| i.name.full()).collect();
+    let labels = Labels::of(functions, full_names);
+    let ids = functions.all.indices();
+    ids.map(|id| labels.get(functions, id).to_owned()).collect()
+}
+
+/// Names for tables. Where no function has a place in the sources they are the functions' own.
+#[derive(Debug)]
+pub struct Labels(Option<Vec<String>>);
+
+impl Labels {
+    fn of(functions: &Functions, full_names: bool) -> Self {
+        let identities = || functions.all.iter().map(|f| &f.identity);
+        let has_place = |name: &CleanName| name.line > 0 || !name.file.is_empty();
+        if !identities().any(|identity| has_place(&identity.name)) {
+            return Self(None);
+        }
+        Self(Some(if full_names {
+            identities().map(|i| i.name.full()).collect()
+        } else {
+            told_apart(identities().map(|i| (&i.name, i.object.as_str())))
+        }))
     }
-    told_apart(identities().map(|i| (&i.name, i.object.as_str())))
+
+    /// The name of a function of those that these are of.
+    #[must_use]
+    pub fn get<'l>(&'l self, functions: &'l Functions, id: FunctionId) -> &'l str {
+        match &self.0 {
+            Some(labels) => &labels[id.index()],
+            None => &functions.get(id).identity.name.name,
+        }
+    }
 }
 
 /// Weights by label, the heaviest first, then by label.
 fn shares<'l>(counts: impl Iterator<Item = (&'l str, Count)>) -> Vec<Share> {
-    let mut sums: BTreeMap<&str, Count> = BTreeMap::new();
+    let mut sums: FxHashMap<&str, Count> = FxHashMap::default();
     counts.for_each(|(label, count)| sums.entry(label).or_default().add(count));
     let mut shares: Vec<Share> = sums
         .into_iter()
@@ -173,7 +212,8 @@ fn shares<'l>(counts: impl Iterator<Item = (&'l str, Count)>) -> Vec<Share> {
         })
         .collect();
     shares.retain(|share| share.count.samples > 0);
-    shares.sort_by_key(|share| std::cmp::Reverse(share.count.period));
+    let key = |share: &Share| std::cmp::Reverse(share.count.period);
+    shares.sort_unstable_by(|a, b| (key(a), &a.label).cmp(&(key(b), &b.label)));
     shares
 }
 
@@ -202,32 +242,42 @@ fn threads(profile: &Profile, event: usize) -> Vec<Share> {
     shares(counts)
 }
 
-fn mostly(tally: &Tally, labels: &[String]) -> FxHashMap<FunctionId, Vec<(FunctionId, Count)>> {
+fn mostly<'l>(
+    tally: &Tally,
+    label: impl Fn(FunctionId) -> &'l str,
+    is_wanted: impl Fn(FunctionId) -> bool,
+) -> FxHashMap<FunctionId, Vec<(FunctionId, Count)>> {
     let mut found: FxHashMap<FunctionId, Vec<(FunctionId, Count)>> = FxHashMap::default();
-    for ((payer, function), count) in &tally.pays {
+    let parts = tally
+        .pays
+        .iter()
+        .filter(|((payer, _), _)| is_wanted(*payer));
+    for ((payer, function), count) in parts {
         found.entry(*payer).or_default().push((*function, *count));
     }
     for parts in found.values_mut() {
-        parts
-            .sort_by_key(|(id, count)| (std::cmp::Reverse(count.period), &labels[id.index()], *id));
+        parts.sort_by_key(|(id, count)| (std::cmp::Reverse(count.period), label(*id), *id));
     }
     found
 }
 
-fn foreign(tally: &Tally, functions: &Functions, labels: &[String]) -> Vec<Foreign> {
-    let pairs = tally
-        .pays
-        .iter()
-        .filter(|((_, function), _)| !functions.is_own(*function));
-    let mut rows: Vec<Foreign> = pairs
+fn foreign<'l>(
+    tally: &Tally,
+    functions: &Functions,
+    label: impl Fn(FunctionId) -> &'l str,
+    is_wanted: impl Fn(u64) -> bool,
+) -> Vec<Foreign> {
+    let pairs = tally.pays.iter();
+    let pairs = pairs.filter(|((_, function), _)| !functions.is_own(*function));
+    let (mut rows, small): (Vec<Foreign>, Vec<Foreign>) = pairs
         .map(|(&(payer, function), &count)| Foreign {
             function,
             payer,
             count,
         })
-        .collect();
+        .partition(|row| is_wanted(row.count.period));
     rows.sort_by_key(|row| {
-        let names = (&labels[row.function.index()], &labels[row.payer.index()]);
+        let names = (label(row.function), label(row.payer));
         (
             std::cmp::Reverse(row.count.period),
             names,
@@ -235,6 +285,7 @@ fn foreign(tally: &Tally, functions: &Functions, labels: &[String]) -> Vec<Forei
             row.payer,
         )
     });
+    rows.extend(small);
     rows
 }
 
@@ -245,13 +296,16 @@ pub fn worth_showing(weights: impl Iterator<Item = u64> + Clone, total: u64) -> 
     let all: u64 = weights.clone().fold(0, u64::saturating_add);
     let (mut shown, mut rows) = (0_u64, 0);
     for weight in weights {
-        let is_small = u128::from(weight) * 200 < u128::from(total);
         let is_enough = u128::from(shown) * 100 >= u128::from(all) * 95;
-        if is_small || is_enough {
+        if is_small(weight, total) || is_enough {
             break;
         }
         shown = shown.saturating_add(weight);
         rows += 1;
     }
     rows
+}
+
+fn is_small(weight: u64, total: u64) -> bool {
+    u128::from(weight) * 200 < u128::from(total)
 }
