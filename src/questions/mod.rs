@@ -16,6 +16,8 @@ pub mod kinds;
 pub mod known;
 pub mod matching;
 pub mod peek;
+#[cfg(test)]
+mod random_tests;
 pub mod runs;
 mod significance;
 pub mod stats;
