@@ -15,10 +15,33 @@ use super::space::SpaceAt;
 /// the rules of most places.
 #[derive(Default)]
 pub struct Learned<'a> {
+    before: Mutex<Option<Unwinder<'a>>>,
     unwinder: Mutex<Option<Unwinder<'a>>>,
+    lasts: bool,
 }
 
 impl<'a> Learned<'a> {
+    /// With what was learned in another recording, whose files have the same numbers; what is learned in this one is kept for others.
+    #[must_use]
+    pub fn lasting(before: Option<Unwinder<'a>>) -> Self {
+        Self {
+            before: Mutex::new(before),
+            unwinder: Mutex::default(),
+            lasts: true,
+        }
+    }
+
+    /// The unwinder of another recording, for the first that asks.
+    pub(super) fn before(&self) -> Option<Unwinder<'a>> {
+        let mut before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
+        before.take()
+    }
+
+    /// Whether an unwinder is kept, whatever this recording needs.
+    pub(super) const fn lasts(&self) -> bool {
+        self.lasts
+    }
+
     /// Takes a worker's unwinder, unless another worker gave its own.
     pub(super) fn keep(&self, unwinder: Unwinder<'a>) {
         let mut kept = self.unwinder.lock().unwrap_or_else(PoisonError::into_inner);
@@ -58,6 +81,12 @@ impl<'s, 'a> Again<'s, 'a> {
             unwinder: RefCell::new(unwinder),
             dump_limit,
         }
+    }
+
+    /// What was learned, for another recording.
+    #[must_use]
+    pub fn into_unwinder(self) -> Unwinder<'a> {
+        self.unwinder.into_inner()
     }
 
     /// A sample's stack: where it was copied from, and the bytes.

@@ -252,7 +252,8 @@ struct Worker<'s, 'a> {
 
 impl<'s, 'a> Worker<'s, 'a> {
     fn new(shared: Shared<'s, 'a>, cache: &'s MapCache<'s>) -> Self {
-        let unwinder = Unwinder::new(shared.arch, Arc::clone(shared.tables));
+        let new = || Unwinder::new(shared.arch, Arc::clone(shared.tables));
+        let unwinder = shared.learned.before().unwrap_or_else(new);
         Self {
             shared,
             cache,
@@ -264,7 +265,7 @@ impl<'s, 'a> Worker<'s, 'a> {
     }
 
     fn finish(self) -> Table {
-        if self.shared.needs.paths {
+        if self.shared.needs.paths || self.shared.learned.lasts() {
             self.shared.learned.keep(self.chains.into_unwinder());
         }
         self.table

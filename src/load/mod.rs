@@ -2,6 +2,7 @@
 
 mod clock;
 mod companions;
+mod known;
 mod names;
 mod options;
 mod reading;

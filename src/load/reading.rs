@@ -1,19 +1,19 @@
 //! The stages, one after the other: reading, weights, stacks, symbols, the table.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::thread::Scope;
 
 use super::LoadError;
 use super::clock::StageClock;
 use super::companions::{companions, refuse_unfit, source_maps, wasm_code};
+use super::known::Known;
 use super::options::LoadOptions;
 use super::summary::{events_of, summarise};
 use super::times::in_time;
 use crate::check::{Stages, Weights};
 use crate::collect::{self, Again, Collected, Learned, MapCache, Needs, Payloads};
 use crate::diagnostics::Diagnostics;
-use crate::dso::{DsoTable, KernelLoader, Kin};
+use crate::dso::{DsoTable, KernelLoader};
 use crate::ids::{IndexVec, index_vec};
 use crate::input::{Store, Window};
 use crate::perfdata::attr::sample_type;
@@ -26,13 +26,6 @@ use crate::session::{Filter, Session};
 use crate::stitch::{self, Mended, Mending};
 use crate::symbolize::{self, Answers, DebugStore};
 use crate::weigh::{self, Interval, WeighError, Weighed};
-
-/// What other recordings have opened.
-#[derive(Default)]
-pub(super) struct Known<'a> {
-    kin: Arc<Kin<'a>>,
-    debug: DebugStore<'a>,
-}
 
 /// Goes through all stages, and lets `look` see what they made before only the profile is left.
 pub(super) fn read<T: Default>(
@@ -313,7 +306,10 @@ impl<'a> Reading<'_, 'a> {
     }
 
     fn stacks(&self, session: &Session<'a>) -> Stacks {
-        let learned = Learned::default();
+        let learned = match self.together {
+            Some(known) => Learned::lasting(known.unwinder(session)),
+            None => Learned::default(),
+        };
         let stitches = self.stitches(session);
         let needs = Needs {
             paths: stitches,
@@ -363,6 +359,9 @@ impl<'a> Reading<'_, 'a> {
             ..self.options.mending
         };
         let mended = stitch::mend(collected, session, &again, what);
+        if let Some(known) = self.together {
+            known.keep(session, again.into_unwinder());
+        }
         if what.stitch {
             let refused = mended.refused.iter();
             let refused: Vec<String> = refused

@@ -1,7 +1,8 @@
 //! Several recordings in turn: what belongs to more than one of them is opened and read once.
 
+use super::known::Known;
 use super::options::LoadOptions;
-use super::reading::{Known, read_in, unmap};
+use super::reading::{read_in, unmap};
 use super::{LoadError, look_at_quality};
 use crate::check::Evidence;
 use crate::diagnostics::Diagnostics;
@@ -21,7 +22,7 @@ pub fn together<T>(diag: &Diagnostics, work: impl FnOnce(&Together<'_>) -> T) ->
     let made = work(&Together {
         store: &store,
         diag,
-        known: Known::default(),
+        known: Known::new(),
     });
     unmap(store);
     made

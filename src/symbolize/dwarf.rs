@@ -6,15 +6,13 @@
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use gimli::{
     Abbreviations, AttributeSpecification, AttributeValue, DebugAddrBase, DebugInfoOffset,
     DebugLocListsBase, DebugRngListsBase, DebugStrOffsetsBase, DwarfFileType, DwoId, LittleEndian,
     Reader as _, UnitHeader, UnitOffset, UnitType, constants as dw,
 };
-
-use rustc_hash::FxHashMap;
 
 use crate::dso::elf::ElfFile;
 use crate::input::Store;
@@ -46,33 +44,6 @@ pub(super) struct DebugInfo<'a> {
     lines_left: AtomicUsize,
     /// The table of abbreviations that was parsed last, by its place: some compilers write one for all units.
     abbreviations: Mutex<Option<(usize, Arc<Abbreviations>)>>,
-}
-
-/// Debug information that was opened, for recordings whose files are the same bytes.
-#[derive(Default)]
-pub struct DebugStore<'a>(Mutex<FxHashMap<(usize, bool), Opening<'a>>>);
-
-type Opening<'a> = Arc<OnceLock<Option<Arc<DebugInfo<'a>>>>>;
-
-impl<'a> DebugStore<'a> {
-    /// See [`DebugInfo::new`]. A file's bytes never move, and tell which one it is.
-    pub(super) fn get(
-        &self,
-        elf: &ElfFile<'a>,
-        supplementary: Option<&ElfFile<'a>>,
-        lines: bool,
-    ) -> Option<Arc<DebugInfo<'a>>> {
-        let key = (elf.bytes().as_ptr() as usize, lines);
-        let opening = {
-            let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(known.entry(key).or_default())
-        };
-        let opened =
-            opening.get_or_init(|| DebugInfo::new(elf, supplementary, lines).map(Arc::new));
-        // What may be read is so much for each recording.
-        opened.iter().for_each(|info| info.refill());
-        opened.clone()
-    }
 }
 
 /// Compilers use some twenty; attributes need no bytes, so that one byte of an entry may stand for any number.
@@ -220,7 +191,7 @@ impl<'a> DebugInfo<'a> {
     }
 
     /// Sets what may still be read to what it was at the beginning.
-    fn refill(&self) {
+    pub(super) fn refill(&self) {
         let (ranges, abbreviations, lines) = self.budgets();
         self.ranges_left.store(ranges, Ordering::Relaxed);
         self.abbreviations_left

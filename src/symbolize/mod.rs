@@ -9,10 +9,13 @@ mod expanded;
 mod go_lines;
 mod inlines;
 mod lines;
+mod memo;
 mod origin;
 mod run;
+mod shown;
 mod source_map;
 mod split;
+mod store;
 #[cfg(test)]
 mod tests;
 
@@ -21,10 +24,10 @@ use crate::ids::IndexVec;
 use crate::wasm::{PartId, WasmCode, WasmPlace};
 
 pub use crate::dso::NameStyle;
-pub use dwarf::DebugStore;
 pub use origin::Origin;
 pub use run::{resolve, resolve_with};
 pub use source_map::{Original, Search as SourceMapSearch, SourceMaps};
+pub use store::DebugStore;
 
 /// What an address is looked up in.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -8,13 +8,16 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::dwarf::{DebugInfo, DebugStore, Unit};
+use super::dwarf::{DebugInfo, Unit};
 use super::expanded::{Expanded, Expansion, NameNumber, Spot, Wanted};
 use super::go_lines;
-use super::inlines::{self, Names};
+use super::inlines;
 use super::lines::{LineAt, Lines};
+use super::memo::Reading;
+use super::shown::ShownNames;
 use super::source_map::WasmMap;
 use super::split::SplitFiles;
+use super::store::{DebugStore, Opened};
 use super::{
     InlinedFrame, NameStyle, Options, Origin, Query, Resolution, Resolved, Site, SourceLine,
     StringIndex, Symbol, SymbolIndex,
@@ -75,6 +78,7 @@ pub fn resolve_with<'a>(
         expanded: &expanded,
         wasm,
         options,
+        shown: known.shown.as_ref(),
     };
     builder.finish(threads)
 }
@@ -117,7 +121,7 @@ struct Object<'t, 'a> {
     symbols: Vec<crate::dso::SymbolRef<'t>>,
     /// For each query of the group: its index, and its symbol.
     answers: Vec<(u32, Option<u32>)>,
-    debug: Option<Arc<DebugInfo<'a>>>,
+    debug: Option<Opened<'a>>,
     split: Option<SplitFiles<'t, 'a>>,
     /// What a Go program without DWARF knows of its functions; its one unit is number 0.
     go: Option<GoTable<'a>>,
@@ -201,7 +205,8 @@ impl<'t, 'a> Object<'t, 'a> {
                 lines: true,
             }));
         }
-        object.ask(Some(Arc::new(debug)), all);
+        let info = Arc::new(debug);
+        object.ask(Some(Opened { info, memo: None }), all);
         object
     }
 
@@ -253,7 +258,7 @@ impl<'t, 'a> Object<'t, 'a> {
     }
 
     /// Finds the units that describe addresses.
-    fn ask(&mut self, debug: Option<Arc<DebugInfo<'a>>>, mut all: Vec<Wanted>) {
+    fn ask(&mut self, debug: Option<Opened<'a>>, mut all: Vec<Wanted>) {
         all.sort_unstable_by_key(|w| (w.svma, w.query));
         let Some(debug) = debug else {
             self.units = vec![(0, all)];
@@ -261,12 +266,13 @@ impl<'t, 'a> Object<'t, 'a> {
         };
         let addresses: Vec<u64> = all.iter().map(|w| w.svma).collect();
         let mut units: FxHashMap<u32, Vec<Wanted>> = FxHashMap::default();
-        debug.units_at(&addresses, |index, unit| {
+        debug.info.units_at(&addresses, |index, unit| {
             units.entry(unit).or_default().push(all[index]);
         });
         self.units = units.into_iter().collect();
-        self.units
-            .sort_unstable_by_key(|(unit, _)| (std::cmp::Reverse(debug.unit_size(*unit)), *unit));
+        self.units.sort_unstable_by_key(|(unit, _)| {
+            (std::cmp::Reverse(debug.info.unit_size(*unit)), *unit)
+        });
         self.debug = Some(debug);
     }
 
@@ -311,7 +317,7 @@ impl<'t, 'a> Addresses<'t, 'a> {
         }
     }
 
-    fn debug_info(&self, lines: bool, known: &DebugStore<'a>) -> Option<Arc<DebugInfo<'a>>> {
+    fn debug_info(&self, lines: bool, known: &DebugStore<'a>) -> Option<Opened<'a>> {
         match self {
             Self::File { dsos, dso } => {
                 let elf = dsos.debug(*dso)?;
@@ -355,37 +361,61 @@ fn expand<'a>(object: &Object<'_, 'a>, piece: Piece<'_>) -> Expanded<'a> {
     if let Some(go) = &object.go {
         return go_lines::expand(go, piece.wanted);
     }
-    let mut out = Expanded::default();
     let Some(debug) = &object.debug else {
-        return out;
+        return Expanded::default();
     };
-    let Some(unit) = debug.unit(piece.unit) else {
-        return out;
+    let is_simple = |wanted: &Wanted| wanted.inlines && !wanted.lines;
+    let Opened { info, memo } = debug;
+    match memo {
+        Some(memo) if piece.wanted.iter().all(is_simple) => {
+            let key = (piece.unit, object.origins);
+            memo.of_unit(key, piece.wanted, |wanted, reading| {
+                read(object, info, Piece { wanted, ..piece }, reading);
+            })
+        }
+        _ => {
+            let mut reading = Reading::default();
+            read(object, info, piece, &mut reading);
+            reading.out
+        }
+    }
+}
+
+/// Reads the unit, as far as it is about these addresses.
+fn read<'a>(
+    object: &Object<'_, 'a>,
+    debug: &Arc<DebugInfo<'a>>,
+    piece: Piece<'_>,
+    reading: &mut Reading<'a>,
+) {
+    let Reading { unit, names, out } = reading;
+    let unit = unit.get_or_insert_with(|| debug.unit(piece.unit));
+    let Some(unit) = unit.as_ref() else {
+        return;
     };
     let mut addresses: Vec<u64> = piece.wanted.iter().map(|w| w.svma).collect();
     addresses.dedup();
     let split = object.split.as_ref();
-    let split = split.and_then(|split| split.of(debug, &unit));
+    let split = split.and_then(|split| split.of(debug, unit));
     let (functions, entries) = match &split {
         Some(split) => (&split.info, &split.unit),
-        None => (debug.as_ref(), &unit),
+        None => (debug.as_ref(), unit),
     };
     let found = inlines::find(functions, entries, &addresses);
     let any_lines = piece.wanted.iter().any(|w| w.lines);
-    let lines = any_lines.then(|| Lines::of(debug, &unit)).flatten();
+    let lines = any_lines.then(|| Lines::of(debug, unit)).flatten();
     let places = lines
         .as_ref()
         .map(|lines| lines.find(&addresses, debug.is_wasm));
     let mut paths = Paths {
         debug,
-        unit: &unit,
+        unit,
         lines: lines.as_ref(),
         known: FxHashMap::default(),
     };
-    let mut names = Names::default();
     let bodies = Bodies {
         debug,
-        unit: &unit,
+        unit,
         is_split: split.is_some(),
         addresses: &addresses,
         lines: OnceCell::new(),
@@ -431,7 +461,6 @@ fn expand<'a>(object: &Object<'_, 'a>, piece: Piece<'_>) -> Expanded<'a> {
             origin,
         });
     }
-    out
 }
 
 /// Whose code functions are by the files of their code, for units that do not say where they are declared.
@@ -496,6 +525,7 @@ struct Builder<'b, 't, 'a> {
     expanded: &'b [Expanded<'a>],
     wasm: &'b WasmCode<'a>,
     options: Options,
+    shown: Option<&'b ShownNames>,
 }
 
 impl<'b, 'a> Builder<'b, '_, 'a> {
@@ -644,9 +674,16 @@ impl<'b, 'a> Builder<'b, '_, 'a> {
             dso,
             start: symbol.start,
             end: symbol.end,
-            name: demangle(name, style).into_owned(),
+            name: self.show(name, style),
             is_data: symbol.is_data,
             origin: Origin::Unknown,
+        }
+    }
+
+    fn show(&self, name: &[u8], style: NameStyle) -> String {
+        match self.shown {
+            Some(shown) => shown.of(name, style),
+            None => demangle(name, style).into_owned(),
         }
     }
 
@@ -663,7 +700,7 @@ impl<'b, 'a> Builder<'b, '_, 'a> {
         let style = self.options.names;
         let affordable = affordable(distinct.iter().copied());
         let texts = in_parallel(affordable.chunks(128).collect(), threads, |chunk| {
-            let shown = |name: &&'a [u8]| demangle(name, style).into_owned();
+            let shown = |name: &&'a [u8]| self.show(name, style);
             chunk.iter().map(shown).collect::<Vec<_>>()
         });
         Shown {

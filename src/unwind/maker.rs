@@ -90,6 +90,11 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
         }
     }
 
+    /// Files whose call frame information was asked for.
+    pub(super) fn files(&self) -> impl Iterator<Item = DsoId> + '_ {
+        self.files.keys().copied()
+    }
+
     /// Where frames saved registers.
     pub(super) fn saved(&self) -> &SavedSets {
         &self.rows.saved

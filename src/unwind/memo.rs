@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::rules::Rule;
 use super::{FramePlace, UserFrame};
+use crate::dso::DsoId;
 use crate::input::prefetch;
 
 /// What is known about a place.
@@ -87,6 +88,16 @@ impl Memo {
     /// Number of entries.
     pub(super) fn len(&self) -> u32 {
         u32::try_from(self.kept.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The files that places lie in, each once.
+    pub(super) fn files(&self) -> Vec<DsoId> {
+        let keys = self.kept.iter().map(|kept| kept.key);
+        let files = keys.filter(|key| key >> 63 == 0);
+        let mut files: Vec<DsoId> = files.map(|key| DsoId((key >> 44) as u32)).collect();
+        files.sort_unstable();
+        files.dedup();
+        files
     }
 
     #[inline]

@@ -433,6 +433,17 @@ impl<'a> Unwinder<'a> {
         walker!(&self.inner, walker => walker.ended_by_guess(), else false)
     }
 
+    /// The files that something is known of, ordered.
+    #[must_use]
+    pub fn files(&self) -> Vec<DsoId> {
+        walker!(&self.inner, walker => walker.files(), else Vec::new())
+    }
+
+    /// Forgets where stacks were, but not what was learned of code: the next samples are of other threads.
+    pub fn forget_walks(&mut self) {
+        walker!(&mut self.inner, walker => walker.forget_walks(), else ());
+    }
+
     /// Number of ids given out so far: every [`UserFrame::id`] is smaller.
     #[must_use]
     pub fn id_count(&self) -> u32 {

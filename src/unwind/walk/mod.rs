@@ -25,6 +25,7 @@ use super::{
     UserState,
 };
 use crate::address::Avma;
+use crate::dso::DsoId;
 use crate::perfdata::Registers;
 use crate::stack_end::StackEnd;
 
@@ -127,6 +128,20 @@ impl<'a, A: Architecture> Walker<'a, A> {
 
     pub(super) fn id_count(&self) -> u32 {
         self.memo.len()
+    }
+
+    /// See [`super::Unwinder::files`].
+    pub(super) fn files(&self) -> Vec<DsoId> {
+        let mut files = self.memo.files();
+        files.extend(self.rules.files());
+        files.sort_unstable();
+        files.dedup();
+        files
+    }
+
+    /// See [`super::Unwinder::forget_walks`].
+    pub(super) fn forget_walks(&mut self) {
+        self.trails = Trails::new();
     }
 
     /// Gets what is known of an address on its way.
