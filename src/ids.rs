@@ -10,10 +10,12 @@ macro_rules! numbers {
         $vis struct $id($inner $int);
 
         impl $crate::ids::Idx for $id {
+            #[inline]
             fn from_usize(number: usize) -> Self {
                 Self(<$int>::try_from(number).expect("each took bytes of the recording or of a file, which are fewer"))
             }
 
+            #[inline]
             fn index(self) -> usize {
                 self.0 as usize
             }

@@ -226,24 +226,18 @@ fn join(base: &[&Run], new: &[&Run], by: By) -> (Vec<Row>, (f64, f64)) {
         new: newer,
     } in pairs(&olds, &news)
     {
-        let (old, newer) = (old.map(|at| &olds[at]), newer.map(|at| &news[at]));
-        let part = |run: &Run, identity: Option<&Identity>| -> Part {
-            identity
-                .and_then(|identity| run.functions.get(identity))
-                .copied()
-                .unwrap_or_default()
+        let (old, newer) = (old.map(|at| olds[at]), newer.map(|at| news[at]));
+        let (in_base, in_new) = (parts(base, old), parts(new, newer));
+        let weights = |parts: &[Part]| -> Vec<u64> {
+            parts.iter().map(|part| part.count(by).period).collect()
         };
-        let weights = |runs: &[&Run], identity| -> Vec<u64> {
-            runs.iter()
-                .map(|run| part(run, identity).count(by).period)
-                .collect()
+        let samples = |parts: &[Part]| -> f64 {
+            let all: Vec<f64> = parts.iter().map(|part| part.samples(by)).collect();
+            mean(&all)
         };
-        let samples = |runs: &[&Run], identity| -> Vec<f64> {
-            runs.iter()
-                .map(|run| part(run, identity).samples(by))
-                .collect()
-        };
-        let (in_base, in_new) = (weights(base, old), weights(new, newer));
+        let is_own = in_base.iter().chain(&in_new).any(|part| part.is_own);
+        let samples = samples(&in_base).max(samples(&in_new));
+        let (in_base, in_new) = (weights(&in_base), weights(&in_new));
         let sides = (is_any(&in_base), is_any(&in_new));
         let Some(identity) = newer.or(old).filter(|_| sides != (false, false)).cloned() else {
             continue;
@@ -266,9 +260,8 @@ fn join(base: &[&Run], new: &[&Run], by: By) -> (Vec<Row>, (f64, f64)) {
             sides,
             is_matched,
             renamed: None,
-            is_own: base.iter().any(|run| part(run, old).is_own)
-                || new.iter().any(|run| part(run, newer).is_own),
-            samples: mean(&samples(base, old)).max(mean(&samples(new, newer))),
+            is_own,
+            samples,
             identity,
             base: in_base,
             new: in_new,
@@ -288,11 +281,20 @@ fn is_any(weights: &[u64]) -> bool {
     weights.iter().any(|weight| *weight > 0)
 }
 
+/// What a function has in each of some runs.
+fn parts(runs: &[&Run], identity: Option<&Identity>) -> Vec<Part> {
+    let part = |run: &&Run| identity.and_then(|identity| run.functions.get(identity).copied());
+    runs.iter()
+        .map(|run| part(run).unwrap_or_default())
+        .collect()
+}
+
 /// All functions of some runs, ordered.
-fn identities(runs: &[&Run]) -> Vec<Identity> {
+fn identities<'r>(runs: &[&'r Run]) -> Vec<&'r Identity> {
     let functions = runs.iter().flat_map(|run| run.functions.keys());
-    let mut all: Vec<Identity> = functions.cloned().collect();
-    all.sort_unstable();
+    let mut all: Vec<&Identity> = functions.collect();
+    // Those of each run are in order: this merges them.
+    all.sort();
     all.dedup();
     all
 }
@@ -301,11 +303,20 @@ fn identities(runs: &[&Run]) -> Vec<Identity> {
 #[must_use]
 pub fn without_partner(base: &[Run], new: &[Run], by: By) -> (Vec<Identity>, Vec<Identity>) {
     let (base, new) = (in_order(base, false), in_order(new, false));
-    let alone = join(&base, &new, by).0.into_iter();
-    let alone = alone.filter(|row| !row.is_matched);
-    let (new, base): (Vec<Row>, Vec<Row>) = alone.partition(|row| row.sides.1);
-    let names = |rows: Vec<Row>| rows.into_iter().map(|row| row.identity).collect();
-    (names(new), names(base))
+    let (olds, news) = (identities(&base), identities(&new));
+    let weighs = |runs: &[&Run], identity: &Identity| {
+        let parts = parts(runs, Some(identity));
+        parts.iter().any(|part| part.count(by).period > 0)
+    };
+    let (mut of_new, mut of_base) = (Vec::new(), Vec::new());
+    for pair in pairs(&olds, &news) {
+        match (pair.base.map(|at| olds[at]), pair.new.map(|at| news[at])) {
+            (None, Some(only)) if weighs(&new, only) => of_new.push(only.clone()),
+            (Some(only), None) if weighs(&base, only) => of_base.push(only.clone()),
+            _ => {}
+        }
+    }
+    (of_new, of_base)
 }
 
 /// Half a per cent of the total, and ten samples a run, on one side.

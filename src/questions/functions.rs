@@ -114,18 +114,21 @@ impl Functions {
 
     /// The function of a frame.
     #[must_use]
+    #[inline]
     pub fn of_frame(&self, frame: FrameId) -> FunctionId {
         self.of_frame[frame]
     }
 
     /// A function.
     #[must_use]
+    #[inline]
     pub fn get(&self, id: FunctionId) -> &Function {
         &self.all[id]
     }
 
     /// Whether it is the user's.
     #[must_use]
+    #[inline]
     pub fn is_own(&self, id: FunctionId) -> bool {
         self.get(id).kind == Kind::Own
     }

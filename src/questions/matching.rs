@@ -20,7 +20,7 @@ pub struct Pair {
 
 /// Pairs the functions of two sides. Each has every identity once; directories take no part.
 #[must_use]
-pub fn pairs(base: &[Identity], new: &[Identity]) -> Vec<Pair> {
+pub fn pairs(base: &[&Identity], new: &[&Identity]) -> Vec<Pair> {
     let mut matcher = Matcher {
         base,
         new,
@@ -37,8 +37,8 @@ pub fn pairs(base: &[Identity], new: &[Identity]) -> Vec<Pair> {
 type Group<'i> = (&'i str, &'i str, &'i str);
 
 struct Matcher<'i> {
-    base: &'i [Identity],
-    new: &'i [Identity],
+    base: &'i [&'i Identity],
+    new: &'i [&'i Identity],
     of_base: Vec<Option<usize>>,
     of_new: Vec<Option<usize>>,
 }
@@ -156,7 +156,7 @@ fn group(identity: &Identity) -> Group<'_> {
 
 /// Free named functions with a file, by group, in the order of the source.
 fn grouped<'i>(
-    identities: &'i [Identity],
+    identities: &[&'i Identity],
     taken: &[Option<usize>],
 ) -> BTreeMap<Group<'i>, Vec<usize>> {
     let mut groups: BTreeMap<Group<'i>, Vec<usize>> = BTreeMap::new();
@@ -206,7 +206,9 @@ mod tests {
         let text = |side: usize, at: Option<usize>| {
             at.map_or("-".to_owned(), |at| sides[side][at].name.full())
         };
-        let pairs = pairs(&sides[0], &sides[1]);
+        let [base, new] = &sides;
+        let (base, new): (Vec<_>, Vec<_>) = (base.iter().collect(), new.iter().collect());
+        let pairs = pairs(&base, &new);
         pairs
             .iter()
             .map(|p| (text(0, p.base), text(1, p.new)))

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::facts::Facts;
 use super::functions::{FunctionId, Functions, Identity};
-use super::tally::{Count, Tally, of_event};
+use super::tally::{Count, Tally};
 use crate::ids::Idx;
 use crate::profile::Profile;
 
@@ -97,6 +97,7 @@ pub fn reduce(
             .collect(),
         ..Run::default()
     };
+    let mut labels: FxHashMap<(&str, &str), Count> = FxHashMap::default();
     for (at, (function, numbers)) in functions.all.iter().zip(&tally.numbers).enumerate() {
         if numbers.inclusive.samples == 0 {
             continue;
@@ -112,14 +113,18 @@ pub fn reduce(
         for (sum, more) in part.effective.iter_mut().zip(effective.of_function(at)) {
             *sum += more;
         }
-        let labels = [
-            format!("kind:{}", function.kind.word()),
-            format!("lib:{}", function.identity.object),
-        ];
-        for (label, count) in labels.into_iter().zip([numbers.own, numbers.physical]) {
-            run.shares.entry(label).or_default().add(count);
+        let object = function.identity.object.as_str();
+        for (kind, label, count) in [
+            ("kind", function.kind.word(), numbers.own),
+            ("lib", object, numbers.physical),
+        ] {
+            labels.entry((kind, label)).or_default().add(count);
         }
     }
+    let shares = labels.into_iter();
+    run.shares = shares
+        .map(|((kind, label), count)| (format!("{kind}:{label}"), count))
+        .collect();
     run.callers = callers(profile, functions, tally);
     run
 }
@@ -131,7 +136,7 @@ fn without_directory(identity: &Identity) -> Identity {
     identity
 }
 
-/// (Σw)²/Σw² by function, of credited weight and of self. Samples that a row of the profile merged count as equal.
+/// (Σw)²/Σw² by function, of credited weight and of self.
 struct Effective {
     total: f64,
     credited: Vec<(f64, f64)>,
@@ -145,28 +150,16 @@ impl Effective {
             credited: vec![(0.0, 0.0); functions.all.len()],
             own: vec![(0.0, 0.0); functions.all.len()],
         };
-        let mut payers: FxHashMap<u32, Option<FunctionId>> = FxHashMap::default();
         let mut total = (0.0, 0.0);
-        for entry in of_event(profile, tally.event) {
-            let weight = entry.period as f64;
-            let squares = weight * weight / entry.samples.max(1) as f64;
+        for stack in &tally.stacks {
             let add = |sum: &mut (f64, f64)| {
-                sum.0 += weight;
-                sum.1 += squares;
+                sum.0 += stack.count.period as f64;
+                sum.1 += stack.squares;
             };
             add(&mut total);
-            let frames = profile.stacks.get(entry.stack);
-            let first = frames.first().copied().unwrap_or(entry.leaf);
-            add(&mut sums.own[functions.of_frame(first).index()]);
-            let find = || {
-                let ids = frames.iter().map(|frame| functions.of_frame(*frame));
-                ids.into_iter().find(|id| functions.is_own(*id))
-            };
-            let payer = match frames {
-                [] => Some(functions.of_frame(entry.leaf)).filter(|id| functions.is_own(*id)),
-                _ => *payers.entry(entry.stack.0).or_insert_with(find),
-            };
-            if let Some(payer) = payer {
+            let first = functions.of_frame(stack.frames(profile)[0]);
+            add(&mut sums.own[first.index()]);
+            if let Some(payer) = stack.payer {
                 add(&mut sums.credited[payer.index()]);
             }
         }
@@ -222,18 +215,19 @@ fn callers(
     let large: Vec<bool> = (0..functions.all.len())
         .map(|at| is_large(FunctionId::from_usize(at)))
         .collect();
-    let mut edges: FxHashMap<(FunctionId, FunctionId), u64> = FxHashMap::default();
+    let mut edges = EdgeSums::default();
     for stack in &tally.stacks {
-        for pair in stack.frames(profile).windows(2) {
-            let (callee, caller) = (functions.of_frame(pair[0]), functions.of_frame(pair[1]));
-            if large[callee.index()] && callee != caller {
-                let weight = edges.entry((callee, caller)).or_default();
-                *weight = weight.saturating_add(stack.count.period);
+        let mut callee: Option<FunctionId> = None;
+        for frame in stack.frames(profile) {
+            let caller = functions.of_frame(*frame);
+            if let Some(callee) = callee.filter(|callee| *callee != caller) {
+                edges.add((callee, caller), stack.count.period);
             }
+            callee = large[caller.index()].then_some(caller);
         }
     }
     let mut best: BTreeMap<FunctionId, (u64, std::cmp::Reverse<FunctionId>)> = BTreeMap::new();
-    for ((callee, caller), weight) in edges {
+    for ((callee, caller), weight) in edges.all() {
         let candidate = (weight, std::cmp::Reverse(caller));
         let known = best.entry(callee).or_insert(candidate);
         *known = candidate.max(*known);
@@ -242,4 +236,51 @@ fn callers(
     best.into_iter()
         .map(|(callee, (_, caller))| (identity(callee), identity(caller.0)))
         .collect()
+}
+
+type Edge = (FunctionId, FunctionId);
+
+/// Sums by edge. Most stacks go along the same few edges: their sums are at hand, without a search.
+struct EdgeSums {
+    near: Vec<Option<(Edge, u64)>>,
+    far: FxHashMap<Edge, u64>,
+}
+
+impl Default for EdgeSums {
+    fn default() -> Self {
+        Self {
+            near: vec![None; Self::NEAR],
+            far: FxHashMap::default(),
+        }
+    }
+}
+
+impl EdgeSums {
+    const NEAR: usize = 1 << 10;
+
+    fn add(&mut self, edge: Edge, weight: u64) {
+        let mixed = edge.0.0.wrapping_mul(0x9e37_79b1) ^ edge.1.0.wrapping_mul(0x85eb_ca6b);
+        let slot = &mut self.near[(mixed >> 22) as usize % Self::NEAR];
+        match slot {
+            Some((known, sum)) if *known == edge => *sum = sum.saturating_add(weight),
+            slot => {
+                if let Some(old) = slot.replace((edge, weight)) {
+                    put(&mut self.far, old);
+                }
+            }
+        }
+    }
+
+    fn all(self) -> FxHashMap<Edge, u64> {
+        let Self { near, mut far } = self;
+        near.into_iter()
+            .flatten()
+            .for_each(|sum| put(&mut far, sum));
+        far
+    }
+}
+
+fn put(sums: &mut FxHashMap<Edge, u64>, (edge, weight): (Edge, u64)) {
+    let sum = sums.entry(edge).or_default();
+    *sum = sum.saturating_add(weight);
 }

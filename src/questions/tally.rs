@@ -48,6 +48,10 @@ pub struct WeightedStack {
     leaf: FrameId,
     /// Its weight.
     pub count: Count,
+    /// Σw² of its samples, of which those that a row of the profile merged count as equal.
+    pub squares: f64,
+    /// Its innermost own function.
+    pub payer: Option<FunctionId>,
 }
 
 impl WeightedStack {
@@ -104,20 +108,26 @@ pub fn is_cpu_time(event: &EventSummary) -> bool {
 
 /// Distinct stacks of an event with their weights, in the order of their ids.
 fn weighted_stacks(profile: &Profile, event: usize) -> Vec<WeightedStack> {
-    let mut found: FxHashMap<(StackId, FrameId), Count> = FxHashMap::default();
+    let mut found: FxHashMap<(StackId, FrameId), (Count, f64)> = FxHashMap::default();
     for entry in of_event(profile, event) {
         let count = Count {
             period: entry.period,
             samples: entry.samples,
         };
-        found
-            .entry((entry.stack, entry.leaf))
-            .or_default()
-            .add(count);
+        let weight = entry.period as f64;
+        let (sum, squares) = found.entry((entry.stack, entry.leaf)).or_default();
+        sum.add(count);
+        *squares += weight * weight / entry.samples.max(1) as f64;
     }
     let mut stacks: Vec<WeightedStack> = found
         .into_iter()
-        .map(|((stack, leaf), count)| WeightedStack { stack, leaf, count })
+        .map(|((stack, leaf), (count, squares))| WeightedStack {
+            stack,
+            leaf,
+            count,
+            squares,
+            payer: None,
+        })
         .collect();
     stacks.sort_unstable_by_key(|s| (s.stack, s.leaf));
     stacks
@@ -152,8 +162,10 @@ impl Tally {
                 samples: summary.samples,
             };
         }
-        let stacks = weighted_stacks(profile, event);
-        stacks.iter().for_each(|stack| walk.add(stack));
+        let mut stacks = weighted_stacks(profile, event);
+        for stack in &mut stacks {
+            stack.payer = walk.add(stack);
+        }
         Self { stacks, ..walk.out }
     }
 
@@ -174,7 +186,8 @@ struct Walk<'p> {
 }
 
 impl Walk<'_> {
-    fn add(&mut self, stack: &WeightedStack) {
+    /// Counts a stack; says who pays.
+    fn add(&mut self, stack: &WeightedStack) -> Option<FunctionId> {
         let count = stack.count;
         self.round += 1;
         self.out.total.add(count);
@@ -205,6 +218,7 @@ impl Walk<'_> {
                 self.out.no_own_in.entry(physical).or_default().add(count);
             }
         }
+        payer.map(|(function, _)| function)
     }
 }
 

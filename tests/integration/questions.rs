@@ -310,6 +310,34 @@ fn a_recording_and_itself_are_the_same() {
     );
 }
 
+/// What was found out about files for one recording is kept for those behind it, and changes nothing of what they count.
+#[test]
+fn recordings_behind_others_count_the_same() {
+    for name in ["minijit", "native", "node", "wasmtime"] {
+        let path = format!("samples/{name}/perf.data");
+        let alone = json_of(&["summary", "--format", "json"], name);
+        for (by, part) in [("self", "self"), ("credited", "credited")] {
+            let path = path.as_str();
+            let view = [
+                "diff", path, path, path, "--to", path, path, "--by", by, "--format", "json",
+            ];
+            let answer = json_of(&view, name);
+            let wanted: BTreeMap<&str, &Value> = functions(&alone)
+                .map(|(f, _)| (f["id"].as_str().expect("an id"), &f[part]))
+                .collect();
+            let rows = answer["rows"].as_array().expect("rows");
+            assert!(!rows.is_empty(), "{name}");
+            for row in rows {
+                let id = row["id"].as_str().expect("an id");
+                let runs = ["base", "new"].map(|side| row[side].as_array().expect("runs"));
+                assert_eq!(runs.map(Vec::len), [4, 2], "{name}");
+                let mut runs = runs.into_iter().flatten();
+                assert!(runs.all(|run| run == wanted[id]), "{name}: {row}");
+            }
+        }
+    }
+}
+
 fn status(view: &[&str], name: &str) -> (Option<i32>, String) {
     let Output {
         status,
@@ -507,6 +535,7 @@ fn weights_are_of_what_the_head_says() {
 fn answers_follow_the_schema() {
     let text = include_str!("../../docs/schema/pjit-1.schema.json");
     let schema: Value = serde_json::from_str(text).expect("JSON");
+    let mut golden = 0;
     for name in SAMPLES {
         let path = format!("samples/{name}/perf.data");
         for view in [
@@ -564,6 +593,20 @@ fn answers_follow_the_schema() {
             assert!(problems.is_empty(), "{name} {view:?}: {problems:#?}");
         }
     }
+    for name in SAMPLES {
+        for entry in std::fs::read_dir(format!("samples/{name}")).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.extension().is_none_or(|extension| extension != "json") {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).expect("a golden answer");
+            let answer: Value = serde_json::from_str(&text).expect("JSON");
+            let problems = against(&answer, &schema, &schema, "");
+            assert!(problems.is_empty(), "{}: {problems:#?}", path.display());
+            golden += 1;
+        }
+    }
+    assert!(golden > 3, "{golden} golden answers");
     // The check can fail.
     assert!(
         !against(
