@@ -167,7 +167,7 @@ fn grouped<'i>(
     for at in order {
         let name = &identities[at].name;
         if name.line > 0 && name.name != ANONYMOUS {
-            groups.entry(group(&identities[at])).or_default().push(at);
+            groups.entry(group(identities[at])).or_default().push(at);
         }
     }
     groups

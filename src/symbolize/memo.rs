@@ -13,7 +13,10 @@ use super::origin::Origin;
 
 /// Answers by unit, and by whether it was asked whose code functions are.
 #[derive(Default)]
-pub(super) struct Memo<'a>(Mutex<FxHashMap<(u32, bool), Arc<Mutex<UnitMemo<'a>>>>>);
+pub(super) struct Memo<'a>(Mutex<FxHashMap<(u32, bool), Shared<'a>>>);
+
+/// One thread at a time reads a unit.
+type Shared<'a> = Arc<Mutex<UnitMemo<'a>>>;
 
 /// Addresses that are kept of a unit; beyond them it is begun anew.
 const MOST: usize = 1 << 17;
