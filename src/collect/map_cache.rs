@@ -65,6 +65,7 @@ impl<'s> MapCache<'s> {
     const SLOTS: usize = 1024;
 
     /// The JIT code in force at an address and time, and when the answer is the same.
+    #[inline]
     pub(super) fn code(
         &self,
         jit: &JitIndex<'_>,
@@ -91,6 +92,7 @@ impl<'s> MapCache<'s> {
         found
     }
 
+    #[inline]
     pub(super) fn find(&self, id: SpaceId, maps: &'s MapTable, at: Avma) -> Option<&'s Mapping> {
         let page = at.0 >> 12;
         let mixed = (page ^ u64::from(id.0) << 7).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -130,6 +132,7 @@ impl MapCache<'_> {
 }
 
 /// What the index of JIT code says about an address at a time, and when it says so.
+#[inline(never)]
 fn look_up(jit: &JitIndex<'_>, process: ProcessId, at: Avma, time: Timestamp) -> CodeAt {
     let (hit, life) = match jit.lookup_with_span(process, at, time) {
         Some((hit, (from, to))) => (Some(hit), Lifetime { from, to }),
@@ -149,6 +152,7 @@ impl Codes {
     const FIRST: usize = 1 << 12;
     const MOST: usize = 1 << 16;
 
+    #[inline]
     fn slot(&mut self, key: u64) -> &mut CachedCode {
         if self.slots.is_empty() {
             self.slots = vec![CachedCode::EMPTY; Self::FIRST];
@@ -187,6 +191,7 @@ impl CachedCode {
     const STEP_BITS: u32 = 20;
 
     /// `None` for addresses and processes that do not fit.
+    #[inline]
     fn key(process: ProcessId, at: Avma) -> Option<u64> {
         (process.0 < 1 << 16 && at.0 < 1 << 48).then_some(at.0 << 16 | u64::from(process.0))
     }
@@ -216,6 +221,7 @@ impl CachedCode {
     }
 
     /// When the entry holds; maybe not all of the time when it would.
+    #[inline]
     fn life(&self) -> Lifetime {
         let to = match self.steps {
             u32::MAX => Lifetime::ALWAYS.to,
@@ -231,6 +237,7 @@ impl CachedCode {
         }
     }
 
+    #[inline]
     fn hit(&self) -> Option<JitHit> {
         (self.code != Self::NO_CODE).then_some(JitHit {
             code: self.code,

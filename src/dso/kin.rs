@@ -26,7 +26,13 @@ pub(super) struct Files<'a> {
     pub(super) symbols: OnceLock<Option<Arc<SymbolTable<'a>>>>,
 }
 
-impl Files<'_> {
+impl<'a> Files<'a> {
+    /// The mapped file, if it was opened.
+    #[inline]
+    pub(super) fn opened(&self) -> Option<&Opened<'a>> {
+        self.binary.get()?.as_deref().ok()
+    }
+
     /// Why the mapped file is not at hand, if somebody asked for it.
     pub(super) fn asked_in_vain(&self) -> Option<FileTrouble> {
         self.binary.get()?.as_ref().err().copied()

@@ -319,8 +319,12 @@ impl<'a> DsoTable<'a> {
     /// The file whose bytes were mapped (of the right build, when that is known), for code bytes
     /// and `.eh_frame`. Opened at the first call; any thread may ask.
     #[must_use]
+    #[inline]
     pub fn binary(&self, id: DsoId) -> Option<&ElfFile<'a>> {
-        self.loading(id).binary().map(|opened| &opened.elf)
+        // It is asked for with each frame.
+        let known = self.files[id].opened();
+        let opened = known.or_else(|| self.loading(id).binary());
+        opened.map(|opened| &opened.elf)
     }
 
     /// Why a mapped file is not at hand; `None` if it is, and for what is no file.
@@ -341,7 +345,10 @@ impl<'a> DsoTable<'a> {
     /// mean nothing in a separate one: go through [`binary`](Self::binary) to stated addresses.
     #[must_use]
     pub fn debug(&self, id: DsoId) -> Option<&ElfFile<'a>> {
-        self.loading(id).debug().map(|opened| &opened.elf)
+        // As above.
+        let known = self.files[id].opened().filter(|opened| opened.has_dwarf);
+        let opened = known.or_else(|| self.loading(id).debug());
+        opened.map(|opened| &opened.elf)
     }
 
     /// The file that the DWARF of [`debug`](Self::debug) refers to for what it shares with others (dwz).
@@ -456,6 +463,7 @@ impl<'a> DsoTable<'a> {
         kernel.vmlinux().map(|_| kernel.source.as_str())
     }
 
+    #[inline]
     fn loading(&self, id: DsoId) -> Loading<'_, 'a> {
         Loading {
             opener: self.opener(),
@@ -465,6 +473,7 @@ impl<'a> DsoTable<'a> {
         }
     }
 
+    #[inline]
     fn opener(&self) -> Opener<'_, 'a> {
         Opener {
             store: self.store,

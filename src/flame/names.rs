@@ -94,6 +94,9 @@ pub(super) fn kind(profile: &Profile, frame: &Frame) -> Kind {
 /// (`.(*T)`) nor `(anonymous namespace)`.
 #[must_use]
 pub fn without_arguments(name: &str) -> &str {
+    if memchr::memchr(b'(', name.as_bytes()).is_none() {
+        return name;
+    }
     let mut depth = 0_i32;
     let mut previous = None;
     for (at, c) in name.char_indices() {
