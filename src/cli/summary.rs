@@ -131,6 +131,10 @@ impl SummaryArgs {
         let verdict = judge(&evidence, Limits::default());
         let functions = Functions::of(&profile, rules);
         let tally = Tally::of(&profile, &functions, event);
+        if let (Some(own), true) = (&rules.own, tally.no_own == tally.total) {
+            let what = own.patterns().join(", ");
+            diag.warn(format!("--own {what}: no function with samples matches"));
+        }
         let facts = Facts::of(&profile, &tally, Some(&verdict));
         let quality = stdio::quality_line(&profile);
         let edges = if self.edges {

@@ -34,12 +34,9 @@ pub fn write_text(gate: &Gate<'_>, lines: usize, out: &mut dyn Write) -> io::Res
             .filter(|(_, known)| *known == role)
             .count()
     };
-    writeln!(
-        out,
-        "# pjit gate: {} runs of base, {} of new",
-        count("base"),
-        count("new")
-    )?;
+    let (base, new) = (count("base"), count("new"));
+    let plural = if base == 1 { "" } else { "s" };
+    writeln!(out, "# pjit gate: {base} run{plural} of base, {new} of new")?;
     // The heading, the last line and the one for what is left out.
     let shown = if gate.lines.len() + 2 <= lines {
         gate.lines.len()

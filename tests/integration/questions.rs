@@ -413,6 +413,11 @@ fn statuses_are_those_that_scripts_rely_on() {
         ),
         (&["summary", "--tagfocus", "color=red"], 2, "no key 'color'"),
         (&["summary", "--event", "cycles"], 1, "no event 'cycles'"),
+        (
+            &["summary", "--own", "no such function"],
+            0,
+            "--own no such function: no function with samples matches",
+        ),
         (&["summary", "--budget", "11"], 2, "at least 12 lines"),
         (
             &["report", "--focus", "no such function"],
