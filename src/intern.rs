@@ -27,6 +27,15 @@ impl<T, G> Default for Sequences<T, G> {
 }
 
 impl<T: Copy, G: Copy> Sequences<T, G> {
+    /// Room for so many items of all sequences.
+    #[must_use]
+    pub fn with_capacity(items: usize) -> Self {
+        Self {
+            items: Vec::with_capacity(items),
+            ends: Vec::new(),
+        }
+    }
+
     /// The items of a sequence.
     ///
     /// # Panics

@@ -5,6 +5,7 @@
 //! nothing here panics or allocates more than a small multiple of what the file holds. Called by the
 //! symbol tables, the unwinder and the inline lookup.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -408,6 +409,23 @@ impl<'a> ElfFile<'a> {
         }
     }
 
+    /// The same, but unpacked for the caller alone if it is compressed.
+    pub(crate) fn debug_section_apart(&self, name: &str) -> Option<Cow<'a, [u8]>> {
+        let of_name = |name: &str| {
+            let is_it = |s: &SectionHeader<'_>| s.name == name.as_bytes() && s.size > 0;
+            self.sections.iter().position(is_it)
+        };
+        let old = || of_name(&format!(".z{}", name.strip_prefix('.')?));
+        let index = of_name(name).or_else(old)?;
+        let header = &self.sections[index];
+        let is_unpacked = !is_compressed(header) || self.decompressed[index].get().is_some();
+        if is_unpacked || header.kind == SHT_NOBITS {
+            return self.debug_section_unread(name).map(Cow::Borrowed);
+        }
+        self.note_section(header);
+        Some(Cow::Owned(self.unpack(header)?))
+    }
+
     /// Who owns the bytes.
     pub(crate) fn store(&self) -> &'a Store {
         self.store
@@ -498,10 +516,9 @@ impl<'a> ElfFile<'a> {
     pub(crate) fn section_at(&self, index: usize) -> Option<Section<'a>> {
         let header = self.sections.get(index)?;
         self.note_section(header);
-        let compressed = header.flags & SHF_COMPRESSED != 0 || header.name.starts_with(b".zdebug_");
         let data = if header.kind == SHT_NOBITS {
             &[]
-        } else if compressed {
+        } else if is_compressed(header) {
             self.decompressed_section(index, header)?
         } else {
             slice(self.bytes.data, header.offset, header.size)?
@@ -530,14 +547,20 @@ impl<'a> ElfFile<'a> {
         }
         // An empty buffer remembers the failure.
         let done = *cell.get_or_init(|| {
-            let raw = slice(self.bytes.data, header.offset, header.size);
-            let data = raw
-                .and_then(|raw| decompress(&self.bytes.with(raw), header, &self.unpacked_left))
-                .unwrap_or_default();
+            let data = self.unpack(header).unwrap_or_default();
             self.store.keep(data)
         });
         (!done.is_empty()).then_some(done)
     }
+
+    fn unpack(&self, header: &SectionHeader<'_>) -> Option<Vec<u8>> {
+        let raw = slice(self.bytes.data, header.offset, header.size)?;
+        decompress(&self.bytes.with(raw), header, &self.unpacked_left)
+    }
+}
+
+fn is_compressed(header: &SectionHeader<'_>) -> bool {
+    header.flags & SHF_COMPRESSED != 0 || header.name.starts_with(b".zdebug_")
 }
 
 /// What the headers of a file say, of either class.

@@ -44,12 +44,15 @@ pub enum LoadError {
     Weight(#[from] WeighError),
 }
 
+/// For views that look at the profile alone.
+const NOBODY: Option<fn(&Stages<'_, '_>)> = None;
+
 /// Reads a recording and everything that belongs to it.
 ///
 /// # Errors
 /// When the recording, or a kernel symbol file that was named, cannot be opened at all; damage and missing companions are warnings in `diag`.
 pub fn load(options: &LoadOptions, diag: &Diagnostics) -> Result<Profile, LoadError> {
-    let (profile, ()) = read(options, diag, |_| ())?;
+    let (profile, ()) = read(options, diag, NOBODY)?;
     summary::report_quality(&profile.quality, diag);
     Ok(profile)
 }
@@ -60,7 +63,7 @@ pub fn load(options: &LoadOptions, diag: &Diagnostics) -> Result<Profile, LoadEr
 /// As [`load`].
 pub fn examine(options: &LoadOptions, diag: &Diagnostics) -> Result<Evidence, LoadError> {
     let gather = |stages: &Stages<'_, '_>| check::gather(options.source.name(), stages);
-    Ok(read(options, diag, gather)?.1)
+    Ok(read(options, diag, Some(gather))?.1)
 }
 
 /// Both: the profile, and what the recording says about its own quality.
@@ -71,7 +74,7 @@ pub fn load_examined(
     options: &LoadOptions,
     diag: &Diagnostics,
 ) -> Result<(Profile, Evidence), LoadError> {
-    read(options, diag, look_at_quality(options))
+    read(options, diag, Some(look_at_quality(options)))
 }
 
 fn look_at_quality(options: &LoadOptions) -> impl FnOnce(&Stages<'_, '_>) -> Evidence {
@@ -89,9 +92,9 @@ pub fn annotate(
     diag: &Diagnostics,
     choose: impl FnOnce(&mut assembly::Functions) -> Vec<usize>,
 ) -> Result<(Profile, Assembly), LoadError> {
-    read(options, diag, |stages| {
-        assembly::list(&material(stages, options), request, choose)
-    })
+    let look =
+        |stages: &Stages<'_, '_>| assembly::list(&material(stages, options), request, choose);
+    read(options, diag, Some(look))
 }
 
 /// What listings of code are made of.
@@ -118,12 +121,13 @@ pub fn bundle(
 ) -> Result<(Profile, Plan), LoadError> {
     let ledger = Arc::new(Ledger::default());
     let store = Store::with_ledger(Arc::clone(&ledger));
-    read_from(store, options, diag, |stages| {
+    let look = |stages: &Stages<'_, '_>| {
         let assembly = assembly::list(&material(stages, options), request, |functions| {
             (0..functions.all.len()).collect()
         });
         bundle::plan(stages, &assembly, &ledger, wanted)
-    })
+    };
+    read_from(store, options, diag, Some(look))
 }
 
 /// The lines of `--header-only`, in full with `-I`; no record is read for them.

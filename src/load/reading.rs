@@ -27,11 +27,12 @@ use crate::stitch::{self, Mended, Mending};
 use crate::symbolize::{self, Answers, DebugStore};
 use crate::weigh::{self, Interval, WeighError, Weighed};
 
-/// Goes through all stages, and lets `look` see what they made before only the profile is left.
+/// Goes through all stages, and lets `look` see what they made before only the profile is left. Without it what is not needed
+/// any more is given back on the way.
 pub(super) fn read<T: Default>(
     options: &LoadOptions,
     diag: &Diagnostics,
-    look: impl FnOnce(&Stages<'_, '_>) -> T,
+    look: Option<impl FnOnce(&Stages<'_, '_>) -> T>,
 ) -> Result<(Profile, T), LoadError> {
     read_from(Store::new(), options, diag, look)
 }
@@ -41,7 +42,7 @@ pub(super) fn read_from<T: Default>(
     store: Store,
     options: &LoadOptions,
     diag: &Diagnostics,
-    look: impl FnOnce(&Stages<'_, '_>) -> T,
+    look: Option<impl FnOnce(&Stages<'_, '_>) -> T>,
 ) -> Result<(Profile, T), LoadError> {
     let made = read_in(&store, None, options, diag, look);
     unmap(store);
@@ -54,7 +55,7 @@ pub(super) fn read_in<'a, T: Default>(
     together: Option<&Known<'a>>,
     options: &LoadOptions,
     diag: &'a Diagnostics,
-    look: impl FnOnce(&Stages<'_, '_>) -> T,
+    look: Option<impl FnOnce(&Stages<'_, '_>) -> T>,
 ) -> Result<(Profile, T), LoadError> {
     refuse_unfit(&options.search)?;
     let resolved;
@@ -179,7 +180,7 @@ impl<'a> Reading<'_, 'a> {
     fn run<T: Default>(
         self,
         mut clock: StageClock,
-        look: impl FnOnce(&Stages<'_, '_>) -> T,
+        look: Option<impl FnOnce(&Stages<'_, '_>) -> T>,
     ) -> Result<(Profile, T), LoadError> {
         let (mut dsos, jit) = companions(self.recording, self.store, self.options, self.diag);
         if let Some(together) = self.together {
@@ -374,13 +375,13 @@ impl<'a> Reading<'_, 'a> {
     }
 
     /// Names and lines for all addresses, and the table of them.
-    fn profile<T>(
+    fn profile<T: Default>(
         self,
         session: &Session<'a>,
         weighing: Weighing,
         stacks: Stacks,
         clock: &mut StageClock,
-        look: impl FnOnce(&Stages<'_, '_>) -> T,
+        look: Option<impl FnOnce(&Stages<'_, '_>) -> T>,
     ) -> (Profile, T) {
         let Self {
             recording,
@@ -396,11 +397,19 @@ impl<'a> Reading<'_, 'a> {
         let wasm = wasm_code(session, &collected, recording, store, options, diag);
         let queries = profile::queries(&collected, &wasm, options.frames);
         let dsos = &session.dsos;
-        let none = DebugStore::default();
-        let known = together.map_or(&none, |together| &together.debug);
         let names = options.names;
-        let resolution =
-            symbolize::resolve_with(known, &queries, dsos, &wasm, names, needs.threads);
+        let threads = needs.threads;
+        // Who looks may want more of the same sections.
+        let is_all = together.is_none() && look.is_none();
+        let resolution = if is_all {
+            let unpacked = Store::new();
+            let debug = DebugStore::apart(&unpacked);
+            symbolize::resolve_with(&debug, &queries, dsos, &wasm, names, threads)
+        } else {
+            let none = DebugStore::default();
+            let known = together.map_or(&none, |together| &together.debug);
+            symbolize::resolve_with(known, &queries, dsos, &wasm, names, threads)
+        };
         clock.lap("symbols");
         let answers = Answers {
             queries: &queries,
@@ -415,7 +424,7 @@ impl<'a> Reading<'_, 'a> {
             answers,
             options.names.names,
             options.frames,
-            needs.threads,
+            threads,
         );
         let Weighing {
             weighed,
@@ -435,7 +444,7 @@ impl<'a> Reading<'_, 'a> {
         summarise(&mut profile, &collected, recording, session, options);
         profile.quality.weights = weighed.quality;
         profile.quality.stitch_error = mended.error;
-        let seen = look(&Stages {
+        let stages = Stages {
             recording,
             session,
             collected: &collected,
@@ -443,7 +452,8 @@ impl<'a> Reading<'_, 'a> {
             answers,
             weights: &weights,
             wasm: &wasm,
-        });
+        };
+        let seen = look.map(|look| look(&stages)).unwrap_or_default();
         (profile, seen)
     }
 }

@@ -35,7 +35,13 @@ impl Together<'_> {
     /// As [`super::load`].
     pub fn load_examined(&self, options: &LoadOptions) -> Result<(Profile, Evidence), LoadError> {
         let look = look_at_quality(options);
-        read_in(self.store, Some(&self.known), options, self.diag, look)
+        read_in(
+            self.store,
+            Some(&self.known),
+            options,
+            self.diag,
+            Some(look),
+        )
     }
 
     /// Gives back the memory of all files that are mapped, while none is being read; they are read again when they are needed. Says

@@ -27,8 +27,8 @@ use super::names::JitNames;
 use super::places::{FrameKey, FramesOfPcs, PlaceLine, PlaceSymbol};
 use super::{
     CodeId, CodeVersion, Entry, Frame, FrameId, MappedRange, NONE, Object, ObjectId, Origin,
-    Profile, Sample, SourceLine, StackEnd, StackId, StringId, Symbol, SymbolId, Thread, ThreadId,
-    ValuesId, index,
+    Profile, Sample, SourceLine, StackEnd, StackId, Stacks, StringId, Symbol, SymbolId, Thread,
+    ThreadId, ValuesId, index,
 };
 
 /// What the view needs of frames.
@@ -125,11 +125,12 @@ pub fn build(
     let names = JitNames::of(collected, session, answers, (names, needs), threads);
     let places = FramesOfPcs::of(collected, session, answers, names, needs);
     let resolution = answers.resolution;
-    let same_stack = equal_stacks(&collected.stacks, &places, threads);
+    let (same_stack, frames) = equal_stacks(&collected.stacks, &places, threads);
     let mut profile = Profile {
         comms: session.comms.clone(),
         values: collected.values.clone().into(),
         threads: threads_of(session),
+        stacks: Stacks::with_capacity(frames),
         ..Profile::default()
     };
     let mut numberer = Numberer {
@@ -186,13 +187,18 @@ fn threads_of(session: &Session<'_>) -> IndexVec<ThreadId, Thread> {
         .collect()
 }
 
-/// By stack of addresses: one that stands for the same frames and ended for the same reason.
-fn equal_stacks(stacks: &AddressStacks, places: &FramesOfPcs, threads: usize) -> Vec<u32> {
+/// By stack of addresses: one that stands for the same frames and ended for the same reason. And how many frames all that
+/// differ have.
+fn equal_stacks(stacks: &AddressStacks, places: &FramesOfPcs, threads: usize) -> (Vec<u32>, usize) {
     const PIECE: usize = 1024;
     let all: Vec<u32> = (0..index(stacks.len())).collect();
     let frames = |stack: u32| {
         let addresses = stacks.get(stack).iter();
         addresses.flat_map(|pc| places.chain(*pc)).copied()
+    };
+    let length = |stack: u32| -> usize {
+        let addresses = stacks.get(stack).iter();
+        addresses.map(|pc| places.chain(*pc).len()).sum()
     };
     let hash = |stack: &u32| {
         let mut state = FxBuildHasher.build_hasher();
@@ -214,19 +220,23 @@ fn equal_stacks(stacks: &AddressStacks, places: &FramesOfPcs, threads: usize) ->
     let found = in_parallel((0..parts).collect(), threads, |part| {
         let own = |stack: &u32| (hashes[*stack as usize] >> 32) % parts == part;
         let mut known = ItemIndex::with_capacity(stacks.len() / parts as usize);
-        let mut found = Vec::new();
+        let (mut found, mut frames_of_new) = (Vec::new(), 0);
         for stack in all.iter().copied().filter(own) {
             let hash_of = |stack: u32| hashes[stack as usize];
-            let same = known.find_or_add(hash_of(stack), stack, |at| is(at, stack), hash_of);
-            found.extend(same.map(|same| (stack, same)));
+            match known.find_or_add(hash_of(stack), stack, |at| is(at, stack), hash_of) {
+                Some(same) => found.push((stack, same)),
+                // And what may be put below them.
+                None => frames_of_new += length(stack) + 1,
+            }
         }
-        found
+        (found, frames_of_new)
     });
+    let frames = found.iter().map(|(_, frames)| frames).sum();
     let mut same_stack = all;
-    for (stack, same) in found.into_iter().flatten() {
+    for (stack, same) in found.into_iter().flat_map(|(found, _)| found) {
         same_stack[stack as usize] = same;
     }
-    same_stack
+    (same_stack, frames)
 }
 
 /// Gives out ids in the order of the rows.

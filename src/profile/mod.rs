@@ -394,6 +394,12 @@ impl Stacks {
         self.0.tag(id.0)
     }
 
+    /// Room for so many frames of all stacks.
+    #[must_use]
+    pub fn with_capacity(frames: usize) -> Self {
+        Self(Sequences::with_capacity(frames))
+    }
+
     /// Number of stacks.
     #[must_use]
     pub fn len(&self) -> usize {

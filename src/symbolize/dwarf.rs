@@ -14,6 +14,7 @@ use gimli::{
     Reader as _, UnitHeader, UnitOffset, UnitType, constants as dw,
 };
 
+use super::unpacked::Unpacked;
 use crate::dso::elf::ElfFile;
 use crate::input::Store;
 
@@ -63,17 +64,18 @@ impl<'a> DebugInfo<'a> {
     /// The DWARF of a file; `None` when there is none, or it is of a kind that is not read (big-endian, or not
     /// linked and so without addresses).
     /// `lines`: whether source lines will be asked for.
-    pub(super) fn new(
-        elf: &ElfFile<'a>,
-        supplementary: Option<&ElfFile<'a>>,
+    pub(super) fn of_files<'f: 'a>(
+        elf: &ElfFile<'f>,
+        supplementary: Option<&ElfFile<'f>>,
         lines: bool,
+        unpacked: Option<&Unpacked<'a>>,
     ) -> Option<Self> {
         if elf.is_big_endian() || elf.is_relocatable() {
             return None;
         }
-        let mut info = Self::of_elf(elf, lines)?;
+        let mut info = Self::of_elf(elf, lines, unpacked)?;
         info.supplementary = supplementary
-            .and_then(|elf| Self::of_elf(elf, false))
+            .and_then(|elf| Self::of_elf(elf, false, unpacked))
             .map(Box::new);
         if let Some(other) = &info.supplementary {
             info.dwarf.sup = Some(Arc::new(gimli::Dwarf {
@@ -94,11 +96,16 @@ impl<'a> DebugInfo<'a> {
     }
 
     /// What is read of the largest sections is noted piece by piece.
-    fn of_elf(elf: &ElfFile<'a>, lines: bool) -> Option<Self> {
+    fn of_elf<'f: 'a>(
+        elf: &ElfFile<'f>,
+        lines: bool,
+        unpacked: Option<&Unpacked<'a>>,
+    ) -> Option<Self> {
         const LARGE: [&str; 3] = [".debug_info", ".debug_line", ".debug_str"];
-        let section = |name: &str| match LARGE.contains(&name) {
-            true => elf.debug_section_unread(name),
-            false => elf.debug_section(name),
+        let section = |name: &str| match (LARGE.contains(&name), unpacked) {
+            (_, Some(unpacked)) => unpacked.section(elf, name),
+            (true, None) => elf.debug_section_unread(name),
+            (false, None) => elf.debug_section(name),
         };
         let mut info = Self::sections(section, lines)?;
         info.store = Some(elf.store());

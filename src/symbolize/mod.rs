@@ -18,6 +18,7 @@ mod split;
 mod store;
 #[cfg(test)]
 mod tests;
+mod unpacked;
 
 use crate::dso::DsoId;
 use crate::ids::IndexVec;

@@ -50,8 +50,8 @@ pub fn resolve<'a>(
 
 /// The same with debug information that may have been opened before.
 #[must_use]
-pub fn resolve_with<'a>(
-    known: &DebugStore<'a>,
+pub fn resolve_with<'a: 'd, 'd>(
+    known: &DebugStore<'d>,
     queries: &[Query],
     dsos: &DsoTable<'a>,
     wasm: &WasmCode<'a>,
@@ -112,7 +112,7 @@ fn by_place(queries: &[Query]) -> Vec<Group> {
 
 /// What a DSO or a module says about its queries.
 #[derive(Default)]
-struct Object<'t, 'a> {
+struct Object<'t, 'a, 'd> {
     dso: Option<DsoId>,
     is_kernel: bool,
     /// Whether it is asked whose code functions are.
@@ -121,7 +121,7 @@ struct Object<'t, 'a> {
     symbols: Vec<crate::dso::SymbolRef<'t>>,
     /// For each query of the group: its index, and its symbol.
     answers: Vec<(u32, Option<u32>)>,
-    debug: Option<Opened<'a>>,
+    debug: Option<Opened<'d>>,
     split: Option<SplitFiles<'t, 'a>>,
     /// What a Go program without DWARF knows of its functions; its one unit is number 0.
     go: Option<GoTable<'a>>,
@@ -129,12 +129,12 @@ struct Object<'t, 'a> {
     units: Vec<(u32, Vec<Wanted>)>,
 }
 
-impl<'t, 'a> Object<'t, 'a> {
+impl<'t, 'a: 'd, 'd> Object<'t, 'a, 'd> {
     fn resolve(
         queries: &[Query],
         dso: DsoId,
         group: &[u32],
-        (dsos, known): (&'t DsoTable<'a>, &DebugStore<'a>),
+        (dsos, known): (&'t DsoTable<'a>, &DebugStore<'d>),
         origins: bool,
     ) -> Self {
         let kind = dsos.get(dso).kind;
@@ -215,7 +215,7 @@ impl<'t, 'a> Object<'t, 'a> {
         &mut self,
         queries: &[Query],
         dso: DsoId,
-        (dsos, known): (&DsoTable<'a>, &DebugStore<'a>),
+        (dsos, known): (&DsoTable<'a>, &DebugStore<'d>),
     ) {
         // As in perf, addresses without a symbol have no inlined functions.
         let asks = |&(index, symbol): &(u32, Option<u32>)| {
@@ -258,7 +258,7 @@ impl<'t, 'a> Object<'t, 'a> {
     }
 
     /// Finds the units that describe addresses.
-    fn ask(&mut self, debug: Option<Opened<'a>>, mut all: Vec<Wanted>) {
+    fn ask(&mut self, debug: Option<Opened<'d>>, mut all: Vec<Wanted>) {
         all.sort_unstable_by_key(|w| (w.svma, w.query));
         let Some(debug) = debug else {
             self.units = vec![(0, all)];
@@ -317,7 +317,10 @@ impl<'t, 'a> Addresses<'t, 'a> {
         }
     }
 
-    fn debug_info(&self, lines: bool, known: &DebugStore<'a>) -> Option<Opened<'a>> {
+    fn debug_info<'d>(&self, lines: bool, known: &DebugStore<'d>) -> Option<Opened<'d>>
+    where
+        'a: 'd,
+    {
         match self {
             Self::File { dsos, dso } => {
                 let elf = dsos.debug(*dso)?;
@@ -357,7 +360,7 @@ struct Piece<'p> {
     wanted: &'p [Wanted],
 }
 
-fn expand<'a>(object: &Object<'_, 'a>, piece: Piece<'_>) -> Expanded<'a> {
+fn expand<'a: 'd, 'd>(object: &Object<'_, 'a, 'd>, piece: Piece<'_>) -> Expanded<'d> {
     if let Some(go) = &object.go {
         return go_lines::expand(go, piece.wanted);
     }
@@ -382,11 +385,11 @@ fn expand<'a>(object: &Object<'_, 'a>, piece: Piece<'_>) -> Expanded<'a> {
 }
 
 /// Reads the unit, as far as it is about these addresses.
-fn read<'a>(
-    object: &Object<'_, 'a>,
-    debug: &Arc<DebugInfo<'a>>,
+fn read<'a: 'd, 'd>(
+    object: &Object<'_, 'a, 'd>,
+    debug: &Arc<DebugInfo<'d>>,
     piece: Piece<'_>,
-    reading: &mut Reading<'a>,
+    reading: &mut Reading<'d>,
 ) {
     let Reading { unit, names, out } = reading;
     let unit = unit.get_or_insert_with(|| debug.unit(piece.unit));
@@ -519,16 +522,16 @@ impl Paths<'_, '_> {
 }
 
 /// Puts the answers together in the order of the queries.
-struct Builder<'b, 't, 'a> {
+struct Builder<'b, 't, 'a, 'd> {
     queries: &'b [Query],
-    objects: &'b [Object<'t, 'a>],
-    expanded: &'b [Expanded<'a>],
+    objects: &'b [Object<'t, 'a, 'd>],
+    expanded: &'b [Expanded<'d>],
     wasm: &'b WasmCode<'a>,
     options: Options,
     shown: Option<&'b ShownNames>,
 }
 
-impl<'b, 'a> Builder<'b, '_, 'a> {
+impl<'b, 'd> Builder<'b, '_, '_, 'd> {
     fn finish(&self, threads: usize) -> Resolution {
         let mut out = Resolution {
             answers: vec![Resolved::default(); self.queries.len()],
@@ -688,9 +691,9 @@ impl<'b, 'a> Builder<'b, '_, 'a> {
     }
 
     /// The names of all inlined functions, as shown.
-    fn demangled_names(&self, threads: usize) -> Shown<'a> {
-        let mut known: FxHashMap<&'a [u8], u32> = FxHashMap::default();
-        let mut distinct: Vec<&'a [u8]> = Vec::new();
+    fn demangled_names(&self, threads: usize) -> Shown<'d> {
+        let mut known: FxHashMap<&'d [u8], u32> = FxHashMap::default();
+        let mut distinct: Vec<&'d [u8]> = Vec::new();
         for &name in self.expanded.iter().flat_map(|e| &e.names) {
             known.entry(name).or_insert_with(|| {
                 distinct.push(name);
@@ -700,7 +703,7 @@ impl<'b, 'a> Builder<'b, '_, 'a> {
         let style = self.options.names;
         let affordable = affordable(distinct.iter().copied());
         let texts = in_parallel(affordable.chunks(128).collect(), threads, |chunk| {
-            let shown = |name: &&'a [u8]| self.show(name, style);
+            let shown = |name: &&'d [u8]| self.show(name, style);
             chunk.iter().map(shown).collect::<Vec<_>>()
         });
         Shown {

@@ -47,11 +47,15 @@ impl<'t, 'a> SplitFiles<'t, 'a> {
     }
 
     /// The unit that a skeleton stands for; `None` for other units, and where its file is not found.
-    pub(super) fn of(&self, main: &DebugInfo<'a>, skeleton: &Unit<'a>) -> Option<Split<'a>> {
+    pub(super) fn of<'d>(&self, main: &DebugInfo<'d>, skeleton: &Unit<'d>) -> Option<Split<'d>>
+    where
+        'a: 'd,
+    {
         let link = Link::of(main, skeleton)?;
         let packed = || {
             let package = self.package.get_or_init(|| self.open_package());
-            let dwarf = package.as_ref()?.find_cu(link.id, &main.dwarf);
+            let package: &DwarfPackage<Reader<'d>> = package.as_ref()?;
+            let dwarf = package.find_cu(link.id, &main.dwarf);
             find_unit(dwarf.ok()??, link.id, skeleton)
         };
         let single = || {

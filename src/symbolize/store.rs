@@ -7,7 +7,9 @@ use rustc_hash::FxHashMap;
 use super::dwarf::DebugInfo;
 use super::memo::Memo;
 use super::shown::ShownNames;
+use super::unpacked::Unpacked;
 use crate::dso::elf::ElfFile;
+use crate::input::Store;
 
 /// Debug information that was opened, for recordings whose files are the same bytes.
 #[derive(Default)]
@@ -15,6 +17,7 @@ pub struct DebugStore<'a> {
     opened: Mutex<FxHashMap<(usize, bool), Opening<'a>>>,
     /// Names that were shown before, where more than one recording asks.
     pub(super) shown: Option<ShownNames>,
+    unpacked: Option<Unpacked<'a>>,
 }
 
 type Opening<'a> = Arc<OnceLock<Option<Opened<'a>>>>;
@@ -27,7 +30,16 @@ pub(super) struct Opened<'a> {
     pub(super) memo: Option<Arc<Memo<'a>>>,
 }
 
-impl<'a> DebugStore<'a> {
+impl<'d> DebugStore<'d> {
+    /// Unpacks sections into a store of their own, which need not live as long as the files.
+    #[must_use]
+    pub fn apart(store: &'d Store) -> Self {
+        Self {
+            unpacked: Some(Unpacked::new(store)),
+            ..Self::default()
+        }
+    }
+
     /// For several recordings: what is found out for one is kept for the others.
     #[must_use]
     pub fn shared() -> Self {
@@ -37,20 +49,21 @@ impl<'a> DebugStore<'a> {
         }
     }
 
-    /// See [`DebugInfo::new`]. A file's bytes never move, and tell which one it is.
-    pub(super) fn get(
+    /// See [`DebugInfo::of_files`]. A file's bytes never move, and tell which one it is.
+    pub(super) fn get<'a: 'd>(
         &self,
         elf: &ElfFile<'a>,
         supplementary: Option<&ElfFile<'a>>,
         lines: bool,
-    ) -> Option<Opened<'a>> {
+    ) -> Option<Opened<'d>> {
         let key = (elf.bytes().as_ptr() as usize, lines);
         let opening = {
             let mut known = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(known.entry(key).or_default())
         };
         let opened = opening.get_or_init(|| {
-            let info = DebugInfo::new(elf, supplementary, lines)?;
+            let unpacked = self.unpacked.as_ref();
+            let info = DebugInfo::of_files(elf, supplementary, lines, unpacked)?;
             Some(Opened {
                 info: Arc::new(info),
                 memo: self.shown.is_some().then(Arc::default),

@@ -446,7 +446,10 @@ fn attributes_without_bytes_are_limited() {
 fn line_programs_are_not_run_again_and_again() {
     let store = Store::new();
     let elf = crate::dso::elf::ElfFile::parse(store.keep(program(5)), &store).expect("sound");
-    let info = super::dwarf::DebugInfo::new(&elf, None, true).expect("it has DWARF");
+    let info = super::DebugStore::default()
+        .get(&elf, None, true)
+        .expect("it has DWARF")
+        .info;
     let length = elf.debug_section(".debug_line").expect("lines").len();
     let runs = (0..1 << 20)
         .take_while(|_| info.may_read_lines(gimli::DebugLineOffset(0)))
