@@ -237,7 +237,7 @@ fn aggregation(bencher: Bencher<'_, '_>, sample: &str) {
     };
     bencher.bench_local(|| {
         profile::build(
-            &collected,
+            profile::Material::Lent(&collected),
             &session,
             &opened.recording.events,
             answers,

@@ -8,7 +8,7 @@ use super::clock::StageClock;
 use super::companions::{companions, refuse_unfit, source_maps, wasm_code};
 use super::known::Known;
 use super::options::LoadOptions;
-use super::summary::{events_of, summarise};
+use super::summary::{events_of, stack_ends, summarise};
 use super::times::in_time;
 use crate::check::{Stages, Weights};
 use crate::collect::{self, Again, Collected, Learned, MapCache, Needs, Payloads};
@@ -18,7 +18,7 @@ use crate::ids::{IndexVec, index_vec};
 use crate::input::{Store, Window};
 use crate::perfdata::attr::sample_type;
 use crate::perfdata::{Event, EventId, FieldKey, NoField, OpenError, Recording};
-use crate::profile::{self, Profile, Wait};
+use crate::profile::{self, Material, Profile, Wait};
 use crate::session::jit::JitBuilder;
 use crate::session::listing::{self, Listing};
 use crate::session::marks::Asked;
@@ -392,7 +392,10 @@ impl<'a> Reading<'_, 'a> {
             fields,
             diag,
         } = self;
-        let Stacks { collected, mended } = stacks;
+        let Stacks {
+            mut collected,
+            mended,
+        } = stacks;
         let maps = source_maps(store, options, diag);
         let wasm = wasm_code(session, &collected, recording, store, options, diag);
         let queries = profile::queries(&collected, &wasm, options.frames);
@@ -417,8 +420,13 @@ impl<'a> Reading<'_, 'a> {
             wasm: &wasm,
             maps: &maps,
         };
+        let ends = stack_ends(&collected);
+        let material = match &look {
+            Some(_) => Material::Lent(&collected),
+            None => Material::Spent(&mut collected),
+        };
         let mut profile = profile::build(
-            &collected,
+            material,
             session,
             &recording.events,
             answers,
@@ -441,7 +449,8 @@ impl<'a> Reading<'_, 'a> {
         profile.parallelism = session.parallelism.clone();
         profile.waits = waits.into_iter().map(Wait::from).collect();
         profile.fields = fields;
-        summarise(&mut profile, &collected, recording, session, options);
+        summarise(&mut profile, recording, session, options);
+        profile.quality.stack_ends = ends;
         profile.quality.weights = weighed.quality;
         profile.quality.stitch_error = mended.error;
         let stages = Stages {

@@ -1,7 +1,7 @@
 //! Totals, header facts and the quality of the data: what is told of a recording besides its rows.
 
 use super::options::LoadOptions;
-use crate::collect::{Collected, Rows};
+use crate::collect::Collected;
 use crate::diagnostics::Diagnostics;
 use crate::ids::IndexVec;
 use crate::perfdata::attr::sample_type;
@@ -51,10 +51,19 @@ fn is_whole(event: &Event, session: &Session<'_>) -> bool {
     is_each && session.stats.lost_events == 0 && session.stats.lost_samples_total() == 0
 }
 
-/// Fills in totals, header facts and the quality of the data.
+/// Period by reason for the end of the stack.
+pub(super) fn stack_ends(collected: &Collected) -> [u64; StackEnd::COUNT] {
+    let mut ends = [0; StackEnd::COUNT];
+    for row in &collected.rows {
+        let sum: &mut u64 = &mut ends[collected.stacks.tag(row.key.stack) as usize];
+        *sum = sum.saturating_add(row.period);
+    }
+    ends
+}
+
+/// Fills in totals and header facts.
 pub(super) fn summarise(
     profile: &mut Profile,
-    collected: &Collected,
     recording: &Recording<'_>,
     session: &Session<'_>,
     options: &LoadOptions,
@@ -64,13 +73,8 @@ pub(super) fn summarise(
         kernel: session.dsos.kernel_source().unwrap_or_default().to_owned(),
         ..Quality::default()
     };
-    for row in &collected.rows {
-        let end = collected.stacks.tag(row.key.stack);
-        let sum = &mut quality.stack_ends[end as usize];
-        *sum = sum.saturating_add(row.period);
-    }
     let mut events = std::mem::take(&mut profile.events);
-    for (event, leaf, samples, period) in counted(profile, collected.kind) {
+    for (event, leaf, samples, period) in counted(profile) {
         let event = &mut events[event];
         event.samples += samples;
         event.period = event.period.wrapping_add(period);
@@ -126,18 +130,11 @@ fn time_range(session: &Session<'_>) -> Option<(u64, u64)> {
 }
 
 /// Event, leaf, number and period of samples.
-fn counted(profile: &Profile, kind: Rows) -> impl Iterator<Item = (EventId, FrameId, u64, u64)> {
-    let (entries, samples) = match kind {
-        Rows::Merged => (&profile.entries[..], &[][..]),
-        Rows::Samples => (&[][..], &profile.samples[..]),
-    };
-    let entries = entries
-        .iter()
-        .map(|entry| (entry.event, entry.leaf, entry.samples, entry.period));
-    let samples = samples
-        .iter()
-        .map(|sample| (sample.event, sample.leaf, 1, sample.period));
-    entries.chain(samples)
+fn counted(profile: &Profile) -> impl Iterator<Item = (EventId, FrameId, u64, u64)> {
+    let entries = profile.entries.iter();
+    let entries = entries.map(|entry| (entry.event, entry.leaf, entry.samples, entry.period));
+    let samples = profile.samples.iter();
+    entries.chain(samples.map(|sample| (sample.event, sample.leaf, 1, sample.period)))
 }
 
 /// Says why stacks ended early, and what to record differently where that would help.

@@ -111,10 +111,40 @@ fn place(query: &Query) -> (Site, u64) {
     (query.place, query.address)
 }
 
+/// What a profile is made of.
+pub enum Material<'c> {
+    /// Somebody else looks at it, too.
+    Lent(&'c Collected),
+    /// Nobody needs stacks and rows behind those of the profile: they are given back, as both are large.
+    Spent(&'c mut Collected),
+}
+
+impl Material<'_> {
+    fn get(&self) -> &Collected {
+        match self {
+            Self::Lent(collected) => collected,
+            Self::Spent(collected) => collected,
+        }
+    }
+
+    fn forget_stacks(&mut self) {
+        if let Self::Spent(collected) = self {
+            collected.stacks = AddressStacks::default();
+        }
+    }
+
+    fn forget_rows(&mut self) {
+        if let Self::Spent(collected) = self {
+            collected.rows = Vec::new();
+            collected.addresses = Vec::new();
+        }
+    }
+}
+
 /// Builds the entries, frames, symbols and stacks of a profile.
 #[must_use]
 pub fn build(
-    collected: &Collected,
+    mut material: Material<'_>,
     session: &Session<'_>,
     events: &IndexSlice<EventId, [Event]>,
     answers: Answers<'_>,
@@ -122,6 +152,7 @@ pub fn build(
     needs: FrameNeeds,
     threads: usize,
 ) -> Profile {
+    let collected = material.get();
     let names = JitNames::of(collected, session, answers, (names, needs), threads);
     let places = FramesOfPcs::of(collected, session, answers, names, needs);
     let resolution = answers.resolution;
@@ -133,7 +164,7 @@ pub fn build(
         stacks: Stacks::with_capacity(frames),
         ..Profile::default()
     };
-    let mut numberer = Numberer {
+    let numberer = Numberer {
         collected,
         marks: needs.marks,
         places: &places,
@@ -143,15 +174,29 @@ pub fn build(
         stack_frames: Vec::new(),
         order: IndexVec::with_capacity(places.all.len() + 1),
         labels: Vec::new(),
+        profile: &mut profile,
+    };
+    let Numbered {
+        rows,
+        order,
+        labels,
+    } = numberer.rows();
+    material.forget_stacks();
+    let collected = material.get();
+    let mut tabler = Tabler {
+        collected,
+        numbers: &rows,
         cgroups: FxHashMap::default(),
         texts: vec![None; collected.texts.len()],
         profile: &mut profile,
     };
     match collected.kind {
-        Rows::Merged => numberer.entries(),
-        Rows::Samples => numberer.samples(events),
+        Rows::Merged => tabler.entries(),
+        Rows::Samples => tabler.samples(events),
     }
-    let (order, labels) = (numberer.order, numberer.labels);
+    drop(rows);
+    material.forget_rows();
+    let collected = material.get();
     Filler {
         collected,
         session,
@@ -256,19 +301,36 @@ struct Numberer<'b> {
     order: IndexVec<FrameId, (u32, PcId)>,
     /// Frames that are no functions.
     labels: Vec<(&'static str, FrameId)>,
+    profile: &'b mut Profile,
+}
+
+/// What got a number.
+struct Numbered {
+    /// Leaf and stack of each row.
+    rows: Vec<(FrameId, StackId)>,
+    /// See [`Numberer::order`].
+    order: IndexVec<FrameId, (u32, PcId)>,
+    labels: Vec<(&'static str, FrameId)>,
+}
+
+/// Makes entries, or samples, of rows.
+struct Tabler<'b> {
+    collected: &'b Collected,
+    /// Leaf and stack of each row.
+    numbers: &'b [(FrameId, StackId)],
     cgroups: FxHashMap<u64, StringId>,
     /// By payload's text; payloads have ids of their own, whatever other string is equal.
     texts: Vec<Option<StringId>>,
     profile: &'b mut Profile,
 }
 
-impl Numberer<'_> {
+impl Tabler<'_> {
     fn entries(&mut self) {
         let collected = self.collected;
         let mut known = ItemIndex::with_capacity(collected.rows.len());
         let mut entries: Vec<Entry> = Vec::with_capacity(collected.rows.len());
-        for row in &collected.rows {
-            let entry = self.entry(row);
+        for (row, numbers) in collected.rows.iter().zip(self.numbers) {
+            let entry = self.entry(row, *numbers);
             let is = |at: u32| is_same_row(&entries[at as usize], &entry);
             let new = index(entries.len());
             let hash_of = |at: u32| row_hash(&entries[at as usize]);
@@ -289,8 +351,8 @@ impl Numberer<'_> {
         let has = |event: EventId, field| events[event].attr.has(field);
         let mut addresses = collected.addresses.iter().peekable();
         self.profile.samples.reserve_exact(collected.rows.len());
-        for row in &collected.rows {
-            let entry = self.entry(row);
+        for (row, numbers) in collected.rows.iter().zip(self.numbers) {
+            let entry = self.entry(row, *numbers);
             let own = (row.first, row.key.event);
             while addresses.next_if(|a| (a.0, a.1) < own).is_some() {}
             let address = addresses.peek().filter(|a| (a.0, a.1) == own);
@@ -310,14 +372,14 @@ impl Numberer<'_> {
         }
     }
 
-    fn entry(&mut self, row: &Row) -> Entry {
+    fn entry(&mut self, row: &Row, (leaf, stack): (FrameId, StackId)) -> Entry {
         Entry {
             event: EventId(row.key.event),
             cpu: row.key.cpu,
             comm: row.key.comm,
             thread: row.key.thread,
-            leaf: self.frame(self.places.leaf(row.key.leaf), row.key.leaf),
-            stack: self.stack(row.key.stack),
+            leaf,
+            stack,
             time: row.key.time,
             cgroup: self.cgroup(row.key.cgroup),
             trace: self.payload(row.key.trace),
@@ -344,6 +406,21 @@ impl Numberer<'_> {
             *known = Some(self.profile.strings.push(text));
         }
         *known
+    }
+}
+
+impl Numberer<'_> {
+    fn rows(mut self) -> Numbered {
+        let rows = self.collected.rows.iter();
+        let rows = rows.map(|row| {
+            let leaf = self.frame(self.places.leaf(row.key.leaf), row.key.leaf);
+            (leaf, self.stack(row.key.stack))
+        });
+        Numbered {
+            rows: rows.collect(),
+            order: self.order,
+            labels: self.labels,
+        }
     }
 
     fn stack(&mut self, raw: u32) -> StackId {
