@@ -50,6 +50,11 @@ impl Strings {
         text(&self.texts, &self.ends, id)
     }
 
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
     /// All of them by number.
     pub(super) fn all(&self) -> impl Iterator<Item = &str> {
         let numbers = (0..).take(self.ends.len());

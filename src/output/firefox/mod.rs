@@ -54,7 +54,10 @@ pub fn write(
     out: &mut dyn Write,
 ) -> io::Result<Written> {
     let mut shared = Shared::new(profile);
-    let tracks = tracks::tracks(profile, options, &mut shared);
+    let mut tracks = tracks::tracks(profile, options, &mut shared);
+    let places = shared.arrange();
+    tracks.iter_mut().for_each(|track| track.arrange(&places));
+    drop(places);
     let written = Written {
         samples: tracks.iter().map(|track| track.hits.len()).sum(),
         tracks: tracks.len(),

@@ -1,6 +1,10 @@
 //! The tables that all threads of a file share: stacks as a tree, frames, functions, symbols, libraries, sources, texts.
 //!
-//! What samples use is entered when first met, so the order is theirs.
+//! What samples use is entered when first met, and in the end put in the order of the file ([`arrange`]).
+
+mod arrange;
+
+pub(super) use arrange::Places;
 
 use std::io::{self, Write};
 
@@ -27,13 +31,18 @@ struct Node {
 }
 
 struct FrameRow {
-    address: Option<u64>,
+    /// [`NOWHERE`] for what is not in a file.
+    address: u64,
     depth: u32,
-    place: CategoryPair,
     func: u32,
     native: u32,
-    line: Option<SourceLine>,
+    line: u32,
+    column: u32,
+    place: CategoryPair,
 }
+
+/// No address.
+const NOWHERE: u64 = u64::MAX;
 
 struct FuncRow {
     name: u32,
@@ -79,6 +88,10 @@ pub(super) struct Shared<'p> {
     sources: Vec<u32>,
     /// By text.
     known_sources: FxHashMap<u32, u32>,
+    /// Names of the libraries, once all is arranged.
+    resources: Vec<u32>,
+    /// Texts in the order of the file, once all is arranged.
+    texts: Vec<u32>,
 }
 
 impl<'p> Shared<'p> {
@@ -101,6 +114,8 @@ impl<'p> Shared<'p> {
             known_natives: vec![NONE; profile.symbols.len()],
             sources: Vec::new(),
             known_sources: FxHashMap::default(),
+            resources: Vec::new(),
+            texts: Vec::new(),
         }
     }
 
@@ -110,12 +125,13 @@ impl<'p> Shared<'p> {
         let func = self.func(name, NONE);
         let frame = self.frames.len();
         self.frames.push(FrameRow {
-            address: None,
+            address: NOWHERE,
             depth: 0,
-            place: (0, 0),
             func,
             native: NONE,
-            line: None,
+            line: NONE,
+            column: NONE,
+            place: (0, 0),
         });
         self.node(NONE, count(frame))
     }
@@ -204,13 +220,15 @@ impl<'p> Shared<'p> {
             let address = (frame.address, frame.object_address);
             self.libs.address(object, address)
         });
+        let column = line.map(|line| line.column).filter(|column| *column > 0);
         let row = FrameRow {
-            address,
+            address: address.unwrap_or(NOWHERE),
             depth,
-            place: category::of(self.profile, frame),
             func,
             native,
-            line,
+            line: line.map_or(NONE, |line| line.line),
+            column: column.unwrap_or(NONE),
+            place: category::of(self.profile, frame),
         };
         self.frames.push(row);
         let number = count(self.frames.len() - 1);
@@ -327,22 +345,11 @@ impl<'p> Shared<'p> {
     }
 
     /// Writes all tables as one object, the end of which stays in `json`.
-    pub(super) fn write(mut self, json: &mut String, out: &mut dyn Write) -> io::Result<()> {
-        let names: Vec<u32> = self
-            .libs
-            .names()
-            .map(|name| self.strings.id(&name))
-            .collect();
-        let order = self.frames_by_place();
-        let mut places = vec![0; order.len()];
-        (0..)
-            .zip(&order)
-            .for_each(|(place, frame)| places[*frame as usize] = place);
+    pub(super) fn write(self, json: &mut String, out: &mut dyn Write) -> io::Result<()> {
         json.push_str("{\"stackTable\":{");
         column("frame", &self.nodes, json, out, |node, json| {
-            number(places[node.frame as usize], json)
+            number(node.frame.into(), json)
         })?;
-        drop(places);
         let mut at = 0;
         column("prefixOffset", &self.nodes, json, out, |node, json| {
             let offset = match node.prefix {
@@ -353,14 +360,15 @@ impl<'p> Shared<'p> {
             at += 1;
         })?;
         end(self.nodes.len(), json);
-        self.write_frames(&order, json, out)?;
+        self.write_frames(json, out)?;
         self.write_funcs(json, out)?;
         json.push_str(",\"resourceTable\":{");
+        let names = &self.resources;
         let all: Vec<u32> = (0..count(names.len())).collect();
         column("lib", &all, json, out, |lib, json| {
             number((*lib).into(), json)
         })?;
-        column("name", &names, json, out, |name, json| {
+        column("name", names, json, out, |name, json| {
             number((*name).into(), json)
         })?;
         column("host", &all, json, out, |_, json| json.push_str("null"))?;
@@ -373,59 +381,43 @@ impl<'p> Shared<'p> {
             ",\"sourceLocationTable\":{\"source\":[],\"line\":[],\"column\":[],\"length\":0}",
         );
         json.push_str(",\"stringArray\":");
-        long_list(json, self.strings.all(), out, |string, json| {
-            text(string, json)
+        long_list(json, &self.texts, out, |id, json| {
+            text(self.strings.get(*id), json)
         })?;
         json.push('}');
         Ok(())
     }
 
-    /// What lies together in a function stands together, which compresses better than any other order.
-    fn frames_by_place(&self) -> Vec<u32> {
-        let mut order: Vec<u32> = (0..count(self.frames.len())).collect();
-        order.sort_unstable_by_key(|&frame| {
-            let row = &self.frames[frame as usize];
-            (row.native, row.address, row.depth, frame)
-        });
-        order
-    }
-
-    fn write_frames(
-        &self,
-        order: &[u32],
-        json: &mut String,
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
+    fn write_frames(&self, json: &mut String, out: &mut dyn Write) -> io::Result<()> {
         json.push_str(",\"frameTable\":{");
-        let rows: Vec<&FrameRow> = order.iter().map(|at| &self.frames[*at as usize]).collect();
-        column("address", &rows, json, out, |row, json| match row.address {
-            Some(address) => number(address, json),
-            None => json.push_str("-1"),
+        let rows = &self.frames;
+        column("address", rows, json, out, |row, json| match row.address {
+            NOWHERE => json.push_str("-1"),
+            address => number(address, json),
         })?;
-        column("inlineDepth", &rows, json, out, |row, json| {
+        column("inlineDepth", rows, json, out, |row, json| {
             number(row.depth.into(), json)
         })?;
-        column("category", &rows, json, out, |row, json| {
+        column("category", rows, json, out, |row, json| {
             number(row.place.0.into(), json)
         })?;
-        column("subcategory", &rows, json, out, |row, json| {
+        column("subcategory", rows, json, out, |row, json| {
             number(row.place.1.into(), json)
         })?;
-        column("func", &rows, json, out, |row, json| {
+        column("func", rows, json, out, |row, json| {
             number(row.func.into(), json)
         })?;
-        column("nativeSymbol", &rows, json, out, |row, json| {
+        column("nativeSymbol", rows, json, out, |row, json| {
             optional(row.native, json)
         })?;
-        column("innerWindowID", &rows, json, out, |_, json| json.push('0'))?;
-        let column_of = |line: SourceLine| Some(line.column).filter(|column| *column > 0);
-        column("line", &rows, json, out, |row, json| {
-            optional(row.line.map_or(NONE, |line| line.line), json);
+        column("innerWindowID", rows, json, out, |_, json| json.push('0'))?;
+        column("line", rows, json, out, |row, json| {
+            optional(row.line, json)
         })?;
-        column("column", &rows, json, out, |row, json| {
-            optional(row.line.and_then(column_of).unwrap_or(NONE), json);
+        column("column", rows, json, out, |row, json| {
+            optional(row.column, json)
         })?;
-        column("originalLocation", &rows, json, out, |_, json| {
+        column("originalLocation", rows, json, out, |_, json| {
             json.push_str("null")
         })?;
         end(rows.len(), json);

@@ -177,9 +177,9 @@ fn inlined_functions_share_address_and_symbol() {
     let file = written(&small(), 0, false);
     let frames = &file["shared"]["frameTable"];
     // By symbol and address, which here is lower in the inlined function.
-    assert_eq!(frames["inlineDepth"], serde_json::json!([0, 1, 0, 0]));
-    assert_eq!(frames["nativeSymbol"][1], frames["nativeSymbol"][2]);
-    assert_ne!(frames["func"][1], frames["func"][2]);
+    assert_eq!(frames["inlineDepth"], serde_json::json!([1, 0, 0, 0]));
+    assert_eq!(frames["nativeSymbol"][0], frames["nativeSymbol"][1]);
+    assert_ne!(frames["func"][0], frames["func"][1]);
     // Two samples upon main and f: four paths, the switch's among them.
     assert_eq!(
         file["shared"]["stackTable"]["prefixOffset"],

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::super::text::{harmless, harmless_payload};
 use super::FirefoxOptions;
-use super::shared::{Shared, Stack};
+use super::shared::{Places, Shared, Stack};
 use crate::profile::{EventId, Profile, Sample, StringId, ThreadId, Wait};
 
 /// Whose track it is.
@@ -68,6 +68,22 @@ pub(super) struct Track {
     pub(super) markers: Vec<Marker>,
     /// Sum of the periods of its hits.
     pub(super) weight: u64,
+}
+
+impl Track {
+    /// Gives stacks and texts the numbers that they have in the file.
+    pub(super) fn arrange(&mut self, places: &Places) {
+        let place = |stack: &mut Stack| *stack = places.stack(*stack);
+        self.hits.iter_mut().for_each(|hit| place(&mut hit.stack));
+        for marker in &mut self.markers {
+            marker.name = places.text(marker.name);
+            match &mut marker.what {
+                What::Event { stack, .. } => place(stack),
+                What::OffCpu { stack, .. } => stack.iter_mut().for_each(place),
+                What::Renamed(_) => {}
+            }
+        }
+    }
 }
 
 /// Shares everything out.
