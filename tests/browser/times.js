@@ -8,7 +8,7 @@ const puppeteer = require('puppeteer-core');
 async function turns(what, count) {
   const frame = () => new Promise(done => requestAnimationFrame(done));
   const canvas = document.getElementById('canvas'), graph = document.getElementById('graph'), search = document.getElementById('search');
-  const words = ['alloc', 'a', 'main', 'hash'], times = [];
+  const words = ['alloc', 'a', 'e', 'hash'], times = [];
   const zoom = turn => {
     if (turn % 2) return document.dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape', bubbles: true}));
     const box = canvas.getBoundingClientRect(), place = {clientX: box.left + 400, clientY: box.top + graph.clientHeight - 80};
