@@ -425,9 +425,9 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         // `go tool` waits for another process, which does the work.
-        let group = format!("-{}", self.0.id());
-        let kill = format!("kill -KILL -- {group}");
-        let _ = Command::new("sh").args(["-c", &kill]).status();
+        let all = format!("kill -s KILL -- -{}", self.0.id());
+        let _ = Command::new("sh").args(["-c", &all]).status();
+        let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }

@@ -100,10 +100,12 @@ impl Shared<'_> {
 
 /// By number: its place when sorted by a key.
 fn sorted<K: Ord>(len: usize, key: impl Fn(usize) -> K) -> Vec<u32> {
-    let mut order: Vec<u32> = (0..count(len)).collect();
-    order.sort_unstable_by_key(|&at| (key(at as usize), at));
+    // Keys beside each other: looked up where they are, they would wait for memory.
+    let keys = (0..len).map(key).zip(0..count(len));
+    let mut order: Vec<(K, u32)> = keys.collect();
+    order.sort_unstable();
     let mut places = vec![0; len];
-    for (place, at) in (0..).zip(order) {
+    for (place, (_, at)) in (0..).zip(order) {
         places[at as usize] = place;
     }
     places
