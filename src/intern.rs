@@ -4,9 +4,11 @@
 //! would cost an allocation for each. Used for stacks of addresses and for stacks of frames.
 
 use std::hash::{BuildHasher, Hash, Hasher};
+use std::marker::PhantomData;
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
+use crate::ids::Idx;
 use crate::parallel::in_parallel;
 
 /// Distinct sequences of `T`, each with a tag that is part of its identity.
@@ -145,21 +147,32 @@ fn hash_of<T: Hash, G: Hash>(items: &[T], tag: G) -> u64 {
 
 /// Finds items of a list by content: a table of their numbers. The list has the keys; a map with copies of
 /// them takes several times the memory.
-#[derive(Debug, Default)]
-pub struct ItemIndex {
+#[derive(Debug)]
+pub struct ItemIndex<I> {
     /// Open addressing, at most half full; a power of two.
     slots: Vec<u32>,
     used: usize,
+    numbers: PhantomData<fn() -> I>,
 }
 
-impl ItemIndex {
+impl<I> Default for ItemIndex<I> {
+    fn default() -> Self {
+        Self {
+            slots: Vec::new(),
+            used: 0,
+            numbers: PhantomData,
+        }
+    }
+}
+
+impl<I: Idx> ItemIndex<I> {
     /// An index that need not grow for so many items.
     #[must_use]
     pub fn with_capacity(items: usize) -> Self {
         let len = (items * 2 + 2).next_power_of_two();
         Self {
             slots: vec![NONE; len],
-            used: 0,
+            ..Self::default()
         }
     }
 
@@ -168,10 +181,10 @@ impl ItemIndex {
     pub fn find_or_add(
         &mut self,
         hash: u64,
-        new: u32,
-        is: impl Fn(u32) -> bool,
-        hash_of: impl Fn(u32) -> u64,
-    ) -> Option<u32> {
+        new: I,
+        is: impl Fn(I) -> bool,
+        hash_of: impl Fn(I) -> u64,
+    ) -> Option<I> {
         if self.used * 2 >= self.slots.len() {
             self.grow(hash_of);
         }
@@ -180,21 +193,26 @@ impl ItemIndex {
         loop {
             match self.slots[at] {
                 NONE => break,
-                item if is(item) => return Some(item),
-                _ => at = (at + 1) & mask,
+                item => {
+                    let item = I::from_usize(item as usize);
+                    if is(item) {
+                        return Some(item);
+                    }
+                    at = (at + 1) & mask;
+                }
             }
         }
-        self.slots[at] = new;
+        self.slots[at] = new.index() as u32;
         self.used += 1;
         None
     }
 
     #[cold]
-    fn grow(&mut self, hash_of: impl Fn(u32) -> u64) {
+    fn grow(&mut self, hash_of: impl Fn(I) -> u64) {
         let len = (self.slots.len() * 2).max(64);
         let old = std::mem::replace(&mut self.slots, vec![NONE; len]);
         for item in old.into_iter().filter(|item| *item != NONE) {
-            let mut at = hash_of(item) as usize & (len - 1);
+            let mut at = hash_of(I::from_usize(item as usize)) as usize & (len - 1);
             while self.slots[at] != NONE {
                 at = (at + 1) & (len - 1);
             }
@@ -290,6 +308,11 @@ impl<'n> Name<'n> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::{IndexVec, numbers};
+
+    numbers! {
+        struct ItemId(u32);
+    }
 
     #[test]
     fn equal_sequences_get_one_id_and_tags_keep_them_apart() {
@@ -333,19 +356,15 @@ mod tests {
 
     #[test]
     fn items_are_found_by_content_while_the_index_grows() {
-        let mut items: Vec<u64> = Vec::new();
+        let mut items: IndexVec<ItemId, u64> = IndexVec::new();
         let mut index = ItemIndex::default();
         let hash = |item: u64| item.wrapping_mul(0x9e37_79b9) >> 3;
         for i in 0..10_000_u64 {
             let item = i % 3001 * 17;
-            let new = items.len() as u32;
-            let found = index.find_or_add(
-                hash(item),
-                new,
-                |at| items[at as usize] == item,
-                |at| hash(items[at as usize]),
-            );
-            assert_eq!(found, (i >= 3001).then_some((i % 3001) as u32));
+            let new = items.next_idx();
+            let is = |at: ItemId| items[at] == item;
+            let found = index.find_or_add(hash(item), new, is, |at| hash(items[at]));
+            assert_eq!(found, (i >= 3001).then_some(ItemId((i % 3001) as u32)));
             if found.is_none() {
                 items.push(item);
             }

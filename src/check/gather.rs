@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use crate::address::Avma;
 use crate::collect::{Collected, MapCache, Pc, SpaceAt};
 use crate::dso::{Dso, DsoId, DsoKind, FileTrouble, KernelState};
+use crate::ids::Idx;
 use crate::perfdata::{CpuMode, Recording};
 use crate::profile::{StackEnd, ThreadId};
 use crate::runtimes::{Habit, Producer};
@@ -207,9 +208,9 @@ fn runtime(session: &Session<'_>, dso: &Dso) -> Option<Producer> {
         DsoKind::JitDump => Some(Producer::Unknown),
         // Without dump, who is loaded tells.
         DsoKind::Anonymous => {
-            let mut all = (0..session.dsos.len()).filter_map(|n| u32::try_from(n).ok());
-            let owner = all.find_map(|n| {
-                let name = &session.dsos.get(DsoId(n)).short_name;
+            let mut all = (0..session.dsos.len()).map(DsoId::from_usize);
+            let owner = all.find_map(|dso| {
+                let name = &session.dsos.get(dso).short_name;
                 Producer::all().find(|runtime| runtime.library == Some(name))
             });
             Some(owner.map_or(Producer::Unknown, |runtime| runtime.producer))

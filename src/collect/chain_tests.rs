@@ -63,7 +63,7 @@ fn chain_and_deferred(
         ..LoadOptions::of(Source::File(path))
     };
     let profile = load(&options, &Diagnostics::new()).expect("a sound recording");
-    let [entry] = profile.entries[..] else {
+    let [entry] = profile.entries.raw[..] else {
         panic!("{} entries", profile.entries.len());
     };
     let address = |frame: &crate::profile::FrameId| profile[*frame].address.0;

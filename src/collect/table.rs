@@ -23,7 +23,7 @@ use super::{AddressStacks, Collected, NO_TEXT, Pc, PcId, Row, RowKey, Rows};
 #[derive(Default)]
 pub(super) struct Addresses {
     pcs: IndexVec<PcId, Pc>,
-    by_pc: ItemIndex,
+    by_pc: ItemIndex<PcId>,
     /// Kernel addresses mean the same at all times.
     kernel: FxHashMap<u64, PcId>,
     /// By the unwinder's number for the place: the address it was last met at. The same place
@@ -38,15 +38,11 @@ impl Addresses {
     }
 
     pub(super) fn intern(&mut self, pc: Pc) -> PcId {
-        let new = u32::try_from(self.pcs.len()).expect("fewer than 4 G addresses");
-        let pcs = &self.pcs;
+        let (pcs, new) = (&self.pcs, self.pcs.next_idx());
         let hash = |pc: &Pc| FxBuildHasher.hash_one(pc);
-        let is = |id: u32| pcs[id as usize] == pc;
-        let known = (self.by_pc).find_or_add(hash(&pc), new, is, |id| hash(&pcs[id as usize]));
-        PcId(known.unwrap_or_else(|| {
-            self.pcs.push(pc);
-            new
-        }))
+        let is = |id: PcId| pcs[id] == pc;
+        let known = (self.by_pc).find_or_add(hash(&pc), new, is, |id| hash(&pcs[id]));
+        known.unwrap_or_else(|| self.pcs.push(pc))
     }
 
     /// The address `at` of a sample's process, or of the kernel.

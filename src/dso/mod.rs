@@ -40,7 +40,7 @@ pub use table::{Dso, DsoTable, Inode, KernelLoader};
 
 crate::ids::numbers! {
     /// A DSO of the run, in the order of first appearance.
-    pub struct DsoId(pub u32);
+    pub struct DsoId(crate::ids::Spare);
 }
 
 /// What kind of thing is mapped; decides where its symbols come from and how addresses print.

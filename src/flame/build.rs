@@ -5,7 +5,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::ids::{IndexSlice, IndexVec, index_vec};
+use crate::ids::{Idx, IndexSlice, IndexVec, index_vec};
 use crate::intern::{Sequences, byte_ranks};
 use crate::parallel::{in_parallel, sort_in_parallel};
 use crate::profile::{CommId, Entry, FrameId, Profile, StackId, ThreadId};
@@ -270,7 +270,7 @@ fn frame_words(profile: &Profile, naming: Naming, piece: &[u32]) -> (String, Vec
         text.push(APART);
         text.push(char::from(b'0' + kind(profile, frame) as u8));
         if let (Naming::Whole, Some(object)) = (naming, frame.object) {
-            text.push_str(&object.0.to_string());
+            text.push_str(&object.index().to_string());
         }
         ends.push(number(text.len()));
     }
@@ -334,7 +334,7 @@ fn functions(
                 object: frame
                     .object
                     .filter(|_| naming == Naming::Whole)
-                    .map(|object| object.0),
+                    .map(|object| object.index() as u32),
                 kind: kind(profile, frame),
                 symbol: frame.symbol,
             },

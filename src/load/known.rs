@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::dso::{DsoId, Kin};
+use crate::ids::Idx;
 use crate::session::Session;
 use crate::symbolize::DebugStore;
 use crate::unwind::{Arch, Unwinder};
@@ -88,7 +89,7 @@ impl<'a> Known<'a> {
 }
 
 fn name_of<'s>(session: &'s Session<'_>, dso: DsoId) -> Option<&'s [u8]> {
-    let is_known = (dso.0 as usize) < session.dsos.len();
+    let is_known = dso.index() < session.dsos.len();
     is_known.then(|| &*session.dsos.get(dso).long_name)
 }
 

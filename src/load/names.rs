@@ -6,6 +6,7 @@ use super::reading::history;
 use crate::diagnostics::Diagnostics;
 use crate::dso::demangle::demangle;
 use crate::dso::{DsoId, DsoKind};
+use crate::ids::Idx;
 use crate::runtimes::Producer;
 use crate::session::Session;
 use crate::session::jit::JitCodeId;
@@ -54,7 +55,7 @@ fn of_dumps(session: &Session<'_>, options: &LoadOptions, listener: &mut dyn Lis
 
 fn of_files(session: &Session<'_>, options: &LoadOptions, listener: &mut dyn Listener) {
     let dsos = &session.dsos;
-    for id in (0..).take(dsos.len()).map(DsoId) {
+    for id in (0..dsos.len()).map(DsoId::from_usize) {
         let dso = dsos.get(id);
         let path = String::from_utf8_lossy(&dso.long_name);
         if dso.kind != DsoKind::File || !dsos.is_mapped_file(id) || !listener.wants_file(&path) {

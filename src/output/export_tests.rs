@@ -13,6 +13,7 @@ use super::svg::{self, Drawing, SvgOptions};
 use super::testing::{HOSTILE, into_samples, is_inert, rows, samples};
 use super::{speedscope, stacks_csv};
 use crate::flame::{self, Flame, Limit, Weights, prune};
+use crate::ids::Idx;
 use crate::profile::Profile;
 use crate::report::testing::ProfileBuilder;
 
@@ -508,7 +509,7 @@ fn a_function_is_one_frame_of_speedscope_whatever_its_lines() {
     profile.strings.push(file);
     for (line, frame) in (1..).zip(&mut profile.frames) {
         frame.line = Some(crate::profile::SourceLine {
-            file: crate::profile::StringId(0),
+            file: crate::profile::StringId::from_usize(0),
             line,
             column: 0,
             near: false,
@@ -518,9 +519,9 @@ fn a_function_is_one_frame_of_speedscope_whatever_its_lines() {
     let mut again = profile.frames[0].clone();
     again.line.as_mut().expect("a line").line = 9;
     profile.frames.push(again);
-    let frame = crate::profile::FrameId(2);
+    let frame = crate::profile::FrameId::from_usize(2);
     let stack = profile.stacks.push(
-        &[frame, crate::profile::FrameId(1)],
+        &[frame, crate::profile::FrameId::from_usize(1)],
         crate::profile::StackEnd::Recorded,
     );
     profile.entries[1].stack = stack;

@@ -13,7 +13,7 @@ use super::columns::{hand_over, list, long_list, number, text};
 use super::names::frame_name;
 use super::text::harmless;
 use crate::ids::{IndexVec, index_vec};
-use crate::profile::{CommId, EventId, FrameId, Profile, StackId, SymbolId, ThreadId};
+use crate::profile::{CommId, EventId, FrameId, ObjectId, Profile, StackId, SymbolId, ThreadId};
 use crate::unit::Unit;
 
 /// Larger files are not opened by browsers, whose strings end at 512 MB.
@@ -192,7 +192,7 @@ struct Functions<'p> {
     /// By symbol.
     of_symbol: IndexVec<SymbolId, u32>,
     /// By object, for what has no symbol.
-    of_object: FxHashMap<u32, u32>,
+    of_object: FxHashMap<Option<ObjectId>, u32>,
     /// By frame.
     of_frame: IndexVec<FrameId, u32>,
 }
@@ -238,10 +238,7 @@ impl<'p> Functions<'p> {
         let new = u32::try_from(self.all.len()).unwrap_or(NONE);
         let known = match (frame.symbol, frame.object) {
             (Some(symbol), _) => &mut self.of_symbol[symbol],
-            (None, object) => self
-                .of_object
-                .entry(object.map_or(NONE, |object| object.0))
-                .or_insert(NONE),
+            (None, object) => self.of_object.entry(object).or_insert(NONE),
         };
         if *known != NONE {
             return *known;

@@ -2,6 +2,7 @@
 //! recordings of the same shape.
 
 use super::stdio::{quality_line, write};
+use crate::ids::Idx;
 use crate::profile::SampleFilter;
 use crate::profile::{Profile, StackEnd, StackId};
 use crate::report::build;
@@ -658,7 +659,7 @@ fn every_sample_is_in_the_total_of_its_event() {
         .sum();
     assert_eq!(total, 14_000);
     assert_eq!(report.tables[0].totals, [14_000]);
-    assert_eq!(profile.stacks.get(StackId(0)).len(), 1);
+    assert_eq!(profile.stacks.get(StackId::from_usize(0)).len(), 1);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::stdio_text::{push_colored, short_address};
 use super::text::harmless;
 use crate::profile::FrameId;
 use crate::report::options::{CallGraphMode, ChainKey, ChainValue};
-use crate::report::{CallTree, Report, Table, known_srcline, percent, tree_threshold};
+use crate::report::{CallTree, Report, Table, TreeNodeId, known_srcline, percent, tree_threshold};
 
 /// Blanks in front of every line of a tree.
 const MARGIN: usize = 12;
@@ -120,7 +120,7 @@ impl TreeStyle<'_, '_> {
 
 /// A node whose branches are being drawn.
 struct Level<'t> {
-    branches: &'t [u32],
+    branches: &'t [TreeNodeId],
     next: usize,
     /// What percentages refer to.
     total: u64,
@@ -146,13 +146,13 @@ impl Drawing<'_, '_, '_, '_> {
         let mut margin = vec![b' '; MARGIN];
         let (mut branches, mut all_count) = (self.tree.top(), self.tree.top_count);
         if let [only] = branches
-            && self.tree.nodes[*only as usize].period() == style.value
+            && self.tree.nodes[*only].period() == style.value
         {
             if self.draw_head(*only) {
                 margin.extend_from_slice(b"   ");
             }
             branches = self.tree.children(*only);
-            all_count = self.tree.nodes[*only as usize].children_count;
+            all_count = self.tree.nodes[*only].children_count;
         }
         let total = if is_fractal { style.value } else { style.total };
         self.draw_branches(branches, total, all_count, is_fractal, &mut margin, out)?;
@@ -163,7 +163,7 @@ impl Drawing<'_, '_, '_, '_> {
     }
 
     /// Draws the one way all chains take. Returns whether anything of it was to be drawn.
-    fn draw_head(&mut self, node: u32) -> bool {
+    fn draw_head(&mut self, node: TreeNodeId) -> bool {
         let options = self.style.report.options;
         // The first frame is the row itself when rows are symbols.
         let is_repeated = options.columns.fields.is_none()
@@ -190,7 +190,7 @@ impl Drawing<'_, '_, '_, '_> {
 
     fn draw_branches(
         &mut self,
-        branches: &[u32],
+        branches: &[TreeNodeId],
         total: u64,
         all_count: u64,
         is_fractal: bool,
@@ -221,7 +221,7 @@ impl Drawing<'_, '_, '_, '_> {
                 }));
                 continue;
             };
-            let at = &self.tree.nodes[node as usize];
+            let at = &self.tree.nodes[node];
             top.next += 1;
             top.remaining = top.remaining.wrapping_sub(at.period());
             top.count += at.count();
@@ -246,8 +246,8 @@ impl Drawing<'_, '_, '_, '_> {
     }
 
     /// Draws the line above a node and its frames.
-    fn draw_node(&mut self, node: u32, total: u64, line: u8, prefix: &[u8]) {
-        let at = &self.tree.nodes[node as usize];
+    fn draw_node(&mut self, node: TreeNodeId, total: u64, line: u8, prefix: &[u8]) {
+        let at = &self.tree.nodes[node];
         let text = &mut self.text;
         text.extend_from_slice(prefix);
         text.push(b'|');
@@ -286,12 +286,9 @@ impl Drawing<'_, '_, '_, '_> {
 }
 
 /// From the outermost node of a chain to its last.
-fn way_to(tree: &CallTree, node: u32) -> Vec<u32> {
-    let mut way: Vec<u32> = std::iter::successors(Some(node), |node| {
-        let parent = tree.nodes[*node as usize].parent;
-        (parent != u32::MAX).then_some(parent)
-    })
-    .collect();
+fn way_to(tree: &CallTree, node: TreeNodeId) -> Vec<TreeNodeId> {
+    let way = std::iter::successors(Some(node), |node| tree.nodes[*node].parent);
+    let mut way: Vec<TreeNodeId> = way.collect();
     way.reverse();
     way
 }
@@ -304,7 +301,7 @@ fn write_flat(tree: &CallTree, style: &TreeStyle<'_, '_>, out: &mut dyn Write) -
         .take(style.print_limit())
     {
         text.clear();
-        let at = &tree.nodes[node as usize];
+        let at = &tree.nodes[node];
         text.extend_from_slice(b"           ");
         style.push_value(at.period(), at.count(), style.total, &mut text);
         text.push(b'\n');
@@ -337,7 +334,7 @@ fn write_folded(tree: &CallTree, style: &TreeStyle<'_, '_>, out: &mut dyn Write)
         .take(style.print_limit())
     {
         text.clear();
-        let at = &tree.nodes[node as usize];
+        let at = &tree.nodes[node];
         style.push_value(at.own_period, at.own_count, style.total, &mut text);
         text.push(b' ');
         for (i, frame) in way_to(tree, node)

@@ -6,22 +6,28 @@ use std::hash::BuildHasher;
 
 use rustc_hash::FxBuildHasher;
 
+use crate::ids::{Idx, IndexSlice, IndexVec, numbers};
 use crate::intern::ItemIndex;
+
+numbers! {
+    /// One of [`Strings`].
+    struct TextId(u32);
+}
 
 /// Interned texts; the first is empty.
 #[derive(Debug)]
 pub(super) struct Strings {
     texts: String,
     /// Where each ends.
-    ends: Vec<usize>,
-    index: ItemIndex,
+    ends: IndexVec<TextId, usize>,
+    index: ItemIndex<TextId>,
 }
 
 impl Default for Strings {
     fn default() -> Self {
         let mut strings = Self {
             texts: String::new(),
-            ends: Vec::new(),
+            ends: IndexVec::new(),
             index: ItemIndex::with_capacity(0),
         };
         strings.id("");
@@ -30,24 +36,24 @@ impl Default for Strings {
 }
 
 impl Strings {
-    /// The number of a text.
+    /// The number of a text, as formats write it.
     pub(super) fn id(&mut self, text: &str) -> u32 {
-        let new = u32::try_from(self.ends.len()).expect("fewer than 4 G texts");
+        let new = self.ends.next_idx();
         let hash = |text: &str| FxBuildHasher.hash_one(text);
         let (texts, ends) = (&self.texts, &self.ends);
         let is = |at| self::text(texts, ends, at) == text;
         let hash_of = |at| hash(self::text(texts, ends, at));
         if let Some(known) = self.index.find_or_add(hash(text), new, is, hash_of) {
-            return known;
+            return known.0;
         }
         self.texts.push_str(text);
         self.ends.push(self.texts.len());
-        new
+        new.0
     }
 
     /// The text of a number.
     pub(super) fn get(&self, id: u32) -> &str {
-        text(&self.texts, &self.ends, id)
+        text(&self.texts, &self.ends, TextId(id))
     }
 
     /// How many there are.
@@ -57,15 +63,15 @@ impl Strings {
 
     /// All of them by number.
     pub(super) fn all(&self) -> impl Iterator<Item = &str> {
-        let numbers = (0..).take(self.ends.len());
-        numbers.map(|id| self.get(id))
+        let numbers = self.ends.indices();
+        numbers.map(|id| text(&self.texts, &self.ends, id))
     }
 }
 
-fn text<'t>(texts: &'t str, ends: &[usize], id: u32) -> &'t str {
-    let at = id as usize;
-    let start = at.checked_sub(1).map_or(0, |before| ends[before]);
-    &texts[start..ends[at]]
+fn text<'t>(texts: &'t str, ends: &IndexSlice<TextId, [usize]>, id: TextId) -> &'t str {
+    let before = id.index().checked_sub(1);
+    let start = before.map_or(0, |before| ends[before]);
+    &texts[start..ends[id]]
 }
 
 #[cfg(test)]

@@ -5,30 +5,30 @@
 //! time, so that ids and with them the output do not depend on threads or hashing. That pass is serial and touches little
 //! but numbers; frames and symbols are filled in after it, where the processor can wait for many of them at once.
 
-use std::hash::{BuildHasher, Hasher};
+use std::hash::{BuildHasher, Hash, Hasher};
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::address::{Avma, CodeOffset, FileOffset, Timestamp};
 use crate::collect::{AddressStacks, Collected, NO_TEXT, PcId, Row, Rows};
 use crate::dso::{DsoId, DsoKind};
-use crate::ids::{Idx, IndexSlice, IndexVec, index_vec};
+use crate::ids::{Idx, IndexSlice, IndexVec, index_vec, numbers};
 use crate::intern::ItemIndex;
 use crate::parallel::in_parallel;
 use crate::perfdata::attr::sample_type;
 use crate::perfdata::{CpuMode, Event, EventId};
-use crate::session::jit::JitCodeId;
+use crate::session::jit::{JitCode, JitCodeId};
 use crate::session::maps::Mapping;
 use crate::session::{Session, Target};
-use crate::symbolize::{Answers, NameStyle, Query, Resolution, Site};
+use crate::symbolize::{Answers, NameStyle, Query, Resolution, Site, StringIndex, SymbolIndex};
 use crate::wasm::{WasmCode, WasmPlace};
 
 use super::names::JitNames;
-use super::places::{FrameKey, FramesOfPcs, PlaceLine, PlaceSymbol};
+use super::places::{FileId, FrameKey, FramesOfPcs, PlaceId, PlaceLine, PlaceSymbol, SymbolNumber};
 use super::{
-    CodeId, CodeVersion, Entry, Frame, FrameId, MappedRange, NONE, Object, ObjectId, Origin,
+    CodeId, CodeVersion, Entry, EntryId, Frame, FrameId, MappedRange, Object, ObjectId, Origin,
     Profile, Sample, SourceLine, StackEnd, StackId, Stacks, StringId, Symbol, SymbolId, Thread,
-    ThreadId, ValuesId, index,
+    ThreadId, ValuesId,
 };
 
 /// What the view needs of frames.
@@ -169,11 +169,11 @@ pub fn build(
         marks: needs.marks,
         places: &places,
         same_stack,
-        stacks: vec![NONE; collected.stacks.len()],
-        frames: vec![NONE; places.all.len()],
+        stacks: index_vec![None; collected.stacks.len()],
+        frames: index_vec![None; places.all.len()],
         stack_frames: Vec::new(),
         order: IndexVec::with_capacity(places.all.len() + 1),
-        labels: Vec::new(),
+        labels: IndexVec::new(),
         profile: &mut profile,
     };
     let Numbered {
@@ -204,8 +204,8 @@ pub fn build(
         resolution,
         profile: &mut profile,
         objects: index_vec![None; session.dsos.len()],
-        symbols: vec![None; places.symbols()],
-        files: vec![None; places.files.len()],
+        symbols: index_vec![None; places.symbols()],
+        files: index_vec![None; places.files.len()],
         code_files: FxHashMap::default(),
         versions: FxHashMap::default(),
         ends: None,
@@ -234,40 +234,42 @@ fn threads_of(session: &Session<'_>) -> IndexVec<ThreadId, Thread> {
 
 /// By stack of addresses: one that stands for the same frames and ended for the same reason. And how many frames all that
 /// differ have.
-fn equal_stacks(stacks: &AddressStacks, places: &FramesOfPcs, threads: usize) -> (Vec<u32>, usize) {
+fn equal_stacks(
+    stacks: &AddressStacks,
+    places: &FramesOfPcs,
+    threads: usize,
+) -> (IndexVec<RawStack, RawStack>, usize) {
     const PIECE: usize = 1024;
-    let all: Vec<u32> = (0..index(stacks.len())).collect();
-    let frames = |stack: u32| {
-        let addresses = stacks.get(stack).iter();
+    let all: IndexVec<RawStack, RawStack> = (0..stacks.len()).map(RawStack::from_usize).collect();
+    let frames = |stack: RawStack| {
+        let addresses = stacks.get(stack.0).iter();
         addresses.flat_map(|pc| places.chain(*pc)).copied()
     };
-    let length = |stack: u32| -> usize {
-        let addresses = stacks.get(stack).iter();
+    let length = |stack: RawStack| -> usize {
+        let addresses = stacks.get(stack.0).iter();
         addresses.map(|pc| places.chain(*pc).len()).sum()
     };
-    let hash = |stack: &u32| {
+    let hash = |stack: &RawStack| {
         let mut state = FxBuildHasher.build_hasher();
-        frames(*stack).for_each(|frame| state.write_u32(frame));
-        state.write_u8(stacks.tag(*stack) as u8);
+        frames(*stack).for_each(|frame| frame.hash(&mut state));
+        state.write_u8(stacks.tag(stack.0) as u8);
         state.finish()
     };
-    let hashes = in_parallel(all.chunks(PIECE).collect(), threads, |piece| {
+    let hashes = in_parallel(all.raw.chunks(PIECE).collect(), threads, |piece| {
         piece.iter().map(hash).collect::<Vec<_>>()
     });
-    let hashes: Vec<u64> = hashes.into_iter().flatten().collect();
-    let is = |a: u32, b: u32| {
-        hashes[a as usize] == hashes[b as usize]
-            && stacks.tag(a) == stacks.tag(b)
-            && frames(a).eq(frames(b))
+    let hashes: IndexVec<RawStack, u64> = hashes.into_iter().flatten().collect();
+    let is = |a: RawStack, b: RawStack| {
+        hashes[a] == hashes[b] && stacks.tag(a.0) == stacks.tag(b.0) && frames(a).eq(frames(b))
     };
     // Each thread compares those that its part of the hashes has.
     let parts = threads.clamp(1, 64) as u64;
     let found = in_parallel((0..parts).collect(), threads, |part| {
-        let own = |stack: &u32| (hashes[*stack as usize] >> 32) % parts == part;
+        let own = |stack: &RawStack| (hashes[*stack] >> 32) % parts == part;
         let mut known = ItemIndex::with_capacity(stacks.len() / parts as usize);
         let (mut found, mut frames_of_new) = (Vec::new(), 0);
         for stack in all.iter().copied().filter(own) {
-            let hash_of = |stack: u32| hashes[stack as usize];
+            let hash_of = |stack: RawStack| hashes[stack];
             match known.find_or_add(hash_of(stack), stack, |at| is(at, stack), hash_of) {
                 Some(same) => found.push((stack, same)),
                 // And what may be put below them.
@@ -279,9 +281,25 @@ fn equal_stacks(stacks: &AddressStacks, places: &FramesOfPcs, threads: usize) ->
     let frames = found.iter().map(|(_, frames)| frames).sum();
     let mut same_stack = all;
     for (stack, same) in found.into_iter().flat_map(|(found, _)| found) {
-        same_stack[stack as usize] = same;
+        same_stack[stack] = same;
     }
     (same_stack, frames)
+}
+
+numbers! {
+    /// A stack of addresses, of [`Collected::stacks`].
+    struct RawStack(u32);
+    /// A frame that is no function: index into [`Numberer::labels`].
+    struct LabelId(u32);
+}
+
+/// What a frame was first met as.
+#[derive(Clone, Copy)]
+enum Met {
+    /// A place, at this address.
+    At(PlaceId, PcId),
+    /// No function.
+    Label(LabelId),
 }
 
 /// Gives out ids in the order of the rows.
@@ -290,17 +308,16 @@ struct Numberer<'b> {
     marks: bool,
     places: &'b FramesOfPcs,
     /// By stack of addresses: one that is equal.
-    same_stack: Vec<u32>,
+    same_stack: IndexVec<RawStack, RawStack>,
     /// By stack that stands for equal ones: its id.
-    stacks: Vec<u32>,
+    stacks: IndexVec<RawStack, Option<StackId>>,
     /// By place: the id of its frame.
-    frames: Vec<u32>,
+    frames: IndexVec<PlaceId, Option<FrameId>>,
     /// Buffer for the stack under construction.
     stack_frames: Vec<FrameId>,
-    /// By frame: its place and the address it was first met at, or [`NONE`] and the number of its label.
-    order: IndexVec<FrameId, (u32, PcId)>,
+    order: IndexVec<FrameId, Met>,
     /// Frames that are no functions.
-    labels: Vec<(&'static str, FrameId)>,
+    labels: IndexVec<LabelId, (&'static str, FrameId)>,
     profile: &'b mut Profile,
 }
 
@@ -309,8 +326,8 @@ struct Numbered {
     /// Leaf and stack of each row.
     rows: Vec<(FrameId, StackId)>,
     /// See [`Numberer::order`].
-    order: IndexVec<FrameId, (u32, PcId)>,
-    labels: Vec<(&'static str, FrameId)>,
+    order: IndexVec<FrameId, Met>,
+    labels: IndexVec<LabelId, (&'static str, FrameId)>,
 }
 
 /// Makes entries, or samples, of rows.
@@ -328,19 +345,21 @@ impl Tabler<'_> {
     fn entries(&mut self) {
         let collected = self.collected;
         let mut known = ItemIndex::with_capacity(collected.rows.len());
-        let mut entries: Vec<Entry> = Vec::with_capacity(collected.rows.len());
+        let mut entries: IndexVec<EntryId, Entry> = IndexVec::with_capacity(collected.rows.len());
         for (row, numbers) in collected.rows.iter().zip(self.numbers) {
             let entry = self.entry(row, *numbers);
-            let is = |at: u32| is_same_row(&entries[at as usize], &entry);
-            let new = index(entries.len());
-            let hash_of = |at: u32| row_hash(&entries[at as usize]);
+            let is = |at: EntryId| is_same_row(&entries[at], &entry);
+            let new = entries.next_idx();
+            let hash_of = |at: EntryId| row_hash(&entries[at]);
             match known.find_or_add(row_hash(&entry), new, is, hash_of) {
                 Some(at) => {
-                    let old = &mut entries[at as usize];
+                    let old = &mut entries[at];
                     old.period = old.period.wrapping_add(entry.period);
                     old.samples += entry.samples;
                 }
-                None => entries.push(entry),
+                None => {
+                    entries.push(entry);
+                }
             }
         }
         self.profile.entries = entries;
@@ -383,7 +402,8 @@ impl Tabler<'_> {
             time: row.key.time,
             cgroup: self.cgroup(row.key.cgroup),
             trace: self.payload(row.key.trace),
-            values: (row.key.fields != NO_TEXT).then_some(ValuesId(row.key.fields)),
+            values: (row.key.fields != NO_TEXT)
+                .then(|| ValuesId::from_usize(row.key.fields as usize)),
             state: row.key.state,
             period: row.period,
             samples: row.samples,
@@ -414,7 +434,7 @@ impl Numberer<'_> {
         let rows = self.collected.rows.iter();
         let rows = rows.map(|row| {
             let leaf = self.frame(self.places.leaf(row.key.leaf), row.key.leaf);
-            (leaf, self.stack(row.key.stack))
+            (leaf, self.stack(RawStack(row.key.stack)))
         });
         Numbered {
             rows: rows.collect(),
@@ -423,17 +443,17 @@ impl Numberer<'_> {
         }
     }
 
-    fn stack(&mut self, raw: u32) -> StackId {
-        let same = self.same_stack[raw as usize] as usize;
-        if self.stacks[same] != NONE {
-            return StackId(self.stacks[same]);
+    fn stack(&mut self, raw: RawStack) -> StackId {
+        let same = self.same_stack[raw];
+        if let Some(known) = self.stacks[same] {
+            return known;
         }
         let (collected, places) = (self.collected, self.places);
         let mut frames = std::mem::take(&mut self.stack_frames);
         frames.clear();
-        let end = collected.stacks.tag(raw);
+        let end = collected.stacks.tag(raw.0);
         let mark = self.mark(end);
-        for pc in collected.stacks.get(raw) {
+        for pc in collected.stacks.get(raw.0) {
             if Some(*pc) == collected.gap {
                 frames.extend(mark);
                 continue;
@@ -449,17 +469,13 @@ impl Numberer<'_> {
         }
         let id = self.profile.stacks.push(&frames, end);
         self.stack_frames = frames;
-        self.stacks[same] = id.0;
+        self.stacks[same] = Some(id);
         id
     }
 
-    fn frame(&mut self, place: u32, pc: PcId) -> FrameId {
-        let id = &mut self.frames[place as usize];
-        if *id == NONE {
-            *id = index(self.order.len());
-            self.order.push((place, pc));
-        }
-        FrameId(*id)
+    fn frame(&mut self, place: PlaceId, pc: PcId) -> FrameId {
+        let id = &mut self.frames[place];
+        *id.get_or_insert_with(|| self.order.push(Met::At(place, pc)))
     }
 
     /// The frame that stands where frames are missing.
@@ -475,8 +491,7 @@ impl Numberer<'_> {
         if let Some((_, frame)) = self.labels.iter().find(|(known, _)| *known == text) {
             return *frame;
         }
-        let number = PcId(index(self.labels.len()));
-        let frame = self.order.push((NONE, number));
+        let frame = self.order.push(Met::Label(self.labels.next_idx()));
         self.labels.push((text, frame));
         frame
     }
@@ -523,31 +538,31 @@ struct Filler<'b, 'a> {
     places: FramesOfPcs,
     profile: &'b mut Profile,
     objects: IndexVec<DsoId, Option<ObjectId>>,
-    /// By number of [`FramesOfPcs::symbol`].
-    symbols: Vec<Option<SymbolId>>,
-    /// By number of [`FramesOfPcs::files`].
-    files: Vec<Option<StringId>>,
+    symbols: IndexVec<SymbolNumber, Option<SymbolId>>,
+    files: IndexVec<FileId, Option<StringId>>,
     /// Source files that JIT code names.
     code_files: FxHashMap<std::borrow::Cow<'a, [u8]>, StringId>,
     versions: FxHashMap<JitCodeId, CodeId>,
     /// When JIT code was gone, once somebody asks.
     ends: Option<FxHashMap<JitCodeId, Timestamp>>,
-    labels: Vec<(&'static str, FrameId)>,
+    labels: IndexVec<LabelId, (&'static str, FrameId)>,
 }
 
 impl Filler<'_, '_> {
-    fn fill(mut self, order: &IndexSlice<FrameId, [(u32, PcId)]>, needs: FrameNeeds) {
+    fn fill(mut self, order: &IndexSlice<FrameId, [Met]>, needs: FrameNeeds) {
         let most = order.len().min(self.symbols.len() + 1);
         self.profile.frames.raw.reserve_exact(order.len());
         self.profile.symbols.raw.reserve_exact(most);
-        for &(place, pc) in order {
-            let known = self.places.all.get(place as usize).copied();
-            let frame = match known {
-                None => self.label(self.labels[pc.index()].0),
-                Some(place) => match place.label() {
-                    Some(label) => self.label(&self.session.labels[label]),
-                    None => self.frame(place, pc),
-                },
+        for &met in order {
+            let frame = match met {
+                Met::Label(label) => self.label(self.labels[label].0),
+                Met::At(place, pc) => {
+                    let place = self.places.all[place];
+                    match place.label() {
+                        Some(label) => self.label(&self.session.labels[label]),
+                        None => self.frame(place, pc),
+                    }
+                }
             };
             self.profile.frames.push(frame);
         }
@@ -587,16 +602,16 @@ impl Filler<'_, '_> {
 
     fn frame(&mut self, place: FrameKey, pc: PcId) -> Frame {
         let pc = &self.collected.pcs[pc];
-        let object = (place.dso != NONE).then(|| self.object(DsoId(place.dso)));
+        let object = place.dso.map(|dso| self.object(dso));
         let symbol = object
-            .filter(|_| place.symbol != NONE)
-            .map(|object| self.symbol(place.symbol, object, pc.target));
+            .zip(place.symbol)
+            .map(|(object, symbol)| self.symbol(symbol, object, pc.target));
         let object_address = match (pc.target, symbol) {
             // Where the function would be if it had been compiled once, so that the offset in it is right.
             (Target::Jit(..), Some(symbol)) => self.profile[symbol].start.plus(pc.address),
             _ => FileOffset(pc.address),
         };
-        let detail = self.places.details.get(place.detail as usize).copied();
+        let detail = place.detail.map(|detail| self.places.details[detail]);
         let line = detail.and_then(|detail| detail.line);
         let code = detail.and_then(|detail| detail.code);
         Frame {
@@ -611,72 +626,64 @@ impl Filler<'_, '_> {
     }
 
     /// The symbol of a number that first occurs in `target`.
-    fn symbol(&mut self, number: u32, object: ObjectId, target: Target) -> SymbolId {
-        if let Some(id) = self.symbols[number as usize] {
+    fn symbol(&mut self, number: SymbolNumber, object: ObjectId, target: Target) -> SymbolId {
+        if let Some(id) = self.symbols[number] {
             return id;
         }
-        let symbol = match (self.places.symbol(number), target) {
-            (PlaceSymbol::Jit(name), Target::Jit(code, _)) => {
-                let code = self.session.jit.code(code);
-                let name = self.places.take_name(name);
-                Symbol {
-                    object,
-                    name,
-                    start: FileOffset(code.start().0),
-                    end: FileOffset(code.start().0.saturating_add(code.size())),
-                    is_data: false,
-                    inlined: false,
-                    producer: Some(code.producer()),
-                    origin: Origin::Unknown,
-                }
-            }
-            (PlaceSymbol::InlinedInJit(_, name), Target::Jit(code, _)) => {
-                let code = self.session.jit.code(code);
-                let range = code.range();
-                Symbol {
-                    object,
-                    name: self.resolution.strings[name as usize].clone(),
-                    start: FileOffset(range.start.0),
-                    end: FileOffset(range.end.0),
-                    is_data: false,
-                    inlined: true,
-                    producer: Some(code.producer()),
-                    origin: self.origin(name),
-                }
-            }
-            (
-                PlaceSymbol::Inlined(function, name) | PlaceSymbol::InlinedInJit(function, name),
-                _,
-            ) => {
-                let number_of_name = name;
-                let name = self.resolution.strings[name as usize].clone();
-                Symbol {
-                    name,
-                    is_data: false,
-                    inlined: true,
-                    origin: self.origin(number_of_name),
-                    ..self.function(function, object)
-                }
-            }
-            (PlaceSymbol::Function(number) | PlaceSymbol::Jit(number), _) => {
-                self.function(number, object)
-            }
+        let symbol = match self.places.symbol(number) {
+            PlaceSymbol::Jit(name) => Symbol {
+                name: self.places.take_name(name),
+                ..self.jit_code(target, object)
+            },
+            PlaceSymbol::InlinedInJit(_, name) => Symbol {
+                name: self.resolution.strings[name].clone(),
+                inlined: true,
+                origin: self.origin(name),
+                ..self.jit_code(target, object)
+            },
+            PlaceSymbol::Inlined(function, name) => Symbol {
+                name: self.resolution.strings[name].clone(),
+                is_data: false,
+                inlined: true,
+                origin: self.origin(name),
+                ..self.function(function, object)
+            },
+            PlaceSymbol::Function(function) => self.function(function, object),
         };
         let id = self.profile.symbols.push(symbol);
-        self.symbols[number as usize] = Some(id);
+        self.symbols[number] = Some(id);
         id
     }
 
+    /// The symbol of JIT code, without a name.
+    fn jit_code(&self, target: Target, object: ObjectId) -> Symbol {
+        let code = match target {
+            Target::Jit(code, _) => Some(self.session.jit.code(code)),
+            _ => None,
+        };
+        let range = code.map(JitCode::range);
+        Symbol {
+            object,
+            name: String::new(),
+            start: FileOffset(range.map_or(0, |range| range.start.0)),
+            end: FileOffset(range.map_or(0, |range| range.end.0)),
+            is_data: false,
+            inlined: false,
+            producer: code.map(JitCode::producer),
+            origin: Origin::Unknown,
+        }
+    }
+
     /// Whose code an inlined function is.
-    fn origin(&self, name: u32) -> Origin {
+    fn origin(&self, name: StringIndex) -> Origin {
         let origins = &self.resolution.origins;
-        origins.get(name as usize).copied().unwrap_or_default()
+        origins.get(name).copied().unwrap_or_default()
     }
 
     fn line(&mut self, line: PlaceLine) -> SourceLine {
-        let known = &mut self.files[line.file as usize];
+        let known = &mut self.files[line.file];
         let strings = &mut self.profile.strings;
-        let text = &mut self.places.files[line.file as usize];
+        let text = &mut self.places.files[line.file];
         SourceLine {
             file: *known.get_or_insert_with(|| strings.push(std::mem::take(text))),
             line: line.line,
@@ -748,8 +755,8 @@ impl Filler<'_, '_> {
         version
     }
 
-    fn function(&self, number: u32, object: ObjectId) -> Symbol {
-        let found = &self.resolution.symbols[number as usize];
+    fn function(&self, function: SymbolIndex, object: ObjectId) -> Symbol {
+        let found = &self.resolution.symbols[function];
         Symbol {
             object,
             name: found.name.clone(),
@@ -770,7 +777,7 @@ impl Filler<'_, '_> {
         let object = Object {
             short_name: known.short_name.clone(),
             long_name: String::from_utf8_lossy(&known.long_name).into_owned(),
-            rank: dso.0,
+            rank: dso.index() as u32,
             identity: known.kind.is_identity(),
             is_kernel: matches!(
                 known.kind,

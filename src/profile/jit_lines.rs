@@ -26,8 +26,8 @@ impl<'a> JitLines<'a> {
         if !needs.lines {
             return Self::default();
         }
-        let mut wanted: Vec<(JitCodeId, u32)> = (0..)
-            .zip(pcs)
+        let mut wanted: Vec<(JitCodeId, PcId)> = pcs
+            .iter_enumerated()
             .filter_map(|(at, pc)| match pc.target {
                 Target::Jit(id, _) if session.jit.code(id).has_lines() => Some((id, at)),
                 _ => None,
@@ -38,20 +38,20 @@ impl<'a> JitLines<'a> {
         for of_code in wanted.chunk_by(|a, b| a.0 == b.0) {
             let lines = session.jit.code(of_code[0].0).lines();
             left.extend(of_code.iter().filter_map(|&(_, at)| {
-                let line = line_at(&lines, pcs[at as usize].address)?;
-                Some((PcId(at), line))
+                let line = line_at(&lines, pcs[at].address)?;
+                Some((at, line))
             }));
         }
-        left.sort_unstable_by_key(|(pc, _)| std::cmp::Reverse(pc.0));
+        left.sort_unstable_by_key(|(pc, _)| std::cmp::Reverse(*pc));
         Self { left }
     }
 
     /// The line of an address behind those that were asked for before.
     pub(super) fn next(&mut self, pc: PcId) -> Option<Line<'a>> {
-        while self.left.last().is_some_and(|(at, _)| at.0 < pc.0) {
+        while self.left.last().is_some_and(|(at, _)| *at < pc) {
             self.left.pop();
         }
-        let (_, line) = self.left.pop_if(|(at, _)| at.0 == pc.0)?;
+        let (_, line) = self.left.pop_if(|(at, _)| *at == pc)?;
         Some(line)
     }
 }

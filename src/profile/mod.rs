@@ -6,7 +6,7 @@
 
 use crate::address::{Avma, AvmaRange, CodeOffset, FileOffset};
 use crate::build_id::BuildId;
-use crate::ids::{IndexVec, numbers};
+use crate::ids::{Idx, IndexVec, Spare, numbers};
 use crate::intern::Sequences;
 use crate::run_state::RunState;
 use crate::unit::Unit;
@@ -33,28 +33,23 @@ pub use crate::session::Parallelism;
 pub use crate::session::threads::Namespace;
 pub use crate::stack_end::StackEnd;
 
-/// No number.
-const NONE: u32 = u32::MAX;
-
-fn index(len: usize) -> u32 {
-    u32::try_from(len).expect("fewer than 4 G of anything")
-}
-
 numbers! {
     /// Index into [`Profile::objects`].
-    pub struct ObjectId(pub u32);
+    pub struct ObjectId(Spare);
     /// Index into [`Profile::symbols`].
-    pub struct SymbolId(pub u32);
+    pub struct SymbolId(Spare);
     /// Index into [`Profile::frames`].
-    pub struct FrameId(pub u32);
+    pub struct FrameId(Spare);
     /// Index into [`Profile::stacks`].
-    pub struct StackId(pub u32);
+    pub struct StackId(Spare);
     /// Index into [`Profile::code`].
-    pub struct CodeId(pub u32);
+    pub struct CodeId(Spare);
     /// Index into [`Profile::strings`]: source files, cgroup names, payloads.
-    pub struct StringId(pub u32);
+    pub struct StringId(Spare);
     /// Index into [`Profile::values`].
-    pub struct ValuesId(pub u32);
+    pub struct ValuesId(Spare);
+    /// Index into [`Profile::entries`].
+    pub struct EntryId(Spare);
 }
 
 /// Lets a list of the profile be asked by its own kind of number: `profile[frame]`.
@@ -80,6 +75,7 @@ indexed! {
     StringId, strings: String;
     CodeId, code: CodeVersion;
     ValuesId, values: Box<[FieldValue]>;
+    EntryId, entries: Entry;
 }
 
 /// Everything the views need.
@@ -108,7 +104,7 @@ pub struct Profile {
     /// JIT code that samples or frames hit, if the view asked for it.
     pub code: IndexVec<CodeId, CodeVersion>,
     /// The table, ordered by `first`; empty if the view asked for samples.
-    pub entries: Vec<Entry>,
+    pub entries: IndexVec<EntryId, Entry>,
     /// The samples in the order of their times, if the view asked for them.
     pub samples: Vec<Sample>,
     /// When threads were not on a processor, in the order in which that began, if the view asked for it.
@@ -385,13 +381,13 @@ impl Stacks {
     /// Frames of a stack, leaf first.
     #[must_use]
     pub fn get(&self, id: StackId) -> &[FrameId] {
-        self.0.get(id.0)
+        self.0.get(id.index() as u32)
     }
 
     /// Why the stack ended.
     #[must_use]
     pub fn end(&self, id: StackId) -> StackEnd {
-        self.0.tag(id.0)
+        self.0.tag(id.index() as u32)
     }
 
     /// Room for so many frames of all stacks.
@@ -414,7 +410,7 @@ impl Stacks {
 
     /// Appends a stack; interning is the builder's business.
     pub fn push(&mut self, frames: &[FrameId], end: StackEnd) -> StackId {
-        StackId(self.0.push(frames, end))
+        StackId::from_usize(self.0.push(frames, end) as usize)
     }
 }
 

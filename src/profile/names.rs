@@ -8,23 +8,27 @@ use std::hash::BuildHasher;
 
 use rustc_hash::FxBuildHasher;
 
-use super::{FrameNeeds, NONE, index};
+use super::FrameNeeds;
 use crate::address::Avma;
 use crate::collect::Collected;
 use crate::dso::demangle::demangle;
-use crate::ids::{IndexVec, index_vec};
+use crate::ids::{IndexVec, Spare, index_vec, numbers};
 use crate::intern::ItemIndex;
 use crate::parallel::in_parallel;
 use crate::session::jit::{JitCode, JitCodeId};
 use crate::session::{Session, Target};
 use crate::symbolize::{Answers, NameStyle, SourceMaps};
 
+numbers! {
+    /// Index into [`JitNames::texts`].
+    pub(super) struct NameId(Spare);
+}
+
 /// Distinct names.
 pub(super) struct JitNames {
-    /// By code: the number of its name, [`NONE`] if it was not hit.
-    pub(super) of_code: IndexVec<JitCodeId, u32>,
-    /// By number.
-    pub(super) texts: Vec<Box<str>>,
+    /// By code: its name, if it was hit.
+    pub(super) of_code: IndexVec<JitCodeId, Option<NameId>>,
+    pub(super) texts: IndexVec<NameId, Box<str>>,
     /// By code, where lines are asked for: whether its name in the dump tells a place in the sources. Asked one address after
     /// the other, to read the names again would be to wait for memory again.
     pub(super) tells_place: IndexVec<JitCodeId, bool>,
@@ -49,31 +53,25 @@ impl JitNames {
         threads: usize,
     ) -> Self {
         const PIECE: usize = 1024;
-        let mut of_code = index_vec![NONE; session.jit.code_count()];
-        for pc in &collected.pcs {
-            if let Target::Jit(id, _) = pc.target {
-                of_code[id] = 0;
-            }
-        }
-        let ids = of_code.indices();
-        let hit: Vec<JitCodeId> = ids.filter(|id| of_code[*id] == 0).collect();
+        let hit = hit(collected, session);
         let pieces = in_parallel(hit.chunks(PIECE).collect(), threads, |piece| {
             let shown = |id: &JitCodeId| Shown::of(session, answers, *id, (style, needs));
             piece.iter().map(shown).collect::<Vec<_>>()
         });
         let mut numbers = ItemIndex::with_capacity(hit.len());
-        let mut texts: Vec<Box<str>> = Vec::with_capacity(hit.len());
-        let mut others: Vec<(u64, Option<Avma>)> = Vec::with_capacity(hit.len());
+        let mut of_code = index_vec![None; session.jit.code_count()];
+        let mut texts: IndexVec<NameId, Box<str>> = IndexVec::with_capacity(hit.len());
+        let mut others: IndexVec<NameId, (u64, Option<Avma>)> = IndexVec::with_capacity(hit.len());
         let mut tells_place = index_vec![false; if needs.lines { of_code.len() } else { 0 }];
         for (id, shown) in hit.iter().zip(pieces.into_iter().flatten()) {
             if shown.tells_place {
                 tells_place[*id] = true;
             }
             let own = (shown.hash, shown.start);
-            let is = |at: u32| others[at as usize] == own && texts[at as usize] == shown.name;
-            let new = index(texts.len());
-            let known = numbers.find_or_add(shown.hash, new, is, |at| others[at as usize].0);
-            of_code[*id] = known.unwrap_or(new);
+            let is = |at: NameId| others[at] == own && texts[at] == shown.name;
+            let new = texts.next_idx();
+            let known = numbers.find_or_add(shown.hash, new, is, |at| others[at].0);
+            of_code[*id] = Some(known.unwrap_or(new));
             if known.is_none() {
                 others.push(own);
                 texts.push(shown.name);
@@ -85,6 +83,17 @@ impl JitNames {
             tells_place,
         }
     }
+}
+
+/// The code that was hit, in the order of the dumps.
+fn hit(collected: &Collected, session: &Session<'_>) -> Vec<JitCodeId> {
+    let mut is_hit: IndexVec<JitCodeId, bool> = index_vec![false; session.jit.code_count()];
+    for pc in &collected.pcs {
+        if let Target::Jit(id, _) = pc.target {
+            is_hit[id] = true;
+        }
+    }
+    is_hit.indices().filter(|id| is_hit[*id]).collect()
 }
 
 /// A name with the place in the original source.

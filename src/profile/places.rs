@@ -8,34 +8,46 @@ use std::hash::BuildHasher;
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
+use super::FrameNeeds;
 use super::jit_lines::JitLines;
-use super::names::JitNames;
-use super::{FrameNeeds, NONE, index};
+use super::names::{JitNames, NameId};
 use crate::address::FileOffset;
 use crate::collect::{Collected, Pc, PcId};
 use crate::dso::DsoId;
-use crate::ids::IndexVec;
+use crate::ids::{Idx, IndexVec, Part, Spare, index_vec, numbers};
 use crate::intern::ItemIndex;
 use crate::perfdata::CpuMode;
 use crate::runtimes::Producer;
 use crate::session::jit::JitCodeId;
 use crate::session::{Label, Session, Target};
 use crate::symbolize::{
-    Answers, InlinedFrame, Original, Resolution, Resolved, Site, SourceLine, SymbolIndex,
+    Answers, InlinedFrame, Original, Resolution, Resolved, Site, SourceLine, StringIndex,
+    SymbolIndex,
 };
+
+numbers! {
+    /// Index into [`FramesOfPcs::all`].
+    pub(super) struct PlaceId(Spare);
+    /// A symbol: names of JIT code come first, then functions, then others, see [`FramesOfPcs::symbol`].
+    pub(super) struct SymbolNumber(Spare);
+    /// Index into [`FramesOfPcs::others`].
+    struct OtherId(u32);
+    /// Index into [`FramesOfPcs::details`].
+    pub(super) struct DetailId(Spare);
+    /// Index into [`FramesOfPcs::files`].
+    pub(super) struct FileId(u32);
+}
 
 /// What makes a frame one frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct FrameKey {
-    /// Number of the symbol, see [`FramesOfPcs::symbol`], or [`NONE`].
-    pub(super) symbol: u32,
-    /// Number of the DSO, or [`NONE`].
-    pub(super) dso: u32,
-    /// 0 when frames of one symbol are one frame.
+    pub(super) symbol: Option<SymbolNumber>,
+    pub(super) dso: Option<DsoId>,
+    /// 0 when frames of one symbol are one frame; the number of a label.
     address: u64,
     mode: CpuMode,
-    /// Index into [`FramesOfPcs::details`], or [`NONE`].
-    pub(super) detail: u32,
+    is_label: bool,
+    pub(super) detail: Option<DetailId>,
 }
 
 /// What is known of a frame besides its symbol, when it is asked for.
@@ -47,58 +59,56 @@ pub(super) struct Detail {
     pub(super) code: Option<JitCodeId>,
 }
 
-/// A place in the sources: index into [`FramesOfPcs::files`], line and column.
+/// A place in the sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct PlaceLine {
-    pub(super) file: u32,
+    pub(super) file: FileId,
     pub(super) line: u32,
     pub(super) column: u32,
     pub(super) near: bool,
 }
 
 impl FrameKey {
-    /// The DSO of labels, whose address is their number.
-    const LABEL: u32 = NONE - 1;
-
     /// The label that it is, if it is one.
     pub(super) fn label(&self) -> Option<usize> {
-        (self.dso == Self::LABEL).then(|| usize::try_from(self.address).unwrap_or(usize::MAX))
+        (self.is_label).then(|| usize::try_from(self.address).unwrap_or(usize::MAX))
     }
 }
 
 /// What makes a symbol one symbol; inlined ones share the range of the function around them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum PlaceSymbol {
-    /// Index of the name of JIT code.
-    Jit(u32),
-    /// Index into [`Resolution::symbols`].
-    Function(u32),
-    /// The function around it, and the index of its name in [`Resolution::strings`].
-    Inlined(u32, u32),
-    /// The name of the JIT code around it, and as above.
-    InlinedInJit(u32, u32),
+    /// JIT code.
+    Jit(NameId),
+    /// A function of a file.
+    Function(SymbolIndex),
+    /// The function around it, and its name.
+    Inlined(SymbolIndex, StringIndex),
+    /// The JIT code around it, and its name.
+    InlinedInJit(SymbolNumber, StringIndex),
 }
 
 /// The frames of all addresses.
 pub(super) struct FramesOfPcs {
     /// Distinct ones.
-    pub(super) all: Vec<FrameKey>,
+    pub(super) all: IndexVec<PlaceId, FrameKey>,
     pub(super) names: JitNames,
     /// Details of frames, when asked for.
-    pub(super) details: Vec<Detail>,
+    pub(super) details: IndexVec<DetailId, Detail>,
     /// Distinct source files.
-    pub(super) files: Vec<String>,
+    pub(super) files: IndexVec<FileId, String>,
     /// By address: its frame without inlined ones, in the line of the address.
-    leaf: IndexVec<PcId, u32>,
+    leaf: IndexVec<PcId, PlaceId>,
     /// By address, when inlined functions or lines are asked for: where its frames in chains are in `chained`.
-    chains: IndexVec<PcId, (u32, u32)>,
+    chains: IndexVec<PcId, Part<PlaceId>>,
     /// Inlined frames first, innermost first; the line of the last one is that of the outermost call.
-    chained: Vec<u32>,
-    functions: u32,
+    chained: Vec<PlaceId>,
+    /// How many functions there are.
+    functions: usize,
     /// Whether there are names with symbols in several DSOs.
     names_are_shared: bool,
     /// Symbols behind those of names and functions.
-    others: Vec<PlaceSymbol>,
+    others: IndexVec<OtherId, PlaceSymbol>,
 }
 
 impl FramesOfPcs {
@@ -116,7 +126,7 @@ impl FramesOfPcs {
             answers,
             resolution: answers.resolution,
             needs,
-            dso_of_name: vec![NONE; names.texts.len()],
+            dso_of_name: index_vec![None; names.texts.len()],
             known_functions: same_functions(answers.resolution),
             other_numbers: FxHashMap::default(),
             detail_numbers: FxHashMap::default(),
@@ -124,16 +134,16 @@ impl FramesOfPcs {
             jit_lines: JitLines::of(pcs, session, needs),
             numbers: ItemIndex::with_capacity(names.texts.len() + answers.resolution.symbols.len()),
             out: Self {
-                all: Vec::with_capacity(names.texts.len() + answers.resolution.symbols.len()),
+                all: IndexVec::with_capacity(names.texts.len() + answers.resolution.symbols.len()),
                 names,
-                details: Vec::new(),
-                files: Vec::new(),
+                details: IndexVec::new(),
+                files: IndexVec::new(),
                 leaf: IndexVec::with_capacity(pcs.len()),
                 chains: IndexVec::new(),
                 chained: Vec::new(),
-                functions: index(answers.resolution.symbols.len()),
+                functions: answers.resolution.symbols.len(),
                 names_are_shared: false,
-                others: Vec::new(),
+                others: IndexVec::new(),
             },
         };
         for pc in pcs.iter_enumerated() {
@@ -143,21 +153,21 @@ impl FramesOfPcs {
     }
 
     /// The frame of a sample's own address.
-    pub(super) fn leaf(&self, pc: PcId) -> u32 {
+    pub(super) fn leaf(&self, pc: PcId) -> PlaceId {
         self.leaf[pc]
     }
 
     /// The frames of an address in a chain.
-    pub(super) fn chain(&self, pc: PcId) -> &[u32] {
+    pub(super) fn chain(&self, pc: PcId) -> &[PlaceId] {
         match self.chains.get(pc) {
-            Some(&(from, to)) => &self.chained[from as usize..to as usize],
+            Some(part) => part.of(&self.chained),
             None => std::slice::from_ref(&self.leaf[pc]),
         }
     }
 
     /// The text of a name, for the last time if one symbol at most can have it.
-    pub(super) fn take_name(&mut self, name: u32) -> String {
-        let text = &mut self.names.texts[name as usize];
+    pub(super) fn take_name(&mut self, name: NameId) -> String {
+        let text = &mut self.names.texts[name];
         if self.names_are_shared {
             text.to_string()
         } else {
@@ -167,26 +177,30 @@ impl FramesOfPcs {
 
     /// Number of numbers that symbols may have.
     pub(super) fn symbols(&self) -> usize {
-        self.names.texts.len() + self.functions as usize + self.others.len()
+        self.names.texts.len() + self.functions + self.others.len()
     }
 
     /// What a symbol's number stands for.
-    pub(super) fn symbol(&self, number: u32) -> PlaceSymbol {
-        let names = index(self.names.texts.len());
+    pub(super) fn symbol(&self, number: SymbolNumber) -> PlaceSymbol {
+        let (number, names) = (number.index(), self.names.texts.len());
         if number < names {
-            PlaceSymbol::Jit(number)
+            PlaceSymbol::Jit(NameId::from_usize(number))
         } else if number - names < self.functions {
-            PlaceSymbol::Function(number - names)
+            PlaceSymbol::Function(SymbolIndex::from_usize(number - names))
         } else {
-            self.others[(number - names - self.functions) as usize]
+            self.others[OtherId::from_usize(number - names - self.functions)]
         }
+    }
+
+    fn number_of_function(&self, function: SymbolIndex) -> SymbolNumber {
+        SymbolNumber::from_usize(self.names.texts.len() + function.index())
     }
 }
 
 /// By function: the first one of the same DSO and range.
-fn same_functions(resolution: &Resolution) -> IndexVec<SymbolIndex, u32> {
+fn same_functions(resolution: &Resolution) -> IndexVec<SymbolIndex, SymbolIndex> {
     let mut known = FxHashMap::default();
-    let functions = (0..).zip(&resolution.symbols);
+    let functions = resolution.symbols.iter_enumerated();
     functions
         .map(|(number, f)| *known.entry((f.dso, f.start, f.end)).or_insert(number))
         .collect()
@@ -198,23 +212,23 @@ struct PcFramesMaker<'b, 'a> {
     resolution: &'b Resolution,
     needs: FrameNeeds,
     /// By name: the DSO under which it was first shown.
-    dso_of_name: Vec<u32>,
-    known_functions: IndexVec<SymbolIndex, u32>,
-    other_numbers: FxHashMap<(PlaceSymbol, DsoId), u32>,
-    detail_numbers: FxHashMap<Detail, u32>,
-    file_numbers: FxHashMap<String, u32>,
+    dso_of_name: IndexVec<NameId, Option<DsoId>>,
+    known_functions: IndexVec<SymbolIndex, SymbolIndex>,
+    other_numbers: FxHashMap<(PlaceSymbol, DsoId), SymbolNumber>,
+    detail_numbers: FxHashMap<Detail, DetailId>,
+    file_numbers: FxHashMap<String, FileId>,
     jit_lines: JitLines<'b>,
-    numbers: ItemIndex,
+    numbers: ItemIndex<PlaceId>,
     out: FramesOfPcs,
 }
 
 impl<'b> PcFramesMaker<'b, '_> {
     fn add(&mut self, (pc_id, pc): (PcId, &Pc)) {
         let is_chained = self.needs.inlines || self.needs.lines;
-        let from = index(self.out.chained.len());
+        let from = self.out.chained.len();
         let (leaf, outer) = match pc.target {
             Target::Nowhere => {
-                let frame = self.frame(pc, None, None, NONE);
+                let frame = self.frame(pc, None, None, None);
                 (frame, frame)
             }
             Target::Jit(code, dso) => self.jit_frames((pc_id, pc), code, dso),
@@ -227,32 +241,32 @@ impl<'b> PcFramesMaker<'b, '_> {
         self.out.leaf.push(leaf);
         if is_chained {
             self.out.chained.push(outer);
-            let range = (from, index(self.out.chained.len()));
-            self.out.chains.push(range);
+            let part = Part::new(from..self.out.chained.len());
+            self.out.chains.push(part);
         }
     }
 
     /// As [`Self::dso_frames`].
-    fn jit_frames(&mut self, (pc_id, pc): (PcId, &Pc), id: JitCodeId, dso: DsoId) -> (u32, u32) {
-        let name = self.out.names.of_code[id];
-        let known = &mut self.dso_of_name[name as usize];
-        let symbol = match *known {
-            NONE => {
-                *known = dso.0;
-                name
-            }
-            known if known == dso.0 => name,
+    fn jit_frames(
+        &mut self,
+        (pc_id, pc): (PcId, &Pc),
+        id: JitCodeId,
+        dso: DsoId,
+    ) -> (PlaceId, PlaceId) {
+        let name = self.out.names.of_code[id].expect("names are made of all code that was hit");
+        let symbol = if *self.dso_of_name[name].get_or_insert(dso) == dso {
+            SymbolNumber::from_usize(name.index())
+        } else {
             // Code of a perf map is shown under the mapping around it, and processes may map differently.
-            _ => {
-                self.out.names_are_shared = true;
-                self.other(PlaceSymbol::Jit(name), dso)
-            }
+            self.out.names_are_shared = true;
+            self.other(PlaceSymbol::Jit(name), dso)
         };
         let wasm = self.answers.wasm.place_of_jit(id, pc.address);
         if let Some(resolved) = self.answers.of_wasm(wasm) {
-            let around = |name: u32| PlaceSymbol::InlinedInJit(symbol, name);
+            let around = |name| PlaceSymbol::InlinedInJit(symbol, name);
             let code = self.needs.code.then_some(id);
-            return self.frames_of(pc, dso, (Some((symbol, false)), code), resolved, around);
+            let own = (Some((symbol, false)), code);
+            return self.frames_of(pc, dso, own, resolved, Some(around));
         }
         let detail = Detail {
             line: self.jit_line(pc_id, id),
@@ -265,20 +279,19 @@ impl<'b> PcFramesMaker<'b, '_> {
 
     /// Appends inlined frames to the chains; returns the frame itself in the line of the address and that of
     /// the outermost call.
-    fn dso_frames(&mut self, pc: &Pc, dso: DsoId) -> (u32, u32) {
+    fn dso_frames(&mut self, pc: &Pc, dso: DsoId) -> (PlaceId, PlaceId) {
         let Some(resolved) = self.answers.get(Site::Dso(dso), pc.address) else {
-            let frame = self.frame(pc, Some(dso), None, NONE);
+            let frame = self.frame(pc, Some(dso), None, None);
             return (frame, frame);
         };
-        let names = index(self.out.names.texts.len());
         let function = resolved.symbol.map(|symbol| self.known_functions[symbol]);
         let symbol = function.map(|function| {
-            let is_data = self.resolution.symbols[function as usize].is_data;
-            (names + function, is_data)
+            let is_data = self.resolution.symbols[function].is_data;
+            (self.out.number_of_function(function), is_data)
         });
         let wasm = self.answers.wasm.place_of_dso(dso, FileOffset(pc.address));
         let resolved = self.answers.of_wasm(wasm).unwrap_or(resolved);
-        let around = |name: u32| PlaceSymbol::Inlined(function.unwrap_or(NONE), name);
+        let around = function.map(|function| move |name| PlaceSymbol::Inlined(function, name));
         self.frames_of(pc, dso, (symbol, None), resolved, around)
     }
 
@@ -287,10 +300,10 @@ impl<'b> PcFramesMaker<'b, '_> {
         &mut self,
         pc: &Pc,
         dso: DsoId,
-        (symbol, code): (Option<(u32, bool)>, Option<JitCodeId>),
+        (symbol, code): (Option<(SymbolNumber, bool)>, Option<JitCodeId>),
         resolved: &Resolved,
-        around: impl Fn(u32) -> PlaceSymbol,
-    ) -> (u32, u32) {
+        around: Option<impl Fn(StringIndex) -> PlaceSymbol>,
+    ) -> (PlaceId, PlaceId) {
         let inlined = resolved.inlined(self.resolution);
         // Only the place of the address itself may be that of its neighbour.
         let is_near = |frame: &InlinedFrame| {
@@ -299,9 +312,9 @@ impl<'b> PcFramesMaker<'b, '_> {
                     .first()
                     .is_some_and(|first| std::ptr::eq(first, frame))
         };
-        if symbol.is_some() && self.needs.inlines {
+        if let Some(around) = around.filter(|_| self.needs.inlines) {
             for inlined in inlined {
-                let symbol = self.other(around(inlined.name.0), dso);
+                let symbol = self.other(around(inlined.name), dso);
                 let detail = self.dwarf_line(inlined.line, is_near(inlined), code);
                 let frame = self.frame(pc, Some(dso), Some((symbol, false)), detail);
                 self.out.chained.push(frame);
@@ -318,9 +331,9 @@ impl<'b> PcFramesMaker<'b, '_> {
         (leaf, self.frame(pc, Some(dso), symbol, outermost))
     }
 
-    fn other(&mut self, symbol: PlaceSymbol, dso: DsoId) -> u32 {
+    fn other(&mut self, symbol: PlaceSymbol, dso: DsoId) -> SymbolNumber {
         let out = &mut self.out;
-        let new = index(out.names.texts.len() + out.functions as usize + out.others.len());
+        let new = SymbolNumber::from_usize(out.symbols());
         *self.other_numbers.entry((symbol, dso)).or_insert_with(|| {
             out.others.push(symbol);
             new
@@ -332,45 +345,49 @@ impl<'b> PcFramesMaker<'b, '_> {
         &mut self,
         pc: &Pc,
         dso: Option<DsoId>,
-        symbol: Option<(u32, bool)>,
-        detail: u32,
-    ) -> u32 {
+        symbol: Option<(SymbolNumber, bool)>,
+        detail: Option<DetailId>,
+    ) -> PlaceId {
         let is_apart = self.needs.addresses || self.needs.lines;
         let is_apart = is_apart || symbol.is_none_or(|(_, is_data)| is_data);
         self.number(FrameKey {
-            symbol: symbol.map_or(NONE, |(symbol, _)| symbol),
-            dso: dso.map_or(NONE, |dso| dso.0),
+            symbol: symbol.map(|(symbol, _)| symbol),
+            dso,
             address: if is_apart { pc.at.0 } else { 0 },
             mode: pc.mode,
+            is_label: false,
             detail,
         })
     }
 
-    fn label_frame(&mut self, label: Label) -> u32 {
+    fn label_frame(&mut self, label: Label) -> PlaceId {
         self.number(FrameKey {
-            symbol: NONE,
-            dso: FrameKey::LABEL,
+            symbol: None,
+            dso: None,
             address: u64::from(label.0),
             mode: CpuMode::User,
-            detail: NONE,
+            is_label: true,
+            detail: None,
         })
     }
 
-    fn number(&mut self, place: FrameKey) -> u32 {
+    fn number(&mut self, place: FrameKey) -> PlaceId {
         let all = &mut self.out.all;
-        let new = index(all.len());
+        let new = all.next_idx();
         let hash = FxBuildHasher.hash_one(place);
-        let is = |at: u32| all[at as usize] == place;
-        let hash_of = |at: u32| FxBuildHasher.hash_one(all[at as usize]);
+        let is = |at: PlaceId| all[at] == place;
+        let hash_of = |at: PlaceId| FxBuildHasher.hash_one(all[at]);
         let known = self.numbers.find_or_add(hash, new, is, hash_of);
-        known.unwrap_or_else(|| {
-            all.push(place);
-            new
-        })
+        known.unwrap_or_else(|| all.push(place))
     }
 
     /// The number of what is known of the line of an address, in DWARF.
-    fn dwarf_line(&mut self, line: Option<SourceLine>, near: bool, code: Option<JitCodeId>) -> u32 {
+    fn dwarf_line(
+        &mut self,
+        line: Option<SourceLine>,
+        near: bool,
+        code: Option<JitCodeId>,
+    ) -> Option<DetailId> {
         let line = line.filter(|_| self.needs.lines).map(|line| {
             let file = &self.resolution.strings[line.file];
             PlaceLine {
@@ -421,25 +438,21 @@ impl<'b> PcFramesMaker<'b, '_> {
         maps.original(file, line, column)
     }
 
-    fn file(&mut self, name: &str) -> u32 {
+    fn file(&mut self, name: &str) -> FileId {
         if let Some(&known) = self.file_numbers.get(name) {
             return known;
         }
-        let files = &mut self.out.files;
-        files.push(name.to_owned());
-        let number = index(files.len() - 1);
+        let number = self.out.files.push(name.to_owned());
         self.file_numbers.insert(name.to_owned(), number);
         number
     }
 
-    fn detail(&mut self, detail: Detail) -> u32 {
+    fn detail(&mut self, detail: Detail) -> Option<DetailId> {
         if detail.line.is_none() && detail.code.is_none() {
-            return NONE;
+            return None;
         }
         let details = &mut self.out.details;
-        *self.detail_numbers.entry(detail).or_insert_with(|| {
-            details.push(detail);
-            index(details.len() - 1)
-        })
+        let known = self.detail_numbers.entry(detail);
+        Some(*known.or_insert_with(|| details.push(detail)))
     }
 }

@@ -185,7 +185,7 @@ pub fn apply(profile: &mut Profile, filters: &Filters, rules: &OwnRules) -> Kept
             ..entry
         })
     });
-    let entries: Vec<Entry> = entries.collect();
+    let entries = entries.collect();
     let samples = samples.into_iter().filter_map(|sample| {
         let count = Count {
             period: sample.period,
@@ -563,7 +563,7 @@ mod tests {
                 filters.iter().for_each(|f| { apply(&mut profile, f, &OwnRules::default()); });
                 let text = |e: &Entry| {
                     let frames = profile.stacks.get(e.stack).iter();
-                    let names = frames.map(|f| profile[*f].symbol.map(|s| s.0));
+                    let names = frames.map(|f| profile[*f].symbol);
                     (names.collect::<Vec<_>>(), e.period)
                 };
                 profile.entries.iter().map(text).collect::<Vec<_>>()
@@ -576,7 +576,7 @@ mod tests {
             proptest::prop_assert_eq!(run(&[focus.clone(), hide.clone()]), run(&[both]));
             // What is dropped and what is kept is everything.
             let ignore = Filters { ignore: focus.focus.clone(), ..Filters::default() };
-            let weight = |entries: Vec<(Vec<Option<u32>>, u64)>| -> u64 { entries.iter().map(|(_, w)| w).sum() };
+            let weight = |entries: Vec<(Vec<Option<SymbolId>>, u64)>| -> u64 { entries.iter().map(|(_, w)| w).sum() };
             let all: u64 = stacks.iter().map(|(_, w)| w).sum();
             proptest::prop_assert_eq!(weight(run(&[focus])) + weight(run(&[ignore])), all);
         }

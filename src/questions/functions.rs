@@ -173,13 +173,13 @@ struct TableMaker<'p> {
     own_program: bool,
     is_main: IndexVec<ObjectId, bool>,
     /// By object: whether it is a runtime, once that was asked.
-    is_runtime: Vec<Option<bool>>,
+    is_runtime: IndexVec<ObjectId, Option<bool>>,
     /// Numbers of the functions by identity.
-    ids: ItemIndex,
+    ids: ItemIndex<FunctionId>,
     /// Hashes of their identities.
-    hashes: Vec<u64>,
+    hashes: IndexVec<FunctionId, u64>,
     /// Functions of frames by what decides: object, symbol, whether in the kernel.
-    known: FxHashMap<(Option<u32>, Option<SymbolId>, bool), FunctionId>,
+    known: FxHashMap<(Option<ObjectId>, Option<SymbolId>, bool), FunctionId>,
     out: Functions,
 }
 
@@ -194,9 +194,9 @@ impl<'p> TableMaker<'p> {
             rules,
             own_program,
             is_main,
-            is_runtime: vec![None; profile.objects.len()],
+            is_runtime: index_vec![None; profile.objects.len()],
             ids: ItemIndex::default(),
-            hashes: Vec::new(),
+            hashes: IndexVec::new(),
             known: FxHashMap::default(),
             out: Functions::default(),
         }
@@ -209,7 +209,7 @@ impl<'p> TableMaker<'p> {
             .reserve_exact(self.profile.frames.len());
         for frame in &self.profile.frames {
             let is_kernel = frame.mode == CpuMode::Kernel;
-            let key = (frame.object.map(|object| object.0), frame.symbol, is_kernel);
+            let key = (frame.object, frame.symbol, is_kernel);
             let id = match self.known.get(&key) {
                 Some(id) => *id,
                 None => {
@@ -240,7 +240,7 @@ impl<'p> TableMaker<'p> {
     }
 
     fn is_runtime(&mut self, object: ObjectId, is_main: bool) -> bool {
-        let known = &mut self.is_runtime[object.0 as usize];
+        let known = &mut self.is_runtime[object];
         let name = &self.profile[object].long_name;
         *known.get_or_insert_with(|| kinds::is_runtime(name, is_main))
     }
@@ -294,12 +294,9 @@ impl<'p> TableMaker<'p> {
         };
         let hash = FxBuildHasher.hash_one(&identity);
         let (all, hashes) = (&mut self.out.all, &mut self.hashes);
-        let new = u32::try_from(all.len()).expect("no more functions than frames");
-        let is = |number: u32| {
-            let number = number as usize;
-            hashes[number] == hash && all[number].identity == identity
-        };
-        let hash_of = |number: u32| hashes[number as usize];
+        let new = all.next_idx();
+        let is = |id: FunctionId| hashes[id] == hash && all[id].identity == identity;
+        let hash_of = |id: FunctionId| hashes[id];
         let known = self.ids.find_or_add(hash, new, is, hash_of);
         if known.is_none() {
             hashes.push(hash);
@@ -310,6 +307,6 @@ impl<'p> TableMaker<'p> {
                 kind,
             });
         }
-        FunctionId(known.unwrap_or(new))
+        known.unwrap_or(new)
     }
 }

@@ -203,7 +203,7 @@ mod tests {
     use crate::report::testing::ProfileBuilder;
 
     fn names(profile: &Profile, chains: &Chains) -> Vec<String> {
-        chains.frames[chains.range(StackId(0))]
+        chains.frames[chains.range(StackId::from_usize(0))]
             .iter()
             .map(|frame| profile.frame_name(*frame).to_owned())
             .collect()

@@ -9,15 +9,26 @@ use std::hash::BuildHasher;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::address::FileOffset;
-use crate::ids::{IndexSlice, IndexVec, index_vec};
+use crate::ids::{Idx, IndexSlice, IndexVec, Spare, index_vec, numbers};
 
 use super::columns::Columns;
 use super::keys::{Key, Order};
 use super::options::ReportOptions;
-use super::trie::NONE;
 use crate::intern::ItemIndex;
-use crate::profile::{Frame, FrameId, Object, ObjectId, Profile};
+use crate::profile::{Frame, FrameId, Object, ObjectId, Profile, SymbolId};
 use crate::questions::functions::Functions;
+
+numbers! {
+    /// Index into [`Classes::all`].
+    pub(crate) struct ClassId(Spare);
+    /// One of the distinct lists of values in [`FrameTexts`].
+    pub(crate) struct TextsId(u32);
+    /// Index into the distinct values of a key, which are in order.
+    #[derive(Default)]
+    pub(crate) struct Rank(pub(crate) u32);
+    /// A name among those of inlined functions.
+    pub(crate) struct InlinedName(u32);
+}
 
 /// Rank of what has no DSO: behind all names.
 pub(crate) const UNMAPPED: u32 = u32::MAX;
@@ -29,8 +40,8 @@ pub(crate) struct Class {
     pub(crate) dso: u32,
     /// Function or address.
     pub(crate) symbol: SymbolPart,
-    /// Number of the texts of other keys, see [`Classes::texts`].
-    pub(crate) texts: u32,
+    /// The texts of other keys, see [`Classes::texts`].
+    pub(crate) texts: TextsId,
 }
 
 /// The symbol's part of a row's identity.
@@ -38,11 +49,11 @@ pub(crate) struct Class {
 pub(crate) enum SymbolPart {
     /// The key is not in use.
     Unused,
-    /// A symbol of the table; start and end. JIT code has a number too, because code made later may lie at the
+    /// A symbol of the table; start and end. JIT code is told apart by symbol too, because code made later may lie at the
     /// same place.
-    Range(FileOffset, FileOffset, u32),
-    /// An inlined function: number of its name, range of the function it was first seen in.
-    Inlined(u32, FileOffset, FileOffset),
+    Range(FileOffset, FileOffset, Option<SymbolId>),
+    /// An inlined function: its name, range of the function it was first seen in.
+    Inlined(InlinedName, FileOffset, FileOffset),
     /// No symbol: the address as printed.
     Address(u64),
 }
@@ -55,9 +66,12 @@ impl SymbolPart {
     pub(crate) fn rank(&self) -> SymbolRank {
         match *self {
             Self::Unused => (0, 0, 0, 0),
-            Self::Range(start, end, id) => (1, start.0.cast_signed(), end.0.cast_signed(), id),
+            Self::Range(start, end, jit) => {
+                let number = jit.map_or(0, |symbol| symbol.index() as u32 + 1);
+                (1, start.0.cast_signed(), end.0.cast_signed(), number)
+            }
             Self::Inlined(name, start, end) => {
-                (1, start.0.cast_signed(), end.0.cast_signed(), name + 1)
+                (1, start.0.cast_signed(), end.0.cast_signed(), name.0 + 1)
             }
             Self::Address(at) => (2, at.cast_signed(), 0, 0),
         }
@@ -68,11 +82,11 @@ impl SymbolPart {
 #[derive(Debug, Default)]
 pub(crate) struct Classes {
     /// Distinct classes in order of first use.
-    pub(crate) all: Vec<Class>,
-    /// Class of each frame as a sample's own ip; [`NONE`] for frames that are none.
-    pub(crate) leaf: IndexVec<FrameId, u32>,
-    /// Class of each frame as a caller, [`NONE`] for marks; empty unless callers are credited.
-    pub(crate) caller: IndexVec<FrameId, u32>,
+    pub(crate) all: IndexVec<ClassId, Class>,
+    /// Class of each frame as a sample's own ip; nothing for frames that are none.
+    pub(crate) leaf: IndexVec<FrameId, Option<ClassId>>,
+    /// Class of each frame as a caller, nothing for marks; empty unless callers are credited.
+    pub(crate) caller: IndexVec<FrameId, Option<ClassId>>,
     /// What other keys say of frames.
     pub(crate) texts: FrameTexts,
 }
@@ -102,9 +116,9 @@ impl Classes {
         };
         if with_callers {
             // What stands for missing frames is no function to be credited.
-            let is_caller: IndexVec<FrameId, bool> = (0..is_leaf.len() as u32)
-                .map(|frame| !profile.is_mark(FrameId(frame)))
-                .collect();
+            let frames = profile.frames.indices();
+            let is_caller: IndexVec<FrameId, bool> =
+                frames.map(|frame| !profile.is_mark(frame)).collect();
             classes.caller = maker.classes(&is_caller, true);
         }
         classes.all = maker.all;
@@ -113,19 +127,15 @@ impl Classes {
     }
 
     /// The text of a key in rows of a class, empty if it is none of those that are told by a text of the frame.
-    pub(crate) fn text(&self, class: u32, key: Key) -> &str {
+    pub(crate) fn text(&self, class: ClassId, key: Key) -> &str {
         let place = self.texts.place_of(key);
-        place.map_or("", |place| {
-            self.texts.text(self.all[class as usize].texts, place)
-        })
+        place.map_or("", |place| self.texts.text(self.all[class].texts, place))
     }
 
     /// The number of a key in rows of a class, 0 if it is none of those that are told by a number of the frame.
-    pub(crate) fn number(&self, class: u32, key: Key) -> u64 {
+    pub(crate) fn number(&self, class: ClassId, key: Key) -> u64 {
         let place = self.texts.place_of(key);
-        place.map_or(0, |place| {
-            self.texts.number(self.all[class as usize].texts, place)
-        })
+        place.map_or(0, |place| self.texts.number(self.all[class].texts, place))
     }
 }
 
@@ -177,10 +187,10 @@ pub(crate) fn srcfile_text(profile: &Profile, options: &ReportOptions, frame: &F
 #[derive(Debug, Default)]
 pub(crate) struct FrameTexts {
     columns: Vec<Column>,
-    /// By frame: its number in `tuples`; empty if there are no keys.
-    of_frame: IndexVec<FrameId, u32>,
-    /// By number: the rank of the value for each key.
-    tuples: Vec<u32>,
+    /// By frame; empty if there are no keys.
+    of_frame: IndexVec<FrameId, TextsId>,
+    /// For each list the rank of the value for each key.
+    tuples: Vec<Rank>,
 }
 
 /// What one key tells.
@@ -189,14 +199,14 @@ struct Column {
     key: Key,
     values: Values,
     /// By frame: the rank of its value.
-    ranks: Vec<u32>,
+    ranks: IndexVec<FrameId, Rank>,
 }
 
 /// Distinct values in order; texts in byte order.
 #[derive(Debug)]
 enum Values {
-    Texts(Vec<String>),
-    Numbers(Vec<u64>),
+    Texts(IndexVec<Rank, String>),
+    Numbers(IndexVec<Rank, u64>),
 }
 
 impl Column {
@@ -222,11 +232,11 @@ impl Column {
 }
 
 /// The rank of each value, and the distinct values in order.
-fn ranked<T: Ord + Clone>(all: Vec<T>) -> (Vec<u32>, Vec<T>) {
-    let mut distinct = all.clone();
+fn ranked<T: Ord + Clone>(all: Vec<T>) -> (IndexVec<FrameId, Rank>, IndexVec<Rank, T>) {
+    let mut distinct = IndexVec::from(all.clone());
     distinct.sort_unstable();
     distinct.dedup();
-    let rank = |value: &T| distinct.binary_search(value).map_or(0, |at| at as u32);
+    let rank = |value: &T| distinct.binary_search(value).unwrap_or_default();
     (all.iter().map(rank).collect(), distinct)
 }
 
@@ -243,17 +253,17 @@ impl FrameTexts {
         if columns.is_empty() {
             return Self::default();
         }
-        let mut ranks: Vec<u32> = Vec::with_capacity(profile.frames.len() * columns.len());
-        for frame in 0..profile.frames.len() {
+        let mut ranks: Vec<Rank> = Vec::with_capacity(profile.frames.len() * columns.len());
+        for frame in profile.frames.indices() {
             ranks.extend(columns.iter().map(|column| column.ranks[frame]));
         }
         columns
             .iter_mut()
-            .for_each(|column| column.ranks = Vec::new());
-        let mut numbers: FxHashMap<&[u32], u32> = FxHashMap::default();
+            .for_each(|column| column.ranks = IndexVec::new());
+        let mut numbers: FxHashMap<&[Rank], TextsId> = FxHashMap::default();
         let mut tuples = Vec::new();
         let of_frame = ranks.chunks_exact(columns.len()).map(|tuple| {
-            let new = numbers.len() as u32;
+            let new = TextsId::from_usize(numbers.len());
             *numbers.entry(tuple).or_insert_with(|| {
                 tuples.extend_from_slice(tuple);
                 new
@@ -272,21 +282,21 @@ impl FrameTexts {
     }
 
     /// Rank of a value among all of its key.
-    pub(crate) fn rank(&self, number: u32, place: usize) -> u32 {
-        self.tuples[number as usize * self.columns.len() + place]
+    pub(crate) fn rank(&self, texts: TextsId, place: usize) -> Rank {
+        self.tuples[texts.index() * self.columns.len() + place]
     }
 
-    fn text(&self, number: u32, place: usize) -> &str {
+    fn text(&self, own: TextsId, place: usize) -> &str {
         match &self.columns[place].values {
-            Values::Texts(texts) => &texts[self.rank(number, place) as usize],
+            Values::Texts(texts) => &texts[self.rank(own, place)],
             Values::Numbers(_) => "",
         }
     }
 
-    fn number(&self, number: u32, place: usize) -> u64 {
+    fn number(&self, own: TextsId, place: usize) -> u64 {
         match &self.columns[place].values {
             Values::Texts(_) => 0,
-            Values::Numbers(numbers) => numbers[self.rank(number, place) as usize],
+            Values::Numbers(numbers) => numbers[self.rank(own, place)],
         }
     }
 }
@@ -297,11 +307,11 @@ struct ClassMaker<'p> {
     has_dso: bool,
     has_symbol: bool,
     texts: FrameTexts,
-    all: Vec<Class>,
-    ids: ItemIndex,
+    all: IndexVec<ClassId, Class>,
+    ids: ItemIndex<ClassId>,
     /// Names of inlined functions, and by DSO and name the ranges of the rows they have so far.
-    inlined_names: FxHashMap<&'p str, u32>,
-    inlined: FxHashMap<(u32, u32), Vec<(FileOffset, FileOffset)>>,
+    inlined_names: FxHashMap<&'p str, InlinedName>,
+    inlined: FxHashMap<(u32, InlinedName), Vec<(FileOffset, FileOffset)>>,
 }
 
 impl<'p> ClassMaker<'p> {
@@ -319,7 +329,7 @@ impl<'p> ClassMaker<'p> {
             has_dso: has(|order| matches!(order, Order::Dso)),
             has_symbol: has(|order| matches!(order, Order::Symbol { .. } | Order::SymbolAnd(_))),
             texts: FrameTexts::of(profile, options, columns, functions),
-            all: Vec::new(),
+            all: IndexVec::new(),
             ids: ItemIndex::default(),
             inlined_names: FxHashMap::default(),
             inlined: FxHashMap::default(),
@@ -331,15 +341,14 @@ impl<'p> ClassMaker<'p> {
         &mut self,
         wanted: &IndexSlice<FrameId, [bool]>,
         as_caller: bool,
-    ) -> IndexVec<FrameId, u32> {
-        let of = |(i, wanted): (u32, &bool)| match wanted {
-            true => self.class(FrameId(i), as_caller),
-            false => NONE,
-        };
-        (0..).zip(wanted).map(of).collect()
+    ) -> IndexVec<FrameId, Option<ClassId>> {
+        let frames = wanted.iter_enumerated();
+        frames
+            .map(|(id, is_wanted)| is_wanted.then(|| self.class(id, as_caller)))
+            .collect()
     }
 
-    fn class(&mut self, id: FrameId, as_caller: bool) -> u32 {
+    fn class(&mut self, id: FrameId, as_caller: bool) -> ClassId {
         let frame = &self.profile[id];
         let dso = frame
             .object
@@ -355,17 +364,14 @@ impl<'p> ClassMaker<'p> {
         let class = Class {
             dso: if needs_dso { dso } else { UNMAPPED },
             symbol,
-            texts: self.texts.of_frame.get(id).copied().unwrap_or(0),
+            texts: self.texts.of_frame.get(id).copied().unwrap_or(TextsId(0)),
         };
         let all = &self.all;
-        let new = all.len() as u32;
         let hash = |class: &Class| FxBuildHasher.hash_one(class);
-        let is = |id: u32| all[id as usize] == class;
-        let known = (self.ids).find_or_add(hash(&class), new, is, |id| hash(&all[id as usize]));
-        known.unwrap_or_else(|| {
-            self.all.push(class);
-            new
-        })
+        let is = |id: ClassId| all[id] == class;
+        let new = all.next_idx();
+        let known = (self.ids).find_or_add(hash(&class), new, is, |id| hash(&all[id]));
+        known.unwrap_or_else(|| self.all.push(class))
     }
 
     fn symbol_part(&mut self, frame: &Frame, dso: u32, as_caller: bool) -> SymbolPart {
@@ -379,10 +385,10 @@ impl<'p> ClassMaker<'p> {
         let symbol = &self.profile[id];
         if !symbol.inlined {
             let is_jit = self.profile[symbol.object].is_jit;
-            return SymbolPart::Range(symbol.start, symbol.end, if is_jit { id.0 + 1 } else { 0 });
+            return SymbolPart::Range(symbol.start, symbol.end, is_jit.then_some(id));
         }
-        let count = self.inlined_names.len() as u32;
-        let name = *self.inlined_names.entry(&symbol.name).or_insert(count);
+        let new = InlinedName::from_usize(self.inlined_names.len());
+        let name = *self.inlined_names.entry(&symbol.name).or_insert(new);
         // One inlined function in two functions that touch is one row, as in perf (`_sort__sym_cmp`).
         let ranges = self.inlined.entry((dso, name)).or_default();
         let touching = ranges

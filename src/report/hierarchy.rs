@@ -6,8 +6,9 @@
 use std::cmp::Ordering;
 
 use super::keys::Key;
-use super::rows::{Ordered, ordered};
+use super::rows::{Ordered, RowPlace, ordered};
 use super::{Counts, Report, Row, Table};
+use crate::ids::IndexVec;
 
 /// A line of the tree.
 #[derive(Debug, Clone)]
@@ -80,13 +81,13 @@ impl LevelMaker<'_, '_> {
         let same = |a: &usize, b: &usize| {
             compare(&self.view, &keys, &rows[*a], &rows[*b]) == Ordering::Equal
         };
-        let groups: Vec<&[usize]> = places.chunk_by(same).collect();
+        let groups: IndexVec<RowPlace, &[usize]> = places.chunk_by(same).collect();
         let sums: Vec<(Row, Vec<Counts>)> = groups.iter().map(|group| self.sum(group)).collect();
-        let (rows, members): (Vec<Row>, Vec<Vec<Counts>>) = sums.into_iter().unzip();
+        let (rows, members): (IndexVec<RowPlace, Row>, IndexVec<RowPlace, Vec<Counts>>) =
+            sums.into_iter().unzip();
         let is_innermost = depth + 1 == self.levels.len();
         let mut is_any_shown = false;
-        for at in ordered(&rows, &self.view, |row| &members[row as usize]) {
-            let at = at as usize;
+        for at in ordered(&rows, &self.view, |row| &members[row]) {
             is_any_shown |= self.report.is_shown(self.table, &rows[at]);
             let node = HierarchyNode {
                 depth,

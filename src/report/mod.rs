@@ -26,25 +26,31 @@ mod trie;
 use rustc_hash::FxHashMap;
 
 use crate::address::{Avma, FileOffset};
+use crate::ids::{Idx, IndexVec, Spare, index_vec, numbers};
 
 use self::chains::Chains;
-use self::classes::Classes;
 pub(crate) use self::classes::known_srcline;
+use self::classes::{ClassId, Classes};
 pub use self::columns::Columns;
 pub use self::hierarchy::{HierarchyNode, hierarchy, levels};
 use self::keys::Key;
 use self::options::{CallGraphMode, ChainOrder, Grouping, Latency, ReportOptions};
 pub use self::rates::{Rate, Rates};
+use self::rows::{ContextId, Input, Ordered, RowId, RowPlace, Rows};
 pub use self::rows::{Counts, Row, Totals};
-use self::rows::{Input, Ordered, Rows};
 pub use self::share::percent;
 pub(crate) use self::share::threshold as tree_threshold;
-pub use self::tree::{CallTree, TreeMaker, TreeNode};
+pub use self::tree::{CallTree, TreeMaker, TreeNode, TreeNodeId};
 use crate::metrics::Metric;
 use crate::profile::CpuMode;
-use crate::profile::{Entry, EventSummary, Frame, FrameId, Profile};
+use crate::profile::{Entry, EntryId, EventSummary, Frame, FrameId, ObjectId, Profile, SymbolId};
 use crate::questions::functions::Functions;
 use crate::questions::kinds::OwnRules;
+
+numbers! {
+    /// What frames share that a tree does not tell apart; counted in the order of the frames.
+    pub(crate) struct LabelId(Spare);
+}
 
 /// Digits of an address as rows show it.
 pub(crate) const ADDRESS_DIGITS: usize = 16;
@@ -132,8 +138,9 @@ pub struct Table {
     pub threshold_total: u64,
     /// Counts of the members behind the leader, row by row.
     members: Vec<Counts>,
-    /// Where each row's members are in [`Self::members`], and its number in [`Rows::rows`].
-    places: Vec<(u32, u32)>,
+    /// Where each row was before they were put into order, as its members still are, and which of [`Rows::rows`] it is; none
+    /// for one that only a member of the group has.
+    places: Vec<(RowPlace, Option<RowId>)>,
 }
 
 /// Makes the report of a profile.
@@ -172,7 +179,7 @@ pub fn build<'p>(
     let labels = if children || has_trees {
         tree_labels(profile, options)
     } else {
-        Vec::new()
+        IndexVec::new()
     };
     let rows = rows::rows(&Input {
         profile,
@@ -265,52 +272,45 @@ fn chain_order(options: &ReportOptions, children: bool) -> ChainOrder {
 }
 
 /// Numbers that are equal for frames that a tree does not tell apart.
-fn tree_labels(profile: &Profile, options: &ReportOptions) -> Vec<u32> {
+fn tree_labels(profile: &Profile, options: &ReportOptions) -> IndexVec<FrameId, LabelId> {
     use self::options::ChainKey;
 
     #[derive(PartialEq, Eq, Hash)]
     enum Label<'p> {
-        Function(u32, FileOffset),
+        Function(ObjectId, FileOffset),
         Inlined(&'p str),
         /// JIT code: what was made later at the same place is another function.
-        Jit(u32),
-        Address(Option<u32>, Avma, Option<u32>),
+        Jit(SymbolId),
+        Address(Option<ObjectId>, Avma, Option<SymbolId>),
         Line(String),
     }
     let label = |frame: &Frame| {
-        let object = frame.object.map(|object| object.0);
-        let symbol = frame.symbol.map(|symbol| &profile[symbol]);
+        let symbol = frame.symbol.map(|symbol| (symbol, &profile[symbol]));
         let line = known_srcline(profile, options, frame);
-        let inlined = frame
-            .symbol
-            .filter(|_| symbol.is_some_and(|symbol| symbol.inlined))
-            .map(|symbol| symbol.0);
+        let inlined = frame.symbol.filter(|symbol| profile[*symbol].inlined);
         match (options.chains.call_graph.key, line, symbol) {
             (ChainKey::Srcline, Some(line), _) => Label::Line(line),
             (ChainKey::Address, ..) | (_, _, None) => {
-                Label::Address(object, frame.address, inlined)
+                Label::Address(frame.object, frame.address, inlined)
             }
-            (_, _, Some(symbol)) if symbol.inlined => Label::Inlined(&symbol.name),
-            (_, _, Some(symbol)) if profile[symbol.object].is_jit => {
-                Label::Jit(frame.symbol.map_or(0, |symbol| symbol.0))
-            }
-            (_, _, Some(symbol)) => Label::Function(symbol.object.0, symbol.start),
+            (_, _, Some((_, symbol))) if symbol.inlined => Label::Inlined(&symbol.name),
+            (_, _, Some((id, symbol))) if profile[symbol.object].is_jit => Label::Jit(id),
+            (_, _, Some((_, symbol))) => Label::Function(symbol.object, symbol.start),
         }
     };
     // JIT code, of which there may be very much, has a number for each symbol anyway.
-    let mut of_jit = vec![trie::NONE; profile.symbols.len()];
-    let mut ids: FxHashMap<Label<'_>, u32> = FxHashMap::default();
-    let mut next = 0;
+    let mut of_jit: IndexVec<SymbolId, Option<LabelId>> = index_vec![None; profile.symbols.len()];
+    let mut ids: FxHashMap<Label<'_>, Option<LabelId>> = FxHashMap::default();
+    let mut count = 0;
     let mut number = |frame| {
         let known = match label(frame) {
-            Label::Jit(symbol) => &mut of_jit[symbol as usize],
-            label => ids.entry(label).or_insert(trie::NONE),
+            Label::Jit(symbol) => &mut of_jit[symbol],
+            label => ids.entry(label).or_default(),
         };
-        if *known == trie::NONE {
-            *known = next;
-            next += 1;
-        }
-        *known
+        *known.get_or_insert_with(|| {
+            count += 1;
+            LabelId::from_usize(count - 1)
+        })
     };
     profile.frames.iter().map(&mut number).collect()
 }
@@ -361,7 +361,7 @@ impl<'p> Report<'p> {
     /// The entry that a row was first made for.
     #[must_use]
     pub fn entry(&self, row: &Row) -> &'p Entry {
-        &self.profile.entries[row.first.0 as usize]
+        &self.profile[row.first.0]
     }
 
     /// The text of a key that is told by a row's frame.
@@ -434,7 +434,7 @@ impl<'p> Report<'p> {
     #[must_use]
     pub fn level(&self, row: &Row) -> char {
         let profile = self.profile;
-        let (entry, place) = (&profile.entries[row.first.0 as usize], row.first.1 as usize);
+        let (entry, place) = (&profile[row.first.0], row.first.1 as usize);
         if place > 0 {
             // A caller without mapping is marked like the frame before it.
             let start = self.chains.range(entry.stack).start;
@@ -456,7 +456,7 @@ impl<'p> Report<'p> {
     /// The name of a row's parent, if it has one.
     #[must_use]
     pub fn parent(&self, row: &Row) -> Option<&str> {
-        let stack = self.profile.entries[row.first.0 as usize].stack;
+        let stack = self.profile[row.first.0].stack;
         self.chains
             .parent(stack)
             .map(|frame| self.profile.frame_name(frame))
@@ -511,14 +511,14 @@ impl<'p> Report<'p> {
         let (mut rows, numbers, members) = self.joined(&table.events);
         let behind = table.events.len() - 1;
         let view = self.ordering();
-        let members_of = |row: u32| &members[row as usize * behind..(row as usize + 1) * behind];
+        let members_of = |row: RowPlace| &members[row.index() * behind..][..behind];
         let order = rows::ordered(&rows, &view, members_of);
-        let shown = order.into_iter().filter(|i| !rows[*i as usize].filtered);
-        let shown: Vec<u32> = shown.collect();
-        table.places = shown.iter().map(|i| (*i, numbers[*i as usize])).collect();
+        let shown = order.into_iter().filter(|i| !rows[*i].filtered);
+        let shown: Vec<RowPlace> = shown.collect();
+        table.places = shown.iter().map(|i| (*i, numbers[*i])).collect();
         table.rows = shown
             .iter()
-            .map(|i| std::mem::replace(&mut rows[*i as usize], Row::empty()))
+            .map(|i| std::mem::replace(&mut rows[*i], Row::empty()))
             .collect();
         table.members = members;
     }
@@ -529,22 +529,30 @@ impl<'p> Report<'p> {
 
     /// The leader's rows, and those that only members have, with nothing counted for the leader; the numbers
     /// of the rows; the members' counts.
-    fn joined(&self, events: &[usize]) -> (Vec<Row>, Vec<u32>, Vec<Counts>) {
+    fn joined(
+        &self,
+        events: &[usize],
+    ) -> (
+        IndexVec<RowPlace, Row>,
+        IndexVec<RowPlace, Option<RowId>>,
+        Vec<Counts>,
+    ) {
         let behind = events.len() - 1;
-        let (mut rows, mut numbers, mut members) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut rows, mut numbers) = (IndexVec::new(), IndexVec::new());
+        let mut members = Vec::new();
         let identities = self.rows.contexts.identities();
         let mut ids = FxHashMap::default();
         for (member, event) in events.iter().enumerate() {
-            for (number, row) in self.rows.rows.iter().enumerate() {
+            for (number, row) in self.rows.rows.iter_enumerated() {
                 let contexts = &self.rows.contexts;
-                if contexts.event(row.context) != *event {
+                if contexts.event(row.context).index() != *event {
                     continue;
                 }
-                let new = rows.len();
+                let new: RowPlace = rows.next_idx();
                 let at = match behind {
                     0 => new,
                     _ => *ids
-                        .entry((identities[row.context as usize], row.class))
+                        .entry((identities[row.context], row.class))
                         .or_insert(new),
                 };
                 if at == new {
@@ -558,15 +566,11 @@ impl<'p> Report<'p> {
                         ..row.clone()
                     });
                     // What only a member has is a row without chains.
-                    numbers.push(if member == 0 {
-                        number as u32
-                    } else {
-                        trie::NONE
-                    });
+                    numbers.push((member == 0).then_some(number));
                     members.resize(members.len() + behind, Counts::default());
                 }
                 if member > 0 {
-                    members[at * behind + member - 1] = row.counts;
+                    members[at.index() * behind + member - 1] = row.counts;
                 }
             }
         }
@@ -578,7 +582,7 @@ impl Table {
     /// Counts of a row for each event of the group, the leader first.
     pub fn counts(&self, row: usize) -> impl Iterator<Item = &Counts> {
         let behind = self.events.len() - 1;
-        let at = self.places[row].0 as usize * behind;
+        let at = self.places[row].0.index() * behind;
         std::iter::once(&self.rows[row].counts).chain(&self.members[at..at + behind])
     }
 }
@@ -587,11 +591,11 @@ impl Row {
     fn empty() -> Self {
         use crate::profile::ThreadId;
         Self {
-            context: 0,
-            class: 0,
-            first: (0, 0),
+            context: ContextId::from_usize(0),
+            class: ClassId::from_usize(0),
+            first: (EntryId::from_usize(0), 0),
             thread: ThreadId(0),
-            frame: FrameId(0),
+            frame: FrameId::from_usize(0),
             is_caller: false,
             filtered: true,
             max_depth: 0,

@@ -7,11 +7,11 @@
 use rustc_hash::FxHashMap;
 
 use super::chains::Chains;
-use super::classes::Classes;
-use super::rows::{Row, Rows};
-use super::trie::NONE;
+use super::classes::{ClassId, Classes};
+use super::rows::{ContextId, Row, Rows, SharedContext};
+use crate::ids::{Idx, IndexSlice, IndexVec, index_vec, numbers};
 use crate::metrics::{self, Metric};
-use crate::profile::{Entry, Profile};
+use crate::profile::{Entry, EntryId, EventId, Profile, ThreadId};
 
 /// Samples of an event below which nothing is said.
 const FEWEST: u64 = 30;
@@ -42,15 +42,19 @@ pub struct Rates {
     pub metrics: Vec<Metric>,
     /// What is to be known of all.
     pub notes: Vec<String>,
-    ids: FxHashMap<Identity, u32>,
-    /// By context.
-    identities: Vec<u32>,
+    ids: FxHashMap<Identity, SharedRow>,
+    identities: IndexVec<ContextId, SharedContext>,
     /// By row and metric.
     cells: Vec<Option<Rate>>,
 }
 
 /// What rows of several events share: what their contexts do, and the class.
-type Identity = (u32, u32);
+type Identity = (SharedContext, ClassId);
+
+numbers! {
+    /// One of the rows of all events, those with one [`Identity`] counted once.
+    struct SharedRow(u32);
+}
 
 /// What was counted of one event in one row.
 #[derive(Debug, Clone, Copy, Default)]
@@ -139,9 +143,9 @@ impl Rates {
 
     /// What is to be said of a row.
     pub(super) fn cell(&self, row: &Row, metric: usize) -> Option<Rate> {
-        let identity = (*self.identities.get(row.context as usize)?, row.class);
+        let identity = (*self.identities.get(row.context)?, row.class);
         let id = *self.ids.get(&identity)?;
-        let cell = self.cells.get(id as usize * self.metrics.len() + metric);
+        let cell = self.cells.get(id.index() * self.metrics.len() + metric);
         cell.copied().flatten()
     }
 }
@@ -149,9 +153,8 @@ impl Rates {
 /// Everything that was counted.
 struct Counted {
     events: usize,
-    ids: FxHashMap<Identity, u32>,
-    /// By context.
-    identities: Vec<u32>,
+    ids: FxHashMap<Identity, SharedRow>,
+    identities: IndexVec<ContextId, SharedContext>,
     /// By row and event.
     sums: Vec<Sum>,
     /// By row and event, of leaders of groups.
@@ -178,21 +181,21 @@ impl Counted {
             (0..events.len()).any(|i| i != index && events[i].leader == index && used[i])
         };
         let leads: Vec<bool> = (0..events.len()).map(leads).collect();
-        let mut last: FxHashMap<(u32, u16), (u64, Vec<u32>)> = FxHashMap::default();
-        let mut seen = vec![NONE; input.classes.all.len()];
+        let mut last: FxHashMap<(ThreadId, EventId), (u64, Vec<SharedRow>)> = FxHashMap::default();
+        let mut seen = index_vec![None; input.classes.all.len()];
         let mut rows = Vec::new();
-        for (number, entry) in (0..).zip(&input.profile.entries) {
+        for (id, entry) in input.profile.entries.iter_enumerated() {
             let event = usize::from(entry.event.0);
             if !used[event] && !leads[event] {
                 continue;
             }
-            counted.rows_of(input, number, entry, &mut seen, &mut rows);
+            counted.rows_of(input, id, entry, &mut seen, &mut rows);
             counted.samples[event] += entry.samples;
             for row in &rows {
-                counted.sums[*row as usize * events.len() + event].add(entry);
+                counted.sums[row.index() * events.len() + event].add(entry);
             }
             if leads[event] {
-                let key = (entry.thread.0, entry.event.0);
+                let key = (entry.thread, entry.event);
                 let before = last.entry(key).or_default();
                 counted.follow(event, entry.time, &rows, before);
                 *before = (entry.time, rows.clone());
@@ -209,39 +212,36 @@ impl Counted {
     fn rows_of(
         &mut self,
         input: &Input<'_>,
-        number: u32,
+        id: EntryId,
         entry: &Entry,
-        seen: &mut [u32],
-        rows: &mut Vec<u32>,
+        seen: &mut IndexSlice<ClassId, [Option<EntryId>]>,
+        rows: &mut Vec<SharedRow>,
     ) {
         rows.clear();
-        let own = input.rows.of_entry[number as usize];
-        if own == NONE {
+        let Some(own) = input.rows.of_entry[id] else {
             return;
-        }
-        let own = &input.rows.rows[own as usize];
-        let context = self.identities[own.context as usize];
-        let mut add = |class: u32| {
-            let is_new = std::mem::replace(&mut seen[class as usize], number) != number;
+        };
+        let own = &input.rows.rows[own];
+        let context = self.identities[own.context];
+        let mut add = |class: ClassId| {
+            let is_new = seen[class].replace(id) != Some(id);
             if !is_new {
                 return;
             }
-            let next = u32::try_from(self.ids.len()).unwrap_or(NONE);
-            let identity = (context, class);
-            let id = *self.ids.entry(identity).or_insert(next);
-            if id == next {
-                let len = (next as usize + 1) * self.events;
+            let next = SharedRow::from_usize(self.ids.len());
+            let row = *self.ids.entry((context, class)).or_insert(next);
+            if row == next {
+                let len = (next.index() + 1) * self.events;
                 self.sums.resize(len, Sum::default());
                 self.stays.resize(len, Stays::default());
             }
-            rows.push(id);
+            rows.push(row);
         };
         add(own.class);
         if input.children {
             let chain = input.chains.range(entry.stack);
             for frame in &input.chains.frames[chain] {
-                let class = input.classes.caller[*frame];
-                if class != NONE {
+                if let Some(class) = input.classes.caller[*frame] {
                     add(class);
                 }
             }
@@ -249,9 +249,15 @@ impl Counted {
     }
 
     /// A sample of a group comes after another of its thread.
-    fn follow(&mut self, event: usize, time: u64, rows: &[u32], before: &(u64, Vec<u32>)) {
+    fn follow(
+        &mut self,
+        event: usize,
+        time: u64,
+        rows: &[SharedRow],
+        before: &(u64, Vec<SharedRow>),
+    ) {
         let events = self.events;
-        let place = |row: &u32| *row as usize * events + event;
+        let place = |row: &SharedRow| row.index() * events + event;
         for row in rows {
             self.stays[place(row)].samples += 1;
         }

@@ -136,7 +136,7 @@ impl ProfileBuilder {
             build_id: None,
             ranges: Vec::new(),
         });
-        ObjectId(self.profile.objects.len() as u32 - 1)
+        self.profile.objects.last_idx()
     }
 
     /// The frame that a text stands for. Symbols lie at 0x1000, 0x1010 and so on in the order they are first named,
@@ -155,7 +155,7 @@ impl ProfileBuilder {
             None => self.resolved(name, object.expect("a symbol lies in an object")),
         };
         self.profile.frames.push(frame);
-        let id = FrameId(self.profile.frames.len() as u32 - 1);
+        let id = self.profile.frames.last_idx();
         self.frames.insert(text.to_owned(), id);
         id
     }
@@ -185,7 +185,7 @@ impl ProfileBuilder {
         let symbols = &mut self.profile.symbols;
         let symbol = *self
             .symbols
-            .entry(format!("{name}@{}", object.0))
+            .entry(format!("{name}@{object:?}"))
             .or_insert_with(|| {
                 symbols.push(Symbol {
                     object,
@@ -197,7 +197,7 @@ impl ProfileBuilder {
                     producer: None,
                     origin: Origin::Unknown,
                 });
-                SymbolId(next as u32)
+                SymbolId::from_usize(next as usize)
             });
         let is_kernel = self.profile[object].is_kernel;
         Frame {

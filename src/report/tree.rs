@@ -10,28 +10,35 @@
 //! the samples of the row itself, with the whole chains of those samples.
 
 use std::cmp::{Ordering, Reverse};
-use std::ops::Range;
 
 use smallvec::SmallVec;
 
 use super::options::CallGraphMode;
-use super::rows::Row;
+use super::rows::{ByRow, FineId, Row, RowId};
 use super::share::threshold;
-use super::trie::{NONE, Trie, Weight};
-use super::{Report, Table};
-use crate::profile::FrameId;
+use super::trie::{NodeId, Trie, Weight};
+use super::{LabelId, Report, Table};
+use crate::ids::{IndexVec, Part, Spare, index_vec, numbers};
+use crate::profile::{EntryId, FrameId};
+
+numbers! {
+    /// Index into [`CallTree::nodes`].
+    pub struct TreeNodeId(Spare);
+    /// Index into [`TreeMaker::marks`].
+    struct MarkId(Spare);
+}
 
 /// The chains of one row.
 #[derive(Debug, Default)]
 pub struct CallTree {
     /// All nodes; parents come before their children.
-    pub nodes: Vec<TreeNode>,
+    pub nodes: IndexVec<TreeNodeId, TreeNode>,
     /// The runs of frames that nodes refer to.
     pub frames: Vec<FrameId>,
     /// Lists of nodes that nodes refer to.
-    lists: Vec<u32>,
+    lists: Vec<TreeNodeId>,
     /// The outermost nodes in [`Self::lists`].
-    top: Range<u32>,
+    top: Part<TreeNodeId>,
     /// What all outermost branches add up to, shown or not.
     pub top_period: u64,
     /// The same in chains.
@@ -41,10 +48,10 @@ pub struct CallTree {
 /// A run of frames.
 #[derive(Debug, Clone, Default)]
 pub struct TreeNode {
-    frames: Range<u32>,
-    children: Range<u32>,
-    /// Node above; `u32::MAX` for the outermost.
-    pub parent: u32,
+    frames: Part<FrameId>,
+    children: Part<TreeNodeId>,
+    /// Node above, if it is not one of the outermost.
+    pub parent: Option<TreeNodeId>,
     /// Period of the chains that end here.
     pub own_period: u64,
     /// Chains that end here.
@@ -72,36 +79,31 @@ impl TreeNode {
 impl CallTree {
     /// Frames of a node in the view's order.
     #[must_use]
-    pub fn run(&self, node: u32) -> &[FrameId] {
-        let Range { start, end } = self.nodes[node as usize].frames;
-        &self.frames[start as usize..end as usize]
+    pub fn run(&self, node: TreeNodeId) -> &[FrameId] {
+        self.nodes[node].frames.of(&self.frames)
     }
 
     /// Branches of a node that reach the threshold, the largest first.
     #[must_use]
-    pub fn children(&self, node: u32) -> &[u32] {
-        self.list(&self.nodes[node as usize].children)
+    pub fn children(&self, node: TreeNodeId) -> &[TreeNodeId] {
+        self.nodes[node].children.of(&self.lists)
     }
 
     /// Outermost branches that reach the threshold, the largest first.
     #[must_use]
-    pub fn top(&self) -> &[u32] {
-        self.list(&self.top)
-    }
-
-    fn list(&self, range: &Range<u32>) -> &[u32] {
-        &self.lists[range.start as usize..range.end as usize]
+    pub fn top(&self) -> &[TreeNodeId] {
+        self.top.of(&self.lists)
     }
 
     /// Nodes at which chains end, in the order of flat and folded output: by what ends there; ties
     /// as perf walks its tree, branches before what they branch from.
     #[must_use]
-    pub fn ends(&self, threshold: u64) -> Vec<u32> {
+    pub fn ends(&self, threshold: u64) -> Vec<TreeNodeId> {
         let mut ends = Vec::new();
-        let mut open: Vec<(u32, bool)> =
+        let mut open: Vec<(TreeNodeId, bool)> =
             self.top().iter().rev().map(|node| (*node, false)).collect();
         while let Some((node, is_done)) = open.pop() {
-            let own = self.nodes[node as usize].own_period;
+            let own = self.nodes[node].own_period;
             if is_done {
                 if own > 0 && own >= threshold {
                     ends.push(node);
@@ -116,7 +118,7 @@ impl CallTree {
                     .map(|child| (*child, false)),
             );
         }
-        ends.sort_by_key(|node| Reverse(self.nodes[*node as usize].own_period));
+        ends.sort_by_key(|node| Reverse(self.nodes[*node].own_period));
         ends
     }
 }
@@ -124,7 +126,7 @@ impl CallTree {
 /// A place in the trie on which some chains of the row stand.
 #[derive(Debug, Clone, Copy)]
 struct Item {
-    node: u32,
+    node: NodeId,
     /// Frames of the node's run that are used up.
     offset: u32,
     /// Whether only the row's own samples count (their whole chains), or everyone's but theirs.
@@ -135,8 +137,8 @@ type Items = SmallVec<[Item; 2]>;
 
 /// A branch that is yet to be looked into.
 struct Group {
-    label: u32,
-    frame: u32,
+    label: LabelId,
+    frame: FineId,
     weight: Weight,
     items: Items,
 }
@@ -151,8 +153,8 @@ struct Mark {
     not_again: Weight,
     not_again_end: Weight,
     /// First marked node below, next marked node beside.
-    child: u32,
-    sibling: u32,
+    child: Option<NodeId>,
+    sibling: Option<NodeId>,
 }
 
 const UNMARKED: Mark = Mark {
@@ -172,44 +174,45 @@ const UNMARKED: Mark = Mark {
         period: 0,
         count: 0,
     },
-    child: NONE,
-    sibling: NONE,
+    child: None,
+    sibling: None,
 };
 
 /// Makes call trees; keeps its working memory between rows.
 #[derive(Debug)]
 pub struct TreeMaker<'r, 'p> {
     report: &'r Report<'p>,
-    /// Entries by the row of their leaf, and where each row's begin.
-    entries: Vec<u32>,
-    starts: Vec<u32>,
-    /// By node of the trie: index into `marks`, valid if the mark belongs to the present row.
-    mark_of: Vec<u32>,
-    marks: Vec<(u32, Mark)>,
+    /// Entries by the row of their leaf.
+    entries: ByRow<EntryId>,
+    /// By node of the trie: its mark, valid if that is of the present row.
+    mark_of: IndexVec<NodeId, Option<MarkId>>,
+    marks: IndexVec<MarkId, (NodeId, Mark)>,
 }
 
 impl<'r, 'p> TreeMaker<'r, 'p> {
     /// A maker for the rows of a report.
     #[must_use]
     pub fn new(report: &'r Report<'p>) -> Self {
-        let (entries, starts, nodes) = if report.children {
-            let (entries, starts) = by_row(&report.rows.of_entry, report.rows.rows.len());
-            (entries, starts, report.rows.trie.nodes.len())
+        let rows = &report.rows;
+        let (entries, nodes) = if report.children {
+            let of_entry = || rows.of_entry.iter_enumerated();
+            let entries = ByRow::of(rows.rows.len(), || {
+                of_entry().filter_map(|(entry, row)| Some(((*row)?, entry)))
+            });
+            (entries, rows.trie.nodes.len())
         } else {
-            (Vec::new(), Vec::new(), 0)
+            (ByRow::default(), 0)
         };
         Self {
             report,
             entries,
-            starts,
-            mark_of: vec![NONE; nodes],
-            marks: Vec::new(),
+            mark_of: index_vec![None; nodes],
+            marks: IndexVec::new(),
         }
     }
 
     /// The tree of a row, given by its place in the table.
     pub fn tree(&mut self, table: &Table, index: usize) -> CallTree {
-        let number = table.places[index].1;
         let options = &self.report.options.chains.call_graph;
         let threshold = threshold(table.threshold_total, options.threshold);
         let row = &table.rows[index];
@@ -220,10 +223,13 @@ impl<'r, 'p> TreeMaker<'r, 'p> {
         };
         let is_relative = options.mode == CallGraphMode::Fractal;
         // No branch can be larger than the row.
-        if number == NONE || (!is_relative && value < threshold) {
+        let Some(id) = table.places[index]
+            .1
+            .filter(|_| is_relative || value >= threshold)
+        else {
             return CallTree::default();
-        }
-        let start = self.start(number, row);
+        };
+        let start = self.start(id, row);
         let mut builder = Builder {
             maker: self,
             tree: CallTree::default(),
@@ -239,31 +245,24 @@ impl<'r, 'p> TreeMaker<'r, 'p> {
     }
 
     /// The branches at the outer end, not yet grouped.
-    fn start(&mut self, number: u32, row: &Row) -> Vec<(u32, Item, Weight)> {
+    fn start(&mut self, id: RowId, row: &Row) -> Vec<(FineId, Item, Weight)> {
         let rows = &self.report.rows;
         let trie = &rows.trie;
         if !self.report.children {
-            let root = rows.roots[number as usize];
-            if root == NONE {
-                return Vec::new();
-            }
-            return trie
-                .children(root)
-                .map(|node| self.entering(node, false))
-                .collect();
+            let children = rows.row_roots[id].into_iter();
+            let children = children.flat_map(|root| trie.children(root));
+            return children.map(|node| self.entering(node, false)).collect();
         }
-        self.mark(number);
-        let root = rows.roots[row.context as usize];
+        self.mark(id);
+        let root = rows.context_roots[row.context];
         let mut start = Vec::new();
-        let mut node = self.get(root).child;
-        while node != NONE {
+        let mut next = self.get(root).child;
+        while let Some(node) = next {
             start.push(self.entering(node, true));
-            node = self.get(node).sibling;
+            next = self.get(node).sibling;
         }
-        for &(node, offset) in rows.positions.of_row(number) {
-            let weight = trie.nodes[node as usize]
-                .total
-                .without(self.get(node).not_again);
+        for &(node, offset) in rows.positions.of_row(id) {
+            let weight = trie.nodes[node].total.without(self.get(node).not_again);
             start.push((
                 trie.run(node)[offset as usize],
                 Item {
@@ -277,7 +276,7 @@ impl<'r, 'p> TreeMaker<'r, 'p> {
         start
     }
 
-    fn entering(&self, node: u32, own_samples: bool) -> (u32, Item, Weight) {
+    fn entering(&self, node: NodeId, own_samples: bool) -> (FineId, Item, Weight) {
         let item = Item {
             node,
             offset: 1,
@@ -286,12 +285,11 @@ impl<'r, 'p> TreeMaker<'r, 'p> {
         (self.report.rows.trie.run(node)[0], item, self.weight(item))
     }
 
-    fn get(&self, node: u32) -> Mark {
-        let at = self.mark_of.get(node as usize).copied().unwrap_or(NONE);
-        self.marks.get(at as usize).map_or(
-            UNMARKED,
-            |(of, mark)| if *of == node { *mark } else { UNMARKED },
-        )
+    fn get(&self, node: NodeId) -> Mark {
+        let at = self.mark_of.get(node).copied().flatten();
+        let mark = at.and_then(|at| self.marks.get(at));
+        let mark = mark.filter(|(of, _)| *of == node);
+        mark.map_or(UNMARKED, |(_, mark)| *mark)
     }
 
     fn weight(&self, item: Item) -> Weight {
@@ -299,7 +297,7 @@ impl<'r, 'p> TreeMaker<'r, 'p> {
         if item.own_samples {
             return mark.whole;
         }
-        self.report.rows.trie.nodes[item.node as usize]
+        self.report.rows.trie.nodes[item.node]
             .total
             .without(mark.not_again)
     }
@@ -309,48 +307,48 @@ impl<'r, 'p> TreeMaker<'r, 'p> {
         if item.own_samples {
             return mark.whole_end;
         }
-        self.report.rows.trie.nodes[item.node as usize]
+        self.report.rows.trie.nodes[item.node]
             .own
             .without(mark.not_again_end)
     }
 
     /// Notes along the chains of the row's own samples what they weigh.
-    fn mark(&mut self, number: u32) {
+    fn mark(&mut self, row: RowId) {
         self.marks.clear();
         let report = self.report;
         let trie = &report.rows.trie;
-        let own = self.starts[number as usize] as usize..self.starts[number as usize + 1] as usize;
-        for i in own {
-            let index = self.entries[i];
-            let entry = &report.profile.entries[index as usize];
+        for i in 0..self.entries.of_row(row).len() {
+            let id = self.entries.of_row(row)[i];
+            let Some(end) = trie.end_of[id] else {
+                continue;
+            };
+            let entry = &report.profile[id];
             let weight = Weight {
                 period: entry.period,
                 count: entry.samples,
             };
-            let end = trie.end_of[index as usize];
             self.mark_whole(trie, end, weight);
-            let first = report.rows.own_place[index as usize];
-            if first != NONE {
+            if let Some(first) = report.rows.own_place[id] {
                 self.mark_not_again(trie, end, first, weight);
             }
         }
     }
 
-    fn mark_whole(&mut self, trie: &Trie, end: u32, weight: Weight) {
+    fn mark_whole(&mut self, trie: &Trie, end: NodeId, weight: Weight) {
         let mut node = end;
-        while trie.nodes[node as usize].parent != NONE {
+        while let Some(parent) = trie.nodes[node].parent {
             let mark = self.mark_mut(trie, node);
             mark.whole.add(weight);
             if node == end {
                 mark.whole_end.add(weight);
             }
-            node = trie.nodes[node as usize].parent;
+            node = parent;
         }
     }
 
-    fn mark_not_again(&mut self, trie: &Trie, end: u32, first: u32, weight: Weight) {
-        let mut node = end;
-        loop {
+    fn mark_not_again(&mut self, trie: &Trie, end: NodeId, first: NodeId, weight: Weight) {
+        let mut next = Some(end);
+        while let Some(node) = next {
             let mark = self.mark_mut(trie, node);
             mark.not_again.add(weight);
             if node == end {
@@ -359,51 +357,28 @@ impl<'r, 'p> TreeMaker<'r, 'p> {
             if node == first {
                 break;
             }
-            node = trie.nodes[node as usize].parent;
+            next = trie.nodes[node].parent;
         }
     }
 
     /// The mark of a node; a new one is put on its parent's list.
-    fn mark_mut(&mut self, trie: &Trie, node: u32) -> &mut Mark {
-        let at = self.mark_of[node as usize] as usize;
-        if self.marks.get(at).is_some_and(|(of, _)| *of == node) {
+    fn mark_mut(&mut self, trie: &Trie, node: NodeId) -> &mut Mark {
+        let is_its = |at: &MarkId| self.marks.get(*at).is_some_and(|(of, _)| *of == node);
+        if let Some(at) = self.mark_of[node].filter(is_its) {
             return &mut self.marks[at].1;
         }
-        let parent = trie.nodes[node as usize].parent;
-        let sibling = if parent == NONE {
-            NONE
-        } else {
-            std::mem::replace(&mut self.mark_mut(trie, parent).child, node)
-        };
-        let at = self.marks.len();
-        self.mark_of[node as usize] = at as u32;
-        self.marks.push((
+        let parent = trie.nodes[node].parent;
+        let sibling = parent.and_then(|parent| self.mark_mut(trie, parent).child.replace(node));
+        let at = self.marks.push((
             node,
             Mark {
                 sibling,
                 ..UNMARKED
             },
         ));
+        self.mark_of[node] = Some(at);
         &mut self.marks[at].1
     }
-}
-
-/// Entries by row, and where each row's begin.
-fn by_row(of_entry: &[u32], rows: usize) -> (Vec<u32>, Vec<u32>) {
-    let mut starts = vec![0_u32; rows + 2];
-    for row in of_entry.iter().filter(|row| **row != NONE) {
-        starts[*row as usize + 2] += 1;
-    }
-    for i in 2..starts.len() {
-        starts[i] += starts[i - 1];
-    }
-    let mut entries = vec![0; starts[rows + 1] as usize];
-    for (entry, row) in of_entry.iter().enumerate().filter(|(_, row)| **row != NONE) {
-        let at = &mut starts[*row as usize + 1];
-        entries[*at as usize] = entry as u32;
-        *at += 1;
-    }
-    (entries, starts)
 }
 
 enum Limit {
@@ -422,18 +397,18 @@ struct Builder<'m, 'r, 'p> {
 }
 
 impl Builder<'_, '_, '_> {
-    fn build(&mut self, start: Vec<(u32, Item, Weight)>) {
-        let mut open: Vec<(u32, Group)> = Vec::new();
+    fn build(&mut self, start: Vec<(FineId, Item, Weight)>) {
+        let mut open: Vec<(TreeNodeId, Group)> = Vec::new();
         let (groups, sum) = self.group(start);
         (self.tree.top_period, self.tree.top_count) = (sum.period, sum.count);
-        self.tree.top = self.add_nodes(NONE, groups, sum, &mut open);
+        self.tree.top = self.add_nodes(None, groups, sum, &mut open);
         while let Some((node, group)) = open.pop() {
-            let (own, next) = self.follow(node, group);
+            let start = self.tree.frames.len();
+            let (own, next) = self.follow(group);
             let (groups, sum) = self.group(next);
-            let children = self.add_nodes(node, groups, sum, &mut open);
-            let end = self.tree.frames.len() as u32;
-            let node = &mut self.tree.nodes[node as usize];
-            node.frames.end = end;
+            let children = self.add_nodes(Some(node), groups, sum, &mut open);
+            let node = &mut self.tree.nodes[node];
+            node.frames = Part::new(start..self.tree.frames.len());
             node.children = children;
             (node.own_period, node.own_count) = (own.period, own.count);
             (node.children_period, node.children_count) = (sum.period, sum.count);
@@ -443,11 +418,11 @@ impl Builder<'_, '_, '_> {
     /// Makes a node of each group that reaches the limit, in order.
     fn add_nodes(
         &mut self,
-        parent: u32,
+        parent: Option<TreeNodeId>,
         groups: Vec<Group>,
         sum: Weight,
-        open: &mut Vec<(u32, Group)>,
-    ) -> Range<u32> {
+        open: &mut Vec<(TreeNodeId, Group)>,
+    ) -> Part<TreeNodeId> {
         let least = match self.limit {
             Limit::Absolute(period) => period,
             Limit::Relative(share) => (sum.period as f64 * share).ceil() as u64,
@@ -457,21 +432,16 @@ impl Builder<'_, '_, '_> {
             .filter(|group| group.weight.period >= least)
             .collect();
         kept.sort_by(|a, b| self.compare(a, b));
-        let start = self.tree.lists.len() as u32;
-        let first = self.tree.nodes.len() as u32;
-        for i in 0..kept.len() as u32 {
-            self.tree.lists.push(first + i);
-            self.tree.nodes.push(TreeNode {
+        let start = self.tree.lists.len();
+        for group in kept {
+            let node = self.tree.nodes.push(TreeNode {
                 parent,
                 ..TreeNode::default()
             });
+            self.tree.lists.push(node);
+            open.push((node, group));
         }
-        open.extend(
-            kept.into_iter()
-                .enumerate()
-                .map(|(i, group)| (first + i as u32, group)),
-        );
-        start..self.tree.lists.len() as u32
+        Part::new(start..self.tree.lists.len())
     }
 
     fn compare(&self, a: &Group, b: &Group) -> Ordering {
@@ -485,10 +455,10 @@ impl Builder<'_, '_, '_> {
 
     /// perf's order of equal siblings: later objects first, higher addresses first, unmapped last. perf compares
     /// where objects lie in its own memory; the order in which they were first seen stands for that.
-    fn by_place(&self, a: u32, b: u32) -> Ordering {
+    fn by_place(&self, a: FineId, b: FineId) -> Ordering {
         let report = self.maker.report;
-        let place = |fine: u32| {
-            let frame = &report.profile[report.rows.fine.frame[fine as usize]];
+        let place = |fine: FineId| {
+            let frame = &report.profile[report.rows.fine.frame[fine]];
             let symbol = frame.symbol.map(|symbol| &report.profile[symbol]);
             let inlined = symbol
                 .filter(|symbol| symbol.inlined)
@@ -505,29 +475,23 @@ impl Builder<'_, '_, '_> {
 
     /// Appends the frames of a run to the tree until chains part or one ends. Returns what ends there and what
     /// goes on.
-    fn follow(&mut self, node: u32, group: Group) -> (Weight, Vec<(u32, Item, Weight)>) {
+    fn follow(&mut self, group: Group) -> (Weight, Vec<(FineId, Item, Weight)>) {
         let report = self.maker.report;
         let (trie, fine) = (&report.rows.trie, &report.rows.fine);
-        let start = self.tree.frames.len() as u32;
-        self.tree.nodes[node as usize].frames = start..start;
         let mut items = group.items;
         self.tree.frames.push(self.first_frame(&items));
         loop {
             if let [item] = items.as_mut_slice() {
                 let rest = &report.chains.frames[trie.places(item.node)][item.offset as usize..];
                 self.tree.frames.extend_from_slice(rest);
-                item.offset = trie.nodes[item.node as usize].len;
+                item.offset = trie.nodes[item.node].len;
             }
             let (own, next) = self.step(&items);
             let Some(&(frame, ..)) = next.first() else {
                 return (own, next);
             };
-            let label = fine.label[frame as usize];
-            if own.count > 0
-                || next
-                    .iter()
-                    .any(|(other, ..)| fine.label[*other as usize] != label)
-            {
+            let label = fine.label[frame];
+            if own.count > 0 || next.iter().any(|(other, ..)| fine.label[*other] != label) {
                 return (own, next);
             }
             items = next.into_iter().map(|(_, item, _)| item).collect();
@@ -541,13 +505,13 @@ impl Builder<'_, '_, '_> {
         let trie = &report.rows.trie;
         let earliest = items
             .iter()
-            .min_by_key(|item| (trie.nodes[item.node as usize].first, item.node))
+            .min_by_key(|item| (trie.nodes[item.node].first, item.node))
             .expect("a group has items");
         report.chains.frames[trie.places(earliest.node)][earliest.offset as usize - 1]
     }
 
     /// What ends at the items, and the items one frame further on.
-    fn step(&self, items: &[Item]) -> (Weight, Vec<(u32, Item, Weight)>) {
+    fn step(&self, items: &[Item]) -> (Weight, Vec<(FineId, Item, Weight)>) {
         let maker = self.maker;
         let trie = &maker.report.rows.trie;
         let (mut own, mut next) = (Weight::default(), Vec::new());
@@ -566,10 +530,10 @@ impl Builder<'_, '_, '_> {
             }
             own.add(maker.ending(item));
             if item.own_samples {
-                let mut child = maker.get(item.node).child;
-                while child != NONE {
+                let mut below = maker.get(item.node).child;
+                while let Some(child) = below {
                     next.push(maker.entering(child, true));
-                    child = maker.get(child).sibling;
+                    below = maker.get(child).sibling;
                 }
             } else {
                 next.extend(
@@ -583,14 +547,14 @@ impl Builder<'_, '_, '_> {
     }
 
     /// Puts together what begins with the same frame; also the sum.
-    fn group(&self, mut next: Vec<(u32, Item, Weight)>) -> (Vec<Group>, Weight) {
+    fn group(&self, mut next: Vec<(FineId, Item, Weight)>) -> (Vec<Group>, Weight) {
         let fine = &self.maker.report.rows.fine;
         next.retain(|(.., weight)| weight.count > 0);
-        next.sort_by_key(|(frame, ..)| (fine.label[*frame as usize], *frame));
+        next.sort_by_key(|(frame, ..)| (fine.label[*frame], *frame));
         let (mut groups, mut sum) = (Vec::<Group>::with_capacity(next.len()), Weight::default());
         for (frame, item, weight) in next {
             sum.add(weight);
-            let label = fine.label[frame as usize];
+            let label = fine.label[frame];
             match groups.last_mut() {
                 Some(group) if group.label == label => {
                     group.weight.add(weight);

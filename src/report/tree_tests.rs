@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::options::{CallGraph, ChainOptions, ChainOrder, ReportOptions, RowOptions};
 use super::testing::ProfileBuilder;
-use super::{CallTree, TreeMaker, build};
+use super::{CallTree, TreeMaker, TreeNodeId, build};
 use crate::address::FileOffset;
 use crate::ids::Idx;
 use crate::profile::Profile;
@@ -106,10 +106,10 @@ fn name(profile: &Profile, frame: crate::profile::FrameId) -> String {
 
 fn prefixes(profile: &Profile, tree: &CallTree) -> Prefixes {
     let mut found = Prefixes::new();
-    let mut open: Vec<(u32, Vec<String>)> =
+    let mut open: Vec<(TreeNodeId, Vec<String>)> =
         tree.top().iter().map(|node| (*node, Vec::new())).collect();
     while let Some((node, mut way)) = open.pop() {
-        let at = &tree.nodes[node as usize];
+        let at = &tree.nodes[node];
         for frame in tree.run(node) {
             way.push(name(profile, *frame));
             found.insert(way.clone(), (at.period(), at.count()));
@@ -117,7 +117,7 @@ fn prefixes(profile: &Profile, tree: &CallTree) -> Prefixes {
         let children = tree.children(node);
         let ends = at.own_count > 0 || children.len() != 1;
         assert!(ends, "a run goes on while all chains do");
-        assert!(children.is_sorted_by_key(|c| std::cmp::Reverse(tree.nodes[*c as usize].period())));
+        assert!(children.is_sorted_by_key(|c| std::cmp::Reverse(tree.nodes[*c].period())));
         open.extend(children.iter().map(|child| (*child, way.clone())));
     }
     found

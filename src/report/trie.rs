@@ -8,8 +8,14 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-/// No node, no entry.
-pub(crate) const NONE: u32 = u32::MAX;
+use super::rows::FineId;
+use crate::ids::{Idx, IndexVec, Spare, index_vec, numbers};
+use crate::profile::EntryId;
+
+numbers! {
+    /// Index into [`Trie::nodes`].
+    pub(crate) struct NodeId(Spare);
+}
 
 /// A run of frames that all chains through it share.
 #[derive(Debug, Clone, Copy)]
@@ -18,24 +24,24 @@ pub(crate) struct Node {
     start: u32,
     /// Frames in the run; only roots have none.
     pub(crate) len: u32,
-    /// Node above, [`NONE`] for roots.
-    pub(crate) parent: u32,
+    /// Node above; roots have none.
+    pub(crate) parent: Option<NodeId>,
     /// Frames above the run.
     pub(crate) depth: u32,
     /// Weight of the chains that end with the run.
     pub(crate) own: Weight,
     /// Weight of the chains that pass or end here.
     pub(crate) total: Weight,
-    /// Earliest entry that passes or ends here.
-    pub(crate) first: u32,
+    /// Earliest entry that passes or ends here; not kept for roots.
+    pub(crate) first: EntryId,
     /// Frames of the longest way further down, behind the run.
     pub(crate) height: u32,
     /// First node below.
-    pub(crate) child: u32,
+    pub(crate) child: Option<NodeId>,
     /// Next node beside.
-    pub(crate) sibling: u32,
+    pub(crate) sibling: Option<NodeId>,
     /// Latest entry that ends here, head of a list in [`Trie::next_ending`].
-    pub(crate) ending: u32,
+    pub(crate) ending: Option<EntryId>,
 }
 
 /// Period and number of samples.
@@ -65,67 +71,68 @@ impl Weight {
 #[derive(Debug, Default)]
 pub(crate) struct Trie {
     /// Parents come before children, except where a run was split.
-    pub(crate) nodes: Vec<Node>,
+    pub(crate) nodes: IndexVec<NodeId, Node>,
     /// Frames of all chains; runs point into it.
-    frames: Vec<u32>,
-    children: FxHashMap<u64, u32>,
+    frames: Vec<FineId>,
+    children: FxHashMap<u64, NodeId>,
     /// By entry: the next entry that ends at the same node.
-    pub(crate) next_ending: Vec<u32>,
-    /// By entry: the node its chain ends at.
-    pub(crate) end_of: Vec<u32>,
+    pub(crate) next_ending: IndexVec<EntryId, Option<EntryId>>,
+    /// By entry: the node its chain ends at, if it is in.
+    pub(crate) end_of: IndexVec<EntryId, Option<NodeId>>,
 }
 
 impl Trie {
     /// An empty tree over so many frames of all chains, for entries below `entries`.
     pub(crate) fn new(frames: usize, entries: usize) -> Self {
         Self {
-            frames: vec![0; frames],
-            next_ending: vec![NONE; entries],
-            end_of: vec![NONE; entries],
-            nodes: Vec::new(),
+            frames: vec![FineId(0); frames],
+            next_ending: index_vec![None; entries],
+            end_of: index_vec![None; entries],
+            nodes: IndexVec::new(),
             children: FxHashMap::default(),
         }
     }
 
     /// Gives the frames from a place on; those of a chain have to be there when it is inserted.
-    pub(crate) fn set_frames(&mut self, place: usize, frames: impl Iterator<Item = u32>) {
+    pub(crate) fn set_frames(&mut self, place: usize, frames: impl Iterator<Item = FineId>) {
         for (at, frame) in self.frames[place..].iter_mut().zip(frames) {
             *at = frame;
         }
     }
 
     /// Adds a root.
-    pub(crate) fn add_root(&mut self) -> u32 {
-        self.push(Node::run(0, 0, NONE, 0, NONE))
+    pub(crate) fn add_root(&mut self) -> NodeId {
+        let no_entry = EntryId::from_usize(0);
+        self.nodes.push(Node::run(0, 0, None, 0, no_entry))
     }
 
     /// Frames of a node's run.
-    pub(crate) fn run(&self, node: u32) -> &[u32] {
-        let node = &self.nodes[node as usize];
-        &self.frames[node.start as usize..(node.start + node.len) as usize]
+    pub(crate) fn run(&self, node: NodeId) -> &[FineId] {
+        &self.frames[self.places(node)]
     }
 
     /// Where a node's run is among the frames of all chains.
-    pub(crate) fn places(&self, node: u32) -> Range<usize> {
-        let node = &self.nodes[node as usize];
+    pub(crate) fn places(&self, node: NodeId) -> Range<usize> {
+        let node = &self.nodes[node];
         node.start as usize..(node.start + node.len) as usize
     }
 
     /// Nodes directly below.
-    pub(crate) fn children(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
-        let first = self.nodes[node as usize].child;
-        std::iter::successors((first != NONE).then_some(first), |child| {
-            let next = self.nodes[*child as usize].sibling;
-            (next != NONE).then_some(next)
-        })
+    pub(crate) fn children(&self, node: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+        std::iter::successors(self.nodes[node].child, |child| self.nodes[*child].sibling)
     }
 
     /// Inserts the chain of an entry, given by its place among all frames, under a root. Entries come in ascending
     /// order.
-    pub(crate) fn insert(&mut self, root: u32, chain: Range<usize>, entry: u32, weight: Weight) {
+    pub(crate) fn insert(
+        &mut self,
+        root: NodeId,
+        chain: Range<usize>,
+        entry: EntryId,
+        weight: Weight,
+    ) {
         let mut at = root;
         let mut rest = chain;
-        self.touch(at, entry);
         while let Some(&frame) = self.frames[rest.clone()].first() {
             let Some(&child) = self.children.get(&Self::key(at, frame)) else {
                 at = self.add_leaf(at, rest, entry);
@@ -144,20 +151,19 @@ impl Trie {
             };
             rest.start += common;
         }
-        let node = &mut self.nodes[at as usize];
+        let node = &mut self.nodes[at];
         node.own.add(weight);
-        self.next_ending[entry as usize] = node.ending;
-        self.end_of[entry as usize] = at;
-        node.ending = entry;
+        self.next_ending[entry] = node.ending;
+        self.end_of[entry] = Some(at);
+        node.ending = Some(entry);
     }
 
     /// Sums weights and heights from the bottom up. Call once, after the last insertion.
     pub(crate) fn finish(&mut self) {
         self.children = FxHashMap::default();
         self.link();
-        let mut order: Vec<u32> = (0..self.nodes.len() as u32)
-            .filter(|id| self.is_root(*id))
-            .collect();
+        let is_root = |id: &NodeId| self.nodes[*id].parent.is_none();
+        let mut order: Vec<NodeId> = self.nodes.indices().filter(is_root).collect();
         let mut next = 0;
         while let Some(&node) = order.get(next) {
             order.extend(self.children(node));
@@ -167,9 +173,9 @@ impl Trie {
             node.total = node.own;
         }
         for id in order.into_iter().rev() {
-            let node = self.nodes[id as usize];
-            if node.parent != NONE {
-                let parent = &mut self.nodes[node.parent as usize];
+            let node = self.nodes[id];
+            if let Some(parent) = node.parent {
+                let parent = &mut self.nodes[parent];
                 parent.total.add(node.total);
                 parent.height = parent.height.max(node.height + node.len);
             }
@@ -178,41 +184,26 @@ impl Trie {
 
     /// Lists the children of each node, the earliest made first.
     fn link(&mut self) {
-        for id in (0..self.nodes.len() as u32).rev() {
-            let parent = self.nodes[id as usize].parent;
-            if parent != NONE {
-                self.nodes[id as usize].sibling = self.nodes[parent as usize].child;
-                self.nodes[parent as usize].child = id;
+        for id in self.nodes.indices().rev() {
+            if let Some(parent) = self.nodes[id].parent {
+                self.nodes[id].sibling = self.nodes[parent].child;
+                self.nodes[parent].child = Some(id);
             }
         }
     }
 
-    fn is_root(&self, node: u32) -> bool {
-        self.nodes[node as usize].parent == NONE
+    fn key(node: NodeId, frame: FineId) -> u64 {
+        (node.index() as u64) << 32 | u64::from(frame.0)
     }
 
-    fn key(node: u32, frame: u32) -> u64 {
-        u64::from(node) << 32 | u64::from(frame)
-    }
-
-    fn push(&mut self, node: Node) -> u32 {
-        self.nodes.push(node);
-        u32::try_from(self.nodes.len() - 1).expect("at most two nodes for each entry")
-    }
-
-    fn touch(&mut self, node: u32, entry: u32) {
-        let first = &mut self.nodes[node as usize].first;
-        *first = (*first).min(entry);
-    }
-
-    fn add_leaf(&mut self, parent: u32, chain: Range<usize>, entry: u32) -> u32 {
+    fn add_leaf(&mut self, parent: NodeId, chain: Range<usize>, entry: EntryId) -> NodeId {
         let start = u32::try_from(chain.start).expect("fewer than 4 G frames in all chains");
         let frame = self.frames[chain.start];
-        let above = self.nodes[parent as usize];
-        let id = self.push(Node::run(
+        let above = self.nodes[parent];
+        let id = self.nodes.push(Node::run(
             start,
             chain.len() as u32,
-            parent,
+            Some(parent),
             above.depth + above.len,
             entry,
         ));
@@ -222,31 +213,30 @@ impl Trie {
 
     /// Cuts the run of `lower` behind its first `keep` frames; returns the new node that has those. The lower part
     /// keeps its number, so that what hangs below it stays right.
-    fn split(&mut self, lower: u32, keep: u32) -> u32 {
-        let old = self.nodes[lower as usize];
-        let upper = self.push(Node {
+    fn split(&mut self, lower: NodeId, keep: u32) -> NodeId {
+        let old = self.nodes[lower];
+        let upper = self.nodes.push(Node {
             len: keep,
             own: Weight::default(),
-            ending: NONE,
+            ending: None,
             ..old
         });
-        let node = &mut self.nodes[lower as usize];
+        let node = &mut self.nodes[lower];
         node.start += keep;
         node.len -= keep;
         node.depth += keep;
-        node.parent = upper;
-        let (first, second) = (
-            self.frames[old.start as usize],
-            self.frames[(old.start + keep) as usize],
-        );
-        self.children.insert(Self::key(old.parent, first), upper);
+        node.parent = Some(upper);
+        let (first, second) = (self.run(upper)[0], self.run(lower)[0]);
+        if let Some(parent) = old.parent {
+            self.children.insert(Self::key(parent, first), upper);
+        }
         self.children.insert(Self::key(upper, second), lower);
         upper
     }
 }
 
 impl Node {
-    fn run(start: u32, len: u32, parent: u32, depth: u32, first: u32) -> Self {
+    fn run(start: u32, len: u32, parent: Option<NodeId>, depth: u32, first: EntryId) -> Self {
         Self {
             start,
             len,
@@ -256,9 +246,9 @@ impl Node {
             total: Weight::default(),
             first,
             height: 0,
-            child: NONE,
-            sibling: NONE,
-            ending: NONE,
+            child: None,
+            sibling: None,
+            ending: None,
         }
     }
 }
@@ -274,27 +264,28 @@ mod tests {
     #[test]
     fn runs_are_shared_split_and_summed() {
         let mut trie = Trie::new(10, 4);
-        trie.set_frames(0, [1, 2, 3, 4, 1, 2, 5, 1, 2, 3].into_iter());
+        trie.set_frames(0, [1, 2, 3, 4, 1, 2, 5, 1, 2, 3].map(FineId).into_iter());
         let root = trie.add_root();
         for (entry, (chain, period)) in [(0..4, 10), (4..7, 20), (7..10, 40), (0..0, 80)]
             .into_iter()
             .enumerate()
         {
-            trie.insert(root, chain, entry as u32, weight(period));
+            trie.insert(root, chain, EntryId::from_usize(entry), weight(period));
         }
         trie.finish();
-        let top: Vec<u32> = trie.children(root).collect();
+        let top: Vec<NodeId> = trie.children(root).collect();
         assert_eq!(top.len(), 1);
-        assert_eq!(trie.run(top[0]), [1, 2]);
-        let node = trie.nodes[top[0] as usize];
+        assert_eq!(trie.run(top[0]), [1, 2].map(FineId));
+        let node = trie.nodes[top[0]];
         assert_eq!(
             (node.total.period, node.own.period, node.height, node.first),
-            (70, 0, 2, 0)
+            (70, 0, 2, EntryId::from_usize(0))
         );
-        let below: Vec<&[u32]> = trie.children(top[0]).map(|child| trie.run(child)).collect();
-        assert_eq!(below, [&[5][..], &[3][..]]);
-        assert_eq!(trie.nodes[trie.end_of[2] as usize].total.period, 50);
-        assert_eq!(trie.nodes[root as usize].own.period, 80);
-        assert_eq!(trie.nodes[root as usize].total.period, 150);
+        let below: Vec<&[FineId]> = trie.children(top[0]).map(|child| trie.run(child)).collect();
+        assert_eq!(below, [&[FineId(5)][..], &[FineId(3)][..]]);
+        let end = trie.end_of[EntryId::from_usize(2)].expect("it is in");
+        assert_eq!(trie.nodes[end].total.period, 50);
+        assert_eq!(trie.nodes[root].own.period, 80);
+        assert_eq!(trie.nodes[root].total.period, 150);
     }
 }

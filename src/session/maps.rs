@@ -112,6 +112,7 @@ impl MapTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::Idx;
 
     fn map(start: u64, end: u64, offset: u64, dso: u32) -> Mapping {
         Mapping {
@@ -120,7 +121,7 @@ mod tests {
                 end: Avma(end),
             },
             offset: FileOffset(offset),
-            dso: DsoId(dso),
+            dso: DsoId::from_usize(dso as usize),
             executable: true,
             anonymous: false,
             behind_dump: false,
@@ -148,7 +149,7 @@ mod tests {
         );
         assert_eq!(
             before.find(Avma(0x2000)).map(|m| m.dso),
-            Some(DsoId(1)),
+            Some(DsoId::from_usize(1)),
             "a snapshot does not change"
         );
         assert_eq!(

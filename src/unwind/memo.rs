@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use super::rules::Rule;
 use super::{FramePlace, UserFrame};
 use crate::dso::DsoId;
+use crate::ids::Idx;
 use crate::input::prefetch;
 
 /// What is known about a place.
@@ -47,8 +48,8 @@ const INITIAL: usize = 4096;
 #[inline]
 pub(super) fn key_of(place: &FramePlace) -> Option<u64> {
     let key = match *place {
-        FramePlace::File { dso, offset } if dso.0 < 1 << 19 && offset.0 < 1 << 44 => {
-            u64::from(dso.0) << 44 | offset.0
+        FramePlace::File { dso, offset } if dso.index() < 1 << 19 && offset.0 < 1 << 44 => {
+            (dso.index() as u64) << 44 | offset.0
         }
         FramePlace::Jit { id, offset } if id.0 < u32::MAX >> 1 && offset < 1 << 32 => {
             1 << 63 | u64::from(id.0) << 32 | offset
@@ -94,7 +95,9 @@ impl Memo {
     pub(super) fn files(&self) -> Vec<DsoId> {
         let keys = self.kept.iter().map(|kept| kept.key);
         let files = keys.filter(|key| key >> 63 == 0);
-        let mut files: Vec<DsoId> = files.map(|key| DsoId((key >> 44) as u32)).collect();
+        let mut files: Vec<DsoId> = files
+            .map(|key| DsoId::from_usize((key >> 44) as usize))
+            .collect();
         files.sort_unstable();
         files.dedup();
         files
@@ -230,7 +233,6 @@ fn spread(key: u64) -> usize {
 mod tests {
     use super::*;
     use crate::address::FileOffset;
-    use crate::dso::DsoId;
     use crate::session::jit::JitCodeId;
 
     #[test]
@@ -259,7 +261,7 @@ mod tests {
     #[test]
     fn places_have_distinct_keys() {
         let file = key_of(&FramePlace::File {
-            dso: DsoId(3),
+            dso: DsoId::from_usize(3),
             offset: FileOffset(0x1000),
         });
         let jit = key_of(&FramePlace::Jit {
@@ -270,7 +272,7 @@ mod tests {
         assert_eq!(key_of(&FramePlace::Anonymous), None);
         assert_eq!(
             key_of(&FramePlace::File {
-                dso: DsoId(0),
+                dso: DsoId::from_usize(0),
                 offset: FileOffset(1 << 44)
             }),
             None

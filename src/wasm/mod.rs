@@ -30,7 +30,7 @@ use crate::address::FileOffset;
 use crate::collect::{Pc, PcId};
 use crate::diagnostics::Diagnostics;
 use crate::dso::DsoId;
-use crate::ids::{IndexSlice, IndexVec};
+use crate::ids::{Idx, IndexSlice, IndexVec};
 use crate::input::{Role, Store};
 use crate::runtimes::Producer;
 use crate::session::jit::{JitCodeId, JitObjectId};
@@ -227,7 +227,7 @@ impl<'a> WasmCode<'a> {
         let mut code = Self {
             store: Some(store),
             compiled: vec![found(compiled, "app.cwasm")],
-            dsos: FxHashMap::from_iter([(DsoId(0), 0)]),
+            dsos: FxHashMap::from_iter([(DsoId::from_usize(0), 0)]),
             ..Self::default()
         };
         let module = WasmFile::parse(module);

@@ -10,7 +10,7 @@ use super::super::{ADDRESS_DIGITS, Report};
 use super::{Cell, Key, Measured};
 use crate::address::{Avma, AvmaRange};
 use crate::ids::IndexVec;
-use crate::profile::{FieldKey, FieldValue, Frame, FrameId, Object, ObjectId, Profile};
+use crate::profile::{FieldKey, FieldValue, Frame, Object, ObjectId, Profile};
 use crate::questions::functions::Functions;
 
 fn text(text: &str) -> Measured<'_> {
@@ -341,7 +341,7 @@ pub(super) fn srcfiles(profile: &Profile, options: &ReportOptions, _: &Functions
 }
 
 pub(super) fn kinds(profile: &Profile, _: &ReportOptions, functions: &Functions) -> Vec<String> {
-    let frames = (0..profile.frames.len() as u32).map(FrameId);
+    let frames = profile.frames.indices();
     let kind = |frame| functions.get(functions.of_frame(frame)).kind.word();
     frames.map(|frame| kind(frame).to_owned()).collect()
 }
@@ -369,6 +369,7 @@ pub(super) fn own_room<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Meas
 mod tests {
     use super::*;
     use crate::address::FileOffset;
+    use crate::ids::Idx;
     use crate::profile::{MappedRange, ObjectId};
     use crate::report::testing::ProfileBuilder;
 
@@ -376,7 +377,7 @@ mod tests {
     fn the_first_mapping_that_has_an_address_tells_its_size() {
         let mut builder = ProfileBuilder::default();
         builder.sample("c", "f", 1);
-        let mut object = builder.finish().objects[ObjectId(0)].clone();
+        let mut object = builder.finish().objects[ObjectId::from_usize(0)].clone();
         let ranges = [(10, 20), (12, 40), (5, 100), (7, 7), (50, 45)];
         object.ranges = ranges
             .map(|(start, end)| MappedRange {

@@ -1,10 +1,10 @@
 //! The descriptors of all keys.
 
 use super::super::rows::Counts;
-use super::super::trie::NONE;
 use super::{
     CellOf, Counter, Descriptor, Heading, Key, KeyNeeds, Order, Part, Role, Shown, Width, cells,
 };
+use crate::ids::Idx;
 
 impl Key {
     /// All there is to know of it.
@@ -272,7 +272,10 @@ static PARALLELISM: Descriptor = part(
 static CGROUP: Descriptor = part(
     "cgroup",
     "Cgroup",
-    Order::Sample(|_, entry, _| entry.cgroup.map_or(NONE, |name| name.0).into()),
+    Order::Sample(|_, entry, _| {
+        let place = entry.cgroup.map(|name| name.index() as u64);
+        place.unwrap_or(u32::MAX.into())
+    }),
     Width::Longest(6, cells::cgroup_room),
     cells::cgroup,
 )

@@ -10,12 +10,17 @@ use super::super::classes::ranks;
 use super::super::columns::Columns;
 use super::super::keys::{Key, Order};
 use super::super::options::RowOptions;
-use super::super::trie::NONE;
 use super::Input;
-use crate::ids::Idx;
+use crate::ids::{Idx, IndexVec, numbers};
 use crate::intern::ItemIndex;
-use crate::profile::{Entry, FieldKey, FieldValue, Namespace, Profile, Thread};
+use crate::profile::{
+    CommId, Entry, EventId, FieldKey, FieldValue, Namespace, Profile, StringId, SymbolId, Thread,
+    ValuesId,
+};
 use crate::questions::functions::{FunctionId, Functions};
+
+/// Rank of what there is none of: behind all.
+const NONE: u32 = u32::MAX;
 
 /// What keys ask of samples. Ranks are in byte order of the names, and made when first asked for.
 pub(crate) struct SampleValues<'a> {
@@ -23,13 +28,13 @@ pub(crate) struct SampleValues<'a> {
     pub(crate) rows: &'a RowOptions,
     pub(super) chains: &'a Chains,
     functions: &'a Functions,
-    comms: OnceCell<Vec<u32>>,
-    symbols: OnceCell<Vec<u32>>,
-    strings: OnceCell<Vec<u32>>,
+    comms: OnceCell<IndexVec<CommId, u32>>,
+    symbols: OnceCell<IndexVec<SymbolId, u32>>,
+    strings: OnceCell<IndexVec<StringId, u32>>,
     /// By field, the rank of its value in each list of values.
-    fields: OnceCell<Vec<Vec<u32>>>,
+    fields: OnceCell<Vec<IndexVec<ValuesId, u32>>>,
     /// Of functions.
-    names: OnceCell<Vec<u32>>,
+    names: OnceCell<IndexVec<FunctionId, u32>>,
     /// All cgroup namespaces, sorted.
     namespaces: OnceCell<Vec<Namespace>>,
 }
@@ -73,7 +78,7 @@ impl<'a> SampleValues<'a> {
     pub(crate) fn comm(&self, entry: &Entry) -> u32 {
         let names = || self.profile.comms.iter().map(String::as_str);
         let ranks = self.comms.get_or_init(|| ranks_of(names()));
-        ranks[entry.comm.index()]
+        ranks[entry.comm]
     }
 
     /// Rank of the name of the frame that `--parent` found, [`NONE`] if there is none.
@@ -82,7 +87,7 @@ impl<'a> SampleValues<'a> {
         let symbol = parent.and_then(|frame| self.profile[frame].symbol);
         let names = || self.profile.symbols.iter().map(|s| s.name.as_str());
         let ranks = self.symbols.get_or_init(|| ranks_of(names()));
-        symbol.map_or(NONE, |symbol| ranks[symbol.index()])
+        symbol.map_or(NONE, |symbol| ranks[symbol])
     }
 
     /// Rank of the value of a field, [`NONE`] if the sample is of another event or has none.
@@ -99,9 +104,7 @@ impl<'a> SampleValues<'a> {
             let fields = profile.fields.iter();
             fields.map(|field| field_ranks(profile, field)).collect()
         });
-        entry
-            .values
-            .map_or(NONE, |values| ranks[number][values.index()])
+        entry.values.map_or(NONE, |values| ranks[number][values])
     }
 
     /// Rank of the name of the own function, [`NONE`] if there is none.
@@ -114,7 +117,7 @@ impl<'a> SampleValues<'a> {
         };
         let ranks = self.names.get_or_init(|| ranks_of(names()));
         let own = own_function(self.profile, self.functions, entry);
-        own.map_or(NONE, |function| ranks[function.index()])
+        own.map_or(NONE, |function| ranks[function])
     }
 
     /// Rank of the thread's cgroup namespace, behind those that are none.
@@ -137,12 +140,12 @@ impl<'a> SampleValues<'a> {
     pub(crate) fn payload(&self, entry: &Entry) -> u32 {
         let names = || self.profile.strings.iter().map(String::as_str);
         let ranks = self.strings.get_or_init(|| ranks_of(names()));
-        entry.trace.map_or(NONE, |text| ranks[text.index()])
+        entry.trace.map_or(NONE, |text| ranks[text])
     }
 }
 
 /// Ranks of a field's values by the lists they stand in: higher bytes come first, as in perf.
-fn field_ranks(profile: &Profile, field: &FieldKey) -> Vec<u32> {
+fn field_ranks(profile: &Profile, field: &FieldKey) -> IndexVec<ValuesId, u32> {
     let raw = |values: &[FieldValue]| values.get(field.place).map(|value| value.raw.clone());
     let all: Vec<_> = profile.values.iter().map(|values| raw(values)).collect();
     let mut sorted = all.clone();
@@ -155,8 +158,15 @@ fn field_ranks(profile: &Profile, field: &FieldKey) -> Vec<u32> {
     all.iter().map(rank).collect()
 }
 
-fn ranks_of<'t>(texts: impl Iterator<Item = &'t str>) -> Vec<u32> {
-    ranks(&texts.collect::<Vec<_>>())
+fn ranks_of<'t, I: Idx>(texts: impl Iterator<Item = &'t str>) -> IndexVec<I, u32> {
+    ranks(&texts.collect::<Vec<_>>()).into()
+}
+
+numbers! {
+    /// One of [`Contexts`].
+    pub(crate) struct ContextId(pub(super) u32);
+    /// What contexts of several events share, see [`Contexts::identities`].
+    pub(crate) struct SharedContext(u32);
 }
 
 /// A value of a sample.
@@ -169,7 +179,7 @@ pub(crate) struct Contexts {
     keys: Vec<(Key, ValueOf)>,
     /// By context: event and whether it is filtered, and the values of the keys.
     words: Vec<u64>,
-    index: ItemIndex,
+    index: ItemIndex<ContextId>,
 }
 
 impl Contexts {
@@ -190,7 +200,12 @@ impl Contexts {
     }
 
     /// The context of a sample.
-    pub(super) fn add(&mut self, values: &SampleValues<'_>, entry: &Entry, filtered: bool) -> u32 {
+    pub(super) fn add(
+        &mut self,
+        values: &SampleValues<'_>,
+        entry: &Entry,
+        filtered: bool,
+    ) -> ContextId {
         let (width, start) = (self.width(), self.words.len());
         self.words
             .push(u64::from(entry.event.0) << 1 | u64::from(filtered));
@@ -200,10 +215,10 @@ impl Contexts {
             .map(|(key, value)| value(values, entry, *key));
         self.words.extend(of_keys);
         let words = &self.words;
-        let new = (start / width) as u32;
-        let of = |context: u32| &words[context as usize * width..][..width];
-        let hash = |context: u32| FxBuildHasher.hash_one(of(context));
-        let is = |context: u32| of(context) == of(new);
+        let new = ContextId::from_usize(start / width);
+        let of = |context: ContextId| &words[context.index() * width..][..width];
+        let hash = |context: ContextId| FxBuildHasher.hash_one(of(context));
+        let is = |context: ContextId| of(context) == of(new);
         let known = self.index.find_or_add(hash(new), new, is, hash);
         if known.is_some() {
             self.words.truncate(start);
@@ -211,38 +226,38 @@ impl Contexts {
         known.unwrap_or(new)
     }
 
-    /// Number of contexts.
-    pub(super) fn len(&self) -> usize {
-        self.words.len() / self.width()
+    /// All of them.
+    pub(super) fn all(&self) -> impl Iterator<Item = ContextId> {
+        (0..self.words.len() / self.width()).map(ContextId::from_usize)
     }
 
-    fn words(&self, context: u32) -> &[u64] {
-        &self.words[context as usize * self.width()..][..self.width()]
+    fn words(&self, context: ContextId) -> &[u64] {
+        &self.words[context.index() * self.width()..][..self.width()]
     }
 
-    /// Index of the event.
-    pub(crate) fn event(&self, context: u32) -> usize {
-        (self.words(context)[0] >> 1) as usize
+    /// Its event.
+    pub(crate) fn event(&self, context: ContextId) -> EventId {
+        EventId((self.words(context)[0] >> 1) as u16)
     }
 
     /// Whether filters hide it.
-    pub(crate) fn is_filtered(&self, context: u32) -> bool {
+    pub(crate) fn is_filtered(&self, context: ContextId) -> bool {
         self.words(context)[0] & 1 == 1
     }
 
     /// By context: a number that those of several events share if all else is equal.
-    pub(crate) fn identities(&self) -> Vec<u32> {
-        let mut known: FxHashMap<(bool, &[u64]), u32> = FxHashMap::default();
-        let identity = |context: u32| {
-            let new = known.len() as u32;
+    pub(crate) fn identities(&self) -> IndexVec<ContextId, SharedContext> {
+        let mut known: FxHashMap<(bool, &[u64]), SharedContext> = FxHashMap::default();
+        let identity = |context| {
+            let new = SharedContext::from_usize(known.len());
             let rest = (self.is_filtered(context), self.values(context));
             *known.entry(rest).or_insert(new)
         };
-        (0..self.len() as u32).map(identity).collect()
+        self.all().map(identity).collect()
     }
 
     /// The values of all keys.
-    pub(super) fn values(&self, context: u32) -> &[u64] {
+    pub(super) fn values(&self, context: ContextId) -> &[u64] {
         &self.words(context)[1..]
     }
 

@@ -2,39 +2,53 @@
 
 use super::super::options::CallGraphMode;
 use super::super::share::threshold;
-use super::super::trie::{NONE, Trie, Weight};
-use super::{Fine, Input, Row, RowMaker};
-use crate::profile::FrameId;
+use super::super::trie::{NodeId, Trie, Weight};
+use super::{ClassId, ContextId, Fine, Input, Row, RowId, RowMaker};
+use crate::ids::{Idx, IndexVec, index_vec};
+use crate::profile::{EventId, FrameId};
 
 /// Places in the trie by row: node, and frame of its run.
-#[derive(Debug, Default)]
-pub(crate) struct Positions {
-    places: Vec<(u32, u32)>,
-    /// By row: where its places begin.
+pub(crate) type Positions = ByRow<(NodeId, u32)>;
+
+/// Items that belong to rows, put together by row.
+#[derive(Debug)]
+pub(crate) struct ByRow<T> {
+    items: Vec<T>,
+    /// By row: where its items begin; one more for the end of the last.
     starts: Vec<u32>,
 }
 
-impl Positions {
-    /// Puts (row, node, frame) together by row, for rows that are worth it.
-    fn of(all: Vec<(u32, u32, u32)>, is_worth: &[bool]) -> Self {
-        let wanted = || all.iter().filter(|(row, ..)| is_worth[*row as usize]);
-        let mut starts = vec![0_u32; is_worth.len() + 2];
-        wanted().for_each(|(row, ..)| starts[*row as usize + 2] += 1);
+impl<T> Default for ByRow<T> {
+    fn default() -> Self {
+        Self {
+            items: Vec::new(),
+            starts: Vec::new(),
+        }
+    }
+}
+
+impl<T: Copy> ByRow<T> {
+    /// Puts together what is given with the row it belongs to.
+    pub(crate) fn of<I: Iterator<Item = (RowId, T)>>(rows: usize, all: impl Fn() -> I) -> Self {
+        let mut starts = vec![0_u32; rows + 2];
+        all().for_each(|(row, _)| starts[row.index() + 2] += 1);
         for i in 1..starts.len() {
             starts[i] += starts[i - 1];
         }
-        let mut places = vec![(0, 0); starts[is_worth.len() + 1] as usize];
-        for (row, node, offset) in wanted() {
-            let at = &mut starts[*row as usize + 1];
-            places[*at as usize] = (*node, *offset);
+        // Any item will do to begin with.
+        let mut items: Vec<T> = all().map(|(_, item)| item).collect();
+        for (row, item) in all() {
+            let at = &mut starts[row.index() + 1];
+            items[*at as usize] = item;
             *at += 1;
         }
-        Self { places, starts }
+        Self { items, starts }
     }
 
-    /// Places of one row, in the order of the walk.
-    pub(crate) fn of_row(&self, row: u32) -> &[(u32, u32)] {
-        &self.places[self.starts[row as usize] as usize..self.starts[row as usize + 1] as usize]
+    /// Items of one row, in the order in which they were given.
+    pub(crate) fn of_row(&self, row: RowId) -> &[T] {
+        let row = row.index();
+        &self.items[self.starts[row] as usize..self.starts[row + 1] as usize]
     }
 }
 
@@ -51,40 +65,39 @@ impl RowMaker<'_> {
             children,
             ..
         } = *self.input;
-        let fine = Fine::of(labels, children.then_some(&classes.caller.raw));
+        let fine = Fine::of(labels, children.then_some(&classes.caller));
         let is_worth = self.worth_a_tree();
         let mut trie = Trie::new(chains.frames.len(), profile.entries.len());
-        self.out.roots = if children {
-            (0..self.out.contexts.len())
-                .map(|_| trie.add_root())
-                .collect()
+        if children {
+            let contexts = self.out.contexts.all();
+            self.out.context_roots = contexts.map(|_| trie.add_root()).collect();
         } else {
-            let roots = is_worth.iter();
-            roots
-                .map(|is_worth| if *is_worth { trie.add_root() } else { NONE })
-                .collect()
-        };
-        for (i, entry) in profile.entries.iter().enumerate() {
-            let row = self.out.of_entry[i];
-            if row == NONE {
+            let mut root = |is_worth: &bool| is_worth.then(|| trie.add_root());
+            self.out.row_roots = is_worth.iter().map(&mut root).collect();
+        }
+        for (id, entry) in profile.entries.iter_enumerated() {
+            let Some(row) = self.out.of_entry[id] else {
                 continue;
-            }
+            };
             let chain = chains.range(entry.stack);
-            let depth = &mut self.out.rows[row as usize].max_depth;
+            let depth = &mut self.out.rows[row].max_depth;
             *depth = (*depth).max(chain.len() as u32);
-            let root = if children { self.context_of[i] } else { row };
-            let root = self.out.roots[root as usize];
-            if root == NONE {
+            let root = if children {
+                self.context_of[id].map(|context| self.out.context_roots[context])
+            } else {
+                self.out.row_roots[row]
+            };
+            let Some(root) = root else {
                 continue;
-            }
+            };
             let weight = Weight {
-                period: self.input.weight(i),
+                period: self.input.weight(id),
                 count: entry.samples,
             };
             let frames = chains.frames[chain.clone()].iter();
             let numbers = frames.map(|frame| fine.of_frame[*frame]);
             trie.set_frames(chain.start, numbers);
-            trie.insert(root, chain, i as u32, weight);
+            trie.insert(root, chain, id, weight);
         }
         trie.finish();
         self.out.fine = fine;
@@ -96,21 +109,25 @@ impl RowMaker<'_> {
         let trie = std::mem::take(&mut self.out.trie);
         let fine = std::mem::take(&mut self.out.fine);
         let mut walk = Walk::new(self.input.classes.all.len());
-        self.out.own_place = vec![NONE; self.input.profile.entries.len()];
-        for context in 0..self.out.roots.len() as u32 {
+        self.out.own_place = index_vec![None; self.input.profile.entries.len()];
+        for context in self.out.context_roots.indices() {
             walk.known.clear();
             self.walk_context(context, &trie, &fine, &mut walk);
         }
         self.out.trie = trie;
         self.out.fine = fine;
-        self.out.positions = Positions::of(walk.positions, &self.worth_a_tree());
+        let is_worth = self.worth_a_tree();
+        self.out.positions = Positions::of(is_worth.len(), || {
+            let all = walk.positions.iter().copied();
+            all.filter(|(row, _)| is_worth[*row])
+        });
     }
 
     /// By row: whether it can have branches above the threshold. What it counts has to be complete.
-    fn worth_a_tree(&self) -> Vec<bool> {
+    fn worth_a_tree(&self) -> IndexVec<RowId, bool> {
         let options = self.input.options;
         let is_relative = options.chains.call_graph.mode == CallGraphMode::Fractal;
-        let least: Vec<u64> = self
+        let least: IndexVec<EventId, u64> = self
             .out
             .totals
             .iter()
@@ -135,33 +152,33 @@ impl RowMaker<'_> {
         self.out.rows.iter().map(is_worth).collect()
     }
 
-    fn walk_context(&mut self, context: u32, trie: &Trie, fine: &Fine, walk: &mut Walk) {
-        walk.open.push((self.out.roots[context as usize], false));
+    fn walk_context(&mut self, context: ContextId, trie: &Trie, fine: &Fine, walk: &mut Walk) {
+        walk.open.push((self.out.context_roots[context], false));
         while let Some((node, is_done)) = walk.open.pop() {
             if is_done {
                 for frame in trie.run(node) {
-                    if let Some((count, _)) = walk.class(fine.class[*frame as usize]) {
-                        *count -= 1;
+                    if let Some(class) = fine.class[*frame] {
+                        walk.on_path[class].0 -= 1;
                     }
                 }
                 continue;
             }
             walk.open.push((node, true));
             for (offset, frame) in trie.run(node).iter().enumerate() {
-                let class = fine.class[*frame as usize];
-                let Some((count, place)) = walk.class(class) else {
+                let Some(class) = fine.class[*frame] else {
                     continue;
                 };
+                let (count, place) = &mut walk.on_path[class];
                 *count += 1;
                 if *count == 1 {
-                    *place = node;
+                    *place = Some(node);
                     self.credit_position(
                         context,
                         class,
                         trie,
                         node,
                         offset as u32,
-                        fine.frame[*frame as usize],
+                        fine.frame[*frame],
                         walk,
                     );
                 }
@@ -178,17 +195,17 @@ impl RowMaker<'_> {
     )]
     fn credit_position(
         &mut self,
-        context: u32,
-        class: u32,
+        context: ContextId,
+        class: ClassId,
         trie: &Trie,
-        node: u32,
+        node: NodeId,
         offset: u32,
         frame: FrameId,
         walk: &mut Walk,
     ) {
-        let at = &trie.nodes[node as usize];
+        let at = &trie.nodes[node];
         let first = (at.first, at.depth + offset + 1);
-        let thread = self.input.profile.entries[at.first as usize].thread;
+        let thread = self.input.profile[at.first].thread;
         let row = match walk.known.get(class) {
             Some(row) => row,
             None => {
@@ -199,9 +216,9 @@ impl RowMaker<'_> {
         };
         let is_shared = self.input.with_trees;
         if is_shared {
-            walk.positions.push((row, node, offset));
+            walk.positions.push((row, (node, offset)));
         }
-        let row = &mut self.out.rows[row as usize];
+        let row = &mut self.out.rows[row];
         row.counts.children_period = row.counts.children_period.wrapping_add(at.total.period);
         row.max_depth = row.max_depth.max(at.len - offset + at.height);
         if first < row.first {
@@ -213,18 +230,21 @@ impl RowMaker<'_> {
     }
 
     /// A sample whose leaf is nowhere in its chain still counts for its own row.
-    fn credit_ending(&mut self, trie: &Trie, node: u32, walk: &Walk) {
-        let mut entry = trie.nodes[node as usize].ending;
-        while entry != NONE {
-            let row = &mut self.out.rows[self.out.of_entry[entry as usize] as usize];
-            let (count, place) = walk.on_path[row.class as usize];
+    fn credit_ending(&mut self, trie: &Trie, node: NodeId, walk: &Walk) {
+        let mut next = trie.nodes[node].ending;
+        while let Some(entry) = next {
+            next = trie.next_ending[entry];
+            let Some(row) = self.out.of_entry[entry] else {
+                continue;
+            };
+            let row = &mut self.out.rows[row];
+            let (count, place) = walk.on_path[row.class];
             if count > 0 {
-                self.out.own_place[entry as usize] = place;
+                self.out.own_place[entry] = place;
             } else {
-                let period = self.input.weight(entry as usize);
+                let period = self.input.weight(entry);
                 row.counts.children_period = row.counts.children_period.wrapping_add(period);
             }
-            entry = trie.next_ending[entry as usize];
         }
     }
 }
@@ -232,22 +252,17 @@ impl RowMaker<'_> {
 /// State of the walk through one context's chains.
 struct Walk {
     /// By class: how often it occurs on the way from the root, and the node of its first occurrence.
-    on_path: Vec<(u32, u32)>,
-    open: Vec<(u32, bool)>,
+    on_path: IndexVec<ClassId, (u32, Option<NodeId>)>,
+    open: Vec<(NodeId, bool)>,
     known: Known,
     /// Row, node and frame wherever a row is credited.
-    positions: Vec<(u32, u32, u32)>,
+    positions: Vec<(RowId, (NodeId, u32))>,
 }
 
 impl Walk {
-    /// What is known of a class on the way; nothing of [`NONE`], which has no row.
-    fn class(&mut self, class: u32) -> Option<&mut (u32, u32)> {
-        self.on_path.get_mut(class as usize)
-    }
-
     fn new(classes: usize) -> Self {
         Self {
-            on_path: vec![(0, NONE); classes],
+            on_path: index_vec![(0, None); classes],
             open: Vec::new(),
             known: Known::new(classes),
             positions: Vec::new(),
@@ -257,14 +272,15 @@ impl Walk {
 
 /// Rows by class within one context; forgets all at once.
 struct Known {
-    rows: Vec<(u32, u32)>,
+    /// By class: the generation in which it was told, and the row.
+    rows: IndexVec<ClassId, (u32, Option<RowId>)>,
     generation: u32,
 }
 
 impl Known {
     fn new(classes: usize) -> Self {
         Self {
-            rows: vec![(0, 0); classes],
+            rows: index_vec![(0, None); classes],
             generation: 0,
         }
     }
@@ -273,12 +289,12 @@ impl Known {
         self.generation += 1;
     }
 
-    fn get(&self, class: u32) -> Option<u32> {
-        let (generation, row) = self.rows[class as usize];
-        (generation == self.generation).then_some(row)
+    fn get(&self, class: ClassId) -> Option<RowId> {
+        let (generation, row) = self.rows[class];
+        row.filter(|_| generation == self.generation)
     }
 
-    fn set(&mut self, class: u32, row: u32) {
-        self.rows[class as usize] = (self.generation, row);
+    fn set(&mut self, class: ClassId, row: RowId) {
+        self.rows[class] = (self.generation, Some(row));
     }
 }

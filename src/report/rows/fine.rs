@@ -4,63 +4,69 @@ use std::hash::BuildHasher;
 
 use rustc_hash::FxBuildHasher;
 
-use super::super::trie::NONE;
-use crate::ids::IndexVec;
+use super::super::LabelId;
+use super::super::classes::ClassId;
+use crate::ids::{Idx, IndexSlice, IndexVec, numbers};
 use crate::intern::ItemIndex;
 use crate::profile::FrameId;
+
+numbers! {
+    /// Index into the lists of [`Fine`].
+    pub(crate) struct FineId(pub(crate) u32);
+}
 
 /// Numbers that are equal for frames that neither a tree nor a row tells apart.
 #[derive(Debug, Default)]
 pub(crate) struct Fine {
     /// By frame.
-    pub(super) of_frame: IndexVec<FrameId, u32>,
+    pub(super) of_frame: IndexVec<FrameId, FineId>,
     /// By number: what a tree tells apart.
-    pub(crate) label: Vec<u32>,
-    /// By number: what rows tell apart, as callers.
-    pub(crate) class: Vec<u32>,
+    pub(crate) label: IndexVec<FineId, LabelId>,
+    /// By number: what rows tell apart, as callers; nothing for what has no row.
+    pub(crate) class: IndexVec<FineId, Option<ClassId>>,
     /// By number: a frame that has it.
-    pub(crate) frame: Vec<FrameId>,
-    /// Whether several numbers share a label, so that branches of a node may have to be merged.
-    pub(crate) is_finer_than_labels: bool,
+    pub(crate) frame: IndexVec<FineId, FrameId>,
 }
 
 impl Fine {
     /// `labels` count from 0 in the order of the frames; there are no `classes` when callers have no rows.
-    pub(crate) fn of(labels: &[u32], classes: Option<&[u32]>) -> Self {
-        let mut fine = Self::default();
+    pub(crate) fn of(
+        labels: &IndexSlice<FrameId, [LabelId]>,
+        classes: Option<&IndexSlice<FrameId, [Option<ClassId>]>>,
+    ) -> Self {
         let Some(classes) = classes else {
-            for (frame, &label) in (0..).zip(labels) {
-                if label as usize == fine.frame.len() {
-                    fine.label.push(label);
-                    fine.frame.push(FrameId(frame));
-                }
-            }
-            fine.class = vec![0; fine.label.len()];
-            fine.of_frame = labels.to_vec().into();
-            return fine;
+            return Self::of_labels(labels);
         };
-        fine.of_frame.raw.reserve_exact(labels.len());
+        let mut fine = Self::default();
+        fine.of_frame.reserve(labels.len());
         let mut ids = ItemIndex::with_capacity(labels.len());
-        let mut seen_labels = vec![NONE; labels.len()];
-        for (frame, (&label, &class)) in (0..).zip(labels.iter().zip(classes)) {
-            let new = fine.label.len() as u32;
-            let of = |id: u32| (fine.label[id as usize], fine.class[id as usize]);
-            let hash = |of: (u32, u32)| FxBuildHasher.hash_one(of);
+        for ((frame, &label), &class) in labels.iter_enumerated().zip(classes) {
+            let new = fine.label.next_idx();
+            let of = |id: FineId| (fine.label[id], fine.class[id]);
+            let hash = |of: (LabelId, Option<ClassId>)| FxBuildHasher.hash_one(of);
             let own = (label, class);
             let known = ids.find_or_add(hash(own), new, |id| of(id) == own, |id| hash(of(id)));
             if known.is_none() {
                 fine.label.push(label);
                 fine.class.push(class);
-                fine.frame.push(FrameId(frame));
+                fine.frame.push(frame);
             }
-            let id = known.unwrap_or(new);
-            let seen = &mut seen_labels[label as usize];
-            if *seen == NONE {
-                *seen = id;
-            }
-            fine.is_finer_than_labels |= *seen != id;
-            fine.of_frame.push(id);
+            fine.of_frame.push(known.unwrap_or(new));
         }
+        fine
+    }
+
+    fn of_labels(labels: &IndexSlice<FrameId, [LabelId]>) -> Self {
+        let mut fine = Self::default();
+        for (frame, &label) in labels.iter_enumerated() {
+            if label.index() == fine.frame.len() {
+                fine.label.push(label);
+                fine.class.push(None);
+                fine.frame.push(frame);
+            }
+        }
+        let of_frame = labels.iter().map(|label| FineId::from_usize(label.index()));
+        fine.of_frame = of_frame.collect();
         fine
     }
 }

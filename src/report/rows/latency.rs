@@ -4,15 +4,16 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Counts, Input, Rows, made};
-use crate::profile::Profile;
+use super::{ClassId, ContextId, Counts, Input, Rows, made};
+use crate::ids::IndexVec;
+use crate::profile::{Entry, EntryId, Profile};
 
 /// What perf multiplies periods by, so that little is lost when they are divided.
 const SCALE: u64 = 1000;
 
 /// By entry.
-fn latencies(profile: &Profile) -> Vec<u64> {
-    let of = |entry: &crate::profile::Entry| {
+fn latencies(profile: &Profile) -> IndexVec<EntryId, u64> {
+    let of = |entry: &Entry| {
         let running = u64::from(profile.parallelism.at(entry.first).max(1));
         entry.period.saturating_mul(SCALE) / running
     };
@@ -28,7 +29,7 @@ pub(super) fn add(rows: &mut Rows, input: &Input<'_>) {
         ..*input
     });
     let keyed = by_latency.rows.iter();
-    let counts: FxHashMap<(u32, u32), Counts> = keyed
+    let counts: FxHashMap<(ContextId, ClassId), Counts> = keyed
         .map(|row| ((row.context, row.class), row.counts))
         .collect();
     for row in &mut rows.rows {

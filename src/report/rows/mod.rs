@@ -14,32 +14,40 @@ mod sorted;
 use rustc_hash::FxHashMap;
 
 use super::chains::Chains;
-use super::classes::Classes;
+use super::classes::{ClassId, Classes};
 use super::columns::Columns;
 use super::keys::Key;
 use super::options::ReportOptions;
-use super::trie::{NONE, Trie};
-use crate::ids::IndexVec;
-use crate::profile::{CpuMode, Entry, EventId, FrameId, Profile, SampleMatcher, ThreadId};
+use super::trie::{NodeId, Trie};
+use crate::ids::{Idx, IndexSlice, IndexVec, Spare, numbers};
+use crate::profile::{CpuMode, Entry, EntryId, EventId, FrameId, Profile, SampleMatcher, ThreadId};
 use crate::questions::functions::Functions;
 
 use self::context::Contexts;
-pub(crate) use self::context::{SampleValues, own_function};
+pub(crate) use self::context::{ContextId, SampleValues, SharedContext, own_function};
+pub(crate) use self::credit::ByRow;
 use self::credit::Positions;
 use self::filter::hidden_by_name;
 use self::fine::Fine;
-pub(crate) use self::sorted::{Ordered, ordered};
+pub(crate) use self::fine::FineId;
+pub(crate) use self::sorted::{Ordered, RowPlace, ordered};
+use super::LabelId;
+
+numbers! {
+    /// Index into [`Rows::rows`].
+    pub(crate) struct RowId(Spare);
+}
 
 /// A line of the report.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// Its number in [`Rows::contexts`].
-    pub(crate) context: u32,
-    /// Index into [`Classes::all`].
-    pub(crate) class: u32,
+    /// What its samples are.
+    pub(crate) context: ContextId,
+    /// What its frame is.
+    pub(crate) class: ClassId,
     /// Entry that the row was first made for, and the place of its frame: 0 is the sample's own ip, `n` the `n`-th
     /// frame of its chain.
-    pub(crate) first: (u32, u32),
+    pub(crate) first: (EntryId, u32),
     /// Thread of that entry.
     pub thread: ThreadId,
     /// Frame whose name, address and mode are printed.
@@ -114,20 +122,22 @@ impl Totals {
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
     pub(crate) contexts: Contexts,
-    pub(crate) rows: Vec<Row>,
-    /// Row of each entry's leaf; [`NONE`] for dropped entries.
-    pub(crate) of_entry: Vec<u32>,
+    pub(crate) rows: IndexVec<RowId, Row>,
+    /// Row of each entry's leaf; nothing for dropped entries.
+    pub(crate) of_entry: IndexVec<EntryId, Option<RowId>>,
     /// Totals by event.
     pub(crate) totals: IndexVec<EventId, Totals>,
     /// Where rows occur as callers.
     pub(crate) positions: Positions,
-    /// By entry: the node in which its leaf's row first occurs in its own chain; [`NONE`] if it does not. Only when
-    /// callers are credited.
-    pub(crate) own_place: Vec<u32>,
+    /// By entry: the node in which its leaf's row first occurs in its own chain, if it does. Only when callers are
+    /// credited.
+    pub(crate) own_place: IndexVec<EntryId, Option<NodeId>>,
     /// The chains, when callers are credited (a root for each context) or trees are wanted (a root for each row).
     pub(crate) trie: Trie,
-    /// By root order: its node; [`NONE`] for rows without a tree.
-    pub(crate) roots: Vec<u32>,
+    /// By context: the root of its chains, when callers are credited.
+    pub(crate) context_roots: IndexVec<ContextId, NodeId>,
+    /// By row: the root of its chains, if it can have a tree, when callers are not credited.
+    pub(crate) row_roots: IndexVec<RowId, Option<NodeId>>,
     /// Dense frame numbers used in the trie.
     pub(crate) fine: Fine,
 }
@@ -145,17 +155,17 @@ pub(crate) struct Input<'a> {
     /// Trees will be printed.
     pub(crate) with_trees: bool,
     /// What trees tell apart, by frame; empty without trees and callers.
-    pub(crate) labels: &'a [u32],
+    pub(crate) labels: &'a IndexSlice<FrameId, [LabelId]>,
     /// By entry, what is counted in place of the period.
-    pub(crate) weights: Option<&'a [u64]>,
+    pub(crate) weights: Option<&'a IndexSlice<EntryId, [u64]>>,
 }
 
 impl Input<'_> {
     /// What an entry weighs.
-    fn weight(&self, entry: usize) -> u64 {
+    fn weight(&self, entry: EntryId) -> u64 {
         match self.weights {
             Some(weights) => weights[entry],
-            None => self.profile.entries[entry].period,
+            None => self.profile[entry].period,
         }
     }
 }
@@ -171,8 +181,8 @@ pub(crate) fn rows(input: &Input<'_>) -> Rows {
 
 fn made(input: &Input<'_>) -> Rows {
     let mut maker = RowMaker::new(input);
-    for (i, entry) in input.profile.entries.iter().enumerate() {
-        maker.add_entry(i as u32, entry);
+    for (id, entry) in input.profile.entries.iter_enumerated() {
+        maker.add_entry(id, entry);
     }
     if input.children || input.with_trees {
         maker.plant();
@@ -187,9 +197,9 @@ struct RowMaker<'a> {
     input: &'a Input<'a>,
     values: SampleValues<'a>,
     filter: SampleMatcher<'a>,
-    /// By entry.
-    context_of: Vec<u32>,
-    row_ids: FxHashMap<u64, u32>,
+    /// By entry; nothing for dropped entries.
+    context_of: IndexVec<EntryId, Option<ContextId>>,
+    row_ids: FxHashMap<u64, RowId>,
     out: Rows,
 }
 
@@ -205,7 +215,7 @@ impl<'a> RowMaker<'a> {
             input,
             values: SampleValues::new(input),
             filter: SampleMatcher::new(profile, &input.options.filters.samples),
-            context_of: Vec::with_capacity(profile.entries.len()),
+            context_of: IndexVec::with_capacity(profile.entries.len()),
             row_ids: FxHashMap::default(),
             out: Rows {
                 totals,
@@ -215,7 +225,7 @@ impl<'a> RowMaker<'a> {
         }
     }
 
-    fn add_entry(&mut self, index: u32, entry: &Entry) {
+    fn add_entry(&mut self, id: EntryId, entry: &Entry) {
         let Input {
             profile,
             options,
@@ -225,8 +235,8 @@ impl<'a> RowMaker<'a> {
         } = *self.input;
         let is_dropped = options.filters.hide_unresolved && profile[entry.leaf].symbol.is_none();
         if is_dropped {
-            self.out.of_entry.push(NONE);
-            self.context_of.push(NONE);
+            self.out.of_entry.push(None);
+            self.context_of.push(None);
             return;
         }
         let instead = if self.has_chains() {
@@ -237,23 +247,23 @@ impl<'a> RowMaker<'a> {
         let leaf = instead.unwrap_or(entry.leaf);
         let context = self.context(entry, leaf);
         let filtered = self.out.contexts.is_filtered(context);
-        let class = classes.leaf[leaf];
-        let row = self.row(context, class, (index, 0), entry.thread, leaf);
-        let period = self.input.weight(index as usize);
+        let class = classes.leaf[leaf].expect("classes are made of all leaves");
+        let row = self.row(context, class, (id, 0), entry.thread, leaf);
+        let period = self.input.weight(id);
         let counts = Counts {
             self_period: period,
             samples: entry.samples,
             by_mode: by_mode(profile[entry.leaf].mode, period),
             ..Counts::default()
         };
-        self.out.rows[row as usize].counts.add(&counts);
+        self.out.rows[row].counts.add(&counts);
         let totals = &mut self.out.totals[entry.event];
         totals.all.add(&counts);
         if !filtered {
             totals.sample_filtered.add(&counts);
         }
-        self.out.of_entry.push(row);
-        self.context_of.push(context);
+        self.out.of_entry.push(Some(row));
+        self.context_of.push(Some(context));
     }
 
     fn has_chains(&self) -> bool {
@@ -267,7 +277,7 @@ impl<'a> RowMaker<'a> {
         children || with_trees || columns.has_key(Key::Parent) || options.filters.exclude_other
     }
 
-    fn context(&mut self, entry: &Entry, leaf: FrameId) -> u32 {
+    fn context(&mut self, entry: &Entry, leaf: FrameId) -> ContextId {
         let is_other = self.input.options.filters.exclude_other
             && self.input.chains.parent(entry.stack).is_none();
         let parallelism = || self.input.profile.parallelism.at(entry.first);
@@ -280,13 +290,13 @@ impl<'a> RowMaker<'a> {
 
     fn row(
         &mut self,
-        context: u32,
-        class: u32,
-        first: (u32, u32),
+        context: ContextId,
+        class: ClassId,
+        first: (EntryId, u32),
         thread: ThreadId,
         frame: FrameId,
-    ) -> u32 {
-        let key = u64::from(context) << 32 | u64::from(class);
+    ) -> RowId {
+        let key = u64::from(context.0) << 32 | class.index() as u64;
         *self.row_ids.entry(key).or_insert_with(|| {
             self.out.rows.push(Row {
                 context,
@@ -298,8 +308,7 @@ impl<'a> RowMaker<'a> {
                 filtered: false,
                 max_depth: 0,
                 counts: Counts::default(),
-            });
-            (self.out.rows.len() - 1) as u32
+            })
         })
     }
 
@@ -313,7 +322,7 @@ impl<'a> RowMaker<'a> {
         for row in &mut self.out.rows {
             if row.is_caller {
                 // The frame of the entry that came first, not just one that falls into the same row.
-                let entry = &profile.entries[row.first.0 as usize];
+                let entry = &profile[row.first.0];
                 row.frame =
                     chains.frames[chains.range(entry.stack).start + row.first.1 as usize - 1];
             }

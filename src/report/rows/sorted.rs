@@ -5,20 +5,30 @@
 use std::cmp::Ordering;
 
 use super::super::Report;
-use super::super::classes::{Class, Classes, SymbolPart, SymbolRank};
+use super::super::classes::{Class, Classes, Rank, SymbolPart, SymbolRank};
 use super::super::keys::{Key, Order, Role};
 use super::super::options::ChainOrder;
 use super::super::order::red_black_order;
 use super::{Contexts, Counts, Row};
+use crate::ids::{Idx, IndexSlice, IndexVec, index_vec, numbers};
 use crate::intern::byte_ranks;
-use crate::profile::{Profile, SymbolId};
+use crate::profile::{Profile, SymbolId, ThreadId};
+
+numbers! {
+    /// A row among those that are put into order.
+    pub(crate) struct RowPlace(pub(crate) u32);
+    /// A row among those by the order of samples.
+    struct ByKey(u32);
+}
+
+type Rows = IndexSlice<RowPlace, [Row]>;
 
 /// Puts rows into perf's order. `members` gives the counts of a row's group members behind the leader.
 pub(crate) fn ordered<'r>(
-    rows: &[Row],
+    rows: &Rows,
     view: &Ordered<'_>,
-    members: impl Fn(u32) -> &'r [Counts],
-) -> Vec<u32> {
+    members: impl Fn(RowPlace) -> &'r [Counts],
+) -> Vec<RowPlace> {
     let is_tree = view.children && view.has_trees;
     let by_place = |slot: &Slot| matches!(slot, Slot::Symbol { by_name: false });
     let symbols = if is_tree || view.slots.iter().any(by_place) {
@@ -31,25 +41,25 @@ pub(crate) fn ordered<'r>(
         return numbers.order(rows, view);
     }
     let by_key = Numbers::for_samples(rows, view, &symbols).order(rows, view);
-    let order = if numbers.children_at == Some(0) {
+    let by_key: IndexVec<ByKey, RowPlace> = by_key.into();
+    let order: Vec<ByKey> = if numbers.children_at == Some(0) {
         let fronts = Front::of_rows(&by_key, rows, &numbers, view);
-        red_black_order(by_key.len(), |a, b| {
-            fronts[a as usize].cmp(&fronts[b as usize]) == Ordering::Less
+        red_black_order(by_key.len(), |a: ByKey, b| {
+            fronts[a].cmp(&fronts[b]) == Ordering::Less
         })
     } else {
-        red_black_order(by_key.len(), |a, b| {
-            let (a, b) = (by_key[a as usize], by_key[b as usize]);
-            numbers.compare(a, b, rows, view) == Ordering::Less
+        red_black_order(by_key.len(), |a: ByKey, b| {
+            numbers.compare(by_key[a], by_key[b], rows, view) == Ordering::Less
         })
     };
-    order.into_iter().map(|i| by_key[i as usize]).collect()
+    order.into_iter().map(|i| by_key[i]).collect()
 }
 
 /// What decides between rows when callers are credited and come first among the columns; small, as rows are compared
 /// with some twenty others from all over the table.
 struct Front {
     children: u64,
-    thread: u32,
+    thread: ThreadId,
     /// The order of depths, whichever end of the chains comes first.
     depth: u32,
     /// Rank by the other columns.
@@ -58,18 +68,23 @@ struct Front {
 
 impl Front {
     /// Those of the rows that `order` lists.
-    fn of_rows(order: &[u32], rows: &[Row], numbers: &Numbers, view: &Ordered<'_>) -> Vec<Self> {
+    fn of_rows(
+        order: &IndexSlice<ByKey, [RowPlace]>,
+        rows: &Rows,
+        numbers: &Numbers,
+        view: &Ordered<'_>,
+    ) -> IndexVec<ByKey, Self> {
         let ranks = numbers.ranks_of_rest();
-        let of = |number: &u32| {
-            let row = &rows[*number as usize];
+        let of = |place: &RowPlace| {
+            let row = &rows[*place];
             Self {
-                children: numbers.of(*number)[0],
-                thread: row.thread.0,
+                children: numbers.of(*place)[0],
+                thread: row.thread,
                 depth: match view.order {
                     ChainOrder::Caller => !row.max_depth,
                     ChainOrder::Callee => row.max_depth,
                 },
-                rest: ranks[*number as usize],
+                rest: ranks[*place],
             }
         };
         order.iter().map(of).collect()
@@ -102,11 +117,11 @@ struct Numbers {
 
 impl Numbers {
     /// Ascending, as perf compares samples: see [`Ordered::by_key`].
-    fn for_samples(rows: &[Row], view: &Ordered<'_>, symbols: &SymbolNumbers) -> Self {
+    fn for_samples(rows: &Rows, view: &Ordered<'_>, symbols: &SymbolNumbers) -> Self {
         let mut all = Vec::with_capacity(rows.len() * view.slots.len());
-        for (number, row) in rows.iter().enumerate() {
+        for (place, row) in rows.iter_enumerated() {
             let slots = view.slots.iter();
-            all.extend(slots.map(|slot| view.number(slot, row, symbols.of_row(number))));
+            all.extend(slots.map(|slot| view.number(slot, row, symbols.of_row(place))));
         }
         Self {
             all,
@@ -118,24 +133,24 @@ impl Numbers {
     /// In the order of printing: counters descending, in groups the leader's and then the members' in turn, symbols by
     /// name.
     fn for_print<'r>(
-        rows: &[Row],
+        rows: &Rows,
         view: &Ordered<'_>,
         symbols: &SymbolNumbers,
-        members: &impl Fn(u32) -> &'r [Counts],
+        members: &impl Fn(RowPlace) -> &'r [Counts],
     ) -> Self {
         let by_name =
             |slot: &Slot| matches!(slot, Slot::Symbol { by_name: true } | Slot::SymbolAnd(_));
         let names = if view.slots.iter().any(by_name) {
             name_ranks(rows, view)
         } else {
-            Vec::new()
+            IndexVec::new()
         };
         let mut numbers = Self {
             all: Vec::new(),
             width: 0,
             children_at: None,
         };
-        for (number, row) in (0..).zip(rows) {
+        for (place, row) in rows.iter_enumerated() {
             for slot in &view.slots {
                 let all = &mut numbers.all;
                 match *slot {
@@ -145,21 +160,20 @@ impl Numbers {
                         all.push(!value(&row.counts));
                     }
                     Slot::Counter(value) => {
-                        let members = members(number);
+                        let members = members(place);
                         let first = view.sort_index.and_then(|i| members.get(i.checked_sub(1)?));
                         let first = first.unwrap_or(&row.counts);
                         let counts = std::iter::once(first).chain(members);
                         all.extend(counts.map(|counts| !value(counts)));
                     }
-                    Slot::Symbol { by_name: true } => all.push(names[number as usize].into()),
-                    Slot::SymbolAnd(place) => all.extend([
-                        u64::from(names[number as usize]),
-                        view.text(row, place).into(),
-                    ]),
-                    ref slot => all.push(view.number(slot, row, symbols.of_row(number as usize))),
+                    Slot::Symbol { by_name: true } => all.push(names[place].into()),
+                    Slot::SymbolAnd(text) => {
+                        all.extend([u64::from(names[place]), view.text(row, text).0.into()])
+                    }
+                    ref slot => all.push(view.number(slot, row, symbols.of_row(place))),
                 }
             }
-            if number == 0 {
+            if place.index() == 0 {
                 numbers.width = numbers.all.len();
                 numbers.all.reserve_exact(numbers.width * (rows.len() - 1));
             }
@@ -167,26 +181,26 @@ impl Numbers {
         numbers
     }
 
-    fn of(&self, row: u32) -> &[u64] {
-        &self.all[row as usize * self.width..][..self.width]
+    fn of(&self, row: RowPlace) -> &[u64] {
+        &self.all[row.index() * self.width..][..self.width]
     }
 
     /// The rows in the order of their numbers; those with equal ones as perf compares samples, and then by number.
-    fn order(&self, rows: &[Row], view: &Ordered<'_>) -> Vec<u32> {
-        let as_samples = |a: &u32, b: &u32| {
-            let (x, y) = (&rows[*a as usize], &rows[*b as usize]);
-            view.as_samples(x, y).then(a.cmp(b))
+    fn order(&self, rows: &Rows, view: &Ordered<'_>) -> Vec<RowPlace> {
+        let as_samples = |a: &RowPlace, b: &RowPlace| {
+            let by_sample = view.as_samples(&rows[*a], &rows[*b]);
+            by_sample.then(a.cmp(b))
         };
-        let Some((mut packed, bits)) = self.packed(rows.len()) else {
-            let mut order: Vec<u32> = (0..rows.len() as u32).collect();
+        let Some((mut packed, bits)) = self.packed(rows) else {
+            let mut order: Vec<RowPlace> = rows.indices().collect();
             order.sort_unstable_by(|a, b| {
                 (self.of(*a).cmp(self.of(*b))).then_with(|| as_samples(a, b))
             });
             return order;
         };
         packed.sort_unstable();
-        let number = |packed: &u128| (packed & ((1 << bits) - 1)) as u32;
-        let mut order: Vec<u32> = packed.iter().map(number).collect();
+        let place = |packed: &u128| RowPlace((packed & ((1 << bits) - 1)) as u32);
+        let mut order: Vec<RowPlace> = packed.iter().map(place).collect();
         let mut start = 0;
         for same in packed.chunk_by(|a, b| a >> bits == b >> bits) {
             if same.len() > 1 {
@@ -199,7 +213,7 @@ impl Numbers {
 
     /// All numbers of each row in one, with the row's own in the last bits, and how many bits those are. There is room in
     /// it for those of most tables, and one comparison then takes the place of many.
-    fn packed(&self, rows: usize) -> Option<(Vec<u128>, u32)> {
+    fn packed(&self, rows: &Rows) -> Option<(Vec<u128>, u32)> {
         let bits_of = |most: u64| u64::BITS - most.leading_zeros();
         let mut ranges = vec![(u64::MAX, 0); self.width];
         for numbers in self.all.chunks_exact(self.width.max(1)) {
@@ -211,41 +225,41 @@ impl Numbers {
             .iter()
             .map(|(least, most)| (*least, bits_of(most.saturating_sub(*least))))
             .collect();
-        let bits = bits_of(rows as u64);
+        let bits = bits_of(rows.len() as u64);
         if places.iter().map(|(_, bits)| bits).sum::<u32>() + bits > u128::BITS {
             return None;
         }
-        let pack = |row: usize| {
-            let numbers = self.of(row as u32).iter().zip(&places);
+        let pack = |row: RowPlace| {
+            let numbers = self.of(row).iter().zip(&places);
             let packed = numbers.fold(0_u128, |so_far, (number, (least, bits))| {
                 so_far << bits | u128::from(number - least)
             });
-            packed << bits | row as u128
+            packed << bits | u128::from(row.0)
         };
-        Some(((0..rows).map(pack).collect(), bits))
+        Some((rows.indices().map(pack).collect(), bits))
     }
 
     /// Rank of each row by all numbers but the first; equal rows have one rank.
-    fn ranks_of_rest(&self) -> Vec<u32> {
-        let rest = |row: u32| &self.of(row)[1..];
+    fn ranks_of_rest(&self) -> IndexVec<RowPlace, u32> {
+        let rest = |row: RowPlace| &self.of(row)[1..];
         let rows = self.all.len() / self.width.max(1);
-        let mut order: Vec<u32> = (0..rows as u32).collect();
+        let mut order: Vec<RowPlace> = (0..rows).map(RowPlace::from_usize).collect();
         order.sort_unstable_by(|a, b| rest(*a).cmp(rest(*b)));
-        let mut ranks = vec![0; rows];
+        let mut ranks = index_vec![0; rows];
         let mut rank = 0;
         for (i, row) in order.iter().enumerate() {
             rank += u32::from(i > 0 && rest(order[i - 1]) != rest(*row));
-            ranks[*row as usize] = rank;
+            ranks[*row] = rank;
         }
         ranks
     }
 
-    fn compare(&self, a: u32, b: u32, rows: &[Row], view: &Ordered<'_>) -> Ordering {
+    fn compare(&self, a: RowPlace, b: RowPlace, rows: &Rows, view: &Ordered<'_>) -> Ordering {
         let (x, y) = (self.of(a), self.of(b));
         let Some(at) = self.children_at else {
             return x.cmp(y);
         };
-        let depth = || view.by_depth(&rows[a as usize], &rows[b as usize]);
+        let depth = || view.by_depth(&rows[a], &rows[b]);
         let so_far = x[..=at].cmp(&y[..=at]).then_with(depth);
         so_far.then_with(|| x[at + 1..].cmp(&y[at + 1..]))
     }
@@ -253,23 +267,24 @@ impl Numbers {
 
 /// By row: its place in the order of symbols ([`Ordered::by_key`]).
 #[derive(Default)]
-struct SymbolNumbers(Vec<u32>);
+struct SymbolNumbers(IndexVec<RowPlace, u32>);
 
 impl SymbolNumbers {
-    fn of(rows: &[Row], view: &Ordered<'_>) -> Self {
-        let symbol = |row: &Row| symbol_order(&view.classes.all[row.class as usize]);
-        let mut order: Vec<(_, u32)> = rows.iter().map(symbol).zip(0..).collect();
+    fn of(rows: &Rows, view: &Ordered<'_>) -> Self {
+        let symbol = |row: &Row| symbol_order(&view.classes.all[row.class]);
+        let symbols = rows.iter().map(symbol);
+        let mut order: Vec<(_, RowPlace)> = symbols.zip(rows.indices()).collect();
         order.sort_unstable();
-        let mut ranks = vec![0; rows.len()];
+        let mut ranks = index_vec![0; rows.len()];
         let mut rank = 0;
         for (i, (symbol, row)) in order.iter().enumerate() {
             rank += u32::from(i > 0 && order[i - 1].0 != *symbol);
-            ranks[*row as usize] = rank;
+            ranks[*row] = rank;
         }
         Self(ranks)
     }
 
-    fn of_row(&self, row: usize) -> u32 {
+    fn of_row(&self, row: RowPlace) -> u32 {
         self.0.get(row).copied().unwrap_or(0)
     }
 }
@@ -282,17 +297,16 @@ fn symbol_order(class: &Class) -> (bool, u32, SymbolRank) {
 }
 
 /// By row: rank of its symbol's name in byte order; equal names have one rank, and rows without symbol are last.
-fn name_ranks(rows: &[Row], view: &Ordered<'_>) -> Vec<u32> {
+fn name_ranks(rows: &Rows, view: &Ordered<'_>) -> IndexVec<RowPlace, u32> {
     let profile = view.profile;
     let symbol = |row: &Row| profile[row.frame].symbol;
-    let named: Vec<(usize, SymbolId)> = rows
-        .iter()
-        .enumerate()
-        .filter_map(|(number, row)| Some((number, symbol(row)?)))
+    let named: Vec<(RowPlace, SymbolId)> = rows
+        .iter_enumerated()
+        .filter_map(|(place, row)| Some((place, symbol(row)?)))
         .collect();
     let name = |&(_, symbol): &(_, SymbolId)| profile[symbol].name.as_bytes();
     let names: Vec<&[u8]> = named.iter().map(name).collect();
-    let mut ranks = vec![u32::MAX; rows.len()];
+    let mut ranks = index_vec![u32::MAX; rows.len()];
     for ((row, _), rank) in named.iter().zip(byte_ranks(&names, view.threads)) {
         ranks[*row] = rank;
     }
@@ -388,18 +402,18 @@ impl<'a> Ordered<'a> {
 
     /// What a key compares, ascending; `symbol` is the number of the symbol.
     fn number(&self, slot: &Slot, row: &Row, symbol: u32) -> u64 {
-        let class = &self.classes.all[row.class as usize];
+        let class = &self.classes.all[row.class];
         match *slot {
             Slot::Context(place) => self.contexts.values(row.context)[place],
             Slot::Dso => class.dso.into(),
             Slot::Symbol { .. } | Slot::SymbolAnd(_) => symbol.into(),
-            Slot::Text(place) => self.text(row, place).into(),
+            Slot::Text(place) => self.text(row, place).0.into(),
             Slot::Credited(_) | Slot::Counter(_) | Slot::Nothing => 0,
         }
     }
 
     fn by_slot(&self, slot: &Slot, a: &Row, b: &Row) -> Ordering {
-        let class = |row: &Row| &self.classes.all[row.class as usize];
+        let class = |row: &Row| &self.classes.all[row.class];
         match slot {
             Slot::Symbol { .. } => symbol_order(class(a)).cmp(&symbol_order(class(b))),
             Slot::SymbolAnd(place) => (symbol_order(class(a)), self.text(a, *place))
@@ -409,8 +423,8 @@ impl<'a> Ordered<'a> {
     }
 
     /// Rank of one of the texts of a row's frame.
-    fn text(&self, row: &Row, place: usize) -> u32 {
-        let class = &self.classes.all[row.class as usize];
+    fn text(&self, row: &Row, place: usize) -> Rank {
+        let class = &self.classes.all[row.class];
         self.classes.texts.rank(class.texts, place)
     }
 

@@ -14,6 +14,7 @@ use gimli::{
 use crate::address::{Avma, AvmaRange, Svma};
 use crate::dso::DsoId;
 use crate::dso::elf::{ElfFile, Machine, Segment};
+use crate::ids::Idx;
 use crate::input::Store;
 use crate::stack_end::StackEnd;
 use crate::unwind::discover::Functions;
@@ -40,7 +41,7 @@ impl<'a> CodeSpace<'a> for This<'a> {
         }
         let offset = self.text.file_offset.plus(at.since(start));
         CodeLocation::File {
-            dso: DsoId(0),
+            dso: DsoId::from_usize(0),
             offset,
             binary: Some(&self.elf),
             debug: None,

@@ -13,6 +13,7 @@ use gimli::{Encoding, Format, LittleEndian, Register};
 
 use crate::address::{Avma, AvmaRange, FileOffset, Timestamp};
 use crate::dso::{DsoId, elf::ElfFile};
+use crate::ids::Idx;
 use crate::input::Store;
 use crate::perfdata::Registers;
 use crate::stack_end::StackEnd;
@@ -219,7 +220,7 @@ impl<'a> CodeSpace<'a> for Process<'a> {
             if range.contains(at) {
                 let offset = FileOffset(TEXT_OFFSET + at.since(range.start));
                 return CodeLocation::File {
-                    dso: DsoId(n),
+                    dso: DsoId::from_usize(n),
                     offset,
                     binary: Some(elf),
                     debug: Some(elf),
