@@ -131,6 +131,14 @@ impl<T> Clone for Part<T> {
 
 impl<T> Copy for Part<T> {}
 
+impl<T> PartialEq for Part<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.range() == other.range()
+    }
+}
+
+impl<T> Eq for Part<T> {}
+
 impl<T> fmt::Debug for Part<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.range().fmt(f)

@@ -16,20 +16,26 @@ use gimli::{
 
 use super::unpacked::Unpacked;
 use crate::dso::elf::ElfFile;
+use crate::ids::{Idx, IndexVec, numbers};
 use crate::input::Store;
 
 pub(super) type Reader<'a> = gimli::EndianSlice<'a, LittleEndian>;
 pub(super) type Unit<'a> = gimli::Unit<Reader<'a>>;
 
+numbers! {
+    /// Index into [`DebugInfo::headers`].
+    pub(super) struct UnitId(pub(super) u32);
+}
+
 /// DWARF sections and the units in them.
 pub(super) struct DebugInfo<'a> {
     pub(super) dwarf: gimli::Dwarf<Reader<'a>>,
     /// In order of their offsets.
-    headers: Vec<UnitHeader<Reader<'a>>>,
+    headers: IndexVec<UnitId, UnitHeader<Reader<'a>>>,
     /// Ordered by start.
     ranges: Vec<UnitRange>,
     /// Units that do not say which addresses they describe.
-    unplaced: Vec<u32>,
+    unplaced: Vec<UnitId>,
     /// Whether it describes WebAssembly: every function has a sequence of lines of its own.
     pub(super) is_wasm: bool,
     /// Whose bytes these are, if somebody wants to know which of them are looked at.
@@ -57,7 +63,7 @@ const MANY_UNITS: usize = 1 << 20;
 struct UnitRange {
     start: u64,
     end: u64,
-    unit: u32,
+    unit: UnitId,
 }
 
 impl<'a> DebugInfo<'a> {
@@ -174,7 +180,7 @@ impl<'a> DebugInfo<'a> {
     }
 
     fn of_sections(dwarf: gimli::Dwarf<Reader<'a>>) -> Self {
-        let mut headers = Vec::new();
+        let mut headers = IndexVec::new();
         let mut units = dwarf.units();
         // Behind a damaged header nothing can be found.
         while let Ok(Some(header)) = units.next() {
@@ -229,20 +235,15 @@ impl<'a> DebugInfo<'a> {
 
     fn place_units(&mut self) {
         let mut ranges = Vec::new();
-        for index in 0..self.headers.len() {
-            let number = u32::try_from(index).expect("a unit has more than one byte");
+        for unit in self.headers.indices() {
             let before = ranges.len();
-            let told = self.unit_ranges(index, |start, end| {
+            let told = self.unit_ranges(unit, |start, end| {
                 if start < end {
-                    ranges.push(UnitRange {
-                        start,
-                        end,
-                        unit: number,
-                    });
+                    ranges.push(UnitRange { start, end, unit });
                 }
             });
             if told == Some(false) && ranges.len() == before {
-                self.unplaced.push(number);
+                self.unplaced.push(unit);
             }
         }
         ranges.sort_unstable_by_key(|r| (r.start, r.end, r.unit));
@@ -250,8 +251,8 @@ impl<'a> DebugInfo<'a> {
     }
 
     /// Calls `add` for the ranges of a unit. Says whether the unit told its ranges; `None` if it describes no code.
-    fn unit_ranges(&self, index: usize, mut add: impl FnMut(u64, u64)) -> Option<bool> {
-        let header = self.headers[index];
+    fn unit_ranges(&self, unit: UnitId, mut add: impl FnMut(u64, u64)) -> Option<bool> {
+        let header = self.headers[unit];
         let root = RootEntry::read(self, &header)?;
         if root.tag == dw::DW_TAG_partial_unit || matches!(header.type_(), UnitType::Type { .. }) {
             return None;
@@ -264,18 +265,18 @@ impl<'a> DebugInfo<'a> {
 
     /// Calls `f` with the index of each of the addresses (ordered) and a unit that may describe it, in the order of the file. Of
     /// very many units at one address, those whose ranges start last.
-    pub(super) fn units_at(&self, addresses: &[u64], f: impl FnMut(usize, u32)) {
+    pub(super) fn units_at(&self, addresses: &[u64], f: impl FnMut(usize, UnitId)) {
         units_at(&self.ranges, &self.unplaced, addresses, f);
     }
 
     /// How much work a unit is: its length.
-    pub(super) fn unit_size(&self, unit: u32) -> usize {
-        self.headers[unit as usize].length_including_self()
+    pub(super) fn unit_size(&self, unit: UnitId) -> usize {
+        self.headers[unit].length_including_self()
     }
 
     /// A unit ready for reading, without its line program.
-    pub(super) fn unit(&self, unit: u32) -> Option<Unit<'a>> {
-        let header = *self.headers.get(unit as usize)?;
+    pub(super) fn unit(&self, unit: UnitId) -> Option<Unit<'a>> {
+        let header = *self.headers.get(unit)?;
         self.note_unit(&header, 0..header.length_including_self());
         let abbreviations = self.abbreviations(&header)?;
         if self.dwarf.file_type == DwarfFileType::Dwo {
@@ -325,15 +326,17 @@ impl<'a> DebugInfo<'a> {
     pub(super) fn unit_of(
         &self,
         offset: DebugInfoOffset<usize>,
-    ) -> Option<(u32, UnitOffset<usize>)> {
+    ) -> Option<(UnitId, UnitOffset<usize>)> {
         let start = |h: &UnitHeader<Reader<'a>>| h.debug_info_offset().map_or(usize::MAX, |o| o.0);
         let index = self
             .headers
+            .raw
             .partition_point(|h| start(h) <= offset.0)
             .checked_sub(1)?;
-        let inside = offset.0 - start(&self.headers[index]);
-        let length = self.headers[index].length_including_self();
-        (inside < length).then_some((u32::try_from(index).ok()?, UnitOffset(inside)))
+        let unit = UnitId::from_usize(index);
+        let inside = offset.0 - start(&self.headers[unit]);
+        let length = self.headers[unit].length_including_self();
+        (inside < length).then_some((unit, UnitOffset(inside)))
     }
 }
 
@@ -551,9 +554,9 @@ impl Bounds {
 /// See [`DebugInfo::units_at`]. The ranges are ordered by start.
 fn units_at(
     ranges: &[UnitRange],
-    unplaced: &[u32],
+    unplaced: &[UnitId],
     addresses: &[u64],
-    mut f: impl FnMut(usize, u32),
+    mut f: impl FnMut(usize, UnitId),
 ) {
     let mut left = addresses
         .len()
@@ -585,12 +588,16 @@ mod tests {
     use super::*;
 
     fn pairs(ranges: &[(u64, u64)], unplaced: u32, addresses: &[u64]) -> Vec<(usize, u32)> {
-        let range = |(unit, &(start, end)): (u32, &(u64, u64))| UnitRange { start, end, unit };
+        let range = |(unit, &(start, end)): (u32, &(u64, u64))| UnitRange {
+            start,
+            end,
+            unit: UnitId(unit),
+        };
         let ranges: Vec<_> = (0..).zip(ranges).map(range).collect();
-        let unplaced: Vec<u32> = (1000..1000 + unplaced).collect();
+        let unplaced: Vec<UnitId> = (1000..1000 + unplaced).map(UnitId).collect();
         let mut pairs = Vec::new();
         units_at(&ranges, &unplaced, addresses, |index, unit| {
-            pairs.push((index, unit))
+            pairs.push((index, unit.0))
         });
         pairs
     }

@@ -1,12 +1,21 @@
 //! What files with line tables are asked, and what they answer.
 
+use super::QueryId;
 use super::origin::Origin;
+use crate::ids::{IndexVec, Spare, numbers};
+
+numbers! {
+    /// Index into [`Expanded::names`].
+    pub(super) struct NameNumber(u32);
+    /// Index into [`Expanded::paths`].
+    pub(super) struct PathNumber(Spare);
+}
 
 /// A query for a unit of DWARF.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
     pub(super) svma: u64,
-    pub(super) query: u32,
+    pub(super) query: QueryId,
     pub(super) inlines: bool,
     pub(super) lines: bool,
 }
@@ -18,15 +27,15 @@ pub(super) struct Expanded<'a> {
     /// Inlined calls of all answers, each answer's run innermost first: the function and the place in it.
     pub(super) calls: Vec<(NameNumber, Option<Spot>)>,
     /// Functions that `calls` refer to, as the file names them.
-    pub(super) names: Vec<&'a [u8]>,
+    pub(super) names: IndexVec<NameNumber, &'a [u8]>,
     /// Whose code they are, where that was asked.
-    pub(super) origins: Vec<Origin>,
+    pub(super) origins: IndexVec<NameNumber, Origin>,
     /// Paths that places refer to.
-    pub(super) paths: Vec<String>,
+    pub(super) paths: IndexVec<PathNumber, String>,
 }
 
 pub(super) struct Expansion {
-    pub(super) query: u32,
+    pub(super) query: QueryId,
     /// Size of the function around the address: of two units the one with the smaller function is right.
     pub(super) size: u64,
     /// Range in [`Expanded::calls`].
@@ -36,8 +45,5 @@ pub(super) struct Expansion {
     pub(super) origin: Origin,
 }
 
-/// Index in [`Expanded::names`].
-pub(super) type NameNumber = u32;
-
-/// Index in [`Expanded::paths`], line and column.
-pub(super) type Spot = (u32, u32, u32);
+/// Path, line and column.
+pub(super) type Spot = (PathNumber, u32, u32);

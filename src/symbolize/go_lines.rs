@@ -4,7 +4,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::expanded::{Expanded, Expansion, Spot, Wanted};
+use super::expanded::{Expanded, Expansion, NameNumber, PathNumber, Spot, Wanted};
 use super::origin::Origin;
 use crate::address::Svma;
 use crate::dso::go::{GoFrame, GoTable};
@@ -45,16 +45,16 @@ pub(super) fn expand<'a>(go: &GoTable<'a>, all: &[Wanted]) -> Expanded<'a> {
 /// Names and paths, each once.
 #[derive(Default)]
 struct Numbers<'a> {
-    names: FxHashMap<&'a [u8], u32>,
-    paths: FxHashMap<&'a [u8], u32>,
+    names: FxHashMap<&'a [u8], NameNumber>,
+    paths: FxHashMap<&'a [u8], PathNumber>,
 }
 
 impl<'a> Numbers<'a> {
-    fn name(&mut self, out: &mut Expanded<'a>, name: &'a [u8]) -> u32 {
-        *self.names.entry(name).or_insert_with(|| {
-            out.names.push(name);
-            number(out.names.len() - 1)
-        })
+    fn name(&mut self, out: &mut Expanded<'a>, name: &'a [u8]) -> NameNumber {
+        *self
+            .names
+            .entry(name)
+            .or_insert_with(|| out.names.push(name))
     }
 
     fn place(&mut self, out: &mut Expanded<'a>, frame: &GoFrame<'a>, wanted: bool) -> Option<Spot> {
@@ -63,13 +63,8 @@ impl<'a> Numbers<'a> {
         }
         let path = *self.paths.entry(frame.file).or_insert_with(|| {
             out.paths
-                .push(String::from_utf8_lossy(frame.file).into_owned());
-            number(out.paths.len() - 1)
+                .push(String::from_utf8_lossy(frame.file).into_owned())
         });
         Some((path, frame.line, 0))
     }
-}
-
-fn number(index: usize) -> u32 {
-    u32::try_from(index).unwrap_or(u32::MAX)
 }

@@ -6,9 +6,11 @@
 use gimli::{AttributeValue, DebugInfoOffset, UnitOffset, constants as dw};
 use rustc_hash::FxHashMap;
 
-use super::dwarf::{Bounds, DebugInfo, MAX_ATTRIBUTES, Reader, Unit};
+use super::dwarf::{Bounds, DebugInfo, MAX_ATTRIBUTES, Reader, Unit, UnitId};
+use super::expanded::NameNumber;
 use super::lines::{LineAt, Lines};
 use super::origin::Origin;
+use crate::ids::IndexVec;
 
 /// An inlined call: the function that was inlined, and the place it was called from.
 #[derive(Clone, Copy, Debug)]
@@ -279,17 +281,17 @@ impl Scan<'_, '_> {
 #[derive(Default)]
 pub(super) struct Names<'a> {
     /// By entry: in the supplementary file or not, and its position.
-    known: FxHashMap<(bool, usize), u32>,
+    known: FxHashMap<(bool, usize), NameNumber>,
     units: Units<'a>,
     /// Whose code entries are, by the same.
     origins: FxHashMap<(bool, usize), Origin>,
     /// Files of units that declare functions; nothing stands for the unit at hand.
-    files: FxHashMap<Option<(bool, u32)>, Option<Lines<'a>>>,
+    files: FxHashMap<Option<(bool, UnitId)>, Option<Lines<'a>>>,
 }
 
 /// Units that entries of another one refer to.
 #[derive(Default)]
-struct Units<'a>(FxHashMap<(bool, u32), Option<Unit<'a>>>);
+struct Units<'a>(FxHashMap<(bool, UnitId), Option<Unit<'a>>>);
 
 /// How far chains of origins and specifications are followed.
 const MAX_REFERENCES: usize = 16;
@@ -302,8 +304,8 @@ impl<'a> Names<'a> {
         info: &DebugInfo<'a>,
         unit: &Unit<'a>,
         call: &InlinedCall,
-        names: &mut Vec<&'a [u8]>,
-    ) -> u32 {
+        names: &mut IndexVec<NameNumber, &'a [u8]>,
+    ) -> NameNumber {
         let start = call.start();
         let key = key_of(unit, start);
         if let Some(&name) = self.known.get(&key) {
@@ -311,8 +313,7 @@ impl<'a> Names<'a> {
         }
         let found = self.look_up(info, unit, start);
         let found = found.filter(|name| !name.is_empty());
-        names.push(found.unwrap_or(b"??"));
-        let name = u32::try_from(names.len() - 1).expect("fewer names than entries");
+        let name = names.push(found.unwrap_or(b"??"));
         self.known.insert(key, name);
         name
     }
@@ -394,10 +395,10 @@ impl<'a> Units<'a> {
         info: &DebugInfo<'a>,
         unit: &Unit<'a>,
         start: EntryRef,
-        mut look: impl FnMut(&DebugInfo<'a>, &Unit<'a>, Option<(bool, u32)>, &Named<'a>) -> Option<T>,
+        mut look: impl FnMut(&DebugInfo<'a>, &Unit<'a>, Option<(bool, UnitId)>, &Named<'a>) -> Option<T>,
     ) -> Option<T> {
         let mut at = start;
-        let mut place: Option<(bool, u32)> = None;
+        let mut place: Option<(bool, UnitId)> = None;
         for _ in 0..MAX_REFERENCES {
             let supplementary = place.is_some_and(|p| p.0);
             let file = if supplementary {

@@ -6,14 +6,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use super::dwarf::Unit;
+use super::QueryId;
+use super::dwarf::{Unit, UnitId};
 use super::expanded::{Expanded, Expansion, NameNumber, Wanted};
 use super::inlines::Names;
 use super::origin::Origin;
+use crate::ids::{Idx, IndexSlice, IndexVec, index_vec};
 
 /// Answers by unit, and by whether it was asked whose code functions are.
 #[derive(Default)]
-pub(super) struct Memo<'a>(Mutex<FxHashMap<(u32, bool), Shared<'a>>>);
+pub(super) struct Memo<'a>(Mutex<FxHashMap<(UnitId, bool), Shared<'a>>>);
 
 /// One thread at a time reads a unit.
 type Shared<'a> = Arc<Mutex<UnitMemo<'a>>>;
@@ -50,7 +52,7 @@ impl<'a> Memo<'a> {
     /// What a unit says about addresses (ordered), of which `read` is asked those that are new.
     pub(super) fn of_unit(
         &self,
-        key: (u32, bool),
+        key: (UnitId, bool),
         wanted: &[Wanted],
         read: impl FnOnce(&[Wanted], &mut Reading<'a>),
     ) -> Expanded<'a> {
@@ -66,18 +68,19 @@ impl<'a> Memo<'a> {
         let mut new: Vec<Wanted> = wanted.iter().filter(is_new).copied().collect();
         new.dedup_by_key(|wanted| wanted.svma);
         if !new.is_empty() {
-            for (query, wanted) in (0..).zip(&mut new) {
-                wanted.query = query;
+            // Answers tell which of these they are of.
+            for (at, wanted) in new.iter_mut().enumerate() {
+                wanted.query = QueryId::from_usize(at);
             }
             read(&new, &mut unit.reading);
-            unit.keep(&new);
+            unit.keep(IndexSlice::new(&new));
         }
         unit.tell(wanted)
     }
 }
 
 impl UnitMemo<'_> {
-    fn keep(&mut self, asked: &[Wanted]) {
+    fn keep(&mut self, asked: &IndexSlice<QueryId, [Wanted]>) {
         self.answers.extend(asked.iter().map(|w| (w.svma, None)));
         for answer in self.reading.out.answers.drain(..) {
             let known = Known {
@@ -85,7 +88,7 @@ impl UnitMemo<'_> {
                 calls: answer.calls,
                 origin: answer.origin,
             };
-            let svma = asked[answer.query as usize].svma;
+            let svma = asked[answer.query].svma;
             self.answers.insert(svma, Some(known));
         }
     }
@@ -96,17 +99,17 @@ impl<'a> UnitMemo<'a> {
     fn tell(&self, wanted: &[Wanted]) -> Expanded<'a> {
         let all = &self.reading.out;
         let mut out = Expanded::default();
-        let mut numbers: Vec<Option<NameNumber>> = vec![None; all.names.len()];
+        let mut numbers: IndexVec<NameNumber, Option<NameNumber>> =
+            index_vec![None; all.names.len()];
         for wanted in wanted {
             let Some(Some(known)) = self.answers.get(&wanted.svma) else {
                 continue;
             };
             let start = out.calls.len();
             for &(name, _) in &all.calls[known.calls.clone()] {
-                let number = *numbers[name as usize].get_or_insert_with(|| {
-                    out.names.push(all.names[name as usize]);
-                    out.origins.extend(all.origins.get(name as usize));
-                    u32::try_from(out.names.len() - 1).expect("fewer names than entries")
+                let number = *numbers[name].get_or_insert_with(|| {
+                    out.origins.extend(all.origins.get(name));
+                    out.names.push(all.names[name])
                 });
                 out.calls.push((number, None));
             }
@@ -129,7 +132,7 @@ mod tests {
     fn wanted(svma: u64, query: u32) -> Wanted {
         Wanted {
             svma,
-            query,
+            query: QueryId(query),
             inlines: true,
             lines: false,
         }
@@ -141,9 +144,9 @@ mod tests {
         for wanted in asked.iter().filter(|wanted| wanted.svma % 2 == 0) {
             let start = out.calls.len();
             for call in 0..wanted.svma % 5 {
-                out.names.push(NAMES[(wanted.svma + call) as usize % 3]);
+                let name = out.names.push(NAMES[(wanted.svma + call) as usize % 3]);
                 out.origins.push(Origin::Own);
-                out.calls.push((out.names.len() as u32 - 1, None));
+                out.calls.push((name, None));
             }
             out.answers.push(Expansion {
                 query: wanted.query,
@@ -155,12 +158,11 @@ mod tests {
         }
     }
 
-    fn plain(found: &Expanded<'_>) -> Vec<(u32, u64, Vec<String>, Origin)> {
+    fn plain(found: &Expanded<'_>) -> Vec<(QueryId, u64, Vec<String>, Origin)> {
         let plain = |answer: &Expansion| {
             let calls = found.calls[answer.calls.clone()].iter();
-            let name = |call: &(NameNumber, _)| {
-                String::from_utf8_lossy(found.names[call.0 as usize]).into_owned()
-            };
+            let name =
+                |call: &(NameNumber, _)| String::from_utf8_lossy(found.names[call.0]).into_owned();
             (
                 answer.query,
                 answer.size,
@@ -178,7 +180,7 @@ mod tests {
         let mut asked = Vec::new();
         for run in runs {
             let questions: Vec<Wanted> = run.iter().zip(7..).map(|(a, q)| wanted(*a, q)).collect();
-            let told = memo.of_unit((1, true), &questions, |new, reading| {
+            let told = memo.of_unit((UnitId(1), true), &questions, |new, reading| {
                 asked.extend(new.iter().map(|wanted| wanted.svma));
                 find(new, &mut reading.out);
             });

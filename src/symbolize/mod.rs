@@ -21,7 +21,7 @@ mod tests;
 mod unpacked;
 
 use crate::dso::DsoId;
-use crate::ids::IndexVec;
+use crate::ids::{IndexVec, Part};
 use crate::wasm::{PartId, WasmCode, WasmPlace};
 
 pub use crate::dso::NameStyle;
@@ -80,6 +80,8 @@ crate::ids::numbers! {
     pub struct SymbolIndex(pub u32);
     /// Index into [`Resolution::strings`].
     pub struct StringIndex(pub u32);
+    /// Index into the queries, and into [`Resolution::answers`].
+    pub struct QueryId(pub u32);
 }
 
 /// All answers of a run.
@@ -94,7 +96,7 @@ pub struct Resolution {
     /// Inlined frames of all answers, each answer's run innermost first.
     pub inlined: Vec<InlinedFrame>,
     /// One for each query, in the order asked.
-    pub answers: Vec<Resolved>,
+    pub answers: IndexVec<QueryId, Resolved>,
 }
 
 /// A symbol that some address hit.
@@ -144,8 +146,8 @@ impl SourceLine {
 pub struct Resolved {
     /// The ELF or kernel symbol: the outermost function at the address.
     pub symbol: Option<SymbolIndex>,
-    /// Range in [`Resolution::inlined`]; empty when nothing is inlined here or it was not asked for.
-    pub inlined: std::ops::Range<u32>,
+    /// Part of [`Resolution::inlined`]; empty when nothing is inlined here or it was not asked for.
+    inlined: Part<InlinedFrame>,
     /// Line of the outermost function: the call site when something is inlined, else the address itself.
     pub line: Option<SourceLine>,
     /// The code itself belongs to no line, that before it and that behind it to different ones, and told is the one
@@ -201,6 +203,6 @@ impl Resolved {
     /// The inlined frames, innermost first.
     #[must_use]
     pub fn inlined<'r>(&self, resolution: &'r Resolution) -> &'r [InlinedFrame] {
-        &resolution.inlined[self.inlined.start as usize..self.inlined.end as usize]
+        self.inlined.of(&resolution.inlined)
     }
 }

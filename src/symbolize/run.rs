@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::dwarf::{DebugInfo, Unit};
-use super::expanded::{Expanded, Expansion, NameNumber, Spot, Wanted};
+use super::dwarf::{DebugInfo, Unit, UnitId};
+use super::expanded::{Expanded, Expansion, NameNumber, PathNumber, Spot, Wanted};
 use super::go_lines;
 use super::inlines;
 use super::lines::{LineAt, Lines};
@@ -19,13 +19,14 @@ use super::source_map::WasmMap;
 use super::split::SplitFiles;
 use super::store::{DebugStore, Opened};
 use super::{
-    InlinedFrame, NameStyle, Options, Origin, Query, Resolution, Resolved, Site, SourceLine,
-    StringIndex, Symbol, SymbolIndex,
+    InlinedFrame, NameStyle, Options, Origin, Query, QueryId, Resolution, Resolved, Site,
+    SourceLine, StringIndex, Symbol, SymbolIndex,
 };
 use crate::address::FileOffset;
 use crate::dso::demangle::demangle;
 use crate::dso::go::GoTable;
 use crate::dso::{DsoId, DsoKind, DsoTable};
+use crate::ids::{Idx, IndexSlice, IndexVec, Part, Spare, index_vec, numbers};
 use crate::parallel::in_parallel;
 use crate::wasm::{PartId, WasmCode, WasmPlace};
 
@@ -58,6 +59,7 @@ pub fn resolve_with<'a: 'd, 'd>(
     options: Options,
     threads: usize,
 ) -> Resolution {
+    let queries = IndexSlice::new(queries);
     let groups = by_place(queries);
     let from = (dsos, known);
     let objects = in_parallel(groups, threads, |group| match group.place {
@@ -83,17 +85,26 @@ pub fn resolve_with<'a: 'd, 'd>(
     builder.finish(threads)
 }
 
-/// The queries of one place, as indices, ordered by address.
+numbers! {
+    /// Index into [`Object::symbols`].
+    struct HitId(Spare);
+    /// Index into [`Shown::texts`].
+    struct ShownId(u32);
+}
+
+type Queries = IndexSlice<QueryId, [Query]>;
+
+/// The queries of one place, ordered by address.
 struct Group {
     place: Site,
-    queries: Vec<u32>,
+    queries: Vec<QueryId>,
 }
 
 /// Groups with the most queries first.
-fn by_place(queries: &[Query]) -> Vec<Group> {
+fn by_place(queries: &Queries) -> Vec<Group> {
     let mut of_place: FxHashMap<Site, usize> = FxHashMap::default();
     let mut groups: Vec<Group> = Vec::new();
-    for (index, query) in (0u32..).zip(queries) {
+    for (index, query) in queries.iter_enumerated() {
         let group = *of_place.entry(query.place).or_insert_with(|| {
             groups.push(Group {
                 place: query.place,
@@ -104,7 +115,7 @@ fn by_place(queries: &[Query]) -> Vec<Group> {
         groups[group].queries.push(index);
     }
     for group in &mut groups {
-        group.queries.sort_by_key(|&i| queries[i as usize].address);
+        group.queries.sort_by_key(|&i| queries[i].address);
     }
     groups.sort_by_key(|group| (std::cmp::Reverse(group.queries.len()), group.place));
     groups
@@ -118,22 +129,22 @@ struct Object<'t, 'a, 'd> {
     /// Whether it is asked whose code functions are.
     origins: bool,
     /// Distinct symbols that were hit, by address.
-    symbols: Vec<crate::dso::SymbolRef<'t>>,
-    /// For each query of the group: its index, and its symbol.
-    answers: Vec<(u32, Option<u32>)>,
+    symbols: IndexVec<HitId, crate::dso::SymbolRef<'t>>,
+    /// For each query of the group: which it is, and its symbol.
+    answers: Vec<(QueryId, Option<HitId>)>,
     debug: Option<Opened<'d>>,
     split: Option<SplitFiles<'t, 'a>>,
     /// What a Go program without DWARF knows of its functions; its one unit is number 0.
     go: Option<GoTable<'a>>,
     /// Work for each unit: (unit, queries by stated address).
-    units: Vec<(u32, Vec<Wanted>)>,
+    units: Vec<(UnitId, Vec<Wanted>)>,
 }
 
 impl<'t, 'a: 'd, 'd> Object<'t, 'a, 'd> {
     fn resolve(
-        queries: &[Query],
+        queries: &Queries,
         dso: DsoId,
-        group: &[u32],
+        group: &[QueryId],
         (dsos, known): (&'t DsoTable<'a>, &DebugStore<'d>),
         origins: bool,
     ) -> Self {
@@ -149,17 +160,14 @@ impl<'t, 'a: 'd, 'd> Object<'t, 'a, 'd> {
             split: Some(SplitFiles::new(dsos, dso)),
             ..Self::default()
         };
-        let mut numbers: FxHashMap<(u64, u64), u32> = FxHashMap::default();
+        let mut numbers: FxHashMap<(u64, u64), HitId> = FxHashMap::default();
         let table = dsos.symbols(dso);
         for &index in group {
-            let found = table.and_then(|table| table.find(queries[index as usize].address));
+            let found = table.and_then(|table| table.find(queries[index].address));
             let number = found.map(|symbol| {
                 *numbers
                     .entry((symbol.start, symbol.end))
-                    .or_insert_with(|| {
-                        object.symbols.push(symbol);
-                        u32::try_from(object.symbols.len() - 1).expect("fewer symbols than queries")
-                    })
+                    .or_insert_with(|| object.symbols.push(symbol))
             });
             object.answers.push((index, number));
         }
@@ -169,9 +177,9 @@ impl<'t, 'a: 'd, 'd> Object<'t, 'a, 'd> {
 
     /// A module, of which only lines and inlined functions are asked.
     fn of_wasm(
-        queries: &[Query],
+        queries: &Queries,
         part: PartId,
-        group: &[u32],
+        group: &[QueryId],
         wasm: &WasmCode<'a>,
         origins: bool,
     ) -> Self {
@@ -179,14 +187,14 @@ impl<'t, 'a: 'd, 'd> Object<'t, 'a, 'd> {
             origins,
             ..Self::default()
         };
-        let lines = origins || group.iter().any(|&at| queries[at as usize].lines);
+        let lines = origins || group.iter().any(|&at| queries[at].lines);
         let debug = DebugInfo::of_wasm(|name| wasm.debug_section(part, name), lines);
         let Some(debug) = debug else {
             return object;
         };
         let mut all = Vec::with_capacity(group.len());
         for &index in group {
-            let query = &queries[index as usize];
+            let query = &queries[index];
             let Some(at) = place_of(part, query).and_then(|place| wasm.address(place)) else {
                 continue;
             };
@@ -213,13 +221,13 @@ impl<'t, 'a: 'd, 'd> Object<'t, 'a, 'd> {
     /// Opens the DWARF if somebody asks for what is in it, and finds the units to read.
     fn find_units(
         &mut self,
-        queries: &[Query],
+        queries: &Queries,
         dso: DsoId,
         (dsos, known): (&DsoTable<'a>, &DebugStore<'d>),
     ) {
         // As in perf, addresses without a symbol have no inlined functions.
-        let asks = |&(index, symbol): &(u32, Option<u32>)| {
-            let query = &queries[index as usize];
+        let asks = |&(index, symbol): &(QueryId, Option<HitId>)| {
+            let query = &queries[index];
             (query.lines || (query.inlines && symbol.is_some())).then_some((
                 index,
                 query,
@@ -261,11 +269,11 @@ impl<'t, 'a: 'd, 'd> Object<'t, 'a, 'd> {
     fn ask(&mut self, debug: Option<Opened<'d>>, mut all: Vec<Wanted>) {
         all.sort_unstable_by_key(|w| (w.svma, w.query));
         let Some(debug) = debug else {
-            self.units = vec![(0, all)];
+            self.units = vec![(UnitId(0), all)];
             return;
         };
         let addresses: Vec<u64> = all.iter().map(|w| w.svma).collect();
-        let mut units: FxHashMap<u32, Vec<Wanted>> = FxHashMap::default();
+        let mut units: FxHashMap<UnitId, Vec<Wanted>> = FxHashMap::default();
         debug.info.units_at(&addresses, |index, unit| {
             units.entry(unit).or_default().push(all[index]);
         });
@@ -286,8 +294,8 @@ impl<'t, 'a: 'd, 'd> Object<'t, 'a, 'd> {
 }
 
 /// The question about the code behind that of a query.
-fn behind(query: u32, queries: &[Query]) -> u32 {
-    query + index_of(queries.len())
+fn behind(query: QueryId, queries: &Queries) -> QueryId {
+    QueryId::from_usize(query.index() + queries.len())
 }
 
 fn place_of(part: PartId, query: &Query) -> Option<WasmPlace> {
@@ -356,7 +364,7 @@ impl<'t, 'a> Addresses<'t, 'a> {
 /// One unit of one DSO to be read.
 struct Piece<'p> {
     object: usize,
-    unit: u32,
+    unit: UnitId,
     wanted: &'p [Wanted],
 }
 
@@ -508,14 +516,14 @@ struct Paths<'p, 'a> {
     debug: &'p DebugInfo<'a>,
     unit: &'p Unit<'a>,
     lines: Option<&'p Lines<'a>>,
-    known: FxHashMap<u64, Option<u32>>,
+    known: FxHashMap<u64, Option<PathNumber>>,
 }
 
 impl Paths<'_, '_> {
-    fn place(&mut self, paths: &mut Vec<String>, line: LineAt) -> Option<Spot> {
+    fn place(&mut self, paths: &mut IndexVec<PathNumber, String>, line: LineAt) -> Option<Spot> {
         let index = *self.known.entry(line.file).or_insert_with(|| {
-            paths.push(self.lines?.path(self.debug, self.unit, line.file)?);
-            u32::try_from(paths.len() - 1).ok()
+            let path = self.lines?.path(self.debug, self.unit, line.file)?;
+            Some(paths.push(path))
         });
         index.map(|index| (index, line.line, line.column))
     }
@@ -523,7 +531,7 @@ impl Paths<'_, '_> {
 
 /// Puts the answers together in the order of the queries.
 struct Builder<'b, 't, 'a, 'd> {
-    queries: &'b [Query],
+    queries: &'b Queries,
     objects: &'b [Object<'t, 'a, 'd>],
     expanded: &'b [Expanded<'d>],
     wasm: &'b WasmCode<'a>,
@@ -534,40 +542,40 @@ struct Builder<'b, 't, 'a, 'd> {
 impl<'b, 'd> Builder<'b, '_, '_, 'd> {
     fn finish(&self, threads: usize) -> Resolution {
         let mut out = Resolution {
-            answers: vec![Resolved::default(); self.queries.len()],
+            answers: index_vec![Resolved::default(); self.queries.len()],
             ..Resolution::default()
         };
         self.add_symbols(&mut out, threads);
         let names = self.demangled_names(threads);
         let mut strings = Strings::new(self.expanded, &names);
         let chosen = self.chosen();
-        let (asked, behind) = chosen.split_at(self.queries.len());
-        for (index, chosen) in asked.iter().enumerate() {
-            let Some((piece, expansion)) = *chosen else {
+        for (index, query) in self.queries.iter_enumerated() {
+            let Some((piece, expansion)) = chosen[index] else {
                 continue;
             };
             let start = out.inlined.len();
             let calls = &self.expanded[piece].calls[expansion.calls.clone()];
-            let is_whole = matches!(self.queries[index].place, Site::Wasm(part) if self.wasm.is_function_only(part));
+            let is_whole =
+                matches!(query.place, Site::Wasm(part) if self.wasm.is_function_only(part));
             for &(name, place) in calls.iter().filter(|_| !is_whole) {
                 let name = strings.name(piece, name);
                 let line = strings.place(piece, place);
                 out.inlined.push(InlinedFrame { name, line });
             }
             let answer = &mut out.answers[index];
-            answer.inlined = index_of(start)..index_of(out.inlined.len());
+            answer.inlined = Part::new(start..out.inlined.len());
             answer.line = strings.place(piece, expansion.line);
             if let Some(symbol) = answer.symbol {
                 let origin = &mut out.symbols[symbol].origin;
                 *origin = (*origin).max(expansion.origin);
             }
-            if let Some(Some((other, behind))) = behind.get(index) {
+            if let Some(Some((other, behind))) = chosen.get(behind(index, self.queries)) {
                 answer.doubtful =
                     self.innermost(piece, expansion) != self.innermost(*other, behind);
             }
         }
-        out.strings = strings.texts.into();
-        out.origins = strings.origins.into();
+        out.strings = strings.texts;
+        out.origins = strings.origins;
         self.add_bare_places(&mut out);
         out
     }
@@ -577,7 +585,7 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
         let expanded = &self.expanded[piece];
         let call = expanded.calls[expansion.calls.clone()].first();
         let (path, line, _) = call.map_or(expansion.line, |(_, place)| *place)?;
-        Some((&expanded.paths[path as usize], line))
+        Some((&expanded.paths[path], line))
     }
 
     /// What stands for the line of WebAssembly that nothing describes.
@@ -604,23 +612,22 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
             let Some((text, line, column)) = mapped.or_else(bare) else {
                 continue;
             };
-            let file = *known.entry(text).or_insert_with_key(|text| {
-                out.strings.push(text.clone());
-                StringIndex(index_of(out.strings.len() - 1))
-            });
+            let file = known.entry(text);
+            let file = *file.or_insert_with_key(|text| out.strings.push(text.clone()));
             answer.line = Some(SourceLine { file, line, column });
         }
     }
 
     /// For each query the piece and the expansion that count: those of the smallest function.
     /// Behind those of the queries, those of the code behind it, if any was asked for.
-    fn chosen(&self) -> Vec<Option<(usize, &'b Expansion)>> {
+    fn chosen(&self) -> IndexVec<QueryId, Option<(usize, &'b Expansion)>> {
         let is_wasm = |query: &Query| matches!(query.place, Site::Wasm(_));
         let times = 1 + usize::from(self.queries.iter().any(is_wasm));
-        let mut chosen: Vec<Option<(usize, &Expansion)>> = vec![None; self.queries.len() * times];
+        let mut chosen: IndexVec<QueryId, Option<(usize, &Expansion)>> =
+            index_vec![None; self.queries.len() * times];
         for (piece, expanded) in self.expanded.iter().enumerate() {
             for answer in &expanded.answers {
-                let slot = &mut chosen[answer.query as usize];
+                let slot = &mut chosen[answer.query];
                 if slot.is_none_or(|(_, known)| answer.size < known.size) {
                     *slot = Some((piece, answer));
                 }
@@ -631,15 +638,14 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
 
     /// Demangles every symbol that was hit, and numbers them by DSO and address.
     fn add_symbols(&self, out: &mut Resolution, threads: usize) {
-        let mut order: Vec<(DsoId, u64, usize, usize)> = Vec::new();
+        let mut order: Vec<(DsoId, u64, usize, HitId)> = Vec::new();
         for (number, object) in self.objects.iter().enumerate() {
             let Some(dso) = object.dso else { continue };
-            let of_object =
-                |(i, symbol): (usize, &crate::dso::SymbolRef<'_>)| (dso, symbol.start, number, i);
-            order.extend(object.symbols.iter().enumerate().map(of_object));
+            let symbols = object.symbols.iter_enumerated();
+            order.extend(symbols.map(|(hit, symbol)| (dso, symbol.start, number, hit)));
         }
         order.sort_unstable();
-        let name = |&(_, _, object, i): &(_, _, usize, usize)| self.objects[object].symbols[i].name;
+        let name = |&(_, _, object, i): &(_, _, usize, HitId)| self.objects[object].symbols[i].name;
         let names = affordable(order.iter().map(name));
         let all: Vec<_> = order.iter().zip(names).collect();
         let symbols = in_parallel(all.chunks(512).collect(), threads, |chunk| {
@@ -649,25 +655,24 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
                 .collect::<Vec<_>>()
         });
         out.symbols = symbols.into_iter().flatten().collect();
-        let mut numbers: Vec<Vec<u32>> = self
+        let mut numbers: Vec<IndexVec<HitId, SymbolIndex>> = self
             .objects
             .iter()
-            .map(|o| vec![0; o.symbols.len()])
+            .map(|o| index_vec![SymbolIndex(0); o.symbols.len()])
             .collect();
-        for (number, &(_, _, object, i)) in (0..).zip(&order) {
+        for (number, &(_, _, object, i)) in out.symbols.indices().zip(&order) {
             numbers[object][i] = number;
         }
         for (object, numbers) in self.objects.iter().zip(&numbers) {
             for &(query, symbol) in &object.answers {
-                out.answers[query as usize].symbol =
-                    symbol.map(|i| SymbolIndex(numbers[i as usize]));
+                out.answers[query].symbol = symbol.map(|hit| numbers[hit]);
             }
         }
     }
 
-    fn symbol(&self, dso: DsoId, object: usize, index: usize, name: &[u8]) -> Symbol {
+    fn symbol(&self, dso: DsoId, object: usize, hit: HitId, name: &[u8]) -> Symbol {
         let object = &self.objects[object];
-        let symbol = &object.symbols[index];
+        let symbol = &object.symbols[hit];
         let style = if object.is_kernel && !self.options.demangle_kernel {
             NameStyle::Raw
         } else {
@@ -692,13 +697,10 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
 
     /// The names of all inlined functions, as shown.
     fn demangled_names(&self, threads: usize) -> Shown<'d> {
-        let mut known: FxHashMap<&'d [u8], u32> = FxHashMap::default();
-        let mut distinct: Vec<&'d [u8]> = Vec::new();
+        let mut known: FxHashMap<&'d [u8], ShownId> = FxHashMap::default();
+        let mut distinct: IndexVec<ShownId, &'d [u8]> = IndexVec::new();
         for &name in self.expanded.iter().flat_map(|e| &e.names) {
-            known.entry(name).or_insert_with(|| {
-                distinct.push(name);
-                index_of(distinct.len() - 1)
-            });
+            known.entry(name).or_insert_with(|| distinct.push(name));
         }
         let style = self.options.names;
         let affordable = affordable(distinct.iter().copied());
@@ -715,35 +717,35 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
 
 /// Distinct names and their texts.
 struct Shown<'a> {
-    known: FxHashMap<&'a [u8], u32>,
-    texts: Vec<String>,
+    known: FxHashMap<&'a [u8], ShownId>,
+    texts: IndexVec<ShownId, String>,
 }
 
 /// Interns texts in order of first use.
 struct Strings<'s> {
-    texts: Vec<String>,
+    texts: IndexVec<StringIndex, String>,
     /// Whose code each is; functions of one name that are not of the same are two texts.
-    origins: Vec<Origin>,
+    origins: IndexVec<StringIndex, Origin>,
     known: FxHashMap<(&'s str, Origin), StringIndex>,
     /// By piece: the texts of its names and paths, and their numbers once they were used.
-    names: Vec<Vec<(&'s str, Origin, Option<StringIndex>)>>,
-    paths: Vec<Vec<(&'s str, Option<StringIndex>)>>,
+    names: Vec<IndexVec<NameNumber, (&'s str, Origin, Option<StringIndex>)>>,
+    paths: Vec<IndexVec<PathNumber, (&'s str, Option<StringIndex>)>>,
 }
 
 impl<'s> Strings<'s> {
     fn new(expanded: &'s [Expanded<'_>], shown: &'s Shown<'_>) -> Self {
-        let text = |name: &&[u8]| shown.texts[shown.known[*name] as usize].as_str();
+        let text = |name: &&[u8]| shown.texts[shown.known[*name]].as_str();
         let names = |e: &'s Expanded<'_>| {
-            let origin = |at: usize| e.origins.get(at).copied().unwrap_or_default();
-            let names = e.names.iter().enumerate();
+            let origin = |at: NameNumber| e.origins.get(at).copied().unwrap_or_default();
+            let names = e.names.iter_enumerated();
             names
                 .map(|(at, name)| (text(name), origin(at), None))
                 .collect()
         };
         let paths = |e: &'s Expanded<'_>| e.paths.iter().map(|p| (p.as_str(), None)).collect();
         Self {
-            texts: Vec::new(),
-            origins: Vec::new(),
+            texts: IndexVec::new(),
+            origins: IndexVec::new(),
             known: FxHashMap::default(),
             names: expanded.iter().map(names).collect(),
             paths: expanded.iter().map(paths).collect(),
@@ -751,25 +753,24 @@ impl<'s> Strings<'s> {
     }
 
     fn name(&mut self, piece: usize, name: NameNumber) -> StringIndex {
-        let (text, origin, number) = self.names[piece][name as usize];
+        let (text, origin, number) = self.names[piece][name];
         let number = number.unwrap_or_else(|| self.add(text, origin));
-        self.names[piece][name as usize].2 = Some(number);
+        self.names[piece][name].2 = Some(number);
         number
     }
 
     fn place(&mut self, piece: usize, place: Option<Spot>) -> Option<SourceLine> {
         let (path, line, column) = place?;
-        let (text, number) = self.paths[piece][path as usize];
+        let (text, number) = self.paths[piece][path];
         let file = number.unwrap_or_else(|| self.add(text, Origin::Unknown));
-        self.paths[piece][path as usize].1 = Some(file);
+        self.paths[piece][path].1 = Some(file);
         Some(SourceLine { file, line, column })
     }
 
     fn add(&mut self, text: &'s str, origin: Origin) -> StringIndex {
         *self.known.entry((text, origin)).or_insert_with(|| {
-            self.texts.push(text.to_owned());
             self.origins.push(origin);
-            StringIndex(index_of(self.texts.len() - 1))
+            self.texts.push(text.to_owned())
         })
     }
 }
@@ -788,8 +789,4 @@ pub(super) fn affordable<'n>(names: impl Iterator<Item = &'n [u8]>) -> Vec<&'n [
         None => &name[..name.len().min(BEGINNING)],
     };
     names.map(cut).collect()
-}
-
-fn index_of(len: usize) -> u32 {
-    u32::try_from(len).expect("fewer than 4 G inlined frames")
 }

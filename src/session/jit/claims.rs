@@ -305,7 +305,7 @@ impl Claims {
 }
 
 impl Own {
-    const fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         match self {
             Self::Lasting(_) => false,
             Self::Ended(segments) => segments.is_empty(),

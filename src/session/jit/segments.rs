@@ -10,8 +10,19 @@
 //! they were made. A list of claims for each page is simpler but grows with `n²` for code that is
 //! generated to the same addresses again and again. Pages in a hash table cost a cache miss more for each lookup.
 
+use std::ops::Range;
+
 use super::load_map::Pages;
 use crate::address::{Avma, AvmaRange, Timestamp};
+use crate::ids::{Idx, IndexSlice, IndexVec, Part, Spare, numbers};
+
+numbers! {
+    /// Index into [`Segments::claims`].
+    #[derive(Default)]
+    struct ClaimId(u32);
+    /// Index into [`Segments::nodes`].
+    struct NodeId(Spare);
+}
 
 /// Code that lay somewhere for some time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,19 +34,16 @@ pub(super) struct Claim {
     pub(super) code: u32,
 }
 
-const NONE: u32 = u32::MAX;
-/// Marks the number of a claim where the number of a node is expected.
-const SINGLE: u32 = 1 << 31;
 /// An immutable set of claims.
 #[derive(Debug, Default)]
 pub(super) struct Segments {
     /// By time.
-    claims: Vec<Frozen>,
+    claims: IndexVec<ClaimId, Frozen>,
     /// By address.
     stretches: Vec<Stretch>,
-    nodes: Vec<Node>,
+    nodes: IndexVec<NodeId, Node>,
     /// The claims of the nodes, by time.
-    filed: Vec<u32>,
+    filed: Vec<ClaimId>,
     pages: Pages,
 }
 
@@ -54,18 +62,44 @@ struct Stretch {
     start: u64,
     /// No dump has code of 4 GB.
     len: u32,
-    /// A claim (marked [`SINGLE`]), or the innermost node that is not empty.
-    target: u32,
+    target: Target,
+}
+
+/// Where a stretch leads: to its only claim, which is marked, or to the innermost node that is not empty.
+#[derive(Clone, Copy, Debug)]
+struct Target(u32);
+
+impl Target {
+    /// Marks claims.
+    const SINGLE: u32 = 1 << 31;
+    /// Behind all nodes: [`Segments::new`] keeps their number low.
+    const NOWHERE: u32 = Self::SINGLE - 1;
+
+    const fn claim(claim: ClaimId) -> Self {
+        Self(Self::SINGLE | claim.0)
+    }
+
+    fn node(node: Option<NodeId>) -> Self {
+        Self(node.map_or(Self::NOWHERE, |node| node.index() as u32))
+    }
+
+    fn single(self) -> Option<ClaimId> {
+        (self.0 & Self::SINGLE != 0).then_some(ClaimId(self.0 & !Self::SINGLE))
+    }
+
+    /// For those that lead to no claim.
+    fn innermost(self) -> Option<NodeId> {
+        (self.0 != Self::NOWHERE).then(|| NodeId::from_usize(self.0 as usize))
+    }
 }
 
 /// A node that is not empty.
 #[derive(Clone, Copy, Debug)]
 struct Node {
-    /// Its claims in `filed`.
-    begin: u32,
-    end: u32,
+    /// Part of `filed`.
+    claims: Part<ClaimId>,
     /// The next node outwards that is not empty.
-    outer: u32,
+    outer: Option<NodeId>,
 }
 
 /// Code found at an address.
@@ -85,14 +119,15 @@ impl Segments {
         claims.retain(|claim| claim.from < claim.to && !claim.range.is_empty());
         claims.sort_by_key(|claim| (claim.from, claim.range.start));
         // Beyond are numbers with another meaning; a dump of 128 GB could hold so many.
-        claims.truncate(SINGLE as usize / 64);
+        claims.truncate(Target::SINGLE as usize / 64);
+        let claims = IndexVec::from(claims);
         let mut segments = Self::default();
         segments.stretches.reserve_exact(claims.len());
         let mut filing = Filing::default();
         let order = by_address(&claims);
         let mut rest = order.as_slice();
         while let Some(&(_, first)) = rest.first() {
-            let end_of = |claim: u32| claims[claim as usize].range.end.0;
+            let end_of = |claim: ClaimId| claims[claim].range.end.0;
             let mut end = end_of(first);
             let touching = rest.iter().take_while(|&&(start, claim)| {
                 let reaches = start < end;
@@ -101,7 +136,7 @@ impl Segments {
             });
             let (cluster, behind) = rest.split_at(touching.count());
             match cluster {
-                [(_, single)] => segments.push_single(*single, claims[*single as usize].range),
+                [(_, single)] => segments.push_single(*single, claims[*single].range),
                 _ => segments.file(&claims, cluster, &mut filing),
             }
             rest = behind;
@@ -114,28 +149,28 @@ impl Segments {
         segments
     }
 
-    pub(super) const fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.claims.is_empty()
     }
 
     /// The claim in force at `time`.
     pub(super) fn at(&self, at: Avma, time: Timestamp) -> Option<Owner> {
         let stretch = self.stretch(at)?;
-        if let Some(single) = stretch.single() {
+        if let Some(single) = stretch.target.single() {
             return self.claims[single].owner_at(time);
         }
         self.nodes_from(stretch).find_map(|filed| {
-            let next = filed.partition_point(|&claim| self.claims[claim as usize].from <= time);
-            self.claims[*filed.get(next.checked_sub(1)?)? as usize].owner_at(time)
+            let next = filed.partition_point(|&claim| self.claims[claim].from <= time);
+            self.claims[*filed.get(next.checked_sub(1)?)?].owner_at(time)
         })
     }
 
     /// The first claim that begins after `time`.
     pub(super) fn after(&self, at: Avma, time: Timestamp) -> Option<Owner> {
-        let later = |&claim: &u32| self.claims[claim as usize].from > time;
+        let later = |&claim: &ClaimId| self.claims[claim].from > time;
         let stretch = self.stretch(at)?;
-        let first = match stretch.single() {
-            Some(single) => u32::try_from(single).ok().filter(later),
+        let first = match stretch.target.single() {
+            Some(single) => Some(single).filter(later),
             // Claims are numbered by time.
             None => self
                 .nodes_from(stretch)
@@ -146,7 +181,7 @@ impl Segments {
                 })
                 .min(),
         };
-        Some(self.claims[first? as usize].owner())
+        Some(self.claims[first?].owner())
     }
 
     /// All claims' code and end.
@@ -168,20 +203,20 @@ impl Segments {
         if stretch.start >= range.end.0 {
             return None;
         }
-        let claim = match stretch.single() {
+        let claim = match stretch.target.single() {
             Some(single) => single,
-            None => *self.nodes_from(stretch).next()?.first()? as usize,
+            None => *self.nodes_from(stretch).next()?.first()?,
         };
         Some(self.claims[claim].code)
     }
 
     /// The claims of all nodes over a stretch, innermost first.
-    fn nodes_from(&self, stretch: &Stretch) -> impl Iterator<Item = &[u32]> {
-        let mut node = stretch.target;
+    fn nodes_from(&self, stretch: &Stretch) -> impl Iterator<Item = &[ClaimId]> {
+        let mut next = stretch.target.innermost();
         std::iter::from_fn(move || {
-            let Node { begin, end, outer } = *self.nodes.get(node as usize)?;
-            node = outer;
-            Some(&self.filed[begin as usize..end as usize])
+            let Node { claims, outer } = self.nodes[next?];
+            next = outer;
+            Some(claims.of(&self.filed))
         })
     }
 
@@ -195,11 +230,11 @@ impl Segments {
         (at.0 - stretch.start < u64::from(stretch.len)).then_some(stretch)
     }
 
-    fn push_single(&mut self, claim: u32, range: AvmaRange) {
-        self.push(range.start.0, range.end.0, SINGLE | claim);
+    fn push_single(&mut self, claim: ClaimId, range: AvmaRange) {
+        self.push(range.start.0, range.end.0, Target::claim(claim));
     }
 
-    fn push(&mut self, start: u64, end: u64, target: u32) {
+    fn push(&mut self, start: u64, end: u64, target: Target) {
         self.stretches.push(Stretch {
             start,
             len: u32::try_from(end - start).unwrap_or(u32::MAX),
@@ -208,17 +243,17 @@ impl Segments {
     }
 
     /// Files every claim of a cluster under its nodes. Nodes are numbered as in a heap with the leaves last.
-    fn file(&mut self, claims: &[Claim], cluster: &[(u64, u32)], filing: &mut Filing) {
+    fn file(&mut self, claims: &ByTime, cluster: &[(u64, ClaimId)], filing: &mut Filing) {
         filing.begin(claims, cluster);
         let leaves = filing.bounds.len() - 1;
         let mut counts = vec![0_u32; 2 * leaves + 1];
         filing.each(claims, |node, _| counts[node] += 1);
         // Counts become positions.
-        let mut position = u32::try_from(self.filed.len()).unwrap_or(NONE);
+        let mut position = u32::try_from(self.filed.len()).unwrap_or(u32::MAX);
         for count in &mut counts {
             position += std::mem::replace(count, position);
         }
-        self.filed.resize(position as usize, 0);
+        self.filed.resize(position as usize, ClaimId::default());
         let filed = &mut self.filed;
         filing.each(claims, |node, claim| {
             filed[counts[node] as usize] = claim;
@@ -232,29 +267,37 @@ impl Segments {
     /// the claims of each node end.
     fn link(&mut self, bounds: &[u64], ends: &[u32]) {
         let leaves = bounds.len() - 1;
-        let mut innermost = vec![NONE; 2 * leaves];
-        for node in 1..2 * leaves {
-            let outer = innermost[node / 2];
-            let (begin, end) = (ends[node - 1], ends[node]);
-            innermost[node] = if begin == end {
-                outer
-            } else if outer == NONE && end - begin == 1 && node >= leaves {
-                SINGLE | self.filed[begin as usize]
-            } else {
-                self.nodes.push(Node { begin, end, outer });
-                u32::try_from(self.nodes.len() - 1).unwrap_or(NONE)
-            };
+        let claims = |node: usize| ends[node - 1] as usize..ends[node] as usize;
+        let mut innermost = vec![None; leaves];
+        for node in 1..leaves {
+            innermost[node] = self.node(innermost[node / 2], claims(node));
         }
-        for (pair, &target) in bounds.windows(2).zip(&innermost[leaves..]) {
+        for (node, pair) in (leaves..).zip(bounds.windows(2)) {
+            let outer = innermost[node / 2];
+            let target = match self.filed[claims(node)] {
+                [single] if outer.is_none() => Target::claim(single),
+                _ => Target::node(self.node(outer, claims(node))),
+            };
             self.push(pair[0], pair[1], target);
         }
     }
+
+    /// A new node, or the one outwards of it if it is empty.
+    fn node(&mut self, outer: Option<NodeId>, claims: Range<usize>) -> Option<NodeId> {
+        if claims.is_empty() {
+            return outer;
+        }
+        let claims = Part::new(claims);
+        Some(self.nodes.push(Node { claims, outer }))
+    }
 }
 
+type ByTime = IndexSlice<ClaimId, [Claim]>;
+
 /// Claims by start address, with their numbers; most dumps tell them in this order.
-fn by_address(claims: &[Claim]) -> Vec<(u64, u32)> {
+fn by_address(claims: &ByTime) -> Vec<(u64, ClaimId)> {
     let starts = claims.iter().map(|claim| claim.range.start.0);
-    let mut order: Vec<(u64, u32)> = starts.zip(0..).collect();
+    let mut order: Vec<(u64, ClaimId)> = starts.zip(claims.indices()).collect();
     if !order.is_sorted() {
         order.sort_unstable();
     }
@@ -266,16 +309,16 @@ fn by_address(claims: &[Claim]) -> Vec<(u64, u32)> {
 struct Filing {
     bounds: Vec<u64>,
     /// By time.
-    numbers: Vec<u32>,
+    numbers: Vec<ClaimId>,
 }
 
 impl Filing {
-    fn begin(&mut self, claims: &[Claim], cluster: &[(u64, u32)]) {
+    fn begin(&mut self, claims: &ByTime, cluster: &[(u64, ClaimId)]) {
         self.numbers.clear();
         self.numbers.extend(cluster.iter().map(|&(_, claim)| claim));
         self.numbers.sort_unstable();
         self.bounds.clear();
-        let ranges = self.numbers.iter().map(|&n| claims[n as usize].range);
+        let ranges = self.numbers.iter().map(|&n| claims[n].range);
         self.bounds
             .extend(ranges.flat_map(|range| [range.start.0, range.end.0]));
         self.bounds.sort_unstable();
@@ -283,10 +326,10 @@ impl Filing {
     }
 
     /// Calls `f` with every node and claim that belong together, claims in order of time.
-    fn each(&self, claims: &[Claim], mut f: impl FnMut(usize, u32)) {
+    fn each(&self, claims: &ByTime, mut f: impl FnMut(usize, ClaimId)) {
         let leaves = self.bounds.len() - 1;
         for &number in &self.numbers {
-            let range = claims[number as usize].range;
+            let range = claims[number].range;
             let start = self.bounds.partition_point(|&bound| bound < range.start.0);
             // Most claims are one stretch.
             let end = match self.bounds.get(start + 1) {
@@ -311,14 +354,6 @@ impl Filing {
 }
 
 impl Stretch {
-    const fn single(&self) -> Option<usize> {
-        if self.target & SINGLE != 0 {
-            Some((self.target & !SINGLE) as usize)
-        } else {
-            None
-        }
-    }
-
     const fn end(&self) -> u64 {
         self.start.saturating_add(self.len as u64)
     }
