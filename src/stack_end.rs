@@ -1,5 +1,7 @@
 //! Why a stack ended: told by the unwinder, counted by the profile, judged by `check`.
 
+use std::ops::{Index, IndexMut};
+
 /// Why a stack ended.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum StackEnd {
@@ -45,6 +47,24 @@ pub enum StackEnd {
     StitchedFiber,
     /// A return probe has replaced the return address, and the recording does not tell it.
     ReturnProbe,
+}
+
+/// One item for each reason for which stacks end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ByEnd<T>(pub [T; StackEnd::COUNT]);
+
+impl<T> Index<StackEnd> for ByEnd<T> {
+    type Output = T;
+
+    fn index(&self, end: StackEnd) -> &T {
+        &self.0[end as usize]
+    }
+}
+
+impl<T> IndexMut<StackEnd> for ByEnd<T> {
+    fn index_mut(&mut self, end: StackEnd) -> &mut T {
+        &mut self.0[end as usize]
+    }
 }
 
 impl StackEnd {

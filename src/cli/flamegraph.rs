@@ -17,7 +17,10 @@ use super::weight::WeightArgs;
 use super::{Context, Verb};
 use crate::assembly::{Assembly, Request};
 use crate::code::{self, Column, PercentType, Selection};
-use crate::flame::{self, Comparison, Flame, Limit, Naming, Paths, Roots, Shape, Weights, prune};
+use crate::flame::{
+    self, Comparison, Flame, Limit, Naming, Paths, Roots, SeriesId, Shape, Weights, prune,
+};
+use crate::ids::IndexVec;
 use crate::load::{self, LoadOptions};
 use crate::output::caption::{Caption, grouped};
 use crate::output::html::{self, Content, FunctionCode, PageOptions};
@@ -561,13 +564,13 @@ fn check_weight(weights: &Weights) -> anyhow::Result<()> {
 }
 
 fn run_weights(flame: &Flame, event: u16, run: u8) -> Weights {
-    let is_wanted: Vec<bool> = flame
+    let is_wanted: IndexVec<SeriesId, bool> = flame
         .series
         .iter()
         .map(|series| series.event == event && series.run == run)
         .collect();
     flame.weights(|cell| {
-        if is_wanted[cell.series as usize] {
+        if is_wanted[cell.series] {
             cell.period
         } else {
             0

@@ -11,7 +11,7 @@ use crate::parallel::{in_parallel, sort_in_parallel};
 use crate::profile::{CommId, Entry, FrameId, Profile, StackId, ThreadId};
 
 use super::names::{Naming, kind, push_frame, shown};
-use super::{Cell, Flame, Function, FunctionId, Kind, Node, NodeId, Series};
+use super::{Cell, Flame, Function, FunctionId, Kind, Node, NodeId, ObjectId, Series, SeriesId};
 
 /// What stands at the bottom.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -46,8 +46,8 @@ pub struct Options {
 #[derive(Debug)]
 pub struct Paths {
     pub(super) functions: IndexVec<FunctionId, Function>,
-    pub(super) objects: Vec<String>,
-    pub(super) series: Vec<Series>,
+    pub(super) objects: IndexVec<ObjectId, String>,
+    pub(super) series: IndexVec<SeriesId, Series>,
     /// Functions from the bottom up.
     pub(super) all: Rows,
 }
@@ -99,12 +99,12 @@ pub fn plant(paths: Paths, threads: usize) -> Flame {
 }
 
 /// The last word of a line is not told from the same word before others, so a function's own samples are part of its node.
-pub(super) type Rows = Sequences<u32, Tag>;
+pub(super) type Rows = Sequences<FunctionId, Tag>;
 
 /// What a path weighs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Tag {
-    pub(super) series: u32,
+    pub(super) series: SeriesId,
     pub(super) period: u64,
     pub(super) samples: u64,
 }
@@ -120,8 +120,8 @@ struct Line<'p> {
 }
 
 struct AllSeries {
-    all: Vec<Series>,
-    numbers: FxHashMap<Series, u32>,
+    all: IndexVec<SeriesId, Series>,
+    numbers: FxHashMap<Series, SeriesId>,
 }
 
 fn series_of(entry: &Entry, options: &Options) -> Series {
@@ -138,20 +138,20 @@ fn is_wanted(entry: &Entry, options: &Options) -> bool {
 
 fn series(profile: &Profile, options: &Options) -> AllSeries {
     let entries = profile.entries.iter().filter(|e| is_wanted(e, options));
-    let mut numbers: FxHashMap<Series, u32> = entries
-        .map(|entry| (series_of(entry, options), 0))
+    let mut numbers: FxHashMap<Series, SeriesId> = entries
+        .map(|entry| (series_of(entry, options), SeriesId(0)))
         .collect();
-    let mut all: Vec<Series> = numbers.keys().copied().collect();
+    let mut all: IndexVec<SeriesId, Series> = numbers.keys().copied().collect();
     all.sort_unstable();
-    for (at, series) in all.iter().enumerate() {
-        numbers.insert(*series, number(at));
+    for (id, series) in all.iter_enumerated() {
+        numbers.insert(*series, id);
     }
     AllSeries { all, numbers }
 }
 
 /// One line for each path that is certain to be one: the rest is found when they are sorted.
 fn lines<'p>(profile: &'p Profile, options: &Options, series: &AllSeries) -> Vec<Line<'p>> {
-    type Key = (CommId, ThreadId, u32, StackId, Option<FrameId>);
+    type Key = (CommId, ThreadId, SeriesId, StackId, Option<FrameId>);
     let mut known: FxHashMap<Key, usize> = FxHashMap::default();
     let mut lines: Vec<Line<'_>> = Vec::new();
     for entry in profile.entries.iter().filter(|e| is_wanted(e, options)) {
@@ -192,7 +192,7 @@ fn frames<'p>(
 ) -> impl DoubleEndedIterator<Item = FrameId> + 'p {
     let (inner, outer) = match profile.stacks.get(entry.stack) {
         [] => {
-            let mark = &profile.marks[profile.stacks.end(entry.stack) as usize];
+            let mark = &profile.marks[profile.stacks.end(entry.stack)];
             (std::slice::from_ref(&entry.leaf), mark.as_slice())
         }
         frames => (frames, &[][..]),
@@ -204,9 +204,9 @@ fn frames<'p>(
 struct Words {
     functions: IndexVec<FunctionId, Function>,
     /// By frame; of no meaning for one that no path has.
-    of_frame: IndexVec<FrameId, u32>,
+    of_frame: IndexVec<FrameId, FunctionId>,
     /// By line.
-    of_comm: Vec<u32>,
+    of_comm: Vec<FunctionId>,
 }
 
 impl Words {
@@ -218,9 +218,8 @@ impl Words {
         for frame in lines.iter().flat_map(|line| frames(profile, line.entry)) {
             is_used[frame] = true;
         }
-        let used: Vec<u32> = (0..number(is_used.len()))
-            .filter(|frame| is_used[*frame as usize])
-            .collect();
+        let frames = is_used.indices();
+        let used: Vec<FrameId> = frames.filter(|frame| is_used[*frame]).collect();
         let names = in_parallel(
             used.chunks(Self::PIECE).collect(),
             options.threads,
@@ -239,17 +238,15 @@ impl Words {
         let ranks = byte_ranks(&texts, options.threads);
         let mut words = Self {
             functions: IndexVec::new(),
-            of_frame: index_vec![0; profile.frames.len()],
+            of_frame: index_vec![FunctionId(0); profile.frames.len()],
             of_comm: Vec::new(),
         };
         let (of_frame, of_comm) = ranks.split_at(used.len());
         for (frame, rank) in used.iter().zip(of_frame) {
-            words.of_frame[*frame as usize] = *rank;
+            words.of_frame[*frame] = FunctionId(*rank);
         }
-        words.of_comm = comm_of_line
-            .iter()
-            .map(|comm| of_comm[*comm as usize])
-            .collect();
+        let of_line = comm_of_line.into_iter();
+        words.of_comm = of_line.map(|comm| FunctionId(of_comm[comm])).collect();
         words.functions = functions(profile, options.naming, (&texts, &ranks), &used);
         words
     }
@@ -261,10 +258,10 @@ pub(super) const END: char = ';';
 pub(super) const APART: char = '\n';
 
 /// The words of some frames, and where each ends.
-fn frame_words(profile: &Profile, naming: Naming, piece: &[u32]) -> (String, Vec<u32>) {
+fn frame_words(profile: &Profile, naming: Naming, piece: &[FrameId]) -> (String, Vec<u32>) {
     let (mut text, mut ends) = (String::new(), Vec::with_capacity(piece.len()));
     for frame in piece {
-        let frame = &profile.frames[*frame as usize];
+        let frame = &profile[*frame];
         push_frame(profile, frame, naming, &mut text);
         text.push(END);
         text.push(APART);
@@ -278,14 +275,18 @@ fn frame_words(profile: &Profile, naming: Naming, piece: &[u32]) -> (String, Vec
 }
 
 /// The distinct words at the bottom, and by line which it is.
-fn comm_words(profile: &Profile, options: &Options, lines: &[Line<'_>]) -> (Vec<String>, Vec<u32>) {
+fn comm_words(
+    profile: &Profile,
+    options: &Options,
+    lines: &[Line<'_>],
+) -> (Vec<String>, Vec<usize>) {
     let mut known = FxHashMap::default();
     let (mut comms, mut of_line) = (Vec::new(), Vec::with_capacity(lines.len()));
     for Line { entry, .. } in lines {
         let thread = (options.roots != Roots::Comm).then_some(entry.thread);
         let at = *known.entry((entry.comm, thread)).or_insert_with(|| {
             comms.push(comm_word(profile, entry, options));
-            number(comms.len() - 1)
+            comms.len() - 1
         });
         of_line.push(at);
     }
@@ -317,24 +318,24 @@ fn functions(
     profile: &Profile,
     naming: Naming,
     (texts, ranks): (&[&[u8]], &[u32]),
-    used: &[u32],
+    used: &[FrameId],
 ) -> IndexVec<FunctionId, Function> {
     let count = ranks.iter().max().map_or(0, |last| *last as usize + 1);
-    let mut first = vec![usize::MAX; count];
+    let mut first: IndexVec<FunctionId, usize> = index_vec![usize::MAX; count];
     for (word, rank) in ranks.iter().enumerate().rev() {
-        first[*rank as usize] = word;
+        first[FunctionId(*rank)] = word;
     }
     let function = |word: usize| {
         let text = String::from_utf8_lossy(texts[word]);
         let name = text.rsplit_once(APART).map_or(&*text, |(name, _)| name);
         let name = name.strip_suffix(END).unwrap_or(name).to_owned();
-        match used.get(word).map(|frame| &profile.frames[*frame as usize]) {
+        match used.get(word).map(|frame| &profile[*frame]) {
             Some(frame) => Function {
                 name,
                 object: frame
                     .object
                     .filter(|_| naming == Naming::Whole)
-                    .map(|object| object.index() as u32),
+                    .map(|object| ObjectId::from_usize(object.index())),
                 kind: kind(profile, frame),
                 symbol: frame.symbol,
             },
@@ -349,7 +350,8 @@ fn functions(
     first.into_iter().map(function).collect()
 }
 
-fn objects(profile: &Profile) -> Vec<String> {
+/// In the order of the profile.
+fn objects(profile: &Profile) -> IndexVec<ObjectId, String> {
     let name = |object: &crate::profile::Object| shown(&object.short_name).into_owned();
     profile.objects.iter().map(name).collect()
 }
@@ -359,8 +361,8 @@ fn rows(
     profile: &Profile,
     options: &Options,
     lines: &[Line<'_>],
-    of_frame: &IndexSlice<FrameId, [u32]>,
-    of_comm: &[u32],
+    of_frame: &IndexSlice<FrameId, [FunctionId]>,
+    of_comm: &[FunctionId],
 ) -> Rows {
     let mut paths = Sequences::default();
     let mut path = Vec::new();
@@ -386,18 +388,14 @@ fn grow(flame: &mut Flame, paths: &Rows, order: &[u32]) {
     });
     // The nodes of the last path, without the root.
     let mut open: Vec<NodeId> = Vec::new();
-    let mut last: &[u32] = &[];
+    let mut last: &[FunctionId] = &[];
     for &line in order {
         let path = paths.get(line);
         let common = last.iter().zip(path).take_while(|(a, b)| a == b).count();
         open.truncate(common);
         for &function in &path[common..] {
             let parent = open.last().copied().unwrap_or(Flame::ROOT);
-            open.push(NodeId(number(flame.nodes.len())));
-            flame.nodes.push(Node {
-                parent,
-                function: FunctionId(function),
-            });
+            open.push(flame.nodes.push(Node { parent, function }));
         }
         last = path;
         let node = open.last().copied().unwrap_or(Flame::ROOT);

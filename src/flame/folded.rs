@@ -2,11 +2,11 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::ids::IndexVec;
+use crate::ids::{IndexVec, index_vec};
 use crate::intern::Sequences;
 
-use super::build::{Paths, Tag, number};
-use super::{Function, Kind, Series, shown};
+use super::build::{Paths, Tag};
+use super::{Function, FunctionId, Kind, Series, SeriesId, shown};
 
 /// Why a file is not one of folded stacks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -24,11 +24,11 @@ pub enum FoldedError {
 /// # Errors
 /// When a line is not of that form, or there is none.
 pub fn read(bytes: &[u8]) -> Result<Paths, FoldedError> {
-    let mut names: FxHashMap<(Vec<u8>, bool), u32> = FxHashMap::default();
+    let mut names: FxHashMap<(Vec<u8>, bool), FunctionId> = FxHashMap::default();
     let mut paths = Paths {
         functions: IndexVec::new(),
-        objects: Vec::new(),
-        series: vec![Series {
+        objects: IndexVec::new(),
+        series: index_vec![Series {
             event: 0,
             thread: 0,
             run: 0,
@@ -45,14 +45,12 @@ pub fn read(bytes: &[u8]) -> Result<Paths, FoldedError> {
         path.clear();
         for (depth, name) in stack.split(|byte| *byte == b';').enumerate() {
             let key = (name.to_vec(), depth == 0);
-            let known = names.entry(key).or_insert_with(|| {
-                paths.functions.push(function(name, depth == 0));
-                number(paths.functions.len() - 1)
-            });
-            path.push(*known);
+            let known = names.entry(key);
+            let new = || paths.functions.push(function(name, depth == 0));
+            path.push(*known.or_insert_with(new));
         }
         let tag = Tag {
-            series: 0,
+            series: SeriesId(0),
             period: weight,
             samples: 0,
         };

@@ -5,27 +5,27 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::ids::IndexVec;
+use crate::ids::{Idx, IndexSlice, IndexVec, index_vec};
 use crate::intern::{Sequences, byte_ranks};
 use crate::profile::Profile;
 use crate::questions::functions::object_label;
 use crate::runtimes::names::CleanName;
 
 use super::build::{APART, END, Paths, Rows, Tag, number, plant};
-use super::{Flame, Function, Kind, Series, shown};
+use super::{Flame, Function, FunctionId, Kind, ObjectId, Series, SeriesId, shown};
 
 /// Gives functions the names by which they are the same in another recording. Events are told apart by name.
 pub fn clean(paths: &mut Paths, profile: &Profile) {
     let label = |function: &Function| {
-        let object = function
-            .object
-            .map(|object| &profile.objects[object as usize]);
+        // Paths have the objects of the profile.
+        let object = function.object.map(Idx::index);
+        let object = object.map(|object| &profile.objects[object]);
         match function.kind {
             Kind::Comm => String::new(),
             kind => shown(&object_label(object, kind == Kind::Kernel)).into_owned(),
         }
     };
-    let mut objects: Vec<String> = paths.functions.iter().map(label).collect();
+    let mut objects: IndexVec<ObjectId, String> = paths.functions.iter().map(label).collect();
     objects.sort_unstable();
     objects.dedup();
     for function in &mut paths.functions {
@@ -37,7 +37,7 @@ pub fn clean(paths: &mut Paths, profile: &Profile) {
         }
         function.object = match function.kind {
             Kind::Comm => None,
-            _ => objects.binary_search(&object).ok().map(number),
+            _ => objects.binary_search(&object).ok(),
         };
     }
     paths.objects = objects;
@@ -66,42 +66,46 @@ pub fn join(
     };
     let of_object = add_objects(&mut joined.objects, &before.objects);
     let last = ranks.iter().max().map_or(0, |last| *last as usize + 1);
-    let mut functions: Vec<Option<Function>> = vec![None; last];
+    let mut functions: IndexVec<FunctionId, Option<Function>> = index_vec![None; last];
+    // Functions are numbered in the order of their names.
+    let ranks: Vec<FunctionId> = ranks.into_iter().map(FunctionId).collect();
     let (first, second) = ranks.split_at(after.functions.len());
-    for (rank, function) in first.iter().zip(&after.functions) {
-        functions[*rank as usize].get_or_insert_with(|| function.clone());
+    for (id, function) in first.iter().zip(&after.functions) {
+        functions[*id].get_or_insert_with(|| function.clone());
     }
-    for (rank, function) in second.iter().zip(&before.functions) {
-        functions[*rank as usize].get_or_insert_with(|| Function {
-            object: function.object.map(|object| of_object[object as usize]),
+    for (id, function) in second.iter().zip(&before.functions) {
+        functions[*id].get_or_insert_with(|| Function {
+            object: function.object.map(|object| of_object[object]),
             symbol: None,
             ..function.clone()
         });
     }
     joined.functions = functions.into_iter().flatten().collect();
-    add_rows(&mut joined.all, &after.all, first, Some);
-    let kept: Vec<Option<u32>> = before
+    add_rows(&mut joined.all, &after.all, IndexSlice::new(first), Some);
+    let kept: IndexVec<SeriesId, Option<SeriesId>> = before
         .series
         .iter()
         .map(|series| {
             let event = events(series.event)?;
-            joined.series.push(Series {
+            Some(joined.series.push(Series {
                 event,
                 run: 1,
                 ..*series
-            });
-            Some(number(joined.series.len() - 1))
+            }))
         })
         .collect();
-    add_rows(&mut joined.all, &before.all, second, |series| {
-        kept[series as usize]
-    });
+    add_rows(
+        &mut joined.all,
+        &before.all,
+        IndexSlice::new(second),
+        |series| kept[series],
+    );
     plant(joined, threads)
 }
 
 fn word(function: &Function, paths: &Paths, with_objects: bool) -> String {
     let object = function.object.filter(|_| with_objects);
-    let object = object.map_or("", |object| &paths.objects[object as usize]);
+    let object = object.map_or("", |object| &paths.objects[object]);
     let name = &function.name;
     // Code that another tier compiled, or that is inlined in one run and not in the other, is the same by name; what is not
     // is still drawn where it was.
@@ -114,21 +118,27 @@ fn word(function: &Function, paths: &Paths, with_objects: bool) -> String {
 }
 
 /// Adds names of objects; the answer tells where each is now.
-fn add_objects(objects: &mut Vec<String>, others: &[String]) -> Vec<u32> {
-    let mut known: FxHashMap<String, u32> = FxHashMap::default();
-    for (at, object) in objects.iter().enumerate().rev() {
-        known.insert(object.clone(), number(at));
+fn add_objects(
+    objects: &mut IndexVec<ObjectId, String>,
+    others: &IndexSlice<ObjectId, [String]>,
+) -> IndexVec<ObjectId, ObjectId> {
+    let mut known: FxHashMap<String, ObjectId> = FxHashMap::default();
+    for (id, object) in objects.iter_enumerated().rev() {
+        known.insert(object.clone(), id);
     }
     let mut place = |name: &String| {
-        *known.entry(name.clone()).or_insert_with(|| {
-            objects.push(name.clone());
-            number(objects.len() - 1)
-        })
+        let known = known.entry(name.clone());
+        *known.or_insert_with(|| objects.push(name.clone()))
     };
     others.iter().map(&mut place).collect()
 }
 
-fn add_rows(rows: &mut Rows, others: &Rows, ranks: &[u32], series: impl Fn(u32) -> Option<u32>) {
+fn add_rows(
+    rows: &mut Rows,
+    others: &Rows,
+    ids: &IndexSlice<FunctionId, [FunctionId]>,
+    series: impl Fn(SeriesId) -> Option<SeriesId>,
+) {
     let mut path = Vec::new();
     for row in 0..number(others.len()) {
         let tag = others.tag(row);
@@ -136,12 +146,7 @@ fn add_rows(rows: &mut Rows, others: &Rows, ranks: &[u32], series: impl Fn(u32) 
             continue;
         };
         path.clear();
-        path.extend(
-            others
-                .get(row)
-                .iter()
-                .map(|function| ranks[*function as usize]),
-        );
+        path.extend(others.get(row).iter().map(|function| ids[*function]));
         rows.push(&path, Tag { series, ..tag });
     }
 }

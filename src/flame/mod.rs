@@ -23,6 +23,10 @@ crate::ids::numbers! {
     pub struct FunctionId(pub u32);
     /// Index into [`Flame::nodes`].
     pub struct NodeId(pub u32);
+    /// Index into [`Flame::objects`].
+    pub struct ObjectId(crate::ids::Spare);
+    /// Index into [`Flame::series`].
+    pub struct SeriesId(pub u32);
 }
 
 /// What kind of code a function is: pictures show it by colour.
@@ -69,7 +73,7 @@ pub struct Function {
     /// Harmless text.
     pub name: String,
     /// Index into [`Flame::objects`]; none for comms, and when functions are told apart by name alone.
-    pub object: Option<u32>,
+    pub object: Option<ObjectId>,
     /// What kind of code it is.
     pub kind: Kind,
     /// A symbol of this name, for what else is known of it.
@@ -137,7 +141,7 @@ pub struct Cell {
     /// Where.
     pub node: NodeId,
     /// Index into [`Flame::series`].
-    pub series: u32,
+    pub series: SeriesId,
     /// Sum of periods.
     pub period: u64,
     /// Number of samples.
@@ -150,11 +154,11 @@ pub struct Flame {
     /// In the order of siblings.
     pub functions: IndexVec<FunctionId, Function>,
     /// Short names of objects.
-    pub objects: Vec<String>,
+    pub objects: IndexVec<ObjectId, String>,
     /// Depth first, callers before callees, siblings in the order of their names; the first one stands for everything.
     pub nodes: IndexVec<NodeId, Node>,
     /// In the order of events and threads.
-    pub series: Vec<Series>,
+    pub series: IndexVec<SeriesId, Series>,
     /// In the order of nodes, then series.
     pub cells: Vec<Cell>,
 }

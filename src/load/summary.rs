@@ -7,7 +7,7 @@ use crate::ids::IndexVec;
 use crate::perfdata::attr::sample_type;
 use crate::perfdata::{Event, Recording};
 use crate::profile::{
-    EventId, EventSummary, FrameId, Profile, Quality, RecordingSummary, Sampling, StackEnd,
+    ByEnd, EventId, EventSummary, FrameId, Profile, Quality, RecordingSummary, Sampling, StackEnd,
 };
 use crate::session::Session;
 
@@ -52,10 +52,10 @@ fn is_whole(event: &Event, session: &Session<'_>) -> bool {
 }
 
 /// Period by reason for the end of the stack.
-pub(super) fn stack_ends(collected: &Collected) -> [u64; StackEnd::COUNT] {
-    let mut ends = [0; StackEnd::COUNT];
+pub(super) fn stack_ends(collected: &Collected) -> ByEnd<u64> {
+    let mut ends: ByEnd<u64> = ByEnd::default();
     for row in &collected.rows {
-        let sum: &mut u64 = &mut ends[collected.stacks.tag(row.key.stack) as usize];
+        let sum = &mut ends[collected.stacks.tag(row.key.stack)];
         *sum = sum.saturating_add(row.period);
     }
     ends

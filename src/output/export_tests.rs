@@ -229,12 +229,10 @@ fn labels() -> Vec<Label> {
 
 /// The weights of one event in a tree.
 fn weights(flame: &Flame, event: u16) -> Weights {
-    flame.weights(
-        |cell| match flame.series[cell.series as usize].event == event {
-            true => cell.period,
-            false => 0,
-        },
-    )
+    flame.weights(|cell| match flame.series[cell.series].event == event {
+        true => cell.period,
+        false => 0,
+    })
 }
 
 fn page_of(profile: &Profile) -> String {

@@ -211,7 +211,7 @@ fn ends<'p>(profile: &'p Profile, entry: &Entry) -> (FrameId, &'p [FrameId]) {
     match profile.stacks.get(entry.stack) {
         [] => (
             entry.leaf,
-            profile.marks[profile.stacks.end(entry.stack) as usize].as_slice(),
+            profile.marks[profile.stacks.end(entry.stack)].as_slice(),
         ),
         [leaf, callers @ ..] => (*leaf, callers),
     }

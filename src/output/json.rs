@@ -124,7 +124,7 @@ pub fn event(facts: &Facts, total: Count) -> Value {
 #[must_use]
 pub fn quality(profile: &Profile) -> Value {
     let quality = &profile.quality;
-    let period = |end: StackEnd| quality.stack_ends[end as usize];
+    let period = |end: StackEnd| quality.stack_ends[end];
     let sum =
         |ends: &mut dyn Iterator<Item = StackEnd>| ends.map(period).fold(0, u64::saturating_add);
     let not_walked = [StackEnd::NotRecorded, StackEnd::Recorded];

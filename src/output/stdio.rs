@@ -114,7 +114,7 @@ fn write_opening(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
 /// What became of stacks that were cut.
 fn incomplete(profile: &Profile, walked: u64) -> Vec<String> {
     let quality = &profile.quality;
-    let period = |end: StackEnd| quality.stack_ends[end as usize];
+    let period = |end: StackEnd| quality.stack_ends[end];
     let mut parts = Vec::new();
     let stitched = period(StackEnd::Stitched).saturating_add(period(StackEnd::StitchedFiber));
     if stitched > 0 {
@@ -129,7 +129,7 @@ fn incomplete(profile: &Profile, walked: u64) -> Vec<String> {
         (StackEnd::DumpTooShort, "cut"),
     ] {
         // Without marks, stacks are what they always were, and so is the line.
-        if period(end) > 0 && profile.marks[end as usize].is_some() {
+        if period(end) > 0 && profile.marks[end].is_some() {
             parts.push(format!("{:.2}% {what}", percent(period(end), walked)));
         }
     }
@@ -149,8 +149,9 @@ pub fn quality_line(profile: &Profile) -> String {
         ..
     } = &profile.quality;
     let mut parts = Vec::new();
-    let told = [StackEnd::NotRecorded, StackEnd::Recorded].map(|end| stack_ends[end as usize]);
+    let told = [StackEnd::NotRecorded, StackEnd::Recorded].map(|end| stack_ends[end]);
     let all: u64 = stack_ends
+        .0
         .iter()
         .fold(0, |sum, part| sum.wrapping_add(*part));
     let walked = all.wrapping_sub(told[0]).wrapping_sub(told[1]);
@@ -161,7 +162,7 @@ pub fn quality_line(profile: &Profile) -> String {
     ];
     let complete = complete
         .iter()
-        .map(|end| stack_ends[*end as usize])
+        .map(|end| stack_ends[*end])
         .fold(0, u64::wrapping_add);
     if walked > 0 {
         parts.push(format!(

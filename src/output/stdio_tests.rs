@@ -153,8 +153,8 @@ fn the_whole_of_a_flat_report() {
     builder.sample("prog", "leaf1;main", 750);
     builder.sample("prog", "schedule@[kernel.kallsyms];main", 250);
     let mut profile = builder.finish();
-    profile.quality.stack_ends[StackEnd::Complete as usize] = 900;
-    profile.quality.stack_ends[StackEnd::DumpTooShort as usize] = 100;
+    profile.quality.stack_ends[StackEnd::Complete] = 900;
+    profile.quality.stack_ends[StackEnd::DumpTooShort] = 100;
     profile.quality.samples = 2;
     profile.quality.dumps = vec!["jit-7.dump: 12 functions, same clock".to_owned()];
     profile.quality.kernel = "kallsyms beside the recording".to_owned();
@@ -666,7 +666,7 @@ fn every_sample_is_in_the_total_of_its_event() {
 fn the_quality_line_tells_recorded_stacks_from_walked_ones() {
     let mut profile = family();
     assert_eq!(quality_line(&profile), "Quality: 0.00% unresolved, 0 lost");
-    profile.quality.stack_ends[StackEnd::Recorded as usize] = 5;
+    profile.quality.stack_ends[StackEnd::Recorded] = 5;
     profile.recording.lost_chunks = 2;
     assert_eq!(
         quality_line(&profile),

@@ -482,7 +482,7 @@ impl Numberer<'_> {
     fn mark(&mut self, end: StackEnd) -> Option<FrameId> {
         let word = end.mark().filter(|_| self.marks)?;
         let mark = self.label(word);
-        self.profile.marks[end as usize] = Some(mark);
+        self.profile.marks[end] = Some(mark);
         Some(mark)
     }
 

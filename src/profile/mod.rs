@@ -31,7 +31,7 @@ pub use crate::ids::{CommId, ThreadId};
 pub use crate::perfdata::{CpuMode, EventId, FieldKey, FieldValue};
 pub use crate::session::Parallelism;
 pub use crate::session::threads::Namespace;
-pub use crate::stack_end::StackEnd;
+pub use crate::stack_end::{ByEnd, StackEnd};
 
 numbers! {
     /// Index into [`Profile::objects`].
@@ -115,15 +115,15 @@ pub struct Profile {
     pub recording: RecordingSummary,
     /// How good the data is; printed as one `#` line.
     pub quality: Quality,
-    /// The frames that stand where frames are missing, by `StackEnd as usize`; nothing where no marks were asked for.
-    pub marks: [Option<FrameId>; StackEnd::COUNT],
+    /// The frames that stand where frames are missing; nothing where no marks were asked for.
+    pub marks: ByEnd<Option<FrameId>>,
 }
 
 impl Profile {
     /// Whether a frame is no function but stands where frames are missing.
     #[must_use]
     pub fn is_mark(&self, frame: FrameId) -> bool {
-        self.marks.contains(&Some(frame))
+        self.marks.0.contains(&Some(frame))
     }
 }
 
@@ -558,8 +558,8 @@ impl RecordingSummary {
 /// What the quality line says.
 #[derive(Debug, Default, Clone)]
 pub struct Quality {
-    /// Period by reason for the end of the stack, indexed by `StackEnd as usize`.
-    pub stack_ends: [u64; StackEnd::COUNT],
+    /// Period by reason for the end of the stack.
+    pub stack_ends: ByEnd<u64>,
     /// Samples whose leaf has no symbol.
     pub unresolved_samples: u64,
     /// All samples.
@@ -579,11 +579,12 @@ impl Quality {
     pub fn ends(&self) -> impl Iterator<Item = (StackEnd, f64)> + '_ {
         let total: u64 = self
             .stack_ends
+            .0
             .iter()
             .fold(0, |sum, part| sum.saturating_add(*part));
         StackEnd::ALL
             .into_iter()
-            .zip(self.stack_ends)
+            .zip(self.stack_ends.0)
             .filter(|&(_, period)| period > 0)
             .map(move |(end, period)| (end, 100.0 * period as f64 / total as f64))
     }

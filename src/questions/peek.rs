@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::functions::{FunctionId, Functions};
 use super::tally::{Count, Tally};
-use crate::ids::Idx;
+use crate::ids::{Idx, IndexVec, index_vec};
 use crate::profile::{FrameId, Profile, StackEnd};
 
 /// One step from a function, towards the root or the leaf.
@@ -135,10 +135,15 @@ pub fn block(
     }
     Block {
         function: of,
-        callers: callers.tree(0, labels),
-        callees: callees.tree(0, labels),
+        callers: callers.tree(Paths::START, labels),
+        callees: callees.tree(Paths::START, labels),
         is_recursive,
     }
+}
+
+crate::ids::numbers! {
+    /// Index into [`Paths::nodes`].
+    struct PathId(u32);
 }
 
 /// Paths from a function, each prefix a node.
@@ -146,8 +151,8 @@ struct Paths<'p> {
     profile: &'p Profile,
     functions: &'p Functions,
     depth: usize,
-    nodes: Vec<PathNode>,
-    ids: FxHashMap<(u32, Step), u32>,
+    nodes: IndexVec<PathId, PathNode>,
+    ids: FxHashMap<(PathId, Step), PathId>,
 }
 
 struct PathNode {
@@ -156,10 +161,13 @@ struct PathNode {
     inlined: bool,
     /// The stack that it was last met in.
     round: u32,
-    next: Vec<u32>,
+    next: Vec<PathId>,
 }
 
 impl<'p> Paths<'p> {
+    /// The function itself.
+    const START: PathId = PathId(0);
+
     fn new(profile: &'p Profile, functions: &'p Functions, depth: usize) -> Self {
         let root = PathNode {
             step: Step::Root,
@@ -172,7 +180,7 @@ impl<'p> Paths<'p> {
             profile,
             functions,
             depth,
-            nodes: vec![root],
+            nodes: index_vec![root],
             ids: FxHashMap::default(),
         }
     }
@@ -187,7 +195,7 @@ impl<'p> Paths<'p> {
         round: u32,
     ) {
         let is_up = callee.is_some();
-        let (mut at, mut levels) = (0, 0);
+        let (mut at, mut levels) = (Self::START, 0);
         for frame in frames {
             if levels == self.depth {
                 return;
@@ -218,8 +226,15 @@ impl<'p> Paths<'p> {
         symbol.is_some_and(|symbol| self.profile[symbol].inlined)
     }
 
-    fn step(&mut self, from: u32, step: Step, inlined: bool, count: Count, round: u32) -> u32 {
-        let new = self.nodes.len() as u32;
+    fn step(
+        &mut self,
+        from: PathId,
+        step: Step,
+        inlined: bool,
+        count: Count,
+        round: u32,
+    ) -> PathId {
+        let new = self.nodes.next_idx();
         let id = *self.ids.entry((from, step)).or_insert(new);
         if id == new {
             self.nodes.push(PathNode {
@@ -229,9 +244,9 @@ impl<'p> Paths<'p> {
                 round: 0,
                 next: Vec::new(),
             });
-            self.nodes[from as usize].next.push(id);
+            self.nodes[from].next.push(id);
         }
-        let node = &mut self.nodes[id as usize];
+        let node = &mut self.nodes[id];
         node.inlined &= inlined;
         if node.round != round {
             node.round = round;
@@ -240,11 +255,11 @@ impl<'p> Paths<'p> {
         id
     }
 
-    fn tree(&self, of: u32, labels: &[String]) -> Vec<Node> {
-        let next = self.nodes[of as usize].next.iter();
+    fn tree(&self, of: PathId, labels: &[String]) -> Vec<Node> {
+        let next = self.nodes[of].next.iter();
         let mut nodes: Vec<Node> = next
             .map(|id| {
-                let node = &self.nodes[*id as usize];
+                let node = &self.nodes[*id];
                 Node {
                     step: node.step,
                     count: node.count,

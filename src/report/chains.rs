@@ -85,7 +85,7 @@ fn matches(
     let symbols = profile.symbols.iter();
     let mut found: IndexVec<SymbolId, bool> =
         symbols.map(|symbol| regex.is_match(&symbol.name)).collect();
-    for mark in profile.marks.iter().flatten() {
+    for mark in profile.marks.0.iter().flatten() {
         if let Some(symbol) = profile[*mark].symbol {
             found[symbol] = false;
         }

@@ -50,7 +50,7 @@ pub fn codes(
         .enumerate()
         .filter(|(_, function)| !matches!(function.kind, Kind::Comm | Kind::Inlined))
         .filter_map(|(number, function)| {
-            let object = flame.objects.get(function.object? as usize)?;
+            let object = flame.objects.get(function.object?)?;
             Some(((function.name.as_str(), object.as_str()), number))
         })
         .collect();

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{Content, PageOptions, unit_word};
 use crate::flame::{Comparison, Flame, Kind, NodeId, shown};
-use crate::ids::{IndexVec, index_vec};
+use crate::ids::{Idx, IndexVec, index_vec};
 use crate::output::columns::{list, number, text};
 
 /// The whole object.
@@ -94,7 +94,7 @@ fn push_functions(flame: &Flame, json: &mut String) {
     json.push_str(",\"object\":");
     list(json, &flame.functions, |function, json| {
         match function.object {
-            Some(object) => number(u64::from(object), json),
+            Some(object) => number(object.index() as u64, json),
             None => json.push_str("-1"),
         }
     });
@@ -135,7 +135,7 @@ fn push_cells(flame: &Flame, json: &mut String) {
     });
     json.push_str(",\"series\":");
     list(json, cells, |cell, json| {
-        number(u64::from(cell.series), json)
+        number(u64::from(cell.series.0), json)
     });
     json.push_str(",\"period\":");
     list(json, cells, |cell, json| number(cell.period / unit, json));

@@ -200,9 +200,7 @@ fn top_table(content: &Content<'_>) -> String {
     let mut html = String::from("<table><tr><th>Self</th><th>Function</th><th>Object</th></tr>\n");
     for f in order.into_iter().take(MOST) {
         let function = &flame.functions[f];
-        let object = function
-            .object
-            .map_or("", |object| &flame.objects[object as usize]);
+        let object = function.object.map_or("", |object| &flame.objects[object]);
         html.push_str(&format!(
             "<tr><td>{:.2}%</td><td>{}</td><td>{}</td></tr>\n",
             100.0 * own[f] as f64 / all as f64,

@@ -9,7 +9,7 @@
 use rustc_hash::FxHashMap;
 
 use super::codes::{Codes, DumpCodes};
-use super::live::{Live, LiveMap};
+use super::live::{Live, LiveMap, OwnClaim};
 use super::segments::{Claim, Owner, Segments};
 use super::{JitCodeId, JitObjectId, ProcessId};
 use crate::address::{Avma, AvmaRange, Timestamp};
@@ -26,7 +26,7 @@ const MAX_ANCESTORS: usize = 64;
 #[derive(Default)]
 struct State {
     live: LiveMap,
-    claims: Vec<Claim>,
+    claims: IndexVec<OwnClaim, Claim>,
     /// Has all loads of this dump instead, the first of them at that time.
     lasting: Option<(JitObjectId, Timestamp)>,
     /// Ranges of inherited claims that ended here, with the time: the process they belong to keeps them.
@@ -78,10 +78,7 @@ impl ClaimsBuilder {
         }
         let ended = self.end_overlapping(process, range, time);
         let state = self.state(process);
-        let Ok(index) = u32::try_from(state.claims.len()) else {
-            return ended;
-        };
-        state.claims.push(Claim {
+        let claim = state.claims.push(Claim {
             range,
             from: time,
             to: FOREVER,
@@ -91,7 +88,7 @@ impl ClaimsBuilder {
             end: range.end,
             code,
             owner: process,
-            index,
+            claim,
         };
         state.live.insert(range.start, live);
         ended
@@ -178,7 +175,7 @@ impl ClaimsBuilder {
         let state = self.state(process);
         for (_, live) in std::mem::take(&mut state.live).iter() {
             if live.owner == process {
-                state.claims[live.index as usize].to = time;
+                state.claims[live.claim].to = time;
             }
         }
         if let Some(inherited) = &mut state.inherited {
@@ -232,7 +229,7 @@ impl ClaimsBuilder {
         let state = self.state(process);
         state.live.remove(start);
         if live.owner == process {
-            state.claims[live.index as usize].to = time;
+            state.claims[live.claim].to = time;
         } else {
             let range = AvmaRange {
                 start,
@@ -254,7 +251,7 @@ impl State {
         let frozen = ProcessClaims {
             claims: match self.lasting {
                 Some((dump, _)) => Own::Lasting(dump),
-                None => Own::Ended(Segments::new(self.claims)),
+                None => Own::Ended(Segments::new(self.claims.raw)),
             },
             ended: Segments::new(self.ended),
             inherited: self.inherited,

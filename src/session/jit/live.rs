@@ -12,14 +12,19 @@ use imbl::OrdMap;
 use super::ProcessId;
 use crate::address::Avma;
 
+crate::ids::numbers! {
+    /// A claim among those that its process made.
+    pub(super) struct OwnClaim(pub(super) u32);
+}
+
 /// A claim that is in force; its start address is the key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Live {
     pub(super) end: Avma,
     pub(super) code: u32,
     pub(super) owner: ProcessId,
-    /// Position among the claims of the owner.
-    pub(super) index: u32,
+    /// Which of the owner's claims it is.
+    pub(super) claim: OwnClaim,
 }
 
 /// Disjoint ranges by start address.
