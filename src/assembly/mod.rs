@@ -15,6 +15,7 @@ use std::path::PathBuf;
 
 use crate::collect::Collected;
 use crate::disasm::Syntax;
+use crate::ids::{IndexVec, Spare, numbers};
 use crate::session::Session;
 use crate::symbolize::{self, Answers, NameStyle};
 use crate::wasm::WasmCode;
@@ -67,6 +68,11 @@ pub struct SourcePaths {
     pub recorded: Option<std::time::SystemTime>,
 }
 
+numbers! {
+    /// Index into [`Assembly::texts`].
+    pub struct TextId(Spare);
+}
+
 /// What was made of a recording for a view.
 #[derive(Debug, Default)]
 pub struct Assembly {
@@ -75,9 +81,9 @@ pub struct Assembly {
     /// What was chosen, in the order of the choice.
     pub listings: Vec<Result<Listing, Missing>>,
     /// Files and functions that [`SourcePlace`]s name.
-    pub texts: Vec<String>,
-    /// Sources by number of [`Assembly::texts`], in order; those that were not found are not there.
-    pub sources: Vec<(u32, Source)>,
+    pub texts: IndexVec<TextId, String>,
+    /// Sources by their names, in order; those that were not found are not there.
+    pub sources: Vec<(TextId, Source)>,
     /// Where they were found, by the names that debug information has for them.
     pub found: Vec<(String, PathBuf)>,
     /// Sources that were not found.
@@ -146,13 +152,13 @@ pub struct Code {
     pub place: Option<SourcePlace>,
 }
 
-/// A place in the sources; numbers are indices of [`Assembly::texts`].
+/// A place in the sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SourcePlace {
     /// The innermost function.
-    pub function: Option<u32>,
+    pub function: Option<TextId>,
     /// The file.
-    pub file: Option<u32>,
+    pub file: Option<TextId>,
     /// The line, 0 if it is not known, [`SourcePlace::NO_LINE`] where the file is one of positions alone.
     pub line: u32,
     /// Whether it is the line of the code before, because this code has none of its own (WebAssembly).

@@ -12,13 +12,15 @@ use super::data::{GAP, Piece, Pieces, Sweep};
 use super::functions::{Function, Origin, said_of};
 use super::names::{Named, Names, push_name, section_of};
 use super::{
-    Assembly, Code, Listing, MOST_BYTES, Material, Missing, Request, Row, SourcePlace, jit, options,
+    Assembly, Code, Listing, MOST_BYTES, Material, Missing, Request, Row, SourcePlace, TextId, jit,
+    options,
 };
 use crate::address::{FileOffset, Svma};
 use crate::collect::MapCache;
 use crate::disasm::{Architecture, for_architecture};
 use crate::dso::elf::{ElfFile, Machine};
 use crate::dso::{DsoId, DsoKind, FileTrouble};
+use crate::ids::IndexVec;
 use crate::parallel::{in_parallel, sort_in_parallel};
 use crate::session::jit::JitCodeId;
 use crate::symbolize::{self, Query, Resolution, Site};
@@ -424,15 +426,15 @@ impl Lines {
 /// Texts of places, each once.
 #[derive(Default)]
 pub(super) struct LineTexts {
-    texts: Vec<String>,
-    known: FxHashMap<String, u32>,
+    texts: IndexVec<TextId, String>,
+    known: FxHashMap<String, TextId>,
     /// The same by numbers of the resolution, which are quicker to find than texts.
-    strings: FxHashMap<symbolize::StringIndex, u32>,
-    symbols: FxHashMap<symbolize::SymbolIndex, u32>,
+    strings: FxHashMap<symbolize::StringIndex, TextId>,
+    symbols: FxHashMap<symbolize::SymbolIndex, TextId>,
 }
 
 impl LineTexts {
-    fn of_string(&mut self, string: symbolize::StringIndex, resolution: &Resolution) -> u32 {
+    fn of_string(&mut self, string: symbolize::StringIndex, resolution: &Resolution) -> TextId {
         if let Some(number) = self.strings.get(&string) {
             return *number;
         }
@@ -441,7 +443,7 @@ impl LineTexts {
         number
     }
 
-    fn of_symbol(&mut self, symbol: symbolize::SymbolIndex, resolution: &Resolution) -> u32 {
+    fn of_symbol(&mut self, symbol: symbolize::SymbolIndex, resolution: &Resolution) -> TextId {
         if let Some(number) = self.symbols.get(&symbol) {
             return *number;
         }
@@ -450,12 +452,11 @@ impl LineTexts {
         number
     }
 
-    pub(super) fn number(&mut self, text: &str) -> u32 {
+    pub(super) fn number(&mut self, text: &str) -> TextId {
         if let Some(number) = self.known.get(text) {
             return *number;
         }
-        let number = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
-        self.texts.push(text.to_owned());
+        let number = self.texts.push(text.to_owned());
         self.known.insert(text.to_owned(), number);
         number
     }

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
 
-use super::{Assembly, Row, SourcePaths};
+use super::{Assembly, Row, SourcePaths, TextId};
 use crate::dso::resolve_in;
+use crate::ids::{IndexVec, index_vec};
 use crate::input::Store;
 use crate::symbolize::SourceMaps;
 
@@ -48,7 +49,7 @@ impl Source {
 
 /// Reads the files that places of the listings name.
 pub(super) fn read(paths: &SourcePaths, maps: &SourceMaps<'_>, assembly: &mut Assembly) {
-    let mut is_wanted = vec![false; assembly.texts.len()];
+    let mut is_wanted: IndexVec<TextId, bool> = index_vec![false; assembly.texts.len()];
     let rows = assembly
         .listings
         .iter()
@@ -58,12 +59,12 @@ pub(super) fn read(paths: &SourcePaths, maps: &SourceMaps<'_>, assembly: &mut As
         if let Row::Code(code) = row
             && let Some(file) = code.place.and_then(|place| place.file)
         {
-            is_wanted[file as usize] = true;
+            is_wanted[file] = true;
         }
     }
     let mut known: FxHashMap<PathBuf, bool> = FxHashMap::default();
-    for (file, _) in (0..).zip(is_wanted).filter(|(_, is_wanted)| *is_wanted) {
-        let name = &assembly.texts[file as usize];
+    for file in is_wanted.indices().filter(|file| is_wanted[*file]) {
+        let name = &assembly.texts[file];
         let Some((path, source, changed)) = find(paths, Path::new(name)) else {
             match maps.content(name) {
                 Some(text) => assembly.sources.push((file, Source::new(text.as_bytes()))),

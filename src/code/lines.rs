@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use smallvec::SmallVec;
 
-use crate::assembly::{Assembly, Code, Listing, Row, Source, SourcePlace};
+use crate::assembly::{Assembly, Code, Listing, Row, Source, SourcePlace, TextId};
 
 use super::{Options, Value, WORTH_NAMING, shown_path};
 
@@ -103,7 +103,7 @@ fn text(number: Option<u32>, text: &str) -> Line<'_> {
 /// The place of an instruction as `-l` names it.
 pub(super) fn named_place(assembly: &Assembly, code: &Code, options: &Options) -> Option<String> {
     let place = code.place.filter(|place| place.line > 0)?;
-    let file = &assembly.texts[place.file? as usize];
+    let file = &assembly.texts[place.file?];
     let near = if place.is_near { "~" } else { "" };
     let file = shown_path(file, options.full_paths);
     Some(match place.number() {
@@ -123,8 +123,8 @@ struct Printer<'a, 'p> {
     assembly: &'a Assembly,
     listing: &'a Listing,
     options: &'p Options,
-    files: HashMap<u32, Printed>,
-    function: Option<u32>,
+    files: HashMap<TextId, Printed>,
+    function: Option<TextId>,
     place: Option<SourcePlace>,
     last_place: Option<String>,
     lines: Vec<Line<'a>>,
@@ -182,9 +182,7 @@ impl<'a> Printer<'a, '_> {
         let number = place.number();
         if place.function.is_some() && place.function != self.function {
             self.function = place.function;
-            let name = place
-                .function
-                .map_or("", |name| &self.assembly.texts[name as usize]);
+            let name = place.function.map_or("", |name| &self.assembly.texts[name]);
             // C++ and Rust names bring their parentheses, or do without.
             let is_long = name.contains("::") || name.ends_with(')');
             let end = if is_long { ":" } else { "():" };
@@ -208,14 +206,14 @@ impl<'a> Printer<'a, '_> {
             Some(source) => self.source_lines(file, line, source),
             // JIT code names files that only its runtime has.
             None if is_new && place.function.is_none() => {
-                let name = &self.assembly.texts[file as usize];
+                let name = &self.assembly.texts[file];
                 self.lines.push(text(number, name));
             }
             None => {}
         }
     }
 
-    fn source_lines(&mut self, file: u32, line: u32, source: &'a Source) {
+    fn source_lines(&mut self, file: TextId, line: u32, source: &'a Source) {
         let printed = self.files.entry(file).or_default();
         if line == printed.last {
             return;
