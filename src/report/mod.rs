@@ -357,6 +357,13 @@ fn groups(profile: &Profile, options: &ReportOptions) -> Vec<Vec<usize>> {
     groups.into_iter().map(|(_, members)| members).collect()
 }
 
+/// Rows of several events, which of [`Rows::rows`] they are, and the counts of the members.
+type Joined = (
+    IndexVec<RowPlace, Row>,
+    IndexVec<RowPlace, Option<RowId>>,
+    Vec<Counts>,
+);
+
 impl<'p> Report<'p> {
     /// The entry that a row was first made for.
     #[must_use]
@@ -529,14 +536,7 @@ impl<'p> Report<'p> {
 
     /// The leader's rows, and those that only members have, with nothing counted for the leader; the numbers
     /// of the rows; the members' counts.
-    fn joined(
-        &self,
-        events: &[usize],
-    ) -> (
-        IndexVec<RowPlace, Row>,
-        IndexVec<RowPlace, Option<RowId>>,
-        Vec<Counts>,
-    ) {
+    fn joined(&self, events: &[usize]) -> Joined {
         let behind = events.len() - 1;
         let (mut rows, mut numbers) = (IndexVec::new(), IndexVec::new());
         let mut members = Vec::new();

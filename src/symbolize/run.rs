@@ -721,6 +721,9 @@ struct Shown<'a> {
     texts: IndexVec<ShownId, String>,
 }
 
+/// The text of a name, whose code it is, and its number once it was used.
+type NameOf<'s> = (&'s str, Origin, Option<StringIndex>);
+
 /// Interns texts in order of first use.
 struct Strings<'s> {
     texts: IndexVec<StringIndex, String>,
@@ -728,7 +731,7 @@ struct Strings<'s> {
     origins: IndexVec<StringIndex, Origin>,
     known: FxHashMap<(&'s str, Origin), StringIndex>,
     /// By piece: the texts of its names and paths, and their numbers once they were used.
-    names: Vec<IndexVec<NameNumber, (&'s str, Origin, Option<StringIndex>)>>,
+    names: Vec<IndexVec<NameNumber, NameOf<'s>>>,
     paths: Vec<IndexVec<PathNumber, (&'s str, Option<StringIndex>)>>,
 }
 
