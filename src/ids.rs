@@ -14,20 +14,24 @@ pub(crate) trait Kept: Copy {
 }
 
 impl Kept for u16 {
+    #[inline]
     fn keep(number: usize) -> Option<Self> {
         Self::try_from(number).ok()
     }
 
+    #[inline]
     fn number(self) -> usize {
         self.into()
     }
 }
 
 impl Kept for u32 {
+    #[inline]
     fn keep(number: usize) -> Option<Self> {
         Self::try_from(number).ok()
     }
 
+    #[inline]
     fn number(self) -> usize {
         self as usize
     }
@@ -38,11 +42,13 @@ impl Kept for u32 {
 pub(crate) struct Spare(NonZeroU32);
 
 impl Kept for Spare {
+    #[inline]
     fn keep(number: usize) -> Option<Self> {
         let next = u32::try_from(number).ok()?.checked_add(1)?;
         NonZeroU32::new(next).map(Self)
     }
 
+    #[inline]
     fn number(self) -> usize {
         self.0.get() as usize - 1
     }
@@ -97,6 +103,7 @@ impl<T> Part<T> {
     ///
     /// # Panics
     /// Beyond 4 G items.
+    #[inline]
     pub(crate) fn new(range: Range<usize>) -> Self {
         let place = |at| u32::try_from(at).expect("fewer than 4 G items in one list");
         Self {
@@ -107,11 +114,13 @@ impl<T> Part<T> {
     }
 
     /// Where it lies.
+    #[inline]
     pub(crate) fn range(self) -> Range<usize> {
         self.start as usize..self.end as usize
     }
 
     /// Its items, of the list that it was made of.
+    #[inline]
     pub(crate) fn of(self, list: &[T]) -> &[T] {
         &list[self.range()]
     }

@@ -58,6 +58,7 @@ macro_rules! indexed {
         impl std::ops::Index<$id> for Profile {
             type Output = $item;
 
+            #[inline]
             fn index(&self, id: $id) -> &$item {
                 &self.$list[id]
             }
@@ -380,6 +381,7 @@ pub struct Stacks(Sequences<FrameId, StackEnd>);
 impl Stacks {
     /// Frames of a stack, leaf first.
     #[must_use]
+    #[inline]
     pub fn get(&self, id: StackId) -> &[FrameId] {
         self.0.get(id.index() as u32)
     }

@@ -153,11 +153,13 @@ impl FramesOfPcs {
     }
 
     /// The frame of a sample's own address.
+    #[inline]
     pub(super) fn leaf(&self, pc: PcId) -> PlaceId {
         self.leaf[pc]
     }
 
     /// The frames of an address in a chain.
+    #[inline]
     pub(super) fn chain(&self, pc: PcId) -> &[PlaceId] {
         match self.chains.get(pc) {
             Some(part) => part.of(&self.chained),

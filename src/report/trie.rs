@@ -107,11 +107,13 @@ impl Trie {
     }
 
     /// Frames of a node's run.
+    #[inline]
     pub(crate) fn run(&self, node: NodeId) -> &[FineId] {
         &self.frames[self.places(node)]
     }
 
     /// Where a node's run is among the frames of all chains.
+    #[inline]
     pub(crate) fn places(&self, node: NodeId) -> Range<usize> {
         let node = &self.nodes[node];
         node.start as usize..(node.start + node.len) as usize
