@@ -12,7 +12,7 @@ use crate::run_state::RunState;
 use crate::unit::Unit;
 use crate::weigh::{Derived, Evidence, Interval, Trim};
 
-/// The runtime that made code while the program ran, and the place that names of its functions may tell.
+/// The runtime that made code while the program ran.
 pub use crate::runtimes::Producer;
 
 mod build;
