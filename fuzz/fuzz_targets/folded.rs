@@ -11,7 +11,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let weights = |run: u8| {
         let series = &joined.series;
         joined.weights(|cell| {
-            if series[cell.series as usize].run == run {
+            if series[cell.series].run == run {
                 cell.period
             } else {
                 0
