@@ -14,9 +14,9 @@ use std::cmp::{Ordering, Reverse};
 use smallvec::SmallVec;
 
 use super::options::CallGraphMode;
-use super::rows::{ByRow, FineId, Row, RowId};
+use super::rows::{ByRow, Row, RowId};
 use super::share::threshold;
-use super::trie::{NodeId, Trie, Weight};
+use super::trie::{FineId, NodeId, Trie, Weight};
 use super::{LabelId, Report, Table};
 use crate::ids::{IndexVec, Part, Spare, index_vec, numbers};
 use crate::profile::{EntryId, FrameId};

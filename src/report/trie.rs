@@ -8,13 +8,15 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use super::rows::FineId;
 use crate::ids::{Idx, IndexVec, Spare, index_vec, numbers};
 use crate::profile::EntryId;
 
 numbers! {
     /// Index into [`Trie::nodes`].
     pub(crate) struct NodeId(Spare);
+
+    /// A frame as far as trees and rows tell frames apart: what chains are made of.
+    pub(crate) struct FineId(pub(crate) u32);
 }
 
 /// A run of frames that all chains through it share.

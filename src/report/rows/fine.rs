@@ -6,14 +6,10 @@ use rustc_hash::FxBuildHasher;
 
 use super::super::LabelId;
 use super::super::classes::ClassId;
-use crate::ids::{Idx, IndexSlice, IndexVec, numbers};
+use super::super::trie::FineId;
+use crate::ids::{Idx, IndexSlice, IndexVec};
 use crate::intern::ItemIndex;
 use crate::profile::FrameId;
-
-numbers! {
-    /// Index into the lists of [`Fine`].
-    pub(crate) struct FineId(pub(crate) u32);
-}
 
 /// Numbers that are equal for frames that neither a tree nor a row tells apart.
 #[derive(Debug, Default)]

@@ -29,7 +29,6 @@ pub(crate) use self::credit::ByRow;
 use self::credit::Positions;
 use self::filter::hidden_by_name;
 use self::fine::Fine;
-pub(crate) use self::fine::FineId;
 pub(crate) use self::sorted::{Ordered, RowPlace, ordered};
 use super::LabelId;
 
