@@ -38,7 +38,7 @@ pub use space::SpaceAt;
 
 pub use again::{Again, Learned};
 pub use depth::{Depths, DumpSizes, LARGEST_DUMP};
-pub use paths::{FramePointer, NO_NODE, PathEnd, PathNode, PathRoot, PathSample, Paths, Spot};
+pub use paths::{FramePointer, NodeId, PathEnd, PathNode, PathRoot, PathSample, Paths, Spot};
 pub use roots::{Cut, Group, Owner, Placed, RootKey, Roots};
 pub use worker::collect;
 

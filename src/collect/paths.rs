@@ -11,29 +11,42 @@ use crate::unwind::Activation;
 
 use super::PcId;
 use super::roots::Owner;
+use crate::ids::{Idx, IndexVec, numbers};
 
-/// No node.
-pub const NO_NODE: u32 = u32::MAX;
+numbers! {
+    /// A node of the trees.
+    pub struct NodeId(pub u32);
+    /// A worker's tree.
+    struct TreeId(u32);
+}
 
 /// The trees.
 #[derive(Clone, Debug, Default)]
 pub struct Paths {
     /// Parents come before children. Equal ones may be there more than once.
-    pub nodes: Vec<PathNode>,
+    pub nodes: IndexVec<NodeId, PathNode>,
     /// Roots, which stand outside the outermost frames.
     pub roots: Vec<PathRoot>,
     /// Samples with complete or cut stacks.
     pub samples: Vec<PathSample>,
-    known_roots: FxHashMap<(Owner, PathEnd), u32>,
-    /// By root: the nodes of its last stack, outermost first.
-    last: Vec<Vec<u32>>,
+    known_roots: FxHashMap<(Owner, PathEnd), TreeId>,
+    /// The last stack of each tree.
+    last: IndexVec<TreeId, LastStack>,
+}
+
+/// The nodes of the last stack that was added to a tree.
+#[derive(Clone, Debug)]
+struct LastStack {
+    root: NodeId,
+    /// Outermost first.
+    frames: Vec<NodeId>,
 }
 
 /// A frame under all that is outside of it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct PathNode {
-    /// The frame outside of it, or a root.
-    pub parent: u32,
+    /// The frame outside of it, or a root; of roots, they themselves.
+    pub parent: NodeId,
     /// The address; anything for roots.
     pub pc: PcId,
     /// Where it lay on the stack.
@@ -55,7 +68,7 @@ pub struct FramePointer(u64);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PathRoot {
     /// The node.
-    pub node: u32,
+    pub node: NodeId,
     /// Whose stacks.
     pub owner: Owner,
     /// How they ended.
@@ -79,7 +92,7 @@ pub struct PathSample {
     /// Its place in time order.
     pub rank: u32,
     /// Its innermost frame.
-    pub node: u32,
+    pub node: NodeId,
 }
 
 impl Spot {
@@ -119,11 +132,11 @@ impl FramePointer {
 }
 
 impl PathNode {
-    /// What stands outside the outermost frames.
-    const fn root() -> Self {
+    /// What stands outside the outermost frames, as that node.
+    const fn root(node: NodeId) -> Self {
         Self {
-            parent: NO_NODE,
-            pc: PcId(NO_NODE),
+            parent: node,
+            pc: PcId(0),
             spot: Spot(0),
             fp: FramePointer::UNKNOWN,
         }
@@ -139,9 +152,10 @@ impl Paths {
         end: PathEnd,
         frames: impl Iterator<Item = (PcId, Activation)>,
     ) {
-        let at = self.root(owner, end) as usize;
+        let tree = self.tree(owner, end);
         let Self { nodes, last, .. } = self;
-        let (mut innermost, last) = (self.roots[at].node, &mut last[at]);
+        let LastStack { root, frames: last } = &mut last[tree];
+        let mut innermost = *root;
         let mut depth = 0;
         for (pc, activation) in frames {
             let node = PathNode {
@@ -152,10 +166,9 @@ impl Paths {
             };
             // Inside of a frame that is another one all have other parents.
             innermost = match last.get(depth) {
-                Some(&known) if nodes[known as usize] == node => known,
+                Some(&known) if nodes[known] == node => known,
                 _ => {
-                    let new = number(nodes.len());
-                    nodes.push(node);
+                    let new = nodes.push(node);
                     last.truncate(depth);
                     last.push(new);
                     new
@@ -172,7 +185,7 @@ impl Paths {
     }
 
     /// The number of a tree.
-    fn root(&mut self, owner: Owner, end: PathEnd) -> u32 {
+    fn tree(&mut self, owner: Owner, end: PathEnd) -> TreeId {
         let Self {
             nodes,
             roots,
@@ -181,11 +194,14 @@ impl Paths {
             ..
         } = self;
         *known_roots.entry((owner, end)).or_insert_with(|| {
-            let node = number(nodes.len());
-            nodes.push(PathNode::root());
-            roots.push(PathRoot { node, owner, end });
-            last.push(Vec::new());
-            number(roots.len() - 1)
+            let root = nodes.push(PathNode::root(nodes.next_idx()));
+            roots.push(PathRoot {
+                node: root,
+                owner,
+                end,
+            });
+            let frames = Vec::new();
+            last.push(LastStack { root, frames })
         })
     }
 
@@ -201,32 +217,25 @@ impl Paths {
 
     /// Takes another worker's, whose addresses have numbers that are by `pcs` larger here.
     pub(crate) fn absorb(&mut self, other: Self, pcs: u32) {
-        let nodes = number(self.nodes.len());
-        number(self.nodes.len() + other.nodes.len());
+        let nodes = self.nodes.len();
+        let moved = |node: NodeId| NodeId::from_usize(nodes + node.index());
         self.nodes
-            .extend(other.nodes.into_iter().map(|node| match node.parent {
-                NO_NODE => node,
-                parent => PathNode {
-                    parent: parent + nodes,
-                    pc: PcId(node.pc.0 + pcs),
-                    ..node
-                },
+            .extend(other.nodes.into_iter().map(|node| PathNode {
+                parent: moved(node.parent),
+                pc: PcId(node.pc.0 + pcs),
+                ..node
             }));
         self.roots
             .extend(other.roots.into_iter().map(|root| PathRoot {
-                node: root.node + nodes,
+                node: moved(root.node),
                 ..root
             }));
         self.samples
             .extend(other.samples.into_iter().map(|sample| PathSample {
-                node: sample.node + nodes,
+                node: moved(sample.node),
                 ..sample
             }));
     }
-}
-
-fn number(len: usize) -> u32 {
-    u32::try_from(len).expect("fewer than 4 G frames")
 }
 
 #[cfg(test)]
@@ -265,7 +274,7 @@ mod tests {
         // Two roots, and frames of six stacks.
         assert_eq!(paths.nodes.len(), 2 + 3 + 1 + 3 + 2);
         let node = |rank: usize| paths.samples[rank].node;
-        let parent = |rank: usize| paths.nodes[node(rank) as usize].parent;
+        let parent = |rank: usize| paths.nodes[node(rank)].parent;
         assert_eq!((parent(0), parent(2)), (node(1), node(1)));
         assert_eq!(node(4), node(2));
         assert_ne!(node(3), node(0));
@@ -278,10 +287,10 @@ mod tests {
         add(&mut one, 0, 1, &[(1, 90)]);
         add(&mut two, 1, 1, &[(0, 90), (1, 80)]);
         one.absorb(two, 10);
-        let inner = one.nodes[one.samples[1].node as usize];
-        let outer = one.nodes[inner.parent as usize];
+        let inner = one.nodes[one.samples[1].node];
+        let outer = one.nodes[inner.parent];
         assert_eq!((inner.pc, outer.pc), (PcId(11), PcId(10)));
         assert_eq!(outer.parent, one.roots[1].node);
-        assert_eq!(one.nodes[outer.parent as usize].parent, NO_NODE);
+        assert_eq!(one.nodes[outer.parent].parent, outer.parent);
     }
 }

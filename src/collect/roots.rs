@@ -6,10 +6,15 @@
 use rustc_hash::FxHashMap;
 
 use crate::address::Avma;
-use crate::ids::ThreadId;
+use crate::ids::{IndexVec, ThreadId, numbers};
 use crate::unwind::Activation;
 
 use super::PcId;
+
+numbers! {
+    /// A worker's group of complete stacks with one root.
+    pub struct GroupId(u32);
+}
 
 /// A frame and the stack pointer when its callee returns to it.
 pub type Placed = (PcId, Avma);
@@ -18,10 +23,10 @@ pub type Placed = (PcId, Avma);
 #[derive(Debug, Default)]
 pub struct Roots {
     /// Each worker's are distinct.
-    pub groups: Vec<(RootKey, Group)>,
+    pub groups: IndexVec<GroupId, (RootKey, Group)>,
     /// Stacks that the copy was too short for.
     pub cuts: Vec<Cut>,
-    index: FxHashMap<RootKey, u32>,
+    index: FxHashMap<RootKey, GroupId>,
 }
 
 /// What the complete stacks of a group have in common: nobody else's stack begins there.
@@ -90,7 +95,7 @@ impl Roots {
         let Some(&root) = placed.peek() else { return };
         let key = RootKey { owner, root };
         if let Some(&at) = self.index.get(&key) {
-            let group = &mut self.groups[at as usize].1;
+            let group = &mut self.groups[at].1;
             group.first = group.first.min(rank);
             group.last = group.last.max(rank);
             group.samples += 1;
@@ -99,8 +104,6 @@ impl Roots {
             group.common.truncate(same);
             return;
         }
-        let at = u32::try_from(self.groups.len()).expect("fewer than 4 G samples");
-        self.index.insert(key, at);
         let group = Group {
             first: rank,
             last: rank,
@@ -108,7 +111,8 @@ impl Roots {
             common: placed.collect(),
             is_fiber,
         };
-        self.groups.push((key, group));
+        let new = self.groups.push((key, group));
+        self.index.insert(key, new);
     }
 
     /// Takes another worker's, whose addresses have numbers that are by `pcs` larger here.

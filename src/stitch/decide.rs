@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::gate::{Gate, Stacks};
 use super::index::{CutStack, Donor, Index, KeyId, Summary};
-use crate::collect::PcId;
+use crate::collect::{NodeId, PcId};
 use crate::unwind::KeptRegisters;
 
 /// A cut stack is completed if at most so many of 100 like it would be wrong.
@@ -138,8 +138,8 @@ impl<'s> Judge<'s> {
         &self,
         index: &Index,
         rank: u32,
-        leaf: u32,
-        node: u32,
+        leaf: NodeId,
+        node: NodeId,
         key: KeyId,
     ) -> Option<KeptRegisters> {
         let mut known = self.registers.borrow_mut();

@@ -31,7 +31,7 @@ pub(super) fn graft(collected: &mut Collected, session: &Session<'_>) {
 fn graft_by(collected: &mut Collected, is_library: impl Fn(&Pc) -> bool) {
     let roots = std::mem::take(&mut collected.roots);
     let is_library = |pc: PcId| is_library(&collected.pcs[pc]);
-    let threads = by_owner(roots.groups, &collected.pcs, &is_library);
+    let threads = by_owner(roots.groups.raw, &collected.pcs, &is_library);
     let mut cuts = roots.cuts;
     cuts.sort_unstable_by_key(|cut| cut.rank);
     let mut maker = GraftMaker::new(collected);
@@ -57,7 +57,7 @@ fn by_owner(
         let of_thread = threads.entry(owner).or_default();
         let new = of_thread.len();
         // Addresses of several workers are equal by what they are.
-        let at = *(place.entry((owner, pcs[root.0.0 as usize], root.1))).or_insert(new);
+        let at = *(place.entry((owner, pcs[root.0], root.1))).or_insert(new);
         match of_thread.get_mut(at) {
             Some(known) => join(known, &group, pcs),
             None => of_thread.push(group),
@@ -73,7 +73,7 @@ fn by_owner(
 
 /// Adds another worker's stacks with the same root.
 fn join(known: &mut Group, group: &Group, pcs: &IndexSlice<PcId, [Pc]>) {
-    let pc = |placed: &Placed| (pcs[placed.0.0 as usize], placed.1);
+    let pc = |placed: &Placed| (pcs[placed.0], placed.1);
     known.first = known.first.min(group.first);
     known.last = known.last.max(group.last);
     known.samples += group.samples;
@@ -193,14 +193,12 @@ impl Collected {
     fn make_gap(&mut self) -> PcId {
         let pcs = &mut self.pcs;
         *self.gap.get_or_insert_with(|| {
-            let id = u32::try_from(pcs.len()).expect("fewer than 4 G addresses");
             pcs.push(Pc {
                 at: Avma(u64::MAX),
                 target: Target::Nowhere,
                 address: u64::MAX,
                 mode: CpuMode::Unknown,
-            });
-            PcId(id)
+            })
         })
     }
 }
@@ -261,7 +259,7 @@ mod tests {
     /// What stands under the border frame of the cut samples.
     fn grafted(groups: Vec<(RootKey, Group)>, cuts: &[Cut]) -> Vec<Vec<u64>> {
         let mut all = collected();
-        all.roots.groups = groups;
+        all.roots.groups = groups.into();
         for cut in cuts {
             let stack = all.stacks.push(&[PcId(8), PcId(9)], StackEnd::DumpTooShort);
             let key = RowKey {

@@ -11,8 +11,8 @@ mod places;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::address::Avma;
-use crate::collect::{NO_NODE, Owner, PathEnd, PathNode, PathRoot, PathSample, Paths, Pc, PcId};
-use crate::ids::{Idx, IndexSlice};
+use crate::collect::{NodeId, Owner, PathEnd, PathNode, PathRoot, PathSample, Paths, Pc, PcId};
+use crate::ids::{Idx, IndexSlice, IndexVec, Spare, index_vec};
 pub(super) use donors::{Donor, Donors, Summary};
 use places::PcNumbers;
 
@@ -29,40 +29,45 @@ impl Shape {
 crate::ids::numbers! {
     /// Number of a key.
     pub(super) struct KeyId(pub(super) u32);
+    /// What trees of one thread with one end have together.
+    struct RootId(Spare);
+    /// Number of a node that has a key.
+    struct LinkId(Spare);
+    /// A sample among those of threads in which something was cut.
+    pub(super) struct NearId(Spare);
 }
 
 /// What is known of a node besides.
 #[derive(Clone, Copy, Debug)]
 struct Side {
-    /// Index into [`Index::roots`], [`NO_NODE`] for threads in which nothing was cut.
-    root: u32,
-    /// Index into [`Index::keyed`] of the nearest node from here outwards that has a key.
-    link: u32,
+    /// None for threads in which nothing was cut.
+    root: Option<RootId>,
+    /// The nearest node from here outwards that has a key.
+    link: Option<LinkId>,
 }
 
 /// A node that has a key.
 #[derive(Clone, Copy, Debug)]
 struct Keyed {
-    node: u32,
+    node: NodeId,
     key: KeyId,
     /// The next one outwards.
-    outer: u32,
+    outer: Option<LinkId>,
     /// How all stacks through it go on.
     shape: Shape,
-    /// First and last sample that has it; none, if the last one is before the first one.
-    samples: (u32, u32),
+    /// First and last sample that has it.
+    samples: Option<(NearId, NearId)>,
 }
 
 /// A stack that was cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct CutStack {
     pub(super) rank: u32,
-    /// Its number among the samples.
-    sample: u32,
+    sample: NearId,
     /// Its innermost frame.
-    pub(super) node: u32,
+    pub(super) node: NodeId,
     /// Its outermost frame.
-    pub(super) border: u32,
+    pub(super) border: NodeId,
     /// The key of that, if it has one.
     pub(super) key: Option<KeyId>,
 }
@@ -71,19 +76,19 @@ pub(super) struct CutStack {
 #[derive(Debug, Default)]
 pub(super) struct Index {
     /// As they were collected; where they are of interest, their addresses are places.
-    nodes: Vec<PathNode>,
-    sides: Vec<Side>,
-    roots: Vec<(Owner, PathEnd)>,
+    nodes: IndexVec<NodeId, PathNode>,
+    sides: IndexVec<NodeId, Side>,
+    roots: IndexVec<RootId, (Owner, PathEnd)>,
     /// By place: an address that is there.
-    places: Vec<PcId>,
-    keyed: Vec<Keyed>,
+    places: IndexVec<PcId, PcId>,
+    keyed: IndexVec<LinkId, Keyed>,
     /// By node, as far as somebody asked.
-    known_shapes: FxHashMap<u32, Shape>,
+    known_shapes: FxHashMap<NodeId, Shape>,
     shapes: FxHashMap<(Shape, PcId, Avma), Shape>,
     /// Those of threads in which something was cut, by rank.
-    samples: Vec<PathSample>,
+    samples: IndexVec<NearId, PathSample>,
     keys: FxHashMap<(Owner, PcId, Avma), KeyId>,
-    donors: Vec<Donors>,
+    donors: IndexVec<KeyId, Donors>,
     /// Those with the highest stack pointer first: what can be a donor of one is decided before it.
     pub(super) cuts: Vec<CutStack>,
 }
@@ -95,13 +100,13 @@ impl Index {
         let owners: FxHashSet<Owner> = cut.map(|root| root.owner).collect();
         let mut index = Self {
             nodes: paths.nodes,
-            samples: paths.samples,
+            samples: paths.samples.into(),
             ..Self::default()
         };
         let roots = paths.roots.iter();
         index.place_nodes(roots.filter(|root| owners.contains(&root.owner)), pcs);
         let (samples, sides) = (&mut index.samples, &index.sides);
-        samples.retain(|sample| sides[sample.node as usize].root != NO_NODE);
+        samples.retain(|sample| sides[sample.node].root.is_some());
         samples.sort_unstable_by_key(|sample| sample.rank);
         index.find_cuts();
         index.link_nodes();
@@ -116,26 +121,26 @@ impl Index {
         pcs: &IndexSlice<PcId, [Pc]>,
     ) {
         let nothing = Side {
-            root: NO_NODE,
-            link: NO_NODE,
+            root: None,
+            link: None,
         };
-        self.sides = vec![nothing; self.nodes.len()];
-        let mut known: FxHashMap<(Owner, PathEnd), u32> = FxHashMap::default();
+        self.sides = index_vec![nothing; self.nodes.len()];
+        let mut known: FxHashMap<(Owner, PathEnd), RootId> = FxHashMap::default();
         for root in roots {
             let of_root = *known.entry((root.owner, root.end)).or_insert_with(|| {
-                self.roots.push((root.owner, root.end));
-                number(self.roots.len() - 1)
+                let known = (root.owner, root.end);
+                self.roots.push(known)
             });
-            self.sides[root.node as usize].root = of_root;
+            self.sides[root.node].root = Some(of_root);
             // The end is part of how a stack goes on.
-            self.known_shapes.insert(root.node, Shape(of_root));
+            let shape = Shape::from_usize(of_root.index());
+            self.known_shapes.insert(root.node, shape);
         }
         let mut places = PcNumbers::new(pcs);
-        for (at, node) in self.nodes.iter_mut().enumerate() {
-            if let Some(parent) = self.sides.get(node.parent as usize)
-                && parent.root != NO_NODE
-            {
-                self.sides[at].root = parent.root;
+        for (at, node) in self.nodes.iter_mut_enumerated() {
+            let root = self.sides[node.parent].root;
+            if node.parent != at && root.is_some() {
+                self.sides[at].root = root;
                 node.pc = places.of(node.pc);
             }
         }
@@ -143,14 +148,14 @@ impl Index {
     }
 
     fn find_cuts(&mut self) {
-        for (sample, at) in self.samples.iter().zip(0..) {
+        for (at, sample) in self.samples.iter_enumerated() {
             if self.recorded_end(sample.node) != PathEnd::Cut {
                 continue;
             }
             let border = self.outwards(sample.node).last().unwrap_or(sample.node);
             let frame = *self.frame(border);
             let owner = self.owner(border);
-            let new = KeyId(number(self.keys.len()));
+            let new = KeyId::from_usize(self.keys.len());
             // Of a frame that was interrupted, equal addresses say nothing.
             let key = (frame.spot.is_exact()).then(|| {
                 let key = (owner, frame.pc, frame.spot.sp());
@@ -166,43 +171,45 @@ impl Index {
         }
         self.donors.resize_with(self.keys.len(), Donors::default);
         let nodes = &self.nodes;
-        let sp = |cut: &CutStack| nodes[cut.border as usize].spot.sp();
+        let sp = |cut: &CutStack| nodes[cut.border].spot.sp();
         (self.cuts).sort_by(|a, b| (sp(b), a.rank).cmp(&(sp(a), b.rank)));
     }
 
     /// Finds the nodes that have keys. Those of cut stacks have frames outside of them once they are completed.
     fn link_nodes(&mut self) {
-        let mut is_border = vec![false; self.places.len()];
+        let mut is_border: IndexVec<PcId, bool> = index_vec![false; self.places.len()];
         for cut in &self.cuts {
-            is_border[self.frame(cut.border).pc.index()] = true;
+            is_border[self.frame(cut.border).pc] = true;
         }
-        for (at, node) in (0..).zip(&self.nodes) {
-            let root = self.sides[at as usize].root;
-            if root == NO_NODE || node.parent == NO_NODE {
+        for (at, node) in self.nodes.iter_enumerated() {
+            let Some(root) = self.sides[at].root else {
+                continue;
+            };
+            if node.parent == at {
                 continue;
             }
-            let outer = self.sides[node.parent as usize].link;
-            let key = match is_border[node.pc.index()] && node.spot.is_exact() {
+            let outer = self.sides[node.parent].link;
+            let key = match is_border[node.pc] && node.spot.is_exact() {
                 true => self.key_of(node, root),
                 false => None,
             };
-            self.sides[at as usize].link = key.map_or(outer, |key| {
+            let new = |key| {
                 self.keyed.push(Keyed {
                     node: at,
                     key,
                     outer,
                     shape: Shape::NONE,
-                    samples: (u32::MAX, 0),
-                });
-                number(self.keyed.len() - 1)
-            });
+                    samples: None,
+                })
+            };
+            self.sides[at].link = key.map(new).or(outer);
         }
     }
 
     /// The key of a node, if it has one and frames outside of it or will have some.
-    fn key_of(&self, node: &PathNode, root: u32) -> Option<KeyId> {
-        let (owner, end) = self.roots[root as usize];
-        let is_outermost = self.frame(node.parent).parent == NO_NODE;
+    fn key_of(&self, node: &PathNode, root: RootId) -> Option<KeyId> {
+        let (owner, end) = self.roots[root];
+        let is_outermost = self.is_root(node.parent);
         if is_outermost && end != PathEnd::Cut {
             return None;
         }
@@ -211,42 +218,43 @@ impl Index {
 
     /// Makes complete stacks donors of all keys that they pass.
     fn find_donors(&mut self) {
-        for (sample, at) in self.samples.iter().zip(0..) {
+        for (at, sample) in self.samples.iter_enumerated() {
             if self.recorded_end(sample.node) == PathEnd::Cut {
                 continue;
             }
-            let mut link = self.sides[sample.node as usize].link;
-            while let Some(keyed) = self.keyed.get_mut(link as usize) {
-                self.donors[keyed.key.index()].add_own(at);
-                keyed.samples = (keyed.samples.0.min(at), at);
-                link = keyed.outer;
+            let mut next = self.sides[sample.node].link;
+            while let Some(link) = next {
+                let keyed = &mut self.keyed[link];
+                self.donors[keyed.key].add_own(at);
+                let first = keyed.samples.map_or(at, |(first, _)| first);
+                keyed.samples = Some((first, at));
+                next = keyed.outer;
             }
         }
-        for link in 0..number(self.keyed.len()) {
-            let (first, last) = self.keyed[link as usize].samples;
-            if first <= last {
+        for link in self.keyed.indices() {
+            if let Some((first, last)) = self.keyed[link].samples {
                 self.summarize(link, first, last);
             }
         }
     }
 
     /// Tells the key of a node that samples have it, and how they go on.
-    fn summarize(&mut self, link: u32, first: u32, last: u32) {
-        let Keyed { node, key, .. } = self.keyed[link as usize];
+    fn summarize(&mut self, link: LinkId, first: NearId, last: NearId) {
+        let Keyed { node, key, .. } = self.keyed[link];
         let PathNode { parent, fp, .. } = *self.frame(node);
         let shape = self.shape(parent);
-        self.keyed[link as usize].shape = shape;
+        self.keyed[link].shape = shape;
         let summary = Summary {
             first: self.donor_at(first, link),
             last: self.donor_at(last, link),
             shape: Some(shape),
         };
-        self.donors[key.index()].join(fp, summary);
+        self.donors[key].join(fp, summary);
     }
 
-    fn donor_at(&self, sample: u32, link: u32) -> Donor {
-        let PathSample { rank, node: leaf } = self.samples[sample as usize];
-        let node = self.keyed[link as usize].node;
+    fn donor_at(&self, sample: NearId, link: LinkId) -> Donor {
+        let PathSample { rank, node: leaf } = self.samples[sample];
+        let node = self.keyed[link].node;
         Donor {
             rank,
             node,
@@ -260,23 +268,25 @@ impl Index {
     pub(super) fn complete(&mut self, cut: &CutStack, donor: &Donor) {
         let outside = self.frame(donor.node).parent;
         let border = self.frame(cut.border).parent;
-        if self.frame(border).parent == NO_NODE {
-            self.nodes[cut.border as usize].parent = outside;
-            let link = self.sides[cut.border as usize].link;
-            self.keyed[link as usize].outer = self.sides[outside as usize].link;
+        if self.is_root(border) {
+            self.nodes[cut.border].parent = outside;
+            if let Some(link) = self.sides[cut.border].link {
+                self.keyed[link].outer = self.sides[outside].link;
+            }
         } else if self.shape(border) != self.shape(outside) {
             return;
         }
-        let mut link = self.sides[cut.node as usize].link;
-        while let Some(&Keyed { key, outer, .. }) = self.keyed.get(link as usize) {
-            self.donors[key.index()].add_completed(cut.sample);
+        let mut next = self.sides[cut.node].link;
+        while let Some(link) = next {
+            let Keyed { key, outer, .. } = self.keyed[link];
+            self.donors[key].add_completed(cut.sample);
             self.summarize(link, cut.sample, cut.sample);
-            link = outer;
+            next = outer;
         }
     }
 
     /// How a stack goes on from a node outwards, that itself included.
-    fn shape(&mut self, node: u32) -> Shape {
+    fn shape(&mut self, node: NodeId) -> Shape {
         let mut unknown = Vec::new();
         let mut at = node;
         let mut shape = loop {
@@ -288,7 +298,7 @@ impl Index {
         };
         for at in unknown.into_iter().rev() {
             let PathNode { pc, spot, .. } = *self.frame(at);
-            let new = Shape(number(self.roots.len() + self.shapes.len()));
+            let new = Shape::from_usize(self.roots.len() + self.shapes.len());
             shape = *self.shapes.entry((shape, pc, spot.sp())).or_insert(new);
             self.known_shapes.insert(at, shape);
         }
@@ -304,48 +314,49 @@ impl Index {
         impl Iterator<Item = Donor> + Clone + '_,
         impl Iterator<Item = Donor> + Clone + '_,
     ) {
-        let sample = self.samples.partition_point(|sample| sample.rank < rank);
-        let (before, after) = self.donors(key).around(number(sample));
+        let (before, after) = self.donors(key).around(self.sample_of(rank));
         let donor = move |sample| self.donor(sample, key);
-        (before.map(donor), after.map(donor))
+        (before.filter_map(donor), after.filter_map(donor))
     }
 
     /// How many of the donors of a key that were recorded whole are before a sample.
     pub(super) fn whole_before(&self, key: KeyId, rank: u32) -> usize {
-        let sample = self.samples.partition_point(|sample| sample.rank < rank);
-        self.donors(key).own_before(number(sample))
+        self.donors(key).own_before(self.sample_of(rank))
+    }
+
+    /// The first sample that is not before a rank.
+    fn sample_of(&self, rank: u32) -> NearId {
+        let before = (self.samples.raw).partition_point(|sample| sample.rank < rank);
+        NearId::from_usize(before)
     }
 
     /// The donors of a key that were recorded whole, so many on either side of a place among them.
     pub(super) fn whole_around(&self, key: KeyId, place: usize, most: usize) -> Vec<Donor> {
         let own = self.donors(key).own();
         let near = &own[place.saturating_sub(most)..own.len().min(place + most)];
-        near.iter().map(|sample| self.donor(*sample, key)).collect()
+        let donor = |sample: &NearId| self.donor(*sample, key);
+        near.iter().filter_map(donor).collect()
     }
 
     /// The donors of a key.
     pub(super) fn donors(&self, key: KeyId) -> &Donors {
-        &self.donors[key.index()]
+        &self.donors[key]
     }
 
     /// A sample as a donor of a key.
-    fn donor(&self, sample: u32, key: KeyId) -> Donor {
-        let leaf = self.samples[sample as usize].node;
-        let mut link = self.sides[leaf as usize].link;
-        while let Some(keyed) = self.keyed.get(link as usize)
-            && keyed.key != key
-        {
-            link = keyed.outer;
-        }
-        self.donor_at(sample, link)
+    fn donor(&self, sample: NearId, key: KeyId) -> Option<Donor> {
+        let leaf = self.samples[sample].node;
+        let outer = |link: &LinkId| self.keyed[*link].outer;
+        let mut links = std::iter::successors(self.sides[leaf].link, outer);
+        let link = links.find(|link| self.keyed[*link].key == key)?;
+        Some(self.donor_at(sample, link))
     }
 
     /// A node and those outside of it.
-    pub(super) fn outwards(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
-        let outer = move |node: &u32| {
+    pub(super) fn outwards(&self, node: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+        let outer = move |node: &NodeId| {
             let parent = self.frame(*node).parent;
-            let is_frame = self.frame(parent).parent != NO_NODE;
-            is_frame.then_some(parent)
+            (!self.is_root(parent)).then_some(parent)
         };
         std::iter::successors(Some(node), outer)
     }
@@ -354,8 +365,8 @@ impl Index {
     pub(super) fn inside(&self, donor: &Donor, most: usize) -> Vec<(PcId, Avma)> {
         let inner = self.outwards(donor.leaf);
         let inner = inner.take_while(|node| *node != donor.node);
-        let frames: Vec<u32> = inner.collect();
-        let placed = |node: &u32| {
+        let frames: Vec<NodeId> = inner.collect();
+        let placed = |node: &NodeId| {
             let frame = self.frame(*node);
             (frame.pc, frame.spot.sp())
         };
@@ -363,35 +374,42 @@ impl Index {
     }
 
     /// A frame.
-    pub(super) fn frame(&self, node: u32) -> &PathNode {
-        &self.nodes[node as usize]
+    pub(super) fn frame(&self, node: NodeId) -> &PathNode {
+        &self.nodes[node]
+    }
+
+    /// Whether it stands outside of outermost frames.
+    fn is_root(&self, node: NodeId) -> bool {
+        self.frame(node).parent == node
+    }
+
+    /// The tree of a node, of which only samples of threads in which something was cut ask.
+    fn root(&self, node: NodeId) -> (Owner, PathEnd) {
+        let root = self.sides[node].root;
+        self.roots[root.expect("a node of a thread in which something was cut")]
     }
 
     /// Whose frame it is.
-    pub(super) fn owner(&self, node: u32) -> Owner {
-        self.roots[self.sides[node as usize].root as usize].0
+    pub(super) fn owner(&self, node: NodeId) -> Owner {
+        self.root(node).0
     }
 
     /// How its stack ended when it was recorded.
-    fn recorded_end(&self, node: u32) -> PathEnd {
-        self.roots[self.sides[node as usize].root as usize].1
+    fn recorded_end(&self, node: NodeId) -> PathEnd {
+        self.root(node).1
     }
 
     /// How a donor's stack goes on outside of its frame.
     pub(super) fn continuation(&self, donor: &Donor) -> Shape {
-        self.keyed[donor.link as usize].shape
+        self.keyed[donor.link].shape
     }
 
     /// Addresses outside of a frame, and whether they end at the base of a fiber.
-    pub(super) fn outside(&self, node: u32) -> (Vec<PcId>, bool) {
+    pub(super) fn outside(&self, node: NodeId) -> (Vec<PcId>, bool) {
         let frames = self.outwards(node).skip(1);
-        let address = |node: u32| self.places[self.frame(node).pc.index()];
+        let address = |node: NodeId| self.places[self.frame(node).pc];
         let outermost = self.outwards(node).last().unwrap_or(node);
         let is_fiber = self.recorded_end(self.frame(outermost).parent) == PathEnd::Fiber;
         (frames.map(address).collect(), is_fiber)
     }
-}
-
-fn number(len: usize) -> u32 {
-    u32::try_from(len).expect("fewer than 4 G frames")
 }

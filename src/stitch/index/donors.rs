@@ -6,28 +6,28 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
-use super::Shape;
-use crate::collect::FramePointer;
+use super::{LinkId, NearId, Shape};
+use crate::collect::{FramePointer, NodeId};
 
 /// A sample that has a frame at a key, and frames outside of it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(in crate::stitch) struct Donor {
     pub(in crate::stitch) rank: u32,
     /// Its frame there.
-    pub(in crate::stitch) node: u32,
+    pub(in crate::stitch) node: NodeId,
     /// Its innermost frame.
-    pub(in crate::stitch) leaf: u32,
+    pub(in crate::stitch) leaf: NodeId,
     /// The number of its frame there among those with keys.
-    pub(super) link: u32,
+    pub(super) link: LinkId,
 }
 
 /// The donors of one key.
 #[derive(Debug, Default)]
 pub(in crate::stitch) struct Donors {
     /// Samples that are complete of themselves, in order.
-    own: Vec<u32>,
+    own: Vec<NearId>,
     /// Samples that were completed: in the order of their borders, which is not that of time.
-    completed: BTreeSet<u32>,
+    completed: BTreeSet<NearId>,
     by_fp: FxHashMap<FramePointer, Summary>,
     /// Of all.
     total: Option<Summary>,
@@ -56,14 +56,14 @@ impl Summary {
 
 impl Donors {
     /// Adds the next sample, if it is not the last one again.
-    pub(super) fn add_own(&mut self, sample: u32) {
+    pub(super) fn add_own(&mut self, sample: NearId) {
         if self.own.last() != Some(&sample) {
             self.own.push(sample);
         }
     }
 
     /// Adds a sample that was cut.
-    pub(super) fn add_completed(&mut self, sample: u32) {
+    pub(super) fn add_completed(&mut self, sample: NearId) {
         self.completed.insert(sample);
     }
 
@@ -80,22 +80,22 @@ impl Donors {
     }
 
     /// How many of those that are complete of themselves are before a sample.
-    pub(super) fn own_before(&self, sample: u32) -> usize {
+    pub(super) fn own_before(&self, sample: NearId) -> usize {
         self.own.partition_point(|donor| *donor < sample)
     }
 
     /// Those that are complete of themselves, in order.
-    pub(super) fn own(&self) -> &[u32] {
+    pub(super) fn own(&self) -> &[NearId] {
         &self.own
     }
 
     /// Those before a sample and those from it on, the nearest first.
     pub(super) fn around(
         &self,
-        sample: u32,
+        sample: NearId,
     ) -> (
-        impl Iterator<Item = u32> + Clone + '_,
-        impl Iterator<Item = u32> + Clone + '_,
+        impl Iterator<Item = NearId> + Clone + '_,
+        impl Iterator<Item = NearId> + Clone + '_,
     ) {
         let (before, after) = self.own.split_at(self.own_before(sample));
         (
@@ -123,10 +123,10 @@ impl Donors {
 
 /// Two sequences in order as one.
 fn merged<'d>(
-    one: impl Iterator<Item = &'d u32> + Clone,
-    other: impl Iterator<Item = &'d u32> + Clone,
-    goes_first: impl Fn(u32, u32) -> bool + Clone,
-) -> impl Iterator<Item = u32> + Clone {
+    one: impl Iterator<Item = &'d NearId> + Clone,
+    other: impl Iterator<Item = &'d NearId> + Clone,
+    goes_first: impl Fn(NearId, NearId) -> bool + Clone,
+) -> impl Iterator<Item = NearId> + Clone {
     let (mut one, mut other) = (one.copied().peekable(), other.copied().peekable());
     std::iter::from_fn(move || match (one.peek(), other.peek()) {
         (Some(a), Some(b)) if goes_first(*b, *a) => other.next(),

@@ -2,7 +2,6 @@
 
 use rustc_hash::FxHashMap;
 
-use super::number;
 use crate::collect::{Pc, PcId};
 use crate::ids::{IndexSlice, IndexVec, index_vec};
 
@@ -13,7 +12,7 @@ pub(super) struct PcNumbers<'p> {
     /// By address.
     numbers: IndexVec<PcId, Option<PcId>>,
     /// By number: an address.
-    pub(super) all: Vec<PcId>,
+    pub(super) all: IndexVec<PcId, PcId>,
 }
 
 impl<'p> PcNumbers<'p> {
@@ -22,7 +21,7 @@ impl<'p> PcNumbers<'p> {
             pcs,
             known: FxHashMap::default(),
             numbers: index_vec![None; pcs.len()],
-            all: Vec::new(),
+            all: IndexVec::new(),
         }
     }
 
@@ -31,10 +30,8 @@ impl<'p> PcNumbers<'p> {
         let Self { known, all, .. } = self;
         let number_of = &mut self.numbers[pc];
         *number_of.get_or_insert_with(|| {
-            *known.entry(self.pcs[pc]).or_insert_with(|| {
-                all.push(pc);
-                PcId(number(all.len() - 1))
-            })
+            let known = known.entry(self.pcs[pc]);
+            *known.or_insert_with(|| all.push(pc))
         })
     }
 }
