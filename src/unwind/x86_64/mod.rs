@@ -250,25 +250,27 @@ fn dropping_arguments(code: &CodeView<'_>) -> Option<Candidate> {
 
 /// Which register holds the return address in such a piece of code, and at which offsets.
 fn argument_drop(code: &[u8]) -> Option<(u8, RangeInclusive<usize>)> {
-    let pop = decode(code)?;
-    let Effect::Pop(Some(register)) = pop.effect else {
-        return None;
+    // Asked at every offset of every leaf of JIT code: two bytes tell nearly all of them apart.
+    let (register, popped) = match *code {
+        [0x41, pop @ 0x58..=0x5f, ..] => (pop & 7 | 8, 2),
+        [pop @ 0x58..=0x5f, ..] => (pop & 7, 1),
+        _ => return None,
     };
-    let [0x48 | 0x4a, 0x8d, 0x24 | 0x64 | 0xa4, sib, ..] = *code.get(pop.len..)? else {
+    let [0x48 | 0x4a, 0x8d, 0x24 | 0x64 | 0xa4, sib, ..] = *code.get(popped..)? else {
         return None;
     };
     // Eight times the index, and rsp as the base.
     if sib & 0xc7 != 0xc4 {
         return None;
     }
-    let mut at = pop.len + decode(&code[pop.len..])?.len;
+    let mut at = popped + decode(&code[popped..])?.len;
     loop {
         let push = decode(code.get(at..)?)?;
         match push.effect {
             Effect::Push(Some(pushed)) if pushed == register => {
                 let end = decode(code.get(at + push.len..)?)?.effect;
                 let leaves = matches!(end, Effect::Return | Effect::Jump(_));
-                return leaves.then_some((register, pop.len..=at));
+                return leaves.then_some((register, popped..=at));
             }
             Effect::Push(Some(_)) => at += push.len,
             _ => return None,
