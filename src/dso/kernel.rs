@@ -465,8 +465,8 @@ impl<'a> Kallsyms<'a> {
         let mut references = Vec::new();
         let mut at = 0;
         while at < text.len() && lines.len() < MAX_SYMBOLS {
-            let line = line_at(text, at);
-            if let Some(symbol) = Line::parse(line) {
+            let (symbol, length) = Line::first(&text[at..]);
+            if let Some(symbol) = symbol {
                 let module = match symbol.module {
                     b"" => 0,
                     name => *module_numbers.entry(name).or_insert_with(|| {
@@ -486,7 +486,7 @@ impl<'a> Kallsyms<'a> {
                     lines.push((symbol.address, name & !KALLSYMS_DATA | data, module));
                 }
             }
-            at += line.len() + 1;
+            at += length + 1;
         }
         // By address, at equal ones in the order of the file, of which the last wins.
         lines.sort_by_key(|&(address, _, _)| address);
@@ -552,11 +552,6 @@ fn note_reference(references: &mut Vec<(&'static [u8], u64)>, name: &[u8], addre
     }
 }
 
-fn line_at(text: &[u8], at: usize) -> &[u8] {
-    let tail = &text[at..];
-    &tail[..memchr::memchr(b'\n', tail).unwrap_or(tail.len())]
-}
-
 struct Line<'a> {
     address: u64,
     kind: u8,
@@ -566,6 +561,35 @@ struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
+    /// The first line of a text, if it is one, and its length.
+    fn first(text: &'a [u8]) -> (Option<Self>, usize) {
+        if let Some((line, length)) = Self::first_of_kernel(text) {
+            return (Some(line), length);
+        }
+        let length = memchr::memchr(b'\n', text).unwrap_or(text.len());
+        (Self::parse(&text[..length]), length)
+    }
+
+    /// The same of a line of the kernel's own as the kernel writes it: sixteen digits, no module. Nearly all of 100 000 lines
+    /// are like this one, and reading them is a third of a flat report of a small recording.
+    #[inline]
+    fn first_of_kernel(text: &'a [u8]) -> Option<(Self, usize)> {
+        const NAME: usize = 19;
+        let (&[digits @ .., b' ', kind, b' '], rest) = text.split_first_chunk::<NAME>()? else {
+            return None;
+        };
+        let end = memchr::memchr3(b'\n', b'\t', b' ', rest)?;
+        let name = &rest[..end];
+        let line = Self {
+            address: sixteen_digits(digits)?,
+            kind,
+            name,
+            name_at: NAME,
+            module: b"",
+        };
+        (rest[end] == b'\n' && end > 0).then_some((line, NAME + end))
+    }
+
     fn parse(line: &'a [u8]) -> Option<Self> {
         let digits = match line.get(16) {
             Some(b' ') => 16,
@@ -597,6 +621,31 @@ impl<'a> Line<'a> {
         let ignored = matches!(self.name, [b'$', ..] | [b'.', b'L', ..] | [b'L', b'0', ..]);
         matches!(self.kind | 0x20, b't' | b'w' | b'd' | b'b') && !ignored
     }
+}
+
+/// The number that sixteen digits stand for, eight of them at a time.
+fn sixteen_digits(digits: [u8; 16]) -> Option<u64> {
+    let (upper, lower) = digits.split_first_chunk::<8>()?;
+    Some(eight_digits(*upper)? << 32 | eight_digits(*lower.first_chunk()?)?)
+}
+
+/// The number that eight digits of either case stand for.
+fn eight_digits(digits: [u8; 8]) -> Option<u64> {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let text = u64::from_be_bytes(digits);
+    // One in each byte that may be a letter.
+    let letters = text >> 6 & ONES;
+    // A byte is 24 at most: none reaches into its neighbour.
+    let values = (text & (0x0f * ONES)) + 9 * letters;
+    // Written again in small letters, with 10 to 15 for those of letters only.
+    let again = values + 0x30 * ONES + (0x61 - 0x3a) * letters;
+    let of_letters = (values + 6 * ONES) >> 4 & ONES;
+    if again != text | (0x20 * letters) || of_letters != letters || values & (0xf0 * ONES) != 0 {
+        return None;
+    }
+    let pairs = (values >> 4 | values) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs >> 8 | pairs) & 0x0000_ffff_0000_ffff;
+    Some((fours >> 16 | fours) & 0xffff_ffff)
 }
 
 /// The number that digits of either case stand for; the upper bits of longer ones are lost.
@@ -647,6 +696,46 @@ mod tests {
             b"\xff",
         ] {
             assert_eq!(parse_hex(wrong), None);
+        }
+    }
+
+    #[test]
+    fn sixteen_digits_are_what_they_are_one_by_one() {
+        for at in 0..16 {
+            for byte in 0..=255 {
+                let mut digits = *b"0123456789abcDEF";
+                digits[at] = byte;
+                assert_eq!(sixteen_digits(digits), parse_hex(&digits), "{digits:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_line_is_the_same_read_at_once_and_byte_by_byte() {
+        for line in [
+            &b"ffffffff81000000 T _stext"[..],
+            b"ffffffff81000000 T ",
+            b"ffffffff81000000 T",
+            b"ffffffff8100000g T _stext",
+            b"fffffff81000000 T _stext",
+            b"ffffffff81000000  T _stext",
+            b"ffffffff81000000 t mod_init\t[ext4]",
+            b"ffffffff81000000 t name with words",
+            b"",
+        ] {
+            let with_end = [line, b"\nffffffff81000001 T other\n"].concat();
+            let facts = |line: &Line<'_>| {
+                let texts = [line.name, line.module].map(<[u8]>::to_vec);
+                (line.address, line.kind, line.name_at, texts)
+            };
+            let (first, length) = Line::first(&with_end);
+            assert_eq!(length, line.len());
+            assert_eq!(
+                first.as_ref().map(facts),
+                Line::parse(line).as_ref().map(facts)
+            );
+            let last = Line::first(line).0;
+            assert_eq!(last.as_ref().map(facts), first.as_ref().map(facts));
         }
     }
 
