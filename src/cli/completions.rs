@@ -1,5 +1,6 @@
 //! `pjit completions`.
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory};
@@ -16,8 +17,11 @@ pub struct CompletionsArgs {
 
 impl Verb for CompletionsArgs {
     fn run(&self, _: &Context<'_>) -> anyhow::Result<ExitCode> {
+        // clap panics where a reader has gone.
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut Cli::command(), "pjit", &mut script);
         let mut out = Output::open(None);
-        clap_complete::generate(self.shell, &mut Cli::command(), "pjit", &mut out);
+        out.write_all(&script)?;
         out.finish()?;
         Ok(ExitCode::SUCCESS)
     }

@@ -14,6 +14,7 @@ pub mod gate;
 pub mod guide;
 pub mod input;
 pub mod jitdump;
+mod lazy;
 mod man;
 mod parcel;
 pub mod peek;
@@ -35,6 +36,7 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 
+pub use lazy::Lazy;
 pub use verb::{Context, Verb};
 
 /// Post-processor of Linux perf recordings
@@ -59,44 +61,44 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Print a profile as perf report --stdio does
-    Report(Box<report::ReportArgs>),
+    Report(Lazy<report::ReportArgs>),
     /// Print functions with their samples beside instructions and source lines, as perf annotate --stdio does
-    Annotate(Box<annotate::AnnotateArgs>),
+    Annotate(Lazy<annotate::AnnotateArgs>),
     /// Print folded stacks, for inferno-flamegraph, flamegraph.pl, speedscope
-    Fold(fold::FoldArgs),
+    Fold(Lazy<fold::FoldArgs>),
     /// Write a file for another tool: Firefox Profiler, pprof, speedscope, CSV
-    Export(Box<export::ExportArgs>),
+    Export(Lazy<export::ExportArgs>),
     /// Pack a recording with all files that reading it takes, for another machine
-    Bundle(Box<bundle::BundleArgs>),
+    Bundle(Lazy<bundle::BundleArgs>),
     /// Draw a flame graph
-    Flamegraph(Box<flamegraph::FlamegraphArgs>),
+    Flamegraph(Lazy<flamegraph::FlamegraphArgs>),
     /// Print samples with their stacks as perf script does
-    Script(script::ScriptArgs),
+    Script(Lazy<script::ScriptArgs>),
     /// Print totals of events with perf stat's metrics: of recordings of perf stat, and sums over those of perf record
-    Stat(stat::StatArgs),
+    Stat(Lazy<stat::StatArgs>),
     /// Describe and check jitdump files, for the authors of JIT runtimes
     ///
     /// Prints a summary of each file (header, clocks, records by kind, code, addresses used twice, line
     /// tables, unwinding information, which runtime it looks like) and lints. Errors are where
     /// readers lose or misread something, warnings where the dump leaves the format, notes are only good
     /// to know; [0x...] is the offset of the first record concerned. What the runtime is known for is marked as usual.
-    Jitdump(jitdump::JitdumpArgs),
+    Jitdump(Lazy<jitdump::JitdumpArgs>),
     /// Tell where the CPU goes on one page: kinds, libraries, hot functions, own code and what it pays for
-    Summary(Box<summary::SummaryArgs>),
+    Summary(Lazy<summary::SummaryArgs>),
     /// Show who calls a function, and what it calls
-    Peek(Box<peek::PeekArgs>),
+    Peek(Lazy<peek::PeekArgs>),
     /// Tell what changed between recordings, and whether it is noise
-    Diff(Box<diff::DiffArgs>),
+    Diff(Lazy<diff::DiffArgs>),
     /// Pass or fail new recordings by rules: growth, budgets, nothing new above
-    Gate(Box<gate::GateArgs>),
+    Gate(Lazy<gate::GateArgs>),
     /// Print how to record, read and compare, for who has never seen pjit
-    Guide(guide::GuideArgs),
+    Guide(Lazy<guide::GuideArgs>),
     /// Tell whether a recording is fit for conclusions, and what would make it fit
-    Check(check::CheckArgs),
+    Check(Lazy<check::CheckArgs>),
     /// Print a completion script for a shell
-    Completions(completions::CompletionsArgs),
+    Completions(Lazy<completions::CompletionsArgs>),
     /// Print a man page: of pjit, or of one of its commands
-    Man(man::ManArgs),
+    Man(Lazy<man::ManArgs>),
 }
 
 impl Command {
@@ -106,21 +108,21 @@ impl Command {
         match self {
             Self::Report(args) => &**args,
             Self::Annotate(args) => &**args,
-            Self::Fold(args) => args,
+            Self::Fold(args) => &**args,
             Self::Export(args) => &**args,
             Self::Bundle(args) => &**args,
             Self::Flamegraph(args) => &**args,
-            Self::Script(args) => args,
-            Self::Stat(args) => args,
-            Self::Jitdump(args) => args,
+            Self::Script(args) => &**args,
+            Self::Stat(args) => &**args,
+            Self::Jitdump(args) => &**args,
             Self::Summary(args) => &**args,
             Self::Peek(args) => &**args,
             Self::Diff(args) => &**args,
             Self::Gate(args) => &**args,
-            Self::Guide(args) => args,
-            Self::Check(args) => args,
-            Self::Completions(args) => args,
-            Self::Man(args) => args,
+            Self::Guide(args) => &**args,
+            Self::Check(args) => &**args,
+            Self::Completions(args) => &**args,
+            Self::Man(args) => &**args,
         }
     }
 }
