@@ -6,6 +6,7 @@
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use pjit::ids::ThreadId;
+use pjit::session::SampleId;
 use pjit::session::jit::ProcessId;
 use pjit::weigh::Kind;
 use pjit::weigh::heap::{Fact, Pairing};
@@ -79,7 +80,7 @@ fn measure(bencher: Bencher<'_, '_>, facts: &[(ThreadId, Fact)]) {
                 if let Some(address) = soon.and_then(|(_, fact)| asked(fact)) {
                     pairing.expect(ProcessId(1), 0, address);
                 }
-                pairing.take((*thread, ProcessId(1)), number, *fact);
+                pairing.take((*thread, ProcessId(1)), SampleId(number), *fact);
             }
             black_box(pairing.finish())
         });

@@ -3,11 +3,17 @@
 #![no_main]
 
 use pjit::ids::ThreadId;
+use pjit::session::SampleId;
 use pjit::session::jit::ProcessId;
 use pjit::weigh::Kind;
 use pjit::weigh::heap::{Block, Fact, Pairing};
 
-const KINDS: [Kind; 4] = [Kind::Alloc(0), Kind::AllocMany, Kind::Realloc, Kind::AllocInto];
+const KINDS: [Kind; 4] = [
+    Kind::Alloc(0),
+    Kind::AllocMany,
+    Kind::Realloc,
+    Kind::AllocInto,
+];
 
 fn fact(what: u8, place: u8, bytes: u64) -> Fact {
     let function = 0x100 + u64::from(what >> 4) % 4;
@@ -45,13 +51,20 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
             asked = asked.saturating_add(bytes);
         }
         let thread = u32::from(step[1] >> 6);
-        pairing.take((ThreadId(thread), ProcessId(thread / 2)), number, fact);
+        pairing.take(
+            (ThreadId(thread), ProcessId(thread / 2)),
+            SampleId(number),
+            fact,
+        );
     }
     let tally = pairing.finish();
     let sum = |blocks: &mut dyn Iterator<Item = &Block>| blocks.map(Block::bytes).sum::<u64>();
     let counted = sum(&mut tally.blocks.iter());
     let live = sum(&mut tally.blocks.iter().filter(|block| block.is_live()));
-    let at_peak = (0..tally.blocks.len()).filter(|number| tally.is_of_peak(*number));
+    let at_peak = tally
+        .blocks
+        .indices()
+        .filter(|number| tally.is_of_peak(*number));
     let at_peak: u64 = at_peak.map(|number| tally.blocks[number].bytes()).sum();
     assert!(counted <= asked, "more was given than was asked for");
     assert_eq!(live, tally.live);

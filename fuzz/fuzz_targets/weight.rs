@@ -6,7 +6,9 @@ use pjit::weigh::Spec;
 
 /// Where a field is, by its name: all sizes, some behind the end.
 fn place(name: &str) -> Option<FieldAt> {
-    let sum = name.bytes().fold(0_usize, |sum, byte| sum * 7 + usize::from(byte) & 0xff);
+    let sum = name
+        .bytes()
+        .fold(0_usize, |sum, byte| sum * 7 + usize::from(byte) & 0xff);
     FieldAt::new(sum >> 3, 1 << (sum & 3), sum & 4 != 0)
 }
 
@@ -28,7 +30,10 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
             assert!(bound.value(payload).is_some());
         }
         let bound = term.expr.bind(place).expect("all names have a place");
-        let is_whole = term.expr.fields().all(|name| place(name).is_some_and(|at| at.number(payload).is_some()));
+        let is_whole = term
+            .expr
+            .fields()
+            .all(|name| place(name).is_some_and(|at| at.number(payload).is_some()));
         assert_eq!(bound.value(payload).is_some(), is_whole);
     }
 });

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::address::Avma;
 use crate::perfdata::{Recording, Sample};
-use crate::session::Session;
+use crate::session::{SampleId, Session};
 use crate::unwind::{Arch, KeptRegisters, Unwinder, UserState};
 
 use super::map_cache::MapCache;
@@ -91,7 +91,7 @@ impl<'s, 'a> Again<'s, 'a> {
 
     /// A sample's stack: where it was copied from, and the bytes.
     #[must_use]
-    pub fn stack(&self, rank: u32) -> Option<(Avma, &'a [u8])> {
+    pub fn stack(&self, rank: SampleId) -> Option<(Avma, &'a [u8])> {
         let UserState { regs, stack } = self.state(rank)?;
         let sp = self.arch?.stack_pointer(&regs)?;
         Some((sp, stack))
@@ -99,16 +99,16 @@ impl<'s, 'a> Again<'s, 'a> {
 
     /// What a sample's registers held in the frame so many frames outside of its own.
     #[must_use]
-    pub fn registers(&self, rank: u32, depth: usize) -> Option<KeptRegisters> {
+    pub fn registers(&self, rank: SampleId, depth: usize) -> Option<KeptRegisters> {
         let state = self.state(rank)?;
-        let head = self.session.samples.get(rank as usize)?;
+        let head = self.session.samples.get(rank)?;
         let space = SpaceAt::of(self.session, head, self.cache);
         let mut unwinder = self.unwinder.borrow_mut();
         unwinder.registers_at(&state, &space, depth)
     }
 
-    fn state(&self, rank: u32) -> Option<UserState<'a>> {
-        let head = self.session.samples.get(rank as usize)?;
+    fn state(&self, rank: SampleId) -> Option<UserState<'a>> {
+        let head = self.session.samples.get(rank)?;
         let event = &self.recording.events[head.layout];
         let record = self.recording.record_bytes(head.pos)?;
         let mut sample = event.parse_sample(record).ok()?;

@@ -7,6 +7,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::address::Avma;
+use crate::session::SampleId;
 use crate::unwind::Activation;
 
 use super::PcId;
@@ -90,7 +91,7 @@ pub enum PathEnd {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PathSample {
     /// Its place in time order.
-    pub rank: u32,
+    pub rank: SampleId,
     /// Its innermost frame.
     pub node: NodeId,
 }
@@ -147,7 +148,7 @@ impl Paths {
     /// Adds a sample's stack, given from the outermost frame inwards.
     pub(crate) fn add(
         &mut self,
-        rank: u64,
+        rank: SampleId,
         owner: Owner,
         end: PathEnd,
         frames: impl Iterator<Item = (PcId, Activation)>,
@@ -177,7 +178,6 @@ impl Paths {
             depth += 1;
         }
         last.truncate(depth);
-        let rank = u32::try_from(rank).expect("fewer than 4 G samples");
         self.samples.push(PathSample {
             rank,
             node: innermost,
@@ -250,7 +250,7 @@ mod tests {
         }
     }
 
-    fn add(paths: &mut Paths, rank: u64, thread: u32, frames: &[(u32, u64)]) {
+    fn add(paths: &mut Paths, rank: u32, thread: u32, frames: &[(u32, u64)]) {
         let frames = frames.iter().map(|&(pc, sp)| {
             let activation = Activation {
                 sp: Avma(sp),
@@ -259,7 +259,7 @@ mod tests {
             };
             (PcId(pc), activation)
         });
-        paths.add(rank, owner(thread), PathEnd::Start, frames);
+        paths.add(SampleId(rank), owner(thread), PathEnd::Start, frames);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::address::Avma;
 use crate::ids::{IndexVec, ThreadId, numbers};
+use crate::session::SampleId;
 use crate::unwind::Activation;
 
 use super::PcId;
@@ -51,9 +52,9 @@ pub struct Owner {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Group {
     /// Ranks of the first and the last sample.
-    pub first: u64,
+    pub first: SampleId,
     /// See `first`.
-    pub last: u64,
+    pub last: SampleId,
     /// Number of samples.
     pub samples: u64,
     /// The frames that all of them share, outermost first.
@@ -66,7 +67,7 @@ pub struct Group {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cut {
     /// Its place in time order.
-    pub rank: u64,
+    pub rank: SampleId,
     /// Whose stack.
     pub owner: Owner,
     /// The stack pointer of the outermost frame that was reached.
@@ -82,7 +83,7 @@ impl Roots {
     /// Notes a complete stack: its frames from the outermost one on.
     pub(super) fn complete<'f>(
         &mut self,
-        rank: u64,
+        rank: SampleId,
         owner: Owner,
         is_fiber: bool,
         frames: impl Iterator<Item = (PcId, Activation)> + 'f,
@@ -157,17 +158,27 @@ mod tests {
     fn what_all_stacks_share_gets_less_and_other_roots_are_apart() {
         let mut roots = Roots::default();
         roots.complete(
-            5,
+            SampleId(5),
             OWNER,
             false,
             frames(&[(1, 90), (2, 80), (3, 70), (4, 60)]),
         );
-        roots.complete(3, OWNER, false, frames(&[(1, 90), (2, 80), (3, 68)]));
-        roots.complete(9, OWNER, false, frames(&[(1, 98), (2, 80)]));
-        roots.complete(7, OWNER, false, frames(&[(1, 90), (2, 80), (3, 70)]));
+        roots.complete(
+            SampleId(3),
+            OWNER,
+            false,
+            frames(&[(1, 90), (2, 80), (3, 68)]),
+        );
+        roots.complete(SampleId(9), OWNER, false, frames(&[(1, 98), (2, 80)]));
+        roots.complete(
+            SampleId(7),
+            OWNER,
+            false,
+            frames(&[(1, 90), (2, 80), (3, 70)]),
+        );
         let (key, group) = &roots.groups[0];
         assert_eq!(key.root, (PcId(1), Avma(90)));
-        assert_eq!((group.first, group.last, group.samples), (3, 7, 3));
+        assert_eq!((group.first.0, group.last.0, group.samples), (3, 7, 3));
         assert_eq!(group.common, [(PcId(1), Avma(90)), (PcId(2), Avma(80))]);
         assert_eq!(roots.groups.len(), 2);
     }
@@ -184,8 +195,13 @@ mod tests {
             (PcId(2), interrupted),
             (PcId(3), exact(60)),
         ];
-        roots.complete(0, OWNER, false, all.into_iter());
-        roots.complete(1, OWNER, false, [(PcId(2), interrupted)].into_iter());
+        roots.complete(SampleId(0), OWNER, false, all.into_iter());
+        roots.complete(
+            SampleId(1),
+            OWNER,
+            false,
+            [(PcId(2), interrupted)].into_iter(),
+        );
         assert_eq!(roots.groups.len(), 1);
         assert_eq!(roots.groups[0].1.common, [(PcId(1), Avma(90))]);
     }

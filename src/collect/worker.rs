@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::address::Avma;
 use crate::diagnostics::Diagnostics;
+use crate::ids::Idx;
 use crate::input::{Store, Window, prefetch};
 use crate::perfdata::{Event, FieldKey, RecordPos, Recording, Sample};
-use crate::session::{Label, SampleRef, Session};
+use crate::session::{Label, SampleId, SampleRef, Session};
 use crate::stack_end::StackEnd;
 use crate::unwind::{Activation, Arch, CfiTables, CodeSpace as _, Unwinder};
 
@@ -79,6 +80,7 @@ fn from_heads(shared: Shared<'_, '_>) -> Collected {
         let mut worker = Worker::new(shared, &cache);
         while let Some(block) = take_block(&next, shared) {
             for rank in block {
+                let rank = SampleId::from_usize(rank);
                 worker.count(rank, StackEnd::NotRecorded, Extras::default());
             }
         }
@@ -102,7 +104,7 @@ fn from_records(shared: Shared<'_, '_>) -> Collected {
                     let record = shared
                         .recording
                         .record_bytes(shared.session.samples[rank].pos);
-                    worker.sample(rank, record);
+                    worker.sample(SampleId::from_usize(rank), record);
                 }
             }
             worker.finish()
@@ -140,11 +142,9 @@ fn prefetch_sample(shared: Shared<'_, '_>, rank: usize) {
 /// Streams and compressed recordings: chunk by chunk, each decoded once.
 fn from_chunks(shared: Shared<'_, '_>) -> Collected {
     let samples = &shared.session.samples;
-    let mut by_position: Vec<u32> =
-        (0..u32::try_from(samples.len()).expect("fewer than 4 G samples")).collect();
-    by_position.sort_by_key(|&rank| samples[rank as usize].pos);
-    let recorded =
-        by_position.partition_point(|&rank| samples[rank as usize].pos < RecordPos::NONE);
+    let mut by_position: Vec<SampleId> = samples.indices().collect();
+    by_position.sort_by_key(|&rank| samples[rank].pos);
+    let recorded = by_position.partition_point(|&rank| samples[rank].pos < RecordPos::NONE);
     let made_up = Mutex::new(by_position.split_off(recorded));
     let by_position = &by_position;
     let chunks = shared.recording.chunks();
@@ -155,19 +155,17 @@ fn from_chunks(shared: Shared<'_, '_>) -> Collected {
         let mut worker = Worker::new(shared, &cache);
         while let Some((chunk, bytes)) = chunks.next() {
             let bytes: Cow<'_, [u8]> = bytes;
-            let from =
-                by_position.partition_point(|&rank| samples[rank as usize].pos.chunk() < chunk);
-            let behind =
-                by_position.partition_point(|&rank| samples[rank as usize].pos.chunk() <= chunk);
+            let from = by_position.partition_point(|&rank| samples[rank].pos.chunk() < chunk);
+            let behind = by_position.partition_point(|&rank| samples[rank].pos.chunk() <= chunk);
             for &rank in &by_position[from..behind] {
-                let offset = samples[rank as usize].pos.offset();
-                worker.sample(rank as usize, record_at(&bytes, offset));
+                let offset = samples[rank].pos.offset();
+                worker.sample(rank, record_at(&bytes, offset));
             }
             read.fetch_max(behind, Ordering::Relaxed);
         }
         let made_up = std::mem::take(&mut *made_up.lock().unwrap_or_else(PoisonError::into_inner));
         for rank in made_up {
-            worker.sample(rank as usize, None);
+            worker.sample(rank, None);
         }
         worker.table
     });
@@ -272,7 +270,7 @@ impl<'s, 'a> Worker<'s, 'a> {
     }
 
     /// Reads one sample's record, builds its chain and counts it.
-    fn sample(&mut self, rank: usize, record: Option<&[u8]>) {
+    fn sample(&mut self, rank: SampleId, record: Option<&[u8]>) {
         let head = &self.shared.session.samples[rank];
         let event = &self.shared.recording.events[head.layout];
         self.ids.clear();
@@ -300,7 +298,7 @@ impl<'s, 'a> Worker<'s, 'a> {
                 self.note_depth(head, &sample, end);
             }
             if self.shared.needs.roots {
-                self.note_roots(rank as u64, end);
+                self.note_roots(rank, end);
             }
         }
         let extras = self.extras(head, event, &sample);
@@ -333,9 +331,9 @@ impl<'s, 'a> Worker<'s, 'a> {
     }
 
     /// Notes where a complete stack begins, and that one was cut.
-    fn note_roots(&mut self, rank: u64, end: StackEnd) {
+    fn note_roots(&mut self, rank: SampleId, end: StackEnd) {
         let session = self.shared.session;
-        let head = &session.samples[rank as usize];
+        let head = &session.samples[rank];
         let end = match end {
             StackEnd::Complete => PathEnd::Start,
             StackEnd::FiberBase => PathEnd::Fiber,
@@ -414,7 +412,7 @@ impl<'s, 'a> Worker<'s, 'a> {
     }
 
     /// Counts a sample whose chain is in `ids`.
-    fn count(&mut self, rank: usize, end: StackEnd, extras: Extras) {
+    fn count(&mut self, rank: SampleId, end: StackEnd, extras: Extras) {
         let head = &self.shared.session.samples[rank];
         let needs = self.shared.needs;
         if head.label != Label::NONE && needs.stacks {
@@ -440,7 +438,7 @@ impl<'s, 'a> Worker<'s, 'a> {
             fields: extras.fields,
             state: head.state,
         };
-        let rank = rank as u64;
+        let rank = u64::from(rank.0);
         if is_sample || self.is_cut {
             let row = Row {
                 key,

@@ -17,7 +17,7 @@ use super::marks::{Asked, Mark, Moment};
 use super::returns::{Returns, TRAMPOLINES};
 use super::running::Running;
 use super::threads::Threads;
-use super::{Label, SampleRef, Session, Space, SpaceId, TaskCounter};
+use super::{Label, SampleId, SampleRef, Session, Space, SpaceId, TaskCounter};
 
 /// Whether a mapping's name is that of a file, and not of the dynamic loader, which runs before all programs.
 fn is_program(path: &[u8]) -> bool {
@@ -215,7 +215,7 @@ struct Current {
 }
 
 struct Builder<'a, 'f> {
-    samples: Vec<SampleRef>,
+    samples: IndexVec<SampleId, SampleRef>,
     dsos: DsoTable<'a>,
     jit: JitBuilder<'a>,
     threads: Threads,
@@ -267,7 +267,7 @@ impl<'a, 'f> Builder<'a, 'f> {
         let mut threads = Threads::default();
         threads.find_or_make(0, 0);
         Self {
-            samples: Vec::new(),
+            samples: IndexVec::new(),
             dsos,
             jit,
             threads,
@@ -420,7 +420,7 @@ impl<'a, 'f> Builder<'a, 'f> {
     fn mark(&mut self, (pid, tid): (u32, u32), time: Timestamp, what: Moment) {
         let thread = self.threads.find_or_make(pid, tid);
         self.marks.push(Mark {
-            before: u32::try_from(self.samples.len()).expect("fewer than 4 G samples"),
+            before: self.samples.next_idx(),
             thread,
             comm: self.threads.get(thread).comm,
             time,

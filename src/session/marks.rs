@@ -2,8 +2,8 @@
 //!
 //! Kept only when a weight pairs events ([`crate::weigh`]), in delivery order, with their place among the samples.
 
-use super::Filter;
 use super::jit::ProcessId;
+use super::{Filter, SampleId};
 use crate::address::Timestamp;
 use crate::ids::{CommId, ThreadId};
 
@@ -22,7 +22,7 @@ pub struct Asked {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
     /// So many samples were delivered before it.
-    pub before: u32,
+    pub before: SampleId,
     /// Whose life.
     pub thread: ThreadId,
     /// The thread's comm at that time.

@@ -39,6 +39,9 @@ pub use running::Parallelism;
 crate::ids::numbers! {
     /// A state of a process' mappings.
     pub struct SpaceId(pub u32);
+    /// A sample, by its place in time order.
+    #[derive(Default)]
+    pub struct SampleId(pub u32);
 }
 
 /// What pass two needs to know of a sample; some 64 bytes each.
@@ -106,7 +109,7 @@ pub struct Space {
 /// The immutable history of a recording.
 pub struct Session<'a> {
     /// Samples in time order, without those that the filter dropped.
-    pub samples: Vec<SampleRef>,
+    pub samples: IndexVec<SampleId, SampleRef>,
     /// All DSOs; their files open on first use.
     pub dsos: DsoTable<'a>,
     /// JIT code of all processes.

@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use super::gate::{Gate, Stacks};
 use super::index::{CutStack, Donor, Index, KeyId, Summary};
 use crate::collect::{NodeId, PcId};
+use crate::session::SampleId;
 use crate::unwind::KeptRegisters;
 
 /// A cut stack is completed if at most so many of 100 like it would be wrong.
@@ -36,7 +37,7 @@ pub(super) enum Refusal {
 /// A cut stack that was completed.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Completed {
-    pub(super) rank: u32,
+    pub(super) rank: SampleId,
     /// Addresses outside of its border, innermost first.
     pub(super) outside: Vec<PcId>,
     /// Whether they end at the base of a fiber.
@@ -50,7 +51,7 @@ pub(super) fn decide(
     index: &mut Index,
     gate: &mut Gate<'_>,
     judge: &Judge<'_>,
-) -> (Vec<Completed>, Vec<(u32, Refusal)>) {
+) -> (Vec<Completed>, Vec<(SampleId, Refusal)>) {
     let (mut completed, mut refused) = (Vec::new(), Vec::new());
     for cut in index.cuts.clone() {
         match judge.judge(index, gate, &cut) {
@@ -74,7 +75,7 @@ pub(super) fn decide(
 pub(super) struct Judge<'s> {
     stacks: &'s dyn Stacks,
     /// By sample and key.
-    registers: RefCell<FxHashMap<(u32, KeyId), Option<KeptRegisters>>>,
+    registers: RefCell<FxHashMap<(SampleId, KeyId), Option<KeptRegisters>>>,
 }
 
 impl<'s> Judge<'s> {
@@ -137,7 +138,7 @@ impl<'s> Judge<'s> {
     fn registers(
         &self,
         index: &Index,
-        rank: u32,
+        rank: SampleId,
         leaf: NodeId,
         node: NodeId,
         key: KeyId,

@@ -10,6 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::index::{CutStack, Donor, Index, KeyId};
 use crate::address::Avma;
 use crate::collect::{Again, Owner};
+use crate::session::SampleId;
 use crate::unwind::KeptRegisters;
 
 /// Donors on either side of a cut stack that are tried.
@@ -33,17 +34,17 @@ pub(super) struct Tries {
 /// Where bytes of stacks come from.
 pub(super) trait Stacks {
     /// Where a sample's stack was copied from, and the bytes.
-    fn stack(&self, rank: u32) -> Option<(Avma, &[u8])>;
+    fn stack(&self, rank: SampleId) -> Option<(Avma, &[u8])>;
     /// What a sample's registers held so many frames outside of its own.
-    fn registers(&self, rank: u32, depth: usize) -> Option<KeptRegisters>;
+    fn registers(&self, rank: SampleId, depth: usize) -> Option<KeptRegisters>;
 }
 
 impl Stacks for Again<'_, '_> {
-    fn stack(&self, rank: u32) -> Option<(Avma, &[u8])> {
+    fn stack(&self, rank: SampleId) -> Option<(Avma, &[u8])> {
         Self::stack(self, rank)
     }
 
-    fn registers(&self, rank: u32, depth: usize) -> Option<KeptRegisters> {
+    fn registers(&self, rank: SampleId, depth: usize) -> Option<KeptRegisters> {
         Self::registers(self, rank, depth)
     }
 }
@@ -139,7 +140,7 @@ impl<'s> Gate<'s> {
         let ranked = others.map(|other| {
             let (differing, words) = self.distance(index, donor, other, end);
             let share = (differing + 1) as f64 / (words + 2) as f64;
-            (share, donor.rank.abs_diff(other.rank), *other)
+            (share, donor.rank.0.abs_diff(other.rank.0), *other)
         });
         let best = ranked.min_by(|a, b| a.0.total_cmp(&b.0).then((a.1, a.2).cmp(&(b.1, b.2))));
         best.map(|(_, _, donor)| donor)
@@ -167,7 +168,7 @@ impl<'s> Gate<'s> {
     }
 
     /// Where the copy of a cut stack ends.
-    fn copied_to(&self, rank: u32) -> Avma {
+    fn copied_to(&self, rank: SampleId) -> Avma {
         let stack = self.stacks.stack(rank);
         stack.map_or(Avma(0), |(sp, bytes)| {
             Avma(sp.0.saturating_add(bytes.len() as u64))

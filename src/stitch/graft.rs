@@ -12,7 +12,7 @@ use crate::address::Avma;
 use crate::collect::{Collected, Cut, Group, Owner, Pc, PcId, Placed, RootKey};
 use crate::ids::IndexSlice;
 use crate::perfdata::CpuMode;
-use crate::session::{Session, Target};
+use crate::session::{SampleId, Session, Target};
 use crate::stack_end::StackEnd;
 
 /// A stack that begins further away is another one; threads have 8 MB as a rule.
@@ -160,7 +160,8 @@ impl<'c> GraftMaker<'c> {
     }
 
     /// Gives the cut sample of a rank frames further out.
-    fn put_under(&mut self, rank: u64, root: &[Placed]) {
+    fn put_under(&mut self, rank: SampleId, root: &[Placed]) {
+        let rank = u64::from(rank.0);
         let rows = &self.collected.rows[self.row..];
         self.row += rows.partition_point(|row| row.first < rank);
         let Some(row) = self.collected.rows.get(self.row) else {
@@ -228,7 +229,7 @@ mod tests {
         }
     }
 
-    fn group(ranks: (u64, u64), samples: u64, frames: &[(u32, u64)]) -> (RootKey, Group) {
+    fn group(ranks: (u32, u32), samples: u64, frames: &[(u32, u64)]) -> (RootKey, Group) {
         let common: Vec<Placed> = frames
             .iter()
             .map(|&(pc, sp)| (PcId(pc), Avma(sp)))
@@ -238,8 +239,8 @@ mod tests {
             root: common[0],
         };
         let group = Group {
-            first: ranks.0,
-            last: ranks.1,
+            first: SampleId(ranks.0),
+            last: SampleId(ranks.1),
             samples,
             common,
             is_fiber: false,
@@ -247,9 +248,9 @@ mod tests {
         (key, group)
     }
 
-    fn cut(rank: u64, sp: u64) -> Cut {
+    fn cut(rank: u32, sp: u64) -> Cut {
         Cut {
-            rank,
+            rank: SampleId(rank),
             owner: OWNER,
             sp: Avma(sp),
             stack_end: None,
@@ -279,7 +280,7 @@ mod tests {
                 key,
                 period: 1,
                 samples: 1,
-                first: cut.rank,
+                first: cut.rank.0.into(),
             });
             all.roots.cuts.push(*cut);
         }
@@ -357,7 +358,7 @@ mod tests {
     #[test]
     fn what_several_workers_saw_is_one_group() {
         let mut other = group((6, 8), 4, &[(0, 900), (1, 890), (5, 860)]);
-        other.1.first = 6;
+        other.1.first = SampleId(6);
         let groups = vec![group((2, 3), 4, &PROGRAM), other];
         assert_eq!(grafted(groups, &[cut(5, 100)]), [vec![1, 0]]);
     }

@@ -13,6 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::address::Avma;
 use crate::collect::{NodeId, Owner, PathEnd, PathNode, PathRoot, PathSample, Paths, Pc, PcId};
 use crate::ids::{Idx, IndexSlice, IndexVec, Spare, index_vec};
+use crate::session::SampleId;
 pub(super) use donors::{Donor, Donors, Summary};
 use places::PcNumbers;
 
@@ -62,7 +63,7 @@ struct Keyed {
 /// A stack that was cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct CutStack {
-    pub(super) rank: u32,
+    pub(super) rank: SampleId,
     sample: NearId,
     /// Its innermost frame.
     pub(super) node: NodeId,
@@ -309,7 +310,7 @@ impl Index {
     pub(super) fn donors_around(
         &self,
         key: KeyId,
-        rank: u32,
+        rank: SampleId,
     ) -> (
         impl Iterator<Item = Donor> + Clone + '_,
         impl Iterator<Item = Donor> + Clone + '_,
@@ -320,12 +321,12 @@ impl Index {
     }
 
     /// How many of the donors of a key that were recorded whole are before a sample.
-    pub(super) fn whole_before(&self, key: KeyId, rank: u32) -> usize {
+    pub(super) fn whole_before(&self, key: KeyId, rank: SampleId) -> usize {
         self.donors(key).own_before(self.sample_of(rank))
     }
 
     /// The first sample that is not before a rank.
-    fn sample_of(&self, rank: u32) -> NearId {
+    fn sample_of(&self, rank: SampleId) -> NearId {
         let before = (self.samples.raw).partition_point(|sample| sample.rank < rank);
         NearId::from_usize(before)
     }

@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use crate::collect::{Again, Collected, PcId, Row};
-use crate::session::Session;
+use crate::session::{SampleId, Session};
 use crate::stack_end::StackEnd;
 use decide::{Completed, Judge, Refusal};
 use gate::{Gate, Stacks};
@@ -88,7 +88,7 @@ fn lengthen(collected: &mut Collected, completed: &[Completed]) {
     let mut made: FxHashMap<(u32, &[PcId]), u32> = FxHashMap::default();
     let mut rows = collected.rows.iter_mut();
     for one in completed {
-        let is_it = |row: &&mut Row| row.first == u64::from(one.rank);
+        let is_it = |row: &&mut Row| row.first == u64::from(one.rank.0);
         let Some(row) = rows.find(is_it) else { return };
         let stacks = &mut collected.stacks;
         if stacks.tag(row.key.stack) != StackEnd::DumpTooShort {
@@ -111,7 +111,7 @@ fn lengthen(collected: &mut Collected, completed: &[Completed]) {
 }
 
 impl Mended {
-    fn of(completed: &[Completed], refused: &[(u32, Refusal)]) -> Self {
+    fn of(completed: &[Completed], refused: &[(SampleId, Refusal)]) -> Self {
         let errors: f64 = completed.iter().map(|one| one.estimate).sum();
         let mut reasons: BTreeMap<Refusal, u64> = BTreeMap::new();
         for (_, why) in refused {

@@ -6,6 +6,8 @@ use proptest::test_runner::{Config, TestRunner};
 
 use super::tests::{Frame, ONE, Samples};
 use crate::collect::PathEnd;
+use crate::ids::{Idx, IndexVec};
+use crate::session::SampleId;
 
 /// A step of a thread: how many frames it leaves, which ones it calls then, and how many of its innermost frames are copied.
 type Step = (usize, Vec<u8>, usize);
@@ -40,13 +42,13 @@ fn run(steps: &[Step]) -> Vec<Sample> {
 /// The samples as two workers have them, put together.
 fn collected(samples: &[Sample]) -> Samples {
     let mut parts = [Samples::default(), Samples::default()];
-    for (rank, sample) in (0_u32..).zip(samples) {
+    for (place, sample) in samples.iter().enumerate() {
         let end = match sample.missing {
             0 => PathEnd::Start,
             _ => PathEnd::Cut,
         };
-        let part = &mut parts[rank as usize / 8 % 2];
-        part.next = rank;
+        let part = &mut parts[place / 8 % 2];
+        part.next = SampleId::from_usize(place);
         part.add(ONE, end, &sample.whole[sample.missing..]);
     }
     let [mut all, other] = parts;
@@ -65,37 +67,38 @@ fn outside_of(frames: &[Frame], border: Frame) -> Option<Vec<u32>> {
 
 /// The number of completed stacks, if what is known speaks against none of them.
 fn check(steps: &[Step]) -> Result<usize, TestCaseError> {
-    let samples = run(steps);
-    let (completed, refused) = collected(&samples).decided();
+    let samples: IndexVec<SampleId, Sample> = run(steps).into();
+    let (completed, refused) = collected(samples.as_raw_slice()).decided();
     // Whole stacks, and those that are taken for whole.
-    let mut believed: Vec<Option<Vec<Frame>>> = samples
+    let mut believed: IndexVec<SampleId, Option<Vec<Frame>>> = samples
         .iter()
         .map(|sample| (sample.missing == 0).then(|| sample.whole.clone()))
         .collect();
-    let mut decided: Vec<u32> = refused.iter().map(|(rank, _)| *rank).collect();
+    let mut decided: Vec<SampleId> = refused.iter().map(|(rank, _)| *rank).collect();
     for one in &completed {
         decided.push(one.rank);
-        let Sample { whole, missing } = &samples[one.rank as usize];
+        let Sample { whole, missing } = &samples[one.rank];
         let outer = one.outside.iter().rev().zip(0_u64..);
         let outer = outer.map(|(pc, depth)| (pc.0, 10_000 - 32 * depth, None));
         let stack = outer.chain(whole[*missing..].iter().copied()).collect();
-        believed[one.rank as usize] = Some(stack);
+        believed[one.rank] = Some(stack);
     }
     decided.sort_unstable();
-    let is_cut = |rank: &u32| samples[*rank as usize].missing > 0;
-    let cut: Vec<u32> = (0..samples.len() as u32).filter(is_cut).collect();
+    let is_cut = |rank: &SampleId| samples[*rank].missing > 0;
+    let cut: Vec<SampleId> = samples.indices().filter(is_cut).collect();
     prop_assert_eq!(decided, cut);
     for one in &completed {
-        let sample = &samples[one.rank as usize];
+        let sample = &samples[one.rank];
         let border = sample.whole[sample.missing];
         let outside: Vec<u32> = one.outside.iter().map(|pc| pc.0).collect();
         prop_assert_eq!(outside.len(), sample.missing);
         let donor = |stack: &Option<Vec<Frame>>| outside_of(stack.as_ref()?, border);
-        let (before, after) = believed.split_at(one.rank as usize);
+        let (before, after) = believed.split_at(one.rank);
         prop_assert!(before.iter().filter_map(donor).any(|way| way == outside));
         prop_assert!(
-            after[1..]
+            after
                 .iter()
+                .skip(1)
                 .filter_map(donor)
                 .any(|way| way == outside)
         );

@@ -10,7 +10,7 @@ use crate::address::Avma;
 use crate::collect::{Owner, PathEnd, Paths, Pc, PcId};
 use crate::ids::{IndexSlice, ThreadId};
 use crate::perfdata::CpuMode;
-use crate::session::Target;
+use crate::session::{SampleId, Target};
 use crate::unwind::{Activation, KeptRegisters};
 
 /// A frame: address, stack pointer, frame pointer.
@@ -19,18 +19,18 @@ pub(super) type Frame = (u32, u64, Option<u64>);
 #[derive(Default)]
 pub(super) struct Samples {
     pub(super) paths: Paths,
-    registers: BTreeMap<u32, KeptRegisters>,
-    bytes: BTreeMap<u32, (Avma, Vec<u8>)>,
-    pub(super) next: u32,
+    registers: BTreeMap<SampleId, KeptRegisters>,
+    bytes: BTreeMap<SampleId, (Avma, Vec<u8>)>,
+    pub(super) next: SampleId,
 }
 
 impl Stacks for Samples {
-    fn stack(&self, rank: u32) -> Option<(Avma, &[u8])> {
+    fn stack(&self, rank: SampleId) -> Option<(Avma, &[u8])> {
         let (sp, bytes) = self.bytes.get(&rank)?;
         Some((*sp, bytes))
     }
 
-    fn registers(&self, rank: u32, _: usize) -> Option<KeptRegisters> {
+    fn registers(&self, rank: SampleId, _: usize) -> Option<KeptRegisters> {
         self.registers.get(&rank).copied()
     }
 }
@@ -46,7 +46,7 @@ pub(super) const ONE: Owner = owner(0, 0);
 
 impl Samples {
     /// Adds the next sample, from the outermost frame inwards. Its number.
-    pub(super) fn add(&mut self, owner: Owner, end: PathEnd, frames: &[Frame]) -> u32 {
+    pub(super) fn add(&mut self, owner: Owner, end: PathEnd, frames: &[Frame]) -> SampleId {
         let frames = frames.iter().map(|&(pc, sp, fp)| {
             let activation = Activation {
                 sp: Avma(sp),
@@ -55,9 +55,9 @@ impl Samples {
             };
             (PcId(pc), activation)
         });
-        self.paths.add(u64::from(self.next), owner, end, frames);
-        self.next += 1;
-        self.next - 1
+        self.paths.add(self.next, owner, end, frames);
+        let next = SampleId(self.next.0 + 1);
+        std::mem::replace(&mut self.next, next)
     }
 
     /// So many keys of a thread at which all agree: each is good for two tries.
@@ -71,7 +71,7 @@ impl Samples {
         }
     }
 
-    pub(super) fn decided(&self) -> (Vec<Completed>, Vec<(u32, Refusal)>) {
+    pub(super) fn decided(&self) -> (Vec<Completed>, Vec<(SampleId, Refusal)>) {
         let pcs: Vec<Pc> = (0..100)
             .map(|at| Pc {
                 at: Avma(at),
@@ -86,7 +86,7 @@ impl Samples {
     }
 
     /// What lies outside of a completed stack, or why it is not completed.
-    fn fate(&self, rank: u32) -> Result<Vec<u32>, Refusal> {
+    fn fate(&self, rank: SampleId) -> Result<Vec<u32>, Refusal> {
         let (completed, refused) = self.decided();
         if let Some((_, why)) = refused.iter().find(|(at, _)| *at == rank) {
             return Err(*why);
@@ -108,7 +108,7 @@ fn whole(outside: &[Frame]) -> Vec<Frame> {
 }
 
 /// The samples of a thread in which a stack is cut at the key between two complete ones, and the number of that.
-fn between(before: &[Frame], after: &[Frame], agreeing: u32) -> (Samples, u32) {
+fn between(before: &[Frame], after: &[Frame], agreeing: u32) -> (Samples, SampleId) {
     let mut samples = Samples::default();
     samples.agreeing(ONE, agreeing);
     samples.add(ONE, PathEnd::Start, before);
@@ -170,9 +170,13 @@ fn other_registers_are_another_activation() {
     };
     let with = |before: u64, after: u64| {
         let (mut samples, cut) = between(&whole(&X), &whole(&X), 30);
-        samples.registers.insert(cut - 1, registers(before));
+        samples
+            .registers
+            .insert(SampleId(cut.0 - 1), registers(before));
         samples.registers.insert(cut, registers(5));
-        samples.registers.insert(cut + 1, registers(after));
+        samples
+            .registers
+            .insert(SampleId(cut.0 + 1), registers(after));
         samples.fate(cut)
     };
     assert_eq!(with(5, 5), Ok(vec![52, 1]));

@@ -3,7 +3,13 @@
 //! In: addresses and numbers of blocks. Out: the same. Open addressing in parts, each of which grows on its own and by three quarters:
 //! 15 to 26 bytes for each address, where a table that doubles takes up to 30, and for a moment half as much again.
 
+use crate::ids::numbers;
 use crate::input::prefetch;
+
+numbers! {
+    /// A block, in the order of those that count.
+    pub struct BlockId(pub u32);
+}
 
 /// Parts of a table.
 const PARTS: usize = 64;
@@ -63,29 +69,29 @@ impl Addresses {
     }
 
     /// Puts a block at an address: the one that was there.
-    pub(super) fn insert(&mut self, address: u64, block: u32) -> Option<u32> {
+    pub(super) fn insert(&mut self, address: u64, block: BlockId) -> Option<BlockId> {
         if self.parts.is_empty() {
             self.parts = vec![Part::default(); PARTS];
         }
         let (part, at) = place(address);
-        let before = self.parts[part].insert(address, at, block);
+        let before = self.parts[part].insert(address, at, block.0);
         self.len += usize::from(before.is_none());
-        before
+        before.map(BlockId)
     }
 
     /// Takes the block at an address out.
-    pub(super) fn remove(&mut self, address: u64) -> Option<u32> {
+    pub(super) fn remove(&mut self, address: u64) -> Option<BlockId> {
         let (part, at) = place(address);
         let block = self.parts.get_mut(part)?.remove(address, at)?;
         self.len -= 1;
-        Some(block)
+        Some(BlockId(block))
     }
 
     /// All addresses and their blocks, in the order of the table.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, u32)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, BlockId)> {
         let slots = self.parts.iter().flat_map(|part| &part.slots);
         let taken = slots.filter(|slot| slot[2] != FREE);
-        taken.map(|slot| (joined(slot), slot[2]))
+        taken.map(|slot| (joined(slot), BlockId(slot[2])))
     }
 }
 
@@ -179,7 +185,7 @@ mod tests {
             steps in proptest::collection::vec((0..3_u8, 0..300_u64), 0..2000)
         ) {
             let (mut ours, mut theirs) = (Addresses::default(), BTreeMap::new());
-            for (block, (what, place)) in (0..).zip(steps) {
+            for (block, (what, place)) in (0..).map(BlockId).zip(steps) {
                 // As allocators give them, and some that lie apart.
                 let address = if place % 7 == 0 { place << 40 } else { 0x7f00_0000_0000 + place * 16 };
                 if what == 0 {
@@ -189,7 +195,7 @@ mod tests {
                 }
                 proptest::prop_assert_eq!(ours.len(), theirs.len());
             }
-            let all: BTreeMap<u64, u32> = ours.iter().collect();
+            let all: BTreeMap<u64, BlockId> = ours.iter().collect();
             proptest::prop_assert_eq!(all, theirs);
         }
     }
@@ -199,7 +205,7 @@ mod tests {
     fn a_slot_and_a_half_is_what_an_address_takes() {
         let mut table = Addresses::default();
         for number in 0..1_000_000_u32 {
-            table.insert(0x7f00_0000_0000 + u64::from(number) * 48, number);
+            table.insert(0x7f00_0000_0000 + u64::from(number) * 48, BlockId(number));
         }
         let bytes = table
             .parts

@@ -6,17 +6,17 @@
 use super::allocators::is_upper_layer;
 use super::calls::{Probe, Reader, Said, probes};
 use super::fields::have_chains;
-use super::heap::{Block, Pairing, Tally};
+use super::heap::{Block, BlockId, Pairing, Tally};
 use super::made::Labels;
 use super::read::Source;
 use super::spec::Heap;
 use super::timeline::{Step, Story};
 use super::{Derived, Options, Pairs, Trim, WeighError, Weighed};
-use crate::ids::Idx;
+use crate::ids::{Idx, IndexSlice, IndexVec, index_vec};
 use crate::perfdata::attr::sample_type;
 use crate::perfdata::{Event, EventId};
 use crate::session::marks::Moment;
-use crate::session::{Filter, SampleRef, Session};
+use crate::session::{Filter, SampleId, SampleRef, Session};
 use crate::unit::Unit;
 
 use super::heap::Fact;
@@ -102,7 +102,8 @@ fn paired(source: Source<'_, '_>, session: &Session<'_>, probes: &[Option<Probe>
     /// Samples that are paired while what is known of an address is on its way from memory.
     const AHEAD: usize = 16;
     let mut reader = Reader::new(session, probes);
-    let size = source.piece(&session.samples);
+    let samples = session.samples.as_raw_slice();
+    let size = source.piece(samples);
     let mut piece = Vec::new();
     let mut read = 0;
     let mut said_something = 0;
@@ -110,16 +111,17 @@ fn paired(source: Source<'_, '_>, session: &Session<'_>, probes: &[Option<Probe>
     for step in Story::of(session, &[]).steps() {
         let (thread, number, fact) = match step {
             Step::Sample(number, sample) => {
-                if number >= read {
-                    let all = &session.samples[number..];
+                let place = number.index();
+                if place >= read {
+                    let all = &samples[place..];
                     piece = said(source, &all[..all.len().min(size)], probes);
-                    read = number + piece.len();
+                    read = place + piece.len();
                     said_something += piece.iter().flatten().count() as u64;
                 }
-                let at = number + piece.len() - read;
+                let at = place + piece.len() - read;
                 let soon = piece.get(at + AHEAD).copied().flatten();
                 if let Some((process, heap, address)) =
-                    soon.and_then(|said| reader.address(&session.samples[number + AHEAD], said))
+                    soon.and_then(|said| reader.address(&samples[place + AHEAD], said))
                 {
                     pairing.expect(process, heap, address);
                 }
@@ -131,12 +133,11 @@ fn paired(source: Source<'_, '_>, session: &Session<'_>, probes: &[Option<Probe>
                     Moment::Exec(process) => Some(Fact::Exec(process)),
                     _ => None,
                 };
-                (mark.thread, mark.before as usize, fact)
+                (mark.thread, mark.before, fact)
             }
         };
         if let Some(fact) = fact {
             let process = session.threads[thread].process;
-            let number = u32::try_from(number).unwrap_or(u32::MAX);
             pairing.take((thread, process), number, fact);
         }
     }
@@ -264,12 +265,12 @@ fn keep_blocks(
     let mut labels = Labels::default();
     let samples = &mut session.samples;
     let end = samples.last().map_or(0, |sample| sample.time.0);
-    let mut is_kept = vec![false; samples.len()];
+    let mut is_kept: IndexVec<SampleId, bool> = index_vec![false; samples.len()];
     let mut rest = 0_u128;
     // What later blocks need of samples is not changed by earlier ones: each has a call and a return of its own, and is
     // gone before its successor is there.
-    for (number, block) in tally.blocks.iter().enumerate() {
-        let call = samples[block.call as usize];
+    for (number, block) in tally.blocks.iter_enumerated() {
+        let call = samples[block.call];
         let time = lifetime(samples, block, end);
         let Some(weight) = weight(heap, block, number, tally, time, &mut rest) else {
             continue;
@@ -281,7 +282,7 @@ fn keep_blocks(
         let is_walked_by_kernel =
             attr.has(sample_type::CALLCHAIN) && !attr.has(sample_type::STACK_USER);
         let is_at_return = is_walked_by_kernel && block.end != block.call;
-        let place = if is_at_return { block.end } else { block.call } as usize;
+        let place = if is_at_return { block.end } else { block.call };
         let sample = &mut samples[place];
         if is_at_return && !options.trims {
             let probe = probes[call.event.index()].as_ref();
@@ -296,15 +297,15 @@ fn keep_blocks(
     samples.retain(|_| is_kept.next() == Some(true));
     samples.shrink_to_fit();
     // Those at returns are told at the time of their calls.
-    if !samples.is_sorted_by_key(|sample| sample.time) {
+    if !samples.raw.is_sorted_by_key(|sample| sample.time) {
         samples.sort_by_key(|sample| sample.time);
     }
     labels.give(session);
 }
 
 /// How long a block was there, in ns.
-fn lifetime(samples: &[SampleRef], block: &Block, end: u64) -> u64 {
-    let time = |sample: u32| samples.get(sample as usize).map(|s| s.time.0);
+fn lifetime(samples: &IndexSlice<SampleId, [SampleRef]>, block: &Block, end: u64) -> u64 {
+    let time = |sample: SampleId| samples.get(sample).map(|s| s.time.0);
     let from = time(block.call).unwrap_or(end);
     let to = if block.is_live() {
         None
@@ -318,7 +319,7 @@ fn lifetime(samples: &[SampleRef], block: &Block, end: u64) -> u64 {
 fn weight(
     heap: Heap,
     block: &Block,
-    number: usize,
+    number: BlockId,
     tally: &Tally,
     time: u64,
     rest: &mut u128,
@@ -399,7 +400,7 @@ fn describe(
 /// `Live at end: 6242880 bytes (5.95 MiB) in 1005 blocks; peak 6291456 at 12.345678 s`.
 fn live_line(tally: &Tally, session: &Session<'_>) -> String {
     let live = tally.blocks.iter().filter(|block| block.is_live());
-    let peak = session.samples.get(tally.peak_at as usize);
+    let peak = session.samples.get(tally.peak_at);
     let peak_at = peak.map_or(0, |sample| sample.time.0);
     let (seconds, micros) = (peak_at / 1_000_000_000, peak_at / 1000 % 1_000_000);
     format!(

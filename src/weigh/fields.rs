@@ -81,14 +81,14 @@ pub(super) fn expressions(
 ) -> Result<Weighed, WeighError> {
     let bound = bind(source, terms)?;
     let chosen: Vec<bool> = bound.iter().map(Option::is_some).collect();
-    let values = source.read(&session.samples, &chosen, |event, sample| {
+    let values = source.read(session.samples.as_raw_slice(), &chosen, |event, sample| {
         let index = source.index(event)?;
         bound[index].as_ref()?.value(sample.raw?).map(Some)
     });
     let has_callchains = have_chains(source.recording, &chosen);
     let (mut negative, mut without) = (0_u64, 0_u64);
     let mut values = values.into_iter();
-    session.samples.retain_mut(|sample| {
+    session.samples.raw.retain_mut(|sample| {
         let value = values.next().flatten();
         if !chosen[sample.event.index()] {
             return false;

@@ -8,10 +8,12 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::ids::{Idx, ThreadId};
+use crate::ids::{Idx, IndexVec, ThreadId};
+use crate::session::SampleId;
 use crate::session::jit::ProcessId;
 
 use super::addresses::Addresses;
+pub use super::addresses::BlockId;
 use super::allocators::Kind;
 
 /// Blocks of one heap at most.
@@ -68,23 +70,23 @@ pub enum Fact {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {
     /// The sample of the call.
-    pub call: u32,
+    pub call: SampleId,
     /// That of the return, if there is one; else the same.
-    pub end: u32,
+    pub end: SampleId,
     /// Bytes in two halves: blocks are many, and their size would else be a multiple of 8.
     size: [u32; 2],
     /// Before or with which sample it was gone; all ones as long as it is there.
-    pub gone: u32,
+    pub gone: SampleId,
 }
 
 /// A block that is there.
-const THERE: u32 = u32::MAX;
+const THERE: SampleId = SampleId(u32::MAX);
 
 /// What was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Those that count, in the order of their returns.
-    pub blocks: Vec<Block>,
+    pub blocks: IndexVec<BlockId, Block>,
     /// Calls of allocators from allocators.
     pub nested: u64,
     /// Allocations whose address nobody told.
@@ -104,7 +106,7 @@ pub struct Tally {
     /// See `live`.
     pub peak: u64,
     /// See `live`.
-    pub peak_at: u32,
+    pub peak_at: SampleId,
     /// Blocks that there had been then.
     peak_blocks: usize,
 }
@@ -112,28 +114,28 @@ pub struct Tally {
 impl Tally {
     /// Whether the block of this number was there when there was most.
     #[must_use]
-    pub fn is_of_peak(&self, number: usize) -> bool {
+    pub fn is_of_peak(&self, number: BlockId) -> bool {
         let block = self
             .blocks
             .get(number)
-            .filter(|_| number < self.peak_blocks);
+            .filter(|_| number.index() < self.peak_blocks);
         block.is_some_and(|block| block.gone > self.peak_at)
     }
 }
 
 /// A block that came with a fork.
-const INHERITED: u32 = u32::MAX;
+const INHERITED: BlockId = BlockId(u32::MAX);
 
 #[derive(Debug, Clone, Copy)]
 struct Pending {
     kind: Kind,
     function: u64,
     bytes: u64,
-    call: u32,
+    call: SampleId,
     heap: u64,
     pointer: u64,
     /// The block that `realloc` was given.
-    taken: Option<u32>,
+    taken: Option<BlockId>,
     is_nested: bool,
 }
 
@@ -152,7 +154,7 @@ pub struct Pairing {
 
 impl Pairing {
     /// The next fact: of which thread and process, and its sample or the next one.
-    pub fn take(&mut self, (thread, process): (ThreadId, ProcessId), sample: u32, fact: Fact) {
+    pub fn take(&mut self, (thread, process): (ThreadId, ProcessId), sample: SampleId, fact: Fact) {
         match fact {
             Fact::Call {
                 kind,
@@ -256,7 +258,7 @@ impl Pairing {
     fn returned(
         &mut self,
         (thread, process): (ThreadId, ProcessId),
-        sample: u32,
+        sample: SampleId,
         function: u64,
         value: u64,
     ) {
@@ -286,7 +288,7 @@ impl Pairing {
     }
 
     /// An outermost call is back.
-    fn succeeded(&mut self, process: ProcessId, sample: u32, call: &Pending, value: u64) {
+    fn succeeded(&mut self, process: ProcessId, sample: SampleId, call: &Pending, value: u64) {
         let into = call.kind == Kind::AllocInto;
         if (value == 0) != into {
             // `realloc(p, 0)` frees.
@@ -309,7 +311,7 @@ impl Pairing {
         let heap = self.heap(process, call.heap);
         if heap.len() >= MOST_BLOCKS {
             self.tally.without_address += 1;
-            self.tally.blocks[block as usize].lose();
+            self.tally.blocks[block].lose();
             return;
         }
         if let Some(before) = heap.insert(value, block) {
@@ -331,8 +333,7 @@ impl Pairing {
         }
     }
 
-    fn count(&mut self, call: &Pending, end: u32, has_address: bool) -> u32 {
-        let block = u32::try_from(self.tally.blocks.len()).unwrap_or(INHERITED);
+    fn count(&mut self, call: &Pending, end: SampleId, has_address: bool) -> BlockId {
         let mut new = Block {
             call: call.call,
             end,
@@ -342,14 +343,13 @@ impl Pairing {
         if !has_address {
             new.lose();
         }
-        self.tally.blocks.push(new);
-        block
+        self.tally.blocks.push(new)
     }
 
     fn free(
         &mut self,
         (thread, process): (ThreadId, ProcessId),
-        sample: u32,
+        sample: SampleId,
         pointer: u64,
         heap: u64,
     ) {
@@ -364,11 +364,11 @@ impl Pairing {
     }
 
     /// A block is there no longer.
-    fn close(&mut self, block: u32, sample: u32) {
+    fn close(&mut self, block: BlockId, sample: SampleId) {
         if block == INHERITED {
             return;
         }
-        let block = &mut self.tally.blocks[block as usize];
+        let block = &mut self.tally.blocks[block];
         self.tally.live = self.tally.live.saturating_sub(block.bytes());
         block.gone = sample;
     }
@@ -403,7 +403,7 @@ impl Block {
 
     /// Nobody knows where it is, so it counts as gone.
     fn lose(&mut self) {
-        self.gone = 0;
+        self.gone = SampleId(0);
     }
 
     /// Whether it was never given back.
@@ -436,7 +436,7 @@ mod tests {
     impl Tale {
         fn take(&mut self, of: (ThreadId, ProcessId), fact: Fact) -> &mut Self {
             self.time += 1;
-            let sample = u32::try_from(self.time).expect("few");
+            let sample = SampleId(u32::try_from(self.time).expect("few"));
             self.pairing.take(of, sample, fact);
             self
         }
@@ -486,7 +486,7 @@ mod tests {
         tale.free(0xa).free(0xc).free(0);
         let tally = tale.tally();
         assert_eq!(live(&tally), [20]);
-        assert_eq!((tally.live, tally.peak, tally.peak_at), (20, 30, 4));
+        assert_eq!((tally.live, tally.peak, tally.peak_at.0), (20, 30, 4));
         assert_eq!(tally.unpaired_frees, 1);
     }
 
@@ -613,12 +613,12 @@ mod tests {
                     asked += bytes;
                 }
                 let of = (ThreadId(thread), ProcessId(thread / 2));
-                pairing.take(of, number, fact);
+                pairing.take(of, SampleId(number), fact);
             }
             let tally = pairing.finish();
             let counted: u64 = tally.blocks.iter().map(Block::bytes).sum();
             let there: u64 = live(&tally).into_iter().sum();
-            let most = (0..tally.blocks.len()).filter(|number| tally.is_of_peak(*number));
+            let most = tally.blocks.indices().filter(|number| tally.is_of_peak(*number));
             let at_peak: u64 = most.map(|number| tally.blocks[number].bytes()).sum();
             proptest::prop_assert!(counted <= asked);
             proptest::prop_assert_eq!(there, tally.live);

@@ -13,9 +13,9 @@ use super::read::Source;
 use super::spec::Pair;
 use super::timeline::{Step, Story};
 use super::{Derived, Options, WeighError, Weighed};
-use crate::ids::{Idx, ThreadId};
+use crate::ids::{Idx, IndexVec, ThreadId};
 use crate::perfdata::{EventId, FieldAt, Recording};
-use crate::session::{Filter, SampleRef, Session};
+use crate::session::{Filter, SampleId, SampleRef, Session};
 use crate::unit::Unit;
 
 /// Begins that wait for their end at most: what a file could make many of has a limit.
@@ -55,17 +55,23 @@ pub(super) fn weigh(
         None => found(recording)?,
     };
     let has_role: Vec<bool> = roles.iter().map(|roles| !roles.is_empty()).collect();
-    let keys = source.read(&session.samples, &has_role, |event, sample| {
-        let raw = sample.raw.unwrap_or_default();
-        let index = source.index(event)?;
-        let role = roles[index].first()?;
-        Some(match role.by {
-            By::Thread => (0, 0),
-            By::ThreadAnd(at) => (at.number(raw)?, 0),
-            By::Fields(a, b) => (a.number(raw)?, b.map_or(Some(0), |b| b.number(raw))?),
-        })
-    });
-    let mut open: FxHashMap<(u32, Key), Vec<usize>> = FxHashMap::default();
+    let keys: IndexVec<SampleId, _> = source
+        .read(
+            session.samples.as_raw_slice(),
+            &has_role,
+            |event, sample| {
+                let raw = sample.raw.unwrap_or_default();
+                let index = source.index(event)?;
+                let role = roles[index].first()?;
+                Some(match role.by {
+                    By::Thread => (0, 0),
+                    By::ThreadAnd(at) => (at.number(raw)?, 0),
+                    By::Fields(a, b) => (a.number(raw)?, b.map_or(Some(0), |b| b.number(raw))?),
+                })
+            },
+        )
+        .into();
+    let mut open: FxHashMap<(u32, Key), Vec<SampleId>> = FxHashMap::default();
     let (mut waiting, mut unpaired, mut left_out) = (0_usize, 0_u64, 0_u64);
     let mut paired: Vec<SampleRef> = Vec::new();
     for step in Story::of(session, &[]).steps() {
@@ -125,7 +131,7 @@ pub(super) fn weigh(
         }
     }
     paired.sort_by_key(|sample| sample.time);
-    session.samples = paired;
+    session.samples = paired.into();
     Ok(Weighed {
         event: Some(Derived {
             name,

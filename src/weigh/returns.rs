@@ -29,14 +29,18 @@ pub fn returns(source: Source<'_, '_>, session: &mut Session<'_>) {
         return;
     }
     let is_probe: Vec<bool> = probes.iter().map(Option::is_some).collect();
-    let said = source.read(&session.samples, &is_probe, |event, sample| {
-        let (payload, index) = (sample.raw?, source.index(event)?);
-        let number = |at: FieldAt| u64::try_from(at.number(payload)?).ok();
-        Some(match probes[index]? {
-            Probe::Entry(function) => (number(function)?, 0),
-            Probe::Return(function, back) => (number(function)?, number(back)?),
-        })
-    });
+    let said = source.read(
+        session.samples.as_raw_slice(),
+        &is_probe,
+        |event, sample| {
+            let (payload, index) = (sample.raw?, source.index(event)?);
+            let number = |at: FieldAt| u64::try_from(at.number(payload)?).ok();
+            Some(match probes[index]? {
+                Probe::Entry(function) => (number(function)?, 0),
+                Probe::Return(function, back) => (number(function)?, number(back)?),
+            })
+        },
+    );
     let mut probed = FxHashSet::default();
     for (sample, (function, _)) in session.samples.iter().zip(&said) {
         if has_returns(&probes[sample.event.index()]) {

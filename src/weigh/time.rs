@@ -17,7 +17,7 @@ use super::timeline::{Story, tids};
 use super::waits::{Evidence, Interval, Lives, SwitchFields, pair};
 use super::{Derived, Options, Pairs, Trim, WeighError, Weighed};
 use crate::diagnostics::Diagnostics;
-use crate::ids::Idx;
+use crate::ids::{Idx, IndexSlice};
 use crate::perfdata::{EventId, Recording};
 use crate::run_state::RunState;
 use crate::session::{Filter, Label, SampleRef, Session};
@@ -63,7 +63,7 @@ pub(super) fn waits(
         Unit::Nanoseconds.human(total),
         samples.len()
     )];
-    session.samples = samples;
+    session.samples = samples.into();
     labels.give(session);
     Ok(Weighed {
         event: Some(Derived {
@@ -101,7 +101,7 @@ pub(super) fn oncpu(
         return Err(WeighError(text.to_owned()));
     };
     let line = on_cpu_line(&samples, session);
-    session.samples = samples;
+    session.samples = samples.into();
     labels.give(session);
     Ok(Weighed {
         event: Some(Derived {
@@ -156,7 +156,7 @@ pub(super) fn wall(
     let mut samples = running;
     samples.extend(waiting);
     samples.sort_by_key(|sample| sample.time);
-    session.samples = samples;
+    session.samples = samples.into();
     labels.give(session);
     let chained: Vec<bool> = is_switch
         .iter()
@@ -265,24 +265,32 @@ fn cpu_of(sample: &SampleRef) -> Option<u32> {
 fn paired(source: Source<'_, '_>, session: &Session<'_>, is_switch: &[bool]) -> Lives {
     let tracepoints = &source.recording.tracepoints;
     let states: Mutex<FxHashMap<i128, Option<RunState>>> = Mutex::default();
-    let fields = source.read(&session.samples, is_switch, |event, sample| {
-        let (id, raw) = (event.attr.config, sample.raw?);
-        let number = |name: &str| tracepoints.field(id, name)?.number(raw);
-        let state = number("prev_state")?;
-        let mut states = states.lock().unwrap_or_else(PoisonError::into_inner);
-        let state = *states.entry(state).or_insert_with(|| {
-            let text = tracepoints.field_text(id, "prev_state", raw, &|_| None);
-            state_of(&text.unwrap_or_default())
-        });
-        let pid = |name: &str| number(name).and_then(|pid| u32::try_from(pid).ok());
-        Some(SwitchFields {
-            prev: pid("prev_pid")?,
-            next: pid("next_pid")?,
-            state,
-        })
-    });
+    let fields = source.read(
+        session.samples.as_raw_slice(),
+        is_switch,
+        |event, sample| {
+            let (id, raw) = (event.attr.config, sample.raw?);
+            let number = |name: &str| tracepoints.field(id, name)?.number(raw);
+            let state = number("prev_state")?;
+            let mut states = states.lock().unwrap_or_else(PoisonError::into_inner);
+            let state = *states.entry(state).or_insert_with(|| {
+                let text = tracepoints.field_text(id, "prev_state", raw, &|_| None);
+                state_of(&text.unwrap_or_default())
+            });
+            let pid = |name: &str| number(name).and_then(|pid| u32::try_from(pid).ok());
+            Some(SwitchFields {
+                prev: pid("prev_pid")?,
+                next: pid("next_pid")?,
+                state,
+            })
+        },
+    );
     let tids = tids(session);
-    let lives = pair(Story::of(session, &tids), is_switch, &fields);
+    let lives = pair(
+        Story::of(session, &tids),
+        is_switch,
+        IndexSlice::new(&fields),
+    );
     if lives.is_foreign {
         source.diag.note(
             "the pids in sched:sched_switch are those of another pid namespace; \

@@ -2,14 +2,14 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::ids::ThreadId;
+use crate::ids::{IndexSlice, ThreadId};
 use crate::session::marks::Mark;
-use crate::session::{SampleRef, Session};
+use crate::session::{SampleId, SampleRef, Session};
 
 /// Everything that happened.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Story<'s> {
-    pub(super) samples: &'s [SampleRef],
+    pub(super) samples: &'s IndexSlice<SampleId, [SampleRef]>,
     pub(super) marks: &'s [Mark],
     /// The number of each thread.
     pub(super) tids: &'s [u32],
@@ -19,7 +19,7 @@ pub(super) struct Story<'s> {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Step<'s> {
     /// A sample with its number.
-    Sample(usize, &'s SampleRef),
+    Sample(SampleId, &'s SampleRef),
     /// Something else.
     Mark(&'s Mark),
 }
@@ -37,10 +37,11 @@ impl<'s> Story<'s> {
     /// All steps in order.
     pub(super) fn steps(self) -> impl Iterator<Item = Step<'s>> {
         let mut marks = self.marks.iter().peekable();
-        let mut samples = self.samples.iter().enumerate().peekable();
+        let mut samples = self.samples.iter_enumerated().peekable();
         std::iter::from_fn(move || {
-            let next = samples.peek().map_or(usize::MAX, |(number, _)| *number);
-            if let Some(mark) = marks.next_if(|mark| mark.before as usize <= next) {
+            let next = samples.peek().map(|(number, _)| *number);
+            let comes_now = |mark: &&Mark| next.is_none_or(|next| mark.before <= next);
+            if let Some(mark) = marks.next_if(comes_now) {
                 return Some(Step::Mark(mark));
             }
             let (number, sample) = samples.next()?;

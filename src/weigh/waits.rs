@@ -10,10 +10,10 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::ids::{CommId, Idx, ThreadId};
+use crate::ids::{CommId, Idx, IndexSlice, ThreadId};
 use crate::run_state::RunState;
-use crate::session::SampleRef;
 use crate::session::marks::{Mark, Moment};
+use crate::session::{SampleId, SampleRef};
 
 use super::timeline::{Pids, Step, Story};
 
@@ -45,7 +45,7 @@ pub enum Evidence {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interval {
     /// The sample at its beginning.
-    pub sample: Option<usize>,
+    pub sample: Option<SampleId>,
     /// Which thread.
     pub thread: ThreadId,
     /// Its comm at the beginning.
@@ -95,7 +95,7 @@ impl Lives {
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
     from: u64,
-    sample: Option<usize>,
+    sample: Option<SampleId>,
     state: RunState,
     comm: CommId,
     is_start: bool,
@@ -125,7 +125,11 @@ struct Life {
 }
 
 /// Pairs everything. `is_switch` tells which events are `sched:sched_switch`; `fields` has their payloads by sample.
-pub(super) fn pair(story: Story<'_>, is_switch: &[bool], fields: &[SwitchFields]) -> Lives {
+pub(super) fn pair(
+    story: Story<'_>,
+    is_switch: &[bool],
+    fields: &IndexSlice<SampleId, [SwitchFields]>,
+) -> Lives {
     let is_switched = |mark: &Mark| matches!(mark.what, Moment::In | Moment::Out { .. });
     let out = Lives {
         has_switches: story.marks.iter().any(is_switched),
@@ -152,7 +156,11 @@ pub(super) fn pair(story: Story<'_>, is_switch: &[bool], fields: &[SwitchFields]
 }
 
 /// Whether all switches of the recorded processors are there: who comes is who goes next, or the idle task is among them.
-fn has_all_switches(story: Story<'_>, is_switch: &[bool], fields: &[SwitchFields]) -> bool {
+fn has_all_switches(
+    story: Story<'_>,
+    is_switch: &[bool],
+    fields: &IndexSlice<SampleId, [SwitchFields]>,
+) -> bool {
     /// Less than this could be chance.
     const ENOUGH: u64 = 8;
     let mut coming: FxHashMap<i32, u32> = FxHashMap::default();
@@ -195,7 +203,7 @@ impl Pairing<'_> {
     }
 
     /// A sample of `sched:sched_switch`: the thread goes, and the payload tells who comes.
-    fn switch(&mut self, number: usize, sample: &SampleRef, fields: SwitchFields) {
+    fn switch(&mut self, number: SampleId, sample: &SampleRef, fields: SwitchFields) {
         let (thread, time) = (sample.thread, sample.time.0);
         self.see(thread, time);
         self.life(thread).coming = None;
@@ -375,6 +383,7 @@ impl Pairing<'_> {
 mod tests {
     use super::*;
     use crate::address::{Avma, Timestamp};
+    use crate::ids::IndexVec;
     use crate::perfdata::{CpuMode, EventId, RecordPos};
     use crate::session::{Label, SpaceId};
 
@@ -384,8 +393,8 @@ mod tests {
     /// Threads 1 and 2 are called 11 and 12; thread 0 is the idle one.
     #[derive(Default)]
     struct Tale {
-        samples: Vec<SampleRef>,
-        fields: Vec<SwitchFields>,
+        samples: IndexVec<SampleId, SampleRef>,
+        fields: IndexVec<SampleId, SwitchFields>,
         marks: Vec<Mark>,
     }
 
@@ -420,7 +429,7 @@ mod tests {
 
         fn mark(&mut self, thread: u32, time: u64, what: Moment) {
             self.marks.push(Mark {
-                before: u32::try_from(self.samples.len()).expect("few"),
+                before: self.samples.next_idx(),
                 thread: ThreadId(thread),
                 comm: CommId(0),
                 time: Timestamp(time),

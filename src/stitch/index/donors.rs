@@ -8,11 +8,12 @@ use rustc_hash::FxHashMap;
 
 use super::{LinkId, NearId, Shape};
 use crate::collect::{FramePointer, NodeId};
+use crate::session::SampleId;
 
 /// A sample that has a frame at a key, and frames outside of it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(in crate::stitch) struct Donor {
-    pub(in crate::stitch) rank: u32,
+    pub(in crate::stitch) rank: SampleId,
     /// Its frame there.
     pub(in crate::stitch) node: NodeId,
     /// Its innermost frame.
