@@ -28,6 +28,7 @@ use crate::output::svg::{self, BackgroundColor, Drawing, Palette, SvgOptions};
 use crate::output::text::harmless;
 use crate::profile::Profile;
 use crate::questions::kinds::OwnRules;
+use crate::questions::programs::{Programs, SameProgram};
 use crate::unit::Unit;
 
 /// Arguments of `pjit flamegraph`.
@@ -413,7 +414,14 @@ impl FlamegraphArgs {
                 let mut before = self.paths(&base, Some(found.0), Naming::Whole, false, threads);
                 flame::clean(&mut after, profile);
                 flame::clean(&mut before, &base);
+                let of_base = Programs::of(&base, usize::from(found.0));
+                let program = Programs::of(profile, usize::from(event));
+                let program = SameProgram::of(&[&of_base], &[&program]);
                 caption.compare_with(&named, profile, Some((&base, found.0)));
+                if let Some(program) = &program {
+                    flame::rename_program(&mut before, program);
+                    caption.say(&program.text());
+                }
                 flame::join(after, before, |_| Some(event), threads)
             }
             Base::Folded(before) => {

@@ -116,6 +116,7 @@ impl Verb for GateArgs {
             warn(&sides, comparison, diag);
         }
         let mut lines = fitness(&sides);
+        lines.extend(comparison.as_ref().and_then(program_line));
         let judged = judge(
             &rules,
             &sides.base,
@@ -188,6 +189,17 @@ fn fitness(sides: &Sides) -> Vec<Line> {
         )];
     }
     lines
+}
+
+/// That both sides have one program, by two names.
+fn program_line(comparison: &Comparison) -> Option<Line> {
+    Some(Line {
+        grade: Grade::Note,
+        rule: "programs".to_owned(),
+        text: comparison.program.as_ref()?.text(),
+        value: None,
+        limit: None,
+    })
 }
 
 impl GateArgs {

@@ -3,12 +3,15 @@
 //! Names come from [`crate::runtimes::names`], which also joins functions for `pjit diff`: no process ids, tiers, hashes or
 //! numbers of clones.
 
+use std::borrow::Cow;
+
 use rustc_hash::FxHashMap;
 
 use crate::ids::{Idx, IndexSlice, IndexVec, index_vec};
 use crate::intern::{Sequences, byte_ranks};
 use crate::profile::Profile;
 use crate::questions::functions::object_label;
+use crate::questions::programs::SameProgram;
 use crate::runtimes::names::CleanName;
 
 use super::build::{APART, END, Paths, Rows, Tag, number, plant};
@@ -41,6 +44,26 @@ pub fn clean(paths: &mut Paths, profile: &Profile) {
         };
     }
     paths.objects = objects;
+}
+
+/// Calls the program of the first of two runs, and threads that have its name, as the second one does.
+pub fn rename_program(before: &mut Paths, program: &SameProgram) {
+    let [old, new] = [&program.base, &program.new].map(|name| shown(name).into_owned());
+    let objects = before.objects.iter_mut();
+    for object in objects.filter(|object| **object == old) {
+        object.clone_from(&new);
+    }
+    let [old, new] = [&program.base, &program.new].map(|name| shown(&comm(name)).into_owned());
+    for function in &mut before.functions {
+        if function.kind == Kind::Comm && function.name == old {
+            function.name.clone_from(&new);
+        }
+    }
+}
+
+/// What the kernel calls a thread after its program: fifteen bytes.
+fn comm(program: &str) -> Cow<'_, str> {
+    String::from_utf8_lossy(&program.as_bytes()[..program.len().min(15)])
 }
 
 /// The tree of both; `events` tells of the second one's events which of the first they are.
@@ -148,5 +171,43 @@ fn add_rows(
         path.clear();
         path.extend(others.get(row).iter().map(|function| ids[*function]));
         rows.push(&path, Tag { series, ..tag });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_and_its_threads_are_called_as_in_the_other_run() {
+        let function = |name: &str, kind: Kind| Function {
+            name: name.to_owned(),
+            object: None,
+            kind,
+            symbol: None,
+        };
+        let mut before = Paths {
+            functions: [
+                function("measure-the-old", Kind::Comm),
+                function("worker", Kind::Comm),
+                function("measure-the-old", Kind::User),
+            ]
+            .into_iter()
+            .collect(),
+            objects: ["libc.so.6", "measure-the-old-one"]
+                .map(str::to_owned)
+                .into_iter()
+                .collect(),
+            series: IndexVec::new(),
+            all: Sequences::default(),
+        };
+        let program = SameProgram {
+            base: "measure-the-old-one".to_owned(),
+            new: "new".to_owned(),
+        };
+        rename_program(&mut before, &program);
+        let names: Vec<&str> = before.functions.iter().map(|f| f.name.as_str()).collect();
+        assert_eq!(names, ["new", "worker", "measure-the-old"]);
+        assert_eq!(before.objects.raw, ["libc.so.6", "new"]);
     }
 }

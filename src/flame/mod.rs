@@ -11,7 +11,7 @@ mod prune;
 pub use build::{Options, Paths, Roots, build, paths, plant};
 pub use folded::FoldedError;
 pub use folded::read as read_folded;
-pub use join::{clean, join};
+pub use join::{clean, join, rename_program};
 pub use names::{Naming, shown, without_arguments};
 pub use prune::{Limit, Pruned, prune};
 

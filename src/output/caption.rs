@@ -66,6 +66,11 @@ impl Caption {
             }
         }
     }
+
+    /// Adds something worth knowing to what is shown.
+    pub fn say(&mut self, text: &str) {
+        self.shown = format!("{}; {}", self.shown, shown(text));
+    }
 }
 
 /// `343 samples`, `280 blocks`.

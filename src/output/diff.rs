@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::json;
 use super::page::{Column, Page, Part, Table, cut};
-use crate::questions::compare::{Comparison, Interval, Row, expected_difference};
+use crate::questions::compare::{Comparison, Interval, Row, SameProgram, expected_difference};
 use crate::questions::facts::Facts;
 use crate::questions::runs::{By, Run};
 use crate::unit::Unit;
@@ -118,6 +118,7 @@ fn head(diff: &Diff<'_>) -> Vec<String> {
             100.0 * comparison.matched.1
         ),
     ];
+    head.extend(comparison.program.as_ref().map(SameProgram::text));
     if (comparison.factor - 1.0).abs() > 0.1 {
         head.push(
             "a uniform change (compiler flags, machine) does not show in the rows".to_owned(),
@@ -234,6 +235,7 @@ pub fn to_json(diff: &Diff<'_>, common: &json::Common, rows: usize) -> Value {
             "runs": {"base": comparison.runs.0, "new": comparison.runs.1, "paired": comparison.is_paired},
             "factor": json::number(comparison.factor),
             "matched": {"base": json::number(comparison.matched.0), "new": json::number(comparison.matched.1)},
+            "programs": comparison.program.as_ref().map(|program| json!({"base": program.base, "new": program.new})),
             "total": total,
             "run_totals": {"base": totals(diff.base), "new": totals(diff.new)},
             "rows": shown.iter().map(row_json).collect::<Value>(),

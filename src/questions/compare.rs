@@ -5,7 +5,8 @@
 
 use super::functions::Identity;
 use super::matching::{Pair, is_numbered, pairs};
-use super::runs::{By, Part, Run};
+pub use super::programs::SameProgram;
+use super::runs::{By, Part, Run, by_one_name, same_program};
 pub use super::significance::{Interval, Normalize, expected_difference};
 use super::significance::{Samples, Tested, mean, moderated, test};
 use super::stats::{t_95, t_two_sided};
@@ -130,6 +131,8 @@ pub struct Comparison {
     pub is_paired: bool,
     /// Runs of base and of new.
     pub runs: (usize, usize),
+    /// The program, if it has another name on each side.
+    pub program: Option<SameProgram>,
 }
 
 /// Whether runs of both sides were recorded by turns.
@@ -154,17 +157,11 @@ pub fn alternate(base: &[Run], new: &[Run]) -> bool {
 pub fn compare(base: &[Run], new: &[Run], method: Method) -> Comparison {
     let is_paired =
         method.paired.unwrap_or_else(|| alternate(base, new)) && base.len() == new.len();
-    let (base, new) = (in_order(base, is_paired), in_order(new, is_paired));
+    let program = same_program(base, new);
+    let base = by_one_name(base, program.as_ref());
+    let (base, new) = (in_order(&base, is_paired), in_order(new, is_paired));
     let (mut rows, matched) = join(&base, &new, method.by);
-    let totals = |runs: &[&Run]| {
-        mean(
-            &runs
-                .iter()
-                .map(|run| run.total.period as f64)
-                .collect::<Vec<_>>(),
-        )
-    };
-    let totals = (totals(&base), totals(&new));
+    let totals = (mean(&total_weights(&base)), mean(&total_weights(&new)));
     let (total_ratio, total_p) = total(&base, &new, is_paired);
     let tested: Vec<usize> = (0..rows.len())
         .filter(|at| is_large_enough(&rows[*at], totals))
@@ -179,6 +176,10 @@ pub fn compare(base: &[Run], new: &[Run], method: Method) -> Comparison {
     renamed(&mut rows, &base, &new);
     let small = rows.len() - tested.len();
     rows = tested.iter().map(|at| rows[*at].clone()).collect();
+    if let Some(program) = &program {
+        rows.iter_mut()
+            .for_each(|row| name_as_in_base(row, program));
+    }
     rows.sort_by(|a, b| {
         let key = |row: &Row| {
             (
@@ -203,7 +204,22 @@ pub fn compare(base: &[Run], new: &[Run], method: Method) -> Comparison {
         matched,
         is_paired,
         runs: (base.len(), new.len()),
+        program,
     }
+}
+
+/// What only the base has is called as it is there.
+fn name_as_in_base(row: &mut Row, program: &SameProgram) {
+    let as_base = |identity: &mut Identity| *identity = program.as_base(identity.clone());
+    if row.sides == (true, false) {
+        as_base(&mut row.identity);
+    } else if let Some(other) = &mut row.renamed {
+        as_base(other);
+    }
+}
+
+fn total_weights(runs: &[&Run]) -> Vec<f64> {
+    runs.iter().map(|run| run.total.period as f64).collect()
 }
 
 /// Pairs are made in the order of time.
@@ -300,9 +316,12 @@ fn identities<'r>(runs: &[&'r Run]) -> Vec<&'r Identity> {
 }
 
 /// The functions that weigh something in one side and of which the samples of the other know nothing: of the new side, of the base.
+/// Their objects are called as on the other side.
 #[must_use]
 pub fn without_partner(base: &[Run], new: &[Run], by: By) -> (Vec<Identity>, Vec<Identity>) {
-    let (base, new) = (in_order(base, false), in_order(new, false));
+    let program = same_program(base, new);
+    let base = by_one_name(base, program.as_ref());
+    let (base, new) = (in_order(&base, false), in_order(new, false));
     let (olds, news) = (identities(&base), identities(&new));
     let weighs = |runs: &[&Run], identity: &Identity| {
         let parts = parts(runs, Some(identity));
@@ -311,7 +330,10 @@ pub fn without_partner(base: &[Run], new: &[Run], by: By) -> (Vec<Identity>, Vec
     let (mut of_new, mut of_base) = (Vec::new(), Vec::new());
     for pair in pairs(&olds, &news) {
         match (pair.base.map(|at| olds[at]), pair.new.map(|at| news[at])) {
-            (None, Some(only)) if weighs(&new, only) => of_new.push(only.clone()),
+            (None, Some(only)) if weighs(&new, only) => {
+                let program = program.as_ref();
+                of_new.push(program.map_or(only.clone(), |program| program.as_base(only.clone())));
+            }
             (Some(only), None) if weighs(&base, only) => of_base.push(only.clone()),
             _ => {}
         }
@@ -343,7 +365,15 @@ fn judge(
         new: samples_of(new, &rows[*at].new),
     };
     let all: Vec<Samples> = tested.iter().map(of_row).collect();
-    let (results, factor) = test(&all, &totals, normalize, is_paired);
+    let per_weight =
+        |runs: &[&Run], samples: &[f64]| mean(samples) / mean(&total_weights(runs)).max(1.0);
+    let frequency = per_weight(new, &totals.new) / per_weight(base, &totals.base);
+    let frequency = if frequency.is_normal() {
+        frequency
+    } else {
+        1.0
+    };
+    let (results, factor) = test(&all, &totals, frequency, normalize, is_paired);
     let mean_total = f64::midpoint(mean(&totals.base), mean(&totals.new));
     let runs = base.len().min(new.len());
     for (at, result) in tested.iter().zip(results) {
@@ -454,7 +484,10 @@ fn mean_of(values: &[u64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+    use crate::questions::programs::Programs;
     use crate::questions::tally::Count;
     use crate::runtimes::CleanName;
 
@@ -609,6 +642,139 @@ mod tests {
             fresh.renamed.as_ref().map(|i| i.name.name.as_str()),
             Some("old")
         );
+    }
+
+    /// Four times the samples of a quarter of the weight each are no change.
+    #[test]
+    fn runs_that_were_sampled_more_often_are_not_slower() {
+        let often = |run: &Run| {
+            let times = |effective: f64| 4.0 * effective;
+            let mut run = run.clone();
+            run.effective = times(run.effective);
+            for part in run.functions.values_mut() {
+                part.effective = part.effective.map(times);
+            }
+            run
+        };
+        let (base, new) = (side(0, 4, 1.0), side(5, 4, 1.0));
+        let new: Vec<Run> = new.iter().map(often).collect();
+        for normalize in [Normalize::None, Normalize::Total, Normalize::Median] {
+            let method = Method {
+                normalize,
+                ..Method::default()
+            };
+            let found = compare(&base, &new, method);
+            assert!(
+                (found.factor - 1.0).abs() < 0.02,
+                "{normalize:?}: {found:?}"
+            );
+            let ratios = found.rows.iter().map(|row| row.ratio.expect("a ratio"));
+            assert!(
+                ratios
+                    .into_iter()
+                    .all(|ratio| (ratio.value - 1.0).abs() < 0.02)
+            );
+            assert!(found.rows.iter().all(|row| row.verdict.is_none()));
+        }
+    }
+
+    /// The rows of base and new runs whose program is called so.
+    fn by_program(object: &str, runs: Vec<Run>) -> Vec<Run> {
+        let named = |identity: &Identity| Identity {
+            object: object.to_owned(),
+            name: identity.name.clone(),
+        };
+        let renamed = |mut run: Run| {
+            run.functions = run
+                .functions
+                .iter()
+                .map(|(of, part)| (named(of), *part))
+                .collect();
+            run.programs = Programs::for_tests(object, run.total.period);
+            run
+        };
+        runs.into_iter().map(renamed).collect()
+    }
+
+    #[test]
+    fn a_program_by_another_name_is_the_same() {
+        let numbers = |found: &Comparison| -> Vec<_> {
+            let rows = found.rows.iter();
+            rows.map(|row| {
+                (
+                    row.identity.name.name.clone(),
+                    row.means,
+                    row.verdict,
+                    row.is_matched,
+                )
+            })
+            .collect()
+        };
+        let (base, new) = (side(0, 4, 1.0), side(5, 4, 1.5));
+        let wanted = compare(&base, &new, Method::default());
+        let (base, new) = (by_program("app-old", base), by_program("app-new", new));
+        let found = compare(&base, &new, Method::default());
+        assert_eq!(numbers(&found), numbers(&wanted));
+        assert_eq!((found.totals, found.matched), (wanted.totals, (1.0, 1.0)));
+        assert!(
+            found
+                .rows
+                .iter()
+                .all(|row| row.identity.object == "app-new")
+        );
+        let program = found.program.expect("told");
+        assert_eq!(
+            (program.base.as_str(), program.new.as_str()),
+            ("app-old", "app-new")
+        );
+    }
+
+    #[test]
+    fn what_only_the_base_has_is_called_as_it_is_there() {
+        let base = by_program("app-old", vec![run(0, &[("a", 100), ("gone", 300)])]);
+        let new = by_program("app-new", vec![run(5, &[("a", 100), ("come", 300)])]);
+        let objects: BTreeMap<String, String> = compare(&base, &new, Method::default())
+            .rows
+            .into_iter()
+            .map(|row| (row.identity.name.name, row.identity.object))
+            .collect();
+        let wanted = [("a", "app-new"), ("come", "app-new"), ("gone", "app-old")];
+        assert_eq!(
+            objects,
+            wanted.map(|(a, b)| (a.to_owned(), b.to_owned())).into()
+        );
+        // What the files of the other side are asked for has the names that it has there.
+        let (of_new, of_base) = without_partner(&base, &new, By::Credited);
+        let told = |found: &[Identity]| found.iter().map(|i| i.object.clone()).collect::<Vec<_>>();
+        assert_eq!(
+            (told(&of_new), told(&of_base)),
+            (vec!["app-old".to_owned()], vec!["app-new".to_owned()])
+        );
+    }
+
+    proptest::proptest! {
+        /// Whatever is taken for one, nothing is lost of either side and nothing counted twice.
+        #[test]
+        fn joined_rows_add_up_to_both_sides(
+            base in proptest::collection::btree_map("[a-f]", 20_u64..900, 1..6),
+            new in proptest::collection::btree_map("[a-f]", 20_u64..900, 1..6),
+            names in ("[xy]", "[xy]"),
+        ) {
+            let side = |of: &BTreeMap<String, u64>, name: &str| {
+                let of: Vec<(&str, u64)> = of.iter().map(|(name, n)| (name.as_str(), *n)).collect();
+                by_program(name, vec![run(0, &of)])
+            };
+            let (base, new) = (side(&base, &names.0), side(&new, &names.1));
+            let found = compare(&base, &new, Method::default());
+            proptest::prop_assert_eq!(found.program.is_some(), names.0 != names.1);
+            proptest::prop_assert_eq!(found.small, 0);
+            let sum = |of: fn(&Row) -> &Vec<u64>| found.rows.iter().map(|row| of(row)[0]).sum::<u64>();
+            proptest::prop_assert_eq!(sum(|row| &row.base), base[0].total.period);
+            proptest::prop_assert_eq!(sum(|row| &row.new), new[0].total.period);
+            let (olds, news) = (&base[0].functions, &new[0].functions);
+            let both = olds.keys().filter(|of| news.keys().any(|new| new.name == of.name));
+            proptest::prop_assert_eq!(found.rows.len(), olds.len() + news.len() - both.count());
+        }
     }
 
     #[test]

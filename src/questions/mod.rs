@@ -16,6 +16,7 @@ pub mod kinds;
 pub mod known;
 pub mod matching;
 pub mod peek;
+pub mod programs;
 #[cfg(test)]
 mod random_tests;
 pub mod runs;

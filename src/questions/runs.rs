@@ -1,5 +1,6 @@
 //! What is kept of each recording of a comparison: small tallies by identity, so that memory is that of one recording.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use regex::RegexSet;
@@ -7,6 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::facts::Facts;
 use super::functions::{FunctionId, Functions, Identity};
+use super::programs::{Programs, SameProgram};
 use super::tally::{Count, Tally};
 use crate::ids::Idx;
 use crate::profile::Profile;
@@ -75,6 +77,41 @@ pub struct Run {
     pub groups: Vec<(Count, bool)>,
     /// Self by kind and by object, for budgets.
     pub shares: BTreeMap<String, Count>,
+    /// What ran.
+    pub programs: Programs,
+}
+
+/// The program of a comparison, if it has another name on each side.
+#[must_use]
+pub fn same_program(base: &[Run], new: &[Run]) -> Option<SameProgram> {
+    let [base, new] = [base, new]
+        .map(|runs| -> Vec<&Programs> { runs.iter().map(|run| &run.programs).collect() });
+    SameProgram::of(&base, &new)
+}
+
+/// Runs of the base, with the program called as it is in the new side.
+#[must_use]
+pub fn by_one_name<'r>(base: &'r [Run], program: Option<&SameProgram>) -> Cow<'r, [Run]> {
+    match program {
+        None => Cow::Borrowed(base),
+        Some(program) => base.iter().map(|run| renamed(run, program)).collect(),
+    }
+}
+
+fn renamed(run: &Run, program: &SameProgram) -> Run {
+    let named = |identity: &Identity| program.as_new(identity.clone());
+    let functions = run.functions.iter();
+    let callers = run.callers.iter();
+    Run {
+        functions: functions.map(|(of, part)| (named(of), *part)).collect(),
+        known: run.known.iter().map(named).collect(),
+        callers: callers.map(|(of, by)| (named(of), named(by))).collect(),
+        facts: run.facts.clone(),
+        groups: run.groups.clone(),
+        shares: run.shares.clone(),
+        programs: run.programs.clone(),
+        ..*run
+    }
 }
 
 /// Reduces a profile to what is compared.
@@ -95,6 +132,7 @@ pub fn reduce(
             .iter()
             .map(|group| group_weight(profile, functions, tally, group))
             .collect(),
+        programs: Programs::of(profile, tally.event),
         ..Run::default()
     };
     let mut labels: FxHashMap<(&str, &str), Count> = FxHashMap::default();

@@ -99,17 +99,34 @@ impl Tested {
     }
 }
 
-/// Tests all functions; and what they have grown by together. `totals` are the samples of the runs.
+/// Tests all functions; and what they have grown by together. `totals` are the samples of the runs; where runs were sampled more
+/// often than those of the base, by `frequency`, that is no growth.
 pub(super) fn test(
+    all: &[Samples],
+    totals: &Samples,
+    frequency: f64,
+    normalize: Normalize,
+    is_paired: bool,
+) -> (Vec<Tested>, f64) {
+    if normalize == Normalize::None || !totals.is_positive() {
+        let root = frequency.sqrt();
+        let equal: Vec<Samples> = all
+            .iter()
+            .map(|one| one.times(root, root.recip()))
+            .collect();
+        return (results(&equal, is_paired), 1.0);
+    }
+    let (results, factor) = normalized(all, totals, normalize, is_paired);
+    (results, factor / frequency)
+}
+
+fn normalized(
     all: &[Samples],
     totals: &Samples,
     normalize: Normalize,
     is_paired: bool,
 ) -> (Vec<Tested>, f64) {
     let (base, new) = totals.means();
-    if normalize == Normalize::None || !totals.is_positive() {
-        return (results(all, is_paired), 1.0);
-    }
     let middle = totals.middle();
     let shares: Vec<Samples> = all
         .iter()
@@ -314,7 +331,7 @@ mod tests {
                 .map(|run| all.iter().map(|one| one.new[run]).sum())
                 .collect(),
         };
-        let (results, factor) = test(&all, &totals(&all), Normalize::Median, false);
+        let (results, factor) = test(&all, &totals(&all), 1.0, Normalize::Median, false);
         assert!(results.iter().all(|result| !result.is_flagged()));
         assert!((factor - 1.0).abs() < 0.02, "{factor}");
         // The steady ones say how long runs are, not the noisy one.
@@ -341,11 +358,11 @@ mod tests {
             base: vec![1650.0; 4],
             new: vec![2250.0; 4],
         };
-        let (results, factor) = test(&all, &totals, Normalize::Median, false);
+        let (results, factor) = test(&all, &totals, 1.0, Normalize::Median, false);
         let flagged: Vec<bool> = results.iter().map(Tested::is_flagged).collect();
         assert_eq!(flagged, [true, false, false, false]);
         assert!((factor - 1.0).abs() < 0.02, "{factor}");
-        let (of_totals, factor) = test(&all, &totals, Normalize::Total, false);
+        let (of_totals, factor) = test(&all, &totals, 1.0, Normalize::Total, false);
         assert!(of_totals.iter().all(Tested::is_flagged));
         assert!((factor - 2250.0 / 1650.0).abs() < 1e-9, "{factor}");
     }

@@ -8,6 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::bundle::succeed;
+use crate::flamegraph::is_unchanged;
 use crate::inlines::{code, recording_of};
 use crate::support::{pjit, program, sample, skip};
 
@@ -187,7 +188,7 @@ fn functions_without_samples_are_known() {
 }
 
 /// Rust's names of functions, with the hash of a crate.
-fn built(folder: &Path, hash: &str) -> std::path::PathBuf {
+fn built(folder: &Path, program: &str, hash: &str) -> std::path::PathBuf {
     let names = ["first", "second", "third"].map(|name| {
         let length = name.len();
         format!("_ZN4prog{length}{name}17h{hash}E")
@@ -206,9 +207,25 @@ fn built(folder: &Path, hash: &str) -> std::path::PathBuf {
     fs::create_dir_all(folder).expect("made");
     fs::write(folder.join("prog.c"), text).expect("written");
     let mut cc = Command::new("cc");
-    cc.args(["-O1", "-o", "prog", "prog.c"]).current_dir(folder);
+    cc.args(["-O1", "-o", program, "prog.c"])
+        .current_dir(folder);
     succeed(&mut cc);
-    folder.join("prog")
+    folder.join(program)
+}
+
+/// A recording of a program that is built for it.
+fn recorded(folder: &Path, program: &str, hash: &str) -> std::path::PathBuf {
+    let program = built(folder, program, hash);
+    let path = program.to_str().expect("a plain path").as_bytes();
+    let code = code(&fs::read(&program).expect("built"));
+    let data = program.with_extension("data");
+    fs::write(&data, recording_of(path, &code)).expect("written");
+    data
+}
+
+fn names_of(answer: &Value) -> Vec<&str> {
+    let rows = answer["rows"].as_array().expect("rows").iter();
+    rows.filter_map(|row| row["name"].as_str()).collect()
 }
 
 #[test]
@@ -221,21 +238,55 @@ fn another_build_elsewhere_is_the_same() {
         ("old", "0123456789abcdef"),
         ("new/place", "fedcba9876543210"),
     ]
-    .map(|(place, hash)| {
-        let program = built(&folder.path().join(place), hash);
-        let path = program.to_str().expect("a plain path").as_bytes();
-        let code = code(&fs::read(&program).expect("built"));
-        let data = program.with_extension("data");
-        fs::write(&data, recording_of(path, &code)).expect("written");
-        data
-    });
+    .map(|(place, hash)| recorded(&folder.path().join(place), "prog", hash));
     let answer = diff(&runs[0], &runs[1], &[]);
     assert_eq!(matched(&answer), [1.0, 1.0]);
-    let names: Vec<&str> = answer["rows"]
-        .as_array()
-        .expect("rows")
-        .iter()
-        .filter_map(|row| row["name"].as_str())
-        .collect();
+    assert_eq!(answer["programs"], Value::Null);
+    let names = names_of(&answer);
     assert!(names.contains(&"prog::first"), "{names:?}");
+}
+
+/// The program is the same though its file has another name, and every view says so.
+#[test]
+fn a_program_of_another_name_is_the_same() {
+    if program("cc").is_none() {
+        return skip("c++", "it cannot be built");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let runs = [
+        ("app-old", "0123456789abcdef"),
+        ("app-new", "fedcba9876543210"),
+    ];
+    let runs = runs.map(|(name, hash)| recorded(&folder.path().join(name), name, hash));
+    let [base, new] = &runs;
+    let answer = diff(base, new, &[]);
+    assert_eq!(matched(&answer), [1.0, 1.0]);
+    let programs = serde_json::json!({"base": "app-old", "new": "app-new"});
+    assert_eq!(answer["programs"], programs);
+    assert!(names_of(&answer).contains(&"prog::first"));
+    let rows = answer["rows"].as_array().expect("rows");
+    assert!(
+        rows.iter()
+            .all(|row| row["ratio"] == 1.0 && row["object"] == "app-new")
+    );
+    let told = "app-old (base) and app-new (new) are taken for one program";
+    let files = [base, new].map(|path| path.to_str().expect("a plain path"));
+    for (view, status) in [
+        (&["diff"][..], 0),
+        (&["diff", "--format", "markdown"], 0),
+        (&["gate", "--max-growth", "5%"], 0),
+        (&["flamegraph", "--format", "svg", "-o", "-"], 0),
+    ] {
+        let mut command = pjit();
+        command.args(view);
+        match view[0] {
+            "flamegraph" => command.args(["--diff", files[0], files[1]]),
+            _ => command.args(files),
+        };
+        let output = command.output().expect("the binary can be run");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(status), "{view:?}: {text}");
+        assert!(text.contains(told), "{view:?}: {text}");
+        assert!(view[0] != "flamegraph" || is_unchanged(&text), "{text}");
+    }
 }

@@ -678,7 +678,7 @@ fn against(value: &Value, schema: &Value, root: &Value, at: &str) -> Vec<String>
             "minimum" if value.as_f64() < of.as_f64() => {
                 wrong.push(format!("{at}: {value} is below {of}"))
             }
-            "required" => {
+            "required" if value.is_object() => {
                 let missing = of
                     .as_array()
                     .expect("names")

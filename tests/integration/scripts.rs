@@ -181,7 +181,9 @@ fn two_versions_are_profiled_by_turns() {
     if !can_record(&new) {
         return;
     }
-    let base = old.path("load");
+    // Another name than the new one's.
+    let base = old.path("load-before");
+    fs::copy(old.path("load"), &base).expect("copied");
     let base = base.to_str().expect("a plain path");
     let (status, said, out) = benchmark(&new, &["--base-bin", base, "--", "./load", "100", "50"]);
     assert_eq!(status, Some(0), "{said}");
@@ -191,6 +193,8 @@ fn two_versions_are_profiled_by_turns() {
     let row = index.lines().find(|line| line.contains(" more "));
     assert!(row.is_some_and(|row| row.contains("large")), "{index}");
     assert!(index.contains("1 run of each"), "{index}");
+    let told = "load-before (base) and load (new) are taken for one program";
+    assert!(index.contains(told), "{index}");
     assert!(out.join("base/01/perf.data").exists() && out.join("new/01/perf.data").exists());
     let stacks = fs::read_to_string(out.join("stacks.folded")).expect("stacks");
     assert!(crate::live::below(&stacks, "more") > crate::live::below(&stacks, "work"));
