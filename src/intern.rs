@@ -8,33 +8,42 @@ use std::marker::PhantomData;
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use crate::ids::Idx;
+use crate::ids::{Idx, IndexVec, Spare, index_vec, numbers};
 use crate::parallel::in_parallel;
 
-/// Distinct sequences of `T`, each with a tag that is part of its identity.
-#[derive(Debug)]
-pub struct Sequences<T, G> {
-    items: Vec<T>,
-    /// End of each sequence in `items`, and its tag.
-    ends: Vec<(u32, G)>,
+numbers! {
+    /// A place among the items of all sequences.
+    struct ItemId(u32);
+    /// A text among those that are sorted.
+    struct TextId(u32);
+    /// An item in a table of numbers.
+    struct KnownId(Spare);
 }
 
-impl<T, G> Default for Sequences<T, G> {
+/// Distinct sequences of `T`, known by an `I` each, with a tag that is part of its identity.
+#[derive(Debug)]
+pub struct Sequences<I: Idx, T, G> {
+    items: IndexVec<ItemId, T>,
+    /// End of each sequence in `items`, and its tag.
+    ends: IndexVec<I, (ItemId, G)>,
+}
+
+impl<I: Idx, T, G> Default for Sequences<I, T, G> {
     fn default() -> Self {
         Self {
-            items: Vec::new(),
-            ends: Vec::new(),
+            items: IndexVec::new(),
+            ends: IndexVec::new(),
         }
     }
 }
 
-impl<T: Copy, G: Copy> Sequences<T, G> {
+impl<I: Idx, T: Copy, G: Copy> Sequences<I, T, G> {
     /// Room for so many items of all sequences.
     #[must_use]
     pub fn with_capacity(items: usize) -> Self {
         Self {
-            items: Vec::with_capacity(items),
-            ends: Vec::new(),
+            items: IndexVec::with_capacity(items),
+            ends: IndexVec::new(),
         }
     }
 
@@ -43,14 +52,12 @@ impl<T: Copy, G: Copy> Sequences<T, G> {
     /// # Panics
     /// When `id` was not given out by this set.
     #[must_use]
-    pub fn get(&self, id: u32) -> &[T] {
-        let i = id as usize;
-        let start = if i == 0 {
-            0
-        } else {
-            self.ends[i - 1].0 as usize
+    pub fn get(&self, id: I) -> &[T] {
+        let start = match id.index() {
+            0 => ItemId(0),
+            place => self.ends[place - 1].0,
         };
-        &self.items[start..self.ends[i].0 as usize]
+        self.items[start..self.ends[id].0].as_raw_slice()
     }
 
     /// The tag of a sequence.
@@ -58,8 +65,8 @@ impl<T: Copy, G: Copy> Sequences<T, G> {
     /// # Panics
     /// When `id` was not given out by this set.
     #[must_use]
-    pub fn tag(&self, id: u32) -> G {
-        self.ends[id as usize].1
+    pub fn tag(&self, id: I) -> G {
+        self.ends[id].1
     }
 
     /// Number of sequences.
@@ -74,17 +81,21 @@ impl<T: Copy, G: Copy> Sequences<T, G> {
         self.ends.is_empty()
     }
 
+    /// The numbers of all.
+    pub fn ids(&self) -> impl Iterator<Item = I> + use<I, T, G> {
+        self.ends.indices()
+    }
+
     /// Adds all sequences of another set, their items changed by `item`; they are not looked for. Their ids are those in
     /// the other set, counted on from the number of sequences that were here.
     ///
     /// # Panics
     /// Beyond 4 G items.
-    pub fn append<U: Copy>(&mut self, other: &Sequences<U, G>, item: impl Fn(U) -> T) {
-        let before = u32::try_from(self.items.len()).expect("fewer than 4 G items");
-        let all = self.items.len() + other.items.len();
-        u32::try_from(all).expect("fewer than 4 G items");
+    pub fn append<U: Copy>(&mut self, other: &Sequences<I, U, G>, item: impl Fn(U) -> T) {
+        let before = self.items.len();
         self.items.extend(other.items.iter().map(|&i| item(i)));
-        let ends = other.ends.iter().map(|&(end, tag)| (before + end, tag));
+        let moved = |end: ItemId| ItemId::from_usize(before + end.index());
+        let ends = other.ends.iter().map(|&(end, tag)| (moved(end), tag));
         self.ends.extend(ends);
     }
 
@@ -92,42 +103,44 @@ impl<T: Copy, G: Copy> Sequences<T, G> {
     ///
     /// # Panics
     /// Beyond 4 G items, which is 16 GB of them.
-    pub fn push(&mut self, items: &[T], tag: G) -> u32 {
-        self.items.extend_from_slice(items);
-        let id = u32::try_from(self.ends.len()).expect("no more sequences than items");
-        self.ends.push((
-            u32::try_from(self.items.len()).expect("fewer than 4 G items"),
-            tag,
-        ));
-        id
+    pub fn push(&mut self, items: &[T], tag: G) -> I {
+        self.items.raw.extend_from_slice(items);
+        self.ends.push((self.items.next_idx(), tag))
     }
 }
 
 /// Finds sequences by content; kept apart from [`Sequences`] so that it can be dropped when all are in.
-#[derive(Debug, Default)]
-pub struct SequenceIndex {
+#[derive(Debug)]
+pub struct SequenceIndex<I: Idx> {
     /// Hash → the newest sequence with it; older ones are chained in `older`.
-    newest: FxHashMap<u64, u32>,
-    older: Vec<u32>,
+    newest: FxHashMap<u64, I>,
+    older: IndexVec<I, Option<I>>,
 }
 
-const NONE: u32 = u32::MAX;
+impl<I: Idx> Default for SequenceIndex<I> {
+    fn default() -> Self {
+        Self {
+            newest: FxHashMap::default(),
+            older: IndexVec::new(),
+        }
+    }
+}
 
-impl SequenceIndex {
+impl<I: Idx> SequenceIndex<I> {
     /// The id of a sequence, which is added if it is new.
-    pub fn intern<T, G>(&mut self, all: &mut Sequences<T, G>, items: &[T], tag: G) -> u32
+    pub fn intern<T, G>(&mut self, all: &mut Sequences<I, T, G>, items: &[T], tag: G) -> I
     where
         T: Copy + Eq + Hash,
         G: Copy + Eq + Hash,
     {
         let hash = hash_of(items, tag);
-        let newest = self.newest.get(&hash).copied().unwrap_or(NONE);
-        let mut at = newest;
-        while at != NONE {
+        let newest = self.newest.get(&hash).copied();
+        let mut next = newest;
+        while let Some(at) = next {
             if all.tag(at) == tag && all.get(at) == items {
                 return at;
             }
-            at = self.older[at as usize];
+            next = self.older[at];
         }
         let id = all.push(items, tag);
         self.newest.insert(hash, id);
@@ -150,7 +163,7 @@ fn hash_of<T: Hash, G: Hash>(items: &[T], tag: G) -> u64 {
 #[derive(Debug)]
 pub struct ItemIndex<I> {
     /// Open addressing, at most half full; a power of two.
-    slots: Vec<u32>,
+    slots: Vec<Option<KnownId>>,
     used: usize,
     numbers: PhantomData<fn() -> I>,
 }
@@ -171,7 +184,7 @@ impl<I: Idx> ItemIndex<I> {
     pub fn with_capacity(items: usize) -> Self {
         let len = (items * 2 + 2).next_power_of_two();
         Self {
-            slots: vec![NONE; len],
+            slots: vec![None; len],
             ..Self::default()
         }
     }
@@ -191,18 +204,14 @@ impl<I: Idx> ItemIndex<I> {
         let mask = self.slots.len() - 1;
         let mut at = hash as usize & mask;
         loop {
-            match self.slots[at] {
-                NONE => break,
-                item => {
-                    let item = I::from_usize(item as usize);
-                    if is(item) {
-                        return Some(item);
-                    }
-                    at = (at + 1) & mask;
-                }
+            let Some(known) = self.slots[at] else { break };
+            let item = I::from_usize(known.index());
+            if is(item) {
+                return Some(item);
             }
+            at = (at + 1) & mask;
         }
-        self.slots[at] = new.index() as u32;
+        self.slots[at] = Some(KnownId::from_usize(new.index()));
         self.used += 1;
         None
     }
@@ -210,34 +219,35 @@ impl<I: Idx> ItemIndex<I> {
     #[cold]
     fn grow(&mut self, hash_of: impl Fn(I) -> u64) {
         let len = (self.slots.len() * 2).max(64);
-        let old = std::mem::replace(&mut self.slots, vec![NONE; len]);
-        for item in old.into_iter().filter(|item| *item != NONE) {
-            let mut at = hash_of(I::from_usize(item as usize)) as usize & (len - 1);
-            while self.slots[at] != NONE {
+        let old = std::mem::replace(&mut self.slots, vec![None; len]);
+        for item in old.into_iter().flatten() {
+            let mut at = hash_of(I::from_usize(item.index())) as usize & (len - 1);
+            while self.slots[at].is_some() {
                 at = (at + 1) & (len - 1);
             }
-            self.slots[at] = item;
+            self.slots[at] = Some(item);
         }
     }
 }
 
 /// Rank of each text in byte order; equal texts have one rank.
 #[must_use]
-pub fn byte_ranks(texts: &[&[u8]], threads: usize) -> Vec<u32> {
-    let names = texts.iter().zip(0..).map(|(text, of)| Name::new(text, of));
+pub fn byte_ranks<R: Idx>(texts: &[&[u8]], threads: usize) -> Vec<R> {
+    let names = texts.iter().enumerate();
+    let names = names.map(|(of, text)| Name::new(text, TextId::from_usize(of)));
     let parts = parts_in_order(names.collect(), threads);
     let parts = in_parallel(parts, threads, |mut part| {
         Name::sort(&mut part, 0);
         part
     });
-    let mut ranks = vec![0; texts.len()];
+    let mut ranks: IndexVec<TextId, R> = index_vec![R::from_usize(0); texts.len()];
     let (mut rank, mut before) = (0, None);
     for name in parts.iter().flatten() {
-        rank += u32::from(before.is_some_and(|before| before != name.text));
+        rank += usize::from(before.is_some_and(|before| before != name.text));
         before = Some(name.text);
-        ranks[name.of as usize] = rank;
+        ranks[name.of] = R::from_usize(rank);
     }
-    ranks
+    ranks.raw
 }
 
 /// The names in parts of similar size, one for each thread, none of which has a name that belongs before one of another
@@ -267,11 +277,11 @@ fn parts_in_order(names: Vec<Name<'_>>, threads: usize) -> Vec<Vec<Name<'_>>> {
 struct Name<'n> {
     next: u64,
     text: &'n [u8],
-    of: u32,
+    of: TextId,
 }
 
 impl<'n> Name<'n> {
-    fn new(text: &'n [u8], of: u32) -> Self {
+    fn new(text: &'n [u8], of: TextId) -> Self {
         let mut name = Self { next: 0, text, of };
         name.look_at(0);
         name
@@ -308,15 +318,10 @@ impl<'n> Name<'n> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::{IndexVec, numbers};
-
-    numbers! {
-        struct ItemId(u32);
-    }
 
     #[test]
     fn equal_sequences_get_one_id_and_tags_keep_them_apart() {
-        let mut all = Sequences::default();
+        let mut all: Sequences<KnownId, _, _> = Sequences::default();
         let mut index = SequenceIndex::default();
         let a = index.intern(&mut all, &[1, 2, 3], 'x');
         let b = index.intern(&mut all, &[1, 2], 'x');
@@ -334,24 +339,25 @@ mod tests {
     #[test]
     fn ranks_are_those_of_whole_texts() {
         let stems: [&[u8]; 4] = [b"", b"wasm[0]::function[", b"a", b"\xff\0"];
-        let texts: Vec<Vec<u8>> = (0..13_000_u32)
+        let texts: Vec<Vec<u8>> = (0..13_000_usize)
             .map(|i| {
-                let mut text = stems[i as usize % 4].to_vec();
-                text.extend(std::iter::repeat_n(b'x', (i * 7 % 90) as usize));
+                let mut text = stems[i % 4].to_vec();
+                text.extend(std::iter::repeat_n(b'x', i * 7 % 90));
                 text.extend((i * 31 % 257).to_string().bytes());
-                text.extend(std::iter::repeat_n(0, (i % 3) as usize));
+                text.extend(std::iter::repeat_n(0, i % 3));
                 text
             })
             .collect();
         let texts: Vec<&[u8]> = texts.iter().map(Vec::as_slice).collect();
-        let ranks = byte_ranks(&texts, 1);
-        let mut sorted = texts.clone();
-        sorted.sort_unstable();
+        let ranks: Vec<TextId> = byte_ranks(&texts, 1);
+        let mut sorted: IndexVec<TextId, _> = texts.clone().into();
+        sorted.raw.sort_unstable();
         sorted.dedup();
         for (text, rank) in texts.iter().zip(&ranks) {
-            assert_eq!(sorted[*rank as usize], *text);
+            assert_eq!(sorted[*rank], *text);
         }
-        assert_eq!(byte_ranks(&texts, 3), ranks);
+        let on_three: Vec<TextId> = byte_ranks(&texts, 3);
+        assert_eq!(on_three, ranks);
     }
 
     #[test]

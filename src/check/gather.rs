@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::address::Avma;
-use crate::collect::{Collected, MapCache, Pc, SpaceAt};
+use crate::collect::{AddressStackId, Collected, MapCache, Pc, SpaceAt};
 use crate::dso::{Dso, DsoId, DsoKind, FileTrouble, KernelState};
 use crate::ids::Idx;
 use crate::perfdata::{CpuMode, Recording};
@@ -333,7 +333,7 @@ fn rooted(stages: &Stages<'_, '_>) -> u64 {
     /// Below main lie a few functions of the C library.
     const OUTERMOST: usize = 6;
     let stacks = &stages.collected.stacks;
-    let mut known: BTreeMap<u32, bool> = BTreeMap::new();
+    let mut known: BTreeMap<AddressStackId, bool> = BTreeMap::new();
     let mut samples = 0;
     for row in &stages.collected.rows {
         if stacks.tag(row.key.stack) != StackEnd::Recorded {

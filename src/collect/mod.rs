@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use crate::address::Avma;
 use crate::diagnostics::Diagnostics;
-use crate::ids::{CommId, IndexVec, ThreadId};
+use crate::ids::{CommId, IndexVec, Spare, ThreadId, ValuesId};
 use crate::input::Window;
 use crate::intern::Sequences;
 use crate::perfdata::{CpuMode, FieldKey, FieldValue, Recording};
@@ -145,6 +145,10 @@ impl Payloads {
 crate::ids::numbers! {
     /// An address of a chain, in this table only.
     pub struct PcId(pub u32);
+    /// Index into [`Collected::stacks`].
+    pub struct AddressStackId(Spare);
+    /// Index into [`Collected::texts`].
+    pub struct PayloadId(Spare);
 }
 
 /// A distinct code address.
@@ -186,22 +190,19 @@ pub struct RowKey {
     pub thread: ThreadId,
     /// The sample's own address.
     pub leaf: PcId,
-    /// Index of the stack.
-    pub stack: u32,
+    /// Its stack.
+    pub stack: AddressStackId,
     /// Quantised time, 0 when not needed.
     pub time: u64,
     /// cgroup id, 0 when not needed.
     pub cgroup: u64,
-    /// Index into [`Collected::texts`] of the payload, [`NO_TEXT`] without.
-    pub trace: u32,
-    /// Index into [`Collected::values`] of the fields' values, [`NO_TEXT`] without.
-    pub fields: u32,
+    /// The payload, if it is needed.
+    pub trace: Option<PayloadId>,
+    /// The values of its fields, if they are needed.
+    pub fields: Option<ValuesId>,
     /// What the thread was doing, where a weight tells.
     pub state: RunState,
 }
-
-/// No payload, or none needed.
-pub const NO_TEXT: u32 = u32::MAX;
 
 /// All rows with the addresses and stacks they refer to.
 #[derive(Debug, Default)]
@@ -213,9 +214,9 @@ pub struct Collected {
     /// Rows by first sample. What several workers met has a row of each of them.
     pub rows: Vec<Row>,
     /// Distinct payloads of tracepoints.
-    pub texts: Vec<Box<str>>,
+    pub texts: IndexVec<PayloadId, Box<str>>,
     /// Distinct values of the fields that were asked for, each of one event.
-    pub values: Vec<Box<[FieldValue]>>,
+    pub values: IndexVec<ValuesId, Box<[FieldValue]>>,
     /// What each row stands for.
     pub kind: Rows,
     /// With [`Rows::Samples`], the data addresses that were recorded, by `first` and event of the row.
@@ -233,7 +234,7 @@ pub struct Collected {
 }
 
 /// Stacks of addresses, leaf first, with the reason why it ended.
-pub type AddressStacks = Sequences<PcId, StackEnd>;
+pub type AddressStacks = Sequences<AddressStackId, PcId, StackEnd>;
 
 /// What a worker reads and never changes.
 #[derive(Clone, Copy)]

@@ -6,7 +6,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::space::SpaceAt;
 use crate::address::Avma;
-use crate::ids::{IndexSlice, IndexVec};
+use crate::ids::{Idx, IndexSlice, IndexVec, ValuesId};
 use crate::intern::{ItemIndex, SequenceIndex};
 use crate::perfdata::{CpuMode, FieldValue};
 use crate::session::{Label, Target};
@@ -16,7 +16,7 @@ use crate::unwind::UserFrame;
 use super::depth::Depths;
 use super::paths::Paths;
 use super::roots::Roots;
-use super::{AddressStacks, Collected, NO_TEXT, Pc, PcId, Row, RowKey, Rows};
+use super::{AddressStackId, AddressStacks, Collected, PayloadId, Pc, PcId, Row, RowKey, Rows};
 
 /// One worker's distinct addresses, with shortcuts that save looking up what lies at an address that
 /// was met before.
@@ -101,38 +101,37 @@ fn located(space: &SpaceAt<'_, '_>, mode: CpuMode, at: Avma) -> Pc {
 }
 
 /// Distinct texts, or lists of values.
-struct Distinct<T: ?Sized> {
-    all: Vec<Box<T>>,
-    index: FxHashMap<Box<T>, u32>,
+struct Distinct<I: Idx, T: ?Sized> {
+    all: IndexVec<I, Box<T>>,
+    index: FxHashMap<Box<T>, I>,
 }
 
-impl<T: ?Sized> Default for Distinct<T> {
+impl<I: Idx, T: ?Sized> Default for Distinct<I, T> {
     fn default() -> Self {
         Self {
-            all: Vec::new(),
+            all: IndexVec::new(),
             index: FxHashMap::default(),
         }
     }
 }
 
-impl<T: ?Sized + Eq + Hash> Distinct<T>
+impl<I: Idx, T: ?Sized + Eq + Hash> Distinct<I, T>
 where
     Box<T>: Clone,
 {
-    fn intern(&mut self, item: Box<T>) -> u32 {
+    fn intern(&mut self, item: Box<T>) -> I {
         if let Some(&id) = self.index.get(&item) {
             return id;
         }
-        let id = u32::try_from(self.all.len()).expect("fewer than 4 G samples");
-        self.all.push(item.clone());
+        let id = self.all.push(item.clone());
         self.index.insert(item, id);
         id
     }
 
     /// Takes another table's items into this one's; tells their numbers here.
-    fn merge(own: &mut Vec<Box<T>>, others: Vec<Box<T>>) -> Vec<u32> {
+    fn merge(own: &mut IndexVec<I, Box<T>>, others: IndexVec<I, Box<T>>) -> IndexVec<I, I> {
         if others.is_empty() {
-            return Vec::new();
+            return IndexVec::new();
         }
         let mut all = Self::default();
         for item in std::mem::take(own) {
@@ -148,12 +147,12 @@ where
 pub(super) struct Table {
     pub(super) addresses: Addresses,
     stacks: AddressStacks,
-    stack_index: SequenceIndex,
+    stack_index: SequenceIndex<AddressStackId>,
     rows: FxHashMap<RowKey, (u64, u64, u64)>,
     samples: Vec<Row>,
     data_addresses: Vec<(u64, u16, u64)>,
-    texts: Distinct<str>,
-    values: Distinct<[FieldValue]>,
+    texts: Distinct<PayloadId, str>,
+    values: Distinct<ValuesId, [FieldValue]>,
     pub(super) unreadable: u64,
     pub(super) depths: Depths,
     pub(super) roots: Roots,
@@ -161,21 +160,18 @@ pub(super) struct Table {
 }
 
 impl Table {
-    pub(super) fn stack(&mut self, frames: &[PcId], end: StackEnd) -> u32 {
+    pub(super) fn stack(&mut self, frames: &[PcId], end: StackEnd) -> AddressStackId {
         self.stack_index.intern(&mut self.stacks, frames, end)
     }
 
     /// The number of a payload's text.
-    pub(super) fn text(&mut self, text: Option<String>) -> u32 {
-        text.map_or(NO_TEXT, |text| self.texts.intern(text.into_boxed_str()))
+    pub(super) fn text(&mut self, text: Option<String>) -> Option<PayloadId> {
+        text.map(|text| self.texts.intern(text.into_boxed_str()))
     }
 
     /// The number of the values of a payload's fields.
-    pub(super) fn values(&mut self, values: Box<[FieldValue]>) -> u32 {
-        match values.is_empty() {
-            true => NO_TEXT,
-            false => self.values.intern(values),
-        }
+    pub(super) fn values(&mut self, values: Box<[FieldValue]>) -> Option<ValuesId> {
+        (!values.is_empty()).then(|| self.values.intern(values))
     }
 
     /// Counts `samples` samples of a row; `rank` is the first one's place in time order.
@@ -247,19 +243,18 @@ impl Collected {
 
     fn append(&mut self, other: Self) {
         let number = |len: usize| u32::try_from(len).expect("fewer than 4 G of anything");
-        let (pcs, stacks) = (number(self.pcs.len()), number(self.stacks.len()));
+        let (pcs, stacks) = (number(self.pcs.len()), self.stacks.len());
         let texts = Distinct::merge(&mut self.texts, other.texts);
         let values = Distinct::merge(&mut self.values, other.values);
         number(self.pcs.len() + other.pcs.len());
-        number(self.stacks.len() + other.stacks.len());
         self.pcs.extend(other.pcs);
         self.stacks.append(&other.stacks, |pc| PcId(pc.0 + pcs));
         self.rows.extend(other.rows.into_iter().map(|row| {
             let mut key = row.key;
             key.leaf.0 += pcs;
-            key.stack += stacks;
-            key.trace = texts.get(key.trace as usize).copied().unwrap_or(NO_TEXT);
-            key.fields = values.get(key.fields as usize).copied().unwrap_or(NO_TEXT);
+            key.stack = AddressStackId::from_usize(stacks + key.stack.index());
+            key.trace = key.trace.map(|trace| texts[trace]);
+            key.fields = key.fields.map(|fields| values[fields]);
             Row { key, ..row }
         }));
         self.addresses.extend(other.addresses);
@@ -302,8 +297,8 @@ mod tests {
                 stack,
                 time: 0,
                 cgroup: 0,
-                trace: NO_TEXT,
-                fields: NO_TEXT,
+                trace: None,
+                fields: None,
                 state: RunState::Unknown,
             };
             table.count(key, 10, 1, rank);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::address::Avma;
 use crate::diagnostics::Diagnostics;
-use crate::ids::Idx;
+use crate::ids::{Idx, ValuesId};
 use crate::input::{Store, Window, prefetch};
 use crate::perfdata::{Event, FieldKey, RecordPos, Recording, Sample};
 use crate::session::{Label, SampleId, SampleRef, Session};
@@ -21,7 +21,7 @@ use super::paths::PathEnd;
 use super::roots::{Cut, Owner};
 use super::space::SpaceAt;
 use super::table::Table;
-use super::{Collected, NO_TEXT, Needs, Payloads, PcId, Row, RowKey, Rows, Shared};
+use super::{Collected, Needs, PayloadId, Payloads, PcId, Row, RowKey, Rows, Shared};
 
 /// Samples handed out at once: enough to make the hand-out free, few enough to share the end evenly.
 const BLOCK: usize = 256;
@@ -219,22 +219,12 @@ fn in_parallel(threads: usize, work: impl Fn(usize) -> Table + Sync) -> Collecte
 }
 
 /// See [`RowKey`].
+#[derive(Default)]
 struct Extras {
     cgroup: u64,
-    trace: u32,
-    fields: u32,
+    trace: Option<PayloadId>,
+    fields: Option<ValuesId>,
     address: Option<u64>,
-}
-
-impl Default for Extras {
-    fn default() -> Self {
-        Self {
-            cgroup: 0,
-            trace: NO_TEXT,
-            fields: NO_TEXT,
-            address: None,
-        }
-    }
 }
 
 struct Worker<'s, 'a> {

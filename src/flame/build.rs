@@ -5,7 +5,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::ids::{Idx, IndexSlice, IndexVec, index_vec};
+use crate::ids::{Idx, IndexSlice, IndexVec, index_vec, numbers};
 use crate::intern::{Sequences, byte_ranks};
 use crate::parallel::{in_parallel, sort_in_parallel};
 use crate::profile::{CommId, Entry, FrameId, Profile, StackId, ThreadId};
@@ -91,15 +91,20 @@ pub fn plant(paths: Paths, threads: usize) -> Flame {
         ..Flame::default()
     };
     let rows = paths.all;
-    let mut order: Vec<u32> = (0..number(rows.len())).collect();
-    let key = |line: u32| (rows.get(line), rows.tag(line).series);
+    let mut order: Vec<LineId> = rows.ids().collect();
+    let key = |line: LineId| (rows.get(line), rows.tag(line).series);
     sort_in_parallel(&mut order, threads, |a, b| key(*a).cmp(&key(*b)));
     grow(&mut flame, &rows, &order);
     flame
 }
 
 /// The last word of a line is not told from the same word before others, so a function's own samples are part of its node.
-pub(super) type Rows = Sequences<FunctionId, Tag>;
+pub(super) type Rows = Sequences<LineId, FunctionId, Tag>;
+
+numbers! {
+    /// A path and its weight.
+    pub(super) struct LineId(u32);
+}
 
 /// What a path weighs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -109,7 +114,7 @@ pub(super) struct Tag {
     pub(super) samples: u64,
 }
 
-pub(super) fn number(len: usize) -> u32 {
+fn number(len: usize) -> u32 {
     u32::try_from(len).expect("fewer than 4 G of anything")
 }
 
@@ -235,7 +240,7 @@ impl Words {
         }
         let (comms, comm_of_line) = comm_words(profile, options, lines);
         texts.extend(comms.iter().map(|comm| comm.as_bytes()));
-        let ranks = byte_ranks(&texts, options.threads);
+        let ranks: Vec<FunctionId> = byte_ranks(&texts, options.threads);
         let mut words = Self {
             functions: IndexVec::new(),
             of_frame: index_vec![FunctionId(0); profile.frames.len()],
@@ -243,10 +248,10 @@ impl Words {
         };
         let (of_frame, of_comm) = ranks.split_at(used.len());
         for (frame, rank) in used.iter().zip(of_frame) {
-            words.of_frame[*frame] = FunctionId(*rank);
+            words.of_frame[*frame] = *rank;
         }
         let of_line = comm_of_line.into_iter();
-        words.of_comm = of_line.map(|comm| FunctionId(of_comm[comm])).collect();
+        words.of_comm = of_line.map(|comm| of_comm[comm]).collect();
         words.functions = functions(profile, options.naming, (&texts, &ranks), &used);
         words
     }
@@ -317,13 +322,13 @@ fn comm_word(profile: &Profile, entry: &Entry, options: &Options) -> String {
 fn functions(
     profile: &Profile,
     naming: Naming,
-    (texts, ranks): (&[&[u8]], &[u32]),
+    (texts, ranks): (&[&[u8]], &[FunctionId]),
     used: &[FrameId],
 ) -> IndexVec<FunctionId, Function> {
-    let count = ranks.iter().max().map_or(0, |last| *last as usize + 1);
+    let count = ranks.iter().max().map_or(0, |last| last.index() + 1);
     let mut first: IndexVec<FunctionId, usize> = index_vec![usize::MAX; count];
     for (word, rank) in ranks.iter().enumerate().rev() {
-        first[FunctionId(*rank)] = word;
+        first[*rank] = word;
     }
     let function = |word: usize| {
         let text = String::from_utf8_lossy(texts[word]);
@@ -381,7 +386,7 @@ fn rows(
 }
 
 /// Makes nodes and cells of sorted paths.
-fn grow(flame: &mut Flame, paths: &Rows, order: &[u32]) {
+fn grow(flame: &mut Flame, paths: &Rows, order: &[LineId]) {
     flame.nodes.push(Node {
         parent: Flame::ROOT,
         function: FunctionId(u32::MAX),

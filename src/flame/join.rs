@@ -14,7 +14,7 @@ use crate::questions::functions::object_label;
 use crate::questions::programs::SameProgram;
 use crate::runtimes::names::CleanName;
 
-use super::build::{APART, END, Paths, Rows, Tag, number, plant};
+use super::build::{APART, END, Paths, Rows, Tag, plant};
 use super::{Flame, Function, FunctionId, Kind, ObjectId, Series, SeriesId, shown};
 
 /// Gives functions the names by which they are the same in another recording. Events are told apart by name.
@@ -80,7 +80,8 @@ pub fn join(
         .flat_map(|paths| paths.functions.iter().map(|f| word(f, paths, with_objects)))
         .collect();
     let texts: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
-    let ranks = byte_ranks(&texts, threads);
+    // Functions are numbered in the order of their names.
+    let ranks: Vec<FunctionId> = byte_ranks(&texts, threads);
     let mut joined = Paths {
         functions: IndexVec::new(),
         objects: after.objects.clone(),
@@ -88,10 +89,8 @@ pub fn join(
         all: Sequences::default(),
     };
     let of_object = add_objects(&mut joined.objects, &before.objects);
-    let last = ranks.iter().max().map_or(0, |last| *last as usize + 1);
+    let last = ranks.iter().max().map_or(0, |last| last.index() + 1);
     let mut functions: IndexVec<FunctionId, Option<Function>> = index_vec![None; last];
-    // Functions are numbered in the order of their names.
-    let ranks: Vec<FunctionId> = ranks.into_iter().map(FunctionId).collect();
     let (first, second) = ranks.split_at(after.functions.len());
     for (id, function) in first.iter().zip(&after.functions) {
         functions[*id].get_or_insert_with(|| function.clone());
@@ -163,7 +162,7 @@ fn add_rows(
     series: impl Fn(SeriesId) -> Option<SeriesId>,
 ) {
     let mut path = Vec::new();
-    for row in 0..number(others.len()) {
+    for row in others.ids() {
         let tag = others.tag(row);
         let Some(series) = series(tag.series) else {
             continue;

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::text::acts;
 use crate::flame::without_arguments;
-use crate::ids::{IndexSlice, IndexVec, index_vec};
+use crate::ids::{IndexSlice, IndexVec, index_vec, numbers};
 use crate::intern::{Sequences, byte_ranks};
 use crate::parallel::{in_parallel, sort_in_parallel};
 use crate::profile::CpuMode;
@@ -61,14 +61,14 @@ pub fn write(profile: &Profile, options: &FoldOptions, out: &mut dyn Write) -> i
     let names = Names::of(profile, options, &groups);
     let words = Words::new(&names, options.threads);
     let lines = lines(profile, &groups, &words);
-    let mut order: Vec<u32> = (0..index(lines.len())).collect();
-    let compare = |a: &u32, b: &u32| lines.get(*a).cmp(lines.get(*b));
+    let mut order: Vec<LineId> = lines.ids().collect();
+    let compare = |a: &LineId, b: &LineId| lines.get(*a).cmp(lines.get(*b));
     sort_in_parallel(&mut order, options.threads, compare);
     let mut text = Vec::with_capacity(2 * PIECE);
     // Different frames may have one name.
     for same in order.chunk_by(|&a, &b| lines.get(a) == lines.get(b)) {
         for &word in lines.get(same[0]) {
-            text.extend_from_slice(words.texts[word as usize]);
+            text.extend_from_slice(words.texts[word]);
         }
         let weights = same.iter().map(|&line| lines.tag(line));
         writeln!(text, " {}", weights.fold(0, u64::saturating_add))?;
@@ -93,27 +93,36 @@ pub fn mixed_events<'p>(profile: &'p Profile, options: &FoldOptions) -> Vec<&'p 
     }
 }
 
+numbers! {
+    /// A word, by its rank.
+    struct WordId(u32);
+    /// Index into [`Names::comms`].
+    struct NameId(u32);
+    /// A line, of which others may be equal.
+    struct LineId(u32);
+}
+
 /// The parts of lines, each a word with a rank. A word in front of others ends in `;`, which no name contains,
 /// so none of those is the beginning of another: lines are in the order of their text when they are in the order
 /// of their words' ranks. Comparing ranks costs a fraction of comparing texts, which are kilobytes long and
 /// begin alike, and no line need be put together before it is written.
 struct Words<'n> {
     /// By rank.
-    texts: Vec<&'n [u8]>,
+    texts: IndexVec<WordId, &'n [u8]>,
     /// By frame: the rank of its name with and without a frame behind it; nothing if it is not used so.
-    inner: IndexVec<FrameId, u32>,
-    last: IndexVec<FrameId, u32>,
+    inner: IndexVec<FrameId, WordId>,
+    last: IndexVec<FrameId, WordId>,
     /// By group: the rank of its comm.
-    comms: Vec<u32>,
+    comms: Vec<WordId>,
 }
 
 /// The texts of words, each ending in `;`.
 struct Names {
     /// By frame: its piece's text, and where its name ends in it.
     frames: Vec<(String, Vec<u32>)>,
-    comms: Vec<String>,
-    /// By group: index into `comms`.
-    comm_of: Vec<u32>,
+    comms: IndexVec<NameId, String>,
+    /// By group.
+    comm_of: Vec<NameId>,
     /// By frame: whether it is at the end of lines, and whether it is before others.
     is_last: IndexVec<FrameId, bool>,
     is_inner: IndexVec<FrameId, bool>,
@@ -127,16 +136,15 @@ impl Names {
         let frames = profile.frames.len();
         let (mut is_last, mut is_inner) = (index_vec![false; frames], index_vec![false; frames]);
         let mut threads = FxHashMap::default();
-        let (mut comms, mut comm_of) = (Vec::new(), Vec::with_capacity(groups.len()));
+        let (mut comms, mut comm_of) = (IndexVec::new(), Vec::with_capacity(groups.len()));
         for (entry, _) in groups {
             let (last, inner) = ends(profile, entry);
             is_last[last] = true;
             inner.iter().for_each(|&frame| is_inner[frame] = true);
             let thread = (options.pid || options.tid).then_some(entry.thread);
-            let comm = threads.entry((entry.comm, thread)).or_insert_with(|| {
-                comms.push(comm(profile, entry, options));
-                index(comms.len() - 1)
-            });
+            let comm = threads
+                .entry((entry.comm, thread))
+                .or_insert_with(|| comms.push(comm(profile, entry, options)));
             comm_of.push(*comm);
         }
         let numbers: Vec<FrameId> = profile.frames.indices().collect();
@@ -182,9 +190,9 @@ impl<'n> Words<'n> {
             name.strip_suffix(b";").unwrap_or(name)
         }));
         texts.extend(names.comms.iter().map(|comm| comm.as_bytes()));
-        let ranks = byte_ranks(&texts, threads);
-        let by_frame = |frames: &[usize], ranks: &[u32]| {
-            let mut of_frame = index_vec![0; names.is_last.len()];
+        let ranks: Vec<WordId> = byte_ranks(&texts, threads);
+        let by_frame = |frames: &[usize], ranks: &[WordId]| {
+            let mut of_frame = index_vec![WordId(0); names.is_last.len()];
             for (frame, rank) in frames.iter().zip(ranks) {
                 of_frame[*frame] = *rank;
             }
@@ -192,15 +200,16 @@ impl<'n> Words<'n> {
         };
         let (of_inner, rest) = ranks.split_at(inner.len());
         let (of_last, of_comm) = rest.split_at(last.len());
-        let comms = names.comm_of.iter().map(|comm| of_comm[*comm as usize]);
+        let of_comm: &IndexSlice<NameId, [WordId]> = IndexSlice::new(of_comm);
+        let comms = names.comm_of.iter().map(|comm| of_comm[*comm]);
         let mut words = Self {
-            texts: vec![b"".as_slice(); texts.len()],
+            texts: index_vec![b"".as_slice(); texts.len()],
             inner: by_frame(&inner, of_inner),
             last: by_frame(&last, of_last),
             comms: comms.collect(),
         };
         for (text, rank) in texts.iter().zip(&ranks) {
-            words.texts[*rank as usize] = text;
+            words.texts[*rank] = text;
         }
         words
     }
@@ -221,8 +230,10 @@ fn index(len: usize) -> u32 {
     u32::try_from(len).expect("fewer than 4 G frames")
 }
 
+type Lines = Sequences<LineId, WordId, u64>;
+
 /// The words of each line from the comm to the leaf, and its weight.
-fn lines(profile: &Profile, groups: &[(&Entry, u64)], words: &Words<'_>) -> Sequences<u32, u64> {
+fn lines(profile: &Profile, groups: &[(&Entry, u64)], words: &Words<'_>) -> Lines {
     let mut lines = Sequences::default();
     let mut line = Vec::new();
     for ((entry, weight), comm) in groups.iter().zip(&words.comms) {

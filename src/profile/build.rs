@@ -10,7 +10,7 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::address::{Avma, CodeOffset, FileOffset, Timestamp};
-use crate::collect::{AddressStacks, Collected, NO_TEXT, PcId, Row, Rows};
+use crate::collect::{AddressStackId, AddressStacks, Collected, PayloadId, PcId, Row, Rows};
 use crate::dso::{DsoId, DsoKind};
 use crate::ids::{Idx, IndexSlice, IndexVec, index_vec, numbers};
 use crate::intern::ItemIndex;
@@ -28,7 +28,7 @@ use super::places::{FileId, FrameKey, FramesOfPcs, PlaceId, PlaceLine, PlaceSymb
 use super::{
     CodeId, CodeVersion, Entry, EntryId, Frame, FrameId, MappedRange, Object, ObjectId, Origin,
     Profile, Sample, SourceLine, StackEnd, StackId, Stacks, StringId, Symbol, SymbolId, Thread,
-    ThreadId, ValuesId,
+    ThreadId,
 };
 
 /// What the view needs of frames.
@@ -159,7 +159,7 @@ pub fn build(
     let (same_stack, frames) = equal_stacks(&collected.stacks, &places, threads);
     let mut profile = Profile {
         comms: session.comms.clone(),
-        values: collected.values.clone().into(),
+        values: collected.values.clone(),
         threads: threads_of(session),
         stacks: Stacks::with_capacity(frames),
         ..Profile::default()
@@ -187,7 +187,7 @@ pub fn build(
         collected,
         numbers: &rows,
         cgroups: FxHashMap::default(),
-        texts: vec![None; collected.texts.len()],
+        texts: index_vec![None; collected.texts.len()],
         profile: &mut profile,
     };
     match collected.kind {
@@ -238,38 +238,38 @@ fn equal_stacks(
     stacks: &AddressStacks,
     places: &FramesOfPcs,
     threads: usize,
-) -> (IndexVec<RawStack, RawStack>, usize) {
+) -> (IndexVec<AddressStackId, AddressStackId>, usize) {
     const PIECE: usize = 1024;
-    let all: IndexVec<RawStack, RawStack> = (0..stacks.len()).map(RawStack::from_usize).collect();
-    let frames = |stack: RawStack| {
-        let addresses = stacks.get(stack.0).iter();
+    let all: IndexVec<AddressStackId, AddressStackId> = stacks.ids().collect();
+    let frames = |stack: AddressStackId| {
+        let addresses = stacks.get(stack).iter();
         addresses.flat_map(|pc| places.chain(*pc)).copied()
     };
-    let length = |stack: RawStack| -> usize {
-        let addresses = stacks.get(stack.0).iter();
+    let length = |stack: AddressStackId| -> usize {
+        let addresses = stacks.get(stack).iter();
         addresses.map(|pc| places.chain(*pc).len()).sum()
     };
-    let hash = |stack: &RawStack| {
+    let hash = |stack: &AddressStackId| {
         let mut state = FxBuildHasher.build_hasher();
         frames(*stack).for_each(|frame| frame.hash(&mut state));
-        state.write_u8(stacks.tag(stack.0) as u8);
+        state.write_u8(stacks.tag(*stack) as u8);
         state.finish()
     };
     let hashes = in_parallel(all.raw.chunks(PIECE).collect(), threads, |piece| {
         piece.iter().map(hash).collect::<Vec<_>>()
     });
-    let hashes: IndexVec<RawStack, u64> = hashes.into_iter().flatten().collect();
-    let is = |a: RawStack, b: RawStack| {
-        hashes[a] == hashes[b] && stacks.tag(a.0) == stacks.tag(b.0) && frames(a).eq(frames(b))
+    let hashes: IndexVec<AddressStackId, u64> = hashes.into_iter().flatten().collect();
+    let is = |a: AddressStackId, b: AddressStackId| {
+        hashes[a] == hashes[b] && stacks.tag(a) == stacks.tag(b) && frames(a).eq(frames(b))
     };
     // Each thread compares those that its part of the hashes has.
     let parts = threads.clamp(1, 64) as u64;
     let found = in_parallel((0..parts).collect(), threads, |part| {
-        let own = |stack: &RawStack| (hashes[*stack] >> 32) % parts == part;
+        let own = |stack: &AddressStackId| (hashes[*stack] >> 32) % parts == part;
         let mut known = ItemIndex::with_capacity(stacks.len() / parts as usize);
         let (mut found, mut frames_of_new) = (Vec::new(), 0);
         for stack in all.iter().copied().filter(own) {
-            let hash_of = |stack: RawStack| hashes[stack];
+            let hash_of = |stack: AddressStackId| hashes[stack];
             match known.find_or_add(hash_of(stack), stack, |at| is(at, stack), hash_of) {
                 Some(same) => found.push((stack, same)),
                 // And what may be put below them.
@@ -287,8 +287,6 @@ fn equal_stacks(
 }
 
 numbers! {
-    /// A stack of addresses, of [`Collected::stacks`].
-    struct RawStack(u32);
     /// A frame that is no function: index into [`Numberer::labels`].
     struct LabelId(u32);
 }
@@ -308,9 +306,9 @@ struct Numberer<'b> {
     marks: bool,
     places: &'b FramesOfPcs,
     /// By stack of addresses: one that is equal.
-    same_stack: IndexVec<RawStack, RawStack>,
+    same_stack: IndexVec<AddressStackId, AddressStackId>,
     /// By stack that stands for equal ones: its id.
-    stacks: IndexVec<RawStack, Option<StackId>>,
+    stacks: IndexVec<AddressStackId, Option<StackId>>,
     /// By place: the id of its frame.
     frames: IndexVec<PlaceId, Option<FrameId>>,
     /// Buffer for the stack under construction.
@@ -337,7 +335,7 @@ struct Tabler<'b> {
     numbers: &'b [(FrameId, StackId)],
     cgroups: FxHashMap<u64, StringId>,
     /// By payload's text; payloads have ids of their own, whatever other string is equal.
-    texts: Vec<Option<StringId>>,
+    texts: IndexVec<PayloadId, Option<StringId>>,
     profile: &'b mut Profile,
 }
 
@@ -401,9 +399,8 @@ impl Tabler<'_> {
             stack,
             time: row.key.time,
             cgroup: self.cgroup(row.key.cgroup),
-            trace: self.payload(row.key.trace),
-            values: (row.key.fields != NO_TEXT)
-                .then(|| ValuesId::from_usize(row.key.fields as usize)),
+            trace: row.key.trace.map(|text| self.payload(text)),
+            values: row.key.fields,
             state: row.key.state,
             period: row.period,
             samples: row.samples,
@@ -419,13 +416,10 @@ impl Tabler<'_> {
         })
     }
 
-    fn payload(&mut self, text: u32) -> Option<StringId> {
-        let known = self.texts.get_mut(text as usize)?;
-        if known.is_none() {
-            let text = self.collected.texts[text as usize].to_string();
-            *known = Some(self.profile.strings.push(text));
-        }
-        *known
+    fn payload(&mut self, payload: PayloadId) -> StringId {
+        let (texts, strings) = (&self.collected.texts, &mut self.profile.strings);
+        let new = || strings.push(texts[payload].to_string());
+        *self.texts[payload].get_or_insert_with(new)
     }
 }
 
@@ -434,7 +428,7 @@ impl Numberer<'_> {
         let rows = self.collected.rows.iter();
         let rows = rows.map(|row| {
             let leaf = self.frame(self.places.leaf(row.key.leaf), row.key.leaf);
-            (leaf, self.stack(RawStack(row.key.stack)))
+            (leaf, self.stack(row.key.stack))
         });
         Numbered {
             rows: rows.collect(),
@@ -443,7 +437,7 @@ impl Numberer<'_> {
         }
     }
 
-    fn stack(&mut self, raw: RawStack) -> StackId {
+    fn stack(&mut self, raw: AddressStackId) -> StackId {
         let same = self.same_stack[raw];
         if let Some(known) = self.stacks[same] {
             return known;
@@ -451,9 +445,9 @@ impl Numberer<'_> {
         let (collected, places) = (self.collected, self.places);
         let mut frames = std::mem::take(&mut self.stack_frames);
         frames.clear();
-        let end = collected.stacks.tag(raw.0);
+        let end = collected.stacks.tag(raw);
         let mark = self.mark(end);
-        for pc in collected.stacks.get(raw.0) {
+        for pc in collected.stacks.get(raw) {
             if Some(*pc) == collected.gap {
                 frames.extend(mark);
                 continue;

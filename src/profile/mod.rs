@@ -6,7 +6,7 @@
 
 use crate::address::{Avma, AvmaRange, CodeOffset, FileOffset};
 use crate::build_id::BuildId;
-use crate::ids::{Idx, IndexVec, Spare, numbers};
+use crate::ids::{IndexVec, Spare, numbers};
 use crate::intern::Sequences;
 use crate::run_state::RunState;
 use crate::unit::Unit;
@@ -27,7 +27,7 @@ mod trim;
 pub use build::{FrameNeeds, Material, build, queries};
 pub use filter::{SampleFilter, SampleMatcher};
 
-pub use crate::ids::{CommId, ThreadId};
+pub use crate::ids::{CommId, ThreadId, ValuesId};
 pub use crate::perfdata::{CpuMode, EventId, FieldKey, FieldValue};
 pub use crate::session::Parallelism;
 pub use crate::session::threads::Namespace;
@@ -46,8 +46,6 @@ numbers! {
     pub struct CodeId(Spare);
     /// Index into [`Profile::strings`]: source files, cgroup names, payloads.
     pub struct StringId(Spare);
-    /// Index into [`Profile::values`].
-    pub struct ValuesId(Spare);
     /// Index into [`Profile::entries`].
     pub struct EntryId(Spare);
 }
@@ -376,20 +374,20 @@ pub struct CodeVersion {
 
 /// Interned stacks: runs of frames, leaf first, inlined frames expanded (innermost first).
 #[derive(Debug, Default)]
-pub struct Stacks(Sequences<FrameId, StackEnd>);
+pub struct Stacks(Sequences<StackId, FrameId, StackEnd>);
 
 impl Stacks {
     /// Frames of a stack, leaf first.
     #[must_use]
     #[inline]
     pub fn get(&self, id: StackId) -> &[FrameId] {
-        self.0.get(id.index() as u32)
+        self.0.get(id)
     }
 
     /// Why the stack ended.
     #[must_use]
     pub fn end(&self, id: StackId) -> StackEnd {
-        self.0.tag(id.index() as u32)
+        self.0.tag(id)
     }
 
     /// Room for so many frames of all stacks.
@@ -412,7 +410,7 @@ impl Stacks {
 
     /// Appends a stack; interning is the builder's business.
     pub fn push(&mut self, frames: &[FrameId], end: StackEnd) -> StackId {
-        StackId::from_usize(self.0.push(frames, end) as usize)
+        self.0.push(frames, end)
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use crate::address::Avma;
-use crate::collect::{Collected, Cut, Group, Owner, Pc, PcId, Placed, RootKey};
+use crate::collect::{AddressStackId, Collected, Cut, Group, Owner, Pc, PcId, Placed, RootKey};
 use crate::ids::IndexSlice;
 use crate::perfdata::CpuMode;
 use crate::session::{SampleId, Session, Target};
@@ -145,7 +145,7 @@ struct GraftMaker<'c> {
     /// The row to look at next; both rows and cut samples are in order of time.
     row: usize,
     /// By stack and frames under it.
-    made: FxHashMap<(u32, Box<[Placed]>), u32>,
+    made: FxHashMap<(AddressStackId, Box<[Placed]>), AddressStackId>,
 }
 
 impl<'c> GraftMaker<'c> {
@@ -173,7 +173,7 @@ impl<'c> GraftMaker<'c> {
         }
     }
 
-    fn longer(&mut self, stack: u32, root: &[Placed]) -> u32 {
+    fn longer(&mut self, stack: AddressStackId, root: &[Placed]) -> AddressStackId {
         let Self {
             collected,
             gap,
@@ -207,7 +207,7 @@ impl Collected {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collect::{NO_TEXT, Row, RowKey};
+    use crate::collect::{Row, RowKey};
     use crate::ids::{CommId, ThreadId};
 
     const OWNER: Owner = Owner {
@@ -272,8 +272,8 @@ mod tests {
                 stack,
                 time: 0,
                 cgroup: 0,
-                trace: NO_TEXT,
-                fields: NO_TEXT,
+                trace: None,
+                fields: None,
                 state: crate::run_state::RunState::Unknown,
             };
             all.rows.push(Row {

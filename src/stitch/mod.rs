@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use crate::collect::{Again, Collected, PcId, Row};
+use crate::collect::{AddressStackId, Again, Collected, PcId, Row};
 use crate::session::{SampleId, Session};
 use crate::stack_end::StackEnd;
 use decide::{Completed, Judge, Refusal};
@@ -85,7 +85,7 @@ fn stitch(collected: &mut Collected, stacks: &dyn Stacks) -> Mended {
 
 /// Gives completed samples their stacks.
 fn lengthen(collected: &mut Collected, completed: &[Completed]) {
-    let mut made: FxHashMap<(u32, &[PcId]), u32> = FxHashMap::default();
+    let mut made: FxHashMap<(AddressStackId, &[PcId]), AddressStackId> = FxHashMap::default();
     let mut rows = collected.rows.iter_mut();
     for one in completed {
         let is_it = |row: &&mut Row| row.first == u64::from(one.rank.0);

@@ -19,6 +19,8 @@ numbers! {
     pub(crate) struct RowPlace(pub(crate) u32);
     /// A row among those by the order of samples.
     struct ByKey(u32);
+    /// A name, by its place among all.
+    struct NameRank(u32);
 }
 
 type Rows = IndexSlice<RowPlace, [Row]>;
@@ -307,7 +309,8 @@ fn name_ranks(rows: &Rows, view: &Ordered<'_>) -> IndexVec<RowPlace, u32> {
     let name = |&(_, symbol): &(_, SymbolId)| profile[symbol].name.as_bytes();
     let names: Vec<&[u8]> = named.iter().map(name).collect();
     let mut ranks = index_vec![u32::MAX; rows.len()];
-    for ((row, _), rank) in named.iter().zip(byte_ranks(&names, view.threads)) {
+    let of_names: Vec<NameRank> = byte_ranks(&names, view.threads);
+    for ((row, _), NameRank(rank)) in named.iter().zip(of_names) {
         ranks[*row] = rank;
     }
     ranks
