@@ -203,8 +203,7 @@ impl<I: Idx> ItemIndex<I> {
         }
         let mask = self.slots.len() - 1;
         let mut at = hash as usize & mask;
-        loop {
-            let Some(known) = self.slots[at] else { break };
+        while let Some(known) = self.slots[at] {
             let item = I::from_usize(known.index());
             if is(item) {
                 return Some(item);
