@@ -6,6 +6,7 @@
 use rustc_hash::FxHashMap;
 
 use super::Material;
+use crate::address::Timestamp;
 use crate::collect::Row;
 use crate::dso::{DsoId, DsoKind, DsoTable, FileTrouble};
 use crate::ids::Idx;
@@ -398,6 +399,22 @@ pub fn tier(name: &str) -> &'static str {
     }
 }
 
+/// When other code took the place of the code of a function, if that happened.
+fn replaced(material: &Material<'_, '_>, function: &Function) -> Option<u64> {
+    let Origin::Jit(_) = function.origin else {
+        return None;
+    };
+    let session = material.session;
+    let sample = session
+        .samples
+        .get(usize::try_from(function.sample).ok()?)?;
+    let process = session.threads[sample.thread].process;
+    let (_, (_, to)) = session
+        .jit
+        .lookup_with_span(process, sample.ip, sample.time)?;
+    (to != Timestamp(u64::MAX)).then_some(to.0)
+}
+
 /// Numbers the versions of each name by the time at which they were loaded.
 fn number_versions(material: &Material<'_, '_>, all: &mut [Function]) {
     let mut by_name: FxHashMap<(String, String), Vec<(u64, usize)>> = FxHashMap::default();
@@ -419,7 +436,7 @@ fn number_versions(material: &Material<'_, '_>, all: &mut [Function]) {
                 number,
                 of,
                 loaded,
-                replaced: super::jit::replaced(material, function),
+                replaced: replaced(material, function),
                 copies,
             });
         }

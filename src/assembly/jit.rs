@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use super::data::{GAP, Piece, Sweep};
+use super::decoded::{Decoded, Kind, LineTexts, Lines, architecture_of, file_name_at, push_text};
 use super::functions::{Function, Origin, tier};
 use super::names::{Named, push_name};
-use super::native::{Decoded, Kind, LineTexts, Lines, file_name_at, push_text};
 use super::{Code, Listing, MOST_BYTES, Material, Request, Row, SourcePlace};
-use crate::address::{Avma, Timestamp};
+use crate::address::Avma;
 use crate::collect::{MapCache, SpaceAt};
 use crate::disasm::{Architecture, Syntax, for_architecture};
 use crate::dso::demangle::demangle;
@@ -17,22 +17,6 @@ use crate::session::Target;
 use crate::session::jit::{JitCode, JitCodeId};
 use crate::symbolize::{Site, SourceMaps};
 use crate::wasm::WasmPlace;
-
-/// When other code took the place of the code of a function, if that happened.
-pub(super) fn replaced(material: &Material<'_, '_>, function: &Function) -> Option<u64> {
-    let Origin::Jit(_) = function.origin else {
-        return None;
-    };
-    let session = material.session;
-    let sample = session
-        .samples
-        .get(usize::try_from(function.sample).ok()?)?;
-    let process = session.threads[sample.thread].process;
-    let (_, (_, to)) = session
-        .jit
-        .lookup_with_span(process, sample.ip, sample.time)?;
-    (to != Timestamp(u64::MAX)).then_some(to.0)
-}
 
 /// Decodes the code of a dump. `Err`: what is to blame, and what to do.
 pub(super) fn decode<'a>(
@@ -83,7 +67,7 @@ pub(super) fn decode<'a>(
 
 /// The processor that was recorded.
 fn architecture(material: &Material<'_, '_>) -> Option<Architecture> {
-    super::native::architecture_of(material.session.dsos.machine())
+    architecture_of(material.session.dsos.machine())
 }
 
 /// Where the code was when it was sampled; it may have been moved since it was loaded.

@@ -5,8 +5,10 @@
 //! mapped files and the dumps in memory. Nothing here knows percentages or how lines are laid out (`crate::code`).
 
 mod data;
+mod decoded;
 mod functions;
 mod jit;
+mod listings;
 mod names;
 mod native;
 mod sources;
@@ -191,7 +193,7 @@ pub fn list(
         functions,
         ..Assembly::default()
     };
-    native::list(material, request, &chosen, &mut assembly);
+    listings::list(material, request, &chosen, &mut assembly);
     if request.sources {
         sources::read(&request.paths, material.answers.maps, &mut assembly);
     }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::address::Avma;
-use crate::collect::{AddressStackId, Collected, MapCache, Pc, SpaceAt};
+use crate::collect::{AddressStackId, MapCache, Pc, SpaceAt};
 use crate::dso::{Dso, DsoId, DsoKind, FileTrouble, KernelState};
 use crate::ids::Idx;
 use crate::perfdata::{CpuMode, Recording};
@@ -13,33 +13,14 @@ use crate::profile::{StackEnd, ThreadId};
 use crate::runtimes::{Habit, Producer};
 use crate::session::jit::JitMatch;
 use crate::session::{Session, Target};
-use crate::stitch::Mended;
-use crate::symbolize::{Answers, Site, Symbol};
+use crate::symbolize::{Site, Symbol};
 use crate::unwind::Arch;
-use crate::wasm::WasmCode;
 
+use super::stages::Stages;
 use super::{
-    Clock, Culprit, Dump, EndShare, Evidence, KernelSymbols, Loss, Reason, Unresolved, Weights,
-    Whole, is_doubtful,
+    Clock, Culprit, Dump, EndShare, Evidence, KernelSymbols, Loss, Reason, Unresolved, Whole,
+    is_doubtful,
 };
-
-/// What the reading stages made of a recording.
-pub struct Stages<'s, 'a> {
-    /// The recording.
-    pub recording: &'s Recording<'a>,
-    /// Its history.
-    pub session: &'s Session<'a>,
-    /// Its stacks.
-    pub collected: &'s Collected,
-    /// What was put under cut stacks.
-    pub mended: &'s Mended,
-    /// What was asked of the symbols, and the answers.
-    pub answers: Answers<'s>,
-    /// What weights could be made of.
-    pub weights: &'s Weights,
-    /// Where code of WebAssembly is.
-    pub wasm: &'s WasmCode<'a>,
-}
 
 /// Everything that [`super::judge`] looks at.
 #[must_use]

@@ -11,7 +11,7 @@ use super::advice;
 use super::wasm;
 use super::{
     Clock, Culprit, Dump, EndShare, Evidence, Finding, Level, Limits, Reason, Unresolved, Verdict,
-    is_doubtful,
+    finding, is_doubtful, percent,
 };
 
 /// Per cent of the samples from which on something that could be put right is worth a warning.
@@ -39,15 +39,6 @@ pub fn judge(evidence: &Evidence, limits: Limits) -> Verdict {
         path: evidence.path.clone(),
         limits,
         findings,
-    }
-}
-
-pub(super) fn finding(level: Level, check: &'static str, text: impl Into<String>) -> Finding {
-    Finding {
-        level,
-        check,
-        text: text.into(),
-        fixes: Vec::new(),
     }
 }
 
@@ -791,13 +782,4 @@ fn names(culprits: &[Culprit], evidence: &Evidence) -> String {
 
 fn share_of(samples: u64, evidence: &Evidence) -> String {
     format!("{:.2}%", percent(samples, evidence.loss.samples))
-}
-
-/// 0 of nothing.
-pub(super) fn percent(part: u64, whole: u64) -> f64 {
-    if whole == 0 {
-        0.0
-    } else {
-        100.0 * part as f64 / whole as f64
-    }
 }

@@ -7,6 +7,7 @@
 mod advice;
 mod gather;
 mod judge;
+mod stages;
 #[cfg(test)]
 mod tests;
 mod wasm;
@@ -20,8 +21,9 @@ use crate::runtimes::Producer;
 use crate::session::jit::{ClockFit, JitAbsent, JitObject};
 use crate::stitch::Mended;
 
-pub use gather::{Stages, gather};
+pub use gather::gather;
 pub use judge::judge;
+pub use stages::Stages;
 pub use wasm::{Trouble, WasmLines};
 pub use weights::Weights;
 
@@ -332,5 +334,23 @@ impl Verdict {
         let limit = if strict { Level::Warn } else { Level::Fail };
         let failed = self.findings.iter();
         failed.filter(move |f| f.level >= limit).map(|f| f.check)
+    }
+}
+
+fn finding(level: Level, check: &'static str, text: impl Into<String>) -> Finding {
+    Finding {
+        level,
+        check,
+        text: text.into(),
+        fixes: Vec::new(),
+    }
+}
+
+/// 0 of nothing.
+fn percent(part: u64, whole: u64) -> f64 {
+    if whole == 0 {
+        0.0
+    } else {
+        100.0 * part as f64 / whole as f64
     }
 }

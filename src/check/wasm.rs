@@ -6,9 +6,8 @@
 use crate::session::Target;
 use crate::wasm::{self, Finding as Compiled, Source};
 
-use super::gather::Stages;
-use super::judge::{finding, percent};
-use super::{Evidence, Finding, Level};
+use super::stages::Stages;
+use super::{Evidence, Finding, Level, finding, percent};
 
 /// Samples in code that wasmtime made of WebAssembly.
 #[derive(Debug, Clone, Default)]

@@ -2,7 +2,7 @@
 //!
 //! In: how tracepoints were asked for, and what of them was lost. Out: findings, none for recordings without such events.
 
-use super::{Finding, Level};
+use super::{Finding, Level, percent};
 use crate::ids::Idx;
 use crate::perfdata::attr::sample_type;
 use crate::perfdata::{Event, Recording};
@@ -91,7 +91,7 @@ impl Weights {
             });
         };
         if let Some((there, lost)) = self.probes {
-            let share = super::judge::percent(lost, lost.saturating_add(there));
+            let share = percent(lost, lost.saturating_add(there));
             let level = match share {
                 share if share > WRONG => Level::Fail,
                 share if share > DOUBTFUL => Level::Warn,
@@ -108,7 +108,7 @@ impl Weights {
             );
         }
         for pairs in &self.pairs {
-            let share = super::judge::percent(pairs.without, pairs.all);
+            let share = percent(pairs.without, pairs.all);
             let level = match share {
                 share if share > WRONG && pairs.harms => Level::Fail,
                 share if share > DOUBTFUL => Level::Warn,

@@ -1,0 +1,27 @@
+//! What the reading stages made of a recording: all that evidence is taken from.
+
+use super::Weights;
+use crate::collect::Collected;
+use crate::perfdata::Recording;
+use crate::session::Session;
+use crate::stitch::Mended;
+use crate::symbolize::Answers;
+use crate::wasm::WasmCode;
+
+/// What the reading stages made of a recording.
+pub struct Stages<'s, 'a> {
+    /// The recording.
+    pub recording: &'s Recording<'a>,
+    /// Its history.
+    pub session: &'s Session<'a>,
+    /// Its stacks.
+    pub collected: &'s Collected,
+    /// What was put under cut stacks.
+    pub mended: &'s Mended,
+    /// What was asked of the symbols, and the answers.
+    pub answers: Answers<'s>,
+    /// What weights could be made of.
+    pub weights: &'s Weights,
+    /// Where code of WebAssembly is.
+    pub wasm: &'s WasmCode<'a>,
+}
