@@ -54,24 +54,12 @@ pub(super) fn long_list<T>(
     Ok(())
 }
 
-/// Most numbers have one digit, and nearly all of the others few.
+/// Most numbers have one digit.
 pub(super) fn number(number: u64, json: &mut String) {
-    let digit = |digit: u64| char::from(b'0' + digit as u8);
-    match number {
-        0..10 => json.push(digit(number)),
-        10..100_000_000 => {
-            let mut digits = [0_u8; 8];
-            let (mut left, mut at) = (number as u32, digits.len());
-            while left > 0 {
-                at -= 1;
-                digits[at] = b'0' + (left % 10) as u8;
-                left /= 10;
-            }
-            json.push_str(std::str::from_utf8(&digits[at..]).unwrap_or_default());
-        }
-        _ => {
-            let _ = write!(json, "{number}");
-        }
+    match u32::try_from(number) {
+        Ok(digit @ 0..10) => json.push(char::from(b'0' + digit as u8)),
+        Ok(short) => json.push_str(itoa::Buffer::new().format(short)),
+        Err(_) => json.push_str(itoa::Buffer::new().format(number)),
     }
 }
 

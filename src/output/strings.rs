@@ -20,6 +20,8 @@ pub(super) struct Strings {
     texts: String,
     /// Where each ends.
     ends: IndexVec<TextId, usize>,
+    /// Of each, so that other texts are not looked at.
+    hashes: IndexVec<TextId, u32>,
     index: ItemIndex<TextId>,
 }
 
@@ -28,7 +30,8 @@ impl Default for Strings {
         let mut strings = Self {
             texts: String::new(),
             ends: IndexVec::new(),
-            index: ItemIndex::with_capacity(0),
+            hashes: IndexVec::new(),
+            index: ItemIndex::default(),
         };
         strings.id("");
         strings
@@ -39,15 +42,17 @@ impl Strings {
     /// The number of a text, as formats write it.
     pub(super) fn id(&mut self, text: &str) -> u32 {
         let new = self.ends.next_idx();
-        let hash = |text: &str| FxBuildHasher.hash_one(text);
-        let (texts, ends) = (&self.texts, &self.ends);
-        let is = |at| self::text(texts, ends, at) == text;
-        let hash_of = |at| hash(self::text(texts, ends, at));
-        if let Some(known) = self.index.find_or_add(hash(text), new, is, hash_of) {
+        let hash = FxBuildHasher.hash_one(text) as u32;
+        let (texts, ends, hashes) = (&self.texts, &self.ends, &self.hashes);
+        let is = |at| hashes[at] == hash && self::text(texts, ends, at) == text;
+        let hash_of = |at| u64::from(hashes[at]);
+        let known = self.index.find_or_add(hash.into(), new, is, hash_of);
+        if let Some(known) = known {
             return known.0;
         }
         self.texts.push_str(text);
         self.ends.push(self.texts.len());
+        self.hashes.push(hash);
         new.0
     }
 

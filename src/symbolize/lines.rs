@@ -68,6 +68,10 @@ impl<'a> Lines<'a> {
     /// belongs to none gets that of the code before it in the same function.
     pub(super) fn find(&self, addresses: &[u64], fills: bool) -> Vec<Option<LineAt>> {
         let mut found = vec![None; addresses.len()];
+        let mut missing = addresses.len();
+        let (Some(&lowest), Some(&highest)) = (addresses.first(), addresses.last()) else {
+            return found;
+        };
         let mut rows = self.program.clone().rows();
         let mut previous: Option<(u64, LineAt)> = None;
         // What a linker threw away begins at 0, where no code is.
@@ -79,14 +83,22 @@ impl<'a> Lines<'a> {
                 is_dead = row.address() == 0;
             }
             is_first = row.end_sequence();
-            let covers = |p: &(u64, LineAt)| !is_dead && p.0 < row.address();
+            let covers = |p: &(u64, LineAt)| {
+                let is_near = p.0 <= highest && lowest < row.address();
+                is_near && !is_dead && p.0 < row.address()
+            };
             if let Some((start, line)) = previous.filter(covers) {
                 let first = addresses.partition_point(|&a| a < start);
                 let inside = addresses[first..].iter().take(left);
                 let inside = inside.take_while(|&&a| a < row.address()).count();
                 left -= inside;
                 for slot in &mut found[first..first + inside] {
+                    missing -= usize::from(slot.is_none());
                     slot.get_or_insert(line);
+                }
+                // The first that is told of an address counts.
+                if missing == 0 {
+                    break;
                 }
             }
             let line = row.line().map_or(0, NonZeroU64::get);

@@ -19,7 +19,7 @@ use super::category::{self, CategoryPair};
 use super::libs::Libs;
 use crate::address::Avma;
 use crate::ids::Idx;
-use crate::profile::{FrameId, Profile, SourceLine, StackId, SymbolId};
+use crate::profile::{FrameId, Profile, SourceLine, StackId, StringId, SymbolId};
 
 /// Index of a stack in the file.
 pub(super) type Stack = u32;
@@ -88,6 +88,8 @@ pub(super) struct Shared<'p> {
     sources: Vec<u32>,
     /// By text.
     known_sources: FxHashMap<u32, u32>,
+    /// By file of the profile.
+    of_file: FxHashMap<StringId, u32>,
     /// Names of the libraries, once all is arranged.
     resources: Vec<u32>,
     /// Texts in the order of the file, once all is arranged.
@@ -114,6 +116,7 @@ impl<'p> Shared<'p> {
             known_natives: vec![NONE; profile.symbols.len()],
             sources: Vec::new(),
             known_sources: FxHashMap::default(),
+            of_file: FxHashMap::default(),
             resources: Vec::new(),
             texts: Vec::new(),
         }
@@ -211,11 +214,8 @@ impl<'p> Shared<'p> {
             .line
             .filter(|line| line.line > 0 && line.line != SourceLine::NO_LINE);
         // A function has one file; what a line of another file counts from is not shown.
-        let line = lines.filter(|line| {
-            let file = harmless(&self.profile[line.file]);
-            let source = self.funcs[func as usize].source;
-            source != NONE && self.strings.get(self.sources[source as usize]) == file
-        });
+        let source = self.funcs[func as usize].source;
+        let line = lines.filter(|line| self.is_of_file(source, line.file));
         let address = frame.object.and_then(|object| {
             let address = (frame.address, frame.object_address);
             self.libs.address(object, address)
@@ -236,6 +236,20 @@ impl<'p> Shared<'p> {
         number
     }
 
+    /// Whether a source is a file of the profile.
+    fn is_of_file(&self, source: u32, file: StringId) -> bool {
+        if source == NONE {
+            return false;
+        }
+        match self.of_file.get(&file) {
+            Some(&known) => known == source,
+            None => {
+                let text = self.strings.get(self.sources[source as usize]);
+                text == harmless(&self.profile[file])
+            }
+        }
+    }
+
     fn func_of(&mut self, id: FrameId) -> u32 {
         let profile = self.profile;
         let frame = &profile[id];
@@ -254,7 +268,14 @@ impl<'p> Shared<'p> {
         if self.funcs[func as usize].source == NONE
             && let Some(line) = frame.line
         {
-            self.funcs[func as usize].source = self.source(&profile[line.file]);
+            self.funcs[func as usize].source = match self.of_file.get(&line.file) {
+                Some(&known) => known,
+                None => {
+                    let source = self.source(&profile[line.file]);
+                    self.of_file.insert(line.file, source);
+                    source
+                }
+            };
         }
         func
     }

@@ -73,8 +73,11 @@ fn milliseconds(ns: u64, json: &mut String) {
     number(ns / 1_000_000, json);
     let fraction = ns % 1_000_000;
     if fraction > 0 {
-        let _ = write!(json, ".{fraction:06}");
-        json.truncate(json.trim_end_matches('0').len());
+        // The digit before keeps the zeros behind it.
+        let mut digits = itoa::Buffer::new();
+        let digits = digits.format(1_000_000 + fraction).trim_end_matches('0');
+        json.push('.');
+        json.push_str(digits.get(1..).unwrap_or_default());
     }
 }
 
