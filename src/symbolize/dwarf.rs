@@ -436,12 +436,12 @@ fn abbreviation<'a>(
         if code == 0 || !spend(&info.abbreviations_left, 1) {
             return None;
         }
-        let tag = gimli::DwTag(input.read_uleb128_u16().ok()?);
+        let tag = gimli::DwTag(short(&mut input)?);
         input.read_u8().ok()?;
         let mut specs = Vec::new();
         loop {
-            let name = gimli::DwAt(input.read_uleb128_u16().ok()?);
-            let form = gimli::DwForm(input.read_uleb128_u16().ok()?);
+            let name = gimli::DwAt(short(&mut input)?);
+            let form = gimli::DwForm(short(&mut input)?);
             if name.0 == 0 && form.0 == 0 {
                 break;
             }
@@ -460,6 +460,15 @@ fn abbreviation<'a>(
         if code == wanted {
             return Some((tag, specs));
         }
+    }
+}
+
+/// A tag, name or form; most are one byte.
+#[inline]
+fn short(input: &mut Reader<'_>) -> Option<u16> {
+    match input.slice().first() {
+        Some(&byte) if byte < 0x80 => input.skip(1).ok().map(|()| byte.into()),
+        _ => input.read_uleb128_u16().ok(),
     }
 }
 
