@@ -137,14 +137,12 @@ impl SummaryArgs {
         }
         let facts = Facts::of(&profile, &tally, Some(&verdict));
         let quality = stdio::quality_line(&profile);
-        let edges = if self.edges {
-            Edges::of(&profile, &functions, &tally, None)
-        } else {
-            Edges::default()
-        };
+        let edges = self
+            .edges
+            .then(|| Edges::of(&profile, &functions, &tally, None));
         let json = Common {
             quality: Some(json::quality(&profile)),
-            edges: edges.all,
+            edges: edges.map(|edges| edges.all),
             filters: filters.texts(),
             ..Common::default()
         };

@@ -23,7 +23,7 @@ pub struct Common {
     /// See [`quality`].
     pub quality: Option<Value>,
     /// Edges, if they were asked for.
-    pub edges: Vec<(FunctionId, FunctionId, Count)>,
+    pub edges: Option<Vec<(FunctionId, FunctionId, Count)>>,
     /// Filters, as they were given.
     pub filters: Vec<String>,
     /// What stderr was told.
@@ -224,11 +224,9 @@ pub fn summary(summary: &Summary, common: &Common, rows: usize) -> Value {
             "functions": shown.iter().map(|id| with_mostly(summary, *id)).collect::<Value>(),
         }),
     );
-    if !common.edges.is_empty() {
-        extend(
-            &mut answer,
-            json!({"edges": edges(&summary.functions, &common.edges)}),
-        );
+    if let Some(all) = &common.edges {
+        let all = edges(&summary.functions, all);
+        extend(&mut answer, json!({"edges": all}));
     }
     let foreign = summary.foreign.iter().take(rows).map(|row| {
         let id = |function: FunctionId| summary.functions.get(function).identity.id();

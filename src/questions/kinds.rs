@@ -168,8 +168,14 @@ pub fn is_runtime(path: &str, is_main: bool) -> bool {
     {
         return true;
     }
-    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
+    let plain = without_version(name);
     is_main && (RUNTIMES.contains(&plain) || RUNTIMES.contains(&name) || name.starts_with("qemu-"))
+}
+
+/// `node` of `node-22.1`.
+#[must_use]
+pub fn without_version(name: &str) -> &str {
+    name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'))
 }
 
 /// Whether a name begins with a word: no letter follows.

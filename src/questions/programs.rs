@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::functions::{Identity, object_label};
-use super::kinds::is_runtime;
+use super::kinds::{is_runtime, without_version};
 use super::tally::of_event;
 use crate::ids::{IndexVec, index_vec};
 use crate::profile::{ObjectId, Profile, ThreadId};
@@ -76,8 +76,9 @@ impl SameProgram {
     #[must_use]
     pub fn of(base: &[&Programs], new: &[&Programs]) -> Option<Self> {
         let (old, new) = (only_in(base, new)?, only_in(new, base)?);
-        // Node.js is not another version of a program that it was compared with.
-        (is_runtime(old, true) == is_runtime(new, true)).then(|| Self {
+        // Node.js is no other version of Python.
+        let is_known = is_runtime(old, true) || is_runtime(new, true);
+        (!is_known || without_version(old) == without_version(new)).then(|| Self {
             base: old.to_owned(),
             new: new.to_owned(),
         })
@@ -179,6 +180,8 @@ mod tests {
         assert_eq!(same(&[&both], &[&chance]), None);
         let node = programs(&[("node", 90)], &[]);
         assert_eq!(same(&[&old], &[&node]), None);
+        let python = programs(&[("python3", 90)], &[]);
+        assert_eq!(same(&[&python], &[&node]), None);
         let versions = ["node-20", "node-22"].map(|name| programs(&[(name, 9)], &[]));
         assert!(same(&[&versions[0]], &[&versions[1]]).is_some());
         let jit = programs(&[("[jit]", 90)], &[]);
