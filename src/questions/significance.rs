@@ -339,6 +339,89 @@ mod tests {
         assert!(interval.high - interval.low < 0.2, "{interval:?}");
     }
 
+    /// The method's formula in numpy, with `t.sf` and `t.ppf` of scipy 1.17: p, the ends of the interval, p of pairs. Without its prior
+    /// the formula gave there what `ttest_ind` gives.
+    #[test]
+    fn p_values_are_those_of_scipy() {
+        let none = (f64::NAN, f64::NAN);
+        let of = |base: &[f64], new: &[f64]| Samples {
+            base: base.to_vec(),
+            new: new.to_vec(),
+        };
+        let many = of(
+            &[
+                1210.0, 980.0, 1100.0, 1340.0, 1050.0, 1150.0, 990.0, 1230.0, 1080.0, 1010.0,
+            ],
+            &[
+                1250.0, 1190.0, 1160.0, 1480.0, 1120.0, 1300.0, 1130.0, 1260.0, 1210.0, 1090.0,
+            ],
+        );
+        let five = of(
+            &[412.0, 398.0, 405.0, 420.0, 391.0],
+            &[494.0, 480.0, 505.0, 490.0, 511.0],
+        );
+        let unequal = of(
+            &[30.0, 41.0, 25.0, 38.0],
+            &[29.0, 33.0, 52.0, 40.0, 31.0, 44.0],
+        );
+        for (samples, p, (low, high), of_pairs) in [
+            (
+                of(&[412.0, 398.0, 405.0], &[431.0, 440.0, 452.0]),
+                0.041_867_587_036_893,
+                (1.004_177_797_654_9, 1.173_599_980_122_9),
+                Some(0.076_689_195_820_810),
+            ),
+            (
+                five,
+                2.819_342_717_550_9e-6,
+                (1.164_742_057_674_9, 1.283_431_683_687_4),
+                Some(1.047_185_499_016_76e-4),
+            ),
+            (
+                unequal,
+                0.362_458_536_819_017,
+                (0.818_704_248_523_7, 1.459_902_716_650_4),
+                None,
+            ),
+            (
+                many,
+                0.038_510_420_603_586,
+                (1.005_452_194_649_9, 1.183_057_679_676_8),
+                Some(1.191_928_910_513_08e-4),
+            ),
+            (
+                of(&[0.0, 0.0, 0.0], &[18.0, 22.0, 15.0]),
+                4.030_810_908_132_41e-5,
+                none,
+                Some(2.286_895_368_104_50e-4),
+            ),
+            (
+                of(&[55.0; 3], &[55.0; 3]),
+                1.0,
+                (0.816_088_311_745_8, 1.183_911_688_254_2),
+                Some(1.0),
+            ),
+        ] {
+            let near = |found: f64, wanted: f64| {
+                assert!(
+                    (found / wanted - 1.0).abs() < 1e-6,
+                    "{found} is not {wanted}"
+                );
+            };
+            let found = compare(&samples, false);
+            near(found.p, p);
+            if let Some(ratio) = found.ratio {
+                near(ratio.low, low);
+                near(ratio.high, high);
+            } else {
+                assert!(low.is_nan(), "{p}");
+            }
+            if let Some(p) = of_pairs {
+                near(compare(&samples, true).p, p);
+            }
+        }
+    }
+
     #[test]
     fn the_others_did_not_shrink_when_one_grew() {
         let of = |weight: f64, times: f64| Samples {

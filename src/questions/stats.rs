@@ -148,6 +148,40 @@ mod tests {
         assert!(near(normal_two_sided(1.959_963_985), 0.05));
     }
 
+    /// Values of scipy 1.17: `2 * t.sf(x, df)`, `t.ppf(.975, df)`, `false_discovery_control`; far tails are as near as the rest.
+    #[test]
+    fn probabilities_are_those_of_scipy() {
+        let is_near = |a: f64, b: f64| (a / b - 1.0).abs() <= 1e-6;
+        for (t, degrees, p) in [
+            (0.3, 3.5, 0.781_133_409_839_889_5),
+            (1.7, 6.0, 0.140_039_654_624_897_4),
+            (2.5, 8.0, 0.036_942_037_713_624_12),
+            (4.2, 11.0, 0.001_485_584_612_954_316),
+            (0.01, 5.0, 0.992_408_018_042_581_9),
+            (9.5, 22.0, 3.044_044_205_772e-9),
+            (31.0, 6.0, 7.482_340_290_487_757e-8),
+            (1e-5, 40.0, 0.999_992_070_861_506_1),
+            (2.1, 1000.0, 0.035_978_874_310_781_97),
+        ] {
+            let found = t_two_sided(t, degrees);
+            assert!(is_near(found, p), "t({t}, {degrees}) = {found}");
+        }
+        for (degrees, t) in [
+            (4.0, 2.776_445_105_197_793),
+            (6.0, 2.446_911_851_144_979),
+            (22.0, 2.073_873_067_904_025),
+            (100.0, 1.983_971_518_523_552),
+        ] {
+            assert!(is_near(t_95(degrees), t), "{degrees}: {}", t_95(degrees));
+        }
+        let q = benjamini_hochberg(&[0.001, 0.2, 0.011, 0.04, 0.5, 0.012, 0.9]);
+        let wanted = [0.007, 0.28, 0.028, 0.07, 0.583_333_333_333, 0.028, 0.9];
+        assert!(
+            q.iter().zip(wanted).all(|(q, wanted)| is_near(*q, wanted)),
+            "{q:?}"
+        );
+    }
+
     /// `p.adjust(c(.01, .02, .03, .5), "BH")`
     #[test]
     fn false_discoveries_are_those_of_r() {
