@@ -74,7 +74,7 @@ struct RuleArgs {
     #[arg(long = "max-share", value_name = "WHAT=P%")]
     max_share: Vec<String>,
 
-    /// No own function that the base does not have is credited with more
+    /// No own function that has no time in the base is credited with more
     #[arg(long = "no-new", value_name = "P%")]
     no_new: Option<String>,
 

@@ -11,6 +11,9 @@ pub use super::significance::{Interval, Normalize, expected_difference};
 use super::significance::{Samples, Tested, mean, moderated, test};
 use super::stats::{t_95, t_two_sided};
 
+/// Name of a function that stands for several others, which have rows of their own.
+pub(super) const SUM: &str = "\u{0}all";
+
 /// Standard deviation of total CPU that the prior expects.
 const TOTAL_NOISE: f64 = 0.10;
 
@@ -373,7 +376,10 @@ fn judge(
     } else {
         1.0
     };
-    let (results, factor) = test(&all, &totals, frequency, normalize, is_paired);
+    let sum = tested
+        .iter()
+        .position(|at| rows[*at].identity.name.name == SUM);
+    let (results, factor) = test(&all, sum, &totals, frequency, normalize, is_paired);
     let mean_total = f64::midpoint(mean(&totals.base), mean(&totals.new));
     let runs = base.len().min(new.len());
     for (at, result) in tested.iter().zip(results) {

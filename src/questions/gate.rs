@@ -5,7 +5,7 @@
 
 use regex::RegexSet;
 
-use super::compare::{Comparison, Interval, Method, Verdict, compare};
+use super::compare::{Comparison, Interval, Method, SUM, Verdict, compare};
 use super::functions::Identity;
 use super::runs::{Part, Run};
 use super::stats::t_95;
@@ -202,7 +202,7 @@ impl Judge<'_> {
         let side =
             |runs: &[Run]| -> Vec<Run> { runs.iter().map(|run| as_one(run, group)).collect() };
         let found = compare(&side(self.base), &side(self.new), self.method);
-        let row = found.rows.iter().find(|row| row.identity.name.name == ALL);
+        let row = found.rows.iter().find(|row| row.identity.name.name == SUM);
         let name = format!("max-growth {text}");
         let Some((row, ratio)) = row.and_then(|row| Some((row, row.ratio?))) else {
             return Ok(note(
@@ -359,10 +359,7 @@ fn shown(unit: Unit, mean: f64) -> String {
     unit.human(mean.round() as u64)
 }
 
-/// Name of the function that stands for all that match.
-const ALL: &str = "\u{0}all";
-
-/// A run whose functions are those that match, as one, and the rest.
+/// A run with a function more: those that match, as one.
 fn as_one(run: &Run, group: usize) -> Run {
     let weight = run.groups[group].0;
     let mut one = run.clone();
@@ -375,7 +372,7 @@ fn as_one(run: &Run, group: usize) -> Run {
         effective: [worth(weight.period); 2],
     };
     let name = CleanName {
-        name: ALL.to_owned(),
+        name: SUM.to_owned(),
         ..CleanName::default()
     };
     one.functions.insert(

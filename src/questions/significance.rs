@@ -100,9 +100,10 @@ impl Tested {
 }
 
 /// Tests all functions; and what they have grown by together. `totals` are the samples of the runs; where runs were sampled more
-/// often than those of the base, by `frequency`, that is no growth.
+/// often than those of the base, by `frequency`, that is no growth. A `sum` of others is tested, but does not tell how long runs are.
 pub(super) fn test(
     all: &[Samples],
+    sum: Option<usize>,
     totals: &Samples,
     frequency: f64,
     normalize: Normalize,
@@ -116,12 +117,13 @@ pub(super) fn test(
             .collect();
         return (results(&equal, is_paired), 1.0);
     }
-    let (results, factor) = normalized(all, totals, normalize, is_paired);
+    let (results, factor) = normalized(all, sum, totals, normalize, is_paired);
     (results, factor / frequency)
 }
 
 fn normalized(
     all: &[Samples],
+    sum: Option<usize>,
     totals: &Samples,
     normalize: Normalize,
     is_paired: bool,
@@ -136,7 +138,7 @@ fn normalized(
         return (results(&shares, is_paired), new / base);
     }
     // One that grew makes the share of all others smaller: a first look, by what most functions have grown by.
-    let factor = median_factor(&shares);
+    let factor = median_factor(shares.iter().enumerate().filter(|(at, _)| Some(*at) != sum));
     let root = factor.sqrt();
     let mut scaled: Vec<Samples> = shares
         .iter()
@@ -144,7 +146,7 @@ fn normalized(
         .collect();
     let mut found = (results(&scaled, is_paired), factor * new / base);
     for _ in 0..ROUNDS {
-        let Some(lengths) = lengths(all, &scaled, &found.0) else {
+        let Some(lengths) = lengths(all, sum, &scaled, &found.0) else {
             break;
         };
         scaled = all.iter().map(|one| one.over(&lengths)).collect();
@@ -161,17 +163,28 @@ fn normalized(
 }
 
 /// How long each run was by the functions that are not flagged, each as much as it is steady, if these are enough to tell.
-fn lengths(all: &[Samples], scaled: &[Samples], results: &[Tested]) -> Option<Samples> {
-    let weight = |(one, result): (&Samples, &Tested)| {
-        let (middle, is_flagged) = (one.middle(), result.is_flagged());
-        let steadiness = middle * middle / variance(one);
-        if is_flagged { 0.0 } else { steadiness }
+fn lengths(
+    all: &[Samples],
+    sum: Option<usize>,
+    scaled: &[Samples],
+    results: &[Tested],
+) -> Option<Samples> {
+    let weight = |(at, (one, result)): (usize, (&Samples, &Tested))| {
+        let middle = one.middle();
+        let is_out = result.is_flagged() || Some(at) == sum;
+        if is_out {
+            0.0
+        } else {
+            middle * middle / variance(one)
+        }
     };
-    let weights: Vec<f64> = scaled.iter().zip(results).map(weight).collect();
+    let each = scaled.iter().zip(results).enumerate();
+    let weights: Vec<f64> = each.map(weight).collect();
     let kept = || scaled.iter().zip(&weights).filter(|(_, w)| **w > 0.0);
-    let sum: f64 = kept().map(|(one, _)| one.middle()).sum();
-    let of_all: f64 = scaled.iter().map(Samples::middle).sum();
-    if kept().count() < 2 || sum < 0.3 * of_all {
+    let of_kept: f64 = kept().map(|(one, _)| one.middle()).sum();
+    let parts = scaled.iter().enumerate().filter(|(at, _)| Some(*at) != sum);
+    let of_all: f64 = parts.map(|(_, one)| one.middle()).sum();
+    if kept().count() < 2 || of_kept < 0.3 * of_all {
         return None;
     }
     let total: f64 = weights.iter().sum();
@@ -246,8 +259,8 @@ fn variance(samples: &Samples) -> f64 {
 }
 
 /// The weighted median of what functions have grown by, if there are three to tell.
-fn median_factor(all: &[Samples]) -> f64 {
-    let means = all.iter().map(Samples::means);
+fn median_factor<'s>(all: impl Iterator<Item = (usize, &'s Samples)>) -> f64 {
+    let means = all.map(|(_, one)| one.means());
     let mut ratios: Vec<(f64, f64)> = means
         .filter(|(a, b)| *a >= 5.0 && *b >= 5.0)
         .map(|(a, b)| (b / a, (a * b).powf(0.25)))
@@ -331,7 +344,7 @@ mod tests {
                 .map(|run| all.iter().map(|one| one.new[run]).sum())
                 .collect(),
         };
-        let (results, factor) = test(&all, &totals(&all), 1.0, Normalize::Median, false);
+        let (results, factor) = test(&all, None, &totals(&all), 1.0, Normalize::Median, false);
         assert!(results.iter().all(|result| !result.is_flagged()));
         assert!((factor - 1.0).abs() < 0.02, "{factor}");
         // The steady ones say how long runs are, not the noisy one.
@@ -441,11 +454,11 @@ mod tests {
             base: vec![1650.0; 4],
             new: vec![2250.0; 4],
         };
-        let (results, factor) = test(&all, &totals, 1.0, Normalize::Median, false);
+        let (results, factor) = test(&all, None, &totals, 1.0, Normalize::Median, false);
         let flagged: Vec<bool> = results.iter().map(Tested::is_flagged).collect();
         assert_eq!(flagged, [true, false, false, false]);
         assert!((factor - 1.0).abs() < 0.02, "{factor}");
-        let (of_totals, factor) = test(&all, &totals, 1.0, Normalize::Total, false);
+        let (of_totals, factor) = test(&all, None, &totals, 1.0, Normalize::Total, false);
         assert!(of_totals.iter().all(Tested::is_flagged));
         assert!((factor - 2250.0 / 1650.0).abs() < 1e-9, "{factor}");
     }

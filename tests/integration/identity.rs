@@ -188,7 +188,7 @@ fn functions_without_samples_are_known() {
 }
 
 /// Rust's names of functions, with the hash of a crate.
-fn built(folder: &Path, program: &str, hash: &str) -> std::path::PathBuf {
+pub(crate) fn built(folder: &Path, program: &str, hash: &str) -> std::path::PathBuf {
     let names = ["first", "second", "third"].map(|name| {
         let length = name.len();
         format!("_ZN4prog{length}{name}17h{hash}E")

@@ -1,0 +1,218 @@
+//! Every rule of `pjit gate` in every situation that it can be in: which status, and what is said.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::bundle::succeed;
+use crate::identity::built;
+use crate::inlines::{code, recording_of};
+use crate::support::{pjit, program, skip};
+
+/// Recordings of a program with three functions of its own.
+struct Recordings {
+    folder: tempfile::TempDir,
+    program: PathBuf,
+    /// Where samples are, and in which function.
+    code: Vec<((u64, u64), String)>,
+}
+
+impl Recordings {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let program = built(folder.path(), "prog", "0123456789abcdef");
+        let places = code(&fs::read(&program).expect("built"));
+        let mut new = Self {
+            code: places.into_iter().map(|at| (at, String::new())).collect(),
+            program,
+            folder,
+        };
+        let path = new.of("all", |_| 1);
+        let view = ["script", "-F", "ip,sym", "--no-inline"];
+        let output = succeed(pjit().args(view).arg(path));
+        let text = String::from_utf8(output.stdout).expect("UTF-8");
+        let frames = text.split("\n\n").map(str::trim);
+        let names = frames.map(|frame| frame.split_once(' ').map_or("", |(_, name)| name));
+        for ((_, name), found) in new.code.iter_mut().zip(names) {
+            found.clone_into(name);
+        }
+        let count = new.code.iter().filter(|(_, name)| name == "prog::second");
+        assert!(count.count() > 30, "{text}");
+        new
+    }
+
+    /// A recording in which each place of a function has so many samples.
+    fn of(&self, name: &str, times: impl Fn(&str) -> usize) -> PathBuf {
+        let samples = self
+            .code
+            .iter()
+            .flat_map(|(at, name)| vec![*at; times(name)]);
+        let samples: Vec<(u64, u64)> = samples.collect();
+        let path = self.folder.path().join(format!("{name}.data"));
+        let program = self.program.to_str().expect("a plain path");
+        fs::write(&path, recording_of(program.as_bytes(), &samples)).expect("written");
+        path
+    }
+}
+
+/// Status, and what stands on both outputs.
+fn gate(base: &[&Path], new: &[&Path], rule: &[&str]) -> (Option<i32>, String) {
+    let mut command = pjit();
+    command
+        .arg("gate")
+        .args(base)
+        .arg("--to")
+        .args(new)
+        .args(rule);
+    let output = command.output().expect("the binary can be run");
+    let text = [output.stdout, output.stderr].concat();
+    (
+        output.status.code(),
+        String::from_utf8_lossy(&text).into_owned(),
+    )
+}
+
+/// A rule with a limit that is kept, and with one that recordings of base and new break.
+struct Rule<'r> {
+    kept: &'r [&'r str],
+    broken: &'r [&'r str],
+    line: &'r str,
+    by: (&'r Path, &'r Path),
+    needs: Needs,
+}
+
+/// What a rule wants of the recordings.
+#[derive(Clone, Copy, PartialEq)]
+enum Needs {
+    /// Three runs of a base.
+    Runs,
+    /// A base.
+    Base,
+    /// New runs.
+    New,
+}
+
+/// Each rule: kept, broken, with few runs, with unfit recordings, without a base.
+#[test]
+fn every_rule_has_its_status_in_every_situation() {
+    if program("cc").is_none() {
+        return skip("c++", "the program cannot be built");
+    }
+    let recordings = Recordings::new();
+    let all = recordings.of("all", |_| 1);
+    let twice = recordings.of("twice", |_| 2);
+    let second = recordings.of("second", |name| if name == "prog::second" { 3 } else { 1 });
+    let less = recordings.of("less", |name| usize::from(name != "prog::third"));
+    let total: &[&str] = &["--max-growth", "5%"];
+    let growth: &[&str] = &["--max-growth", "second=5%"];
+    let any: &[&str] = &["--any-growth", "5"];
+    let new: &[&str] = &["--no-new", "5%"];
+    let rule = |kept, broken, line, by, needs| Rule {
+        kept,
+        broken,
+        line,
+        by,
+        needs,
+    };
+    let (same, less) = (all.as_path(), less.as_path());
+    let (twice, second) = (twice.as_path(), second.as_path());
+    for rule in [
+        rule(total, total, "max-growth total", (same, twice), Needs::Runs),
+        rule(
+            growth,
+            growth,
+            "max-growth second",
+            (same, second),
+            Needs::Runs,
+        ),
+        rule(any, any, "any-growth", (same, second), Needs::Runs),
+        rule(new, new, "no-new", (less, same), Needs::Base),
+        rule(
+            &["--max-share", "second=90%"],
+            &["--max-share", "second=5%"],
+            "max-share second",
+            (same, same),
+            Needs::New,
+        ),
+        rule(
+            &["--max-share", "kind:own=100%"],
+            &["--max-share", "kind:own=5%"],
+            "max-share kind:own",
+            (same, same),
+            Needs::New,
+        ),
+        rule(
+            &["--max-share", "lib:prog=100%"],
+            &["--max-share", "lib:prog=5%"],
+            "max-share lib:prog",
+            (same, same),
+            Needs::New,
+        ),
+    ] {
+        let holds = |found: (Option<i32>, String), status, says: &str| {
+            let (found, text) = found;
+            assert_eq!(found, Some(status), "{says}: {text}");
+            assert!(text.contains(says), "{says}: {text}");
+        };
+        let line = |grade: &str| format!("{grade:<6}{}", rule.line);
+        let three = |path| [path; 3];
+        let (base, broken) = rule.by;
+        holds(gate(&three(same), &three(same), rule.kept), 0, &line("ok"));
+        holds(
+            gate(&three(base), &three(broken), rule.broken),
+            3,
+            &line("FAIL"),
+        );
+        let few = |rule: &[&str]| gate(&[base], &[broken], rule);
+        match rule.needs {
+            Needs::Runs => {
+                holds(few(rule.broken), 0, &line("warn"));
+                holds(
+                    few(&[rule.broken, &["--strict"]].concat()),
+                    3,
+                    &line("warn"),
+                );
+            }
+            Needs::Base | Needs::New => holds(few(rule.broken), 3, &line("FAIL")),
+        }
+        // Unfit recordings are never let through, whatever the rule says.
+        let unfit = [rule.kept, &["--min-samples", "1000000"]].concat();
+        let found = gate(&three(same), &three(same), &unfit);
+        assert!(found.1.contains(&line("ok")), "{}", found.1);
+        holds(found, 3, "FAIL  check");
+        let alone = gate(&[], &[same], rule.kept);
+        match rule.needs {
+            Needs::New => holds(alone, 0, &line("ok")),
+            Needs::Runs | Needs::Base => holds(alone, 1, "needs recordings of the base"),
+        }
+    }
+}
+
+/// Rules that name something that is not there.
+#[test]
+fn rules_that_match_nothing_are_an_error_unless_that_is_allowed() {
+    if program("cc").is_none() {
+        return skip("c++", "the program cannot be built");
+    }
+    let recordings = Recordings::new();
+    let all = recordings.of("all", |_| 1);
+    let three = [all.as_path(); 3];
+    for (option, word, allowed) in [
+        ("--max-growth", "nothing", "note  max-growth nothing"),
+        ("--max-share", "nothing", "ok    max-share nothing"),
+        (
+            "--max-share",
+            "kind:runtime",
+            "ok    max-share kind:runtime",
+        ),
+        ("--max-share", "lib:nothing", "ok    max-share lib:nothing"),
+    ] {
+        let rule = format!("{word}=5%");
+        let (status, text) = gate(&three, &three, &[option, &rule]);
+        let says = format!("{option} {word}: nothing matches (--allow-missing)");
+        assert_eq!(status, Some(1), "{text}");
+        assert!(text.contains(&says), "{text}");
+        let (status, text) = gate(&three, &three, &[option, &rule, "--allow-missing"]);
+        assert_eq!(status, Some(0), "{text}");
+        assert!(text.contains(allowed), "{text}");
+    }
+}
