@@ -4,23 +4,73 @@
 //! from the first entry of each unit alone, so that the cost does not depend on the size of the units.
 //! Nothing here is kept for units that nobody asks for but their headers.
 
-use std::ops::Range;
+use std::ops::{Deref, DerefMut, Range};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gimli::{
-    Abbreviations, AttributeSpecification, AttributeValue, DebugAddrBase, DebugInfoOffset,
-    DebugLocListsBase, DebugRngListsBase, DebugStrOffsetsBase, DwarfFileType, DwoId, LittleEndian,
+    AttributeSpecification, AttributeValue, DebugAddrBase, DebugInfoOffset, DebugLocListsBase,
+    DebugRngListsBase, DebugStrOffsetsBase, DwarfFileType, DwoId, EntriesRaw, LittleEndian,
     Reader as _, UnitHeader, UnitOffset, UnitType, constants as dw,
 };
 
+use super::abbreviations::{
+    Abbreviations, declaration, number, skip_specifications, specification,
+};
 use super::unpacked::Unpacked;
 use crate::dso::elf::ElfFile;
 use crate::ids::{Idx, IndexVec, numbers};
 use crate::input::Store;
 
 pub(super) type Reader<'a> = gimli::EndianSlice<'a, LittleEndian>;
-pub(super) type Unit<'a> = gimli::Unit<Reader<'a>>;
+
+/// A unit and how its entries are laid out. gimli's own table of abbreviations stays empty, but for units of `.dwo` files.
+pub(super) struct Unit<'a> {
+    inner: gimli::Unit<Reader<'a>>,
+    pub(super) table: Arc<Abbreviations>,
+}
+
+impl<'a> Deref for Unit<'a> {
+    type Target = gimli::Unit<Reader<'a>>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.inner
+    }
+}
+
+impl DerefMut for Unit<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.inner
+    }
+}
+
+impl<'a> Unit<'a> {
+    /// The attributes of the entry at a position, in front of which `entries` stands; `None` if there is no entry or it lists
+    /// too many.
+    pub(super) fn entry(
+        &self,
+        at: UnitOffset<usize>,
+    ) -> Option<(EntriesRaw<'_, Reader<'a>>, &[AttributeSpecification])> {
+        let mut rest = self.header.range_from(at..).ok()?.slice();
+        let length = rest.len();
+        let abbreviation = self.table.get(number(&mut rest)?)?;
+        let specs = self.table.specs(abbreviation);
+        let behind_code = UnitOffset(at.0 + length - rest.len());
+        let entries = self.attributes(behind_code)?;
+        (specs.len() <= MAX_ATTRIBUTES).then_some((entries, specs))
+    }
+
+    /// Reads attributes from a position on.
+    pub(super) fn attributes(&self, at: UnitOffset<usize>) -> Option<EntriesRaw<'_, Reader<'a>>> {
+        let none = &self.inner.abbreviations;
+        self.header.entries_raw(none, Some(at)).ok()
+    }
+
+    /// The same of the first entry.
+    pub(super) fn root(&self) -> Option<(EntriesRaw<'_, Reader<'a>>, &[AttributeSpecification])> {
+        self.entry(self.header.root_offset())
+    }
+}
 
 numbers! {
     /// Index into [`DebugInfo::headers`].
@@ -50,8 +100,11 @@ pub(super) struct DebugInfo<'a> {
     /// Bytes of line programs that may still be read; compilers write one for each unit.
     lines_left: AtomicUsize,
     /// The table of abbreviations that was parsed last, by its place: some compilers write one for all units.
-    abbreviations: Mutex<Option<(usize, Arc<Abbreviations>)>>,
+    abbreviations: Mutex<Option<(TablePlace, Arc<Abbreviations>)>>,
 }
+
+/// Where a table is, and for units of which widths it was read.
+type TablePlace = (usize, gimli::Encoding);
 
 /// Compilers use some twenty; attributes need no bytes, so that one byte of an entry may stand for any number.
 pub(super) const MAX_ATTRIBUTES: usize = 256;
@@ -174,8 +227,7 @@ impl<'a> DebugInfo<'a> {
         };
         let units = self.headers.iter().filter(may_be).take(MOST);
         units
-            .filter(|header| self.abbreviations(header).is_some())
-            .filter_map(|header| self.dwarf.unit(*header).ok())
+            .filter_map(|header| self.whole_unit(*header))
             .find(|unit| unit.dwo_id == Some(id))
     }
 
@@ -253,7 +305,7 @@ impl<'a> DebugInfo<'a> {
     /// Calls `add` for the ranges of a unit. Says whether the unit told its ranges; `None` if it describes no code.
     fn unit_ranges(&self, unit: UnitId, mut add: impl FnMut(u64, u64)) -> Option<bool> {
         let header = self.headers[unit];
-        let root = RootEntry::read(self, &header)?;
+        let root = RootEntry::read(self, &header, |code| declared(self, &header, code))?;
         if root.tag == dw::DW_TAG_partial_unit || matches!(header.type_(), UnitType::Type { .. }) {
             return None;
         }
@@ -278,16 +330,26 @@ impl<'a> DebugInfo<'a> {
     pub(super) fn unit(&self, unit: UnitId) -> Option<Unit<'a>> {
         let header = *self.headers.get(unit)?;
         self.note_unit(&header, 0..header.length_including_self());
-        let abbreviations = self.abbreviations(&header)?;
         if self.dwarf.file_type == DwarfFileType::Dwo {
-            return self.dwarf.unit(header).ok();
+            return self.whole_unit(header);
         }
-        let root = RootEntry::read(self, &header)?;
-        Some(root.unit(&self.dwarf, header, abbreviations))
+        let table = self.abbreviations(&header)?;
+        let root = RootEntry::read(self, &header, |code| {
+            let found = table.get(code)?;
+            Some((found.tag, table.specs(found)))
+        })?;
+        Some(root.unit(&self.dwarf, header, table))
+    }
+
+    /// A unit with all that gimli reads of its root.
+    fn whole_unit(&self, header: UnitHeader<Reader<'a>>) -> Option<Unit<'a>> {
+        let table = self.abbreviations(&header)?;
+        let inner = self.dwarf.unit(header).ok()?;
+        Some(Unit { inner, table })
     }
 
     fn abbreviations(&self, header: &UnitHeader<Reader<'a>>) -> Option<Arc<Abbreviations>> {
-        let place = header.debug_abbrev_offset().0;
+        let place = (header.debug_abbrev_offset().0, header.encoding());
         let last = || {
             self.abbreviations
                 .lock()
@@ -296,12 +358,10 @@ impl<'a> DebugInfo<'a> {
         if let Some((_, known)) = last().as_ref().filter(|(at, _)| *at == place) {
             return Some(Arc::clone(known));
         }
-        // Reads the table to its end, since there is no abbreviation 0.
-        abbreviation(self, header, 0);
-        if self.abbreviations_left.load(Ordering::Relaxed) == 0 {
-            return None;
-        }
-        let table = self.dwarf.abbreviations(header).ok()?;
+        let section = gimli::Section::reader(&self.dwarf.debug_abbrev).slice();
+        let may = |count| spend(&self.abbreviations_left, count);
+        let table = Abbreviations::parse(section.get(place.0..)?, header, may)?;
+        let table = Arc::new(table);
         *last() = Some((place, Arc::clone(&table)));
         Some(table)
     }
@@ -347,19 +407,27 @@ struct RootEntry<'a> {
 }
 
 impl<'a> RootEntry<'a> {
-    fn read(info: &DebugInfo<'a>, header: &UnitHeader<Reader<'a>>) -> Option<Self> {
+    /// Reads it as `declared` says that entries of its code are laid out.
+    fn read<S: AsRef<[AttributeSpecification]>>(
+        info: &DebugInfo<'a>,
+        header: &UnitHeader<Reader<'a>>,
+        declared: impl FnOnce(u64) -> Option<(gimli::DwTag, S)>,
+    ) -> Option<Self> {
         let root = header.root_offset();
-        let mut input = header.range_from(root..).ok()?;
-        let before = input.len();
-        let code = input.read_uleb128().ok()?;
-        let behind_code = UnitOffset(root.0 + before - input.len());
-        let (tag, specs) = abbreviation(info, header, code)?;
-        // The abbreviation was read by hand: whole tables of them cost more than all roots together.
-        let none = Abbreviations::default();
+        let mut rest = header.range_from(root..).ok()?.slice();
+        let length = rest.len();
+        let code = number(&mut rest)?;
+        let behind_code = UnitOffset(root.0 + length - rest.len());
+        let (tag, specs) = declared(code)?;
+        let specs = specs.as_ref();
+        if specs.len() > MAX_ATTRIBUTES {
+            return None;
+        }
+        let none = gimli::Abbreviations::default();
         let mut entries = header.entries_raw(&none, Some(behind_code)).ok()?;
         let mut attributes = Vec::with_capacity(specs.len());
         for spec in specs {
-            let attribute = entries.read_attribute(spec).ok()?;
+            let attribute = entries.read_attribute(*spec).ok()?;
             attributes.push((attribute.name(), attribute.value()));
         }
         info.note_unit(header, root.0..entries.next_offset().0);
@@ -378,11 +446,11 @@ impl<'a> RootEntry<'a> {
         &self,
         dwarf: &gimli::Dwarf<Reader<'a>>,
         header: UnitHeader<Reader<'a>>,
-        abbreviations: Arc<Abbreviations>,
+        table: Arc<Abbreviations>,
     ) -> Unit<'a> {
         let (encoding, main) = (header.encoding(), DwarfFileType::Main);
-        let mut unit = Unit {
-            abbreviations,
+        let mut unit = gimli::Unit {
+            abbreviations: Arc::default(),
             name: None,
             comp_dir: None,
             low_pc: 0,
@@ -419,56 +487,37 @@ impl<'a> RootEntry<'a> {
             .get(dw::DW_AT_low_pc)
             .and_then(|low| dwarf.attr_address(&unit, *low).ok().flatten());
         unit.low_pc = low.unwrap_or(0);
-        unit
+        Unit { inner: unit, table }
     }
 }
 
-/// Reads one declaration out of a table of abbreviations: most roots use the first.
-fn abbreviation<'a>(
+/// Reads one declaration out of a table of abbreviations, in the first of which most roots are: whole tables cost more than
+/// all roots together.
+fn declared<'a>(
     info: &DebugInfo<'a>,
     header: &UnitHeader<Reader<'a>>,
     wanted: u64,
 ) -> Option<(gimli::DwTag, Vec<AttributeSpecification>)> {
-    let mut input = *gimli::Section::reader(&info.dwarf.debug_abbrev);
-    input.skip(header.debug_abbrev_offset().0).ok()?;
+    let section = gimli::Section::reader(&info.dwarf.debug_abbrev).slice();
+    let mut rest = section.get(header.debug_abbrev_offset().0..)?;
     loop {
-        let code = input.read_uleb128().ok()?;
-        if code == 0 || !spend(&info.abbreviations_left, 1) {
-            return None;
+        let code = number(&mut rest)?;
+        let (tag, _) = declaration(&mut rest).filter(|_| code != 0)?;
+        let (mut specs, mut count) = (Vec::new(), 1);
+        if code == wanted {
+            while let Some(spec) = specification(&mut rest)? {
+                specs.push(spec);
+            }
+            count += specs.len();
+        } else {
+            count += skip_specifications(&mut rest)?;
         }
-        let tag = gimli::DwTag(short(&mut input)?);
-        input.read_u8().ok()?;
-        let mut specs = Vec::new();
-        loop {
-            let name = gimli::DwAt(short(&mut input)?);
-            let form = gimli::DwForm(short(&mut input)?);
-            if name.0 == 0 && form.0 == 0 {
-                break;
-            }
-            let constant = if form == dw::DW_FORM_implicit_const {
-                Some(input.read_sleb128().ok()?)
-            } else {
-                None
-            };
-            if !spend(&info.abbreviations_left, 1) || specs.len() > MAX_ATTRIBUTES {
-                return None;
-            }
-            if code == wanted {
-                specs.push(AttributeSpecification::new(name, form, constant));
-            }
+        if !spend(&info.abbreviations_left, count) {
+            return None;
         }
         if code == wanted {
             return Some((tag, specs));
         }
-    }
-}
-
-/// A tag, name or form; most are one byte.
-#[inline]
-fn short(input: &mut Reader<'_>) -> Option<u16> {
-    match input.slice().first() {
-        Some(&byte) if byte < 0x80 => input.skip(1).ok().map(|()| byte.into()),
-        _ => input.read_uleb128_u16().ok(),
     }
 }
 

@@ -3,9 +3,15 @@
 //! In: a unit and the addresses in it that are asked for, ordered. Out: for each the inlined calls around it. One
 //! pass over the unit's entries; functions that contain no address are skipped, and nothing is kept of them.
 
-use gimli::{AttributeValue, DebugInfoOffset, UnitOffset, constants as dw};
+use std::sync::Arc;
+
+use gimli::{
+    AttributeSpecification, AttributeValue, DebugInfoOffset, EntriesRaw, UnitOffset,
+    constants as dw,
+};
 use rustc_hash::FxHashMap;
 
+use super::abbreviations::number;
 use super::dwarf::{Bounds, DebugInfo, MAX_ATTRIBUTES, Reader, Unit, UnitId};
 use super::expanded::NameNumber;
 use super::lines::{LineAt, Lines};
@@ -137,84 +143,110 @@ struct Scan<'s, 'a> {
     attributes_left: usize,
 }
 
-impl Scan<'_, '_> {
-    fn run(&mut self) -> gimli::Result<()> {
-        let mut entries = self.unit.entries_raw(None)?;
-        // Entries read after a jump to a sibling count their depth from 0.
-        let mut base = 0;
-        while !entries.is_empty() {
-            let depth = base + entries.next_depth();
-            let offset = entries.next_offset();
-            let Some(abbreviation) = entries.read_abbreviation()? else {
+impl<'a> Scan<'_, 'a> {
+    /// Looks at all entries; `None` where the unit is damaged, or has too many attributes.
+    fn run(&mut self) -> Option<()> {
+        let (header, table) = (&self.unit.header, Arc::clone(&self.unit.table));
+        let root = header.root_offset().0;
+        let all = header.range_from(UnitOffset(root)..).ok()?.slice();
+        let (mut rest, mut next_depth) = (all, 0);
+        while !rest.is_empty() {
+            let entry = UnitOffset(root + all.len() - rest.len());
+            let code = number(&mut rest)?;
+            if code == 0 {
+                next_depth -= 1;
                 continue;
-            };
-            let attributes = abbreviation.attributes().len();
-            if attributes > MAX_ATTRIBUTES || attributes > self.attributes_left {
-                return Ok(());
             }
-            self.attributes_left -= attributes;
+            let abbreviation = table.get(code)?;
+            let depth = next_depth;
+            next_depth += isize::from(abbreviation.has_children);
+            let specs = table.specs(abbreviation);
+            if specs.len() > MAX_ATTRIBUTES || specs.len() > self.attributes_left {
+                return None;
+            }
+            self.attributes_left -= specs.len();
             if self.function.is_some_and(|function| depth <= function) {
                 self.function = None;
             }
-            match abbreviation.tag() {
-                dw::DW_TAG_subprogram => {
-                    let (mut bounds, mut sibling) = (Bounds::default(), None);
-                    for spec in abbreviation.attributes() {
-                        let attribute = entries.read_attribute_inline(*spec)?;
-                        if attribute.name() == dw::DW_AT_sibling {
-                            sibling = Some(attribute.value());
-                        }
-                        bounds.take(
-                            &self.info.dwarf,
-                            self.unit,
-                            attribute.name(),
-                            attribute.value(),
-                        );
-                    }
-                    if self.enter_function(depth, offset, bounds) || !abbreviation.has_children() {
+            let attributes = || {
+                self.unit
+                    .attributes(UnitOffset(root + all.len() - rest.len()))
+            };
+            match abbreviation.tag {
+                dw::DW_TAG_subprogram if abbreviation.is_placed => {
+                    let mut entries = attributes()?;
+                    let (bounds, sibling) = self.function_at(&mut entries, specs)?;
+                    rest = &all[entries.next_offset().0 - root..];
+                    if self.enter_function(depth, entry, bounds) || !abbreviation.has_children {
                         continue;
                     }
-                    if let Some(AttributeValue::UnitRef(next)) = sibling
-                        && next.0 > entries.next_offset().0
-                    {
-                        entries = self.unit.entries_raw(Some(next))?;
-                        base = depth;
+                    if let Some(next) = sibling.filter(|next| *next > entries.next_offset().0) {
+                        rest = all.get(next - root..)?;
+                        next_depth = depth;
                     }
                 }
                 dw::DW_TAG_inlined_subroutine if self.function.is_some() => {
-                    let (mut bounds, mut origin, mut site) =
-                        (Bounds::default(), None, LineAt::default());
-                    for spec in abbreviation.attributes() {
-                        let attribute = entries.read_attribute_inline(*spec)?;
-                        match attribute.name() {
-                            dw::DW_AT_abstract_origin => origin = EntryRef::of(attribute.value()),
-                            dw::DW_AT_call_line => site.line = small(&attribute),
-                            dw::DW_AT_call_column => site.column = small(&attribute),
-                            dw::DW_AT_call_file => {
-                                site.file = match attribute.value() {
-                                    AttributeValue::FileIndex(index) => index,
-                                    _ => 0,
-                                };
-                            }
-                            name => {
-                                bounds.take(&self.info.dwarf, self.unit, name, attribute.value())
-                            }
-                        }
-                    }
-                    self.add_call(
-                        InlinedCall {
-                            entry: offset,
-                            origin,
-                            site,
-                            depth,
-                        },
-                        bounds,
-                    );
+                    let mut entries = attributes()?;
+                    let call = InlinedCall {
+                        entry,
+                        origin: None,
+                        site: LineAt::default(),
+                        depth,
+                    };
+                    let (call, bounds) = self.call_at(call, &mut entries, specs)?;
+                    rest = &all[entries.next_offset().0 - root..];
+                    self.add_call(call, bounds);
                 }
-                _ => entries.skip_attributes(abbreviation.attributes())?,
+                _ => table.pass(abbreviation, &mut rest, header)?,
             }
         }
-        Ok(())
+        Some(())
+    }
+
+    /// Where a function's code lies, and where the next entry beside it begins.
+    #[inline]
+    fn function_at(
+        &self,
+        entries: &mut EntriesRaw<'_, Reader<'a>>,
+        specs: &[AttributeSpecification],
+    ) -> Option<(Bounds, Option<usize>)> {
+        let (mut bounds, mut sibling) = (Bounds::default(), None);
+        for spec in specs {
+            let attribute = entries.read_attribute_inline(*spec).ok()?;
+            let (name, value) = (attribute.name(), attribute.value());
+            match (name, &value) {
+                (dw::DW_AT_sibling, AttributeValue::UnitRef(next)) => sibling = Some(next.0),
+                _ => bounds.take(&self.info.dwarf, self.unit, name, value),
+            }
+        }
+        Some((bounds, sibling))
+    }
+
+    /// What an entry says of an inlined call, and where its code lies.
+    #[inline]
+    fn call_at(
+        &self,
+        mut call: InlinedCall,
+        entries: &mut EntriesRaw<'_, Reader<'a>>,
+        specs: &[AttributeSpecification],
+    ) -> Option<(InlinedCall, Bounds)> {
+        let mut bounds = Bounds::default();
+        for spec in specs {
+            let attribute = entries.read_attribute_inline(*spec).ok()?;
+            match attribute.name() {
+                dw::DW_AT_abstract_origin => call.origin = EntryRef::of(attribute.value()),
+                dw::DW_AT_call_line => call.site.line = small(&attribute),
+                dw::DW_AT_call_column => call.site.column = small(&attribute),
+                dw::DW_AT_call_file => {
+                    call.site.file = match attribute.value() {
+                        AttributeValue::FileIndex(index) => index,
+                        _ => 0,
+                    };
+                }
+                name => bounds.take(&self.info.dwarf, self.unit, name, attribute.value()),
+            }
+        }
+        Some((call, bounds))
     }
 
     /// Notes which addresses the function contains; says whether there are any.
@@ -457,18 +489,14 @@ struct Named<'a> {
 
 impl<'a> Named<'a> {
     fn read(info: &DebugInfo<'a>, unit: &Unit<'a>, offset: UnitOffset<usize>) -> Option<Self> {
-        let mut entries = unit.entries_raw(Some(offset)).ok()?;
-        let abbreviation = entries.read_abbreviation().ok()??;
-        if abbreviation.attributes().len() > MAX_ATTRIBUTES {
-            return None;
-        }
+        let (mut entries, specs) = unit.entry(offset)?;
         let mut named = Self {
             linkage: None,
             plain: None,
             file: None,
             next: None,
         };
-        for spec in abbreviation.attributes() {
+        for spec in specs {
             let attribute = entries.read_attribute(*spec).ok()?;
             let text = || string(info, unit, attribute.value());
             match attribute.name() {

@@ -7,7 +7,7 @@ use std::num::NonZeroU64;
 
 use gimli::{AttributeValue, ColumnType, constants as dw};
 
-use super::dwarf::{DebugInfo, MAX_ATTRIBUTES, Reader, Unit};
+use super::dwarf::{DebugInfo, Reader, Unit};
 
 /// A unit's line program with what its paths are relative to.
 pub(super) struct Lines<'a> {
@@ -30,13 +30,9 @@ pub(super) struct LineAt {
 impl<'a> Lines<'a> {
     /// The line program of a unit.
     pub(super) fn of(info: &DebugInfo<'a>, unit: &Unit<'a>) -> Option<Self> {
-        let mut entries = unit.entries_raw(None).ok()?;
-        let root = entries.read_abbreviation().ok()??;
-        if root.attributes().len() > MAX_ATTRIBUTES {
-            return None;
-        }
+        let (mut entries, specs) = unit.root()?;
         let (mut offset, mut directory, mut name) = (None, None, None);
-        for spec in root.attributes() {
+        for spec in specs {
             let attribute = entries.read_attribute(*spec).ok()?;
             match (attribute.name(), attribute.value()) {
                 (dw::DW_AT_stmt_list, AttributeValue::DebugLineRef(at)) => offset = Some(at),

@@ -4,6 +4,7 @@
 //! ([`crate::dso::symtab`]), inlined functions and lines come from DWARF. Names of JIT code are not looked up here: they
 //! are in the dump. Of WebAssembly, which has DWARF although it is JIT code, [`crate::wasm`] tells where that is.
 
+mod abbreviations;
 mod dwarf;
 mod expanded;
 mod go_lines;

@@ -103,9 +103,8 @@ impl Link {
             _ => None,
         };
         let (mut name, mut directory) = (None, None);
-        let mut entries = unit.entries_raw(None).ok()?;
-        let root = entries.read_abbreviation().ok()??;
-        for spec in root.attributes() {
+        let (mut entries, specs) = unit.root()?;
+        for spec in specs {
             let attribute = entries.read_attribute(*spec).ok()?;
             let text = || {
                 let text = info.dwarf.attr_string(unit, attribute.value()).ok()?;
