@@ -227,8 +227,8 @@ impl<'p> Encoder<'p> {
 
     fn value_type(&mut self, name: &str, unit: &str) -> Message {
         let mut message = Message::default();
-        message.number(1, self.strings.id(name).into());
-        message.number(2, self.strings.id(unit).into());
+        message.number(1, self.strings.id(name).0.into());
+        message.number(2, self.strings.id(unit).0.into());
         message
     }
 
@@ -258,14 +258,14 @@ impl<'p> Encoder<'p> {
             true => &object.short_name,
             false => &object.long_name,
         };
-        message.number(5, self.strings.id(&harmless(path)).into());
+        message.number(5, self.strings.id(&harmless(path)).0.into());
         if let Some(build_id) = object.build_id {
             let hex: String = build_id
                 .as_bytes()
                 .iter()
                 .map(|byte| format!("{byte:02x}"))
                 .collect();
-            message.number(6, self.strings.id(&hex).into());
+            message.number(6, self.strings.id(&hex).0.into());
         }
         // Functions, files, lines and inlined functions are known: otherwise pprof looks for files of this machine.
         (7..=10).for_each(|field| message.number(field, 1));
@@ -278,8 +278,8 @@ impl<'p> Encoder<'p> {
         self.functions += 1;
         let message = self.part.cleared();
         message.number(1, self.functions);
-        message.number(2, self.strings.id(name).into());
-        message.number(4, self.strings.id(file).into());
+        message.number(2, self.strings.id(name).0.into());
+        message.number(4, self.strings.id(file).0.into());
         self.out.message(5, message);
         self.functions
     }
@@ -399,8 +399,8 @@ impl<'p> Encoder<'p> {
                 continue;
             };
             let pair = self.part.cleared();
-            pair.number(1, self.strings.id(label.name()).into());
-            pair.number(2, self.strings.id(&harmless(&text)).into());
+            pair.number(1, self.strings.id(label.name()).0.into());
+            pair.number(2, self.strings.id(&harmless(&text)).0.into());
             message.message(3, pair);
         }
         message
@@ -470,7 +470,7 @@ impl<'p> Encoder<'p> {
         }
         let column = self.column(event);
         let column = self.strings.id(&column);
-        self.out.number(14, column.into());
+        self.out.number(14, column.0.into());
         at
     }
 
@@ -495,7 +495,10 @@ impl<'p> Encoder<'p> {
                 "{left_out} of the lightest stacks are in [rest] (--max-stacks)"
             ));
         }
-        let ids: Vec<u64> = comments.iter().map(|c| self.strings.id(c).into()).collect();
+        let ids: Vec<u64> = comments
+            .iter()
+            .map(|c| self.strings.id(c).0.into())
+            .collect();
         self.out.packed(13, ids.iter().copied());
     }
 

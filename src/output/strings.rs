@@ -11,7 +11,7 @@ use crate::intern::ItemIndex;
 
 numbers! {
     /// One of [`Strings`].
-    struct TextId(u32);
+    pub(super) struct TextId(pub(super) u32);
 }
 
 /// Interned texts; the first is empty.
@@ -40,7 +40,7 @@ impl Default for Strings {
 
 impl Strings {
     /// The number of a text, as formats write it.
-    pub(super) fn id(&mut self, text: &str) -> u32 {
+    pub(super) fn id(&mut self, text: &str) -> TextId {
         let new = self.ends.next_idx();
         let hash = FxBuildHasher.hash_one(text) as u32;
         let (texts, ends, hashes) = (&self.texts, &self.ends, &self.hashes);
@@ -48,17 +48,16 @@ impl Strings {
         let hash_of = |at| u64::from(hashes[at]);
         let known = self.index.find_or_add(hash.into(), new, is, hash_of);
         if let Some(known) = known {
-            return known.0;
+            return known;
         }
         self.texts.push_str(text);
-        self.ends.push(self.texts.len());
         self.hashes.push(hash);
-        new.0
+        self.ends.push(self.texts.len())
     }
 
     /// The text of a number.
-    pub(super) fn get(&self, id: u32) -> &str {
-        text(&self.texts, &self.ends, TextId(id))
+    pub(super) fn get(&self, id: TextId) -> &str {
+        text(&self.texts, &self.ends, id)
     }
 
     /// How many there are.
@@ -87,9 +86,15 @@ mod tests {
     fn each_text_has_one_number() {
         let mut strings = Strings::default();
         let names: Vec<String> = (0..1000).map(|n| format!("f{}", n % 400)).collect();
-        let ids: Vec<u32> = names.iter().map(|name| strings.id(name)).collect();
-        assert_eq!((strings.id(""), ids[0], ids[399], ids[400]), (0, 1, 400, 1));
-        assert_eq!((strings.get(0), strings.get(400)), ("", "f399"));
+        let ids: Vec<u32> = names.iter().map(|name| strings.id(name).0).collect();
+        assert_eq!(
+            (strings.id("").0, ids[0], ids[399], ids[400]),
+            (0, 1, 400, 1)
+        );
+        assert_eq!(
+            (strings.get(TextId(0)), strings.get(TextId(400))),
+            ("", "f399")
+        );
         assert_eq!(strings.all().count(), 401);
     }
 }

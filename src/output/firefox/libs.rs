@@ -2,34 +2,36 @@
 
 use super::super::columns::{list, text};
 use super::super::text::harmless;
-use super::NONE;
 use crate::address::{Avma, FileOffset};
-use crate::ids::Idx;
+use crate::ids::{IndexVec, Spare, index_vec, numbers};
 use crate::profile::{Object, ObjectId, Profile};
+
+numbers! {
+    /// A library, and the resource for it.
+    pub(super) struct LibId(Spare);
+}
 
 /// Libraries in the order in which frames are met.
 pub(super) struct Libs<'p> {
     profile: &'p Profile,
-    all: Vec<ObjectId>,
-    /// By object.
-    numbers: Vec<u32>,
+    all: IndexVec<LibId, ObjectId>,
+    numbers: IndexVec<ObjectId, Option<LibId>>,
 }
 
 impl<'p> Libs<'p> {
     pub(super) fn new(profile: &'p Profile) -> Self {
         Self {
             profile,
-            all: Vec::new(),
-            numbers: vec![NONE; profile.objects.len()],
+            all: IndexVec::new(),
+            numbers: index_vec![None; profile.objects.len()],
         }
     }
 
     /// The number of an object; none for what stands for no code.
-    pub(super) fn number(&mut self, id: ObjectId) -> u32 {
-        let number = &mut self.numbers[id.index()];
-        if *number == NONE && !self.profile[id].is_label() {
-            *number = u32::try_from(self.all.len()).unwrap_or(NONE);
-            self.all.push(id);
+    pub(super) fn number(&mut self, id: ObjectId) -> Option<LibId> {
+        let number = &mut self.numbers[id];
+        if number.is_none() && !self.profile[id].is_label() {
+            *number = Some(self.all.push(id));
         }
         *number
     }

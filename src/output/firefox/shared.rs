@@ -12,30 +12,40 @@ use rustc_hash::FxHashMap;
 
 use super::super::columns::{long_list, number, text};
 use super::super::names::frame_name;
-use super::super::strings::Strings;
+use super::super::strings::{Strings, TextId};
 use super::super::text::harmless;
 use super::NONE;
 use super::category::{self, CategoryPair};
-use super::libs::Libs;
+use super::libs::{LibId, Libs};
 use crate::address::Avma;
-use crate::ids::Idx;
+use crate::ids::{Idx, IndexVec, Spare, index_vec, numbers};
 use crate::profile::{FrameId, Profile, SourceLine, StackId, StringId, SymbolId};
 
-/// Index of a stack in the file.
-pub(super) type Stack = u32;
+numbers! {
+    /// A stack of the file.
+    pub(super) struct Stack(Spare);
+    /// A frame of the file.
+    struct RowId(Spare);
+    /// A function of the file.
+    struct FuncId(Spare);
+    /// A symbol of the file.
+    struct NativeId(Spare);
+    /// A source file.
+    struct SourceId(Spare);
+}
 
 /// A call path: its innermost frame and the path without it.
 struct Node {
-    frame: u32,
-    prefix: Stack,
+    frame: RowId,
+    prefix: Option<Stack>,
 }
 
 struct FrameRow {
     /// [`NOWHERE`] for what is not in a file.
     address: u64,
     depth: u32,
-    func: u32,
-    native: u32,
+    func: FuncId,
+    native: Option<NativeId>,
     line: u32,
     column: u32,
     place: CategoryPair,
@@ -45,18 +55,18 @@ struct FrameRow {
 const NOWHERE: u64 = u64::MAX;
 
 struct FuncRow {
-    name: u32,
-    resource: u32,
-    source: u32,
+    name: TextId,
+    resource: Option<LibId>,
+    source: Option<SourceId>,
     is_js: bool,
     /// Line and column of its beginning.
     start: Option<(u32, u32)>,
 }
 
 struct NativeRow {
-    lib: u32,
+    lib: LibId,
     address: u64,
-    name: u32,
+    name: TextId,
     size: u64,
 }
 
@@ -65,35 +75,32 @@ pub(super) struct Shared<'p> {
     profile: &'p Profile,
     pub(super) strings: Strings,
     libs: Libs<'p>,
-    nodes: Vec<Node>,
+    nodes: IndexVec<Stack, Node>,
     /// By prefix and frame, those that do not stand directly behind their prefix.
-    branches: FxHashMap<(Stack, u32), Stack>,
+    branches: FxHashMap<(Option<Stack>, RowId), Stack>,
     /// By root and the profile's stack.
-    known_stacks: FxHashMap<(Stack, StackId), Stack>,
+    known_stacks: FxHashMap<(Option<Stack>, StackId), Stack>,
     /// The path that was entered last, root first, and where it begins: the next has much of it.
-    last: (Stack, Vec<(FrameId, Stack)>),
-    frames: Vec<FrameRow>,
-    /// By frame of the profile.
-    known_frames: Vec<u32>,
-    funcs: Vec<FuncRow>,
+    last: (Option<Stack>, Vec<(FrameId, Stack)>),
+    frames: IndexVec<RowId, FrameRow>,
+    known_frames: IndexVec<FrameId, Option<RowId>>,
+    funcs: IndexVec<FuncId, FuncRow>,
     /// By name and resource.
-    known_funcs: FxHashMap<(u32, u32), u32>,
-    /// By symbol of the profile.
-    of_symbol: Vec<u32>,
-    /// By symbol of the profile: its name.
-    known_names: Vec<u32>,
-    natives: Vec<NativeRow>,
-    /// By symbol of the profile.
-    known_natives: Vec<u32>,
-    sources: Vec<u32>,
+    known_funcs: FxHashMap<(TextId, Option<LibId>), FuncId>,
+    of_symbol: IndexVec<SymbolId, Option<FuncId>>,
+    /// Names of symbols.
+    known_names: IndexVec<SymbolId, Option<TextId>>,
+    natives: IndexVec<NativeId, NativeRow>,
+    known_natives: IndexVec<SymbolId, Option<NativeId>>,
+    sources: IndexVec<SourceId, TextId>,
     /// By text.
-    known_sources: FxHashMap<u32, u32>,
+    known_sources: FxHashMap<TextId, SourceId>,
     /// By file of the profile.
-    of_file: FxHashMap<StringId, u32>,
+    of_file: FxHashMap<StringId, SourceId>,
     /// Names of the libraries, once all is arranged.
-    resources: Vec<u32>,
+    resources: IndexVec<LibId, TextId>,
     /// Texts in the order of the file, once all is arranged.
-    texts: Vec<u32>,
+    texts: IndexVec<TextId, TextId>,
 }
 
 impl<'p> Shared<'p> {
@@ -102,49 +109,48 @@ impl<'p> Shared<'p> {
             profile,
             strings: Strings::default(),
             libs: Libs::new(profile),
-            nodes: Vec::new(),
+            nodes: IndexVec::new(),
             branches: FxHashMap::default(),
             known_stacks: FxHashMap::default(),
-            last: (NONE, Vec::new()),
-            frames: Vec::new(),
-            known_frames: vec![NONE; profile.frames.len()],
-            funcs: Vec::new(),
+            last: (None, Vec::new()),
+            frames: IndexVec::new(),
+            known_frames: index_vec![None; profile.frames.len()],
+            funcs: IndexVec::new(),
             known_funcs: FxHashMap::default(),
-            of_symbol: vec![NONE; profile.symbols.len()],
-            known_names: vec![NONE; profile.symbols.len()],
-            natives: Vec::new(),
-            known_natives: vec![NONE; profile.symbols.len()],
-            sources: Vec::new(),
+            of_symbol: index_vec![None; profile.symbols.len()],
+            known_names: index_vec![None; profile.symbols.len()],
+            natives: IndexVec::new(),
+            known_natives: index_vec![None; profile.symbols.len()],
+            sources: IndexVec::new(),
             known_sources: FxHashMap::default(),
             of_file: FxHashMap::default(),
-            resources: Vec::new(),
-            texts: Vec::new(),
+            resources: IndexVec::new(),
+            texts: IndexVec::new(),
         }
     }
 
     /// A root that is no function: the name of a thread below what ran on a CPU.
     pub(super) fn root(&mut self, name: &str) -> Stack {
         let name = self.strings.id(name);
-        let func = self.func(name, NONE);
-        let frame = self.frames.len();
-        self.frames.push(FrameRow {
+        let func = self.func(name, None);
+        let frame = self.frames.push(FrameRow {
             address: NOWHERE,
             depth: 0,
             func,
-            native: NONE,
+            native: None,
             line: NONE,
             column: NONE,
             place: (0, 0),
         });
-        self.node(NONE, count(frame))
+        self.node(None, frame)
     }
 
     /// The stack of a sample, upon a root if there is one.
-    pub(super) fn stack(&mut self, root: Stack, stack: StackId, leaf: FrameId) -> Stack {
+    pub(super) fn stack(&mut self, root: Option<Stack>, stack: StackId, leaf: FrameId) -> Stack {
         let profile = self.profile;
         let frames = profile.stacks.get(stack);
         if frames.is_empty() {
-            let frame = self.frame(leaf, 0, NONE);
+            let frame = self.frame(leaf, 0, None);
             return self.node(root, frame);
         }
         if let Some(&known) = self.known_stacks.get(&(root, stack)) {
@@ -156,12 +162,12 @@ impl<'p> Shared<'p> {
     }
 
     /// Enters a path; frames are leaf first.
-    fn path(&mut self, root: Stack, frames: &[FrameId]) -> Stack {
+    fn path(&mut self, root: Option<Stack>, frames: &[FrameId]) -> Stack {
         let (old_root, mut path) = std::mem::replace(&mut self.last, (root, Vec::new()));
         let equal = path.iter().zip(frames.iter().rev());
         let equal = equal.take_while(|((old, _), new)| old == *new).count();
         path.truncate(if old_root == root { equal } else { 0 });
-        let mut node = path.last().map_or(root, |(_, node)| *node);
+        let mut node = path.last().map(|(_, node)| *node).or(root);
         let (mut depth, mut native) = self.inlining(path.last().map(|(frame, _)| *frame));
         for &id in frames.iter().rev().skip(path.len()) {
             let symbol = self.profile[id].symbol;
@@ -169,28 +175,32 @@ impl<'p> Shared<'p> {
             (depth, native) = match symbol {
                 _ if is_inlined && !path.is_empty() => (depth + 1, native),
                 Some(symbol) if !is_inlined => (0, self.native(symbol)),
-                _ => (0, NONE),
+                _ => (0, None),
             };
             let frame = self.frame(id, depth, native);
-            node = self.node(node, frame);
-            path.push((id, node));
+            let inner = self.node(node, frame);
+            path.push((id, inner));
+            node = Some(inner);
         }
         self.last = (root, path);
-        node
+        node.expect("a path has frames")
     }
 
     /// How deep inlined functions are at a frame that was entered, and in which symbol.
-    fn inlining(&self, frame: Option<FrameId>) -> (u32, u32) {
-        let row = frame.map(|id| &self.frames[self.known_frames[id.index()] as usize]);
-        row.map_or((0, NONE), |row| (row.depth, row.native))
+    fn inlining(&self, frame: Option<FrameId>) -> (u32, Option<NativeId>) {
+        let row = frame.and_then(|id| self.known_frames[id]);
+        row.map_or((0, None), |row| {
+            let row = &self.frames[row];
+            (row.depth, row.native)
+        })
     }
 
     /// The rest of a path that is new stands in a row, so only its first node is looked up.
-    fn node(&mut self, prefix: Stack, frame: u32) -> Stack {
-        let new = count(self.nodes.len());
-        let behind = prefix.wrapping_add(1);
+    fn node(&mut self, prefix: Option<Stack>, frame: RowId) -> Stack {
+        let new = self.nodes.next_idx();
+        let behind = Stack::from_usize(prefix.map_or(0, |prefix| prefix.index() + 1));
         let is_it = |node: &Node| node.prefix == prefix && node.frame == frame;
-        if self.nodes.get(behind as usize).is_some_and(is_it) {
+        if self.nodes.get(behind).is_some_and(is_it) {
             return behind;
         }
         if behind != new {
@@ -199,13 +209,11 @@ impl<'p> Shared<'p> {
                 return node;
             }
         }
-        self.nodes.push(Node { frame, prefix });
-        new
+        self.nodes.push(Node { frame, prefix })
     }
 
-    fn frame(&mut self, id: FrameId, depth: u32, native: u32) -> u32 {
-        let known = self.known_frames[id.index()];
-        if known != NONE {
+    fn frame(&mut self, id: FrameId, depth: u32, native: Option<NativeId>) -> RowId {
+        if let Some(known) = self.known_frames[id] {
             return known;
         }
         let frame = &self.profile[id];
@@ -214,7 +222,7 @@ impl<'p> Shared<'p> {
             .line
             .filter(|line| line.line > 0 && line.line != SourceLine::NO_LINE);
         // A function has one file; what a line of another file counts from is not shown.
-        let source = self.funcs[func as usize].source;
+        let source = self.funcs[func].source;
         let line = lines.filter(|line| self.is_of_file(source, line.file));
         let address = frame.object.and_then(|object| {
             let address = (frame.address, frame.object_address);
@@ -230,45 +238,45 @@ impl<'p> Shared<'p> {
             column: column.unwrap_or(NONE),
             place: category::of(self.profile, frame),
         };
-        self.frames.push(row);
-        let number = count(self.frames.len() - 1);
-        self.known_frames[id.index()] = number;
+        let number = self.frames.push(row);
+        self.known_frames[id] = Some(number);
         number
     }
 
     /// Whether a source is a file of the profile.
-    fn is_of_file(&self, source: u32, file: StringId) -> bool {
-        if source == NONE {
-            return false;
-        }
+    fn is_of_file(&self, source: Option<SourceId>, file: StringId) -> bool {
+        let Some(source) = source else { return false };
         match self.of_file.get(&file) {
             Some(&known) => known == source,
             None => {
-                let text = self.strings.get(self.sources[source as usize]);
+                let text = self.strings.get(self.sources[source]);
                 text == harmless(&self.profile[file])
             }
         }
     }
 
-    fn func_of(&mut self, id: FrameId) -> u32 {
+    fn func_of(&mut self, id: FrameId) -> FuncId {
         let profile = self.profile;
         let frame = &profile[id];
-        let resource = frame.object.map_or(NONE, |object| self.libs.number(object));
+        let resource = frame.object.and_then(|object| self.libs.number(object));
         let Some(symbol) = frame.symbol else {
             let name = self.strings.id(&frame_name(profile, id));
             return self.func(name, resource);
         };
-        let mut func = self.of_symbol[symbol.index()];
-        if func == NONE {
-            let name = self.name(symbol);
-            func = self.func(name, resource);
-            self.of_symbol[symbol.index()] = func;
-            self.place_in_name(func, symbol);
-        }
-        if self.funcs[func as usize].source == NONE
+        let func = match self.of_symbol[symbol] {
+            Some(func) => func,
+            None => {
+                let name = self.name(symbol);
+                let func = self.func(name, resource);
+                self.of_symbol[symbol] = Some(func);
+                self.place_in_name(func, symbol);
+                func
+            }
+        };
+        if self.funcs[func].source.is_none()
             && let Some(line) = frame.line
         {
-            self.funcs[func as usize].source = match self.of_file.get(&line.file) {
+            let source = match self.of_file.get(&line.file) {
                 Some(&known) => known,
                 None => {
                     let source = self.source(&profile[line.file]);
@@ -276,20 +284,18 @@ impl<'p> Shared<'p> {
                     source
                 }
             };
+            self.funcs[func].source = Some(source);
         }
         func
     }
 
-    fn name(&mut self, symbol: SymbolId) -> u32 {
-        let known = &mut self.known_names[symbol.index()];
-        if *known == NONE {
-            *known = self.strings.id(&harmless(&self.profile[symbol].name));
-        }
-        *known
+    fn name(&mut self, symbol: SymbolId) -> TextId {
+        let name = || self.strings.id(&harmless(&self.profile[symbol].name));
+        *self.known_names[symbol].get_or_insert_with(name)
     }
 
     /// Functions of scripts are told by their names where they begin.
-    fn place_in_name(&mut self, func: u32, symbol: SymbolId) {
+    fn place_in_name(&mut self, func: FuncId, symbol: SymbolId) {
         let profile = self.profile;
         let symbol = &profile[symbol];
         let name = symbol.name.as_str();
@@ -297,7 +303,7 @@ impl<'p> Shared<'p> {
             return;
         }
         let runtime = symbol.producer.unwrap_or_default().row();
-        self.funcs[func as usize].is_js = (runtime.is_script)(name);
+        self.funcs[func].is_js = (runtime.is_script)(name);
         let Some(place) = (runtime.place)(name.as_bytes()) else {
             return;
         };
@@ -305,59 +311,49 @@ impl<'p> Shared<'p> {
             return;
         };
         let source = self.source(file);
-        let row = &mut self.funcs[func as usize];
-        row.source = source;
+        let row = &mut self.funcs[func];
+        row.source = Some(source);
         row.start = Some((place.line, place.column));
     }
 
-    fn func(&mut self, name: u32, resource: u32) -> u32 {
-        let new = count(self.funcs.len());
-        let func = *self.known_funcs.entry((name, resource)).or_insert(new);
-        if func == new {
+    fn func(&mut self, name: TextId, resource: Option<LibId>) -> FuncId {
+        let new = || {
             self.funcs.push(FuncRow {
                 name,
                 resource,
-                source: NONE,
+                source: None,
                 is_js: false,
                 start: None,
-            });
-        }
-        func
+            })
+        };
+        *(self.known_funcs.entry((name, resource))).or_insert_with(new)
     }
 
-    fn source(&mut self, file: &str) -> u32 {
+    fn source(&mut self, file: &str) -> SourceId {
         let file = self.strings.id(&harmless(file));
-        let new = count(self.sources.len());
-        let source = *self.known_sources.entry(file).or_insert(new);
-        if source == new {
-            self.sources.push(file);
-        }
-        source
+        let new = || self.sources.push(file);
+        *self.known_sources.entry(file).or_insert_with(new)
     }
 
-    fn native(&mut self, id: SymbolId) -> u32 {
-        let known = self.known_natives[id.index()];
-        if known != NONE {
-            return known;
+    fn native(&mut self, id: SymbolId) -> Option<NativeId> {
+        if let Some(known) = self.known_natives[id] {
+            return Some(known);
         }
         let symbol = &self.profile[id];
         let address = self
             .libs
             .address(symbol.object, (Avma(symbol.start.0), symbol.start));
         let lib = self.libs.number(symbol.object);
-        let (Some(address), true) = (address, lib != NONE) else {
-            return NONE;
-        };
+        let (address, lib) = address.zip(lib)?;
         let row = NativeRow {
             lib,
             address,
             name: self.name(id),
             size: symbol.end.0.saturating_sub(symbol.start.0),
         };
-        self.natives.push(row);
-        let number = count(self.natives.len() - 1);
-        self.known_natives[id.index()] = number;
-        number
+        let number = self.natives.push(row);
+        self.known_natives[id] = Some(number);
+        Some(number)
     }
 
     /// The libraries, as a list of their own in the file.
@@ -368,14 +364,14 @@ impl<'p> Shared<'p> {
     /// Writes all tables as one object, the end of which stays in `json`.
     pub(super) fn write(self, json: &mut String, out: &mut dyn Write) -> io::Result<()> {
         json.push_str("{\"stackTable\":{");
-        column("frame", &self.nodes, json, out, |node, json| {
-            number(node.frame.into(), json)
+        column("frame", &self.nodes.raw, json, out, |node, json| {
+            number(node.frame.index() as u64, json)
         })?;
         let mut at = 0;
-        column("prefixOffset", &self.nodes, json, out, |node, json| {
+        column("prefixOffset", &self.nodes.raw, json, out, |node, json| {
             let offset = match node.prefix {
-                NONE => 0,
-                prefix => at - u64::from(prefix),
+                None => 0,
+                Some(prefix) => at - prefix.index() as u64,
             };
             number(offset, json);
             at += 1;
@@ -384,13 +380,11 @@ impl<'p> Shared<'p> {
         self.write_frames(json, out)?;
         self.write_funcs(json, out)?;
         json.push_str(",\"resourceTable\":{");
-        let names = &self.resources;
-        let all: Vec<u32> = (0..count(names.len())).collect();
-        column("lib", &all, json, out, |lib, json| {
-            number((*lib).into(), json)
-        })?;
+        let names = &self.resources.raw;
+        let all: Vec<u64> = (0..names.len() as u64).collect();
+        column("lib", &all, json, out, |lib, json| number(*lib, json))?;
         column("name", names, json, out, |name, json| {
-            number((*name).into(), json)
+            number(name.0.into(), json)
         })?;
         column("host", &all, json, out, |_, json| json.push_str("null"))?;
         // A library.
@@ -402,7 +396,7 @@ impl<'p> Shared<'p> {
             ",\"sourceLocationTable\":{\"source\":[],\"line\":[],\"column\":[],\"length\":0}",
         );
         json.push_str(",\"stringArray\":");
-        long_list(json, &self.texts, out, |id, json| {
+        long_list(json, &self.texts.raw, out, |id, json| {
             text(self.strings.get(*id), json)
         })?;
         json.push('}');
@@ -411,7 +405,7 @@ impl<'p> Shared<'p> {
 
     fn write_frames(&self, json: &mut String, out: &mut dyn Write) -> io::Result<()> {
         json.push_str(",\"frameTable\":{");
-        let rows = &self.frames;
+        let rows = &self.frames.raw;
         column("address", rows, json, out, |row, json| match row.address {
             NOWHERE => json.push_str("-1"),
             address => number(address, json),
@@ -426,10 +420,10 @@ impl<'p> Shared<'p> {
             number(row.place.1.into(), json)
         })?;
         column("func", rows, json, out, |row, json| {
-            number(row.func.into(), json)
+            number(row.func.index() as u64, json)
         })?;
         column("nativeSymbol", rows, json, out, |row, json| {
-            optional(row.native, json)
+            optional_id(row.native, json)
         })?;
         column("innerWindowID", rows, json, out, |_, json| json.push('0'))?;
         column("line", rows, json, out, |row, json| {
@@ -447,10 +441,10 @@ impl<'p> Shared<'p> {
 
     fn write_funcs(&self, json: &mut String, out: &mut dyn Write) -> io::Result<()> {
         json.push_str(",\"funcTable\":{");
-        let rows = &self.funcs;
+        let rows = &self.funcs.raw;
         let truth = |is: bool, json: &mut String| json.push_str(if is { "true" } else { "false" });
         column("name", rows, json, out, |row, json| {
-            number(row.name.into(), json)
+            number(row.name.0.into(), json)
         })?;
         column("isJS", rows, json, out, |row, json| truth(row.is_js, json))?;
         column("relevantForJS", rows, json, out, |_, json| {
@@ -458,12 +452,12 @@ impl<'p> Shared<'p> {
         })?;
         column("resource", rows, json, out, |row, json| {
             match row.resource {
-                NONE => json.push_str("-1"),
-                resource => number(resource.into(), json),
+                None => json.push_str("-1"),
+                Some(resource) => number(resource.index() as u64, json),
             }
         })?;
         column("source", rows, json, out, |row, json| {
-            optional(row.source, json)
+            optional_id(row.source, json)
         })?;
         column("lineNumber", rows, json, out, |row, json| {
             optional(row.start.map_or(NONE, |(line, _)| line), json);
@@ -484,15 +478,15 @@ impl<'p> Shared<'p> {
 
     fn write_natives(&self, json: &mut String, out: &mut dyn Write) -> io::Result<()> {
         json.push_str(",\"nativeSymbols\":{");
-        let rows = &self.natives;
+        let rows = &self.natives.raw;
         column("libIndex", rows, json, out, |row, json| {
-            number(row.lib.into(), json)
+            number(row.lib.index() as u64, json)
         })?;
         column("address", rows, json, out, |row, json| {
             number(row.address, json)
         })?;
         column("name", rows, json, out, |row, json| {
-            number(row.name.into(), json)
+            number(row.name.0.into(), json)
         })?;
         column("functionSize", rows, json, out, |row, json| {
             match row.size {
@@ -506,10 +500,10 @@ impl<'p> Shared<'p> {
 
     fn write_sources(&self, json: &mut String, out: &mut dyn Write) -> io::Result<()> {
         json.push_str(",\"sources\":{");
-        let rows = &self.sources;
+        let rows = &self.sources.raw;
         column("id", rows, json, out, |_, json| json.push_str("null"))?;
         column("filename", rows, json, out, |file, json| {
-            number((*file).into(), json)
+            number(file.0.into(), json)
         })?;
         column("startLine", rows, json, out, |_, json| json.push('1'))?;
         column("startColumn", rows, json, out, |_, json| json.push('1'))?;
@@ -548,13 +542,17 @@ pub(super) fn end(length: usize, json: &mut String) {
 }
 
 /// [`NONE`] is null.
-pub(super) fn optional(value: u32, json: &mut String) {
+fn optional(value: u32, json: &mut String) {
     match value {
         NONE => json.push_str("null"),
         value => number(value.into(), json),
     }
 }
 
-fn count(len: usize) -> u32 {
-    u32::try_from(len).expect("fewer than 4 G of anything")
+/// None is null.
+fn optional_id(id: Option<impl Idx>, json: &mut String) {
+    match id {
+        None => json.push_str("null"),
+        Some(id) => number(id.index() as u64, json),
+    }
 }

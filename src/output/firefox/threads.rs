@@ -9,7 +9,7 @@ use super::super::columns::{number, text};
 use super::super::text::harmless;
 use super::FirefoxOptions;
 use super::category::WAITING;
-use super::shared::{column, end, optional};
+use super::shared::{Stack, column, end};
 use super::tracks::{Hit, Marker, Owner, Track, What};
 use crate::ids::Idx;
 use crate::profile::{Profile, Thread, ThreadId};
@@ -219,7 +219,7 @@ fn write_samples(
 ) -> io::Result<()> {
     json.push_str("\"samples\":{");
     column("stack", hits, json, out, |hit, json| {
-        number(hit.stack.into(), json)
+        number(hit.stack.index() as u64, json)
     })?;
     let mut last = scale.start;
     column("timeDeltas", hits, json, out, |hit, json| {
@@ -258,7 +258,7 @@ fn write_markers(
 ) -> io::Result<()> {
     json.push_str("\"markers\":{");
     column("name", markers, json, out, |marker, json| {
-        number(marker.name.into(), json)
+        number(marker.name.0.into(), json)
     })?;
     column("startTime", markers, json, out, |marker, json| {
         scale.time(marker.from, json)
@@ -331,12 +331,12 @@ fn push_payload(payload: Option<&str>, json: &mut String) {
     }
 }
 
-fn push_cause(marker: &Marker, stack: Option<u32>, scale: &Scale, json: &mut String) {
+fn push_cause(marker: &Marker, stack: Option<Stack>, scale: &Scale, json: &mut String) {
     if let Some(stack) = stack {
         json.push_str(",\"cause\":{\"time\":");
         scale.time(marker.from, json);
         json.push_str(",\"stack\":");
-        optional(stack, json);
+        number(stack.index() as u64, json);
         json.push('}');
     }
 }

@@ -5,6 +5,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::super::strings::TextId;
 use super::super::text::{harmless, harmless_payload};
 use super::FirefoxOptions;
 use super::shared::{Places, Shared, Stack};
@@ -35,7 +36,7 @@ pub(super) struct Marker {
     /// Nothing for what has no length.
     pub(super) to: Option<u64>,
     /// Number of its text.
-    pub(super) name: u32,
+    pub(super) name: TextId,
     pub(super) what: What,
 }
 
@@ -160,8 +161,8 @@ impl Sorter<'_, '_> {
 
     fn sample(&mut self, sample: &Sample, time: u64) {
         let (owner, root) = match self.options.per_cpu {
-            true => (Owner::Cpu(sample.cpu), self.root(sample.thread)),
-            false => (Owner::Thread(sample.thread), super::NONE),
+            true => (Owner::Cpu(sample.cpu), Some(self.root(sample.thread))),
+            false => (Owner::Thread(sample.thread), None),
         };
         let stack = self.shared.stack(root, sample.stack, sample.leaf);
         let wait = self

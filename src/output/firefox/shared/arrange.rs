@@ -5,21 +5,23 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{NONE, Node, Shared, Stack, count};
+use super::super::super::strings::TextId;
+use super::{Node, Shared, Stack};
+use crate::ids::{Idx, IndexSlice, IndexVec, index_vec};
 
 /// The new numbers of what threads refer to, by the old ones.
 pub(in super::super) struct Places {
-    stacks: Vec<Stack>,
-    texts: Vec<u32>,
+    stacks: IndexVec<Stack, Stack>,
+    texts: IndexVec<TextId, TextId>,
 }
 
 impl Places {
     pub(in super::super) fn stack(&self, old: Stack) -> Stack {
-        self.stacks.get(old as usize).copied().unwrap_or(old)
+        self.stacks[old]
     }
 
-    pub(in super::super) fn text(&self, old: u32) -> u32 {
-        self.texts[old as usize]
+    pub(in super::super) fn text(&self, old: TextId) -> TextId {
+        self.texts[old]
     }
 }
 
@@ -29,7 +31,7 @@ impl Shared<'_> {
         // Nothing is looked up any more.
         self.branches = FxHashMap::default();
         self.known_stacks = FxHashMap::default();
-        self.known_frames = Vec::new();
+        self.known_frames = IndexVec::new();
         let names = self.libs.names();
         self.resources = names.map(|name| self.strings.id(&name)).collect();
         self.arrange_natives();
@@ -42,23 +44,21 @@ impl Shared<'_> {
     }
 
     fn arrange_natives(&mut self) {
-        let natives = &self.natives;
-        let places = sorted(natives.len(), |at| (natives[at].lib, natives[at].address));
+        let places = sorted(&self.natives, |native| (native.lib, native.address));
         for frame in &mut self.frames {
-            frame.native = places.get(frame.native as usize).copied().unwrap_or(NONE);
+            frame.native = frame.native.map(|native| places[native]);
         }
         put(&mut self.natives, places);
     }
 
     fn arrange_frames(&mut self) {
-        let frames = &self.frames;
-        let places = sorted(frames.len(), |at| {
-            let row = &frames[at];
-            // What has no address first.
-            (row.native, row.address.wrapping_add(1), row.depth)
+        let places = sorted(&self.frames, |row| {
+            // What is in no symbol last, what has no address first.
+            let native = (row.native.is_none(), row.native);
+            (native, row.address.wrapping_add(1), row.depth)
         });
         for node in &mut self.nodes {
-            node.frame = places[node.frame as usize];
+            node.frame = places[node.frame];
         }
         put(&mut self.frames, places);
     }
@@ -67,31 +67,31 @@ impl Shared<'_> {
         let used = self.frames.iter().map(|frame| frame.func);
         let places = by_first_use(self.funcs.len(), used);
         for frame in &mut self.frames {
-            frame.func = places[frame.func as usize];
+            frame.func = places[frame.func];
         }
         put(&mut self.funcs, places);
     }
 
-    fn arrange_texts(&mut self) -> Vec<u32> {
+    fn arrange_texts(&mut self) -> IndexVec<TextId, TextId> {
         let funcs = self.funcs.iter().map(|func| func.name);
         let natives = self.natives.iter().map(|native| native.name);
         // The empty text is the first.
-        let used = std::iter::once(0).chain(funcs).chain(natives);
+        let used = std::iter::once(TextId(0)).chain(funcs).chain(natives);
         let places = by_first_use(self.strings.len(), used);
-        let place = |text: &mut u32| *text = places[*text as usize];
+        let place = |text: &mut TextId| *text = places[*text];
         self.funcs.iter_mut().for_each(|func| place(&mut func.name));
         self.natives.iter_mut().for_each(|row| place(&mut row.name));
         self.sources.iter_mut().for_each(place);
         self.resources.iter_mut().for_each(place);
-        self.texts = (0..count(places.len())).collect();
+        self.texts = places.indices().collect();
         put(&mut self.texts, places.clone());
         places
     }
 
-    fn arrange_stacks(&mut self) -> Vec<Stack> {
+    fn arrange_stacks(&mut self) -> IndexVec<Stack, Stack> {
         let places = places_by_path(&self.nodes, self.frames.len());
         for node in &mut self.nodes {
-            node.prefix = places.get(node.prefix as usize).copied().unwrap_or(NONE);
+            node.prefix = node.prefix.map(|prefix| places[prefix]);
         }
         put(&mut self.nodes, places.clone());
         places
@@ -99,37 +99,40 @@ impl Shared<'_> {
 }
 
 /// By number: its place when sorted by a key.
-fn sorted<K: Ord>(len: usize, key: impl Fn(usize) -> K) -> Vec<u32> {
+fn sorted<I: Idx + Ord, T, K: Ord>(
+    items: &IndexSlice<I, [T]>,
+    key: impl Fn(&T) -> K,
+) -> IndexVec<I, I> {
     // Keys beside each other: looked up where they are, they would wait for memory.
-    let keys = (0..len).map(key).zip(0..count(len));
-    let mut order: Vec<(K, u32)> = keys.collect();
+    let keys = items.iter_enumerated().map(|(at, item)| (key(item), at));
+    let mut order: Vec<(K, I)> = keys.collect();
     order.sort_unstable();
-    let mut places = vec![0; len];
-    for (place, (_, at)) in (0..).zip(order) {
-        places[at as usize] = place;
+    let mut places: IndexVec<I, I> = items.indices().collect();
+    for (place, (_, at)) in order.into_iter().enumerate() {
+        places[at] = I::from_usize(place);
     }
     places
 }
 
 /// By number: its place when those that are used stand in that order, before the others.
-fn by_first_use(len: usize, used: impl Iterator<Item = u32>) -> Vec<u32> {
-    let mut places = vec![NONE; len];
+fn by_first_use<I: Idx>(len: usize, used: impl Iterator<Item = I>) -> IndexVec<I, I> {
+    let mut places: IndexVec<I, Option<I>> = index_vec![None; len];
+    let all = places.indices();
     let mut next = 0;
-    for at in used.chain(0..count(len)) {
-        let place = &mut places[at as usize];
-        if *place == NONE {
-            *place = next;
+    for at in used.chain(all) {
+        places[at].get_or_insert_with(|| {
             next += 1;
-        }
+            I::from_usize(next - 1)
+        });
     }
-    places
+    places.into_iter().flatten().collect()
 }
 
 /// Puts each item where it belongs.
-fn put<T>(items: &mut [T], mut places: Vec<u32>) {
-    for at in 0..places.len() {
-        while places[at] as usize != at {
-            let to = places[at] as usize;
+fn put<I: Idx, T>(items: &mut IndexSlice<I, [T]>, mut places: IndexVec<I, I>) {
+    for at in places.indices() {
+        while places[at] != at {
+            let to = places[at];
             items.swap(at, to);
             places.swap(at, to);
         }
@@ -137,13 +140,11 @@ fn put<T>(items: &mut [T], mut places: Vec<u32>) {
 }
 
 /// By node: its place when each stands before what goes on from it, and those that go on from the same by frame.
-fn places_by_path(nodes: &[Node], frames: usize) -> Vec<u32> {
-    let behind = |node: &Node| node.prefix.wrapping_add(1) as usize;
-    let all: Vec<u32> = (0..count(nodes.len())).collect();
-    let order = counted_out(&all, frames, |node| nodes[node as usize].frame as usize);
-    let order = counted_out(&order, nodes.len() + 1, |node| {
-        behind(&nodes[node as usize])
-    });
+fn places_by_path(nodes: &IndexSlice<Stack, [Node]>, frames: usize) -> IndexVec<Stack, Stack> {
+    let behind = |node: &Node| node.prefix.map_or(0, |prefix| prefix.index() + 1);
+    let all: Vec<Stack> = nodes.indices().collect();
+    let order = counted_out(&all, frames, |node| nodes[node].frame.index());
+    let order = counted_out(&order, nodes.len() + 1, |node| behind(&nodes[node]));
     // A node has a larger number than its prefix.
     let mut sizes = vec![1_u32; nodes.len() + 1];
     for (at, node) in nodes.iter().enumerate().rev() {
@@ -151,19 +152,20 @@ fn places_by_path(nodes: &[Node], frames: usize) -> Vec<u32> {
     }
     // By prefix: where the next that goes on from it has its place.
     let mut next = vec![0_u32; nodes.len() + 1];
-    let mut places = all;
-    for &at in &order {
-        let of_prefix = &mut next[behind(&nodes[at as usize])];
+    let mut places: IndexVec<Stack, Stack> = all.into();
+    for at in order {
+        let own = at.index() + 1;
+        let of_prefix = &mut next[behind(&nodes[at])];
         let place = *of_prefix;
-        *of_prefix += sizes[at as usize + 1];
-        next[at as usize + 1] = place + 1;
-        places[at as usize] = place;
+        *of_prefix += sizes[own];
+        next[own] = place + 1;
+        places[at] = Stack::from_usize(place as usize);
     }
     places
 }
 
 /// Sorted by a key below `keys`; equal ones stay in their order.
-fn counted_out(items: &[u32], keys: usize, key: impl Fn(u32) -> usize) -> Vec<u32> {
+fn counted_out(items: &[Stack], keys: usize, key: impl Fn(Stack) -> usize) -> Vec<Stack> {
     let mut starts = vec![0_u32; keys + 1];
     for item in items {
         starts[key(*item) + 1] += 1;
@@ -171,7 +173,7 @@ fn counted_out(items: &[u32], keys: usize, key: impl Fn(u32) -> usize) -> Vec<u3
     for at in 0..keys {
         starts[at + 1] += starts[at];
     }
-    let mut sorted = vec![0; items.len()];
+    let mut sorted = items.to_vec();
     for item in items {
         let start = &mut starts[key(*item)];
         sorted[*start as usize] = *item;
@@ -182,31 +184,40 @@ fn counted_out(items: &[u32], keys: usize, key: impl Fn(u32) -> usize) -> Vec<u3
 
 #[cfg(test)]
 mod tests {
+    use super::super::RowId;
     use super::*;
 
     #[test]
     fn paths_stand_behind_their_beginnings() {
-        let node = |prefix, frame| Node { frame, prefix };
+        let node = |prefix: Option<usize>, frame| Node {
+            frame: RowId::from_usize(frame),
+            prefix: prefix.map(Stack::from_usize),
+        };
         // main > b > c, main > a, other, main > b > a
         let nodes = [
-            node(NONE, 3),
-            node(0, 1),
-            node(1, 2),
-            node(0, 0),
-            node(NONE, 4),
-            node(1, 0),
+            node(None, 3),
+            node(Some(0), 1),
+            node(Some(1), 2),
+            node(Some(0), 0),
+            node(None, 4),
+            node(Some(1), 0),
         ];
-        assert_eq!(places_by_path(&nodes, 5), [0, 2, 4, 1, 5, 3]);
+        let places = places_by_path(IndexSlice::new(&nodes), 5);
+        assert_eq!(numbers(&places), [0, 2, 4, 1, 5, 3]);
+    }
+
+    fn numbers<I: Idx>(places: &IndexSlice<I, [I]>) -> Vec<usize> {
+        places.iter().map(|place| place.index()).collect()
     }
 
     #[test]
     fn what_is_used_first_comes_first() {
-        let places = by_first_use(4, [2, 0, 2].into_iter());
-        assert_eq!(places, [1, 2, 0, 3]);
-        let mut items = ['a', 'b', 'c', 'd'];
+        let places = by_first_use(4, [2, 0, 2].map(TextId).into_iter());
+        assert_eq!(numbers(&places), [1, 2, 0, 3]);
+        let mut items: IndexVec<TextId, char> = index_vec!['a', 'b', 'c', 'd'];
         put(&mut items, places);
         assert_eq!(items, ['c', 'a', 'b', 'd']);
-        let keys = [5, 1, 5, 0];
-        assert_eq!(sorted(4, |at| keys[at]), [2, 1, 3, 0]);
+        let keys: IndexVec<TextId, u8> = index_vec![5, 1, 5, 0];
+        assert_eq!(numbers(&sorted(&keys, |key| *key)), [2, 1, 3, 0]);
     }
 }
