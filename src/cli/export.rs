@@ -199,7 +199,14 @@ fn put<T>(
     if !packed {
         return write(out);
     }
-    let mut packer = gzip::Packer::new(out, threads).context("output")?;
+    let packer = gzip::Packer::new(out, threads).context("output")?;
+    put_into(packer, write)
+}
+
+fn put_into<W: Write, T>(
+    mut packer: gzip::Packer<W>,
+    write: impl FnOnce(&mut dyn Write) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
     let done = write(&mut packer)?;
     packer.finish().context("output")?;
     Ok(done)
@@ -245,7 +252,9 @@ impl ExportArgs {
             labels: self.labels.0.clone(),
             max_stacks: self.max_stacks,
         };
-        let written = put(true, load.needs.threads, out, |out| {
+        // As Go packs profiles: by the quickest level, or nearly.
+        let packer = gzip::Packer::new(out, load.needs.threads).context("output")?;
+        let written = put_into(packer.quick(), |out| {
             pprof::write(&profile, &options, out).context("output")
         })?;
         leave(profile);

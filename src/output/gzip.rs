@@ -39,6 +39,8 @@ pub struct Packer<W: Write> {
     packed: usize,
     /// How much was packed in all.
     before: u64,
+    /// Where what is large begins.
+    large: u64,
     crc: Crc,
 }
 
@@ -55,8 +57,16 @@ impl<W: Write> Packer<W> {
             waiting: Vec::new(),
             packed: 0,
             before: 0,
+            large: LARGE,
             crc: Crc::new(),
         })
+    }
+
+    /// Takes what is small for large as well.
+    #[must_use]
+    pub fn quick(mut self) -> Self {
+        self.large = 0;
+        self
     }
 
     /// Ends the member, and gives back what it was written to.
@@ -83,9 +93,9 @@ impl<W: Write> Packer<W> {
             starts.push(until);
         }
         let bytes = &self.waiting[..until];
-        let (packed, before_all) = (self.packed, self.before);
+        let (packed, before_all, large) = (self.packed, self.before, self.large);
         let level = |start: usize| match before_all + (start - packed) as u64 {
-            ..LARGE => LEVEL,
+            at if at < large => LEVEL,
             _ => LEVEL_OF_LARGE,
         };
         let packed = in_parallel(starts, self.threads, |start| {
