@@ -108,8 +108,13 @@ impl<'a> DebugInfo<'a> {
             .filter(|entries| self.addresses_fit(entries, code.size))
             .or_else(|| self.equally_long_entries(code.size))
             .unwrap_or_default();
+        // Most name the file of the entry before.
+        let mut before: (&[u8], &[u8]) = (&[], &[]);
         for entry in &mut entries {
-            entry.name = repaired_name(entry.name, path);
+            if entry.name != before.0 {
+                before = (entry.name, repaired_name(entry.name, path));
+            }
+            entry.name = before.1;
         }
         let base = self
             .code_address

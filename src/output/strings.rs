@@ -27,18 +27,23 @@ pub(super) struct Strings {
 
 impl Default for Strings {
     fn default() -> Self {
-        let mut strings = Self {
-            texts: String::new(),
-            ends: IndexVec::new(),
-            hashes: IndexVec::new(),
-            index: ItemIndex::default(),
-        };
-        strings.id("");
-        strings
+        Self::with_capacity(0)
     }
 }
 
 impl Strings {
+    /// Room for so many texts to be found.
+    pub(super) fn with_capacity(texts: usize) -> Self {
+        let mut strings = Self {
+            texts: String::new(),
+            ends: IndexVec::new(),
+            hashes: IndexVec::new(),
+            index: ItemIndex::with_capacity(texts),
+        };
+        strings.id("");
+        strings
+    }
+
     /// The number of a text, as formats write it.
     pub(super) fn id(&mut self, text: &str) -> TextId {
         let new = self.ends.next_idx();

@@ -8,7 +8,7 @@ pub(super) use arrange::Places;
 
 use std::io::{self, Write};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::super::columns::{long_list, number, text};
 use super::super::names::frame_name;
@@ -107,19 +107,19 @@ impl<'p> Shared<'p> {
     pub(super) fn new(profile: &'p Profile) -> Self {
         Self {
             profile,
-            strings: Strings::default(),
+            strings: Strings::with_capacity(profile.symbols.len()),
             libs: Libs::new(profile),
             nodes: IndexVec::new(),
             branches: FxHashMap::default(),
             known_stacks: FxHashMap::default(),
             last: (None, Vec::new()),
-            frames: IndexVec::new(),
+            frames: IndexVec::with_capacity(profile.frames.len()),
             known_frames: index_vec![None; profile.frames.len()],
-            funcs: IndexVec::new(),
-            known_funcs: FxHashMap::default(),
+            funcs: IndexVec::with_capacity(profile.symbols.len()),
+            known_funcs: FxHashMap::with_capacity_and_hasher(profile.symbols.len(), FxBuildHasher),
             of_symbol: index_vec![None; profile.symbols.len()],
             known_names: index_vec![None; profile.symbols.len()],
-            natives: IndexVec::new(),
+            natives: IndexVec::with_capacity(profile.symbols.len()),
             known_natives: index_vec![None; profile.symbols.len()],
             sources: IndexVec::new(),
             known_sources: FxHashMap::default(),
