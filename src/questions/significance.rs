@@ -109,25 +109,27 @@ pub(super) fn test(
     normalize: Normalize,
     is_paired: bool,
 ) -> (Vec<Tested>, f64) {
-    if normalize == Normalize::None || !totals.is_positive() {
-        let root = frequency.sqrt();
-        let equal: Vec<Samples> = all
-            .iter()
-            .map(|one| one.times(root, root.recip()))
-            .collect();
-        return (results(&equal, is_paired), 1.0);
+    let measured = match normalize {
+        Normalize::None => None,
+        _ if !totals.is_positive() => None,
+        _ => normalized(all, sum, totals, normalize, is_paired),
+    };
+    if let Some((results, factor)) = measured {
+        return (results, factor / frequency);
     }
-    let (results, factor) = normalized(all, sum, totals, normalize, is_paired);
-    (results, factor / frequency)
+    let root = frequency.sqrt();
+    let equal = all.iter().map(|one| one.times(root, root.recip()));
+    (results(&equal.collect::<Vec<_>>(), is_paired), 1.0)
 }
 
+/// Nothing if there are too few functions to tell what all have grown by from what one has.
 fn normalized(
     all: &[Samples],
     sum: Option<usize>,
     totals: &Samples,
     normalize: Normalize,
     is_paired: bool,
-) -> (Vec<Tested>, f64) {
+) -> Option<(Vec<Tested>, f64)> {
     let (base, new) = totals.means();
     let middle = totals.middle();
     let shares: Vec<Samples> = all
@@ -135,10 +137,10 @@ fn normalized(
         .map(|one| one.over(totals).times(middle, middle))
         .collect();
     if normalize == Normalize::Total {
-        return (results(&shares, is_paired), new / base);
+        return Some((results(&shares, is_paired), new / base));
     }
     // One that grew makes the share of all others smaller: a first look, by what most functions have grown by.
-    let factor = median_factor(shares.iter().enumerate().filter(|(at, _)| Some(*at) != sum));
+    let factor = median_factor(shares.iter().enumerate().filter(|(at, _)| Some(*at) != sum))?;
     let root = factor.sqrt();
     let mut scaled: Vec<Samples> = shares
         .iter()
@@ -159,7 +161,7 @@ fn normalized(
             break;
         }
     }
-    found
+    Some(found)
 }
 
 /// How long each run was by the functions that are not flagged, each as much as it is steady, if these are enough to tell.
@@ -259,14 +261,14 @@ fn variance(samples: &Samples) -> f64 {
 }
 
 /// The weighted median of what functions have grown by, if there are three to tell.
-fn median_factor<'s>(all: impl Iterator<Item = (usize, &'s Samples)>) -> f64 {
+fn median_factor<'s>(all: impl Iterator<Item = (usize, &'s Samples)>) -> Option<f64> {
     let means = all.map(|(_, one)| one.means());
     let mut ratios: Vec<(f64, f64)> = means
         .filter(|(a, b)| *a >= 5.0 && *b >= 5.0)
         .map(|(a, b)| (b / a, (a * b).powf(0.25)))
         .collect();
     if ratios.len() < 3 {
-        return 1.0;
+        return None;
     }
     ratios.sort_by(|a, b| a.0.total_cmp(&b.0));
     let half = ratios.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
@@ -274,10 +276,10 @@ fn median_factor<'s>(all: impl Iterator<Item = (usize, &'s Samples)>) -> f64 {
     for (ratio, weight) in &ratios {
         sum += weight;
         if sum >= half {
-            return *ratio;
+            return Some(*ratio);
         }
     }
-    1.0
+    None
 }
 
 /// Standard error of the difference of means, and its degrees of freedom: `prior`, a variance, counts as much as
@@ -433,6 +435,21 @@ mod tests {
                 near(compare(&samples, true).p, p);
             }
         }
+    }
+
+    /// Of two functions nobody can tell whether one grew or the other shrank and all grew: they are compared as they are.
+    #[test]
+    fn two_functions_do_not_tell_what_all_have_grown_by() {
+        let of = |base: f64, new: f64| Samples {
+            base: [0.0, 4.0, -3.0].iter().map(|n| base + n).collect(),
+            new: [2.0, -2.0, 1.0].iter().map(|n| new + n).collect(),
+        };
+        let all = [of(300.0, 300.0), of(50.0, 150.0)];
+        let totals = of(350.0, 450.0);
+        let (results, factor) = test(&all, None, &totals, 1.0, Normalize::Median, false);
+        let flagged: Vec<bool> = results.iter().map(Tested::is_flagged).collect();
+        assert_eq!((flagged, factor), (vec![false, true], 1.0));
+        assert!((results[0].ratio.expect("a ratio").value - 1.0).abs() < 0.01);
     }
 
     #[test]
