@@ -35,7 +35,8 @@ pub fn write(page: &Page, out: &mut dyn Write) -> io::Result<()> {
 /// # Errors
 /// When `out` cannot be written.
 pub fn write_table(table: &Table, out: &mut dyn Write) -> io::Result<()> {
-    if !table.title.is_empty() {
+    // A sign that a line of text is a comment is none here.
+    if !matches!(table.title.as_str(), "" | "#") {
         writeln!(out, "{}\n", escape(&table.title))?;
     }
     let heads: Vec<&str> = table.columns.iter().map(|column| column.head).collect();

@@ -287,6 +287,7 @@ fn a_program_of_another_name_is_the_same() {
         let text = String::from_utf8_lossy(&output.stdout);
         assert_eq!(output.status.code(), Some(status), "{view:?}: {text}");
         assert!(text.contains(told), "{view:?}: {text}");
+        assert!(!text.contains("\n\\#\n"), "{view:?}: {text}");
         assert!(view[0] != "flamegraph" || is_unchanged(&text), "{text}");
     }
 }
