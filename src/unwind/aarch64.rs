@@ -70,9 +70,10 @@ impl Architecture for Aarch64 {
         (word & 0xfc00_0000 == 0x9400_0000).then_some(i64::from(distance) - 4)
     }
 
-    fn is_sigreturn(code: &[u8]) -> bool {
+    fn sigreturn_len(code: &[u8]) -> Option<usize> {
         // mov x8, #__NR_rt_sigreturn; svc #0
         code.starts_with(&[0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4])
+            .then_some(8)
     }
 
     /// The kernel's own call frame information leads to the interrupted link register, not to the

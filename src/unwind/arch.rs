@@ -14,6 +14,9 @@ pub(super) const REGISTERS: usize = 33;
 /// Values of all registers in one frame, by DWARF number; `None` = not known.
 pub(super) type RegisterFile = [Option<u64>; REGISTERS];
 
+/// What the longest way back out of a signal handler has.
+pub(super) const SIGRETURN_BYTES: usize = 9;
+
 /// One instruction set.
 pub(super) trait Architecture {
     /// Its programs' ELF files.
@@ -54,8 +57,8 @@ pub(super) trait Architecture {
     /// Distance from the return address to the target of a direct call that ends there.
     fn call_target(before: &[u8]) -> Option<i64>;
 
-    /// Whether the code at a return address is the kernel's way back out of a signal handler.
-    fn is_sigreturn(code: &[u8]) -> bool;
+    /// If code is the kernel's way back out of a signal handler: how many bytes that has, up to `SIGRETURN_BYTES`.
+    fn sigreturn_len(code: &[u8]) -> Option<usize>;
 
     /// The registers that the kernel saved for the handler, when the handler has returned to
     /// the trampoline with stack pointer `sp`; `None` as a whole when the frame is not readable.

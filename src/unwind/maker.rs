@@ -10,7 +10,7 @@ use gimli::UnwindContext;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::arch::Architecture;
+use super::arch::{Architecture, SIGRETURN_BYTES};
 use super::cfi::{CfiTables, FdeRef, FileCfi, IndexEntry, Table, lookup};
 use super::flow::{Flow, FlowsOf, Function};
 use super::jit::{CodeView, Habit};
@@ -203,7 +203,7 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
         };
         // The code at the ip, or at the return address.
         let code = image.bytes_from(offset.plus(u64::from(!leaf)), 32);
-        if A::is_sigreturn(code) {
+        if A::sigreturn_len(code).is_some() || leaf && is_in_sigreturn::<A>(image, offset) {
             return Rule::of_kind(Kind::Sigreturn, 0);
         }
         let Some(svma) = image.svma_of(offset) else {
@@ -617,4 +617,14 @@ fn found_view<'a>(
 /// Whether two rules lead to the same caller.
 fn same_frame(a: &Rule, b: &Rule) -> bool {
     (a.cfa_register, a.cfa_offset, a.ra_slot) == (b.cfa_register, b.cfa_offset, b.ra_slot)
+}
+
+/// Whether an ip is in the kernel's way back out of a signal handler, or behind its system call, where it is while the kernel does that.
+fn is_in_sigreturn<A: Architecture>(image: &ElfFile<'_>, ip: FileOffset) -> bool {
+    let from = ip.0.saturating_sub(SIGRETURN_BYTES as u64);
+    let before = usize::try_from(ip.0 - from).unwrap_or(0);
+    let code = image.bytes_from(FileOffset(from), before + SIGRETURN_BYTES);
+    let starts = code.get(..=before).unwrap_or_default();
+    (0..starts.len())
+        .any(|start| A::sigreturn_len(&code[start..]).is_some_and(|len| before <= start + len))
 }

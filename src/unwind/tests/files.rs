@@ -174,7 +174,7 @@ fn says_why_a_stack_ended() {
     narrow.abi = 1;
     assert_eq!(
         walk(Arch::X86_64, &process, &narrow),
-        (vec![], StackEnd::NoRegisters)
+        (vec![(BASE + 0x20, Ip)], StackEnd::NoRegisters)
     );
     let nothing = Sample::new(&[(0, 1)], &[]);
     assert_eq!(
@@ -695,6 +695,28 @@ fn crosses_signal_handlers() {
 }
 
 #[test]
+fn returning_from_a_handler_is_the_handlers_frame() {
+    // Sampled in the kernel, which is to go on where the program was interrupted: the ip is behind the system call.
+    let store = Store::new();
+    let mut text = text_of_calls(0x500);
+    text[0x400..0x409].copy_from_slice(&[0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05]);
+    let process = process(&store, X86, &text, &[eh_frame(X86, &four_functions())]);
+    let mut stack = x86_signal_frame(BASE + 0x100, SP + 60 * 8, 0x77);
+    stack.extend([BASE + 0x250, 3, 0x88, 4, BASE + 0x350]);
+    let by_ip = |ip| walk(Arch::X86_64, &process, &Sample::x86(ip, SP, 1, &stack));
+    let interrupted = [
+        (BASE + 0x100, Signal),
+        (BASE + 0x24f, Cfi),
+        (BASE + 0x34f, Cfi),
+    ];
+    for ip in [BASE + 0x400, BASE + 0x407, BASE + 0x409] {
+        let (frames, end) = by_ip(ip);
+        assert_eq!((&frames[1..], end), (&interrupted[..], StackEnd::Complete));
+    }
+    assert_ne!(by_ip(BASE + 0x40a).0.get(1), interrupted.first());
+}
+
+#[test]
 fn crosses_signal_handlers_by_call_frame_information() {
     // As glibc describes __restore_rt: every register by an expression, 'S' in the augmentation, and
     // the entry starts one byte early. The code itself is not recognisable here.
@@ -978,6 +1000,14 @@ fn arm_signal_frames_give_the_interrupted_pc() {
     assert_eq!(
         walk(Arch::Aarch64, &process, &sample),
         (expected, StackEnd::Complete)
+    );
+    // In the kernel, behind the system call.
+    let sample = Sample::arm(BASE + 0x408, SP, SP, BASE + 0x400, &stack);
+    let (frames, end) = walk(Arch::Aarch64, &process, &sample);
+    let expected = [BASE + 0x408, BASE + 0x40, BASE + 0x14f, BASE + 0x34f];
+    assert_eq!(
+        (addresses(&frames), end),
+        (expected.to_vec(), StackEnd::Complete)
     );
 }
 

@@ -199,6 +199,12 @@ impl<'a, A: Architecture> Walker<'a, A> {
             return StackEnd::NoRegisters;
         };
         if regs.abi != A::ABI {
+            // Where it was is known all the same.
+            out.push(UserFrame {
+                lookup: Avma(ip),
+                id: UserFrame::NO_ID,
+                origin: FrameOrigin::Ip,
+            });
             return StackEnd::NoRegisters;
         }
         self.history.clear();

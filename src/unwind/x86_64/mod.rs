@@ -72,10 +72,14 @@ impl Architecture for X86_64 {
         direct_call(before).map(i64::from)
     }
 
-    fn is_sigreturn(code: &[u8]) -> bool {
+    fn sigreturn_len(code: &[u8]) -> Option<usize> {
         // mov rax, __NR_rt_sigreturn; syscall (or the shorter mov eax of musl)
-        code.starts_with(&[0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05])
-            || code.starts_with(&[0xb8, 15, 0, 0, 0, 0x0f, 0x05])
+        let ways: [&[u8]; 2] = [
+            &[0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05],
+            &[0xb8, 15, 0, 0, 0, 0x0f, 0x05],
+        ];
+        let way = ways.iter().find(|way| code.starts_with(way));
+        way.map(|way| way.len())
     }
 
     fn signal_registers(
