@@ -69,6 +69,7 @@ impl Addresses {
     }
 
     /// The address of a frame that was unwound.
+    #[inline]
     pub(super) fn of_frame(&mut self, space: &SpaceAt<'_, '_>, frame: &UserFrame) -> PcId {
         let place = frame.id as usize;
         if let Some(&(at, id)) = self.by_place.get(place)
