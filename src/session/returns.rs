@@ -7,13 +7,16 @@
 use rustc_hash::FxHashMap;
 
 use crate::address::{Avma, Timestamp};
-use crate::ids::ThreadId;
+use crate::ids::{Idx, IndexVec, Spare, ThreadId, numbers};
 
 /// The mapping of the trampoline.
 pub const TRAMPOLINES: &[u8] = b"[uprobes]";
 
-/// No call.
-const NONE: u32 = u32::MAX;
+numbers! {
+    /// A call of a thread, in the order in which they began.
+    struct CallId(Spare);
+}
+
 /// Calls of one thread that may be pending.
 const DEEPEST: usize = 256;
 
@@ -25,11 +28,11 @@ pub struct Returns {
 
 #[derive(Debug, Default)]
 struct Calls {
-    all: Vec<Call>,
+    all: IndexVec<CallId, Call>,
     /// Those that have not returned, outermost first.
-    open: Vec<u32>,
+    open: Vec<CallId>,
     /// The one that returned last, if nothing has begun since.
-    last: Option<u32>,
+    last: Option<CallId>,
 }
 
 /// A call of a probed function.
@@ -41,7 +44,7 @@ struct Call {
     to: Timestamp,
     back: Avma,
     /// The pending call around it.
-    outer: u32,
+    outer: Option<CallId>,
     /// That one jumped here: they have one return address.
     shares_outer: bool,
 }
@@ -60,13 +63,12 @@ impl Returns {
         if calls.open.len() >= DEEPEST {
             return;
         }
-        let number = u32::try_from(calls.all.len()).unwrap_or(NONE);
-        calls.all.push(Call {
+        let number = calls.all.push(Call {
             function,
             from: time,
             to: Timestamp(u64::MAX),
             back: Avma(0),
-            outer: calls.open.last().copied().unwrap_or(NONE),
+            outer: calls.open.last().copied(),
             shares_outer: false,
         });
         calls.open.push(number);
@@ -75,23 +77,23 @@ impl Returns {
     /// A thread returns from one, to `back`.
     pub fn leave(&mut self, thread: ThreadId, time: Timestamp, function: u64, back: Avma) {
         let calls = self.threads.entry(thread).or_default();
-        let is_it = |number: &u32| calls.all[*number as usize].function == function;
+        let is_it = |number: &CallId| calls.all[*number].function == function;
         let Some(at) = calls.open.iter().rposition(is_it) else {
             return;
         };
         // Those that were jumped over are not pending any more, and never were for certain.
         for number in calls.open.drain(at + 1..) {
-            let call = &mut calls.all[number as usize];
+            let call = &mut calls.all[number];
             call.to = call.from;
         }
         let Some(number) = calls.open.pop() else {
             return;
         };
-        let call = &mut calls.all[number as usize];
+        let call = &mut calls.all[number];
         (call.to, call.back) = (time, back);
         if let Some(last) = calls.last.replace(number) {
-            let inner = &mut calls.all[last as usize];
-            inner.shares_outer = inner.outer == number && inner.back == back;
+            let inner = &mut calls.all[last];
+            inner.shares_outer = inner.outer == Some(number) && inner.back == back;
         }
     }
 
@@ -99,10 +101,11 @@ impl Returns {
     #[must_use]
     pub fn behind(&self, thread: ThreadId, time: Timestamp, nth: usize) -> Option<Avma> {
         let calls = &self.threads.get(&thread)?.all;
-        let before = calls.partition_point(|call| call.from < time);
-        let mut next = u32::try_from(before.checked_sub(1)?).ok()?;
+        let before = calls.raw.partition_point(|call| call.from < time);
+        let mut next = before.checked_sub(1).map(CallId::from_usize);
         let mut passed = 0;
-        while let Some(call) = calls.get(next as usize) {
+        while let Some(number) = next {
+            let call = &calls[number];
             next = call.outer;
             let is_pending = time < call.to && call.from < time;
             if !is_pending || call.shares_outer {

@@ -5,6 +5,12 @@
 //! An entry counts up to the next one; a quarter of them say that nobody knows the position.
 
 use super::leb::Leb;
+use crate::ids::{Idx, IndexVec, numbers};
+
+numbers! {
+    /// Index into [`AddressMap::entries`].
+    struct EntryId(u32);
+}
 
 /// Entries of a block in the newer format.
 const BLOCK: usize = 128;
@@ -17,9 +23,9 @@ const UNKNOWN: u32 = u32::MAX;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct AddressMap {
     /// Offsets in the machine code with positions, [`UNKNOWN`] for none; by rising offset.
-    entries: Vec<(u32, u32)>,
+    entries: IndexVec<EntryId, (u32, u32)>,
     /// The entries that have a position.
-    known: Vec<u32>,
+    known: Vec<EntryId>,
 }
 
 /// Where an instruction comes from.
@@ -46,8 +52,9 @@ impl AddressMap {
         if !entries.is_sorted_by_key(|entry| entry.0) {
             return None;
         }
-        let numbers = (0u32..).zip(&entries);
-        let known = numbers
+        let entries: IndexVec<EntryId, _> = entries.into();
+        let known = entries
+            .iter_enumerated()
             .filter(|(_, entry)| entry.1 != UNKNOWN)
             .map(|(number, _)| number)
             .collect();
@@ -57,14 +64,14 @@ impl AddressMap {
     /// Where the code at `offset` comes from, if `function`, the range of the function around it, has any position.
     #[must_use]
     pub fn origin(&self, offset: u32, function: std::ops::Range<u32>) -> Option<Origin> {
-        let next = self.entries.partition_point(|entry| entry.0 <= offset);
-        let next_known = self.known.partition_point(|&n| (n as usize) < next);
+        let next = self.entries.raw.partition_point(|entry| entry.0 <= offset);
+        let next_known = self.known.partition_point(|n| n.index() < next);
         let inside = |at: usize| {
-            let (start, position) = self.entries[*self.known.get(at)? as usize];
+            let (start, position) = self.entries[*self.known.get(at)?];
             function.contains(&start).then_some(position)
         };
         let before = next_known.checked_sub(1).and_then(inside);
-        let is_exact = next_known > 0 && self.known[next_known - 1] as usize + 1 == next;
+        let is_exact = next_known > 0 && self.known[next_known - 1].index() + 1 == next;
         if let (Some(position), true) = (before, is_exact) {
             return Some(Origin {
                 position,
@@ -82,8 +89,11 @@ impl AddressMap {
 
     /// The offsets in a range of code from which on another position counts, with the positions that are known.
     pub fn changes(&self, range: std::ops::Range<u32>) -> impl Iterator<Item = (u32, Option<u32>)> {
-        let first = self.entries.partition_point(|entry| entry.0 < range.start);
-        let entries = self.entries[first..].iter();
+        let first = self
+            .entries
+            .raw
+            .partition_point(|entry| entry.0 < range.start);
+        let entries = self.entries.raw[first..].iter();
         entries
             .take_while(move |entry| entry.0 < range.end)
             .map(|&(offset, position)| (offset, (position != UNKNOWN).then_some(position)))
@@ -199,7 +209,7 @@ mod tests {
         section.extend([0x01; 128]);
         section.extend([0x06, 33]);
         let map = AddressMap::parse(&section, Some(50)).expect("a map");
-        assert_eq!(map.entries[127..], [(0, UNKNOWN), (10, 33)]);
+        assert_eq!(map.entries.raw[127..], [(0, UNKNOWN), (10, 33)]);
     }
 
     #[test]
