@@ -12,7 +12,7 @@ use crate::assembly::{Request, SourcePaths};
 use crate::bundle::{Item, Plan, Wanted};
 use crate::input::{BUNDLE_KERNEL, BUNDLE_LIST, BUNDLE_MARK, Origin, Role, files_in};
 use crate::load::{self, LoadOptions, Source};
-use crate::output::gzip;
+use crate::output::gzip::{self, Effort};
 use crate::output::text::harmless;
 
 use super::annotate::SourceArgs;
@@ -372,7 +372,7 @@ fn content_of(item: &Item) -> anyhow::Result<Content> {
             return Ok(Content::of_bytes(text));
         }
         let mut packed = Vec::new();
-        gzip::write(&text, 1, &mut packed)?;
+        gzip::write(&text, 1, Effort::Small, &mut packed)?;
         return Ok(Content::of_bytes(packed));
     }
     Ok(match &item.kept {

@@ -17,9 +17,10 @@ use crate::collect::{Payloads, Rows};
 use crate::load::{self, LoadOptions};
 use crate::output::caption::Caption;
 use crate::output::firefox::{self, FirefoxOptions};
+use crate::output::gzip::{self, Effort};
 use crate::output::pprof::{self, Label, PprofOptions};
 use crate::output::text::harmless;
-use crate::output::{gzip, speedscope, stacks_csv};
+use crate::output::{speedscope, stacks_csv};
 use crate::profile::Profile;
 use crate::questions::filter::Filters;
 use crate::questions::kinds::OwnRules;
@@ -191,22 +192,15 @@ impl Verb for ExportArgs {
 
 /// Writes a file, packed or not.
 fn put<T>(
-    packed: bool,
+    packed: Option<Effort>,
     threads: usize,
     out: &mut Output,
     write: impl FnOnce(&mut dyn Write) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    if !packed {
+    let Some(effort) = packed else {
         return write(out);
-    }
-    let packer = gzip::Packer::new(out, threads).context("output")?;
-    put_into(packer, write)
-}
-
-fn put_into<W: Write, T>(
-    mut packer: gzip::Packer<W>,
-    write: impl FnOnce(&mut dyn Write) -> anyhow::Result<T>,
-) -> anyhow::Result<T> {
+    };
+    let mut packer = gzip::Packer::new(out, threads, effort).context("output")?;
     let done = write(&mut packer)?;
     packer.finish().context("output")?;
     Ok(done)
@@ -253,8 +247,7 @@ impl ExportArgs {
             max_stacks: self.max_stacks,
         };
         // As Go packs profiles: by the quickest level, or nearly.
-        let packer = gzip::Packer::new(out, load.needs.threads).context("output")?;
-        let written = put_into(packer.quick(), |out| {
+        let written = put(Some(Effort::Quick), load.needs.threads, out, |out| {
             pprof::write(&profile, &options, out).context("output")
         })?;
         leave(profile);
@@ -290,9 +283,12 @@ impl ExportArgs {
             "--per-cpu: {} does not tell CPUs (perf record --sample-cpu)",
             profile.recording.path
         );
-        let written = put(packed, load.needs.threads, out, |out| {
-            firefox::write(&profile, options, out).context("output")
-        })?;
+        let written = put(
+            packed.then_some(Effort::UntilLarge),
+            load.needs.threads,
+            out,
+            |out| firefox::write(&profile, options, out).context("output"),
+        )?;
         let shown = Caption::of(&profile, options.event).shown;
         leave(profile);
         let kind = if self.per_cpu { "CPUs" } else { "threads" };
@@ -316,9 +312,12 @@ impl ExportArgs {
             Rows::Samples
         };
         let profile = self.load_event(&load, asked)?;
-        let written = put(packed, load.needs.threads, out, |out| {
-            speedscope::write(&profile, out).context("output")
-        })?;
+        let written = put(
+            packed.then_some(Effort::Small),
+            load.needs.threads,
+            out,
+            |out| speedscope::write(&profile, out).context("output"),
+        )?;
         anyhow::ensure!(
             written.is_whole,
             "more than {} MB, which no browser opens; --merge makes it smaller, and speedscope reads pprof's format \
@@ -334,7 +333,9 @@ impl ExportArgs {
 
     fn csv(&self, asked: Asked<'_>, packed: bool, out: &mut Output) -> anyhow::Result<String> {
         let threads = self.options(None, asked).needs.threads;
-        put(packed, threads, out, |out| self.csv_rows(asked, out))
+        put(packed.then_some(Effort::Small), threads, out, |out| {
+            self.csv_rows(asked, out)
+        })
     }
 
     /// One recording after the other, so that there is never more than one in memory.

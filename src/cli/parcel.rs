@@ -14,7 +14,7 @@ use tar::{Builder, EntryType, GnuExtSparseHeader, GnuHeader, GnuSparseHeader, He
 
 use super::terminal::{Output, refuse_existing};
 use crate::input::{Origin, Store};
-use crate::output::gzip::Packer;
+use crate::output::gzip::{Effort, Packer};
 
 /// Where the files go.
 pub(super) enum Parcel {
@@ -119,7 +119,7 @@ impl Content {
 impl Parcel {
     /// An archive, or standard output for none; `name` is the folder in it.
     pub(super) fn archive(path: Option<&Path>, name: PathBuf, threads: usize) -> io::Result<Self> {
-        let packer = Packer::new(Output::to_new(path)?, threads)?;
+        let packer = Packer::new(Output::to_new(path)?, threads, Effort::Small)?;
         Ok(Self::Archive(Box::new(Builder::new(packer)), name))
     }
 

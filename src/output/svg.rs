@@ -137,6 +137,9 @@ pub fn write(drawing: &Drawing<'_>, options: &SvgOptions, out: &mut dyn Write) -
     }
     let mut svg = Vec::new();
     flamegraph::from_lines(&mut inferno, lines.backwards(), &mut svg)?;
+    if drawing.other.is_some() {
+        svg = differences_in_unit(&svg, inferno.factor);
+    }
     let head = subtitle(drawing, options, inferno.font_size);
     write_with_subtitle(&svg, &head, out)
 }
@@ -460,6 +463,29 @@ fn push_escaped(text: &str, xml: &mut String) {
     }
 }
 
+/// The same with differences in the unit of the total: inferno divides them by `factor`, by which it multiplied only the total.
+fn differences_in_unit(svg: &[u8], factor: f64) -> Vec<u8> {
+    const END: &[u8] = b"%)</title>";
+    let mut out = Vec::with_capacity(svg.len());
+    let mut rest = svg;
+    while let Some(end) = memchr::memmem::find(rest, END) {
+        let (text, behind) = rest.split_at(end);
+        let number = memchr::memmem::rfind(text, b"; ").map_or(end, |at| at + 2);
+        let difference = std::str::from_utf8(&text[number..]).ok();
+        match difference.and_then(|text| text.parse::<f64>().ok()) {
+            Some(difference) if difference != 0.0 => {
+                out.extend(&text[..number]);
+                out.extend(format!("{:+.2}", difference * factor).bytes());
+            }
+            _ => out.extend(text),
+        }
+        out.extend(END);
+        rest = &behind[END.len()..];
+    }
+    out.extend(rest);
+    out
+}
+
 fn write_with_subtitle(svg: &[u8], head: &str, out: &mut dyn Write) -> io::Result<()> {
     // As text it would be escaped, so the first one is inferno's element.
     let mark = format!(">{SUBTITLE}<");
@@ -501,6 +527,23 @@ mod tests {
         let mut out = Vec::new();
         write(&drawing, &SvgOptions::default(), &mut out).expect("it draws");
         String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn differences_are_shares_of_the_total_in_its_unit() {
+        let told = |difference: &str| {
+            format!(
+                "<title>a; +3.00%) (1 ms, 5.00%)</title><title>b; 7 (2 ms, 5.00%{difference}%)</title><title>all (3 ms, 100%)</title>"
+            )
+        };
+        for (given, expected) in [
+            ("; +13274.34", "; +13.27"),
+            ("; -500.00", "; -0.50"),
+            ("; 0.00", "; 0.00"),
+        ] {
+            let svg = differences_in_unit(told(given).as_bytes(), 1e-3);
+            assert_eq!(String::from_utf8_lossy(&svg), told(expected));
+        }
     }
 
     #[test]
