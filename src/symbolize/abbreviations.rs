@@ -7,8 +7,12 @@
 
 use gimli::{AttributeSpecification, UnitHeader, constants as dw};
 
-use super::dwarf::{MAX_ATTRIBUTES, Reader};
 use crate::ids::Part;
+
+pub(super) type Reader<'a> = gimli::EndianSlice<'a, gimli::LittleEndian>;
+
+/// Compilers use some twenty; attributes need no bytes, so that one byte of an entry may stand for any number.
+pub(super) const MAX_ATTRIBUTES: usize = 256;
 
 /// The declarations of one table.
 #[derive(Default)]

@@ -22,7 +22,7 @@ use crate::dso::elf::ElfFile;
 use crate::ids::{Idx, IndexVec, numbers};
 use crate::input::Store;
 
-pub(super) type Reader<'a> = gimli::EndianSlice<'a, LittleEndian>;
+pub(super) use super::abbreviations::{MAX_ATTRIBUTES, Reader};
 
 /// A unit and how its entries are laid out. gimli's own table of abbreviations stays empty, but for units of `.dwo` files.
 pub(super) struct Unit<'a> {
@@ -106,8 +106,6 @@ pub(super) struct DebugInfo<'a> {
 /// Where a table is, and for units of which widths it was read.
 type TablePlace = (usize, gimli::Encoding);
 
-/// Compilers use some twenty; attributes need no bytes, so that one byte of an entry may stand for any number.
-pub(super) const MAX_ATTRIBUTES: usize = 256;
 /// Units at one address that are always looked at.
 const FEW_UNITS: usize = 8;
 /// Units that are looked at besides, over all addresses.
