@@ -3,14 +3,14 @@
 //! A JIT function has one entry for each piece of code of its name that is different: what a runtime compiled again to the
 //! same bytes is one.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Material;
-use crate::address::Timestamp;
-use crate::collect::Row;
+use crate::address::{Avma, Timestamp};
+use crate::collect::{Collected, PcId, Row};
 use crate::dso::{DsoId, DsoKind, DsoTable, FileTrouble};
-use crate::ids::Idx;
-use crate::profile::names;
+use crate::ids::{IndexSlice, IndexVec, index_vec};
+use crate::profile::{EventId, FrameId, Profile, names};
 use crate::runtimes::{Tier, tier_of_any, without_tier};
 use crate::session::Target;
 use crate::session::jit::JitCodeId;
@@ -99,8 +99,10 @@ pub struct Function {
     /// Of JIT code: which version this is.
     pub version: Option<Version>,
     pub(super) origin: Origin,
-    /// Index of a sample in it.
+    /// Index of a sample in it, or of one in what it called.
     pub(super) sample: u64,
+    /// Where it was then.
+    pub(super) at: Avma,
 }
 
 /// Samples of one event at one place.
@@ -110,10 +112,73 @@ pub struct Hit {
     pub event: u16,
     /// Bytes from the start of the function.
     pub offset: u64,
+    /// Whether what the samples stand in was called there: `offset` is in the call, or where it returns to.
+    pub is_call: bool,
     /// Sum of periods.
     pub period: u64,
     /// Number.
     pub samples: u64,
+}
+
+/// Samples of one event at one address.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Weighed {
+    event: EventId,
+    /// The address; nothing if they are in nothing that is looked at.
+    pc: Option<PcId>,
+    is_call: bool,
+    period: u64,
+    samples: u64,
+    /// Rank in time order of the first of them.
+    first: u64,
+}
+
+impl Weighed {
+    /// All samples, where they are.
+    pub(super) fn all(collected: &Collected) -> impl Iterator<Item = Self> {
+        collected.rows.iter().map(|row| Self {
+            event: EventId(row.key.event),
+            pc: Some(row.key.leaf),
+            is_call: false,
+            period: row.period,
+            samples: row.samples,
+            first: row.first,
+        })
+    }
+
+    /// Those of a profile that was filtered. Frames that were removed have left their samples to their callers. `met`: an
+    /// address of each frame, and frames are kept apart by address.
+    pub(super) fn left<'p>(
+        profile: &'p Profile,
+        met: &'p IndexSlice<FrameId, [Option<PcId>]>,
+        collected: &'p Collected,
+    ) -> impl Iterator<Item = Self> + 'p {
+        let at = |pc: PcId| collected.pcs[pc].at;
+        let sampled = collected.rows.iter().map(|row: &Row| at(row.key.leaf));
+        let sampled: FxHashSet<Avma> = sampled.collect();
+        let left = profile.entries.iter().map(move |entry| {
+            let pc = met[entry.leaf];
+            Self {
+                event: entry.event,
+                pc,
+                is_call: pc.is_some_and(|pc| !sampled.contains(&at(pc))),
+                period: entry.period,
+                samples: entry.samples,
+                first: entry.first,
+            }
+        });
+        // Percentages stay those of all samples.
+        let events = profile.events.iter_enumerated();
+        let gone = events.map(|(event, summary)| Self {
+            event,
+            pc: None,
+            is_call: false,
+            period: summary.filtered_period,
+            samples: summary.filtered_samples,
+            first: 0,
+        });
+        left.chain(gone.filter(|gone| gone.samples > 0))
+    }
 }
 
 /// A version of a JIT function among those that samples hit.
@@ -151,16 +216,19 @@ impl Function {
     }
 }
 
-pub(super) fn find(material: &Material<'_, '_>) -> Functions {
+pub(super) fn find(
+    material: &Material<'_, '_>,
+    weighed: impl Iterator<Item = Weighed>,
+) -> Functions {
     let mut finder = Finder {
         material,
         numbers: FxHashMap::default(),
-        by_pc: vec![Known::Unasked; material.collected.pcs.len()],
+        by_pc: index_vec![Known::Unasked; material.collected.pcs.len()],
         objects: FxHashMap::default(),
         found: Functions::default(),
     };
-    for row in &material.collected.rows {
-        finder.add(row);
+    for samples in weighed {
+        finder.add(&samples);
     }
     let mut found = finder.found;
     for function in &mut found.all {
@@ -179,6 +247,13 @@ enum Known {
     At(usize, u64),
 }
 
+/// The first sample of a function, and where the function was then.
+#[derive(Clone, Copy)]
+struct Met {
+    sample: u64,
+    at: Avma,
+}
+
 /// What makes one function of several pieces of JIT code.
 #[derive(PartialEq, Eq, Hash)]
 enum Key<'a> {
@@ -191,40 +266,43 @@ enum Key<'a> {
 struct Finder<'m, 's, 'a> {
     material: &'m Material<'s, 'a>,
     numbers: FxHashMap<Key<'a>, usize>,
-    by_pc: Vec<Known>,
+    by_pc: IndexVec<PcId, Known>,
     /// Place in [`Functions::objects`].
     objects: FxHashMap<DsoId, usize>,
     found: Functions,
 }
 
 impl<'a> Finder<'_, '_, 'a> {
-    fn add(&mut self, row: &Row) {
-        let event = usize::from(row.key.event);
+    fn add(&mut self, samples: &Weighed) {
+        let event = usize::from(samples.event.0);
         if self.found.totals.len() <= event {
             self.found.totals.resize(event + 1, (0, 0));
         }
         let total = &mut self.found.totals[event];
-        total.0 = total.0.saturating_add(row.period);
-        total.1 += row.samples;
-        let pc = row.key.leaf.index();
-        let object = self.count_object(pc, event, row);
+        total.0 = total.0.saturating_add(samples.period);
+        total.1 += samples.samples;
+        let Some(pc) = samples.pc else {
+            return;
+        };
+        let object = self.count_object(pc, event, samples);
         if let Known::Unasked = self.by_pc[pc] {
-            self.by_pc[pc] = self.place(pc, row.first);
+            self.by_pc[pc] = self.place(pc, samples.first);
         }
         if let Known::At(function, offset) = self.by_pc[pc] {
             self.found.all[function].hits.push(Hit {
-                event: row.key.event,
+                event: samples.event.0,
                 offset,
-                period: row.period,
-                samples: row.samples,
+                is_call: samples.is_call,
+                period: samples.period,
+                samples: samples.samples,
             });
         } else if let Some(object) = object {
-            self.found.objects[object].unnamed += row.samples;
+            self.found.objects[object].unnamed += samples.samples;
         }
     }
 
     /// Returns which of [`Functions::objects`] it is.
-    fn count_object(&mut self, pc: usize, event: usize, row: &Row) -> Option<usize> {
+    fn count_object(&mut self, pc: PcId, event: usize, samples: &Weighed) -> Option<usize> {
         let (Target::Dso(dso) | Target::Jit(_, dso)) = self.material.collected.pcs[pc].target
         else {
             return None;
@@ -246,21 +324,22 @@ impl<'a> Finder<'_, '_, 'a> {
         if totals.len() <= event {
             totals.resize(event + 1, (0, 0));
         }
-        totals[event].0 = totals[event].0.saturating_add(row.period);
-        totals[event].1 += row.samples;
+        totals[event].0 = totals[event].0.saturating_add(samples.period);
+        totals[event].1 += samples.samples;
         Some(at)
     }
 
-    fn place(&mut self, pc: usize, sample: u64) -> Known {
+    fn place(&mut self, pc: PcId, sample: u64) -> Known {
         let pc = &self.material.collected.pcs[pc];
+        let met = Met { sample, at: pc.at };
         match pc.target {
             Target::Nowhere | Target::Label(_) => Known::Nothing,
-            Target::Jit(code, dso) => Known::At(self.jit(code, dso, sample), pc.address),
-            Target::Dso(dso) => self.symbol(dso, pc.address, sample),
+            Target::Jit(code, dso) => Known::At(self.jit(code, dso, met), pc.address),
+            Target::Dso(dso) => self.symbol(dso, pc.address, met),
         }
     }
 
-    fn symbol(&mut self, dso: DsoId, address: u64, sample: u64) -> Known {
+    fn symbol(&mut self, dso: DsoId, address: u64, met: Met) -> Known {
         let answers = self.material.answers;
         let answer = answers.get(Site::Dso(dso), address);
         let Some(number) = answer.and_then(|answer| answer.symbol) else {
@@ -273,11 +352,11 @@ impl<'a> Finder<'_, '_, 'a> {
             end: symbol.end,
         };
         let make = || (symbol.name.clone(), origin);
-        let function = self.function(Key::Symbol(number.0), dso, sample, make);
+        let function = self.function(Key::Symbol(number.0), dso, met, make);
         Known::At(function, address.wrapping_sub(symbol.start))
     }
 
-    fn jit(&mut self, id: JitCodeId, dso: DsoId, sample: u64) -> usize {
+    fn jit(&mut self, id: JitCodeId, dso: DsoId, met: Met) -> usize {
         let code = self.material.session.jit.code(id);
         let bytes = code.bytes();
         let key = if bytes.is_empty() {
@@ -291,7 +370,7 @@ impl<'a> Finder<'_, '_, 'a> {
             (name, Origin::Jit(id))
         };
         let known = self.found.all.len();
-        let function = self.function(key, dso, sample, make);
+        let function = self.function(key, dso, met, make);
         if known == self.found.all.len() {
             // Another piece with the same bytes, or the same piece at another address.
             let known = &mut self.found.all[function];
@@ -310,7 +389,7 @@ impl<'a> Finder<'_, '_, 'a> {
         &mut self,
         key: Key<'a>,
         dso: DsoId,
-        sample: u64,
+        met: Met,
         make: impl FnOnce() -> (String, Origin),
     ) -> usize {
         if let Some(known) = self.numbers.get(&key) {
@@ -325,7 +404,8 @@ impl<'a> Finder<'_, '_, 'a> {
             hits: Vec::new(),
             version: None,
             origin,
-            sample,
+            sample: met.sample,
+            at: met.at,
         });
         let number = self.found.all.len() - 1;
         self.numbers.insert(key, number);
@@ -375,7 +455,8 @@ fn why_unnamed(dsos: &DsoTable<'_>, dso: DsoId) -> &'static str {
 fn merge(hits: &mut Vec<Hit>) {
     hits.sort_unstable();
     hits.dedup_by(|next, kept| {
-        let same = (next.event, next.offset) == (kept.event, kept.offset);
+        let place = |hit: &Hit| (hit.event, hit.offset, hit.is_call);
+        let same = place(next) == place(kept);
         if same {
             kept.period = kept.period.saturating_add(next.period);
             kept.samples += next.samples;
@@ -411,7 +492,7 @@ fn replaced(material: &Material<'_, '_>, function: &Function) -> Option<u64> {
     let process = session.threads[sample.thread].process;
     let (_, (_, to)) = session
         .jit
-        .lookup_with_span(process, sample.ip, sample.time)?;
+        .lookup_with_span(process, function.at, sample.time)?;
     (to != Timestamp(u64::MAX)).then_some(to.0)
 }
 

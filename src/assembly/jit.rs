@@ -76,10 +76,10 @@ fn start_of(material: &Material<'_, '_>, function: &Function, code: JitCode<'_, 
     let sample = sample.and_then(|at| material.session.samples.get(at));
     let found = sample.and_then(|sample| {
         let cache = MapCache::default();
-        let located = SpaceAt::of(material.session, sample, &cache).locate_user(sample.ip);
+        let located = SpaceAt::of(material.session, sample, &cache).locate_user(function.at);
         let is_here =
             matches!(located.target, Target::Jit(id, _) if Origin::Jit(id) == function.origin);
-        is_here.then(|| sample.ip.0.wrapping_sub(located.address))
+        is_here.then(|| function.at.0.wrapping_sub(located.address))
     });
     found.unwrap_or(code.start().0)
 }

@@ -71,9 +71,10 @@ pub(super) fn list(
     assembly.texts = places.texts;
 }
 
-/// Offsets of samples, in order.
+/// Offsets of samples, in order: instructions begin there.
 fn offsets(function: &Function) -> Vec<u64> {
-    let mut offsets: Vec<u64> = function.hits.iter().map(|hit| hit.offset).collect();
+    let sampled = function.hits.iter().filter(|hit| !hit.is_call);
+    let mut offsets: Vec<u64> = sampled.map(|hit| hit.offset).collect();
     offsets.sort_unstable();
     offsets.dedup();
     offsets

@@ -15,15 +15,18 @@ mod sources;
 
 use std::path::PathBuf;
 
-use crate::collect::Collected;
+use crate::collect::{Collected, PcId};
 use crate::disasm::Syntax;
-use crate::ids::{IndexVec, Spare, numbers};
+use crate::ids::{IndexSlice, IndexVec, Spare, numbers};
+use crate::profile::{FrameId, Profile};
 use crate::session::Session;
 use crate::symbolize::{self, Answers, NameStyle};
 use crate::wasm::WasmCode;
 
 pub use functions::{Function, Functions, Hit, Unnamed, Version, tier};
 pub use sources::Source;
+
+use functions::Weighed;
 
 /// What the stages before made of a recording.
 #[derive(Clone, Copy)]
@@ -32,6 +35,8 @@ pub struct Material<'s, 'a> {
     pub session: &'s Session<'a>,
     /// Its samples.
     pub collected: &'s Collected,
+    /// An address of each frame of its profile.
+    pub met: &'s IndexSlice<FrameId, [Option<PcId>]>,
     /// What its symbols answered.
     pub answers: Answers<'s>,
     /// Where code of WebAssembly is.
@@ -182,12 +187,19 @@ impl SourcePlace {
 const MOST_BYTES: u64 = 4 << 20;
 
 /// Finds all functions, lets `choose` leave out some and name others, and makes listings of those it names.
+///
+/// With a profile that was filtered: those with samples that are left, of which frames that were removed gave theirs to callers.
 pub fn list(
     material: &Material<'_, '_>,
+    filtered: Option<&Profile>,
     request: &Request,
     choose: impl FnOnce(&mut Functions) -> Vec<usize>,
 ) -> Assembly {
-    let mut functions = functions::find(material);
+    let collected = material.collected;
+    let mut functions = match filtered {
+        Some(profile) => functions::find(material, Weighed::left(profile, material.met, collected)),
+        None => functions::find(material, Weighed::all(collected)),
+    };
     let chosen = choose(&mut functions);
     let mut assembly = Assembly {
         functions,

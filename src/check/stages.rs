@@ -1,8 +1,10 @@
 //! What the reading stages made of a recording: all that evidence is taken from.
 
 use super::Weights;
-use crate::collect::Collected;
+use crate::collect::{Collected, PcId};
+use crate::ids::IndexSlice;
 use crate::perfdata::Recording;
+use crate::profile::FrameId;
 use crate::session::Session;
 use crate::stitch::Mended;
 use crate::symbolize::Answers;
@@ -16,6 +18,8 @@ pub struct Stages<'s, 'a> {
     pub session: &'s Session<'a>,
     /// Its stacks.
     pub collected: &'s Collected,
+    /// An address of each frame of its profile.
+    pub met: &'s IndexSlice<FrameId, [Option<PcId>]>,
     /// What was put under cut stacks.
     pub mended: &'s Mended,
     /// What was asked of the symbols, and the answers.

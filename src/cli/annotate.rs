@@ -1,5 +1,6 @@
 //! `pjit annotate`.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -14,7 +15,12 @@ use crate::dso::NameStyle;
 use crate::dso::demangle::demangle;
 use crate::load::{self, LoadOptions, Source};
 use crate::output::annotate::write;
+use crate::output::text::harmless;
+use crate::profile::Profile;
+use crate::questions::filter::Filters;
+use crate::questions::kinds::OwnRules;
 
+use super::filters::{StackFilterArgs, TaskFilterArgs, filter};
 use super::input::{Environment, InputArgs};
 use super::report::When;
 use super::terminal::{Output, colored, with_progress};
@@ -28,6 +34,8 @@ use crate::time_spec::{TimeSpec, parse_cpus};
   pjit annotate spin -i perf.data          one function
   pjit annotate -l --percent-limit 5       with a summary by source line
   pjit annotate -s hot::spin --source-root ~/src/hot --asm-raw
+  pjit annotate parse --hide ^mem          what parse pays for memcpy and its like stands at its calls
+  pjit annotate --focus handle_request     only what ran below that function
 
 Exit status: 0, 1 if what was asked for cannot be shown, 2 for wrong arguments.")]
 pub struct AnnotateArgs {
@@ -42,6 +50,14 @@ pub struct AnnotateArgs {
     /// What is shown.
     #[command(flatten)]
     what: WhatArgs,
+
+    /// Which tasks' samples.
+    #[command(flatten)]
+    tasks: TaskFilterArgs,
+
+    /// Which samples, and which frames of theirs.
+    #[command(flatten)]
+    stacks: StackFilterArgs,
 
     /// How it is shown.
     #[command(flatten)]
@@ -260,17 +276,19 @@ impl PerfArgs {
 }
 
 impl AnnotateArgs {
-    fn load_options(&self, environment: &Environment) -> Result<LoadOptions, String> {
+    fn load_options(&self, environment: &Environment) -> Result<(LoadOptions, Filters), String> {
         let mut load = self.input.load_options(None, environment);
         load.needs.stacks = false;
-        load.frames.inlines = false;
         load.frames.code = true;
         if let Some(list) = &self.what.cpu {
             load.filter.cpus = parse_cpus(list)?;
         }
         let time = self.what.time.as_deref().map(TimeSpec::parse).transpose();
         load.time = time.map_err(|error| error.to_string())?;
-        Ok(load)
+        let filters = self.stacks.apply(self.tasks.filter(), &mut load)?;
+        load.frames.inlines &= filters.looks_at_stacks();
+        load.frames.addresses = !filters.is_empty();
+        Ok((load, filters))
     }
 
     fn selection(&self) -> Selection {
@@ -355,14 +373,18 @@ impl Verb for AnnotateArgs {
         self.perf
             .warnings()
             .for_each(|text| diag.warn(text.to_owned()));
-        let load = match self.load_options(context.environment) {
-            Ok(load) => load,
+        let (load, filters) = match self.load_options(context.environment) {
+            Ok(asked) => asked,
             Err(text) => return wrong_usage(&text),
         };
         let (selection, request) = (self.selection(), self.request(&load));
-        let mut problem = None;
+        let (mut problem, mut filtered) = (None, Ok(None));
+        let narrow = |profile: &mut Profile| {
+            filtered = filter(profile, &filters, &OwnRules::default());
+            !filters.is_empty()
+        };
         let (profile, mut assembly) = with_progress(diag, || {
-            load::annotate(&load, &request, diag, |functions| {
+            load::annotate(&load, &request, diag, narrow, |functions| {
                 if !self.what.dsos.is_empty() {
                     functions.keep_objects(&self.what.dsos);
                 }
@@ -373,6 +395,7 @@ impl Verb for AnnotateArgs {
             })
         })?;
         require_samples(&profile)?;
+        let filtered = filtered?;
         if let Some(unknown) = problem {
             anyhow::bail!("{}", not_found(&unknown, &assembly));
         }
@@ -382,6 +405,9 @@ impl Verb for AnnotateArgs {
         let color = colored(self.layout.color.and_then(When::choice), no_color());
         let view = self.view();
         let (plan, outcome) = code::Plan::new(&assembly, &profile.events, &view);
+        if let Some(line) = filtered {
+            writeln!(out, "# {}", harmless(&line))?;
+        }
         write(&plan, color, load.needs.threads, &mut out)?;
         out.finish().context("output")?;
         self.say(&assembly, &outcome, diag);

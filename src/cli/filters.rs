@@ -151,13 +151,25 @@ impl MarkedFilterArgs {
     }
 }
 
+impl TaskFilterArgs {
+    /// The samples of these tasks.
+    #[must_use]
+    pub fn filter(&self) -> SampleFilter {
+        SampleFilter {
+            pids: self.pids.clone(),
+            tids: self.tids.clone(),
+            ..SampleFilter::default()
+        }
+    }
+}
+
 impl FilterArgs {
     /// The filters, with all they look at among what is read.
     ///
     /// # Errors
     /// When one of them means nothing.
     pub fn apply(&self, load: &mut LoadOptions) -> Result<Filters, String> {
-        let TaskFilterArgs { pids, tids } = self.tasks.clone();
+        let SampleFilter { pids, tids, .. } = self.tasks.filter();
         let samples = SampleFilter {
             pids,
             tids,

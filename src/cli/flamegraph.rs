@@ -8,14 +8,14 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 
 use super::annotate::SourceArgs;
-use super::filters::{self, MarkedFilterArgs};
+use super::filters::{MarkedFilterArgs, filter};
 use super::input::InputArgs;
 use super::picture::{Base, Format, Target, read_base};
 use super::terminal::{Output, with_progress};
 use super::verb::{chosen_event, leave, require_samples, wrong_usage};
 use super::weight::WeightArgs;
 use super::{Context, Verb};
-use crate::assembly::{Assembly, Request};
+use crate::assembly::{Assembly, Functions, Request};
 use crate::code::{self, Column, PercentType, Selection};
 use crate::flame::{
     self, Comparison, Flame, Limit, Naming, Paths, Roots, SeriesId, Shape, Weights, prune,
@@ -27,6 +27,7 @@ use crate::output::html::{self, Content, FunctionCode, PageOptions};
 use crate::output::svg::{self, BackgroundColor, Drawing, Palette, SvgOptions};
 use crate::output::text::harmless;
 use crate::profile::Profile;
+use crate::questions::filter::Filters;
 use crate::questions::kinds::OwnRules;
 use crate::questions::programs::{Programs, SameProgram};
 use crate::unit::Unit;
@@ -223,9 +224,8 @@ impl Verb for FlamegraphArgs {
         load.frames.code |= self.source;
         let svg = self.svg_options()?;
         let mut out = Output::to(target.path.as_deref()).context("output")?;
-        let (mut profile, assembly) = with_progress(context.diag, || self.load(&load, context))?;
-        require_samples(&profile)?;
-        filters::filter(&mut profile, &filters, &OwnRules::default())?;
+        let (profile, assembly) =
+            with_progress(context.diag, || self.load(&mut load, &filters, context))?;
         let event = chosen_event(&profile, self.event.as_deref())?;
         let mut caption = Caption::of(&profile, event);
         let flame = self.flame(&profile, event, target.format, &load, &mut caption, context)?;
@@ -326,15 +326,20 @@ impl FlamegraphArgs {
         })
     }
 
-    /// The profile, and the code of functions if it is wanted.
+    /// The filtered profile, and the code of functions if it is wanted.
     fn load(
         &self,
-        load: &LoadOptions,
+        load: &mut LoadOptions,
+        filters: &Filters,
         context: &Context<'_>,
-    ) -> Result<(Profile, Option<Assembly>), load::LoadError> {
+    ) -> anyhow::Result<(Profile, Option<Assembly>)> {
         if !self.source {
-            return Ok((load::load(load, context.diag)?, None));
+            let mut profile = load::load(load, context.diag)?;
+            require_samples(&profile)?;
+            filter(&mut profile, filters, &OwnRules::default())?;
+            return Ok((profile, None));
         }
+        load.frames.addresses = !filters.is_empty();
         let selection = Selection {
             percent_limit: CODE_LIMIT,
             ..Selection::default()
@@ -345,9 +350,18 @@ impl FlamegraphArgs {
             paths: SourceArgs::default().paths(load),
             ..Request::default()
         };
-        let (profile, mut assembly) = load::annotate(load, &request, context.diag, |functions| {
-            code::choose(functions, &selection).unwrap_or_default()
-        })?;
+        let mut filtered = Ok(None);
+        let narrow = |profile: &mut Profile| {
+            filtered = filter(profile, filters, &OwnRules::default());
+            !filters.is_empty()
+        };
+        let choose = |functions: &mut Functions| {
+            let chosen = code::choose(functions, &selection);
+            chosen.unwrap_or_default()
+        };
+        let (profile, mut assembly) = load::annotate(load, &request, context.diag, narrow, choose)?;
+        require_samples(&profile)?;
+        filtered?;
         assembly
             .warnings
             .drain(..)

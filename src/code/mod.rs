@@ -10,7 +10,7 @@ mod versions;
 
 use std::collections::HashMap;
 
-use crate::assembly::{Assembly, Code, Function, Listing, Missing, Row};
+use crate::assembly::{Assembly, Code, Function, Hit, Listing, Missing, Row};
 use crate::ids::IndexSlice;
 use crate::profile::{EventId, EventSummary};
 
@@ -338,6 +338,28 @@ fn shown_path(path: &str, full: bool) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
+/// The instruction that samples count for. Between two it is the one before; what a call returns to stands for the call.
+fn row_of(code: &[&Code], listing: &Listing, hit: &Hit) -> usize {
+    let next = code.partition_point(|code| u64::from(code.offset) <= hit.offset);
+    let row = next.saturating_sub(1);
+    let is_start = (code.get(row)).is_some_and(|code| u64::from(code.offset) == hit.offset);
+    match row.checked_sub(1) {
+        Some(before) if hit.is_call && is_start && is_call(listing.text(code[before])) => before,
+        _ => row,
+    }
+}
+
+/// Whether an instruction is one that other code returns behind of.
+fn is_call(text: &str) -> bool {
+    let mut words = text.split_ascii_whitespace();
+    let name = words.find(|word| !matches!(*word, "notrack" | "bnd" | "data16"));
+    let name = name.unwrap_or("");
+    matches!(
+        name,
+        "call" | "callq" | "lcall" | "syscall" | "sysenter" | "int" | "bl" | "blr" | "svc"
+    ) || name.starts_with("blra")
+}
+
 /// The samples of each instruction.
 struct Numbers<'n> {
     /// By row that is code, then by event of the group: period and samples. Rows without samples are not there.
@@ -364,9 +386,7 @@ impl<'n> Numbers<'n> {
             let Some(column) = group.members.iter().position(|event| *event == hit.event) else {
                 continue;
             };
-            // A sample between two instructions counts for the one before.
-            let next = code.partition_point(|code| u64::from(code.offset) <= hit.offset);
-            let row = next.saturating_sub(1);
+            let row = row_of(&code, listing, hit);
             if row < code.len() {
                 let none = || vec![(0, 0); group.members.len()];
                 let own = &mut rows.entry(row).or_insert_with(none)[column];

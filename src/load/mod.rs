@@ -45,7 +45,7 @@ pub enum LoadError {
 }
 
 /// For views that look at the profile alone.
-const NOBODY: Option<fn(&Stages<'_, '_>)> = None;
+const NOBODY: Option<fn(&Stages<'_, '_>, &mut Profile)> = None;
 
 /// Reads a recording and everything that belongs to it.
 ///
@@ -62,7 +62,7 @@ pub fn load(options: &LoadOptions, diag: &Diagnostics) -> Result<Profile, LoadEr
 /// # Errors
 /// As [`load`].
 pub fn examine(options: &LoadOptions, diag: &Diagnostics) -> Result<Evidence, LoadError> {
-    let gather = |stages: &Stages<'_, '_>| check::gather(options.source.name(), stages);
+    let gather = look_at_quality(options);
     Ok(read(options, diag, Some(gather))?.1)
 }
 
@@ -77,12 +77,15 @@ pub fn load_examined(
     read(options, diag, Some(look_at_quality(options)))
 }
 
-fn look_at_quality(options: &LoadOptions) -> impl FnOnce(&Stages<'_, '_>) -> Evidence {
+fn look_at_quality(
+    options: &LoadOptions,
+) -> impl FnOnce(&Stages<'_, '_>, &mut Profile) -> Evidence {
     let name = options.source.name();
-    move |stages: &Stages<'_, '_>| check::gather(name, stages)
+    move |stages, _| check::gather(name, stages)
 }
 
-/// The same for `pjit annotate`: the code of the functions that `choose` takes of those with samples.
+/// The same for `pjit annotate`: the code of the functions that `choose` takes of those with samples. `narrow` filters the
+/// profile and says whether it did; then only what it left counts.
 ///
 /// # Errors
 /// As [`load`].
@@ -90,10 +93,13 @@ pub fn annotate(
     options: &LoadOptions,
     request: &assembly::Request,
     diag: &Diagnostics,
+    narrow: impl FnOnce(&mut Profile) -> bool,
     choose: impl FnOnce(&mut assembly::Functions) -> Vec<usize>,
 ) -> Result<(Profile, Assembly), LoadError> {
-    let look =
-        |stages: &Stages<'_, '_>| assembly::list(&material(stages, options), request, choose);
+    let look = |stages: &Stages<'_, '_>, profile: &mut Profile| {
+        let filtered = narrow(profile).then_some(&*profile);
+        assembly::list(&material(stages, options), filtered, request, choose)
+    };
     read(options, diag, Some(look))
 }
 
@@ -102,6 +108,7 @@ fn material<'s, 'a>(stages: &Stages<'s, 'a>, options: &LoadOptions) -> assembly:
     assembly::Material {
         session: stages.session,
         collected: stages.collected,
+        met: stages.met,
         answers: stages.answers,
         wasm: stages.wasm,
         names: options.names.names,
@@ -121,8 +128,8 @@ pub fn bundle(
 ) -> Result<(Profile, Plan), LoadError> {
     let ledger = Arc::new(Ledger::default());
     let store = Store::with_ledger(Arc::clone(&ledger));
-    let look = |stages: &Stages<'_, '_>| {
-        let assembly = assembly::list(&material(stages, options), request, |functions| {
+    let look = |stages: &Stages<'_, '_>, _: &mut Profile| {
+        let assembly = assembly::list(&material(stages, options), None, request, |functions| {
             (0..functions.all.len()).collect()
         });
         bundle::plan(stages, &assembly, &ledger, wanted)

@@ -18,7 +18,7 @@ use crate::ids::{IndexVec, index_vec};
 use crate::input::{Store, Window};
 use crate::perfdata::attr::sample_type;
 use crate::perfdata::{Event, EventId, FieldKey, NoField, OpenError, Recording};
-use crate::profile::{self, Material, Profile, Wait};
+use crate::profile::{self, Built, Material, Profile, Wait};
 use crate::session::jit::JitBuilder;
 use crate::session::listing::{self, Listing};
 use crate::session::marks::Asked;
@@ -32,7 +32,7 @@ use crate::weigh::{self, Interval, WeighError, Weighed};
 pub(super) fn read<T: Default>(
     options: &LoadOptions,
     diag: &Diagnostics,
-    look: Option<impl FnOnce(&Stages<'_, '_>) -> T>,
+    look: Option<impl FnOnce(&Stages<'_, '_>, &mut Profile) -> T>,
 ) -> Result<(Profile, T), LoadError> {
     read_from(Store::new(), options, diag, look)
 }
@@ -42,7 +42,7 @@ pub(super) fn read_from<T: Default>(
     store: Store,
     options: &LoadOptions,
     diag: &Diagnostics,
-    look: Option<impl FnOnce(&Stages<'_, '_>) -> T>,
+    look: Option<impl FnOnce(&Stages<'_, '_>, &mut Profile) -> T>,
 ) -> Result<(Profile, T), LoadError> {
     let made = read_in(&store, None, options, diag, look);
     unmap(store);
@@ -55,7 +55,7 @@ pub(super) fn read_in<'a, T: Default>(
     together: Option<&Known<'a>>,
     options: &LoadOptions,
     diag: &'a Diagnostics,
-    look: Option<impl FnOnce(&Stages<'_, '_>) -> T>,
+    look: Option<impl FnOnce(&Stages<'_, '_>, &mut Profile) -> T>,
 ) -> Result<(Profile, T), LoadError> {
     refuse_unfit(&options.search)?;
     let resolved;
@@ -180,7 +180,7 @@ impl<'a> Reading<'_, 'a> {
     fn run<T: Default>(
         self,
         mut clock: StageClock,
-        look: Option<impl FnOnce(&Stages<'_, '_>) -> T>,
+        look: Option<impl FnOnce(&Stages<'_, '_>, &mut Profile) -> T>,
     ) -> Result<(Profile, T), LoadError> {
         let (mut dsos, jit) = companions(self.recording, self.store, self.options, self.diag);
         if let Some(together) = self.together {
@@ -381,7 +381,7 @@ impl<'a> Reading<'_, 'a> {
         weighing: Weighing,
         stacks: Stacks,
         clock: &mut StageClock,
-        look: Option<impl FnOnce(&Stages<'_, '_>) -> T>,
+        look: Option<impl FnOnce(&Stages<'_, '_>, &mut Profile) -> T>,
     ) -> (Profile, T) {
         let Self {
             recording,
@@ -425,7 +425,7 @@ impl<'a> Reading<'_, 'a> {
             Some(_) => Material::Lent(&collected),
             None => Material::Spent(&mut collected),
         };
-        let mut profile = profile::build(
+        let Built { mut profile, met } = profile::build(
             material,
             session,
             &recording.events,
@@ -457,12 +457,14 @@ impl<'a> Reading<'_, 'a> {
             recording,
             session,
             collected: &collected,
+            met: &met,
             mended: &mended,
             answers,
             weights: &weights,
             wasm: &wasm,
         };
-        let seen = look.map(|look| look(&stages)).unwrap_or_default();
+        let seen = look.map(|look| look(&stages, &mut profile));
+        let seen = seen.unwrap_or_default();
         (profile, seen)
     }
 }

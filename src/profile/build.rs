@@ -141,6 +141,14 @@ impl Material<'_> {
     }
 }
 
+/// A profile, and where its frames are from.
+pub struct Built {
+    /// Its entries, frames, symbols and stacks.
+    pub profile: Profile,
+    /// By frame: an address that it was met at; nothing for one that is no function. Empty if nobody else looks.
+    pub met: IndexVec<FrameId, Option<PcId>>,
+}
+
 /// Builds the entries, frames, symbols and stacks of a profile.
 #[must_use]
 pub fn build(
@@ -151,7 +159,7 @@ pub fn build(
     names: NameStyle,
     needs: FrameNeeds,
     threads: usize,
-) -> Profile {
+) -> Built {
     let collected = material.get();
     let names = JitNames::of(collected, session, answers, (names, needs), threads);
     let places = FramesOfPcs::of(collected, session, answers, names, needs);
@@ -213,7 +221,11 @@ pub fn build(
         labels,
     }
     .fill(&order, needs);
-    profile
+    let met = match material {
+        Material::Lent(_) => order.into_iter().map(Met::pc).collect(),
+        Material::Spent(_) => IndexVec::new(),
+    };
+    Built { profile, met }
 }
 
 fn threads_of(session: &Session<'_>) -> IndexVec<ThreadId, Thread> {
@@ -298,6 +310,15 @@ enum Met {
     At(PlaceId, PcId),
     /// No function.
     Label(LabelId),
+}
+
+impl Met {
+    fn pc(self) -> Option<PcId> {
+        match self {
+            Self::At(_, pc) => Some(pc),
+            Self::Label(_) => None,
+        }
+    }
 }
 
 /// Gives out ids in the order of the rows.

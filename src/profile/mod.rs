@@ -24,7 +24,7 @@ mod places;
 mod tests;
 mod trim;
 
-pub use build::{FrameNeeds, Material, build, queries};
+pub use build::{Built, FrameNeeds, Material, build, queries};
 pub use filter::{SampleFilter, SampleMatcher};
 
 pub use crate::ids::{CommId, ThreadId, ValuesId};

@@ -1,5 +1,6 @@
 //! One set of filters and one configuration: what `report` understands, the other commands do too.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use object::Object as _;
@@ -160,4 +161,130 @@ fn kinds_and_own_functions_are_keys() {
         .sum();
     assert_eq!(own, sum);
     assert!(text.contains("[no own function]"), "{text}");
+}
+
+/// Where samples are, by the address of the function in the process: how many at each offset, and whether what they stand in was
+/// called there.
+type Places = BTreeMap<u64, BTreeMap<(u64, bool), u64>>;
+
+/// The stacks as `script` prints them, and the first frame of each that `left` leaves.
+fn places_of_script(name: &str, left: impl Fn(&[&str]) -> Option<usize>) -> Places {
+    let fields = ["script", "--no-inline", "-F", "comm,ip,sym,symoff,dso"];
+    let text = stdout_of(&fields, name);
+    let number = |text: &str| u64::from_str_radix(text, 16).expect("a number");
+    let mut places = Places::new();
+    for sample in text.split("\n\n") {
+        let frames: Vec<&str> = sample.lines().skip(1).map(str::trim).collect();
+        let place = left(&frames).and_then(|at| {
+            let (address, rest) = frames.get(at)?.split_once(' ')?;
+            let (symbol, _) = rest.rsplit_once(" (")?;
+            let (_, offset) = symbol.rsplit_once("+0x")?;
+            Some((number(address), number(offset), at > 0))
+        });
+        if let Some((address, offset, is_call)) = place {
+            let function = places.entry(address - offset).or_default();
+            *function.entry((offset, is_call)).or_default() += 1;
+        }
+    }
+    places
+}
+
+/// An instruction as `annotate -n` prints it: offset, number of samples, text.
+type Row = (u64, u64, String);
+
+/// The instructions of all functions that the filters leave.
+fn rows_of_annotate(name: &str, filters: &[&str]) -> Vec<Vec<Row>> {
+    let sample = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let sample = sample.join("samples").join(name);
+    let output = pjit()
+        .args(["annotate", "-n", "--no-source", "--skip-missing", "-i"])
+        .arg(sample.join("perf.data"))
+        .arg("--symfs")
+        .arg(sample.join("symfs"))
+        .args(filters)
+        .output()
+        .expect("it can be run");
+    let text = String::from_utf8(output.stdout).expect("text");
+    assert!(text.starts_with("# Filter: "), "{text}");
+    let number = |text: &str| u64::from_str_radix(text.trim(), 16).ok();
+    let rows = |block: &str| {
+        let start = block.lines().find(|line| line.ends_with(">:"));
+        let start = start.and_then(|line| line.split_once(" <")?.0.rsplit(' ').next());
+        let start = start.and_then(number).expect("where it begins");
+        let rows = block.lines().filter_map(|line| {
+            let (count, rest) = line.split_once(" :")?;
+            let (address, text) = rest.split_once(':')?;
+            let count = count.trim().parse().ok()?;
+            Some((number(address)? - start, count, text.trim().to_owned()))
+        });
+        rows.collect()
+    };
+    text.split("|\tSource code").skip(1).map(rows).collect()
+}
+
+/// What `annotate` should print for the samples of a function; nothing if they are not of this one.
+fn placed(samples: &BTreeMap<(u64, bool), u64>, rows: &[Row]) -> Option<Vec<u64>> {
+    let mut counts = vec![0; rows.len()];
+    for ((offset, is_call), count) in samples {
+        let at = rows
+            .partition_point(|row| row.0 <= *offset)
+            .checked_sub(1)?;
+        // A call is where its return address less one is.
+        let is_right = match is_call {
+            true => rows[at].2.starts_with("call") && rows[at].0 < *offset,
+            false => rows[at].0 == *offset,
+        };
+        counts[at] += is_right.then_some(count)?;
+    }
+    Some(counts)
+}
+
+/// Compares, and returns how many samples were shown, and how many of them at calls of what they stand in.
+fn agree(name: &str, known: &Places, shown: &[Vec<Row>]) -> (u64, u64) {
+    let (mut all, mut called) = (0, 0);
+    for rows in shown {
+        let counts: Vec<u64> = rows.iter().map(|row| row.1).collect();
+        let is_same = |samples: &&BTreeMap<_, _>| placed(samples, rows).as_ref() == Some(&counts);
+        let samples = known.values().find(is_same);
+        let samples = samples.unwrap_or_else(|| panic!("{name}: {rows:?}"));
+        all += counts.iter().sum::<u64>();
+        let calls = samples.iter().filter(|((_, is_call), _)| *is_call);
+        called += calls.map(|(_, count)| count).sum::<u64>();
+    }
+    (all, called)
+}
+
+#[test]
+fn annotate_shows_the_samples_that_filters_leave() {
+    for (name, word) in [
+        ("native", "hot::main"),
+        ("wasm", "hot::sort"),
+        ("node", "matMul"),
+    ] {
+        let with = |frames: &[&str]| frames.iter().any(|frame| frame.contains(word));
+        let focused = places_of_script(name, |frames| with(frames).then_some(0));
+        let ignored = places_of_script(name, |frames| (!with(frames)).then_some(0));
+        let (left, _) = agree(name, &focused, &rows_of_annotate(name, &["--focus", word]));
+        let (rest, _) = agree(name, &ignored, &rows_of_annotate(name, &["--ignore", word]));
+        assert!(left >= 10 && rest >= 10, "{name}: {left} {rest}");
+    }
+    let (thread, _) = agree(
+        "node",
+        &places_of_script("node", |frames| (!frames.is_empty()).then_some(0)),
+        &rows_of_annotate("node", &["--pid", "17065", "--tagfocus", "kind=own"]),
+    );
+    assert!(thread >= 10, "{thread}");
+}
+
+#[test]
+fn what_was_hidden_is_paid_at_the_calls_of_the_callers() {
+    let words = ["std::", "fibonacci", "operator", "hashbrown", "(/usr"];
+    let is_hidden = |frame: &str| words.iter().any(|word| frame.contains(word));
+    let known = places_of_script("native", |frames| {
+        frames.iter().position(|frame| !is_hidden(frame))
+    });
+    let hide = "std::|fibonacci|operator|hashbrown|^/usr";
+    let shown = rows_of_annotate("native", &["--no-inline", "--hide", hide]);
+    let (all, called) = agree("native", &known, &shown);
+    assert!(called >= 20 && all - called >= 20, "{called} of {all}");
 }
