@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Output;
+use std::sync::LazyLock;
 
 use serde_json::Value;
 
@@ -62,14 +63,16 @@ fn script(name: &str, filters: &[&str]) -> Vec<Sample> {
     samples
 }
 
+static CLONES: LazyLock<regex::Regex> = LazyLock::new(|| {
+    regex::Regex::new(r"(\.(isra|part|constprop|cold|llvm)(\.\d+)?)+$").expect("an expression")
+});
+
 fn clean(name: &str) -> String {
     let versioned = name
         .split_once('@')
         .filter(|(_, version)| *version != "plt");
     let name = versioned.map_or(name, |(name, _)| name);
-    let clones = regex::Regex::new(r"(\.(isra|part|constprop|cold|llvm)(\.\d+)?)+$")
-        .expect("a valid expression");
-    let name = clones.replace(name, "");
+    let name = CLONES.replace(name, "");
     name.strip_prefix("Builtins_")
         .map_or(name.to_string(), |builtin| format!("Builtin:{builtin}"))
 }
