@@ -110,6 +110,32 @@ const C_FUNCTIONS: [&str; 79] = [
     "getline",
 ];
 
+/// GCC's unwinder (`libgcc/unwind-dw2.c` and what it includes), which C++ programs have linked in, and without debug information.
+const UNWINDER: [&str; 22] = [
+    "base_of_encoded_value",
+    "execute_cfa_program",
+    "execute_cfa_program_generic",
+    "execute_cfa_program_specialized",
+    "execute_stack_op",
+    "extract_cie_info",
+    "fde_mixed_encoding_compare",
+    "fde_single_encoding_compare",
+    "find_fde_tail",
+    "get_cie_encoding",
+    "init_dwarf_reg_size_table",
+    "linear_search_fdes",
+    "parse_lsda_header",
+    "read_encoded_value",
+    "read_encoded_value_with_base",
+    "size_of_encoded_value",
+    "uw_advance_context",
+    "uw_frame_state_for",
+    "uw_init_context_1",
+    "uw_install_context_1",
+    "uw_update_context",
+    "uw_update_context_1",
+];
+
 /// What compilers and linkers add to every program, and what Go's assembler makes without a package.
 const ADDED: [&str; 16] = [
     ".plt",
@@ -189,7 +215,8 @@ pub fn is_standard(name: &str) -> bool {
     if name.starts_with("operator new") || name.starts_with("operator delete") {
         return true;
     }
-    if ADDED.binary_search(&name).is_ok() || is_made_by_go(name) {
+    let is_known = |list: &[&str]| list.binary_search(&name).is_ok();
+    if is_known(&ADDED) || is_known(&UNWINDER) || is_made_by_go(name) {
         return true;
     }
     match outermost(name) {
@@ -373,6 +400,11 @@ mod tests {
     }
 
     #[test]
+    fn lists_are_sorted_as_they_are_searched() {
+        assert!(ADDED.is_sorted() && UNWINDER.is_sorted() && GO_PACKAGES.is_sorted());
+    }
+
+    #[test]
     fn library_names_are_known() {
         for name in [
             "memcpy@plt",
@@ -388,6 +420,8 @@ mod tests {
             "_rt0_amd64_linux",
             "debugCall1024",
             "memeqbody",
+            "execute_cfa_program",
+            "uw_frame_state_for",
             "frame_dummy",
             "net/http.(*Client).Do",
             "_start",
