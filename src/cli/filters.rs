@@ -321,4 +321,31 @@ mod tests {
             "{told}"
         );
     }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(300))]
+
+        /// Whatever is given: expressions, or one line that says why not, in memory and time that the library bounds.
+        #[test]
+        fn all_texts_are_expressions_or_told(
+            texts in proptest::collection::vec(
+                proptest::prop_oneof![
+                    ".{0,24}",
+                    r"[()\[\]{}*+?|\\^$.a-c0-9,:&<=!P-]{0,24}",
+                    r"(\(\?i\)|\\p\{L\}|\\d\{999\}|\{1000\}|\(|\)|a|\\x\{110000\}|\[\^|\(\?P<n>){0,12}",
+                ],
+                0..3,
+            ),
+        ) {
+            let told = regexes("--focus", &texts);
+            proptest::prop_assert_eq!(texts.is_empty(), matches!(told, Ok(None)));
+            if let Err(told) = told {
+                proptest::prop_assert!(told.starts_with("--focus: not a regular expression: "));
+                proptest::prop_assert!(told.lines().count() == 1, "{:?}", told);
+            }
+            let tag = |text: &String| format!("comm={text}");
+            let tagged: Vec<String> = texts.iter().map(tag).collect();
+            let _ = tags("--tagfocus", &tagged);
+        }
+    }
 }

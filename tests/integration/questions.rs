@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use crate::support::{SAMPLES, folded, pjit, run, stdout_of};
+use crate::support::{SAMPLES, folded, pjit, run, sample, stdout_of};
 
 fn json_of(view: &[&str], name: &str) -> Value {
     serde_json::from_str(&stdout_of(view, name)).expect("JSON")
@@ -737,4 +737,68 @@ fn the_guide_and_the_readme_tell_the_same() {
             assert!(readme.contains(row), "README lacks: {row}");
         }
     }
+}
+
+/// Recordings, what is none, what is not there and what is no file, in any number and order: an answer with something in it, or
+/// words about it.
+#[test]
+fn any_list_of_files_has_an_answer_or_a_reason() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let whole = std::fs::read(sample("native", "perf.data")).expect("a recording");
+    std::fs::write(path("empty"), b"").expect("a file");
+    std::fs::write(path("half"), &whole[..20_000]).expect("a file");
+    std::fs::write(path("noise"), [b"PERFILE2", &whole[4000..9000]].concat()).expect("a file");
+    std::fs::create_dir(path("folder")).expect("a folder");
+    std::os::unix::fs::symlink("loop", path("loop")).expect("a link");
+    let mut known: Vec<String> = ["empty", "half", "noise", "folder", "loop", "*.data"]
+        .iter()
+        .map(|name| path(name))
+        .collect();
+    for name in ["minijit", "wasmtime"] {
+        known.push(sample(name, "perf.data").display().to_string());
+        known.push(sample(name, "").display().to_string());
+    }
+    known.extend(["", "/", "/dev/null", "nosuch", "-", "--to"].map(str::to_owned));
+    let verbs = [
+        &["diff"][..],
+        &["gate", "--max-growth", "5%"],
+        &["gate", "--no-new", "5%"],
+        &["export", "--format", "csv", "-o", "-"],
+    ];
+    let mut number = 12_u64;
+    let mut random = |below: usize| {
+        number = number
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (number >> 33) as usize % below
+    };
+    let mut statuses = BTreeSet::new();
+    for _ in 0..60 {
+        let verb = verbs[random(verbs.len())];
+        let files: Vec<&str> = (0..random(6))
+            .map(|_| known[random(known.len())].as_str())
+            .collect();
+        let output = pjit()
+            .current_dir(folder.path())
+            .args(verb)
+            .args(&files)
+            .stdin(std::process::Stdio::null())
+            .output()
+            .expect("it can be run");
+        let status = output.status.code();
+        assert!(
+            matches!(status, Some(0..=3)),
+            "{verb:?} {files:?}: {status:?}"
+        );
+        let said = if status == Some(0) {
+            &output.stdout
+        } else {
+            &output.stderr
+        };
+        let has_words = !said.is_empty() || status == Some(3) && !output.stdout.is_empty();
+        assert!(has_words, "{verb:?} {files:?}: {status:?}");
+        statuses.insert(status);
+    }
+    assert!(statuses.len() >= 3, "{statuses:?}");
 }
