@@ -16,10 +16,13 @@ use crate::weigh::{Derived, Evidence, Interval, Trim};
 pub use crate::runtimes::Producer;
 
 mod build;
+mod fill;
 mod filter;
 mod jit_lines;
 pub(crate) mod names;
+mod numbering;
 mod places;
+mod table;
 #[cfg(test)]
 mod tests;
 mod trim;

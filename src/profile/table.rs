@@ -1,0 +1,136 @@
+//! The table: an entry, or a sample, of each row.
+
+use std::hash::BuildHasher;
+
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use super::{Entry, EntryId, FrameId, Profile, Sample, StackId, StringId};
+use crate::collect::{Collected, PayloadId, Row};
+use crate::ids::{IndexSlice, IndexVec};
+use crate::intern::ItemIndex;
+use crate::perfdata::attr::sample_type;
+use crate::perfdata::{Event, EventId};
+
+/// Makes entries, or samples, of rows.
+pub(super) struct Tabler<'b> {
+    pub(super) collected: &'b Collected,
+    /// Leaf and stack of each row.
+    pub(super) numbers: &'b [(FrameId, StackId)],
+    pub(super) cgroups: FxHashMap<u64, StringId>,
+    /// By payload's text; payloads have ids of their own, whatever other string is equal.
+    pub(super) texts: IndexVec<PayloadId, Option<StringId>>,
+    pub(super) profile: &'b mut Profile,
+}
+
+impl Tabler<'_> {
+    pub(super) fn entries(&mut self) {
+        let collected = self.collected;
+        let mut known = ItemIndex::with_capacity(collected.rows.len());
+        let mut entries: IndexVec<EntryId, Entry> = IndexVec::with_capacity(collected.rows.len());
+        for (row, numbers) in collected.rows.iter().zip(self.numbers) {
+            let entry = self.entry(row, *numbers);
+            let is = |at: EntryId| is_same_row(&entries[at], &entry);
+            let new = entries.next_idx();
+            let hash_of = |at: EntryId| row_hash(&entries[at]);
+            match known.find_or_add(row_hash(&entry), new, is, hash_of) {
+                Some(at) => {
+                    let old = &mut entries[at];
+                    old.period = old.period.wrapping_add(entry.period);
+                    old.samples += entry.samples;
+                }
+                None => {
+                    entries.push(entry);
+                }
+            }
+        }
+        self.profile.entries = entries;
+    }
+
+    pub(super) fn samples(&mut self, events: &IndexSlice<EventId, [Event]>) {
+        let collected = self.collected;
+        let has = |event: EventId, field| events[event].attr.has(field);
+        let mut addresses = collected.addresses.iter().peekable();
+        self.profile.samples.reserve_exact(collected.rows.len());
+        for (row, numbers) in collected.rows.iter().zip(self.numbers) {
+            let entry = self.entry(row, *numbers);
+            let own = (row.first, row.key.event);
+            while addresses.next_if(|a| (a.0, a.1) < own).is_some() {}
+            let address = addresses.peek().filter(|a| (a.0, a.1) == own);
+            self.profile.samples.push(Sample {
+                time: has(entry.event, sample_type::TIME).then_some(entry.time),
+                cpu: u32::try_from(entry.cpu).ok(),
+                event: entry.event,
+                comm: entry.comm,
+                thread: entry.thread,
+                leaf: entry.leaf,
+                stack: entry.stack,
+                period: entry.period,
+                address: address.map(|a| a.2),
+                cgroup: entry.cgroup,
+                trace: entry.trace,
+            });
+        }
+    }
+
+    fn entry(&mut self, row: &Row, (leaf, stack): (FrameId, StackId)) -> Entry {
+        Entry {
+            event: EventId(row.key.event),
+            cpu: row.key.cpu,
+            comm: row.key.comm,
+            thread: row.key.thread,
+            leaf,
+            stack,
+            time: row.key.time,
+            cgroup: self.cgroup(row.key.cgroup),
+            trace: row.key.trace.map(|text| self.payload(text)),
+            values: row.key.fields,
+            state: row.key.state,
+            period: row.period,
+            samples: row.samples,
+            first: row.first,
+        }
+    }
+
+    fn cgroup(&mut self, id: u64) -> Option<StringId> {
+        let strings = &mut self.profile.strings;
+        (id != 0).then(|| {
+            let known = self.cgroups.entry(id);
+            *known.or_insert_with(|| strings.push(format!("{id:#x}")))
+        })
+    }
+
+    fn payload(&mut self, payload: PayloadId) -> StringId {
+        let (texts, strings) = (&self.collected.texts, &mut self.profile.strings);
+        let new = || strings.push(texts[payload].to_string());
+        *self.texts[payload].get_or_insert_with(new)
+    }
+}
+
+/// Whether two entries are equal in all that rows are told apart by.
+fn is_same_row(a: &Entry, b: &Entry) -> bool {
+    let key = |e: &Entry| {
+        let rest = (e.event, e.cpu, e.comm, e.thread, e.time, e.cgroup);
+        let rest = (rest, e.trace, e.values, e.state);
+        (e.stack, e.leaf, rest)
+    };
+    key(a) == key(b)
+}
+
+fn row_hash(entry: &Entry) -> u64 {
+    let ids = (
+        entry.stack,
+        entry.leaf,
+        entry.thread,
+        entry.comm,
+        entry.trace,
+    );
+    let rest = (
+        entry.event,
+        entry.cpu,
+        entry.time,
+        entry.cgroup,
+        entry.values,
+        entry.state,
+    );
+    FxBuildHasher.hash_one((ids, rest))
+}
