@@ -53,6 +53,7 @@ crate::ids::numbers! {
     /// one; exec does not.
     pub struct ProcessId(pub u32);
     /// One piece of JIT code of the run: a load of a dump or an entry of a perf map.
+    #[derive(Default)]
     pub struct JitCodeId(pub u32);
     /// One dump or perf map of the run.
     #[derive(Default)]
@@ -342,7 +343,7 @@ impl<'a> JitIndex<'a> {
         else {
             return None;
         };
-        let code = JitCodeId(first + map.at(at)?);
+        let code = map.at(at)?.code(first);
         let is_dumped = self.claims.ever(&self.codes, process, at);
         (!is_dumped).then_some(JitHit {
             code,
@@ -359,7 +360,7 @@ impl<'a> JitIndex<'a> {
 
     fn hit(claim: segments::Owner, at: Avma, how: JitMatch) -> Option<JitHit> {
         Some(JitHit {
-            code: JitCodeId(claim.code),
+            code: claim.code,
             offset: at.since(claim.start),
             how,
         })

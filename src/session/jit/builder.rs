@@ -15,14 +15,15 @@ use super::dumps::Dump;
 use super::early::{self, EarlyDumps, EarlyReader};
 use super::files::{Finder, JitSearch, MarkerName, marker_name, numbers_of_dump};
 use super::found::file_name;
+use super::load_map::LoadId;
 use super::marker::{Change, Marker};
 use super::memory::{Anonymous, twins};
 use super::owners::{Attribution, Lives, OwnedLoads, Owners, STALE};
 use super::search::{absent, find_dumps};
-use super::{JitIndex, ProcessId, perfmaps, replay};
+use super::{JitIndex, JitObjectId, ProcessId, perfmaps, replay};
 use crate::address::{AvmaRange, Timestamp};
 use crate::diagnostics::Diagnostics;
-use crate::ids::IndexSlice;
+use crate::ids::{IndexSlice, IndexVec};
 use crate::input::Store;
 use crate::perfdata::TimeConv;
 
@@ -168,10 +169,11 @@ impl<'a> JitBuilder<'a> {
         let early = self.early.take().into_iter().flat_map(EarlyDumps::finish);
         early.for_each(|dump| self.finder.add_early(dump));
         let finder = &mut self.finder;
-        let (mut dumps, missing) = find_dumps(&self.markers, finder, &lives, diag);
-        self.relate_clocks(&mut dumps, diag);
+        let (dumps, missing) = find_dumps(&self.markers, finder, &lives, diag);
+        let mut dumps = IndexVec::from(dumps);
+        self.relate_clocks(&mut dumps.raw, diag);
         let mut index = JitIndex::default();
-        let owners: Vec<_> = dumps
+        let owners: IndexVec<JitObjectId, _> = dumps
             .iter_mut()
             .map(|dump| self.give_to_processes(dump, &lives))
             .collect();
@@ -180,7 +182,7 @@ impl<'a> JitBuilder<'a> {
             dump.report(owner, diag);
             index.objects.push(dump.object(marker, owner));
         }
-        index.claims = replay::replay(&mut dumps, &owners, &self.changes);
+        index.claims = replay::replay(&mut dumps, &owners, IndexSlice::new(&self.changes));
         for (object, dump) in index.objects.iter_mut().zip(&dumps) {
             object.stats.repeated = dump.aliases;
             object.stats.replaced = dump.replaced;
@@ -283,7 +285,7 @@ impl<'a> JitBuilder<'a> {
             (owner, time.unwrap_or_else(|| attribution.blind_time(owner)))
         };
         let only = match dump.writers.as_slice() {
-            [(0, pid)] if !is_stale => attribution.only_owner(*pid),
+            [(LoadId(0), pid)] if !is_stale => attribution.only_owner(*pid),
             _ => None,
         };
         let is_plain = |&(_, since): &(_, Timestamp)| {
@@ -318,8 +320,8 @@ fn owned_loads(
 ) -> OwnedLoads {
     let mut writers = dump.writers.iter().peekable();
     let mut pid = dump.header.pid;
-    let loads = (0_u32..).zip(&mut dump.codes.loads);
-    let owners: Vec<_> = loads
+    let loads = dump.codes.loads.iter_mut_enumerated();
+    let owners: IndexVec<LoadId, _> = loads
         .map(|(number, load)| {
             if let Some(&(_, writer)) = writers.next_if(|&&(from, _)| from <= number) {
                 pid = writer;

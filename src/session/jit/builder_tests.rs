@@ -302,7 +302,7 @@ fn a_name_alone_makes_no_function_of_a_wasm_module_pythons() {
 fn names_in_a_shared_perf_map_are_believed_where_more_than_one_says_so() {
     let of = |map: &str, name: &str| {
         let codes = super::super::codes::map_of(map.as_bytes());
-        let mut all = (0..codes.count()).map(|number| codes.code(number));
+        let mut all = codes.all();
         let code = all.find(|code| code.name() == name.as_bytes());
         code.map(|code| (code.producer(), code.habit()))
             .expect("it is there")

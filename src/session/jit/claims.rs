@@ -70,7 +70,7 @@ impl ClaimsBuilder {
         &mut self,
         process: ProcessId,
         range: AvmaRange,
-        code: u32,
+        code: JitCodeId,
         time: Timestamp,
     ) -> bool {
         if range.is_empty() {
@@ -95,7 +95,7 @@ impl ClaimsBuilder {
     }
 
     /// The code in force at exactly `range`.
-    pub(super) fn at(&self, process: ProcessId, range: AvmaRange) -> Option<u32> {
+    pub(super) fn at(&self, process: ProcessId, range: AvmaRange) -> Option<JitCodeId> {
         // The caller goes on to look for what the range touches, which is in the cache then.
         let state = self.processes.get(process)?;
         let (start, live) = state.live.last_before(range.end)?;
@@ -103,7 +103,11 @@ impl ClaimsBuilder {
     }
 
     /// The code in force that begins at `start`, and its range.
-    pub(super) fn starting_at(&self, process: ProcessId, start: Avma) -> Option<(u32, AvmaRange)> {
+    pub(super) fn starting_at(
+        &self,
+        process: ProcessId,
+        start: Avma,
+    ) -> Option<(JitCodeId, AvmaRange)> {
         let live = self.processes.get(process)?.live.get(start)?;
         let end = live.end;
         Some((live.code, AvmaRange { start, end }))
@@ -115,7 +119,7 @@ impl ClaimsBuilder {
         process: ProcessId,
         from: Avma,
         to: AvmaRange,
-        code: u32,
+        code: JitCodeId,
         time: Timestamp,
     ) {
         let there = self.state(process).live.get(from);
@@ -292,7 +296,7 @@ impl Claims {
         for process in self.processes.iter().flatten() {
             if let Own::Ended(segments) = &process.claims {
                 for (code, end) in segments.ends() {
-                    let known = ends.entry(JitCodeId(code)).or_insert(end);
+                    let known = ends.entry(code).or_insert(end);
                     *known = end.max(*known);
                 }
             }
@@ -342,28 +346,28 @@ impl Own {
     }
 
     /// The code of some claim that ever touched the range.
-    fn touching(&self, codes: &Codes<'_>, range: AvmaRange) -> Option<u32> {
+    fn touching(&self, codes: &Codes<'_>, range: AvmaRange) -> Option<JitCodeId> {
         match self {
             Self::Lasting(dump) => {
                 let (dump, first) = codes.loads(*dump)?;
                 let places = dump.places.as_ref()?;
-                Some(first + places.touching(&dump.loads, range).next()?)
+                Some(places.touching(&dump.loads, range).next()?.code(first))
             }
             Self::Ended(segments) => segments.touching(range),
         }
     }
 }
 
-/// The only load of a dump at an address; the dump comes with the id of its first code.
+/// The only load of a dump at an address; the dump comes with its first code.
 #[inline]
-fn loaded((dump, first): (&DumpCodes<'_>, u32), at: Avma) -> Option<Owner> {
+fn loaded((dump, first): (&DumpCodes<'_>, JitCodeId), at: Avma) -> Option<Owner> {
     let number = dump.places.as_ref()?.at(&dump.loads, at)?;
-    let load = &dump.loads[number as usize];
+    let load = &dump.loads[number];
     Some(Owner {
         start: load.start,
         from: load.time,
         to: FOREVER,
-        code: first + number,
+        code: number.code(first),
     })
 }
 
@@ -455,7 +459,7 @@ impl Claims {
         codes: &Codes<'_>,
         process: ProcessId,
         range: AvmaRange,
-    ) -> Option<u32> {
+    ) -> Option<JitCodeId> {
         self.of(process)?.claims.touching(codes, range)
     }
 }

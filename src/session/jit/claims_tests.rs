@@ -98,7 +98,12 @@ fn replay(
                 len,
             } => {
                 begun[process as usize] = true;
-                builder.load(ProcessId(process), scaled(start, len, scale), code, now);
+                builder.load(
+                    ProcessId(process),
+                    scaled(start, len, scale),
+                    JitCodeId(code),
+                    now,
+                );
                 model.load(process, start, start + len, code);
                 code += 1;
             }
@@ -114,7 +119,7 @@ fn replay(
                     ProcessId(process),
                     Avma(s * scale),
                     scaled(to, e - s, scale),
-                    moved,
+                    JitCodeId(moved),
                     now,
                 );
                 model.live[process as usize].retain(|&(start, _, _)| start != s);
@@ -165,7 +170,7 @@ proptest! {
             for process in (0..PROCESSES).filter(|&process| born[process as usize] <= *time) {
                 for at in 0..ADDRESSES + 60 {
                     for address in ends_of(at, scale) {
-                        let got = claims.at(&Codes::default(), ProcessId(process), address, Timestamp(*time)).map(|claim| claim.code);
+                        let got = claims.at(&Codes::default(), ProcessId(process), address, Timestamp(*time)).map(|claim| claim.code.0);
                         prop_assert_eq!(got, model.at(process, at), "process {} at {} time {}", process, at, time);
                     }
                 }
@@ -177,7 +182,7 @@ proptest! {
     fn look_ahead_finds_the_first_later_claim(loads in prop::collection::vec((0..ADDRESSES, 1..12_u64), 1..40), scale in scale()) {
         let mut builder = ClaimsBuilder::default();
         for (i, &(start, len)) in loads.iter().enumerate() {
-            builder.load(ProcessId(0), scaled(start, len, scale), i as u32, Timestamp(10 * i as u64 + 10));
+            builder.load(ProcessId(0), scaled(start, len, scale), JitCodeId(i as u32), Timestamp(10 * i as u64 + 10));
         }
         let claims = builder.freeze();
         for at in 0..ADDRESSES + 12 {
@@ -186,7 +191,7 @@ proptest! {
                 let first = loads.iter().enumerate().position(|(i, &(start, len))| {
                     10 * i as u64 + 10 > time && start <= at && at < start + len
                 });
-                let got = claims.after(&Codes::default(), ProcessId(0), ends_of(at, scale)[(time % 2) as usize], Timestamp(time)).map(|claim| claim.code as usize);
+                let got = claims.after(&Codes::default(), ProcessId(0), ends_of(at, scale)[(time % 2) as usize], Timestamp(time)).map(|claim| claim.code.index());
                 prop_assert_eq!(got, first);
             }
             let ever = loads.iter().any(|&(start, len)| start <= at && at < start + len);
@@ -202,7 +207,7 @@ proptest! {
 fn look_ahead_stops_at_exec() {
     let mut builder = ClaimsBuilder::default();
     builder.exec(ProcessId(0), Timestamp(50));
-    builder.load(ProcessId(0), range(0, 10), 0, Timestamp(60));
+    builder.load(ProcessId(0), range(0, 10), JitCodeId(0), Timestamp(60));
     let claims = builder.freeze();
     assert!(
         claims
@@ -223,7 +228,7 @@ fn a_long_line_of_ancestors_is_not_asked_one_by_one() {
         builder.load(
             ProcessId(i),
             range(u64::from(i) * 10, 10),
-            i,
+            JitCodeId(i),
             Timestamp(u64::from(i) * 2 + 1),
         );
         builder.fork(
@@ -238,7 +243,7 @@ fn a_long_line_of_ancestors_is_not_asked_one_by_one() {
         claims
             .at(&Codes::default(), ProcessId(1000), Avma(5), Timestamp(9999))
             .map(|claim| claim.code),
-        Some(0)
+        Some(JitCodeId(0))
     );
 }
 
@@ -251,7 +256,7 @@ fn claims_of_any_shape_take_bounded_memory() {
         builder.load(
             ProcessId(0),
             range(count - i, 2 * i + 1),
-            i as u32,
+            JitCodeId(i as u32),
             Timestamp(i + 1),
         );
     }
@@ -262,7 +267,10 @@ fn claims_of_any_shape_take_bounded_memory() {
         Avma(count),
         Timestamp(count / 2),
     );
-    assert_eq!(last.map(|claim| u64::from(claim.code)), Some(count / 2 - 1));
+    assert_eq!(
+        last.map(|claim| u64::from(claim.code.0)),
+        Some(count / 2 - 1)
+    );
     let empty = ClaimsBuilder::default().freeze();
     assert!(
         empty
@@ -274,14 +282,14 @@ fn claims_of_any_shape_take_bounded_memory() {
 #[test]
 fn processes_that_descend_from_themselves_are_asked_once() {
     let mut builder = ClaimsBuilder::default();
-    builder.load(ProcessId(0), range(0, 10), 0, Timestamp(1));
+    builder.load(ProcessId(0), range(0, 10), JitCodeId(0), Timestamp(1));
     for (parent, child, time) in [(0, 1, 2), (1, 2, 3), (2, 0, 4), (1, 0, 5), (0, 0, 6)] {
         builder.fork(ProcessId(parent), ProcessId(child), Timestamp(time));
     }
     let claims = builder.freeze();
     let codes = Codes::default();
     let at = |process, at| claims.at(&codes, ProcessId(process), Avma(at), Timestamp(9));
-    assert_eq!(at(2, 5).map(|claim| claim.code), Some(0));
+    assert_eq!(at(2, 5).map(|claim| claim.code), Some(JitCodeId(0)));
     assert_eq!(at(0, 20), None);
     assert!(!claims.ever(&codes, ProcessId(0), Avma(20)));
 }

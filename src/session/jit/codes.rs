@@ -7,10 +7,10 @@
 
 use rustc_hash::FxHashMap;
 
-use super::load_map::{Load, LoadMap};
+use super::load_map::{Load, LoadId, LoadMap};
 use super::{JitCodeId, JitObjectId, JitUnwinding};
 use crate::address::{Avma, AvmaRange, Timestamp};
-use crate::ids::Idx;
+use crate::ids::{Idx, IndexVec, numbers};
 use crate::input::Store;
 use crate::jitdump::ByteOrder;
 use crate::jitdump::debug_info::{CodeOfLines, DebugInfo, Line};
@@ -23,7 +23,7 @@ use crate::runtimes::{Guests, Habit, Producer};
 #[derive(Clone, Copy, Debug)]
 pub struct JitCode<'s, 'a> {
     list: &'s CodeList<'a>,
-    number: u32,
+    number: LoadId,
 }
 
 impl<'a> JitCode<'_, 'a> {
@@ -174,7 +174,7 @@ pub(crate) struct MapCodes<'a> {
     /// Who appended to it besides.
     pub(super) guests: Guests,
     /// Sorted by address, without overlaps.
-    pub(super) entries: Vec<MapEntry<'a>>,
+    pub(super) entries: IndexVec<LoadId, MapEntry<'a>>,
 }
 
 /// The loads of a dump.
@@ -186,16 +186,16 @@ pub(crate) struct DumpCodes<'a> {
     bytes: &'a [u8],
     order: ByteOrder,
     /// In file order.
-    pub(super) loads: Vec<Load>,
+    pub(super) loads: IndexVec<LoadId, Load>,
     /// The first load behind each 4 GB of the file.
-    beyond: Vec<u32>,
+    beyond: Vec<LoadId>,
     /// Lines of those that have any.
-    lines: Vec<(u32, DebugInfo<'a>)>,
+    lines: Vec<(LoadId, DebugInfo<'a>)>,
     /// From which load on which holds.
-    frames: Vec<(u32, Frames)>,
-    unwindings: Vec<Unwinding<'a>>,
+    frames: Vec<(LoadId, Frames)>,
+    unwindings: IndexVec<RecordId, Unwinding<'a>>,
     /// Those that go by another's name.
-    renamed: FxHashMap<u32, &'a [u8]>,
+    renamed: FxHashMap<LoadId, &'a [u8]>,
     /// Where the loads lie, if no two share an address.
     pub(super) places: Option<LoadMap>,
 }
@@ -211,14 +211,18 @@ pub(super) fn filled(start: Avma, size: u32, next: Avma) -> u32 {
     }
 }
 
+numbers! {
+    /// A record of unwinding among those of its dump.
+    struct RecordId(u32);
+}
+
 /// What a dump says about the frames of a load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Frames {
     Nothing,
     /// The runtime asks for frame-pointer unwinding.
     Pointers,
-    /// The number of a record.
-    Described(u32),
+    Described(RecordId),
 }
 
 impl<'a> MapCodes<'a> {
@@ -229,11 +233,11 @@ impl<'a> MapCodes<'a> {
             object,
             producer: Producer::of_names(names),
             guests: Guests::of(sized),
-            entries,
+            entries: entries.into(),
         }
     }
 
-    fn producer_of(&self, number: u32) -> Producer {
+    fn producer_of(&self, number: LoadId) -> Producer {
         let named = Producer::of_prefix(self.entry(number).name);
         if self.guests.has(named) {
             named
@@ -242,19 +246,19 @@ impl<'a> MapCodes<'a> {
         }
     }
 
-    fn entry(&self, number: u32) -> &MapEntry<'a> {
-        &self.entries[number as usize]
+    fn entry(&self, number: LoadId) -> &MapEntry<'a> {
+        &self.entries[number]
     }
 
-    fn range(&self, number: u32) -> AvmaRange {
+    fn range(&self, number: LoadId) -> AvmaRange {
         let entry = self.entry(number);
         AvmaRange::new(entry.start, entry.size)
     }
 
     /// The entry that covers an address.
-    pub(super) fn at(&self, at: Avma) -> Option<u32> {
-        let next = self.entries.partition_point(|entry| entry.start <= at);
-        let number = u32::try_from(next.checked_sub(1)?).ok()?;
+    pub(super) fn at(&self, at: Avma) -> Option<LoadId> {
+        let next = self.entries.raw.partition_point(|entry| entry.start <= at);
+        let number = LoadId::at(next.checked_sub(1)?);
         self.range(number).contains(at).then_some(number)
     }
 }
@@ -308,7 +312,7 @@ impl<'a> DumpCodes<'a> {
         while head.file_offset >> 32 > self.beyond.len() as u64 {
             self.beyond.push(number);
         }
-        self.loads.push(Load {
+        self.loads.raw.push(Load {
             start: head.address,
             time: Timestamp(head.time),
             size: head.size,
@@ -316,15 +320,11 @@ impl<'a> DumpCodes<'a> {
         });
     }
 
-    fn add_frames(&mut self, number: u32, unwinding: Option<Unwinding<'a>>, store: &'a Store) {
+    fn add_frames(&mut self, number: LoadId, unwinding: Option<Unwinding<'a>>, store: &'a Store) {
         let frames = match unwinding {
             None => Frames::Nothing,
             Some(unwinding) if unwinding.is_empty() => Frames::Pointers,
-            Some(unwinding) => {
-                self.unwindings.push(readable(unwinding, store));
-                let at = u32::try_from(self.unwindings.len() - 1);
-                at.map_or(Frames::Nothing, Frames::Described)
-            }
+            Some(unwinding) => Frames::Described(self.unwindings.push(readable(unwinding, store))),
         };
         let last = self
             .frames
@@ -339,10 +339,10 @@ impl<'a> DumpCodes<'a> {
     /// QEMU tells of a block as far as guest instructions go; what its instructions jump to on their slow ways stands
     /// behind, up to the next block.
     pub(super) fn fill_gaps(&mut self) {
-        for at in 1..self.loads.len() {
-            let next = self.loads[at].start;
-            self.loads[at - 1].size =
-                filled(self.loads[at - 1].start, self.loads[at - 1].size, next);
+        let loads = self.loads.raw.as_mut_slice();
+        for at in 1..loads.len() {
+            let next = loads[at].start;
+            loads[at - 1].size = filled(loads[at - 1].start, loads[at - 1].size, next);
         }
     }
 
@@ -354,22 +354,22 @@ impl<'a> DumpCodes<'a> {
     }
 
     /// The number of the load that is taken next.
-    pub(super) fn next_number(&self) -> u32 {
-        u32::try_from(self.loads.len()).unwrap_or(u32::MAX)
+    pub(super) fn next_number(&self) -> LoadId {
+        LoadId::at(self.loads.len())
     }
 
-    fn load(&self, number: u32) -> &Load {
-        &self.loads[number as usize]
+    fn load(&self, number: LoadId) -> &Load {
+        &self.loads[number]
     }
 
-    fn text(&self, number: u32) -> Option<LoadText<'a>> {
+    fn text(&self, number: LoadId) -> Option<LoadText<'a>> {
         let load = self.load(number);
         let beyond = self.beyond.partition_point(|&first| first <= number);
         let at = (beyond as u64) << 32 | u64::from(load.at);
         LoadText::at(self.bytes, self.order, at, load.size)
     }
 
-    pub(super) fn name(&self, number: u32) -> &'a [u8] {
+    pub(super) fn name(&self, number: LoadId) -> &'a [u8] {
         match self.renamed.get(&number) {
             Some(name) => name,
             None => self.text(number).map_or(&[], |text| text.name()),
@@ -377,35 +377,35 @@ impl<'a> DumpCodes<'a> {
     }
 
     /// Gives a load another name.
-    pub(super) fn rename(&mut self, number: u32, name: &'a [u8]) {
+    pub(super) fn rename(&mut self, number: LoadId, name: &'a [u8]) {
         self.renamed.insert(number, name);
     }
 
-    pub(super) fn bytes(&self, number: u32) -> &'a [u8] {
+    pub(super) fn bytes(&self, number: LoadId) -> &'a [u8] {
         self.text(number).map_or(&[], |text| text.code())
     }
 
     /// Its `code_index`.
-    pub(super) fn index(&self, number: u32) -> Option<u64> {
+    pub(super) fn index(&self, number: LoadId) -> Option<u64> {
         self.text(number)?.index()
     }
 
-    fn lines(&self, number: u32) -> Option<DebugInfo<'a>> {
+    fn lines(&self, number: LoadId) -> Option<DebugInfo<'a>> {
         let found = self.lines.binary_search_by_key(&number, |&(of, _)| of);
         Some(self.lines[found.ok()?].1)
     }
 
-    fn frames(&self, number: u32) -> Frames {
+    fn frames(&self, number: LoadId) -> Frames {
         let next = self.frames.partition_point(|&(from, _)| from <= number);
         let last = next.checked_sub(1);
         last.map_or(Frames::Nothing, |at| self.frames[at].1)
     }
 
-    fn unwinding(&self, number: u32) -> Option<JitUnwinding<'a>> {
+    fn unwinding(&self, number: LoadId) -> Option<JitUnwinding<'a>> {
         let record = match self.frames(number) {
             Frames::Nothing => return None,
             Frames::Pointers => return Some(JitUnwinding::FramePointer),
-            Frames::Described(record) => self.unwindings[record as usize],
+            Frames::Described(record) => self.unwindings[record],
         };
         let load = self.load(number);
         let found = record.resolve(load.start, load.size.into())?;
@@ -425,16 +425,21 @@ fn readable<'a>(unwinding: Unwinding<'a>, store: &'a Store) -> Unwinding<'a> {
 }
 
 impl<'a> CodeList<'a> {
-    /// How many there are.
-    pub(crate) fn count(&self) -> u32 {
+    /// The number behind the last.
+    fn next_number(&self) -> LoadId {
         match self {
             Self::Dump(dump) => dump.next_number(),
-            Self::PerfMap(map) => u32::try_from(map.entries.len()).unwrap_or(u32::MAX),
+            Self::PerfMap(map) => LoadId::at(map.entries.len()),
         }
     }
 
-    /// One of them.
-    pub(crate) const fn code(&self, number: u32) -> JitCode<'_, 'a> {
+    /// All of them.
+    #[cfg(test)]
+    pub(crate) fn all(&self) -> impl Iterator<Item = JitCode<'_, 'a>> {
+        (0..self.next_number().0).map(|number| self.code(LoadId(number)))
+    }
+
+    const fn code(&self, number: LoadId) -> JitCode<'_, 'a> {
         JitCode { list: self, number }
     }
 }
@@ -442,40 +447,40 @@ impl<'a> CodeList<'a> {
 /// The code of all dumps and perf maps.
 #[derive(Debug, Default)]
 pub(super) struct Codes<'a> {
-    /// Indexed by [`JitObjectId`].
-    lists: Vec<CodeList<'a>>,
-    /// The id of the first code of each list.
-    first: Vec<u32>,
-    count: u32,
+    lists: IndexVec<JitObjectId, CodeList<'a>>,
+    /// The first code of each list.
+    first: IndexVec<JitObjectId, JitCodeId>,
+    /// Behind the last of all.
+    next: JitCodeId,
 }
 
 impl<'a> Codes<'a> {
     pub(super) fn push(&mut self, list: CodeList<'a>) {
-        self.first.push(self.count);
-        self.count = self.count.saturating_add(list.count());
+        self.first.push(self.next);
+        self.next = list.next_number().code(self.next);
         self.lists.push(list);
     }
 
     pub(super) const fn count(&self) -> u32 {
-        self.count
+        self.next.0
     }
 
     pub(super) fn code(&self, id: JitCodeId) -> JitCode<'_, 'a> {
-        let list = match self.lists.as_slice() {
-            [_] => 0,
-            _ => self.first.partition_point(|&first| first <= id.0) - 1,
+        let list = match self.lists.len() {
+            1 => 0,
+            _ => self.first.raw.partition_point(|&first| first <= id) - 1,
         };
-        self.lists[list].code(id.0 - self.first[list])
+        let list = JitObjectId::from_usize(list);
+        self.lists[list].code(LoadId::of(id, self.first[list]))
     }
 
-    /// A list, and the id of its first code.
-    pub(super) fn list(&self, object: JitObjectId) -> Option<(&CodeList<'a>, u32)> {
-        let at = object.index();
-        Some((self.lists.get(at)?, self.first[at]))
+    /// A list, and its first code.
+    pub(super) fn list(&self, object: JitObjectId) -> Option<(&CodeList<'a>, JitCodeId)> {
+        Some((self.lists.get(object)?, self.first[object]))
     }
 
-    /// The loads of a dump, and the id of the first.
-    pub(super) fn loads(&self, object: JitObjectId) -> Option<(&DumpCodes<'a>, u32)> {
+    /// The loads of a dump, and the first of them.
+    pub(super) fn loads(&self, object: JitObjectId) -> Option<(&DumpCodes<'a>, JitCodeId)> {
         match self.list(object)? {
             (CodeList::Dump(dump), first) => Some((dump, first)),
             (CodeList::PerfMap(_), _) => None,

@@ -5,12 +5,14 @@ use std::path::Path;
 use super::clock::{Evidence, Relation};
 use super::codes::DumpCodes;
 use super::found::{FoundFile, file_name};
+use super::load_map::LoadId;
 use super::marker::Marker;
 use super::memory::Anonymous;
-use super::owners::{Owners, STALE};
+use super::owners::{MoveId, Owners, STALE};
 use super::{JitObject, JitObjectKind, JitStats};
 use crate::address::Timestamp;
 use crate::diagnostics::Diagnostics;
+use crate::ids::IndexVec;
 use crate::input::Store;
 use crate::jitdump::dump::{Content, Counts, Cut, CutReason, Header, Move, Reader};
 
@@ -23,13 +25,13 @@ pub(super) struct Dump<'a> {
     /// Loads in file order; times are raw until the clocks are related.
     pub(super) codes: DumpCodes<'a>,
     /// From which load on which process wrote.
-    pub(super) writers: Vec<(u32, u32)>,
+    pub(super) writers: Vec<(LoadId, u32)>,
     /// The least raw time of a load with code, and the least and the greatest of all.
     pub(super) first: Option<u64>,
     pub(super) earliest: u64,
     pub(super) last: u64,
     /// In file order; times as those of `codes`.
-    pub(super) moves: Vec<Move>,
+    pub(super) moves: IndexVec<MoveId, Move>,
     pub(super) relation: Relation,
     pub(super) markers: Vec<usize>,
     pub(super) aliases: u64,
@@ -50,7 +52,7 @@ impl<'a> Dump<'a> {
             first: None,
             earliest: u64::MAX,
             last: 0,
-            moves: Vec::new(),
+            moves: IndexVec::new(),
             relation: Relation::Same,
             markers: Vec::new(),
             aliases: 0,
@@ -66,7 +68,7 @@ impl<'a> Dump<'a> {
                     dump.note(load.pid, load.time, load.size > 0);
                     dump.codes.push_load(&load, store);
                 }
-                Some((_, Content::Move(moved))) => dump.moves.push(moved),
+                Some((_, Content::Move(moved))) => dump.moves.raw.push(moved),
                 Some(_) => {}
                 None => break,
             }

@@ -11,12 +11,16 @@
 
 use rustc_hash::FxHashMap;
 
-use super::ProcessId;
 use super::dumps::Dump;
-use super::load_map::{Load, LoadMap};
+use super::load_map::{LoadMap, Loads};
 use super::marker::Change;
 use super::owners::{OwnedLoads, Owners};
+use super::{JitObjectId, ProcessId};
 use crate::address::{AvmaRange, Timestamp};
+use crate::ids::{IndexSlice, IndexVec, index_vec};
+
+/// What there is one of for each dump.
+pub(super) type OfDumps<T> = IndexSlice<JitObjectId, [T]>;
 
 /// A process that has all loads of a dump from their time on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,14 +32,14 @@ pub(super) struct Lasting {
 
 /// For each dump whether it is one. `changes` come in order of time.
 pub(super) fn lasting(
-    dumps: &[Dump<'_>],
-    owners: &[Owners],
+    dumps: &OfDumps<Dump<'_>>,
+    owners: &OfDumps<Owners>,
     changes: impl Iterator<Item = (Timestamp, Change)>,
-) -> Vec<Option<Lasting>> {
+) -> IndexVec<JitObjectId, Option<Lasting>> {
     let begun = begun(dumps, owners);
-    let candidates = dumps.iter().zip(owners).enumerate();
+    let candidates = dumps.iter_enumerated().zip(owners);
     let candidates = candidates
-        .filter_map(|(number, (dump, owners))| Candidate::of(number, dump, owners, &begun));
+        .filter_map(|((number, dump), owners)| Candidate::of(number, dump, owners, &begun));
     let mut check = Check {
         candidates: candidates.collect(),
         begun: &begun,
@@ -45,7 +49,7 @@ pub(super) fn lasting(
         changes.for_each(|(time, change)| check.take(time, change));
         check.end();
     }
-    let mut found = vec![None; dumps.len()];
+    let mut found = index_vec![None; dumps.len()];
     for (process, candidate) in check.candidates {
         let first = candidate.first;
         found[candidate.dump] = Some(Lasting { process, first });
@@ -58,13 +62,13 @@ pub(super) fn lasting(
 struct Begun {
     /// Its first load or move.
     first: Timestamp,
-    dump: usize,
+    dump: JitObjectId,
     /// Whether it has nothing in other dumps.
     only_there: bool,
 }
 
 /// Of every process that has loads or moves.
-fn begun(dumps: &[Dump<'_>], owners: &[Owners]) -> FxHashMap<ProcessId, Begun> {
+fn begun(dumps: &OfDumps<Dump<'_>>, owners: &OfDumps<Owners>) -> FxHashMap<ProcessId, Begun> {
     let mut begun = FxHashMap::default();
     let mut add = |dump, process, first: Timestamp| {
         let known = begun.entry(process).or_insert(Begun {
@@ -75,7 +79,7 @@ fn begun(dumps: &[Dump<'_>], owners: &[Owners]) -> FxHashMap<ProcessId, Begun> {
         known.first = known.first.min(first);
         known.only_there &= known.dump == dump;
     };
-    for (number, (dump, owners)) in dumps.iter().zip(owners).enumerate() {
+    for ((number, dump), owners) in dumps.iter_enumerated().zip(owners) {
         let loads = &dump.codes.loads;
         match &owners.of_loads {
             OwnedLoads::All(process) => {
@@ -102,8 +106,8 @@ fn begun(dumps: &[Dump<'_>], owners: &[Owners]) -> FxHashMap<ProcessId, Begun> {
 
 /// A dump that is lasting as far as one sees.
 struct Candidate<'d> {
-    dump: usize,
-    loads: &'d [Load],
+    dump: JitObjectId,
+    loads: &'d Loads,
     places: &'d LoadMap,
     /// When its first load with code came.
     first: Timestamp,
@@ -114,7 +118,7 @@ struct Candidate<'d> {
 impl<'d> Candidate<'d> {
     /// With its process, if that has all of the dump and nothing else, and the dump tells of nothing that ends.
     fn of(
-        dump: usize,
+        dump: JitObjectId,
         read: &'d Dump<'_>,
         owners: &Owners,
         begun: &FxHashMap<ProcessId, Begun>,
@@ -126,7 +130,7 @@ impl<'d> Candidate<'d> {
         if !read.moves.is_empty() || !begun.get(&process)?.only_there {
             return None;
         }
-        let loads = read.codes.loads.as_slice();
+        let loads = &read.codes.loads;
         let with_code = loads.iter().filter(|load| !load.range().is_empty());
         let first = with_code.clone().map(|load| load.time).min()?;
         let last = with_code.map(|load| load.time).max()?;
@@ -149,7 +153,7 @@ impl<'d> Candidate<'d> {
         let mut touched = self.places.touching(self.loads, range);
         let ended = touched.by_ref().find(|&load| {
             self.looks = self.looks.saturating_sub(1);
-            self.looks == 0 || self.loads[load as usize].time <= time
+            self.looks == 0 || self.loads[load].time <= time
         });
         ended.is_some()
     }

@@ -2,13 +2,14 @@
 
 use proptest::prelude::*;
 
-use super::super::JitObjectId;
+use super::super::JitCodeId;
 use super::super::codes::{CodeList, Codes};
 use super::super::found::FoundFile;
 use super::super::replay::replay;
 use super::super::segments::Owner;
 use super::*;
 use crate::address::Avma;
+use crate::ids::Idx;
 use crate::input::Store;
 use crate::jitdump::testing::DumpWriter;
 
@@ -58,7 +59,13 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-fn read<'a>(written: &[Written], store: &'a Store) -> (Vec<Dump<'a>>, Vec<Owners>) {
+fn read<'a>(
+    written: &[Written],
+    store: &'a Store,
+) -> (
+    IndexVec<JitObjectId, Dump<'a>>,
+    IndexVec<JitObjectId, Owners>,
+) {
     let read = written.iter().map(|written| {
         let mut writer = DumpWriter::new(1, 0);
         for &(slot, len, time) in &written.loads {
@@ -77,16 +84,17 @@ fn read<'a>(written: &[Written], store: &'a Store) -> (Vec<Dump<'a>>, Vec<Owners
         let process = ProcessId(written.process);
         let of_loads = match (written.last_of, written.loads.len().checked_sub(1)) {
             (Some(other), Some(others)) => {
-                let mut owners = vec![Some(process); others];
+                let mut owners = index_vec![Some(process); others];
                 owners.push(Some(ProcessId(other)));
                 OwnedLoads::Each(owners)
             }
             _ => OwnedLoads::All(process),
         };
-        let of_moves = Vec::new();
+        let of_moves = IndexVec::new();
         (dump, Owners { of_loads, of_moves })
     });
-    read.unzip()
+    let (dumps, owners): (Vec<_>, Vec<_>) = read.unzip();
+    (dumps.into(), owners.into())
 }
 
 /// All that one may ask about an address and a time.
@@ -99,17 +107,17 @@ struct Answer {
     after: Option<Owner>,
     relative: Option<ProcessId>,
     ever: bool,
-    touching: Option<u32>,
+    touching: Option<JitCodeId>,
 }
 
 /// How many dumps last, what they count, and what is said about addresses and times.
 fn answers(
-    mut dumps: Vec<Dump<'_>>,
-    owners: &[Owners],
+    mut dumps: IndexVec<JitObjectId, Dump<'_>>,
+    owners: &OfDumps<Owners>,
     changes: &[(Timestamp, Change)],
 ) -> (usize, Vec<(u64, u64)>, Vec<Answer>) {
     let found = lasting(&dumps, owners, changes.iter().copied());
-    let claims = replay(&mut dumps, owners, changes);
+    let claims = replay(&mut dumps, owners, IndexSlice::new(changes));
     let counts = dumps.iter().map(|dump| (dump.aliases, dump.replaced));
     let counts = counts.collect();
     let mut codes = Codes::default();
@@ -242,13 +250,13 @@ fn places_know_their_dump() {
         last_of: None,
     };
     let (mut dumps, owners) = read(&[written], &store);
-    replay(&mut dumps, &owners, &[]);
+    replay(&mut dumps, &owners, IndexSlice::new(&[]));
     let mut codes = Codes::default();
-    codes.push(CodeList::Dump(dumps.remove(0).codes));
+    codes.push(CodeList::Dump(dumps.raw.remove(0).codes));
     let (dump, first) = codes.loads(JitObjectId(0)).expect("a dump");
     let places = dump.places.as_ref().expect("nothing shares an address");
-    let at = |at: u64| places.at(&dump.loads, Avma(at));
-    assert_eq!(first, 0);
+    let at = |at: u64| Some(places.at(&dump.loads, Avma(at))?.index());
+    assert_eq!(first, JitCodeId(0));
     assert_eq!(
         [at(31), at(32), at(63), at(64), at(95)],
         [None, Some(1), Some(1), Some(2), Some(2)]

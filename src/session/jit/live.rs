@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use imbl::OrdMap;
 
-use super::ProcessId;
+use super::{JitCodeId, ProcessId};
 use crate::address::Avma;
 
 crate::ids::numbers! {
@@ -21,7 +21,7 @@ crate::ids::numbers! {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Live {
     pub(super) end: Avma,
-    pub(super) code: u32,
+    pub(super) code: JitCodeId,
     pub(super) owner: ProcessId,
     /// Which of the owner's claims it is.
     pub(super) claim: OwnClaim,

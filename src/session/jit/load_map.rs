@@ -3,7 +3,36 @@
 //! In: the loads of a dump. Out: [`LoadMap`], if no two of them share an address; [`Pages`], which also lead into
 //! [`super::segments`].
 
+use super::JitCodeId;
 use crate::address::{Avma, AvmaRange, Timestamp};
+use crate::ids::{IndexSlice, numbers};
+
+numbers! {
+    /// A load among those of its dump, in file order; of a perf map an entry among its entries.
+    pub(super) struct LoadId(pub(super) u32);
+}
+
+impl LoadId {
+    /// The last number where there are more: nobody writes files of so many.
+    pub(super) fn at(place: usize) -> Self {
+        Self(u32::try_from(place).unwrap_or(u32::MAX))
+    }
+
+    /// Its number among all code of the run, given the first of its list.
+    #[inline]
+    pub(super) const fn code(self, first: JitCodeId) -> JitCodeId {
+        JitCodeId(first.0.saturating_add(self.0))
+    }
+
+    /// Code of the run among that of its list.
+    #[inline]
+    pub(super) const fn of(code: JitCodeId, first: JitCodeId) -> Self {
+        Self(code.0 - first.0)
+    }
+}
+
+/// The loads of a dump, in file order.
+pub(super) type Loads = IndexSlice<LoadId, [Load]>;
 
 const NONE: u32 = u32::MAX;
 /// What is further apart than this shares no table of pages.
@@ -33,14 +62,14 @@ impl Load {
 #[derive(Debug)]
 pub(super) struct LoadMap {
     /// Their numbers by address; empty if that is how they are numbered.
-    order: Vec<u32>,
+    order: Vec<LoadId>,
     count: usize,
     pages: Pages,
 }
 
 impl LoadMap {
     /// `None` if two share an address.
-    pub(super) fn of(loads: &[Load]) -> Option<Self> {
+    pub(super) fn of(loads: &Loads) -> Option<Self> {
         let mut places = Self {
             order: Vec::new(),
             count: loads.len(),
@@ -49,7 +78,7 @@ impl LoadMap {
         if !follow_each_other(loads.iter().map(Load::range)) {
             places.order = by_address(loads);
             places.count = places.order.len();
-            let mut ranges = places.order.iter().map(|&at| loads[at as usize].range());
+            let mut ranges = places.order.iter().map(|&at| loads[at].range());
             if !follow_each_other(&mut ranges) {
                 return None;
             }
@@ -64,32 +93,31 @@ impl LoadMap {
 
     /// The load that covers an address.
     #[inline]
-    pub(super) fn at(&self, loads: &[Load], at: Avma) -> Option<u32> {
+    pub(super) fn at(&self, loads: &Loads, at: Avma) -> Option<LoadId> {
         let (first, last) = self.pages.around(at.0)?;
         let behind = self.partition_point(first, last + 1, |n| loads[n].start <= at);
         let number = self.number(behind.checked_sub(1).filter(|&at| at >= first)?);
-        (loads[number].range().contains(at)).then_some(number as u32)
+        (loads[number].range().contains(at)).then_some(number)
     }
 
     /// All that touch a range, by address.
-    pub(super) fn touching(&self, loads: &[Load], range: AvmaRange) -> impl Iterator<Item = u32> {
+    pub(super) fn touching(&self, loads: &Loads, range: AvmaRange) -> impl Iterator<Item = LoadId> {
         let first = self.partition_point(0, self.count, |n| loads[n].range().end <= range.start);
         (first..self.count)
             .map(|at| self.number(at))
             .take_while(move |&n| loads[n].start < range.end)
-            .map(|n| n as u32)
     }
 
     /// The number of the load that is `at`th by address.
-    fn number(&self, at: usize) -> usize {
+    fn number(&self, at: usize) -> LoadId {
         match self.order.get(at) {
-            Some(&number) => number as usize,
-            None => at,
+            Some(&number) => number,
+            None => LoadId(at as u32),
         }
     }
 
     /// The first position from `first` to `end` whose load is not `before`.
-    fn partition_point(&self, first: usize, end: usize, before: impl Fn(usize) -> bool) -> usize {
+    fn partition_point(&self, first: usize, end: usize, before: impl Fn(LoadId) -> bool) -> usize {
         let (mut low, mut high) = (first, end.min(self.count));
         while low < high {
             let middle = low + (high - low) / 2;
@@ -114,8 +142,8 @@ fn follow_each_other(ranges: impl Iterator<Item = AvmaRange>) -> bool {
 }
 
 /// The numbers of those with code, by start address.
-fn by_address(loads: &[Load]) -> Vec<u32> {
-    let with_code = (0_u32..).zip(loads);
+fn by_address(loads: &Loads) -> Vec<LoadId> {
+    let with_code = loads.iter_enumerated();
     let with_code = with_code.filter(|(_, load)| !load.range().is_empty());
     let mut order: Vec<_> = with_code.map(|(n, load)| (load.start, n)).collect();
     order.sort_unstable();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{JitCodeId, JitIndex, ProcessId, Twin};
+use super::{JitIndex, ProcessId, Twin};
 use crate::address::{Avma, AvmaRange, Timestamp};
 
 /// So many mappings of anonymous memory are remembered for each process.
@@ -118,8 +118,8 @@ pub(super) fn twins(index: &JitIndex<'_>, process: ProcessId, anonymous: &Anonym
 
 /// Mappings of one length: those without loads are copies of the only one that has some.
 fn twins_among(index: &JitIndex<'_>, process: ProcessId, mappings: &[AvmaRange]) -> Vec<Twin> {
-    let runs_copies = |code: u32| {
-        let producer = index.code(JitCodeId(code)).producer();
+    let runs_copies = |code| {
+        let producer = index.code(code).producer();
         producer.row().runs_copies
     };
     let (with, without): (Vec<_>, Vec<_>) = mappings

@@ -7,9 +7,15 @@
 use rustc_hash::FxHashMap;
 
 use super::ProcessId;
+use super::load_map::LoadId;
 use super::marker::Marker;
 use crate::address::Timestamp;
-use crate::ids::IndexSlice;
+use crate::ids::{IndexSlice, IndexVec, numbers};
+
+numbers! {
+    /// A move among those of its dump, in file order.
+    pub(super) struct MoveId(pub(super) u32);
+}
 
 /// A load that is this much older than its dump's mapping was written by an earlier process.
 pub(super) const STALE: u64 = 1_000_000_000;
@@ -17,18 +23,18 @@ pub(super) const STALE: u64 = 1_000_000_000;
 /// Which process each entry of a dump belongs to.
 pub(super) struct Owners {
     pub(super) of_loads: OwnedLoads,
-    pub(super) of_moves: Vec<Option<ProcessId>>,
+    pub(super) of_moves: IndexVec<MoveId, Option<ProcessId>>,
 }
 
 /// Which process each load belongs to; `None` is no process of this recording.
 pub(super) enum OwnedLoads {
     /// All to one.
     All(ProcessId),
-    Each(Vec<Option<ProcessId>>),
+    Each(IndexVec<LoadId, Option<ProcessId>>),
 }
 
 impl OwnedLoads {
-    pub(super) fn of(&self, load: usize) -> Option<ProcessId> {
+    pub(super) fn of(&self, load: LoadId) -> Option<ProcessId> {
         match self {
             Self::All(process) => Some(*process),
             Self::Each(owners) => owners.get(load).copied().flatten(),

@@ -146,7 +146,7 @@ fn add_perf_map<'a>(
     let mut codes = MapCodes::new(object, map.entries);
     let producer = codes.producer;
     if producer.row().tells_part_of_sizes {
-        fill_gaps(&mut codes.entries);
+        fill_gaps(&mut codes.entries.raw);
     }
     index.codes.push(CodeList::PerfMap(codes));
     index.perf_maps.insert(process, object);

@@ -3,36 +3,49 @@
 use super::claims::{Claims, ClaimsBuilder};
 use super::codes::DumpCodes;
 use super::dumps::Dump;
-use super::lasting::{Lasting, lasting};
+use super::lasting::{Lasting, OfDumps, lasting};
+use super::load_map::LoadId;
 use super::marker::Change;
-use super::owners::{OwnedLoads, Owners};
-use super::{JitObjectId, ProcessId};
+use super::owners::{MoveId, OwnedLoads, Owners};
+use super::{JitCodeId, JitObjectId, ProcessId};
 use crate::address::{AvmaRange, Timestamp};
+use crate::ids::{Idx, IndexSlice, IndexVec, numbers};
 use crate::runtimes::wasmtime_function;
+
+numbers! {
+    /// Something that the recording tells, in its order.
+    pub(super) struct ChangeId(u32);
+}
+
+/// All that the recording tells.
+pub(super) type Changes = IndexSlice<ChangeId, [(Timestamp, Change)]>;
 
 /// Applies everything that happened in order of time: what a dump tells first, as perf's inject
 /// writes it first, then mappings and execs, then forks.
 pub(super) fn replay(
-    dumps: &mut [Dump<'_>],
-    owners: &[Owners],
-    changes: &[(Timestamp, Change)],
+    dumps: &mut OfDumps<Dump<'_>>,
+    owners: &OfDumps<Owners>,
+    changes: &Changes,
 ) -> Claims {
     let mut happenings = changes_in_order(changes);
-    let in_order = happenings.iter().map(|change| change.number as usize);
-    let lasting = lasting(dumps, owners, in_order.map(|number| changes[number]));
+    let in_order = happenings
+        .iter()
+        .filter_map(|happening| match happening.what() {
+            What::Change(change) | What::Fork(change) => Some(changes[change]),
+            What::Load(..) | What::Move(..) => None,
+        });
+    let lasting = lasting(dumps, owners, in_order);
     let mut replay = Replay {
         claims: ClaimsBuilder::default(),
         first_codes: first_codes(dumps),
     };
-    for ((dump, owners), lasting) in (0_u32..).zip(owners).zip(&lasting) {
+    for ((dump, owners), lasting) in owners.iter_enumerated().zip(&lasting) {
         match (lasting, &owners.of_loads) {
             (Some(lasting), _) => {
-                replay
-                    .claims
-                    .lasting(lasting.process, JitObjectId(dump), lasting.first);
+                replay.claims.lasting(lasting.process, dump, lasting.first);
             }
             (None, OwnedLoads::All(process)) => {
-                let loads = dumps[dump as usize].codes.loads.len();
+                let loads = dumps[dump].codes.loads.len();
                 replay.claims.reserve(*process, loads);
             }
             (None, OwnedLoads::Each(_)) => {}
@@ -40,12 +53,14 @@ pub(super) fn replay(
     }
     add_dumps(&mut happenings, dumps, owners, &lasting);
     for happening in &happenings {
-        let dump = (happening.ranked_dump & Happening::DUMP) as usize;
-        let number = happening.number as usize;
-        match happening.rank() {
-            Rank::Load => replay.load(dumps, dump, number, owners[dump].of_loads.of(number)),
-            Rank::Move => replay.moved(dumps, dump, number, owners[dump].of_moves[number]),
-            Rank::Change | Rank::Fork => replay.change(changes[number]),
+        match happening.what() {
+            What::Load(dump, load) => {
+                replay.load(dumps, dump, load, owners[dump].of_loads.of(load));
+            }
+            What::Move(dump, number) => {
+                replay.moved(dumps, dump, number, owners[dump].of_moves[number]);
+            }
+            What::Change(change) | What::Fork(change) => replay.change(changes[change]),
         }
     }
     drop(happenings);
@@ -53,14 +68,13 @@ pub(super) fn replay(
 }
 
 /// What comes from the recording.
-fn changes_in_order(changes: &[(Timestamp, Change)]) -> Vec<Happening> {
-    let changes = (0_u32..).zip(changes).map(|(number, (time, change))| {
-        let rank = if matches!(change, Change::Fork { .. }) {
-            Rank::Fork
-        } else {
-            Rank::Change
+fn changes_in_order(changes: &Changes) -> Vec<Happening> {
+    let changes = changes.iter_enumerated().map(|(number, (time, change))| {
+        let what = match change {
+            Change::Fork { .. } => What::Fork(number),
+            Change::Exec(_) | Change::Mapped(..) => What::Change(number),
         };
-        Happening::new(*time, rank, 0, number)
+        Happening::new(*time, what)
     });
     let mut happenings: Vec<_> = changes.collect();
     happenings.sort_by_key(Happening::order);
@@ -68,45 +82,52 @@ fn changes_in_order(changes: &[(Timestamp, Change)]) -> Vec<Happening> {
 }
 
 /// What happens at one time, in this order.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u32)]
-enum Rank {
-    Load,
-    Move,
-    Change,
-    Fork,
+#[derive(Clone, Copy)]
+enum What {
+    Load(JitObjectId, LoadId),
+    Move(JitObjectId, MoveId),
+    Change(ChangeId),
+    Fork(ChangeId),
 }
 
 /// There is one for each function, so they are kept small.
 #[derive(Clone, Copy)]
 struct Happening {
     time: Timestamp,
+    /// Of the load, move or change.
     number: u32,
-    /// Of the dump, with the rank in the top two bits.
+    /// Of the dump, with what it is in the top two bits.
     ranked_dump: u32,
 }
 
 impl Happening {
     const DUMP: u32 = u32::MAX >> 2;
 
-    fn new(time: Timestamp, rank: Rank, dump: u32, number: u32) -> Self {
+    const fn new(time: Timestamp, what: What) -> Self {
+        let (rank, dump, number) = match what {
+            What::Load(dump, load) => (0, dump.0, load.0),
+            What::Move(dump, number) => (1, dump.0, number.0),
+            What::Change(change) => (2, 0, change.0),
+            What::Fork(change) => (3, 0, change.0),
+        };
         Self {
             time,
             number,
-            ranked_dump: (rank as u32) << 30 | dump & Self::DUMP,
+            ranked_dump: rank << 30 | dump & Self::DUMP,
         }
     }
 
-    const fn order(&self) -> (Timestamp, Rank) {
-        (self.time, self.rank())
+    const fn order(&self) -> (Timestamp, u32) {
+        (self.time, self.ranked_dump >> 30)
     }
 
-    const fn rank(self) -> Rank {
+    const fn what(self) -> What {
+        let dump = JitObjectId(self.ranked_dump & Self::DUMP);
         match self.ranked_dump >> 30 {
-            0 => Rank::Load,
-            1 => Rank::Move,
-            2 => Rank::Change,
-            _ => Rank::Fork,
+            0 => What::Load(dump, LoadId(self.number)),
+            1 => What::Move(dump, MoveId(self.number)),
+            2 => What::Change(ChangeId(self.number)),
+            _ => What::Fork(ChangeId(self.number)),
         }
     }
 }
@@ -115,41 +136,42 @@ impl Happening {
 /// last need no replay.
 fn add_dumps(
     happenings: &mut Vec<Happening>,
-    dumps: &[Dump<'_>],
-    owners: &[Owners],
-    lasting: &[Option<Lasting>],
+    dumps: &OfDumps<Dump<'_>>,
+    owners: &OfDumps<Owners>,
+    lasting: &OfDumps<Option<Lasting>>,
 ) {
     let replayed = || {
-        let dumps = (0_u32..).zip(dumps.iter().zip(owners)).zip(lasting);
-        dumps.filter(|(_, lasting)| lasting.is_none())
+        let dumps = dumps.iter_enumerated();
+        dumps.filter(|&(number, _)| lasting[number].is_none())
     };
-    let count = replayed().map(|((_, (dump, _)), _)| dump.codes.loads.len() + dump.moves.len());
+    let count = replayed().map(|(_, dump)| dump.codes.loads.len() + dump.moves.len());
     match count.sum() {
         0 => return,
         count => happenings.reserve_exact(count),
     }
-    for ((dump_number, (dump, owners)), _) in replayed() {
-        let of = |rank, number, time| Happening::new(time, rank, dump_number, number);
-        let loads = (0_u32..).zip(&dump.codes.loads);
-        let loads = loads.filter(|(number, _)| owners.of_loads.of(*number as usize).is_some());
-        happenings.extend(loads.map(|(number, load)| of(Rank::Load, number, load.time)));
-        let moves = (0_u32..).zip(dump.moves.iter().zip(&owners.of_moves));
-        let moves = moves.filter(|(_, (_, owner))| owner.is_some());
+    for (number, dump) in replayed() {
+        let owners = &owners[number];
+        let loads = dump.codes.loads.iter_enumerated();
+        let loads = loads.filter(|&(load, _)| owners.of_loads.of(load).is_some());
         happenings.extend(
-            moves.map(|(number, (moved, _))| of(Rank::Move, number, Timestamp(moved.time))),
+            loads.map(|(load, found)| Happening::new(found.time, What::Load(number, load))),
         );
+        let moves = dump.moves.iter_enumerated();
+        let moves = moves.filter(|&(moved, _)| owners.of_moves[moved].is_some());
+        happenings.extend(moves.map(|(moved, found)| {
+            Happening::new(Timestamp(found.time), What::Move(number, moved))
+        }));
     }
     happenings.sort_by_key(Happening::order);
 }
 
-/// The id of the first code of each dump.
-fn first_codes(dumps: &mut [Dump<'_>]) -> Vec<u32> {
-    let mut first = 0_u32;
-    let numbered = dumps.iter_mut().zip(0_u32..);
-    let firsts = numbered.map(|(dump, object)| {
-        dump.codes.object = JitObjectId(object);
+/// The first code of each dump.
+fn first_codes(dumps: &mut OfDumps<Dump<'_>>) -> IndexVec<JitObjectId, JitCodeId> {
+    let mut first = JitCodeId::default();
+    let firsts = dumps.iter_mut_enumerated().map(|(object, dump)| {
+        dump.codes.object = object;
         let own = first;
-        first = first.saturating_add(dump.codes.next_number());
+        first = dump.codes.next_number().code(first);
         own
     });
     firsts.collect()
@@ -157,23 +179,20 @@ fn first_codes(dumps: &mut [Dump<'_>]) -> Vec<u32> {
 
 struct Replay {
     claims: ClaimsBuilder,
-    first_codes: Vec<u32>,
+    first_codes: IndexVec<JitObjectId, JitCodeId>,
 }
 
 impl Replay {
     fn load(
         &mut self,
-        dumps: &mut [Dump<'_>],
-        dump: usize,
-        number: usize,
+        dumps: &mut OfDumps<Dump<'_>>,
+        dump: JitObjectId,
+        number: LoadId,
         owner: Option<ProcessId>,
     ) {
         let Some(process) = owner else { return };
         let load = &dumps[dump].codes.loads[number];
         let (range, time) = (load.range(), load.time);
-        let Ok(number) = u32::try_from(number) else {
-            return;
-        };
         if let Some(old) = self.claims.at(process, range)
             && let Some((old_dump, old_number)) = self.position(old)
             && is_alias(
@@ -189,13 +208,19 @@ impl Replay {
             dumps[dump].aliases += 1;
             return;
         }
-        let code = self.first_codes[dump].saturating_add(number);
+        let code = number.code(self.first_codes[dump]);
         let ended = self.claims.load(process, range, code, time);
         dumps[dump].replaced += u64::from(ended);
     }
 
     /// The code that moves is the one in force at the old address with the index of the move.
-    fn moved(&mut self, dumps: &[Dump<'_>], dump: usize, number: usize, owner: Option<ProcessId>) {
+    fn moved(
+        &mut self,
+        dumps: &OfDumps<Dump<'_>>,
+        dump: JitObjectId,
+        number: MoveId,
+        owner: Option<ProcessId>,
+    ) {
         let Some(process) = owner else { return };
         let moved = dumps[dump].moves[number];
         let Some((code, range)) = self.claims.starting_at(process, moved.from) else {
@@ -229,19 +254,20 @@ impl Replay {
     }
 
     /// Dump and number of a code.
-    fn position(&self, code: u32) -> Option<(usize, u32)> {
-        let dump = self
-            .first_codes
-            .partition_point(|&first| first <= code)
-            .checked_sub(1)?;
-        Some((dump, code - self.first_codes[dump]))
+    fn position(&self, code: JitCodeId) -> Option<(JitObjectId, LoadId)> {
+        let next = self.first_codes.raw.partition_point(|&first| first <= code);
+        let dump = JitObjectId::from_usize(next.checked_sub(1)?);
+        Some((dump, LoadId::of(code, self.first_codes[dump])))
     }
 }
 
 /// Whether a load at the same place tells the same again: V8 registers its builtins for every
 /// isolate, wasmtime every function once for each module of a component. The interpreter's trampolines of two
 /// functions of V8 have the same bytes too, but other names.
-fn is_alias((dump, old): (&DumpCodes<'_>, u32), (new_dump, new): (&DumpCodes<'_>, u32)) -> bool {
+fn is_alias(
+    (dump, old): (&DumpCodes<'_>, LoadId),
+    (new_dump, new): (&DumpCodes<'_>, LoadId),
+) -> bool {
     let same_name = || dump.name(old) == new_dump.name(new);
     (new_dump.producer.row().renames_repeats || same_name())
         && dump.bytes(old) == new_dump.bytes(new)

@@ -12,6 +12,7 @@
 
 use std::ops::Range;
 
+use super::JitCodeId;
 use super::load_map::Pages;
 use crate::address::{Avma, AvmaRange, Timestamp};
 use crate::ids::{Idx, IndexSlice, IndexVec, Part, Spare, numbers};
@@ -30,8 +31,8 @@ pub(super) struct Claim {
     pub(super) range: AvmaRange,
     pub(super) from: Timestamp,
     pub(super) to: Timestamp,
-    /// What lies there, a number of the caller.
-    pub(super) code: u32,
+    /// What lies there.
+    pub(super) code: JitCodeId,
 }
 
 /// An immutable set of claims.
@@ -53,7 +54,7 @@ struct Frozen {
     start: Avma,
     from: Timestamp,
     to: Timestamp,
-    code: u32,
+    code: JitCodeId,
 }
 
 /// Addresses that had the same owners at all times.
@@ -110,7 +111,7 @@ pub(super) struct Owner {
     /// Begin and end of the claim.
     pub(super) from: Timestamp,
     pub(super) to: Timestamp,
-    pub(super) code: u32,
+    pub(super) code: JitCodeId,
 }
 
 impl Segments {
@@ -185,7 +186,7 @@ impl Segments {
     }
 
     /// All claims' code and end.
-    pub(super) fn ends(&self) -> impl Iterator<Item = (u32, Timestamp)> {
+    pub(super) fn ends(&self) -> impl Iterator<Item = (JitCodeId, Timestamp)> {
         self.claims.iter().map(|claim| (claim.code, claim.to))
     }
 
@@ -195,7 +196,7 @@ impl Segments {
     }
 
     /// The code of some claim that ever touched the range.
-    pub(super) fn touching(&self, range: AvmaRange) -> Option<u32> {
+    pub(super) fn touching(&self, range: AvmaRange) -> Option<JitCodeId> {
         let first = self
             .stretches
             .partition_point(|stretch| stretch.end() <= range.start.0);

@@ -24,7 +24,7 @@ struct Php<'a> {
 
 impl<'a> CodeSpace<'a> for Php<'a> {
     fn locate(&self, at: Avma) -> CodeLocation<'_, 'a> {
-        let code = self.codes.code(0);
+        let code = self.codes.all().next().expect("one trace");
         if code.range().contains(at) {
             return CodeLocation::Jit {
                 id: JitCodeId(0),

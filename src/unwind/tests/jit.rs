@@ -28,7 +28,7 @@ const ANONYMOUS: u64 = 0x7f10_0000_0000;
 impl<'a> CodeSpace<'a> for Jitted<'a> {
     fn locate(&self, at: Avma) -> CodeLocation<'_, 'a> {
         let lists = self.codes.iter();
-        let codes = lists.flat_map(|list| (0..list.count()).map(|number| list.code(number)));
+        let codes = lists.flat_map(CodeList::all);
         for (n, code) in (0..).zip(codes) {
             if code.range().contains(at) {
                 return CodeLocation::Jit {
