@@ -15,7 +15,7 @@ use super::weight::WeightArgs;
 use super::{Context, Verb};
 use crate::collect::{Payloads, Rows};
 use crate::load::{self, LoadOptions};
-use crate::output::caption::Caption;
+use crate::output::caption::{Caption, plural};
 use crate::output::firefox::{self, FirefoxOptions};
 use crate::output::gzip::{self, Effort};
 use crate::output::pprof::{self, Label, PprofOptions};
@@ -256,9 +256,9 @@ impl ExportArgs {
             count => format!(" ({count} more as [rest])"),
         };
         Ok(format!(
-            "{} stacks{rest} of {} functions; go tool pprof -http=: {}",
-            written.stacks,
-            written.functions,
+            "{}{rest} of {}; go tool pprof -http=: {}",
+            plural(written.stacks, "stack"),
+            plural(written.functions, "function"),
             self.output.display()
         ))
     }
@@ -291,10 +291,11 @@ impl ExportArgs {
         )?;
         let shown = Caption::of(&profile, options.event).shown;
         leave(profile);
-        let kind = if self.per_cpu { "CPUs" } else { "threads" };
+        let kind = if self.per_cpu { "CPU" } else { "thread" };
         Ok(format!(
-            "{shown}, {} {kind}, {} markers; open it in https://profiler.firefox.com",
-            written.tracks, written.markers
+            "{shown}, {}, {}; open it in https://profiler.firefox.com",
+            plural(written.tracks, kind),
+            plural(written.markers, "marker")
         ))
     }
 
@@ -326,8 +327,8 @@ impl ExportArgs {
         );
         leave(profile);
         Ok(format!(
-            "{} profiles; open it in https://www.speedscope.app",
-            written.profiles
+            "{}; open it in https://www.speedscope.app",
+            plural(written.profiles, "profile")
         ))
     }
 
@@ -354,6 +355,7 @@ impl ExportArgs {
             let profile = self.load_event(&load, asked)?;
             rows += stacks_csv::write(&profile, self.samples, load.needs.threads, out)?;
         }
-        Ok(format!("{rows} rows of {} recordings", files.len()))
+        let files = plural(files.len(), "recording");
+        Ok(format!("{} of {files}", plural(rows, "row")))
     }
 }

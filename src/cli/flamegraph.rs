@@ -22,7 +22,7 @@ use crate::flame::{
 };
 use crate::ids::IndexVec;
 use crate::load::{self, LoadOptions};
-use crate::output::caption::{Caption, grouped};
+use crate::output::caption::{Caption, grouped, plural};
 use crate::output::html::{self, Content, FunctionCode, PageOptions};
 use crate::output::svg::{self, BackgroundColor, Drawing, Palette, SvgOptions};
 use crate::output::text::harmless;
@@ -531,7 +531,7 @@ impl FlamegraphArgs {
         let frames = grouped(flame.nodes.len() as u64 - 1);
         let code = match (self.source, code.len()) {
             (false, _) => String::new(),
-            (true, count) => format!(", code of {count} functions"),
+            (true, count) => format!(", code of {}", plural(count, "function")),
         };
         Ok(format!(
             "{}, {frames} frames{code}; {}",

@@ -26,12 +26,15 @@ impl Caption {
     #[must_use]
     pub fn of(profile: &Profile, event: u16) -> Self {
         let summary = &profile.events[usize::from(event)];
-        let total = amount(summary, summary.period);
+        let total = amount(
+            summary,
+            summary.period.saturating_sub(summary.filtered_period),
+        );
         let others = (0..).zip(&profile.events);
         let others = others.filter(|(at, other)| *at != event && other.samples > 0);
         Self {
             recorded: recorded(profile),
-            shown: format!("{}, {total}", counted(summary)),
+            shown: format!("{}, {total}{}", counted(summary), filtered(summary)),
             others: others
                 .map(|(_, other)| shown(&other.name).into_owned())
                 .collect(),
@@ -73,10 +76,18 @@ impl Caption {
     }
 }
 
-/// `343 samples`, `280 blocks`.
+/// `343 samples`, `280 blocks`: those that filters left.
 fn counted(event: &EventSummary) -> String {
     let what = event.counted.unwrap_or("samples");
-    format!("{} {what}", grouped(event.samples))
+    let left = event.samples.saturating_sub(event.filtered_samples);
+    format!("{} {what}", grouped(left))
+}
+
+/// What filters did, if there were any: ` (--focus main: 15 of 177 samples (8.5%))`.
+fn filtered(event: &EventSummary) -> String {
+    let mut notes = event.notes.iter();
+    let told = notes.find_map(|note| note.strip_prefix("Filter: "));
+    told.map_or(String::new(), |told| format!(" ({})", shown(told)))
 }
 
 /// The recorded command line, or the recording's name where it is not known.
@@ -138,6 +149,14 @@ pub fn grouped(number: u64) -> String {
         text.push(digit);
     }
     text
+}
+
+/// A number of things: `1 thread`, `1,200 threads`.
+#[must_use]
+pub fn plural(number: impl TryInto<u64>, one: &str) -> String {
+    let number = number.try_into().unwrap_or(u64::MAX);
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{} {one}{ending}", grouped(number))
 }
 
 /// A text of so many characters at most, with its middle left out.

@@ -288,3 +288,19 @@ fn what_was_hidden_is_paid_at_the_calls_of_the_callers() {
     let (all, called) = agree("native", &known, &shown);
     assert!(called >= 20 && all - called >= 20, "{called} of {all}");
 }
+
+#[test]
+fn pictures_and_exports_say_what_was_filtered() {
+    for (command, format) in [
+        ("flamegraph", "svg"),
+        ("flamegraph", "html"),
+        ("export", "firefox"),
+    ] {
+        let view = [command, "--format", format, "-o", "-", "--focus", "compare"];
+        let output = crate::support::run(&view, "native");
+        let text = String::from_utf8_lossy(&output.stdout);
+        let told =
+            "15 samples, 152 ms of cpu-clock:pppH (--focus compare: 15 of 177 samples (8.5%))";
+        assert!(text.contains(told), "{command} {format}");
+    }
+}
