@@ -277,7 +277,8 @@ fn long_number(rest: &mut &[u8]) -> Option<u64> {
     Some(number)
 }
 
-fn signed(rest: &mut &[u8]) -> Option<i64> {
+/// The same with a sign.
+pub(super) fn signed(rest: &mut &[u8]) -> Option<i64> {
     let mut reader = Reader::new(rest, gimli::LittleEndian);
     let number = gimli::Reader::read_sleb128(&mut reader).ok()?;
     *rest = reader.slice();

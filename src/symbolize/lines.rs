@@ -3,11 +3,10 @@
 //! In: a unit and the addresses that are asked for, ordered. Out: file and line of each, and paths of files by their
 //! index. The line program is run once, and no row is kept.
 
-use std::num::NonZeroU64;
-
-use gimli::{AttributeValue, ColumnType, constants as dw};
+use gimli::{AttributeValue, constants as dw};
 
 use super::dwarf::{DebugInfo, Reader, Unit};
+use super::line_rows::Rows;
 
 /// A unit's line program with what its paths are relative to.
 pub(super) struct Lines<'a> {
@@ -65,54 +64,41 @@ impl<'a> Lines<'a> {
     pub(super) fn find(&self, addresses: &[u64], fills: bool) -> Vec<Option<LineAt>> {
         let mut found = vec![None; addresses.len()];
         let mut missing = addresses.len();
-        let (Some(&lowest), Some(&highest)) = (addresses.first(), addresses.last()) else {
-            return found;
-        };
-        let mut rows = self.program.clone().rows();
-        let mut previous: Option<(u64, LineAt)> = None;
-        // What a linker threw away begins at 0, where no code is.
-        let (mut is_first, mut is_dead) = (true, false);
+        let mut rows = Rows::of(self.program.header());
+        let mut previous: Option<LineAt> = None;
+        // Within a sequence addresses rise: the first that is not in front of the previous row.
+        let mut next = 0;
         // Rows do not overlap, but a damaged program's may, and then each covers all addresses again.
         let mut left = addresses.len().saturating_mul(64);
-        while let Ok(Some((_, row))) = rows.next_row() {
-            if is_first {
-                is_dead = row.address() == 0;
-            }
-            is_first = row.end_sequence();
-            let covers = |p: &(u64, LineAt)| {
-                let is_near = p.0 <= highest && lowest < row.address();
-                is_near && !is_dead && p.0 < row.address()
-            };
-            if let Some((start, line)) = previous.filter(covers) {
-                let first = addresses.partition_point(|&a| a < start);
-                let inside = addresses[first..].iter().take(left);
-                let inside = inside.take_while(|&&a| a < row.address()).count();
-                left -= inside;
-                for slot in &mut found[first..first + inside] {
-                    missing -= usize::from(slot.is_none());
-                    slot.get_or_insert(line);
-                }
-                // The first that is told of an address counts.
-                if missing == 0 {
-                    break;
+        while missing > 0
+            && let Some(row) = rows.next()
+        {
+            match previous {
+                // What a linker threw away begins at 0, where no code is.
+                None if row.address == 0 => next = addresses.len(),
+                None => next = addresses.partition_point(|&at| at < row.address),
+                Some(line) => {
+                    let rest = addresses[next..].iter().take(left);
+                    let inside = rest.take_while(|&&at| at < row.address).count();
+                    left -= inside;
+                    for slot in &mut found[next..next + inside] {
+                        // The first that is told of an address counts.
+                        missing -= usize::from(slot.is_none());
+                        slot.get_or_insert(line);
+                    }
+                    next += inside;
                 }
             }
-            let line = row.line().map_or(0, NonZeroU64::get);
-            let column = match row.column() {
-                ColumnType::LeftEdge => 0,
-                ColumnType::Column(column) => column.get(),
-            };
             let line = LineAt {
-                file: row.file_index(),
-                line: u32::try_from(line).unwrap_or(0),
-                column: u32::try_from(column).unwrap_or(0),
+                file: row.file,
+                line: u32::try_from(row.line).unwrap_or(0),
+                column: u32::try_from(row.column).unwrap_or(0),
             };
             let line = match previous {
-                Some((_, before)) if fills && line.line == 0 => before,
+                Some(before) if fills && line.line == 0 => before,
                 _ => line,
             };
-            let here = (row.address(), line);
-            previous = (!row.end_sequence()).then_some(here);
+            previous = (!row.is_end).then_some(line);
         }
         found
     }

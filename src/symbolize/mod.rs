@@ -9,6 +9,7 @@ mod dwarf;
 mod expanded;
 mod go_lines;
 mod inlines;
+mod line_rows;
 mod lines;
 mod memo;
 mod origin;
