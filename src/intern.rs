@@ -3,13 +3,14 @@
 //! Call stacks are the bulk of a profile's memory and most of them differ, so a set of boxed slices
 //! would cost an allocation for each. Used for stacks of addresses and for stacks of frames.
 
+use std::cmp::Ordering;
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::marker::PhantomData;
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::ids::{Idx, IndexVec, Spare, index_vec, numbers};
-use crate::parallel::in_parallel;
+use crate::parallel::{in_parallel, sort_pieces};
 
 numbers! {
     /// A place among the items of all sequences.
@@ -107,6 +108,66 @@ impl<I: Idx, T: Copy, G: Copy> Sequences<I, T, G> {
         self.items.raw.extend_from_slice(items);
         self.ends.push((self.items.next_idx(), tag))
     }
+}
+
+impl<I: Idx + Send + Sync, T: Idx + Ord + Sync, G: Copy + Sync> Sequences<I, T, G> {
+    /// The numbers in the order of the sequences; of equal ones in that of what `tie` makes of their tags.
+    #[must_use]
+    pub fn in_order<K: Ord>(&self, threads: usize, tie: impl Fn(G) -> K + Sync) -> Vec<I> {
+        let mut order: Vec<Ahead<I>> = self.ids().map(|of| Ahead { next: 0, of }).collect();
+        let whole = |a: &Ahead<I>, b: &Ahead<I>| self.compare(a.of, b.of, 0, &tie);
+        let sort = |piece: &mut [Ahead<I>]| self.sort(piece, 0, &tie);
+        sort_pieces(&mut order, threads, sort, whole);
+        order.into_iter().map(|ahead| ahead.of).collect()
+    }
+
+    /// Sorts sequences that are equal before `offset`. Call paths begin alike, and whole ones are long: what all have in
+    /// common is passed once, and sorted is by the two items behind it.
+    fn sort<K: Ord>(&self, some: &mut [Ahead<I>], offset: usize, tie: &impl Fn(G) -> K) {
+        /// Fewer are compared as they are.
+        const FEW: usize = 8;
+        /// Items from which on all are: a recording may be made of paths that part one by one.
+        const DEEP: usize = 1024;
+        if some.len() < FEW || offset >= DEEP {
+            some.sort_unstable_by(|a, b| self.compare(a.of, b.of, offset, tie));
+            return;
+        }
+        let offset = offset + self.common(some, offset);
+        for ahead in some.iter_mut() {
+            let rest = self.get(ahead.of).get(offset..).unwrap_or_default();
+            // 0 where the sequence has ended.
+            let item = |at: usize| rest.get(at).map_or(0, |item| item.index() as u64 + 1);
+            ahead.next = item(0) << 32 | item(1);
+        }
+        some.sort_unstable_by_key(|ahead| ahead.next);
+        for same in some.chunk_by_mut(|a, b| a.next == b.next) {
+            if same.len() > 1 {
+                self.sort(same, offset + 2, tie);
+            }
+        }
+    }
+
+    /// How many items behind `offset` are the same in all.
+    fn common(&self, some: &[Ahead<I>], offset: usize) -> usize {
+        let rest = |ahead: &Ahead<I>| self.get(ahead.of).get(offset..).unwrap_or_default();
+        let first = some.first().map(rest).unwrap_or_default();
+        some.iter().fold(first.len(), |common, ahead| {
+            let pairs = first[..common].iter().zip(rest(ahead));
+            pairs.take_while(|(a, b)| a == b).count()
+        })
+    }
+
+    fn compare<K: Ord>(&self, a: I, b: I, offset: usize, tie: &impl Fn(G) -> K) -> Ordering {
+        let key = |of: I| self.get(of).get(offset..).unwrap_or_default();
+        let tags = || tie(self.tag(a)).cmp(&tie(self.tag(b)));
+        key(a).cmp(key(b)).then_with(tags)
+    }
+}
+
+/// A sequence to be sorted, with the two of its items that are looked at next.
+struct Ahead<I> {
+    next: u64,
+    of: I,
 }
 
 /// Finds sequences by content; kept apart from [`Sequences`] so that it can be dropped when all are in.
@@ -333,6 +394,33 @@ mod tests {
             (&[1, 2, 3][..], &[1, 2][..], &[][..])
         );
         assert_eq!(all.len(), 4);
+    }
+
+    #[test]
+    fn sequences_come_in_the_order_of_their_items() {
+        let mut all: Sequences<KnownId, TextId, u32> = Sequences::default();
+        for of in 0..9000_u32 {
+            let hash = of.wrapping_mul(2_654_435_761) >> 16;
+            // Many begin alike for long, some are the beginning of others, some are equal, and some part late.
+            let mut items: Vec<u32> = (0..hash % 7 * 9).map(|at| at / (1 + hash % 3)).collect();
+            items.extend((0..hash % 40).map(|at| hash >> (at % 32) & 1));
+            if of % 16 == 0 {
+                items = vec![3; 1000 + of as usize % 90];
+                items.push(of % 5);
+            }
+            let items: Vec<TextId> = items.into_iter().map(TextId).collect();
+            all.push(&items, hash % 11);
+        }
+        let key = |of: &KnownId| (all.get(*of), all.tag(*of));
+        let mut expected: Vec<KnownId> = all.ids().collect();
+        expected.sort_by(|a, b| key(a).cmp(&key(b)));
+        for threads in [1, 3] {
+            let order = all.in_order(threads, |tag| tag);
+            assert!(order.iter().map(key).eq(expected.iter().map(key)));
+            let mut numbers: Vec<usize> = order.iter().map(|of| of.index()).collect();
+            numbers.sort_unstable();
+            assert!(numbers.into_iter().eq(0..all.len()));
+        }
     }
 
     #[test]

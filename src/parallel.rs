@@ -48,16 +48,25 @@ pub(crate) fn sort_in_parallel<T: Send>(
     threads: usize,
     compare: impl Fn(&T, &T) -> cmp::Ordering + Sync,
 ) {
+    let sort = |piece: &mut [T]| piece.sort_unstable_by(&compare);
+    sort_pieces(items, threads, sort, &compare);
+}
+
+/// The same for what is sorted by other means than comparing.
+pub(crate) fn sort_pieces<T: Send>(
+    items: &mut [T],
+    threads: usize,
+    sort: impl Fn(&mut [T]) + Sync,
+    compare: impl Fn(&T, &T) -> cmp::Ordering,
+) {
     /// Items from which on a thread is worth its start.
     const MANY: usize = 2048;
     let threads = threads.min(items.len() / MANY);
     if threads < 2 {
-        return items.sort_unstable_by(compare);
+        return sort(items);
     }
     let piece = items.len().div_ceil(threads);
-    in_parallel(items.chunks_mut(piece).collect(), threads, |piece| {
-        piece.sort_unstable_by(&compare);
-    });
+    in_parallel(items.chunks_mut(piece).collect(), threads, sort);
     // Finds the sorted runs that this is made of.
     items.sort_by(compare);
 }

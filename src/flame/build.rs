@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::ids::{Idx, IndexSlice, IndexVec, index_vec, numbers};
 use crate::intern::{Sequences, byte_ranks};
-use crate::parallel::{in_parallel, sort_in_parallel};
+use crate::parallel::in_parallel;
 use crate::profile::{CommId, Entry, FrameId, Profile, StackId, ThreadId};
 
 use super::names::{Naming, kind, push_frame, shown};
@@ -91,9 +91,7 @@ pub fn plant(paths: Paths, threads: usize) -> Flame {
         ..Flame::default()
     };
     let rows = paths.all;
-    let mut order: Vec<LineId> = rows.ids().collect();
-    let key = |line: LineId| (rows.get(line), rows.tag(line).series);
-    sort_in_parallel(&mut order, threads, |a, b| key(*a).cmp(&key(*b)));
+    let order = rows.in_order(threads, |tag| tag.series);
     grow(&mut flame, &rows, &order);
     flame
 }
@@ -190,19 +188,15 @@ fn lines<'p>(profile: &'p Profile, options: &Options, series: &AllSeries) -> Vec
     lines
 }
 
-/// The frames of an entry, innermost first.
-fn frames<'p>(
-    profile: &'p Profile,
-    entry: &'p Entry,
-) -> impl DoubleEndedIterator<Item = FrameId> + 'p {
-    let (inner, outer) = match profile.stacks.get(entry.stack) {
+/// The frames of an entry, innermost first: its own, then those around them.
+fn frames<'p>(profile: &'p Profile, entry: &'p Entry) -> [&'p [FrameId]; 2] {
+    match profile.stacks.get(entry.stack) {
         [] => {
             let mark = &profile.marks[profile.stacks.end(entry.stack)];
-            (std::slice::from_ref(&entry.leaf), mark.as_slice())
+            [std::slice::from_ref(&entry.leaf), mark.as_slice()]
         }
-        frames => (frames, &[][..]),
-    };
-    inner.iter().chain(outer).copied()
+        frames => [frames, &[]],
+    }
 }
 
 /// The functions that paths are made of.
@@ -220,8 +214,8 @@ impl Words {
 
     fn of(profile: &Profile, options: &Options, lines: &[Line<'_>]) -> Self {
         let mut is_used: IndexVec<FrameId, bool> = index_vec![false; profile.frames.len()];
-        for frame in lines.iter().flat_map(|line| frames(profile, line.entry)) {
-            is_used[frame] = true;
+        for part in lines.iter().flat_map(|line| frames(profile, line.entry)) {
+            part.iter().for_each(|frame| is_used[*frame] = true);
         }
         let frames = is_used.indices();
         let used: Vec<FrameId> = frames.filter(|frame| is_used[*frame]).collect();
@@ -372,13 +366,14 @@ fn rows(
     let mut paths = Sequences::default();
     let mut path = Vec::new();
     for (line, comm) in lines.iter().zip(of_comm) {
-        let words = frames(profile, line.entry).map(|frame| of_frame[frame]);
+        let words = frames(profile, line.entry);
         path.clear();
-        if options.reverse {
-            path.extend(words.chain([*comm]));
-        } else {
-            path.push(*comm);
-            path.extend(words.rev());
+        for part in words {
+            path.extend(part.iter().map(|frame| of_frame[*frame]));
+        }
+        path.push(*comm);
+        if !options.reverse {
+            path.reverse();
         }
         paths.push(&path, line.tag);
     }

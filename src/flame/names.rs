@@ -23,7 +23,9 @@ pub enum Naming {
 /// or is no character at all.
 #[must_use]
 pub fn shown(text: &str) -> Cow<'_, str> {
-    if text.bytes().all(|byte| (0x20..0x7f).contains(&byte)) || !text.contains(acts) {
+    // Most names are plain ASCII, which one pass over the bytes finds out.
+    let plain = |so_far: bool, byte: u8| so_far & (0x20..0x7f).contains(&byte);
+    if text.bytes().fold(true, plain) || !text.contains(acts) {
         return Cow::Borrowed(text);
     }
     let replace = |c: char| match u32::from(c) {
@@ -70,7 +72,12 @@ pub(super) fn push_frame(profile: &Profile, frame: &Frame, naming: Naming, text:
 
 /// As inferno writes names: `;` is what separates frames.
 fn push_folded(name: &str, text: &mut String) {
-    text.extend(name.chars().map(|c| if c == ';' { ':' } else { c }));
+    let mut parts = name.split(';');
+    text.push_str(parts.next().unwrap_or_default());
+    for part in parts {
+        text.push(':');
+        text.push_str(part);
+    }
 }
 
 /// What kind of code a frame is.

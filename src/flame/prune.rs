@@ -1,7 +1,7 @@
 //! Which nodes a picture has room for.
 
-use super::{Flame, Weights};
-use crate::ids::Idx;
+use super::{Flame, NodeId, Weights};
+use crate::ids::{IndexSlice, IndexVec, index_vec};
 
 /// How much is left out.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -40,22 +40,45 @@ impl Pruned {
 pub fn prune(flame: &Flame, weights: &Weights, limit: Limit) -> Pruned {
     let all = weights.total.first().copied().unwrap_or(0);
     let asked = least_of(limit.percent, all);
-    let asked_for = count(flame, weights, asked);
+    let callees = least_callees(flame, weights);
+    let asked_for = count(weights, &callees, asked);
     let Some(most) = limit.frames.filter(|most| asked_for.drawn() > *most) else {
         return Pruned {
             percent: limit.percent,
             ..asked_for
         };
     };
+    count(weights, &callees, least_for(weights, &callees, asked, most))
+}
+
+/// The least weight above `asked` at which no more than `most` frames are drawn; the largest there is if none is enough.
+fn least_for(
+    weights: &Weights,
+    callees: &IndexSlice<NodeId, [u64]>,
+    asked: u64,
+    most: usize,
+) -> u64 {
     let mut sizes = weights.total.raw.clone();
-    sizes.retain(|size| *size > asked);
+    // What is as light as one that there is no room for is not kept either, so that only few are counted again and again.
+    let light = match sizes.len().checked_sub(most + 2) {
+        Some(at) => *sizes.select_nth_unstable(at).1,
+        None => 0,
+    };
+    let bound = light.max(asked);
+    let largest = sizes.iter().max().copied().unwrap_or(0).max(asked);
+    sizes.retain(|size| *size > bound);
     sizes.sort_unstable();
     sizes.dedup();
-    // The more is left out, the fewer are drawn, but for a few marks of what is.
-    let fits = |least: &u64| count(flame, weights, *least).drawn() <= most;
+    let both = weights.total.iter().zip(callees);
+    let heavy: Vec<_> = both.filter(|(own, _)| **own > bound).collect();
+    // The more is left out, the fewer are drawn, but for a few marks of what is. The root is none.
+    let fits = |least: &u64| {
+        let kept = heavy.iter().filter(|(own, _)| *own >= least);
+        let drawn = kept.map(|(_, callee)| 1 + usize::from(*callee < least));
+        drawn.sum::<usize>() <= most + 1
+    };
     let first = sizes.partition_point(|least| !fits(least));
-    let least = sizes.get(first).or(sizes.last()).copied().unwrap_or(asked);
-    count(flame, weights, least)
+    sizes.get(first).copied().unwrap_or(largest)
 }
 
 fn least_of(percent: f64, all: u64) -> u64 {
@@ -63,25 +86,30 @@ fn least_of(percent: f64, all: u64) -> u64 {
     ((percent / 100.0 * all as f64).ceil() as u64).max(1)
 }
 
-fn count(flame: &Flame, weights: &Weights, least: u64) -> Pruned {
-    let all = weights.total.first().copied().unwrap_or(0);
-    let (mut kept, mut cut) = (0, 0);
-    // Parents come before their children, so one mark for the last cut one is not enough.
-    let mut is_cut = vec![false; flame.nodes.len()];
-    for (at, node) in flame.nodes.iter().enumerate().skip(1) {
-        let parent = node.parent.index();
-        if weights.total[at] >= least {
-            kept += 1;
-        } else if weights.total[at] > 0 && weights.total[parent] >= least && !is_cut[parent] {
-            is_cut[parent] = true;
-            cut += 1;
+/// By node: the weight of the lightest callee that has one.
+fn least_callees(flame: &Flame, weights: &Weights) -> IndexVec<NodeId, u64> {
+    let mut least = index_vec![u64::MAX; flame.nodes.len()];
+    for (node, weight) in flame.nodes.iter().zip(&weights.total).skip(1) {
+        if *weight > 0 {
+            least[node.parent] = *weight.min(&least[node.parent]);
         }
     }
+    least
+}
+
+/// What is left above a weight; `callees` is what [`least_callees`] found.
+fn count(weights: &Weights, callees: &IndexSlice<NodeId, [u64]>, least: u64) -> Pruned {
+    let all = weights.total.first().copied().unwrap_or(0);
+    let is_kept = |weight: &u64| *weight >= least;
+    let kept = weights.total.iter().skip(1).filter(|w| is_kept(w)).count();
+    let both = weights.total.iter().zip(callees);
+    let cut = both.filter(|(own, callee)| is_kept(own) & !is_kept(callee));
+    let cut = cut.count();
     Pruned {
         least,
         percent: 100.0 * least as f64 / all.max(1) as f64,
         kept,
-        left_out: flame.nodes.len().saturating_sub(1 + kept),
+        left_out: weights.total.len().saturating_sub(1 + kept),
         cut,
     }
 }
@@ -134,6 +162,14 @@ mod tests {
             // What weighs as much as everything stays, with a mark for what it has lost.
             assert!(pruned.drawn() <= most.max(3), "{most}: {pruned:?}");
             assert_eq!(pruned.kept + pruned.left_out, 7);
+            // No smaller weight would do.
+            let callees = least_callees(&tree, &weights);
+            let fits = |least| count(&weights, &callees, least).drawn() <= most;
+            let first = (1..=100).find(|least| weights.total.contains(least) && fits(*least));
+            assert_eq!(
+                pruned.least,
+                first.filter(|_| most < 7).unwrap_or(pruned.least)
+            );
         }
     }
 }
