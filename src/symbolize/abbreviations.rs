@@ -278,7 +278,24 @@ fn long_number(rest: &mut &[u8]) -> Option<u64> {
 }
 
 /// The same with a sign.
+#[inline]
 pub(super) fn signed(rest: &mut &[u8]) -> Option<i64> {
+    match **rest {
+        // The last bit but one is the sign.
+        [byte @ ..0x80, ref behind @ ..] => {
+            *rest = behind;
+            Some(i64::from((byte << 1).cast_signed() >> 1))
+        }
+        [low, high @ ..0x80, ref behind @ ..] => {
+            *rest = behind;
+            let number = u16::from(low & 0x7f) | u16::from(high) << 7;
+            Some(i64::from((number << 2).cast_signed() >> 2))
+        }
+        _ => long_signed(rest),
+    }
+}
+
+fn long_signed(rest: &mut &[u8]) -> Option<i64> {
     let mut reader = Reader::new(rest, gimli::LittleEndian);
     let number = gimli::Reader::read_sleb128(&mut reader).ok()?;
     *rest = reader.slice();

@@ -127,6 +127,7 @@ impl<'a> Rows<'a> {
     }
 
     /// An instruction with operands, or none; whether it makes a row.
+    #[inline]
     fn execute(&mut self, opcode: u8) -> Option<bool> {
         match dw::DwLns(opcode) {
             dw::DwLns(0) => return self.execute_extended(),

@@ -66,8 +66,9 @@ impl<'a> Lines<'a> {
         let mut missing = addresses.len();
         let mut rows = Rows::of(self.program.header());
         let mut previous: Option<LineAt> = None;
-        // Within a sequence addresses rise: the first that is not in front of the previous row.
-        let mut next = 0;
+        // Within a sequence addresses rise: the first that is not in front of the previous row, and the place of it.
+        let (mut wanted, mut next) = (u64::MAX, 0);
+        let from = |next: usize| addresses.get(next).copied().unwrap_or(u64::MAX);
         // Rows do not overlap, but a damaged program's may, and then each covers all addresses again.
         let mut left = addresses.len().saturating_mul(64);
         while missing > 0
@@ -75,9 +76,12 @@ impl<'a> Lines<'a> {
         {
             match previous {
                 // What a linker threw away begins at 0, where no code is.
-                None if row.address == 0 => next = addresses.len(),
-                None => next = addresses.partition_point(|&at| at < row.address),
-                Some(line) => {
+                None if row.address == 0 => wanted = u64::MAX,
+                None => {
+                    next = addresses.partition_point(|&at| at < row.address);
+                    wanted = from(next);
+                }
+                Some(line) if wanted < row.address => {
                     let rest = addresses[next..].iter().take(left);
                     let inside = rest.take_while(|&&at| at < row.address).count();
                     left -= inside;
@@ -87,7 +91,9 @@ impl<'a> Lines<'a> {
                         slot.get_or_insert(line);
                     }
                     next += inside;
+                    wanted = from(next);
                 }
+                Some(_) => {}
             }
             let line = LineAt {
                 file: row.file,

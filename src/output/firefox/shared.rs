@@ -19,7 +19,7 @@ use super::category::{self, CategoryPair};
 use super::libs::{LibId, Libs};
 use crate::address::Avma;
 use crate::ids::{Idx, IndexVec, Spare, index_vec, numbers};
-use crate::profile::{FrameId, Profile, SourceLine, StackId, StringId, SymbolId};
+use crate::profile::{CpuMode, Frame, FrameId, Profile, SourceLine, StackId, StringId, SymbolId};
 
 numbers! {
     /// A stack of the file.
@@ -92,6 +92,8 @@ pub(super) struct Shared<'p> {
     known_names: IndexVec<SymbolId, Option<TextId>>,
     natives: IndexVec<NativeId, NativeRow>,
     known_natives: IndexVec<SymbolId, Option<NativeId>>,
+    /// What kind of code symbols are in their own object.
+    known_places: IndexVec<SymbolId, Option<CategoryPair>>,
     sources: IndexVec<SourceId, TextId>,
     /// By text.
     known_sources: FxHashMap<TextId, SourceId>,
@@ -121,6 +123,7 @@ impl<'p> Shared<'p> {
             known_names: index_vec![None; profile.symbols.len()],
             natives: IndexVec::with_capacity(profile.symbols.len()),
             known_natives: index_vec![None; profile.symbols.len()],
+            known_places: index_vec![None; profile.symbols.len()],
             sources: IndexVec::new(),
             known_sources: FxHashMap::default(),
             of_file: FxHashMap::default(),
@@ -168,16 +171,11 @@ impl<'p> Shared<'p> {
         let equal = equal.take_while(|((old, _), new)| old == *new).count();
         path.truncate(if old_root == root { equal } else { 0 });
         let mut node = path.last().map(|(_, node)| *node).or(root);
-        let (mut depth, mut native) = self.inlining(path.last().map(|(frame, _)| *frame));
         for &id in frames.iter().rev().skip(path.len()) {
-            let symbol = self.profile[id].symbol;
-            let is_inlined = symbol.is_some_and(|symbol| self.profile[symbol].inlined);
-            (depth, native) = match symbol {
-                _ if is_inlined && !path.is_empty() => (depth + 1, native),
-                Some(symbol) if !is_inlined => (0, self.native(symbol)),
-                _ => (0, None),
+            let frame = match self.known_frames[id] {
+                Some(known) => known,
+                None => self.called(id, &path),
             };
-            let frame = self.frame(id, depth, native);
             let inner = self.node(node, frame);
             path.push((id, inner));
             node = Some(inner);
@@ -186,13 +184,28 @@ impl<'p> Shared<'p> {
         node.expect("a path has frames")
     }
 
-    /// How deep inlined functions are at a frame that was entered, and in which symbol.
-    fn inlining(&self, frame: Option<FrameId>) -> (u32, Option<NativeId>) {
-        let row = frame.and_then(|id| self.known_frames[id]);
-        row.map_or((0, None), |row| {
+    /// A frame that is met for the first time, behind a path.
+    fn called(&mut self, id: FrameId, path: &[(FrameId, Stack)]) -> RowId {
+        let symbol = self.profile[id].symbol;
+        let is_inlined = symbol.is_some_and(|symbol| self.profile[symbol].inlined);
+        let (depth, native) = match symbol {
+            _ if is_inlined => self.inside(path),
+            Some(symbol) => (0, self.native(symbol)),
+            None => (0, None),
+        };
+        self.frame(id, depth, native)
+    }
+
+    /// How deep a function is that is inlined at the end of a path, and in which symbol.
+    fn inside(&self, path: &[(FrameId, Stack)]) -> (u32, Option<NativeId>) {
+        let frames = path.iter().rev().zip(1..);
+        for (row, depth) in frames.filter_map(|((id, _), at)| Some((self.known_frames[*id]?, at))) {
             let row = &self.frames[row];
-            (row.depth, row.native)
-        })
+            if row.depth == 0 {
+                return (depth, row.native);
+            }
+        }
+        (0, None)
     }
 
     /// The rest of a path that is new stands in a row, so only its first node is looked up.
@@ -236,11 +249,23 @@ impl<'p> Shared<'p> {
             native,
             line: line.map_or(NONE, |line| line.line),
             column: column.unwrap_or(NONE),
-            place: category::of(self.profile, frame),
+            place: self.place(frame),
         };
         let number = self.frames.push(row);
         self.known_frames[id] = Some(number);
         number
+    }
+
+    /// What kind of code a frame is; of most, the symbol tells.
+    fn place(&mut self, frame: &Frame) -> CategoryPair {
+        let profile = self.profile;
+        let is_own = |symbol: &SymbolId| frame.object == Some(profile[*symbol].object);
+        match frame.symbol.filter(is_own) {
+            Some(symbol) if frame.mode == CpuMode::User => {
+                *self.known_places[symbol].get_or_insert_with(|| category::of(profile, frame))
+            }
+            _ => category::of(profile, frame),
+        }
     }
 
     /// Whether a source is a file of the profile.
