@@ -236,6 +236,25 @@ fn keys_clicks_and_the_address_lead_through_the_tree() {
     assert_eq!(again[1]["zoom"], "0");
 }
 
+/// Three digits, or more where they stand before the point, but no powers of ten.
+#[test]
+fn weights_are_plain_numbers() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = page(folder.path(), "native", &[]);
+    let up = "key:ArrowUp";
+    let seen = browser.drive(&page, &["see", "key:f", up, up, up, "see"]);
+    let detail = |at: usize| seen[at]["detail"].as_str().expect("text");
+    assert!(detail(0).contains("total 1.79 s "), "{}", detail(0));
+    assert!(
+        detail(1).contains("total 1000 ms (55.93 %)"),
+        "{}",
+        detail(1)
+    );
+}
+
 #[test]
 fn the_table_sorts_filters_and_leads_to_callers() {
     let Some(browser) = Browser::find() else {

@@ -65,10 +65,10 @@
     const {unit, event} = measure();
     if (measure().column === 'samples') return weight.toLocaleString('en') + ' samples';
     if (!weight) return '0';
-    if (unit === 'B') return (weight / 2 ** 20).toPrecision(3) + ' MiB';
     if (unit) {
-      const [word, by] = weight >= 1e9 ? ['s', 1e9] : weight >= 1e6 ? ['ms', 1e6] : weight >= 1e3 ? ['µs', 1e3] : ['ns', 1];
-      return (weight / by).toPrecision(weight / by >= 1000 ? 4 : 3) + ' ' + word;
+      const steps = unit === 'B' ? [['MiB', 2 ** 20], ['KiB', 1024], ['B', 1]] : [['s', 1e9], ['ms', 1e6], ['µs', 1e3], ['ns', 1]];
+      const [word, by] = steps.find(step => weight >= step[1]) || steps.at(-1), number = weight / by;
+      return (by === 1 || number >= 999.5 ? Math.round(number) : number.toPrecision(3)) + ' ' + word;
     }
     return weight.toLocaleString('en') + ' ' + event.name;
   }
