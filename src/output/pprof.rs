@@ -584,6 +584,25 @@ mod tests {
         );
     }
 
+    /// Labels are texts: readers drop a number 0 that has no unit.
+    #[test]
+    fn the_first_cpu_is_told() {
+        let mut builder = ProfileBuilder::default();
+        builder.sample("x", "main;a", 5);
+        let mut profile = builder.finish();
+        profile.entries.iter_mut().for_each(|entry| entry.cpu = 0);
+        let options = PprofOptions {
+            labels: vec![Label::Cpu],
+            max_stacks: None,
+        };
+        let mut encoder = Encoder::new(&profile, &options);
+        let label = encoder.encoded_labels(&profile.entries[0]);
+        let texts: Vec<&str> = encoder.strings.all().collect();
+        assert_eq!(texts, ["", "cpu", "0"]);
+        // Field 3: key 1, text 2.
+        assert_eq!(label.0, [0x1a, 4, 0x08, 1, 0x10, 2]);
+    }
+
     #[test]
     fn what_is_left_out_is_still_counted() {
         let mut builder = ProfileBuilder::default();

@@ -117,16 +117,25 @@ impl Profiler {
     pub(crate) fn functions(&self) -> BTreeMap<(String, String), u64> {
         let mut all = BTreeMap::new();
         for thread in self.threads() {
-            let handle = thread["threadHandle"].as_str().expect("a handle");
-            let answer = self.ask(&format!(
-                "thread functions --limit 0 --include-idle --thread {handle}"
-            ));
-            for function in answer["functions"].as_array().expect("a list") {
-                let word = |key: &str| function[key].as_str().unwrap_or_default().to_owned();
-                let samples = function["selfSamples"].as_f64().expect("a number");
-                if samples > 0.0 {
-                    *all.entry((word("library"), word("name"))).or_default() += samples as u64;
-                }
+            for (function, samples) in self.functions_of(&thread) {
+                *all.entry(function).or_default() += samples;
+            }
+        }
+        all
+    }
+
+    /// The same of one thread.
+    fn functions_of(&self, thread: &Value) -> BTreeMap<(String, String), u64> {
+        let mut all = BTreeMap::new();
+        let handle = thread["threadHandle"].as_str().expect("a handle");
+        let answer = self.ask(&format!(
+            "thread functions --limit 0 --include-idle --thread {handle}"
+        ));
+        for function in answer["functions"].as_array().expect("a list") {
+            let word = |key: &str| function[key].as_str().unwrap_or_default().to_owned();
+            let samples = function["selfSamples"].as_f64().expect("a number");
+            if samples > 0.0 {
+                *all.entry((word("library"), word("name"))).or_default() += samples as u64;
             }
         }
         all
@@ -141,10 +150,10 @@ impl Drop for Profiler {
 }
 
 /// Samples by object and symbol as reported; addresses without a name are one function of their object.
-fn reported(name: &str) -> BTreeMap<(String, String), u64> {
+fn reported(name: &str, more: &[&str]) -> BTreeMap<(String, String), u64> {
     let options =
         "report --no-inline --no-children -g none -q -s dso,sym -F sample,dso,sym -w 0 -t |";
-    let words: Vec<&str> = options.split(' ').collect();
+    let words: Vec<&str> = options.split(' ').chain(more.iter().copied()).collect();
     let mut all = BTreeMap::new();
     for line in stdout_of(&words, name).lines() {
         let cells: Vec<&str> = line.splitn(3, '|').map(str::trim).collect();
@@ -174,7 +183,12 @@ fn the_firefox_profiler_shows_the_rows_of_the_report() {
         let Some(profiler) = Profiler::open(name, &["--no-inline"]) else {
             return;
         };
-        assert_eq!(profiler.functions(), reported(name), "{name}");
+        assert_eq!(profiler.functions(), reported(name, &[]), "{name}");
+        for thread in profiler.threads() {
+            let tid = format!("--tid={}", thread["tid"]);
+            let own = reported(name, &[&tid]);
+            assert_eq!(profiler.functions_of(&thread), own, "{name} {tid}");
+        }
     }
 }
 
@@ -183,20 +197,22 @@ fn the_firefox_profiler_knows_threads_and_inlined_functions() {
     let Some(profiler) = Profiler::open("native", &[]) else {
         return;
     };
-    let mut shown: Vec<(String, u64)> = profiler
+    let mut shown: Vec<(String, String, u64)> = profiler
         .threads()
         .iter()
         .map(|thread| {
-            let pid = thread["pid"].as_str().expect("text").to_owned();
-            (pid, thread["tid"].as_u64().expect("a number"))
+            let word = |key: &str| thread[key].as_str().expect("text").to_owned();
+            let tid = thread["tid"].as_u64().expect("a number");
+            (word("name"), word("pid"), tid)
         })
         .collect();
-    let script = stdout_of(&["script", "-G", "-F", "pid,tid"], "native");
-    let mut recorded: Vec<(String, u64)> = script
+    let script = stdout_of(&["script", "-G", "-F", "comm,pid,tid"], "native");
+    let mut recorded: Vec<(String, String, u64)> = script
         .lines()
         .filter_map(|line| {
-            let (pid, tid) = line.trim().trim_end_matches(':').split_once('/')?;
-            Some((pid.to_owned(), tid.parse().ok()?))
+            let (comm, ids) = line.trim().trim_end_matches(':').rsplit_once(' ')?;
+            let (pid, tid) = ids.split_once('/')?;
+            Some((comm.trim().to_owned(), pid.to_owned(), tid.parse().ok()?))
         })
         .collect();
     shown.sort();

@@ -40,14 +40,16 @@ fn frames_are_those_of_inferno_on_the_folded_stacks() {
     }
 }
 
+/// What the frames of one name in a row are together: weight, how many, and where the first begins.
+type Joined = BTreeMap<(i64, String), (u64, usize, u64)>;
+
 /// inferno draws a frame twice where a function's own samples and its callees' have a neighbour between them whose name goes
-/// on behind the function's. So the names' weights by row are compared, and positions where there is one frame.
-fn joined(frames: Vec<Frame>) -> BTreeMap<(i64, String), (u64, usize)> {
-    let mut rows: BTreeMap<(i64, String), (u64, usize)> = BTreeMap::new();
-    for (name, _, width, row) in frames {
-        let sum = rows.entry((row, name)).or_default();
-        sum.0 += width;
-        sum.1 += 1;
+/// on behind the function's. So the names' weights by row are compared, and where they begin.
+fn joined(frames: Vec<Frame>) -> Joined {
+    let mut rows = Joined::new();
+    for (name, x, width, row) in frames {
+        let sum = rows.entry((row, name)).or_insert((0, 0, x));
+        *sum = (sum.0 + width, sum.1 + 1, sum.2.min(x));
     }
     rows
 }

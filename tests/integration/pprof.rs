@@ -1,6 +1,7 @@
 //! Exports in `go tool pprof` (Debian: golang-go): the same functions, stacks, labels and sums as everywhere else.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::CommandExt as _;
@@ -8,9 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use object::Object as _;
 use serde_json::Value;
 
-use crate::support::{folded, run, skip, stdout_of};
+use crate::support::{folded, run, sample, skip, stdout_of};
 
 /// A folder with an exported sample; nothing without go.
 struct Exported {
@@ -126,20 +128,37 @@ fn top_has_the_rows_of_the_report() {
             total(name),
             "{name}"
         );
-        // Rows of one name in two objects are one function to pprof.
-        let mut flat: Vec<i64> = top
-            .values()
-            .map(|(flat, _)| *flat)
-            .filter(|flat| *flat > 0)
+        // Rows of one name in two objects are one function to pprof; what has no name is one for each object.
+        let mut rows: BTreeMap<String, i64> = BTreeMap::new();
+        for (period, symbol) in reported(name, "sym") {
+            let symbol = symbol
+                .split_once("] ")
+                .map_or(&*symbol, |(_, symbol)| symbol);
+            *rows.entry(symbol.trim().to_owned()).or_default() += period;
+        }
+        let mut rows: Vec<(i64, String)> =
+            rows.into_iter().map(|(name, own)| (own, name)).collect();
+        rows.sort_by(|a, b| b.cmp(a));
+        rows.retain(|(_, symbol)| !symbol.starts_with("0x"));
+        for (own, symbol) in rows.iter().take(5) {
+            assert_eq!(
+                top.get(symbol).map(|(flat, _)| flat),
+                Some(own),
+                "{name}: {symbol}"
+            );
+        }
+        let mut heaviest: Vec<i64> = top
+            .iter()
+            .filter(|(name, _)| !name.starts_with('['))
+            .map(|(_, (flat, _))| *flat)
             .collect();
-        let mut rows: Vec<i64> = reported(name, "sym")
-            .into_iter()
-            .map(|(period, _)| period)
-            .collect();
-        flat.sort_unstable();
-        rows.sort_unstable();
-        let larger = |list: &[i64]| list.iter().rev().take(5).copied().collect::<Vec<_>>();
-        assert_eq!(larger(&flat), larger(&rows), "{name}");
+        heaviest.sort_unstable_by_key(|flat| -flat);
+        let five = rows.iter().take(5).map(|(own, _)| *own);
+        assert_eq!(
+            heaviest.into_iter().take(5).collect::<Vec<_>>(),
+            five.collect::<Vec<_>>(),
+            "{name}"
+        );
     }
 }
 
@@ -344,6 +363,27 @@ fn tags_weigh_what_threads_do() {
     assert!(text.contains("cpu-clock"), "{text}");
 }
 
+/// CPUs are texts: a number 0 without a unit would be left out.
+#[test]
+fn tags_weigh_what_cpus_do() {
+    let Some(exported) = Exported::of("heap", &["--labels", "cpu", "--weight", "samples"]) else {
+        return;
+    };
+    let text = exported.ask(&["-tags", "-sample_index=samples"]);
+    let script = stdout_of(&["script", "-G", "-F", "cpu"], "heap");
+    let mut recorded: BTreeMap<u32, i64> = BTreeMap::new();
+    for line in script.lines() {
+        let cpu = line.trim().trim_matches(['[', ']']);
+        *recorded.entry(cpu.parse().expect("a number")).or_default() += 1;
+    }
+    let rows = text.lines().filter_map(|line| line.split_once("): "));
+    let shown = rows.map(|(weight, cpu)| {
+        let weight = weight.split_once("ns").map_or(weight, |(count, _)| count);
+        (cpu.trim().parse().expect("a CPU"), ns(weight.trim()))
+    });
+    assert_eq!(shown.collect::<BTreeMap<u32, i64>>(), recorded, "{text}");
+}
+
 #[test]
 fn raw_has_build_ids_and_all_samples() {
     let Some(exported) = Exported::of("native", &[]) else {
@@ -366,9 +406,12 @@ fn raw_has_build_ids_and_all_samples() {
         .lines()
         .find(|line| line.contains("hot-rust"))
         .expect("the program");
-    let id = program.split_whitespace().find(|word| word.len() == 40);
+    let file = fs::read(sample("native", "symfs/tmp/pjit-sample/native/hot-rust")).expect("a file");
+    let file = object::File::parse(&*file).expect("ELF");
+    let id = file.build_id().expect("notes").expect("a build ID");
+    let id: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
     assert!(
-        id.is_some_and(|id| id.bytes().all(|byte| byte.is_ascii_hexdigit())),
+        program.split_whitespace().any(|word| word == id),
         "{program}"
     );
     assert!(program.ends_with("[FN][FL][LN][IN]"));
