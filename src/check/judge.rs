@@ -347,7 +347,9 @@ fn part_of_stacks(
 fn why_not_walked(evidence: &Evidence) -> String {
     match &evidence.unknown_machine {
         Some(machine) => format!("were copied to be unwound, which pjit cannot do for {machine}"),
-        None => "have no registers to start from: processes of another word size".to_owned(),
+        None => {
+            "were recorded without the registers or the stack that unwinding starts from".to_owned()
+        }
     }
 }
 

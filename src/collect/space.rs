@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use crate::address::{Avma, FileOffset, Timestamp};
-use crate::dso::{DsoId, FileTrouble};
+use crate::dso::{DsoId, DsoKind, FileTrouble};
 use crate::ids::ThreadId;
 use crate::perfdata::CpuMode;
 use crate::session::jit::{JitCodeId, JitHit, JitMatch, JitObjectId};
@@ -237,6 +237,10 @@ impl<'a> CodeSpace<'a> for SpaceAt<'_, 'a> {
             thread: self.thread.0,
             time: self.time,
         })
+    }
+
+    fn is_vdso(&self, dso: DsoId) -> bool {
+        self.session.dsos.get(dso).kind == DsoKind::Vdso
     }
 
     #[inline]

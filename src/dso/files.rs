@@ -60,6 +60,8 @@ static NOT_MAPPED: OfFiles = OfFiles {
 
 /// Where a vdso is looked for that somebody saved.
 const VDSO: &str = "/[vdso]";
+/// What a 32-bit process' vdso is called: another image than that of the 64-bit ones, under the same name in recordings.
+pub(crate) const VDSO_32: &[u8] = b"[vdso32]";
 
 /// What opening files needs.
 #[derive(Clone, Copy)]
@@ -210,8 +212,11 @@ impl<'a> Opener<'_, 'a> {
             .build_id
             .iter()
             .flat_map(|id| self.search.in_cache(id, "vdso"));
+        let is_narrow = dso.long_name == VDSO_32;
         for path in beside.chain(cached) {
-            if let Ok(elf) = self.open(&path, dso.build_id) {
+            if let Ok(elf) = self.open(&path, dso.build_id)
+                && elf.is_64() != is_narrow
+            {
                 self.store.used(Path::new(VDSO), &path, Role::Program);
                 return Some(Opened::new(elf, path, PathBuf::from(VDSO)));
             }
@@ -224,7 +229,7 @@ impl<'a> Opener<'_, 'a> {
             (Some(want), Some(found)) => want.matches(&found),
             _ => true,
         };
-        let is_it = own.machine() == self.machine && same_build;
+        let is_it = own.machine() == self.machine && own.is_64() != is_narrow && same_build;
         is_it.then(|| {
             self.store
                 .used_bytes(Path::new(VDSO), own.bytes(), Role::Program);

@@ -29,6 +29,7 @@ mod vdso;
 pub use crate::build_id::BuildId;
 pub use demangle::NameStyle;
 pub use files::FileTrouble;
+pub(crate) use files::VDSO_32;
 pub use fit::MappedPart;
 pub use kernel::{KernelIdentity, KernelReference, KernelState, kallsyms_problem};
 pub use kin::Kin;

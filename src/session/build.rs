@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use crate::address::{Avma, AvmaRange, FileOffset, Timestamp};
 use crate::diagnostics::Diagnostics;
-use crate::dso::{DsoId, DsoKind, DsoTable, KernelReference, MappedPart};
+use crate::dso::{DsoId, DsoKind, DsoTable, KernelReference, MappedPart, VDSO_32};
 use crate::ids::{IndexVec, index_vec};
 use crate::input::Window;
 use crate::perfdata::attr::read_format;
@@ -619,11 +619,13 @@ impl<'a, 'f> Builder<'a, 'f> {
                 self.dsos.intern(mmap.name, DsoKind::Special, None, None),
                 FileOffset(mmap.start.0),
             ),
-            NameClass::Vdso => (
-                self.dsos
-                    .intern(mmap.name, DsoKind::Vdso, mmap.build_id, None),
-                FileOffset(0),
-            ),
+            NameClass::Vdso => {
+                // Those of 64-bit processes lie above what 32 bits reach.
+                let is_narrow = mmap.start.0.saturating_add(mmap.len) <= 1 << 32;
+                let name = if is_narrow { VDSO_32 } else { mmap.name };
+                let dso = self.dsos.intern(name, DsoKind::Vdso, mmap.build_id, None);
+                (dso, FileOffset(0))
+            }
             NameClass::Special => (
                 self.dsos.intern(mmap.name, DsoKind::Special, None, None),
                 offset,

@@ -4,6 +4,7 @@ use super::discover::Functions;
 use super::flow::{Flow, Pointers};
 use super::jit::CodeView;
 use super::rules::{Candidate, Candidates};
+use crate::address::FileOffset;
 use crate::dso::elf::{ElfFile, Machine};
 use crate::perfdata::Registers;
 
@@ -36,8 +37,10 @@ pub(super) trait Architecture {
     const LINK_REGISTER: bool;
     /// Bytes before a return address that can belong to the call instruction.
     const CALL_BYTES: usize;
+    /// Bytes of an address and of a register on the stack.
+    const WORD: u8 = 8;
     /// `PERF_SAMPLE_REGS_ABI_*` of the register set that is understood.
-    const ABI: u64 = 2;
+    const ABI: u64 = if Self::WORD == 4 { 1 } else { 2 };
 
     /// Value of a sampled register by its DWARF number.
     fn register(regs: &Registers<'_>, dwarf: u8) -> Option<u64>;
@@ -96,6 +99,20 @@ pub(super) trait Architecture {
     /// The same for JIT code, of which more is known than the bytes at the ip.
     fn certain_jit_exit(code: &CodeView<'_>) -> Option<Candidate> {
         Self::certain_exit(code.rest())
+    }
+
+    /// Whether a return address in code that nothing describes is the base of a thread's stack.
+    fn is_base(image: &ElfFile<'_>, at: FileOffset) -> bool {
+        let _ = (image, at);
+        false
+    }
+
+    /// Whether nothing returns to the vdso but signal handlers.
+    const HANDLERS_RETURN_TO_VDSO: bool = false;
+
+    /// The ways out of a system call or a function of the vdso that was interrupted, of which no file is at hand.
+    fn vdso() -> Candidates {
+        Candidates::new()
     }
 
     /// Where functions of a file begin that says nothing of them.

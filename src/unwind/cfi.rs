@@ -17,6 +17,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::arch::Architecture;
+use super::arm::exidx::ExceptionTables;
 use super::discover::Functions;
 use super::flow::Flows;
 use super::rows::{RowRange, Rows};
@@ -107,9 +108,9 @@ pub(super) struct IndexEntry {
 }
 
 impl<'a> Table<'a> {
-    fn eh_frame(data: &'a [u8], at: u64) -> Self {
+    fn eh_frame(data: &'a [u8], at: u64, address_size: u8) -> Self {
         let mut section = EhFrame::new(data, LittleEndian);
-        section.set_address_size(8);
+        section.set_address_size(address_size);
         section.set_vendor(Vendor::AArch64);
         Self {
             kind: TableKind::Eh(section),
@@ -118,9 +119,9 @@ impl<'a> Table<'a> {
         }
     }
 
-    fn debug_frame(data: &'a [u8]) -> Self {
+    fn debug_frame(data: &'a [u8], address_size: u8) -> Self {
         let mut section = DebugFrame::new(data, LittleEndian);
-        section.set_address_size(8);
+        section.set_address_size(address_size);
         section.set_vendor(Vendor::AArch64);
         Self {
             kind: TableKind::Debug(section),
@@ -134,7 +135,7 @@ impl<'a> Table<'a> {
         let left = eh_frame.len().saturating_mul(LARGE_OF_JIT);
         Self {
             left: Arc::new(AtomicUsize::new(left)),
-            ..Self::eh_frame(eh_frame, base.0)
+            ..Self::eh_frame(eh_frame, base.0, 8)
         }
     }
 
@@ -274,11 +275,11 @@ struct SearchTable<'a> {
 impl<'a> SearchTable<'a> {
     /// Version 1, table encoding `DW_EH_PE_datarel | DW_EH_PE_sdata4`, sorted: what every linker writes.
     /// Anything else counts as absent.
-    fn parse(data: &'a [u8], base: u64) -> Option<Self> {
+    fn parse(data: &'a [u8], base: u64, address_size: u8) -> Option<Self> {
         let &[1, eh_frame_encoding, count_encoding, 0x3b, ref rest @ ..] = data else {
             return None;
         };
-        let rest = rest.get(encoded_size(eh_frame_encoding)?..)?;
+        let rest = rest.get(encoded_size(eh_frame_encoding, address_size)?..)?;
         // udata4 or sdata4; DW_EH_PE_omit means no table.
         if !matches!(count_encoding, 0x03 | 0x0b) {
             return None;
@@ -310,10 +311,16 @@ fn second_of(pair: &[u8; 8]) -> i32 {
     i32::from_le_bytes([pair[4], pair[5], pair[6], pair[7]])
 }
 
-/// Size of a pointer by its `DW_EH_PE_*` format.
-const fn encoded_size(encoding: u8) -> Option<usize> {
+/// Bytes of an address in a file.
+fn address_size(image: &ElfFile<'_>) -> u8 {
+    if image.is_64() { 8 } else { 4 }
+}
+
+/// Size of a pointer by its `DW_EH_PE_*` format, in a file with addresses of so many bytes.
+const fn encoded_size(encoding: u8, address_size: u8) -> Option<usize> {
     match encoding & 0x0f {
-        0x00 | 0x04 | 0x0c => Some(8),
+        0x00 => Some(address_size as usize),
+        0x04 | 0x0c => Some(8),
         0x02 | 0x0a => Some(2),
         0x03 | 0x0b => Some(4),
         _ => None,
@@ -331,6 +338,8 @@ pub(super) struct FileCfi<'a> {
     stubs: SmallVec<[Range<u64>; 3]>,
     /// Functions that were found in the code, once somebody needed them.
     found: OnceLock<Option<Functions>>,
+    /// What 32-bit ARM has in place of call frame information.
+    pub(super) exidx: Option<ExceptionTables<'a>>,
     /// What a Go program knows of its functions.
     pub(super) go: Option<GoTable<'a>>,
 }
@@ -352,6 +361,7 @@ impl<'a> FileCfi<'a> {
             debug_frames: OnceLock::new(),
             stubs: SmallVec::new(),
             found: OnceLock::new(),
+            exidx: image.and_then(ExceptionTables::of),
             go: image.and_then(GoTable::of),
         };
         let Some(image) = image else { return this };
@@ -359,7 +369,7 @@ impl<'a> FileCfi<'a> {
         for name in [".eh_frame", ".bolt.org.eh_frame"] {
             if let Some(section) = image.section(name).filter(|s| !s.data.is_empty()) {
                 let (table, start) = (
-                    Table::eh_frame(section.data, section.svma.0),
+                    Table::eh_frame(section.data, section.svma.0, address_size(image)),
                     section.svma.0,
                 );
                 this.eh_frames.push(EhSection {
@@ -370,7 +380,7 @@ impl<'a> FileCfi<'a> {
         }
         this.search = image
             .section(".eh_frame_hdr")
-            .and_then(|hdr| SearchTable::parse(hdr.data, hdr.svma.0));
+            .and_then(|hdr| SearchTable::parse(hdr.data, hdr.svma.0, address_size(image)));
         for name in [".plt", ".plt.sec", ".plt.got", ".iplt"] {
             if let Some(section) = image.section(name) {
                 let start = section.svma.0;
@@ -472,7 +482,7 @@ impl<'a> FileCfi<'a> {
             let mut tables = Vec::new();
             for file in [binary, debug].into_iter().flatten() {
                 if let Some(section) = file.section(".debug_frame").filter(|s| !s.data.is_empty()) {
-                    let table = Table::debug_frame(section.data);
+                    let table = Table::debug_frame(section.data, address_size(file));
                     let index = table.index();
                     tables.push((table, index));
                 }

@@ -103,7 +103,7 @@ impl<'a, A: Architecture, S: CodeSpace<'a>> Evaluation<'_, '_, A, S> {
         let mut address = if A::LINK_REGISTER {
             self.lr
         } else {
-            self.memory(slot_at(cfa, -1))
+            self.memory(slot_at::<A>(cfa, -1))
         };
         for (register, rule) in row.registers() {
             let value = self.restore(rule, *register, source);
@@ -154,7 +154,7 @@ impl<'a, A: Architecture, S: CodeSpace<'a>> Evaluation<'_, '_, A, S> {
     }
 
     fn memory(&mut self, at: u64) -> Option<u64> {
-        self.read(at, 8)
+        self.read(at, A::WORD)
     }
 }
 

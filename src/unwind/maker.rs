@@ -15,7 +15,7 @@ use super::cfi::{CfiTables, FdeRef, FileCfi, IndexEntry, Table, lookup};
 use super::flow::{Flow, FlowsOf, Function};
 use super::jit::{CodeView, Habit};
 use super::rows::{RowRange, Rows};
-use super::rules::{Candidate, Candidates, Check, Kind, Pool, Rule, SavedSets};
+use super::rules::{Candidate, Candidates, Check, IN_REGISTER, Kind, Pool, Rule, Saved, SavedSets};
 use super::{CodeLocation, CodeSpace, FrameOrigin, go, hosted};
 use crate::address::{Avma, FileOffset, Svma};
 use crate::dso::{DsoId, elf::ElfFile};
@@ -106,6 +106,11 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
     }
 
     fn unknown_code(&mut self, leaf: bool) -> Rule {
+        self.unknown_file(leaf, Candidates::new())
+    }
+
+    /// The rule for code of which nothing is at hand, after what is known of its like.
+    fn unknown_file(&mut self, leaf: bool, mut candidates: Candidates) -> Rule {
         let view = CodeView {
             code: &[],
             at: 1,
@@ -113,7 +118,8 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
             leaf,
             habit: Habit::Unknown,
         };
-        self.guess(&view, None)
+        candidates.extend(self.guesses(&view, None));
+        self.candidate_rule(&candidates)
     }
 
     /// The rule for code without call frame information; `function` names it if its bounds are known.
@@ -199,7 +205,11 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
         space: &S,
     ) -> Rule {
         let Some(image) = binary.or(debug) else {
-            return self.unknown_code(leaf);
+            return match space.is_vdso(dso) {
+                true if leaf => self.unknown_file(leaf, A::vdso()),
+                true if A::HANDLERS_RETURN_TO_VDSO => Rule::of_kind(Kind::Sigreturn, 0),
+                _ => self.unknown_code(leaf),
+            };
         };
         // The code at the ip, or at the return address.
         let code = image.bytes_from(offset.plus(u64::from(!leaf)), 32);
@@ -223,7 +233,19 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
             None => stated,
         };
         if rule.kind == Kind::None {
-            return self.file_code(dso, offset, image, leaf, &cfi, space);
+            let tabled = self.tabled(&cfi, svma);
+            return match tabled.filter(|_| !leaf) {
+                Some(rule) => rule,
+                None => {
+                    let guess = self.file_code(dso, offset, image, leaf, &cfi, space);
+                    let rule = self.or_else(guess, tabled);
+                    let leads_on = !self.candidates.get(rule.extra).is_empty();
+                    if !leaf && !leads_on && A::is_base(image, offset.plus(1)) {
+                        return Rule::of_kind(Kind::End, 0);
+                    }
+                    rule
+                }
+            };
         }
         let exit = if leaf && rule.kind == Kind::Frame {
             A::certain_exit(code)
@@ -237,6 +259,32 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
             }
             _ => rule,
         }
+    }
+
+    /// The rule behind the calls of a function that ARM's tables describe.
+    fn tabled(&mut self, cfi: &FileCfi<'a>, svma: Svma) -> Option<Rule> {
+        let frame = cfi.exidx.as_ref()?.frame(svma.0)?;
+        let slot = |bytes: i32| i16::try_from(bytes / i32::from(A::WORD)).ok();
+        let saved = |register: u8| *frame.saved.get(usize::from(register))?;
+        let others = (0..13u8).filter(|register| *register != A::FP);
+        let others = others.filter_map(|n| Some(Saved::new(n, Some(i64::from(saved(n)?)))));
+        let others: SmallVec<[Saved; 8]> = others.collect();
+        Some(Rule {
+            ra_slot: slot(frame.return_address()?)?,
+            fp_slot: saved(A::FP).map_or(Some(IN_REGISTER), slot)?,
+            extra: self.rows.saved.0.intern(&others),
+            ..Rule::frame(frame.register, frame.offset, 0, 0)
+        })
+    }
+
+    /// A guess, and what tables say of the function's body, where the ip may be or not.
+    fn or_else(&mut self, guess: Rule, tabled: Option<Rule>) -> Rule {
+        let Some(rule) = tabled.filter(|_| guess.kind == Kind::Guess) else {
+            return guess;
+        };
+        let mut candidates = Candidates::from_slice(self.candidates.get(guess.extra));
+        candidates.push(Candidate::new(rule, FrameOrigin::Cfi, Check::Call));
+        self.candidate_rule(&candidates)
     }
 
     fn rule_from_fde(&mut self, dso: DsoId, cfi: &FileCfi<'a>, fde: FdeRef, svma: Svma) -> Rule {

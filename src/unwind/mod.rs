@@ -23,6 +23,7 @@
 
 mod aarch64;
 mod arch;
+mod arm;
 mod cfi;
 mod discover;
 mod evaluate;
@@ -40,6 +41,7 @@ mod stack;
 mod tests;
 mod trail;
 mod walk;
+mod x86;
 mod x86_64;
 
 use std::ops::Range;
@@ -90,6 +92,12 @@ pub trait CodeSpace<'a> {
     fn function_bounds(&self, dso: DsoId, at: FileOffset) -> Option<Range<FileOffset>> {
         let _ = (dso, at);
         None
+    }
+
+    /// Whether a file is the kernel's own, the vdso.
+    fn is_vdso(&self, dso: DsoId) -> bool {
+        let _ = dso;
+        false
     }
 
     /// Whether a return probe put this address in the place of another.
@@ -273,7 +281,8 @@ pub struct Activation {
 }
 
 impl UserFrame {
-    /// The [`UserFrame::id`] of frames in [`CodeLocation::Nothing`] and [`CodeLocation::Anonymous`].
+    /// The [`UserFrame::id`] of frames in [`CodeLocation::Nothing`] and [`CodeLocation::Anonymous`], and of 32-bit processes
+    /// on a 64-bit machine.
     pub const NO_ID: u32 = u32::MAX;
 }
 
@@ -336,6 +345,27 @@ architectures! { $
     X86_64 => x86_64::X86_64,
     /// 64-bit ARM.
     Aarch64 => aarch64::Aarch64,
+    /// 32-bit x86, also on a 64-bit kernel.
+    X86 => x86::X86,
+    /// 32-bit ARM, also on a 64-bit kernel.
+    Arm => arm::Arm,
+}
+
+impl Arch {
+    /// What else the machine's kernel runs.
+    const fn narrow(self) -> Option<Self> {
+        match self {
+            Self::X86_64 => Some(Self::X86),
+            Self::Aarch64 => Some(Self::Arm),
+            Self::X86 | Self::Arm => None,
+        }
+    }
+}
+
+/// See [`arm::probe`].
+#[doc(hidden)]
+pub fn probe_arm(data: &[u8]) {
+    arm::probe(data);
 }
 
 /// The user state of a sample.
@@ -351,7 +381,16 @@ pub struct UserState<'b> {
 pub struct Unwinder<'a> {
     /// Nothing for a machine whose stacks nobody here can unwind.
     inner: Option<Inner<'a>>,
+    arch: Option<Arch>,
+    tables: Arc<CfiTables<'a>>,
+    /// For the 32-bit processes of a 64-bit machine, once there is one.
+    narrow: Option<Inner<'a>>,
+    /// Whether the last walk was that one's.
+    is_narrow: bool,
 }
+
+/// `PERF_SAMPLE_REGS_ABI_32`: the registers of a 32-bit process.
+const ABI_32: u64 = 1;
 
 impl<'a> Unwinder<'a> {
     /// An unwinder that shares what it learns about files, not about rules, with others. Without an architecture all its
@@ -359,7 +398,34 @@ impl<'a> Unwinder<'a> {
     #[must_use]
     pub fn new(arch: Option<Arch>, tables: Arc<CfiTables<'a>>) -> Self {
         Self {
-            inner: arch.map(|arch| Inner::new(arch, tables)),
+            inner: arch.map(|arch| Inner::new(arch, Arc::clone(&tables))),
+            arch,
+            tables,
+            narrow: None,
+            is_narrow: false,
+        }
+    }
+
+    /// The walker for registers of an ABI.
+    fn walker_for(&mut self, abi: u64) -> &mut Option<Inner<'a>> {
+        let narrow = self.arch.and_then(Arch::narrow);
+        self.is_narrow = abi == ABI_32 && narrow.is_some();
+        if !self.is_narrow {
+            return &mut self.inner;
+        }
+        if self.narrow.is_none() {
+            let new = |arch| Inner::new(arch, Arc::clone(&self.tables));
+            self.narrow = narrow.map(new);
+        }
+        &mut self.narrow
+    }
+
+    /// The walker of the last walk.
+    const fn last(&self) -> &Option<Inner<'a>> {
+        if self.is_narrow {
+            &self.narrow
+        } else {
+            &self.inner
         }
     }
 
@@ -378,7 +444,13 @@ impl<'a> Unwinder<'a> {
         out: &mut Vec<UserFrame>,
     ) -> StackEnd {
         out.clear();
-        walker!(&mut self.inner, walker => walker.walk(state, code, max_frames, out), else StackEnd::NoRegisters)
+        let inner = self.walker_for(state.regs.abi);
+        let end = walker!(inner, walker => walker.walk(state, code, max_frames, out), else StackEnd::NoRegisters);
+        if self.is_narrow {
+            // Its numbers are not those of the other walker's places.
+            out.iter_mut().for_each(|frame| frame.id = UserFrame::NO_ID);
+        }
+        end
     }
 
     /// The caller of the leaf in a recording with frame-pointer chains and a sampled link register
@@ -401,7 +473,7 @@ impl<'a> Unwinder<'a> {
     /// lies what it needed of the stack. `None` without a stack pointer to start from.
     #[must_use]
     pub fn span(&self) -> Option<(Avma, Avma)> {
-        walker!(&self.inner, walker => walker.span(), else None)
+        walker!(self.last(), walker => walker.span(), else None)
     }
 
     /// What the registers that calls keep held in the frame so many frames outside of the leaf, when its callee returned to it.
@@ -411,7 +483,8 @@ impl<'a> Unwinder<'a> {
         code: &S,
         depth: usize,
     ) -> Option<KeptRegisters> {
-        walker!(&mut self.inner, walker => walker.registers_at(state, code, depth), else None)
+        let inner = self.walker_for(state.regs.abi);
+        walker!(inner, walker => walker.registers_at(state, code, depth), else None)
     }
 
     /// What the last [`walk`](Self::walk) in a scene knew of the registers in each of its frames, leaf first.
@@ -419,7 +492,7 @@ impl<'a> Unwinder<'a> {
         &self,
         scene: &Scene,
     ) -> impl DoubleEndedIterator<Item = Activation> + ExactSizeIterator + '_ {
-        let marks = walker!(&self.inner, walker => walker.marks(scene), else &[]);
+        let marks = walker!(self.last(), walker => walker.marks(scene), else &[]);
         marks.iter().map(|mark| Activation {
             sp: Avma(mark.sp),
             fp: mark.fp,
@@ -430,18 +503,25 @@ impl<'a> Unwinder<'a> {
     /// Whether the last [`walk`](Self::walk) ended at code that no frame information describes.
     #[must_use]
     pub fn ended_by_guess(&self) -> bool {
-        walker!(&self.inner, walker => walker.ended_by_guess(), else false)
+        walker!(self.last(), walker => walker.ended_by_guess(), else false)
     }
 
     /// The files that something is known of, ordered.
     #[must_use]
     pub fn files(&self) -> Vec<DsoId> {
-        walker!(&self.inner, walker => walker.files(), else Vec::new())
+        let of =
+            |inner: &Option<Inner<'a>>| walker!(inner, walker => walker.files(), else Vec::new());
+        let mut files = of(&self.inner);
+        files.extend(of(&self.narrow));
+        files.sort_unstable();
+        files.dedup();
+        files
     }
 
     /// Forgets where stacks were, but not what was learned of code: the next samples are of other threads.
     pub fn forget_walks(&mut self) {
         walker!(&mut self.inner, walker => walker.forget_walks(), else ());
+        walker!(&mut self.narrow, walker => walker.forget_walks(), else ());
     }
 
     /// Number of ids given out so far: every [`UserFrame::id`] is smaller.

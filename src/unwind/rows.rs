@@ -149,12 +149,12 @@ impl Rows {
                 continue;
             };
             if register == A::RA {
-                match slot(how) {
+                match slot::<A>(how) {
                     Some(slot) if slot != LOST => rule.ra_slot = slot,
                     _ => return complex,
                 }
             } else if register == A::FP {
-                match slot(how) {
+                match slot::<A>(how) {
                     Some(slot) => rule.fp_slot = slot,
                     None => return complex,
                 }
@@ -181,12 +181,13 @@ impl Rows {
 }
 
 /// A simple rule as a slot; `None` when it needs evaluation.
-fn slot(rule: &RegisterRule<usize>) -> Option<i16> {
+fn slot<A: Architecture>(rule: &RegisterRule<usize>) -> Option<i16> {
     match *rule {
         RegisterRule::Undefined => Some(LOST),
         RegisterRule::SameValue => Some(IN_REGISTER),
-        RegisterRule::Offset(bytes) if bytes % 8 == 0 => {
-            i16::try_from(bytes / 8).ok().filter(|&s| s > LOST)
+        RegisterRule::Offset(bytes) if bytes % i64::from(A::WORD) == 0 => {
+            let slot = bytes / i64::from(A::WORD);
+            i16::try_from(slot).ok().filter(|&s| s > LOST)
         }
         _ => None,
     }

@@ -1,5 +1,6 @@
 //! The copy of the stack that a sample carries.
 
+use super::arch::Architecture;
 use crate::stack_end::StackEnd;
 
 /// No stack is larger than this; what lies further away is another one.
@@ -18,11 +19,15 @@ impl<'b> Stack<'b> {
         Self { start, bytes }
     }
 
-    /// The word at an address, if it was copied.
+    /// The architecture's word at an address, if it was copied.
     #[inline]
-    pub(super) fn word(&self, at: u64) -> Option<u64> {
+    pub(super) fn word<A: Architecture>(&self, at: u64) -> Option<u64> {
         let offset = usize::try_from(at.wrapping_sub(self.start)).ok()?;
         let tail = self.bytes.get(offset..)?;
+        if A::WORD == 4 {
+            let word = tail.first_chunk()?;
+            return Some(u64::from(u32::from_le_bytes(*word)));
+        }
         tail.first_chunk().map(|word| u64::from_le_bytes(*word))
     }
 
@@ -60,6 +65,6 @@ pub(super) fn little_endian(bytes: &[u8]) -> Option<u64> {
 
 /// Address of a slot, which counts in words from the CFA.
 #[inline]
-pub(super) fn slot_at(cfa: u64, slot: i16) -> u64 {
-    cfa.wrapping_add_signed(i64::from(slot) * 8)
+pub(super) fn slot_at<A: Architecture>(cfa: u64, slot: i16) -> u64 {
+    cfa.wrapping_add_signed(i64::from(slot) * i64::from(A::WORD))
 }

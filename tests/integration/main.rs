@@ -30,6 +30,7 @@ mod listings;
 mod live;
 mod metrics;
 mod names;
+mod narrow;
 mod oracle;
 mod own;
 mod page;

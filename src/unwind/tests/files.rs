@@ -170,10 +170,10 @@ fn says_why_a_stack_ended() {
     let zero = Sample::x86(BASE + 0x20, SP, 0, &[0]);
     assert_eq!(walk(Arch::X86_64, &process, &zero).1, StackEnd::Complete);
 
-    let mut narrow = Sample::x86(BASE + 0x20, SP, 0, &[0]);
-    narrow.abi = 1;
+    let mut strange = Sample::x86(BASE + 0x20, SP, 0, &[0]);
+    strange.abi = 3;
     assert_eq!(
-        walk(Arch::X86_64, &process, &narrow),
+        walk(Arch::X86_64, &process, &strange),
         (vec![(BASE + 0x20, Ip)], StackEnd::NoRegisters)
     );
     let nothing = Sample::new(&[(0, 1)], &[]);

@@ -4,5 +4,6 @@
 mod files;
 mod hosted;
 mod jit;
+mod narrow;
 mod oracle;
 mod support;

@@ -342,6 +342,10 @@ impl<'a, P: CodeSpace<'a>> CodeSpace<'a> for Still<'_, P> {
         self.process.function_bounds(dso, at)
     }
 
+    fn is_vdso(&self, dso: DsoId) -> bool {
+        self.process.is_vdso(dso)
+    }
+
     fn mapped_files(&self, part: &[u8]) -> Vec<CodeLocation<'_, 'a>> {
         self.process.mapped_files(part)
     }

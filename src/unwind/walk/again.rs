@@ -53,10 +53,13 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
             && record >= sp
             && ahead.len() < MOST
         {
-            let Some(address) = self.stack.word(record.saturating_add(8)) else {
+            let Some(address) = self
+                .stack
+                .word::<A>(record.saturating_add(u64::from(A::WORD)))
+            else {
                 break;
             };
-            sp = record.saturating_add(16);
+            sp = record.saturating_add(2 * u64::from(A::WORD));
             while let Some((mark, outer)) = known.split_first()
                 && mark.sp < sp
             {
@@ -71,7 +74,7 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
             }
             self.code.expect(Avma(lookup));
             ahead.push(lookup);
-            fp = self.stack.word(record);
+            fp = self.stack.word::<A>(record);
         }
         for &lookup in &self.walker.ahead {
             self.walker.expect(self.code, Avma(lookup));
@@ -91,8 +94,10 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         let outer = known.get(1..)?;
         let same = outer.iter().take(room).take_while(|mark| {
             mark.way.is_some_and(|way| {
-                self.stack.word(way.ra_at) == Some(way.ra)
-                    && way.fp_at.is_none_or(|at| self.stack.word(at) == mark.fp)
+                self.stack.word::<A>(way.ra_at) == Some(way.ra)
+                    && way
+                        .fp_at
+                        .is_none_or(|at| self.stack.word::<A>(at) == mark.fp)
             }) && !mark.leaf
                 && mark.life.contains(scene.time)
         });

@@ -9,7 +9,7 @@ use crate::address::{Avma, FileOffset};
 use crate::stack_end::StackEnd;
 use crate::unwind::arch::Architecture;
 use crate::unwind::memo::CallCheck;
-use crate::unwind::rules::{Candidate, Candidates, Check};
+use crate::unwind::rules::{Candidate, Candidates, Check, Kind};
 use crate::unwind::stack::FAR;
 use crate::unwind::{CodeLocation, FrameOrigin, go, jit};
 
@@ -110,14 +110,18 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
     /// The return address beside the frame pointer's target.
     fn recorded_address(&self) -> Option<u64> {
         let fp = self.cursor.fp?;
-        self.stack.word(fp.checked_add(8)?).map(A::strip)
+        self.stack
+            .word::<A>(fp.checked_add(u64::from(A::WORD))?)
+            .map(A::strip)
     }
 
     /// Whether the frame pointer may point to a frame: aligned, and on the stack or not far behind
     /// what was copied of it.
     fn plausible_frame_pointer(&self) -> Result<bool, StackEnd> {
         let fp = self.cursor.fp.ok_or(StackEnd::NoRule)?;
-        Ok(fp >= self.cursor.sp && fp % 8 == 0 && fp < self.stack.end().saturating_add(FAR))
+        Ok(fp >= self.cursor.sp
+            && fp.is_multiple_of(u64::from(A::WORD))
+            && fp < self.stack.end().saturating_add(FAR))
     }
 
     /// Whether a return address leads into the function itself, which the candidate forbids.
@@ -199,6 +203,8 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         let check = match bytes_before::<A>(target) {
             // HotSpot's interpreter pushes its return entries and jumps.
             _ if is_interpreter(&target.place) => CallCheck::Call,
+            // The kernel wrote that it be returned to.
+            _ if target.entry.rule.kind == Kind::Sigreturn => CallCheck::Call,
             _ if go::is_entered_by_return(&target.entry.rule) => CallCheck::Call,
             None => CallCheck::NoBytes,
             Some(before) if A::ends_with_call(before) => CallCheck::Call,

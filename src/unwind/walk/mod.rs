@@ -244,6 +244,11 @@ impl<'a, A: Architecture> Walker<'a, A> {
     }
 }
 
+/// Whether a place lies in a file that is not at hand.
+const fn is_unread(place: &CodeLocation<'_, '_>) -> bool {
+    matches!(place, CodeLocation::File { binary: None, .. })
+}
+
 /// One walk.
 struct Frames<'w, 'b, 'a, A: Architecture, S> {
     walker: &'w mut Walker<'a, A>,
@@ -423,11 +428,11 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         if cfa <= sp && !empty_leaf {
             return Err(StackEnd::CheckFailed);
         }
-        let ra_at = slot_at(cfa, rule.ra_slot);
+        let ra_at = slot_at::<A>(cfa, rule.ra_slot);
         let address = if rule.ra_slot == IN_REGISTER {
             self.cursor.lr.ok_or(StackEnd::CheckFailed)?
         } else {
-            let word = self.stack.word(ra_at);
+            let word = self.stack.word::<A>(ra_at);
             word.ok_or_else(|| self.stack.why_absent(ra_at))?
         };
         let mut fp_at = None;
@@ -435,10 +440,10 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
             IN_REGISTER => {}
             LOST => self.cursor.fp = None,
             // Epilogues pop the register before their call frame information takes note (LLVM's never does).
-            slot if slot_at(cfa, slot) < sp => {}
+            slot if slot_at::<A>(cfa, slot) < sp => {}
             slot => {
-                let at = slot_at(cfa, slot);
-                self.cursor.fp = self.stack.word(at);
+                let at = slot_at::<A>(cfa, slot);
+                self.cursor.fp = self.stack.word::<A>(at);
                 fp_at = Some(at);
             }
         }
@@ -512,7 +517,7 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         // Nothing called the signal trampoline: its first instruction is the return address itself,
         // and what lies before may be another function.
         match before.entry.rule.kind {
-            Kind::Sigreturn => self.locate(address, true),
+            Kind::Sigreturn if !is_unread(&before.place) => self.locate(address, true),
             _ => before,
         }
     }

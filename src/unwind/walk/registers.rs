@@ -27,7 +27,7 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         // AAPCS64: once saved, x29 points to the frame record, which is where the caller's x29 and x30 are.
         let record = rule.fp_slot > LOST && i32::from(rule.ra_slot) == i32::from(rule.fp_slot) + 1;
         let fp = self.cursor.fp.filter(|_| record).ok_or(StackEnd::NoRule)?;
-        Ok(fp.wrapping_sub(slot_at(0, rule.fp_slot)))
+        Ok(fp.wrapping_sub(slot_at::<A>(0, rule.fp_slot)))
     }
 
     /// What calls keep, but for the frame pointer, in the current frame.
@@ -53,7 +53,7 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
             if let Some(saved) = self.walker.rules.saved().find(step.saved, register) {
                 let slot = step.cfa.wrapping_add_signed(saved?);
                 if slot >= step.sp {
-                    return self.stack.word(slot);
+                    return self.stack.word::<A>(slot);
                 }
             }
         }
@@ -84,10 +84,17 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
 
     /// Whether a frame with this CFA returns to where the code is known to have called.
     fn returns_behind_a_call(&mut self, cfa: u64, rule: &Rule) -> bool {
-        if cfa <= self.cursor.sp || !cfa.is_multiple_of(8) || rule.ra_slot == IN_REGISTER {
+        if cfa <= self.cursor.sp
+            || !cfa.is_multiple_of(u64::from(A::WORD))
+            || rule.ra_slot == IN_REGISTER
+        {
             return false;
         }
-        let Some(address) = self.stack.word(slot_at(cfa, rule.ra_slot)).map(A::strip) else {
+        let Some(address) = self
+            .stack
+            .word::<A>(slot_at::<A>(cfa, rule.ra_slot))
+            .map(A::strip)
+        else {
             return false;
         };
         let caller = self.target(address, false);
@@ -101,7 +108,7 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         if !self.cursor.sp_exact {
             return Err(StackEnd::NoRule);
         }
-        let saved = A::signal_registers(self.cursor.sp, &mut |at| stack.word(at));
+        let saved = A::signal_registers(self.cursor.sp, &mut |at| stack.word::<A>(at));
         let (file, ip) = saved.ok_or(StackEnd::DumpTooShort)?;
         self.continue_from(file, true)?;
         Ok(ip)
