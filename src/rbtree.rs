@@ -6,8 +6,15 @@
 
 use std::cmp::Ordering;
 
+use crate::ids::{Idx, IndexVec, index_vec, numbers};
+
+numbers! {
+    /// A node of a tree.
+    pub(crate) struct NodeId(pub(crate) u32);
+}
+
 /// No node.
-pub(crate) const NIL: u32 = u32::MAX >> 1;
+pub(crate) const NIL: NodeId = NodeId(u32::MAX >> 1);
 
 /// Trees have more nodes than caches have room for: 12 bytes each.
 #[derive(Clone, Copy)]
@@ -15,19 +22,19 @@ struct Node {
     /// The parent above the lowest bit, which is set in red nodes.
     parent_and_colour: u32,
     /// Left, right.
-    children: [u32; 2],
+    children: [NodeId; 2],
 }
 
 impl Node {
-    fn red_leaf(parent: u32) -> Self {
+    fn red_leaf(parent: NodeId) -> Self {
         Self {
-            parent_and_colour: parent << 1 | RED,
+            parent_and_colour: parent.0 << 1 | RED,
             children: [NIL; 2],
         }
     }
 
-    fn parent(self) -> u32 {
-        self.parent_and_colour >> 1
+    fn parent(self) -> NodeId {
+        NodeId(self.parent_and_colour >> 1)
     }
 
     fn is_red(self) -> bool {
@@ -46,23 +53,23 @@ const RIGHT: usize = 1;
 
 /// A red-black tree over the nodes `0..len`; which ones are in is up to the caller.
 pub(crate) struct RbTree {
-    nodes: Vec<Node>,
-    root: u32,
+    nodes: IndexVec<NodeId, Node>,
+    root: NodeId,
 }
 
 impl RbTree {
     /// An empty tree that can take the nodes `0..len`, not more than 2³¹ - 1.
     pub(crate) fn new(len: usize) -> Self {
-        debug_assert!(len <= NIL as usize);
+        debug_assert!(len <= NIL.index());
         Self {
-            nodes: vec![Node::red_leaf(NIL); len],
+            nodes: index_vec![Node::red_leaf(NIL); len],
             root: NIL,
         }
     }
 
     /// Walks down, to the left where what is sought is said to be less than a node, to the right where it is
     /// greater, until it is equal.
-    pub(crate) fn search(&self, mut compare: impl FnMut(u32) -> Ordering) {
+    pub(crate) fn search(&self, mut compare: impl FnMut(NodeId) -> Ordering) {
         let mut node = self.root;
         while node != NIL {
             node = match compare(node) {
@@ -74,7 +81,7 @@ impl RbTree {
     }
 
     /// Inserts a node, to the left of those that it is said to come before.
-    pub(crate) fn insert(&mut self, new: u32, mut comes_before: impl FnMut(u32) -> bool) {
+    pub(crate) fn insert(&mut self, new: NodeId, mut comes_before: impl FnMut(NodeId) -> bool) {
         let (mut before, mut behind, mut at) = (NIL, NIL, self.root);
         while at != NIL {
             if comes_before(at) {
@@ -87,7 +94,7 @@ impl RbTree {
     }
 
     /// All nodes from left to right.
-    pub(crate) fn in_order(&self) -> Vec<u32> {
+    pub(crate) fn in_order(&self) -> Vec<NodeId> {
         let mut order = Vec::with_capacity(self.nodes.len());
         let mut open = Vec::new();
         let mut at = self.root;
@@ -106,7 +113,7 @@ impl RbTree {
 
     /// Inserts a node between its neighbours in order, [`NIL`] at the ends. Who knows them need not walk down from
     /// the root: one of the two has a free place there, and the walk would end in it.
-    pub(crate) fn insert_between(&mut self, new: u32, before: u32, behind: u32) {
+    pub(crate) fn insert_between(&mut self, new: NodeId, before: NodeId, behind: NodeId) {
         let (parent, side) = if before == NIL || self.child(before, RIGHT) != NIL {
             (behind, LEFT)
         } else {
@@ -124,11 +131,11 @@ impl RbTree {
     /// Whether the tree has the same shape whichever of two neighbours in order is taken out, one standing where
     /// the other would. If the first is above the second, the second is its successor and takes its
     /// place when it goes. If it is below and the second has no other child, it is a red leaf and takes the second's.
-    pub(crate) fn are_exchangeable(&self, before: u32, behind: u32) -> bool {
+    pub(crate) fn are_exchangeable(&self, before: NodeId, behind: NodeId) -> bool {
         self.child(before, RIGHT) != NIL || self.child(behind, RIGHT) == NIL
     }
 
-    fn balance_insertion(&mut self, mut node: u32) {
+    fn balance_insertion(&mut self, mut node: NodeId) {
         loop {
             let parent = self.node(node).parent();
             if parent == NIL {
@@ -162,7 +169,7 @@ impl RbTree {
     }
 
     /// Takes a node out.
-    pub(crate) fn remove(&mut self, node: u32) {
+    pub(crate) fn remove(&mut self, node: NodeId) {
         let removed = *self.node(node);
         let ([left, right], parent) = (removed.children, removed.parent());
         if !removed.has_two_children() {
@@ -206,7 +213,7 @@ impl RbTree {
     }
 
     /// Repairs the count of black nodes: one is missing on an empty side of `parent`.
-    fn balance_removal(&mut self, mut parent: u32) {
+    fn balance_removal(&mut self, mut parent: NodeId) {
         let mut node = NIL;
         while parent != NIL {
             // When the node is empty either side may be: the kernel takes the left one if its child is gone.
@@ -256,7 +263,7 @@ impl RbTree {
     }
 
     /// Rotates `at` down to a side; its child on the other takes its place.
-    fn rotate(&mut self, at: u32, side: usize) {
+    fn rotate(&mut self, at: NodeId, side: usize) {
         let up = self.child(at, 1 - side);
         let inner = self.child(up, side);
         let parent = self.node(at).parent();
@@ -270,7 +277,7 @@ impl RbTree {
         self.set_parent(at, up);
     }
 
-    fn replace_child(&mut self, parent: u32, old: u32, new: u32) {
+    fn replace_child(&mut self, parent: NodeId, old: NodeId, new: NodeId) {
         if parent == NIL {
             self.root = new;
         } else {
@@ -280,7 +287,7 @@ impl RbTree {
     }
 
     /// On which side of its parent a node is.
-    fn side_of(&self, node: u32, parent: u32) -> usize {
+    fn side_of(&self, node: NodeId, parent: NodeId) -> usize {
         if self.child(parent, LEFT) == node {
             LEFT
         } else {
@@ -288,33 +295,33 @@ impl RbTree {
         }
     }
 
-    fn child(&self, of: u32, side: usize) -> u32 {
+    fn child(&self, of: NodeId, side: usize) -> NodeId {
         self.node(of).children[side]
     }
 
-    fn is_red(&self, node: u32) -> bool {
+    fn is_red(&self, node: NodeId) -> bool {
         node != NIL && self.node(node).is_red()
     }
 
-    fn set_parent(&mut self, node: u32, parent: u32) {
+    fn set_parent(&mut self, node: NodeId, parent: NodeId) {
         let node = self.node_mut(node);
-        node.parent_and_colour = parent << 1 | node.parent_and_colour & RED;
+        node.parent_and_colour = parent.0 << 1 | node.parent_and_colour & RED;
     }
 
-    fn redden(&mut self, node: u32) {
+    fn redden(&mut self, node: NodeId) {
         self.node_mut(node).parent_and_colour |= RED;
     }
 
-    fn blacken(&mut self, node: u32) {
+    fn blacken(&mut self, node: NodeId) {
         self.node_mut(node).parent_and_colour &= !RED;
     }
 
-    fn node(&self, id: u32) -> &Node {
-        &self.nodes[id as usize]
+    fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id]
     }
 
-    fn node_mut(&mut self, id: u32) -> &mut Node {
-        &mut self.nodes[id as usize]
+    fn node_mut(&mut self, id: NodeId) -> &mut Node {
+        &mut self.nodes[id]
     }
 }
 
@@ -324,7 +331,7 @@ mod tests {
 
     impl RbTree {
         /// Number of black nodes on every path, checking colours and parents.
-        fn black_height(&self, at: u32) -> u32 {
+        fn black_height(&self, at: NodeId) -> u32 {
             if at == NIL {
                 return 1;
             }
@@ -341,19 +348,19 @@ mod tests {
 
     #[test]
     fn stays_a_red_black_tree() {
-        let keys: Vec<u64> = (0..400u64).map(|i| i * 7919 % 401).collect();
+        let keys: IndexVec<NodeId, u64> = (0..400u64).map(|i| i * 7919 % 401).collect();
         let mut tree = RbTree::new(keys.len());
-        for new in 0..400u32 {
-            tree.insert(new, |node| keys[new as usize] < keys[node as usize]);
+        for new in keys.indices() {
+            tree.insert(new, |node| keys[new] < keys[node]);
             tree.black_height(tree.root);
         }
-        let mut left: Vec<u32> = (0..400).collect();
-        for gone in (0..400u32).map(|i| i * 163 % 400).take(390) {
+        let mut left: Vec<NodeId> = keys.indices().collect();
+        for gone in (0..400).map(|i| NodeId(i * 163 % 400)).take(390) {
             tree.remove(gone);
             left.retain(|&n| n != gone);
             assert!(!tree.is_red(tree.root));
             tree.black_height(tree.root);
-            left.sort_by_key(|&n| keys[n as usize]);
+            left.sort_by_key(|&n| keys[n]);
             assert_eq!(tree.in_order(), left);
         }
     }

@@ -16,7 +16,8 @@ use super::entries::{
     sort_by_start,
 };
 use crate::address::{FileOffset, Svma};
-use crate::rbtree::{NIL, RbTree};
+use crate::ids::{Idx, IndexSlice, index_vec};
+use crate::rbtree::{NIL, NodeId, RbTree};
 
 /// A symbol that was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -712,10 +713,10 @@ impl<'a> SymbolTable<'a> {
         let tree = self.tree.get_or_init(|| self.build_tree());
         let mut found = None;
         tree.search(|node| {
-            if at < self.entries[node as usize].start {
+            if at < self.entries[node.index()].start {
                 return Ordering::Less;
             }
-            let group = self.group_of(node as usize);
+            let group = self.group_of(node.index());
             // Which one the node stands for need not be known where all or none of them contain the address.
             let ends = || group.clone().map(|i| self.entries[i].end());
             if ends().all(|end| end <= at) {
@@ -760,8 +761,8 @@ impl<'a> SymbolTable<'a> {
     /// the losers among equal starts from low to high addresses, then the next table.
     fn build_tree(&self) -> RbTree {
         let mut tree = RbTree::new(self.entries.len());
-        let mut present = vec![false; self.entries.len()];
-        let mut neighbours = vec![[NIL; 2]; self.entries.len()];
+        let mut present = index_vec![false; self.entries.len()];
+        let mut neighbours = index_vec![[NIL; 2]; self.entries.len()];
         for table in [SYMTAB, DYNSYM, MADE] {
             let new = self.in_order_of_insertion(table);
             if new.is_empty() {
@@ -776,9 +777,9 @@ impl<'a> SymbolTable<'a> {
     }
 
     /// The entries of a table as they are in the file.
-    fn in_order_of_insertion(&self, table: u32) -> Vec<u32> {
+    fn in_order_of_insertion(&self, table: u32) -> Vec<NodeId> {
         let of_table = || {
-            let all = (0..).zip(&self.entries);
+            let all = (0..).map(NodeId).zip(&self.entries);
             all.filter(move |(_, entry)| entry.origin.table() == table)
         };
         let (mut count, mut places) = (0, 0);
@@ -803,30 +804,31 @@ impl<'a> SymbolTable<'a> {
     /// Leaves one node of each start. Which of two is dropped often makes no difference to the tree; then the second
     /// is, and which symbol the first stands for is decided when somebody asks ([`group_of`](Self::group_of)): to decide may
     /// mean demangling.
-    fn drop_duplicates(&self, tree: &mut RbTree, present: &mut [bool]) {
+    fn drop_duplicates(&self, tree: &mut RbTree, present: &mut Present) {
         // The first entry of the current start, the node of it, and the best so far if that had to be known.
         let mut first = 0;
-        let mut current: Option<(usize, Option<Contest>)> = None;
+        let mut current: Option<(NodeId, Option<Contest>)> = None;
         for next in 0..self.entries.len() {
             if self.entries[next].start != self.entries[first].start {
                 (first, current) = (next, None);
             }
-            if !present[next] {
+            let new = NodeId::from_usize(next);
+            if !present[new] {
                 continue;
             }
             let Some((node, contest)) = &mut current else {
-                current = Some((next, None));
+                current = Some((new, None));
                 continue;
             };
-            let mut dropped = next;
-            if !tree.are_exchangeable(number(*node), number(next)) {
+            let mut dropped = new;
+            if !tree.are_exchangeable(*node, new) {
                 let contest = contest.get_or_insert_with(|| Contest::new(first));
                 contest.go_on(self, next + 1);
                 if contest.best == next {
-                    dropped = std::mem::replace(node, next);
+                    dropped = std::mem::replace(node, new);
                 }
             }
-            tree.remove(number(dropped));
+            tree.remove(dropped);
             present[dropped] = false;
         }
     }
@@ -939,37 +941,44 @@ impl Shown {
 /// Inserts entries in the order given. Between which neighbours each goes, the one before it and the one behind, is found
 /// backwards: take them out of the full list from the last to the first. Walking down from the root costs ten times as
 /// much.
-fn insert_all(tree: &mut RbTree, new: &[u32], present: &mut [bool], neighbours: &mut [[u32; 2]]) {
+fn insert_all(
+    tree: &mut RbTree,
+    new: &[NodeId],
+    present: &mut Present,
+    neighbours: &mut IndexSlice<NodeId, [[NodeId; 2]]>,
+) {
     for &i in new {
-        present[i as usize] = true;
+        present[i] = true;
     }
     let mut last = NIL;
-    for (i, _) in (0..).zip(&*present).filter(|&(_, &present)| present) {
-        neighbours[i as usize] = [last, NIL];
+    for (i, _) in (0..)
+        .map(NodeId)
+        .zip(&*present)
+        .filter(|&(_, &present)| present)
+    {
+        neighbours[i] = [last, NIL];
         if last != NIL {
-            neighbours[last as usize][1] = i;
+            neighbours[last][1] = i;
         }
         last = i;
     }
     for &i in new.iter().rev() {
-        let [before, behind] = neighbours[i as usize];
+        let [before, behind] = neighbours[i];
         if before != NIL {
-            neighbours[before as usize][1] = behind;
+            neighbours[before][1] = behind;
         }
         if behind != NIL {
-            neighbours[behind as usize][0] = before;
+            neighbours[behind][0] = before;
         }
     }
     for &i in new {
-        let [before, behind] = neighbours[i as usize];
+        let [before, behind] = neighbours[i];
         tree.insert_between(i, before, behind);
     }
 }
 
-/// An entry as a node of the tree.
-fn number(entry: usize) -> u32 {
-    u32::try_from(entry).expect("entries are numbered by u32")
-}
+/// Which entries are in the tree; its nodes are numbered as the entries.
+type Present = IndexSlice<NodeId, [bool]>;
 
 /// So many entries are looked at one by one for the ends of a run of equal ones.
 const NEAR: usize = 8;

@@ -15,7 +15,9 @@ impl SymbolTable<'_> {
             for &new in &by_origin {
                 if self.entries[new].origin.table() == table {
                     let start = |node: usize| self.entries[node].start;
-                    tree.insert(new as u32, |node| start(new) < start(node as usize));
+                    tree.insert(NodeId::from_usize(new), |node| {
+                        start(new) < start(node.index())
+                    });
                     present[new] = true;
                 }
             }
@@ -31,7 +33,7 @@ impl SymbolTable<'_> {
                 };
                 let wins = Contest::new(rival).is_beaten(self, next);
                 let (kept, dropped) = if wins { (next, rival) } else { (rival, next) };
-                tree.remove(dropped as u32);
+                tree.remove(NodeId::from_usize(dropped));
                 present[dropped] = false;
                 current = Some(kept);
             }
@@ -101,9 +103,9 @@ proptest! {
         for at in 0..110 {
             let mut slow = None;
             tree.search(|node| {
-                let entry = &table.entries[node as usize];
+                let entry = &table.entries[node.index()];
                 if at >= entry.start && at < entry.end() {
-                    slow = Some(node as usize);
+                    slow = Some(node.index());
                 }
                 match slow {
                     Some(_) => Ordering::Equal,

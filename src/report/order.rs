@@ -5,7 +5,7 @@
 //! the tree, so a sort cannot reproduce it (`__hists__insert_output_entry`, `util/hist.c`).
 
 use crate::ids::Idx;
-use crate::rbtree::RbTree;
+use crate::rbtree::{NodeId, RbTree};
 
 /// The order in which `count` items come out of a red-black tree into which they went by number; an item
 /// goes left of another when `comes_first(item, other)`.
@@ -13,9 +13,9 @@ pub(crate) fn red_black_order<I: Idx>(
     count: usize,
     mut comes_first: impl FnMut(I, I) -> bool,
 ) -> Vec<I> {
-    let id = |item: u32| I::from_usize(item as usize);
+    let id = |node: NodeId| I::from_usize(node.index());
     let mut tree = RbTree::new(count);
-    for item in 0..count as u32 {
+    for item in (0..count).map(NodeId::from_usize) {
         tree.insert(item, |other| comes_first(id(item), id(other)));
     }
     tree.in_order().into_iter().map(id).collect()

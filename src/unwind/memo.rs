@@ -9,8 +9,13 @@ use rustc_hash::FxHashMap;
 use super::rules::Rule;
 use super::{FramePlace, UserFrame};
 use crate::dso::DsoId;
-use crate::ids::Idx;
+use crate::ids::{Idx, IndexVec, numbers};
 use crate::input::prefetch;
+
+numbers! {
+    /// A rule among those that places share.
+    struct RuleId(u32);
+}
 
 /// What is known about a place.
 #[derive(Clone, Copy, Debug)]
@@ -72,8 +77,8 @@ pub(super) struct Memo {
     slots: Vec<u32>,
     kept: Vec<Kept>,
     /// Most places share theirs with many others.
-    rules: Vec<Rule>,
-    rule_numbers: FxHashMap<Rule, u32>,
+    rules: IndexVec<RuleId, Rule>,
+    rule_numbers: FxHashMap<Rule, RuleId>,
 }
 
 impl Memo {
@@ -81,7 +86,7 @@ impl Memo {
         Self {
             slots: vec![NONE; INITIAL],
             kept: Vec::new(),
-            rules: Vec::new(),
+            rules: IndexVec::new(),
             rule_numbers: FxHashMap::default(),
         }
     }
@@ -115,7 +120,7 @@ impl Memo {
         let kept = self.kept.get(number as usize)?;
         (kept.key == key).then(|| KnownPlace {
             key,
-            rule: self.rules[(kept.rule >> 2) as usize],
+            rule: self.rules[RuleId(kept.rule >> 2)],
             id: number,
             call: CallCheck::from_bits(kept.rule),
         })
@@ -141,17 +146,17 @@ impl Memo {
             call: CallCheck::Untested,
         };
         let at = self.find(key);
-        let next = u32::try_from(self.rules.len()).expect("fewer rules than places");
+        let next = self.rules.next_idx();
         let number = *self.rule_numbers.entry(rule).or_insert(next);
         // A billion of different rules would take more memory than there is.
-        if number < NONE >> 2 && entry.id < NONE {
+        if number.0 < NONE >> 2 && entry.id < NONE {
             if number == next {
                 self.rules.push(rule);
             }
             self.slots[at] = entry.id;
             self.kept.push(Kept {
                 key,
-                rule: number << 2 | CallCheck::Untested as u32,
+                rule: number.0 << 2 | CallCheck::Untested as u32,
             });
         }
         entry
