@@ -490,6 +490,8 @@ impl<'p> Encoder<'p> {
             recorded(profile),
             Caption::of(profile, event).quality,
         ];
+        let notes = profile.events[usize::from(event)].notes.iter();
+        comments.extend(notes.filter(|note| note.starts_with("Filter: ")).cloned());
         if left_out > 0 {
             comments.push(format!(
                 "{left_out} of the lightest stacks are in [rest] (--max-stacks)"

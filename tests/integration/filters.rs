@@ -303,4 +303,12 @@ fn pictures_and_exports_say_what_was_filtered() {
             "15 samples, 152 ms of cpu-clock:pppH (--focus compare: 15 of 177 samples (8.5%))";
         assert!(text.contains(told), "{command} {format}");
     }
+    let view = [
+        "export", "--format", "pprof", "-o", "-", "--focus", "compare",
+    ];
+    let packed = crate::support::run(&view, "native").stdout;
+    let mut text = Vec::new();
+    std::io::copy(&mut flate2::read::GzDecoder::new(&*packed), &mut text).expect("gzip");
+    let text = String::from_utf8_lossy(&text);
+    assert!(text.contains("Filter: --focus compare: 15 of 177 samples (8.5%)"));
 }
