@@ -97,7 +97,8 @@ impl State {
             }
             Effect::FromFrame(register, words) => {
                 let frame = self.frame.filter(|(frame, _)| *frame == register);
-                self.height = frame.and_then(|(_, height)| height.checked_sub(words));
+                let height = frame.and_then(|(_, height)| height.checked_sub(words));
+                self.height = height.filter(|height| (0..MAX_HEIGHT).contains(height));
             }
             Effect::Raise(register, words) => {
                 let frame = self.frame.filter(|(frame, _)| *frame == register);
@@ -395,6 +396,20 @@ mod tests {
         );
         assert_eq!(at(&code, 0x20), Some((Some(0), Link::Register)));
         assert_eq!(at(&code, 0x24), Some((Some(0), Link::Register)), "popped");
+    }
+
+    #[test]
+    fn a_frame_beyond_all_measure_is_none() {
+        // sub sp, sp, #0; add r11, sp, #0; sub sp, r11, #0x1fffc; pop {pc}
+        let code = arm(&[
+            0xe24d_d000,
+            0xe28d_b000,
+            0xe24b_d97f,
+            0xe24b_daff,
+            0xe8bd_8000,
+        ]);
+        assert_eq!(at(&code, 8), Some((Some(0), Link::Register)));
+        assert_eq!(at(&code, 16).and_then(|(height, _)| height), None);
     }
 
     #[test]
