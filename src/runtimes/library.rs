@@ -29,85 +29,85 @@ const NAMESPACES: [&str; 21] = [
 
 /// Functions of C's library and of the start of programs that are linked into them.
 const C_FUNCTIONS: [&str; 79] = [
-    "memcpy",
-    "memmove",
-    "memset",
-    "memcmp",
-    "memchr",
-    "memrchr",
-    "mempcpy",
-    "memmem",
-    "strlen",
-    "strnlen",
-    "strcpy",
-    "strncpy",
-    "strcat",
-    "strncat",
-    "strcmp",
-    "strncmp",
-    "strchr",
-    "strrchr",
-    "strstr",
-    "strspn",
-    "strcspn",
-    "strtok",
-    "strdup",
-    "strndup",
-    "strtol",
-    "strtoul",
-    "strtod",
-    "strerror",
-    "strcasecmp",
-    "strncasecmp",
-    "stpcpy",
-    "malloc",
-    "calloc",
-    "realloc",
-    "free",
-    "cfree",
-    "aligned_alloc",
-    "posix_memalign",
-    "dlmalloc",
-    "dlfree",
-    "dlcalloc",
-    "dlrealloc",
-    "dlmemalign",
-    "sbrk",
-    "abort",
-    "qsort",
-    "qsort_r",
-    "bsearch",
-    "sift",
-    "trinkle",
-    "printf",
-    "fprintf",
-    "sprintf",
-    "snprintf",
-    "vfprintf",
-    "vsnprintf",
-    "printf_core",
-    "fmt_fp",
-    "puts",
-    "_start",
-    "_init",
     "_fini",
-    "wrapper_cmp",
-    "read",
-    "write",
-    "open",
+    "_init",
+    "_start",
+    "abort",
+    "aligned_alloc",
+    "bsearch",
+    "calloc",
+    "cfree",
     "close",
-    "stat",
-    "fstat",
-    "lstat",
-    "lseek",
-    "fopen",
+    "dlcalloc",
+    "dlfree",
+    "dlmalloc",
+    "dlmemalign",
+    "dlrealloc",
     "fclose",
-    "fread",
-    "fwrite",
     "fflush",
     "fgets",
+    "fmt_fp",
+    "fopen",
+    "fprintf",
     "fputs",
+    "fread",
+    "free",
+    "fstat",
+    "fwrite",
     "getline",
+    "lseek",
+    "lstat",
+    "malloc",
+    "memchr",
+    "memcmp",
+    "memcpy",
+    "memmem",
+    "memmove",
+    "mempcpy",
+    "memrchr",
+    "memset",
+    "open",
+    "posix_memalign",
+    "printf",
+    "printf_core",
+    "puts",
+    "qsort",
+    "qsort_r",
+    "read",
+    "realloc",
+    "sbrk",
+    "sift",
+    "snprintf",
+    "sprintf",
+    "stat",
+    "stpcpy",
+    "strcasecmp",
+    "strcat",
+    "strchr",
+    "strcmp",
+    "strcpy",
+    "strcspn",
+    "strdup",
+    "strerror",
+    "strlen",
+    "strncasecmp",
+    "strncat",
+    "strncmp",
+    "strncpy",
+    "strndup",
+    "strnlen",
+    "strrchr",
+    "strspn",
+    "strstr",
+    "strtod",
+    "strtok",
+    "strtol",
+    "strtoul",
+    "trinkle",
+    "vfprintf",
+    "vsnprintf",
+    "wrapper_cmp",
+    "write",
 ];
 
 /// GCC's unwinder (`libgcc/unwind-dw2.c` and what it includes), which C++ programs have linked in, and without debug information.
@@ -209,14 +209,20 @@ const GO_PACKAGES: [&str; 46] = [
 /// Whether a function of the program itself is one of its language's library.
 #[must_use]
 pub fn is_standard(name: &str) -> bool {
-    if name.ends_with("@plt") || is_reserved(name) || C_FUNCTIONS.contains(&name) {
+    if name.ends_with("@plt") || is_reserved(name) || is_made_by_go(name) {
         return true;
     }
     if name.starts_with("operator new") || name.starts_with("operator delete") {
         return true;
     }
+    // Most names are paths, and none of these is.
+    let is_plain = !name.as_bytes().contains(&b':');
     let is_known = |list: &[&str]| list.binary_search(&name).is_ok();
-    if is_known(&ADDED) || is_known(&UNWINDER) || is_made_by_go(name) {
+    if is_plain
+        && [&C_FUNCTIONS[..], &ADDED, &UNWINDER]
+            .into_iter()
+            .any(is_known)
+    {
         return true;
     }
     match outermost(name) {
@@ -401,7 +407,8 @@ mod tests {
 
     #[test]
     fn lists_are_sorted_as_they_are_searched() {
-        assert!(ADDED.is_sorted() && UNWINDER.is_sorted() && GO_PACKAGES.is_sorted());
+        let lists = [&C_FUNCTIONS[..], &ADDED, &UNWINDER, &GO_PACKAGES];
+        assert!(lists.iter().all(|list| list.is_sorted()));
     }
 
     #[test]

@@ -155,9 +155,15 @@ pub(super) fn native(name: &str) -> &str {
     }
 }
 
+/// Behind it stand the 16 digits of a hash.
+const HASH: &str = "::h";
+
 fn without_hash(name: &str) -> &str {
-    match name.rsplit_once("::h") {
-        Some((rest, hash)) if hash.len() == 16 && is_hex(hash) => rest,
+    let Some(at) = name.len().checked_sub(HASH.len() + 16) else {
+        return name;
+    };
+    match name.get(at..).and_then(|end| end.strip_prefix(HASH)) {
+        Some(hash) if is_hex(hash) => &name[..at],
         _ => name,
     }
 }
