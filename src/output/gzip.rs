@@ -16,6 +16,8 @@ const LEVEL: u32 = 5;
 /// A quarter of the time for four per cent more of a Firefox file, and for a fifth more of lines of text.
 const QUICK_LEVEL: u32 = 3;
 /// Where what is large begins.
+/// The level for the rest of a large page: hashes are looked up once.
+const PAGE_LEVEL: u32 = 2;
 const LARGE: u64 = 2 << 20;
 /// How much time packing may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +26,8 @@ pub enum Effort {
     Quick,
     /// Until the member is large, from where on every step counts.
     UntilLarge,
+    /// The same, and from there on with less: a page of two megabytes is a thirtieth larger by it.
+    OfPage,
     /// For a small file.
     Small,
 }
@@ -34,7 +38,8 @@ impl Effort {
         match self {
             Self::Quick => QUICK_LEVEL,
             Self::UntilLarge if before >= LARGE => QUICK_LEVEL,
-            Self::UntilLarge | Self::Small => LEVEL,
+            Self::OfPage if before >= LARGE => PAGE_LEVEL,
+            Self::UntilLarge | Self::OfPage | Self::Small => LEVEL,
         }
     }
 }
@@ -206,8 +211,9 @@ mod tests {
             let bytes: Vec<u8> = (0..len as u32)
                 .map(|i| (i.wrapping_mul(2_654_435_761) >> (i % 29)) as u8)
                 .collect();
-            let effort = match len % 2 {
+            let effort = match len % 3 {
                 0 => Effort::Quick,
+                1 => Effort::OfPage,
                 _ => Effort::UntilLarge,
             };
             let mut first = Vec::new();
