@@ -15,10 +15,11 @@ const WINDOW: usize = 32 << 10;
 const LEVEL: u32 = 5;
 /// A quarter of the time for four per cent more of a Firefox file, and for a fifth more of lines of text.
 const QUICK_LEVEL: u32 = 3;
-/// Where what is large begins.
-/// The level for the rest of a large page: hashes are looked up once.
+/// For the rest of a large page: what begins alike is looked for once.
 const PAGE_LEVEL: u32 = 2;
+/// Where what is large begins.
 const LARGE: u64 = 2 << 20;
+
 /// How much time packing may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
