@@ -131,11 +131,12 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
 
     #[inline]
     fn place_in(&self, mapping: &Mapping, at: Avma) -> CodeLocation<'s, 'a> {
+        let [binary, debug] = self.session.dsos.code_files(mapping.dso);
         CodeLocation::File {
             dso: mapping.dso,
             offset: FileOffset(mapping.file_offset(at).0),
-            binary: self.session.dsos.binary(mapping.dso),
-            debug: self.session.dsos.debug(mapping.dso),
+            binary,
+            debug,
         }
     }
 
@@ -144,6 +145,7 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
         mapping.behind_dump && self.session.jit.has_dump(self.space.process)
     }
 
+    #[inline]
     fn mapping(&self, at: Avma) -> Option<&'s Mapping> {
         self.cache.find(self.space_id, &self.space.maps, at)
     }
@@ -153,6 +155,7 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
     }
 
     /// What lies at an address, when it does as long as the mappings stay what they are, and what was noted for it.
+    #[inline]
     fn find_for(&self, at: Avma) -> (AddressHit<'s>, Lifetime, Option<u32>) {
         let jit = &self.session.jit;
         let process = self.space.process;
@@ -199,6 +202,7 @@ impl<'a> CodeSpace<'a> for SpaceAt<'_, 'a> {
         self.locate_for(at).place
     }
 
+    #[inline]
     fn locate_for(&self, at: Avma) -> unwind::Lookup<'_, 'a> {
         let (found, life, number) = self.find_for(at);
         let place = match found {
@@ -219,6 +223,7 @@ impl<'a> CodeSpace<'a> for SpaceAt<'_, 'a> {
         }
     }
 
+    #[inline]
     fn note(&self, at: Avma, number: u32) {
         if self.session.jit.code_count() > 0 {
             self.cache.note(self.space.process, at, number);

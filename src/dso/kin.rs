@@ -22,6 +22,8 @@ pub(super) struct Files<'a> {
     pub(super) kin: OnceLock<Option<Arc<Files<'a>>>>,
     pub(super) binary: OnceLock<Result<Arc<Opened<'a>>, FileTrouble>>,
     pub(super) separate: OnceLock<Option<Arc<Opened<'a>>>>,
+    /// The mapped file, and the one with DWARF, once somebody has asked for both.
+    pub(super) code: OnceLock<[Option<Arc<Opened<'a>>>; 2]>,
     pub(super) supplementary: OnceLock<Option<Arc<ElfFile<'a>>>>,
     pub(super) symbols: OnceLock<Option<Arc<SymbolTable<'a>>>>,
 }

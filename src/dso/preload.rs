@@ -113,6 +113,18 @@ impl<'t, 'a> Loading<'t, 'a> {
         own.or_else(|| self.separate()).or(binary)
     }
 
+    /// The file that was mapped, and [`debug`](Self::debug).
+    pub(super) fn code(self) -> &'t [Option<Arc<Opened<'a>>>; 2] {
+        self.files.code.get_or_init(|| {
+            let binary = self.binary();
+            let has_dwarf = binary.is_some_and(|opened| opened.has_dwarf);
+            let apart = (!has_dwarf).then(|| self.separate()).flatten();
+            let binary = self.files.binary.get().and_then(|file| file.as_ref().ok());
+            let apart = apart.and_then(|_| self.shared().separate.get()?.as_ref());
+            [binary, apart.or(binary)].map(Option::<&Arc<_>>::cloned)
+        })
+    }
+
     /// What the DWARF refers to for what it shares with others.
     pub(super) fn supplementary(self) -> Option<&'t ElfFile<'a>> {
         let binary = self.binary();

@@ -319,9 +319,7 @@ impl<'a> DsoTable<'a> {
     /// The file whose bytes were mapped (of the right build, when that is known), for code bytes
     /// and `.eh_frame`. Opened at the first call; any thread may ask.
     #[must_use]
-    #[inline]
     pub fn binary(&self, id: DsoId) -> Option<&ElfFile<'a>> {
-        // It is asked for with each frame.
         let known = self.files[id].opened();
         let opened = known.or_else(|| self.loading(id).binary());
         opened.map(|opened| &opened.elf)
@@ -345,10 +343,20 @@ impl<'a> DsoTable<'a> {
     /// mean nothing in a separate one: go through [`binary`](Self::binary) to stated addresses.
     #[must_use]
     pub fn debug(&self, id: DsoId) -> Option<&ElfFile<'a>> {
-        // As above.
         let known = self.files[id].opened().filter(|opened| opened.has_dwarf);
         let opened = known.or_else(|| self.loading(id).debug());
         opened.map(|opened| &opened.elf)
+    }
+
+    /// Both: [`binary`](Self::binary) and [`debug`](Self::debug). Quick, as they are asked for with each frame.
+    #[must_use]
+    #[inline]
+    pub(crate) fn code_files(&self, id: DsoId) -> [Option<&ElfFile<'a>>; 2] {
+        let files = self.files[id].code.get();
+        let files = files.unwrap_or_else(|| self.loading(id).code());
+        files
+            .each_ref()
+            .map(|file| file.as_ref().map(|opened| &opened.elf))
     }
 
     /// The file that the DWARF of [`debug`](Self::debug) refers to for what it shares with others (dwz).

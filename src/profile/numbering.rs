@@ -3,14 +3,10 @@
 //! Stacks that stand for the same frames are found before, in parallel. Then one serial pass touches little but numbers; what they
 //! stand for is filled in behind it ([`super::fill`]).
 
-use std::hash::{BuildHasher, Hash, Hasher};
-
-use rustc_hash::FxBuildHasher;
-
 use super::places::{FramesOfPcs, PlaceId};
 use super::{FrameId, Profile, StackEnd, StackId};
 use crate::collect::{AddressStackId, AddressStacks, Collected, PcId};
-use crate::ids::{IndexVec, numbers};
+use crate::ids::{Idx, IndexVec, numbers};
 use crate::intern::ItemIndex;
 use crate::parallel::in_parallel;
 
@@ -31,18 +27,20 @@ pub(super) fn equal_stacks(
         let addresses = stacks.get(stack).iter();
         addresses.map(|pc| places.chain(*pc).len()).sum()
     };
-    let hash = |stack: &AddressStackId| {
-        let mut state = FxBuildHasher.build_hasher();
-        frames(*stack).for_each(|frame| frame.hash(&mut state));
-        state.write_u8(stacks.tag(*stack) as u8);
-        state.finish()
-    };
+    let hasher = StackHasher::of(places);
+    let hash = |stack: &AddressStackId| hasher.hash(stacks.get(*stack), stacks.tag(*stack));
     let hashes = in_parallel(all.raw.chunks(PIECE).collect(), threads, |piece| {
         piece.iter().map(hash).collect::<Vec<_>>()
     });
     let hashes: IndexVec<AddressStackId, u64> = hashes.into_iter().flatten().collect();
+    let same_frames = |a: AddressStackId, b: AddressStackId| {
+        let (one, other) = (stacks.get(a), stacks.get(b));
+        let is = |(a, b): (&PcId, &PcId)| a == b || places.chain(*a) == places.chain(*b);
+        // Nearly always address by address; only inlined functions may be shared out in another way.
+        one.len() == other.len() && one.iter().zip(other).all(is) || frames(a).eq(frames(b))
+    };
     let is = |a: AddressStackId, b: AddressStackId| {
-        hashes[a] == hashes[b] && stacks.tag(a) == stacks.tag(b) && frames(a).eq(frames(b))
+        hashes[a] == hashes[b] && stacks.tag(a) == stacks.tag(b) && same_frames(a, b)
     };
     // Each thread compares those that its part of the hashes has.
     let parts = threads.clamp(1, 64) as u64;
@@ -66,6 +64,49 @@ pub(super) fn equal_stacks(
         same_stack[stack] = same;
     }
     (same_stack, frames)
+}
+
+/// Hashes stacks of addresses by the frames that they stand for, with one step for each address and not for each frame.
+///
+/// The hash of frames is a polynomial of their numbers, so the frames of one address always do the same to it: they
+/// multiply it by [`FACTOR`](Self::FACTOR) for each of them, and add something that is worked out once.
+struct StackHasher<'p> {
+    places: &'p FramesOfPcs,
+    /// By address: what its frames add.
+    added: IndexVec<PcId, u64>,
+    /// By number of frames.
+    powers: Vec<u64>,
+}
+
+impl<'p> StackHasher<'p> {
+    /// Odd, with bits all over.
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+
+    fn of(places: &'p FramesOfPcs) -> Self {
+        let frames = |pc: PcId| places.chain(pc).iter();
+        let add = |hash: u64, place: &PlaceId| Self::with(hash, place.index() as u64);
+        let added = places.addresses().map(|pc| frames(pc).fold(0, add));
+        let most = places.addresses().map(|pc| frames(pc).len()).max();
+        let powers = std::iter::successors(Some(1), |p: &u64| Some(p.wrapping_mul(Self::FACTOR)));
+        Self {
+            places,
+            added: added.collect(),
+            powers: powers.take(most.unwrap_or(0) + 1).collect(),
+        }
+    }
+
+    const fn with(hash: u64, number: u64) -> u64 {
+        hash.wrapping_add(number).wrapping_mul(Self::FACTOR)
+    }
+
+    fn hash(&self, stack: &[PcId], end: StackEnd) -> u64 {
+        let add = |hash: u64, pc: &PcId| {
+            let power = self.powers[self.places.chain(*pc).len()];
+            hash.wrapping_mul(power).wrapping_add(self.added[*pc])
+        };
+        // The good bits are the high ones, and all are asked for.
+        Self::with(stack.iter().fold(1, add), end as u64).rotate_left(26)
+    }
 }
 
 numbers! {
@@ -189,3 +230,46 @@ impl Numberer<'_> {
 
 /// The label below the base of a fiber's stack: what called the fiber is on another stack, which the sample does not hold.
 pub(super) const FIBER: &str = "[fiber]";
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Some addresses with up to three frames each, of few different ones.
+    fn chains() -> impl Strategy<Value = Vec<Vec<PlaceId>>> {
+        let frame = (0..3_usize).prop_map(PlaceId::from_usize);
+        prop::collection::vec(prop::collection::vec(frame, 1..4), 1..6)
+    }
+
+    fn stacks() -> impl Strategy<Value = Vec<(Vec<usize>, bool)>> {
+        let addresses = prop::collection::vec(any::<prop::sample::Index>(), 0..5);
+        let addresses = addresses.prop_map(|all| all.iter().map(|i| i.index(1 << 16)).collect());
+        prop::collection::vec((addresses, any::<bool>()), 1..40)
+    }
+
+    proptest! {
+        /// Stacks are one if their frames are, however many addresses those are shared out to.
+        #[test]
+        fn stacks_are_equal_by_their_frames(chains in chains(), stacks in stacks(), threads in 1..4_usize) {
+            let places = FramesOfPcs::of_chains(&chains);
+            let mut all = AddressStacks::default();
+            let mut flat = Vec::new();
+            for (stack, is_whole) in &stacks {
+                let pcs = stack.iter().map(|at| PcId::from_usize(at % chains.len()));
+                let pcs: Vec<PcId> = pcs.collect();
+                let end = if *is_whole { StackEnd::Complete } else { StackEnd::NoRule };
+                all.push(&pcs, end);
+                let frames = pcs.iter().flat_map(|pc| places.chain(*pc)).copied();
+                flat.push((frames.collect::<Vec<_>>(), end));
+            }
+            let (same, _) = equal_stacks(&all, &places, threads);
+            for (number, known) in flat.iter().enumerate() {
+                let first = flat.iter().position(|other| other == known);
+                let same = same[AddressStackId::from_usize(number)];
+                prop_assert_eq!(Some(same.index()), first);
+            }
+        }
+    }
+}

@@ -158,6 +158,11 @@ impl FramesOfPcs {
         self.leaf[pc]
     }
 
+    /// All addresses.
+    pub(super) fn addresses(&self) -> impl Iterator<Item = PcId> + use<> {
+        self.leaf.indices()
+    }
+
     /// The frames of an address in a chain.
     #[inline]
     pub(super) fn chain(&self, pc: PcId) -> &[PlaceId] {
@@ -196,6 +201,36 @@ impl FramesOfPcs {
 
     fn number_of_function(&self, function: SymbolIndex) -> SymbolNumber {
         SymbolNumber::from_usize(self.names.texts.len() + function.index())
+    }
+}
+
+#[cfg(test)]
+impl FramesOfPcs {
+    /// Addresses that stand for these frames in chains.
+    pub(super) fn of_chains(chains: &[Vec<PlaceId>]) -> Self {
+        let mut out = Self {
+            all: IndexVec::new(),
+            names: JitNames {
+                of_code: IndexVec::new(),
+                texts: IndexVec::new(),
+                tells_place: IndexVec::new(),
+            },
+            details: IndexVec::new(),
+            files: IndexVec::new(),
+            leaf: IndexVec::new(),
+            chains: IndexVec::new(),
+            chained: Vec::new(),
+            functions: 0,
+            names_are_shared: false,
+            others: IndexVec::new(),
+        };
+        for chain in chains {
+            let from = out.chained.len();
+            out.chained.extend_from_slice(chain);
+            out.chains.push(Part::new(from..out.chained.len()));
+            out.leaf.extend(chain.last());
+        }
+        out
     }
 }
 
