@@ -17,7 +17,7 @@
 //! A stage knows those before it and none behind it. Below them all is the ground floor, which knows no stage: addresses
 //! ([`address`]), numbers ([`ids`]), why a stack ended ([`stack_end`]), messages ([`diagnostics`]), and what is known of the
 //! runtimes that make code ([`runtimes`]), of which all others ask properties. Modules inside a stage know each other in one
-//! direction too (`tests/integration/tidy.rs` finds rings and names those that are left).
+//! direction too (`tests/integration/tidy.rs`).
 //!
 //! [`load::load`] is the reading half as one function; `main` puts a view and a writer behind it.
 //!

@@ -2,7 +2,7 @@
 //!
 //! In: the profile's frames and the keys in use. Out: a dense class for each frame, equal exactly when
 //! the frames fall into one row as far as DSO, symbol and source line decide (perf:
-//! `sort__dso_cmp`, `sort__sym_cmp`, `sort__srcline_collapse` in `util/sort.c`). Called by [`super::rows`].
+//! `sort__dso_cmp`, `sort__sym_cmp`, `sort__srcline_collapse` in `util/sort.c`). Knows keys only by the orders it is given. Called by [`super::rows`].
 
 use std::hash::BuildHasher;
 
@@ -11,9 +11,9 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use crate::address::FileOffset;
 use crate::ids::{Idx, IndexSlice, IndexVec, Spare, index_vec, numbers};
 
-use super::columns::Columns;
-use super::keys::{Key, Order};
+use super::apart::{Order, Orders, ranks};
 use super::options::ReportOptions;
+use super::spec::Key;
 use crate::intern::ItemIndex;
 use crate::profile::{Frame, FrameId, Object, ObjectId, Profile, SymbolId};
 use crate::questions::functions::Functions;
@@ -96,11 +96,11 @@ impl Classes {
     pub(crate) fn of(
         profile: &Profile,
         options: &ReportOptions,
-        columns: &Columns,
+        orders: &Orders,
         functions: &Functions,
         with_callers: bool,
     ) -> Self {
-        let mut maker = ClassMaker::new(profile, options, columns, functions);
+        let mut maker = ClassMaker::new(profile, options, orders, functions);
         // Which row an inlined function falls into depends on all frames before it.
         let is_leaf = if with_callers || options.chains.ignore_callees.is_some() {
             index_vec![true; profile.frames.len()]
@@ -211,12 +211,12 @@ enum Values {
 
 impl Column {
     fn of(
-        key: Key,
+        (key, order): (Key, Order),
         profile: &Profile,
         options: &ReportOptions,
         functions: &Functions,
     ) -> Option<Self> {
-        let (ranks, values) = match key.order()? {
+        let (ranks, values) = match order {
             Order::FrameTexts(texts) => {
                 let (ranks, distinct) = ranked(texts(profile, options, functions));
                 (ranks, Values::Texts(distinct))
@@ -244,11 +244,11 @@ impl FrameTexts {
     fn of(
         profile: &Profile,
         options: &ReportOptions,
-        columns: &Columns,
+        orders: &Orders,
         functions: &Functions,
     ) -> Self {
-        let keys = columns.order.iter();
-        let columns = keys.filter_map(|key| Column::of(*key, profile, options, functions));
+        let columns = orders.iter();
+        let columns = columns.filter_map(|key| Column::of(*key, profile, options, functions));
         let mut columns: Vec<Column> = columns.collect();
         if columns.is_empty() {
             return Self::default();
@@ -318,17 +318,16 @@ impl<'p> ClassMaker<'p> {
     fn new(
         profile: &'p Profile,
         options: &ReportOptions,
-        columns: &Columns,
+        orders: &Orders,
         functions: &Functions,
     ) -> Self {
-        let orders = || columns.order.iter().filter_map(|key| key.order());
-        let has = |is: fn(&Order) -> bool| orders().any(|order| is(&order));
+        let has = |is: fn(&Order) -> bool| orders.iter().any(|(_, order)| is(order));
         Self {
             profile,
             dso_ranks: dso_ranks(profile, options),
             has_dso: has(|order| matches!(order, Order::Dso)),
             has_symbol: has(|order| matches!(order, Order::Symbol { .. } | Order::SymbolAnd(_))),
-            texts: FrameTexts::of(profile, options, columns, functions),
+            texts: FrameTexts::of(profile, options, orders, functions),
             all: IndexVec::new(),
             ids: ItemIndex::default(),
             inlined_names: FxHashMap::default(),
@@ -421,15 +420,4 @@ pub(crate) fn dso_name<'p>(object: &'p Object, options: &ReportOptions) -> &'p s
     } else {
         &object.short_name
     }
-}
-
-/// Rank of each text in byte order; equal texts have one rank.
-pub(crate) fn ranks(texts: &[&str]) -> Vec<u32> {
-    let mut sorted = texts.to_vec();
-    sorted.sort_unstable();
-    sorted.dedup();
-    texts
-        .iter()
-        .map(|text| sorted.binary_search(text).map_or(0, |at| at as u32))
-        .collect()
 }

@@ -3,6 +3,7 @@
 //! In: options, and whether callers are credited. Out: [`Columns`]. Follows `setup_sorting` and `perf_hpp__init` of
 //! perf (`util/sort.c`, `ui/hist.c`): counters in front, fields of `--fields +…`, then the keys.
 
+use super::apart::Order;
 use super::keys::{Key, KeyNeeds, SortSpec};
 use super::options::{Latency, ReportOptions};
 use crate::metrics::Metric;
@@ -72,6 +73,12 @@ impl Columns {
         keys.fold(KeyNeeds::NONE, |so_far, key| {
             so_far.and(key.descriptor().needs)
         })
+    }
+
+    /// The keys that tell rows apart, with how they do it.
+    pub(crate) fn orders(&self) -> Vec<(Key, Order)> {
+        let keys = self.order.iter();
+        keys.filter_map(|key| Some((*key, key.order()?))).collect()
     }
 
     /// Whether a column looks at latency.

@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 
 use super::keys::Key;
-use super::rows::{Ordered, RowPlace, ordered};
+use super::sorted::{Ordered, RowPlace, ordered};
 use super::{Counts, Report, Row, Table};
 use crate::ids::IndexVec;
 

@@ -4,6 +4,7 @@
 //! of perf): who shares a row, what it is credited with, the order of rows and branches, thresholds. How it
 //! looks is the business of [`crate::output`]. Knows nothing of records and files.
 
+mod apart;
 mod call_graph;
 mod chains;
 mod classes;
@@ -15,7 +16,10 @@ pub mod options;
 mod order;
 mod rates;
 mod rows;
+mod settle;
 mod share;
+mod sorted;
+mod spec;
 #[cfg(test)]
 pub(crate) mod testing;
 mod tree;
@@ -36,10 +40,11 @@ pub use self::hierarchy::{HierarchyNode, hierarchy, levels};
 use self::keys::Key;
 use self::options::{CallGraphMode, ChainOrder, Grouping, Latency, ReportOptions};
 pub use self::rates::{Rate, Rates};
-use self::rows::{ContextId, Input, Ordered, RowId, RowPlace, Rows};
+use self::rows::{ContextId, Input, RowId, Rows};
 pub use self::rows::{Counts, Row, Totals};
 pub use self::share::percent;
 pub(crate) use self::share::threshold as tree_threshold;
+use self::sorted::{Ordered, RowPlace, ordered};
 pub use self::tree::{CallTree, TreeMaker, TreeNode, TreeNodeId};
 use crate::metrics::Metric;
 use crate::profile::CpuMode;
@@ -171,11 +176,12 @@ pub fn build<'p>(
     } else {
         Chains::default()
     };
+    let orders = columns.orders();
     let functions = match columns.needs().kinds {
         true => Functions::of(profile, &OwnRules::default()),
         false => Functions::default(),
     };
-    let classes = Classes::of(profile, options, &columns, &functions, children);
+    let classes = Classes::of(profile, options, &orders, &functions, children);
     let labels = if children || has_trees {
         tree_labels(profile, options)
     } else {
@@ -184,12 +190,14 @@ pub fn build<'p>(
     let rows = rows::rows(&Input {
         profile,
         options,
-        columns: &columns,
+        orders: &orders,
         classes: &classes,
         chains: &chains,
         functions: &functions,
         children,
         with_trees: has_trees,
+        with_parent,
+        with_latency: columns.shows_latency(),
         labels: &labels,
         weights: None,
     });
@@ -519,7 +527,7 @@ impl<'p> Report<'p> {
         let behind = table.events.len() - 1;
         let view = self.ordering();
         let members_of = |row: RowPlace| &members[row.index() * behind..][..behind];
-        let order = rows::ordered(&rows, &view, members_of);
+        let order = ordered(&rows, &view, members_of);
         let shown = order.into_iter().filter(|i| !rows[*i].filtered);
         let shown: Vec<RowPlace> = shown.collect();
         table.places = shown.iter().map(|i| (*i, numbers[*i])).collect();

@@ -151,17 +151,6 @@ fn no_stage_knows_a_later_one() {
     none(wrong, "a stage that knows a later one");
 }
 
-/// Groups of modules of a stage that import each other in a ring, and so can only be understood together. What is in here
-/// is to become less.
-const KNOWN_RINGS: [(&str, &[&str]); 1] = [
-    // All that is known of a sort key stands in one place, its order and its cell: rows are told apart by keys, and cells
-    // print rows. To have the cells apart would be two places to add a key in.
-    (
-        "report",
-        &["chains", "classes", "columns", "keys", "options", "rows"],
-    ),
-];
-
 /// The path of a file's module: `["session", "jit", "codes"]`.
 fn module_path(path: &Path) -> Vec<String> {
     let below = path.strip_prefix("src").expect("a file of src");
@@ -281,7 +270,8 @@ fn reached<'i>(imports: &'i BTreeMap<String, BTreeSet<String>>, from: &str) -> B
     reached
 }
 
-/// The modules of each folder that lead to themselves, those that lead to each other together.
+/// The modules of each folder that lead to themselves, those that lead to each other together: they can only be understood
+/// together.
 fn rings(imports: &Imports) -> BTreeSet<(String, Vec<String>)> {
     let mut rings = BTreeSet::new();
     for (folder, modules) in imports {
@@ -317,16 +307,10 @@ fn no_stage_has_rings_inside() {
             (module_path(&path), lines.join("\n"))
         })
         .collect();
-    let is_known = |(folder, ring): &(String, Vec<String>)| {
-        let within = |names: &[&str]| ring.iter().all(|module| names.contains(&module.as_str()));
-        KNOWN_RINGS
-            .iter()
-            .any(|(known, names)| known == folder && within(names))
-    };
     let imports = imports(&texts);
     assert!(imports.len() > 20, "imports are not found any more");
-    let new = rings(&imports).into_iter().filter(|ring| !is_known(ring));
-    let told = new.map(|(folder, ring)| format!("{folder}: {}", ring.join(", ")));
+    let rings = rings(&imports).into_iter();
+    let told = rings.map(|(folder, ring)| format!("{folder}: {}", ring.join(", ")));
     none(told.collect(), "modules that import each other in a ring");
 }
 

@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use super::super::apart::own_function;
 use super::super::classes::{dso_name, srcfile_text, srcline_text};
 use super::super::options::ReportOptions;
-use super::super::rows::{Row, own_function};
+use super::super::rows::Row;
 use super::super::{ADDRESS_DIGITS, Report};
 use super::{Cell, Key, Measured};
 use crate::address::{Avma, AvmaRange};

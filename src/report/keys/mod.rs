@@ -1,100 +1,23 @@
 //! Sort keys: what there is to know of each, in one place.
 //!
 //! A [`Key`] is a column, and most divide the samples into rows. All else that the view, the writers and the help know of it stands
-//! in its `Descriptor` (`table`): who adds a key adds a variant, a descriptor, and its place among perf's words (`spec`).
-//! Knows no layout: cells say what stands in them, and how they use their column.
+//! in its `Descriptor` (`table`): who adds a key adds a variant, a descriptor, and its place among perf's words (`words`).
+//! What makes rows does not know descriptors: it is given keys with their orders ([`super::columns`]). Knows no layout: cells say
+//! what stands in them, and how they use their column.
 
 mod cells;
-mod spec;
 mod table;
+mod words;
 
 use std::borrow::Cow;
 
-pub use self::spec::{FieldSpec, KeyError, SortSpec, known_keys};
+pub use self::words::{KeyError, known_keys};
+use super::apart::Order;
 use super::options::ReportOptions;
-use super::rows::{Counts, Row, SampleValues};
+use super::rows::{Counts, Row};
+pub use super::spec::{FieldSpec, Key, SortSpec};
 use super::{Report, Table};
-use crate::profile::{Entry, Profile};
-use crate::questions::functions::Functions;
-
-/// What a row is made of, or what one of its columns shows.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Key {
-    /// Thread id and final comm.
-    Pid,
-    /// The same under a header that says so; perf has no such key.
-    Tid,
-    /// Process id and its leader's comm.
-    Tgid,
-    /// Comm at the time of the sample.
-    Comm,
-    /// Short name of the DSO.
-    Dso,
-    /// Function or address.
-    Symbol,
-    /// First frame of the chain that matches `--parent`.
-    Parent,
-    /// CPU number.
-    Cpu,
-    /// Number of the processor's socket.
-    Socket,
-    /// `file:line`.
-    Srcline,
-    /// Source file.
-    Srcfile,
-    /// Bytes of the symbol.
-    SymbolSize,
-    /// Function and offset in it.
-    Symoff,
-    /// Bytes of the mapping.
-    DsoSize,
-    /// Name of the cgroup.
-    Cgroup,
-    /// Device and inode of the thread's cgroup namespace.
-    CgroupId,
-    /// How many threads ran at the same time.
-    Parallelism,
-    /// Payload of a tracepoint as text.
-    Trace,
-    /// What kind of code the function is.
-    Kind,
-    /// The innermost function of the stack that is the user's own.
-    Own,
-    /// The empty column that perf appends when the keys' text contains `symbol`.
-    IpcNull,
-    /// Quantised time of the sample.
-    Time,
-    /// Self share of the period.
-    Overhead,
-    /// Self share of the period over the number of threads that ran.
-    Latency,
-    /// The same at or below the row.
-    LatencyChildren,
-    /// Share of the period in kernel mode.
-    OverheadSys,
-    /// Share of the period in user mode.
-    OverheadUs,
-    /// Share of the period in a guest's kernel.
-    OverheadGuestSys,
-    /// Share of the period in a guest's user mode.
-    OverheadGuestUs,
-    /// Share of the period at or below the row.
-    OverheadChildren,
-    /// Number of samples.
-    Sample,
-    /// Period.
-    Period,
-    /// What the thread was doing, where the weight tells.
-    State,
-    /// The weight as people read it, with its unit.
-    Weight,
-    /// A rate of events: the number of a metric.
-    Metric(u8),
-    /// What a word names that is no key: fields of tracepoints, which stand in its place when the recording is known.
-    Named(u16),
-    /// A field of a tracepoint, see [`Profile::fields`].
-    Field(u16),
-}
+use crate::profile::Profile;
 
 impl Key {
     /// Whether the key counts (perf's `hpp` dimensions) and does not divide the samples into rows.
@@ -287,31 +210,6 @@ pub(crate) struct Part {
     pub(crate) width: Width,
     /// What stands in a row.
     pub(crate) cell: CellOf,
-}
-
-/// Makes the texts of all frames.
-pub(crate) type TextsOf = fn(&Profile, &ReportOptions, &Functions) -> Vec<String>;
-
-/// Makes the numbers of all frames.
-pub(crate) type NumbersOf = fn(&Profile) -> Vec<u64>;
-
-/// Where the value comes from that tells rows apart. Equal values share a row, lower ones come first.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Order {
-    /// From the sample.
-    Sample(fn(&SampleValues<'_>, &Entry, Key) -> u64),
-    /// From the frame: its DSO.
-    Dso,
-    /// From the frame: its symbol, which rows are printed in the order of by name or by place.
-    Symbol { by_name: bool },
-    /// From the frame: its symbol, and then a number.
-    SymbolAnd(NumbersOf),
-    /// From the frame: a number, of which all are made at once.
-    FrameNumbers(NumbersOf),
-    /// The same for a text.
-    FrameTexts(TextsOf),
-    /// Nowhere: all rows have the same.
-    Nothing,
 }
 
 /// Width of a column.

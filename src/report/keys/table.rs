@@ -1,9 +1,8 @@
 //! The descriptors of all keys.
 
+use super::super::apart::Order;
 use super::super::rows::Counts;
-use super::{
-    CellOf, Counter, Descriptor, Heading, Key, KeyNeeds, Order, Part, Role, Shown, Width, cells,
-};
+use super::{CellOf, Counter, Descriptor, Heading, Key, KeyNeeds, Part, Role, Shown, Width, cells};
 use crate::ids::Idx;
 
 impl Key {

@@ -1,4 +1,4 @@
-//! From entries to rows: who shares a row, what it is credited with, in which order rows stand.
+//! From entries to rows: who shares a row, and what it is credited with.
 //!
 //! In: the profile's entries, their chains and classes. Out: the [`Row`]s of each event, in the order perf would
 //! visit them before its final sort. Follows `hist_iter_cumulative` and `hists__findnew_entry` of perf (`util/hist.c`): the leaf's row
@@ -9,27 +9,23 @@ mod credit;
 mod filter;
 mod fine;
 mod latency;
-mod sorted;
 
 use rustc_hash::FxHashMap;
 
+use super::apart::{Orders, SampleValues};
 use super::chains::Chains;
 use super::classes::{ClassId, Classes};
-use super::columns::Columns;
-use super::keys::Key;
 use super::options::ReportOptions;
 use super::trie::{NodeId, Trie};
 use crate::ids::{Idx, IndexSlice, IndexVec, Spare, numbers};
 use crate::profile::{CpuMode, Entry, EntryId, EventId, FrameId, Profile, SampleMatcher, ThreadId};
 use crate::questions::functions::Functions;
 
-use self::context::Contexts;
-pub(crate) use self::context::{ContextId, SampleValues, SharedContext, own_function};
+pub(crate) use self::context::{ContextId, Contexts, SharedContext};
 pub(crate) use self::credit::ByRow;
 use self::credit::Positions;
 use self::filter::hidden_by_name;
 use self::fine::Fine;
-pub(crate) use self::sorted::{Ordered, RowPlace, ordered};
 use super::LabelId;
 
 numbers! {
@@ -145,7 +141,8 @@ pub(crate) struct Rows {
 pub(crate) struct Input<'a> {
     pub(crate) profile: &'a Profile,
     pub(crate) options: &'a ReportOptions,
-    pub(crate) columns: &'a Columns,
+    /// The keys that tell rows apart.
+    pub(crate) orders: &'a Orders,
     pub(crate) classes: &'a Classes,
     pub(crate) chains: &'a Chains,
     pub(crate) functions: &'a Functions,
@@ -153,6 +150,10 @@ pub(crate) struct Input<'a> {
     pub(crate) children: bool,
     /// Trees will be printed.
     pub(crate) with_trees: bool,
+    /// Rows are told apart or hidden by their parents.
+    pub(crate) with_parent: bool,
+    /// A column looks at latency.
+    pub(crate) with_latency: bool,
     /// What trees tell apart, by frame; empty without trees and callers.
     pub(crate) labels: &'a IndexSlice<FrameId, [LabelId]>,
     /// By entry, what is counted in place of the period.
@@ -172,7 +173,7 @@ impl Input<'_> {
 /// Makes the rows of all events, with what they weigh by latency if a column looks at that.
 pub(crate) fn rows(input: &Input<'_>) -> Rows {
     let mut rows = made(input);
-    if input.columns.shows_latency() {
+    if input.with_latency {
         latency::add(&mut rows, input);
     }
     rows
@@ -212,13 +213,13 @@ impl<'a> RowMaker<'a> {
         let totals = totals.collect();
         Self {
             input,
-            values: SampleValues::new(input),
+            values: SampleValues::new(profile, &input.options.rows, input.chains, input.functions),
             filter: SampleMatcher::new(profile, &input.options.filters.samples),
             context_of: IndexVec::with_capacity(profile.entries.len()),
             row_ids: FxHashMap::default(),
             out: Rows {
                 totals,
-                contexts: Contexts::of(input.columns),
+                contexts: Contexts::of(input.orders),
                 ..Rows::default()
             },
         }
@@ -267,13 +268,12 @@ impl<'a> RowMaker<'a> {
 
     fn has_chains(&self) -> bool {
         let Input {
-            columns,
-            options,
             children,
             with_trees,
+            with_parent,
             ..
         } = *self.input;
-        children || with_trees || columns.has_key(Key::Parent) || options.filters.exclude_other
+        children || with_trees || with_parent
     }
 
     fn context(&mut self, entry: &Entry, leaf: FrameId) -> ContextId {

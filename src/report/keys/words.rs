@@ -1,13 +1,12 @@
-//! Sort keys and output fields: the texts of `--sort` and `--fields` in, lists of [`Key`]s out.
+//! The words of keys: the texts of `--sort` and `--fields` in, lists of [`Key`]s out.
 //!
 //! Follows perf's tables (`util/sort.c`): a word stands for the first key of the table that begins with
-//! it, whatever its case. Called by the command line; [`super::columns`] makes columns of the result.
+//! it, whatever its case. Called by the command line; [`columns`](super::super::columns) makes columns of the result.
 
 use std::fmt;
 
-use super::Key;
+use super::super::spec::{FieldSpec, Key, SortSpec};
 use crate::metrics::Metric;
-use crate::profile::FieldKey;
 
 /// A word that names no key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -170,19 +169,6 @@ fn find(option: &'static str, word: &str) -> Result<Key, KeyError> {
     }
 }
 
-/// What `--sort` asks for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SortSpec {
-    /// The text, with perf's defaults in front when it began with `+`.
-    text: String,
-    /// What was added to the default with `+`.
-    added: Option<String>,
-    /// The keys by level; a level has several only for `{a,b}`, which matters with `--hierarchy`.
-    pub levels: Vec<Vec<Key>>,
-    /// The words that are no keys but may be fields of tracepoints, see [`Key::Named`].
-    pub named: Vec<String>,
-}
-
 impl SortSpec {
     /// Parses the argument of `--sort`. `default_keys` stand for what `+` appends to.
     ///
@@ -246,78 +232,6 @@ impl SortSpec {
         let parsed = added.map(|added| Self::parse(&format!("+{added}"), default_keys));
         parsed.and_then(Result::ok).unwrap_or_else(|| self.clone())
     }
-
-    /// The same with fields in place of the words that name them.
-    #[must_use]
-    pub fn with_fields(&self, fields: &[FieldKey]) -> Self {
-        let of_word = |word: u16| {
-            let fields = (0..).zip(fields);
-            let own = fields.filter(move |(_, field)| field.word == usize::from(word));
-            own.map(|(number, _)| Key::Field(number))
-        };
-        let resolved = |level: &Vec<Key>| {
-            let mut keys = Vec::new();
-            for key in level {
-                match key {
-                    Key::Named(word) => keys.extend(of_word(*word)),
-                    key => keys.push(*key),
-                }
-            }
-            keys
-        };
-        Self {
-            levels: self.levels.iter().map(resolved).collect(),
-            ..self.clone()
-        }
-    }
-
-    /// Whether it adds to the default.
-    #[must_use]
-    pub fn adds_to_default(&self) -> bool {
-        self.added.is_some()
-    }
-
-    /// perf's key when none are given and all events are tracepoints (`util/sort.c:get_default_sort_order`).
-    pub const TRACEPOINTS: &str = "trace";
-
-    /// The same with `--raw-trace`.
-    pub const TRACE_FIELDS: &str = "trace_fields";
-
-    /// perf's keys when none are given.
-    #[must_use]
-    pub fn default_keys() -> &'static str {
-        "comm,dso,symbol"
-    }
-
-    /// Whether a counter is named anywhere in the text: perf then does not put it in front itself, and
-    /// looks for no more than the letters.
-    #[must_use]
-    pub fn mentions(&self, name: &str) -> bool {
-        self.text.contains(name)
-    }
-
-    /// Whether a key is among them.
-    #[must_use]
-    pub fn has(&self, key: Key) -> bool {
-        self.levels.iter().flatten().any(|known| *known == key)
-    }
-
-    /// Whether the text begins with `sym`: the first frame of a tree is then not repeated.
-    #[must_use]
-    pub fn starts_with_symbol(&self) -> bool {
-        self.text.starts_with("sym")
-    }
-}
-
-/// What `--fields` asks for.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FieldSpec {
-    /// Columns in order.
-    pub keys: Vec<Key>,
-    /// The metrics among them.
-    pub metrics: Vec<Metric>,
-    /// Whether the default columns stay in front (`+…`).
-    pub appends: bool,
 }
 
 impl FieldSpec {

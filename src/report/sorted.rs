@@ -4,12 +4,13 @@
 
 use std::cmp::Ordering;
 
-use super::super::Report;
-use super::super::classes::{Class, Classes, Rank, SymbolPart, SymbolRank};
-use super::super::keys::{Key, Order, Role};
-use super::super::options::ChainOrder;
-use super::super::order::red_black_order;
-use super::{Contexts, Counts, Row};
+use super::Report;
+use super::apart::Order;
+use super::classes::{Class, Classes, Rank, SymbolPart, SymbolRank};
+use super::keys::{Key, Role};
+use super::options::ChainOrder;
+use super::order::red_black_order;
+use super::rows::{Contexts, Counts, Row};
 use crate::ids::{Idx, IndexSlice, IndexVec, index_vec, numbers};
 use crate::intern::byte_ranks;
 use crate::profile::{Profile, SymbolId, ThreadId};
