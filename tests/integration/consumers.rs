@@ -702,3 +702,55 @@ fn markers_shown(file: &Value, name: &str) -> Option<u64> {
         .filter(|marker| marker["name"] == name);
     Some(of_name.count() as u64)
 }
+
+#[test]
+fn the_firefox_profiler_shows_both_programs_that_a_process_ran() {
+    let Some(lab) = Lab::with("lives", "lives", &[]) else {
+        return;
+    };
+    std::fs::copy(lab.path("lives"), lab.path("another")).expect("copied");
+    let options = "-k mono -e cpu-clock:u -F 997 -g".split(' ');
+    let options: Vec<&str> = options.collect();
+    let Some(_) = lab.record("lives.data", &options, &["./lives"]) else {
+        return;
+    };
+    let arguments = ["export", "--format", "firefox", "-o", "-"];
+    let file: Value = serde_json::from_str(&lab.show(&arguments, "lives.data")).expect("JSON");
+    let [thread] = list(&file, "/threads") else {
+        panic!("one thread, not {}", list(&file, "/threads").len());
+    };
+    assert_eq!(thread["name"], "another");
+    let renamed = list(thread, "/markers/data")
+        .iter()
+        .filter(|data| data["type"] == "renamed")
+        .map(|data| data["comm"].as_str().expect("text"));
+    let renamed: Vec<&str> = renamed.collect();
+    assert!(renamed.ends_with(&["lives", "another"]), "{renamed:?}");
+    let mut times: BTreeMap<(String, &str), u64> = BTreeMap::new();
+    for stack in list(thread, "/samples/stack") {
+        let names = stack_names(&file, stack.as_u64().expect("a number"));
+        for life in ["first_life", "second_life"] {
+            if names.iter().any(|name| name == life) {
+                *times.entry((names[0].clone(), life)).or_default() += 1;
+            }
+        }
+    }
+    // As many as perf itself finds, and all with a name.
+    let script = Command::new("perf")
+        .args(["script", "-F", "ip,sym", "-i"])
+        .arg(lab.path("lives.data"))
+        .output()
+        .expect("perf runs");
+    let script = String::from_utf8_lossy(&script.stdout).into_owned();
+    for life in ["first_life", "second_life"] {
+        let found: u64 = times
+            .iter()
+            .filter_map(|((_, of), count)| (*of == life).then_some(count))
+            .sum();
+        let stacks = script.split("\n\n").filter(|stack| stack.contains(life));
+        assert_eq!(found, stacks.count() as u64, "{life}");
+        assert!(found > 100, "{life}: {found} samples");
+    }
+    let nameless = times.keys().find(|(leaf, _)| leaf.starts_with("0x"));
+    assert!(nameless.is_none(), "{nameless:?}");
+}
