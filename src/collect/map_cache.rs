@@ -9,7 +9,7 @@ use crate::input::prefetch;
 use crate::session::SpaceId;
 use crate::session::jit::{JitCodeId, JitHit, JitIndex, JitMatch, ProcessId};
 use crate::session::maps::{MapTable, Mapping};
-use crate::unwind::Lifetime;
+use crate::unwind::{FramePlaceId, Lifetime};
 
 /// A worker's memory of which mapping a page belongs to: frames keep to a few hundred pages, and
 /// asking the persistent map costs ten times as much. Direct mapped; a clash only costs the lookup.
@@ -38,8 +38,8 @@ struct CachedCode {
     /// [`NO_CODE`](Self::NO_CODE) where no JIT code lay.
     code: JitCodeId,
     offset: u32,
-    /// See [`CodeSpace::note`].
-    number: u32,
+    /// See [`CodeSpace::note`](crate::unwind::CodeSpace::note).
+    noted: Option<FramePlaceId>,
 }
 
 /// What a cached or made answer says.
@@ -47,7 +47,7 @@ pub(super) struct CodeAt {
     pub(super) hit: Option<JitHit>,
     pub(super) life: Lifetime,
     /// What was [noted](MapCache::note).
-    pub(super) number: Option<u32>,
+    pub(super) noted: Option<FramePlaceId>,
 }
 
 type CachedPage<'s> = Option<(SpaceId, u64, &'s Mapping)>;
@@ -81,7 +81,7 @@ impl<'s> MapCache<'s> {
                 return CodeAt {
                     hit: known.hit(),
                     life: known.life(),
-                    number: Some(known.number),
+                    noted: known.noted,
                 };
             }
         }
@@ -111,13 +111,13 @@ impl<'s> MapCache<'s> {
 }
 
 impl MapCache<'_> {
-    /// Keeps a number for the code at an address.
-    pub(super) fn note(&self, process: ProcessId, at: Avma, number: u32) {
+    /// Keeps the place that the code at an address is.
+    pub(super) fn note(&self, process: ProcessId, at: Avma, place: FramePlaceId) {
         if let Some(key) = CachedCode::key(process, at) {
             let mut codes = self.codes.borrow_mut();
             let slot = codes.slot(key);
             if slot.key == key {
-                slot.number = number;
+                slot.noted = Some(place);
             }
         }
     }
@@ -142,7 +142,7 @@ fn look_up(jit: &JitIndex<'_>, process: ProcessId, at: Avma, time: Timestamp) ->
     CodeAt {
         hit,
         life,
-        number: None,
+        noted: None,
     }
 }
 
@@ -186,7 +186,7 @@ impl CachedCode {
         steps: 0,
         code: Self::NO_CODE,
         offset: 0,
-        number: u32::MAX,
+        noted: None,
     };
     const STEP_BITS: u32 = 20;
 
@@ -216,7 +216,7 @@ impl CachedCode {
             steps,
             code,
             offset,
-            number: u32::MAX,
+            noted: None,
         })
     }
 

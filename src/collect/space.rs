@@ -11,7 +11,7 @@ use crate::perfdata::CpuMode;
 use crate::session::jit::{JitCodeId, JitHit, JitMatch, JitObjectId};
 use crate::session::maps::Mapping;
 use crate::session::{Located, SampleRef, Session, Space, SpaceId, Target};
-use crate::unwind::{self, CodeLocation, CodeSpace, Lifetime, Scene};
+use crate::unwind::{self, CodeLocation, CodeSpace, FramePlaceId, Lifetime, Scene};
 
 use crate::session::returns::TRAMPOLINES;
 
@@ -156,7 +156,7 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
 
     /// What lies at an address, when it does as long as the mappings stay what they are, and what was noted for it.
     #[inline]
-    fn find_for(&self, at: Avma) -> (AddressHit<'s>, Lifetime, Option<u32>) {
+    fn find_for(&self, at: Avma) -> (AddressHit<'s>, Lifetime, Option<FramePlaceId>) {
         let jit = &self.session.jit;
         let process = self.space.process;
         if jit.code_count() == 0 {
@@ -165,15 +165,15 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
                 .map_or(AddressHit::Nothing, AddressHit::Mapping);
             return (found, Lifetime::ALWAYS, None);
         }
-        let CodeAt { hit, life, number } = self.cache.code(jit, process, at, self.time);
+        let CodeAt { hit, life, noted } = self.cache.code(jit, process, at, self.time);
         if let Some(hit) = hit {
-            return (AddressHit::Jit(hit), life, number);
+            return (AddressHit::Jit(hit), life, noted);
         }
         let mapping = self.mapping(at);
         if let Some(mapping) = mapping
             && !mapping.anonymous
         {
-            return (AddressHit::Mapping(mapping), life, number);
+            return (AddressHit::Mapping(mapping), life, noted);
         }
         let unmapped = jit.lookup_unmapped(process, at, self.time);
         let found = match (unmapped, mapping) {
@@ -181,7 +181,7 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
             (None, Some(mapping)) => AddressHit::Mapping(mapping),
             (None, None) => AddressHit::Nothing,
         };
-        (found, Lifetime::NEVER, number)
+        (found, Lifetime::NEVER, noted)
     }
 
     /// Code of a dump belongs to the dump, code of a perf map to the anonymous memory around it.
@@ -204,7 +204,7 @@ impl<'a> CodeSpace<'a> for SpaceAt<'_, 'a> {
 
     #[inline]
     fn locate_for(&self, at: Avma) -> unwind::Lookup<'_, 'a> {
-        let (found, life, number) = self.find_for(at);
+        let (found, life, noted) = self.find_for(at);
         let place = match found {
             AddressHit::Jit(hit) => CodeLocation::Jit {
                 id: hit.code,
@@ -216,17 +216,13 @@ impl<'a> CodeSpace<'a> for SpaceAt<'_, 'a> {
             AddressHit::Mapping(mapping) => self.place_in(mapping, at),
             AddressHit::Nothing => CodeLocation::Nothing,
         };
-        unwind::Lookup {
-            place,
-            life,
-            number,
-        }
+        unwind::Lookup { place, life, noted }
     }
 
     #[inline]
-    fn note(&self, at: Avma, number: u32) {
+    fn note(&self, at: Avma, place: FramePlaceId) {
         if self.session.jit.code_count() > 0 {
-            self.cache.note(self.space.process, at, number);
+            self.cache.note(self.space.process, at, place);
         }
     }
 
@@ -238,8 +234,8 @@ impl<'a> CodeSpace<'a> for SpaceAt<'_, 'a> {
 
     fn scene(&self) -> Option<Scene> {
         Some(Scene {
-            space: self.space_id.0,
-            thread: self.thread.0,
+            space: self.space_id,
+            thread: self.thread,
             time: self.time,
         })
     }

@@ -11,7 +11,7 @@ use crate::intern::{ItemIndex, SequenceIndex};
 use crate::perfdata::{CpuMode, FieldValue};
 use crate::session::{Label, Target};
 use crate::stack_end::StackEnd;
-use crate::unwind::UserFrame;
+use crate::unwind::{FramePlaceId, UserFrame};
 
 use super::depth::Depths;
 use super::paths::Paths;
@@ -26,9 +26,9 @@ pub(super) struct Addresses {
     by_pc: ItemIndex<PcId>,
     /// Kernel addresses mean the same at all times.
     kernel: FxHashMap<u64, PcId>,
-    /// By the unwinder's number for the place: the address it was last met at. The same place
+    /// By place: the address it was last met at. The same place
     /// at another address (another process) goes the long way.
-    by_place: Vec<(Avma, PcId)>,
+    by_place: IndexVec<FramePlaceId, (Avma, PcId)>,
 }
 
 impl Addresses {
@@ -71,17 +71,17 @@ impl Addresses {
     /// The address of a frame that was unwound.
     #[inline]
     pub(super) fn of_frame(&mut self, space: &SpaceAt<'_, '_>, frame: &UserFrame) -> PcId {
-        let place = frame.id as usize;
-        if let Some(&(at, id)) = self.by_place.get(place)
+        let known = frame.id.and_then(|place| self.by_place.get(place));
+        if let Some(&(at, id)) = known
             && at == frame.lookup
             && id != NO_PC
         {
             return id;
         }
         let id = self.intern(located(space, CpuMode::User, frame.lookup));
-        if frame.id != UserFrame::NO_ID {
-            if place >= self.by_place.len() {
-                self.by_place.resize(place + 1, (Avma(0), NO_PC));
+        if let Some(place) = frame.id {
+            if place.index() >= self.by_place.len() {
+                self.by_place.resize(place.index() + 1, (Avma(0), NO_PC));
             }
             self.by_place[place] = (frame.lookup, id);
         }

@@ -28,7 +28,7 @@ type Files<'a> = [&'a [u8]; 2];
 /// Unwinders that are kept: runs of two programs, two of each at the same time.
 const MOST: usize = 4;
 /// Places whose rules are kept with an unwinder; with more of them it is not kept.
-const MOST_PLACES: u32 = 1 << 20;
+const MOST_PLACES: usize = 1 << 20;
 
 impl<'a> Known<'a> {
     /// Nothing yet.
@@ -60,7 +60,7 @@ impl<'a> Known<'a> {
 
     /// Keeps what was learned, if it is of files alone that are all at hand.
     pub(super) fn keep(&self, session: &Session<'a>, mut unwinder: Unwinder<'a>) {
-        if session.jit.code_count() > 0 || unwinder.id_count() > MOST_PLACES {
+        if session.jit.code_count() > 0 || unwinder.place_count() > MOST_PLACES {
             return;
         }
         let files = unwinder.files().into_iter();

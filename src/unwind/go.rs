@@ -4,7 +4,7 @@
 //! pointer to the return address; frame pointers are kept by most functions only, and not while they are set up.
 
 use super::arch::Architecture;
-use super::rules::{IN_REGISTER, Kind, Rule};
+use super::rules::{IN_REGISTER, Rule};
 use crate::address::Svma;
 use crate::dso::go::GoTable;
 
@@ -16,12 +16,12 @@ pub(super) fn base(go: &GoTable<'_>, svma: Svma) -> Option<Rule> {
     let function = go.find(svma).filter(|function| function.is_base())?;
     // The runtime puts the address behind the first instruction of `goexit`, a NOP, on each new stack.
     let entered = u32::from(svma == function.start) * ENTERED_BY_RETURN;
-    Some(Rule::of_kind(Kind::End, entered))
+    Some(Rule::end(entered))
 }
 
 /// Whether a place is returned to without having called.
 pub(super) fn is_entered_by_return(rule: &Rule) -> bool {
-    rule.kind == Kind::End && rule.extra == ENTERED_BY_RETURN
+    rule.is_end(ENTERED_BY_RETURN)
 }
 
 /// The rule at an address of a function, by its stack height.

@@ -15,12 +15,21 @@ use super::cfi::{CfiTables, FdeRef, FileCfi, IndexEntry, Table, lookup};
 use super::flow::{Flow, FlowsOf, Function};
 use super::jit::{CodeView, Habit};
 use super::rows::{RowRange, Rows};
-use super::rules::{Candidate, Candidates, Check, IN_REGISTER, Kind, Pool, Rule, Saved, SavedSets};
+use super::rules::{
+    Candidate, CandidateList, Candidates, Check, ComplexId, IN_REGISTER, Kind, Pool, Rule, Saved,
+    SavedSets,
+};
 use super::{CodeLocation, CodeSpace, FrameOrigin, go, hosted};
 use crate::address::{Avma, FileOffset, Svma};
 use crate::dso::{DsoId, elf::ElfFile};
+use crate::ids::{IndexVec, Spare, numbers};
 use crate::runtimes::HostLoop;
 use crate::session::jit::{JitCode, JitCodeId, JitObjectId, JitUnwinding};
+
+numbers! {
+    /// An unwinding record that came with JIT code.
+    struct RecordId(Spare);
+}
 
 /// Makes the rules of one thread.
 pub(super) struct RuleMaker<'a, A: Architecture> {
@@ -28,13 +37,13 @@ pub(super) struct RuleMaker<'a, A: Architecture> {
     files: FxHashMap<DsoId, Arc<FileCfi<'a>>>,
     file_rows: FxHashMap<(DsoId, FdeRef), RowRange>,
     /// The record of each piece of JIT code that was met, by its number.
-    jit: FxHashMap<JitCodeId, Option<usize>>,
-    records: Vec<JitRecord<'a>>,
-    record_numbers: FxHashMap<(usize, usize, Avma), usize>,
+    jit: FxHashMap<JitCodeId, Option<RecordId>>,
+    records: IndexVec<RecordId, JitRecord<'a>>,
+    record_numbers: FxHashMap<(usize, usize, Avma), RecordId>,
     rows: Rows,
     flows: FlowsOf,
-    pub(super) candidates: Pool<Candidate>,
-    complex: Vec<Complex>,
+    pub(super) candidates: Pool<CandidateList, Candidate>,
+    complex: IndexVec<ComplexId, Complex>,
     /// The ways out of the JIT code of each dump whose code runs in a loop of its host.
     hosted: FxHashMap<JitObjectId, Candidates>,
     /// Of functions with a frame pointer, by their start; for [`RuleMaker::without_frame_pointer`].
@@ -58,12 +67,12 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
             files: FxHashMap::default(),
             file_rows: FxHashMap::default(),
             jit: FxHashMap::default(),
-            records: Vec::new(),
+            records: IndexVec::new(),
             record_numbers: FxHashMap::default(),
             rows: Rows::new(),
             flows: FxHashMap::default(),
             candidates: Pool::new(),
-            complex: Vec::new(),
+            complex: IndexVec::new(),
             hosted: FxHashMap::default(),
             full_flows: FxHashMap::default(),
             context: UnwindContext::new(),
@@ -101,8 +110,8 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
     }
 
     /// A complex rule by its number.
-    pub(super) fn complex(&self, number: u32) -> Option<Complex> {
-        self.complex.get(number as usize).copied()
+    pub(super) fn complex(&self, id: ComplexId) -> Option<Complex> {
+        self.complex.get(id).copied()
     }
 
     fn unknown_code(&mut self, leaf: bool) -> Rule {
@@ -125,7 +134,7 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
     /// The rule for code without call frame information; `function` names it if its bounds are known.
     fn guess(&mut self, view: &CodeView<'_>, function: Option<Function>) -> Rule {
         if view.habit == Habit::ErlangBase {
-            return Rule::of_kind(Kind::End, 0);
+            return Rule::of_kind(Kind::End);
         }
         let candidates = self.guesses(view, function);
         self.candidate_rule(&candidates)
@@ -192,7 +201,7 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
     }
 
     fn candidate_rule(&mut self, candidates: &[Candidate]) -> Rule {
-        Rule::of_kind(Kind::Guess, self.candidates.intern(candidates))
+        Rule::guess(self.candidates.intern(candidates))
     }
 
     fn file_rule<S: CodeSpace<'a>>(
@@ -207,14 +216,14 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
         let Some(image) = binary.or(debug) else {
             return match space.is_vdso(dso) {
                 true if leaf => self.unknown_file(leaf, A::vdso()),
-                true if A::HANDLERS_RETURN_TO_VDSO => Rule::of_kind(Kind::Sigreturn, 0),
+                true if A::HANDLERS_RETURN_TO_VDSO => Rule::of_kind(Kind::Sigreturn),
                 _ => self.unknown_code(leaf),
             };
         };
         // The code at the ip, or at the return address.
         let code = image.bytes_from(offset.plus(u64::from(!leaf)), 32);
         if A::sigreturn_len(code).is_some() || leaf && is_in_sigreturn::<A>(image, offset) {
-            return Rule::of_kind(Kind::Sigreturn, 0);
+            return Rule::of_kind(Kind::Sigreturn);
         }
         let Some(svma) = image.svma_of(offset) else {
             return self.unknown_code(leaf);
@@ -239,9 +248,9 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
                 None => {
                     let guess = self.file_code(dso, offset, image, leaf, &cfi, space);
                     let rule = self.or_else(guess, tabled);
-                    let leads_on = !self.candidates.get(rule.extra).is_empty();
+                    let leads_on = !self.candidates.get(rule.candidates()).is_empty();
                     if !leaf && !leads_on && A::is_base(image, offset.plus(1)) {
-                        return Rule::of_kind(Kind::End, 0);
+                        return Rule::of_kind(Kind::End);
                     }
                     rule
                 }
@@ -269,12 +278,10 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
         let others = (0..13u8).filter(|register| *register != A::FP);
         let others = others.filter_map(|n| Some(Saved::new(n, Some(i64::from(saved(n)?)))));
         let others: SmallVec<[Saved; 8]> = others.collect();
-        Some(Rule {
-            ra_slot: slot(frame.return_address()?)?,
-            fp_slot: saved(A::FP).map_or(Some(IN_REGISTER), slot)?,
-            extra: self.rows.saved.0.intern(&others),
-            ..Rule::frame(frame.register, frame.offset, 0, 0)
-        })
+        let ra_slot = slot(frame.return_address()?)?;
+        let fp_slot = saved(A::FP).map_or(Some(IN_REGISTER), slot)?;
+        let rule = Rule::frame(frame.register, frame.offset, ra_slot, fp_slot);
+        Some(rule.with_saved(self.rows.saved.0.intern(&others)))
     }
 
     /// A guess, and what tables say of the function's body, where the ip may be or not.
@@ -282,7 +289,7 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
         let Some(rule) = tabled.filter(|_| guess.kind == Kind::Guess) else {
             return guess;
         };
-        let mut candidates = Candidates::from_slice(self.candidates.get(guess.extra));
+        let mut candidates = Candidates::from_slice(self.candidates.get(guess.candidates()));
         candidates.push(Candidate::new(rule, FrameOrigin::Cfi, Check::Call));
         self.candidate_rule(&candidates)
     }
@@ -311,9 +318,7 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
         if rule.kind != Kind::Complex {
             return rule;
         }
-        let index = u32::try_from(self.complex.len()).unwrap_or(u32::MAX);
-        self.complex.push(Complex { fde, svma });
-        Rule::of_kind(Kind::Complex, index)
+        Rule::evaluated(self.complex.push(Complex { fde, svma }))
     }
 
     /// The way to the caller of a file's function whose call frame information counts from the frame
@@ -580,13 +585,16 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
     }
 
     /// Looks at the record of a piece of code for the first time. One record may serve a whole module.
-    fn new_record(&mut self, id: JitCodeId, code: JitCode<'_, 'a>) -> Option<usize> {
+    fn new_record(&mut self, id: JitCodeId, code: JitCode<'_, 'a>) -> Option<RecordId> {
         let number = match code.unwinding() {
             Some(JitUnwinding::EhFrame { eh_frame, base }) => {
                 let identity = (eh_frame.as_ptr().addr(), eh_frame.len(), base);
                 let records = &mut self.records;
-                let new = *self.record_numbers.entry(identity).or_insert(records.len());
-                if new == records.len() {
+                let new = *self
+                    .record_numbers
+                    .entry(identity)
+                    .or_insert(records.next_idx());
+                if new == records.next_idx() {
                     records.push(JitRecord::of(eh_frame, base));
                 }
                 Some(new)

@@ -7,7 +7,7 @@
 use rustc_hash::FxHashMap;
 
 use super::rules::Rule;
-use super::{FramePlace, UserFrame};
+use super::{FramePlace, FramePlaceId};
 use crate::dso::DsoId;
 use crate::ids::{Idx, IndexVec, numbers};
 use crate::input::prefetch;
@@ -20,10 +20,9 @@ numbers! {
 /// What is known about a place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KnownPlace {
-    key: u64,
     pub(super) rule: Rule,
-    /// [`super::UserFrame::id`].
-    pub(super) id: u32,
+    /// Its number; nothing for a place without identity.
+    pub(super) id: Option<FramePlaceId>,
     /// Whether the address behind the place follows a call instruction.
     pub(super) call: CallCheck,
 }
@@ -41,10 +40,6 @@ pub(super) enum CallCheck {
     NoBytes,
 }
 
-/// Key of what is not in the table; [`key_of`] never makes it.
-const NO_KEY: u64 = u64::MAX;
-/// An empty slot.
-const NONE: u32 = u32::MAX;
 /// Slots of a fresh table: 16 KiB.
 const INITIAL: usize = 4096;
 
@@ -64,18 +59,45 @@ pub(super) fn key_of(place: &FramePlace) -> Option<u64> {
     Some(key)
 }
 
-/// What is kept of a place. Its number is the one of the entry.
+/// What is kept of a place.
 #[derive(Clone, Copy)]
 struct Kept {
     key: u64,
-    /// Number of the rule, and the [`CallCheck`] in the lowest two bits.
-    rule: u32,
+    rule: CheckedRule,
+}
+
+/// Number of a rule, and a [`CallCheck`] in the lowest two bits.
+#[derive(Clone, Copy)]
+struct CheckedRule(u32);
+
+impl CheckedRule {
+    /// Rules that there is room for. More different ones would take more memory than there is.
+    const MOST: usize = 1 << 30;
+
+    const fn new(rule: RuleId, call: CallCheck) -> Self {
+        Self(rule.0 << 2 | call as u32)
+    }
+
+    #[inline]
+    const fn rule(self) -> RuleId {
+        RuleId(self.0 >> 2)
+    }
+
+    #[inline]
+    const fn call(self) -> CallCheck {
+        match self.0 & 3 {
+            0 => CallCheck::Untested,
+            1 => CallCheck::Call,
+            2 => CallCheck::NoCall,
+            _ => CallCheck::NoBytes,
+        }
+    }
 }
 
 /// A table of the numbers of entries: open addressing with linear probing, at most half full.
 pub(super) struct Memo {
-    slots: Vec<u32>,
-    kept: Vec<Kept>,
+    slots: Vec<Option<FramePlaceId>>,
+    kept: IndexVec<FramePlaceId, Kept>,
     /// Most places share theirs with many others.
     rules: IndexVec<RuleId, Rule>,
     rule_numbers: FxHashMap<Rule, RuleId>,
@@ -84,16 +106,16 @@ pub(super) struct Memo {
 impl Memo {
     pub(super) fn new() -> Self {
         Self {
-            slots: vec![NONE; INITIAL],
-            kept: Vec::new(),
+            slots: vec![None; INITIAL],
+            kept: IndexVec::new(),
             rules: IndexVec::new(),
             rule_numbers: FxHashMap::default(),
         }
     }
 
     /// Number of entries.
-    pub(super) fn len(&self) -> u32 {
-        u32::try_from(self.kept.len()).unwrap_or(u32::MAX)
+    pub(super) fn len(&self) -> usize {
+        self.kept.len()
     }
 
     /// The files that places lie in, each once.
@@ -110,25 +132,29 @@ impl Memo {
 
     #[inline]
     pub(super) fn get(&self, key: u64) -> Option<KnownPlace> {
-        let number = self.slots[self.find(key)];
-        self.numbered(number, key)
+        let (id, kept) = self.find(key).ok()?;
+        Some(self.known(id, kept))
     }
 
-    /// Entry `number`, if that is the one of the key.
+    /// The entry of a number, if that is the one of the key.
     #[inline]
-    pub(super) fn numbered(&self, number: u32, key: u64) -> Option<KnownPlace> {
-        let kept = self.kept.get(number as usize)?;
-        (kept.key == key).then(|| KnownPlace {
-            key,
-            rule: self.rules[RuleId(kept.rule >> 2)],
-            id: number,
-            call: CallCheck::from_bits(kept.rule),
-        })
+    pub(super) fn numbered(&self, id: FramePlaceId, key: u64) -> Option<KnownPlace> {
+        let kept = self.kept.get(id)?;
+        (kept.key == key).then(|| self.known(id, kept))
+    }
+
+    #[inline]
+    fn known(&self, id: FramePlaceId, kept: &Kept) -> KnownPlace {
+        KnownPlace {
+            rule: self.rules[kept.rule.rule()],
+            id: Some(id),
+            call: kept.rule.call(),
+        }
     }
 
     /// Gets the entry of a key on its way, by its number if that is known.
-    pub(super) fn expect(&self, number: Option<u32>, key: u64) {
-        match number.and_then(|number| self.kept.get(number as usize)) {
+    pub(super) fn expect(&self, number: Option<FramePlaceId>, key: u64) {
+        match number.and_then(|number| self.kept.get(number)) {
             Some(kept) => prefetch(std::slice::from_ref(kept)),
             None => prefetch(std::slice::from_ref(&self.slots[self.first_slot(key)])),
         }
@@ -139,48 +165,50 @@ impl Memo {
         if self.kept.len() * 2 >= self.slots.len() {
             self.grow();
         }
-        let entry = KnownPlace {
-            key,
-            rule,
-            id: self.len(),
-            call: CallCheck::Untested,
+        let unkept = KnownPlace::unkept(rule);
+        let Err(slot) = self.find(key) else {
+            return unkept;
         };
-        let at = self.find(key);
         let next = self.rules.next_idx();
         let number = *self.rule_numbers.entry(rule).or_insert(next);
-        // A billion of different rules would take more memory than there is.
-        if number.0 < NONE >> 2 && entry.id < NONE {
-            if number == next {
-                self.rules.push(rule);
-            }
-            self.slots[at] = entry.id;
-            self.kept.push(Kept {
-                key,
-                rule: number.0 << 2 | CallCheck::Untested as u32,
-            });
+        if number.index() >= CheckedRule::MOST {
+            return unkept;
         }
-        entry
+        if number == next {
+            self.rules.push(rule);
+        }
+        let id = self.kept.push(Kept {
+            key,
+            rule: CheckedRule::new(number, unkept.call),
+        });
+        self.slots[slot] = Some(id);
+        KnownPlace {
+            id: Some(id),
+            ..unkept
+        }
     }
 
     /// Remembers the outcome of a call check.
     pub(super) fn set_call(&mut self, entry: &KnownPlace, call: CallCheck) {
-        let kept = self.kept.get_mut(entry.id as usize);
-        if let Some(kept) = kept.filter(|kept| kept.key == entry.key) {
-            kept.rule = kept.rule & !3 | call as u32;
+        if let Some(id) = entry.id {
+            let kept = &mut self.kept[id];
+            kept.rule = CheckedRule::new(kept.rule.rule(), call);
         }
     }
 
-    /// The slot of a key, or the empty one where it belongs.
+    /// The entry of a key, or the empty slot where it belongs.
     #[inline]
-    fn find(&self, key: u64) -> usize {
+    fn find(&self, key: u64) -> Result<(FramePlaceId, &Kept), usize> {
         // The length is a power of two and the table never full, so this ends.
         let mut at = self.first_slot(key);
-        while let Some(kept) = self.kept.get(self.slots[at] as usize)
-            && kept.key != key
-        {
+        while let Some(id) = self.slots[at] {
+            let kept = &self.kept[id];
+            if kept.key == key {
+                return Ok((id, kept));
+            }
             at = (at + 1) & (self.slots.len() - 1);
         }
-        at
+        Err(at)
     }
 
     #[inline]
@@ -193,24 +221,13 @@ impl Memo {
         let len = self.slots.len() * 2;
         // The old table is given back before the new one is made.
         self.slots = Vec::new();
-        self.slots = vec![NONE; len];
-        for (number, kept) in (0..).zip(&self.kept) {
+        self.slots = vec![None; len];
+        for (id, kept) in self.kept.iter_enumerated() {
             let mut at = spread(kept.key) & (len - 1);
-            while self.slots[at] != NONE {
+            while self.slots[at].is_some() {
                 at = (at + 1) & (len - 1);
             }
-            self.slots[at] = number;
-        }
-    }
-}
-
-impl CallCheck {
-    const fn from_bits(bits: u32) -> Self {
-        match bits & 3 {
-            0 => Self::Untested,
-            1 => Self::Call,
-            2 => Self::NoCall,
-            _ => Self::NoBytes,
+            self.slots[at] = Some(id);
         }
     }
 }
@@ -219,9 +236,8 @@ impl KnownPlace {
     /// The rule of a place that has no key.
     pub(super) const fn unkept(rule: Rule) -> Self {
         Self {
-            key: NO_KEY,
             rule,
-            id: UserFrame::NO_ID,
+            id: None,
             call: CallCheck::Untested,
         }
     }
@@ -251,13 +267,14 @@ mod tests {
                     ..Rule::NONE
                 },
             );
-            assert_eq!(entry.id, i);
+            assert_eq!(entry.id.map(Idx::index), Some(i as usize));
         }
         let entry = memo.get(160).expect("was inserted");
         memo.set_call(&entry, CallCheck::Call);
         for i in 0..20_000u32 {
             let entry = memo.get(u64::from(i) * 16).expect("was inserted");
-            assert_eq!((entry.id, entry.rule.cfa_offset), (i, i.cast_signed()));
+            assert_eq!(entry.id.map(Idx::index), Some(i as usize));
+            assert_eq!(entry.rule.cfa_offset, i.cast_signed());
         }
         assert_eq!(memo.get(160).map(|e| e.call), Some(CallCheck::Call));
         assert!(memo.get(8).is_none());

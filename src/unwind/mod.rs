@@ -50,7 +50,9 @@ use std::sync::Arc;
 use self::arch::Architecture;
 use crate::address::{Avma, FileOffset, Timestamp};
 use crate::dso::{DsoId, elf::ElfFile, elf::Machine};
+use crate::ids::{Spare, ThreadId, numbers};
 use crate::perfdata::Registers;
+use crate::session::SpaceId;
 use crate::session::jit::{JitCode, JitCodeId};
 use crate::stack_end::StackEnd;
 
@@ -66,14 +68,14 @@ pub trait CodeSpace<'a> {
         Lookup {
             place: self.locate(at),
             life: Lifetime::NEVER,
-            number: None,
+            noted: None,
         }
     }
 
-    /// Takes a note of a number that [`locate_for`](Self::locate_for) may tell when it is asked for the same address
-    /// again. What lies there may be something else by then.
-    fn note(&self, at: Avma, number: u32) {
-        let _ = (at, number);
+    /// Takes a note of the place that lies at an address, which [`locate_for`](Self::locate_for) may tell when it is asked for
+    /// the address again. What lies there may be something else by then.
+    fn note(&self, at: Avma, place: FramePlaceId) {
+        let _ = (at, place);
     }
 
     /// That address will be asked for soon, or another one.
@@ -128,16 +130,16 @@ pub struct Lookup<'s, 'a> {
     /// When it lies there as long as the mappings stay what they are.
     pub life: Lifetime,
     /// What was last [noted](CodeSpace::note) for the address, if it is still known.
-    pub number: Option<u32>,
+    pub noted: Option<FramePlaceId>,
 }
 
 /// Whose stack is unwound, and when.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Scene {
-    /// Number of a process and of a state of its mappings.
-    pub space: u32,
-    /// Number of the thread.
-    pub thread: u32,
+    /// A process and a state of its mappings.
+    pub space: SpaceId,
+    /// The thread.
+    pub thread: ThreadId,
     /// Time of the sample.
     pub time: Timestamp,
 }
@@ -252,16 +254,20 @@ pub enum FrameOrigin {
     Prologue,
 }
 
+numbers! {
+    /// A place in code, the same whenever an unwinder meets it again: an index into whatever its caller keeps by place.
+    pub struct FramePlaceId(Spare);
+}
+
 /// One frame of a user stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UserFrame {
     /// The address to look up: the ip of the leaf and of frames that a signal interrupted, the byte
     /// before the return address otherwise.
     pub lookup: Avma,
-    /// Small number for the place, from 0 and dense, the same whenever this unwinder meets the same
-    /// place again: an index into whatever the caller keeps per address. `NO_ID` for places without
-    /// identity.
-    pub id: u32,
+    /// The place. Nothing in [`CodeLocation::Nothing`] and [`CodeLocation::Anonymous`], and in 32-bit processes on a 64-bit
+    /// machine.
+    pub id: Option<FramePlaceId>,
     /// How it was found.
     pub origin: FrameOrigin,
 }
@@ -278,12 +284,6 @@ pub struct Activation {
     pub fp: Option<u64>,
     /// Whether `sp` is that stack pointer indeed; of frames that were interrupted it says where they were, not what they are.
     pub is_exact: bool,
-}
-
-impl UserFrame {
-    /// The [`UserFrame::id`] of frames in [`CodeLocation::Nothing`] and [`CodeLocation::Anonymous`], and of 32-bit processes
-    /// on a 64-bit machine.
-    pub const NO_ID: u32 = u32::MAX;
 }
 
 /// Makes what there is once for each architecture; `$d` is a dollar for the macro in it.
@@ -448,7 +448,7 @@ impl<'a> Unwinder<'a> {
         let end = walker!(inner, walker => walker.walk(state, code, max_frames, out), else StackEnd::NoRegisters);
         if self.is_narrow {
             // Its numbers are not those of the other walker's places.
-            out.iter_mut().for_each(|frame| frame.id = UserFrame::NO_ID);
+            out.iter_mut().for_each(|frame| frame.id = None);
         }
         end
     }
@@ -524,9 +524,9 @@ impl<'a> Unwinder<'a> {
         walker!(&mut self.narrow, walker => walker.forget_walks(), else ());
     }
 
-    /// Number of ids given out so far: every [`UserFrame::id`] is smaller.
+    /// How many places were met so far.
     #[must_use]
-    pub fn id_count(&self) -> u32 {
-        walker!(&self.inner, walker => walker.id_count(), else 0)
+    pub fn place_count(&self) -> usize {
+        walker!(&self.inner, walker => walker.place_count(), else 0)
     }
 }

@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 
 use super::arch::{Architecture, REGISTERS};
 use super::rules::{IN_REGISTER, Kind, LOST, Rule, Saved, SavedSets};
+use crate::ids::Part;
 
 /// One row: the rule for the code from `start` to the next row.
 #[derive(Clone, Copy, Debug)]
@@ -23,8 +24,7 @@ pub(super) struct Row {
 pub(super) struct RowRange {
     /// Stated address of the function.
     pub(super) base: u64,
-    first: u32,
-    count: u32,
+    rows: Part<Row>,
 }
 
 /// All rows converted so far.
@@ -81,26 +81,22 @@ impl Rows {
             start: end,
             rule: Rule::NONE,
         });
-        let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         RowRange {
             base,
-            first: number(first),
-            count: number(self.rows.len() - first),
+            rows: Part::new(first..self.rows.len()),
         }
     }
 
     /// Bytes of code that an FDE covers.
     pub(super) fn code_len(&self, range: RowRange) -> usize {
-        let behind = (range.first as usize).saturating_add(range.count as usize);
-        let last = behind.checked_sub(1).and_then(|last| self.rows.get(last));
+        let last = range.rows.of(&self.rows).last();
         last.map_or(0, |row| row.start as usize)
     }
 
     /// The rule in the body of a function: of the row with the largest frame.
     pub(super) fn body(&self, range: RowRange) -> Rule {
-        let first = range.first as usize;
-        let rows = self.rows.get(first..first + range.count as usize);
-        let frames = rows.unwrap_or_default().iter().map(|row| row.rule);
+        let rows = range.rows.of(&self.rows).iter();
+        let frames = rows.map(|row| row.rule);
         let frames = frames.filter(|rule| rule.kind == Kind::Frame);
         frames
             .max_by_key(|rule| rule.cfa_offset)
@@ -109,20 +105,16 @@ impl Rows {
 
     /// The rule at a stated address.
     pub(super) fn rule_at(&self, range: RowRange, svma: u64) -> Rule {
-        let first = range.first as usize;
-        let rows = self
-            .rows
-            .get(first..first + range.count as usize)
-            .unwrap_or_default();
+        let rows = range.rows.of(&self.rows);
         let at = svma.wrapping_sub(range.base);
         let behind = rows.partition_point(|row| u64::from(row.start) <= at);
         behind.checked_sub(1).map_or(Rule::NONE, |i| rows[i].rule)
     }
 
     fn convert<A: Architecture>(&mut self, row: &UnwindTableRow<usize>, signal: bool) -> Rule {
-        let complex = Rule::of_kind(Kind::Complex, 0);
+        let complex = Rule::of_kind(Kind::Complex);
         if row.register(gimli::Register(u16::from(A::RA))) == Some(RegisterRule::Undefined) {
-            return Rule::of_kind(Kind::End, 0);
+            return Rule::of_kind(Kind::End);
         }
         let CfaRule::RegisterAndOffset { register, offset } = *row.cfa() else {
             return complex;
@@ -131,18 +123,11 @@ impl Rows {
         else {
             return complex;
         };
-        let mut rule = Rule {
-            kind: if signal {
-                Kind::SignalFrame
-            } else {
-                Kind::Frame
-            },
-            cfa_register,
-            cfa_offset,
-            ra_slot: if A::LINK_REGISTER { IN_REGISTER } else { -1 },
-            fp_slot: IN_REGISTER,
-            extra: 0,
-        };
+        let ra_slot = if A::LINK_REGISTER { IN_REGISTER } else { -1 };
+        let mut rule = Rule::frame(cfa_register, cfa_offset, ra_slot, IN_REGISTER);
+        if signal {
+            rule.kind = Kind::SignalFrame;
+        }
         let mut others: SmallVec<[Saved; 8]> = SmallVec::new();
         for (register, how) in row.registers() {
             let Ok(register) = u8::try_from(register.0) else {
@@ -172,7 +157,7 @@ impl Rows {
             }
         }
         others.sort_unstable_by_key(|s| s.0);
-        rule.extra = self.saved.0.intern(&others);
+        rule = rule.with_saved(self.saved.0.intern(&others));
         if A::LINK_REGISTER && !signal {
             rule.record_at_cfa(A::SP, A::FP);
         }

@@ -6,6 +6,16 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::FrameOrigin;
+use crate::ids::{Idx, numbers};
+
+numbers! {
+    /// Where frames saved registers other than the three that a [`Rule`] tracks: a list in [`SavedSets`].
+    pub(super) struct SavedSet(u32);
+    /// Candidates to try: a list in a [`Pool`].
+    pub(super) struct CandidateList(u32);
+    /// A rule that has to be evaluated.
+    pub(super) struct ComplexId(u32);
+}
 
 /// How to get from a frame to its caller.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -18,9 +28,13 @@ pub(super) struct Rule {
     pub(super) ra_slot: i16,
     /// Where the caller's frame pointer is saved, likewise, or [`IN_REGISTER`] or [`LOST`].
     pub(super) fp_slot: i16,
-    /// By kind: the set of other saved registers, the list of candidates, the complex rule.
-    pub(super) extra: u32,
+    /// By kind: see [`saved`](Self::saved), [`candidates`](Self::candidates), [`complex`](Self::complex), [`is_end`](Self::is_end).
+    pub(super) extra: Extra,
 }
+
+/// A number that means something by kind of rule.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Extra(u32);
 
 /// What kind of rule it is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -28,7 +42,7 @@ pub(super) struct Rule {
 pub(super) enum Kind {
     /// Nothing is known.
     None,
-    /// The fields say it all; `extra` is a saved set.
+    /// The fields say it all, with the saved set.
     Frame,
     /// The same, and the caller was interrupted by a signal.
     SignalFrame,
@@ -37,9 +51,9 @@ pub(super) enum Kind {
     Record,
     /// The outermost frame: its return address is undefined.
     End,
-    /// `extra` is an index into the complex rules.
+    /// It has to be evaluated.
     Complex,
-    /// `extra` is a list of candidates to try.
+    /// There are candidates to try.
     Guess,
     /// The kernel's signal return code, known by its instructions.
     Sigreturn,
@@ -58,15 +72,64 @@ impl Rule {
         cfa_offset: 0,
         ra_slot: -1,
         fp_slot: LOST,
-        extra: 0,
+        extra: Extra(0),
     };
 
-    pub(super) const fn of_kind(kind: Kind, extra: u32) -> Self {
+    pub(super) const fn of_kind(kind: Kind) -> Self {
+        Self { kind, ..Self::NONE }
+    }
+
+    /// Candidates to try.
+    pub(super) const fn guess(candidates: CandidateList) -> Self {
         Self {
-            kind,
-            extra,
-            ..Self::NONE
+            extra: Extra(candidates.0),
+            ..Self::of_kind(Kind::Guess)
         }
+    }
+
+    /// A rule that has to be evaluated.
+    pub(super) const fn evaluated(complex: ComplexId) -> Self {
+        Self {
+            extra: Extra(complex.0),
+            ..Self::of_kind(Kind::Complex)
+        }
+    }
+
+    /// An outermost frame of some sort.
+    pub(super) const fn end(sort: u32) -> Self {
+        Self {
+            extra: Extra(sort),
+            ..Self::of_kind(Kind::End)
+        }
+    }
+
+    /// The same, where other registers are saved there.
+    pub(super) const fn with_saved(self, saved: SavedSet) -> Self {
+        Self {
+            extra: Extra(saved.0),
+            ..self
+        }
+    }
+
+    /// Where a frame of the simple kinds saved other registers.
+    #[inline]
+    pub(super) const fn saved(&self) -> SavedSet {
+        SavedSet(self.extra.0)
+    }
+
+    /// What a guess tries.
+    pub(super) const fn candidates(&self) -> CandidateList {
+        CandidateList(self.extra.0)
+    }
+
+    /// What a complex rule evaluates.
+    pub(super) const fn complex(&self) -> ComplexId {
+        ComplexId(self.extra.0)
+    }
+
+    /// Whether it is an outermost frame of that sort.
+    pub(super) fn is_end(&self, sort: u32) -> bool {
+        self.kind == Kind::End && self.extra.0 == sort
     }
 
     /// V8 for aarch64 calls the address of the frame record the CFA (x29 + 0, with the saved pair at +0
@@ -106,7 +169,7 @@ impl Rule {
             cfa_offset,
             ra_slot,
             fp_slot,
-            extra: SavedSets::NONE,
+            extra: Extra(SavedSets::NONE.0),
         }
     }
 }
@@ -169,12 +232,12 @@ pub(super) type Candidates = SmallVec<[Candidate; 4]>;
 
 /// Slices that are stored once and named by a number (start << 4 | length).
 #[derive(Debug)]
-pub(super) struct Pool<T> {
+pub(super) struct Pool<I, T> {
     items: Vec<T>,
-    known: FxHashMap<SmallVec<[T; 6]>, u32>,
+    known: FxHashMap<SmallVec<[T; 6]>, I>,
 }
 
-impl<T: Copy + Eq + std::hash::Hash> Pool<T> {
+impl<I: Idx, T: Copy + Eq + std::hash::Hash> Pool<I, T> {
     pub(super) fn new() -> Self {
         Self {
             items: Vec::new(),
@@ -183,7 +246,7 @@ impl<T: Copy + Eq + std::hash::Hash> Pool<T> {
     }
 
     /// The number of a slice; at most its first 15 items are kept.
-    pub(super) fn intern(&mut self, slice: &[T]) -> u32 {
+    pub(super) fn intern(&mut self, slice: &[T]) -> I {
         let slice = &slice[..slice.len().min(15)];
         if let Some(&known) = self.known.get(slice) {
             return known;
@@ -192,16 +255,16 @@ impl<T: Copy + Eq + std::hash::Hash> Pool<T> {
         let id = start
             .saturating_mul(16)
             .saturating_add(u32::try_from(slice.len()).unwrap_or(0));
+        let id = I::from_usize(id as usize);
         self.items.extend_from_slice(slice);
         self.known.insert(SmallVec::from_slice(slice), id);
         id
     }
 
-    pub(super) fn get(&self, id: u32) -> &[T] {
-        let start = (id >> 4) as usize;
-        self.items
-            .get(start..start + (id & 15) as usize)
-            .unwrap_or_default()
+    #[inline]
+    pub(super) fn get(&self, id: I) -> &[T] {
+        let (start, len) = (id.index() >> 4, id.index() & 15);
+        self.items.get(start..start + len).unwrap_or_default()
     }
 }
 
@@ -235,18 +298,18 @@ impl Saved {
 
 /// The registers other than the three that a [`Rule`] tracks.
 #[derive(Debug)]
-pub(super) struct SavedSets(pub(super) Pool<Saved>);
+pub(super) struct SavedSets(pub(super) Pool<SavedSet, Saved>);
 
 impl SavedSets {
     /// Set of frames that may have changed any register.
-    pub(super) const NONE: u32 = u32::MAX;
+    pub(super) const NONE: SavedSet = SavedSet(u32::MAX);
 
     pub(super) fn new() -> Self {
         Self(Pool::new())
     }
 
     /// Where frames with this set saved `register`: `Some(None)` if its value is gone, `None` if they left it.
-    pub(super) fn find(&self, set: u32, register: u8) -> Option<Option<i64>> {
+    pub(super) fn find(&self, set: SavedSet, register: u8) -> Option<Option<i64>> {
         if set == Self::NONE {
             return Some(None);
         }
@@ -279,10 +342,10 @@ mod tests {
 
     #[test]
     fn pool_names_equal_slices_alike() {
-        let mut pool = Pool::new();
+        let mut pool: Pool<SavedSet, i32> = Pool::new();
         let (a, b) = (pool.intern(&[1, 2, 3]), pool.intern(&[4]));
         assert_eq!(pool.intern(&[1, 2, 3]), a);
         assert_eq!((pool.get(a), pool.get(b)), (&[1, 2, 3][..], &[4][..]));
-        assert_eq!(pool.get(u32::MAX), &[] as &[i32]);
+        assert!(pool.get(SavedSets::NONE).is_empty());
     }
 }

@@ -6,7 +6,10 @@
 //! compare two words costs a tenth of finding out what lies at an address, which rule that has and whether a call
 //! goes before it.
 
-use super::{FrameOrigin, Lifetime, Scene};
+use super::rules::SavedSet;
+use super::{FrameOrigin, FramePlaceId, Lifetime, Scene};
+use crate::ids::{Idx, ThreadId};
+use crate::session::SpaceId;
 
 /// Threads whose last walk is kept, a power of two; others take their turns.
 const THREADS: usize = 16;
@@ -19,7 +22,7 @@ pub(super) struct Mark {
     pub(super) fp: Option<u64>,
     pub(super) lookup: u64,
     /// [`super::UserFrame::id`].
-    pub(super) id: u32,
+    pub(super) id: Option<FramePlaceId>,
     pub(super) origin: FrameOrigin,
     pub(super) sp_exact: bool,
     /// It was interrupted: its registers are not all that counts.
@@ -39,7 +42,7 @@ pub(super) struct Way {
     /// Where the frame pointer was, if it was taken from the stack.
     pub(super) fp_at: Option<u64>,
     /// The other registers that the frame below saved.
-    pub(super) saved: u32,
+    pub(super) saved: SavedSet,
 }
 
 /// The last walks of some threads.
@@ -50,7 +53,7 @@ pub(super) struct Trails {
 /// The last walk of one thread, leaf first.
 #[derive(Debug, Default)]
 pub(super) struct Trail {
-    of: Option<(u32, u32)>,
+    of: Option<(SpaceId, ThreadId)>,
     marks: Vec<Mark>,
 }
 
@@ -90,8 +93,8 @@ impl Trails {
     }
 }
 
-const fn slot(scene: &Scene) -> usize {
-    scene.thread as usize % THREADS
+fn slot(scene: &Scene) -> usize {
+    scene.thread.index() % THREADS
 }
 
 impl Trail {

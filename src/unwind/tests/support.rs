@@ -13,13 +13,14 @@ use gimli::{Encoding, Format, LittleEndian, Register};
 
 use crate::address::{Avma, AvmaRange, FileOffset, Timestamp};
 use crate::dso::{DsoId, elf::ElfFile};
-use crate::ids::Idx;
+use crate::ids::{Idx, ThreadId};
 use crate::input::Store;
 use crate::perfdata::Registers;
+use crate::session::SpaceId;
 use crate::stack_end::StackEnd;
 use crate::unwind::{
-    Arch, CfiTables, CodeLocation, CodeSpace, FrameOrigin, Lifetime, Lookup, Scene, Unwinder,
-    UserFrame, UserState,
+    Arch, CfiTables, CodeLocation, CodeSpace, FrameOrigin, FramePlaceId, Lifetime, Lookup, Scene,
+    Unwinder, UserFrame, UserState,
 };
 
 /// Where the text of every image lies in its file, and at which stated address: as lld lays out files,
@@ -310,7 +311,7 @@ pub(super) fn walk<'a>(
 /// A process in which nothing changes, and one thread of it.
 struct Still<'p, P> {
     process: &'p P,
-    noted: RefCell<BTreeMap<Avma, u32>>,
+    noted: RefCell<BTreeMap<Avma, FramePlaceId>>,
 }
 
 impl<'a, P: CodeSpace<'a>> CodeSpace<'a> for Still<'_, P> {
@@ -322,18 +323,18 @@ impl<'a, P: CodeSpace<'a>> CodeSpace<'a> for Still<'_, P> {
         Lookup {
             place: self.process.locate(at),
             life: Lifetime::ALWAYS,
-            number: self.noted.borrow().get(&at).copied(),
+            noted: self.noted.borrow().get(&at).copied(),
         }
     }
 
-    fn note(&self, at: Avma, number: u32) {
-        self.noted.borrow_mut().insert(at, number);
+    fn note(&self, at: Avma, place: FramePlaceId) {
+        self.noted.borrow_mut().insert(at, place);
     }
 
     fn scene(&self) -> Option<Scene> {
         Some(Scene {
-            space: 0,
-            thread: 1,
+            space: SpaceId(0),
+            thread: ThreadId(1),
             time: Timestamp(1),
         })
     }

@@ -38,7 +38,7 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         let mark = known.first()?;
         let same = (mark.sp, mark.fp, mark.lookup, mark.id, mark.sp_exact)
             == (now.sp, now.fp, now.lookup, now.id, now.sp_exact);
-        (same && !now.leaf && !mark.leaf && now.id != UserFrame::NO_ID).then_some(known)
+        (same && !now.leaf && !mark.leaf && now.id.is_some()).then_some(known)
     }
 
     /// Runs along the frame pointers, where there are some, until the last walk is met or likely to be: what the

@@ -9,7 +9,7 @@ use crate::address::{Avma, FileOffset};
 use crate::stack_end::StackEnd;
 use crate::unwind::arch::Architecture;
 use crate::unwind::memo::CallCheck;
-use crate::unwind::rules::{Candidate, Candidates, Check, Kind};
+use crate::unwind::rules::{Candidate, CandidateList, Candidates, Check, Kind};
 use crate::unwind::stack::FAR;
 use crate::unwind::{CodeLocation, FrameOrigin, go, jit};
 
@@ -17,7 +17,7 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
     /// Tries candidates in order.
     pub(super) fn guess(
         &mut self,
-        list: u32,
+        list: CandidateList,
         at: &Located<'w, 'a>,
         origin: &mut FrameOrigin,
     ) -> Result<Located<'w, 'a>, StackEnd> {

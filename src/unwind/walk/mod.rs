@@ -17,7 +17,7 @@ use super::arch::{Architecture, RegisterFile};
 use super::cfi::CfiTables;
 use super::maker::RuleMaker;
 use super::memo::{CallCheck, KnownPlace, Memo, key_of};
-use super::rules::{IN_REGISTER, Kind, LOST, Rule};
+use super::rules::{IN_REGISTER, Kind, LOST, Rule, SavedSet};
 use super::stack::{Stack, slot_at};
 use super::trail::{Mark, Trail, Trails, Way};
 use super::{
@@ -51,7 +51,7 @@ pub(super) struct Walker<'a, A: Architecture> {
 /// What a frame did with its caller's registers.
 #[derive(Clone, Copy, Debug)]
 struct Step {
-    saved: u32,
+    saved: SavedSet,
     cfa: u64,
     /// The frame's own stack pointer: what lies below it is free, its values were restored.
     sp: u64,
@@ -126,7 +126,7 @@ impl<'a, A: Architecture> Walker<'a, A> {
         self.trails.last(scene)
     }
 
-    pub(super) fn id_count(&self) -> u32 {
+    pub(super) fn place_count(&self) -> usize {
         self.memo.len()
     }
 
@@ -149,7 +149,7 @@ impl<'a, A: Architecture> Walker<'a, A> {
     fn expect<S: CodeSpace<'a>>(&self, code: &S, at: Avma) {
         let found = code.locate_for(at);
         if let Some(key) = key_of(&found.place.frame_place()) {
-            self.memo.expect(found.number, key);
+            self.memo.expect(found.noted, key);
         }
     }
 
@@ -202,7 +202,7 @@ impl<'a, A: Architecture> Walker<'a, A> {
             // Where it was is known all the same.
             out.push(UserFrame {
                 lookup: Avma(ip),
-                id: UserFrame::NO_ID,
+                id: None,
                 origin: FrameOrigin::Ip,
             });
             return StackEnd::NoRegisters;
@@ -241,6 +241,14 @@ impl<'a, A: Architecture> Walker<'a, A> {
         }
         self.span = Some((Avma(sp), Avma(last)));
         end
+    }
+}
+
+/// Takes a note of the place that lies at an address.
+#[inline]
+fn note<'a, S: CodeSpace<'a>>(code: &S, lookup: u64, entry: &KnownPlace) {
+    if let Some(place) = entry.id {
+        code.note(Avma(lookup), place);
     }
 }
 
@@ -357,7 +365,12 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         let caller = match rule.kind {
             Kind::Frame if rule.ra_slot == IN_REGISTER && link != 0 => link.wrapping_sub(1),
             Kind::Guess => {
-                let first = *self.walker.rules.candidates.get(rule.extra).first()?;
+                let first = *self
+                    .walker
+                    .rules
+                    .candidates
+                    .get(rule.candidates())
+                    .first()?;
                 let known = recorded.is_some_and(|next| link.wrapping_sub(next.0) <= 1);
                 if first.rule.ra_slot != IN_REGISTER || known || self.is_self(&first, &at, link) {
                     return None;
@@ -378,17 +391,13 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
     #[inline]
     fn locate(&mut self, lookup: u64, leaf: bool) -> Located<'w, 'a> {
         let code = self.code;
-        let Lookup {
-            place,
-            life,
-            number,
-        } = code.locate_for(Avma(lookup));
+        let Lookup { place, life, noted } = code.locate_for(Avma(lookup));
         let key = key_of(&place.frame_place());
         let memo = &self.walker.memo;
-        let numbered = number.zip(key).and_then(|(n, key)| memo.numbered(n, key));
-        let known = numbered.or_else(|| {
+        let noted = noted.zip(key).and_then(|(id, key)| memo.numbered(id, key));
+        let known = noted.or_else(|| {
             let known = key.and_then(|key| memo.get(key))?;
-            code.note(Avma(lookup), known.id);
+            note(code, lookup, &known);
             Some(known)
         });
         let entry = known.unwrap_or_else(|| self.locate_new(lookup, &place, key, leaf));
@@ -413,7 +422,7 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
             return KnownPlace::unkept(rule);
         };
         let entry = self.walker.memo.insert(key, rule);
-        self.code.note(Avma(lookup), entry.id);
+        note(self.code, lookup, &entry);
         entry
     }
 
@@ -452,14 +461,14 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
                 ra_at,
                 ra: address,
                 fp_at,
-                saved: rule.extra,
+                saved: rule.saved(),
             });
         }
         self.cursor.sp = cfa;
         self.cursor.sp_exact = rule.kind != Kind::Record;
         self.cursor.lr = None;
         self.walker.history.push(Step {
-            saved: rule.extra,
+            saved: rule.saved(),
             cfa,
             sp,
         });
@@ -531,7 +540,7 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         origin: &mut FrameOrigin,
     ) -> Result<Located<'w, 'a>, StackEnd> {
         match rule.kind {
-            Kind::Guess => self.guess(rule.extra, at, origin),
+            Kind::Guess => self.guess(rule.candidates(), at, origin),
             Kind::Sigreturn => {
                 *origin = FrameOrigin::Signal;
                 let address = self.sigreturn()?;

@@ -141,7 +141,7 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         at: &Located<'w, 'a>,
     ) -> Result<(u64, bool), StackEnd> {
         let rules = &mut self.walker.rules;
-        let complex = rules.complex(rule.extra).ok_or(StackEnd::NoRule)?;
+        let complex = rules.complex(rule.complex()).ok_or(StackEnd::NoRule)?;
         let table = rules
             .table(&at.place, complex.fde.table)
             .ok_or(StackEnd::NoRule)?;
