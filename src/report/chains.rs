@@ -6,19 +6,39 @@
 use std::ops::Range;
 
 use super::options::{ChainOrder, ReportOptions};
-use crate::ids::{Idx, IndexSlice, IndexVec};
+use crate::ids::{Idx, IndexSlice, IndexVec, numbers};
 use crate::profile::{CpuMode, SymbolId};
 use crate::profile::{Frame, FrameId, Profile, StackEnd, StackId};
 
 /// perf's `--parent` when none is given (`util/sort.c`).
 const DEFAULT_PARENT: &str = "^sys_|^do_page_fault";
 
+numbers! {
+    /// A place among the frames of all chains.
+    #[derive(Default)]
+    pub(crate) struct ChainPlace(u32);
+}
+
+impl ChainPlace {
+    /// So many frames further on.
+    #[inline]
+    pub(crate) const fn plus(self, frames: u32) -> Self {
+        Self(self.0 + frames)
+    }
+
+    /// So many frames before.
+    #[inline]
+    pub(crate) const fn minus(self, frames: u32) -> Self {
+        Self(self.0 - frames)
+    }
+}
+
 /// The chains of all stacks.
 #[derive(Debug, Default)]
 pub(crate) struct Chains {
     /// Frames of all chains.
-    pub(crate) frames: Vec<FrameId>,
-    ends: Vec<u32>,
+    pub(crate) frames: IndexVec<ChainPlace, FrameId>,
+    ends: IndexVec<StackId, ChainPlace>,
     /// The frame that counts as leaf instead of the sample's own, by stack; empty without `--ignore-callees`.
     leaves: IndexVec<StackId, Option<FrameId>>,
     /// The frame that matches `--parent`, by stack; empty unless asked for.
@@ -47,7 +67,7 @@ impl Chains {
                 .map(|regex| matches(profile, Some(regex), "")),
         };
         let mut chains = Self {
-            ends: Vec::with_capacity(stacks.len()),
+            ends: IndexVec::with_capacity(stacks.len()),
             ..Self::default()
         };
         for id in 0..stacks.len() {
@@ -57,10 +77,21 @@ impl Chains {
     }
 
     /// Where the chain of a stack lies in [`Self::frames`].
-    pub(crate) fn range(&self, id: StackId) -> Range<usize> {
-        let i = id.index();
-        let start = if i == 0 { 0 } else { self.ends[i - 1] as usize };
-        start..self.ends[i] as usize
+    pub(crate) fn range(&self, id: StackId) -> Range<ChainPlace> {
+        let before = id.index().checked_sub(1);
+        let start = before.map_or(ChainPlace(0), |before| self.ends[before]);
+        start..self.ends[id]
+    }
+
+    /// The chain of a stack.
+    pub(crate) fn of_stack(&self, id: StackId) -> &[FrameId] {
+        &self.frames[self.range(id)].raw
+    }
+
+    /// The first frames of a stack's chain.
+    pub(crate) fn first(&self, id: StackId, frames: u32) -> &[FrameId] {
+        let start = self.range(id).start;
+        &self.frames[start..start.plus(frames)].raw
     }
 
     /// The frame that counts as leaf when a caller's callees are ignored.
@@ -105,11 +136,11 @@ impl ChainMaker<'_> {
     fn add(&self, id: StackId, chains: &mut Chains) {
         let all = self.profile.stacks.get(id);
         let (kernel, user) = self.limited(all, self.profile.stacks.end(id));
-        let start = chains.frames.len();
-        chains.frames.extend_from_slice(kernel);
-        chains.frames.extend_from_slice(user);
+        let start = chains.frames.next_idx();
+        chains.frames.raw.extend_from_slice(kernel);
+        chains.frames.raw.extend_from_slice(user);
         if let Some(parent) = &self.parent {
-            let kept = &chains.frames[start..];
+            let kept = &chains.frames[start..].raw;
             let hit = |frame: &&FrameId| self.symbol_in(**frame, parent);
             chains.parents.push(match self.order {
                 ChainOrder::Callee => kept.iter().find(hit).copied(),
@@ -117,13 +148,17 @@ impl ChainMaker<'_> {
             });
         }
         if let Some(ignored) = &self.ignored {
-            let last = chains.frames[start..]
+            let kept = &chains.frames[start..].raw;
+            let last = kept
                 .iter()
                 .rposition(|frame| self.symbol_in(*frame, ignored));
-            chains.leaves.push(last.map(|at| chains.frames[start + at]));
-            chains.frames.drain(start..start + last.unwrap_or(0));
+            chains.leaves.push(last.map(|at| kept[at]));
+            let start = start.index();
+            let dropped = start..start + last.unwrap_or(0);
+            chains.frames.raw.drain(dropped);
         }
         if self.options.filters.hide_unresolved {
+            let start = start.index();
             let mut kept = start;
             for i in start..chains.frames.len() {
                 if self.frame(chains.frames[i]).symbol.is_some() {
@@ -136,9 +171,7 @@ impl ChainMaker<'_> {
         if self.order == ChainOrder::Caller {
             chains.frames[start..].reverse();
         }
-        chains
-            .ends
-            .push(u32::try_from(chains.frames.len()).expect("no more frames than all stacks have"));
+        chains.ends.push(chains.frames.next_idx());
     }
 
     fn frame(&self, id: FrameId) -> &Frame {
@@ -203,7 +236,8 @@ mod tests {
     use crate::report::testing::ProfileBuilder;
 
     fn names(profile: &Profile, chains: &Chains) -> Vec<String> {
-        chains.frames[chains.range(StackId::from_usize(0))]
+        chains
+            .of_stack(StackId::from_usize(0))
             .iter()
             .map(|frame| profile.frame_name(*frame).to_owned())
             .collect()

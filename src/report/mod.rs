@@ -449,11 +449,10 @@ impl<'p> Report<'p> {
     #[must_use]
     pub fn level(&self, row: &Row) -> char {
         let profile = self.profile;
-        let (entry, place) = (&profile[row.first.0], row.first.1 as usize);
+        let (entry, place) = (&profile[row.first.0], row.first.1);
         if place > 0 {
             // A caller without mapping is marked like the frame before it.
-            let start = self.chains.range(entry.stack).start;
-            let before = self.chains.frames[start..start + place].iter().rev();
+            let before = self.chains.first(entry.stack, place).iter().rev();
             let mapped = before
                 .map(|id| &profile[*id])
                 .find(|frame| frame.object.is_some());

@@ -239,8 +239,7 @@ impl Counted {
         };
         add(own.class);
         if input.children {
-            let chain = input.chains.range(entry.stack);
-            for frame in &input.chains.frames[chain] {
+            for frame in input.chains.of_stack(entry.stack) {
                 if let Some(class) = input.classes.caller[*frame] {
                     add(class);
                 }

@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 use super::options::CallGraphMode;
 use super::rows::{ByRow, Row, RowId};
 use super::share::threshold;
-use super::trie::{FineId, NodeId, Trie, Weight};
+use super::trie::{FineId, NodeId, RunPlace, Trie, Weight};
 use super::{LabelId, Report, Table};
 use crate::ids::{IndexVec, Part, Spare, index_vec, numbers};
 use crate::profile::{EntryId, FrameId};
@@ -127,8 +127,8 @@ impl CallTree {
 #[derive(Debug, Clone, Copy)]
 struct Item {
     node: NodeId,
-    /// Frames of the node's run that are used up.
-    offset: u32,
+    /// The next frame of the node's run: those before are used up.
+    next: RunPlace,
     /// Whether only the row's own samples count (their whole chains), or everyone's but theirs.
     own_samples: bool,
 }
@@ -261,13 +261,13 @@ impl<'r, 'p> TreeMaker<'r, 'p> {
             start.push(self.entering(node, true));
             next = self.get(node).sibling;
         }
-        for &(node, offset) in rows.positions.of_row(id) {
+        for &(node, place) in rows.positions.of_row(id) {
             let weight = trie.nodes[node].total.without(self.get(node).not_again);
             start.push((
-                trie.run(node)[offset as usize],
+                trie.run(node)[place],
                 Item {
                     node,
-                    offset: offset + 1,
+                    next: place.next(),
                     own_samples: false,
                 },
                 weight,
@@ -279,10 +279,11 @@ impl<'r, 'p> TreeMaker<'r, 'p> {
     fn entering(&self, node: NodeId, own_samples: bool) -> (FineId, Item, Weight) {
         let item = Item {
             node,
-            offset: 1,
+            next: RunPlace::FIRST.next(),
             own_samples,
         };
-        (self.report.rows.trie.run(node)[0], item, self.weight(item))
+        let first = self.report.rows.trie.run(node)[RunPlace::FIRST];
+        (first, item, self.weight(item))
     }
 
     fn get(&self, node: NodeId) -> Mark {
@@ -482,9 +483,10 @@ impl Builder<'_, '_, '_> {
         self.tree.frames.push(self.first_frame(&items));
         loop {
             if let [item] = items.as_mut_slice() {
-                let rest = &report.chains.frames[trie.places(item.node)][item.offset as usize..];
+                let rest = trie.place(item.node, item.next)..trie.places(item.node).end;
+                let rest = &report.chains.frames[rest].raw;
                 self.tree.frames.extend_from_slice(rest);
-                item.offset = trie.nodes[item.node].len;
+                item.next = RunPlace(trie.nodes[item.node].len);
             }
             let (own, next) = self.step(&items);
             let Some(&(frame, ..)) = next.first() else {
@@ -507,7 +509,7 @@ impl Builder<'_, '_, '_> {
             .iter()
             .min_by_key(|item| (trie.nodes[item.node].first, item.node))
             .expect("a group has items");
-        report.chains.frames[trie.places(earliest.node)][earliest.offset as usize - 1]
+        report.chains.frames[trie.place(earliest.node, earliest.next).minus(1)]
     }
 
     /// What ends at the items, and the items one frame further on.
@@ -517,11 +519,11 @@ impl Builder<'_, '_, '_> {
         let (mut own, mut next) = (Weight::default(), Vec::new());
         for &item in items {
             let run = trie.run(item.node);
-            if let Some(frame) = run.get(item.offset as usize) {
+            if let Some(frame) = run.get(item.next) {
                 next.push((
                     *frame,
                     Item {
-                        offset: item.offset + 1,
+                        next: item.next.next(),
                         ..item
                     },
                     maker.weight(item),

@@ -8,7 +8,8 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use crate::ids::{Idx, IndexVec, Spare, index_vec, numbers};
+use super::chains::ChainPlace;
+use crate::ids::{Idx, IndexSlice, IndexVec, Spare, index_vec, numbers};
 use crate::profile::EntryId;
 
 numbers! {
@@ -17,13 +18,26 @@ numbers! {
 
     /// A frame as far as trees and rows tell frames apart: what chains are made of.
     pub(crate) struct FineId(pub(crate) u32);
+
+    /// A frame of a node's run.
+    pub(crate) struct RunPlace(pub(crate) u32);
+}
+
+impl RunPlace {
+    /// The first frame of a run.
+    pub(crate) const FIRST: Self = Self(0);
+
+    /// The frame behind it.
+    pub(crate) const fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
 }
 
 /// A run of frames that all chains through it share.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Node {
     /// First frame of the run in [`Trie::frames`].
-    start: u32,
+    start: ChainPlace,
     /// Frames in the run; only roots have none.
     pub(crate) len: u32,
     /// Node above; roots have none.
@@ -75,7 +89,7 @@ pub(crate) struct Trie {
     /// Parents come before children, except where a run was split.
     pub(crate) nodes: IndexVec<NodeId, Node>,
     /// Frames of all chains; runs point into it.
-    frames: Vec<FineId>,
+    frames: IndexVec<ChainPlace, FineId>,
     children: FxHashMap<u64, NodeId>,
     /// By entry: the next entry that ends at the same node.
     pub(crate) next_ending: IndexVec<EntryId, Option<EntryId>>,
@@ -87,7 +101,7 @@ impl Trie {
     /// An empty tree over so many frames of all chains, for entries below `entries`.
     pub(crate) fn new(frames: usize, entries: usize) -> Self {
         Self {
-            frames: vec![FineId(0); frames],
+            frames: index_vec![FineId(0); frames],
             next_ending: index_vec![None; entries],
             end_of: index_vec![None; entries],
             nodes: IndexVec::new(),
@@ -96,7 +110,7 @@ impl Trie {
     }
 
     /// Gives the frames from a place on; those of a chain have to be there when it is inserted.
-    pub(crate) fn set_frames(&mut self, place: usize, frames: impl Iterator<Item = FineId>) {
+    pub(crate) fn set_frames(&mut self, place: ChainPlace, frames: impl Iterator<Item = FineId>) {
         for (at, frame) in self.frames[place..].iter_mut().zip(frames) {
             *at = frame;
         }
@@ -104,21 +118,27 @@ impl Trie {
 
     /// Adds a root.
     pub(crate) fn add_root(&mut self) -> NodeId {
-        let no_entry = EntryId::from_usize(0);
-        self.nodes.push(Node::run(0, 0, None, 0, no_entry))
+        let (no_place, no_entry) = (ChainPlace::default(), EntryId::from_usize(0));
+        self.nodes.push(Node::run(no_place, 0, None, 0, no_entry))
     }
 
     /// Frames of a node's run.
     #[inline]
-    pub(crate) fn run(&self, node: NodeId) -> &[FineId] {
-        &self.frames[self.places(node)]
+    pub(crate) fn run(&self, node: NodeId) -> &IndexSlice<RunPlace, [FineId]> {
+        IndexSlice::new(&self.frames[self.places(node)].raw)
     }
 
     /// Where a node's run is among the frames of all chains.
     #[inline]
-    pub(crate) fn places(&self, node: NodeId) -> Range<usize> {
+    pub(crate) fn places(&self, node: NodeId) -> Range<ChainPlace> {
         let node = &self.nodes[node];
-        node.start as usize..(node.start + node.len) as usize
+        node.start..node.start.plus(node.len)
+    }
+
+    /// Where a frame of a node's run is.
+    #[inline]
+    pub(crate) fn place(&self, node: NodeId, frame: RunPlace) -> ChainPlace {
+        self.nodes[node].start.plus(frame.0)
     }
 
     /// Nodes directly below.
@@ -131,7 +151,7 @@ impl Trie {
     pub(crate) fn insert(
         &mut self,
         root: NodeId,
-        chain: Range<usize>,
+        chain: Range<ChainPlace>,
         entry: EntryId,
         weight: Weight,
     ) {
@@ -153,7 +173,7 @@ impl Trie {
             } else {
                 self.split(child, common as u32)
             };
-            rest.start += common;
+            rest.start = rest.start.plus(common as u32);
         }
         let node = &mut self.nodes[at];
         node.own.add(weight);
@@ -200,13 +220,12 @@ impl Trie {
         (node.index() as u64) << 32 | u64::from(frame.0)
     }
 
-    fn add_leaf(&mut self, parent: NodeId, chain: Range<usize>, entry: EntryId) -> NodeId {
-        let start = u32::try_from(chain.start).expect("fewer than 4 G frames in all chains");
+    fn add_leaf(&mut self, parent: NodeId, chain: Range<ChainPlace>, entry: EntryId) -> NodeId {
         let frame = self.frames[chain.start];
         let above = self.nodes[parent];
         let id = self.nodes.push(Node::run(
-            start,
-            chain.len() as u32,
+            chain.start,
+            (chain.end.index() - chain.start.index()) as u32,
             Some(parent),
             above.depth + above.len,
             entry,
@@ -226,11 +245,12 @@ impl Trie {
             ..old
         });
         let node = &mut self.nodes[lower];
-        node.start += keep;
+        node.start = node.start.plus(keep);
         node.len -= keep;
         node.depth += keep;
         node.parent = Some(upper);
-        let (first, second) = (self.run(upper)[0], self.run(lower)[0]);
+        let first_of = |node| self.run(node)[RunPlace::FIRST];
+        let (first, second) = (first_of(upper), first_of(lower));
         if let Some(parent) = old.parent {
             self.children.insert(Self::key(parent, first), upper);
         }
@@ -240,7 +260,13 @@ impl Trie {
 }
 
 impl Node {
-    fn run(start: u32, len: u32, parent: Option<NodeId>, depth: u32, first: EntryId) -> Self {
+    fn run(
+        start: ChainPlace,
+        len: u32,
+        parent: Option<NodeId>,
+        depth: u32,
+        first: EntryId,
+    ) -> Self {
         Self {
             start,
             len,
@@ -268,24 +294,32 @@ mod tests {
     #[test]
     fn runs_are_shared_split_and_summed() {
         let mut trie = Trie::new(10, 4);
-        trie.set_frames(0, [1, 2, 3, 4, 1, 2, 5, 1, 2, 3].map(FineId).into_iter());
+        let place = ChainPlace::from_usize;
+        trie.set_frames(
+            place(0),
+            [1, 2, 3, 4, 1, 2, 5, 1, 2, 3].map(FineId).into_iter(),
+        );
         let root = trie.add_root();
         for (entry, (chain, period)) in [(0..4, 10), (4..7, 20), (7..10, 40), (0..0, 80)]
             .into_iter()
             .enumerate()
         {
+            let chain = place(chain.start)..place(chain.end);
             trie.insert(root, chain, EntryId::from_usize(entry), weight(period));
         }
         trie.finish();
         let top: Vec<NodeId> = trie.children(root).collect();
         assert_eq!(top.len(), 1);
-        assert_eq!(trie.run(top[0]), [1, 2].map(FineId));
+        assert_eq!(trie.run(top[0]).raw, [1, 2].map(FineId));
         let node = trie.nodes[top[0]];
         assert_eq!(
             (node.total.period, node.own.period, node.height, node.first),
             (70, 0, 2, EntryId::from_usize(0))
         );
-        let below: Vec<&[FineId]> = trie.children(top[0]).map(|child| trie.run(child)).collect();
+        let below: Vec<&[FineId]> = trie
+            .children(top[0])
+            .map(|child| &trie.run(child).raw)
+            .collect();
         assert_eq!(below, [&[FineId(5)][..], &[FineId(3)][..]]);
         let end = trie.end_of[EntryId::from_usize(2)].expect("it is in");
         assert_eq!(trie.nodes[end].total.period, 50);

@@ -2,27 +2,32 @@
 
 use super::super::options::CallGraphMode;
 use super::super::share::threshold;
-use super::super::trie::{NodeId, Trie, Weight};
+use super::super::trie::{NodeId, RunPlace, Trie, Weight};
 use super::{ClassId, ContextId, Fine, Input, Row, RowId, RowMaker};
-use crate::ids::{Idx, IndexVec, index_vec};
+use crate::ids::{Idx, IndexVec, index_vec, numbers};
 use crate::profile::{EventId, FrameId};
 
 /// Places in the trie by row: node, and frame of its run.
-pub(crate) type Positions = ByRow<(NodeId, u32)>;
+pub(crate) type Positions = ByRow<(NodeId, RunPlace)>;
 
 /// Items that belong to rows, put together by row.
 #[derive(Debug)]
 pub(crate) struct ByRow<T> {
-    items: Vec<T>,
-    /// By row: where its items begin; one more for the end of the last.
-    starts: Vec<u32>,
+    items: IndexVec<ItemPlace, T>,
+    /// By row: where its items end.
+    ends: IndexVec<RowId, ItemPlace>,
+}
+
+numbers! {
+    /// Index into [`ByRow::items`].
+    struct ItemPlace(u32);
 }
 
 impl<T> Default for ByRow<T> {
     fn default() -> Self {
         Self {
-            items: Vec::new(),
-            starts: Vec::new(),
+            items: IndexVec::new(),
+            ends: IndexVec::new(),
         }
     }
 }
@@ -30,25 +35,28 @@ impl<T> Default for ByRow<T> {
 impl<T: Copy> ByRow<T> {
     /// Puts together what is given with the row it belongs to.
     pub(crate) fn of<I: Iterator<Item = (RowId, T)>>(rows: usize, all: impl Fn() -> I) -> Self {
-        let mut starts = vec![0_u32; rows + 2];
-        all().for_each(|(row, _)| starts[row.index() + 2] += 1);
-        for i in 1..starts.len() {
-            starts[i] += starts[i - 1];
+        // Its number of items, then where the next of them belongs.
+        let mut ends: IndexVec<RowId, ItemPlace> = index_vec![ItemPlace(0); rows];
+        all().for_each(|(row, _)| ends[row].0 += 1);
+        let mut so_far = 0;
+        for end in &mut ends {
+            so_far += std::mem::replace(&mut end.0, so_far);
         }
         // Any item will do to begin with.
-        let mut items: Vec<T> = all().map(|(_, item)| item).collect();
+        let mut items: IndexVec<ItemPlace, T> = all().map(|(_, item)| item).collect();
         for (row, item) in all() {
-            let at = &mut starts[row.index() + 1];
-            items[*at as usize] = item;
-            *at += 1;
+            let at = &mut ends[row];
+            items[*at] = item;
+            at.0 += 1;
         }
-        Self { items, starts }
+        Self { items, ends }
     }
 
     /// Items of one row, in the order in which they were given.
     pub(crate) fn of_row(&self, row: RowId) -> &[T] {
-        let row = row.index();
-        &self.items[self.starts[row] as usize..self.starts[row + 1] as usize]
+        let before = row.index().checked_sub(1);
+        let start = before.map_or(ItemPlace(0), |before| self.ends[before]);
+        &self.items[start..self.ends[row]].raw
     }
 }
 
@@ -81,7 +89,8 @@ impl RowMaker<'_> {
             };
             let chain = chains.range(entry.stack);
             let depth = &mut self.out.rows[row].max_depth;
-            *depth = (*depth).max(chain.len() as u32);
+            let frames = chains.of_stack(entry.stack);
+            *depth = (*depth).max(frames.len() as u32);
             let root = if children {
                 self.context_of[id].map(|context| self.out.context_roots[context])
             } else {
@@ -94,8 +103,7 @@ impl RowMaker<'_> {
                 period: self.input.weight(id),
                 count: entry.samples,
             };
-            let frames = chains.frames[chain.clone()].iter();
-            let numbers = frames.map(|frame| fine.of_frame[*frame]);
+            let numbers = frames.iter().map(|frame| fine.of_frame[*frame]);
             trie.set_frames(chain.start, numbers);
             trie.insert(root, chain, id, weight);
         }
@@ -164,7 +172,7 @@ impl RowMaker<'_> {
                 continue;
             }
             walk.open.push((node, true));
-            for (offset, frame) in trie.run(node).iter().enumerate() {
+            for (offset, frame) in (0..).map(RunPlace).zip(trie.run(node)) {
                 let Some(class) = fine.class[*frame] else {
                     continue;
                 };
@@ -177,7 +185,7 @@ impl RowMaker<'_> {
                         class,
                         trie,
                         node,
-                        offset as u32,
+                        offset,
                         fine.frame[*frame],
                         walk,
                     );
@@ -199,12 +207,12 @@ impl RowMaker<'_> {
         class: ClassId,
         trie: &Trie,
         node: NodeId,
-        offset: u32,
+        offset: RunPlace,
         frame: FrameId,
         walk: &mut Walk,
     ) {
         let at = &trie.nodes[node];
-        let first = (at.first, at.depth + offset + 1);
+        let first = (at.first, at.depth + offset.0 + 1);
         let thread = self.input.profile[at.first].thread;
         let row = match walk.known.get(class) {
             Some(row) => row,
@@ -220,7 +228,7 @@ impl RowMaker<'_> {
         }
         let row = &mut self.out.rows[row];
         row.counts.children_period = row.counts.children_period.wrapping_add(at.total.period);
-        row.max_depth = row.max_depth.max(at.len - offset + at.height);
+        row.max_depth = row.max_depth.max(at.len - offset.0 + at.height);
         if first < row.first {
             row.first = first;
             row.thread = thread;
@@ -256,7 +264,7 @@ struct Walk {
     open: Vec<(NodeId, bool)>,
     known: Known,
     /// Row, node and frame wherever a row is credited.
-    positions: Vec<(RowId, (NodeId, u32))>,
+    positions: Vec<(RowId, (NodeId, RunPlace))>,
 }
 
 impl Walk {

@@ -322,8 +322,8 @@ impl<'a> RowMaker<'a> {
             if row.is_caller {
                 // The frame of the entry that came first, not just one that falls into the same row.
                 let entry = &profile[row.first.0];
-                row.frame =
-                    chains.frames[chains.range(entry.stack).start + row.first.1 as usize - 1];
+                let place = chains.range(entry.stack).start.plus(row.first.1 - 1);
+                row.frame = chains.frames[place];
             }
             row.filtered = self.out.contexts.is_filtered(row.context)
                 || hidden_by_name(profile, options, &profile[row.frame]);
