@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::{Assembly, Row, SourcePaths, TextId};
 use crate::dso::resolve_in;
-use crate::ids::{IndexVec, index_vec};
+use crate::ids::{IndexVec, index_vec, numbers};
 use crate::input::Store;
 use crate::symbolize::SourceMaps;
 
@@ -19,7 +19,12 @@ use crate::symbolize::SourceMaps;
 pub struct Source {
     text: String,
     /// Where lines begin.
-    starts: Vec<usize>,
+    starts: IndexVec<LinePlace, usize>,
+}
+
+numbers! {
+    /// A line of a file, from 0.
+    struct LinePlace(u32);
 }
 
 /// Longest file that is read.
@@ -36,11 +41,10 @@ impl Source {
     /// A line by its number from 1, without its end.
     #[must_use]
     pub fn line(&self, number: u32) -> Option<&str> {
-        let at = (number as usize).checked_sub(1)?;
-        let start = *self.starts.get(at)?;
+        let start = *self.starts.get(LinePlace(number.checked_sub(1)?))?;
         let end = self
             .starts
-            .get(at + 1)
+            .get(LinePlace(number))
             .map_or(self.text.len(), |next| next - 1);
         let line = self.text.get(start..end)?;
         (start < self.text.len()).then(|| line.trim_end_matches('\r'))

@@ -4,14 +4,16 @@
 //! [`Features`], plain values. Layouts: `tools/perf/Documentation/perf.data-file-format.txt` and the
 //! writers in `tools/perf/util/header.c`. A section that is cut or makes no sense leaves its fields empty.
 
+use std::ops::Range;
 use std::time::SystemTime;
 
 use super::attr::Attr;
 use super::bytes::{Cursor, u16_at, u32_at, u64_at, until_nul};
 use super::head::record_header;
 use super::records;
-use super::{ClockId, CpuMode};
+use super::{ClockId, CpuMode, EventId};
 use crate::build_id::BuildId;
+use crate::ids::Idx;
 
 /// Numbers of features (`enum` in `tools/perf/util/header.h`).
 pub(super) mod id {
@@ -79,10 +81,21 @@ pub struct ClockData {
 pub struct Group {
     /// Name from the command line; `{anon_group}` if it has none.
     pub name: String,
-    /// Index of the leading event.
-    pub leader: u32,
+    /// The leading event; nothing for a number that none can have.
+    pub leader: Option<EventId>,
     /// Number of members, the leader included.
     pub members: u32,
+}
+
+impl Group {
+    /// Where its members are among so many events.
+    pub(super) fn places(&self, events: usize) -> Range<usize> {
+        let Some(leader) = self.leader else {
+            return 0..0;
+        };
+        let behind = leader.index().saturating_add(self.members as usize);
+        leader.index().min(events)..behind.min(events)
+    }
 }
 
 /// An event as the header describes it (EVENT_DESC).
@@ -451,7 +464,7 @@ fn numa_node(c: &mut Cursor<'_>) -> Option<NumaNode> {
 fn group(c: &mut Cursor<'_>) -> Option<Group> {
     Some(Group {
         name: text(c)?,
-        leader: c.u32()?,
+        leader: u16::try_from(c.u32()?).ok().map(EventId),
         members: c.u32()?,
     })
 }

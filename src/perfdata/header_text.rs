@@ -288,13 +288,10 @@ impl Features {
 
     fn push_groups(&self, events: &IndexSlice<EventId, [Event]>, lines: &mut Vec<String>) {
         for group in self.groups.iter().filter(|g| g.members > 1) {
-            let leader = group.leader as usize;
-            let members = events.iter().skip(leader).take(group.members as usize);
+            let members = events.raw[group.places(events.len())].iter();
             let names: Vec<&str> = members.map(|e| e.name.as_str()).collect();
-            let name = events
-                .get(leader)
-                .and_then(|e| e.group_name.as_deref())
-                .unwrap_or("");
+            let leader = group.leader.and_then(|leader| events.get(leader));
+            let name = leader.and_then(|e| e.group_name.as_deref()).unwrap_or("");
             lines.push(format!("# group: {name}{{{}}}", names.join(",")));
         }
     }

@@ -643,18 +643,14 @@ fn name_events(
         event.name = name.unwrap_or_else(|| event_name::of(&event.attr, tracepoints));
     }
     for group in &features.groups {
-        let leader = group.leader as usize;
-        let members = leader
-            ..leader
-                .saturating_add(group.members as usize)
-                .min(events.len());
-        let Ok(id) = u16::try_from(leader) else {
+        let Some(leader) = group.leader else {
             continue;
         };
-        for event in events.raw.get_mut(members).unwrap_or_default() {
-            event.leader = EventId(id);
+        let places = group.places(events.len());
+        for event in &mut events.raw[places] {
+            event.leader = leader;
         }
-        if let Some(event) = events.raw.get_mut(leader) {
+        if let Some(event) = events.get_mut(leader) {
             event.group_name = Some(group.name.clone()).filter(|name| name != "{anon_group}");
         }
     }

@@ -3,6 +3,7 @@
 //! In: the bytes of an ELF file that `wasmtime compile` or `Module::serialize` made. Out: its functions, their machine
 //! code, its [`AddressMap`], and, of one with native DWARF, the sections with their relocations applied.
 
+use super::module::FunctionIndex;
 use object::read::elf::ElfFile64;
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _, RelocationTarget, SymbolKind};
 
@@ -47,7 +48,7 @@ pub struct WasmFunction {
     /// Number of the module in its file.
     pub module: u32,
     /// Index of the function in the module, imports counted.
-    pub index: u32,
+    pub index: FunctionIndex,
 }
 
 impl Function<'_> {
@@ -62,6 +63,7 @@ impl Function<'_> {
 #[must_use]
 pub fn wasm_function(name: &[u8]) -> Option<(WasmFunction, Option<&[u8]>)> {
     let (module, index, name) = wasmtime_function(name)?;
+    let index = FunctionIndex(index);
     Some((WasmFunction { module, index }, name))
 }
 
@@ -191,7 +193,10 @@ mod tests {
 
     #[test]
     fn symbols_name_functions_of_modules() {
-        let of = |module, index| WasmFunction { module, index };
+        let of = |module, index| WasmFunction {
+            module,
+            index: FunctionIndex(index),
+        };
         assert_eq!(
             wasm_function(b"wasm[0]::function[12]"),
             Some((of(0, 12), None))

@@ -41,7 +41,7 @@ pub use find::WasmSearch;
 use find::{Finder, WasmInput};
 use fit::Fit;
 use matching::{Loaded, Matching};
-use module::{CoreModule, WasmFile};
+use module::{CoreModule, FunctionIndex, WasmFile};
 
 crate::ids::numbers! {
     /// Number of a core module with code in the recording.
@@ -104,7 +104,7 @@ pub struct WasmCode<'a> {
 }
 
 /// File, module in it, and functions of that module by their names.
-type Named = (usize, usize, Vec<(JitCodeId, u32)>);
+type Named = (usize, usize, Vec<(JitCodeId, FunctionIndex)>);
 
 /// What is known of a piece of JIT code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -112,7 +112,7 @@ enum CodePlace {
     /// It is the code at this offset of a compiled file.
     Code(usize, u32),
     /// It is this function of a module.
-    Function(PartId, u32),
+    Function(PartId, FunctionIndex),
 }
 
 /// What is known of a module's source.
@@ -249,7 +249,7 @@ impl<'a> WasmCode<'a> {
         match *self.codes.get(&code)? {
             CodePlace::Function(part, index) => Some(WasmPlace {
                 part,
-                offset: index,
+                offset: index.0,
             }),
             CodePlace::Code(compiled, start) => {
                 let at = u32::try_from(offset).ok()?.checked_add(start)?;
@@ -296,7 +296,7 @@ impl<'a> WasmCode<'a> {
         let part = self.part(place.part);
         let index = match part.compiled {
             Some(_) => self.function(place)?.1.index,
-            None => place.offset,
+            None => FunctionIndex(place.offset),
         };
         self.module(part)?.function_name(index).map(str::as_bytes)
     }
@@ -329,7 +329,11 @@ impl<'a> WasmCode<'a> {
     fn positions(&self, place: WasmPlace) -> Option<(u64, Option<u64>)> {
         let part = self.part(place.part);
         let Some(compiled) = part.compiled else {
-            return Some((self.module(part)?.first_operator(place.offset)?, None));
+            return Some((
+                self.module(part)?
+                    .first_operator(FunctionIndex(place.offset))?,
+                None,
+            ));
         };
         let (function, _) = self.function(place)?;
         let map = &self.compiled[compiled].content.map;

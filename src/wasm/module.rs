@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use crate::dso::NameStyle;
 use crate::dso::demangle::demangle;
+use crate::ids::{IndexVec, numbers};
 use rustc_hash::FxHashMap;
 use wasmparser::{KnownCustom, Name, NameSectionReader, Parser, Payload};
 
@@ -15,6 +16,13 @@ use wasmparser::{KnownCustom, Name, NameSectionReader, Parser, Payload};
 pub struct WasmFile<'a> {
     /// One for a plain module, any number for a component.
     pub modules: Vec<CoreModule<'a>>,
+}
+
+numbers! {
+    /// A function of a module, imports counted.
+    pub struct FunctionIndex(pub u32);
+    /// Index into [`CoreModule::bodies`].
+    struct BodyId(u32);
 }
 
 /// A core module.
@@ -26,8 +34,8 @@ pub struct CoreModule<'a> {
     pub code: &'a [u8],
     /// Functions that are imported: the indices of those with bodies come behind.
     pub imports: u32,
-    bodies: Vec<Body>,
-    names: Vec<(u32, &'a str)>,
+    bodies: IndexVec<BodyId, Body>,
+    names: Vec<(FunctionIndex, &'a str)>,
     custom: Vec<(&'a str, &'a [u8])>,
 }
 
@@ -156,7 +164,7 @@ impl<'a> CoreModule<'a> {
 
     /// The name of a function by its index, imports counted.
     #[must_use]
-    pub fn function_name(&self, index: u32) -> Option<&'a str> {
+    pub fn function_name(&self, index: FunctionIndex) -> Option<&'a str> {
         let at = self
             .names
             .binary_search_by_key(&index, |(index, _)| *index)
@@ -166,8 +174,8 @@ impl<'a> CoreModule<'a> {
 
     /// Functions by their names, as [`shown`] has them; of several with one name, none.
     #[must_use]
-    pub fn indices_by_name(&self) -> FxHashMap<String, u32> {
-        let mut known: FxHashMap<String, Option<u32>> = FxHashMap::default();
+    pub fn indices_by_name(&self) -> FxHashMap<String, FunctionIndex> {
+        let mut known: FxHashMap<String, Option<FunctionIndex>> = FxHashMap::default();
         for &(index, name) in &self.names {
             let several = known.contains_key(&shown(name.as_bytes()));
             known.insert(shown(name.as_bytes()), (!several).then_some(index));
@@ -178,16 +186,19 @@ impl<'a> CoreModule<'a> {
 
     /// Positions in the file that belong to a function by its index, imports counted.
     #[must_use]
-    pub fn body(&self, index: u32) -> Option<Range<u64>> {
-        let body = self.bodies.get(index.checked_sub(self.imports)? as usize)?;
+    pub fn body(&self, index: FunctionIndex) -> Option<Range<u64>> {
+        let body = self.body_of(index)?;
         Some(body.first..body.end)
     }
 
     /// Position in the file of a function's first operator, by its index, imports counted.
     #[must_use]
-    pub fn first_operator(&self, index: u32) -> Option<u64> {
-        let body = self.bodies.get(index.checked_sub(self.imports)? as usize)?;
-        Some(body.operators)
+    pub fn first_operator(&self, index: FunctionIndex) -> Option<u64> {
+        Some(self.body_of(index)?.operators)
+    }
+
+    fn body_of(&self, index: FunctionIndex) -> Option<&Body> {
+        self.bodies.get(BodyId(index.0.checked_sub(self.imports)?))
     }
 
     /// Number of functions with bodies.
@@ -242,12 +253,12 @@ fn part(bytes: &[u8], range: Range<u64>) -> Option<&[u8]> {
 }
 
 /// Names of functions by rising index.
-fn function_names(section: NameSectionReader<'_>) -> Vec<(u32, &str)> {
+fn function_names(section: NameSectionReader<'_>) -> Vec<(FunctionIndex, &str)> {
     let mut names = Vec::new();
     for subsection in section.into_iter().map_while(Result::ok) {
         if let Name::Function(map) = subsection {
             let map = map.into_iter().map_while(Result::ok);
-            names.extend(map.map(|naming| (naming.index, naming.name)));
+            names.extend(map.map(|naming| (FunctionIndex(naming.index), naming.name)));
         }
     }
     names.sort_by_key(|(index, _)| *index);
@@ -279,17 +290,23 @@ mod tests {
         assert_eq!(module.code, &MODULE[code..code + 11]);
         let body = |index| {
             module
-                .body(index)
+                .body(FunctionIndex(index))
                 .map(|body| (body.start - module.code_start, body.end - module.code_start))
         };
         // Behind the number of local variables.
         assert_eq!(body(1), Some((3, 4)));
         assert_eq!(body(2), Some((6, 11)));
         assert_eq!((body(0), body(3)), (None, None));
-        assert_eq!(module.first_operator(2), Some(module.code_start + 8));
-        assert_eq!(module.function_name(1), Some("one"));
-        assert_eq!(module.function_name(0), None);
-        assert_eq!(module.indices_by_name().get("_two"), Some(&2));
+        assert_eq!(
+            module.first_operator(FunctionIndex(2)),
+            Some(module.code_start + 8)
+        );
+        assert_eq!(module.function_name(FunctionIndex(1)), Some("one"));
+        assert_eq!(module.function_name(FunctionIndex(0)), None);
+        assert_eq!(
+            module.indices_by_name().get("_two"),
+            Some(&FunctionIndex(2))
+        );
         assert_eq!(module.source_map_url(), Some("x.js"));
         assert!(!module.has_dwarf());
     }

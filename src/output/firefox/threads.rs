@@ -11,7 +11,7 @@ use super::FirefoxOptions;
 use super::category::WAITING;
 use super::shared::{Stack, column, end};
 use super::tracks::{Hit, Marker, Owner, Track, What};
-use crate::ids::Idx;
+use crate::ids::{Idx, IndexVec, numbers};
 use crate::profile::{Profile, Thread, ThreadId};
 use crate::unit::Unit;
 
@@ -84,14 +84,21 @@ fn milliseconds(ns: u64, json: &mut String) {
 /// Which life of its number a thread and its process are: the file tells them apart by text.
 pub(super) struct Lives {
     /// By thread: how many had its pid and tid before, and how many processes its pid.
-    of_thread: Vec<(u32, u32)>,
+    of_thread: IndexVec<ThreadId, (u32, ProcessLife)>,
     /// By pid: the first threads of its processes.
-    leaders: FxHashMap<u32, Vec<ThreadId>>,
+    leaders: Leaders,
 }
+
+numbers! {
+    /// A process among those of its pid.
+    struct ProcessLife(u32);
+}
+
+type Leaders = FxHashMap<u32, IndexVec<ProcessLife, ThreadId>>;
 
 impl Lives {
     pub(super) fn of(profile: &Profile) -> Self {
-        let mut leaders: FxHashMap<u32, Vec<ThreadId>> = FxHashMap::default();
+        let mut leaders: Leaders = FxHashMap::default();
         for (id, thread) in profile.threads.iter_enumerated() {
             if thread.pid == thread.tid {
                 leaders.entry(thread.pid).or_default().push(id);
@@ -110,27 +117,27 @@ impl Lives {
         }
     }
 
-    fn numbers(&self, id: ThreadId) -> (u32, u32) {
-        self.of_thread[id.index()]
+    fn numbers(&self, id: ThreadId) -> (u32, ProcessLife) {
+        self.of_thread[id]
     }
 
     /// The first thread of a thread's process.
     fn leader(&self, profile: &Profile, id: ThreadId) -> Option<ThreadId> {
         let leaders = self.leaders.get(&profile[id].pid)?;
-        leaders.get(self.numbers(id).1 as usize).copied()
+        leaders.get(self.numbers(id).1).copied()
     }
 }
 
 /// Which of the processes of its pid a thread belongs to: the last that was there when it began.
-fn process(profile: &Profile, thread: &Thread, leaders: &FxHashMap<u32, Vec<ThreadId>>) -> u32 {
+fn process(profile: &Profile, thread: &Thread, leaders: &Leaders) -> ProcessLife {
     let Some(leaders) = leaders.get(&thread.pid) else {
-        return 0;
+        return ProcessLife(0);
     };
     let start = thread.start.unwrap_or(0);
     let began = leaders
         .iter()
         .filter(|id| profile[**id].start.unwrap_or(0) <= start);
-    u32::try_from(began.count().saturating_sub(1)).unwrap_or(0)
+    ProcessLife::from_usize(began.count().saturating_sub(1))
 }
 
 /// `12`, and `12.2` for the second life of the number.
@@ -167,7 +174,7 @@ pub(super) fn write(
 
 fn push_thread(profile: &Profile, id: ThreadId, lives: &Lives, scale: &Scale, json: &mut String) {
     let thread = &profile[id];
-    let (own, process) = lives.numbers(id);
+    let (own, ProcessLife(process)) = lives.numbers(id);
     let leader = lives.leader(profile, id).map_or(thread, |id| &profile[id]);
     let name = |thread: &Thread| harmless(&profile[thread.comm]).into_owned();
     for (key, value) in [

@@ -16,7 +16,7 @@ use super::early::{self, EarlyDumps, EarlyReader};
 use super::files::{Finder, JitSearch, MarkerName, marker_name, numbers_of_dump};
 use super::found::file_name;
 use super::load_map::LoadId;
-use super::marker::{Change, Marker};
+use super::marker::{Change, Marker, MarkerId};
 use super::memory::{Anonymous, twins};
 use super::owners::{Attribution, Lives, OwnedLoads, Owners, STALE};
 use super::search::{absent, find_dumps};
@@ -37,7 +37,7 @@ pub struct JitBuilder<'a> {
     early: Option<EarlyDumps<'a>>,
     clock: RecordingClock,
     conversion: Option<TimeConv>,
-    markers: Vec<Marker>,
+    markers: IndexVec<MarkerId, Marker>,
     /// What [`JitBuilder::markers`] has: the paths of each process.
     marked: FxHashMap<ProcessId, FxHashSet<Vec<u8>>>,
     changes: Vec<(Timestamp, Change)>,
@@ -56,7 +56,7 @@ impl<'a> JitBuilder<'a> {
             early: None,
             clock,
             conversion: None,
-            markers: Vec::new(),
+            markers: IndexVec::new(),
             marked: FxHashMap::default(),
             changes: Vec::new(),
             born: FxHashMap::default(),
@@ -178,7 +178,7 @@ impl<'a> JitBuilder<'a> {
             .map(|dump| self.give_to_processes(dump, &lives))
             .collect();
         for (dump, owner) in dumps.iter().zip(&owners) {
-            let marker = dump.markers.first().map(|&number| &self.markers[number]);
+            let marker = dump.markers.first().map(|&id| &self.markers[id]);
             dump.report(owner, diag);
             index.objects.push(dump.object(marker, owner));
         }
@@ -189,9 +189,7 @@ impl<'a> JitBuilder<'a> {
             object.stats.clock_fit = dump.relation.fit(&self.clock);
         }
         let markers = dumps.iter().flat_map(|dump| &dump.markers);
-        index.merged = markers
-            .map(|&number| self.markers[number].process)
-            .collect();
+        index.merged = markers.map(|&id| self.markers[id].process).collect();
         for dump in dumps {
             index.codes.push(CodeList::Dump(dump.codes));
         }
@@ -243,7 +241,7 @@ impl<'a> JitBuilder<'a> {
     }
 
     fn evidence(&self, dump: &Dump<'a>) -> Evidence {
-        let markers = dump.markers.iter().map(|&number| &self.markers[number]);
+        let markers = dump.markers.iter().map(|&id| &self.markers[id]);
         let end = (self.end > Timestamp::START).then_some(self.end);
         let is_asked = clock::differs(&self.clock, dump.header.arch_timestamps);
         let memory = markers
@@ -254,7 +252,7 @@ impl<'a> JitBuilder<'a> {
 
     /// When a dump was mapped first, if that is recorded.
     fn mapped(&self, dump: &Dump<'a>) -> Option<Timestamp> {
-        let markers = dump.markers.iter().map(|&number| &self.markers[number]);
+        let markers = dump.markers.iter().map(|&id| &self.markers[id]);
         let times = markers.map(|marker| marker.time);
         times.filter(|&time| time > Timestamp::START).min()
     }
@@ -275,7 +273,7 @@ impl<'a> JitBuilder<'a> {
 
     /// Finds the process of every load and move, and puts their times on the recording's clock.
     fn give_to_processes(&self, dump: &mut Dump<'a>, lives: &Lives) -> Owners {
-        let markers = dump.markers.iter().map(|&number| &self.markers[number]);
+        let markers = dump.markers.iter().map(|&id| &self.markers[id]);
         let attribution = Attribution::new(markers, dump.header.pid, lives);
         let relation = dump.relation;
         let is_stale = self.is_stale(dump);

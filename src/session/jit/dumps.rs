@@ -6,7 +6,7 @@ use super::clock::{Evidence, Relation};
 use super::codes::DumpCodes;
 use super::found::{FoundFile, file_name};
 use super::load_map::LoadId;
-use super::marker::Marker;
+use super::marker::{Marker, MarkerId};
 use super::memory::Anonymous;
 use super::owners::{MoveId, Owners, STALE};
 use super::{JitObject, JitObjectKind, JitStats};
@@ -33,7 +33,7 @@ pub(super) struct Dump<'a> {
     /// In file order; times as those of `codes`.
     pub(super) moves: IndexVec<MoveId, Move>,
     pub(super) relation: Relation,
-    pub(super) markers: Vec<usize>,
+    pub(super) markers: Vec<MarkerId>,
     pub(super) aliases: u64,
     pub(super) replaced: u64,
 }

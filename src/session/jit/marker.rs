@@ -2,6 +2,12 @@
 
 use super::ProcessId;
 use crate::address::{AvmaRange, Timestamp};
+use crate::ids::numbers;
+
+numbers! {
+    /// A marker among those that were met.
+    pub(super) struct MarkerId(u32);
+}
 
 /// A process' first mapping of a dump.
 pub(super) struct Marker {

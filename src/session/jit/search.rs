@@ -6,11 +6,12 @@ use rustc_hash::FxHashMap;
 
 use super::dumps::Dump;
 use super::files::Finder;
-use super::marker::Marker;
+use super::marker::{Marker, MarkerId};
 use super::owners::Lives;
 use super::{JitAbsent, JitObjectId, ProcessId};
 use crate::diagnostics::Diagnostics;
 use crate::dso::path_of;
+use crate::ids::IndexSlice;
 
 /// So many missing dumps are named one by one.
 const MAX_NAMED: usize = 20;
@@ -25,24 +26,24 @@ enum FoundDump<'a> {
 /// Opens and reads the dump of every marker, then those without a marker whose process is known. With it the markers that lead
 /// nowhere.
 pub(super) fn find_dumps<'a, 'm>(
-    markers: &'m [Marker],
+    markers: &'m IndexSlice<MarkerId, [Marker]>,
     finder: &mut Finder<'a>,
     lives: &Lives,
     diag: &Diagnostics,
 ) -> (Vec<Dump<'a>>, Vec<&'m Marker>) {
     let mut dumps: Vec<Dump<'a>> = Vec::new();
     let mut missing = Vec::new();
-    for (number, marker) in markers.iter().enumerate() {
+    for (id, marker) in markers.iter_enumerated() {
         match dump_of(marker, finder, &dumps) {
             None => missing.push(marker),
             Some(FoundDump::Known(at)) => {
                 finder.note_used(path_of(&marker.path), &dumps[at].file.path);
-                dumps[at].markers.push(number);
+                dumps[at].markers.push(id);
             }
             Some(FoundDump::New(dump)) => {
                 finder.note_used(path_of(&marker.path), &dump.file.path);
                 dumps.push(Dump {
-                    markers: vec![number],
+                    markers: vec![id],
                     ..*dump
                 });
             }
