@@ -49,7 +49,10 @@ pub fn demangle(name: &[u8], style: NameStyle) -> Cow<'_, str> {
 
 /// The demangled name, if some scheme applies.
 fn demangle_known(name: &str, style: NameStyle) -> Option<String> {
-    let rust = name.starts_with("_R") || name.starts_with("__R") || name.contains("17h");
+    // As the demangler knows legacy names; to look for a hash in each name of JIT code would take longer than to shorten it.
+    let legacy = ["_ZN", "ZN", "__ZN"].iter().any(|p| name.starts_with(p));
+    let rust = name.starts_with("_R") || name.starts_with("__R");
+    let rust = rust || legacy && name.contains("17h");
     if let Some(shown) = rust.then(|| demangle_rust(name)).flatten() {
         return Some(shown);
     }
