@@ -14,7 +14,7 @@ use super::text::acts;
 use crate::flame::without_arguments;
 use crate::ids::{IndexSlice, IndexVec, index_vec, numbers};
 use crate::intern::{Sequences, byte_ranks};
-use crate::parallel::{in_parallel, sort_in_parallel};
+use crate::parallel::in_parallel;
 use crate::profile::CpuMode;
 use crate::profile::{
     CommId, Entry, Frame, FrameId, ObjectId, Profile, StackId, SymbolId, ThreadId,
@@ -61,9 +61,7 @@ pub fn write(profile: &Profile, options: &FoldOptions, out: &mut dyn Write) -> i
     let names = Names::of(profile, options, &groups);
     let words = Words::new(&names, options.threads);
     let lines = lines(profile, &groups, &words);
-    let mut order: Vec<LineId> = lines.ids().collect();
-    let compare = |a: &LineId, b: &LineId| lines.get(*a).cmp(lines.get(*b));
-    sort_in_parallel(&mut order, options.threads, compare);
+    let order: Vec<LineId> = lines.in_order(options.threads, |weight| weight);
     let mut text = Vec::with_capacity(2 * PIECE);
     // Different frames may have one name.
     for same in order.chunk_by(|&a, &b| lines.get(a) == lines.get(b)) {
