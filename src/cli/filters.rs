@@ -5,7 +5,7 @@ use regex::{Regex, RegexSet};
 
 use crate::load::LoadOptions;
 use crate::profile::{Profile, SampleFilter};
-use crate::questions::filter::{Filters, Kept, Tag, apply};
+use crate::questions::filter::{Filters, Kept, Parent, Tag, apply};
 use crate::questions::kinds::OwnRules;
 use crate::time_spec::{TimeSpec, parse_cpus};
 
@@ -86,11 +86,59 @@ pub struct TaskFilterArgs {
     pub(super) tids: Option<Vec<u32>>,
 }
 
+/// The other filters of perf's report. Its `--parallelism` is not among them: it asks each sample, and other views merge them.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Filters")]
+struct NameFilterArgs {
+    /// Only samples whose symbol contains this
+    #[arg(long = "symbol-filter", value_name = "TEXT")]
+    symbol_filter: Option<String>,
+
+    /// Only samples that have a parent: a frame named ^sys_ or ^do_page_fault, as in perf, or what --parent says
+    #[arg(short = 'x', long = "exclude-other")]
+    exclude_other: bool,
+
+    /// What makes a frame the parent of its sample, for --exclude-other
+    #[arg(
+        short = 'p',
+        long = "parent",
+        value_name = "REGEX",
+        requires = "exclude_other"
+    )]
+    parent: Option<Regex>,
+
+    /// Leave out samples and frames without a symbol
+    #[arg(short = 'U', long = "hide-unresolved")]
+    hide_unresolved: bool,
+}
+
+impl NameFilterArgs {
+    fn apply(&self, samples: SampleFilter) -> SampleFilter {
+        SampleFilter {
+            symbol_part: self.symbol_filter.clone(),
+            resolved: self.hide_unresolved,
+            ..samples
+        }
+    }
+
+    fn with_parent(&self, filters: Filters, load: &mut LoadOptions) -> Filters {
+        load.needs.stacks |= self.exclude_other;
+        let parent = self.parent.clone().map_or(Parent::Usual, Parent::Matching);
+        Filters {
+            parent: self.exclude_other.then_some(parent),
+            ..filters
+        }
+    }
+}
+
 /// All filters.
 #[derive(Debug, Clone, Default, Args)]
 pub struct FilterArgs {
     #[command(flatten)]
     samples: SampleFilterArgs,
+
+    #[command(flatten)]
+    names: NameFilterArgs,
 
     #[command(flatten)]
     tasks: TaskFilterArgs,
@@ -104,6 +152,9 @@ pub struct FilterArgs {
 pub struct MarkedFilterArgs {
     #[command(flatten)]
     samples: SampleFilterArgs,
+
+    #[command(flatten)]
+    names: NameFilterArgs,
 
     #[command(flatten)]
     tasks: MarkedTaskArgs,
@@ -147,7 +198,8 @@ impl MarkedFilterArgs {
             tids: chosen(&self.tasks.tid),
             ..self.samples.apply(load)?
         };
-        self.stacks.apply(samples, load)
+        let filters = self.stacks.apply(self.names.apply(samples), load)?;
+        Ok(self.names.with_parent(filters, load))
     }
 }
 
@@ -175,7 +227,8 @@ impl FilterArgs {
             tids,
             ..self.samples.apply(load)?
         };
-        self.stacks.apply(samples, load)
+        let filters = self.stacks.apply(self.names.apply(samples), load)?;
+        Ok(self.names.with_parent(filters, load))
     }
 }
 
@@ -220,6 +273,7 @@ impl StackFilterArgs {
     pub fn apply(&self, samples: SampleFilter, load: &mut LoadOptions) -> Result<Filters, String> {
         let filters = Filters {
             samples,
+            parent: None,
             focus: regexes("--focus", &self.focus)?,
             ignore: regexes("--ignore", &self.ignore)?,
             hide: regexes("--hide", &self.hide)?,

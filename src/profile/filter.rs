@@ -6,7 +6,7 @@
 use crate::address::Avma;
 use crate::ids::IndexVec;
 
-use super::{CommId, Frame, FrameId, ObjectId, Profile, ThreadId};
+use super::{CommId, Frame, FrameId, ObjectId, Profile, SymbolId, ThreadId};
 
 /// Which samples are wanted; nothing said is all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,6 +23,10 @@ pub struct SampleFilter {
     pub tids: Option<Vec<u32>>,
     /// Only the CPUs of this socket.
     pub socket: Option<i32>,
+    /// Only symbols that contain this.
+    pub symbol_part: Option<String>,
+    /// Only what has a symbol.
+    pub resolved: bool,
 }
 
 impl SampleFilter {
@@ -50,14 +54,44 @@ impl SampleFilter {
                 "--socket-filter",
                 self.socket.map(|socket| socket.to_string()),
             ),
+            ("--symbol-filter", self.symbol_part.clone()),
         ];
         let given = all
             .into_iter()
             .filter_map(|(option, value)| Some((option, value?)));
+        let unresolved = self.resolved.then(|| "--hide-unresolved".to_owned());
         given
             .map(|(option, value)| format!("{option} {value}"))
+            .chain(unresolved)
             .collect()
     }
+}
+
+/// By symbol: whether a frame of it is the parent of a sample, as `--parent` has it; what perf takes for one if no expression is
+/// given. Marks are no functions.
+///
+/// # Panics
+/// Never: what perf takes is an expression.
+#[must_use]
+pub fn parents(profile: &Profile, regex: Option<&regex::Regex>) -> IndexVec<SymbolId, bool> {
+    /// In `util/sort.c`.
+    const DEFAULT: &str = "^sys_|^do_page_fault";
+    let fallback = regex::Regex::new(DEFAULT).expect("the built-in pattern is valid");
+    matching_functions(profile, regex.unwrap_or(&fallback))
+}
+
+/// By symbol: whether an expression is found in its name.
+#[must_use]
+pub fn matching_functions(profile: &Profile, regex: &regex::Regex) -> IndexVec<SymbolId, bool> {
+    let symbols = profile.symbols.iter();
+    let mut found: IndexVec<SymbolId, bool> =
+        symbols.map(|symbol| regex.is_match(&symbol.name)).collect();
+    for mark in profile.marks.0.iter().flatten() {
+        if let Some(symbol) = profile[*mark].symbol {
+            found[symbol] = false;
+        }
+    }
+    found
 }
 
 /// A filter made ready for a profile.
@@ -112,6 +146,17 @@ impl<'a> SampleMatcher<'a> {
                 .symbols
                 .as_ref()
                 .is_some_and(|list| !self.is_listed(list, frame))
+            || self.filter.resolved && frame.symbol.is_none()
+            || self
+                .filter
+                .symbol_part
+                .as_ref()
+                .is_some_and(|part| !self.has_part(part, frame))
+    }
+
+    fn has_part(&self, part: &str, frame: &Frame) -> bool {
+        let symbol = frame.symbol.map(|symbol| &self.profile[symbol]);
+        symbol.is_some_and(|symbol| symbol.name.contains(part))
     }
 
     /// `-S` takes names, and addresses of a symbol's start or of a sample.

@@ -28,7 +28,7 @@ mod tests;
 mod trim;
 
 pub use build::{Built, FrameNeeds, Material, build, queries};
-pub use filter::{SampleFilter, SampleMatcher};
+pub use filter::{SampleFilter, SampleMatcher, matching_functions, parents};
 
 pub use crate::ids::{CommId, ThreadId, ValuesId};
 pub use crate::perfdata::{CpuMode, EventId, FieldKey, FieldValue};

@@ -10,8 +10,8 @@ use super::kinds::OwnRules;
 use super::tally::Count;
 use crate::ids::{Idx, IndexSlice, IndexVec, index_vec};
 use crate::profile::{
-    CommId, Entry, EventId, FrameId, ObjectId, Profile, Sample, SampleFilter, SampleMatcher,
-    StackEnd, StackId, Stacks, SymbolId, ThreadId,
+    CommId, Entry, EventId, Frame, FrameId, ObjectId, Profile, Sample, SampleFilter, SampleMatcher,
+    StackEnd, StackId, Stacks, SymbolId, ThreadId, parents,
 };
 use crate::runtimes::CleanName;
 
@@ -44,11 +44,31 @@ impl Tag {
     ];
 }
 
+/// What makes a frame the parent of its sample.
+#[derive(Debug, Clone)]
+pub enum Parent {
+    /// A name that perf takes for one: `^sys_`, `^do_page_fault`.
+    Usual,
+    /// A name that matches.
+    Matching(Regex),
+}
+
+impl Parent {
+    fn regex(&self) -> Option<&Regex> {
+        match self {
+            Self::Usual => None,
+            Self::Matching(regex) => Some(regex),
+        }
+    }
+}
+
 /// What to keep. Expressions are searched for in names of functions, paths of objects and of source files.
 #[derive(Debug, Clone, Default)]
 pub struct Filters {
     /// Which samples, as `report` has it.
     pub samples: SampleFilter,
+    /// Only samples with a parent, as `report` has it.
+    pub parent: Option<Parent>,
     /// Only samples with a frame that matches.
     pub focus: Option<RegexSet>,
     /// No samples with a frame that matches.
@@ -77,6 +97,7 @@ impl Filters {
             &self.show_from,
         ];
         self.samples.is_empty()
+            && self.parent.is_none()
             && sets.iter().all(|set| set.is_none())
             && self.tag_focus.is_empty()
             && self.tag_ignore.is_empty()
@@ -89,7 +110,8 @@ impl Filters {
             samples: SampleFilter::default(),
             ..self.clone()
         };
-        !rest.is_empty()
+        // Frames without a symbol go, too.
+        !rest.is_empty() || self.samples.resolved
     }
 
     /// Whether a tag is asked for.
@@ -112,6 +134,10 @@ impl Filters {
             ("--show-from", &self.show_from),
         ];
         let mut texts = self.samples.texts();
+        if let Some(parent) = &self.parent {
+            texts.push("--exclude-other".to_owned());
+            texts.extend(parent.regex().map(|regex| format!("--parent {regex}")));
+        }
         for (option, set) in sets {
             let patterns = set.iter().flat_map(RegexSet::patterns);
             texts.extend(patterns.map(|pattern| format!("{option} {pattern}")));
@@ -244,6 +270,7 @@ impl Candidate {
 
 /// By frame: what matches it.
 struct FrameMatches {
+    parent: IndexVec<FrameId, bool>,
     focus: IndexVec<FrameId, bool>,
     ignore: IndexVec<FrameId, bool>,
     hidden: IndexVec<FrameId, bool>,
@@ -264,7 +291,19 @@ impl FrameMatches {
                 *hidden |= !shown;
             }
         }
+        if filters.samples.resolved {
+            hidden.resize(profile.frames.len(), false);
+            for (hidden, frame) in hidden.iter_mut().zip(&profile.frames) {
+                *hidden |= frame.symbol.is_none();
+            }
+        }
+        let parent = filters.parent.as_ref().map(|parent| {
+            let symbols = parents(profile, parent.regex());
+            let is = |frame: &Frame| frame.symbol.is_some_and(|symbol| symbols[symbol]);
+            profile.frames.iter().map(is).collect()
+        });
         Self {
+            parent: parent.unwrap_or_default(),
             focus: by(&filters.focus),
             ignore: by(&filters.ignore),
             hidden,
@@ -367,6 +406,9 @@ impl Rewriter<'_> {
     fn frames_left(&self, chain: &[FrameId]) -> Option<Vec<FrameId>> {
         let any = |set: &IndexSlice<FrameId, [bool]>| chain.iter().any(|frame| has(set, *frame));
         if self.filters.focus.is_some() && !any(&self.frames.focus) || any(&self.frames.ignore) {
+            return None;
+        }
+        if self.filters.parent.is_some() && !any(&self.frames.parent) {
             return None;
         }
         let mut end = chain.len();

@@ -9,9 +9,7 @@ use super::options::{ChainOrder, ReportOptions};
 use crate::ids::{Idx, IndexSlice, IndexVec, numbers};
 use crate::profile::{CpuMode, SymbolId};
 use crate::profile::{Frame, FrameId, Profile, StackEnd, StackId};
-
-/// perf's `--parent` when none is given (`util/sort.c`).
-const DEFAULT_PARENT: &str = "^sys_|^do_page_fault";
+use crate::profile::{matching_functions, parents};
 
 numbers! {
     /// A place among the frames of all chains.
@@ -58,13 +56,12 @@ impl Chains {
             profile,
             options,
             order,
-            parent: with_parent
-                .then(|| matches(profile, options.chains.parent.as_ref(), DEFAULT_PARENT)),
+            parent: with_parent.then(|| parents(profile, options.chains.parent.as_ref())),
             ignored: options
                 .chains
                 .ignore_callees
                 .as_ref()
-                .map(|regex| matches(profile, Some(regex), "")),
+                .map(|regex| matching_functions(profile, regex)),
         };
         let mut chains = Self {
             ends: IndexVec::with_capacity(stacks.len()),
@@ -103,25 +100,6 @@ impl Chains {
     pub(crate) fn parent(&self, id: StackId) -> Option<FrameId> {
         self.parents.get(id).copied().flatten()
     }
-}
-
-/// Which symbols a pattern matches.
-fn matches(
-    profile: &Profile,
-    regex: Option<&regex::Regex>,
-    default: &str,
-) -> IndexVec<SymbolId, bool> {
-    let fallback = regex::Regex::new(default).expect("the built-in pattern is valid");
-    let regex = regex.unwrap_or(&fallback);
-    let symbols = profile.symbols.iter();
-    let mut found: IndexVec<SymbolId, bool> =
-        symbols.map(|symbol| regex.is_match(&symbol.name)).collect();
-    for mark in profile.marks.0.iter().flatten() {
-        if let Some(symbol) = profile[*mark].symbol {
-            found[symbol] = false;
-        }
-    }
-    found
 }
 
 struct ChainMaker<'p> {

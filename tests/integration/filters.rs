@@ -47,6 +47,53 @@ fn fold_counts_what_the_report_counts_under_the_same_filters() {
 }
 
 #[test]
+fn names_and_parents_filter_alike() {
+    // Rows that are told apart by symbols: `--symbol-filter` looks at those in the report.
+    let of_report = |sample: &str, filters: &[&str]| {
+        let view = "report -q --no-children -g none -s sym -F period,sym -t,";
+        let view: Vec<&str> = view.split(' ').chain(filters.iter().copied()).collect();
+        let text = stdout_of(&view, sample);
+        let rows = text.lines().filter_map(|line| line.split_once(','));
+        rows.map(|(period, _)| period.trim().parse::<u64>().expect("a period"))
+            .sum::<u64>()
+    };
+    for (sample, filters) in [
+        ("node", &["--symbol-filter", "v8::"][..]),
+        ("node", &["--symbol-filter=Builtin", "-d", "node"]),
+        ("node", &["-x", "-p", "wordCount|fib"]),
+        (
+            "node",
+            &["--exclude-other", "--parent=^v8::", "--time=0%-50%"],
+        ),
+        ("wasm", &["--hide-unresolved"]),
+        ("wasm", &["-U", "-x", "-p", "^run$"]),
+    ] {
+        let view: Vec<&str> = ["fold"].iter().chain(filters).copied().collect();
+        let got: u64 = folded(&stdout_of(&view, sample)).values().sum();
+        assert_eq!(got, of_report(sample, filters), "{filters:?}");
+        assert!(got > 0 && got < of_report(sample, &[]), "{filters:?}");
+    }
+    let nameless = |options: &[&str]| {
+        let stacks = stdout_of(options, "wasm");
+        let is_nameless = |frame: &str| frame.starts_with('[') && frame != "[cut]";
+        let mut stacks = stacks.lines().filter_map(|line| line.rsplit_once(' '));
+        stacks.any(|(stack, _)| stack.split(';').any(is_nameless))
+    };
+    assert!(nameless(&["fold"]) && !nameless(&["fold", "-U"]));
+    let said = stdout_of(&["summary", "-x", "-p", "wordCount"], "node");
+    let filters = "--exclude-other --parent wordCount";
+    assert!(said.contains(filters), "{said}");
+    let output = pjit()
+        .args(["fold", "-p", "x", "-i", "samples/node/perf.data"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("it can be run");
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("--exclude-other"), "{said}");
+}
+
+#[test]
 fn other_views_filter_alike() {
     let whole = of_report(&[]);
     let share = of_report(&["-d", "node"]);
