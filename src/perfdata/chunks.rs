@@ -125,7 +125,12 @@ impl<'a> Decoding<'a> {
         loop {
             let Some((type_, record)) = record_at(&self.chunk, self.at) else {
                 match source.chunk(self.number) {
-                    Some(chunk) => (self.chunk, self.number, self.at) = (chunk, self.number + 1, 0),
+                    Some(chunk) => {
+                        if source.is_in_pieces() {
+                            self.inflater.restart();
+                        }
+                        (self.chunk, self.number, self.at) = (chunk, self.number + 1, 0);
+                    }
                     None => return self.take(),
                 }
                 continue;
@@ -141,8 +146,13 @@ impl<'a> Decoding<'a> {
                 match fed {
                     Ok(Fed::Full) => return self.take(),
                     Ok(Fed::Done) => {}
+                    // Pass one stopped here as well and said so.
+                    Err(_) if source.is_in_pieces() => {
+                        self.chunk = Cow::Borrowed(&[]);
+                        self.taken = 0;
+                        continue;
+                    }
                     Err(_) => {
-                        // Pass one stopped here as well and said so.
                         self.chunk = Cow::Borrowed(&[]);
                         self.number = u32::MAX;
                         return self.take();

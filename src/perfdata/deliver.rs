@@ -30,6 +30,7 @@ impl Recording<'_> {
             before: 0,
             tell_at: Window::STEP,
             inflater: None,
+            is_lost: false,
             problem: None,
         };
         if self.source().is_in_pieces() {
@@ -41,6 +42,9 @@ impl Recording<'_> {
             let Some(chunk) = self.source().chunk(number) else {
                 break;
             };
+            if self.source().is_in_pieces() {
+                pass.begin_piece();
+            }
             let (len, how) = pass.raw_chunk(number, &chunk);
             self.source().keep(number, chunk);
             read += len as u64;
@@ -162,7 +166,9 @@ struct Pass<'r, 'a, 'f> {
     /// Offset in the chunk from which `walked` is to be told again.
     tell_at: usize,
     inflater: Option<Inflater>,
-    /// Why compressed records can no longer be decoded.
+    /// Compressed records can no longer be decoded in this file.
+    is_lost: bool,
+    /// The first reason for that.
     problem: Option<&'static str>,
 }
 
@@ -199,6 +205,14 @@ impl<'a> Pass<'_, 'a, '_> {
         }
     }
 
+    /// The next file is packed by itself.
+    fn begin_piece(&mut self) {
+        self.is_lost = false;
+        if let Some(inflater) = &mut self.inflater {
+            inflater.restart();
+        }
+    }
+
     /// The front of a compressed record still holds whole records.
     fn cut_record(&mut self, front: &[u8]) {
         if let Some((type_, _)) = record_header(front).filter(|(type_, _)| is_compressed(*type_)) {
@@ -207,11 +221,12 @@ impl<'a> Pass<'_, 'a, '_> {
     }
 
     fn inflate(&mut self, payload: &[u8]) {
-        if self.problem.is_some() {
+        if self.is_lost {
             return;
         }
         if let Err(problem) = self.try_inflate(payload) {
-            self.problem = Some(problem);
+            self.is_lost = true;
+            self.problem.get_or_insert(problem);
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! In: the payloads of COMPRESSED and COMPRESSED2 records, in order. Out: a buffer of plain records that is
 //! filled, walked and reused, so that memory stays bounded whatever the payload expands to. All payloads
-//! of a recording are one zstd stream, and a record may begin in one and end in the next
+//! of a file are one zstd stream, and a record may begin in one and end in the next
 //! (`util/session.c`, `perf_session__process_compressed_event`).
 
 use super::bytes::u64_at;
@@ -80,6 +80,11 @@ impl Inflater {
     /// Number of the chunk that is being filled.
     pub(super) const fn number(&self) -> u32 {
         self.number
+    }
+
+    /// Another file begins, and with it another stream: `perf record --threads` packs each by itself and ends none of them.
+    pub(super) fn restart(&mut self) {
+        self.decoder.restart(self.walked);
     }
 
     /// A payload begins.

@@ -1153,3 +1153,74 @@ fn the_files_of_a_folder_are_one_recording() {
     });
     assert_eq!(times, [5, 10, 20, 30, 40, 70, 80, 90]);
 }
+
+/// `perf record --threads -z` packs each file of the folder by itself, and ends no frame. One that is damaged costs no other.
+#[test]
+fn each_file_of_a_folder_is_packed_by_itself() {
+    let packed = |times: &[u64]| {
+        let mut plain = TestRecording::simple();
+        for &time in times {
+            let sample = TestSample {
+                time,
+                ..TestSample::default()
+            };
+            plain.sample(0, &sample).finished_round();
+        }
+        // A block that is not the last of its frame.
+        let mut payload = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 0x48];
+        payload.extend(&((plain.data.len() as u32) << 3).to_le_bytes()[..3]);
+        payload.extend(&plain.data);
+        let mut file = TestRecording::default();
+        file.record(81, 0, &payload);
+        file.data
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let put = |name: &str, bytes: &[u8]| {
+        std::fs::write(folder.path().join(name), bytes).expect("written");
+    };
+    let mut main = TestRecording::simple();
+    main.comm(7, 7, "x", 0)
+        .feature(24, 1u64.to_le_bytes().to_vec());
+    let size_of_buffer = [1u32, 1, 1, 8, 1 << 20].map(u32::to_le_bytes).concat();
+    main.feature(27, size_of_buffer);
+    put("data", &main.file());
+    put("data.0", &packed(&[10, 40, 70]));
+    let mut damaged = packed(&[20, 30]);
+    damaged[8] = 0;
+    put("data.1", &damaged);
+    put("data.2", &packed(&[5, 60]));
+    let (store, diag) = (Store::new(), Diagnostics::new());
+    let recording = Recording::open(folder.path(), &store, &diag).expect("a recording");
+    let mut times = Vec::new();
+    recording.deliver(&diag, &mut |_| {}, &mut |delivered| {
+        if let Delivered::Sample(head) = delivered {
+            times.push((head.time.0, head.pos));
+        }
+    });
+    let said = diag.warnings();
+    assert!(
+        matches!(&said[..], [one] if one.contains("damaged")),
+        "{said:?}"
+    );
+    assert_eq!(
+        times.iter().map(|t| t.0).collect::<Vec<_>>(),
+        [5, 10, 40, 60, 70]
+    );
+
+    // The second pass finds each where the first one saw it.
+    let chunks = recording.chunks();
+    let again: Vec<_> = std::iter::from_fn(|| chunks.next()).collect();
+    for (time, pos) in times {
+        let (_, chunk) = again
+            .iter()
+            .find(|(number, _)| *number == pos.chunk())
+            .expect("there");
+        let record = &chunk[pos.offset()..];
+        assert!(
+            record
+                .windows(8)
+                .take(40)
+                .any(|word| word == time.to_le_bytes())
+        );
+    }
+}

@@ -119,6 +119,14 @@ impl Decoder {
         gone
     }
 
+    /// Another stream begins, wherever the last one ended; of what was decoded, so many bytes stay.
+    pub(crate) fn restart(&mut self, keep: usize) {
+        self.expected = Expected::Frame;
+        self.begun.clear();
+        self.filled = self.filled.min(keep);
+        self.window = 0;
+    }
+
     /// How many bytes the next part takes that begins with `front`; when that is more than there are, ask again.
     fn needed(&self, front: &[u8]) -> Result<usize, Damaged> {
         match self.expected {
