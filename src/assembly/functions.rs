@@ -9,7 +9,7 @@ use super::Material;
 use crate::address::{Avma, Timestamp};
 use crate::collect::{Collected, PcId, Row};
 use crate::dso::{DsoId, DsoKind, DsoTable, FileTrouble};
-use crate::ids::{IndexSlice, IndexVec, index_vec};
+use crate::ids::{Idx, IndexSlice, IndexVec, index_vec};
 use crate::profile::{EventId, FrameId, Profile, names};
 use crate::runtimes::{Tier, tier_of_any, without_tier};
 use crate::session::Target;
@@ -22,7 +22,7 @@ pub struct Functions {
     /// In the order of their first sample.
     pub all: Vec<Function>,
     /// Period and number of the samples of each event, whether or not they are in a function.
-    pub totals: Vec<(u64, u64)>,
+    pub totals: IndexVec<EventId, (u64, u64)>,
     /// The same by object.
     objects: Vec<ObjectTotals>,
 }
@@ -32,7 +32,7 @@ impl Functions {
     pub fn keep_objects(&mut self, wanted: &[String]) {
         let is =
             |name: &str, path: &str| wanted.iter().any(|wanted| wanted == name || wanted == path);
-        self.totals.fill((0, 0));
+        self.totals.raw.fill((0, 0));
         for object in self.objects.iter().filter(|o| is(&o.name, &o.path)) {
             for (total, own) in self.totals.iter_mut().zip(&object.events) {
                 *total = (total.0.saturating_add(own.0), total.1 + own.1);
@@ -79,7 +79,7 @@ pub struct Unnamed<'f> {
 struct ObjectTotals {
     name: String,
     path: String,
-    events: Vec<(u64, u64)>,
+    events: IndexVec<EventId, (u64, u64)>,
     /// Those in no function.
     unnamed: u64,
     why: &'static str,
@@ -108,8 +108,8 @@ pub struct Function {
 /// Samples of one event at one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Hit {
-    /// Index of the event.
-    pub event: u16,
+    /// The event.
+    pub event: EventId,
     /// Bytes from the start of the function.
     pub offset: u64,
     /// Whether what the samples stand in was called there: `offset` is in the call, or where it returns to.
@@ -208,7 +208,7 @@ pub(super) enum Origin {
 impl Function {
     /// Period and number of the samples of an event.
     #[must_use]
-    pub fn weight(&self, event: u16) -> (u64, u64) {
+    pub fn weight(&self, event: EventId) -> (u64, u64) {
         let own = self.hits.iter().filter(|hit| hit.event == event);
         own.fold((0, 0), |(period, samples), hit| {
             (period.saturating_add(hit.period), samples + hit.samples)
@@ -272,25 +272,29 @@ struct Finder<'m, 's, 'a> {
     found: Functions,
 }
 
+/// The total of an event, which may be the first of it.
+fn total_of(totals: &mut IndexVec<EventId, (u64, u64)>, event: EventId) -> &mut (u64, u64) {
+    if totals.len() <= event.index() {
+        totals.resize(event.index() + 1, (0, 0));
+    }
+    &mut totals[event]
+}
+
 impl<'a> Finder<'_, '_, 'a> {
     fn add(&mut self, samples: &Weighed) {
-        let event = usize::from(samples.event.0);
-        if self.found.totals.len() <= event {
-            self.found.totals.resize(event + 1, (0, 0));
-        }
-        let total = &mut self.found.totals[event];
+        let total = total_of(&mut self.found.totals, samples.event);
         total.0 = total.0.saturating_add(samples.period);
         total.1 += samples.samples;
         let Some(pc) = samples.pc else {
             return;
         };
-        let object = self.count_object(pc, event, samples);
+        let object = self.count_object(pc, samples);
         if let Known::Unasked = self.by_pc[pc] {
             self.by_pc[pc] = self.place(pc, samples.first);
         }
         if let Known::At(function, offset) = self.by_pc[pc] {
             self.found.all[function].hits.push(Hit {
-                event: samples.event.0,
+                event: samples.event,
                 offset,
                 is_call: samples.is_call,
                 period: samples.period,
@@ -302,7 +306,7 @@ impl<'a> Finder<'_, '_, 'a> {
     }
 
     /// Returns which of [`Functions::objects`] it is.
-    fn count_object(&mut self, pc: PcId, event: usize, samples: &Weighed) -> Option<usize> {
+    fn count_object(&mut self, pc: PcId, samples: &Weighed) -> Option<usize> {
         let (Target::Dso(dso) | Target::Jit(_, dso)) = self.material.collected.pcs[pc].target
         else {
             return None;
@@ -320,12 +324,9 @@ impl<'a> Finder<'_, '_, 'a> {
             });
             all.len() - 1
         });
-        let totals = &mut all[at].events;
-        if totals.len() <= event {
-            totals.resize(event + 1, (0, 0));
-        }
-        totals[event].0 = totals[event].0.saturating_add(samples.period);
-        totals[event].1 += samples.samples;
+        let total = total_of(&mut all[at].events, samples.event);
+        total.0 = total.0.saturating_add(samples.period);
+        total.1 += samples.samples;
         Some(at)
     }
 

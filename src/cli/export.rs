@@ -229,8 +229,8 @@ impl ExportArgs {
         let mut profile = self.load(load, asked)?;
         if self.event.is_some() {
             let event = chosen_event(&profile, self.event.as_deref())?;
-            profile.entries.retain(|entry| entry.event.0 == event);
-            profile.samples.retain(|sample| sample.event.0 == event);
+            profile.entries.retain(|entry| entry.event == event);
+            profile.samples.retain(|sample| sample.event == event);
         }
         Ok(profile)
     }

@@ -26,7 +26,7 @@ use crate::output::caption::{Caption, grouped, plural};
 use crate::output::html::{self, Content, FunctionCode, PageOptions};
 use crate::output::svg::{self, BackgroundColor, Drawing, Palette, SvgOptions};
 use crate::output::text::harmless;
-use crate::profile::Profile;
+use crate::profile::{EventId, Profile};
 use crate::questions::filter::Filters;
 use crate::questions::kinds::OwnRules;
 use crate::questions::programs::{Programs, SameProgram};
@@ -257,7 +257,7 @@ impl Verb for FlamegraphArgs {
 /// What is written in one format or the other.
 struct Picture<'p> {
     profile: &'p Profile,
-    event: u16,
+    event: EventId,
     flame: &'p Flame,
     caption: &'p Caption,
     code: &'p [FunctionCode],
@@ -372,7 +372,7 @@ impl FlamegraphArgs {
     fn paths(
         &self,
         profile: &Profile,
-        event: Option<u16>,
+        event: Option<EventId>,
         naming: Naming,
         by_thread: bool,
         threads: usize,
@@ -396,7 +396,7 @@ impl FlamegraphArgs {
     fn flame(
         &self,
         profile: &Profile,
-        event: u16,
+        event: EventId,
         format: Format,
         load: &LoadOptions,
         caption: &mut Caption,
@@ -416,11 +416,11 @@ impl FlamegraphArgs {
                 threads,
             ));
         };
-        let name = &profile.events[usize::from(event)].name;
+        let name = &profile[event].name;
         let named = path.display().to_string();
         let joined = match read_base(path, load, context)? {
             Base::Recording(base) => {
-                let mut events = (0_u16..).zip(&base.events);
+                let mut events = base.events.iter_enumerated();
                 let found = events.find(|(_, e)| e.name == *name && e.samples > 0);
                 let found =
                     found.with_context(|| format!("{named}: no samples of event '{name}'"))?;
@@ -428,8 +428,8 @@ impl FlamegraphArgs {
                 let mut before = self.paths(&base, Some(found.0), Naming::Whole, false, threads);
                 flame::clean(&mut after, profile);
                 flame::clean(&mut before, &base);
-                let of_base = Programs::of(&base, usize::from(found.0));
-                let program = Programs::of(profile, usize::from(event));
+                let of_base = Programs::of(&base, found.0);
+                let program = Programs::of(profile, event);
                 let program = SameProgram::of(&[&of_base], &[&program]);
                 caption.compare_with(&named, profile, Some((&base, found.0)));
                 if let Some(program) = &program {
@@ -476,7 +476,7 @@ impl FlamegraphArgs {
             percent: self.look.percent_limit.unwrap_or(PERCENT_LIMIT),
             frames: self.look.percent_limit.is_none().then_some(FRAMES),
         };
-        let summary = &profile.events[usize::from(*event)];
+        let summary = &profile[*event];
         let drawing = Drawing {
             flame,
             weights: &weights,
@@ -543,7 +543,7 @@ impl FlamegraphArgs {
 /// The code that the page is to hold.
 fn code_of(
     profile: &Profile,
-    event: u16,
+    event: EventId,
     flame: &Flame,
     assembly: Option<&Assembly>,
 ) -> Vec<FunctionCode> {
@@ -562,7 +562,7 @@ fn code_of(
     };
     let (plan, outcome) = code::Plan::new(assembly, &profile.events, &options);
     let blocks = (0..plan.len()).map(|number| plan.block(number));
-    let name = &profile.events[usize::from(event)].name;
+    let name = &profile[event].name;
     let blocks = outcome.shown.into_iter().zip(blocks);
     let blocks: Vec<_> = blocks
         .filter(|(_, block)| block.event.contains(name.as_str()))
@@ -571,7 +571,7 @@ fn code_of(
 }
 
 /// Weights of what is shown; an error if there are none.
-fn weights(flame: &Flame, event: u16) -> anyhow::Result<Weights> {
+fn weights(flame: &Flame, event: EventId) -> anyhow::Result<Weights> {
     let weights = run_weights(flame, event, 0);
     check_weight(&weights)?;
     Ok(weights)
@@ -585,7 +585,7 @@ fn check_weight(weights: &Weights) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn run_weights(flame: &Flame, event: u16, run: u8) -> Weights {
+fn run_weights(flame: &Flame, event: EventId, run: u8) -> Weights {
     let is_wanted: IndexVec<SeriesId, bool> = flame
         .series
         .iter()

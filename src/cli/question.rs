@@ -8,7 +8,7 @@ use super::filters::{FilterArgs, regexes};
 use super::input::InputArgs;
 use super::weight::WeightArgs;
 use crate::load::LoadOptions;
-use crate::profile::Profile;
+use crate::profile::{EventId, Profile};
 use crate::questions::budget::Budget;
 use crate::questions::filter::Filters;
 use crate::questions::kinds::OwnRules;
@@ -136,12 +136,12 @@ pub fn parse_budget(word: &str) -> Result<Budget, String> {
 ///
 /// # Errors
 /// When there are no samples, or none of that event.
-pub fn event_of(profile: &Profile, wanted: Option<&str>) -> anyhow::Result<usize> {
+pub fn event_of(profile: &Profile, wanted: Option<&str>) -> anyhow::Result<EventId> {
     super::verb::require_samples(profile)?;
     let Some(wanted) = wanted else {
         return Ok(main_event(profile));
     };
-    let found = profile.events.iter().position(|event| event.name == wanted);
+    let found = profile.events.position(|event| event.name == wanted);
     let names = || {
         profile
             .events
@@ -153,10 +153,7 @@ pub fn event_of(profile: &Profile, wanted: Option<&str>) -> anyhow::Result<usize
     let path = &profile.recording.path;
     let at = found
         .ok_or_else(|| anyhow::anyhow!("no event '{wanted}' in {path}; it has {}", names()))?;
-    anyhow::ensure!(
-        profile.events[at].samples > 0,
-        "{path}: no samples of {wanted}"
-    );
+    anyhow::ensure!(profile[at].samples > 0, "{path}: no samples of {wanted}");
     Ok(at)
 }
 

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use crate::diagnostics::Diagnostics;
 use crate::load::{self, LoadOptions};
 use crate::output::text::harmless;
-use crate::profile::Profile;
+use crate::profile::{EventId, Profile};
 
 use super::input::{Environment, InputArgs};
 use super::terminal::Output;
@@ -66,9 +66,9 @@ pub(super) fn require_samples(profile: &Profile) -> anyhow::Result<()> {
 
 /// The event whose samples are shown, as an index: the one that is named, or the first with call chains. Units of several do
 /// not add up.
-pub(super) fn chosen_event(profile: &Profile, wanted: Option<&str>) -> anyhow::Result<u16> {
+pub(super) fn chosen_event(profile: &Profile, wanted: Option<&str>) -> anyhow::Result<EventId> {
     require_samples(profile)?;
-    let mut events = (0_u16..).zip(&profile.events);
+    let mut events = profile.events.iter_enumerated();
     if let Some(wanted) = wanted {
         let found = events.find(|(_, event)| event.name == wanted);
         let names: Vec<&str> = profile.events.iter().map(|e| e.name.as_str()).collect();
@@ -81,7 +81,9 @@ pub(super) fn chosen_event(profile: &Profile, wanted: Option<&str>) -> anyhow::R
     }
     let sampled: Vec<_> = events.filter(|(_, event)| event.samples > 0).collect();
     let with_chains = sampled.iter().find(|(_, event)| event.has_callchains);
-    Ok(with_chains.or(sampled.first()).map_or(0, |(at, _)| *at))
+    Ok(with_chains
+        .or(sampled.first())
+        .map_or(EventId::default(), |(at, _)| *at))
 }
 
 /// `--header-only`: what was recorded, and nothing else.

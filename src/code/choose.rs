@@ -1,6 +1,7 @@
 //! Which functions are shown.
 
 use crate::assembly::{Assembly, Function, Functions};
+use crate::profile::EventId;
 
 /// What the user asked for.
 #[derive(Debug, Clone, Default)]
@@ -45,10 +46,8 @@ pub fn choose(functions: &Functions, selection: &Selection) -> Result<Vec<usize>
     }
     left.retain(|number| reaches(functions, *number, selection.percent_limit));
     left.sort_by_key(|number| {
-        let weights = (0..functions.totals.len()).map(|event| {
-            let event = u16::try_from(event).unwrap_or(u16::MAX);
-            functions.all[*number].weight(event).0
-        });
+        let events = functions.totals.indices();
+        let weights = events.map(|event| functions.all[*number].weight(event).0);
         std::cmp::Reverse(weights.fold(0, u64::saturating_add))
     });
     Ok(left)
@@ -72,15 +71,13 @@ pub fn unshown<'s>(assembly: &Assembly, selection: &'s Selection, shown: &[usize
 
 /// Whether a function has its share of some event.
 fn reaches(functions: &Functions, number: usize, limit: f64) -> bool {
-    let share = |(event, total): (usize, &(u64, u64))| {
-        let event = u16::try_from(event).unwrap_or(u16::MAX);
+    let share = |(event, total): (EventId, &(u64, u64))| {
         super::share(functions.all[number].weight(event).0, total.0)
     };
     limit <= 0.0
         || functions
             .totals
-            .iter()
-            .enumerate()
+            .iter_enumerated()
             .map(share)
             .any(|share| share >= limit)
 }

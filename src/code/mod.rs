@@ -234,7 +234,7 @@ type Listed = Result<Listing, Missing>;
 /// The functions that the first event of a group hit, heaviest first; those that only the others hit are put aside.
 fn of_group<'a>(assembly: &'a Assembly, group: &Group, others: &mut Vec<usize>) -> Vec<&'a Listed> {
     let all = &assembly.functions.all;
-    let hit = |listing: &Listed, event: u16| all[number(listing)].weight(event).1 > 0;
+    let hit = |listing: &Listed, event: EventId| all[number(listing)].weight(event).1 > 0;
     let (mut own, rest): (Vec<_>, Vec<_>) = assembly
         .listings
         .iter()
@@ -261,21 +261,21 @@ fn number(listing: &Listed) -> usize {
 
 /// Events that stand side by side.
 struct Group {
-    members: Vec<u16>,
+    members: Vec<EventId>,
     name: String,
 }
 
 fn groups(events: &IndexSlice<EventId, [EventSummary]>, options: &Options) -> Vec<Group> {
-    let all = 0..u16::try_from(events.len()).unwrap_or(u16::MAX);
-    let name = |member: &u16| events[usize::from(*member)].name.clone();
-    let names = |members: &[u16]| members.iter().map(name).collect::<Vec<_>>().join(", ");
+    let all = events.indices();
+    let name = |member: &EventId| events[*member].name.clone();
+    let names = |members: &[EventId]| members.iter().map(name).collect::<Vec<_>>().join(", ");
     if options.group {
-        let members: Vec<u16> = all.collect();
+        let members: Vec<EventId> = all.collect();
         let name = names(&members);
         return vec![Group { members, name }];
     }
     let mut groups: Vec<Group> = Vec::new();
-    let leader = |event: u16| events[usize::from(event)].leader;
+    let leader = |event: EventId| events[event].leader;
     for event in all {
         match groups
             .iter_mut()
@@ -289,7 +289,7 @@ fn groups(events: &IndexSlice<EventId, [EventSummary]>, options: &Options) -> Ve
         }
     }
     for group in groups.iter_mut().filter(|group| group.members.len() > 1) {
-        let given = events[usize::from(group.members[0])].group_name.as_deref();
+        let given = events[group.members[0]].group_name.as_deref();
         let given = given.unwrap_or("anon group");
         group.name = format!("{given} {{ {} }}", names(&group.members));
     }
@@ -394,7 +394,7 @@ impl<'n> Numbers<'n> {
                 own.1 += hit.samples;
             }
         }
-        let of_event = |event: &u16| assembly.functions.totals.get(usize::from(*event));
+        let of_event = |event: &EventId| assembly.functions.totals.get(*event);
         Self {
             rows,
             own: group

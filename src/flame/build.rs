@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use crate::ids::{Idx, IndexSlice, IndexVec, index_vec, numbers};
 use crate::intern::{Sequences, byte_ranks};
 use crate::parallel::in_parallel;
-use crate::profile::{CommId, Entry, FrameId, Profile, StackId, ThreadId};
+use crate::profile::{CommId, Entry, EventId, FrameId, Profile, StackId, ThreadId};
 
 use super::names::{Naming, kind, push_frame, shown};
 use super::{Cell, Flame, Function, FunctionId, Kind, Node, NodeId, ObjectId, Series, SeriesId};
@@ -31,7 +31,7 @@ pub struct Options {
     /// What stands at the bottom.
     pub roots: Roots,
     /// Only samples of this event.
-    pub event: Option<u16>,
+    pub event: Option<EventId>,
     /// Leaves first, and the comm at the tips.
     pub reverse: bool,
     /// Which functions there are.
@@ -129,14 +129,14 @@ struct AllSeries {
 
 fn series_of(entry: &Entry, options: &Options) -> Series {
     Series {
-        event: entry.event.0,
-        thread: if options.by_thread { entry.thread.0 } else { 0 },
+        event: entry.event,
+        thread: options.by_thread.then_some(entry.thread),
         run: 0,
     }
 }
 
 fn is_wanted(entry: &Entry, options: &Options) -> bool {
-    options.event.is_none_or(|event| event == entry.event.0)
+    options.event.is_none_or(|event| event == entry.event)
 }
 
 fn series(profile: &Profile, options: &Options) -> AllSeries {

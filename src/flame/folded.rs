@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 
 use crate::ids::{IndexVec, index_vec};
 use crate::intern::Sequences;
+use crate::profile::EventId;
 
 use super::build::{Paths, Tag};
 use super::{Function, FunctionId, Kind, Series, SeriesId, shown};
@@ -29,8 +30,8 @@ pub fn read(bytes: &[u8]) -> Result<Paths, FoldedError> {
         functions: IndexVec::new(),
         objects: IndexVec::new(),
         series: index_vec![Series {
-            event: 0,
-            thread: 0,
+            event: EventId::default(),
+            thread: None,
             run: 0,
         }],
         all: Sequences::default(),

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::ids::{Idx, IndexSlice, IndexVec, index_vec};
 use crate::intern::{Sequences, byte_ranks};
-use crate::profile::Profile;
+use crate::profile::{EventId, Profile};
 use crate::questions::functions::object_label;
 use crate::questions::programs::SameProgram;
 use crate::runtimes::names::CleanName;
@@ -71,7 +71,7 @@ fn comm(program: &str) -> Cow<'_, str> {
 pub fn join(
     after: Paths,
     before: Paths,
-    events: impl Fn(u16) -> Option<u16>,
+    events: impl Fn(EventId) -> Option<EventId>,
     threads: usize,
 ) -> Flame {
     let with_objects = !(after.objects.is_empty() || before.objects.is_empty());

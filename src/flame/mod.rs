@@ -16,7 +16,7 @@ pub use names::{Naming, shown, without_arguments};
 pub use prune::{Limit, Pruned, prune};
 
 use crate::ids::{Idx, IndexVec, index_vec};
-use crate::profile::SymbolId;
+use crate::profile::{EventId, SymbolId, ThreadId};
 
 crate::ids::numbers! {
     /// Index into [`Flame::functions`].
@@ -127,10 +127,10 @@ impl Shape {
 /// Samples of which weights are told apart.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Series {
-    /// Index into [`crate::profile::Profile::events`].
-    pub event: u16,
-    /// Index into [`crate::profile::Profile::threads`], 0 when threads are not told apart.
-    pub thread: u32,
+    /// The event.
+    pub event: EventId,
+    /// The thread, if threads are told apart.
+    pub thread: Option<ThreadId>,
     /// Which run: 0 for what is shown, 1 for what it is compared with.
     pub run: u8,
 }

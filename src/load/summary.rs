@@ -24,7 +24,7 @@ pub(super) fn events_of(
             period,
             filtered_samples: 0,
             filtered_period: 0,
-            leader: usize::from(event.leader.0),
+            leader: event.leader,
             group_name: event.group_name.clone(),
             has_callchains: event.attr.has_callchains(),
             is_tracepoint: event.attr.is_tracepoint(),

@@ -1,7 +1,7 @@
 //! What a picture says of itself: it travels without the recording and the command that made it.
 
 use crate::flame::shown;
-use crate::profile::{EventSummary, Profile};
+use crate::profile::{EventId, EventSummary, Profile};
 use crate::unit::Unit;
 
 use super::stdio::quality_line;
@@ -24,13 +24,13 @@ pub struct Caption {
 impl Caption {
     /// The caption of a picture of one event.
     #[must_use]
-    pub fn of(profile: &Profile, event: u16) -> Self {
-        let summary = &profile.events[usize::from(event)];
+    pub fn of(profile: &Profile, event: EventId) -> Self {
+        let summary = &profile[event];
         let total = amount(
             summary,
             summary.period.saturating_sub(summary.filtered_period),
         );
-        let others = (0..).zip(&profile.events);
+        let others = profile.events.iter_enumerated();
         let others = others.filter(|(at, other)| *at != event && other.samples > 0);
         Self {
             recorded: recorded(profile),
@@ -44,13 +44,18 @@ impl Caption {
     }
 
     /// Says that it is a difference; without a profile of the other run, and its event, nothing is known of that but its name.
-    pub fn compare_with(&mut self, name: &str, after: &Profile, before: Option<(&Profile, u16)>) {
+    pub fn compare_with(
+        &mut self,
+        name: &str,
+        after: &Profile,
+        before: Option<(&Profile, EventId)>,
+    ) {
         let own = shown(&after.recording.path).into_owned();
         self.recorded = format!("{own} compared with {}", shown(name));
         let Some((before, event)) = before else {
             return;
         };
-        let samples = counted(&before.events[usize::from(event)]);
+        let samples = counted(&before[event]);
         self.shown = format!("{} (before: {samples})", self.shown);
         let keys = [
             ("kernel", "# os release :"),

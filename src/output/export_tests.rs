@@ -14,7 +14,7 @@ use super::testing::{HOSTILE, into_samples, is_inert, rows, samples};
 use super::{speedscope, stacks_csv};
 use crate::flame::{self, Flame, Limit, Weights, prune};
 use crate::ids::Idx;
-use crate::profile::Profile;
+use crate::profile::{EventId, Profile};
 use crate::report::testing::ProfileBuilder;
 
 /// Sum of periods and number of samples of an event, or of all.
@@ -228,7 +228,7 @@ fn labels() -> Vec<Label> {
 }
 
 /// The weights of one event in a tree.
-fn weights(flame: &Flame, event: u16) -> Weights {
+fn weights(flame: &Flame, event: EventId) -> Weights {
     flame.weights(|cell| match flame.series[cell.series].event == event {
         true => cell.period,
         false => 0,
@@ -245,9 +245,9 @@ fn page_of(profile: &Profile) -> String {
     let content = Content {
         flame: &flame,
         profile,
-        caption: &Caption::of(profile, 0),
-        event: 0,
-        weights: &weights(&flame, 0),
+        caption: &Caption::of(profile, EventId(0)),
+        event: EventId(0),
+        weights: &weights(&flame, EventId(0)),
         is_diff: false,
         code: &[],
     };
@@ -329,11 +329,11 @@ fn assert_sound_page(data: &Value) -> BTreeMap<u64, (u64, u64)> {
 /// Weights of an SVG's frames by row, the lowest first, where it can be drawn.
 fn rows_of_picture(profile: &Profile, frames: Option<usize>) -> Option<Vec<(f64, u64)>> {
     let options = flame::Options {
-        event: Some(0),
+        event: Some(EventId(0)),
         ..flame::Options::default()
     };
     let flame = flame::build(profile, &options);
-    let weights = weights(&flame, 0);
+    let weights = weights(&flame, EventId(0));
     weights.total.first().filter(|all| **all > 0)?;
     let drawing = Drawing {
         flame: &flame,
@@ -347,7 +347,7 @@ fn rows_of_picture(profile: &Profile, frames: Option<usize>) -> Option<Vec<(f64,
                 frames,
             },
         ),
-        caption: &Caption::of(profile, 0),
+        caption: &Caption::of(profile, EventId(0)),
         is_time: false,
         unit: "cycles",
     };
@@ -489,7 +489,7 @@ fn long_and_hostile_names_are_kept_whole() {
     let profile = into_samples(profile);
     has_it(&speedscope_of(&profile).0);
     let options = FirefoxOptions {
-        event: 0,
+        event: EventId(0),
         per_cpu: false,
     };
     let mut json = Vec::new();

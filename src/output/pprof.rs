@@ -15,8 +15,8 @@ use super::strings::Strings;
 use super::text::harmless;
 use crate::ids::{IndexVec, index_vec};
 use crate::profile::{
-    CommId, Entry, EventSummary, Frame, FrameId, ObjectId, Profile, Sampling, StringId, SymbolId,
-    ThreadId,
+    CommId, Entry, EventId, EventSummary, Frame, FrameId, ObjectId, Profile, Sampling, StringId,
+    SymbolId, ThreadId,
 };
 use crate::unit::Unit;
 
@@ -452,11 +452,11 @@ impl<'p> Encoder<'p> {
     }
 
     /// The first event with samples is shown where nobody says which; its period is the profile's.
-    fn main_event(&mut self) -> u16 {
+    fn main_event(&mut self) -> EventId {
         let profile = self.profile;
-        let mut events = (0_u16..).zip(&profile.events);
+        let mut events = profile.events.iter_enumerated();
         let Some((at, event)) = events.find(|(_, event)| event.samples > 0) else {
-            return 0;
+            return EventId::default();
         };
         let period = match (event.sampling, event.unit) {
             (Sampling::Every(period), _) => period,
@@ -490,7 +490,7 @@ impl<'p> Encoder<'p> {
             recorded(profile),
             Caption::of(profile, event).quality,
         ];
-        let notes = profile.events[usize::from(event)].notes.iter();
+        let notes = profile[event].notes.iter();
         comments.extend(notes.filter(|note| note.starts_with("Filter: ")).cloned());
         if left_out > 0 {
             comments.push(format!(

@@ -497,7 +497,7 @@ fn events_follow_each_other_and_groups_share_a_table() {
     let mut builder = ProfileBuilder::default();
     builder.sample("prog", "f;main", 3000);
     builder.add_event("faults");
-    builder.event = 1;
+    builder.event = crate::profile::EventId(1);
     builder.sample("prog", "f;main", 1);
     builder.sample("prog", "g;main", 3);
     let mut profile = builder.finish();
@@ -507,7 +507,7 @@ fn events_follow_each_other_and_groups_share_a_table() {
             && separate.contains("\n\n\n# Samples: 2  of event 'faults'"),
         "{separate}"
     );
-    profile.events[1].leader = 0;
+    profile.events[1].leader = crate::profile::EventId(0);
     let joined = text(&profile, &flat());
     assert!(joined.contains(
         "# Samples: 3  of events 'anon group { cycles, faults }'\n# Event count (approx.): 3004"

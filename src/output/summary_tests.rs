@@ -26,7 +26,7 @@ fn summary(stacks: &[(String, u64)], small: bool) -> Summary {
         not_own: None,
     };
     let functions = Functions::of(&profile, &rules);
-    let tally = Tally::of(&profile, &functions, 0);
+    let tally = Tally::of(&profile, &functions, crate::profile::EventId(0));
     let facts = Facts::of(&profile, &tally, None);
     let wanted = Wanted {
         full_names: false,

@@ -520,7 +520,7 @@ mod tests {
             weights: &weights,
             other: None,
             pruned: prune(&flame, &weights, limit),
-            caption: &Caption::of(&profile, 0),
+            caption: &Caption::of(&profile, crate::profile::EventId(0)),
             is_time: false,
             unit: "cycles",
         };

@@ -41,7 +41,7 @@ pub(super) fn rows() -> impl Strategy<Value = Profile> {
         let mut builder = ProfileBuilder::default();
         builder.add_event("page-faults");
         for (comm, event, stack, period) in rows {
-            builder.event = event;
+            builder.event = crate::profile::EventId(event);
             builder.sample(&format!("c{comm}"), &stack.join(";"), period);
         }
         let mut profile = builder.finish();

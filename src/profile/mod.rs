@@ -151,7 +151,7 @@ pub struct EventSummary {
     /// The sum of their periods.
     pub filtered_period: u64,
     /// Leader of its group (its own index when it stands alone).
-    pub leader: usize,
+    pub leader: EventId,
     /// Name of the group, if it was given one.
     pub group_name: Option<String>,
     /// Whether its samples were recorded with call chains (or stacks to unwind).

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::tally::{Tally, is_cpu_time, of_event};
 use crate::check::{Level, Verdict};
-use crate::profile::{Profile, ThreadId};
+use crate::profile::{EventId, Profile, ThreadId};
 use crate::unit::Unit;
 
 /// A recording in a few words.
@@ -75,7 +75,7 @@ impl Facts {
             .iter()
             .max_by_key(|(pid, weight)| (**weight, std::cmp::Reverse(**pid)));
         let pid = heaviest.map_or(0, |(pid, _)| *pid);
-        let name_of = |event: usize| {
+        let name_of = |event: EventId| {
             profile
                 .events
                 .get(event)
@@ -83,7 +83,7 @@ impl Facts {
         };
         let times = profile.recording.time_range;
         let event = profile.events.get(tally.event);
-        let others = profile.events.iter().enumerate();
+        let others = profile.events.iter_enumerated();
         let others = others.filter(|(at, event)| *at != tally.event && event.samples > 0);
         Self {
             path: profile.recording.path.clone(),

@@ -499,7 +499,7 @@ mod tests {
         let kept = apply(&mut profile, filters, &OwnRules::default());
         assert_eq!(kept.before.period, 42);
         let functions = Functions::of(&profile, &OwnRules::default());
-        let tally = Tally::of(&profile, &functions, 0);
+        let tally = Tally::of(&profile, &functions, crate::profile::EventId(0));
         assert_eq!(tally.total.period, kept.after.period);
         let numbers = move |name: &str| {
             let at = functions

@@ -296,7 +296,7 @@ mod tests {
         builder.sample("x", "E(inlined);B;main", 7);
         let profile = builder.finish();
         let functions = Functions::of(&profile, &OwnRules::default());
-        let tally = Tally::of(&profile, &functions, 0);
+        let tally = Tally::of(&profile, &functions, crate::profile::EventId(0));
         let labels = labels(&functions, false);
         let found = matches(&functions, &tally, &labels, name).expect("a name");
         let block = block(&profile, (&functions, &labels), &tally, found[0], depth);

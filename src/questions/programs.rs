@@ -9,7 +9,7 @@ use super::functions::{Identity, object_label};
 use super::kinds::{is_runtime, without_version};
 use super::tally::of_event;
 use crate::ids::{IndexVec, index_vec};
-use crate::profile::{ObjectId, Profile, ThreadId};
+use crate::profile::{EventId, ObjectId, Profile, ThreadId};
 
 /// What a recording ran.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct Programs {
 impl Programs {
     /// Of the samples of an event.
     #[must_use]
-    pub fn of(profile: &Profile, event: usize) -> Self {
+    pub fn of(profile: &Profile, event: EventId) -> Self {
         let mut of_thread: IndexVec<ThreadId, u64> = index_vec![0; profile.threads.len()];
         for entry in of_event(profile, event) {
             let weight = &mut of_thread[entry.thread];

@@ -86,7 +86,7 @@ proptest! {
     fn functions_weigh_what_their_samples_do_once_each(stacks in stacks()) {
         let profile = profile_of(&stacks);
         let functions = Functions::of(&profile, &own("^[ab]$"));
-        let tally = Tally::of(&profile, &functions, 0);
+        let tally = Tally::of(&profile, &functions, crate::profile::EventId(0));
         let sum = |keep: &dyn Fn(&[char]) -> bool| -> u64 {
             let kept = stacks.iter().filter(|(stack, _)| keep(&letters(stack)));
             kept.map(|(_, weight)| weight).sum()
@@ -106,7 +106,7 @@ proptest! {
     fn edges_and_functions_agree(stacks in stacks()) {
         let profile = profile_of(&stacks);
         let functions = Functions::of(&profile, &own("^[ab]$"));
-        let tally = Tally::of(&profile, &functions, 0);
+        let tally = Tally::of(&profile, &functions, crate::profile::EventId(0));
         let edges = Edges::of(&profile, &functions, &tally, None);
         let inclusive = |id: FunctionId| tally.of_function(id).inclusive.period;
         for (caller, callee, count) in &edges.all {

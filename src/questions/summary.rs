@@ -9,7 +9,7 @@ use super::facts::Facts;
 use super::functions::{Basis, FunctionId, Functions};
 use super::tally::{Count, Numbers, Tally, of_event};
 use crate::ids::Idx;
-use crate::profile::Profile;
+use crate::profile::{EventId, Profile};
 use crate::runtimes::CleanName;
 use crate::runtimes::names::told_apart;
 
@@ -231,7 +231,7 @@ fn shares_by(
     )
 }
 
-fn threads(profile: &Profile, event: usize) -> Vec<Share> {
+fn threads(profile: &Profile, event: EventId) -> Vec<Share> {
     let counts = of_event(profile, event).map(|entry| {
         let count = Count {
             period: entry.period,

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::functions::{FunctionId, Functions};
 use crate::ids::Idx;
-use crate::profile::{Entry, EventSummary, FrameId, Profile, StackId};
+use crate::profile::{Entry, EventId, EventSummary, FrameId, Profile, StackId};
 use crate::unit::Unit;
 
 /// Weight of some samples.
@@ -89,15 +89,15 @@ pub struct Tally {
     /// Distinct stacks.
     pub stacks: Vec<WeightedStack>,
     /// The event that was counted.
-    pub event: usize,
+    pub event: EventId,
 }
 
 /// The event with most samples; of equals the first.
 #[must_use]
-pub fn main_event(profile: &Profile) -> usize {
-    let events = profile.events.iter().enumerate();
+pub fn main_event(profile: &Profile) -> EventId {
+    let events = profile.events.iter_enumerated();
     let most = events.max_by_key(|(at, event)| (event.samples, std::cmp::Reverse(*at)));
-    most.map_or(0, |(at, _)| at)
+    most.map_or(EventId::default(), |(at, _)| at)
 }
 
 /// Whether an event's periods are seconds of CPU, not weights of another meaning.
@@ -107,7 +107,7 @@ pub fn is_cpu_time(event: &EventSummary) -> bool {
 }
 
 /// Distinct stacks of an event with their weights, in the order of their ids.
-fn weighted_stacks(profile: &Profile, event: usize) -> Vec<WeightedStack> {
+fn weighted_stacks(profile: &Profile, event: EventId) -> Vec<WeightedStack> {
     let mut found: FxHashMap<(StackId, FrameId), (Count, f64)> = FxHashMap::default();
     for entry in of_event(profile, event) {
         let count = Count {
@@ -134,17 +134,17 @@ fn weighted_stacks(profile: &Profile, event: usize) -> Vec<WeightedStack> {
 }
 
 /// Entries of an event.
-pub fn of_event(profile: &Profile, event: usize) -> impl Iterator<Item = &Entry> {
+pub fn of_event(profile: &Profile, event: EventId) -> impl Iterator<Item = &Entry> {
     profile
         .entries
         .iter()
-        .filter(move |entry| usize::from(entry.event.0) == event)
+        .filter(move |entry| entry.event == event)
 }
 
 impl Tally {
     /// Counts the samples of an event.
     #[must_use]
-    pub fn of(profile: &Profile, functions: &Functions, event: usize) -> Self {
+    pub fn of(profile: &Profile, functions: &Functions, event: EventId) -> Self {
         let mut walk = Walk {
             profile,
             functions,
@@ -239,7 +239,7 @@ mod tests {
             not_own: None,
         };
         let functions = Functions::of(&profile, &rules);
-        let tally = Tally::of(&profile, &functions, 0);
+        let tally = Tally::of(&profile, &functions, crate::profile::EventId(0));
         (profile, functions, tally)
     }
 

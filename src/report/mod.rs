@@ -48,7 +48,9 @@ use self::sorted::{Ordered, RowPlace, ordered};
 pub use self::tree::{CallTree, TreeMaker, TreeNode, TreeNodeId};
 use crate::metrics::Metric;
 use crate::profile::CpuMode;
-use crate::profile::{Entry, EntryId, EventSummary, Frame, FrameId, ObjectId, Profile, SymbolId};
+use crate::profile::{
+    Entry, EntryId, EventId, EventSummary, Frame, FrameId, ObjectId, Profile, SymbolId,
+};
 use crate::questions::functions::Functions;
 use crate::questions::kinds::OwnRules;
 
@@ -121,8 +123,8 @@ pub struct Report<'p> {
 /// The rows of one event, or of a group of events.
 #[derive(Debug)]
 pub struct Table {
-    /// Indices of the events, the leader first.
-    pub events: Vec<usize>,
+    /// The events, the leader first.
+    pub events: Vec<EventId>,
     /// Names as the title shows them.
     pub title: String,
     /// Whether the title says `events`.
@@ -346,16 +348,19 @@ fn elide(options: &ReportOptions, columns: &Columns) -> (Vec<Key>, Vec<(&'static
 }
 
 /// Which events share a table. Events without samples are left out, as perf 7.2 does within groups too.
-fn groups(profile: &Profile, options: &ReportOptions) -> Vec<Vec<usize>> {
+fn groups(profile: &Profile, options: &ReportOptions) -> Vec<Vec<EventId>> {
     let events = &profile.events;
-    let is_recorded = (0..events.len()).any(|i| events[i].leader != i);
-    let leader_of = |i: usize| match options.rows.group {
+    let is_recorded = events.iter_enumerated().any(|(i, event)| event.leader != i);
+    let leader_of = |i: EventId| match options.rows.group {
         Grouping::Separate => i,
-        Grouping::All if !is_recorded => 0,
+        Grouping::All if !is_recorded => EventId::default(),
         Grouping::AsRecorded | Grouping::All => events[i].leader,
     };
-    let mut groups: Vec<(usize, Vec<usize>)> = Vec::new();
-    for i in (0..events.len()).filter(|i| events[*i].samples > 0 || !options.rows.skip_empty) {
+    let mut groups: Vec<(EventId, Vec<EventId>)> = Vec::new();
+    for i in events
+        .indices()
+        .filter(|i| events[*i].samples > 0 || !options.rows.skip_empty)
+    {
         let leader = leader_of(i);
         match groups.iter_mut().find(|(of, _)| *of == leader) {
             Some((_, members)) => members.push(i),
@@ -392,7 +397,7 @@ impl<'p> Report<'p> {
     /// The event of a table, or the first one of its group.
     #[must_use]
     pub fn leader(&self, table: &Table) -> &'p EventSummary {
-        &self.profile.events[table.events[0]]
+        &self.profile[table.events[0]]
     }
 
     /// The metric of a column, if it is one of those.
@@ -476,9 +481,9 @@ impl<'p> Report<'p> {
             .map(|frame| self.profile.frame_name(frame))
     }
 
-    fn table(&self, events: Vec<usize>) -> Table {
+    fn table(&self, events: Vec<EventId>) -> Table {
         let all = &self.rows;
-        let counts_of = |event: &usize| {
+        let counts_of = |event: &EventId| {
             let totals = &all.totals[*event];
             if self.options.rows.relative {
                 totals.row_filtered
@@ -486,8 +491,8 @@ impl<'p> Report<'p> {
                 totals.all
             }
         };
-        let total_of = |event: &usize| counts_of(event).self_period;
-        let samples_of = |event: &usize| {
+        let total_of = |event: &EventId| counts_of(event).self_period;
+        let samples_of = |event: &EventId| {
             let totals = &all.totals[*event];
             let counts = if self.options.rows.relative {
                 &totals.sample_filtered
@@ -543,7 +548,7 @@ impl<'p> Report<'p> {
 
     /// The leader's rows, and those that only members have, with nothing counted for the leader; the numbers
     /// of the rows; the members' counts.
-    fn joined(&self, events: &[usize]) -> Joined {
+    fn joined(&self, events: &[EventId]) -> Joined {
         let behind = events.len() - 1;
         let (mut rows, mut numbers) = (IndexVec::new(), IndexVec::new());
         let mut members = Vec::new();
@@ -552,7 +557,7 @@ impl<'p> Report<'p> {
         for (member, event) in events.iter().enumerate() {
             for (number, row) in self.rows.rows.iter_enumerated() {
                 let contexts = &self.rows.contexts;
-                if contexts.event(row.context).index() != *event {
+                if contexts.event(row.context) != *event {
                     continue;
                 }
                 let new: RowPlace = rows.next_idx();
@@ -621,34 +626,28 @@ const fn level_char(mode: CpuMode) -> char {
     }
 }
 
-fn is_plural(profile: &Profile, options: &ReportOptions, events: &[usize]) -> bool {
+fn is_plural(profile: &Profile, options: &ReportOptions, events: &[EventId]) -> bool {
     let leader = events[0];
-    let of = |i: usize| profile.events[i].leader;
-    let is_recorded = (0..profile.events.len()).any(|i| of(i) != i);
-    let leads = |i: usize| i != leader && (of(i) == leader || (!is_recorded && leader == 0));
+    let of = |i: EventId| profile[i].leader;
+    let is_recorded = profile.events.indices().any(|i| of(i) != i);
+    let is_first = leader == EventId::default();
+    let leads = |i: EventId| i != leader && (of(i) == leader || (!is_recorded && is_first));
     match options.rows.group {
         // perf keeps the plural of a leader whose group, recorded or made by the option, is taken apart.
-        Grouping::Separate => (0..profile.events.len()).any(leads),
+        Grouping::Separate => profile.events.indices().any(leads),
         Grouping::AsRecorded | Grouping::All => events.len() > 1,
     }
 }
 
-fn title(profile: &Profile, options: &ReportOptions, events: &[usize]) -> String {
-    let names: Vec<&str> = events
-        .iter()
-        .map(|i| profile.events[*i].name.as_str())
-        .collect();
+fn title(profile: &Profile, options: &ReportOptions, events: &[EventId]) -> String {
+    let names: Vec<&str> = events.iter().map(|i| profile[*i].name.as_str()).collect();
     let names = names.join(", ");
     if events.len() < 2 {
         return names;
     }
     let was_forced = options.rows.group == Grouping::All
-        && profile
-            .events
-            .iter()
-            .enumerate()
-            .all(|(i, e)| e.leader == i);
-    match &profile.events[events[0]].group_name {
+        && profile.events.iter_enumerated().all(|(i, e)| e.leader == i);
+    match &profile[events[0]].group_name {
         _ if was_forced => names,
         Some(group) => format!("{group} {{ {names} }}"),
         None => format!("anon group {{ {names} }}"),

@@ -114,10 +114,14 @@ impl Rates {
         }
         let events = &input.profile.events;
         let names: Vec<&str> = events.iter().map(|event| event.name.as_str()).collect();
-        let sides: Result<Vec<_>, String> =
-            metrics.iter().map(|metric| metric.events(&names)).collect();
+        let ids = |places: Vec<usize>| places.into_iter().map(EventId::from_usize).collect();
+        let sides = metrics.iter().map(|metric| {
+            let (above, below) = metric.events(&names)?;
+            Ok((ids(above), ids(below)))
+        });
+        let sides: Result<Vec<(Events, Events)>, String> = sides.collect();
         let sides = sides?;
-        let mut used = vec![false; events.len()];
+        let mut used: IndexVec<EventId, bool> = index_vec![false; events.len()];
         for (above, below) in &sides {
             above
                 .iter()
@@ -125,7 +129,7 @@ impl Rates {
                 .for_each(|event| used[*event] = true);
         }
         let counted = Counted::of(input, &used);
-        for row in 0..counted.rows() {
+        for row in counted.rows() {
             for (metric, (above, below)) in metrics.iter().zip(&sides) {
                 let rate = counted.rate(row, above, below, input.profile);
                 rates.cells.push(rate.map(|rate| Rate {
@@ -150,6 +154,8 @@ impl Rates {
     }
 }
 
+type Events = Vec<EventId>;
+
 /// Everything that was counted.
 struct Counted {
     events: usize,
@@ -160,13 +166,13 @@ struct Counted {
     /// By row and event, of leaders of groups.
     stays: Vec<Stays>,
     /// By event: all its samples.
-    samples: Vec<u64>,
+    samples: IndexVec<EventId, u64>,
     /// Times between samples of groups in one thread, ns.
     steps: Vec<u64>,
 }
 
 impl Counted {
-    fn of(input: &Input<'_>, used: &[bool]) -> Self {
+    fn of(input: &Input<'_>, used: &IndexSlice<EventId, [bool]>) -> Self {
         let events = &input.profile.events;
         let mut counted = Self {
             events: events.len(),
@@ -174,25 +180,27 @@ impl Counted {
             identities: input.rows.contexts.identities(),
             sums: Vec::new(),
             stays: Vec::new(),
-            samples: vec![0; events.len()],
+            samples: index_vec![0; events.len()],
             steps: Vec::new(),
         };
-        let leads = |index: usize| {
-            (0..events.len()).any(|i| i != index && events[i].leader == index && used[i])
+        let leads = |leader: EventId| {
+            let others = events.indices().filter(|i| *i != leader && used[*i]);
+            others.into_iter().any(|i| events[i].leader == leader)
         };
-        let leads: Vec<bool> = (0..events.len()).map(leads).collect();
+        let leads: IndexVec<EventId, bool> = events.indices().map(leads).collect();
         let mut last: FxHashMap<(ThreadId, EventId), (u64, Vec<SharedRow>)> = FxHashMap::default();
         let mut seen = index_vec![None; input.classes.all.len()];
         let mut rows = Vec::new();
         for (id, entry) in input.profile.entries.iter_enumerated() {
-            let event = usize::from(entry.event.0);
+            let event = entry.event;
             if !used[event] && !leads[event] {
                 continue;
             }
             counted.rows_of(input, id, entry, &mut seen, &mut rows);
             counted.samples[event] += entry.samples;
             for row in &rows {
-                counted.sums[row.index() * events.len() + event].add(entry);
+                let at = counted.place(*row, event);
+                counted.sums[at].add(entry);
             }
             if leads[event] {
                 let key = (entry.thread, entry.event);
@@ -204,8 +212,8 @@ impl Counted {
         counted
     }
 
-    fn rows(&self) -> usize {
-        self.ids.len()
+    fn rows(&self) -> impl Iterator<Item = SharedRow> + use<> {
+        (0..self.ids.len()).map(SharedRow::from_usize)
     }
 
     /// The rows that a sample counts for, each once.
@@ -247,21 +255,26 @@ impl Counted {
         }
     }
 
+    /// Where what is counted for a row and an event stands.
+    fn place(&self, row: SharedRow, event: EventId) -> usize {
+        row.index() * self.events + event.index()
+    }
+
     /// A sample of a group comes after another of its thread.
     fn follow(
         &mut self,
-        event: usize,
+        event: EventId,
         time: u64,
         rows: &[SharedRow],
         before: &(u64, Vec<SharedRow>),
     ) {
-        let events = self.events;
-        let place = |row: &SharedRow| row.index() * events + event;
         for row in rows {
-            self.stays[place(row)].samples += 1;
+            let at = self.place(*row, event);
+            self.stays[at].samples += 1;
         }
         for row in &before.1 {
-            let stays = &mut self.stays[place(row)];
+            let at = self.place(*row, event);
+            let stays = &mut self.stays[at];
             stays.followed += 1;
             stays.again += u64::from(rows.contains(row));
         }
@@ -272,15 +285,15 @@ impl Counted {
 
     fn rate(
         &self,
-        row: usize,
-        above: &[usize],
-        below: &[usize],
+        row: SharedRow,
+        above: &[EventId],
+        below: &[EventId],
         profile: &Profile,
     ) -> Option<Rate> {
-        let of = |events: &[usize]| {
+        let of = |events: &[EventId]| {
             let sums = events
                 .iter()
-                .map(|event| self.sums[row * self.events + event]);
+                .map(|event| self.sums[self.place(row, *event)]);
             sums.fold(Sum::default(), Sum::and)
         };
         let (over, under) = (of(above), of(below));
@@ -296,7 +309,7 @@ impl Counted {
             }
         };
         let error = CONFIDENCE * value * (relative(over) + relative(under)).sqrt();
-        let leader = |event: &usize| profile.events[*event].leader;
+        let leader = |event: &EventId| profile[*event].leader;
         let is_group = above
             .iter()
             .any(|a| below.iter().any(|b| leader(a) == leader(b) && a != b));
@@ -309,8 +322,8 @@ impl Counted {
     }
 
     /// Whether threads stay in a row for much longer than from one sample to the next.
-    fn is_persistent(&self, row: usize, leader: usize) -> bool {
-        let stays = self.stays[row * self.events + leader];
+    fn is_persistent(&self, row: SharedRow, leader: EventId) -> bool {
+        let stays = self.stays[self.place(row, leader)];
         let share = stays.samples as f64 / self.samples[leader].max(1) as f64;
         if stays.followed == 0 {
             return false;
@@ -321,7 +334,12 @@ impl Counted {
 }
 
 /// What is to be known of all rates.
-fn notes(counted: &Counted, rates: &Rates, profile: &Profile, used: &[bool]) -> Vec<String> {
+fn notes(
+    counted: &Counted,
+    rates: &Rates,
+    profile: &Profile,
+    used: &IndexSlice<EventId, [bool]>,
+) -> Vec<String> {
     let mut notes = Vec::new();
     if rates.cells.iter().flatten().any(|rate| rate.is_smeared) {
         let mut steps = counted.steps.clone();
@@ -332,12 +350,12 @@ fn notes(counted: &Counted, rates: &Rates, profile: &Profile, used: &[bool]) -> 
             "~: group samples cannot resolve functions that run shorter than {ms:.1} ms: record the events separately"
         ));
     }
-    let of_hardware = |i: &usize| profile.events[*i].is_hardware;
-    let all = || (0..profile.events.len()).filter(|i| used[*i]);
+    let of_hardware = |i: &EventId| profile[*i].is_hardware;
+    let all = || profile.events.indices().filter(|i| used[*i]);
     if all().filter(of_hardware).count() > FEW_COUNTERS {
         notes.push("perhaps more events than counters: ratios may be off".to_owned());
     }
-    let pmus = all().filter_map(|i| metrics::pmu(&profile.events[i].name));
+    let pmus = all().filter_map(|i| metrics::pmu(&profile[i].name));
     let mut pmus: Vec<&str> = pmus.collect();
     pmus.sort_unstable();
     pmus.dedup();
@@ -380,14 +398,14 @@ mod tests {
         let mut builder = ProfileBuilder::default();
         let instructions = builder.add_event("instructions:u");
         for i in 0..100 {
-            builder.event = 0;
+            builder.event = EventId(0);
             builder.sample("c", "f", 1000);
-            builder.event = instructions as u16;
+            builder.event = instructions;
             builder.sample("c", "f", 1000);
             builder.sample("c", "f", 2000);
             if i < 29 {
                 builder.sample("c", "few", 1000);
-                builder.event = 0;
+                builder.event = EventId(0);
                 builder.sample("c", "few", 1000);
             }
         }
@@ -413,13 +431,13 @@ mod tests {
                 } else {
                     "g"
                 };
-                for event in [0, faults as u16] {
+                for event in [EventId(0), faults] {
                     builder.event = event;
                     builder.sample("c", function, 1000);
                 }
             }
             let mut profile = builder.finish();
-            profile.events[faults].leader = 0;
+            profile.events[faults].leader = EventId(0);
             let (rows, notes) = rates(&profile, "ipc");
             let smeared = rows.iter().map(|row| row.1.expect("enough").is_smeared);
             (smeared.collect::<Vec<_>>(), notes.len())

@@ -6,8 +6,8 @@ use crate::address::{Avma, FileOffset};
 use crate::ids::Idx;
 use crate::profile::CpuMode;
 use crate::profile::{
-    CommId, Entry, EventSummary, Frame, FrameId, Object, ObjectId, Origin, Profile, StackEnd,
-    Symbol, SymbolId, Thread, ThreadId,
+    CommId, Entry, EventId, EventSummary, Frame, FrameId, Object, ObjectId, Origin, Profile,
+    StackEnd, Symbol, SymbolId, Thread, ThreadId,
 };
 
 /// Builds a profile from stacks written as text.
@@ -18,7 +18,7 @@ pub(crate) struct ProfileBuilder {
     /// Whether stacks count as unwound, not as recorded by the kernel.
     pub(crate) unwound: bool,
     /// Event of the next samples.
-    pub(crate) event: u16,
+    pub(crate) event: EventId,
 }
 
 impl Default for ProfileBuilder {
@@ -30,7 +30,7 @@ impl Default for ProfileBuilder {
             frames: FxHashMap::default(),
             symbols: FxHashMap::default(),
             unwound: false,
-            event: 0,
+            event: EventId(0),
         };
         builder.add_event("cycles");
         builder
@@ -39,8 +39,8 @@ impl Default for ProfileBuilder {
 
 impl ProfileBuilder {
     /// Adds an event with chains, which leads itself.
-    pub(crate) fn add_event(&mut self, name: &str) -> usize {
-        let leader = self.profile.events.len();
+    pub(crate) fn add_event(&mut self, name: &str) -> EventId {
+        let leader = self.profile.events.next_idx();
         self.profile.events.push(EventSummary {
             name: name.to_owned(),
             leader,
@@ -74,11 +74,11 @@ impl ProfileBuilder {
         let first = self.profile.entries.len() as u64;
         let event = self.event;
         let comm = self.profile[thread].comm;
-        let totals = &mut self.profile.events[event as usize];
+        let totals = &mut self.profile.events[event];
         totals.samples += 1;
         totals.period += period;
         let entry = Entry {
-            event: crate::profile::EventId(event),
+            event,
             cpu: -1,
             comm,
             thread,

@@ -56,7 +56,7 @@ fn heaviest(tracks: &[Track]) -> Vec<usize> {
 
 /// Milliseconds between two samples of what runs all the time.
 fn interval(profile: &Profile, options: FirefoxOptions, tracks: &[Track]) -> f64 {
-    let event = &profile.events[usize::from(options.event)];
+    let event = &profile[options.event];
     match event.sampling {
         Sampling::PerSecond(hertz) if hertz > 0 => 1000.0 / hertz as f64,
         Sampling::Every(period) if event.unit == Unit::Nanoseconds => period as f64 / 1e6,
@@ -112,7 +112,7 @@ fn oscpu(profile: &Profile) -> String {
 
 fn facts(profile: &Profile, options: FirefoxOptions, scale: &Scale) -> Value {
     let caption = Caption::of(profile, options.event);
-    let event = &profile.events[usize::from(options.event)];
+    let event = &profile[options.event];
     let mut facts = vec![
         ("Samples", caption.shown),
         ("Weight of a sample", weight(event, scale).to_owned()),

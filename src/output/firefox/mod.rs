@@ -18,7 +18,7 @@ mod tests;
 use std::io::{self, Write};
 
 use super::columns::hand_over;
-use crate::profile::Profile;
+use crate::profile::{EventId, Profile};
 use shared::Shared;
 
 /// No number.
@@ -28,7 +28,7 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FirefoxOptions {
     /// The event whose samples are samples: index into [`Profile::events`].
-    pub event: u16,
+    pub event: EventId,
     /// A track for each CPU instead of each thread; threads are roots of its stacks.
     pub per_cpu: bool,
 }

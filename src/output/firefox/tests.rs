@@ -5,14 +5,21 @@ use serde_json::Value;
 
 use super::{FirefoxOptions, write};
 use crate::output::testing::{is_inert, samples};
-use crate::profile::{Profile, Sampling, ThreadId, Wait};
+use crate::profile::{EventId, Profile, Sampling, ThreadId, Wait};
 use crate::report::testing::ProfileBuilder;
 use crate::run_state::RunState;
 use crate::unit::Unit;
 
 fn written(profile: &Profile, event: u16, per_cpu: bool) -> Value {
     let mut json = Vec::new();
-    let written = write(profile, FirefoxOptions { event, per_cpu }, &mut json);
+    let written = write(
+        profile,
+        FirefoxOptions {
+            event: EventId(event),
+            per_cpu,
+        },
+        &mut json,
+    );
     written.expect("a vector takes everything");
     serde_json::from_slice(&json).expect("JSON")
 }
@@ -150,7 +157,7 @@ fn small() -> Profile {
     builder.add_event("sched:sched_switch");
     builder.sample("a", "i(inlined);f;main", 1_000_000);
     builder.sample("a", "f;main", 1_000_000);
-    builder.event = 1;
+    builder.event = EventId(1);
     builder.sample("a", "s@[kernel.kallsyms];main", 1);
     let mut profile = crate::output::testing::into_samples(builder.finish());
     profile.events[0].unit = Unit::Nanoseconds;

@@ -40,7 +40,7 @@ pub(super) struct Scale {
 
 impl Scale {
     pub(super) fn of(profile: &Profile, options: FirefoxOptions, tracks: &[Track]) -> Self {
-        let event = &profile.events[usize::from(options.event)];
+        let event = &profile[options.event];
         let mut periods = tracks
             .iter()
             .flat_map(|track| &track.hits)

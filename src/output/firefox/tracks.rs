@@ -173,7 +173,7 @@ impl Sorter<'_, '_> {
             let payload = self.payload(sample.trace);
             self.off_cpu(wait, payload, Some(stack));
         }
-        if sample.event.0 == self.options.event {
+        if sample.event == self.options.event {
             let is_idle = self.profile[sample.thread].tid == 0;
             let track = self.track(owner);
             track.weight = track.weight.saturating_add(sample.period);

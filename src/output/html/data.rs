@@ -6,6 +6,7 @@ use super::{Content, PageOptions, unit_word};
 use crate::flame::{Comparison, Flame, Kind, NodeId, shown};
 use crate::ids::{Idx, IndexVec, index_vec};
 use crate::output::columns::{list, number, text};
+use crate::profile::{EventId, ThreadId};
 
 /// The whole object.
 pub(super) fn json(content: &Content<'_>, options: &PageOptions) -> String {
@@ -48,10 +49,10 @@ pub(super) fn json(content: &Content<'_>, options: &PageOptions) -> String {
 /// Events and threads that are in the tree, numbered anew.
 fn push_events_and_threads(content: &Content<'_>, json: &mut String) {
     let Content { flame, profile, .. } = content;
-    let mut events: Vec<u16> = flame.series.iter().map(|series| series.event).collect();
+    let mut events: Vec<EventId> = flame.series.iter().map(|series| series.event).collect();
     events.sort_unstable();
     events.dedup();
-    let mut threads: Vec<u32> = if content.is_diff {
+    let mut threads: Vec<Option<ThreadId>> = if content.is_diff {
         Vec::new()
     } else {
         flame.series.iter().map(|series| series.thread).collect()
@@ -62,14 +63,15 @@ fn push_events_and_threads(content: &Content<'_>, json: &mut String) {
     let _ = write!(json, ",\"measure\":\"{shown_first}p\",\"events\":");
     list(json, &events, |event, json| {
         json.push_str("{\"name\":");
-        text(&shown(&profile.events[usize::from(*event)].name), json);
+        text(&shown(&profile[*event].name), json);
         json.push_str(",\"unit\":");
         text(unit_word(profile, *event), json);
         json.push('}');
     });
     json.push_str(",\"threads\":");
     list(json, &threads, |thread, json| {
-        let thread = &profile.threads[*thread as usize];
+        // All samples are the first one's where threads are not told apart.
+        let thread = &profile[thread.unwrap_or(ThreadId(0))];
         // perf prints absent ids as -1.
         let (pid, tid) = (thread.pid.cast_signed(), thread.tid.cast_signed());
         let _ = write!(json, "[{pid},{tid},");

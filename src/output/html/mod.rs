@@ -46,7 +46,7 @@ pub struct Content<'c> {
     /// What it says of itself.
     pub caption: &'c Caption,
     /// The event that is shown first.
-    pub event: u16,
+    pub event: EventId,
     /// Weights of that event.
     pub weights: &'c Weights,
     /// Whether the series are of two runs.
@@ -231,8 +231,8 @@ fn base64(bytes: &[u8]) -> String {
 }
 
 /// The word by which the page knows a unit.
-fn unit_word(profile: &Profile, event: u16) -> &'static str {
-    match profile[EventId(event)].unit {
+fn unit_word(profile: &Profile, event: EventId) -> &'static str {
+    match profile[event].unit {
         Unit::Nanoseconds => "ns",
         Unit::Bytes => "B",
         _ => "",

@@ -54,7 +54,7 @@ impl Key {
         match self {
             Self::Field(number) => {
                 let field = &profile.fields[usize::from(number)];
-                usize::from(field.event.0) == table.events[0]
+                field.event == table.events[0]
             }
             _ => true,
         }
