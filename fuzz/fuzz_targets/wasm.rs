@@ -5,7 +5,7 @@ use pjit::input::Store;
 use pjit::symbolize::{Query, Site};
 use pjit::wasm::WasmCode;
 use pjit::wasm::addrmap::AddressMap;
-use pjit::wasm::module::WasmFile;
+use pjit::wasm::module::{FunctionIndex, WasmFile};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     for version in [None, Some(46), Some(47)] {
@@ -18,7 +18,10 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     if let Some(file) = WasmFile::parse(bytes) {
         for module in &file.modules {
             let _ = (module.indices_by_name().len(), module.source_map_url());
-            let _ = (module.function_name(7), module.body(7));
+            let _ = (
+                module.function_name(FunctionIndex(7)),
+                module.body(FunctionIndex(7)),
+            );
         }
     }
     lines(bytes);
