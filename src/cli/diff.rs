@@ -26,8 +26,9 @@ use crate::questions::runs::By;
        pjit diff [OPTIONS] BASE... --to NEW...",
     after_help = "Functions are the same by their cleaned name and object, whatever directory, process, address or tier
 they have. Seconds are means per run. The ratio is new to base after the common factor: what
-everything became slower or faster by. slower, faster, new and gone are changes by a t test
-with a false discovery rate of 5 %; two runs of each give unsure, one run each gives large.
+everything became slower or faster by. slower, faster (of bytes more, less), new and gone are
+changes by a t test with a false discovery rate of 5 %; two runs of each give unsure, one run
+each gives large.
 Record base and new by turns: three runs of each at least, ten to see 20 %.
 
 Examples:

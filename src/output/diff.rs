@@ -37,6 +37,12 @@ impl Diff<'_> {
         self.facts().is_some_and(Facts::is_time)
     }
 
+    /// What is said of a row; nothing of most.
+    fn verdict(&self, row: &Row) -> Option<&'static str> {
+        let is_amount = self.facts().is_some_and(Facts::is_amount);
+        Some(row.verdict?.word(is_amount))
+    }
+
     fn scale(&self) -> f64 {
         if self.is_time() { 1e-9 } else { 1.0 }
     }
@@ -197,7 +203,7 @@ fn cells(diff: &Diff<'_>, row: &Row) -> Vec<String> {
         row.ratio
             .map_or_else(String::new, |ratio| format!("{:.2}", ratio.value)),
         row.ratio.map_or_else(String::new, bounds),
-        row.verdict.map_or("", |verdict| verdict.word()).to_owned(),
+        diff.verdict(row).unwrap_or_default().to_owned(),
         format!("{name}{doubt}{}", renamed.unwrap_or_default()),
         row.identity.object.clone(),
     ]
@@ -238,7 +244,7 @@ pub fn to_json(diff: &Diff<'_>, common: &json::Common, rows: usize) -> Value {
             "programs": comparison.program.as_ref().map(|program| json!({"base": program.base, "new": program.new})),
             "total": total,
             "run_totals": {"base": totals(diff.base), "new": totals(diff.new)},
-            "rows": shown.iter().map(row_json).collect::<Value>(),
+            "rows": shown.iter().map(|row| row_json(diff, row)).collect::<Value>(),
             "omitted": {"functions": left.len(), "base": sum(|row| row.means.0), "new": sum(|row| row.means.1), "small": comparison.small},
             "warnings": json::warnings(&facts, common),
         }),
@@ -250,7 +256,7 @@ fn totals(runs: &[Run]) -> Vec<u64> {
     runs.iter().map(|run| run.total.period).collect()
 }
 
-fn row_json(row: &Row) -> Value {
+fn row_json(diff: &Diff<'_>, row: &Row) -> Value {
     let name = &row.identity.name;
     json!({
         "id": row.identity.id(),
@@ -266,7 +272,7 @@ fn row_json(row: &Row) -> Value {
         "high": row.ratio.map(|ratio| json::number(ratio.high)),
         "p": row.p.map(json::number),
         "q": row.q.map(json::number),
-        "verdict": row.verdict.map(|verdict| verdict.word()),
+        "verdict": diff.verdict(row),
         "renamed": row.renamed.as_ref().map(Identity::id),
         "doubtful": row.is_doubtful(),
         "matched": row.is_matched,
@@ -296,11 +302,77 @@ pub fn csv_rows(diff: &Diff<'_>) -> Vec<Vec<String>> {
             text(row.ratio.map(|r| r.high)),
             text(row.p),
             text(row.q),
-            row.verdict.map_or("", |verdict| verdict.word()).to_owned(),
+            diff.verdict(row).unwrap_or_default().to_owned(),
             row.identity.name.full(),
             row.identity.object.clone(),
             row.identity.id(),
         ]
     }));
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::questions::compare::{Method, compare};
+    use crate::questions::functions::Identity;
+    use crate::questions::runs::Part;
+    use crate::questions::tally::Count;
+    use crate::runtimes::CleanName;
+
+    /// Three runs of two functions, the second of which weighs so much.
+    fn side(weight: u64, weighed: Option<(Unit, &'static str)>) -> Vec<Run> {
+        let mut run = Run::default();
+        run.facts.weighed = weighed;
+        for (name, period) in [("same", 1_000_000), ("other", weight)] {
+            let count = Count {
+                period,
+                samples: 1000,
+            };
+            let name = CleanName {
+                name: name.to_owned(),
+                ..CleanName::default()
+            };
+            let identity = Identity {
+                object: "x".to_owned(),
+                name,
+            };
+            let part = Part {
+                own: count,
+                inclusive: count,
+                credited: count,
+                is_own: true,
+                effective: [1000.0; 2],
+            };
+            run.functions.insert(identity, part);
+            run.total.add(count);
+            run.effective += 1000.0;
+        }
+        vec![run; 3]
+    }
+
+    #[test]
+    fn bytes_grow_and_time_slows() {
+        for (weighed, words) in [
+            (Some((Unit::Bytes, "blocks")), ["more", "less"]),
+            (Some((Unit::Nanoseconds, "waits")), ["slower", "faster"]),
+            (None, ["slower", "faster"]),
+        ] {
+            let (few, many) = (side(500_000, weighed), side(1_500_000, weighed));
+            for ((base, new), word) in [(&few, &many), (&many, &few)].into_iter().zip(words) {
+                let comparison = compare(base, new, Method::default());
+                let diff = Diff {
+                    base,
+                    new,
+                    by: By::Credited,
+                    comparison: &comparison,
+                    filters: Vec::new(),
+                    full_names: false,
+                };
+                let rows = csv_rows(&diff);
+                let row = rows.iter().find(|row| row[8] == "other");
+                assert_eq!(row.map(|row| row[7].as_str()), Some(word), "{weighed:?}");
+            }
+        }
+    }
 }

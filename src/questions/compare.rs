@@ -46,10 +46,12 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// As it is printed.
+    /// As it is printed of time and of samples, or of amounts: bytes are not slower.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn word(self, is_amount: bool) -> &'static str {
         match self {
+            Self::Slower if is_amount => "more",
+            Self::Faster if is_amount => "less",
             Self::Slower => "slower",
             Self::Faster => "faster",
             Self::New => "new",
@@ -534,7 +536,7 @@ mod tests {
         rows.map(|row| {
             (
                 row.identity.name.name.clone(),
-                row.verdict.map(Verdict::word),
+                row.verdict.map(|verdict| verdict.word(false)),
             )
         })
         .collect()
@@ -605,7 +607,7 @@ mod tests {
     fn few_runs_never_say_changed() {
         for (runs, word) in [(1, "large"), (2, "unsure")] {
             let found = compare(&side(0, runs, 1.0), &side(5, runs, 4.0), Method::default());
-            assert_eq!(found.rows[0].verdict.map(Verdict::word), Some(word));
+            assert_eq!(found.rows[0].verdict.map(|v| v.word(false)), Some(word));
             assert!(
                 found
                     .rows

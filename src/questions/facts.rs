@@ -113,6 +113,12 @@ impl Facts {
         self.is_clock || matches!(self.weighed, Some((Unit::Nanoseconds, _)))
     }
 
+    /// Whether weights are bytes, blocks or the like: amounts that do not take time.
+    #[must_use]
+    pub fn is_amount(&self) -> bool {
+        !self.is_time() && self.weighed.is_some()
+    }
+
     /// What weights are, as JSON names it.
     #[must_use]
     pub fn unit(&self) -> &'static str {
