@@ -137,7 +137,7 @@ impl Weighed {
     /// All samples, where they are.
     pub(super) fn all(collected: &Collected) -> impl Iterator<Item = Self> {
         collected.rows.iter().map(|row| Self {
-            event: EventId(row.key.event),
+            event: row.key.event,
             pc: Some(row.key.leaf),
             is_call: false,
             period: row.period,

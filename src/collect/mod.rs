@@ -27,7 +27,7 @@ use crate::diagnostics::Diagnostics;
 use crate::ids::{CommId, IndexVec, Spare, ThreadId, ValuesId};
 use crate::input::Window;
 use crate::intern::Sequences;
-use crate::perfdata::{CpuMode, FieldKey, FieldValue, Recording};
+use crate::perfdata::{CpuMode, EventId, FieldKey, FieldValue, Recording};
 use crate::run_state::RunState;
 use crate::session::{Session, Target};
 use crate::stack_end::StackEnd;
@@ -180,8 +180,8 @@ pub struct Row {
 /// What keeps rows apart.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct RowKey {
-    /// Index of the event.
-    pub event: u16,
+    /// The event.
+    pub event: EventId,
     /// CPU, or -1 when not needed.
     pub cpu: i32,
     /// Comm at that time.
@@ -220,7 +220,7 @@ pub struct Collected {
     /// What each row stands for.
     pub kind: Rows,
     /// With [`Rows::Samples`], the data addresses that were recorded, by `first` and event of the row.
-    pub addresses: Vec<(u64, u16, u64)>,
+    pub addresses: Vec<(u64, EventId, u64)>,
     /// Samples whose record could not be read in pass two.
     pub unreadable: u64,
     /// How large stacks are, if that was asked for.

@@ -8,7 +8,7 @@ use super::space::SpaceAt;
 use crate::address::Avma;
 use crate::ids::{Idx, IndexSlice, IndexVec, ValuesId};
 use crate::intern::{ItemIndex, SequenceIndex};
-use crate::perfdata::{CpuMode, FieldValue};
+use crate::perfdata::{CpuMode, EventId, FieldValue};
 use crate::session::{Label, Target};
 use crate::stack_end::StackEnd;
 use crate::unwind::{FramePlaceId, UserFrame};
@@ -151,7 +151,7 @@ pub(super) struct Table {
     stack_index: SequenceIndex<AddressStackId>,
     rows: FxHashMap<RowKey, (u64, u64, u64)>,
     samples: Vec<Row>,
-    data_addresses: Vec<(u64, u16, u64)>,
+    data_addresses: Vec<(u64, EventId, u64)>,
     texts: Distinct<PayloadId, str>,
     values: Distinct<ValuesId, [FieldValue]>,
     pub(super) unreadable: u64,
@@ -223,7 +223,7 @@ impl Table {
 }
 
 /// Where a row belongs.
-fn place(row: &Row) -> (u64, u16) {
+fn place(row: &Row) -> (u64, EventId) {
     (row.first, row.key.event)
 }
 
@@ -290,7 +290,7 @@ mod tests {
                 .collect();
             let stack = table.stack(&frames, StackEnd::Complete);
             let key = RowKey {
-                event: 0,
+                event: EventId(0),
                 cpu: -1,
                 comm: CommId(0),
                 thread: ThreadId(0),

@@ -416,7 +416,7 @@ impl<'s, 'a> Worker<'s, 'a> {
             needs.time_quantum
         };
         let key = RowKey {
-            event: head.event.0,
+            event: head.event,
             cpu: if needs.cpu || is_sample { head.cpu } else { -1 },
             comm: head.comm,
             thread: head.thread,

@@ -16,6 +16,7 @@ use super::locate::SearchPaths;
 use super::symtab::{KALLSYMS_DATA, RawTable, SymbolTable};
 use super::{BuildId, elf};
 use crate::address::Avma;
+use crate::ids::{IndexSlice, IndexVec, index_vec, numbers};
 use crate::input::{Role, Store};
 
 /// What the recording tells about its kernel.
@@ -455,26 +456,34 @@ pub fn kallsyms_problem(path: &Path) -> Option<&'static str> {
     (!lines.any(|line| Line::parse(line).is_some())).then_some(NO_LINES)
 }
 
+numbers! {
+    /// A module of the kernel, or the kernel itself.
+    struct ModuleId(u32);
+}
+
+impl ModuleId {
+    const KERNEL: Self = Self(0);
+}
+
 impl<'a> Kallsyms<'a> {
     /// Reads lines `ADDRESS TYPE NAME[\t[MODULE]]`; types T, W, D, B in either case are symbols
     /// (`util/symbol.c:symbol_type__filter`). Every symbol reaches to the next.
     fn parse(text: &'a [u8]) -> Self {
         let mut lines = Vec::with_capacity(text.len() / 45);
-        let mut modules: Vec<&'a [u8]> = vec![b""];
-        let mut module_numbers: FxHashMap<&'a [u8], u32> = FxHashMap::default();
+        let mut modules: IndexVec<ModuleId, &'a [u8]> = index_vec![&b""[..]];
+        let mut module_numbers: FxHashMap<&'a [u8], ModuleId> = FxHashMap::default();
         let mut references = Vec::new();
         let mut at = 0;
         while at < text.len() && lines.len() < MAX_SYMBOLS {
             let (symbol, length) = Line::first(&text[at..]);
             if let Some(symbol) = symbol {
                 let module = match symbol.module {
-                    b"" => 0,
-                    name => *module_numbers.entry(name).or_insert_with(|| {
-                        modules.push(name);
-                        u32::try_from(modules.len() - 1).unwrap_or(0)
-                    }),
+                    b"" => ModuleId::KERNEL,
+                    name => *module_numbers
+                        .entry(name)
+                        .or_insert_with(|| modules.push(name)),
                 };
-                if module == 0 {
+                if module == ModuleId::KERNEL {
                     note_reference(&mut references, symbol.name, symbol.address);
                 }
                 if let (true, Ok(name)) = (symbol.is_shown(), u32::try_from(at + symbol.name_at)) {
@@ -495,8 +504,8 @@ impl<'a> Kallsyms<'a> {
 
     fn split(
         text: &'a [u8],
-        lines: &[(u64, u32, u32)],
-        modules: &[&'a [u8]],
+        lines: &[(u64, u32, ModuleId)],
+        modules: &IndexSlice<ModuleId, [&'a [u8]]>,
         references: Vec<(&'static [u8], u64)>,
     ) -> Self {
         let mut kernel = Vec::with_capacity(lines.len());
@@ -513,11 +522,8 @@ impl<'a> Kallsyms<'a> {
             };
             let entry = SymbolEntry::new(start, Origin::raw(name), end - start);
             match module {
-                0 => kernel.push(entry),
-                module => by_module
-                    .entry(modules[module as usize])
-                    .or_default()
-                    .push(entry),
+                ModuleId::KERNEL => kernel.push(entry),
+                module => by_module.entry(modules[module]).or_default().push(entry),
             }
         }
         Self {

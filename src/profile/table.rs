@@ -74,7 +74,7 @@ impl Tabler<'_> {
 
     fn entry(&mut self, row: &Row, (leaf, stack): (FrameId, StackId)) -> Entry {
         Entry {
-            event: EventId(row.key.event),
+            event: row.key.event,
             cpu: row.key.cpu,
             comm: row.key.comm,
             thread: row.key.thread,

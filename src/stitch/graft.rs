@@ -264,7 +264,7 @@ mod tests {
         for cut in cuts {
             let stack = all.stacks.push(&[PcId(8), PcId(9)], StackEnd::DumpTooShort);
             let key = RowKey {
-                event: 0,
+                event: crate::perfdata::EventId(0),
                 cpu: -1,
                 comm: CommId(0),
                 thread: cut.owner.thread,
