@@ -2,7 +2,12 @@
 
 use proptest::prelude::*;
 
+use std::cmp::Ordering;
+
 use super::*;
+use crate::dso::elf::Bytes;
+use crate::ids::Idx;
+use crate::rbtree::NodeId;
 
 impl SymbolTable<'_> {
     /// Inserts from the root down and compares all equal starts at once.

@@ -1,0 +1,129 @@
+//! From the symbols of a file to entries in file offsets, by perf's rules which of them count.
+
+use super::raw::{RawTable, SHN_LORESERVE, SHN_XINDEX, STT_FUNC, is_mapping_symbol};
+use crate::dso::elf::{ElfFile, SHF_ALLOC, SHT_NOBITS};
+use crate::dso::entries::{Origin, SymbolEntry};
+
+/// What perf asks of a symbol's section.
+#[derive(Clone, Copy)]
+pub(super) struct SectionFacts {
+    pub(super) allocated: bool,
+    pub(super) takes_labels: bool,
+    /// `sh_offset - sh_addr`, for symbols outside of all segments.
+    to_offset: u64,
+}
+
+/// Turns the symbols of one file into entries in file-offset space.
+pub(super) struct Collector<'e, 'a> {
+    /// Holds the symbols: the file itself or its debug file.
+    file: &'e ElfFile<'a>,
+    /// Was mapped: its segments say where in the file an address is.
+    runtime: &'e ElfFile<'a>,
+    sections: Vec<SectionFacts>,
+}
+
+impl<'e, 'a> Collector<'e, 'a> {
+    pub(super) fn new(file: &'e ElfFile<'a>, runtime: &'e ElfFile<'a>) -> Self {
+        let facts = |(index, own): (usize, &crate::dso::elf::SectionHeader<'a>)| {
+            // In debug files the sections of the program have no bytes and no proper offsets.
+            let placed = if own.kind == SHT_NOBITS {
+                runtime.section_headers().get(index).unwrap_or(own)
+            } else {
+                own
+            };
+            SectionFacts {
+                allocated: own.flags & SHF_ALLOC != 0,
+                takes_labels: contains(placed.name, b"text") || contains(placed.name, b"data"),
+                to_offset: placed.offset.wrapping_sub(placed.addr),
+            }
+        };
+        Self {
+            file,
+            runtime,
+            sections: file
+                .section_headers()
+                .iter()
+                .enumerate()
+                .map(facts)
+                .collect(),
+        }
+    }
+
+    pub(super) fn collect(
+        &self,
+        table: &RawTable<'a>,
+        origin: u32,
+        entries: &mut Vec<SymbolEntry>,
+    ) {
+        let arm = matches!(
+            self.file.machine(),
+            crate::dso::elf::Machine::Arm | crate::dso::elf::Machine::Aarch64
+        );
+        let thumb = self.file.machine() == crate::dso::elf::Machine::Arm;
+        let mut segment = (1, 0, 0);
+        for (index, mut symbol) in table.iter().enumerate() {
+            let label = symbol.is_label();
+            if symbol.name == 0 || symbol.section == 0 || !(label || symbol.is_function_or_object())
+            {
+                continue;
+            }
+            let Some(facts) = self.section(symbol.section) else {
+                continue;
+            };
+            if !facts.allocated || label && !facts.takes_labels {
+                continue;
+            }
+            if arm && is_mapping_symbol(table.name(symbol)) {
+                continue;
+            }
+            if thumb && symbol.kind() == STT_FUNC {
+                symbol.value &= !1;
+            }
+            let Some(origin) = Origin::new(origin, index) else {
+                return;
+            };
+            let start = symbol
+                .value
+                .wrapping_add(self.bias(symbol.value, facts, &mut segment));
+            entries.push(SymbolEntry::new(start, origin, symbol.size));
+        }
+    }
+
+    pub(super) fn section(&self, index: u16) -> Option<SectionFacts> {
+        if index == SHN_XINDEX {
+            return Some(SectionFacts {
+                allocated: true,
+                takes_labels: false,
+                to_offset: 0,
+            });
+        }
+        self.sections
+            .get(usize::from(index))
+            .filter(|_| index < SHN_LORESERVE)
+            .copied()
+    }
+
+    /// What to add to a stated address to get its file offset; `segment` remembers the last answer as
+    /// (first address, last address, bias).
+    fn bias(&self, value: u64, facts: SectionFacts, segment: &mut (u64, u64, u64)) -> u64 {
+        if (segment.0..=segment.1).contains(&value) {
+            return segment.2;
+        }
+        let load = self.runtime.segments().iter().find(|s| {
+            let size = s.mem_size.max(s.file_size);
+            value >= s.svma.0 && value - s.svma.0 < size
+        });
+        match load {
+            Some(s) => {
+                let last = s.svma.0.saturating_add(s.mem_size.max(s.file_size) - 1);
+                *segment = (s.svma.0, last, s.file_offset.0.wrapping_sub(s.svma.0));
+                segment.2
+            }
+            None => facts.to_offset,
+        }
+    }
+}
+
+fn contains(haystack: &[u8], needle: &[u8]) -> bool {
+    haystack.windows(needle.len()).any(|w| w == needle)
+}
