@@ -354,9 +354,11 @@ impl<'a> DsoTable<'a> {
     pub(crate) fn code_files(&self, id: DsoId) -> [Option<&ElfFile<'a>>; 2] {
         let files = self.files[id].code.get();
         let files = files.unwrap_or_else(|| self.loading(id).code());
-        files
-            .each_ref()
-            .map(|file| file.as_ref().map(|opened| &opened.elf))
+        let [binary, debug] = files;
+        // Not with the array's own `map`, which is a call of its own now and then.
+        let binary = binary.as_ref().map(|opened| &opened.elf);
+        let debug = debug.as_ref().map(|opened| &opened.elf);
+        [binary, debug]
     }
 
     /// The file that the DWARF of [`debug`](Self::debug) refers to for what it shares with others (dwz).
