@@ -120,6 +120,12 @@ impl Flow {
         Some(Candidate::new(rule, FrameOrigin::Prologue, Check::Call))
     }
 
+    /// Whether the code takes more off the stack than it put there: it begins in the middle of a function.
+    pub(super) fn begins_inside(&self) -> bool {
+        let below = |state: State| state.height.is_some_and(|height| height < 0);
+        self.runs.iter().any(|(_, state)| state.is_some_and(below))
+    }
+
     /// Whether the function has cleared the frame pointer without having saved it, as code does below which there is nothing.
     pub(super) fn is_base(&self, at: usize) -> bool {
         self.state(at)
@@ -207,8 +213,8 @@ impl State {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Function {
     File(DsoId, FileOffset),
-    /// The same, followed through jump tables, as what leads to functions is found.
-    Reached(DsoId, FileOffset),
+    /// The same, followed through jump tables, as what leads to functions is found; and how long it is thought to be.
+    Reached(DsoId, FileOffset, u64),
     Jit(JitCodeId),
 }
 

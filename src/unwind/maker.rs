@@ -406,11 +406,40 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
             habit: Habit::Unknown,
         };
         let around = found::<A>(cfi, image, offset);
-        let proven = around.and_then(|around| self.found_code(dso, offset, image, leaf, &around));
+        let proven = around
+            .as_ref()
+            .and_then(|around| self.found_code(dso, offset, image, leaf, around));
+        let whole = around.and_then(|around| self.whole_function(dso, image, cfi, leaf, around));
+        let whole = whole.and_then(|around| self.found_code(dso, offset, image, leaf, &around));
         let mut candidates = Candidates::new();
         A::guess(&view, None, &mut candidates);
-        candidates.insert_many(0, proven);
+        candidates.insert_many(0, proven.into_iter().chain(whole));
         self.candidate_rule(&candidates)
+    }
+
+    /// What was taken for a function and is only the end of one, with what stands before it: bytes that look like a call
+    /// led there.
+    fn whole_function(
+        &mut self,
+        dso: DsoId,
+        image: &ElfFile<'a>,
+        cfi: &FileCfi<'a>,
+        leaf: bool,
+        mut around: Range<u64>,
+    ) -> Option<Range<u64>> {
+        /// Beginnings in one function that are none.
+        const MOST: usize = 4;
+        let part = around.start;
+        for _ in 0..MOST {
+            let start = image.file_offset_of(Svma(around.start))?;
+            let view = found_view(image, start, &around, start, leaf)?;
+            if !self.found_flow(dso, start, &view)?.begins_inside() {
+                return (around.start != part).then_some(around);
+            }
+            let before = Svma(around.start.checked_sub(1)?);
+            around.start = cfi.functions::<A>(image)?.around(before)?.start;
+        }
+        None
     }
 
     /// The way out of a function of which nothing but its bounds is known, if its code can be followed.
@@ -436,7 +465,8 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
         start: FileOffset,
         view: &CodeView<'_>,
     ) -> Option<Arc<Flow>> {
-        let key = (Function::Reached(dso, start), view.leaf);
+        let size = view.size.unwrap_or(0);
+        let key = (Function::Reached(dso, start, size), view.leaf);
         let known = self.flows.entry(key);
         let shared = &self.tables.flows;
         let flow = known.or_insert_with(|| shared.get(key, || A::flow(view)));

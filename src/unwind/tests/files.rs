@@ -502,6 +502,64 @@ fn functions_that_nothing_describes_are_followed_where_the_calls_prove_it() {
     assert_ne!(frames.get(1), Some(&(second - 1)));
 }
 
+/// The first frames of a leaf in code that nothing describes. At 0x200 something calls 0x100, to come back to 0x209.
+fn in_undescribed(code: &[(usize, &[u8])], ip: u64, stack: &[u64]) -> Vec<u64> {
+    let mut text = vec![0xcc; 0x400];
+    let mut put = |at: usize, code: &[u8]| text[at..at + code.len()].copy_from_slice(code);
+    // sub rsp, 8; call 0x100; add rsp, 8; ret
+    put(0x200, &[0x48, 0x83, 0xec, 0x08, 0xe8]);
+    put(0x205, &(0x100i32 - 0x209).to_le_bytes());
+    put(0x209, &[0x48, 0x83, 0xc4, 0x08, 0xc3]);
+    put(0x300, &[0xe8]);
+    put(0x301, &(0x200i32 - 0x305).to_le_bytes());
+    code.iter().for_each(|(at, code)| put(*at, code));
+    let store = Store::new();
+    let part = Part {
+        name: ".text",
+        svma: TEXT_SVMA,
+        data: text.clone(),
+    };
+    let file = process(&store, X86, &text, &[part]);
+    let (frames, _) = walk(Arch::X86_64, &file, &Sample::x86(BASE + ip, SP, 1, stack));
+    addresses(&frames)
+}
+
+#[test]
+fn where_more_is_taken_off_the_stack_than_was_put_there_no_function_begins() {
+    let to_80 = (0x80i32 - 0x10c).to_le_bytes();
+    let to_10c = (0x10ci32 - 0x387).to_le_bytes();
+    let code: [(usize, &[u8]); 6] = [
+        // push rbx; sub rsp, 16; call rdx; call 0x80
+        (0x100, &[0x53, 0x48, 0x83, 0xec, 0x10, 0xff, 0xd2, 0xe8]),
+        (0x108, &to_80),
+        // call rdx; test eax, eax; jne +2; jmp 0x10c; add rsp, 16; pop rbx; ret
+        (0x10c, &[0xff, 0xd2, 0x85, 0xc0, 0x75, 0x02, 0xeb, 0xf8]),
+        (0x114, &[0x48, 0x83, 0xc4, 0x10, 0x5b, 0xc3]),
+        // lea rax, [rip+…]: to behind the call of 0x80, as if that did not come back.
+        (0x380, &[0x48, 0x8d, 0x05]),
+        (0x383, &to_10c),
+    ];
+    let stack = [1, 2, 3, BASE + 0x209, 4];
+    let frames = in_undescribed(&code, 0x10e, &stack);
+    assert_eq!(frames[..2], [BASE + 0x10e, BASE + 0x208]);
+}
+
+#[test]
+fn padding_may_stand_before_a_loop_to_which_only_a_table_leads() {
+    let code: [(usize, &[u8]); 2] = [
+        // push rbp; sub rsp, 16; xor ebp, ebp; test eax, eax; jmp rax
+        (0x100, &[0x55, 0x48, 0x83, 0xec, 0x10, 0x31, 0xed]),
+        // (padding; by the table:) call rdx; jmp 0x107
+        (
+            0x107,
+            &[0x85, 0xc0, 0xff, 0xe0, 0x90, 0xff, 0xd2, 0xeb, 0xf7],
+        ),
+    ];
+    let stack = [1, 2, 3, BASE + 0x209, 4];
+    let frames = in_undescribed(&code, 0x10e, &stack);
+    assert_eq!(frames[..2], [BASE + 0x10e, BASE + 0x208]);
+}
+
 /// What a C library without frame information has at a thread's base: a function with a frame of 24 bytes at 0x100, and at 0x200
 /// the system call's child, which calls it with an empty rbp; at 0x300 the function that calls main, to which the program's start
 /// jumps by ways of its own.

@@ -142,17 +142,54 @@ impl<'c> Search<'c> {
                 None if matches!(self.code[at], 0xcc | 0x90) => {
                     (at, behind_padding) = (at + 1, true)
                 }
-                // Padding stands before loops, which something leads to, and before other functions.
-                None if behind_padding => return,
+                // Padding stands before loops, to which something may lead only through the table, and before other functions.
+                None if behind_padding && !self.leads_back(at, state) => return,
                 None => {
                     self.reach(at, state);
                     self.run();
                     if self.states[at].is_none_or(|(len, _)| len == 0) {
                         return;
                     }
+                    behind_padding = false;
                 }
             }
         }
+    }
+
+    /// Whether code jumps to what is known of the function, or runs into it, with the stack as it is there.
+    fn leads_back(&self, mut at: usize, state: State) -> bool {
+        /// Instructions that are looked at.
+        const MOST: usize = 32;
+        let mut state = state;
+        let is_known = |at: usize, state: State| {
+            let there = self.states.get(at).copied().flatten();
+            state.height.is_some_and(|height| height > 0)
+                && there.is_some_and(|(len, known)| len > 0 && known.height == state.height)
+        };
+        for _ in 0..MOST {
+            let Some(instruction) = self.code.get(at..).and_then(decode) else {
+                return false;
+            };
+            let next = at + instruction.len;
+            if let Effect::Branch(distance) | Effect::Jump(Some(distance)) = instruction.effect
+                && next
+                    .checked_add_signed(distance as isize)
+                    .is_some_and(|target| is_known(target, state))
+            {
+                return true;
+            }
+            let Some(behind) = after(state, instruction.effect) else {
+                return false;
+            };
+            if matches!(instruction.effect, Effect::Jump(_)) {
+                return false;
+            }
+            if is_known(next, behind) {
+                return true;
+            }
+            (at, state) = (next, behind);
+        }
+        false
     }
 
     fn reach(&mut self, at: usize, state: State) {
