@@ -3,7 +3,7 @@
 //! [`elf::ElfFile`] is one parsed file (segments, sections, build ID); [`DsoTable`] the DSOs of a run, whose
 //! files are found (`locate`), checked and opened (`files`) when first asked for. [`symtab::SymbolTable`] holds the symbols
 //! of one DSO by perf's rules (`util/symbol-elf.c`, `util/symbol.c`), with the names of PLT entries (`plt`) and perf's
-//! choice among nested symbols (`rbtree`); [`kernel`] reads kallsyms, vmlinux and modules; [`demangle`] makes names
+//! choice among nested symbols (`rbtree`); [`kernel`] finds and reads kallsyms (`kallsyms`), vmlinux and modules; [`demangle`] makes names
 //! readable; [`go`] reads what Go programs say of themselves. Who was mapped where and when is the business of [`crate::session`].
 
 #[cfg(test)]
@@ -15,6 +15,7 @@ mod entries;
 mod files;
 mod fit;
 pub mod go;
+mod kallsyms;
 pub mod kernel;
 mod kin;
 mod locate;
@@ -31,7 +32,8 @@ pub use demangle::NameStyle;
 pub use files::FileTrouble;
 pub(crate) use files::VDSO_32;
 pub use fit::MappedPart;
-pub use kernel::{KernelIdentity, KernelReference, KernelState, kallsyms_problem};
+pub use kallsyms::kallsyms_problem;
+pub use kernel::{KernelIdentity, KernelReference, KernelState};
 pub use kin::Kin;
 pub use locate::SearchPaths;
 pub(crate) use locate::{path_of, resolve_in};
