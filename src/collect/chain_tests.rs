@@ -142,3 +142,40 @@ fn a_users_part_that_comes_later_is_put_in_its_place() {
         (whole[..1].to_vec(), StackEnd::NotRecorded)
     );
 }
+
+#[test]
+fn cgroups_have_the_names_that_were_recorded() {
+    use crate::perfdata::testing::CGROUP;
+    let event = TestEvent {
+        sample_type: IP | TID | TIME | CGROUP,
+        ..TestEvent::default()
+    };
+    let mut recording = TestRecording::new(vec![event]);
+    let named = [&7u64.to_le_bytes()[..], b"/system.slice\0\0\0"].concat();
+    recording.kernel_record(19, 0, &named, 1);
+    for (cgroup, time) in [(7, 10), (8, 20)] {
+        let sample = TestSample {
+            cgroup,
+            time,
+            pid: 7,
+            tid: 7,
+            ..TestSample::default()
+        };
+        recording.sample(0, &sample);
+    }
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = dir.path().join("perf.data");
+    std::fs::write(&path, recording.file()).expect("written");
+    let options = LoadOptions {
+        needs: Needs {
+            cgroup: true,
+            threads: 1,
+            ..Needs::default()
+        },
+        ..LoadOptions::of(Source::File(path))
+    };
+    let profile = load(&options, &Diagnostics::new()).expect("a sound recording");
+    let names = profile.entries.iter().filter_map(|entry| entry.cgroup);
+    let names: Vec<&str> = names.map(|name| profile[name].as_str()).collect();
+    assert_eq!(names, ["/system.slice", "0x8"]);
+}

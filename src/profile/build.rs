@@ -187,6 +187,7 @@ pub fn build(
         collected,
         numbers: &rows,
         cgroups: FxHashMap::default(),
+        paths: &session.cgroups,
         texts: index_vec![None; collected.texts.len()],
         profile: &mut profile,
     };

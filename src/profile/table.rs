@@ -17,6 +17,8 @@ pub(super) struct Tabler<'b> {
     /// Leaf and stack of each row.
     pub(super) numbers: &'b [(FrameId, StackId)],
     pub(super) cgroups: FxHashMap<u64, StringId>,
+    /// Their paths, where they were recorded.
+    pub(super) paths: &'b FxHashMap<u64, String>,
     /// By payload's text; payloads have ids of their own, whatever other string is equal.
     pub(super) texts: IndexVec<PayloadId, Option<StringId>>,
     pub(super) profile: &'b mut Profile,
@@ -92,10 +94,16 @@ impl Tabler<'_> {
     }
 
     fn cgroup(&mut self, id: u64) -> Option<StringId> {
-        let strings = &mut self.profile.strings;
+        let (strings, paths) = (&mut self.profile.strings, self.paths);
         (id != 0).then(|| {
             let known = self.cgroups.entry(id);
-            *known.or_insert_with(|| strings.push(format!("{id:#x}")))
+            let name = || {
+                paths
+                    .get(&id)
+                    .cloned()
+                    .unwrap_or_else(|| format!("{id:#x}"))
+            };
+            *known.or_insert_with(|| strings.push(name()))
         })
     }
 

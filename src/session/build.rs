@@ -118,6 +118,7 @@ impl<'a> Session<'a> {
             threads,
             rowless,
             deferred,
+            cgroups,
             spaces,
             kernel,
             current,
@@ -151,6 +152,7 @@ impl<'a> Session<'a> {
             rowless,
             counters,
             deferred,
+            cgroups,
             execs,
             marks,
             switches,
@@ -221,6 +223,7 @@ struct Builder<'a, 'f> {
     threads: Threads,
     rowless: IndexVec<EventId, (u64, u64)>,
     deferred: FxHashMap<u64, Box<[u64]>>,
+    cgroups: FxHashMap<u64, String>,
     spaces: IndexVec<SpaceId, Space>,
     kernel: MapTable,
     current: FxHashMap<ProcessId, Current>,
@@ -273,6 +276,7 @@ impl<'a, 'f> Builder<'a, 'f> {
             threads,
             rowless: index_vec![(0, 0); events],
             deferred: FxHashMap::default(),
+            cgroups: FxHashMap::default(),
             execs: FxHashMap::default(),
             spaces: IndexVec::new(),
             kernel: MapTable::default(),
@@ -481,6 +485,10 @@ impl<'a, 'f> Builder<'a, 'f> {
             Record::Exit { tid, .. } => {
                 self.threads.exit(*tid, time);
                 self.running.exit();
+            }
+            Record::Cgroup { id, path } => {
+                let path = || String::from_utf8_lossy(path).into_owned();
+                self.cgroups.entry(*id).or_insert_with(path);
             }
             Record::Namespaces { pid, tid, links } => {
                 if let Some(cgroup) = links.get(CGROUP_NAMESPACE) {

@@ -126,6 +126,8 @@ pub struct Session<'a> {
     pub counters: Vec<TaskCounter>,
     /// The user's part of chains that have its number in its place.
     pub deferred: FxHashMap<u64, Box<[u64]>>,
+    /// Paths of cgroups by the id that samples have, where they were recorded.
+    pub cgroups: FxHashMap<u64, String>,
     /// When processes began to run another program, in time order.
     execs: FxHashMap<ProcessId, Vec<Timestamp>>,
     /// Moments in the lives of threads, if they were asked for.
