@@ -247,7 +247,8 @@ impl ExportArgs {
             max_stacks: self.max_stacks,
         };
         // As Go packs profiles: by the quickest level, or nearly.
-        let written = put(Some(Effort::Quick), load.needs.threads, out, |out| {
+        let effort = Effort::Quick.for_functions(profile.symbols.len());
+        let written = put(Some(effort), load.needs.threads, out, |out| {
             pprof::write(&profile, &options, out).context("output")
         })?;
         leave(profile);
@@ -284,7 +285,7 @@ impl ExportArgs {
             profile.recording.path
         );
         let written = put(
-            packed.then_some(Effort::UntilLarge),
+            packed.then_some(Effort::UntilLarge.for_functions(profile.symbols.len())),
             load.needs.threads,
             out,
             |out| firefox::write(&profile, options, out).context("output"),

@@ -15,15 +15,17 @@ const WINDOW: usize = 32 << 10;
 const LEVEL: u32 = 5;
 /// A quarter of the time for four per cent more of a Firefox file, and for a fifth more of lines of text.
 const QUICK_LEVEL: u32 = 3;
-/// For the rest of a large page: what begins alike is looked for once.
-const PAGE_LEVEL: u32 = 2;
+/// For what is huge: what begins alike is looked for once.
+const LEAST_LEVEL: u32 = 2;
 /// Where what is large begins.
 const LARGE: u64 = 2 << 20;
+/// Functions from which on a file is huge, tens of megabytes before it is packed.
+const MANY_FUNCTIONS: usize = 50_000;
 
 /// How much time packing may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// As little as there is.
+    /// Little.
     Quick,
     /// Until the member is large, from where on every step counts.
     UntilLarge,
@@ -31,15 +33,28 @@ pub enum Effort {
     OfPage,
     /// For a small file.
     Small,
+    /// For a huge one: a Firefox file is by five per cent larger than with [`UntilLarge`](Self::UntilLarge).
+    Least,
 }
 
 impl Effort {
+    /// This much, but the least for a profile of very many functions.
+    #[must_use]
+    pub fn for_functions(self, functions: usize) -> Self {
+        if functions < MANY_FUNCTIONS {
+            self
+        } else {
+            Self::Least
+        }
+    }
+
     /// How a block is packed that so many bytes are in front of.
     fn level(self, before: u64) -> u32 {
         match self {
+            Self::Least => LEAST_LEVEL,
             Self::Quick => QUICK_LEVEL,
             Self::UntilLarge if before >= LARGE => QUICK_LEVEL,
-            Self::OfPage if before >= LARGE => PAGE_LEVEL,
+            Self::OfPage if before >= LARGE => LEAST_LEVEL,
             Self::UntilLarge | Self::OfPage | Self::Small => LEVEL,
         }
     }
@@ -212,10 +227,11 @@ mod tests {
             let bytes: Vec<u8> = (0..len as u32)
                 .map(|i| (i.wrapping_mul(2_654_435_761) >> (i % 29)) as u8)
                 .collect();
-            let effort = match len % 3 {
+            let effort = match len % 4 {
                 0 => Effort::Quick,
                 1 => Effort::OfPage,
-                _ => Effort::UntilLarge,
+                2 => Effort::UntilLarge,
+                _ => Effort::Least,
             };
             let mut first = Vec::new();
             write(&bytes, 1, effort, &mut first).expect("a vector takes everything");

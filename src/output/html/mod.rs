@@ -98,7 +98,7 @@ fn packed(content: &Content<'_>, options: &PageOptions) -> io::Result<String> {
     gzip::write(
         data::json(content, options).as_bytes(),
         options.threads,
-        gzip::Effort::OfPage,
+        gzip::Effort::OfPage.for_functions(content.profile.symbols.len()),
         &mut bytes,
     )?;
     Ok(base64(&bytes))
