@@ -14,7 +14,10 @@ __attribute__((noinline)) static int order(const void *a, const void *b) {
     sink += leaf(*(const unsigned *)a);
     return *(const unsigned *)a < *(const unsigned *)b ? -1 : 1;
 }
-__attribute__((noinline)) static void handler(int number) { sink += outer((unsigned)number); }
+// Long enough to be met by many samples.
+__attribute__((noinline)) static void handler(int number) {
+    for (unsigned i = 0; i < 64; i++) sink += outer((unsigned)number + i);
+}
 
 int main(void) {
     static unsigned numbers[64];
