@@ -341,7 +341,9 @@ mod signals {
     impl Guard {
         pub(super) fn new(folder: &Path) -> Self {
             let busy = Arc::new(Mutex::new(()));
-            let signals = Signals::new([SIGHUP, SIGINT, SIGTERM]).ok();
+            let wanted = [SIGHUP, SIGINT, SIGTERM].into_iter();
+            let wanted = wanted.filter(|signal| !is_ignored(*signal));
+            let signals = Signals::new(wanted).ok();
             let handle = signals.as_ref().map(Signals::handle);
             if let Some(mut signals) = signals {
                 let (busy, folder) = (Arc::clone(&busy), folder.to_owned());
@@ -360,6 +362,15 @@ mod signals {
         pub(super) fn hold(&self) -> MutexGuard<'_, ()> {
             self.busy.lock().unwrap_or_else(PoisonError::into_inner)
         }
+    }
+
+    /// True if the process was started with this signal ignored, as `nohup` and scripts start jobs in the background: it
+    /// stays so. False where the system does not show it.
+    fn is_ignored(signal: i32) -> bool {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+        let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+        mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
     }
 
     impl Drop for Guard {

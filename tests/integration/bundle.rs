@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
+
 use crate::inlines::{code, recording_of};
 use crate::live::Lab;
-use crate::support::{SAMPLES, pjit, sample, skip};
+use crate::support::{SAMPLES, give_interrupts, pjit, sample, send, skip};
 
 /// What is compared.
 const VIEWS: [&[&str]; 6] = [
@@ -216,7 +218,12 @@ fn nothing_is_overwritten() {
 
 #[test]
 fn a_signal_leaves_nothing_behind() {
-    for (output, signal) in [("made", "TERM"), ("made", "INT"), ("made.tar.gz", "TERM")] {
+    give_interrupts();
+    for (output, signal) in [
+        ("made", Signal::TERM),
+        ("made", Signal::INT),
+        ("made.tar.gz", Signal::TERM),
+    ] {
         let folder = tempfile::tempdir().expect("a folder");
         let mut command = pjit();
         command.arg("bundle").arg(sample("native", "perf.data"));
@@ -229,15 +236,38 @@ fn a_signal_leaves_nothing_behind() {
         while !is_begun() && started.elapsed() < Duration::from_millis(patience) {
             std::thread::sleep(Duration::from_millis(1));
         }
-        let id = child.id().to_string();
-        let kill = Command::new("kill").args(["-s", signal, &id]).output();
-        assert!(kill.is_ok_and(|output| output.status.success()));
+        send(signal, child.id());
         let status = child.wait().expect("it ends");
         // It may have been done before the signal came.
         let left = if status.success() { 1 } else { 0 };
         let files = fs::read_dir(folder.path()).expect("listed").count();
-        assert_eq!(files, left, "{output} {signal} {status}");
+        assert_eq!(files, left, "{output} {signal:?} {status}");
     }
+}
+
+/// A signal that was ignored at the start stays ignored: a job that a script starts in its background goes on.
+#[test]
+fn an_ignored_signal_does_not_end_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let made = folder.path().join("made");
+    let recording = sample("native", "perf.data");
+    let mut command = Command::new("sh");
+    command.args(["-c", r#"trap "" INT; exec "$0" bundle "$1" -o "$2""#]);
+    command
+        .arg(env!("CARGO_BIN_EXE_pjit"))
+        .arg(recording)
+        .arg(&made);
+    let mut child = command.spawn().expect("there is a shell");
+    let started = Instant::now();
+    while fs::read_dir(folder.path()).expect("listed").count() == 0
+        && started.elapsed() < Duration::from_secs(20)
+    {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    send(Signal::INT, child.id());
+    let status = child.wait().expect("it ends");
+    assert!(status.success(), "{status}");
+    assert!(made.join("bundle.txt").exists());
 }
 
 /// Recordings may call files anything; what they name is put below the folder, and found there.

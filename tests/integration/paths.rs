@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use object::{Object, ObjectSymbol};
+use rustix::process::Signal;
 
 use crate::corrupt::{Ended, limited, limited_to};
 use crate::jitdump::{Dump, HEAD, Head};
 use crate::recording::{CONTEXT_KERNEL, CONTEXT_USER, Map, Recording, Sample, Stacks};
-use crate::support::{folded, pjit, sample, skip};
+use crate::support::{folded, give_interrupts, pjit, sample, send, skip};
 
 const PID: u32 = 77;
 /// Where the process of these recordings has its file, and where its JIT code.
@@ -648,7 +649,8 @@ fn no_half_written_file_is_left_on_a_full_disk() {
 
 #[test]
 fn a_signal_leaves_no_file_under_the_final_name() {
-    for signal in ["INT", "TERM", "HUP"] {
+    give_interrupts();
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("out");
         fs::write(&path, "what was there").expect("it can be written");
@@ -661,15 +663,12 @@ fn a_signal_leaves_no_file_under_the_final_name() {
             .spawn()
             .expect("the binary can be run");
         std::thread::sleep(std::time::Duration::from_millis(200));
-        let killed = Command::new("kill")
-            .args(["-s", signal, &child.id().to_string()])
-            .status();
-        assert!(killed.is_ok_and(|s| s.success()));
+        send(signal, child.id());
         let status = child.wait().expect("it ends");
         assert_eq!(
             status.code(),
             None,
-            "{signal}: by the signal, as shells expect"
+            "{signal:?}: by the signal, as shells expect"
         );
         assert_eq!(
             fs::read_to_string(&path).expect("it is there"),

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::live::{Lab, total};
 use crate::probes;
-use crate::support::skip;
+use crate::support::{send, skip};
 
 const EVENTS: &str = "/sys/kernel/tracing/uprobe_events";
 
@@ -71,15 +73,14 @@ fn allocations_are_recorded_and_probes_are_removed_also_when_interrupted() {
     let mut child = record(&["sleep", "60"]).spawn().expect("there is bash");
     let number = child.id();
     wait_for("probes are added", || probes_of(number) >= 11);
-    let status = Command::new("kill")
-        .args(["-TERM", &number.to_string()])
-        .status();
-    assert!(status.is_ok_and(|status| status.success()));
+    send(Signal::TERM, number);
     // The shell acts on it when the recorder is back.
     let children = format!("/proc/{number}/task/{number}/children");
     let recorder = fs::read_to_string(children).unwrap_or_default();
     for child in recorder.split_whitespace() {
-        let _ = Command::new("kill").args(["-INT", child]).status();
+        let child = child.parse().ok().and_then(Pid::from_raw);
+        // It may have ended meanwhile.
+        let _ = child.map(|child| kill_process(child, Signal::INT));
     }
     let _ = child.wait();
     wait_for("probes are removed", || probes_of(number) == 0);

@@ -215,3 +215,21 @@ pub(crate) fn copy_folder(from: &Path, to: &Path) {
         }
     }
 }
+
+/// Sends a signal to a process of the test's own.
+pub(crate) fn send(signal: rustix::process::Signal, process: u32) {
+    let process = i32::try_from(process)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw);
+    let process = process.expect("a process has a number");
+    rustix::process::kill_process(process, signal).expect("it is a child that was not waited for");
+}
+
+/// Gives SIGINT to the programs that the test starts as a shell in front gives it. A script that starts the tests in its
+/// background has it ignored, and who is started inherits that.
+pub(crate) fn give_interrupts() {
+    let always = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
+    let interrupt = signal_hook::consts::SIGINT;
+    let given = signal_hook::flag::register_conditional_default(interrupt, always);
+    given.expect("a handler for SIGINT");
+}
