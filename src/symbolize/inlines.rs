@@ -1,7 +1,9 @@
 //! Which functions are inlined at given addresses of one unit.
 //!
 //! In: a unit and the addresses in it that are asked for, ordered. Out: for each the inlined calls around it. One
-//! pass over the unit's entries; functions that contain no address are skipped, and nothing is kept of them.
+//! pass over the unit's entries; functions that contain no address are skipped, and nothing is kept of them. Functions
+//! may stand inside others (regions of OpenMP, nested functions of GNU C, Ada, Fortran), also inside those that were
+//! skipped: where an address is left without a function, a second pass looks into all of them.
 
 use std::sync::Arc;
 
@@ -99,25 +101,22 @@ pub(super) fn find<'a>(
     unit: &Unit<'a>,
     addresses: &[u64],
 ) -> Vec<UnitAnswer> {
-    let mut scan = Scan {
-        info,
-        unit,
-        addresses,
-        found: std::iter::repeat_with(UnitAnswer::default)
-            .take(addresses.len())
-            .collect(),
-        function: None,
-        functions: 0,
-        hits: Vec::new(),
-        hits_left: addresses
-            .len()
-            .saturating_mul(MAX_NESTING)
-            .saturating_add(CALLS),
-        attributes_left: (unit.header.length_including_self()).saturating_mul(ATTRIBUTES_PER_BYTE),
-    };
+    let mut scan = Scan::new(info, unit, addresses);
     // A damaged unit gives what was found before the damage.
     let _ = scan.run();
-    scan.found
+    let (mut found, has_skipped) = (scan.found, scan.has_skipped);
+    let missing = || (0..found.len()).filter(|&at| found[at].function.is_none());
+    let missing: Vec<usize> = missing().collect();
+    if has_skipped && !missing.is_empty() {
+        let addresses: Vec<u64> = missing.iter().map(|&at| addresses[at]).collect();
+        let mut scan = Scan::new(info, unit, &addresses);
+        scan.skips = false;
+        let _ = scan.run();
+        for (at, nested) in missing.into_iter().zip(scan.found) {
+            found[at] = nested;
+        }
+    }
+    found
 }
 
 /// The number in an attribute; 0 if there is none.
@@ -131,10 +130,16 @@ struct Scan<'s, 'a> {
     unit: &'s Unit<'a>,
     addresses: &'s [u64],
     found: Vec<UnitAnswer>,
-    /// Depth of the function that is being read, if it contains an address.
-    function: Option<isize>,
+    /// The function that is being read, if it contains an address.
+    function: Option<Around>,
+    /// Those around it that contain one, outermost first.
+    outer: Vec<Around>,
     /// Running number of functions that contain an address.
     functions: u32,
+    /// Whether functions without an address are passed over with all that stands inside them.
+    skips: bool,
+    /// Whether that happened.
+    has_skipped: bool,
     /// Addresses inside the entry at hand.
     hits: Vec<usize>,
     /// How many more hits are looked at: an address lies in as many entries as calls are nested around it.
@@ -143,7 +148,37 @@ struct Scan<'s, 'a> {
     attributes_left: usize,
 }
 
-impl<'a> Scan<'_, 'a> {
+/// A function that contains an address: how deep its entry stands, and its running number.
+#[derive(Clone, Copy)]
+struct Around {
+    depth: isize,
+    owner: u32,
+}
+
+impl<'s, 'a> Scan<'s, 'a> {
+    fn new(info: &'s DebugInfo<'a>, unit: &'s Unit<'a>, addresses: &'s [u64]) -> Self {
+        Self {
+            info,
+            unit,
+            addresses,
+            found: std::iter::repeat_with(UnitAnswer::default)
+                .take(addresses.len())
+                .collect(),
+            function: None,
+            outer: Vec::new(),
+            functions: 0,
+            skips: true,
+            has_skipped: false,
+            hits: Vec::new(),
+            hits_left: addresses
+                .len()
+                .saturating_mul(MAX_NESTING)
+                .saturating_add(CALLS),
+            attributes_left: (unit.header.length_including_self())
+                .saturating_mul(ATTRIBUTES_PER_BYTE),
+        }
+    }
+
     /// Looks at all entries; `None` where the unit is damaged, or has too many attributes.
     fn run(&mut self) -> Option<()> {
         let (header, table) = (&self.unit.header, Arc::clone(&self.unit.table));
@@ -165,8 +200,11 @@ impl<'a> Scan<'_, 'a> {
                 return None;
             }
             self.attributes_left -= specs.len();
-            if self.function.is_some_and(|function| depth <= function) {
-                self.function = None;
+            while self
+                .function
+                .is_some_and(|function| depth <= function.depth)
+            {
+                self.function = self.outer.pop();
             }
             let attributes = || {
                 self.unit
@@ -177,12 +215,14 @@ impl<'a> Scan<'_, 'a> {
                     let mut entries = attributes()?;
                     let (bounds, sibling) = self.function_at(&mut entries, specs)?;
                     rest = &all[entries.next_offset().0 - root..];
-                    if self.enter_function(depth, entry, bounds) || !abbreviation.has_children {
+                    let is_read = self.enter_function(depth, entry, bounds) || !self.skips;
+                    if is_read || !abbreviation.has_children {
                         continue;
                     }
                     if let Some(next) = sibling.filter(|next| *next > entries.next_offset().0) {
                         rest = all.get(next - root..)?;
                         next_depth = depth;
+                        self.has_skipped = true;
                     }
                 }
                 dw::DW_TAG_inlined_subroutine if self.function.is_some() => {
@@ -256,7 +296,11 @@ impl<'a> Scan<'_, 'a> {
             return false;
         }
         self.functions += 1;
-        self.function = Some(depth);
+        self.outer.extend(self.function);
+        self.function = Some(Around {
+            depth,
+            owner: self.functions,
+        });
         for &hit in &self.hits {
             let found = &mut self.found[hit];
             if found.function.is_none_or(|known| size < known) {
@@ -272,6 +316,9 @@ impl<'a> Scan<'_, 'a> {
     }
 
     fn add_call(&mut self, call: InlinedCall, bounds: Bounds) {
+        let Some(function) = self.function else {
+            return;
+        };
         self.collect_hits(bounds);
         for &hit in &self.hits {
             let found = &mut self.found[hit];
@@ -279,7 +326,7 @@ impl<'a> Scan<'_, 'a> {
                 .calls
                 .last()
                 .is_none_or(|last| last.depth < call.depth);
-            if found.owner == self.functions && inside_last {
+            if found.owner == function.owner && inside_last {
                 found.calls.push(call);
             }
         }

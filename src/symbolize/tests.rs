@@ -227,6 +227,69 @@ fn chains_and_call_sites() {
     }
 }
 
+/// `work` calls `before` and `after` inline; between them stands a function of its own, as GCC writes regions of
+/// OpenMP and nested functions, which calls `inside` inline.
+fn nesting() -> Vec<u8> {
+    let mut dwarf = Dwarf::default();
+    let names = ["before", "inside", "after"].map(|name| text(&mut dwarf, name));
+    let id = dwarf.units.add(Unit::new(encoding(5), LineProgram::none()));
+    let unit = dwarf.units.get_mut(id);
+    let root = unit.root();
+    place(unit, root, &[(0x2000, 0x2100)]);
+    let [before, inside, after] = names.map(|name| {
+        let function = unit.add(root, dw::DW_TAG_subprogram);
+        unit.get_mut(function).set(dw::DW_AT_name, name);
+        AttributeValue::UnitRef(function)
+    });
+    let function = |unit: &mut Unit, parent, range| {
+        let function = unit.add(parent, dw::DW_TAG_subprogram);
+        unit.get_mut(function).set_sibling(true);
+        place(unit, function, &[range]);
+        function
+    };
+    let inlined = |unit: &mut Unit, parent, origin, range| {
+        let call = unit.add(parent, dw::DW_TAG_inlined_subroutine);
+        unit.get_mut(call).set(dw::DW_AT_abstract_origin, origin);
+        place(unit, call, &[range]);
+    };
+    let work = function(unit, root, (0x2000, 0x2080));
+    inlined(unit, work, before, (0x2010, 0x2020));
+    let region = function(unit, work, (0x2080, 0x20c0));
+    inlined(unit, region, inside, (0x2090, 0x20a0));
+    inlined(unit, work, after, (0x2030, 0x2040));
+    function(unit, root, (0x20c0, 0x20f0));
+    elf_of(&mut dwarf)
+}
+
+#[test]
+fn what_is_inlined_does_not_depend_on_what_else_is_asked() {
+    let program = nesting();
+    let places = [
+        (0x1008, ""),
+        (0x1018, "before"),
+        (0x1038, "after"),
+        (0x1048, ""),
+        (0x1088, ""),
+        (0x1098, "inside"),
+        (0x10d0, ""),
+    ];
+    for asked in 1..1 << places.len() {
+        let asked = places
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| asked >> at & 1 == 1);
+        let (addresses, expected): (Vec<u64>, Vec<&str>) = asked.map(|(_, place)| *place).unzip();
+        let got = answers(&program, &addresses, 1);
+        let inlined = |at: usize| {
+            let frames = got.answers[at].inlined(&got);
+            let names = frames.iter().map(|frame| got.strings[frame.name].as_str());
+            names.collect::<Vec<_>>().join(" ")
+        };
+        let found: Vec<String> = (0..addresses.len()).map(inlined).collect();
+        assert_eq!(found, expected, "{addresses:x?}");
+    }
+}
+
 #[test]
 fn threads_do_not_change_anything() {
     let addresses: Vec<u64> = (0x1000..0x1100).rev().collect();
