@@ -176,7 +176,7 @@ fn relocation(raw: &Bytes<'_>, with_addend: bool) -> Option<Relocation> {
 }
 
 /// `.plt.got` has entries for functions whose address is taken too: `jmp *slot(%rip)`, the slot being filled by
-/// a relocation in `.rela.dyn`.
+/// a relocation in `.rela.dyn` (`.rel.dyn` in 32-bit files, whose entries are `jmp *slot` or `jmp *offset(%ebx)`).
 fn add_got_entries(table: &mut SymbolTable<'_>, elf: &ElfFile<'_>) {
     let Some((index, &got)) = section(elf, ".plt.got") else {
         return;
@@ -188,11 +188,8 @@ fn add_got_entries(table: &mut SymbolTable<'_>, elf: &ElfFile<'_>) {
     if got.entsize == 0 || size / got.entsize > MAX_ENTRIES {
         return;
     }
-    let slots = if elf.machine() == Machine::X86_64 {
-        dynamic_slots(elf)
-    } else {
-        None
-    };
+    let slots = dynamic_slots(elf);
+    let table_of_slots = offset_table(elf);
     let mut at = 0;
     while at < size {
         let code = data
@@ -201,11 +198,11 @@ fn add_got_entries(table: &mut SymbolTable<'_>, elf: &ElfFile<'_>) {
         let place = got.offset.wrapping_add(at);
         let name = slots.as_ref().and_then(|slots| {
             // perf adds the displacement to the file offset; the address is what counts.
-            slots.name(
-                got.addr
-                    .wrapping_add(at)
-                    .wrapping_add(jump_displacement(code)?),
-            )
+            let entry = got.addr.wrapping_add(at);
+            slots.name(match elf.machine() {
+                Machine::X86_64 => entry.wrapping_add(jump_displacement(code)?),
+                _ => narrow_slot(code, table_of_slots)?,
+            })
         });
         let name = name.unwrap_or_else(|| format!("offset_{place:#x}").into_bytes());
         table.make(place, got.entsize, with_suffix(name));
@@ -233,20 +230,37 @@ impl Slots<'_> {
 }
 
 fn dynamic_slots<'a>(elf: &ElfFile<'a>) -> Option<Slots<'a>> {
-    let (index, header) = section(elf, ".rela.dyn").filter(|(_, h)| h.kind == SHT_RELA)?;
+    let (index, header) = section(elf, ".rela.dyn").or_else(|| section(elf, ".rel.dyn"))?;
     let symbols = RawTable::at(elf, header.link as usize)?;
-    let mut slots = Vec::new();
-    for raw in elf.section_at(index)?.data.chunks_exact(24) {
-        let relocation = relocation(&elf.reader().with(raw), true)?;
-        if relocation.symbol != 0 {
-            slots.push((relocation.offset, relocation.symbol));
-        }
-    }
+    let named = relocations(elf, index, header)?.into_iter();
+    let named = named.filter(|relocation| relocation.symbol != 0);
+    let mut slots: Vec<(u64, usize)> = named.map(|r| (r.offset, r.symbol)).collect();
     slots.sort_unstable();
     Some(Slots {
         relocations: slots,
         symbols,
     })
+}
+
+/// Where `%ebx` points to in 32-bit code: the global offset table, `.got.plt` where there is one.
+fn offset_table(elf: &ElfFile<'_>) -> Option<u64> {
+    let table = section(elf, ".got.plt").or_else(|| section(elf, ".got"));
+    table.map(|(_, header)| header.addr)
+}
+
+/// The slot of a PLT entry of 32 bits: `[endbr32] jmp *slot`, or `jmp *offset(%ebx)`.
+fn narrow_slot(code: &[u8], table: Option<u64>) -> Option<u64> {
+    let rest = code.strip_prefix(&[0xf3, 0x0f, 0x1e, 0xfb]).unwrap_or(code);
+    let [0xff, how, a, b, c, d, ..] = *rest else {
+        return None;
+    };
+    let at = u32::from_le_bytes([a, b, c, d]);
+    match how {
+        0x25 => Some(u64::from(at)),
+        // Addresses have 32 bits.
+        0xa3 => Some(u64::from(at.wrapping_add(u32::try_from(table?).ok()?))),
+        _ => None,
+    }
 }
 
 /// How far behind the start of a PLT entry its slot lies: `[endbr64] [bnd] jmp *disp32(%rip)`.

@@ -239,6 +239,44 @@ fn plt_got_entries_are_named_by_their_slots() {
     assert_eq!(name(&table, 0x1428).as_deref(), Some("offset_0x1428@plt"));
 }
 
+/// 32-bit code reaches its slots by their address, or through `%ebx`, which points to the global offset table.
+#[test]
+fn plt_got_entries_of_32_bits_are_named_by_their_slots() {
+    const REL: u32 = 9;
+    let mut elf = ElfBuilder::without_text(3, 3);
+    elf.segment(0x1400, 0x2400, 0x100, 5);
+    let plt = elf.section_at(".plt", PROGBITS, 6, 0x2400, 0x1400, vec![0; 0x10]);
+    elf.link(plt, 0, 16);
+    // jmp *-0xc(%ebx), endbr32; jmp *0x3ff8, jmp *-4(%ebx).
+    let code = [
+        &[
+            0xff, 0xa3, 0xf4, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+        ][..],
+        &[
+            0xf3, 0x0f, 0x1e, 0xfb, 0xff, 0x25, 0xf8, 0x3f, 0, 0, 0, 0, 0, 0, 0, 0,
+        ],
+        &[
+            0xff, 0xa3, 0xfc, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+        ],
+    ];
+    let got = elf.section_at(".plt.got", PROGBITS, 6, 0x2420, 0x1420, code.concat());
+    elf.link(got, 0, 16);
+    elf.section_at(".got.plt", PROGBITS, 3, 0x4000, 0x1500, vec![0; 16]);
+    let names = [("first", 0, 0, FUNC, 0), ("second", 0, 0, FUNC, 0)];
+    let dynsym = elf.symbols(".dynsym", &names);
+    let relocations: Vec<u8> = [(0x3ff4, 1), (0x3ff8, 2)]
+        .iter()
+        .flat_map(|(slot, symbol)| plt_relocation(*slot, *symbol, 6, 0)[..16].to_vec())
+        .collect();
+    let rel = elf.section(".rel.dyn", REL, relocations);
+    elf.link(rel, dynsym, 16);
+    let store = Store::new();
+    let table = table(&store, elf);
+    assert_eq!(name(&table, 0x1420).as_deref(), Some("first@plt"));
+    assert_eq!(name(&table, 0x1430).as_deref(), Some("second@plt"));
+    assert_eq!(name(&table, 0x1440).as_deref(), Some("offset_0x1440@plt"));
+}
+
 /// A section without bytes may claim any size; it names as many entries as there are bytes.
 #[test]
 fn plt_got_entries_are_as_many_as_there_are_bytes() {
