@@ -198,6 +198,12 @@ impl<'a> DsoTable<'a> {
         self.dsos[id].module_start = Some(start);
     }
 
+    /// Where the recorded kernel put a module's code; nothing for all else.
+    #[must_use]
+    pub fn module_start(&self, id: DsoId) -> Option<Avma> {
+        self.dsos[id].module_start
+    }
+
     /// Gives a DSO of kind [`DsoKind::KernelSymbol`] a symbol (KSYMBOL record: BPF program, trampoline).
     pub fn add_symbol(&mut self, id: DsoId, start: Avma, len: u64, name: &[u8]) {
         let recorded = self.recorded.entry(id).or_default();

@@ -377,7 +377,8 @@ impl<'r, 'p> Layout<'r, 'p> {
         };
         if symbol.is_data {
             line.extend_from_slice(harmless(&symbol.name).as_bytes());
-            let offset = address.wrapping_sub(frame.address_of(symbol).0);
+            // perf takes the function's address in memory from one in the file here.
+            let offset = frame.offset_in(symbol);
             line.extend_from_slice(format!("+{}", short_address(offset)).as_bytes());
             return;
         }

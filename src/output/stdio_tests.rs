@@ -673,3 +673,20 @@ fn the_quality_line_tells_recorded_stacks_from_walked_ones() {
         "Quality: stacks as recorded, 0.00% unresolved, 0 lost, 2 chunks lost"
     );
 }
+
+/// A function that its file calls data lies elsewhere in memory than in the file.
+#[test]
+fn rows_of_data_tell_the_distance_from_its_start() {
+    let mut builder = ProfileBuilder::default();
+    let leaf = builder.frame("table");
+    builder.sample_at("app", leaf, &[leaf], 1);
+    let mut profile = builder.finish();
+    profile
+        .symbols
+        .iter_mut()
+        .for_each(|symbol| symbol.is_data = true);
+    profile.frames[leaf].address.0 += 4;
+    profile.frames[leaf].object_address.0 += 4;
+    let rows = rows(&profile, &flat());
+    assert!(rows.ends_with("[.] table+0x4"), "{rows}");
+}

@@ -100,6 +100,14 @@ impl Filler<'_, '_> {
         let object_address = match (pc.target, symbol) {
             // Where the function would be if it had been compiled once, so that the offset in it is right.
             (Target::Jit(..), Some(symbol)) => self.profile[symbol].start.plus(pc.address),
+            (Target::Dso(dso), None) => {
+                let start = self
+                    .session
+                    .dsos
+                    .module_start(dso)
+                    .map_or(0, |start| start.0);
+                FileOffset(pc.address.wrapping_sub(start))
+            }
             _ => FileOffset(pc.address),
         };
         let detail = place.detail.map(|detail| self.places.details[detail]);

@@ -214,7 +214,8 @@ pub struct Object {
     /// When the run came to know it, whether or not a sample had hit it then: perf orders equal branches of
     /// call trees by it.
     pub rank: u32,
-    /// Whether unresolved addresses print as they are (kernel, anonymous, JIT), not as file offsets.
+    /// Whether unresolved addresses print as they are (kernel, anonymous, JIT), not as file offsets. Those in a
+    /// kernel module print as their distance from its start.
     pub identity: bool,
     /// Whether it is the kernel or a module.
     pub is_kernel: bool,
@@ -301,7 +302,8 @@ pub struct Frame {
     pub symbol: Option<SymbolId>,
     /// Absolute address (a return address minus one for unwound callers).
     pub address: Avma,
-    /// The same in the object's space, as [`Symbol::start`]: what perf prints for unresolved leaf rows.
+    /// The same in the object's space, as [`Symbol::start`]: what perf prints for unresolved leaf rows. In a kernel module
+    /// without a symbol there the distance from its start.
     pub object_address: FileOffset,
     /// Mode in which it ran.
     pub mode: CpuMode,

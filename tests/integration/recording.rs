@@ -169,6 +169,11 @@ impl Recording {
     }
 
     pub(crate) fn sample(&mut self, sample: &Sample<'_>) {
+        self.sample_in(2, sample);
+    }
+
+    /// The same in a mode of the processor: 1 is the kernel, 2 a program.
+    pub(crate) fn sample_in(&mut self, mode: u16, sample: &Sample<'_>) {
         let mut body = Bytes::default();
         body.u64(ID)
             .u64(sample.ip)
@@ -192,7 +197,7 @@ impl Recording {
                 body.u64(stack.len() as u64);
             }
         }
-        self.push(9, 2, &body);
+        self.push(9, mode, &body);
     }
 
     /// `perf_event_attr`, version with 128 bytes.

@@ -79,6 +79,31 @@ fn folded_with(
     (ended.stdout, ended.stderr)
 }
 
+/// As perf prints them: where a module lies changes with each boot.
+#[test]
+fn addresses_in_a_module_without_symbols_count_from_its_start() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("perf.data");
+    let mut recording = recording(PID);
+    recording.sample_in(
+        1,
+        &Sample {
+            ip: MODULE + 0x30,
+            pid: PID,
+            tid: PID,
+            time: NOW + 2 * SECOND,
+            period: 1,
+            chain: &[CONTEXT_KERNEL, MODULE + 0x30],
+            user: None,
+        },
+    );
+    fs::write(&data, recording.file()).expect("it can be written");
+    let report = ["report", "--no-children", "-g", "none", "-i"];
+    let ended = limited(pjit().args(report).arg(&data));
+    let row = "[k] 0x0000000000000030";
+    assert!(ended.stdout.contains(row), "{}", ended.stdout);
+}
+
 fn dump_at(head: &Head, times: &[(u64, &[u8])]) -> Vec<u8> {
     let mut dump = Dump::new(head);
     for (index, &(time, name)) in (0..).zip(times) {
