@@ -193,6 +193,7 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
         };
         let of_map = self.session.jit.object(object).is_perf_map();
         let around = if of_map { self.mapping(at) } else { None };
+        let around = around.filter(|mapping| !mapping.copied);
         around.map_or(self.session.dso_of_dump(object), |mapping| mapping.dso)
     }
 }
@@ -212,7 +213,9 @@ impl<'a> CodeSpace<'a> for SpaceAt<'_, 'a> {
                 offset: hit.offset,
             },
             AddressHit::Mapping(mapping) if !mapping.executable => CodeLocation::Nothing,
-            AddressHit::Mapping(mapping) if mapping.anonymous => CodeLocation::Anonymous,
+            AddressHit::Mapping(mapping) if mapping.anonymous && !mapping.copied => {
+                CodeLocation::Anonymous
+            }
             AddressHit::Mapping(mapping) => self.place_in(mapping, at),
             AddressHit::Nothing => CodeLocation::Nothing,
         };

@@ -128,6 +128,7 @@ impl<'a> Session<'a> {
             switches,
             running,
             has_return_probes,
+            has_copied_code,
             ..
         } = builder;
         let last = current
@@ -158,6 +159,7 @@ impl<'a> Session<'a> {
             switches,
             parallelism: running.finish(recording.features.nr_cpus_avail.unwrap_or(MOST_CPUS)),
             has_return_probes,
+            has_copied_code,
             returns: Returns::default(),
             labels: Vec::new(),
             spaces,
@@ -235,6 +237,7 @@ struct Builder<'a, 'f> {
     switches: u64,
     running: Running,
     has_return_probes: bool,
+    has_copied_code: bool,
     hits: Hits,
 }
 
@@ -287,6 +290,7 @@ impl<'a, 'f> Builder<'a, 'f> {
             switches: 0,
             running: Running::default(),
             has_return_probes: false,
+            has_copied_code: false,
             hits: Hits::default(),
         }
     }
@@ -555,6 +559,7 @@ impl<'a, 'f> Builder<'a, 'f> {
             dso,
             executable: true,
             anonymous: false,
+            copied: false,
             behind_dump: false,
             rights: 5,
             shared: false,
@@ -578,7 +583,8 @@ impl<'a, 'f> Builder<'a, 'f> {
                 self.jit.exec_file_mapping(process, range, time);
             }
         }
-        let (dso, offset) = self.dso_of(mmap, class);
+        let copy_of = self.copied_code(process, range, class);
+        let (dso, offset) = copy_of.unwrap_or_else(|| self.dso_of(mmap, class));
         if mmap.executable && !is_marker && is_program(mmap.name) && !class.is_anonymous_like() {
             self.programs.entry(process).or_insert(dso);
         }
@@ -597,7 +603,10 @@ impl<'a, 'f> Builder<'a, 'f> {
             dso,
             executable: mmap.executable,
             anonymous: class.is_anonymous_like(),
-            behind_dump: is_dropped_by_inject(mmap.name) && self.jit.is_marked(process),
+            copied: copy_of.is_some(),
+            behind_dump: copy_of.is_none()
+                && is_dropped_by_inject(mmap.name)
+                && self.jit.is_marked(process),
             rights: (mmap.prot & 7) as u8,
             shared: mmap.flags & MAP_SHARED != 0,
             inode: mmap.inode.map_or(0, |inode| inode.number),
@@ -606,6 +615,23 @@ impl<'a, 'f> Builder<'a, 'f> {
         let current = self.current.entry(process).or_default();
         current.maps.insert(mapping);
         current.snapshot = None;
+    }
+
+    /// The program whose code lay where a process maps memory without a file, and where in it. A program stays mapped
+    /// as long as it runs, so nobody else's code can be there; a library may have been unloaded.
+    fn copied_code(
+        &mut self,
+        process: ProcessId,
+        range: AvmaRange,
+        class: NameClass,
+    ) -> Option<(DsoId, FileOffset)> {
+        if class != NameClass::PerfMapped {
+            return None;
+        }
+        let program = *self.programs.get(&process)?;
+        let offset = self.current.get(&process)?.maps.code_in(program, range)?;
+        self.has_copied_code = true;
+        Some((program, offset))
     }
 
     /// The DSO of a user mapping and the file offset of its start (`util/map.c`).

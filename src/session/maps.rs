@@ -22,6 +22,9 @@ pub struct Mapping {
     pub executable: bool,
     /// Anonymous memory, or memory that runtimes use like it (memfd, `/dev/zero`).
     pub anonymous: bool,
+    /// Anonymous memory over the code of the program itself, which has been copied there: for large pages, say. It has the file
+    /// and the position of that code.
+    pub copied: bool,
     /// Anonymous memory that was mapped after the process had mapped its dump: `perf inject --jit` drops
     /// such mappings (`util/jitdump.c`), so perf finds no object where the dump has no code.
     pub behind_dump: bool,
@@ -96,6 +99,24 @@ impl MapTable {
         self.by_start.insert(new.range.start.0, new);
     }
 
+    /// Where in a DSO the code of a range is, if all of it lies in executable mappings of that DSO, one behind the other as they
+    /// are in the file.
+    #[must_use]
+    pub fn code_in(&self, dso: DsoId, range: AvmaRange) -> Option<FileOffset> {
+        let first = self.find(range.start)?;
+        let (mut at, start) = (range.start, first.file_offset(range.start));
+        while at < range.end {
+            let mapping = self.find(at)?;
+            let is_code = mapping.copied || mapping.executable && !mapping.anonymous;
+            let follows = mapping.file_offset(at) == start.plus(at.since(range.start));
+            if mapping.dso != dso || !is_code || !follows {
+                return None;
+            }
+            at = mapping.range.end;
+        }
+        Some(start)
+    }
+
     /// All mappings by address.
     pub fn iter(&self) -> impl Iterator<Item = &Mapping> {
         self.by_start.values()
@@ -124,6 +145,7 @@ mod tests {
             dso: DsoId::from_usize(dso as usize),
             executable: true,
             anonymous: false,
+            copied: false,
             behind_dump: false,
             rights: 5,
             shared: false,
@@ -178,5 +200,38 @@ mod tests {
         );
         t.insert(map(0x10, 0x10, 0, 3));
         assert_eq!(t.iter().count(), 4, "an empty mapping has no effect");
+    }
+
+    #[test]
+    fn code_of_one_file_is_found_where_it_lies_together() {
+        let range = |start, end| AvmaRange {
+            start: Avma(start),
+            end: Avma(end),
+        };
+        let (program, other) = (DsoId::from_usize(1), DsoId::from_usize(2));
+        let mut t = MapTable::default();
+        t.insert(map(0x1000, 0x3000, 0x100, 1));
+        t.insert(map(0x3000, 0x5000, 0x2100, 1));
+        t.insert(map(0x5000, 0x6000, 0x100, 1));
+        t.insert(map(0x7000, 0x8000, 0, 2));
+        assert_eq!(
+            t.code_in(program, range(0x2000, 0x5000)),
+            Some(FileOffset(0x1100))
+        );
+        assert_eq!(t.code_in(other, range(0x2000, 0x5000)), None);
+        assert_eq!(
+            t.code_in(program, range(0x4000, 0x5800)),
+            None,
+            "not as in the file"
+        );
+        assert_eq!(
+            t.code_in(other, range(0x7800, 0x8001)),
+            None,
+            "more than the file"
+        );
+        assert_eq!(
+            t.code_in(other, range(0x7800, 0x8000)),
+            Some(FileOffset(0x800))
+        );
     }
 }

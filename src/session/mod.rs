@@ -132,6 +132,8 @@ pub struct Session<'a> {
     execs: FxHashMap<ProcessId, Vec<Timestamp>>,
     /// Moments in the lives of threads, if they were asked for.
     pub marks: Vec<Mark>,
+    /// Whether a program copied its code to memory without a file.
+    pub has_copied_code: bool,
     /// Whether return addresses of some process may have been replaced by a probe.
     pub has_return_probes: bool,
     /// What was in their place, as far as the recording tells.
