@@ -420,6 +420,9 @@ pub(super) fn said_of(trouble: FileTrouble) -> &'static str {
         FileTrouble::Changed => {
             "is another build than the recorded one: not annotated; put the recorded file below a folder and give that with --symfs"
         }
+        FileTrouble::Ambiguous => {
+            "has a path that several files had while it was recorded: not annotated; perf record --buildid-mmap tells them apart"
+        }
         FileTrouble::Pe => "is no ELF file, but of Windows' format (.NET)",
         FileTrouble::Unreadable => "cannot be read by this user",
         FileTrouble::Missing => {

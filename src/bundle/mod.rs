@@ -142,6 +142,7 @@ fn looked_for_in_vain(stages: &Stages<'_, '_>, uses: &[Use]) -> Vec<String> {
         let why = match trouble {
             FileTrouble::Missing => "not found",
             FileTrouble::Changed => "only another build was found",
+            FileTrouble::Ambiguous => "several files had this path, and nothing tells which it is",
             FileTrouble::Unreadable => "not readable by this user",
             FileTrouble::Pe => "of Windows' format, which pjit does not read",
         };

@@ -6,20 +6,21 @@ use std::collections::BTreeMap;
 
 use crate::address::Avma;
 use crate::collect::{AddressStackId, MapCache, Pc, SpaceAt};
-use crate::dso::{Dso, DsoId, DsoKind, FileTrouble, KernelState};
+use crate::dso::{Dso, DsoId, DsoKind, Evidence as FileEvidence, FileTrouble, KernelState};
 use crate::ids::Idx;
 use crate::perfdata::{CpuMode, Recording};
 use crate::profile::{StackEnd, ThreadId};
 use crate::runtimes::{Habit, Producer};
 use crate::session::jit::JitMatch;
+use crate::session::maps::Mapping;
 use crate::session::{Session, Target};
 use crate::symbolize::{Site, Symbol};
 use crate::unwind::Arch;
 
 use super::stages::Stages;
 use super::{
-    Clock, Culprit, Dump, EndShare, Evidence, KernelSymbols, Loss, Reason, Unresolved, Whole,
-    is_doubtful,
+    Clock, Culprit, Dump, EndShare, Evidence, FileProof, KernelSymbols, Loss, Reason, Unresolved,
+    Whole, is_doubtful,
 };
 
 /// Everything that [`super::judge`] looks at.
@@ -59,6 +60,8 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
         without_dwarf: without_dwarf(session, &resolved_by_file),
         wasm: super::wasm::gather(stages),
         unchecked: unchecked(session, &resolved_by_file),
+        files: files(session, &resolved_by_file),
+        copied: copied(stages),
         weights: stages.weights.clone(),
     }
 }
@@ -279,6 +282,7 @@ fn reason(stages: &Stages<'_, '_>, thread: ThreadId, pc: &Pc) -> Option<Reason> 
             Some(FileTrouble::Missing) => Reason::MissingFile,
             Some(FileTrouble::Pe) => Reason::PeFile,
             Some(FileTrouble::Changed) => Reason::ChangedFile,
+            Some(FileTrouble::Ambiguous) => Reason::AmbiguousFile,
             Some(FileTrouble::Unreadable) => Reason::UnreadableFile,
             None => Reason::NoSymbols,
         },
@@ -418,15 +422,48 @@ fn without_dwarf(session: &Session<'_>, by_file: &BTreeMap<DsoId, u64>) -> Vec<C
     found.named(session)
 }
 
-/// Files that were used although nothing tells whether they are those that were recorded.
+/// Files that were used although hardly anything tells whether they are those that were recorded.
 fn unchecked(session: &Session<'_>, by_file: &BTreeMap<DsoId, u64>) -> Vec<Culprit> {
     let mut found = Culprits::default();
     for (&dso, &samples) in by_file {
-        let known = session.dsos.get(dso);
-        let is_file = known.kind == DsoKind::File && known.build_id.is_none();
-        let found_one = session.dsos.binary(dso);
+        let is_guess = session.dsos.evidence(dso) < Some(FileEvidence::Table);
+        let found_one = session.dsos.binary(dso).filter(|_| is_guess);
+        let is_file = session.dsos.get(dso).kind == DsoKind::File;
         if is_file && found_one.is_some_and(|elf| elf.build_id().is_some()) {
             found.0.insert(Some(dso), samples);
+        }
+    }
+    found.named(session)
+}
+
+/// What tells of each file with samples that it is the one that was mapped, the heaviest file first.
+fn files(session: &Session<'_>, by_file: &BTreeMap<DsoId, u64>) -> Vec<FileProof> {
+    let proof = |(&dso, &samples): (&DsoId, &u64)| {
+        let evidence = session.dsos.evidence(dso)?;
+        Some(FileProof {
+            path: String::from_utf8_lossy(&session.dsos.get(dso).long_name).into_owned(),
+            evidence: evidence.word(),
+            samples,
+        })
+    };
+    let mut found: Vec<FileProof> = by_file.iter().filter_map(proof).collect();
+    found.sort_by(|a, b| (b.samples, &a.path).cmp(&(a.samples, &b.path)));
+    found
+}
+
+/// Samples in programs' code where it was copied to memory without a file.
+fn copied(stages: &Stages<'_, '_>) -> Vec<Culprit> {
+    let session = stages.session;
+    let mut found = Culprits::default();
+    if !session.has_copied_code {
+        return Vec::new();
+    }
+    for row in &stages.collected.rows {
+        let pc = &stages.collected.pcs[row.key.leaf];
+        let mut mappings = session.final_mappings(row.key.thread);
+        let is_inside = |mapping: &Mapping| mapping.copied && mapping.range.contains(pc.at);
+        if matches!(pc.target, Target::Dso(_)) && mappings.any(is_inside) {
+            found.add(pc, row.samples);
         }
     }
     found.named(session)

@@ -39,6 +39,7 @@ pub fn judge(evidence: &Evidence, limits: Limits) -> Verdict {
         path: evidence.path.clone(),
         limits,
         findings,
+        files: evidence.files.clone(),
     }
 }
 
@@ -398,6 +399,16 @@ fn symbols(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
         samples.saturating_sub(unresolved)
     );
     out.push(finding(level, "symbols", text));
+    let copied: u64 = evidence.copied.iter().map(|culprit| culprit.samples).sum();
+    if copied > 0 {
+        let text = format!(
+            "{} of the samples lie in code that the program copied over its own, as for large pages; it has the names of the \
+             file: {}",
+            share_of(copied, evidence),
+            names(&evidence.copied, evidence)
+        );
+        out.push(finding(Level::Note, "symbols.copied", text));
+    }
     out.extend(
         evidence
             .unresolved
@@ -431,6 +442,11 @@ fn part_of_symbols(part: &Unresolved, evidence: &Evidence) -> Finding {
             .fixed_by(advice::for_files(&part.culprits, false)),
         Reason::ChangedFile => row("symbols.changed-file", "in files that were changed since: ")
             .fixed_by(advice::for_files(&part.culprits, true)),
+        Reason::AmbiguousFile => row(
+            "symbols.ambiguous-file",
+            "in files whose paths several files had while it was recorded: ",
+        )
+        .fixed_by(["perf record --buildid-mmap tells them apart"]),
         Reason::PeFile => row(
             "symbols.precompiled",
             "in .NET's precompiled code, whose files have no names for perf: ",

@@ -65,8 +65,12 @@ pub struct Evidence {
     pub without_dwarf: Vec<Culprit>,
     /// Lines of WebAssembly.
     pub wasm: WasmLines,
-    /// Files that were used although the recording has no build ID of them.
+    /// Files that were used although the recording has no build ID of them, and nothing as good.
     pub unchecked: Vec<Culprit>,
+    /// What tells of each file with samples that it is the one that was mapped.
+    pub files: Vec<FileProof>,
+    /// Samples in code that programs copied to memory without a file.
+    pub copied: Vec<Culprit>,
     /// Events that weights are made of.
     pub weights: Weights,
 }
@@ -121,6 +125,17 @@ pub struct Culprit {
     pub runtime: Option<Producer>,
 }
 
+/// What tells that a file is the one that was mapped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileProof {
+    /// As it was recorded.
+    pub path: String,
+    /// The best evidence, in a word.
+    pub evidence: &'static str,
+    /// Samples in it.
+    pub samples: u64,
+}
+
 /// Samples without a name for one reason.
 #[derive(Debug, Clone)]
 pub struct Unresolved {
@@ -139,6 +154,8 @@ pub enum Reason {
     MissingFile,
     /// What was found is of another build.
     ChangedFile,
+    /// Several files had the path, and nothing tells which of them is the one that was found.
+    AmbiguousFile,
     /// A file of Windows' format: .NET's code that was compiled before.
     PeFile,
     /// The file may not be read.
@@ -319,6 +336,8 @@ pub struct Verdict {
     pub limits: Limits,
     /// In a fixed order.
     pub findings: Vec<Finding>,
+    /// What tells of files that they are those that were mapped, the heaviest first.
+    pub files: Vec<FileProof>,
 }
 
 impl Verdict {

@@ -175,7 +175,12 @@ impl<'a> ChainBuilder<'a> {
 fn why_missing(out: &ChainOut<'_>, space: &SpaceAt<'_, '_>) -> StackEnd {
     let last = out.ids.last().map(|id| out.addresses.all()[*id]);
     match last.map(|pc| pc.target) {
-        Some(Target::Dso(dso)) if space.trouble(dso) == Some(FileTrouble::Changed) => {
+        Some(Target::Dso(dso))
+            if matches!(
+                space.trouble(dso),
+                Some(FileTrouble::Changed | FileTrouble::Ambiguous)
+            ) =>
+        {
             StackEnd::ChangedFile
         }
         _ => StackEnd::MissingFile,

@@ -38,6 +38,8 @@ pub(crate) struct ElfBuilder {
     sections: Vec<Section>,
     /// offset, address, size, flags
     segments: Vec<(u64, u64, u64, u32)>,
+    /// Whether segments have no bytes in the file.
+    has_no_bytes: bool,
 }
 
 impl ElfBuilder {
@@ -56,7 +58,13 @@ impl ElfBuilder {
             kind,
             sections: Vec::new(),
             segments: Vec::new(),
+            has_no_bytes: false,
         }
+    }
+
+    /// Makes it a debug file, whose segments have no bytes.
+    pub(crate) fn without_bytes(&mut self) {
+        self.has_no_bytes = true;
     }
 
     pub(crate) fn segment(&mut self, offset: u64, addr: u64, size: u64, flags: u32) {
@@ -218,7 +226,8 @@ impl ElfBuilder {
         for &(offset, addr, size, flags) in &self.segments {
             header.extend(1u32.to_le_bytes());
             header.extend(flags.to_le_bytes());
-            for field in [offset, addr, addr, size, size, 0x1000] {
+            let in_file = if self.has_no_bytes { 0 } else { size };
+            for field in [offset, addr, addr, in_file, size, 0x1000] {
                 header.extend(field.to_le_bytes());
             }
         }

@@ -234,6 +234,8 @@ pub struct ElfFile<'a> {
     entry: Svma,
     build_id: Option<BuildId>,
     segments: Vec<Segment>,
+    /// Whether the segments are those of the program that the file was cut from, and the bytes are not.
+    is_placed: bool,
     sections: Vec<SectionHeader<'a>>,
     decompressed: Vec<OnceLock<&'a [u8]>>,
     /// Bytes that sections may still be decompressed to.
@@ -291,6 +293,7 @@ impl<'a> ElfFile<'a> {
             entry: Svma(headers.entry),
             build_id,
             segments,
+            is_placed: false,
             sections,
             decompressed,
             unpacked_left: AtomicU64::new(decompression_bound(data.len())),
@@ -343,6 +346,28 @@ impl<'a> ElfFile<'a> {
     #[must_use]
     pub fn segments(&self) -> &[Segment] {
         &self.segments
+    }
+
+    /// Whether the file was cut from a program and lacks the bytes of its code. Positions in it are then not those in the
+    /// program: `objcopy --only-keep-debug` moves segments that have no bytes.
+    pub(super) fn is_only_debug(&self) -> bool {
+        let code = self.segments.iter().filter(|s| s.executable);
+        let mut code = code.filter(|s| s.mem_size > 0).peekable();
+        code.peek().is_some() && code.all(|s| s.file_size == 0)
+    }
+
+    /// Takes the segments for those of the program that the file was cut from.
+    pub(super) fn placed(self, segments: Vec<Segment>) -> Self {
+        Self {
+            segments,
+            is_placed: true,
+            ..self
+        }
+    }
+
+    /// Whether its segments are those of the program that it was cut from, as far as they are known. It has no code.
+    pub(crate) fn is_placed(&self) -> bool {
+        self.is_placed
     }
 
     /// The whole file.
@@ -477,6 +502,9 @@ impl<'a> ElfFile<'a> {
     /// `len` bytes of the file from a position.
     #[must_use]
     pub fn bytes_at(&self, at: FileOffset, len: usize) -> Option<&'a [u8]> {
+        if self.is_placed {
+            return None;
+        }
         let bytes = slice(self.bytes.data, at.0, len as u64)?;
         self.store.read(bytes);
         Some(bytes)
@@ -485,10 +513,9 @@ impl<'a> ElfFile<'a> {
     /// As many bytes as the file has from a position on, at most `len`; empty outside.
     #[must_use]
     pub fn bytes_from(&self, at: FileOffset, len: usize) -> &'a [u8] {
-        let tail = usize::try_from(at.0)
-            .ok()
-            .and_then(|start| self.bytes.data.get(start..))
-            .unwrap_or_default();
+        let start = usize::try_from(at.0).ok().filter(|_| !self.is_placed);
+        let tail = start.and_then(|start| self.bytes.data.get(start..));
+        let tail = tail.unwrap_or_default();
         let bytes = &tail[..tail.len().min(len)];
         self.store.read(bytes);
         bytes
@@ -496,7 +523,11 @@ impl<'a> ElfFile<'a> {
 
     /// Notes that the loaded data of the file may be looked at anywhere, but not its code.
     pub(crate) fn note_data(&self) {
-        for segment in self.segments.iter().filter(|s| !s.executable) {
+        let segments = self
+            .segments
+            .iter()
+            .filter(|s| !s.executable && !self.is_placed);
+        for segment in segments {
             let data = slice(self.bytes.data, segment.file_offset.0, segment.file_size);
             self.store.read(data.unwrap_or_default());
         }

@@ -5,18 +5,23 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::elf::{ElfFile, Machine, SHT_SYMTAB, string_at};
-use super::fit::{Fit, fit};
+use super::evidence::{Against, Evidence, Span, judge};
+use super::fit::{Fit, code_of_program, fit};
+use super::kin::Kin;
 use super::locate::{self, SearchPaths, resolve_in};
 use super::symtab::RawTable;
 use super::{BuildId, Dso, DsoKind, vdso};
 use crate::diagnostics::{Diagnostics, OfFiles};
-use crate::input::{InputError, Role, Store, os_name};
+use crate::input::{InputError, Role, Store, facts_of, os_name};
 
 /// An opened file and where it was found.
 pub(crate) struct Opened<'a> {
-    pub(crate) elf: ElfFile<'a>,
+    pub(crate) elf: Arc<ElfFile<'a>>,
+    /// What tells that it is the file that was mapped; nothing for debug files, and for what is no file.
+    pub(crate) evidence: Option<Evidence>,
     pub(crate) path: PathBuf,
     /// The path at which the recorded system has it, as far as that is known.
     pub(crate) place: PathBuf,
@@ -25,12 +30,13 @@ pub(crate) struct Opened<'a> {
 }
 
 impl<'a> Opened<'a> {
-    fn new(elf: ElfFile<'a>, path: PathBuf, place: PathBuf) -> Self {
+    fn new(elf: Arc<ElfFile<'a>>, path: PathBuf, place: PathBuf) -> Self {
         let has_dwarf = [".debug_info", ".zdebug_info", ".debug_frame"]
             .iter()
             .any(|name| elf.has_section(name));
         Self {
             elf,
+            evidence: None,
             path,
             place,
             has_dwarf,
@@ -41,9 +47,10 @@ impl<'a> Opened<'a> {
 impl Refused {
     const fn trouble(&self) -> FileTrouble {
         match self {
-            Self::Missing => FileTrouble::Missing,
+            Self::Missing | Self::OnlyDebug => FileTrouble::Missing,
             Self::Pe => FileTrouble::Pe,
-            Self::NoBuildId | Self::OtherBuild(_) | Self::NotMapped => FileTrouble::Changed,
+            Self::For(Against::Ambiguous) => FileTrouble::Ambiguous,
+            Self::For(_) => FileTrouble::Changed,
             Self::Unreadable(_) => FileTrouble::Unreadable,
         }
     }
@@ -56,6 +63,30 @@ static NOT_MAPPED: OfFiles = OfFiles {
     several: "have their code elsewhere than what was mapped; other files had their paths, as in a container, and these \
               are not used",
     advice: "Give the other one's folder with --symfs",
+};
+
+/// What is said of files that are known by their inodes to be others.
+static OTHER_INODE: OfFiles = OfFiles {
+    one: "another file was mapped than this one, which was there before the recording began; it had this path elsewhere, as \
+          in a container, and this one is not used",
+    several: "were there before the recording began, and others were mapped; those had their paths elsewhere, as in a container, \
+              and these are not used",
+    advice: "Give the other one's folder with --symfs",
+};
+
+/// What is said of files of which nothing tells which one they are.
+static AMBIGUOUS: OfFiles = OfFiles {
+    one: "several files had this path while it was recorded, and nothing tells for which of them this one may be used",
+    several: "are the paths of several files each while it was recorded, and nothing tells for which of them those here may \
+              be used",
+    advice: "Record with perf record --buildid-mmap",
+};
+
+/// What is said of debug files that are alone.
+static ONLY_DEBUG: OfFiles = OfFiles {
+    one: "only this debug file was found, and it does not tell where its functions were in the program; they stay unresolved",
+    several: "are debug files without their programs, and do not tell where their functions were; they stay unresolved",
+    advice: "Give the folder of the program with --symfs",
 };
 
 /// Where a vdso is looked for that somebody saved.
@@ -71,6 +102,10 @@ pub(crate) struct Opener<'t, 'a> {
     pub(crate) diag: &'t Diagnostics,
     /// Of the recording.
     pub(crate) machine: Machine,
+    /// When it was made, if it is of this machine.
+    pub(crate) here: Option<&'t Span>,
+    /// What other recordings have opened.
+    pub(crate) kin: Option<&'t Kin<'a>>,
 }
 
 /// Why a mapped file is not at hand.
@@ -82,8 +117,29 @@ pub enum FileTrouble {
     Pe,
     /// There is one, but of another build.
     Changed,
+    /// There is one, but several files had its path, and nothing tells which of them it is.
+    Ambiguous,
     /// There is one that this user may not read.
     Unreadable,
+}
+
+/// That a mapped file is not at hand.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Missed {
+    /// Why.
+    pub(crate) trouble: FileTrouble,
+    /// Whether a file has the path and is known not to be the one that was mapped: then the build ID that the recording's
+    /// table has for the path is that of this other file.
+    pub(crate) refutes_id: bool,
+}
+
+impl From<FileTrouble> for Missed {
+    fn from(trouble: FileTrouble) -> Self {
+        Self {
+            trouble,
+            refutes_id: false,
+        }
+    }
 }
 
 /// Why a candidate was not used.
@@ -92,27 +148,26 @@ enum Refused {
     Missing,
     /// In Windows' format.
     Pe,
-    /// An ELF file without build ID, where the recorded one has one.
-    NoBuildId,
-    /// Of another build.
-    OtherBuild(BuildId),
-    /// Its segments are not what was mapped.
-    NotMapped,
+    /// A debug file, which has no code.
+    OnlyDebug,
+    /// Something speaks against it.
+    For(Against),
     /// There, but not readable.
     Unreadable(String),
 }
 
 impl<'a> Opener<'_, 'a> {
     /// The file that was mapped.
-    pub(crate) fn binary(&self, dso: &Dso) -> Result<Opened<'a>, FileTrouble> {
+    pub(crate) fn binary(&self, dso: &Dso) -> Result<Opened<'a>, Missed> {
+        let missing = FileTrouble::Missing.into();
         match dso.kind {
             DsoKind::File => self.mapped_file(dso),
-            DsoKind::Vdso => self.vdso(dso).ok_or(FileTrouble::Missing),
-            _ => Err(FileTrouble::Missing),
+            DsoKind::Vdso => self.vdso(dso).ok_or(missing),
+            _ => Err(missing),
         }
     }
 
-    fn mapped_file(&self, dso: &Dso) -> Result<Opened<'a>, FileTrouble> {
+    fn mapped_file(&self, dso: &Dso) -> Result<Opened<'a>, Missed> {
         let roots = self.search.roots();
         let recorded = roots.iter().flat_map(|root| {
             // What had no name in any folder can only be given.
@@ -120,83 +175,92 @@ impl<'a> Opener<'_, 'a> {
             let names = given.into_iter().chain([dso.long_name.as_slice()]);
             names.filter_map(|name| resolve_in(root, locate::path_of(name)))
         });
-        let cached = dso
-            .build_id
-            .iter()
-            .flat_map(|id| self.search.in_cache(id, "elf"));
-        let places: Vec<PathBuf> = recorded.chain(cached).collect();
-        let mut refused = Vec::new();
-        for path in &places {
-            match self.open_mapped(path, dso) {
-                Ok(elf) => return Ok(self.found(dso, elf, path)),
-                Err(why) => refused.push((path.clone(), why)),
+        let ids = match dso.build_id.filter(|_| dso.sure_of_id) {
+            Some(_) => dso.build_id.as_slice(),
+            None => &dso.table_ids,
+        };
+        let cached = ids.iter().flat_map(|id| self.search.in_cache(id, "elf"));
+        let (mut refused, mut by_chance) = (Vec::new(), None);
+        for path in recorded.chain(cached) {
+            match self.open_mapped(&path, dso) {
+                Ok((elf, evidence)) if evidence >= Evidence::Table => {
+                    return Ok(self.found(dso, elf, &path, evidence));
+                }
+                Ok((elf, evidence)) => by_chance = by_chance.or(Some((elf, evidence, path))),
+                Err(why) => refused.push((path, why)),
             }
         }
-        let as_mapped = places
-            .iter()
-            .find_map(|path| Some((self.open_by_fit(path, dso)?, path)));
-        if let Some((elf, path)) = as_mapped {
-            return Ok(self.found(dso, elf, path));
+        if let Some((elf, evidence, path)) = by_chance {
+            return Ok(self.found(dso, elf, &path, evidence));
         }
-        self.report(dso, &refused);
+        self.report(&refused);
         let troubles = refused.iter().map(|(_, why)| why.trouble());
-        Err(troubles.max().unwrap_or(FileTrouble::Missing))
+        let is_other = |(_, why): &(PathBuf, Refused)| {
+            matches!(why, Refused::For(Against::NotMapped | Against::OtherInode))
+        };
+        Err(Missed {
+            trouble: troubles.max().unwrap_or(FileTrouble::Missing),
+            refutes_id: refused.iter().any(is_other),
+        })
     }
 
     /// Says where a file was found.
-    fn found(&self, dso: &Dso, elf: ElfFile<'a>, path: &Path) -> Opened<'a> {
+    fn found(
+        &self,
+        dso: &Dso,
+        elf: Arc<ElfFile<'a>>,
+        path: &Path,
+        evidence: Evidence,
+    ) -> Opened<'a> {
         let name = locate::path_of(&dso.long_name);
-        self.diag
-            .note(format!("{}: read from {}", name.display(), path.display()));
+        let (shown, found) = (name.display(), path.display());
+        self.diag.note(format!(
+            "{shown}: read from {found}, known {}",
+            evidence.text()
+        ));
         self.store.used(name, path, Role::Program);
         // Only one of several files can have the path.
-        if let Some(id) = dso.build_id.filter(|_| dso.shares_path) {
+        if let Some(id) = elf.build_id().filter(|_| dso.shares_path) {
             let place = Path::new("/.debug").join(in_cache(&id)).join("elf");
             self.store.used(&place, path, Role::Program);
         }
-        Opened::new(elf, path.to_owned(), name.to_owned())
-    }
-
-    /// A file of the recorded build, if it may be the one that was mapped. What is only known of its path, the build ID
-    /// of the recording's table included, may be of another file that had the path.
-    fn open_mapped(&self, path: &Path, dso: &Dso) -> Result<ElfFile<'a>, Refused> {
-        let elf = self.open(path, dso.build_id)?;
-        if !dso.sure_of_id && fit(&elf, &dso.mapped) == Fit::Refuted {
-            return Err(Refused::NotMapped);
+        Opened {
+            evidence: Some(evidence),
+            ..Opened::new(elf, path.to_owned(), name.to_owned())
         }
-        Ok(elf)
     }
 
-    /// Where several files had the path and the table's build ID is that of another: one with the very segment that was
-    /// mapped.
-    fn open_by_fit(&self, path: &Path, dso: &Dso) -> Option<ElfFile<'a>> {
-        if dso.sure_of_id || !dso.shares_path {
-            return None;
+    /// A file that is the one that was mapped, and what tells so.
+    fn open_mapped(&self, path: &Path, dso: &Dso) -> Result<(Arc<ElfFile<'a>>, Evidence), Refused> {
+        let elf = self.open(path)?;
+        if elf.is_only_debug() {
+            return Err(Refused::OnlyDebug);
         }
-        let elf = self.open(path, None).ok()?;
-        (fit(&elf, &dso.mapped) == Fit::Exact).then_some(elf)
+        let facts = self.here.and_then(|_| facts_of(path));
+        let is_system = path == locate::path_of(&dso.long_name);
+        let evidence = judge(&elf, facts, dso, self.here, is_system);
+        Ok((elf, evidence.map_err(Refused::For)?))
     }
 
-    fn report(&self, dso: &Dso, refused: &[(PathBuf, Refused)]) {
+    fn report(&self, refused: &[(PathBuf, Refused)]) {
         for (path, why) in refused {
-            match (why, dso.build_id) {
-                (Refused::OtherBuild(found), Some(want)) => self.diag.warn(format!(
-                    "{}: build ID is {found}, the recording has {want}; the file was changed since and is not used, its \
+            let shown = path.display();
+            match why {
+                Refused::For(Against::OtherBuild { found, want }) => self.diag.warn(format!(
+                    "{shown}: build ID is {found}, the recording has {want}; the file was changed since and is not used, its \
                      functions stay unresolved. Put the recorded file under a directory and give it with --symfs, or \
-                     add it to the build-ID cache (perf buildid-cache --add FILE)",
-                    path.display()
+                     add it to the build-ID cache (perf buildid-cache --add FILE)"
                 )),
-                (Refused::NoBuildId, Some(want)) => self.diag.warn(format!(
-                    "{}: has no build ID, the recording has {want}; it is another file and not used",
-                    path.display()
+                Refused::For(Against::NoBuildId(want)) => self.diag.warn(format!(
+                    "{shown}: has no build ID, the recording has {want}; it is another file and not used"
                 )),
-                (Refused::NotMapped, _) => {
-                    self.diag.warn_of_file(&NOT_MAPPED, path.display().to_string());
-                }
-                (Refused::Unreadable(why), _) => {
+                Refused::For(Against::NotMapped) => self.diag.warn_of_file(&NOT_MAPPED, shown.to_string()),
+                Refused::For(Against::OtherInode) => self.diag.warn_of_file(&OTHER_INODE, shown.to_string()),
+                Refused::For(Against::Ambiguous) => self.diag.warn_of_file(&AMBIGUOUS, shown.to_string()),
+                Refused::Unreadable(why) => {
                     self.diag.warn(format!("{why}; not used, its functions stay unresolved"));
                 }
-                _ => {}
+                Refused::Missing | Refused::Pe | Refused::OnlyDebug => {}
             }
         }
     }
@@ -214,7 +278,7 @@ impl<'a> Opener<'_, 'a> {
             .flat_map(|id| self.search.in_cache(id, "vdso"));
         let is_narrow = dso.long_name == VDSO_32;
         for path in beside.chain(cached) {
-            if let Ok(elf) = self.open(&path, dso.build_id)
+            if let Some(elf) = self.of_build(&path, dso.build_id)
                 && elf.is_64() != is_narrow
             {
                 self.store.used(Path::new(VDSO), &path, Role::Program);
@@ -233,7 +297,7 @@ impl<'a> Opener<'_, 'a> {
         is_it.then(|| {
             self.store
                 .used_bytes(Path::new(VDSO), own.bytes(), Role::Program);
-            Opened::new(own, PathBuf::from("[vdso]"), PathBuf::from(VDSO))
+            Opened::new(Arc::new(own), PathBuf::from("[vdso]"), PathBuf::from(VDSO))
         })
     }
 
@@ -282,22 +346,28 @@ impl<'a> Opener<'_, 'a> {
 
     /// The separate debug file: by debug link, under /usr/lib/debug by path and by build ID, in a `.debug`
     /// directory; then in the build-ID cache, where it may also be the program itself, not stripped.
-    pub(crate) fn debug_file(&self, dso: &Dso, binary: Option<&Opened<'a>>) -> Option<Opened<'a>> {
+    pub(crate) fn debug_file(
+        &self,
+        dso: &Dso,
+        binary: Option<&Opened<'a>>,
+        build_id: Option<BuildId>,
+    ) -> Option<Opened<'a>> {
         if dso.kind != DsoKind::File {
             return None;
         }
-        let build_id = dso
-            .build_id
-            .or_else(|| binary.and_then(|b| b.elf.build_id()));
+        let alone = binary.is_none().then_some(dso);
         let link = binary.and_then(|b| debug_link(&b.elf));
         for root in self.search.roots() {
-            for path in debug_paths(dso, build_id.as_ref(), link.as_ref().map(|l| l.0)) {
+            let own = alone.map(|dso| locate::path_of(&dso.long_name).to_owned());
+            let paths = debug_paths(dso, build_id.as_ref(), link.as_ref().map(|l| l.0));
+            for path in paths.into_iter().chain(own) {
                 let found = resolve_in(&root, &path)
                     .filter(|found| binary.is_none_or(|b| b.path != *found));
                 let Some(found) = found else { continue };
                 let own = build_id.as_ref().filter(|_| dso.shares_path);
                 let place = own.and_then(by_build_id).unwrap_or(path);
-                if let Some(opened) = self.open_debug(found, place, build_id, link.as_ref()) {
+                let opened = self.open_debug(found, place, build_id, link.as_ref());
+                if let Some(opened) = opened.and_then(|opened| self.placed(opened, alone)) {
                     return Some(opened);
                 }
             }
@@ -311,7 +381,36 @@ impl<'a> Opener<'_, 'a> {
         });
         cached
             .filter(|path| binary.is_none_or(|b| b.path != *path))
-            .find_map(|path| self.open_debug(path, place.clone(), build_id, None))
+            .filter_map(|path| self.open_debug(path, place.clone(), build_id, None))
+            .find_map(|opened| self.placed(opened, alone))
+    }
+
+    /// A debug file of which it is known where its functions were in the file that was mapped. Without that file what was
+    /// mapped tells it.
+    fn placed(&self, opened: Opened<'a>, alone: Option<&Dso>) -> Option<Opened<'a>> {
+        let Some(dso) = alone else {
+            return Some(opened);
+        };
+        if !opened.elf.is_only_debug() {
+            let is_it = dso.sure_of_id || fit(&opened.elf, &dso.mapped) != Fit::Refuted;
+            return is_it.then_some(opened);
+        }
+        let placed = || {
+            let segments = code_of_program(&opened.elf, &dso.mapped)?;
+            let elf = ElfFile::parse(opened.elf.bytes(), self.store).ok()?;
+            Some(elf.placed(segments))
+        };
+        match placed() {
+            Some(elf) => Some(Opened {
+                elf: Arc::new(elf),
+                ..opened
+            }),
+            None => {
+                self.diag
+                    .warn_of_file(&ONLY_DEBUG, opened.path.display().to_string());
+                None
+            }
+        }
     }
 
     fn open_debug(
@@ -321,7 +420,7 @@ impl<'a> Opener<'_, 'a> {
         build_id: Option<BuildId>,
         link: Option<&(&[u8], u32)>,
     ) -> Option<Opened<'a>> {
-        let elf = self.open(&path, build_id).ok()?;
+        let elf = self.of_build(&path, build_id)?;
         let named_by_link = link.is_some_and(|(name, _)| path.file_name() == Some(os_name(name)));
         if build_id.is_none()
             && !(named_by_link && link.is_some_and(|&(_, crc)| crc32(elf.bytes()) == crc))
@@ -354,7 +453,7 @@ impl<'a> Opener<'_, 'a> {
         &self,
         debug: &ElfFile<'a>,
         debug_path: &Path,
-    ) -> Option<ElfFile<'a>> {
+    ) -> Option<Arc<ElfFile<'a>>> {
         let link = debug.section(".gnu_debugaltlink")?.data;
         let name = string_at(link, 0);
         let build_id = BuildId::new(link.get(name.len() + 1..)?)?;
@@ -381,7 +480,7 @@ impl<'a> Opener<'_, 'a> {
         let found = self.search.roots().iter().find_map(|root| {
             places.iter().find_map(|path| {
                 let path = resolve_in(root, path)?;
-                let elf = self.open(&path, Some(build_id)).ok()?;
+                let elf = self.of_build(&path, Some(build_id))?;
                 let place = by_build_id(&build_id)?;
                 self.store.used(&place, &path, Role::Debug);
                 Some(elf)
@@ -404,13 +503,32 @@ impl<'a> Opener<'_, 'a> {
     }
 
     /// A file of whatever build, which the recorded system has at `place`.
-    pub(crate) fn any(&self, path: &Path, place: &Path) -> Option<ElfFile<'a>> {
-        let elf = self.open(path, None).ok()?;
+    pub(crate) fn any(&self, path: &Path, place: &Path) -> Option<Arc<ElfFile<'a>>> {
+        let elf = self.open(path).ok()?;
         self.store.used(place, path, Role::Debug);
         Some(elf)
     }
 
-    fn open(&self, path: &Path, expected: Option<BuildId>) -> Result<ElfFile<'a>, Refused> {
+    /// A file of this build, of any if none is told.
+    fn of_build(&self, path: &Path, wanted: Option<BuildId>) -> Option<Arc<ElfFile<'a>>> {
+        let elf = self.open(path).ok()?;
+        let is_it = |want: BuildId| elf.build_id().is_some_and(|found| want.matches(&found));
+        wanted.is_none_or(is_it).then_some(elf)
+    }
+
+    fn open(&self, path: &Path) -> Result<Arc<ElfFile<'a>>, Refused> {
+        let elf = match self.kin {
+            Some(kin) => kin.file(path, || self.parse(path))?,
+            None => Arc::new(self.parse(path)?),
+        };
+        // Without a build ID in the recording, this machine's file of that name would do for another's.
+        if self.machine != Machine::host() && !self.machine.runs(elf.machine()) {
+            return Err(Refused::Missing);
+        }
+        Ok(elf)
+    }
+
+    fn parse(&self, path: &Path) -> Result<ElfFile<'a>, Refused> {
         let bytes = self.store.map(path).map_err(|e| match &e {
             InputError::Io { source, .. }
                 if source.kind() == std::io::ErrorKind::PermissionDenied =>
@@ -424,17 +542,7 @@ impl<'a> Opener<'_, 'a> {
         } else {
             Refused::Missing
         };
-        let elf = ElfFile::parse(bytes, self.store).map_err(|_| no_elf)?;
-        // Without a build ID in the recording, this machine's file of that name would do for another's.
-        if self.machine != Machine::host() && !self.machine.runs(elf.machine()) {
-            return Err(Refused::Missing);
-        }
-        match (expected, elf.build_id()) {
-            (Some(want), Some(found)) if !want.matches(&found) => Err(Refused::OtherBuild(found)),
-            // perf: a DSO with a build ID is only read from files that have it.
-            (Some(_), None) => Err(Refused::NoBuildId),
-            _ => Ok(elf),
-        }
+        ElfFile::parse(bytes, self.store).map_err(|_| no_elf)
     }
 }
 

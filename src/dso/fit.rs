@@ -37,6 +37,55 @@ pub(super) fn fit(elf: &ElfFile<'_>, mapped: &[MappedPart]) -> Fit {
     fits.max().unwrap_or(Fit::Possible)
 }
 
+/// Where the code of a program lay in its file, by a debug file that was cut from it and by what was mapped: a mapping is as
+/// long as the pages of its segment. Nothing if that is not told for certain.
+pub(super) fn code_of_program(debug: &ElfFile<'_>, mapped: &[MappedPart]) -> Option<Vec<Segment>> {
+    let x86 = matches!(debug.machine(), Machine::X86_64 | Machine::X86);
+    let pages: &[u64] = if x86 { &[0x1000] } else { &[0x1000, 0x1_0000] };
+    pages
+        .iter()
+        .find_map(|&page| code_in_pages(debug, mapped, page))
+}
+
+fn code_in_pages(debug: &ElfFile<'_>, mapped: &[MappedPart], page: u64) -> Option<Vec<Segment>> {
+    let first = |s: &Segment| s.svma.0 - s.svma.0 % page;
+    let behind = |s: &Segment| {
+        let end = s.svma.0.saturating_add(s.mem_size);
+        end.checked_next_multiple_of(page).unwrap_or(u64::MAX)
+    };
+    let loads = debug.segments();
+    let end = loads.iter().map(behind).max()?;
+    let mut found: Vec<(usize, Segment)> = Vec::new();
+    for part in mapped.iter().filter(|part| part.offset.0 % page == 0) {
+        for (number, load) in loads.iter().enumerate().filter(|(_, s)| s.executable) {
+            let own = behind(load) - first(load);
+            // Loaders first map the room for all segments with the rights of the first.
+            let room = (number == 0).then(|| end.saturating_sub(first(load)));
+            if part.len != own && Some(part.len) != room {
+                continue;
+            }
+            let placed = Segment {
+                file_offset: part.offset.plus(load.svma.0 % page),
+                file_size: load.mem_size,
+                ..*load
+            };
+            if !found.contains(&(number, placed)) {
+                found.push((number, placed));
+            }
+        }
+    }
+    let is_alone = |at: usize| {
+        let (number, segment) = found[at];
+        let others = found.iter().enumerate().filter(|(other, _)| *other != at);
+        others.clone().all(|(_, (other, _))| *other != number)
+            && others
+                .clone()
+                .all(|(_, (_, s))| s.file_offset != segment.file_offset)
+    };
+    let is_certain = !found.is_empty() && (0..found.len()).all(is_alone);
+    is_certain.then(|| found.into_iter().map(|(_, segment)| segment).collect())
+}
+
 fn fit_of(elf: &ElfFile<'_>, part: &MappedPart) -> Fit {
     // Segments are mapped in whole pages of the machine, which may be larger on others than x86.
     const SMALL: u64 = 0x1000;

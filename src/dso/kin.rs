@@ -1,51 +1,27 @@
-//! What the DSOs of several recordings have in common: files of one build are opened and read once, and so are a kernel's symbols.
+//! What the DSOs of several recordings have in common: files are opened and read once, and so are a kernel's symbols.
 //!
-//! A table of DSOs that is given a [`Kin`] takes from it what was opened for another recording's DSO of the same path and build ID,
-//! if it would have opened the same. What has no build ID is opened for each recording.
+//! Which file belongs to a DSO each recording finds out for itself: that depends on where it may look, and on what it tells of the file.
+//! Shared is what follows from the bytes of files alone, and never that something was not found.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustc_hash::FxHashMap;
 
+use super::KernelIdentity;
 use super::elf::ElfFile;
-use super::files::{FileTrouble, Opened};
 use super::kernel::{KernelSymbols, has_symbols};
 use super::locate::SearchPaths;
 use super::symtab::SymbolTable;
-use super::{Dso, DsoKind, KernelIdentity};
-
-/// What was opened for a DSO.
-#[derive(Default)]
-pub(super) struct Files<'a> {
-    /// Those of the same build that other recordings opened, if any is read together with this one.
-    pub(super) kin: OnceLock<Option<Arc<Files<'a>>>>,
-    pub(super) binary: OnceLock<Result<Arc<Opened<'a>>, FileTrouble>>,
-    pub(super) separate: OnceLock<Option<Arc<Opened<'a>>>>,
-    /// The mapped file, and the one with DWARF, once somebody has asked for both.
-    pub(super) code: OnceLock<[Option<Arc<Opened<'a>>>; 2]>,
-    pub(super) supplementary: OnceLock<Option<Arc<ElfFile<'a>>>>,
-    pub(super) symbols: OnceLock<Option<Arc<SymbolTable<'a>>>>,
-}
-
-impl<'a> Files<'a> {
-    /// The mapped file, if it was opened.
-    #[inline]
-    pub(super) fn opened(&self) -> Option<&Opened<'a>> {
-        self.binary.get()?.as_deref().ok()
-    }
-
-    /// Why the mapped file is not at hand, if somebody asked for it.
-    pub(super) fn asked_in_vain(&self) -> Option<FileTrouble> {
-        self.binary.get()?.as_ref().err().copied()
-    }
-}
 
 /// Symbols of a kernel, once somebody has asked for them.
 pub(super) type KernelCell<'a> = Arc<OnceLock<Arc<KernelSymbols<'a>>>>;
 
-/// A path with a build ID.
-type Build = (Vec<u8>, String);
+/// The mapped file and the one with the table of symbols, by their bytes, which never move.
+type SymbolFiles = [usize; 2];
+
+/// Symbols of a file, once somebody has asked for them.
+pub(super) type SymbolCell<'a> = Arc<OnceLock<Option<Arc<SymbolTable<'a>>>>>;
 
 /// Release and build ID of a kernel, and the folder of its recording if it lies in there.
 type Kernel = (Option<String>, Option<String>, Option<PathBuf>);
@@ -53,17 +29,36 @@ type Kernel = (Option<String>, Option<String>, Option<PathBuf>);
 /// Files and kernels that were opened.
 #[derive(Default)]
 pub struct Kin<'a> {
-    files: Mutex<FxHashMap<Build, Arc<Files<'a>>>>,
+    files: Mutex<FxHashMap<PathBuf, Arc<ElfFile<'a>>>>,
+    symbols: Mutex<FxHashMap<SymbolFiles, SymbolCell<'a>>>,
     kernels: Mutex<FxHashMap<Kernel, KernelCell<'a>>>,
 }
 
 impl<'a> Kin<'a> {
-    /// The files of all DSOs of this path and build.
-    pub(super) fn of(&self, dso: &Dso) -> Option<Arc<Files<'a>>> {
-        let id = dso.build_id.filter(|_| dso.kind == DsoKind::File)?;
-        let key = (dso.long_name.clone(), id.to_string());
-        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        Some(Arc::clone(files.entry(key).or_default()))
+    /// The file at a path; `open` opens it if nobody has.
+    pub(super) fn file<E>(
+        &self,
+        path: &Path,
+        open: impl FnOnce() -> Result<ElfFile<'a>, E>,
+    ) -> Result<Arc<ElfFile<'a>>, E> {
+        let files = || self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = files().get(path) {
+            return Ok(Arc::clone(known));
+        }
+        let opened = Arc::new(open()?);
+        Ok(Arc::clone(files().entry(path.to_owned()).or_insert(opened)))
+    }
+
+    /// The symbols of a mapped file, and of the one that has its table if that is another.
+    pub(super) fn symbols(
+        &self,
+        binary: &ElfFile<'a>,
+        separate: Option<&ElfFile<'a>>,
+    ) -> SymbolCell<'a> {
+        let place = |elf: &ElfFile<'a>| elf.bytes().as_ptr().addr();
+        let key = [place(binary), separate.map_or(0, place)];
+        let mut symbols = self.symbols.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(symbols.entry(key).or_default())
     }
 
     /// The symbols of a kernel, if it does not depend on more than this where they are found.

@@ -12,6 +12,7 @@ pub(crate) mod build_elf;
 pub mod demangle;
 pub mod elf;
 mod entries;
+mod evidence;
 mod files;
 mod fit;
 pub mod go;
@@ -29,6 +30,7 @@ mod vdso;
 
 pub use crate::build_id::BuildId;
 pub use demangle::NameStyle;
+pub use evidence::{Evidence, Inode, Span};
 pub use files::FileTrouble;
 pub(crate) use files::VDSO_32;
 pub use fit::MappedPart;
@@ -39,7 +41,7 @@ pub use locate::SearchPaths;
 pub(crate) use locate::{path_of, resolve_in};
 pub use preload::Preloader;
 pub use symtab::{SymbolRef, SymbolTable};
-pub use table::{Dso, DsoTable, Inode, KernelLoader};
+pub use table::{Dso, DsoTable, KernelLoader};
 
 crate::ids::numbers! {
     /// A DSO of the run, in the order of first appearance.

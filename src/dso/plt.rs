@@ -37,6 +37,9 @@ fn add_entries(table: &mut SymbolTable<'_>, elf: &ElfFile<'_>) {
     let Some((header_size, entry_size)) = sizes(elf.machine(), plt) else {
         return;
     };
+    if elf.is_placed() {
+        return mark_tables(table, elf);
+    }
     let plt = *plt;
     table.cut_at(plt.offset);
     let x86 = matches!(elf.machine(), Machine::X86_64 | Machine::X86);
@@ -72,6 +75,24 @@ fn add_entries(table: &mut SymbolTable<'_>, elf: &ElfFile<'_>) {
         let name = name.unwrap_or_else(|| format!("offset_{at:#x}").into_bytes());
         table.make(at, size, with_suffix(name));
         at = at.wrapping_add(size);
+    }
+    table.finish_made();
+}
+
+/// Of a debug file alone it is known where the tables are, and not what their entries lead to.
+fn mark_tables(table: &mut SymbolTable<'_>, elf: &ElfFile<'_>) {
+    let tables = [".plt", ".plt.got", ".plt.sec"]
+        .into_iter()
+        .filter_map(|name| {
+            let (_, own) = section(elf, name)?;
+            Some((elf.symbol_offset(own.addr)?, own.size))
+        });
+    let tables: Vec<(u64, u64)> = tables.collect();
+    for (start, _) in &tables {
+        table.cut_at(*start);
+    }
+    for (start, size) in tables {
+        table.make(start, size, b".plt"[..].into());
     }
     table.finish_made();
 }

@@ -4,23 +4,51 @@
 //! files that samples hit ([`Preloader`]) while the session builder still walks the recording.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
 
 use super::elf::{ElfFile, Machine};
-use super::files::{FileTrouble, Opened, Opener};
-use super::fit::{Fit, fit};
+use super::evidence::{Evidence, Span};
+use super::files::{FileTrouble, Missed, Opened, Opener};
 use super::go::{self, GoTable};
-use super::kin::{Files, Kin};
+use super::kin::{Kin, SymbolCell};
 use super::locate::SearchPaths;
 use super::plt;
 use super::symtab::SymbolTable;
-use super::{Dso, DsoId, DsoKind};
+use super::{BuildId, Dso, DsoId, DsoKind};
 use crate::address::FileOffset;
 use crate::diagnostics::Diagnostics;
 use crate::input::Store;
+
+/// What was opened for a DSO.
+#[derive(Default)]
+pub(super) struct Files<'a> {
+    pub(super) binary: OnceLock<Result<Arc<Opened<'a>>, Missed>>,
+    pub(super) separate: OnceLock<Option<Arc<Opened<'a>>>>,
+    /// The mapped file, and the one with DWARF, once somebody has asked for both.
+    pub(super) code: OnceLock<[Option<Arc<Opened<'a>>>; 2]>,
+    pub(super) supplementary: OnceLock<Option<Arc<ElfFile<'a>>>>,
+    pub(super) symbols: OnceLock<Option<Arc<SymbolTable<'a>>>>,
+}
+
+impl<'a> Files<'a> {
+    /// The mapped file, if it was opened.
+    #[inline]
+    pub(super) fn opened(&self) -> Option<&Opened<'a>> {
+        self.binary.get()?.as_deref().ok()
+    }
+
+    /// Why the mapped file is not at hand, if somebody asked for it.
+    pub(super) fn asked_in_vain(&self) -> Option<FileTrouble> {
+        self.binary
+            .get()?
+            .as_ref()
+            .err()
+            .map(|missed| missed.trouble)
+    }
+}
 
 /// A DSO with what it takes to open its files.
 #[derive(Clone, Copy)]
@@ -28,79 +56,66 @@ pub(super) struct Loading<'t, 'a> {
     pub(super) opener: Opener<'t, 'a>,
     pub(super) dso: &'t Dso,
     pub(super) files: &'t Files<'a>,
-    /// What other recordings have opened.
-    pub(super) kin: Option<&'t Kin<'a>>,
 }
 
 impl<'t, 'a> Loading<'t, 'a> {
     /// The file that was mapped.
     pub(super) fn binary(self) -> Option<&'t Opened<'a>> {
+        self.found().as_deref().ok()
+    }
+
+    fn found(self) -> &'t Result<Arc<Opened<'a>>, Missed> {
         let cell = &self.files.binary;
-        cell.get_or_init(|| match self.kin() {
-            Some(kin) => self.binary_of(kin),
-            None => self.opener.binary(self.dso).map(Arc::new),
-        })
-        .as_deref()
-        .ok()
+        cell.get_or_init(|| self.opener.binary(self.dso).map(Arc::new))
     }
 
-    fn kin(self) -> Option<&'t Files<'a>> {
-        let cell = &self.files.kin;
-        cell.get_or_init(|| self.kin?.of(self.dso)).as_deref()
-    }
-
-    /// The file that another recording has of this build, if it is what was mapped here, too.
-    fn binary_of(self, kin: &Files<'a>) -> Result<Arc<Opened<'a>>, FileTrouble> {
-        let mut is_first = false;
-        let known = kin.binary.get_or_init(|| {
-            is_first = true;
-            self.opener.binary(self.dso).map(Arc::new)
-        });
-        match known {
-            Err(trouble) if is_first => Err(*trouble),
-            Ok(known) if is_first || self.is_fit(known) => Ok(Arc::clone(known)),
-            _ => self.opener.binary(self.dso).map(Arc::new),
-        }
-    }
-
-    fn is_fit(self, opened: &Opened<'a>) -> bool {
-        self.dso.sure_of_id || fit(&opened.elf, &self.dso.mapped) != Fit::Refuted
-    }
-
-    /// Where everything that follows from the mapped file is kept: with those that have the same, if there are any.
-    fn shared(self) -> &'t Files<'a> {
-        let own = self.files.binary.get();
-        let same = |kin: &&Files<'a>| match (kin.binary.get(), own) {
-            (Some(Ok(theirs)), Some(Ok(own))) => Arc::ptr_eq(theirs, own),
-            _ => false,
-        };
-        self.kin().filter(same).unwrap_or(self.files)
-    }
-
-    /// Whether the file is the one that was mapped, whatever the recording tells later; says nothing.
-    fn is_certain(self) -> bool {
+    /// Whether it is at hand already, as far as the recording has told; says nothing.
+    fn is_found(self) -> bool {
         let silent = Diagnostics::new();
         let opener = Opener {
             diag: &silent,
             ..self.opener
         };
-        self.dso.sure_of_id || opener.binary(self.dso).is_ok()
+        opener.binary(self.dso).is_ok()
     }
 
     /// Why that is not at hand.
     pub(super) fn trouble(self) -> Option<FileTrouble> {
-        match self.binary() {
-            Some(_) => None,
-            None => self.files.binary.get()?.as_ref().err().copied(),
+        self.found().as_ref().err().map(|missed| missed.trouble)
+    }
+
+    /// The build ID by which other files of the DSO are found: that of a mapping, or of the file that was mapped. What the
+    /// recording's table has for the path is that of another file where a mapping says so, or where several files had the path.
+    pub(super) fn build_id(self) -> Option<BuildId> {
+        let dso = self.dso;
+        if dso.sure_of_id || dso.kind != DsoKind::File {
+            return dso.build_id;
         }
+        match self.found() {
+            Ok(opened) => opened.elf.build_id(),
+            Err(missed) => dso
+                .build_id
+                .filter(|_| !missed.refutes_id && !dso.shares_path),
+        }
+    }
+
+    /// The same, if it is proven to be that of the DSO.
+    pub(super) fn proven_build_id(self) -> Option<BuildId> {
+        let is_guess = self
+            .found()
+            .as_ref()
+            .is_ok_and(|opened| opened.evidence < Some(Evidence::Table));
+        self.build_id()
+            .filter(|_| !is_guess || self.dso.kind != DsoKind::File)
     }
 
     /// Its separate debug file.
     pub(super) fn separate(self) -> Option<&'t Opened<'a>> {
-        let binary = self.binary();
-        let cell = &self.shared().separate;
+        let cell = &self.files.separate;
         cell.get_or_init(|| {
-            let debug = self.opener.debug_file(self.dso, binary);
+            let debug = self
+                .opener
+                .debug_file(self.dso, self.binary(), self.build_id());
             debug.map(Arc::new)
         })
         .as_deref()
@@ -120,7 +135,7 @@ impl<'t, 'a> Loading<'t, 'a> {
             let has_dwarf = binary.is_some_and(|opened| opened.has_dwarf);
             let apart = (!has_dwarf).then(|| self.separate()).flatten();
             let binary = self.files.binary.get().and_then(|file| file.as_ref().ok());
-            let apart = apart.and_then(|_| self.shared().separate.get()?.as_ref());
+            let apart = apart.and_then(|_| self.files.separate.get()?.as_ref());
             [binary, apart.or(binary)].map(Option::<&Arc<_>>::cloned)
         })
     }
@@ -128,18 +143,17 @@ impl<'t, 'a> Loading<'t, 'a> {
     /// What the DWARF refers to for what it shares with others.
     pub(super) fn supplementary(self) -> Option<&'t ElfFile<'a>> {
         let binary = self.binary();
-        let cell = &self.shared().supplementary;
+        let cell = &self.files.supplementary;
         cell.get_or_init(|| {
             let own = binary.filter(|opened| opened.has_dwarf);
             let debug = own.or_else(|| self.separate())?;
-            let found = self.opener.supplementary(&debug.elf, &debug.path);
-            found.map(Arc::new)
+            self.opener.supplementary(&debug.elf, &debug.path)
         })
         .as_deref()
     }
 
     /// A `.dwo` file by the path that the compiler was told, or of that name beside the file it belongs to.
-    pub(super) fn split_file(self, path: &Path) -> Option<ElfFile<'a>> {
+    pub(super) fn split_file(self, path: &Path) -> Option<Arc<ElfFile<'a>>> {
         let name = path.file_name();
         let beside = self.opened().into_iter().filter_map(|opened| {
             let [path, place] = [&opened.path, &opened.place];
@@ -154,7 +168,7 @@ impl<'t, 'a> Loading<'t, 'a> {
     }
 
     /// The `.dwp` file beside the file it belongs to.
-    pub(super) fn split_package(self) -> Option<ElfFile<'a>> {
+    pub(super) fn split_package(self) -> Option<Arc<ElfFile<'a>>> {
         self.opened().into_iter().find_map(|opened| {
             let [path, place] = [&opened.path, &opened.place].map(|file| {
                 let mut file = file.clone();
@@ -177,26 +191,35 @@ impl<'t, 'a> Loading<'t, 'a> {
         self,
         load: impl FnOnce() -> Option<SymbolTable<'a>>,
     ) -> Option<&'t SymbolTable<'a>> {
-        let is_file = self.dso.kind == DsoKind::File;
-        let files = match is_file && self.binary().is_some() {
-            true => self.shared(),
-            false => self.files,
-        };
-        let symbols = || load().filter(|table| !table.is_empty()).map(Arc::new);
-        let known = files.symbols.get_or_init(symbols);
         let cell = &self.files.symbols;
-        cell.get_or_init(|| known.clone()).as_deref()
+        cell.get_or_init(|| {
+            let load = || load().filter(|table| !table.is_empty()).map(Arc::new);
+            match self.shared_symbols() {
+                Some(shared) => shared.get_or_init(load).clone(),
+                None => load(),
+            }
+        })
+        .as_deref()
+    }
+
+    /// Where the symbols of recordings with the same files are kept.
+    fn shared_symbols(self) -> Option<SymbolCell<'a>> {
+        let kin = self.opener.kin?;
+        let binary = self.binary().filter(|_| self.dso.kind == DsoKind::File)?;
+        let is_whole = binary.elf.has_section(".symtab");
+        let separate = (!is_whole).then(|| self.separate()).flatten();
+        Some(kin.symbols(&binary.elf, separate.map(|opened| &*opened.elf)))
     }
 
     /// The first of these that has a symbol table: the file itself, its debug file, the one embedded in
     /// it; else its dynamic symbols, and the functions that Go knows of. (perf looks for debug files first, but a file that kept its table has none
     /// with a better one.)
     pub(super) fn load_file_symbols(self) -> Option<SymbolTable<'a>> {
-        let binary = self.binary().map(|opened| &opened.elf);
+        let binary = self.binary().map(|opened| &*opened.elf);
         if let Some(own) = binary.filter(|elf| elf.has_section(".symtab")) {
             return Some(plt::symbols_of(own, own, false));
         }
-        let separate = self.separate().map(|opened| &opened.elf);
+        let separate = self.separate().map(|opened| &*opened.elf);
         if let Some(debug) = separate.filter(|elf| elf.has_section(".symtab")) {
             return Some(plt::symbols_of(debug, binary.unwrap_or(debug), false));
         }
@@ -219,6 +242,7 @@ pub struct Preloader<'a> {
     pub(super) search: Arc<SearchPaths>,
     pub(super) diag: &'a Diagnostics,
     pub(super) machine: Machine,
+    pub(super) here: Option<Span>,
     pub(super) kin: Option<Arc<Kin<'a>>>,
 }
 
@@ -239,15 +263,16 @@ impl Preloader<'_> {
                     search: &self.search,
                     diag: self.diag,
                     machine: self.machine,
+                    here: self.here.as_ref(),
+                    kin: self.kin.as_deref(),
                 };
                 let loading = Loading {
                     opener,
                     dso: &dso,
                     files: &wanted.files,
-                    kin: self.kin.as_deref(),
                 };
                 // What is found missing now may be found when all mappings are known.
-                if loading.is_certain() {
+                if loading.is_found() {
                     loading.symbols(|| loading.load_file_symbols());
                 }
             }

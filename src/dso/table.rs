@@ -4,28 +4,26 @@
 //! mapped file, the file with debug information and the symbol table. Filled by the session, then shared
 //! by all workers.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::elf::{ElfFile, Machine};
+use super::evidence::{Evidence, Inode, MOST_RIVALS, Rival, Span, is_same_file};
 use super::files::{FileTrouble, Opened, Opener, debug_origin};
 use super::fit::MappedPart;
 use super::kernel::KernelSymbols;
-use super::kin::{Files, KernelCell, Kin};
+use super::kin::{KernelCell, Kin};
 use super::locate::SearchPaths;
-use super::preload::{Loading, Preloader, Preloads};
+use super::preload::{Files, Loading, Preloader, Preloads};
 use super::symtab::SymbolTable;
 use super::{BuildId, DsoId, DsoKind, KernelIdentity, KernelReference, KernelState};
 use crate::address::{Avma, FileOffset};
 use crate::diagnostics::Diagnostics;
 use crate::ids::IndexVec;
 use crate::input::Store;
-
-/// Device and inode of a mapped file: major, minor, inode, generation (MMAP2).
-pub type Inode = (u32, u32, u64, u64);
 
 /// What is known about a DSO by name.
 #[derive(Debug, Clone)]
@@ -36,15 +34,19 @@ pub struct Dso {
     pub short_name: String,
     /// What it is.
     pub kind: DsoKind,
-    /// Its build ID, from its records or from the recording's table.
-    pub build_id: Option<BuildId>,
-    inode: Option<Inode>,
+    /// Its build ID, from its records or from the recording's table, which tells it by path; see [`DsoTable::build_id`].
+    pub(super) build_id: Option<BuildId>,
+    /// All build IDs that the recording's table has for the path.
+    pub(super) table_ids: SmallVec<[BuildId; 1]>,
+    pub(super) inode: Option<Inode>,
     module_start: Option<Avma>,
     /// Whether a record of a mapping told the build ID. The recording's table tells only one for each path, and
     /// other files may have had it: in other mount namespaces, or later.
     pub(super) sure_of_id: bool,
     /// Whether several files had this path.
     pub(super) shares_path: bool,
+    /// All files of this path if there are several, once all mappings are known.
+    pub(super) rivals: Arc<[Rival]>,
     /// Its executable mappings, some of them.
     pub(super) mapped: SmallVec<[MappedPart; 2]>,
 }
@@ -95,11 +97,14 @@ pub struct DsoTable<'a> {
     recorded: FxHashMap<DsoId, Vec<RecordedSymbol>>,
     preloads: Preloads<'a>,
     by_name: FxHashMap<Vec<u8>, Vec<DsoId>>,
+    /// The recording's table, and what of it no DSO has yet.
+    table_ids: FxHashMap<Vec<u8>, SmallVec<[BuildId; 1]>>,
     recorded_ids: FxHashMap<Vec<u8>, Vec<BuildId>>,
     machine: Machine,
     reference: Option<KernelReference>,
     kernel: KernelLoader<'a>,
     kin: Option<Arc<Kin<'a>>>,
+    here: Option<Span>,
 }
 
 impl<'a> DsoTable<'a> {
@@ -123,12 +128,20 @@ impl<'a> DsoTable<'a> {
             recorded: FxHashMap::default(),
             preloads: Preloads::default(),
             by_name: FxHashMap::default(),
+            table_ids: FxHashMap::default(),
             recorded_ids: FxHashMap::default(),
             machine: Machine::host(),
             reference: None,
             kernel,
             kin: None,
+            here: None,
         }
+    }
+
+    /// The recording is of this machine as it is now, and was made at that time: files here may be the very ones that were
+    /// mapped, or be known to be others.
+    pub fn set_made_here(&mut self, when: Span) {
+        self.here = Some(when);
     }
 
     /// The machine that was recorded (from the recording's `arch` feature, e.g. `x86_64`, `aarch64`); decides
@@ -147,6 +160,7 @@ impl<'a> DsoTable<'a> {
     /// as in perf the DSOs of that table come first, and maps of the same name take their IDs.
     pub fn set_build_ids(&mut self, entries: impl IntoIterator<Item = (Vec<u8>, BuildId)>) {
         for (name, id) in entries {
+            self.table_ids.entry(name.clone()).or_default().push(id);
             self.recorded_ids.entry(name).or_default().push(id);
         }
     }
@@ -231,11 +245,12 @@ impl<'a> DsoTable<'a> {
                 (Some(a), Some(b)) => a.matches(b),
                 _ => true,
             };
-            ids_agree && (inode.is_none() || dso.inode.is_none() || inode == dso.inode)
+            ids_agree && (inode.zip(dso.inode)).is_none_or(|(a, b)| is_same_file(a, b))
         });
         if let Some(id) = same {
             let dso = &mut self.dsos[id];
-            dso.inode = dso.inode.or(inode);
+            let has_generation = |known: &Inode| known.3 != 0;
+            dso.inode = dso.inode.filter(has_generation).or(inode).or(dso.inode);
             dso.sure_of_id |= build_id.is_some();
             dso.build_id = dso.build_id.or(build_id);
             return id;
@@ -252,6 +267,7 @@ impl<'a> DsoTable<'a> {
     ) -> DsoId {
         let id = self.dsos.next_idx();
         let sure_of_id = build_id.is_some();
+        let table_ids = self.table_ids.get(name).cloned().unwrap_or_default();
         let build_id = self.recorded_build_id(name, build_id);
         let same_path = self.by_name.get(name).map_or(&[][..], Vec::as_slice);
         for other in same_path {
@@ -263,10 +279,12 @@ impl<'a> DsoTable<'a> {
             short_name: short_name(name, kind),
             kind,
             build_id,
+            table_ids,
             inode,
             module_start: None,
             sure_of_id,
             shares_path,
+            rivals: Arc::default(),
             mapped: SmallVec::new(),
         });
         self.files.push(Arc::default());
@@ -328,7 +346,19 @@ impl<'a> DsoTable<'a> {
     pub fn binary(&self, id: DsoId) -> Option<&ElfFile<'a>> {
         let known = self.files[id].opened();
         let opened = known.or_else(|| self.loading(id).binary());
-        opened.map(|opened| &opened.elf)
+        opened.map(|opened| &*opened.elf)
+    }
+
+    /// The build ID of a DSO, as far as it is proven: one that the recording's table has for the path may be another file's.
+    #[must_use]
+    pub fn build_id(&self, id: DsoId) -> Option<BuildId> {
+        self.loading(id).proven_build_id()
+    }
+
+    /// What tells that the mapped file at hand is the one that was mapped.
+    #[must_use]
+    pub fn evidence(&self, id: DsoId) -> Option<Evidence> {
+        self.loading(id).binary()?.evidence
     }
 
     /// Why a mapped file is not at hand; `None` if it is, and for what is no file.
@@ -351,7 +381,7 @@ impl<'a> DsoTable<'a> {
     pub fn debug(&self, id: DsoId) -> Option<&ElfFile<'a>> {
         let known = self.files[id].opened().filter(|opened| opened.has_dwarf);
         let opened = known.or_else(|| self.loading(id).debug());
-        opened.map(|opened| &opened.elf)
+        opened.map(|opened| &*opened.elf)
     }
 
     /// Both: [`binary`](Self::binary) and [`debug`](Self::debug). Quick, as they are asked for with each frame.
@@ -362,8 +392,8 @@ impl<'a> DsoTable<'a> {
         let files = files.unwrap_or_else(|| self.loading(id).code());
         let [binary, debug] = files;
         // Not with the array's own `map`, which is a call of its own now and then.
-        let binary = binary.as_ref().map(|opened| &opened.elf);
-        let debug = debug.as_ref().map(|opened| &opened.elf);
+        let binary = binary.as_ref().map(|opened| &*opened.elf);
+        let debug = debug.as_ref().map(|opened| &*opened.elf);
         [binary, debug]
     }
 
@@ -374,12 +404,12 @@ impl<'a> DsoTable<'a> {
     }
 
     /// A `.dwo` file that the DWARF of [`debug`](Self::debug) refers to by `path`.
-    pub(crate) fn split_file(&self, id: DsoId, path: &Path) -> Option<ElfFile<'a>> {
+    pub(crate) fn split_file(&self, id: DsoId, path: &Path) -> Option<Arc<ElfFile<'a>>> {
         self.loading(id).split_file(path)
     }
 
     /// The `.dwp` file with all of them, beside the DSO.
-    pub(crate) fn split_package(&self, id: DsoId) -> Option<ElfFile<'a>> {
+    pub(crate) fn split_package(&self, id: DsoId) -> Option<Arc<ElfFile<'a>>> {
         self.loading(id).split_package()
     }
 
@@ -406,6 +436,7 @@ impl<'a> DsoTable<'a> {
             search: Arc::clone(&self.search),
             diag: self.diag,
             machine: self.machine,
+            here: self.here.clone(),
             kin: self.kin.clone(),
         }
     }
@@ -421,9 +452,37 @@ impl<'a> DsoTable<'a> {
         }
     }
 
-    /// Nothing more will be asked of the [`preloader`](Self::preloader).
-    pub fn end_preloading(&mut self) {
+    /// All mappings are known, and nothing more will be asked of the [`preloader`](Self::preloader). What it found for a path
+    /// that another file had as well is forgotten, unless its build ID was mapped.
+    pub fn settle(&mut self) {
         self.preloads = Preloads::default();
+        for id in self.dsos.indices() {
+            let dso = &self.dsos[id];
+            if dso.kind != DsoKind::File || !dso.shares_path {
+                continue;
+            }
+            let all = self
+                .by_name
+                .get(&dso.long_name)
+                .map_or(&[][..], Vec::as_slice);
+            if all.first() == Some(&id) {
+                let rivals = all.iter().take(MOST_RIVALS + 1);
+                let rivals: Arc<[Rival]> = rivals.map(|id| Rival::of(&self.dsos[*id])).collect();
+                let all = all.to_vec();
+                for id in all {
+                    self.dsos[id].rivals = Arc::clone(&rivals);
+                }
+            }
+            // The other end may still be at it.
+            if !self.dsos[id].sure_of_id {
+                self.files[id] = Arc::default();
+            }
+        }
+    }
+
+    /// The directories that stand for `/` when files are looked for.
+    pub(crate) fn roots(&self) -> Vec<PathBuf> {
+        self.search.roots()
     }
 
     /// perf's letter for where the symbols come from (`util/dso.c:dso__symtab_origin`), `!` for nowhere.
@@ -485,7 +544,6 @@ impl<'a> DsoTable<'a> {
             opener: self.opener(),
             dso: self.get(id),
             files: &self.files[id],
-            kin: self.kin.as_deref(),
         }
     }
 
@@ -496,6 +554,8 @@ impl<'a> DsoTable<'a> {
             search: &self.search,
             diag: self.diag,
             machine: self.machine,
+            here: self.here.as_ref(),
+            kin: self.kin.as_deref(),
         }
     }
 

@@ -602,6 +602,7 @@ fn the_mapping_tells_two_files_of_one_path_apart() {
             let guest = mapped(8, 0x3000);
             (mapped(7, 0x1000), guest)
         };
+        dsos.settle();
         let found = |dso, at| dsos.symbols(dso).and_then(|table| name(table, at));
         let names = (found(host, 0x1010), found(guest, 0x3010));
         let warned = diag
@@ -624,6 +625,228 @@ fn the_mapping_tells_two_files_of_one_path_apart() {
             "{host_first}"
         );
     }
+}
+
+const PROG: &[u8] = b"/pjit-test/prog";
+
+/// A DSO with an inode, of whose file one page was mapped.
+fn mapped(dsos: &mut DsoTable<'_>, path: &[u8], inode: u64, offset: u64) -> DsoId {
+    let dso = dsos.intern(path, DsoKind::File, None, Some((8, 1, inode, 0)));
+    let (offset, len) = (FileOffset(offset), 0x1000);
+    dsos.note_mapped(dso, MappedPart { offset, len });
+    dso
+}
+
+/// The table's build ID is that of one file, and three programs with the same layout had its path.
+#[test]
+fn a_file_that_may_be_any_of_several_names_none_of_them() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    write(
+        dir.path(),
+        "pjit-test/prog",
+        &binary_at(0x1000, 1, "last_one"),
+    );
+    let names_of = |mapped_at: [u64; 3]| {
+        let (store, diag) = (Store::new(), Diagnostics::new());
+        let search = SearchPaths {
+            symfs: Some(dir.path().to_owned()),
+            ..SearchPaths::default()
+        };
+        let mut dsos = DsoTable::new(&store, search, &diag);
+        let id = BuildId::new(&[1; 20]).expect("a build ID");
+        dsos.set_build_ids([(PROG.to_vec(), id)]);
+        let all: Vec<DsoId> = (7..)
+            .zip(mapped_at)
+            .map(|(inode, offset)| mapped(&mut dsos, PROG, inode, offset))
+            .collect();
+        dsos.settle();
+        let name_of = |dso: &DsoId| dsos.symbols(*dso).and_then(|table| name(table, 0x1010));
+        let names: Vec<Option<String>> = all.iter().map(name_of).collect();
+        let ids: Vec<Option<BuildId>> = all.iter().map(|dso| dsos.build_id(*dso)).collect();
+        assert!(
+            ids.iter()
+                .zip(&names)
+                .all(|(id, name)| id.is_some() == name.is_some())
+        );
+        (names, diag.warnings())
+    };
+    let (names, warnings) = names_of([0x1000; 3]);
+    assert_eq!(names, [None, None, None]);
+    assert!(warnings[0].contains("--buildid-mmap"), "{warnings:?}");
+    // Where the others were mapped otherwise, it is the one that fits.
+    let (names, _) = names_of([0x4000, 0x1000, 0x3000]);
+    assert_eq!(names, [None, Some("last_one".to_owned()), None]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_inode_tells_which_of_several_files_is_at_hand() {
+    use std::time::Duration;
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let path = dir.path().join("prog");
+    write(dir.path(), "prog", &binary_at(0x1000, 1, "last_one"));
+    let facts = crate::input::facts_of(&path).expect("it is there");
+    let long_name = path.to_str().expect("plain").as_bytes();
+    let (major, minor) = facts.device;
+    let day = Duration::from_secs(86_400);
+    let before = facts.changed - day..facts.changed - day / 2;
+    let around = facts.changed - day..facts.changed + day;
+    let behind = facts.changed + day..facts.changed + 2 * day;
+    let names_of = |inodes: &[u64], when: Span| {
+        let (store, diag) = (Store::new(), Diagnostics::new());
+        let mut dsos = DsoTable::new(&store, SearchPaths::default(), &diag);
+        dsos.set_made_here(when);
+        let id = BuildId::new(&[1; 20]).expect("a build ID");
+        dsos.set_build_ids([(long_name.to_vec(), id)]);
+        let all: Vec<DsoId> = inodes
+            .iter()
+            .map(|inode| {
+                let inode = Some((major, minor, *inode, 0));
+                dsos.intern(long_name, DsoKind::File, None, inode)
+            })
+            .collect();
+        dsos.settle();
+        let name_of = |dso: &DsoId| dsos.symbols(*dso).and_then(|table| name(table, 0x1010));
+        all.iter().map(name_of).collect::<Vec<_>>()
+    };
+    let (own, other) = (facts.inode, facts.inode + 1);
+    let found = || Some("last_one".to_owned());
+    assert_eq!(names_of(&[other, own], around.clone()), [None, found()]);
+    // It was written after the recording: the number may have been given again.
+    assert_eq!(names_of(&[other, own], before.clone()), [None, None]);
+    assert_eq!(names_of(&[own], before), [found()]);
+    // It was there before the recording, and another file was mapped: in a container.
+    assert_eq!(names_of(&[other], behind), [None]);
+    assert_eq!(names_of(&[other], around), [found()]);
+}
+
+/// The build ID that the table has for a path is that of this machine's file, which is not the one that was mapped.
+#[test]
+fn a_build_id_that_the_mapping_refutes_finds_no_debug_file() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    write(dir.path(), "pjit-test/prog", &binary(1, ""));
+    let by_id = format!("usr/lib/debug/.build-id/01/{}.debug", "01".repeat(19));
+    write(dir.path(), &by_id, &binary(1, "of_the_host"));
+    let found = |offset: u64| {
+        let (store, diag) = (Store::new(), Diagnostics::new());
+        let search = SearchPaths {
+            symfs: Some(dir.path().to_owned()),
+            ..SearchPaths::default()
+        };
+        let mut dsos = DsoTable::new(&store, search, &diag);
+        let id = BuildId::new(&[1; 20]).expect("a build ID");
+        dsos.set_build_ids([(PROG.to_vec(), id)]);
+        let dso = mapped(&mut dsos, PROG, 7, offset);
+        dsos.settle();
+        let name = dsos
+            .symbols(dso)
+            .and_then(|table| name(table, offset + 0x10));
+        (name, dsos.build_id(dso))
+    };
+    let id = BuildId::new(&[1; 20]);
+    assert_eq!(found(0x1000), (Some("of_the_host".to_owned()), id));
+    assert_eq!(found(0x5000), (None, None));
+}
+
+/// `objcopy --only-keep-debug` leaves out the code and moves its segment to another position.
+#[test]
+fn a_debug_file_alone_is_placed_by_what_was_mapped() {
+    const NOBITS: u32 = 8;
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let mut elf = ElfBuilder::without_text(62, 3);
+    elf.without_bytes();
+    elf.segment(0, 0, 0x800, 4);
+    elf.segment(0, 0x2000, 0x100, 5);
+    elf.segment(0x200, 0x4000, 0x2000, 6);
+    let text = elf.section_at(".text", NOBITS, 6, 0x2000, 0x300, vec![0; 0x100]);
+    let data = elf.section_at(".data", NOBITS, 3, 0x4000, 0x300, vec![0; 0x100]);
+    elf.build_id(&[1; 20]);
+    let symbols = [
+        ("hot", 0x2000, 0x100, FUNC, text),
+        ("table", 0x4000, 0x100, OBJECT, data),
+    ];
+    elf.symbols(".symtab", &symbols);
+    let by_id = format!("usr/lib/debug/.build-id/01/{}.debug", "01".repeat(19));
+    write(dir.path(), &by_id, &elf.build());
+    let found = |parts: &[(u64, u64)], at: u64| {
+        let (store, diag) = (Store::new(), Diagnostics::new());
+        let search = SearchPaths {
+            symfs: Some(dir.path().to_owned()),
+            ..SearchPaths::default()
+        };
+        let mut dsos = DsoTable::new(&store, search, &diag);
+        let dso = dsos.intern(PROG, DsoKind::File, BuildId::new(&[1; 20]), None);
+        for &(offset, len) in parts {
+            let offset = FileOffset(offset);
+            dsos.note_mapped(dso, MappedPart { offset, len });
+        }
+        dsos.settle();
+        let count = dsos.symbols(dso).map_or(0, SymbolTable::len);
+        let name = dsos.symbols(dso).and_then(|table| name(table, at));
+        let debug = dsos.debug(dso);
+        let stated = debug.and_then(|elf| elf.svma_of(FileOffset(at)));
+        let code = debug.and_then(|elf| elf.bytes_at(FileOffset(at), 1));
+        assert!(code.is_none(), "it has no code");
+        (name, stated, count, !diag.warnings().is_empty())
+    };
+    let hot = Some("hot".to_owned());
+    assert_eq!(
+        found(&[(0x1000, 0x1000)], 0x1010),
+        (hot.clone(), Some(Svma(0x2010)), 1, false)
+    );
+    assert_eq!(
+        found(&[(0x7000, 0x1000)], 0x7010),
+        (hot, Some(Svma(0x2010)), 1, false)
+    );
+    // Nothing of this size was mapped, or it was twice.
+    assert_eq!(found(&[(0x1000, 0x3000)], 0x1010), (None, None, 0, true));
+    let twice = [(0x1000, 0x1000), (0x7000, 0x1000)];
+    assert_eq!(found(&twice, 0x1010), (None, None, 0, true));
+}
+
+/// Recordings that are read together may look for files in different folders.
+#[test]
+fn what_one_recording_finds_another_does_not() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    for folder in ["with", "without"] {
+        write(
+            dir.path(),
+            &format!("{folder}/pjit-test/prog"),
+            &binary(1, ""),
+        );
+    }
+    let by_id = format!("with/usr/lib/debug/.build-id/01/{}.debug", "01".repeat(19));
+    write(dir.path(), &by_id, &binary(1, "told"));
+    for order in [["with", "without"], ["without", "with"]] {
+        let (store, diag) = (Store::new(), Diagnostics::new());
+        let kin = std::sync::Arc::new(Kin::default());
+        for folder in order {
+            let search = SearchPaths {
+                symfs: Some(dir.path().join(folder)),
+                ..SearchPaths::default()
+            };
+            let mut dsos = DsoTable::new(&store, search, &diag);
+            dsos.share(&kin);
+            let dso = dsos.intern(PROG, DsoKind::File, BuildId::new(&[1; 20]), None);
+            let found = dsos.symbols(dso).and_then(|table| name(table, 0x1010));
+            let expected = (folder == "with").then(|| "told".to_owned());
+            assert_eq!(found, expected, "{order:?}");
+        }
+    }
+}
+
+/// perf reads the mappings of running processes from /proc, which tells no generation of an inode.
+#[test]
+fn one_file_with_and_without_generation_is_one_dso() {
+    let (store, diag) = (Store::new(), Diagnostics::new());
+    let mut dsos = DsoTable::new(&store, SearchPaths::default(), &diag);
+    let mut of =
+        |inode, generation| dsos.intern(PROG, DsoKind::File, None, Some((8, 1, inode, generation)));
+    let first = of(7, 0);
+    assert_eq!(of(7, 99), first);
+    assert_eq!(of(7, 0), first);
+    assert_ne!(of(7, 100), first);
+    assert_ne!(of(8, 99), first);
 }
 
 #[test]

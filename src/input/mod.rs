@@ -20,7 +20,7 @@ mod store;
 mod window;
 pub use ledger::{Ledger, Origin, Role, Use};
 pub use local_time::local_time;
-pub use os::{identity, os_name};
+pub use os::{FileFacts, facts_of, identity, os_name, this_machine};
 pub use prefetch::prefetch;
 pub use recording::{Opened, open_recording, stdin_is_fifo};
 pub use spill::Spill;

@@ -45,6 +45,54 @@ pub fn identity(path: &Path, meta: &Metadata) -> (u64, u64) {
     (meta.len(), rustc_hash::FxBuildHasher.hash_one(real))
 }
 
+/// What a recording may tell of a file, and when it was changed last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileFacts {
+    /// Major and minor number of its device.
+    pub device: (u32, u32),
+    /// Its inode.
+    pub inode: u64,
+    /// Its size.
+    pub size: u64,
+    /// When its content, its name or its rights were changed last.
+    pub changed: std::time::SystemTime,
+}
+
+/// The same of a file by its path; nothing where files have no inodes.
+#[cfg(target_os = "linux")]
+#[must_use]
+pub fn facts_of(path: &Path) -> Option<FileFacts> {
+    use std::os::unix::fs::MetadataExt;
+    use std::time::{Duration, UNIX_EPOCH};
+    let meta = std::fs::metadata(path).ok()?;
+    let changed = (meta.ctime(), meta.ctime_nsec()).max((meta.mtime(), meta.mtime_nsec()));
+    let since = Duration::new(
+        u64::try_from(changed.0).ok()?,
+        u32::try_from(changed.1).ok()?,
+    );
+    Some(FileFacts {
+        device: (libc::major(meta.dev()), libc::minor(meta.dev())),
+        inode: meta.ino(),
+        size: meta.len(),
+        changed: UNIX_EPOCH.checked_add(since)?,
+    })
+}
+
+/// The same of a file by its path; nothing where files have no inodes.
+#[cfg(not(target_os = "linux"))]
+#[must_use]
+pub fn facts_of(_: &Path) -> Option<FileFacts> {
+    None
+}
+
+/// Name and kernel release of this machine.
+#[must_use]
+pub fn this_machine() -> Option<(String, String)> {
+    let read = |name: &str| std::fs::read_to_string(Path::new("/proc/sys/kernel").join(name)).ok();
+    let [name, release] = [read("hostname")?, read("osrelease")?];
+    Some((name.trim_end().to_owned(), release.trim_end().to_owned()))
+}
+
 /// Whether it is a pipe.
 pub(super) fn is_fifo(kind: FileType) -> bool {
     #[cfg(unix)]

@@ -1,13 +1,14 @@
 //! What belongs to a recording, and where each is looked for: files with symbols, dumps, modules, source maps.
 
 use std::path::PathBuf;
+use std::time::{Duration, UNIX_EPOCH};
 
 use super::options::LoadOptions;
 use crate::collect::Collected;
 use crate::diagnostics::Diagnostics;
 use crate::dso::elf::Machine;
-use crate::dso::{self, DsoTable, KernelIdentity, SearchPaths};
-use crate::input::Store;
+use crate::dso::{self, DsoTable, KernelIdentity, SearchPaths, Span};
+use crate::input::{Store, this_machine};
 use crate::perfdata::{OpenError, Recording};
 use crate::session::Session;
 use crate::session::jit::{JitBuilder, JitSearch, RecordingClock};
@@ -52,11 +53,40 @@ pub(super) fn companions<'a>(
     if let Some(arch) = recording.features.arch.as_deref() {
         dsos.set_machine(Machine::from_uname(arch));
     }
+    if let Some(when) = made_here(recording) {
+        dsos.set_made_here(when);
+    }
     let recorded = recording.features.build_ids.iter();
     dsos.set_build_ids(recorded.map(|entry| (entry.name.clone(), entry.build_id)));
     dsos.set_kernel_identity(kernel_identity(recording));
     let clock = RecordingClock::of(recording);
     (dsos, JitBuilder::new(store, jit_search, clock))
+}
+
+/// When a recording was made, if that was on this machine with this kernel. A copy of a recording is younger than the
+/// recording, so its clock counts where it tells the time.
+fn made_here(recording: &Recording<'_>) -> Option<Span> {
+    /// perf writes the end of the file some time after the last sample.
+    const WRITING: u64 = 1_000_000_000;
+    let features = &recording.features;
+    let own = (features.hostname.clone()?, features.os_release.clone()?);
+    if this_machine()? != own {
+        return None;
+    }
+    let written = features.captured?;
+    let Some((first, last)) = features.sample_time.filter(|(first, last)| first <= last) else {
+        return Some(UNIX_EPOCH..written);
+    };
+    let length = Duration::from_nanos(last - first);
+    let of_file = written.checked_sub(length).unwrap_or(UNIX_EPOCH)..written;
+    let by_clock = features.clock_data.and_then(|data| {
+        let at = |time: u64| {
+            let wall = data.wall_ns.checked_add(time)?.checked_sub(data.clock_ns)?;
+            UNIX_EPOCH.checked_add(Duration::from_nanos(wall))
+        };
+        Some(at(first)?..at(last.checked_add(WRITING)?)?.min(written))
+    });
+    Some(by_clock.unwrap_or(of_file))
 }
 
 fn kernel_identity(recording: &Recording<'_>) -> KernelIdentity {

@@ -71,6 +71,13 @@ pub fn to_json(verdict: &Verdict, strict: bool, rows: usize) -> Value {
             "fixes": finding.fixes,
         })
     });
+    let files = verdict.files.iter().take(rows).map(|file| {
+        json!({
+            "path": file.path,
+            "evidence": file.evidence,
+            "samples": file.samples,
+        })
+    });
     json!({
         "schema": "pjit/1",
         "verb": "check",
@@ -84,6 +91,7 @@ pub fn to_json(verdict: &Verdict, strict: bool, rows: usize) -> Value {
             "samples": limits.min_samples,
         },
         "findings": findings.collect::<Value>(),
+        "files": files.collect::<Value>(),
     })
 }
 

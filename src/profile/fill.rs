@@ -284,7 +284,7 @@ impl Filler<'_, '_> {
             ),
             is_jit: matches!(known.kind, DsoKind::JitDump | DsoKind::Anonymous),
             origin: self.session.dsos.symbol_origin(dso),
-            build_id: known.build_id,
+            build_id: self.session.dsos.build_id(dso),
             ranges: Vec::new(),
         };
         let id = self.profile.objects.push(object);

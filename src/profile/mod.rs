@@ -223,7 +223,7 @@ pub struct Object {
     pub is_jit: bool,
     /// perf's letter for where its symbols come from, `!` for nowhere (`util/dso.c:dso__symtab_origin`).
     pub origin: char,
-    /// Its build ID, from its records or from the recording's table.
+    /// Its build ID, if it is proven: from its records, or from the recording's table where no other file had the path.
     pub build_id: Option<BuildId>,
     /// Where it was mapped executable, in the order of the processes, if the view asked for it.
     pub ranges: Vec<MappedRange>,

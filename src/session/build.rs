@@ -135,7 +135,7 @@ impl<'a> Session<'a> {
             .into_iter()
             .map(|(process, current)| (process, current.maps))
             .collect();
-        dsos.end_preloading();
+        dsos.settle();
         let jit = jit.finish(threads.processes(), diag);
         let jit_dsos = jit
             .objects()

@@ -336,9 +336,9 @@ impl<'t, 'a> Addresses<'t, 'a> {
                     .has_section(".gnu_debugaltlink")
                     .then(|| dsos.supplementary(*dso))
                     .flatten();
-                known.get(elf, shared, lines)
+                known.get(elf, shared, lines, || dsos.roots())
             }
-            Self::Kernel { elf, .. } => known.get(elf, None, lines),
+            Self::Kernel { elf, .. } => known.get(elf, None, lines, Vec::new),
         }
     }
 

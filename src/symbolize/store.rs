@@ -1,5 +1,6 @@
 //! Debug information that was opened for one recording, and what it said, for those behind it.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustc_hash::FxHashMap;
@@ -14,11 +15,15 @@ use crate::input::Store;
 /// Debug information that was opened, for recordings whose files are the same bytes.
 #[derive(Default)]
 pub struct DebugStore<'a> {
-    opened: Mutex<FxHashMap<(usize, bool), Opening<'a>>>,
+    opened: Mutex<FxHashMap<Key, Opening<'a>>>,
     /// Names that were shown before, where more than one recording asks.
     pub(super) shown: Option<ShownNames>,
     unpacked: Option<Unpacked<'a>>,
 }
+
+/// All that the answers depend on: the file and the one that it shares entries with, by their bytes, which never move; whether
+/// lines are asked for; and where files are looked for, if units have their entries in other files.
+type Key = (usize, usize, bool, Option<Vec<PathBuf>>);
 
 type Opening<'a> = Arc<OnceLock<Option<Opened<'a>>>>;
 
@@ -49,14 +54,18 @@ impl<'d> DebugStore<'d> {
         }
     }
 
-    /// See [`DebugInfo::of_files`]. A file's bytes never move, and tell which one it is.
+    /// See [`DebugInfo::of_files`]. `roots`: where files are looked for.
     pub(super) fn get<'a: 'd>(
         &self,
         elf: &ElfFile<'a>,
         supplementary: Option<&ElfFile<'a>>,
         lines: bool,
+        roots: impl FnOnce() -> Vec<PathBuf>,
     ) -> Option<Opened<'d>> {
-        let key = (elf.bytes().as_ptr() as usize, lines);
+        let place = |elf: &ElfFile<'a>| elf.bytes().as_ptr().addr();
+        // Skeletons of split units have their addresses in a section of their own.
+        let roots = elf.has_section(".debug_addr").then(roots);
+        let key = (place(elf), supplementary.map_or(0, place), lines, roots);
         let opening = {
             let mut known = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(known.entry(key).or_default())

@@ -510,7 +510,7 @@ fn line_programs_are_not_run_again_and_again() {
     let store = Store::new();
     let elf = crate::dso::elf::ElfFile::parse(store.keep(program(5)), &store).expect("sound");
     let info = super::DebugStore::default()
-        .get(&elf, None, true)
+        .get(&elf, None, true, Vec::new)
         .expect("it has DWARF")
         .info;
     let length = elf.debug_section(".debug_line").expect("lines").len();

@@ -79,6 +79,77 @@ fn folded_with(
     (ended.stdout, ended.stderr)
 }
 
+/// A program that copies its code to large pages maps memory without a file over it. Where a library was, anything may be.
+#[test]
+fn code_that_a_program_copied_over_its_own_is_the_programs() {
+    const PROGRAM: u64 = 0x5500_0000_0000;
+    const LIBRARY: u64 = 0x7f00_0000_0000;
+    let mut recording = Recording::new(Stacks::Callchain);
+    recording.exec(PID, b"it", NOW);
+    let mut map = |start, length, offset, file: &[u8]| {
+        recording.map_at(&Map {
+            time: NOW + 2,
+            pid: PID,
+            start,
+            length,
+            offset,
+            file,
+            build_id: None,
+        });
+    };
+    map(PROGRAM, 0x60_0000, 0x1000, b"/nonexistent/prog");
+    map(LIBRARY, 0x60_0000, 0x1000, b"/nonexistent/lib.so");
+    map(PROGRAM + 0x20_0000, 0x20_0000, 0, b"//anon");
+    map(LIBRARY + 0x20_0000, 0x20_0000, 0, b"//anon");
+    for (i, ip) in (0..).zip([
+        PROGRAM + 0x20_0010,
+        PROGRAM + 0x20_0010,
+        LIBRARY + 0x20_0010,
+    ]) {
+        recording.sample(&Sample {
+            ip,
+            pid: PID,
+            tid: PID,
+            time: NOW + SECOND + i,
+            period: 1,
+            chain: &[CONTEXT_USER, ip],
+            user: None,
+        });
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("perf.data");
+    fs::write(&data, recording.file()).expect("it can be written");
+    let report = [
+        "report",
+        "--no-children",
+        "-g",
+        "none",
+        "--sort",
+        "dso,sym",
+        "-i",
+    ];
+    let ended = limited(pjit().args(report).arg(&data));
+    let rows: Vec<&str> = ended
+        .stdout
+        .lines()
+        .filter(|line| line.contains('%'))
+        .collect();
+    let [program, library] = rows[..] else {
+        panic!("{}", ended.stdout);
+    };
+    assert!(
+        program.contains("prog") && program.ends_with("[.] 0x0000000000201010"),
+        "{program}"
+    );
+    assert!(library.contains("[JIT] tid 77"), "{library}");
+    let check = limited(pjit().arg("check").arg(&data));
+    assert!(
+        check.stdout.contains("note  symbols.copied"),
+        "{}",
+        check.stdout
+    );
+}
+
 /// As perf prints them: where a module lies changes with each boot.
 #[test]
 fn addresses_in_a_module_without_symbols_count_from_its_start() {

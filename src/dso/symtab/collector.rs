@@ -26,14 +26,12 @@ impl<'e, 'a> Collector<'e, 'a> {
     pub(super) fn new(file: &'e ElfFile<'a>, runtime: &'e ElfFile<'a>) -> Self {
         let facts = |(index, own): (usize, &crate::dso::elf::SectionHeader<'a>)| {
             // In debug files the sections of the program have no bytes and no proper offsets.
-            let placed = if own.kind == SHT_NOBITS {
-                runtime.section_headers().get(index).unwrap_or(own)
-            } else {
-                own
-            };
+            let same = runtime.section_headers().get(index);
+            let same = same.filter(|s| s.addr == own.addr && s.name == own.name);
+            let placed = same.filter(|_| own.kind == SHT_NOBITS).unwrap_or(own);
             SectionFacts {
                 allocated: own.flags & SHF_ALLOC != 0,
-                takes_labels: contains(placed.name, b"text") || contains(placed.name, b"data"),
+                takes_labels: contains(own.name, b"text") || contains(own.name, b"data"),
                 to_offset: placed.offset.wrapping_sub(placed.addr),
             }
         };
@@ -82,9 +80,10 @@ impl<'e, 'a> Collector<'e, 'a> {
             let Some(origin) = Origin::new(origin, index) else {
                 return;
             };
-            let start = symbol
-                .value
-                .wrapping_add(self.bias(symbol.value, facts, &mut segment));
+            let Some(bias) = self.bias(symbol.value, facts, &mut segment) else {
+                continue;
+            };
+            let start = symbol.value.wrapping_add(bias);
             entries.push(SymbolEntry::new(start, origin, symbol.size));
         }
     }
@@ -104,10 +103,10 @@ impl<'e, 'a> Collector<'e, 'a> {
     }
 
     /// What to add to a stated address to get its file offset; `segment` remembers the last answer as
-    /// (first address, last address, bias).
-    fn bias(&self, value: u64, facts: SectionFacts, segment: &mut (u64, u64, u64)) -> u64 {
+    /// (first address, last address, bias). Nothing where only the code has known positions.
+    fn bias(&self, value: u64, facts: SectionFacts, segment: &mut (u64, u64, u64)) -> Option<u64> {
         if (segment.0..=segment.1).contains(&value) {
-            return segment.2;
+            return Some(segment.2);
         }
         let load = self.runtime.segments().iter().find(|s| {
             let size = s.mem_size.max(s.file_size);
@@ -117,9 +116,9 @@ impl<'e, 'a> Collector<'e, 'a> {
             Some(s) => {
                 let last = s.svma.0.saturating_add(s.mem_size.max(s.file_size) - 1);
                 *segment = (s.svma.0, last, s.file_offset.0.wrapping_sub(s.svma.0));
-                segment.2
+                Some(segment.2)
             }
-            None => facts.to_offset,
+            None => (!self.runtime.is_placed()).then_some(facts.to_offset),
         }
     }
 }

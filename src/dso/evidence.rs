@@ -1,0 +1,203 @@
+//! What tells that a file is the one that was mapped.
+//!
+//! A recording names files by path, and several files may have had one path: in containers, and before and after a build.
+//! So a file is used for its evidence ([`Evidence`]), and where nothing tells which of several it is, for none of them.
+
+use std::ops::Range;
+use std::time::SystemTime;
+
+use smallvec::SmallVec;
+
+use super::elf::ElfFile;
+use super::fit::{Fit, MappedPart, fit};
+use super::{BuildId, Dso};
+use crate::input::FileFacts;
+
+/// Why a file is taken for the one that was mapped; the better ones are greater.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Evidence {
+    /// It has the path, and nothing speaks against it.
+    Path,
+    /// One of its segments was mapped, neither more nor less.
+    Fit,
+    /// The recording's table has its build ID for the path, and its segments may be what was mapped.
+    Table,
+    /// The record of a mapping has its inode, and it was not written since.
+    Inode,
+    /// The record of a mapping has its build ID.
+    Id,
+}
+
+impl Evidence {
+    /// In a word or two.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Path => "by its path alone",
+            Self::Fit => "by the size and place of its code",
+            Self::Table => "by the build ID in the recording's table",
+            Self::Inode => "by the inode that was mapped",
+            Self::Id => "by the build ID that was mapped",
+        }
+    }
+
+    /// As answers in JSON name it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Path => "path",
+            Self::Fit => "fit",
+            Self::Table => "table",
+            Self::Inode => "inode",
+            Self::Id => "id",
+        }
+    }
+}
+
+/// Device and inode of a mapped file: major, minor, inode, generation (MMAP2).
+pub type Inode = (u32, u32, u64, u64);
+
+/// Whether two records tell of one file. perf learns of files that were mapped before it began from /proc, which tells no
+/// generation.
+pub(super) fn is_same_file(a: Inode, b: Inode) -> bool {
+    (a.0, a.1, a.2) == (b.0, b.1, b.2) && (a.3 == b.3 || a.3 == 0 || b.3 == 0)
+}
+
+/// When a recording of this machine was made, by the clock of files.
+pub type Span = Range<SystemTime>;
+
+/// Another file that had the path of a DSO.
+#[derive(Debug, Clone)]
+pub(super) struct Rival {
+    inode: Option<Inode>,
+    build_id: Option<BuildId>,
+    mapped: SmallVec<[MappedPart; 2]>,
+}
+
+/// Of more files with one path none is told from the others by what was mapped of them.
+pub(super) const MOST_RIVALS: usize = 64;
+
+impl Rival {
+    pub(super) fn of(dso: &Dso) -> Self {
+        Self {
+            inode: dso.inode,
+            build_id: dso.build_id.filter(|_| dso.sure_of_id),
+            mapped: dso.mapped.clone(),
+        }
+    }
+
+    /// Whether it is another file than the DSO's. Of one file there may be several DSOs: a mount has a device of its own.
+    fn is_other(&self, dso: &Dso) -> bool {
+        let [Some(own), Some(of_dso)] = [self.inode, dso.inode] else {
+            return true;
+        };
+        let is_other_mount = (own.0, own.1) != (of_dso.0, of_dso.1);
+        own.2 != of_dso.2 || !is_other_mount && !is_same_file(own, of_dso)
+    }
+
+    /// Whether an inode does not tell it from the DSO's file: the number was used again for the other one.
+    fn has_same_number(&self, dso: &Dso) -> bool {
+        let numbers = [self.inode, dso.inode].map(|inode| inode.map(|inode| inode.2));
+        numbers[0].is_some() && numbers[0] == numbers[1]
+    }
+
+    /// Whether it may be this file.
+    fn may_be(&self, elf: &ElfFile<'_>) -> bool {
+        match (self.build_id, elf.build_id()) {
+            (Some(own), Some(found)) => own.matches(&found),
+            (Some(_), None) => false,
+            (None, _) => fit(elf, &self.mapped) != Fit::Refuted,
+        }
+    }
+}
+
+/// What speaks against a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Against {
+    /// It has no build ID, where the recorded one has this.
+    NoBuildId(BuildId),
+    /// It is of another build than the recorded one.
+    OtherBuild { found: BuildId, want: BuildId },
+    /// Its segments are not what was mapped.
+    NotMapped,
+    /// It was there at that time, and another was mapped.
+    OtherInode,
+    /// Others with its path may be it as well.
+    Ambiguous,
+}
+
+/// What tells that a file is the one that was mapped, or what speaks against it. `is_system`: it has the recorded path on this
+/// machine, and not below some folder.
+pub(super) fn judge(
+    elf: &ElfFile<'_>,
+    facts: Option<FileFacts>,
+    dso: &Dso,
+    here: Option<&Span>,
+    is_system: bool,
+) -> Result<Evidence, Against> {
+    let found = elf.build_id();
+    if let Some(want) = dso.build_id.filter(|_| dso.sure_of_id) {
+        return match found {
+            Some(found) if want.matches(&found) => Ok(Evidence::Id),
+            Some(found) => Err(Against::OtherBuild { found, want }),
+            // perf: a DSO with a build ID is only read from files that have it.
+            None => Err(Against::NoBuildId(want)),
+        };
+    }
+    let listed = |id: &BuildId| dso.table_ids.iter().any(|other| other.matches(id));
+    let in_table = found.as_ref().is_some_and(listed);
+    let wrong_build = dso
+        .table_ids
+        .first()
+        .filter(|_| !in_table)
+        .map(|&want| match found {
+            Some(found) => Against::OtherBuild { found, want },
+            None => Against::NoBuildId(want),
+        });
+    let fits = fit(elf, &dso.mapped);
+    let mut rivals = dso.rivals.iter().filter(|rival| rival.is_other(dso));
+    let was_used_again = rivals.clone().any(|rival| rival.has_same_number(dso));
+    let facts = facts.filter(|_| !was_used_again);
+    let inode = facts
+        .zip(here)
+        .and_then(|(facts, here)| by_inode(facts, dso, here));
+    match inode {
+        _ if fits == Fit::Refuted => return Err(wrong_build.unwrap_or(Against::NotMapped)),
+        // perf read the table's ID from the file of this path when the recording ended.
+        Some(true) if wrong_build.is_none() || !is_system => return Ok(Evidence::Inode),
+        Some(false) => return Err(wrong_build.unwrap_or(Against::OtherInode)),
+        _ => {}
+    }
+    let is_alone = rivals.clone().next().is_none();
+    if !is_alone {
+        let of_rival = |rival: &Rival| rival.may_be(elf);
+        let is_ambiguous = dso.rivals.len() > MOST_RIVALS || rivals.any(of_rival);
+        return match (is_ambiguous, in_table, fits) {
+            (true, ..) => Err(wrong_build.unwrap_or(Against::Ambiguous)),
+            (false, true, _) => Ok(Evidence::Table),
+            (false, false, Fit::Exact) => Ok(Evidence::Fit),
+            _ => Err(wrong_build.unwrap_or(Against::Ambiguous)),
+        };
+    }
+    match (wrong_build, in_table, fits) {
+        (Some(against), ..) => Err(against),
+        (None, true, _) => Ok(Evidence::Table),
+        (None, false, Fit::Exact) => Ok(Evidence::Fit),
+        _ => Ok(Evidence::Path),
+    }
+}
+
+/// Whether inodes tell that the file was mapped, or that it was not; nothing if they do not tell.
+fn by_inode(facts: FileFacts, dso: &Dso, here: &Span) -> Option<bool> {
+    let (major, minor, inode, _) = dso.inode?;
+    let reaches = dso
+        .mapped
+        .iter()
+        .all(|part| part.offset.0 < facts.size.max(1));
+    // Devices have other numbers for the kernel than for programs on layered file systems.
+    if facts.inode == inode && facts.changed < here.end {
+        return reaches.then_some(true);
+    }
+    let is_comparable = facts.device == (major, minor) && facts.inode != inode;
+    (is_comparable && facts.changed < here.start).then_some(false)
+}
