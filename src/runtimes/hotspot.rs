@@ -1,4 +1,4 @@
-//! HotSpot with its JVMTI agent, or perf maps of its. Facts of OpenJDK 17.
+//! HotSpot with its JVMTI agent, or perf maps of its. Facts of OpenJDK 17 and 25.
 
 use super::{CleanName, Habit, Kind, Lapse, Producer, Runtime, Tier};
 
@@ -7,7 +7,7 @@ pub(super) const HOTSPOT: Runtime = Runtime {
     name: "HotSpot (Java, libperf-jvmti)",
     short_name: "Java",
     prefixes: &[b"I2C/C2I adapters", b"StubRoutines", b"MethodHandle"],
-    is_name: is_java_method,
+    is_name: |name| is_java_method(name) || signature(name).is_some(),
     library: Some("libjvm.so"),
     patches_calls: true,
     lapses: &[Lapse::ShortCode],
@@ -27,9 +27,11 @@ pub(super) const HOTSPOT: Runtime = Runtime {
     ..Runtime::UNKNOWN
 };
 
-/// Methods are named like `Lpkg/Class;method(Lsig;)V`, everything else is runtime code.
+/// Methods are named like `Lpkg/Class;method(Lsig;)V`, in HotSpot's own maps like `int pkg.Class.method(int)`; everything
+/// else is runtime code.
 fn habit(name: &[u8]) -> Habit {
-    if name.starts_with(b"L") && name.contains(&b';') {
+    let by_agent = name.starts_with(b"L") && name.contains(&b';');
+    if by_agent || signature(name).is_some() {
         Habit::Unknown
     } else {
         Habit::Blob
@@ -52,6 +54,17 @@ fn is_java_method(name: &[u8]) -> bool {
         .is_some_and(|(open, close)| open < close && close + 1 < rest.len())
 }
 
+/// What follows the type of the result in `int pkg.Class.method(int)`, as HotSpot itself writes methods.
+fn signature(name: &[u8]) -> Option<&[u8]> {
+    let open = name.iter().position(|&b| b == b'(')?;
+    let space = name[..open].iter().position(|&b| b == b' ')?;
+    let method = &name[space + 1..open];
+    let dot = method.iter().rposition(|&b| b == b'.')?;
+    let is_method = (1..method.len() - 1).contains(&dot) && !method.contains(&b' ');
+    let is_native = method.contains(&b':');
+    (space > 0 && is_method && !is_native && name.ends_with(b")")).then(|| &name[space + 1..])
+}
+
 /// Without numbers and addresses of hidden classes.
 fn clean(name: &str) -> &str {
     // `…$$Lambda$18.0x00007f…::run`, `…$$Lambda/0x…`, `…$$Lambda.0x…`: the rest is different in each run.
@@ -63,9 +76,12 @@ fn clean(name: &str) -> &str {
 
 fn kind(name: &str, _: &CleanName) -> Kind {
     const PACKAGES: [&str; 5] = ["java.", "javax.", "jdk.", "sun.", "com.sun."];
+    let own = signature(name.as_bytes()).and_then(|own| std::str::from_utf8(own).ok());
+    let name = own.unwrap_or(name);
     let is_stub = !name.contains('(')
-        || name.starts_with("I2C/C2I adapters")
-        || name.starts_with("Interpreter");
+        || ["I2C/C2I adapters", "Interpreter", "StubRoutines"]
+            .iter()
+            .any(|front| name.starts_with(front));
     // What a symbol of the file format looks like: `Ljava/util/HashMap;get(Ljava/lang/Object;)…`.
     let path = name
         .strip_prefix('L')
@@ -81,5 +97,48 @@ fn kind(name: &str, _: &CleanName) -> Kind {
         Kind::Std
     } else {
         Kind::Own
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HOTSPOT, Producer};
+    use crate::runtimes::{CleanName, Habit, Kind};
+
+    #[test]
+    fn methods_of_its_own_maps_are_methods() {
+        let hot = Some(Producer::HotSpot);
+        for (name, producer, habit, kind) in [
+            ("int Hot.fib(int)", hot, Habit::Unknown, Kind::Own),
+            ("LHot;fib(I)I", hot, Habit::Unknown, Kind::Own),
+            (
+                "java.lang.Object java.util.HashMap.get(java.lang.Object)",
+                hot,
+                Habit::Unknown,
+                Kind::Std,
+            ),
+            (
+                "void Hot$$Lambda.0x00007f1c50001000.run()",
+                hot,
+                Habit::Unknown,
+                Kind::Own,
+            ),
+            ("Interpreter", None, Habit::Blob, Kind::Runtime),
+            (
+                "StubRoutines (initial stubs)",
+                hot,
+                Habit::Blob,
+                Kind::Runtime,
+            ),
+            ("I2C/C2I adapters(0xbb)", hot, Habit::Blob, Kind::Runtime),
+            ("void ns::f(int)", None, Habit::Blob, Kind::Own),
+            ("Hot:fib (int)", None, Habit::Blob, Kind::Own),
+        ] {
+            let found = Producer::of_name(name.as_bytes());
+            assert_eq!(found == Producer::HotSpot, producer.is_some(), "{name}");
+            assert_eq!((HOTSPOT.habit)(name.as_bytes()), habit, "{name}");
+            let found = (HOTSPOT.kind)(name, &CleanName::plain(name));
+            assert_eq!(found, kind, "{name}");
+        }
     }
 }

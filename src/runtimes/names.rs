@@ -232,6 +232,8 @@ mod tests {
                 ("JS:*fib /w/hot.js:3:19", "fib /w/hot.js:3:19"),
                 ("LazyCompile:~fib /w/hot.js:3:19", "fib /w/hot.js:3:19"),
                 ("JS:* /w/hot.js:11:56", "(anonymous) /w/hot.js:11:56"),
+                ("JS:*'fib /w/hot.js:3:19", "fib /w/hot.js:3:19"),
+                ("JS:+' /w/hot.js:11:56", "(anonymous) /w/hot.js:11:56"),
                 (
                     "JS:^get size node:internal/x:321:20",
                     "get size node:internal/x:321:20",

@@ -10,6 +10,7 @@ pub(super) const JSC: Runtime = Runtime {
     prefixes: &[b"JSC-"],
     tags_all_names: true,
     lapses: &[Lapse::NoClose],
+    record: Some("BUN_JSC_useJITDump=1 bun"),
     ..Runtime::UNKNOWN
 };
 

@@ -1,4 +1,4 @@
-//! V8: Node.js, Chromium, Deno. Facts of releases 11.3 to 13.6.
+//! V8: Node.js, Chromium, Deno. Facts of releases 11.3 to 14.1.
 //!
 //! Its names say what compiled a function and where in the sources it is. Functions share frames: bytecode handlers and many
 //! builtins jump from piece to piece inside the interpreter's frame.
@@ -114,12 +114,20 @@ fn is_wasm(name: &str) -> bool {
 
 /// `JS:*name file:line:column` as `JS:name file:line:column`.
 pub(super) fn without_tier(name: &str) -> Option<String> {
-    let rest = name.strip_prefix("JS:")?.strip_prefix(TIERS)?;
+    let rest = behind_tier(name.strip_prefix("JS:")?)?;
     Some(format!("JS:{rest}"))
 }
 
 /// What stands in front of a function's name to say which compiler made it.
 const TIERS: [char; 4] = ['~', '^', '*', '+'];
+/// Behind that, since Node 24: the code is for one context alone. It comes and goes from one compilation to the next.
+const FOR_ONE_CONTEXT: char = '\'';
+
+/// The name behind the marks, if there are any.
+fn behind_tier(name: &str) -> Option<&str> {
+    let rest = name.strip_prefix(TIERS)?;
+    Some(rest.strip_prefix(FOR_ONE_CONTEXT).unwrap_or(rest))
+}
 
 /// `JS:*name file:line:column` without its tier.
 fn clean(name: &str) -> CleanName {
@@ -129,7 +137,7 @@ fn clean(name: &str) -> CleanName {
     let Some(rest) = SCRIPTS.iter().find_map(|p| name.strip_prefix(p)) else {
         return CleanName::plain(name);
     };
-    let rest = rest.trim_start_matches(TIERS);
+    let rest = behind_tier(rest).unwrap_or(rest);
     let (rest, column) = trailing_number(rest);
     let (rest, line) = trailing_number(rest);
     // One number alone is the line.
