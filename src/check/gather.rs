@@ -33,6 +33,7 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
         ..
     } = *stages;
     let (unresolved, resolved_by_file) = symbols(stages);
+    let inferred = inferred(session);
     Evidence {
         path,
         whole: whole(recording, session),
@@ -55,7 +56,9 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
         clock: clock(recording),
         dumps: session.jit.objects().iter().map(Dump::of).collect(),
         absent: session.jit.absent().to_vec(),
-        late: late(session),
+        late: inferred.late,
+        latest: inferred.latest,
+        copied: inferred.copied,
         kernel: kernel(stages),
         without_dwarf: without_dwarf(session, &resolved_by_file),
         wasm: super::wasm::gather(stages),
@@ -383,16 +386,36 @@ fn ends_in_libc(stages: &Stages<'_, '_>, outermost: &Pc) -> bool {
     })
 }
 
-/// Samples whose JIT code was told of after they were taken.
-fn late(session: &Session<'_>) -> u64 {
+/// Samples whose JIT code no record says to have been there.
+#[derive(Default)]
+struct Inferred {
+    late: u64,
+    latest: u64,
+    copied: u64,
+}
+
+fn inferred(session: &Session<'_>) -> Inferred {
+    let mut inferred = Inferred::default();
     if session.jit.code_count() == 0 {
-        return 0;
+        return inferred;
     }
     let cache = MapCache::default();
-    let is_late = |sample: &&_| {
-        SpaceAt::of(session, sample, &cache).jit_match(sample) == Some(JitMatch::Late)
-    };
-    session.samples.iter().filter(is_late).count() as u64
+    for sample in &session.samples {
+        let Some(hit) = SpaceAt::of(session, sample, &cache).jit_hit(sample) else {
+            continue;
+        };
+        match hit.how {
+            JitMatch::Active | JitMatch::PerfMap => {}
+            JitMatch::Late => {
+                let loaded = session.jit.code(hit.code).loaded();
+                let distance = loaded.0.saturating_sub(sample.time.0);
+                inferred.late += 1;
+                inferred.latest = inferred.latest.max(distance);
+            }
+            JitMatch::Twin => inferred.copied += 1,
+        }
+    }
+    inferred
 }
 
 fn kernel(stages: &Stages<'_, '_>) -> KernelSymbols {

@@ -506,7 +506,8 @@ const LET_IT_END: &str =
 
 /// The dumps whose end is missing, in words.
 fn cut_dumps(evidence: &Evidence) -> Option<String> {
-    let mut cut = evidence.dumps.iter().filter(|dump| dump.cut.is_some());
+    let is_cut = |dump: &&Dump| dump.cut.is_some() && !dump.is_growing;
+    let mut cut = evidence.dumps.iter().filter(is_cut);
     let first = cut.next()?;
     Some(match cut.count() {
         0 => format!("{} was cut, so that not all code is known", first.name),
@@ -657,8 +658,18 @@ fn dumps(evidence: &Evidence, out: &mut Vec<Finding>) {
     }
     if evidence.late > 0 {
         let share = share_of(evidence.late, evidence);
-        let text = format!("{share} of the samples lie in code that its dump tells of only later");
+        let longest = evidence.latest as f64 / 1e6;
+        let text = format!(
+            "{share} of the samples lie in code that its dump tells of only later, by up to {longest:.1} ms"
+        );
         out.push(finding(Level::Note, "dumps.late", text));
+    }
+    if evidence.copied > 0 {
+        let share = share_of(evidence.copied, evidence);
+        let text = format!(
+            "{share} of the samples lie in copies of code that a dump tells of, known by length, time and instructions"
+        );
+        out.push(finding(Level::Note, "dumps.copies", text));
     }
 }
 
@@ -705,7 +716,13 @@ fn absent_dumps(evidence: &Evidence, out: &mut Vec<Finding>) {
 
 fn part_of_dumps(dump: &Dump, clock: &Clock, out: &mut Vec<Finding>) {
     let name = &dump.name;
-    if let Some(rest) = dump.cut {
+    if dump.is_growing {
+        let text = format!(
+            "{name} is still being written, {} functions so far",
+            dump.functions
+        );
+        out.push(finding(Level::Note, "dumps.growing", text));
+    } else if let Some(rest) = dump.cut {
         let text = format!(
             "{name} ends within a record, the last {rest} bytes are not whole; what was to follow is missing"
         );

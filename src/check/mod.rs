@@ -59,6 +59,10 @@ pub struct Evidence {
     pub absent: Vec<JitAbsent>,
     /// Samples in JIT code that was told of only after they were taken.
     pub late: u64,
+    /// How long after, at most, in nanoseconds.
+    pub latest: u64,
+    /// Samples in memory that is taken for the copy of code that a dump tells of.
+    pub copied: u64,
     /// The kernel's symbols.
     pub kernel: KernelSymbols,
     /// Files without information about inlined functions, the heaviest first.
@@ -203,6 +207,8 @@ pub struct Dump {
     pub functions: u64,
     /// Bytes at its end that are no whole record.
     pub cut: Option<u64>,
+    /// Whether that is because it is still being written.
+    pub is_growing: bool,
     /// Records that make no sense.
     pub malformed: u64,
     /// Functions of earlier or unknown processes.
@@ -237,6 +243,7 @@ impl Dump {
             producer: object.producer,
             functions: object.functions,
             cut: stats.cut.as_ref().map(|cut| cut.rest),
+            is_growing: stats.is_growing,
             malformed: stats.counts.malformed + stats.counts.unknown,
             foreign: stats.foreign,
             replaced: stats.replaced,

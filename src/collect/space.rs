@@ -8,7 +8,7 @@ use crate::address::{Avma, FileOffset, Timestamp};
 use crate::dso::{DsoId, DsoKind, FileTrouble};
 use crate::ids::ThreadId;
 use crate::perfdata::CpuMode;
-use crate::session::jit::{JitCodeId, JitHit, JitMatch, JitObjectId};
+use crate::session::jit::{JitCodeId, JitHit, JitObjectId};
 use crate::session::maps::Mapping;
 use crate::session::{Located, SampleRef, Session, Space, SpaceId, Target};
 use crate::unwind::{self, CodeLocation, CodeSpace, FramePlaceId, Lifetime, Scene};
@@ -24,6 +24,8 @@ pub struct SpaceAt<'s, 'a> {
     space_id: SpaceId,
     thread: ThreadId,
     time: Timestamp,
+    /// Of the kernel's mappings.
+    kernel_state: usize,
     cache: &'s MapCache<'s>,
 }
 
@@ -44,18 +46,19 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
             space_id: sample.space,
             thread: sample.thread,
             time: sample.time,
+            kernel_state: session.kernel_state_at(sample.time),
             cache,
         }
     }
 
-    /// How the JIT code at the sample's own address was found, if that is where it was taken.
+    /// The JIT code at the sample's own address, if that is where it was taken.
     #[must_use]
-    pub fn jit_match(&self, sample: &SampleRef) -> Option<JitMatch> {
+    pub fn jit_hit(&self, sample: &SampleRef) -> Option<JitHit> {
         if sample.mode != CpuMode::User {
             return None;
         }
         match self.find(sample.ip) {
-            AddressHit::Jit(hit) => Some(hit.how),
+            AddressHit::Jit(hit) => Some(hit),
             _ => None,
         }
     }
@@ -85,11 +88,17 @@ impl<'s, 'a> SpaceAt<'s, 'a> {
         self.session.dsos.trouble(dso)
     }
 
+    /// The state of the kernel's mappings at the sample's time.
+    #[must_use]
+    pub fn kernel_state(&self) -> usize {
+        self.kernel_state
+    }
+
     /// What an address belongs to, in the given mode.
     #[must_use]
     pub fn locate_in(&self, mode: CpuMode, at: Avma) -> Located {
         match mode {
-            CpuMode::Kernel => self.session.locate_kernel(at),
+            CpuMode::Kernel => self.session.locate_kernel(at, self.kernel_state),
             CpuMode::User => self.locate_user(at),
             _ => Located {
                 target: Target::Nowhere,

@@ -24,8 +24,9 @@ use super::{AddressStackId, AddressStacks, Collected, PayloadId, Pc, PcId, Row, 
 pub(super) struct Addresses {
     pcs: IndexVec<PcId, Pc>,
     by_pc: ItemIndex<PcId>,
-    /// Kernel addresses mean the same at all times.
+    /// Kernel addresses mean the same in all processes, as long as the kernel's mappings are in one state.
     kernel: FxHashMap<u64, PcId>,
+    kernel_state: usize,
     /// By place: the address it was last met at. The same place
     /// at another address (another process) goes the long way.
     by_place: IndexVec<FramePlaceId, (Avma, PcId)>,
@@ -49,6 +50,10 @@ impl Addresses {
     pub(super) fn at(&mut self, space: &SpaceAt<'_, '_>, mode: CpuMode, at: Avma) -> PcId {
         if mode != CpuMode::Kernel {
             return self.intern(located(space, mode, at));
+        }
+        if space.kernel_state() != self.kernel_state {
+            self.kernel_state = space.kernel_state();
+            self.kernel.clear();
         }
         if let Some(&id) = self.kernel.get(&at.0) {
             return id;

@@ -384,7 +384,7 @@ impl<'s, 'a> Worker<'s, 'a> {
         };
         let (session, id) = (self.shared.session, event.attr.config);
         let points = &self.shared.recording.tracepoints;
-        let functions = |address| session.kernel_function(Avma(address));
+        let functions = |address| session.kernel_function(Avma(address), head.time);
         if needs.trace == Payloads::Yes {
             let text = match needs.raw_trace {
                 true => points.render_raw(id, payload),

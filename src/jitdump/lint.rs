@@ -354,6 +354,12 @@ fn loads(survey: &Survey, to: &mut Findings) {
     to.found(Error, code.wrapping, None, |n| {
         format!("{} beyond the last address there is", many(n, "LOAD"))
     });
+    to.found(Warning, code.reaching, None, |n| {
+        format!(
+            "{} by a few bytes across the end of one function and the start of the next: are sizes rounded up?",
+            many(n, "LOAD")
+        )
+    });
     to.found(Error, code.unterminated, None, |n| {
         format!("{} with a name that no NUL ends", many(n, "LOAD"))
     });

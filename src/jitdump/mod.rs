@@ -10,6 +10,7 @@ mod bytes;
 pub mod debug_info;
 pub mod dump;
 pub mod lint;
+pub mod overlap;
 pub mod perfmap;
 pub mod survey;
 #[cfg(test)]

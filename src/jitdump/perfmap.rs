@@ -1,11 +1,13 @@
 //! One `perf-PID.map`: bytes in, address ranges with names out, sorted and without overlaps.
 //!
 //! A line is `START SIZE NAME`, both numbers hexadecimal. There are no times: of entries that share
-//! addresses the later line wins, because runtimes append what they generate.
+//! addresses the later line wins, because runtimes append what they generate. What it leaves of an older entry stays:
+//! that was there at some time, and nobody says that anything else was.
 
 use std::collections::BTreeMap;
 
-use crate::address::Avma;
+use super::overlap::untouched;
+use crate::address::{Avma, AvmaRange};
 
 /// An entry without a size reaches to the next one, but not further than perf lets a symbol reach.
 const MAX_GUESSED_SIZE: u64 = 4096;
@@ -30,6 +32,8 @@ pub struct MapEntry<'a> {
 pub struct PerfMap<'a> {
     /// Sorted by address, without overlaps.
     pub entries: Vec<MapEntry<'a>>,
+    /// Numbers of entries whose code begins so many bytes earlier, in order: a later line has its beginning.
+    pub beheaded: Vec<(usize, u64)>,
     /// Entries that a later line replaced or shortened.
     pub replaced: u64,
     /// Lines that are no entries.
@@ -49,10 +53,20 @@ pub fn parse(bytes: &[u8]) -> PerfMap<'_> {
 
 #[derive(Default)]
 struct Builder<'a> {
-    /// By start: size (0: not told) and name.
-    entries: BTreeMap<u64, (u64, &'a [u8])>,
+    /// By start.
+    entries: BTreeMap<u64, Part<'a>>,
     replaced: u64,
     malformed: u64,
+}
+
+/// An entry, or what is left of one.
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    /// 0 if not told.
+    size: u64,
+    /// Bytes of its code before.
+    missing: u64,
+    name: &'a [u8],
 }
 
 impl<'a> Builder<'a> {
@@ -69,31 +83,55 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Drops older entries that begin inside the new one and shortens the one that reaches into it.
+    /// Takes its addresses from older entries.
     fn insert(&mut self, entry: MapEntry<'a>) {
-        let start = entry.start.0;
-        let end = start.saturating_add(entry.size.max(1));
-        while let Some((&inside, _)) = self.entries.range(start..end).next() {
-            self.entries.remove(&inside);
-            self.replaced += 1;
-        }
-        if let Some((&before, (size, _))) = self.entries.range_mut(..start).next_back()
-            && before.saturating_add(*size) > start
+        let new = AvmaRange::new(entry.start, entry.size.max(1));
+        let before = self.entries.range(..new.start.0).next_back();
+        if let Some((&at, part)) = before
+            && at.saturating_add(part.size) > new.start.0
         {
-            *size = start - before;
-            self.replaced += 1;
+            self.cut(at, new);
         }
-        self.entries.insert(start, (entry.size, entry.name));
+        while let Some((&inside, _)) = self.entries.range(new.start.0..new.end.0).next() {
+            self.cut(inside, new);
+        }
+        let part = Part {
+            size: entry.size,
+            missing: 0,
+            name: entry.name,
+        };
+        self.entries.insert(new.start.0, part);
+    }
+
+    /// Leaves of the entry at an address what newer code does not touch.
+    fn cut(&mut self, at: u64, new: AvmaRange) {
+        let Some(part) = self.entries.remove(&at) else {
+            return;
+        };
+        self.replaced += 1;
+        let old = AvmaRange::new(Avma(at), part.size);
+        for left in untouched(old, new) {
+            let left_part = Part {
+                size: left.len(),
+                missing: part.missing + left.start.since(old.start),
+                ..part
+            };
+            self.entries.insert(left.start.0, left_part);
+        }
     }
 
     fn finish(self) -> PerfMap<'a> {
+        let parts = self.entries.iter().enumerate();
+        let beheaded = parts.filter(|(_, (_, part))| part.missing > 0);
+        let beheaded = beheaded.map(|(number, (_, part))| (number, part.missing));
+        let beheaded = beheaded.collect();
         let mut entries: Vec<_> = self
             .entries
             .into_iter()
-            .map(|(start, (size, name))| MapEntry {
+            .map(|(start, part)| MapEntry {
                 start: Avma(start),
-                size,
-                name,
+                size: part.size,
+                name: part.name,
             })
             .collect();
         let mut next = None;
@@ -106,6 +144,7 @@ impl<'a> Builder<'a> {
         }
         PerfMap {
             entries,
+            beheaded,
             replaced: self.replaced,
             malformed: self.malformed,
         }
@@ -220,11 +259,37 @@ mod tests {
             [
                 (0x1000, 0x10),
                 (0x1010, 0x10),
+                (0x1020, 0x60),
                 (0x1080, 0x70),
-                (0x10f0, 0x20)
+                (0x10f0, 0x20),
+                (0x1110, 0x70)
             ]
         );
-        assert_eq!(map.replaced, 2);
+        assert_eq!(map.beheaded, [(2, 0x20), (5, 0x90)]);
+        assert_eq!(map.replaced, 3);
+    }
+
+    /// Sizes that are rounded up reach into the next function, in whatever order they are told.
+    #[test]
+    fn a_few_bytes_do_not_take_the_whole_name() {
+        let lines = |starts: &mut dyn Iterator<Item = u64>| {
+            let lines = starts.map(|start| format!("{start:x} 80 f{start:x}\n"));
+            lines.collect::<String>()
+        };
+        let starts = || (0..20).map(|number| 0x1000 + number * 0x78);
+        for text in [lines(&mut starts()), lines(&mut starts().rev())] {
+            let entries = named(&text);
+            for start in starts() {
+                let own = |(at, size, _): &&(u64, u64, String)| {
+                    *at <= start + 0x20 && start + 0x20 < at + size
+                };
+                let found = entries.iter().find(own).map(|(_, _, name)| name.clone());
+                assert_eq!(found, Some(format!("f{start:x}")));
+            }
+        }
+        let map = parse(b"1000 100 old\n1000 10 new\n");
+        let tail = map.entries.last().map(|entry| (entry.start.0, entry.name));
+        assert_eq!(tail, Some((0x1010, &b"old"[..])));
     }
 
     #[test]

@@ -9,8 +9,9 @@ use super::debug_info::{CodeOfLines, DebugInfo};
 use super::dump::{
     Content, Counts, Cut, DumpError, Header, Load, LoadForm, Move, Reader, RecordHead,
 };
+use super::overlap::is_slight;
 use super::unwinding::Unwinding;
-use crate::address::Avma;
+use crate::address::{Avma, AvmaRange};
 use crate::runtimes::Producer;
 
 /// So many different pids, tids and unknown kinds are told apart.
@@ -120,6 +121,8 @@ pub struct Code {
     pub replaced: Occurrences,
     /// Loads that overlap earlier ones in part.
     pub overlapping: Occurrences,
+    /// Those of them that share a few bytes with the end or the start of a neighbour.
+    pub reaching: Occurrences,
     /// `code_index` of an earlier load.
     pub repeated_index: Occurrences,
     /// No name.
@@ -396,6 +399,8 @@ impl<'a> Surveyor<'a> {
         let same = self.live.get(&start).filter(|live| live.end == end);
         let repeats = same.is_some_and(|live| live.code == load.code);
         let same = same.is_some();
+        let reaches = self.reaches_neighbour(start, end);
+        self.survey.code.reaching.add_if(reaches, at);
         let cleared = self.clear(start, end);
         let code = &mut self.survey.code;
         match (cleared, same) {
@@ -412,6 +417,19 @@ impl<'a> Surveyor<'a> {
                 code: load.code,
             },
         );
+    }
+
+    /// Whether code and a neighbour share so few bytes that the size of one of them may be rounded up.
+    fn reaches_neighbour(&self, start: u64, end: u64) -> bool {
+        const FEW: u64 = 16;
+        let new = AvmaRange::new(Avma(start), end - start);
+        let below = self.live.range(..start).next_back();
+        let above = self.live.range(start..end).next_back();
+        below.into_iter().chain(above).any(|(&at, live)| {
+            let old = AvmaRange::new(Avma(at), live.end - at);
+            let shared = old.end.0.min(end).saturating_sub(at.max(start));
+            (1..FEW).contains(&shared) && shared < new.len() && is_slight(old, new)
+        })
     }
 
     /// Removes all code that overlaps a range; live code never overlaps itself.

@@ -54,6 +54,23 @@ fn a_clean_dump_has_no_lints() {
     assert_eq!(texts(&big_endian), []);
 }
 
+#[test]
+fn sizes_that_reach_into_the_next_function_are_told() {
+    let told = |step: u64| {
+        let mut writer = DumpWriter::new(7, TIME);
+        for index in 0..5 {
+            let at = START + index * step;
+            writer.load(TIME, 7, at, index, b"f", &[0x90; 0x40]);
+        }
+        writer.close(TIME + 1);
+        let found = texts(&writer);
+        found
+            .iter()
+            .any(|text| text.1.contains("4 LOADs by a few bytes"))
+    };
+    assert_eq!([0x20, 0x38, 0x40].map(told), [false, true, false]);
+}
+
 /// What live code a load meets, by looking at all of it.
 #[derive(Default, Debug, PartialEq, Eq)]
 struct Met {

@@ -326,6 +326,12 @@ impl<'a> Reading<'_, 'a> {
             self.diag,
         );
         let mended = self.mend(&mut collected, session, learned, stitches);
+        if let latest @ 1.. = session.jit.latest() {
+            let latest = latest as f64 / 1e6;
+            self.diag.note(format!(
+                "dumps tell of some code only after it ran, by up to {latest:.1} ms"
+            ));
+        }
         Stacks { collected, mended }
     }
 

@@ -1,17 +1,20 @@
 //! From delivered records to a [`Session`]: the one place where records change state.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::address::{Avma, AvmaRange, FileOffset, Timestamp};
 use crate::diagnostics::Diagnostics;
+use crate::disasm::Architecture;
+use crate::dso::elf::Machine;
 use crate::dso::{DsoId, DsoKind, DsoTable, KernelReference, MappedPart, VDSO_32};
-use crate::ids::{IndexVec, index_vec};
+use crate::ids::{IndexSlice, IndexVec, index_vec};
 use crate::input::Window;
 use crate::perfdata::attr::read_format;
 use crate::perfdata::{CpuMode, Delivered, EventId, Mmap, Record, Recording, SampleHead};
 use crate::run_state::RunState;
 
-use super::jit::{JitBuilder, ProcessId};
+use super::jit::{JitBuilder, ProcessId, is_temporary_dump};
+use super::kernel_maps::KernelMaps;
 use super::maps::{MapTable, Mapping};
 use super::marks::{Asked, Mark, Moment};
 use super::returns::{Returns, TRAMPOLINES};
@@ -129,6 +132,7 @@ impl<'a> Session<'a> {
             running,
             has_return_probes,
             has_copied_code,
+            left_out,
             ..
         } = builder;
         let last = current
@@ -136,7 +140,11 @@ impl<'a> Session<'a> {
             .map(|(process, current)| (process, current.maps))
             .collect();
         dsos.settle();
-        let jit = jit.finish(threads.processes(), diag);
+        let mut jit = jit.finish(threads.processes(), diag);
+        let ran = samples.iter().filter(|sample| sample.mode == CpuMode::User);
+        let ran = ran.map(|sample| (spaces[sample.space].process, sample.ip));
+        let left_out = left_out.in_order(threads.processes());
+        jit.prove_twins(architecture(dsos.machine()), ran, left_out, diag);
         let jit_dsos = jit
             .objects()
             .iter()
@@ -227,7 +235,7 @@ struct Builder<'a, 'f> {
     deferred: FxHashMap<u64, Box<[u64]>>,
     cgroups: FxHashMap<u64, String>,
     spaces: IndexVec<SpaceId, Space>,
-    kernel: MapTable,
+    kernel: KernelMaps,
     current: FxHashMap<ProcessId, Current>,
     execs: FxHashMap<ProcessId, Vec<Timestamp>>,
     /// The program of each process: the first file it mapped executable that is no dynamic loader.
@@ -239,6 +247,45 @@ struct Builder<'a, 'f> {
     has_return_probes: bool,
     has_copied_code: bool,
     hits: Hits,
+    left_out: LeftOut,
+}
+
+/// Where samples lay that are not asked for: they tell as much about the code there as the others.
+#[derive(Default)]
+struct LeftOut {
+    /// By process id.
+    pages: FxHashSet<(u32, u64)>,
+}
+
+impl LeftOut {
+    const PAGE_BITS: u32 = 12;
+    /// So many pages are remembered.
+    const MOST: usize = 1 << 18;
+
+    fn add(&mut self, head: &SampleHead) {
+        if head.cpumode == CpuMode::User && self.pages.len() < Self::MOST {
+            self.pages.insert((head.pid, head.ip.0 >> Self::PAGE_BITS));
+        }
+    }
+
+    /// The pages, of every life of a process id.
+    fn in_order(
+        &self,
+        pids: &IndexSlice<ProcessId, [u32]>,
+    ) -> impl Iterator<Item = (ProcessId, AvmaRange)> {
+        let mut pages: Vec<_> = self.pages.iter().copied().collect();
+        pages.sort_unstable();
+        let of_pid = move |(process, &pid): (ProcessId, &u32)| {
+            let first = pages.partition_point(|page| page.0 < pid);
+            let own = pages[first..].iter().take_while(move |page| page.0 == pid);
+            let range = |&(_, page): &(u32, u64)| {
+                AvmaRange::new(Avma(page << Self::PAGE_BITS), 1 << Self::PAGE_BITS)
+            };
+            let own: Vec<_> = own.map(|page| (process, range(page))).collect();
+            own
+        };
+        pids.iter_enumerated().flat_map(of_pid)
+    }
 }
 
 /// Addresses that samples hit lately, and how many that lie in no file may still be looked up.
@@ -282,7 +329,7 @@ impl<'a, 'f> Builder<'a, 'f> {
             cgroups: FxHashMap::default(),
             execs: FxHashMap::default(),
             spaces: IndexVec::new(),
-            kernel: MapTable::default(),
+            kernel: KernelMaps::default(),
             current: FxHashMap::default(),
             programs: FxHashMap::default(),
             asked,
@@ -292,6 +339,7 @@ impl<'a, 'f> Builder<'a, 'f> {
             has_return_probes: false,
             has_copied_code: false,
             hits: Hits::default(),
+            left_out: LeftOut::default(),
         }
     }
 
@@ -305,6 +353,7 @@ impl<'a, 'f> Builder<'a, 'f> {
     fn sample(&mut self, head: &SampleHead) {
         self.jit.seen_until(head.time);
         if !self.asked.filter.keeps(head) {
+            self.left_out.add(head);
             return;
         }
         if matches!(head.cpumode, CpuMode::GuestKernel | CpuMode::GuestUser) {
@@ -445,7 +494,7 @@ impl<'a, 'f> Builder<'a, 'f> {
                 self.deferred.insert(*cookie, words.collect());
             }
             Record::Mmap(mmap) => match mmap.cpumode {
-                CpuMode::Kernel => self.kernel_mapping(mmap),
+                CpuMode::Kernel => self.kernel_mapping(mmap, time),
                 CpuMode::User | CpuMode::Unknown => self.user_mapping(mmap, time),
                 _ => {}
             },
@@ -473,21 +522,19 @@ impl<'a, 'f> Builder<'a, 'f> {
                 let fork = self.threads.fork((*pid, *tid), (*ppid, *ptid), start);
                 if fork.parent != fork.child && !synthesized {
                     let maps = self.current.entry(fork.parent).or_default().maps.clone();
-                    self.current.insert(
-                        fork.child,
-                        Current {
-                            maps,
-                            snapshot: None,
-                        },
-                    );
+                    let born = Current {
+                        maps,
+                        snapshot: None,
+                    };
+                    self.current.entry(fork.child).or_insert(born);
                     if let Some(&program) = self.programs.get(&fork.parent) {
                         self.programs.insert(fork.child, program);
                     }
                     self.jit.fork(fork.parent, fork.child, time);
                 }
             }
-            Record::Exit { tid, .. } => {
-                self.threads.exit(*tid, time);
+            Record::Exit { pid, tid, .. } => {
+                self.threads.exit((*pid, *tid), time);
                 self.running.exit();
             }
             Record::Cgroup { id, path } => {
@@ -504,17 +551,19 @@ impl<'a, 'f> Builder<'a, 'f> {
             Record::Ksymbol {
                 addr,
                 len,
-                unregister: false,
+                unregister,
                 name,
                 ..
             } => {
                 let dso = self.dsos.intern(name, DsoKind::KernelSymbol, None, None);
-                self.dsos.add_symbol(dso, *addr, u64::from(*len), name);
-                self.map_kernel(
-                    AvmaRange::new(*addr, u64::from(*len)),
-                    FileOffset(addr.0),
-                    dso,
-                );
+                let range = AvmaRange::new(*addr, u64::from(*len));
+                if *unregister {
+                    self.kernel.unregister(range, dso, time);
+                } else {
+                    self.dsos.add_symbol(dso, *addr, u64::from(*len), name);
+                    let mapping = in_kernel(range, FileOffset(addr.0), dso);
+                    self.kernel.register(mapping, time);
+                }
             }
             _ => {}
         }
@@ -529,7 +578,7 @@ impl<'a, 'f> Builder<'a, 'f> {
         self.execs.entry(process).or_default().push(time);
     }
 
-    fn kernel_mapping(&mut self, mmap: &Mmap<'_>) {
+    fn kernel_mapping(&mut self, mmap: &Mmap<'_>, time: Timestamp) {
         let range = AvmaRange::new(mmap.start, mmap.len);
         let dso = match mmap.name.strip_prefix(KERNEL_NAME) {
             Some(symbol) => {
@@ -549,23 +598,8 @@ impl<'a, 'f> Builder<'a, 'f> {
         if self.dsos.get(dso).kind == DsoKind::Module {
             self.dsos.set_module_start(dso, range.start);
         }
-        self.map_kernel(range, FileOffset(range.start.0), dso);
-    }
-
-    fn map_kernel(&mut self, range: AvmaRange, offset: FileOffset, dso: DsoId) {
-        self.kernel.insert(Mapping {
-            range,
-            offset,
-            dso,
-            executable: true,
-            anonymous: false,
-            copied: false,
-            behind_dump: false,
-            rights: 5,
-            shared: false,
-            inode: 0,
-            recorded: 0,
-        });
+        let mapping = in_kernel(range, FileOffset(range.start.0), dso);
+        self.kernel.insert_part(mapping, time);
     }
 
     fn user_mapping(&mut self, mmap: &Mmap<'_>, time: Timestamp) {
@@ -575,7 +609,12 @@ impl<'a, 'f> Builder<'a, 'f> {
         let class = NameClass::of(mmap);
         self.has_return_probes |= mmap.name == TRAMPOLINES;
         // A runtime maps its dump executable so that it is recorded; who only reads one does not run its code.
-        let is_marker = mmap.executable && self.jit.marker(process, mmap.pid, mmap.name, time);
+        let is_marker = mmap.executable
+            && may_be_marker(mmap)
+            && self.jit.marker(process, mmap.pid, mmap.name, time);
+        if let (true, Some(inode)) = (is_marker, mmap.inode) {
+            self.jit.marked_file(process, inode.number);
+        }
         if mmap.executable && !is_marker {
             if class.is_anonymous_like() {
                 self.jit.anonymous(process, mmap.pid, range, time);
@@ -671,6 +710,38 @@ impl<'a, 'f> Builder<'a, 'f> {
             ),
         }
     }
+}
+
+/// Whose instructions a machine runs, where they are understood.
+fn architecture(machine: Machine) -> Option<Architecture> {
+    match machine {
+        Machine::X86_64 => Some(Architecture::X86_64),
+        Machine::X86 => Some(Architecture::X86),
+        Machine::Aarch64 => Some(Architecture::Aarch64),
+        _ => None,
+    }
+}
+
+fn in_kernel(range: AvmaRange, offset: FileOffset, dso: DsoId) -> Mapping {
+    Mapping {
+        range,
+        offset,
+        dso,
+        executable: true,
+        anonymous: false,
+        copied: false,
+        behind_dump: false,
+        rights: 5,
+        shared: false,
+        inode: 0,
+        recorded: 0,
+    }
+}
+
+/// Whether a mapping under the name of a temporary file is what a runtime makes of its dump: a page, for the record alone.
+fn may_be_marker(mmap: &Mmap<'_>) -> bool {
+    const LARGEST_PAGE: u64 = 1 << 16;
+    mmap.len <= LARGEST_PAGE || !is_temporary_dump(mmap.name)
 }
 
 /// What perf takes for memory that JIT code may be in (`util/jitdump.c`).

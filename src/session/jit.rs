@@ -30,6 +30,7 @@ mod perfmaps;
 mod replay;
 mod search;
 mod segments;
+mod twins;
 
 pub use builder::JitBuilder;
 pub use clock::RecordingClock;
@@ -37,9 +38,10 @@ pub use codes::JitCode;
 #[cfg(test)]
 pub(crate) use codes::{CodeList, codes_of, map_of};
 pub use early::EarlyReader;
-pub use files::{JitSearch, numbers_of_dump};
+pub use files::{JitSearch, is_temporary_dump, numbers_of_dump};
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -92,10 +94,10 @@ pub struct JitHit {
 pub enum JitMatch {
     /// A load that was active at the sample's time.
     Active,
-    /// The first load there after the sample's time, because the runtime wrote its record late, or a
-    /// load of the parent after the fork, because they share the memory.
+    /// The first load there soon after the sample's time, because the runtime wrote its record late; or
+    /// the first of the parent soon after the fork.
     Late,
-    /// The copy of a loaded module (wasmtime's guest debugging).
+    /// The copy of a loaded module (wasmtime's guest debugging), which the samples prove.
     Twin,
     /// A perf map, which knows no times.
     PerfMap,
@@ -127,6 +129,8 @@ pub struct JitStats {
     pub counts: Counts,
     /// Where reading ended early.
     pub cut: Option<Cut>,
+    /// Whether it is still being written.
+    pub is_growing: bool,
     /// Loads that told again what lay there already.
     pub repeated: u64,
     /// Loads of an earlier process or of one that was not recorded.
@@ -201,11 +205,17 @@ pub struct JitIndex<'a> {
     codes: codes::Codes<'a>,
     objects: IndexVec<JitObjectId, JitObject>,
     claims: claims::Claims,
-    perf_maps: FxHashMap<ProcessId, JitObjectId>,
+    /// Where and when files were mapped executable into processes that have code of dumps, in order.
+    files: Vec<(ProcessId, Timestamp, AvmaRange)>,
+    perf_maps: FxHashMap<ProcessId, OwnMap>,
+    /// Of processes that were born while it was recorded.
+    births: FxHashMap<ProcessId, Birth>,
     twins: FxHashMap<ProcessId, Vec<Twin>>,
     /// The processes that mapped a dump that was found.
     merged: FxHashSet<ProcessId>,
     absent: Vec<JitAbsent>,
+    /// How long after it had run code was told of, at most, among what was asked for.
+    latest: AtomicU64,
 }
 
 /// A copy of a mapping with JIT code.
@@ -214,6 +224,51 @@ struct Twin {
     copy: AvmaRange,
     original: Avma,
 }
+
+impl Twin {
+    /// What was copied.
+    const fn origin(&self) -> AvmaRange {
+        AvmaRange::new(self.original, self.copy.len())
+    }
+}
+
+/// The perf map of one program of a process.
+#[derive(Debug)]
+struct OwnMap {
+    object: JitObjectId,
+    /// When the program began and when another took its place.
+    from: Timestamp,
+    until: Timestamp,
+    /// Memory that became executable while it was recorded, by address: disjoint ranges with their time.
+    fresh: Vec<(AvmaRange, Timestamp)>,
+}
+
+impl OwnMap {
+    const fn is_of(&self, time: Timestamp) -> bool {
+        self.from.0 <= time.0 && time.0 < self.until.0
+    }
+
+    /// Whether an address may have been executable at a time.
+    fn was_there(&self, at: Avma, time: Timestamp) -> bool {
+        let next = self.fresh.partition_point(|(range, _)| range.start <= at);
+        let around = next.checked_sub(1).map(|number| self.fresh[number]);
+        around.is_none_or(|(range, since)| since <= time || !range.contains(at))
+    }
+}
+
+/// How a process began.
+#[derive(Clone, Copy, Debug)]
+struct Birth {
+    parent: ProcessId,
+    at: Timestamp,
+    /// When it ran another program than its parent.
+    until: Timestamp,
+}
+
+/// So many ancestors are asked for a perf map.
+const MAX_ANCESTORS: usize = 64;
+/// Runtimes tell of code at most so long after it ran first. The agent of HotSpot took up to 35 ms.
+const LATE: u64 = 1_000_000_000;
 
 impl<'a> JitIndex<'a> {
     /// The code of an id that this index gave out.
@@ -307,16 +362,43 @@ impl<'a> JitIndex<'a> {
             .or_else(|| self.lookup_perf_map(process, at, time))
     }
 
-    /// The earliest later load, or what a parent loaded into memory that it may share.
+    /// The earliest later load, or what a parent loaded right after the fork: told of late, both.
     fn lookup_late(&self, process: ProcessId, at: Avma, time: Timestamp) -> Option<JitHit> {
         let own = self.claims.after(&self.codes, process, at, time);
+        let own = own.filter(|claim| claim.from.0 - time.0 <= LATE);
         let found = own.or_else(|| {
-            let parent = self.claims.relative(process, time)?;
-            self.claims
-                .at(&self.codes, parent, at, time)
-                .or_else(|| self.claims.after(&self.codes, parent, at, time))
-        });
-        Self::hit(found?, at, JitMatch::Late)
+            let (parent, forked) = self.claims.relative(process, time)?;
+            let claim = self.claims.after(&self.codes, parent, at, forked)?;
+            (claim.from.0 - forked.0 <= LATE).then_some(claim)
+        })?;
+        if self.was_file_mapped(process, at, time, found.from) {
+            return None;
+        }
+        let distance = found.from.0.saturating_sub(time.0);
+        self.latest.fetch_max(distance, Ordering::Relaxed);
+        Self::hit(found, at, JitMatch::Late)
+    }
+
+    /// How long after it had run code was told of, at most, among what was [looked up](Self::lookup_unmapped); 0 if none.
+    #[must_use]
+    pub fn latest(&self) -> u64 {
+        self.latest.load(Ordering::Relaxed)
+    }
+
+    /// Whether a file was mapped over an address between two times: what ran there before was other code.
+    fn was_file_mapped(
+        &self,
+        process: ProcessId,
+        at: Avma,
+        from: Timestamp,
+        to: Timestamp,
+    ) -> bool {
+        let files = &self.files;
+        let first = files.partition_point(|&(of, time, _)| (of, time) <= (process, from));
+        let mut rest = files[first..]
+            .iter()
+            .take_while(|&&(of, time, _)| of == process && time <= to);
+        rest.any(|(_, _, range)| range.contains(at))
     }
 
     fn lookup_twin(&self, process: ProcessId, at: Avma, time: Timestamp) -> Option<JitHit> {
@@ -336,26 +418,40 @@ impl<'a> JitIndex<'a> {
     }
 
     /// Perf maps only know addresses that no load ever covered: the dump knows better what came and
-    /// went there.
+    /// went there. A child's own map goes before its parent's, which tells of what was there before the fork.
     fn lookup_perf_map(&self, process: ProcessId, at: Avma, time: Timestamp) -> Option<JitHit> {
-        let (codes::CodeList::PerfMap(map), first) =
-            self.codes.list(self.perf_map_of(process, time)?)?
-        else {
+        if self.perf_maps.is_empty() {
+            return None;
+        }
+        let (mut owner, mut now) = (process, time);
+        for _ in 0..MAX_ANCESTORS {
+            let map = self.perf_maps.get(&owner).filter(|map| map.is_of(now));
+            if let Some(map) = map
+                && (owner == process || map.was_there(at, now))
+                && let Some(hit) = self.in_perf_map(map.object, at)
+            {
+                let is_dumped = self.claims.ever(&self.codes, process, at);
+                return (!is_dumped).then_some(hit);
+            }
+            let birth = self.births.get(&owner)?;
+            if birth.until <= now {
+                return None;
+            }
+            (owner, now) = (birth.parent, now.min(birth.at));
+        }
+        None
+    }
+
+    fn in_perf_map(&self, map: JitObjectId, at: Avma) -> Option<JitHit> {
+        let (codes::CodeList::PerfMap(map), first) = self.codes.list(map)? else {
             return None;
         };
         let code = map.at(at)?.code(first);
-        let is_dumped = self.claims.ever(&self.codes, process, at);
-        (!is_dumped).then_some(JitHit {
+        Some(JitHit {
             code,
             offset: at.since(self.code(code).start()),
             how: JitMatch::PerfMap,
         })
-    }
-
-    fn perf_map_of(&self, process: ProcessId, time: Timestamp) -> Option<JitObjectId> {
-        let own = self.perf_maps.get(&process);
-        own.or_else(|| self.perf_maps.get(&self.claims.relative(process, time)?))
-            .copied()
     }
 
     fn hit(claim: segments::Owner, at: Avma, how: JitMatch) -> Option<JitHit> {

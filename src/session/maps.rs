@@ -117,6 +117,17 @@ impl MapTable {
         Some(start)
     }
 
+    /// Takes what a DSO has within a range out, and returns it.
+    pub(super) fn remove(&mut self, range: AvmaRange, dso: DsoId) -> Vec<Mapping> {
+        let inside = self.by_start.range(range.start.0..range.end.0);
+        let removed = inside.filter(|(_, mapping)| mapping.dso == dso);
+        let removed: Vec<_> = removed.map(|(_, mapping)| *mapping).collect();
+        for mapping in &removed {
+            self.by_start.remove(&mapping.range.start.0);
+        }
+        removed
+    }
+
     /// All mappings by address.
     pub fn iter(&self) -> impl Iterator<Item = &Mapping> {
         self.by_start.values()

@@ -10,6 +10,7 @@
 //! own by address and time ([`jit`]).
 
 pub mod jit;
+pub mod kernel_maps;
 pub mod listing;
 pub mod maps;
 pub mod marks;
@@ -28,6 +29,7 @@ use crate::perfdata::{CpuMode, DeliverStats, EventId, RecordPos};
 use crate::run_state::RunState;
 
 use jit::{JitCodeId, JitIndex, JitObjectId, ProcessId};
+use kernel_maps::KernelMaps;
 use maps::{MapTable, Mapping};
 use marks::Mark;
 use returns::Returns;
@@ -149,7 +151,7 @@ pub struct Session<'a> {
     processes: IndexVec<ProcessId, u32>,
     /// Mappings of each process at the end.
     last: FxHashMap<ProcessId, MapTable>,
-    kernel: MapTable,
+    kernel: KernelMaps,
     /// The program of each process.
     programs: FxHashMap<ProcessId, DsoId>,
     /// The DSO of each jitdump, indexed by `JitObjectId`.
@@ -187,10 +189,16 @@ impl<'a> Session<'a> {
         execs.partition_point(|at| *at <= sample.time) as u32
     }
 
-    /// The kernel mapping that contains an address.
+    /// The state of the kernel's mappings at a time.
     #[must_use]
-    pub fn locate_kernel(&self, at: Avma) -> Located {
-        match self.kernel.find(at) {
+    pub fn kernel_state_at(&self, time: Timestamp) -> usize {
+        self.kernel.state_at(time)
+    }
+
+    /// The kernel mapping that contains an address, in a [state](Self::kernel_state_at).
+    #[must_use]
+    pub fn locate_kernel(&self, at: Avma, state: usize) -> Located {
+        match self.kernel.find(state, at) {
             Some(mapping) => Located {
                 target: Target::Dso(mapping.dso),
                 address: at.0,
@@ -202,10 +210,10 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Name and start of the kernel's function at an address. Waits for the kernel's symbols.
+    /// Name and start of the kernel's function at an address and a time. Waits for the kernel's symbols.
     #[must_use]
-    pub fn kernel_function(&self, at: Avma) -> Option<(String, u64)> {
-        let located = self.locate_kernel(at);
+    pub fn kernel_function(&self, at: Avma, time: Timestamp) -> Option<(String, u64)> {
+        let located = self.locate_kernel(at, self.kernel_state_at(time));
         let Target::Dso(dso) = located.target else {
             return None;
         };

@@ -1,5 +1,8 @@
-//! Threads and comms over time, by perf's rules (`util/machine.c`, `util/thread.c`): looked up by tid,
-//! a comm holds from its record on, a fork takes the parent's comm of that moment.
+//! Threads and comms over time, by perf's rules (`util/machine.c`, `util/thread.c`): a comm holds from its record on, a
+//! fork takes the parent's comm of that moment.
+//!
+//! A tid alone does not tell a thread: numbers are used again, and the records that end one life and begin the next may be
+//! lost. So a record that names another process than the one known begins a new life, in that process.
 
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
@@ -64,13 +67,17 @@ impl Comms {
     }
 }
 
-/// All threads of the recording; the newest life of a tid answers.
+/// All threads of the recording; the newest life of a tid answers, if it is of the process that is asked for.
 #[derive(Debug, Default)]
 pub struct Threads {
     lives: IndexVec<ThreadId, ThreadLife>,
     by_tid: FxHashMap<u32, ThreadId>,
+    /// By pid: tasks on their way out, which have lost their tid (the kernel writes -1) and not their process.
+    without_tid: FxHashMap<u32, ThreadId>,
     /// The pid of each process life.
     processes: IndexVec<ProcessId, u32>,
+    /// Whether the number of a process' leader went to another process: its threads are gone then, too.
+    replaced: IndexVec<ProcessId, bool>,
     /// Comms seen.
     pub comms: Comms,
 }
@@ -87,12 +94,33 @@ pub struct Fork {
 impl Threads {
     /// The thread `tid` of process `pid`, made if it is new.
     pub fn find_or_make(&mut self, pid: u32, tid: u32) -> ThreadId {
-        if let Some(&id) = self.by_tid.get(&tid) {
-            if self.lives[id].pid == NO_ID && pid != NO_ID {
-                self.learn_pid(id, pid);
-            }
-            return id;
+        match self.find(pid, tid) {
+            Some(id) => id,
+            None => self.make(pid, tid),
         }
+    }
+
+    /// The thread `tid` of process `pid`, if it is known.
+    #[inline]
+    fn find(&mut self, pid: u32, tid: u32) -> Option<ThreadId> {
+        let known = if tid == NO_ID {
+            self.without_tid.get(&pid)
+        } else {
+            self.by_tid.get(&tid)
+        };
+        let id = *known?;
+        let life = &self.lives[id];
+        if life.pid == pid {
+            return (!self.replaced[life.process]).then_some(id);
+        }
+        if life.pid == NO_ID {
+            self.learn_pid(id, pid);
+            return Some(id);
+        }
+        (pid == NO_ID).then_some(id)
+    }
+
+    fn make(&mut self, pid: u32, tid: u32) -> ThreadId {
         let process = if pid == tid || pid == NO_ID {
             self.new_process(pid)
         } else {
@@ -139,15 +167,16 @@ impl Threads {
         }
     }
 
-    /// An EXIT record.
-    pub fn exit(&mut self, tid: u32, time: Timestamp) {
-        if let Some(id) = self.by_tid.get(&tid) {
-            self.lives[*id].end = Some(time);
+    /// An EXIT record. One of an earlier life, whose place another has taken, ends nothing.
+    pub fn exit(&mut self, (pid, tid): (u32, u32), time: Timestamp) {
+        if let Some(id) = self.find(pid, tid) {
+            self.lives[id].end = Some(time);
         }
     }
 
     /// A FORK record: ends the tid's earlier life, begins a new one. A task that ran already when recording began
-    /// has no start.
+    /// has no start. The record itself says whether a thread was made or a process; what is known of the parent may be of
+    /// an earlier life.
     pub fn fork(
         &mut self,
         (pid, tid): (u32, u32),
@@ -156,12 +185,15 @@ impl Threads {
     ) -> Fork {
         let parent = self.find_or_make(parent_pid, parent_tid);
         let parent = self.lives[parent].clone();
-        let same_process = parent.pid == pid;
-        self.by_tid.remove(&tid);
-        let process = if same_process {
-            parent.process
+        let (process, from) = if parent_pid == pid {
+            (parent.process, parent.process)
+        } else if pid == tid {
+            (self.new_process(pid), parent.process)
         } else {
-            self.process_of_new_thread(pid, tid)
+            // A thread of a process that another one made: nothing that the kernel does.
+            let leader = self.find_or_make(pid, pid);
+            let process = self.lives[leader].process;
+            (process, process)
         };
         let comm = if parent.named {
             parent.comm
@@ -181,7 +213,7 @@ impl Threads {
             named: parent.named,
         });
         Fork {
-            parent: parent.process,
+            parent: from,
             child: process,
         }
     }
@@ -204,14 +236,6 @@ impl Threads {
         &self.processes
     }
 
-    fn process_of_new_thread(&mut self, pid: u32, tid: u32) -> ProcessId {
-        if pid == tid {
-            return self.new_process(pid);
-        }
-        let leader = self.find_or_make(pid, pid);
-        self.lives[leader].process
-    }
-
     fn learn_pid(&mut self, id: ThreadId, pid: u32) {
         let tid = self.lives[id].tid;
         if pid != tid {
@@ -226,13 +250,22 @@ impl Threads {
     }
 
     fn new_process(&mut self, pid: u32) -> ProcessId {
+        self.replaced.push(false);
         self.processes.push(pid)
     }
 
     fn add(&mut self, life: ThreadLife) -> ThreadId {
-        let tid = life.tid;
+        let (pid, tid, process) = (life.pid, life.tid, life.process);
         let id = self.lives.push(life);
-        self.by_tid.insert(tid, id);
+        if tid == NO_ID {
+            self.without_tid.insert(pid, id);
+        } else if let Some(old) = self.by_tid.insert(tid, id) {
+            let old = &self.lives[old];
+            // The kernel gives a number away again only when no thread of the process that had it is left.
+            if old.pid == tid && old.process != process {
+                self.replaced[old.process] = true;
+            }
+        }
         id
     }
 }
@@ -268,5 +301,54 @@ mod tests {
         let again = t.find_or_make(11, 11);
         assert_ne!(again, worker);
         assert_ne!(t.get(again).process, t.get(worker).process);
+    }
+
+    #[test]
+    fn a_record_that_names_another_process_begins_a_life_in_it() {
+        let mut t = Threads::default();
+        let leader = t.find_or_make(100, 100);
+        t.fork((105, 105), (1, 1), None);
+        let old = t.find_or_make(105, 105);
+        t.set_comm(old, "old", Timestamp(4));
+        // The end of 105 and its next life's beginning, as a thread of 100, are lost.
+        let thread = t.find_or_make(100, 105);
+        assert_ne!(thread, old);
+        assert_eq!(t.get(thread).process, t.get(leader).process);
+        assert_eq!(t.comms.names[t.get(thread).comm], ":105");
+        // The end of the earlier life, told late.
+        t.exit((105, 105), Timestamp(5));
+        assert_eq!(t.get(thread).end, None);
+        // It makes a thread, not a process.
+        let fork = t.fork((100, 106), (100, 105), None);
+        assert_eq!(fork.parent, fork.child);
+        let made = t.find_or_make(100, 106);
+        assert_eq!(t.get(made).process, t.get(leader).process);
+        assert_eq!(t.comms.names[t.get(made).comm], ":106");
+        // The process is asked by a number that the recording does not have everywhere.
+        assert_eq!(t.find_or_make(NO_ID, 106), made);
+    }
+
+    #[test]
+    fn threads_do_not_outlive_the_number_of_their_process() {
+        let mut t = Threads::default();
+        let worker = t.find_or_make(10, 11);
+        t.fork((10, 10), (1, 1), None);
+        let again = t.find_or_make(10, 11);
+        assert_ne!(again, worker);
+        let leader = t.find_or_make(10, 10);
+        assert_eq!(t.get(again).process, t.get(leader).process);
+    }
+
+    #[test]
+    fn tasks_without_a_tid_are_told_apart_by_their_process() {
+        let mut t = Threads::default();
+        let [one, two] = [100, 200].map(|pid| t.find_or_make(pid, NO_ID));
+        assert_ne!(one, two);
+        assert_eq!((t.get(one).pid, t.get(two).pid), (100, 200));
+        let leader = t.find_or_make(200, 200);
+        assert_eq!(t.get(two).process, t.get(leader).process);
+        assert_eq!(t.find_or_make(100, NO_ID), one);
+        t.fork((100, 100), (1, 1), None);
+        assert_ne!(t.find_or_make(100, NO_ID), one, "of an earlier life");
     }
 }

@@ -339,6 +339,18 @@ impl Recording {
         self.push(1, 1, &body);
     }
 
+    /// KSYMBOL: a BPF program that comes or goes.
+    pub(crate) fn kernel_symbol(&mut self, start: u64, name: &[u8], comes: bool, time: u64) {
+        let mut body = Bytes::default();
+        body.u64(start)
+            .u32(0x100)
+            .u16(1)
+            .u16(u16::from(!comes))
+            .text(name);
+        Self::sample_id(&mut body, 0, 0, time);
+        self.push(17, 0, &body);
+    }
+
     /// A section of text, as `HOSTNAME` (3), `OSRELEASE` (4), `CPUDESC` (8) are.
     pub(crate) fn text_feature(&mut self, feature: u32, text: &[u8]) {
         self.features.insert(feature, counted(text));

@@ -454,3 +454,37 @@ fn symbols_of_another_kernel_are_reported() {
         );
     }
 }
+
+/// The kernel gives the addresses of a BPF program away again.
+#[test]
+fn a_bpf_program_has_its_name_while_it_is_there() {
+    const AT: u64 = 0xffff_ffff_c010_0000;
+    let mut recording = Recording::new(Stacks::Callchain);
+    recording.exec(PID, b"it", NOW);
+    recording.kernel_symbol(AT, b"bpf_prog_first", true, NOW + 20);
+    recording.kernel_symbol(AT, b"bpf_prog_first", false, NOW + 40);
+    recording.kernel_symbol(AT, b"bpf_prog_second", true, NOW + 50);
+    // Two samples are in the first, one before it is there, two between, three in the second.
+    for (count, time) in [(1, 10), (2, 30), (2, 45), (3, 60)] {
+        for more in 0..count {
+            recording.sample(&Sample {
+                ip: AT + 0x10,
+                pid: PID,
+                tid: PID,
+                time: NOW + time + more,
+                period: 1,
+                chain: &[CONTEXT_KERNEL, AT + 0x10],
+                user: None,
+            });
+        }
+    }
+    let (stacks, _) = folded_with(&recording, &[], &[]);
+    let mut lines: Vec<&str> = stacks.lines().collect();
+    lines.sort_unstable();
+    let ends = lines.iter().map(|line| line.rsplit(';').next());
+    let ends: Vec<_> = ends.flatten().collect();
+    assert_eq!(
+        ends,
+        ["[unknown] 3", "bpf_prog_first 2", "bpf_prog_second 3"]
+    );
+}

@@ -9,6 +9,7 @@ use std::sync::mpsc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::claims::FOREVER;
 use super::clock::{self, Evidence, RecordingClock, Relation, Why};
 use super::codes::CodeList;
 use super::dumps::Dump;
@@ -17,10 +18,10 @@ use super::files::{Finder, JitSearch, MarkerName, marker_name, numbers_of_dump};
 use super::found::file_name;
 use super::load_map::LoadId;
 use super::marker::{Change, Marker, MarkerId};
-use super::memory::{Anonymous, twins};
+use super::memory::{Anonymous, Program, twins};
 use super::owners::{Attribution, Lives, OwnedLoads, Owners, STALE};
 use super::search::{absent, find_dumps};
-use super::{JitIndex, JitObjectId, ProcessId, perfmaps, replay};
+use super::{Birth, JitIndex, JitObjectId, ProcessId, perfmaps, replay};
 use crate::address::{AvmaRange, Timestamp};
 use crate::diagnostics::Diagnostics;
 use crate::ids::{IndexSlice, IndexVec};
@@ -42,7 +43,11 @@ pub struct JitBuilder<'a> {
     marked: FxHashMap<ProcessId, FxHashSet<Vec<u8>>>,
     changes: Vec<(Timestamp, Change)>,
     born: FxHashMap<ProcessId, Timestamp>,
+    /// Of the program that each process runs now, and of those that it ran before.
     anonymous: BTreeMap<ProcessId, Anonymous>,
+    former: Vec<Program>,
+    /// When the programs that run now began, but for the first of each process.
+    began: FxHashMap<ProcessId, Timestamp>,
     end: Timestamp,
 }
 
@@ -61,6 +66,8 @@ impl<'a> JitBuilder<'a> {
             changes: Vec::new(),
             born: FxHashMap::default(),
             anonymous: BTreeMap::new(),
+            former: Vec::new(),
+            began: FxHashMap::default(),
             end: Timestamp::START,
         }
     }
@@ -110,10 +117,19 @@ impl<'a> JitBuilder<'a> {
                 path,
                 number,
                 injected,
+                inode: None,
                 time,
             });
         }
         true
+    }
+
+    /// The inode of the file of the process' marker that was told of just now.
+    pub fn marked_file(&mut self, process: ProcessId, inode: u64) {
+        let last = self.markers.raw.last_mut();
+        if let Some(marker) = last.filter(|marker| marker.process == process && inode > 0) {
+            marker.inode.get_or_insert(inode);
+        }
     }
 
     /// Whether the process has mapped a dump by now.
@@ -131,7 +147,15 @@ impl<'a> JitBuilder<'a> {
     /// A process runs another program.
     pub fn exec(&mut self, process: ProcessId, time: Timestamp) {
         self.change(time, Change::Exec(process));
-        self.anonymous.remove(&process);
+        let from = self.began.insert(process, time).unwrap_or_default();
+        if let Some(memory) = self.anonymous.remove(&process) {
+            self.former.push(Program {
+                process,
+                from,
+                until: time,
+                memory,
+            });
+        }
     }
 
     /// A file was mapped executable: the memory is no longer JIT code.
@@ -171,6 +195,13 @@ impl<'a> JitBuilder<'a> {
         let finder = &mut self.finder;
         let (dumps, missing) = find_dumps(&self.markers, finder, &lives, diag);
         let mut dumps = IndexVec::from(dumps);
+        for dump in &mut dumps {
+            let markers = dump.markers.iter().map(|&id| &self.markers[id]);
+            let pids: Vec<u32> = markers
+                .flat_map(|marker| [marker.pid, marker.number])
+                .collect();
+            dump.look_for_writers(pids.into_iter());
+        }
         self.relate_clocks(&mut dumps.raw, diag);
         let mut index = JitIndex::default();
         let owners: IndexVec<JitObjectId, _> = dumps
@@ -199,16 +230,61 @@ impl<'a> JitBuilder<'a> {
             .map(|(&process, anonymous)| (process, twins(&index, process, anonymous)))
             .filter(|(_, twins)| !twins.is_empty())
             .collect();
+        index.files = self.file_mappings(&index);
         let inner = self.inner_pids();
+        let former = std::mem::take(&mut self.former);
+        let anonymous = std::mem::take(&mut self.anonymous);
+        let programs = programs(former, anonymous, &self.began);
         let maps = perfmaps::Maps {
             finder: &mut self.finder,
             clock: &self.clock,
             lives: &lives,
             diag,
         };
-        maps.add(&mut index, &self.anonymous, &inner);
+        maps.add(&mut index, programs, &inner);
+        if !index.perf_maps.is_empty() {
+            index.births = self.births();
+        }
         index.absent.extend(absent(missing, &index.perf_maps, diag));
         index
+    }
+
+    /// Files that were mapped into processes with code of dumps.
+    fn file_mappings(&self, index: &JitIndex<'_>) -> Vec<(ProcessId, Timestamp, AvmaRange)> {
+        let files = self
+            .changes
+            .iter()
+            .filter_map(|&(time, change)| match change {
+                Change::Mapped(process, range) => Some((process, time, range)),
+                Change::Fork { .. } | Change::Exec(_) => None,
+            });
+        let mut files: Vec<_> = files
+            .filter(|&(process, _, _)| index.claims.has_any(process))
+            .collect();
+        files.sort_unstable_by_key(|&(process, time, range)| (process, time, range.start));
+        files
+    }
+
+    fn births(&self) -> FxHashMap<ProcessId, Birth> {
+        let mut births: FxHashMap<ProcessId, Birth> = FxHashMap::default();
+        for &(at, change) in &self.changes {
+            match change {
+                Change::Fork { parent, child } if parent != child => {
+                    births.entry(child).or_insert(Birth {
+                        parent,
+                        at,
+                        until: FOREVER,
+                    });
+                }
+                Change::Exec(process) => {
+                    if let Some(birth) = births.get_mut(&process) {
+                        birth.until = birth.until.min(at);
+                    }
+                }
+                Change::Fork { .. } | Change::Mapped(..) => {}
+            }
+        }
+        births
     }
 
     fn change(&mut self, time: Timestamp, change: Change) {
@@ -224,7 +300,7 @@ impl<'a> JitBuilder<'a> {
             let text = relation.describe();
             match relation {
                 Relation::Same => {}
-                Relation::Counter { .. } => {
+                Relation::Wall { .. } | Relation::Counter { .. } => {
                     diag.note(format!("{}: {text}", dump.file.path.display()))
                 }
                 Relation::Shifted { .. } => diag.warn(format!(
@@ -247,7 +323,7 @@ impl<'a> JitBuilder<'a> {
         let memory = markers
             .take(if is_asked { ENOUGH_MARKERS } else { 0 })
             .filter_map(|marker| self.anonymous.get(&marker.process));
-        dump.evidence(self.mapped(dump), end, memory)
+        dump.evidence(self.mapped(dump), end, !is_asked, memory)
     }
 
     /// When a dump was mapped first, if that is recorded.
@@ -309,6 +385,25 @@ impl<'a> JitBuilder<'a> {
         let pids = self.markers.iter();
         pids.map(|marker| (marker.process, marker.number)).collect()
     }
+}
+
+/// The programs with executable memory of their own, those of a process in order.
+fn programs(
+    former: Vec<Program>,
+    last: BTreeMap<ProcessId, Anonymous>,
+    began: &FxHashMap<ProcessId, Timestamp>,
+) -> BTreeMap<ProcessId, Vec<Program>> {
+    let last = last.into_iter().map(|(process, memory)| Program {
+        process,
+        from: began.get(&process).copied().unwrap_or_default(),
+        until: FOREVER,
+        memory,
+    });
+    let mut programs: BTreeMap<ProcessId, Vec<Program>> = BTreeMap::new();
+    for program in former.into_iter().chain(last) {
+        programs.entry(program.process).or_default().push(program);
+    }
+    programs
 }
 
 /// Asks `place` for the process and the time of every load.

@@ -3,6 +3,7 @@
 use super::super::{JitHit, JitMatch};
 use super::*;
 use crate::address::Avma;
+use crate::disasm::Architecture;
 use crate::ids::IndexSlice;
 use crate::jitdump::debug_info::line_at;
 use crate::jitdump::testing::{DumpWriter, eh_frame, eh_frame_header};
@@ -155,6 +156,30 @@ fn records_written_late_are_found_ahead() {
         Some(("late".into(), JitMatch::Late))
     );
     assert_eq!(unmapped(&index, P, A + 16, 99), None);
+    assert_eq!(index.latest(), 1_000_000);
+}
+
+/// A record that was written late names what ran just before, and not whatever ran there long ago.
+#[test]
+fn what_ran_long_before_a_load_is_other_code() {
+    let case = Case::new();
+    let mut dump = DumpWriter::new(7, raw(1));
+    dump.load(raw(5000), 7, A, 0, b"late", CODE)
+        .load(raw(5000), 7, B, 1, b"behind a file", CODE)
+        .load(raw(5000), 7, B + 64, 2, b"of the parent", CODE);
+    case.file("jit-7.dump", &dump.bytes);
+    let mut builder = case.builder();
+    builder.marker(P, 7, b"/app/jit-7.dump", time(1));
+    builder.exec_file_mapping(P, AvmaRange::new(Avma(B), 32), time(4800));
+    builder.fork(P, Q, time(2000));
+    let index = builder.finish(IndexSlice::new(&[7, 8]), &case.diag);
+    let is_named = |process, at, ms| unmapped(&index, process, at, ms).is_some();
+    assert_eq!([3999, 4000].map(|ms| is_named(P, A, ms)), [false, true]);
+    assert_eq!([4700, 4900].map(|ms| is_named(P, B, ms)), [false, true]);
+    assert_eq!(
+        [2500, 4900, 6000].map(|ms| is_named(Q, B + 64, ms)),
+        [false; 3]
+    );
 }
 
 #[test]
@@ -244,6 +269,124 @@ fn a_namespaced_process_is_known_by_its_inner_pid() {
         [None, Some("inside".into())]
     );
     assert_eq!(index.objects()[0].pid, 4711);
+}
+
+/// Who gathers dumps out of containers names them by the ids that the recording has.
+#[test]
+fn dumps_of_several_namespaces_lie_in_one_folder() {
+    let case = Case::new();
+    for (pid, name) in [(4711, b"in one"), (4712, b"in two")] {
+        let mut dump = DumpWriter::new(1, raw(1));
+        dump.load(raw(10), 1, A, 0, name, CODE);
+        case.file(&format!("jit-{pid}.dump"), &dump.bytes);
+    }
+    let mut builder = case.builder();
+    builder.marker(P, 4711, b"/tmp/jit-1.dump", time(1));
+    builder.marker(Q, 4712, b"/tmp/jit-1.dump", time(2));
+    let index = builder.finish(IndexSlice::new(&[4711, 4712]), &case.diag);
+    let names = [P, Q].map(|process| name_at(&index, process, A, 20).unwrap_or_default());
+    assert_eq!(names, ["in one", "in two"]);
+    assert_eq!(case.warnings(), "");
+}
+
+/// Of two files under one path, one is at hand.
+#[test]
+fn a_dump_is_not_given_to_its_namesakes_process() {
+    for (inodes, expected) in [
+        (None, ["", "second"]),
+        (Some(true), ["second", ""]),
+        (Some(false), ["", "second"]),
+    ] {
+        let case = Case::new();
+        let mut dump = DumpWriter::new(1, raw(1001));
+        dump.load(raw(1010), 1, A, 0, b"second", CODE);
+        let path = case.file("jit-1.dump", &dump.bytes);
+        let meta = std::fs::metadata(path).expect("it is there");
+        let own = std::os::unix::fs::MetadataExt::ino(&meta);
+        let (first, second) = match inodes {
+            // A copy has another inode than both: its times tell.
+            None => (own + 1, own + 2),
+            Some(true) => (own, own + 2),
+            Some(false) => (own + 1, own),
+        };
+        let mut builder = case.builder();
+        for (process, pid, ms, inode) in [(P, 4711, 1, first), (Q, 4712, 1000, second)] {
+            builder.marker(process, pid, b"/tmp/jit-1.dump", time(ms));
+            builder.marked_file(process, inode);
+        }
+        let index = builder.finish(IndexSlice::new(&[4711, 4712]), &case.diag);
+        let names = [P, Q].map(|process| name_at(&index, process, A, 1020).unwrap_or_default());
+        assert_eq!(names, expected, "{inodes:?}");
+        assert_eq!(index.absent().len(), 1, "the other's is missing");
+    }
+}
+
+/// Bun's, made by mkstemp: found by its recorded name, beside the recording, and under a proper name.
+#[test]
+fn a_dump_may_have_the_name_of_a_temporary_file() {
+    for file in ["jit-42-42-2qVUV1", "jit-42.dump"] {
+        let case = Case::new();
+        let mut dump = DumpWriter::new(42, raw(1));
+        dump.load(raw(10), 42, A, 0, b"JSC-DFG: fib[Call] /a.js:1:1", CODE);
+        case.file(file, &dump.bytes);
+        let mut builder = case.builder();
+        assert!(builder.marker(P, 42, b"/tmp/jit-42-42-2qVUV1", time(1)));
+        let index = builder.finish(IndexSlice::new(&[42]), &case.diag);
+        assert!(name_at(&index, P, A, 20).is_some(), "{file}");
+    }
+}
+
+/// Slices of a recording that goes on, or a recording that is ended before its program.
+#[test]
+fn a_program_may_go_on_after_its_recording() {
+    let case = Case::new();
+    let mut dump = DumpWriter::new(7, raw(1));
+    dump.load(raw(10), 7, A, 0, b"first", CODE)
+        .load(raw(2000), 7, A, 1, b"second", CODE)
+        .load(raw(90_000), 7, A, 2, b"after the end", CODE);
+    case.file("jit-7.dump", &dump.bytes);
+    let mut builder = case.builder();
+    builder.marker(P, 7, b"/app/jit-7.dump", time(1));
+    let index = builder.finish(IndexSlice::new(&[7]), &case.diag);
+    let names = [20, 3000].map(|ms| name_at(&index, P, A, ms).unwrap_or_default());
+    assert_eq!(names, ["first", "second"]);
+    assert_eq!(case.warnings(), "");
+}
+
+#[test]
+fn a_dump_that_is_being_written_is_not_damaged() {
+    let pid = std::process::id();
+    // A small file is read; a large one is mapped, here by the process that the recording tells of.
+    for (size, is_growing) in [(20_000, true), (16, false)] {
+        let case = Case::new();
+        let mut dump = DumpWriter::new(pid, raw(1));
+        dump.load(raw(10), pid, A, 0, b"first", &vec![0x90; size])
+            .load(raw(20), pid, B, 1, b"half of it", CODE);
+        case.file(
+            &format!("jit-{pid}.dump"),
+            &dump.bytes[..dump.bytes.len() - 4],
+        );
+        let mut builder = case.builder();
+        builder.marker(P, pid, format!("/app/jit-{pid}.dump").as_bytes(), time(1));
+        let index = builder.finish(IndexSlice::new(&[pid]), &case.diag);
+        let stats = &index.objects()[0].stats;
+        assert_eq!((stats.is_growing, stats.cut.is_some()), (is_growing, true));
+        assert_eq!(case.diag.warnings().is_empty(), is_growing);
+    }
+}
+
+#[test]
+fn a_file_that_grew_is_being_written() {
+    let case = Case::new();
+    let path = case.file("jit-7.dump", b"abc");
+    let grown = |bytes: &'static [u8]| {
+        let file = super::super::found::FoundFile {
+            path: path.clone(),
+            ..super::super::found::FoundFile::of_test(bytes)
+        };
+        file.has_grown()
+    };
+    assert_eq!([grown(b"ab"), grown(b"abc")], [true, false]);
 }
 
 #[test]
@@ -514,25 +657,90 @@ fn names_of_one_function_of_a_component_are_one() {
     assert_eq!((stats.repeated, stats.counts.loads), (2, 3));
 }
 
-#[test]
-fn a_copied_module_is_read_from_its_original() {
+/// A module in one mapping, and another of its length that came `pause` ms later; samples at these addresses. What the
+/// other is called, and what was said.
+fn copied(code: &[u8], pause: u64, ran: &[u64], ran_in: &[u64]) -> (Option<String>, String) {
     let case = Case::new();
     let mut dump = DumpWriter::new(7, raw(1));
-    dump.load(raw(10), 7, A + 0x100, 0, b"wasm[0]::function[1]", CODE);
+    dump.load(raw(10), 7, A + 0x100, 0, b"wasm[0]::function[1]", code);
     case.file("jit-7.dump", &dump.bytes);
     let mut builder = case.builder();
     builder.marker(P, 7, b"/app/jit-7.dump", time(1));
-    for start in [A, B] {
-        builder.anonymous(P, 7, AvmaRange::new(Avma(start), 0x3000), time(5));
-    }
+    builder.anonymous(P, 7, AvmaRange::new(Avma(A), 0x3000), time(5));
+    builder.anonymous(P, 7, AvmaRange::new(Avma(B), 0x3000), time(5 + pause));
     builder.anonymous(P, 7, AvmaRange::new(Avma(B + 0x10_0000), 0x4000), time(5));
-    let index = builder.finish(IndexSlice::new(&[7]), &case.diag);
+    let mut index = builder.finish(IndexSlice::new(&[7]), &case.diag);
+    let ran = ran.iter().map(|&at| (P, Avma(at)));
+    let ran_in = ran_in.iter();
+    let ran_in = ran_in.map(|&at| (P, AvmaRange::new(Avma(at), 0x1000)));
+    index.prove_twins(Some(Architecture::X86_64), ran, ran_in, &case.diag);
     assert_eq!(name_at(&index, P, B + 0x104, 20), None);
-    assert_eq!(
-        unmapped(&index, P, B + 0x104, 20),
-        Some(("wasm[0]::function[1]".into(), JitMatch::Twin))
-    );
     assert_eq!(unmapped(&index, P, B + 0x10_0104, 20), None);
+    let found = unmapped(&index, P, B + 0x104, 20);
+    let name = found.map(|(name, how)| {
+        assert_eq!(how, JitMatch::Twin);
+        name
+    });
+    let notes = case.diag.take();
+    let notes: Vec<_> = notes.iter().map(|(_, line)| line.as_str()).collect();
+    (name, notes.join("\n"))
+}
+
+#[test]
+fn a_copied_module_is_read_from_its_original() {
+    // `mov $0, %eax`, eight times: instructions begin at every fifth byte.
+    let code = [0xb8, 0, 0, 0, 0].repeat(8);
+    let at = |offsets: [u64; 3]| offsets.map(|offset| B + 0x100 + offset);
+    let (name, notes) = copied(&code, 2, &at([0, 5, 20]), &[]);
+    assert_eq!(name, Some("wasm[0]::function[1]".into()));
+    assert!(notes.contains("3 addresses of samples fit"), "{notes}");
+}
+
+/// Another module that happens to be as large.
+#[test]
+fn equal_lengths_alone_make_no_copy() {
+    let code = [0xb8, 0, 0, 0, 0].repeat(8);
+    let at = |offsets: [u64; 3]| offsets.map(|offset| B + 0x100 + offset);
+    let fitting = at([0, 5, 20]);
+    let with = |more: u64| [&fitting[..], &[more]].concat();
+    for (what, pause, ran, ran_in) in [
+        ("nothing ran", 2, vec![], vec![]),
+        ("other instructions", 2, at([0, 6, 21]).to_vec(), vec![]),
+        ("the original ran", 2, with(A + 0x105), vec![]),
+        ("it ran outside of what is asked for", 2, with(B), vec![A]),
+        ("mapped a second later", 1000, fitting.to_vec(), vec![]),
+    ] {
+        assert_eq!(copied(&code, pause, &ran, &ran_in).0, None, "{what}");
+    }
+}
+
+/// A host that loads modules in turn, to the same place and with the same code.
+#[test]
+fn a_module_that_was_loaded_later_has_its_own_names() {
+    let case = Case::new();
+    let mut dump = DumpWriter::new(7, raw(1));
+    dump.load(raw(10), 7, A, 0, b"alpha", CODE)
+        .load(raw(10), 7, B, 1, b"wasm[0]::function[1]::f", CODE)
+        .load(raw(10), 7, B + 64, 2, b"wasm[0]::function[2]", CODE)
+        .load(raw(500), 7, A, 3, b"beta", CODE)
+        .load(raw(500), 7, B, 4, b"wasm[0]::function[1]::g", CODE)
+        .load(raw(500), 7, B + 64, 5, b"gamma", CODE)
+        .load(raw(500), 7, B + 128, 6, b"wasmtime_builtin_x", CODE)
+        // The same once more is the same.
+        .load(raw(900), 7, A, 7, b"beta", CODE);
+    case.file("jit-7.dump", &dump.bytes);
+    let mut builder = case.builder();
+    builder.marker(P, 7, b"/app/jit-7.dump", time(1));
+    let index = builder.finish(IndexSlice::new(&[7]), &case.diag);
+    assert_eq!(index.objects()[0].producer, Producer::Wasmtime);
+    let both = |at| [100, 600].map(|ms| name_at(&index, P, at, ms).unwrap_or_default());
+    assert_eq!(both(A), ["alpha", "beta"]);
+    assert_eq!(
+        both(B),
+        ["wasm[0]::function[1]::f", "wasm[0]::function[1]::g"]
+    );
+    assert_eq!(both(B + 64), ["wasm[0]::function[2]", "gamma"]);
+    assert_eq!(index.objects()[0].stats.repeated, 1);
 }
 
 /// Neither a warning nor a finding of `check`: nothing lacks a name.
@@ -592,6 +800,82 @@ fn perf_maps_name_what_no_load_ever_covered() {
         Some(("only mapped".into(), JitMatch::PerfMap))
     );
     assert_eq!(unmapped(&index, P, B + 0x10, 60), None);
+}
+
+/// A map tells of one program of a process: the last that made code before the file was written.
+#[test]
+fn a_perf_map_names_no_code_of_the_program_before() {
+    // When the file was written is not known, or while the first or the second program ran.
+    for (written, expected) in [
+        (None, [false, true]),
+        (Some(50), [true, false]),
+        (Some(120), [false, true]),
+    ] {
+        let case = Case::new();
+        let path = case.file("perf-7.map", format!("{A:x} 100 f\n").as_bytes());
+        let modified = std::fs::metadata(path).and_then(|meta| meta.modified());
+        let modified = modified
+            .expect("it has one")
+            .duration_since(std::time::UNIX_EPOCH);
+        let wall = u64::try_from(modified.expect("after 1970").as_nanos()).expect("fits");
+        let mut builder = case.builder();
+        builder.clock.wall = written.map(|ms| (wall, time(ms)));
+        builder.anonymous(P, 7, AvmaRange::new(Avma(A), 0x1000), time(5));
+        builder.exec(P, time(100));
+        builder.anonymous(P, 7, AvmaRange::new(Avma(A), 0x1000), time(105));
+        let index = builder.finish(IndexSlice::new(&[7]), &case.diag);
+        let named = [50, 150].map(|ms| unmapped(&index, P, A, ms).is_some());
+        assert_eq!(named, expected, "{written:?}");
+    }
+}
+
+#[test]
+fn a_childs_own_perf_map_hides_its_parents_only_where_it_tells_something() {
+    let case = Case::new();
+    let c = B + 0x10_0000;
+    case.file(
+        "perf-7.map",
+        format!("{A:x} 100 parents\n{B:x} 100 later\n").as_bytes(),
+    );
+    case.file("perf-8.map", format!("{c:x} 100 childs\n").as_bytes());
+    let mut builder = case.builder();
+    builder.anonymous(P, 7, AvmaRange::new(Avma(A), 0x1000), time(5));
+    builder.fork(P, Q, time(50));
+    builder.anonymous(P, 7, AvmaRange::new(Avma(B), 0x1000), time(60));
+    builder.anonymous(Q, 8, AvmaRange::new(Avma(c), 0x1000), time(60));
+    builder.exec(Q, time(500));
+    let index = builder.finish(IndexSlice::new(&[7, 8]), &case.diag);
+    let named = |at, ms| unmapped(&index, Q, at, ms).map(|(name, _)| name);
+    assert_eq!(named(A, 100), Some("parents".into()));
+    assert_eq!(named(c, 100), Some("childs".into()));
+    assert_eq!(named(B, 100), None, "mapped after the fork");
+    assert_eq!(named(A, 600), None, "another program");
+}
+
+/// CPython leaves a map behind as well as a dump, and processes of containers share its name.
+#[test]
+fn a_stale_perf_map_is_no_warning_where_a_dump_is_used() {
+    for has_dump in [false, true] {
+        let case = Case::new();
+        case.file("tmp/perf-1.map", b"1000 100 of another\n");
+        let mut dump = DumpWriter::new(1, raw(1));
+        dump.load(raw(10), 1, A, 0, b"dumped", CODE);
+        if has_dump {
+            case.file("jit-1.dump", &dump.bytes);
+        }
+        let mut search = case.search();
+        search.symfs = Some(case.dir.path().into());
+        let mut builder = case.builder_with(search, Some(ClockId::MONOTONIC));
+        builder.marker(P, 4711, b"/app/jit-1.dump", time(1));
+        builder.anonymous(P, 4711, AvmaRange::new(Avma(A), 0x1000), time(5));
+        let index = builder.finish(IndexSlice::new(&[4711]), &case.diag);
+        let stale = index
+            .absent()
+            .iter()
+            .filter(|absent| absent.problem.is_some());
+        assert_eq!(stale.count(), usize::from(!has_dump));
+        assert_eq!(case.diag.warnings().is_empty(), has_dump);
+    }
 }
 
 #[test]

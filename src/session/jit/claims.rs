@@ -2,8 +2,8 @@
 //! other, and the frozen index that answers for an address and a time.
 //!
 //! A claim is a rectangle: a range of addresses from one time to another. Within a process no two
-//! claims share an address at a time, because a new claim ends every claim that it touches, as a
-//! whole. The loads of a dump are fed in here in order of time; see [`super::builder`]. Where nothing ever ended
+//! claims share an address at a time, because a new claim ends every claim that it touches: as a whole, but where it
+//! touches little of it and not its start ([`overlap`]). The loads of a dump are fed in here in order of time; see [`super::builder`]. Where nothing ever ended
 //! anything, the loads themselves are the claims ([`super::lasting`]).
 
 use rustc_hash::FxHashMap;
@@ -14,6 +14,7 @@ use super::segments::{Claim, Owner, Segments};
 use super::{JitCodeId, JitObjectId, ProcessId};
 use crate::address::{Avma, AvmaRange, Timestamp};
 use crate::ids::{Idx, IndexVec};
+use crate::jitdump::overlap;
 
 /// End of a claim that nothing ended.
 pub(super) const FOREVER: Timestamp = Timestamp(u64::MAX);
@@ -77,9 +78,23 @@ impl ClaimsBuilder {
             return false;
         }
         let ended = self.end_overlapping(process, range, time);
+        self.claim(process, range, range.start, code, time);
+        ended
+    }
+
+    /// A claim on addresses that nobody has; `origin` is where the first byte of the code lies.
+    fn claim(
+        &mut self,
+        process: ProcessId,
+        range: AvmaRange,
+        origin: Avma,
+        code: JitCodeId,
+        time: Timestamp,
+    ) {
         let state = self.state(process);
         let claim = state.claims.push(Claim {
             range,
+            origin,
             from: time,
             to: FOREVER,
             code,
@@ -91,7 +106,6 @@ impl ClaimsBuilder {
             claim,
         };
         state.live.insert(range.start, live);
-        ended
     }
 
     /// The code in force at exactly `range`.
@@ -102,29 +116,28 @@ impl ClaimsBuilder {
         (start == range.start && live.end == range.end).then_some(live.code)
     }
 
-    /// The code in force that begins at `start`, and its range.
-    pub(super) fn starting_at(
-        &self,
-        process: ProcessId,
-        start: Avma,
-    ) -> Option<(JitCodeId, AvmaRange)> {
-        let live = self.processes.get(process)?.live.get(start)?;
-        let end = live.end;
-        Some((live.code, AvmaRange { start, end }))
+    /// The code in force that begins at `start`.
+    pub(super) fn starting_at(&self, process: ProcessId, start: Avma) -> Option<JitCodeId> {
+        Some(self.processes.get(process)?.live.get(start)?.code)
     }
 
-    /// Code goes to another address: its claim there ends, and begins here.
+    /// Code goes to another address: what it has of its place ends, and it begins there.
     pub(super) fn moved(
         &mut self,
         process: ProcessId,
-        from: Avma,
+        from: AvmaRange,
         to: AvmaRange,
         code: JitCodeId,
         time: Timestamp,
     ) {
-        let there = self.state(process).live.get(from);
-        if let Some(live) = there.filter(|live| live.code == code) {
-            self.end(process, from, live, time);
+        let mut end = from.end;
+        while let Some((start, live)) = self.state(process).live.last_before(end)
+            && start >= from.start
+        {
+            if live.code == code {
+                self.end(process, start, live, time);
+            }
+            end = start;
         }
         self.load(process, to, code, time);
     }
@@ -203,7 +216,8 @@ impl ClaimsBuilder {
                 start,
                 end: live.end,
             };
-            self.load(child, range, live.code, time);
+            let origin = self.origin(live);
+            self.claim(child, range, origin, live.code, time);
         }
     }
 
@@ -223,10 +237,25 @@ impl ClaimsBuilder {
         while let Some((start, live)) = self.processes[number].live.last_before(range.end)
             && live.end > range.start
         {
+            let old = AvmaRange {
+                start,
+                end: live.end,
+            };
+            let origin = self.origin(live);
             self.end(process, start, live, time);
+            if overlap::is_slight(old, range) {
+                for part in overlap::untouched(old, range) {
+                    self.claim(process, part, origin, live.code, time);
+                }
+            }
             ended = true;
         }
         ended
+    }
+
+    /// Where the first byte of the code lies of which a claim has a part.
+    fn origin(&self, live: Live) -> Avma {
+        self.processes[live.owner].claims[live.claim].origin
     }
 
     fn end(&mut self, process: ProcessId, start: Avma, live: Live, time: Timestamp) {
@@ -241,6 +270,7 @@ impl ClaimsBuilder {
             };
             state.ended.push(Claim {
                 range,
+                origin: start,
                 from: time,
                 to: FOREVER,
                 code: live.code,
@@ -376,6 +406,11 @@ impl Claims {
         self.processes.get(process)?.as_deref()
     }
 
+    /// Whether a process ever had code, its own or inherited.
+    pub(super) fn has_any(&self, process: ProcessId) -> bool {
+        self.of(process).is_some()
+    }
+
     /// The claim in force at `time`, own or inherited.
     pub(super) fn at(
         &self,
@@ -433,10 +468,14 @@ impl Claims {
         (!exec_between).then_some(claim)
     }
 
-    /// The parent, as long as the process runs the parent's program.
-    pub(super) fn relative(&self, process: ProcessId, time: Timestamp) -> Option<ProcessId> {
+    /// The parent and the time of the fork, as long as the process runs the parent's program.
+    pub(super) fn relative(
+        &self,
+        process: ProcessId,
+        time: Timestamp,
+    ) -> Option<(ProcessId, Timestamp)> {
         let inherited = self.of(process)?.inherited?;
-        (time < inherited.until).then_some(inherited.parent)
+        (time < inherited.until).then_some((inherited.parent, inherited.at))
     }
 
     /// Whether any claim of the process ever covered the address.

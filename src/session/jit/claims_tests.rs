@@ -18,11 +18,24 @@ enum Event {
 #[derive(Default, Clone)]
 struct Model {
     live: Vec<Vec<(u64, u64, u32)>>,
+    /// Bytes to a unit.
+    scale: u64,
 }
 
 impl Model {
     fn end(&mut self, process: u32, start: u64, end: u64) {
-        self.live[process as usize].retain(|&(s, e, _)| e <= start || end <= s);
+        let new = scaled(start, end - start, self.scale);
+        let live = &mut self.live[process as usize];
+        for (s, e, code) in std::mem::take(live) {
+            let old = scaled(s, e - s, self.scale);
+            if e <= start || end <= s || start == end {
+                live.push((s, e, code));
+            } else if overlap::is_slight(old, new) {
+                let left = overlap::untouched(old, new);
+                let units = |at: Avma| at.0 / self.scale;
+                live.extend(left.map(|part| (units(part.start), units(part.end), code)));
+            }
+        }
     }
 
     fn load(&mut self, process: u32, start: u64, end: u64, code: u32) {
@@ -82,7 +95,9 @@ fn replay(
     let mut builder = ClaimsBuilder::default();
     let mut model = Model {
         live: vec![Vec::new(); PROCESSES as usize],
+        scale,
     };
+    let mut sizes = Vec::new();
     let mut born = [0; PROCESSES as usize];
     let mut begun = [false; PROCESSES as usize];
     let mut history = vec![(0, model.clone())];
@@ -105,25 +120,25 @@ fn replay(
                     now,
                 );
                 model.load(process, start, start + len, code);
+                sizes.push(len);
                 code += 1;
             }
             Event::Move { process, start, to } => {
-                let Some(&(s, e, moved)) = model.live[process as usize]
+                let Some(&(s, _, moved)) = model.live[process as usize]
                     .iter()
                     .find(|&&(s, _, _)| s == start)
                 else {
                     continue;
                 };
                 begun[process as usize] = true;
-                builder.moved(
-                    ProcessId(process),
-                    Avma(s * scale),
-                    scaled(to, e - s, scale),
-                    JitCodeId(moved),
-                    now,
-                );
-                model.live[process as usize].retain(|&(start, _, _)| start != s);
-                model.load(process, to, to + e - s, moved);
+                let len = sizes[moved as usize];
+                let (from, goal) = (scaled(s, len, scale), scaled(to, len, scale));
+                builder.moved(ProcessId(process), from, goal, JitCodeId(moved), now);
+                let is_left = |&(start, _, code): &(u64, u64, u32)| {
+                    code != moved || start < s || start >= s + len
+                };
+                model.live[process as usize].retain(is_left);
+                model.load(process, to, to + len, moved);
             }
             Event::Mapped {
                 process,
@@ -186,8 +201,11 @@ proptest! {
         }
         let claims = builder.freeze();
         for at in 0..ADDRESSES + 12 {
-            // Something happens every ten: the first and the last time between.
+            // Something happens every ten: the first and the last time between. What is in force goes before what comes.
             for time in (0..loads.len() as u64 + 2).flat_map(|i| [10 * i, 10 * i + 9]) {
+                if claims.at(&Codes::default(), ProcessId(0), ends_of(at, scale)[(time % 2) as usize], Timestamp(time)).is_some() {
+                    continue;
+                }
                 let first = loads.iter().enumerate().position(|(i, &(start, len))| {
                     10 * i as u64 + 10 > time && start <= at && at < start + len
                 });
@@ -201,6 +219,34 @@ proptest! {
             prop_assert_eq!(touching, touched);
         }
     }
+}
+
+/// Sizes that are rounded up reach into the next function.
+#[test]
+fn a_few_bytes_do_not_end_a_function() {
+    let mut builder = ClaimsBuilder::default();
+    let process = ProcessId(0);
+    for code in 0..20 {
+        let start = 0x1000 + u64::from(code) * 0x78;
+        let loaded = range(start, 0x80);
+        builder.load(process, loaded, JitCodeId(code), Timestamp(10));
+    }
+    // A file over the middle of the third, and code over the start of the fourth.
+    builder.mapped(process, range(0x1100, 8), Timestamp(20));
+    builder.load(process, range(0x1168, 0x10), JitCodeId(20), Timestamp(20));
+    let claims = builder.freeze();
+    let at = |at, time| {
+        let found = claims.at(&Codes::default(), process, Avma(at), Timestamp(time));
+        found.map(|claim| (claim.code.0, at - claim.start.0))
+    };
+    for code in 0..20 {
+        let start = 0x1000 + u64::from(code) * 0x78;
+        assert_eq!(at(start + 8, 15), Some((code, 8)));
+        assert_eq!(at(start + 0x77, 15), Some((code, 0x77)));
+    }
+    assert_eq!([at(0x10ff, 20), at(0x1100, 20)], [Some((2, 15)), None]);
+    assert_eq!(at(0x1108, 20), Some((2, 0x18)), "counted from its start");
+    assert_eq!([at(0x1168, 20), at(0x1180, 20)], [Some((20, 0)), None]);
 }
 
 #[test]

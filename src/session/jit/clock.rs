@@ -51,6 +51,12 @@ impl RecordingClock {
         self.clock == Some(ClockId::MONOTONIC)
     }
 
+    /// How far the wall clock is ahead of the recording's, if the recording tells.
+    fn wall_ahead(&self) -> Option<i64> {
+        let (wall, clock) = self.wall?;
+        i64::try_from(i128::from(wall) - i128::from(clock.0)).ok()
+    }
+
     /// A file time on the recording's clock, if the recording tells how.
     pub(super) fn of_wall(&self, wall_ns: u64) -> Option<i128> {
         let (wall, clock) = self.wall?;
@@ -83,6 +89,8 @@ pub(super) enum Relation {
     Same,
     /// Less so many nanoseconds; known to `within` nanoseconds.
     Shifted { by: i64, within: i64 },
+    /// Less so many nanoseconds: wall-clock times, which the recording relates to its own clock.
+    Wall { by: i64 },
     /// Converted from the processor's counter, then shifted.
     Counter { by: i64 },
     /// Not at all.
@@ -110,7 +118,7 @@ impl Relation {
     pub(super) fn apply(&self, raw: u64, conversion: Option<&TimeConv>) -> Option<Timestamp> {
         match *self {
             Self::Same => Some(Timestamp(raw)),
-            Self::Shifted { by, .. } => Some(shift(raw, by)),
+            Self::Shifted { by, .. } | Self::Wall { by } => Some(shift(raw, by)),
             Self::Counter { by } => Some(shift(from_counter(raw, conversion?), by)),
             Self::Unknown(_) => None,
         }
@@ -122,7 +130,7 @@ impl Relation {
             Self::Same if recording.is_monotonic() => ClockFit::Same,
             Self::Same => ClockFit::Assumed,
             Self::Shifted { .. } => ClockFit::Shifted,
-            Self::Counter { .. } => ClockFit::Converted,
+            Self::Wall { .. } | Self::Counter { .. } => ClockFit::Converted,
             Self::Unknown(_) => ClockFit::Unused,
         }
     }
@@ -138,6 +146,7 @@ impl Relation {
                     millis(within)
                 )
             }
+            Self::Wall { .. } => "times converted from the wall clock".into(),
             Self::Counter { by: 0 } => "times converted from the processor's counter".into(),
             Self::Counter { by } => {
                 format!(
@@ -202,7 +211,7 @@ impl Evidence {
             } else {
                 Relation::Same
             };
-            return self.checked(same, conversion);
+            return self.checked(same, conversion, recording);
         }
         let own = self
             .offset(conversion)
@@ -220,6 +229,7 @@ impl Evidence {
                     Relation::Same
                 },
                 conversion,
+                recording,
             );
         };
         let by = if offset.by.abs() < AGREE && recording.clock.is_none() {
@@ -235,12 +245,17 @@ impl Evidence {
                 within: offset.within,
             },
         };
-        self.checked(relation, conversion)
+        self.checked(relation, conversion, recording)
     }
 
     /// The relation, unless it puts every load outside the recording. Counter values without the flag
-    /// that says so are told by fitting better when converted.
-    fn checked(&self, relation: Relation, conversion: Option<&TimeConv>) -> Relation {
+    /// that says so are told by fitting better when converted, wall-clock times by lying all in the recording then.
+    fn checked(
+        &self,
+        relation: Relation,
+        conversion: Option<&TimeConv>,
+        recording: &RecordingClock,
+    ) -> Relation {
         if self.fits(relation, conversion) {
             return relation;
         }
@@ -248,7 +263,26 @@ impl Evidence {
         if conversion.is_some() && self.marker.is_some() && self.fits(counter, conversion) {
             return counter;
         }
+        if let Some(by) = recording.wall_ahead()
+            && self.lies_within(Relation::Wall { by })
+        {
+            return Relation::Wall { by };
+        }
         Relation::Unknown(Why::NoOverlap)
+    }
+
+    /// Whether all loads came between the marker, which is recorded, and the end.
+    fn lies_within(&self, relation: Relation) -> bool {
+        let (Some((first, last)), Some(marker), Some(end)) = (self.loads, self.marker, self.end)
+        else {
+            return false;
+        };
+        let within = |raw| {
+            let time = relation.apply(raw, None);
+            let from = marker.0.saturating_sub(AGREE.unsigned_abs());
+            time.is_some_and(|time| (from..=end.0).contains(&time.0))
+        };
+        within(first) && within(last)
     }
 
     /// Whether some load may have come between the marker and the end.
@@ -396,6 +430,36 @@ mod tests {
             clock: clock.map(ClockId),
             wall: None,
         }
+    }
+
+    #[test]
+    fn wall_clock_times_are_converted_where_the_recording_tells_how() {
+        let wall = 1_790_000_000_000_000_000;
+        let recording = RecordingClock {
+            clock: Some(ClockId::MONOTONIC),
+            wall: Some((wall, Timestamp(MARKER - 1_000_000_000))),
+        };
+        let by = i64::try_from(wall - (MARKER - 1_000_000_000)).expect("fits");
+        let ahead = by.unsigned_abs();
+        let one = |dump: Evidence| relate(&recording, None, &[dump])[0];
+        let inside = dump(0, MARKER + ahead + 10_000_000);
+        assert_eq!(one(inside.clone()), Relation::Wall { by });
+        assert_eq!(
+            Relation::Wall { by }.apply(MARKER + ahead + 5, None),
+            Some(Timestamp(MARKER + 5))
+        );
+        // Of another run on the same day, or with nothing that tells when it was mapped.
+        let unknown = Relation::Unknown(Why::NoOverlap);
+        assert_eq!(one(dump(0, MARKER + ahead + 1_999_000_000)), unknown);
+        assert_eq!(one(dump(0, MARKER + ahead - 10_000_000)), unknown);
+        let unmarked = Evidence {
+            marker: None,
+            ..inside.clone()
+        };
+        assert_eq!(one(unmarked), unknown);
+        assert_eq!(one(dump(0, MARKER + 10_000_000)), Relation::Same);
+        let untold = with_clock(Some(1));
+        assert_eq!(relate(&untold, None, &[inside])[0], unknown);
     }
 
     #[test]

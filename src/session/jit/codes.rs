@@ -15,7 +15,7 @@ use crate::input::Store;
 use crate::jitdump::ByteOrder;
 use crate::jitdump::debug_info::{CodeOfLines, DebugInfo, Line};
 use crate::jitdump::dump::{self, LoadHead, LoadText, Reader};
-use crate::jitdump::perfmap::MapEntry;
+use crate::jitdump::perfmap::{MapEntry, PerfMap};
 use crate::jitdump::unwinding::Unwinding;
 use crate::runtimes::{Guests, Habit, Producer};
 
@@ -48,7 +48,7 @@ impl<'a> JitCode<'_, 'a> {
     pub fn size(self) -> u64 {
         match self.list {
             CodeList::Dump(dump) => dump.load(self.number).size.into(),
-            CodeList::PerfMap(map) => map.entry(self.number).size,
+            CodeList::PerfMap(map) => map.range(self.number).len(),
         }
     }
 
@@ -175,6 +175,8 @@ pub(crate) struct MapCodes<'a> {
     pub(super) guests: Guests,
     /// Sorted by address, without overlaps.
     pub(super) entries: IndexVec<LoadId, MapEntry<'a>>,
+    /// Entries whose code begins so many bytes earlier, in order: others took its beginning.
+    beheaded: Vec<(LoadId, u64)>,
 }
 
 /// The loads of a dump.
@@ -226,7 +228,8 @@ enum Frames {
 }
 
 impl<'a> MapCodes<'a> {
-    pub(super) fn new(object: JitObjectId, entries: Vec<MapEntry<'a>>) -> Self {
+    pub(super) fn new(object: JitObjectId, map: PerfMap<'a>) -> Self {
+        let entries = map.entries;
         let names = entries.iter().map(|entry| entry.name);
         let sized = entries.iter().map(|entry| (entry.name, entry.size));
         Self {
@@ -234,6 +237,9 @@ impl<'a> MapCodes<'a> {
             producer: Producer::of_names(names),
             guests: Guests::of(sized),
             entries: entries.into(),
+            beheaded: (map.beheaded.into_iter())
+                .map(|(number, missing)| (LoadId::at(number), missing))
+                .collect(),
         }
     }
 
@@ -250,9 +256,15 @@ impl<'a> MapCodes<'a> {
         &self.entries[number]
     }
 
+    /// The addresses of the whole code.
     fn range(&self, number: LoadId) -> AvmaRange {
         let entry = self.entry(number);
-        AvmaRange::new(entry.start, entry.size)
+        let place = self.beheaded.binary_search_by_key(&number, |&(of, _)| of);
+        let missing = place.map_or(0, |place| self.beheaded[place].1);
+        AvmaRange {
+            start: Avma(entry.start.0.saturating_sub(missing)),
+            end: AvmaRange::new(entry.start, entry.size).end,
+        }
     }
 
     /// The entry that covers an address.
@@ -385,6 +397,13 @@ impl<'a> DumpCodes<'a> {
         self.text(number).map_or(&[], |text| text.code())
     }
 
+    /// The loads that come more than `pause` nanoseconds after the one before, in file order.
+    pub(super) fn loads_behind_pauses(&self, pause: u64) -> Vec<LoadId> {
+        let pairs = self.loads.iter().zip(self.loads.iter_enumerated().skip(1));
+        let late = pairs.filter(|(before, (_, load))| load.time.0.abs_diff(before.time.0) > pause);
+        late.map(|(_, (number, _))| number).collect()
+    }
+
     /// Its `code_index`.
     pub(super) fn index(&self, number: LoadId) -> Option<u64> {
         self.text(number)?.index()
@@ -509,8 +528,8 @@ pub(crate) fn codes_of<'a>(
 /// The entries of a perf map that a test made.
 #[cfg(test)]
 pub(crate) fn map_of(bytes: &[u8]) -> CodeList<'_> {
-    let entries = crate::jitdump::perfmap::parse(bytes).entries;
-    CodeList::PerfMap(MapCodes::new(JitObjectId(0), entries))
+    let map = crate::jitdump::perfmap::parse(bytes);
+    CodeList::PerfMap(MapCodes::new(JitObjectId(0), map))
 }
 
 #[cfg(test)]

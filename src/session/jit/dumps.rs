@@ -16,12 +16,17 @@ use crate::ids::IndexVec;
 use crate::input::Store;
 use crate::jitdump::dump::{Content, Counts, Cut, CutReason, Header, Move, Reader};
 
+/// So many processes are asked whether they live.
+const MOST_WRITERS: usize = 8;
+
 /// One dump, read.
 pub(super) struct Dump<'a> {
     pub(super) file: FoundFile<'a>,
     pub(super) header: Header,
     pub(super) counts: Counts,
     pub(super) cut: Option<Cut>,
+    /// Whether it ends where it does because it is still being written.
+    pub(super) is_growing: bool,
     /// Loads in file order; times are raw until the clocks are related.
     pub(super) codes: DumpCodes<'a>,
     /// From which load on which process wrote.
@@ -48,6 +53,7 @@ impl<'a> Dump<'a> {
             header: *reader.header(),
             counts: Counts::default(),
             cut: None,
+            is_growing: false,
             writers: Vec::new(),
             first: None,
             earliest: u64::MAX,
@@ -95,6 +101,17 @@ impl<'a> Dump<'a> {
         }
     }
 
+    /// Looks whether a dump that ends within a record is still being written: it has grown since it was read, or a process
+    /// that mapped it, as the recording calls it or as it calls itself, has it mapped.
+    pub(super) fn look_for_writers(&mut self, pids: impl Iterator<Item = u32>) {
+        if self.cut.is_none() {
+            return;
+        }
+        let own = self.writers.iter().map(|&(_, pid)| pid).take(MOST_WRITERS);
+        let mut pids = pids.take(MOST_WRITERS).chain(own);
+        self.is_growing = self.file.has_grown() || pids.any(|pid| self.file.is_mapped_by(pid));
+    }
+
     /// Whether the process of a marker, or one of its children, may have written this.
     pub(super) fn may_be_of(&self, marker: &Marker) -> bool {
         self.codes.loads.is_empty()
@@ -105,28 +122,33 @@ impl<'a> Dump<'a> {
     }
 
     /// What is known about its times: when it was mapped, when the recording ends, and the memory of
-    /// processes that mapped it (none if that does not matter).
+    /// processes that mapped it (none if that does not matter). `is_same` tells that its clock is the recording's.
     pub(super) fn evidence<'m>(
         &self,
         marker: Option<Timestamp>,
         end: Option<Timestamp>,
+        is_same: bool,
         memory: impl Iterator<Item = &'m Anonymous>,
     ) -> Evidence {
         let last = self.last;
-        // What is older than the recording can be, an earlier process wrote.
-        let duration = marker
-            .zip(end)
-            .map(|(marker, end)| end.0.saturating_sub(marker.0));
-        let oldest = duration.map_or(0, |duration| {
-            last.saturating_sub(duration.saturating_add(STALE))
-        });
+        // What is older than the recording can be, an earlier process wrote. The program may have gone on after the
+        // recording; with another clock only its length tells, and the last load is supposed to be within it.
+        let oldest = match (marker, end) {
+            (Some(marker), _) if is_same => marker.0.saturating_sub(STALE),
+            (Some(marker), Some(end)) => {
+                let duration = end.0.saturating_sub(marker.0);
+                last.saturating_sub(duration.saturating_add(STALE))
+            }
+            _ => 0,
+        };
         let loads = self.codes.loads.iter();
         let recent = loads
             .filter(|load| load.time.0 >= oldest && load.size > 0)
             .map(|load| (load.range(), load.time.0));
         let first = match self.first {
             Some(first) if first >= oldest => Some(first),
-            _ => recent.clone().map(|(_, time)| time).min(),
+            // All of an earlier process: its times do not fit then, which is to be seen.
+            first => recent.clone().map(|(_, time)| time).min().or(first),
         };
         let header = self.header.timestamp;
         Evidence {
@@ -145,7 +167,14 @@ impl<'a> Dump<'a> {
     pub(super) fn report(&self, owners: &Owners, diag: &Diagnostics) {
         let path = self.file.path.display();
         if let Some(cut) = &self.cut {
-            diag.warn(describe_cut(&self.file.path, cut));
+            if self.is_growing {
+                let functions = self.codes.loads.len();
+                diag.note(format!(
+                    "{path}: still being written, {functions} functions so far"
+                ));
+            } else {
+                diag.warn(describe_cut(&self.file.path, cut));
+            }
         }
         let odd = self.counts.malformed + self.counts.unknown;
         if odd > 0 {
@@ -191,6 +220,7 @@ impl<'a> Dump<'a> {
                 found_at: self.file.path.clone(),
                 counts: self.counts.clone(),
                 cut: self.cut.clone(),
+                is_growing: self.is_growing,
                 foreign,
                 clock,
                 ..JitStats::default()

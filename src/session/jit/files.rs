@@ -55,10 +55,10 @@ impl MarkerName<'_> {
 pub(super) fn marker_name(path: &[u8]) -> Option<MarkerName<'_>> {
     let path = path.strip_suffix(b" (deleted)").unwrap_or(path);
     let name = file_name(path);
-    if name.starts_with(b"jit-") && name.ends_with(b".dump") {
+    if let Some(numbers) = numbers_of_dump(name) {
         return Some(MarkerName {
             path,
-            number: *numbers_of_dump(name)?.last()?,
+            number: *numbers.last()?,
             injected: false,
         });
     }
@@ -72,11 +72,33 @@ pub(super) fn marker_name(path: &[u8]) -> Option<MarkerName<'_>> {
     })
 }
 
-/// The numbers in `jit-PID.dump` or `jit-TID-PID.dump` (without folder); `None` if it is no name of a dump.
+/// The numbers in `jit-PID.dump` or `jit-TID-PID.dump` (without folder), or in the name of a temporary file,
+/// `jit-PID-PID-XXXXXX`; `None` if it is no name of a dump.
 #[must_use]
 pub fn numbers_of_dump(name: &[u8]) -> Option<SmallVec<[u32; 2]>> {
-    let numbers = name.strip_prefix(b"jit-")?.strip_suffix(b".dump")?;
+    let numbers = name.strip_prefix(b"jit-")?;
+    let numbers = match numbers.strip_suffix(b".dump") {
+        Some(numbers) => numbers,
+        None => numbers_of_temporary(numbers)?,
+    };
     numbers.split(|&b| b == b'-').map(decimal).collect()
+}
+
+/// What stands before the six characters that `mkstemp` makes up: two numbers, or any file would do.
+fn numbers_of_temporary(rest: &[u8]) -> Option<&[u8]> {
+    const MADE_UP: usize = 6;
+    let (numbers, made_up) = rest.split_at_checked(rest.len().checked_sub(MADE_UP)?)?;
+    let numbers = numbers.strip_suffix(b"-")?;
+    let is_made_up = made_up.iter().all(u8::is_ascii_alphanumeric);
+    (is_made_up && numbers.contains(&b'-')).then_some(numbers)
+}
+
+/// Whether a recorded path is that of a dump that has the name of a temporary file, as Bun's has.
+#[must_use]
+pub fn is_temporary_dump(path: &[u8]) -> bool {
+    let path = path.strip_suffix(b" (deleted)").unwrap_or(path);
+    let name = file_name(path);
+    !name.ends_with(b".dump") && numbers_of_dump(name).is_some()
 }
 
 /// Digits as a number; longer ones than an id of any kind has are no number.
@@ -121,6 +143,11 @@ impl<'a> Finder<'a> {
         self.early.insert(identity, dump);
     }
 
+    /// Keeps a dump that was read and is another marker's.
+    pub(super) fn put_back(&mut self, dump: Dump<'a>) {
+        self.early.insert(dump.file.identity, dump);
+    }
+
     /// Reads a file as a dump.
     pub(super) fn read(&mut self, file: FoundFile<'a>) -> Option<Dump<'a>> {
         match self.early.remove(&file.identity) {
@@ -133,7 +160,14 @@ impl<'a> Finder<'a> {
     pub(super) fn dump_candidates(&self, path: &[u8], pid: u32) -> Vec<PathBuf> {
         let name = path_of(file_name(path));
         let recorded = path_of(path);
-        let mut candidates = named(&self.jitdumps, file_name(path));
+        let mut candidates = Vec::new();
+        // Dumps of several pid namespaces share a name; who gathers them names them by the ids of the recording.
+        if let Some(outer) = outer_name(file_name(path), pid) {
+            candidates = named(&self.jitdumps, outer.as_bytes());
+            candidates.push(self.search.recording_dir.join(&outer));
+            candidates.push(self.search.cwd.join(&outer));
+        }
+        candidates.splice(0..0, named(&self.jitdumps, file_name(path)));
         candidates.extend(self.recorded(recorded));
         candidates.push(self.search.recording_dir.join(name));
         candidates.push(self.search.cwd.join(name));
@@ -164,7 +198,8 @@ impl<'a> Finder<'a> {
     }
 
     /// Files that may be the perf map of a process, best first; `inner_pid` is its id in its own
-    /// namespace. The flag tells those that lie where any process may have left one.
+    /// namespace. The flag tells those that another process may have left: where any may, or under an id that processes of
+    /// several namespaces have.
     pub(super) fn perf_map_candidates(&self, pid: u32, inner_pid: u32) -> Vec<(PathBuf, bool)> {
         let mut candidates = Vec::new();
         for number in [pid, inner_pid] {
@@ -175,10 +210,11 @@ impl<'a> Finder<'a> {
                     .into_iter()
                     .map(|path| (path, false)),
             );
-            candidates.push((self.search.recording_dir.join(&name), false));
+            let is_inner = number != pid;
+            candidates.push((self.search.recording_dir.join(&name), is_inner));
             candidates.extend(
                 self.recorded(&recorded)
-                    .map(|path| (path == recorded, path))
+                    .map(|path| (is_inner || path == recorded, path))
                     .map(|(anybodys, path)| (path, anybodys)),
             );
             if number == inner_pid {
@@ -222,6 +258,13 @@ impl<'a> Finder<'a> {
             None => path.is_absolute().then(|| path.to_owned()),
         }
     }
+}
+
+/// What a dump with this name is called by who knows its process by another id than is in the name.
+fn outer_name(name: &[u8], pid: u32) -> Option<String> {
+    let numbers = numbers_of_dump(name)?;
+    let is_told = numbers.contains(&pid) && name.ends_with(b".dump");
+    (!is_told).then(|| format!("jit-{pid}.dump"))
 }
 
 /// Where a process that still lives in another mount namespace sees a path.
@@ -279,6 +322,11 @@ mod tests {
         assert_eq!(number("/a b/jit-7.dump (deleted)"), Some((7, false)));
         assert_eq!(number("/w/jit-3359-3353.dump"), Some((3353, false)));
         assert_eq!(number("/tmp/jitted-42-17.so"), Some((42, true)));
+        // Bun's, made by mkstemp.
+        assert_eq!(number("/tmp/jit-42-43-H94aN4"), Some((43, false)));
+        assert_eq!(number("/tmp/jit-42-43-123456"), Some((43, false)));
+        assert!(is_temporary_dump(b"/tmp/jit-42-43-H94aN4 (deleted)"));
+        assert!(!is_temporary_dump(b"/tmp/jit-42.dump"));
         assert_eq!(
             number("/tmp/jitted-42-18446744073709551615.so"),
             Some((42, true))
@@ -289,6 +337,9 @@ mod tests {
             "/tmp/jit-1-.dump",
             "/tmp/xjit-1.dump",
             "/tmp/jit-1.dumpx",
+            "/tmp/jit-42-H94aN4",
+            "/tmp/jit-42-43-H94aN",
+            "/tmp/jit-a-43-H94aN4",
             "/tmp/jit-1a.dump",
             "/tmp/jitted-1.so",
             "//anon",
@@ -324,7 +375,13 @@ mod tests {
             "/cwd/jit-5.dump".into(),
             "/proc/9/root/app/jit-5.dump".into(),
         ];
-        assert_eq!(finder.dump_candidates(b"/app/jit-5.dump", 9), expected);
+        assert_eq!(
+            finder.dump_candidates(b"/app/jit-5.dump", 5)[..4],
+            expected[..4]
+        );
+        let outer = ["/rec/jit-9.dump", "/cwd/jit-9.dump"].map(PathBuf::from);
+        let both = [&expected[..1], &outer, &expected[1..]].concat();
+        assert_eq!(finder.dump_candidates(b"/app/jit-5.dump", 9), both);
         assert!(finder.was_asked_for(&expected[0]) && !finder.was_asked_for(&expected[1]));
         assert!(finder.was_named(&extra) && !finder.was_named(&expected[0]));
         let first = finder.open(&expected[0]).expect("it exists");
@@ -348,8 +405,9 @@ mod tests {
         let finder = Finder::new(&store, search);
         let candidates = |path: &[u8]| finder.dump_candidates(path, 9);
         let inside = dir.path().join("app/jit-5.dump");
-        assert_eq!(candidates(b"/app/jit-5.dump")[0], inside);
-        assert_eq!(candidates(b"/../../app/jit-5.dump")[0], inside);
+        let first = |path: &[u8]| finder.dump_candidates(path, 5)[0].clone();
+        assert_eq!(first(b"/app/jit-5.dump"), inside);
+        assert_eq!(first(b"/../../app/jit-5.dump"), inside);
         let outside = PathBuf::from("/app/jit-5.dump");
         assert!(!candidates(b"/app/jit-5.dump").contains(&outside));
     }

@@ -57,6 +57,25 @@ impl<'a> FoundFile<'a> {
 }
 
 impl FoundFile<'_> {
+    /// Whether it is longer now than it was.
+    pub(super) fn has_grown(&self) -> bool {
+        let now = std::fs::metadata(&self.path);
+        now.is_ok_and(|now| now.len() > self.bytes.len() as u64)
+    }
+
+    /// Whether a process that lives has it mapped, as runtimes have their dumps.
+    pub(super) fn is_mapped_by(&self, pid: u32) -> bool {
+        let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+        let inode = self.identity.1.to_string();
+        let name = self.path.file_name().map(|name| name.to_string_lossy());
+        // `start-end rights offset device inode path`
+        maps.lines().any(|line| {
+            let mut fields = line.split_ascii_whitespace();
+            let has_inode = fields.nth(4) == Some(&inode);
+            has_inode && name.as_ref().is_some_and(|name| line.ends_with(&**name))
+        })
+    }
+
     pub(super) fn is(&self, other: &Self) -> bool {
         self.identity == other.identity
     }

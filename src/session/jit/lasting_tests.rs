@@ -136,7 +136,7 @@ fn answers(
                 time,
                 claim: claims.at_with_span(&codes, process, at, time),
                 after: claims.after(&codes, process, at, time),
-                relative: claims.relative(process, time),
+                relative: claims.relative(process, time).map(|(parent, _)| parent),
                 ever,
                 touching,
             }));

@@ -18,6 +18,8 @@ pub(super) struct Marker {
     /// The process id in the name, as the writer saw it.
     pub(super) number: u32,
     pub(super) injected: bool,
+    /// The file's inode, where it is told.
+    pub(super) inode: Option<u64>,
     /// [`Timestamp::START`] if the record was synthesised.
     pub(super) time: Timestamp,
 }

@@ -1,6 +1,6 @@
 //! Executable memory without a file: what each mapping added, and which mapping is a copy of another.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::{JitIndex, ProcessId, Twin};
 use crate::address::{Avma, AvmaRange, Timestamp};
@@ -16,8 +16,17 @@ pub(super) struct Anonymous {
     pub(super) all: BTreeMap<u64, u64>,
     /// What each mapping added, with its time.
     pub(super) fresh: Vec<(AvmaRange, Timestamp)>,
-    /// Start and end of whole mappings.
-    pub(super) mappings: BTreeSet<(Avma, Avma)>,
+    /// Start and end of whole mappings, with the time of the first record of each.
+    pub(super) mappings: BTreeMap<(Avma, Avma), Timestamp>,
+}
+
+/// A program that a process ran, with the executable memory that it made.
+pub(super) struct Program {
+    pub(super) process: ProcessId,
+    /// When it began and when another took its place.
+    pub(super) from: Timestamp,
+    pub(super) until: Timestamp,
+    pub(super) memory: Anonymous,
 }
 
 impl Anonymous {
@@ -25,7 +34,9 @@ impl Anonymous {
         if range.is_empty() || self.mappings.len() >= MAX_ANONYMOUS {
             return;
         }
-        self.mappings.insert((range.start, range.end));
+        self.mappings
+            .entry((range.start, range.end))
+            .or_insert(time);
         let added = self.not_yet(range);
         if time > Timestamp::START {
             self.fresh.extend(added.iter().map(|&added| (added, time)));
@@ -101,46 +112,43 @@ impl Anonymous {
     }
 }
 
-/// wasmtime's guest debugging runs a copy of the code that it reports: an anonymous mapping without
-/// loads is taken for the copy of the only other one of its length that has some.
+/// A copy is made as soon as a module is about to run, right behind its compilation.
+const SOON: u64 = 100_000_000;
+
+/// wasmtime's guest debugging runs a copy of the code that it reports: what may be one, by the mappings alone. That is an
+/// anonymous mapping without loads that came right after the only other one of its length, which has some.
+/// [`super::twins`] asks the samples for proof.
 pub(super) fn twins(index: &JitIndex<'_>, process: ProcessId, anonymous: &Anonymous) -> Vec<Twin> {
-    let mut by_length: BTreeMap<u64, Vec<AvmaRange>> = BTreeMap::new();
-    for &(start, end) in &anonymous.mappings {
+    let mut by_length: BTreeMap<u64, Vec<(AvmaRange, Timestamp)>> = BTreeMap::new();
+    for (&(start, end), &time) in &anonymous.mappings {
         let same_length = by_length.entry(end.since(start)).or_default();
-        same_length.push(AvmaRange { start, end });
+        same_length.push((AvmaRange { start, end }, time));
     }
-    by_length
-        .into_values()
-        .filter(|mappings| (2..=16).contains(&mappings.len()))
-        .flat_map(|mappings| twins_among(index, process, &mappings))
-        .collect()
+    let pairs = by_length.into_values();
+    let twin = |pair: Vec<_>| match pair.as_slice() {
+        &[one, two] => {
+            twin_of(index, process, one, two).or_else(|| twin_of(index, process, two, one))
+        }
+        _ => None,
+    };
+    pairs.filter_map(twin).collect()
 }
 
-/// Mappings of one length: those without loads are copies of the only one that has some.
-fn twins_among(index: &JitIndex<'_>, process: ProcessId, mappings: &[AvmaRange]) -> Vec<Twin> {
-    let runs_copies = |code| {
-        let producer = index.code(code).producer();
-        producer.row().runs_copies
-    };
-    let (with, without): (Vec<_>, Vec<_>) = mappings
-        .iter()
-        .map(|&mapping| {
-            (
-                mapping,
-                index.claims.touching(&index.codes, process, mapping),
-            )
-        })
-        .partition(|(_, code)| code.is_some());
-    match with.as_slice() {
-        [(original, Some(code))] if runs_copies(*code) => without
-            .iter()
-            .map(|&(copy, _)| Twin {
-                copy,
-                original: original.start,
-            })
-            .collect(),
-        _ => Vec::new(),
-    }
+/// The one mapping as what the other may be copied from.
+fn twin_of(
+    index: &JitIndex<'_>,
+    process: ProcessId,
+    (original, made): (AvmaRange, Timestamp),
+    (copy, copied): (AvmaRange, Timestamp),
+) -> Option<Twin> {
+    let code = |range| index.claims.touching(&index.codes, process, range);
+    let runs_copies = index.code(code(original)?).producer().row().runs_copies;
+    let follows =
+        made > Timestamp::START && made <= copied && copied.0.saturating_sub(made.0) <= SOON;
+    (runs_copies && follows && code(copy).is_none()).then_some(Twin {
+        copy,
+        original: original.start,
+    })
 }
 
 #[cfg(test)]

@@ -9,9 +9,11 @@ use super::clock::RecordingClock;
 use super::codes::{CodeList, MapCodes, filled};
 use super::files::Finder;
 use super::found::FoundFile;
-use super::memory::Anonymous;
+use super::memory::Program;
 use super::owners::{Lives, STALE};
-use super::{JitAbsent, JitIndex, JitObject, JitObjectId, JitObjectKind, JitStats, ProcessId};
+use super::{
+    JitAbsent, JitIndex, JitObject, JitObjectId, JitObjectKind, JitStats, OwnMap, ProcessId,
+};
 use crate::address::Timestamp;
 use crate::diagnostics::Diagnostics;
 use crate::jitdump::perfmap::{self, MapEntry, PerfMap};
@@ -33,33 +35,45 @@ impl<'a> Maps<'_, 'a> {
     pub(super) fn add(
         mut self,
         index: &mut JitIndex<'a>,
-        memory: &BTreeMap<ProcessId, Anonymous>,
+        programs: BTreeMap<ProcessId, Vec<Program>>,
         inner: &FxHashMap<ProcessId, u32>,
     ) {
         let unnumbered = self.finder.unnumbered_perf_maps();
-        for (&process, anonymous) in memory {
-            let pid = anonymous.pid;
+        let is_alone = programs.len() == 1;
+        for (process, programs) in programs {
+            let Some(pid) = programs.first().map(|program| program.memory.pid) else {
+                continue;
+            };
             let inner = inner.get(&process).copied().unwrap_or(pid);
             let mut candidates = self.finder.perf_map_candidates(pid, inner);
-            if memory.len() == 1 {
+            if is_alone {
                 candidates.splice(0..0, unnumbered.iter().map(|path| (path.clone(), false)));
             }
+            let has_dump = index.merged.contains(&process);
             let found = candidates.iter().find_map(|(path, anybodys)| {
-                let (map, problem) = self.map(path, *anybodys, process, anonymous)?;
-                if problem.is_some() {
-                    index.absent.push(JitAbsent {
-                        path: path.as_os_str().as_encoded_bytes().to_vec(),
-                        pid,
-                        problem,
-                    });
+                let file = self.open(path)?;
+                let map = perfmap::parse(file.bytes);
+                let program = self.program_of(&file, &programs)?;
+                let problem = self.why_stale(&map, &file, program).filter(|_| *anybodys);
+                if let Some(problem) = problem {
+                    self.refuse(path, problem, has_dump);
+                    // Where a dump tells of the code, nothing is missing.
+                    if !has_dump {
+                        index.absent.push(JitAbsent {
+                            path: path.as_os_str().as_encoded_bytes().to_vec(),
+                            pid,
+                            problem: Some(problem),
+                        });
+                    }
+                    return None;
                 }
-                problem.is_none().then_some((path, map))
+                Some((path, map, program))
             });
-            if let Some((path, map)) = found {
+            if let Some((path, map, program)) = found {
                 let place = format!("/tmp/perf-{pid}.map");
                 self.finder.note_used(Path::new(&place), path);
                 let entries = map.entries.len();
-                add_perf_map(index, process, pid, path, map);
+                add_perf_map(index, program, path, map);
                 let path = path.display();
                 self.diag
                     .note(format!("{path}: {entries} entries used for process {pid}"));
@@ -67,14 +81,7 @@ impl<'a> Maps<'_, 'a> {
         }
     }
 
-    /// The map at a path, if there is one, and why it is not used.
-    fn map(
-        &mut self,
-        path: &Path,
-        anybodys: bool,
-        process: ProcessId,
-        anonymous: &Anonymous,
-    ) -> Option<(PerfMap<'a>, Option<&'static str>)> {
+    fn open(&mut self, path: &Path) -> Option<FoundFile<'a>> {
         let file = self.finder.open(path)?;
         if file.bytes.len() > MAX_SIZE {
             let path = path.display();
@@ -82,16 +89,33 @@ impl<'a> Maps<'_, 'a> {
                 .warn(format!("{path}: too large for a perf map; not used"));
             return None;
         }
-        let map = perfmap::parse(file.bytes);
-        let problem = self
-            .why_stale(&map, &file, process, anonymous)
-            .filter(|_| anybodys);
-        if let Some(problem) = problem {
-            let path = path.display();
-            self.diag
-                .warn(format!("{path}: {problem}; not used (--perf-map uses it)"));
+        Some(file)
+    }
+
+    /// The program of a process that a map tells of: the last that began before the file was changed last, or the last
+    /// of all.
+    fn program_of<'p>(&self, file: &FoundFile<'_>, programs: &'p [Program]) -> Option<&'p Program> {
+        let modified = self.modified(file);
+        let began_before = |program: &&Program| {
+            modified.is_some_and(|modified| i128::from(program.from.0) <= modified)
+        };
+        let before = programs.iter().rev().find(began_before);
+        before.or(programs.last())
+    }
+
+    /// When a file was changed last, on the recording's clock.
+    fn modified(&self, file: &FoundFile<'_>) -> Option<i128> {
+        file.modified.and_then(|wall| self.clock.of_wall(wall))
+    }
+
+    fn refuse(&self, path: &Path, problem: &str, has_dump: bool) {
+        let path = path.display();
+        let text = format!("{path}: {problem}; not used (--perf-map uses it)");
+        if has_dump {
+            self.diag.note(text);
+        } else {
+            self.diag.warn(text);
         }
-        Some((map, problem))
     }
 
     /// Why a map under a name that any process may use is not of this process.
@@ -99,15 +123,13 @@ impl<'a> Maps<'_, 'a> {
         &self,
         map: &PerfMap<'_>,
         file: &FoundFile<'_>,
-        process: ProcessId,
-        anonymous: &Anonymous,
+        program: &Program,
     ) -> Option<&'static str> {
         let born = self
             .lives
-            .born(process)
+            .born(program.process)
             .filter(|&born| born > Timestamp::START);
-        let modified = file.modified.and_then(|wall| self.clock.of_wall(wall));
-        if let (Some(born), Some(modified)) = (born, modified)
+        if let (Some(born), Some(modified)) = (born, self.modified(file))
             && modified < i128::from(born.0) - i128::from(STALE)
         {
             return Some("older than the process");
@@ -115,7 +137,7 @@ impl<'a> Maps<'_, 'a> {
         let fits = map
             .entries
             .iter()
-            .any(|entry| anonymous.covers(entry.start.0));
+            .any(|entry| program.memory.covers(entry.start.0));
         (!fits).then_some("nothing in it lies in executable memory of the process")
     }
 }
@@ -131,25 +153,28 @@ fn fill_gaps(entries: &mut [MapEntry<'_>]) {
     }
 }
 
-fn add_perf_map<'a>(
-    index: &mut JitIndex<'a>,
-    process: ProcessId,
-    pid: u32,
-    path: &Path,
-    map: PerfMap<'a>,
-) {
+fn add_perf_map<'a>(index: &mut JitIndex<'a>, program: &Program, path: &Path, map: PerfMap<'a>) {
+    let pid = program.memory.pid;
     let Ok(object) = u32::try_from(index.objects.len()).map(JitObjectId) else {
         return;
     };
     let functions = map.entries.len();
     let name = format!("perf-{pid}.map");
-    let mut codes = MapCodes::new(object, map.entries);
+    let mut codes = MapCodes::new(object, map);
     let producer = codes.producer;
     if producer.row().tells_part_of_sizes {
         fill_gaps(&mut codes.entries.raw);
     }
     index.codes.push(CodeList::PerfMap(codes));
-    index.perf_maps.insert(process, object);
+    let mut fresh = program.memory.fresh.clone();
+    fresh.sort_unstable_by_key(|(range, _)| range.start);
+    let own = OwnMap {
+        object,
+        from: program.from,
+        until: program.until,
+        fresh,
+    };
+    index.perf_maps.insert(program.process, own);
     index.objects.push(JitObject {
         path: path.as_os_str().as_encoded_bytes().to_vec(),
         kind: JitObjectKind::PerfMap,

@@ -1,7 +1,8 @@
 //! Everything that happened to JIT code, in order of time.
 
+use rustc_hash::FxHashMap;
+
 use super::claims::{Claims, ClaimsBuilder};
-use super::codes::DumpCodes;
 use super::dumps::Dump;
 use super::lasting::{Lasting, OfDumps, lasting};
 use super::load_map::LoadId;
@@ -38,6 +39,7 @@ pub(super) fn replay(
     let mut replay = Replay {
         claims: ClaimsBuilder::default(),
         first_codes: first_codes(dumps),
+        bursts: FxHashMap::default(),
     };
     for ((dump, owners), lasting) in owners.iter_enumerated().zip(&lasting) {
         match (lasting, &owners.of_loads) {
@@ -180,7 +182,12 @@ fn first_codes(dumps: &mut OfDumps<Dump<'_>>) -> IndexVec<JitObjectId, JitCodeId
 struct Replay {
     claims: ClaimsBuilder,
     first_codes: IndexVec<JitObjectId, JitCodeId>,
+    /// The loads of dumps behind which the runtime had something else to do before; of those that were asked for.
+    bursts: FxHashMap<JitObjectId, Vec<LoadId>>,
 }
+
+/// The loads of one module follow each other sooner.
+const PAUSE: u64 = 10_000_000;
 
 impl Replay {
     fn load(
@@ -195,10 +202,7 @@ impl Replay {
         let (range, time) = (load.range(), load.time);
         if let Some(old) = self.claims.at(process, range)
             && let Some((old_dump, old_number)) = self.position(old)
-            && is_alias(
-                (&dumps[old_dump].codes, old_number),
-                (&dumps[dump].codes, number),
-            )
+            && self.is_alias(dumps, (old_dump, old_number), (dump, number))
         {
             let old_name = dumps[old_dump].codes.name(old_number);
             let name = dumps[dump].codes.name(number);
@@ -223,7 +227,7 @@ impl Replay {
     ) {
         let Some(process) = owner else { return };
         let moved = dumps[dump].moves[number];
-        let Some((code, range)) = self.claims.starting_at(process, moved.from) else {
+        let Some(code) = self.claims.starting_at(process, moved.from) else {
             return;
         };
         let Some((code_dump, code_number)) = self.position(code) else {
@@ -233,16 +237,42 @@ impl Replay {
         if code_dump == dump && index().is_some_and(|index| index != moved.index) {
             return;
         }
-        let to = AvmaRange::new(
-            moved.to,
-            range.len().min(if moved.size == 0 {
-                u64::MAX
-            } else {
-                moved.size
-            }),
-        );
+        let size = u64::from(dumps[code_dump].codes.loads[code_number].size);
+        let from = AvmaRange::new(moved.from, size);
+        let told = if moved.size == 0 { size } else { moved.size };
+        let to = AvmaRange::new(moved.to, size.min(told));
         self.claims
-            .moved(process, moved.from, to, code, Timestamp(moved.time));
+            .moved(process, from, to, code, Timestamp(moved.time));
+    }
+
+    /// Whether a load at the same place tells the same again: V8 registers its builtins for every
+    /// isolate, wasmtime every function once for each module of a component, one right after the other. The interpreter's
+    /// trampolines of two functions of V8 have the same bytes too, but other names; and so have functions of two modules
+    /// that wasmtime loads in turn.
+    fn is_alias(
+        &mut self,
+        dumps: &OfDumps<Dump<'_>>,
+        (old_dump, old): (JitObjectId, LoadId),
+        (new_dump, new): (JitObjectId, LoadId),
+    ) -> bool {
+        let (old_codes, new_codes) = (&dumps[old_dump].codes, &dumps[new_dump].codes);
+        let (old_name, new_name) = (old_codes.name(old), new_codes.name(new));
+        let is_renamed = || {
+            new_codes.producer.row().renames_repeats
+                && may_be_one(old_name, new_name)
+                && old_dump == new_dump
+        };
+        if old_name != new_name && !is_renamed() || old_codes.bytes(old) != new_codes.bytes(new) {
+            return false;
+        }
+        old_name == new_name || {
+            let starts = self
+                .bursts
+                .entry(new_dump)
+                .or_insert_with(|| new_codes.loads_behind_pauses(PAUSE));
+            let burst = |load| starts.partition_point(|&start| start <= load);
+            burst(old) == burst(new)
+        }
     }
 
     fn change(&mut self, (time, change): (Timestamp, Change)) {
@@ -261,19 +291,30 @@ impl Replay {
     }
 }
 
-/// Whether a load at the same place tells the same again: V8 registers its builtins for every
-/// isolate, wasmtime every function once for each module of a component. The interpreter's trampolines of two
-/// functions of V8 have the same bytes too, but other names.
-fn is_alias(
-    (dump, old): (&DumpCodes<'_>, LoadId),
-    (new_dump, new): (&DumpCodes<'_>, LoadId),
-) -> bool {
-    let same_name = || dump.name(old) == new_dump.name(new);
-    (new_dump.producer.row().renames_repeats || same_name())
-        && dump.bytes(old) == new_dump.bytes(new)
-}
-
 /// Of a component's names for one function only one is not made of numbers.
 fn is_better_name(old: &[u8], new: &[u8]) -> bool {
     wasmtime_function(old).is_some() && wasmtime_function(new).is_none()
+}
+
+/// Whether wasmtime may have both names for one function: they differ in the number of the module, or one is the function's
+/// own.
+fn may_be_one(old: &[u8], new: &[u8]) -> bool {
+    let in_module = |name| {
+        let (_, number, own) = wasmtime_function(name)?;
+        Some((number, own))
+    };
+    match (in_module(old), in_module(new)) {
+        (Some(old), Some(new)) => old == new,
+        (None, None) => {
+            let behind = |name: &'_ [u8]| {
+                let rest = name.strip_prefix(b"wasm[")?;
+                memchr::memchr(b']', rest)
+            };
+            match (behind(old), behind(new)) {
+                (Some(a), Some(b)) => old[a + 5..] == new[b + 5..],
+                _ => false,
+            }
+        }
+        _ => true,
+    }
 }

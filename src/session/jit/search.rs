@@ -6,9 +6,10 @@ use rustc_hash::FxHashMap;
 
 use super::dumps::Dump;
 use super::files::Finder;
+use super::found::file_name;
 use super::marker::{Marker, MarkerId};
 use super::owners::Lives;
-use super::{JitAbsent, JitObjectId, ProcessId};
+use super::{JitAbsent, OwnMap, ProcessId};
 use crate::diagnostics::Diagnostics;
 use crate::dso::path_of;
 use crate::ids::IndexSlice;
@@ -33,8 +34,11 @@ pub(super) fn find_dumps<'a, 'm>(
 ) -> (Vec<Dump<'a>>, Vec<&'m Marker>) {
     let mut dumps: Vec<Dump<'a>> = Vec::new();
     let mut missing = Vec::new();
+    let rivals = rivals(markers);
     for (id, marker) in markers.iter_enumerated() {
-        match dump_of(marker, finder, &dumps) {
+        let rivals = rivals.get(marker.path.as_slice());
+        let rivals = rivals.map_or(&[][..], Vec::as_slice);
+        match dump_of(marker, rivals, finder, &dumps) {
             None => missing.push(marker),
             Some(FoundDump::Known(at)) => {
                 finder.note_used(path_of(&marker.path), &dumps[at].file.path);
@@ -61,7 +65,7 @@ pub(super) fn find_dumps<'a, 'm>(
 /// What is missing for good, with a warning: not of processes whose code a perf map names.
 pub(super) fn absent(
     missing: Vec<&Marker>,
-    perf_maps: &FxHashMap<ProcessId, JitObjectId>,
+    perf_maps: &FxHashMap<ProcessId, OwnMap>,
     diag: &Diagnostics,
 ) -> Vec<JitAbsent> {
     let is_named = |marker: &&Marker| perf_maps.contains_key(&marker.process);
@@ -82,9 +86,36 @@ pub(super) fn absent(
     absent.collect()
 }
 
+/// Markers with one path that were different files, as the namesakes of several mount namespaces are.
+fn rivals(markers: &IndexSlice<MarkerId, [Marker]>) -> FxHashMap<&[u8], Vec<&Marker>> {
+    let mut all: FxHashMap<&[u8], Vec<&Marker>> = FxHashMap::default();
+    for marker in markers.iter().filter(|marker| marker.inode.is_some()) {
+        all.entry(&marker.path).or_default().push(marker);
+    }
+    all.retain(|_, same| same.iter().any(|marker| marker.inode != same[0].inode));
+    all
+}
+
+/// Whether a dump may be the file of a marker rather than that of a namesake: it has the inode, or none has it and its
+/// first record came behind this mapping and before the next.
+fn is_own(dump: &Dump<'_>, marker: &Marker, rivals: &[&Marker]) -> bool {
+    if rivals.is_empty() || marker.inode.is_none() {
+        return true;
+    }
+    let inode = Some(dump.file.identity.1);
+    if rivals.iter().any(|rival| rival.inode == inode) {
+        return marker.inode == inode;
+    }
+    let first = dump.first.unwrap_or(dump.header.timestamp);
+    let before = rivals.iter().filter(|rival| rival.time.0 <= first);
+    let nearest = before.max_by_key(|rival| rival.time);
+    nearest.is_none_or(|nearest| nearest.inode == marker.inode)
+}
+
 /// The best file for a marker: one whose records may be of that process, else any dump.
 fn dump_of<'a>(
     marker: &Marker,
+    rivals: &[&Marker],
     finder: &mut Finder<'a>,
     known: &[Dump<'a>],
 ) -> Option<FoundDump<'a>> {
@@ -93,12 +124,21 @@ fn dump_of<'a>(
         let Some(file) = finder.open(&path) else {
             continue;
         };
+        let has_its_name = path.file_name() == path_of(file_name(&marker.path)).file_name();
+        let rivals = if has_its_name { rivals } else { &[] };
         if let Some(at) = known.iter().position(|dump| dump.file.is(&file)) {
-            return Some(FoundDump::Known(at));
+            if is_own(&known[at], marker, rivals) {
+                return Some(FoundDump::Known(at));
+            }
+            continue;
         }
         let Some(dump) = finder.read(file) else {
             continue;
         };
+        if !is_own(&dump, marker, rivals) {
+            finder.put_back(dump);
+            continue;
+        }
         if finder.was_asked_for(&path) || dump.may_be_of(marker) {
             return Some(FoundDump::New(Box::new(dump)));
         }

@@ -29,6 +29,8 @@ numbers! {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Claim {
     pub(super) range: AvmaRange,
+    /// Where the code's first byte lies, of which others may have taken the place.
+    pub(super) origin: Avma,
     pub(super) from: Timestamp,
     pub(super) to: Timestamp,
     /// What lies there.
@@ -48,10 +50,10 @@ pub(super) struct Segments {
     pages: Pages,
 }
 
-/// A claim without its end address, which the stretches know.
+/// A claim without its addresses, which the stretches know.
 #[derive(Clone, Copy, Debug)]
 struct Frozen {
-    start: Avma,
+    origin: Avma,
     from: Timestamp,
     to: Timestamp,
     code: JitCodeId,
@@ -106,7 +108,7 @@ struct Node {
 /// Code found at an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Owner {
-    /// Start of the claim.
+    /// Where its first byte lies.
     pub(super) start: Avma,
     /// Begin and end of the claim.
     pub(super) from: Timestamp,
@@ -363,7 +365,7 @@ impl Stretch {
 impl Frozen {
     const fn owner(&self) -> Owner {
         Owner {
-            start: self.start,
+            start: self.origin,
             from: self.from,
             to: self.to,
             code: self.code,
@@ -378,7 +380,7 @@ impl Frozen {
 impl From<&Claim> for Frozen {
     fn from(claim: &Claim) -> Self {
         Self {
-            start: claim.range.start,
+            origin: claim.origin,
             from: claim.from,
             to: claim.to,
             code: claim.code,
