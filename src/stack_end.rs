@@ -47,6 +47,12 @@ pub enum StackEnd {
     StitchedFiber,
     /// A return probe has replaced the return address, and the recording does not tell it.
     ReturnProbe,
+    /// The thread's start was reached, but frames are missing on the way: code that keeps no frame pointer was left by it.
+    Skipped,
+    /// As [`Self::Recorded`], but its innermost function had no frame yet or never has one, and so its caller is missing.
+    CallerMissing,
+    /// As many calls as the processor's record of them holds (`--call-graph lbr`); there may be more.
+    BranchesFull,
 }
 
 /// One item for each reason for which stacks end.
@@ -69,7 +75,7 @@ impl<T> IndexMut<StackEnd> for ByEnd<T> {
 
 impl StackEnd {
     /// Number of variants.
-    pub const COUNT: usize = 20;
+    pub const COUNT: usize = 23;
 
     /// All reasons, in the order of their numbers.
     pub const ALL: [Self; Self::COUNT] = [
@@ -93,6 +99,9 @@ impl StackEnd {
         Self::Stitched,
         Self::StitchedFiber,
         Self::ReturnProbe,
+        Self::Skipped,
+        Self::CallerMissing,
+        Self::BranchesFull,
     ];
 
     /// The reason in words.
@@ -119,6 +128,9 @@ impl StackEnd {
             Self::Stitched => "completed from other samples",
             Self::StitchedFiber => "completed from other samples to the fiber's base",
             Self::ReturnProbe => "a return probe",
+            Self::Skipped => "frames missing on the way",
+            Self::CallerMissing => "as recorded, without the caller of the innermost function",
+            Self::BranchesFull => "as many calls as the processor keeps",
         }
     }
 
@@ -131,9 +143,12 @@ impl StackEnd {
             | Self::FiberBase
             | Self::KernelOnly
             | Self::Recorded
+            // What the processor keeps may just be all there is.
+            | Self::BranchesFull
             | Self::Stitched
             | Self::StitchedFiber => None,
             Self::DumpTooShort | Self::Rooted => Some("[cut]"),
+            Self::CallerMissing => Some("[caller missing]"),
             Self::AbsentPage => Some("[absent page]"),
             Self::OtherStack => Some("[other stack]"),
             Self::ReturnProbe => Some("[return probe]"),
@@ -143,8 +158,24 @@ impl StackEnd {
             | Self::CheckFailed
             | Self::NoRegisters
             | Self::UnknownCode
-            | Self::LostRegister => Some("[incomplete]"),
+            | Self::LostRegister
+            | Self::Skipped => Some("[incomplete]"),
         }
+    }
+
+    /// Whether the mark stands between frames, and not behind the outermost one.
+    #[must_use]
+    pub const fn is_marked_inside(self) -> bool {
+        matches!(self, Self::Rooted | Self::Skipped | Self::CallerMissing)
+    }
+
+    /// Whether the chain is one that the kernel or the processor found, which nobody has walked.
+    #[must_use]
+    pub const fn is_recorded(self) -> bool {
+        matches!(
+            self,
+            Self::Recorded | Self::CallerMissing | Self::BranchesFull
+        )
     }
 
     /// What the recording alone says of the stack's end.

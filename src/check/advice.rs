@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::collect::{DumpSizes, LARGEST_DUMP};
-use crate::runtimes::{Producer, Runtime};
+use crate::runtimes::{Producer, Runtime, programs};
 
 use super::Culprit;
 
@@ -25,15 +25,18 @@ pub(super) fn dump_size(sizes: &DumpSizes) -> Option<u64> {
     (wanted > sizes.copied).then_some(wanted)
 }
 
-/// How much of the stacks to record.
-pub(super) fn for_short_stacks(sizes: &DumpSizes) -> Vec<String> {
-    let dwarf = dump_size(sizes).map(|size| format!("perf record --call-graph dwarf,{size}"));
-    let too_large = sizes.beyond > 0 || dwarf.is_none();
-    let other = too_large.then(|| {
-        "perf record --call-graph fp, with everything built by -fno-omit-frame-pointer, has no such limit"
-            .to_owned()
-    });
-    dwarf.into_iter().chain(other).collect()
+/// How to record stacks that were cut: the one way that helps most of them. Go keeps frame pointers always, and goroutines
+/// whose stacks are cut are as a rule deep.
+pub(super) fn for_short_stacks(sizes: &DumpSizes, is_go: bool) -> String {
+    const NO_LIMIT: &str = "perf record --call-graph fp";
+    let helps_most = sizes.known == 0 || sizes.beyond * 2 <= sizes.known;
+    match dump_size(sizes).filter(|_| helps_most) {
+        Some(size) => format!("perf record --call-graph dwarf,{size}"),
+        None if is_go => NO_LIMIT.to_owned(),
+        None => format!(
+            "{NO_LIMIT}, with everything built by -fno-omit-frame-pointer, has no such limit"
+        ),
+    }
 }
 
 /// How code gets frames that can be followed.
@@ -148,7 +151,9 @@ impl Source {
         if path.contains(".ko") && name.starts_with('[') {
             return Self::Module;
         }
-        if !path.starts_with('/') {
+        // Runtimes are released without symbols, and nobody builds them anew.
+        let is_released = || programs::is_runtime(name) && !path.starts_with("/usr/bin/");
+        if !path.starts_with('/') || is_released() {
             return Self::Nobody;
         }
         if LIBC.iter().any(|prefix| name.starts_with(prefix)) {

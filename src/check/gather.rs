@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 
 use crate::address::Avma;
-use crate::collect::{AddressStackId, MapCache, Pc, SpaceAt};
+use crate::collect::{AddressStackId, MapCache, Pc, PcId, SpaceAt};
+use crate::dso::go::GoTable;
 use crate::dso::{Dso, DsoId, DsoKind, Evidence as FileEvidence, FileTrouble, KernelState};
 use crate::ids::Idx;
 use crate::perfdata::{CpuMode, Recording};
@@ -13,14 +14,14 @@ use crate::profile::{StackEnd, ThreadId};
 use crate::runtimes::{Habit, Producer};
 use crate::session::jit::JitMatch;
 use crate::session::maps::Mapping;
-use crate::session::{Session, Target};
+use crate::session::{Label, Session, Target};
 use crate::symbolize::{Site, Symbol};
 use crate::unwind::Arch;
 
 use super::stages::Stages;
 use super::{
-    Clock, Culprit, Dump, EndShare, Evidence, FileProof, KernelSymbols, Loss, Reason, Unresolved,
-    Whole, is_doubtful,
+    Clock, Culprit, Dump, EndShare, Evidence, FileProof, KernelSymbols, Loss, Reason, Skipped,
+    Unread, Unresolved, Whole, is_doubtful,
 };
 
 /// Everything that [`super::judge`] looks at.
@@ -51,6 +52,16 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
         mended: stages.mended.clone(),
         grafted: ended(stages, StackEnd::Rooted),
         rooted: rooted(stages),
+        skipped: skipped(stages),
+        calls_kept: collected.most_branches,
+        short_in_go: short_in_go(stages),
+        unread: Unread {
+            trace: session.stats.trace,
+            branches: recording
+                .has_branches()
+                .then(|| recording.words_of_branches()),
+            is_simpleperf: recording.features.is_simpleperf(),
+        },
         sizes: collected.depths.sizes(),
         unresolved,
         clock: clock(recording),
@@ -63,8 +74,7 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
         without_dwarf: without_dwarf(session, &resolved_by_file),
         wasm: super::wasm::gather(stages),
         unchecked: unchecked(session, &resolved_by_file),
-        files: files(session, &resolved_by_file),
-        copied: copied(stages),
+        untold: untold(stages),
         weights: stages.weights.clone(),
     }
 }
@@ -122,6 +132,9 @@ fn ends(stages: &Stages<'_, '_>) -> Vec<EndShare> {
             end,
             StackEnd::NotRecorded
                 | StackEnd::Recorded
+                | StackEnd::CallerMissing
+                | StackEnd::BranchesFull
+                | StackEnd::Skipped
                 | StackEnd::DumpTooShort
                 | StackEnd::AbsentPage
         );
@@ -324,7 +337,7 @@ fn rooted(stages: &Stages<'_, '_>) -> u64 {
     let mut known: BTreeMap<AddressStackId, bool> = BTreeMap::new();
     let mut samples = 0;
     for row in &stages.collected.rows {
-        if stacks.tag(row.key.stack) != StackEnd::Recorded {
+        if !stacks.tag(row.key.stack).is_recorded() {
             continue;
         }
         let reaches = *known.entry(row.key.stack).or_insert_with(|| {
@@ -342,6 +355,76 @@ fn rooted(stages: &Stages<'_, '_>) -> u64 {
         }
     }
     samples
+}
+
+/// Samples within whose stacks frames are missing, by the code that was left without them. Innermost frames count for what is usual.
+fn skipped(stages: &Stages<'_, '_>) -> Skipped {
+    let (stacks, pcs) = (&stages.collected.stacks, &stages.collected.pcs);
+    let is_gap = |pc: &PcId| pcs[*pc].target == Target::Label(Label::SKIPPED);
+    let (mut samples, mut culprits) = (0, Culprits::default());
+    let mut leaves: BTreeMap<DsoId, [u64; 2]> = BTreeMap::new();
+    for row in &stages.collected.rows {
+        let stack = stacks.get(row.key.stack);
+        let gap = stack.iter().position(is_gap).filter(|at| *at > 0);
+        if let Some(inner) = gap.and_then(|at| stack.get(at - 1)) {
+            samples += row.samples;
+            culprits.add(&pcs[*inner], row.samples);
+        }
+        if let Some(Target::Jit(_, dso)) = stack.first().map(|leaf| pcs[*leaf].target) {
+            let [all, left] = leaves.entry(dso).or_default();
+            *all += row.samples;
+            *left += row.samples * u64::from(gap == Some(1));
+        }
+    }
+    let habitual = leaves.iter().filter(|(_, [all, left])| left * 2 > *all);
+    let name = |dso: DsoId| stages.session.dsos.get(dso).short_name.clone();
+    Skipped {
+        samples,
+        culprits: culprits.named(stages.session),
+        habitual: habitual.map(|(dso, _)| name(*dso)).collect(),
+    }
+}
+
+/// Samples whose stacks were cut in Go's code.
+fn short_in_go(stages: &Stages<'_, '_>) -> u64 {
+    let mut known: BTreeMap<DsoId, bool> = BTreeMap::new();
+    let mut is_go = |dso: DsoId| {
+        *known.entry(dso).or_insert_with(|| {
+            let binary = stages.session.dsos.binary(dso);
+            binary.is_some_and(|elf| GoTable::of(elf).is_some())
+        })
+    };
+    let stacks = &stages.collected.stacks;
+    let rows = stages.collected.rows.iter();
+    let of_go = rows.filter(|row| {
+        let is_short = stacks.tag(row.key.stack).recorded() == StackEnd::DumpTooShort;
+        // What was put under a cut stack lies behind a frame that is none.
+        let mut frames = stacks.get(row.key.stack).iter().rev();
+        is_short
+            && frames.any(
+                |pc| matches!(stages.collected.pcs[*pc].target, Target::Dso(dso) if is_go(dso)),
+            )
+    });
+    of_go.map(|row| row.samples).sum()
+}
+
+/// Programs with samples, or ends of stacks, in code made at run time that nothing tells of.
+fn untold(stages: &Stages<'_, '_>) -> Vec<String> {
+    let mut found: BTreeMap<&str, u64> = BTreeMap::new();
+    for row in &stages.collected.rows {
+        let is_end = stages.collected.stacks.tag(row.key.stack) == StackEnd::UnknownCode;
+        let pc = &stages.collected.pcs[row.key.leaf];
+        let is_leaf = || reason(stages, row.key.thread, pc) == Some(Reason::JitWithoutDump);
+        if is_end || is_leaf() {
+            let process = stages.session.threads[row.key.thread].process;
+            let program = stages.session.main_program(process);
+            let name = program.map(|dso| stages.session.dsos.get(dso).short_name.as_str());
+            *found.entry(name.unwrap_or_default()).or_default() += row.samples;
+        }
+    }
+    let mut names: Vec<(&str, u64)> = found.into_iter().collect();
+    names.sort_by_key(|(name, samples)| (std::cmp::Reverse(*samples), *name));
+    names.into_iter().map(|(name, _)| name.to_owned()).collect()
 }
 
 /// Whether code begins programs or threads: of C and all that is linked like it, of Go, of Erlang.

@@ -2,16 +2,17 @@
 
 use crate::collect::{DumpSizes, LARGEST_DUMP};
 use crate::dso::KernelState;
-use crate::perfdata::Damage;
+use crate::perfdata::{Damage, Trace};
 use crate::profile::StackEnd;
 use crate::runtimes::Producer;
+use crate::runtimes::programs::{self, Told};
 use crate::session::jit::ClockFit;
 
 use super::advice;
 use super::wasm;
 use super::{
-    Clock, Culprit, Dump, EndShare, Evidence, Finding, Level, Limits, Reason, Unresolved, Verdict,
-    finding, is_doubtful, percent,
+    Clock, Culprit, Dump, EndShare, Evidence, Finding, Level, Limits, Reason, Skipped, Unresolved,
+    Verdict, finding, is_doubtful, percent,
 };
 
 /// Per cent of the samples from which on something that could be put right is worth a warning.
@@ -90,6 +91,22 @@ fn recording(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
         )
         .fixed_by(["copy the file again from where it was recorded, or record again"]),
     });
+    let unread = &evidence.unread;
+    if unread.is_simpleperf {
+        let text = "recorded by simpleperf; its symbols are not read";
+        out.push(finding(Level::Note, "recording.simpleperf", text));
+    }
+    if let Some(trace) = unread.trace.filter(|_| evidence.loss.samples > 0) {
+        let (name, bytes) = (trace.name(), trace.bytes);
+        let text = format!(
+            "{name} of {bytes} bytes was recorded too, which pjit does not decode; these are the samples beside it"
+        );
+        let row = finding(Level::Note, "recording.trace", text);
+        out.push(row.fixed_by([Trace::decoder(&advice::quoted(&evidence.path))]));
+    }
+    if let Some(words) = unread.branches {
+        out.push(finding(Level::Note, "recording.branches", words));
+    }
     if whole.skipped > 0 {
         let text = format!(
             "{} records make no sense or are of an unknown kind",
@@ -116,7 +133,12 @@ fn recording(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
 fn samples(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
     let loss = &evidence.loss;
     let (samples, lost) = (loss.samples, loss.lost);
-    if samples == 0 && lost == 0 {
+    if let Some(trace) = evidence.unread.trace.filter(|_| samples == 0) {
+        let (name, bytes) = (trace.name(), trace.bytes);
+        let text = format!("none, but {name} of {bytes} bytes, which pjit does not decode");
+        let row = finding(Level::Fail, "samples", text);
+        out.push(row.fixed_by([Trace::decoder(&advice::quoted(&evidence.path))]));
+    } else if samples == 0 && lost == 0 {
         out.push(
             finding(Level::Fail, "samples", "none").fixed_by([
                 "record longer, or another event: perf record -e cpu-clock where there are no hardware counters",
@@ -183,7 +205,7 @@ fn stacks(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
     };
     let all = count(&|_| true);
     let missing = count(&|end| end == StackEnd::NotRecorded);
-    let recorded = count(&|end| end == StackEnd::Recorded);
+    let recorded = count(&|end| end.is_recorded());
     let complete = count(&|end| end.is_complete());
     let walked = all - missing - recorded;
     let wanted = limits.min_complete.unwrap_or(Limits::MIN_COMPLETE);
@@ -212,15 +234,28 @@ fn stacks(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
             _ if is_asked_for => Level::Fail,
             _ => Level::Warn,
         };
-        let text = format!(
-            "found by frame pointers: {share:.2}% reach main or a thread's start ({} of {recorded}); functions built \
-             without are missing in them",
+        let reach = format!(
+            "{share:.2}% reach main or a thread's start ({} of {recorded})",
             evidence.rooted
         );
-        let fix =
-            "perf record --call-graph dwarf, or build everything with -fno-omit-frame-pointer";
+        let (text, fix) = if evidence.calls_kept > 0 {
+            (
+                format!(
+                    "from the processor's record of calls (LBR): {reach}; what it does not keep is missing in them"
+                ),
+                "perf record --call-graph dwarf, or --call-graph fp with everything built by -fno-omit-frame-pointer",
+            )
+        } else {
+            (
+                format!(
+                    "found by frame pointers: {reach}; functions built without are missing in them"
+                ),
+                "perf record --call-graph dwarf, or build everything with -fno-omit-frame-pointer",
+            )
+        };
         let row = finding(level, "stacks", text).fixed_by([fix]);
         out.push(row.without_advice_below(Level::Warn));
+        out.extend(parts_of_recorded(evidence, recorded));
     } else {
         let share = percent(complete, walked);
         let level = if share < wanted {
@@ -238,16 +273,87 @@ fn stacks(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
                 .filter_map(|end| part_of_stacks(end, walked, is_bad, evidence))
                 .map(|part| part.without_advice_below(Level::Warn)),
         );
+        out.extend(skipped(evidence, walked));
         out.extend(completed(evidence, walked));
         if recorded > 0 {
             let text = format!("{recorded} samples have frame-pointer chains, as recorded");
             out.push(finding(Level::Note, "stacks.recorded", text));
+            out.extend(parts_of_recorded(evidence, recorded));
         }
     }
     if missing > 0 {
         let text = format!("{missing} samples have none");
         out.push(finding(Level::Note, "stacks.none", text));
     }
+}
+
+/// The lines for what is known to be missing in chains that the kernel or the processor found.
+fn parts_of_recorded(evidence: &Evidence, recorded: u64) -> Vec<Finding> {
+    /// Per cent of the chains from which on missing callers are worth a warning.
+    const WORTH_WARNING_OF_CALLERS: f64 = 5.0;
+    let samples = |end: StackEnd| -> u64 {
+        let of_end = evidence.ends.iter().filter(|share| share.end == end);
+        of_end.map(|share| share.samples).sum()
+    };
+    let mut parts = Vec::new();
+    let share = percent(samples(StackEnd::CallerMissing), recorded);
+    if share > 0.0 {
+        let level = if share >= WORTH_WARNING_OF_CALLERS {
+            Level::Warn
+        } else {
+            Level::Note
+        };
+        let text = format!(
+            "{share:.2}% lack the caller of their innermost function, which has no frame of its own; [caller missing] stands there"
+        );
+        let row = finding(level, "stacks.caller-missing", text)
+            .fixed_by(["perf record --call-graph dwarf, or build everything with -mno-omit-leaf-frame-pointer too"]);
+        parts.push(row.without_advice_below(Level::Warn));
+    }
+    let share = percent(samples(StackEnd::BranchesFull), recorded);
+    if share > 0.0 {
+        let text = format!(
+            "{share:.2}% have as many calls as the processor keeps ({}), so that outer ones may be missing",
+            evidence.calls_kept
+        );
+        let level = if share >= WORTH_WARNING {
+            Level::Warn
+        } else {
+            Level::Note
+        };
+        let row = finding(level, "stacks.calls-kept", text).fixed_by([
+            "perf record --call-graph dwarf, or --call-graph fp with everything built by -fno-omit-frame-pointer",
+        ]);
+        parts.push(row.without_advice_below(Level::Warn));
+    }
+    parts
+}
+
+/// The line for stacks within which frames are missing.
+fn skipped(evidence: &Evidence, walked: u64) -> Option<Finding> {
+    let Skipped {
+        samples,
+        culprits,
+        habitual,
+    } = &evidence.skipped;
+    let share = percent(*samples, walked);
+    let level = if share >= WORTH_WARNING {
+        Level::Warn
+    } else {
+        Level::Note
+    };
+    let mut text = format!(
+        "{share:.2}% lack frames where [incomplete] stands, behind code made at run time without frame pointers: {}",
+        names(culprits, evidence)
+    );
+    if !habitual.is_empty() {
+        text += &format!(
+            "; most samples of {} are so: it keeps none",
+            habitual.join(", ")
+        );
+    }
+    let row = finding(level, "stacks.skipped", text).fixed_by(advice::for_frames(culprits));
+    (*samples > 0).then(|| row.without_advice_below(Level::Warn))
 }
 
 /// The lines for what was put under cut stacks.
@@ -290,7 +396,7 @@ fn part_of_stacks(
     let found_in = names(&share.culprits, evidence);
     Some(match share.end {
         StackEnd::DumpTooShort | StackEnd::Rooted | StackEnd::Stitched | StackEnd::StitchedFiber => finding(level, "stacks.short", front + &short_stacks(&evidence.sizes))
-            .fixed_by(advice::for_short_stacks(&evidence.sizes)),
+            .fixed_by([advice::for_short_stacks(&evidence.sizes, is_go(share, evidence))]),
         StackEnd::MissingFile => finding(level, "stacks.missing-file", front + "end in files that were not found: " + &found_in)
             .fixed_by(advice::for_files(&share.culprits, false)),
         StackEnd::ChangedFile => {
@@ -338,10 +444,23 @@ fn part_of_stacks(
         )
         .fixed_by(["perf record --call-graph fp"]),
         StackEnd::TooDeep => finding(helpless, "stacks.too-deep", front + "have too many frames"),
-        StackEnd::NotRecorded | StackEnd::Complete | StackEnd::FiberBase | StackEnd::KernelOnly | StackEnd::Recorded => {
+        StackEnd::NotRecorded
+        | StackEnd::Complete
+        | StackEnd::FiberBase
+        | StackEnd::KernelOnly
+        | StackEnd::Recorded
+        // Told apart from how stacks ended.
+        | StackEnd::CallerMissing
+        | StackEnd::BranchesFull
+        | StackEnd::Skipped => {
             return None;
         }
     })
+}
+
+/// Whether most of the stacks that were cut are Go's.
+const fn is_go(short: &EndShare, evidence: &Evidence) -> bool {
+    evidence.short_in_go.saturating_mul(2) > short.samples
 }
 
 /// Why walks could not begin.
@@ -560,6 +679,16 @@ fn for_unknown_code(evidence: &Evidence) -> Vec<String> {
     let in_maps = || maps.iter().find_map(|map| map.producer.row().gaps_in_map);
     if let Some(reason) = in_dumps.or_else(in_maps) {
         return vec![reason.to_owned()];
+    }
+    let told = evidence.untold.first().map(|name| programs::told_by(name));
+    match told.unwrap_or_default() {
+        Told::By(switch) => return vec![format!("have the runtime tell: {switch}")],
+        Told::Never(name) => {
+            return vec![format!(
+                "{name} has no switch that tells of its code; what it compiles stays without names"
+            )];
+        }
+        Told::Unknown => {}
     }
     let ways: Vec<&str> = Producer::all()
         .filter_map(|runtime| runtime.record)

@@ -15,7 +15,7 @@ mod weights;
 
 use crate::collect::DumpSizes;
 use crate::dso::KernelState;
-use crate::perfdata::Damage;
+use crate::perfdata::{Damage, Trace};
 use crate::profile::StackEnd;
 use crate::runtimes::Producer;
 use crate::session::jit::{ClockFit, JitAbsent, JitObject};
@@ -43,6 +43,14 @@ pub struct Evidence {
     pub ends: Vec<EndShare>,
     /// Samples with a chain as the kernel found it, in which main or a thread's start is.
     pub rooted: u64,
+    /// Samples within whose stacks frames are missing, whichever way they ended.
+    pub skipped: Skipped,
+    /// The most calls that the processor kept for a sample, where it is what recorded them.
+    pub calls_kept: usize,
+    /// Of the samples whose stacks were cut, those that are in Go's code there.
+    pub short_in_go: u64,
+    /// What was recorded beside the samples and is not read.
+    pub unread: Unread,
     /// Cut stacks that were completed from others.
     pub mended: Mended,
     /// Cut stacks that got the root of their thread.
@@ -75,8 +83,32 @@ pub struct Evidence {
     pub files: Vec<FileProof>,
     /// Samples in code that programs copied to memory without a file.
     pub copied: Vec<Culprit>,
+    /// Programs that run code made at run time that nothing tells of, the heaviest first.
+    pub untold: Vec<String>,
     /// Events that weights are made of.
     pub weights: Weights,
+}
+
+/// Samples within whose stacks frames are missing.
+#[derive(Debug, Clone, Default)]
+pub struct Skipped {
+    /// How many.
+    pub samples: u64,
+    /// Behind whose code the frames are missing, the heaviest first.
+    pub culprits: Vec<Culprit>,
+    /// Those of the culprits that were left in this way in most of their samples.
+    pub habitual: Vec<String>,
+}
+
+/// What was recorded beside the samples and is not read.
+#[derive(Debug, Clone, Default)]
+pub struct Unread {
+    /// What the processor traced.
+    pub trace: Option<Trace>,
+    /// What is to be said of branch stacks.
+    pub branches: Option<&'static str>,
+    /// Android's simpleperf recorded it, with symbols in a form of its own.
+    pub is_simpleperf: bool,
 }
 
 /// Whether the recording is whole.

@@ -168,12 +168,79 @@ fn dump_sizes_are_rounded_and_bounded() {
     assert_eq!(dump_size(&sizes(0, 0, 0, 8192)), Some(65_528));
     assert_eq!(dump_size(&sizes(10, 10, 0, 8192)), Some(65_528));
     assert_eq!(dump_size(&sizes(10, 10, 0, 65_528)), None);
+    // One way, that which helps most of them.
+    let fix = |sizes, is_go| for_short_stacks(&sizes, is_go);
+    let large = "perf record --call-graph dwarf,18432";
+    assert_eq!(fix(sizes(10, 0, 17_800, 8192), false), large);
+    assert_eq!(fix(sizes(10, 3, 17_800, 8192), true), large);
+    let beyond = fix(sizes(10, 9, 17_800, 8192), false);
+    assert!(beyond.starts_with("perf record --call-graph fp, with everything"));
+    // Go keeps frame pointers without being told to.
     assert_eq!(
-        for_short_stacks(&sizes(10, 0, 17_800, 8192)),
-        ["perf record --call-graph dwarf,18432"]
+        fix(sizes(10, 9, 17_800, 8192), true),
+        "perf record --call-graph fp"
     );
-    let beyond = for_short_stacks(&sizes(10, 10, 0, 65_528));
-    assert!(beyond.len() == 1 && beyond[0].contains("--call-graph fp"));
+}
+
+#[test]
+fn missing_callers_are_a_warning_from_five_per_cent_on() {
+    let with = |missing| {
+        let evidence = Evidence {
+            ends: vec![
+                ends(StackEnd::Recorded, 1000 - missing),
+                ends(StackEnd::CallerMissing, missing),
+            ],
+            rooted: 1000,
+            ..good()
+        };
+        level(
+            &judge(&evidence, Limits::default()),
+            "stacks.caller-missing",
+        )
+    };
+    assert_eq!(with(0), None);
+    assert_eq!(with(49), Some(Level::Note));
+    assert_eq!(with(50), Some(Level::Warn));
+}
+
+#[test]
+fn advice_on_unnamed_code_is_for_the_program_that_made_it() {
+    let fix = |program: &str| {
+        let evidence = Evidence {
+            unresolved: vec![Unresolved {
+                reason: Reason::JitWithoutDump,
+                samples: 500,
+                culprits: vec![culprit("//anon", 500)],
+            }],
+            untold: vec![program.to_owned()],
+            ..good()
+        };
+        let verdict = judge(&evidence, Limits::default());
+        let found = verdict.findings.iter().find(|f| f.check == "symbols.jit");
+        found.expect("a finding").fixes.join(" ")
+    };
+    assert!(fix("bun").contains("BUN_JSC_useJITDump=1") && !fix("bun").contains("perf-prof"));
+    assert!(fix("luajit").contains("LuaJIT has no switch"));
+    assert!(fix("server").contains("node --perf-prof"));
+}
+
+#[test]
+fn a_trace_without_samples_is_named() {
+    let evidence = Evidence {
+        unread: Unread {
+            trace: Some(Trace {
+                sort: 3,
+                bytes: 384,
+            }),
+            ..Unread::default()
+        },
+        ..Evidence::default()
+    };
+    let verdict = judge(&evidence, Limits::default());
+    let found = verdict.findings.iter().find(|f| f.check == "samples");
+    let found = found.expect("a finding");
+    assert!(found.text.contains("a CoreSight ETM trace of 384 bytes"));
+    assert!(found.fixes[0].starts_with("perf inject"), "{found:?}");
 }
 
 #[test]

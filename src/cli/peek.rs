@@ -78,7 +78,7 @@ impl Verb for PeekArgs {
         let functions = Functions::of(&profile, &rules);
         let tally = Tally::of(&profile, &functions, event);
         let labels = labels(&functions, self.print.full_names);
-        let found = match matches(&functions, &tally, &labels, &self.function) {
+        let found = match matches(&profile, &functions, &tally, &labels, &self.function) {
             Ok(found) => found,
             Err(text) => return wrong_usage(&text),
         };

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use crate::diagnostics::Diagnostics;
 use crate::load::{self, LoadOptions};
 use crate::output::text::harmless;
-use crate::profile::{EventId, Profile};
+use crate::profile::{EventId, Profile, Trace};
 
 use super::input::{Environment, InputArgs};
 use super::terminal::Output;
@@ -60,7 +60,16 @@ pub(super) fn require_samples(profile: &Profile) -> anyhow::Result<()> {
         "{}: holds totals, not samples: pjit stat",
         profile.recording.path
     );
-    anyhow::ensure!(has_samples, "{}: no samples", profile.recording.path);
+    let path = &profile.recording.path;
+    if let Some(trace) = profile.recording.trace.filter(|_| !has_samples) {
+        anyhow::bail!(
+            "{path}: {} of {} bytes and no samples; pjit decodes no traces. Decode it first: {}",
+            trace.name(),
+            trace.bytes,
+            Trace::decoder(path)
+        );
+    }
+    anyhow::ensure!(has_samples, "{path}: no samples");
     Ok(())
 }
 

@@ -2,10 +2,11 @@
 
 use crate::address::Avma;
 use crate::dso::FileTrouble;
-use crate::perfdata::{CpuMode, Sample};
-use crate::session::Target;
+use crate::ids::{Idx, IndexVec};
+use crate::perfdata::{BranchStack, CpuMode, Sample};
+use crate::session::{Label, Target};
 use crate::stack_end::StackEnd;
-use crate::unwind::{Activation, Scene, Unwinder, UserFrame, UserState};
+use crate::unwind::{Activation, FrameOrigin, Scene, Unwinder, UserFrame, UserState};
 
 use super::PcId;
 use super::space::SpaceAt;
@@ -27,6 +28,12 @@ pub(super) struct ChainBuilder<'a> {
     max_frames: usize,
     /// Stack pointers of the leaf and the outermost frame of the last chain, if it was walked.
     span: Option<(Avma, Avma)>,
+    /// By address: whether frame-pointer chains that begin there lack the caller, where somebody asked.
+    frameless: IndexVec<PcId, Option<bool>>,
+    /// The most entries that a call stack of the processor had.
+    most_branches: usize,
+    /// Whether frames are missing within the last chain.
+    skips: bool,
 }
 
 /// Where a chain is put: the worker's table of addresses, and the ids of the chain.
@@ -48,7 +55,20 @@ impl<'a> ChainBuilder<'a> {
             user: Vec::new(),
             max_frames,
             span: None,
+            frameless: IndexVec::new(),
+            most_branches: 0,
+            skips: false,
         }
+    }
+
+    /// Whether frames are missing within the last chain.
+    pub(super) const fn skips(&self) -> bool {
+        self.skips
+    }
+
+    /// The most entries that a call stack of the processor had.
+    pub(super) const fn most_branches(&self) -> usize {
+        self.most_branches
     }
 
     /// What walked the chains.
@@ -68,29 +88,37 @@ impl<'a> ChainBuilder<'a> {
         self.span = None;
         let user = sample.user_stack.and(sample.user_regs);
         let unwinds = user.is_some() && self.unwinder.knows_machine();
-        let lbr = lbr && sample.branch_stack.is_some();
-        let recorded = recorded_chain(sample, space, unwinds || lbr, out);
+        // A call stack without calls tells less than the chain.
+        let calls = sample.branch_stack.filter(|_| lbr);
+        let calls = calls.filter(|calls| calls.iter().next().is_some());
+        let recorded = recorded_chain(sample, space, unwinds || calls.is_some(), out);
         if unwinds {
             return self.unwind_user(sample, space, out);
         }
-        match recorded {
-            Recorded::User if lbr => {
-                lbr_chain(sample, space, out);
-                StackEnd::Recorded
+        match (recorded.how, calls) {
+            (Recorded::User, Some(calls)) => {
+                let leaf = match sample.cpumode {
+                    CpuMode::User => sample.ip,
+                    _ => recorded.leaf,
+                };
+                self.lbr_chain(leaf, calls, space, out)
             }
-            Recorded::User => {
+            (Recorded::User, None) => {
                 self.insert_leaf_caller(sample, space, out);
-                StackEnd::Recorded
+                if !lbr && self.mark_missing_caller(space, out) {
+                    StackEnd::CallerMissing
+                } else {
+                    StackEnd::Recorded
+                }
             }
             // What was recorded for unwinding says nothing here.
-            Recorded::KernelOnly | Recorded::Nothing
+            (Recorded::KernelOnly | Recorded::Nothing, _)
                 if user.is_some_and(|registers| registers.abi != 0) =>
             {
                 StackEnd::NoRegisters
             }
-            Recorded::KernelOnly => StackEnd::KernelOnly,
-            Recorded::UserMissing => StackEnd::NotRecorded,
-            Recorded::Nothing => StackEnd::NotRecorded,
+            (Recorded::KernelOnly, _) => StackEnd::KernelOnly,
+            (Recorded::UserMissing | Recorded::Nothing, _) => StackEnd::NotRecorded,
         }
     }
 
@@ -115,10 +143,16 @@ impl<'a> ChainBuilder<'a> {
             .unwinder
             .walk(&state, space, self.max_frames, &mut self.user);
         self.span = self.unwinder.span();
+        self.skips = false;
         for frame in &self.user {
+            if frame.origin == FrameOrigin::PastFrames {
+                out.ids.push(out.addresses.label(Label::SKIPPED));
+                self.skips = true;
+            }
             out.ids.push(out.addresses.of_frame(space, frame));
         }
         match end {
+            StackEnd::Complete | StackEnd::FiberBase if self.skips => StackEnd::Skipped,
             // There was no more to copy: what looked like a frame behind it was none. Where frame information
             // says that there is one, the kernel could not copy on, and no larger dump would have had it.
             StackEnd::DumpTooShort if sample.user_stack_ends => {
@@ -169,7 +203,62 @@ impl<'a> ChainBuilder<'a> {
         let id = out.addresses.at(space, CpuMode::User, caller);
         out.ids.insert(leaf + 1, id);
     }
+
+    /// On x86 nothing is recorded of the caller of a function that has no frame of its own: the kernel goes on from its caller's
+    /// frame, to the caller's caller. GCC leaves the frame out of functions that call nothing, also with
+    /// `-fno-omit-frame-pointer`. Puts a mark where the caller is missing, and says whether it did.
+    fn mark_missing_caller(&mut self, space: &SpaceAt<'_, 'a>, out: &mut ChainOut<'_>) -> bool {
+        let pcs = out.addresses.all();
+        let user = |id: &PcId| pcs[*id].mode == CpuMode::User;
+        let Some(at) = out.ids.iter().position(user) else {
+            return false;
+        };
+        let leaf = out.ids[at];
+        if leaf.index() >= self.frameless.len() {
+            self.frameless.resize(leaf.index() + 1, None);
+        }
+        let frameless = *self.frameless[leaf]
+            .get_or_insert_with(|| self.unwinder.has_no_frame(pcs[leaf].at, space));
+        if frameless {
+            let mark = out.addresses.label(Label::NO_CALLER);
+            out.ids.insert(at + 1, mark);
+        }
+        frameless
+    }
+
+    /// The user part from the last-branch record in call-stack mode: the sampled address, then where each call came from that
+    /// has not returned. Where the newest call went is no frame: it is in the sampled function, or in one that has
+    /// jumped there (a stub, a tail call) and left no trace.
+    fn lbr_chain(
+        &mut self,
+        leaf: Option<Avma>,
+        calls: BranchStack<'_>,
+        space: &SpaceAt<'_, '_>,
+        out: &mut ChainOut<'_>,
+    ) -> StackEnd {
+        if let Some(leaf) = leaf {
+            out.push(space, CpuMode::User, leaf);
+        }
+        let mut count = 0;
+        for call in calls.iter() {
+            // A register that was not filled yet.
+            if call.from == Avma(0) && call.to == Avma(0) {
+                break;
+            }
+            count += 1;
+            out.push(space, CpuMode::User, call.from);
+        }
+        self.most_branches = self.most_branches.max(count);
+        if CALLS_KEPT.contains(&count) {
+            StackEnd::BranchesFull
+        } else {
+            StackEnd::Recorded
+        }
+    }
 }
+
+/// How many calls processors keep.
+pub(super) const CALLS_KEPT: [usize; 3] = [8, 16, 32];
 
 /// Whether the file of the outermost frame is not there, or another one.
 fn why_missing(out: &ChainOut<'_>, space: &SpaceAt<'_, '_>) -> StackEnd {
@@ -187,6 +276,13 @@ fn why_missing(out: &ChainOut<'_>, space: &SpaceAt<'_, '_>) -> StackEnd {
     }
 }
 
+/// What a recorded chain has.
+struct RecordedChain {
+    how: Recorded,
+    /// The first address of its user part.
+    leaf: Option<Avma>,
+}
+
 enum Recorded {
     Nothing,
     KernelOnly,
@@ -201,15 +297,20 @@ fn recorded_chain(
     space: &SpaceAt<'_, '_>,
     kernel_only: bool,
     out: &mut ChainOut<'_>,
-) -> Recorded {
+) -> RecordedChain {
+    let none = RecordedChain {
+        how: Recorded::Nothing,
+        leaf: None,
+    };
     let Some(chain) = sample.callchain else {
-        return Recorded::Nothing;
+        return none;
     };
     let mut reading = ChainReading {
         space,
         kernel_only,
         mode: CpuMode::User,
         user: false,
+        leaf: None,
     };
     let mut words = chain.iter();
     let mut missing = false;
@@ -221,21 +322,25 @@ fn recorded_chain(
             reading.mode = CpuMode::User;
             if !part.iter().all(|word| reading.word(*word, out)) {
                 out.ids.clear();
-                return Recorded::Nothing;
+                return none;
             }
             break;
         }
         if !reading.word(word, out) {
             // perf gives such a chain up as corrupt.
             out.ids.clear();
-            return Recorded::Nothing;
+            return none;
         }
     }
-    match (reading.user, out.ids.is_empty()) {
+    let how = match (reading.user, out.ids.is_empty()) {
         _ if missing => Recorded::UserMissing,
         (true, _) => Recorded::User,
         (false, false) => Recorded::KernelOnly,
         (false, true) => Recorded::Nothing,
+    };
+    RecordedChain {
+        how,
+        leaf: reading.leaf,
     }
 }
 
@@ -246,6 +351,8 @@ struct ChainReading<'s, 'p, 'a> {
     mode: CpuMode,
     /// Whether there was a word of the user's part.
     user: bool,
+    /// The first address of it.
+    leaf: Option<Avma>,
 }
 
 impl ChainReading<'_, '_, '_> {
@@ -262,23 +369,12 @@ impl ChainReading<'_, '_, '_> {
             return true;
         }
         self.user |= self.mode == CpuMode::User;
+        if self.mode == CpuMode::User {
+            self.leaf.get_or_insert(Avma(word));
+        }
         if self.mode != CpuMode::User || !self.kernel_only {
             out.push(self.space, self.mode, Avma(word));
         }
         true
-    }
-}
-
-/// The user part from the last-branch record in call-stack mode: where the newest call went, then
-/// where each call came from (`util/machine.c`).
-fn lbr_chain(sample: &Sample<'_>, space: &SpaceAt<'_, '_>, out: &mut ChainOut<'_>) {
-    let Some(branches) = sample.branch_stack else {
-        return;
-    };
-    for (i, branch) in branches.iter().enumerate() {
-        if i == 0 {
-            out.push(space, CpuMode::User, branch.to);
-        }
-        out.push(space, CpuMode::User, branch.from);
     }
 }

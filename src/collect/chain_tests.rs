@@ -29,6 +29,18 @@ fn chain_and_deferred(
     branches: &[[u64; 3]],
     deferred: Option<(u64, &[u64])>,
 ) -> (Vec<u64>, StackEnd) {
+    let ip = 0xffff_ffff_8100_0010;
+    taken_in(1, ip, branch_sample_type, callchain, branches, deferred)
+}
+
+fn taken_in(
+    misc: u16,
+    ip: u64,
+    branch_sample_type: u64,
+    callchain: &[u64],
+    branches: &[[u64; 3]],
+    deferred: Option<(u64, &[u64])>,
+) -> (Vec<u64>, StackEnd) {
     let event = TestEvent {
         sample_type: IP | TID | TIME | CALLCHAIN | BRANCH_STACK,
         branch_sample_type,
@@ -36,8 +48,8 @@ fn chain_and_deferred(
     };
     let mut recording = TestRecording::new(vec![event]);
     let sample = TestSample {
-        misc: 1,
-        ip: 0xffff_ffff_8100_0010,
+        misc,
+        ip,
         pid: 7,
         tid: 7,
         time: 100,
@@ -97,7 +109,7 @@ fn branch_call_stacks_take_the_place_of_the_users_part() {
             vec![
                 0xffff_ffff_8100_0010,
                 0xffff_ffff_8100_0020,
-                0x1200,
+                0x1000,
                 0x1100,
                 0x2100,
                 0x3100
@@ -112,6 +124,31 @@ fn branch_call_stacks_take_the_place_of_the_users_part() {
         chain(CALL_STACK, &recorded[..3], &branches),
         (kept[..2].to_vec(), StackEnd::KernelOnly)
     );
+}
+
+#[test]
+fn call_stacks_begin_with_the_sampled_address_and_end_with_registers_that_were_not_filled() {
+    let branches = [[0x1100, 0x1200, 0], [0x2100, 0x1000, 0], [0, 0, 0]];
+    let of_user = |branches: &[[u64; 3]]| {
+        // `PERF_RECORD_MISC_USER`
+        taken_in(2, 0x5000, CALL_STACK, &[USER, 0x9], branches, None)
+    };
+    // The newest call went to 0x1200, a stub that has jumped to the function of 0x5000.
+    assert_eq!(
+        of_user(&branches),
+        (vec![0x5000, 0x1100, 0x2100], StackEnd::Recorded)
+    );
+    // Without calls there is the chain.
+    assert_eq!(of_user(&[]), (vec![0x9], StackEnd::Recorded));
+    let kernel = [KERNEL, 0xffff_ffff_8100_0010, USER, 0x5000, 0x7000];
+    assert_eq!(
+        chain(CALL_STACK, &kernel, &[]).0,
+        [0xffff_ffff_8100_0010, 0x5000, 0x7000]
+    );
+    // As many as a processor keeps, and no sample has more.
+    let calls: Vec<[u64; 3]> = (1..=16).map(|n| [n << 12, n << 8, 0]).collect();
+    assert_eq!(of_user(&calls).1, StackEnd::BranchesFull);
+    assert_eq!(of_user(&calls[..15]).1, StackEnd::Recorded);
 }
 
 #[test]

@@ -223,6 +223,8 @@ pub struct Collected {
     pub addresses: Vec<(u64, EventId, u64)>,
     /// Samples whose record could not be read in pass two.
     pub unreadable: u64,
+    /// The most entries that a call stack of the processor had (`--call-graph lbr`).
+    pub most_branches: usize,
     /// How large stacks are, if that was asked for.
     pub depths: Depths,
     /// Where complete stacks begin and which ones were cut, if that was asked for.

@@ -13,6 +13,7 @@ use crate::session::{Label, Target};
 use crate::stack_end::StackEnd;
 use crate::unwind::{FramePlaceId, UserFrame};
 
+use super::chain::CALLS_KEPT;
 use super::depth::Depths;
 use super::paths::Paths;
 use super::roots::Roots;
@@ -160,6 +161,8 @@ pub(super) struct Table {
     texts: Distinct<PayloadId, str>,
     values: Distinct<ValuesId, [FieldValue]>,
     pub(super) unreadable: u64,
+    /// The most entries that a call stack of the processor had.
+    pub(super) most_branches: usize,
     pub(super) depths: Depths,
     pub(super) roots: Roots,
     pub(super) paths: Paths,
@@ -219,6 +222,7 @@ impl Table {
             kind: Rows::default(),
             addresses: self.data_addresses,
             unreadable: self.unreadable,
+            most_branches: self.most_branches,
             depths: self.depths,
             roots: self.roots,
             paths: self.paths.finish(),
@@ -244,7 +248,34 @@ impl Collected {
         // Stable: it finds the sorted runs that this is made of.
         all.rows.sort_by_key(place);
         all.addresses.sort_unstable();
+        if all.most_branches > 0 {
+            all.settle_call_stacks();
+        }
         all
+    }
+
+    /// Stacks with as many calls as a processor may keep are full only if that is how many this one keeps: no other has more.
+    fn settle_call_stacks(&mut self) {
+        let most = self.most_branches;
+        let pcs = &self.pcs;
+        let is_user = |pc: &&PcId| pcs[**pc].mode == CpuMode::User;
+        let mut settled = FxHashMap::default();
+        for row in &mut self.rows {
+            let stack = row.key.stack;
+            if self.stacks.tag(stack) != StackEnd::BranchesFull {
+                continue;
+            }
+            let stacks = &mut self.stacks;
+            row.key.stack = *settled.entry(stack).or_insert_with(|| {
+                let frames = stacks.get(stack);
+                let user = frames.iter().filter(is_user).count();
+                if CALLS_KEPT.contains(&most) && user >= most {
+                    return stack;
+                }
+                let frames = frames.to_vec();
+                stacks.push(&frames, StackEnd::Recorded)
+            });
+        }
     }
 
     fn append(&mut self, other: Self) {
@@ -265,6 +296,7 @@ impl Collected {
         }));
         self.addresses.extend(other.addresses);
         self.unreadable += other.unreadable;
+        self.most_branches = self.most_branches.max(other.most_branches);
         self.depths.absorb(other.depths);
         self.roots.absorb(other.roots, pcs);
         self.paths.absorb(other.paths, pcs);

@@ -284,6 +284,7 @@ impl<'s, 'a> Worker<'s, 'a> {
             };
             let lbr = event.attr.records_lbr_callstack();
             end = self.chains.build(&sample, lbr, &space, &mut out);
+            self.table.most_branches = self.chains.most_branches();
             if self.shared.needs.depths {
                 self.note_depth(head, &sample, end);
             }
@@ -330,6 +331,10 @@ impl<'s, 'a> Worker<'s, 'a> {
             StackEnd::DumpTooShort => PathEnd::Cut,
             _ => return,
         };
+        // What is put under a stack, or taken from it, has to have all frames: each is put beside its place.
+        if self.chains.skips() {
+            return;
+        }
         let space = SpaceAt::of(session, head, self.cache);
         let Some(scene) = space.scene() else { return };
         let owner = Owner {

@@ -116,6 +116,7 @@ pub(super) fn summarise(
             .iter()
             .any(|event| event.attr.is_context_switch()),
         holds_totals: session.stats.holds_counts(),
+        trace: session.stats.trace,
     };
 }
 
@@ -153,7 +154,7 @@ pub(super) fn report_quality(quality: &Quality, diag: &Diagnostics) {
     if share >= WORTH_SAYING {
         diag.warn(format!(
             "{share:.1}% of the weight has stacks larger than what was recorded of them; \
-             record more with --call-graph dwarf,65528 (pjit check tells how much is enough)"
+             pjit check tells how to record them"
         ));
     }
 }

@@ -127,10 +127,9 @@ pub fn quality(profile: &Profile) -> Value {
     let period = |end: StackEnd| quality.stack_ends[end];
     let sum =
         |ends: &mut dyn Iterator<Item = StackEnd>| ends.map(period).fold(0, u64::saturating_add);
-    let not_walked = [StackEnd::NotRecorded, StackEnd::Recorded];
     let walked = sum(&mut StackEnd::ALL
         .into_iter()
-        .filter(|end| !not_walked.contains(end)));
+        .filter(|end| *end != StackEnd::NotRecorded && !end.is_recorded()));
     let complete = sum(&mut StackEnd::ALL.into_iter().filter(|end| end.is_complete()));
     json!({
         "complete": if walked > 0 { share(complete, walked) } else { Value::Null },

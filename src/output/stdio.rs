@@ -149,12 +149,12 @@ pub fn quality_line(profile: &Profile) -> String {
         ..
     } = &profile.quality;
     let mut parts = Vec::new();
-    let told = [StackEnd::NotRecorded, StackEnd::Recorded].map(|end| stack_ends[end]);
-    let all: u64 = stack_ends
-        .0
-        .iter()
-        .fold(0, |sum, part| sum.wrapping_add(*part));
-    let walked = all.wrapping_sub(told[0]).wrapping_sub(told[1]);
+    let sum = |is: &dyn Fn(&StackEnd) -> bool| {
+        let ends = StackEnd::ALL.into_iter().filter(is);
+        ends.map(|end| stack_ends[end]).fold(0, u64::wrapping_add)
+    };
+    let recorded = sum(&|end| end.is_recorded());
+    let walked = sum(&|end| *end != StackEnd::NotRecorded && !end.is_recorded());
     let complete = [
         StackEnd::Complete,
         StackEnd::FiberBase,
@@ -170,8 +170,27 @@ pub fn quality_line(profile: &Profile) -> String {
             percent(complete, walked)
         ));
         parts.extend(incomplete(profile, walked));
-    } else if told[1] > 0 {
+    } else if recorded > 0 {
         parts.push("stacks as recorded".to_owned());
+        // As for cut stacks: without marks, the line is what it always was.
+        let is_marked = profile.marks[StackEnd::CallerMissing].is_some();
+        for (end, what, is_told) in [
+            (
+                StackEnd::CallerMissing,
+                "without the caller of the innermost function",
+                is_marked,
+            ),
+            (
+                StackEnd::BranchesFull,
+                "cut where the processor keeps no more calls",
+                true,
+            ),
+        ] {
+            if stack_ends[end] > 0 && is_told {
+                let share = percent(stack_ends[end], recorded);
+                parts.push(format!("{share:.2}% {what}"));
+            }
+        }
     }
     parts.push(format!(
         "{:.2}% unresolved",

@@ -267,6 +267,12 @@ impl Attr {
         self.has(sample_type::BRANCH_STACK) && self.branch_sample_type & (1 << 11) != 0
     }
 
+    /// Whether samples have branch stacks that are no call stacks (`perf record -b`).
+    #[must_use]
+    pub const fn has_branches(&self) -> bool {
+        self.has(sample_type::BRANCH_STACK) && !self.records_lbr_callstack()
+    }
+
     /// The clock of the time stamps; `None` means the kernel's own (`perf_clock`).
     #[must_use]
     pub fn clock(&self) -> Option<ClockId> {

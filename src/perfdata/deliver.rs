@@ -4,17 +4,42 @@
 //! cut or damaged.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use crate::diagnostics::Diagnostics;
 use crate::input::Window;
 
+use super::attr::sample_type;
 use super::chunks::{FIRST_DECODED, RecordPos};
+use super::features::id;
 use super::head::{Walk, record_header, walk};
 use super::inflate::{Fed, Inflater, is_compressed, payload};
 use super::open::{End, Recording};
 use super::order::{Damage, DeliverStats, Delivered, Delivery, Lent};
 
+/// `SIMPLE_PERF_RECORD_TYPE_START`: from there on, types of records are its own.
+const FIRST_OF_SIMPLEPERF: u32 = 32768;
+
 impl Recording<'_> {
+    /// Whether samples have branch stacks that are no call stacks (`perf record -b`).
+    #[must_use]
+    pub fn has_branches(&self) -> bool {
+        let mut events = self.events.iter();
+        events.any(|event| event.attr.has_branches())
+    }
+
+    /// What is to be said of them. perf takes their view where the header names them and nothing is to be unwound.
+    #[must_use]
+    pub fn words_of_branches(&self) -> &'static str {
+        let mut events = self.events.iter();
+        let unwinds = events.any(|event| event.attr.has(sample_type::STACK_USER));
+        if self.features.has(id::BRANCH_STACK) && !unwinds && !self.features.frame.stream {
+            "branch stacks were recorded (-b), of which perf report shows each branch; here are the samples, as with its --no-branch-stack"
+        } else {
+            "branch stacks were recorded beside the samples; they are not shown"
+        }
+    }
+
     /// Pass one: hands every record to `f`, in perf's order. What is cut, damaged or unknown is
     /// left out and reported to `diag`. `walked` is told every [`Window::STEP`] bytes or so how many have been read.
     pub fn deliver(
@@ -59,8 +84,14 @@ impl Recording<'_> {
         let problem = pass.problem;
         let mut stats = pass.delivery.finish();
         stats.bytes_read = read;
+        let beside = self.source().traced_bytes();
+        if beside > 0 {
+            let trace = stats.trace.get_or_insert_default();
+            trace.bytes = trace.bytes.saturating_add(beside);
+        }
         stats.damage = self.damage(problem, end);
         self.report_damage(diag, &stats, problem, end);
+        self.report_unread(diag, &stats);
         self.report_skipped(diag, &stats);
         stats
     }
@@ -119,6 +150,26 @@ impl Recording<'_> {
         }
     }
 
+    /// One line for what was recorded and is not read.
+    fn report_unread(&self, diag: &Diagnostics, stats: &DeliverStats) {
+        let path = self.path().display();
+        if self.features.is_simpleperf() {
+            diag.warn(format!(
+                "{path}: recorded by simpleperf; its symbols are not read"
+            ));
+        }
+        if let Some(trace) = stats.trace.filter(|_| stats.samples > 0) {
+            diag.warn(format!(
+                "{path}: {} of {} bytes was recorded too, which pjit does not decode (perf report --itrace does)",
+                trace.name(),
+                trace.bytes
+            ));
+        }
+        if self.has_branches() {
+            diag.warn(format!("{path}: {}", self.words_of_branches()));
+        }
+    }
+
     fn report_skipped(&self, diag: &Diagnostics, stats: &DeliverStats) {
         let path = self.path().display();
         if stats.malformed > 0 {
@@ -133,21 +184,21 @@ impl Recording<'_> {
                 "{path}: {n} records of events that the recording does not describe were skipped"
             ));
         }
-        let features: Vec<String> = self.features.unknown().map(|n| n.to_string()).collect();
-        if !features.is_empty() {
+        let features = self.features.unknown();
+        let features: Vec<String> = features.map(|n| n.to_string()).collect();
+        if !self.features.is_simpleperf() && !features.is_empty() {
             diag.note(format!(
                 "{path}: features of a newer perf in the header were skipped: {}",
                 features.join(", ")
             ));
         }
-        if !stats.unknown_types.is_empty() {
-            let n: u64 = stats.unknown_types.values().sum();
-            let types: Vec<String> = stats
-                .unknown_types
-                .keys()
-                .take(8)
-                .map(u32::to_string)
-                .collect();
+        let own = self.features.is_simpleperf();
+        let unknown = stats.unknown_types.iter();
+        let unknown = unknown.filter(|(type_, _)| !own || **type_ < FIRST_OF_SIMPLEPERF);
+        let unknown: BTreeMap<u32, u64> = unknown.map(|(type_, n)| (*type_, *n)).collect();
+        if !unknown.is_empty() {
+            let n: u64 = unknown.values().sum();
+            let types: Vec<String> = unknown.keys().take(8).map(u32::to_string).collect();
             diag.warn(format!(
                 "{path}: {n} records of unknown types ({}) were skipped",
                 types.join(", ")

@@ -300,6 +300,12 @@ impl Features {
         (id::LAST + 1..bits.saturating_mul(64)).filter(|feature| self.has(*feature))
     }
 
+    /// Whether Android's simpleperf made the recording: its own features are numbered from 128 on.
+    #[must_use]
+    pub fn is_simpleperf(&self) -> bool {
+        self.present.get(2).is_some_and(|word| *word != 0)
+    }
+
     /// Whether the file says that it holds counts of `perf stat record`.
     #[must_use]
     pub fn has_counts(&self) -> bool {

@@ -354,8 +354,15 @@ pub(super) fn walk<'b>(bytes: &'b [u8], f: &mut dyn FnMut(usize, u32, &'b [u8]))
 pub(super) fn payload_len(type_: u32, record: &[u8]) -> u64 {
     match type_ {
         kind::AUXTRACE => u64_at(record, 8).unwrap_or(0),
-        // Padded to a multiple of eight.
-        kind::HEADER_TRACING_DATA => u64::from(u32_at(record, 8).unwrap_or(0)).next_multiple_of(8),
+        kind::HEADER_TRACING_DATA => {
+            let len = u64::from(u32_at(record, 8).unwrap_or(0));
+            // simpleperf has them in the record itself.
+            if len > 0 && record.len() as u64 >= 12 + len {
+                return 0;
+            }
+            // Padded to a multiple of eight.
+            len.next_multiple_of(8)
+        }
         _ => 0,
     }
 }

@@ -40,7 +40,7 @@ pub use counts::{EventUpdate, MappedThread, Stat, StatConfig, StatRound, mapped_
 pub use features::{BuildIdEntry, ClockData, Features};
 pub use head::SampleHead;
 pub use open::{OpenError, Recording};
-pub use order::{Damage, DeliverStats, Delivered};
+pub use order::{Damage, DeliverStats, Delivered, Trace};
 pub use records::{Inode, Mmap, Record, TimeConv};
 pub use sample::{Branch, BranchStack, Callchain, ReadValues, Registers, Sample, SampleError};
 pub use tracing::{FieldAt, FieldKey, FieldValue, Functions, NoField, Tracepoints};

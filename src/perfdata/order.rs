@@ -16,6 +16,7 @@ use smallvec::SmallVec;
 use crate::address::Timestamp;
 use crate::ids::{IndexVec, index_vec};
 
+use super::bytes::{u32_at, u64_at};
 use super::head::{Layouts, SampleHead};
 use super::records::{self, Record, kind};
 use super::{EventId, RecordPos};
@@ -74,12 +75,45 @@ pub struct DeliverStats {
     pub out_of_order: u64,
     /// Number of THROTTLE records.
     pub throttled: u64,
+    /// What the processor traced beside the samples (AUXTRACE), if anything.
+    pub trace: Option<Trace>,
     /// Number of records by type.
     pub by_type: BTreeMap<u32, u64>,
     /// What of the recording is damaged or missing, if anything is.
     pub damage: Option<Damage>,
     /// Bytes of records that were read (compressed ones as they are in the file).
     pub bytes_read: u64,
+}
+
+/// What a processor wrote of its own: every branch, or its own kind of samples. It takes a decoder to be read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Trace {
+    /// Of which sort, as AUXTRACE_INFO has it; 0 where nothing tells.
+    pub sort: u32,
+    /// Bytes of it in the recording.
+    pub bytes: u64,
+}
+
+impl Trace {
+    /// What people call it (`enum auxtrace_type` in `tools/perf/util/auxtrace.h`), with an article.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self.sort {
+            1 => "an Intel PT trace",
+            2 => "an Intel BTS trace",
+            3 => "a CoreSight ETM trace",
+            4 => "an Arm SPE trace",
+            5 => "an s390 CPU-MF trace",
+            6 => "a HiSilicon PTT trace",
+            _ => "a hardware trace",
+        }
+    }
+
+    /// The command that makes samples of it.
+    #[must_use]
+    pub fn decoder(path: &str) -> String {
+        format!("perf inject -i {path} --itrace=i1000il -o decoded.data")
+    }
 }
 
 impl DeliverStats {
@@ -261,7 +295,23 @@ impl<'r, 'a, 'f> Delivery<'r, 'a, 'f> {
             let ready = self.queue.round();
             self.hand_on(ready);
         } else {
+            self.note_trace(type_, record.bytes());
             self.hand_on_record(pos, record.bytes(), Timestamp::START);
+        }
+    }
+
+    fn note_trace(&mut self, type_: u32, record: &[u8]) {
+        let trace = &mut self.stats.trace;
+        match type_ {
+            kind::AUXTRACE_INFO => {
+                trace.get_or_insert_default().sort = u32_at(record, 8).unwrap_or(0);
+            }
+            kind::AUXTRACE => {
+                let trace = trace.get_or_insert_default();
+                let bytes = u64_at(record, 8).unwrap_or(0);
+                trace.bytes = trace.bytes.saturating_add(bytes);
+            }
+            _ => {}
         }
     }
 

@@ -46,6 +46,7 @@ pub(super) mod kind {
     pub(crate) const HEADER_BUILD_ID: u32 = 67;
     pub(crate) const FINISHED_ROUND: u32 = 68;
     pub(crate) const ID_INDEX: u32 = 69;
+    pub(crate) const AUXTRACE_INFO: u32 = 70;
     pub(crate) const AUXTRACE: u32 = 71;
     pub(crate) const THREAD_MAP: u32 = 73;
     pub(crate) const CPU_MAP: u32 = 74;

@@ -94,11 +94,19 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// Bytes of a processor's trace that the stream carried, which are not kept.
+    pub(super) fn traced_bytes(&self) -> u64 {
+        match self {
+            Self::Map(_) | Self::Maps(_) => 0,
+            Self::Stream(stream) => lock(stream).beside.traced_bytes,
+        }
+    }
+
     /// The tracepoint formats that the stream carried.
     pub(super) fn take_tracing_data(&self) -> Option<Vec<u8>> {
         match self {
             Self::Map(_) | Self::Maps(_) => None,
-            Self::Stream(stream) => lock(stream).tracing_data.take(),
+            Self::Stream(stream) => lock(stream).beside.tracing_data.take(),
         }
     }
 }
@@ -165,8 +173,17 @@ pub(super) struct Stream<'a> {
     /// Bytes of the packed chunks in memory.
     packed: usize,
     spill: Spill,
-    tracing_data: Option<Vec<u8>>,
+    beside: Beside,
     problem: Option<String>,
+}
+
+/// What a stream carries outside of its records.
+#[derive(Default)]
+struct Beside {
+    /// The formats of tracepoints.
+    tracing_data: Option<Vec<u8>>,
+    /// Bytes of a processor's trace.
+    traced_bytes: u64,
 }
 
 /// How the attempt to read a record ended.
@@ -185,7 +202,7 @@ impl<'a> Stream<'a> {
             unpacked: 0,
             packed: 0,
             spill: Spill::default(),
-            tracing_data: None,
+            beside: Beside::default(),
             problem: None,
         }
     }
@@ -221,7 +238,7 @@ impl<'a> Stream<'a> {
         let reader = self.reader.as_mut()?;
         let mut chunk = Vec::with_capacity(CHUNK + (1 << 16));
         while chunk.len() < CHUNK {
-            match read_record(reader, &mut chunk, &mut self.tracing_data) {
+            match read_record(reader, &mut chunk, &mut self.beside) {
                 Step::Record => {}
                 Step::End => {
                     self.reader = None;
@@ -274,11 +291,7 @@ impl<'a> Stream<'a> {
 
 /// Appends the next record to `chunk`. What follows a record outside of the record framing
 /// (AUX data, tracepoint formats) is taken out.
-fn read_record(
-    reader: &mut impl BufRead,
-    chunk: &mut Vec<u8>,
-    tracing: &mut Option<Vec<u8>>,
-) -> Step {
+fn read_record(reader: &mut impl BufRead, chunk: &mut Vec<u8>, beside: &mut Beside) -> Step {
     let start = chunk.len();
     let got = append(reader, 8, chunk);
     let header = match (got, chunk.get(start..).and_then(record_header)) {
@@ -296,7 +309,7 @@ fn read_record(
     }
     match type_ {
         kind::AUXTRACE | kind::HEADER_TRACING_DATA => {
-            take_payload(reader, chunk, start, type_, tracing)
+            take_payload(reader, chunk, start, type_, beside)
         }
         _ => Step::Record,
     }
@@ -331,14 +344,19 @@ fn take_payload(
     chunk: &mut Vec<u8>,
     start: usize,
     type_: u32,
-    tracing: &mut Option<Vec<u8>>,
+    beside: &mut Beside,
 ) -> Step {
     let len = payload_len(type_, chunk.get(start..).unwrap_or_default());
     chunk.truncate(start);
     let result = if type_ == kind::HEADER_TRACING_DATA && len <= MAX_TRACING_DATA {
-        append(reader, len, tracing.insert(Vec::new())).map(|n| n as u64)
+        append(reader, len, beside.tracing_data.insert(Vec::new())).map(|n| n as u64)
     } else {
-        std::io::copy(&mut reader.take(len), &mut std::io::sink())
+        let copied = std::io::copy(&mut reader.take(len), &mut std::io::sink());
+        if type_ == kind::AUXTRACE {
+            let copied = copied.as_ref().copied().unwrap_or(0);
+            beside.traced_bytes = beside.traced_bytes.saturating_add(copied);
+        }
+        copied
     };
     match result {
         Ok(got) if got == len => Step::Record,

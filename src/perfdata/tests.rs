@@ -886,7 +886,11 @@ fn aux_data_is_stepped_over() {
         read_stream(recording.stream()),
     ] {
         assert_eq!(ips(&read), [0x10, 0x20]);
-        assert!(read.warnings.is_empty(), "{:?}", read.warnings);
+        let told = "a hardware trace of 24 bytes was recorded too";
+        let [said] = &read.warnings[..] else {
+            panic!("{:?}", read.warnings);
+        };
+        assert!(said.contains(told), "{said}");
     }
 }
 
@@ -1223,4 +1227,42 @@ fn each_file_of_a_folder_is_packed_by_itself() {
                 .any(|word| word == time.to_le_bytes())
         );
     }
+}
+
+#[test]
+fn a_processors_trace_is_counted_and_left_out() {
+    let mut recording = TestRecording::simple();
+    recording.record(70, 0, &[1_u32.to_le_bytes(), [0; 4]].concat());
+    // Its size, then what is of no use here; the trace follows outside of the record, here another record of 16 bytes.
+    let mut trace = 16_u64.to_le_bytes().to_vec();
+    trace.resize(40, 0);
+    recording.record(71, 0, &trace);
+    recording.record(9, 0, &[0xff; 8]);
+    recording.sample(0, &at(2, 0x20));
+    let expected = Some(Trace { sort: 1, bytes: 16 });
+    for read in [
+        read_file(&recording.file()),
+        read_stream(recording.stream()),
+    ] {
+        assert_eq!((read.stats.trace, read.heads.len()), (expected, 1));
+    }
+}
+
+#[test]
+fn simpleperf_has_tracepoint_formats_in_the_record_itself() {
+    let mut recording = TestRecording::simple();
+    let mut formats = 21_u32.to_le_bytes().to_vec();
+    formats.resize(4 + 24, b'x');
+    recording.record(66, 0, &formats);
+    recording.record(32770, 0, &[0; 8]);
+    recording.sample(0, &at(2, 0x20));
+    recording.feature(128, vec![0; 16]);
+    let read = read_file(&recording.file());
+    assert_eq!((read.stats.damage, read.heads.len()), (None, 1));
+    let said = read.warnings.join("\n");
+    assert!(
+        said.contains("recorded by simpleperf; its symbols are not read"),
+        "{said}"
+    );
+    assert!(!said.contains("unknown types"), "{said}");
 }

@@ -31,7 +31,7 @@ pub use build::{Built, FrameNeeds, Material, build, queries};
 pub use filter::{SampleFilter, SampleMatcher, matching_functions, parents};
 
 pub use crate::ids::{CommId, ThreadId, ValuesId};
-pub use crate::perfdata::{CpuMode, EventId, FieldKey, FieldValue};
+pub use crate::perfdata::{CpuMode, EventId, FieldKey, FieldValue, Trace};
 pub use crate::session::Parallelism;
 pub use crate::session::threads::Namespace;
 pub use crate::stack_end::{ByEnd, StackEnd};
@@ -546,6 +546,8 @@ pub struct RecordingSummary {
     pub tells_switches: bool,
     /// It is one of `perf stat record`.
     pub holds_totals: bool,
+    /// What the processor traced, if anything.
+    pub trace: Option<Trace>,
 }
 
 impl RecordingSummary {

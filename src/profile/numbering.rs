@@ -190,12 +190,15 @@ impl Numberer<'_> {
                 continue;
             }
             for &place in places.chain(*pc) {
-                frames.push(self.frame(place, *pc));
+                match places.gap(place) {
+                    Some(why) => frames.extend(self.mark(why)),
+                    None => frames.push(self.frame(place, *pc)),
+                }
             }
         }
         if matches!(end, StackEnd::FiberBase | StackEnd::StitchedFiber) {
             frames.push(self.label(FIBER));
-        } else if end != StackEnd::Rooted && !frames.is_empty() {
+        } else if !end.is_marked_inside() && !frames.is_empty() {
             frames.extend(mark);
         }
         let id = self.profile.stacks.push(&frames, end);

@@ -20,6 +20,7 @@ use crate::perfdata::CpuMode;
 use crate::runtimes::Producer;
 use crate::session::jit::JitCodeId;
 use crate::session::{Label, Session, Target};
+use crate::stack_end::StackEnd;
 use crate::symbolize::{
     Answers, InlinedFrame, Original, Resolution, Resolved, Site, SourceLine, StringIndex,
     SymbolIndex,
@@ -109,6 +110,8 @@ pub(super) struct FramesOfPcs {
     names_are_shared: bool,
     /// Symbols behind those of names and functions.
     others: IndexVec<OtherId, PlaceSymbol>,
+    /// Those that stand where frames are missing, and why they are.
+    gaps: Vec<(PlaceId, StackEnd)>,
 }
 
 impl FramesOfPcs {
@@ -144,6 +147,7 @@ impl FramesOfPcs {
                 functions: answers.resolution.symbols.len(),
                 names_are_shared: false,
                 others: IndexVec::new(),
+                gaps: Vec::new(),
             },
         };
         for pc in pcs.iter_enumerated() {
@@ -170,6 +174,13 @@ impl FramesOfPcs {
             Some(part) => part.of(&self.chained),
             None => std::slice::from_ref(&self.leaf[pc]),
         }
+    }
+
+    /// Why frames are missing, if that is what a place stands for.
+    #[inline]
+    pub(super) fn gap(&self, place: PlaceId) -> Option<StackEnd> {
+        let mut gaps = self.gaps.iter();
+        gaps.find(|(gap, _)| *gap == place).map(|(_, end)| *end)
     }
 
     /// The text of a name, for the last time if one symbol at most can have it.
@@ -223,6 +234,7 @@ impl FramesOfPcs {
             functions: 0,
             names_are_shared: false,
             others: IndexVec::new(),
+            gaps: Vec::new(),
         };
         for chain in chains {
             let from = out.chained.len();
@@ -398,14 +410,20 @@ impl<'b> PcFramesMaker<'b, '_> {
     }
 
     fn label_frame(&mut self, label: Label) -> PlaceId {
-        self.number(FrameKey {
+        let place = self.number(FrameKey {
             symbol: None,
             dso: None,
             address: u64::from(label.0),
             mode: CpuMode::User,
             is_label: true,
             detail: None,
-        })
+        });
+        if let Some(end) = label.gap()
+            && self.out.gap(place).is_none()
+        {
+            self.out.gaps.push((place, end));
+        }
+        place
     }
 
     fn number(&mut self, place: FrameKey) -> PlaceId {

@@ -3,6 +3,8 @@
 //! As in pprof an edge counts once per sample, however often a stack has it. Other than there a function that calls itself is
 //! its own caller and callee. Paths of several levels count once per sample, too.
 
+use std::collections::BTreeSet;
+
 use regex::Regex;
 use rustc_hash::FxHashMap;
 
@@ -55,12 +57,18 @@ pub struct Block {
 /// # Errors
 /// When the word is no expression and no name.
 pub fn matches(
+    profile: &Profile,
     functions: &Functions,
     tally: &Tally,
     labels: &[String],
     word: &str,
 ) -> Result<Vec<FunctionId>, String> {
     let ids = || functions.all.indices();
+    // As reports print it: a function has a name for each of the ways in which it was compiled.
+    let printed: BTreeSet<FunctionId> = (profile.frames.indices())
+        .filter(|frame| profile.frame_name(*frame) == word)
+        .map(|frame| functions.of_frame(frame))
+        .collect();
     let met = |id: &FunctionId| tally.of_function(*id).inclusive.samples > 0;
     let is_exactly = |id: &FunctionId| {
         let function = functions.get(*id);
@@ -69,7 +77,9 @@ pub fn matches(
             &labels[id.index()],
             &function.full,
         ];
-        names.into_iter().any(|name| name == word) || function.identity.id() == word
+        names.into_iter().any(|name| name == word)
+            || function.identity.id() == word
+            || printed.contains(id)
     };
     let mut found: Vec<FunctionId> = ids().filter(met).filter(is_exactly).collect();
     if found.is_empty() {
@@ -108,7 +118,11 @@ pub fn block(
     for (round, stack) in (1..).zip(&tally.stacks) {
         let frames = stack.frames(profile);
         let end = profile.stacks.end(stack.id());
-        let is_whole = end.is_complete() || end == StackEnd::Recorded;
+        let is_whole = end.is_complete()
+            || matches!(
+                end,
+                StackEnd::Recorded | StackEnd::CallerMissing | StackEnd::Skipped
+            );
         let last = if is_whole { Step::Root } else { Step::End(end) };
         let mut met = 0;
         for (at, frame) in frames.iter().enumerate() {
@@ -298,7 +312,7 @@ mod tests {
         let functions = Functions::of(&profile, &OwnRules::default());
         let tally = Tally::of(&profile, &functions, crate::profile::EventId(0));
         let labels = labels(&functions, false);
-        let found = matches(&functions, &tally, &labels, name).expect("a name");
+        let found = matches(&profile, &functions, &tally, &labels, name).expect("a name");
         let block = block(&profile, (&functions, &labels), &tally, found[0], depth);
         let mut lines = vec![format!(
             "{} {}",

@@ -167,7 +167,7 @@ impl ChainMaker<'_> {
         if all.len() <= max {
             return (all, &[]);
         }
-        if end == StackEnd::Recorded {
+        if end.is_recorded() {
             return (self.in_order(all, max), &[]);
         }
         let kernel = all

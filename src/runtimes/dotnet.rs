@@ -34,6 +34,7 @@ pub(super) const MONO: Runtime = Runtime {
     lapses: &[Lapse::HeaderSize, Lapse::NoClose],
     kind,
     own: Some(OWN),
+    frames: Some("Mono has no switch that keeps frame pointers"),
     ..Runtime::UNKNOWN
 };
 

@@ -20,6 +20,7 @@ pub mod name_place;
 pub mod names;
 mod others;
 mod php;
+pub mod programs;
 mod v8;
 mod votes;
 mod wasmtime;

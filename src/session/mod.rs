@@ -27,6 +27,7 @@ use crate::dso::{DsoId, DsoTable};
 use crate::ids::{CommId, IndexVec, ThreadId};
 use crate::perfdata::{CpuMode, DeliverStats, EventId, RecordPos};
 use crate::run_state::RunState;
+use crate::stack_end::StackEnd;
 
 use jit::{JitCodeId, JitIndex, JitObjectId, ProcessId};
 use kernel_maps::KernelMaps;
@@ -84,6 +85,31 @@ pub struct Label(pub u8);
 impl Label {
     /// No such frame.
     pub const NONE: Self = Self(u8::MAX);
+    /// Stands within a stack where frames of code that keeps no frame pointer are missing.
+    pub const SKIPPED: Self = Self(u8::MAX - 1);
+    /// Stands within a stack where the caller of its innermost function is missing.
+    pub const NO_CALLER: Self = Self(u8::MAX - 2);
+
+    /// The label of a text's number, if there is room for so many.
+    #[must_use]
+    pub fn of_text(index: usize) -> Self {
+        let label = u8::try_from(index).map_or(Self::NONE, Self);
+        if label < Self::NO_CALLER {
+            label
+        } else {
+            Self::NONE
+        }
+    }
+
+    /// Why frames are missing where it stands within a stack; nothing for the others.
+    #[must_use]
+    pub const fn gap(self) -> Option<StackEnd> {
+        match self {
+            Self::SKIPPED => Some(StackEnd::Skipped),
+            Self::NO_CALLER => Some(StackEnd::CallerMissing),
+            _ => None,
+        }
+    }
 }
 
 /// The final count of an event in one task (`perf record -s`).

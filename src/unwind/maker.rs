@@ -48,6 +48,8 @@ pub(super) struct RuleMaker<'a, A: Architecture> {
     hosted: FxHashMap<JitObjectId, Candidates>,
     /// Of functions with a frame pointer, by their start; for [`RuleMaker::without_frame_pointer`].
     full_flows: FxHashMap<(DsoId, FileOffset), Option<Flow>>,
+    /// Files that were asked whether they are Haskell's.
+    haskell: FxHashMap<DsoId, bool>,
     /// Scratch space of the evaluation of rows.
     pub(super) context: UnwindContext<usize>,
     arch: std::marker::PhantomData<A>,
@@ -75,6 +77,7 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
             complex: IndexVec::new(),
             hosted: FxHashMap::default(),
             full_flows: FxHashMap::default(),
+            haskell: FxHashMap::default(),
             context: UnwindContext::new(),
             arch: std::marker::PhantomData,
         }
@@ -102,6 +105,59 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
     /// Files whose call frame information was asked for.
     pub(super) fn files(&self) -> impl Iterator<Item = DsoId> + '_ {
         self.files.keys().copied()
+    }
+
+    /// What a file itself says of a place, without a look at its code.
+    pub(super) fn stated(&mut self, place: &CodeLocation<'_, 'a>) -> Rule {
+        let CodeLocation::File {
+            dso,
+            offset,
+            binary,
+            debug,
+        } = *place
+        else {
+            return Rule::NONE;
+        };
+        let Some(svma) = binary.or(debug).and_then(|image| image.svma_of(offset)) else {
+            return Rule::NONE;
+        };
+        let cfi = self.cfi_of(dso, binary, debug);
+        match (cfi.find(svma, binary, debug), &cfi.go) {
+            (Some(fde), _) => self.rule_from_fde(dso, &cfi, fde, svma),
+            (None, Some(table)) => go::rule::<A>(table, svma).unwrap_or(Rule::NONE),
+            (None, None) => Rule::NONE,
+        }
+    }
+
+    /// Whether a place lies in a file that Go's compiler made.
+    pub(super) fn is_go(&mut self, place: &CodeLocation<'_, 'a>) -> bool {
+        let CodeLocation::File {
+            dso, binary, debug, ..
+        } = *place
+        else {
+            return false;
+        };
+        self.cfi_of(dso, binary, debug).go.is_some()
+    }
+
+    /// Whether a place lies in a file with code of GHC's runtime, which all that it compiles is linked with.
+    #[cold]
+    pub(super) fn is_haskell(&mut self, place: &CodeLocation<'_, 'a>) -> bool {
+        const OF_RUNTIME: &[u8] = b"\0stg_upd_frame_info\0";
+        let CodeLocation::File {
+            dso, binary, debug, ..
+        } = *place
+        else {
+            return false;
+        };
+        *self.haskell.entry(dso).or_insert_with(|| {
+            let files = [binary, debug].into_iter().flatten();
+            let mut names =
+                files.flat_map(|file| [".strtab", ".dynstr"].map(|name| file.section(name)));
+            names.any(|names| {
+                names.is_some_and(|names| memchr::memmem::find(names.data, OF_RUNTIME).is_some())
+            })
+        })
     }
 
     /// Where frames saved registers.

@@ -248,6 +248,8 @@ pub enum FrameOrigin {
     Signal,
     /// The chain of frame pointers.
     FramePointer,
+    /// The chain of frame pointers, past frames of code that keeps none.
+    PastFrames,
     /// The top of the stack or the link register: code that has not built a frame (yet, any more).
     Frameless,
     /// The stack height at this instruction, decoded from the code's first instructions.
@@ -467,6 +469,12 @@ impl<'a> Unwinder<'a> {
         code: &S,
     ) -> Option<Avma> {
         walker!(&mut self.inner, walker => walker.leaf_caller(ip, regs, recorded, code), else None)
+    }
+
+    /// Whether a chain of frame pointers that begins at an ip lacks the caller there: call frame information says that the function
+    /// has not set up a frame (a leaf may never do so), and the register is still its caller's.
+    pub fn has_no_frame<S: CodeSpace<'a>>(&mut self, ip: Avma, code: &S) -> bool {
+        walker!(&mut self.inner, walker => walker.has_no_frame(ip, code), else false)
     }
 
     /// Stack pointers of the leaf and of the outermost frame that the last [`walk`](Self::walk) met: between them

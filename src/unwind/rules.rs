@@ -188,6 +188,8 @@ pub(super) struct Candidate {
     pub(super) reach: (u32, u32),
     /// The register that holds the return address while the stack below it is rearranged.
     pub(super) link: Option<u8>,
+    /// The frame pointer is taken though nothing tells that the code keeps one: it may be that of any frame further out.
+    pub(super) is_blind: bool,
 }
 
 /// What a candidate's return address must satisfy, apart from being executable.
@@ -215,6 +217,7 @@ impl Candidate {
             not_self: false,
             reach: (0, 0),
             link: None,
+            is_blind: false,
         }
     }
 

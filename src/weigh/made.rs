@@ -31,7 +31,7 @@ impl Labels {
             self.texts.push(text.to_owned());
             self.texts.len() - 1
         });
-        u8::try_from(index).map_or(Label::NONE, Label)
+        Label::of_text(index)
     }
 
     /// Gives them to the session.

@@ -18,6 +18,7 @@ mod fields;
 mod filters;
 mod flamegraph;
 mod flames;
+mod gaps;
 mod gates;
 mod golden;
 mod heap;

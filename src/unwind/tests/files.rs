@@ -1,5 +1,7 @@
 //! Walks through code of files.
 
+use std::sync::Arc;
+
 use gimli::Register;
 use gimli::write::CallFrameInstruction::{
     self, Cfa, CfaExpression, CfaOffset, CfaRegister, NegateRaState, Offset, Undefined,
@@ -8,10 +10,11 @@ use gimli::write::Expression;
 use proptest::prelude::*;
 
 use super::support::*;
+use crate::address::Avma;
 use crate::input::Store;
 use crate::stack_end::StackEnd;
 use crate::unwind::FrameOrigin::{Cfi, FramePointer, Frameless, Ip, Signal};
-use crate::unwind::{Arch, CodeLocation, CodeSpace, FrameOrigin};
+use crate::unwind::{Arch, CfiTables, CodeLocation, CodeSpace, FrameOrigin, Unwinder};
 
 const X86: u16 = 62;
 const ARM: u16 = 183;
@@ -1163,4 +1166,55 @@ proptest! {
         prop_assert!(!frames.is_empty() && frames.len() <= 64);
         prop_assert!(frames[1..].iter().all(|f| !matches!(process.locate(crate::address::Avma(f.0)), CodeLocation::Nothing)));
     }
+}
+
+#[test]
+fn functions_without_a_frame_are_known_by_their_frame_information() {
+    let store = Store::new();
+    let text = text_of_calls(0x400);
+    let pushed = vec![(1, CfaOffset(16)), (1, Offset(RBP, -16)), (9, CfaOffset(8))];
+    let mut functions = four_functions();
+    functions.push(Function::new(0x380, 0x80, pushed));
+    functions[3].len = 0x80;
+    let process = process(&store, X86, &text, &[eh_frame(X86, &functions)]);
+    let mut unwinder = Unwinder::new(Some(Arch::X86_64), Arc::new(CfiTables::new()));
+    let cases = [
+        // Never a frame; before and behind the set-up of one; room on the stack and no frame pointer.
+        (0x20, true),
+        (0x100, true),
+        (0x110, false),
+        (0x202, true),
+        (0x210, false),
+        // Saved, and then restored.
+        (0x384, false),
+        (0x38a, true),
+        // The outermost function has no caller.
+        (0x320, false),
+    ];
+    for (at, expected) in cases {
+        let found = unwinder.has_no_frame(Avma(BASE + at), &process);
+        assert_eq!(found, expected, "{at:x}");
+    }
+}
+
+#[test]
+fn haskells_stack_is_another_one() {
+    let store = Store::new();
+    let text = text_of_calls(0x400);
+    let end = |names: &[u8]| {
+        let names = Part {
+            name: ".strtab",
+            data: names.to_vec(),
+            ..eh_frame(X86, &[])
+        };
+        let process = process(&store, X86, &text, &[names]);
+        // rbp is the pointer to Haskell's stack.
+        let sample = Sample::x86(BASE + 0x20, SP, 0x42_0000_1000, &[1, 2, 3, 4]);
+        walk(Arch::X86_64, &process, &sample).1
+    };
+    assert_eq!(end(b"\0main\0stg_upd_frame_info\0"), StackEnd::OtherStack);
+    assert_eq!(
+        end(b"\0main\0stg_upd_frame_info_of_c\0"),
+        StackEnd::CheckFailed
+    );
 }

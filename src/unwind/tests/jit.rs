@@ -9,7 +9,7 @@ use crate::jitdump::testing::{self, DumpWriter};
 use crate::runtimes::Producer;
 use crate::session::jit::{CodeList, JitCodeId, codes_of, map_of};
 use crate::stack_end::StackEnd;
-use crate::unwind::FrameOrigin::{Cfi, FramePointer, Frameless, Ip, Prologue};
+use crate::unwind::FrameOrigin::{Cfi, FramePointer, Frameless, Ip, PastFrames, Prologue};
 use crate::unwind::{Arch, CodeLocation, CodeSpace, FrameOrigin};
 
 const SP: u64 = 0x7ffe_0000_1000;
@@ -133,6 +133,47 @@ fn frame_pointers_and_their_exact_ends() {
     }
 }
 
+/// Code that leaves the frame pointer alone: nothing but calls.
+const BARE: [u8; 32] = [
+    0xff, 0xd0, 0xff, 0xd0, 0xff, 0xd0, 0xff, 0xd0, 0xff, 0xd0, 0xff, 0xd0, 0xff, 0xd0, 0xff, 0xd0,
+    0xff, 0xd0, 0xff, 0xd0, 0xff, 0xd0, 0xff, 0xd0, 0xff, 0xd0, 0xff, 0xd0, 0xff, 0xd0, 0xff, 0xd0,
+];
+
+#[test]
+fn a_frame_pointer_that_leads_past_other_functions_is_told() {
+    let store = Store::new();
+    let loads: Loads<'_> = &[("fib", &BARE), ("a", &BARE), ("b", &BARE), ("c", &BARE)];
+    let process = jitted(&store, loads);
+    let of = |process: &Jitted<'_>, between: [u64; 4]| {
+        let stack = [&[7][..], &between, &[0, call_in(3), 0, 0]].concat();
+        // rbp is that of whatever called `c`.
+        let sample = Sample::x86(CODE + 4, SP, SP + 40, &stack);
+        let (frames, _) = walk(Arch::X86_64, process, &sample);
+        assert_eq!(frames[1].0, call_in(3) - 1, "{between:x?}");
+        frames[1].1
+    };
+    let own = CODE + 10;
+    assert_eq!(of(&process, [call_in(1), own, 7, call_in(2)]), PastFrames);
+    for left_over in [
+        // One function proves nothing, nor does the function itself.
+        [call_in(1), call_in(1), 7, 7],
+        [call_in(1), own, own, 7],
+        // What does not follow a call returns to nowhere; a start was not returned to.
+        [call_in(1), call_in(2) + 1, 7, 7],
+        [call_in(1), CODE + 2 * STEP, 7, 7],
+    ] {
+        assert_eq!(of(&process, left_over), FramePointer, "{left_over:x?}");
+    }
+    // Code that sets up a frame, and code of those who always do.
+    let framed = jitted(&store, &[("fib", &FRAMED), loads[1], loads[2], loads[3]]);
+    let found = of(&framed, [call_in(1), own, 7, call_in(2)]);
+    assert_eq!(found, FramePointer);
+    let writer = written(&[("JS:*fib /a.js:1:1", &BARE), loads[1], loads[2], loads[3]]);
+    let of_v8 = loaded_by(Some(Producer::V8), &store, writer);
+    let found = of(&of_v8, [call_in(1), own, 7, call_in(2)]);
+    assert_eq!(found, FramePointer);
+}
+
 #[test]
 fn junk_behind_a_frame_pointer_is_refused() {
     let store = Store::new();
@@ -245,6 +286,42 @@ fn hotspot_frames_and_returns_into_the_interpreter() {
         walk(Arch::X86_64, &process, &sample),
         (expected, StackEnd::Complete)
     );
+}
+
+#[test]
+fn hotspots_interpreter_keeps_where_its_compiled_callers_stack_ended() {
+    // As above; and with the jump over the first bytes of a method that is not to be entered any more.
+    let method = |first: [u8; 7]| {
+        let rest = [
+            0x55, 0x48, 0x83, 0xec, 0x20, 0xff, 0xd0, 0x48, 0x83, 0xc4, 0x20, 0x5d, 0xc3,
+        ];
+        [&first[..], &rest].concat()
+    };
+    let whole = method([0x89, 0x84, 0x24, 0x00, 0xc0, 0xfe, 0xff]);
+    let patched = method([0xe9, 0x3b, 0x52, 0x51, 0x07, 0xfe, 0xff]);
+    for fib in [whole, patched] {
+        let store = Store::new();
+        let loads = written(&[
+            ("LHot;fib(I)I", &fib),
+            ("Interpreter", &[0x90; 64]),
+            ("stub", &FRAMED),
+        ]);
+        let process = loaded_by(Some(Producer::HotSpot), &store, loads);
+        // The interpreter's frame at SP + 0x10, room for locals, fib's frame from SP + 0x40 on, the stub's at SP + 0x70.
+        let mut stack = vec![7, SP + 0x40, SP + 0x70, CODE + 14, 7, 7, 7, 7];
+        stack.extend([7, 7, 7, 7, SP + 0x70, call_in(2), 0, 0]);
+        let ip = CODE + STEP + 0x20;
+        let sample = Sample::x86(ip, SP, SP + 0x10, &stack);
+        let expected: Frames = vec![
+            (ip, Ip),
+            (CODE + 13, FramePointer),
+            (call_in(2) - 1, Prologue),
+        ];
+        assert_eq!(
+            walk(Arch::X86_64, &process, &sample),
+            (expected, StackEnd::Complete)
+        );
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 use smallvec::SmallVec;
 
-use super::{CodeSpace, Frames, Located};
+use super::{CodeSpace, Cursor, Frames, Located};
 use crate::address::{Avma, FileOffset};
 use crate::stack_end::StackEnd;
 use crate::unwind::arch::Architecture;
@@ -33,6 +33,13 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
                         // Other words spoke against other candidates.
                         self.way = None;
                     }
+                    if candidate.origin == FrameOrigin::FramePointer && is_interpreter(&at.place) {
+                        self.leave_interpreter();
+                    }
+                    if candidate.is_blind && self.leaves_out(at, &cursor) {
+                        *origin = FrameOrigin::PastFrames;
+                        self.way = None;
+                    }
                     return Ok(caller);
                 }
                 Err(StackEnd::Complete) => end = StackEnd::Complete,
@@ -52,7 +59,13 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
             return Err(StackEnd::Complete);
         }
         self.walker.ended_by_guess = true;
-        Err(blame(end, &at.place))
+        let end = blame(end, &at.place);
+        // Haskell's stack is on the heap, and the frame pointer is the pointer to it.
+        let elsewhere = matches!(self.plausible_frame_pointer(), Ok(false));
+        if end == StackEnd::CheckFailed && elsewhere && self.walker.rules.is_haskell(&at.place) {
+            return Err(StackEnd::OtherStack);
+        }
+        Err(end)
     }
 
     /// Goes to the caller by a candidate and checks it; the registers are to be put back on failure.
@@ -92,6 +105,68 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         } else {
             self.entered(address).ok_or(StackEnd::CheckFailed)
         }
+    }
+
+    /// HotSpot's interpreter makes room for a method's locals between its frame and its caller's, and keeps in its frame where
+    /// the caller's stack ended (`interpreter_frame_sender_sp_offset`). Compiled callers without frame pointers count from there.
+    fn leave_interpreter(&mut self) {
+        /// A method's locals are far fewer.
+        const MOST: u64 = 1 << 20;
+        let word_size = u64::from(A::WORD);
+        let kept = self.cursor.sp.checked_sub(3 * word_size);
+        let Some(sp) = kept.and_then(|at| self.stack.word::<A>(at)) else {
+            return;
+        };
+        let room = sp.wrapping_sub(self.cursor.sp);
+        if room > 0 && room < MOST && sp.is_multiple_of(word_size) && sp < self.stack.end() {
+            self.cursor.sp = sp;
+            // The words that led here are not all that counts.
+            self.way = None;
+        }
+    }
+
+    /// Whether the step from a frame of JIT code to the current one went past others. Code that leaves the frame pointer alone
+    /// has its native caller's in it, and what that leads to looks like a caller: Mono's stacks went from any function
+    /// to what had called the program's `Main`. The words between give it away: return addresses into two other functions
+    /// of the same sort. One proves nothing, for it may be left over from a call that is done.
+    #[cold]
+    fn leaves_out(&self, at: &Located<'w, 'a>, from: &Cursor) -> bool {
+        /// Runtimes keep their code within reach of direct calls.
+        const NEAR: u64 = 1 << 31;
+        let CodeLocation::Jit { id: own, .. } = at.place else {
+            return false;
+        };
+        let word_size = u64::from(A::WORD);
+        // The step has taken the return address and the frame pointer.
+        let frame = self.cursor.sp.saturating_sub(2 * word_size);
+        let (mut slot, mut first) = (from.sp, None);
+        while from.sp_exact && slot < frame {
+            let Some(word) = self.stack.word::<A>(slot) else {
+                break;
+            };
+            slot = slot.saturating_add(word_size);
+            let before = word.wrapping_sub(1);
+            if before.wrapping_sub(at.lookup).wrapping_add(NEAR) >= 2 * NEAR {
+                continue;
+            }
+            let CodeLocation::Jit { id, code, offset } = self.code.locate(Avma(before)) else {
+                continue;
+            };
+            let end = usize::try_from(offset).map_or(0, |offset| offset.saturating_add(1));
+            let is_refuted = match code.bytes().get(..end) {
+                Some(before) if end > 0 => !A::ends_with_call(before),
+                _ => false,
+            };
+            if id == own || is_refuted {
+                continue;
+            }
+            match first {
+                None => first = Some(id),
+                Some(known) if known != id => return true,
+                Some(_) => {}
+            }
+        }
+        false
     }
 
     /// Code that is returned to at its start, if that is at an address: what runtimes put on the stack and

@@ -184,6 +184,25 @@ impl<'a, A: Architecture> Walker<'a, A> {
         frames.leaf_caller(ip.0, link, recorded)
     }
 
+    /// See [`super::Unwinder::has_no_frame`].
+    pub(super) fn has_no_frame<S: CodeSpace<'a>>(&mut self, ip: Avma, code: &S) -> bool {
+        if A::LINK_REGISTER {
+            return false;
+        }
+        let place = code.locate(ip);
+        let rule = self.rules.stated(&place);
+        if rule.kind != Kind::Frame || rule.cfa_register != A::SP {
+            return false;
+        }
+        // What was saved below the stack pointer was restored. Go's frame information does not tell of frame pointers, which
+        // every function keeps that has something on the stack.
+        let frame = i64::from(rule.cfa_offset);
+        let is_bare = frame == i64::from(A::WORD);
+        let saved_at = frame.saturating_add(i64::from(rule.fp_slot) * i64::from(A::WORD));
+        let is_restored = rule.fp_slot == IN_REGISTER || rule.fp_slot != LOST && saved_at < 0;
+        is_bare || is_restored && !self.rules.is_go(&place)
+    }
+
     pub(super) fn walk<S: CodeSpace<'a>>(
         &mut self,
         state: &UserState<'_>,

@@ -221,6 +221,14 @@ fn frame_pointer(check: Check) -> Candidate {
     )
 }
 
+/// The same where nothing tells that the code builds such a frame.
+fn blind_frame_pointer(code: &CodeView<'_>) -> Candidate {
+    Candidate {
+        is_blind: code.habit == Habit::Unknown,
+        ..frame_pointer(Check::NotRefuted)
+    }
+}
+
 /// The frame of QEMU's translated code (`tcg_target_qemu_prologue`): the return address, rbp and five more registers, 128 bytes
 /// for arguments and 128 words for values that did not find a register, to 16 bytes. rbp holds the guest's state.
 fn translated() -> Candidate {
@@ -411,7 +419,7 @@ fn without_bytes(code: &CodeView<'_>, out: &mut Candidates) {
         _ if code.leaf => out.push(top_of_stack(0, Check::Call)),
         _ => {}
     }
-    out.push(frame_pointer(Check::NotRefuted));
+    out.push(blind_frame_pointer(code));
     if code.leaf {
         out.push(top_of_stack(0, Check::Call));
     }
@@ -479,7 +487,8 @@ fn known_function(code: &CodeView<'_>, out: &mut Candidates) {
         // No need to look at its bytes.
         return out.push(frame_pointer(Check::NotRefuted));
     }
-    match set_up(code) {
+    let set_up = set_up(code);
+    match set_up {
         Some(push_at) if code.leaf && code.at <= push_at => {
             out.extend(Prologue::scan(code).before_frame());
             let first = push_at <= ENDBR64.len();
@@ -505,7 +514,10 @@ fn known_function(code: &CodeView<'_>, out: &mut Candidates) {
         }
         None => out.extend(Prologue::scan(code).candidate(code)),
     }
-    out.push(frame_pointer(Check::NotRefuted));
+    out.push(match set_up {
+        Some(_) => frame_pointer(Check::NotRefuted),
+        None => blind_frame_pointer(code),
+    });
     if code.leaf {
         out.push(top_of_stack(0, Check::Call));
     }
@@ -519,6 +531,11 @@ fn sparkplug(code: &CodeView<'_>, out: &mut Candidates) {
     }
     out.push(frame_pointer(Check::NotRefuted));
 }
+
+/// HotSpot puts a jump on the first bytes of code that is not to be entered any more, for instance because it rested on what
+/// is no longer so. Whoever is in it goes on. What is left of the instruction under the jump (`mov [rsp-0x14000], eax`), and
+/// `push rbp` behind it.
+const BEHIND_PATCH: [u8; 3] = [0xfe, 0xff, 0x55];
 
 /// What a function's first instructions do to the stack, up to the place.
 #[derive(Clone, Copy, Debug, Default)]
@@ -546,6 +563,13 @@ impl Prologue {
             }
             at += instruction.len;
             rest = rest.get(instruction.len..).unwrap_or_default();
+            let is_jump = matches!(instruction.effect, Effect::Jump(_));
+            if is_jump && let Some(frame) = rest.strip_prefix(&BEHIND_PATCH) {
+                at += BEHIND_PATCH.len();
+                rest = frame;
+                this.apply(Effect::Push(Some(RBP_IN_CODE)));
+                continue;
+            }
             if !this.apply(instruction.effect) {
                 break;
             }

@@ -1,0 +1,138 @@
+//! Frames that are missing within stacks: told, counted and left without an edge that does not exist.
+
+use std::fs;
+
+use crate::recording::{Recording, Sample, Stacks, User};
+use crate::support::{folded, pjit, stdout_of};
+
+/// Where the code of a runtime lies that a perf map tells of: `fib`, `middle` and `main`, 0x1000 bytes each.
+const JIT: u64 = 0x7f00_0000_0000;
+/// Where the program lies.
+const PROGRAM: u64 = 0x40_0000;
+const SP: u64 = 0x7ffe_0000_1000;
+
+/// A recording of code that keeps no frame pointer, so that rbp is the program's; with the words of the stack below that.
+fn without_frame_pointers(between: [u64; 3]) -> tempfile::TempDir {
+    let mut recording = Recording::new(Stacks::Dwarf);
+    recording.comm(77, 77, b"mono");
+    recording.map(77, PROGRAM, 0x1000, 0, b"/nowhere/mono-sgen");
+    recording.map(77, JIT, 0x3000, 0, b"//anon");
+    let mut registers = [0; 20];
+    // rbp, rsp, rip
+    (registers[6], registers[7], registers[8]) = (SP + 32, SP, JIT + 0x10);
+    let outer = [SP + 48, PROGRAM + 0x100, 0, 0];
+    let words = [&[7][..], &between, &outer].concat();
+    let stack: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    for time in 1..=40 {
+        recording.sample(&Sample {
+            ip: JIT + 0x10,
+            pid: 77,
+            tid: 77,
+            time,
+            period: 1,
+            chain: &[],
+            user: Some(User {
+                registers: &registers,
+                stack: &stack,
+            }),
+        });
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("perf.data"), recording.file()).expect("it can be written");
+    let map = format!(
+        "{JIT:x} 1000 fib\n{:x} 1000 middle\n{:x} 1000 main\n",
+        JIT + 0x1000,
+        JIT + 0x2000
+    );
+    fs::write(at("perf-77.map"), map).expect("it can be written");
+    folder
+}
+
+fn said(folder: &tempfile::TempDir, arguments: &[&str]) -> String {
+    let output = pjit().current_dir(folder).args(arguments).output();
+    let output = output.expect("it runs");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+#[test]
+fn frames_of_code_without_frame_pointers_are_missing_and_marked() {
+    let folder = without_frame_pointers([JIT + 0x1010, JIT + 0x20, JIT + 0x2010]);
+    let fold = said(&folder, &["fold"]);
+    assert_eq!(fold, "mono;[mono-sgen];[incomplete];fib 40\n");
+    let unmarked = said(&folder, &["fold", "--no-cut-marks"]);
+    assert_eq!(unmarked, "mono;[mono-sgen];fib 40\n");
+    let check = said(&folder, &["check"]);
+    assert!(
+        check.contains("FAIL  stacks                     0.00% complete (0 of 40)"),
+        "{check}"
+    );
+    assert!(
+        check.contains("warn  stacks.skipped             100.00% lack frames"),
+        "{check}"
+    );
+    assert!(check.contains("it keeps none"), "{check}");
+    let report = said(
+        &folder,
+        &["report", "--stdio", "--no-children", "-g", "caller"],
+    );
+    assert!(
+        report.contains("Quality: 0.00% in complete stacks"),
+        "{report}"
+    );
+    // What is left over from one call proves nothing.
+    let folder = without_frame_pointers([JIT + 0x1010, JIT + 0x1020, 7]);
+    assert_eq!(said(&folder, &["fold"]), "mono;[mono-sgen];fib 40\n");
+    assert!(said(&folder, &["check"]).contains("100.00% complete (40 of 40)"));
+}
+
+#[test]
+fn the_caller_of_a_function_without_a_frame_is_missing_and_marked() {
+    // Probes at the first instruction of each function, so that the caller is never there.
+    let marked = folded(&stdout_of(&["fold"], "heap"));
+    let calloc = "alloc;__libc_start_call_main;main;[caller missing];__libc_calloc";
+    assert_eq!(marked.get(calloc), Some(&100), "{marked:?}");
+    let unmarked = folded(&stdout_of(&["fold", "--no-cut-marks"], "heap"));
+    assert_eq!(
+        unmarked.get(&calloc.replace(";[caller missing]", "")),
+        Some(&100)
+    );
+    assert_eq!(marked.values().sum::<u64>(), unmarked.values().sum::<u64>());
+    let check = stdout_of(&["check"], "heap");
+    assert!(check.contains("warn  stacks.caller-missing"), "{check}");
+}
+
+#[test]
+fn a_function_is_found_by_each_of_the_names_that_are_printed() {
+    let stacks = stdout_of(&["fold"], "node");
+    let names = stacks.lines().filter_map(|line| line.rsplit_once(' '));
+    let names = names.flat_map(|(stack, _)| stack.split(';'));
+    let mut names: Vec<&str> = names.filter(|name| name.starts_with("JS:")).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert!(
+        names.iter().any(|name| name.starts_with("JS:*")),
+        "{names:?}"
+    );
+    for name in names {
+        let page = stdout_of(&["peek", name], "node");
+        assert!(!page.is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn a_table_of_which_a_limit_leaves_nothing_is_a_table() {
+    // stdout_of() asserts the status.
+    let limit = [
+        "report",
+        "--no-children",
+        "-g",
+        "none",
+        "--percent-limit",
+        "99",
+    ];
+    let table = stdout_of(&limit, "native");
+    assert!(table.contains("# Overhead  Command"), "{table}");
+    let branches = [&limit[..4], &["--no-branch-stack"]].concat();
+    assert!(stdout_of(&branches, "native").contains("# Overhead  Command"));
+}
