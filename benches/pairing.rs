@@ -9,7 +9,7 @@ use pjit::ids::ThreadId;
 use pjit::session::SampleId;
 use pjit::session::jit::ProcessId;
 use pjit::weigh::Kind;
-use pjit::weigh::heap::{Fact, Pairing};
+use pjit::weigh::heap::{At, Fact, Pairing};
 
 fn main() {
     divan::main();
@@ -80,7 +80,13 @@ fn measure(bencher: Bencher<'_, '_>, facts: &[(ThreadId, Fact)]) {
                 if let Some(address) = soon.and_then(|(_, fact)| asked(fact)) {
                     pairing.expect(ProcessId(1), 0, address);
                 }
-                pairing.take((*thread, ProcessId(1)), SampleId(number), *fact);
+                let at = At {
+                    thread: *thread,
+                    process: ProcessId(1),
+                    sample: SampleId(number),
+                    stack: 0,
+                };
+                pairing.take(at, *fact);
             }
             black_box(pairing.finish())
         });

@@ -74,6 +74,14 @@ pub struct Timestamp(pub u64);
 impl Timestamp {
     /// Before everything: what synthesised records carry.
     pub const START: Self = Self(0);
+
+    /// Whether it is a time at all. What `perf record --off-cpu` adds up until the end has numbers in place of times.
+    #[must_use]
+    pub const fn is_time(self) -> bool {
+        /// `OFF_CPU_TIMESTAMP`
+        const NUMBERS: u64 = 0xffff_ffff_0000_0000;
+        self.0 < NUMBERS
+    }
 }
 
 /// A half-open range of process addresses.

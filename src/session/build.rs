@@ -128,6 +128,8 @@ impl<'a> Session<'a> {
             execs,
             programs,
             marks,
+            losses,
+            seen,
             switches,
             running,
             has_return_probes,
@@ -164,6 +166,8 @@ impl<'a> Session<'a> {
             cgroups,
             execs,
             marks,
+            losses,
+            seen,
             switches,
             parallelism: running.finish(recording.features.nr_cpus_avail.unwrap_or(MOST_CPUS)),
             has_return_probes,
@@ -242,6 +246,8 @@ struct Builder<'a, 'f> {
     programs: FxHashMap<ProcessId, DsoId>,
     asked: &'f Asked,
     marks: Vec<Mark>,
+    losses: Vec<SampleId>,
+    seen: Option<(u64, u64)>,
     switches: u64,
     running: Running,
     has_return_probes: bool,
@@ -334,6 +340,8 @@ impl<'a, 'f> Builder<'a, 'f> {
             programs: FxHashMap::default(),
             asked,
             marks: Vec::new(),
+            losses: Vec::new(),
+            seen: None,
             switches: 0,
             running: Running::default(),
             has_return_probes: false,
@@ -352,6 +360,10 @@ impl<'a, 'f> Builder<'a, 'f> {
 
     fn sample(&mut self, head: &SampleHead) {
         self.jit.seen_until(head.time);
+        if head.time.is_time() {
+            let (first, last) = self.seen.unwrap_or((head.time.0, 0));
+            self.seen = Some((first.min(head.time.0), last.max(head.time.0)));
+        }
         if !self.asked.filter.keeps(head) {
             self.left_out.add(head);
             return;
@@ -427,6 +439,7 @@ impl<'a, 'f> Builder<'a, 'f> {
     /// The moment that a record stands for, which has taken effect.
     fn mark_of(&mut self, record: &Record<'_>, time: Timestamp) {
         match *record {
+            Record::Lost { .. } => self.losses.push(self.samples.next_idx()),
             Record::Switch {
                 out,
                 preempted,

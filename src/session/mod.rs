@@ -162,6 +162,10 @@ pub struct Session<'a> {
     pub marks: Vec<Mark>,
     /// Whether a program copied its code to memory without a file.
     pub has_copied_code: bool,
+    /// Times of the first and the last sample in ns, of those too that the filter dropped.
+    pub seen: Option<(u64, u64)>,
+    /// Before which samples something was lost, asked for with them.
+    pub losses: Vec<SampleId>,
     /// Whether return addresses of some process may have been replaced by a probe.
     pub has_return_probes: bool,
     /// What was in their place, as far as the recording tells.

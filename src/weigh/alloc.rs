@@ -3,23 +3,24 @@
 //! In: what [`super::heap`] paired. Out: a sample for each block that counts. Where the kernel walked the stack, that of
 //! an entry lacks the calling function, whose frame is not made yet; the return's has it, and is taken.
 
+use rustc_hash::FxHashMap;
+
 use super::allocators::is_upper_layer;
 use super::calls::{Probe, Reader, Said, probes};
 use super::fields::have_chains;
-use super::heap::{Block, BlockId, Pairing, Tally};
+use super::heap::{At, Block, BlockId, Fact, Gone, Pairing, Tally};
 use super::made::Labels;
 use super::read::Source;
 use super::spec::Heap;
 use super::timeline::{Step, Story};
 use super::{Derived, Options, Pairs, Trim, WeighError, Weighed};
-use crate::ids::{Idx, IndexSlice, IndexVec, index_vec};
+use crate::ids::{Idx, IndexSlice, IndexVec, ThreadId, index_vec};
 use crate::perfdata::attr::sample_type;
 use crate::perfdata::{Event, EventId};
+use crate::session::jit::ProcessId;
 use crate::session::marks::Moment;
 use crate::session::{Filter, SampleId, SampleRef, Session};
 use crate::unit::Unit;
-
-use super::heap::Fact;
 
 /// Events of which more than this share was lost say nothing of what is left.
 const MOST_LOST: f64 = 0.01;
@@ -38,7 +39,10 @@ pub(super) fn weigh(
     let Paired { tally, .. } = &paired;
     let period = sampling(source, &probes).unwrap_or(1);
     let is_of_blocks = !matches!(heap, Heap::Alloc | Heap::AllocCount);
-    let live = is_of_blocks.then(|| live_line(tally, session));
+    let live = match is_of_blocks {
+        true => live_lines(tally, session),
+        false => Vec::new(),
+    };
     keep_blocks(source, session, &probes, tally, heap, (options, filter));
     let mut event = describe(source, session, &probes, heap, period);
     event.lines.extend(live);
@@ -84,7 +88,7 @@ fn said(
     let is_probe: Vec<bool> = probes.iter().map(Option::is_some).collect();
     source.read(samples, &is_probe, |event, sample| {
         let index = source.index(event)?;
-        Some(probes[index].as_ref()?.said(sample.raw?))
+        Some(probes[index].as_ref()?.said(sample))
     })
 }
 
@@ -108,8 +112,17 @@ fn paired(source: Source<'_, '_>, session: &Session<'_>, probes: &[Option<Probe>
     let mut read = 0;
     let mut said_something = 0;
     let mut pairing = Pairing::default();
+    let mut losses = session.losses.iter().peekable();
+    let last_of_processes = last_of_processes(session);
     for step in Story::of(session, &[]).steps() {
-        let (thread, number, fact) = match step {
+        let before = match step {
+            Step::Sample(number, _) => number,
+            Step::Mark(mark) => mark.before,
+        };
+        while losses.next_if(|lost| **lost <= before).is_some() {
+            pairing.lost();
+        }
+        let (thread, stack, facts) = match step {
             Step::Sample(number, sample) => {
                 let place = number.index();
                 if place >= read {
@@ -125,20 +138,33 @@ fn paired(source: Source<'_, '_>, session: &Session<'_>, probes: &[Option<Probe>
                 {
                     pairing.expect(process, heap, address);
                 }
-                (sample.thread, number, reader.fact(sample, piece[at]))
+                let stack = piece[at].map_or(0, |said| said.stack);
+                (sample.thread, stack, [reader.fact(sample, piece[at]), None])
             }
             Step::Mark(mark) => {
-                let fact = match mark.what {
-                    Moment::Born { parent, child } => Some(Fact::Born { parent, child }),
-                    Moment::Exec(process) => Some(Fact::Exec(process)),
-                    _ => None,
+                let time = mark.time.0;
+                let facts = match mark.what {
+                    Moment::Born { parent, child } => [Some(Fact::Born { parent, child }), None],
+                    Moment::Exec(process) => [Some(Fact::Exec { process, time }), None],
+                    Moment::Exit => {
+                        let process = session.threads[mark.thread].process;
+                        let is_last = last_of_processes.get(&process) == Some(&mark.thread);
+                        let end = is_last.then_some(Fact::End { process, time });
+                        [Some(Fact::Exit), end]
+                    }
+                    _ => [None, None],
                 };
-                (mark.thread, mark.before, fact)
+                (mark.thread, 0, facts)
             }
         };
-        if let Some(fact) = fact {
-            let process = session.threads[thread].process;
-            pairing.take((thread, process), number, fact);
+        let at = At {
+            thread,
+            process: session.threads[thread].process,
+            sample: before,
+            stack,
+        };
+        for fact in facts.into_iter().flatten() {
+            pairing.take(at, fact);
         }
     }
     Paired {
@@ -147,6 +173,21 @@ fn paired(source: Source<'_, '_>, session: &Session<'_>, probes: &[Option<Probe>
         twins: reader.twins,
         unreadable: reader.unreadable,
     }
+}
+
+/// The thread with whose end its process is over. A process whose first thread is not seen to end may go on.
+fn last_of_processes(session: &Session<'_>) -> FxHashMap<ProcessId, ThreadId> {
+    let exits = session.marks.iter();
+    let exits = exits.filter(|mark| mark.what == Moment::Exit);
+    let mut last: FxHashMap<ProcessId, ThreadId> = exits
+        .map(|mark| (session.threads[mark.thread].process, mark.thread))
+        .collect();
+    for thread in &session.threads {
+        if thread.end.is_none() && thread.pid == thread.tid {
+            last.remove(&thread.process);
+        }
+    }
+    last
 }
 
 /// How many calls a sample stands for, where they were counted and not all recorded.
@@ -271,7 +312,7 @@ fn keep_blocks(
     // gone before its successor is there.
     for (number, block) in tally.blocks.iter_enumerated() {
         let call = samples[block.call];
-        let time = lifetime(samples, block, end);
+        let time = lifetime(samples, block, tally, end);
         let Some(weight) = weight(heap, block, number, tally, time, &mut rest) else {
             continue;
         };
@@ -304,13 +345,18 @@ fn keep_blocks(
 }
 
 /// How long a block was there, in ns.
-fn lifetime(samples: &IndexSlice<SampleId, [SampleRef]>, block: &Block, end: u64) -> u64 {
+fn lifetime(
+    samples: &IndexSlice<SampleId, [SampleRef]>,
+    block: &Block,
+    tally: &Tally,
+    end: u64,
+) -> u64 {
     let time = |sample: SampleId| samples.get(sample).map(|s| s.time.0);
     let from = time(block.call).unwrap_or(end);
-    let to = if block.is_live() {
-        None
-    } else {
-        time(block.gone)
+    let to = match tally.gone(block) {
+        Gone::Never => None,
+        Gone::With(sample) => time(sample),
+        Gone::At(time) => Some(time),
     };
     to.unwrap_or(end).saturating_sub(from)
 }
@@ -329,8 +375,8 @@ fn weight(
     match heap {
         Heap::Alloc => Some(block.bytes()),
         Heap::AllocCount => Some(1),
-        Heap::Live => block.is_live().then_some(block.bytes()),
-        Heap::LiveCount => block.is_live().then_some(1),
+        Heap::Live => tally.is_live(block).then_some(block.bytes()),
+        Heap::LiveCount => tally.is_live(block).then_some(1),
         Heap::Peak => tally.is_of_peak(number).then_some(block.bytes()),
         Heap::Lifetime => {
             *rest += u128::from(block.bytes()) * u128::from(time);
@@ -397,19 +443,27 @@ fn describe(
     }
 }
 
-/// `Live at end: 6242880 bytes (5.95 MiB) in 1005 blocks; peak 6291456 at 12.345678 s`.
-fn live_line(tally: &Tally, session: &Session<'_>) -> String {
-    let live = tally.blocks.iter().filter(|block| block.is_live());
+/// `Live at end: 6242880 bytes (5.95 MiB) in 1005 blocks; peak 6291456 at 12.345678 s`, and what of that went with its
+/// process.
+fn live_lines(tally: &Tally, session: &Session<'_>) -> Vec<String> {
+    let live = tally.blocks.iter().filter(|block| tally.is_live(block));
     let peak = session.samples.get(tally.peak_at);
     let peak_at = peak.map_or(0, |sample| sample.time.0);
     let (seconds, micros) = (peak_at / 1_000_000_000, peak_at / 1000 % 1_000_000);
-    format!(
-        "Live at end: {} bytes ({}) in {} blocks; peak {} at {seconds}.{micros:06} s",
-        tally.live,
-        Unit::Bytes.human(tally.live),
+    let (bytes, blocks) = tally.ended;
+    let all = tally.live.saturating_add(bytes);
+    let mut lines = vec![format!(
+        "Live at end: {all} bytes ({}) in {} blocks; peak {} at {seconds}.{micros:06} s",
+        Unit::Bytes.human(all),
         live.count(),
         tally.peak
-    )
+    )];
+    if blocks > 0 {
+        lines.push(format!(
+            "Not freed before their processes ended: {bytes} of these bytes in {blocks} blocks"
+        ));
+    }
+    lines
 }
 
 /// `heap: 24220 blocks, 200 nested left out, 200 without address, 200 unpaired frees`.

@@ -18,15 +18,19 @@ pub enum Kind {
     ReallocMany,
     /// `posix_memalign(&ptr, align, size)`: the address is not returned, but 0.
     AllocInto,
+    /// `mmap(addr, length, …)`.
+    Map,
     /// `free(ptr)`.
     Free,
+    /// `munmap(addr, length)`.
+    Unmap,
 }
 
 impl Kind {
     /// Whether it gives memory.
     #[must_use]
     pub fn allocates(self) -> bool {
-        self != Self::Free
+        !matches!(self, Self::Free | Self::Unmap)
     }
 
     /// Whether it takes a block for it.
@@ -36,7 +40,7 @@ impl Kind {
     }
 }
 
-const KINDS: [(&str, Kind); 38] = [
+const KINDS: [(&str, Kind); 40] = [
     ("malloc", Kind::Alloc(0)),
     ("valloc", Kind::Alloc(0)),
     ("pvalloc", Kind::Alloc(0)),
@@ -55,7 +59,9 @@ const KINDS: [(&str, Kind); 38] = [
     ("_ZnwmSt11align_val_t", Kind::Alloc(0)),
     ("memalign", Kind::Alloc(1)),
     ("aligned_alloc", Kind::Alloc(1)),
-    ("mmap", Kind::Alloc(1)),
+    ("mmap", Kind::Map),
+    ("mmap64", Kind::Map),
+    ("munmap", Kind::Unmap),
     ("calloc", Kind::AllocMany),
     ("reallocarray", Kind::ReallocMany),
     ("realloc", Kind::Realloc),

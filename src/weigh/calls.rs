@@ -7,10 +7,10 @@ use rustc_hash::FxHashMap;
 
 use super::allocators::{Kind, is_upper_layer, kind, kind_of_event};
 use super::heap::Fact;
-use super::read::Source;
+use super::read::{Source, stack_pointer};
 use crate::address::Avma;
 use crate::ids::Idx;
-use crate::perfdata::{EventId, FieldAt};
+use crate::perfdata::{EventId, FieldAt, Sample};
 use crate::session::jit::ProcessId;
 use crate::session::{SampleRef, Session};
 
@@ -47,6 +47,7 @@ pub(super) struct Said {
     value: u64,
     pointer: u64,
     heap: u64,
+    pub(super) stack: u64,
 }
 
 /// By event: the probe that it is, if it is one on an allocator.
@@ -202,6 +203,7 @@ impl<'s> Arguments<'s> {
         let last = self.nth(self.all.len().saturating_sub(1));
         by_name.or_else(|| match kind {
             Kind::Alloc(index) => self.nth(index).or(last),
+            Kind::Map => self.nth(1).or(last),
             Kind::Free => None,
             _ => last,
         })
@@ -217,7 +219,7 @@ impl<'s> Arguments<'s> {
 
     fn pointer(&self, kind: Kind) -> Option<FieldAt> {
         match kind {
-            Kind::Free | Kind::Realloc | Kind::ReallocMany => {
+            Kind::Free | Kind::Unmap | Kind::Realloc | Kind::ReallocMany => {
                 self.named(&POINTERS).or_else(|| self.nth(0))
             }
             _ => None,
@@ -227,15 +229,19 @@ impl<'s> Arguments<'s> {
 
 impl Probe {
     /// What a payload says.
-    pub(super) fn said(&self, payload: &[u8]) -> Option<Said> {
+    pub(super) fn said(&self, sample: &Sample<'_>) -> Option<Said> {
+        let payload = sample.raw?;
         let number = |at: FieldAt| -> Option<u64> {
             let number = at.number(payload)?;
             Some(u64::try_from(number.max(0)).unwrap_or(u64::MAX))
         };
+        // All ones is what `mmap` gives back when it fails, whatever the sign of the field.
+        let is_failure = |at: FieldAt| at.number(payload) == Some(-1);
         let given = |at: Option<FieldAt>| at.map_or(Some(0), number);
         let size = given(self.size)?;
         let value = match self.count.filter(|_| !self.is_return) {
             Some(count) => size.saturating_mul(number(count)?),
+            None if self.is_return && self.size.is_some_and(is_failure) => u64::MAX,
             None => size,
         };
         Some(Said {
@@ -243,6 +249,7 @@ impl Probe {
             value,
             pointer: given(self.pointer)?,
             heap: given(self.heap)?,
+            stack: stack_pointer(sample),
         })
     }
 }
@@ -296,7 +303,11 @@ impl<'s, 'a> Reader<'s, 'a> {
             return None;
         }
         Some(match (probe.kind, probe.is_return) {
-            (Kind::Free, true) => return None,
+            (Kind::Free | Kind::Unmap, true) => return None,
+            (Kind::Unmap, false) => Fact::Unmap {
+                start: said.pointer,
+                bytes: said.value,
+            },
             (Kind::Free, false) => Fact::Free {
                 pointer: said.pointer,
                 heap: said.heap,

@@ -22,6 +22,19 @@ pub struct Source<'s, 'a> {
     pub diag: &'s Diagnostics,
 }
 
+/// The program's stack pointer, or 0 if the sample does not have it.
+pub(super) fn stack_pointer(sample: &Sample<'_>) -> u64 {
+    /// perf's numbers of the register on aarch64 and x86, and of one that x86-64 alone has: there the former is not recorded.
+    const AARCH64: u32 = 31;
+    const X86: u32 = 7;
+    const R8: u32 = 16;
+    let pointer = sample.user_regs.and_then(|regs| {
+        let of_x86 = || regs.get(R8).and_then(|_| regs.get(X86));
+        regs.get(AARCH64).or_else(of_x86)
+    });
+    pointer.unwrap_or(0)
+}
+
 impl Source<'_, '_> {
     /// The number of an event.
     pub(super) fn index(&self, event: &Event) -> Option<usize> {

@@ -125,7 +125,7 @@ pub(super) struct Finder<'a> {
 impl<'a> Finder<'a> {
     pub(super) fn new(store: &'a Store, search: JitSearch) -> Self {
         let jitdumps = expand(&search.jitdumps, is_dump_name);
-        let perf_maps = expand(&search.perf_maps, |name| map_number(name).is_some());
+        let perf_maps = expand(&search.perf_maps, is_perf_map_name);
         Self {
             store,
             search,
@@ -301,8 +301,16 @@ fn named(files: &[PathBuf], name: &[u8]) -> Vec<PathBuf> {
     files.iter().filter(fits).cloned().collect()
 }
 
-fn is_dump_name(name: &[u8]) -> bool {
+/// Whether a file of this name is taken for a dump in folders.
+#[must_use]
+pub fn is_dump_name(name: &[u8]) -> bool {
     marker_name(name).is_some_and(|marker| !marker.injected)
+}
+
+/// The same for a perf map.
+#[must_use]
+pub fn is_perf_map_name(name: &[u8]) -> bool {
+    map_number(name).is_some()
 }
 
 /// The process id in `perf-PID.map`.
