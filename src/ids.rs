@@ -86,6 +86,7 @@ pub(crate) use numbers;
 
 numbers! {
     /// A comm: index into the names of the session and, in the same order, of the profile.
+    #[derive(Default)]
     pub struct CommId(pub u32);
     /// A thread's life: index into the threads of the session and, in the same order, of the profile.
     pub struct ThreadId(pub u32);

@@ -238,7 +238,8 @@ impl Metric {
         all.filter(|metric| metric.events(names).is_ok()).collect()
     }
 
-    /// Which events are summed above and below.
+    /// Which events are summed above and below: none that counts what another one counts, and of the same modes of the
+    /// processor on both sides, unless a user named the events or one side is time.
     ///
     /// # Errors
     /// Names what is missing.
@@ -251,7 +252,57 @@ impl Metric {
                 Ok(found)
             }
         };
-        Ok((side(&self.above)?, side(&self.below)?))
+        let (above, below) = (side(&self.above)?, side(&self.below)?);
+        let in_modes = |events: &[usize], modes: Modes| {
+            let all = events.iter().map(|&index| (index, names[index]));
+            let of = all.map(|(index, name)| (index, pmu(name), Modes::of(name)));
+            let of = of.filter(|(.., own)| own.0 & modes.0 == own.0);
+            disjoint(of.collect())
+        };
+        let is_free = |side: &Side| !matches!(side, Side::Known(_));
+        if is_free(&self.above) || is_free(&self.below) {
+            return Ok((in_modes(&above, Modes::ALL), in_modes(&below, Modes::ALL)));
+        }
+        // What both sides have, the most of it first.
+        let mut modes: Vec<Modes> = (1..=Modes::ALL.0).map(Modes).collect();
+        modes.sort_by_key(|modes| std::cmp::Reverse(modes.0.count_ones()));
+        // Each PMU of a side has them.
+        let cover = |all: &[usize], kept: &[usize], modes: Modes| {
+            let of_pmu = |wanted| {
+                let of = kept.iter().map(|index| names[*index]);
+                let of = of.filter(|name| pmu(name) == wanted);
+                of.fold(0, |all, name| all | Modes::of(name).0)
+            };
+            let mut pmus = all.iter().map(|index| pmu(names[*index]));
+            pmus.all(|pmu| of_pmu(pmu) == modes.0)
+        };
+        let pairs = modes.into_iter().map(|modes| {
+            let sides = (in_modes(&above, modes), in_modes(&below, modes));
+            let is_whole = cover(&above, &sides.0, modes) && cover(&below, &sides.1, modes);
+            is_whole.then_some(sides)
+        });
+        pairs.flatten().next().ok_or_else(|| {
+            let (above, below) = (names[above[0]], names[below[0]]);
+            format!(
+                "{}: {above} and {below} count in different modes of the processor",
+                self.heading
+            )
+        })
+    }
+
+    /// Which events are left out of every sum because others count the same.
+    #[must_use]
+    pub fn counted_twice(names: &[&str]) -> Vec<usize> {
+        let all = 0..names.len();
+        let kept = disjoint(
+            all.clone()
+                .map(|index| {
+                    let name = names[index];
+                    (index, (plain_name(name), pmu(name)), Modes::of(name))
+                })
+                .collect(),
+        );
+        all.filter(|index| !kept.contains(index)).collect()
     }
 }
 
@@ -303,11 +354,75 @@ impl Side {
                         .filter(|index| *index < names.len())
                         .into_iter()
                         .collect(),
-                    None => called(name),
+                    None => {
+                        // In full, with its modifiers, it is that event and no other.
+                        let exact = (0..names.len()).filter(|index| names[*index] == name);
+                        let exact: Vec<usize> = exact.collect();
+                        if exact.is_empty() {
+                            called(name)
+                        } else {
+                            exact
+                        }
+                    }
                 }
             }
         }
     }
+}
+
+/// Modes of the processor in which an event counts, a bit each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Modes(u8);
+
+impl Modes {
+    /// User, kernel, hypervisor.
+    const ALL: Self = Self(7);
+
+    /// All but those that are excluded: user, kernel, hypervisor.
+    #[must_use]
+    pub fn without((user, kernel, hypervisor): (bool, bool, bool)) -> Self {
+        Self(u8::from(!user) | u8::from(!kernel) << 1 | u8::from(!hypervisor) << 2)
+    }
+
+    /// As the modifiers of a name say it.
+    fn of(name: &str) -> Self {
+        let modifiers = modifiers(name);
+        let has = |letter| modifiers.contains(letter);
+        match has('u') || has('k') || has('h') {
+            true => Self::without((!has('u'), !has('k'), !has('h'))),
+            false => Self::ALL,
+        }
+    }
+}
+
+/// Of some events those that add up, the widest first: by number, what tells apart what does not overlap anyway, and modes.
+#[must_use]
+pub fn disjoint<K: PartialEq>(mut events: Vec<(usize, K, Modes)>) -> Vec<usize> {
+    events.sort_by_key(|(index, _, modes)| (std::cmp::Reverse(modes.0.count_ones()), *index));
+    let mut kept: Vec<(usize, K, Modes)> = Vec::new();
+    for (index, key, modes) in events {
+        let overlaps = |other: &(usize, K, Modes)| other.1 == key && other.2.0 & modes.0 != 0;
+        // What counts in no mode overlaps nothing, and is nothing.
+        if !kept.iter().any(overlaps) {
+            kept.push((index, key, modes));
+        }
+    }
+    let mut kept: Vec<usize> = kept.into_iter().map(|(index, ..)| index).collect();
+    kept.sort_unstable();
+    kept
+}
+
+/// The modifiers of an event's name: `u` of `cycles:u` and of `cpu_core/cycles/u`.
+fn modifiers(name: &str) -> &str {
+    let end = match name.rsplit_once('/') {
+        Some((_, end)) => end.trim_start_matches(':'),
+        None => name.rsplit_once(':').map_or("", |(_, end)| end),
+    };
+    if are_modifiers(end) { end } else { "" }
+}
+
+fn are_modifiers(end: &str) -> bool {
+    !end.is_empty() && end.len() <= 8 && end.bytes().all(|b| b"ukhGHpPSDWebI".contains(&b))
 }
 
 /// Whether an event counts the time on a processor in ns.
@@ -333,11 +448,8 @@ pub fn plain_name(name: &str) -> &str {
         (None, Some((front, _))) => front,
         (_, None) => name,
     };
-    let is_modifiers = |end: &str| {
-        !end.is_empty() && end.len() <= 8 && end.bytes().all(|b| b"ukhGHpPSDWebI".contains(&b))
-    };
     let name = match name.rsplit_once(':') {
-        Some((front, end)) if is_modifiers(end) => front,
+        Some((front, end)) if are_modifiers(end) => front,
         _ => name,
     };
     let alias = ALIASES.iter().find(|(alias, _)| *alias == name);
@@ -375,6 +487,46 @@ mod tests {
         let names = ["page-faults:u", "sched:sched_switch", "task-clock"];
         assert_eq!(own[0].events(&names), Ok((vec![1], vec![2])));
         assert!(Metric::parse_list("ipc,nonsense").is_err());
+    }
+
+    #[test]
+    fn what_two_events_count_is_counted_once() {
+        let ipc = &Metric::parse("ipc").expect("known")[0];
+        let of = |names: &[&str]| ipc.events(names).ok();
+        let both = |above: &[usize], below: &[usize]| Some((above.to_vec(), below.to_vec()));
+        assert_eq!(
+            of(&["cycles", "cycles:u", "instructions"]),
+            both(&[2], &[0])
+        );
+        assert_eq!(
+            of(&["cycles:u", "cycles:k", "instructions:u"]),
+            both(&[2], &[0])
+        );
+        let apart = ["cycles:u", "cycles:k", "cycles:h", "instructions"];
+        assert_eq!(of(&apart), both(&[3], &[0, 1, 2]));
+        assert_eq!(
+            of(&["cycles", "cycles:u", "instructions:u"]),
+            both(&[2], &[1])
+        );
+        assert_eq!(of(&["cycles", "cycles", "instructions"]), both(&[2], &[0]));
+        assert_eq!(
+            ipc.events(&["cycles", "instructions:u"]),
+            Err(
+                "IPC: instructions:u and cycles count in different modes of the processor"
+                    .to_owned()
+            )
+        );
+        let hybrid = ["cpu_core/cycles/u", "cpu_atom/cycles/", "instructions:u"];
+        assert_eq!(of(&hybrid), None);
+        let hybrid = ["cpu_core/cycles/u", "cpu_atom/cycles/u", "instructions:u"];
+        assert_eq!(of(&hybrid), both(&[2], &[0, 1]));
+        let ratio = &Metric::parse("instructions:u/cycles").expect("two")[0];
+        let names = ["cycles", "instructions", "instructions:u"];
+        assert_eq!(ratio.events(&names), Ok((vec![2], vec![0])));
+        assert_eq!(
+            Metric::counted_twice(&["cycles", "cpu-cycles:u", "cpu_atom/cycles/", "faults"]),
+            [1]
+        );
     }
 
     #[test]

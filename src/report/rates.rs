@@ -362,6 +362,17 @@ fn notes(
     if pmus.len() > 1 {
         notes.push(format!("events of {} are summed", pmus.join(" and ")));
     }
+    let names: Vec<&str> = profile.events.iter().map(|e| e.name.as_str()).collect();
+    let is_of_them = |name: &str| {
+        let of = all().map(|i| metrics::plain_name(&profile[i].name));
+        of.into_iter().any(|used| used == metrics::plain_name(name))
+    };
+    let mut twice = Metric::counted_twice(&names);
+    twice.retain(|i| !used[EventId::from_usize(*i)] && is_of_them(names[*i]));
+    for index in twice {
+        let name = names[index];
+        notes.push(format!("{name} is left out: another event counts it, too"));
+    }
     notes
 }
 

@@ -1,6 +1,9 @@
 //! Which events of a recording something is about.
 
 use super::WeighError;
+use super::read::Source;
+use crate::metrics::{Modes, disjoint};
+use crate::perfdata::attr::flag;
 use crate::perfdata::{Event, Recording};
 
 /// `PERF_TYPE_SOFTWARE`.
@@ -51,6 +54,36 @@ pub(super) fn plain_name(event: &Event) -> &str {
 /// By event: whether it is one.
 pub(super) fn which(recording: &Recording<'_>, is: impl Fn(&Event) -> bool) -> Vec<bool> {
     recording.events.iter().map(is).collect()
+}
+
+/// The chosen events without those that count again what another one counts: `page-faults:u` beside `page-faults`. What
+/// `what` tells apart adds up.
+pub(super) fn apart<K: PartialEq>(
+    source: Source<'_, '_>,
+    chosen: Vec<bool>,
+    what: impl Fn(&Event) -> K,
+) -> Vec<bool> {
+    let events = &source.recording.events;
+    let of = (0..events.len()).filter(|index| chosen[*index]);
+    let of = of.map(|index| {
+        let attr = &events[index].attr;
+        let is_without = (
+            attr.flag(flag::EXCLUDE_USER),
+            attr.flag(flag::EXCLUDE_KERNEL),
+            attr.flag(flag::EXCLUDE_HV),
+        );
+        (index, what(&events[index]), Modes::without(is_without))
+    });
+    let kept = disjoint(of.collect());
+    for index in (0..events.len()).filter(|index| chosen[*index] && !kept.contains(index)) {
+        let name = &events[index].name;
+        source
+            .diag
+            .note(format!("{name} is left out: other events count it, too"));
+    }
+    (0..events.len())
+        .map(|index| kept.contains(&index))
+        .collect()
 }
 
 /// The event that a user names: in full, by a part of its name that no other has, or by `%N` counted from 1.

@@ -1,6 +1,6 @@
 //! Weights that each sample has in itself: values of expressions over payloads, page faults.
 
-use super::events::{self, is_fault, is_some_fault, is_tracepoint, names, which};
+use super::events::{self, apart, is_fault, is_some_fault, is_tracepoint, names, which};
 use super::expr::Bound;
 use super::read::Source;
 use super::spec::Term;
@@ -51,6 +51,7 @@ pub(super) fn faults(
                         (perf record -e page-faults -c 1 -d -g)";
             WeighError(text.to_owned())
         })?;
+    let chosen = apart(source, chosen, |event| event.attr.config);
     let has_callchains = have_chains(recording, &chosen);
     let of = recording.events.iter().zip(&chosen);
     let of = names(of.filter(|(_, chosen)| **chosen).map(|(event, _)| event));

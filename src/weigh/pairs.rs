@@ -2,19 +2,21 @@
 //!
 //! What belongs together: a probe on a function's entry and one on its return, by thread and function; entry to and
 //! exit from a system call, by thread; issue and completion of a block request, by device and sector; what a user
-//! names, by thread or by a field. Calls nest: a return belongs to the latest entry.
+//! names, by thread or by a field. Calls nest: a return belongs to the latest entry. A call weighs its time without that of
+//! calls within it, so that the time of a stack and all that is above it is time that passed.
 
 use rustc_hash::FxHashMap;
 
 use super::events::{self, names, plain_name, which};
 use super::fields::have_chains;
 use super::made::within;
-use super::read::Source;
+use super::read::{Source, stack_pointer};
 use super::spec::Pair;
 use super::timeline::{Step, Story};
 use super::{Derived, Options, WeighError, Weighed};
 use crate::ids::{Idx, IndexVec, ThreadId};
 use crate::perfdata::{EventId, FieldAt, Recording};
+use crate::session::marks::Moment;
 use crate::session::{Filter, SampleId, SampleRef, Session};
 use crate::unit::Unit;
 
@@ -33,6 +35,8 @@ struct Role {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum By {
     Thread,
+    /// A thread is in one system call at a time.
+    SystemCall,
     ThreadAnd(FieldAt),
     Fields(FieldAt, Option<FieldAt>),
 }
@@ -64,51 +68,70 @@ pub(super) fn weigh(
                 let index = source.index(event)?;
                 let role = roles[index].first()?;
                 Some(match role.by {
-                    By::Thread => (0, 0),
-                    By::ThreadAnd(at) => (at.number(raw)?, 0),
-                    By::Fields(a, b) => (a.number(raw)?, b.map_or(Some(0), |b| b.number(raw))?),
+                    By::Thread | By::SystemCall => (0, 0, 0),
+                    By::ThreadAnd(at) => (at.number(raw)?, 0, stack_pointer(sample)),
+                    By::Fields(a, b) => (a.number(raw)?, b.map_or(Some(0), |b| b.number(raw))?, 0),
                 })
             },
         )
         .into();
-    let mut open: FxHashMap<(u32, Key), Vec<SampleId>> = FxHashMap::default();
-    let (mut waiting, mut unpaired, mut left_out) = (0_usize, 0_u64, 0_u64);
+    let mut open = Pairing::default();
     let mut paired: Vec<SampleRef> = Vec::new();
     for step in Story::of(session, &[]).steps() {
-        let Step::Sample(number, sample) = step else {
-            continue;
-        };
-        // An event may end one pair and begin another.
-        for role in &roles[sample.event.index()] {
-            let thread = (!matches!(role.by, By::Fields(..))).then_some(sample.thread);
-            let key = (role.pair, Key(thread, keys[number].0, keys[number].1));
-            if role.begins {
-                if waiting < MOST_OPEN {
-                    open.entry(key).or_default().push(number);
-                    waiting += 1;
-                } else {
-                    left_out += 1;
+        let (number, sample) = match step {
+            Step::Sample(number, sample) => (number, sample),
+            Step::Mark(mark) => {
+                if matches!(mark.what, Moment::Exit | Moment::Exec(_)) {
+                    open.end_thread(mark.thread);
                 }
                 continue;
             }
-            let Some(begin) = open.get_mut(&key).and_then(Vec::pop) else {
-                unpaired += 1;
+        };
+        let (first, second, stack) = keys[number];
+        // An event may end one pair and begin another.
+        for role in &roles[sample.event.index()] {
+            let thread = (!matches!(role.by, By::Fields(..))).then_some(sample.thread);
+            let begin = Open {
+                key: (role.pair, Key(thread, first, second)),
+                by: role.by,
+                sample: number,
+                time: sample.time.0,
+                stack,
+                within: 0,
+            };
+            if role.begins {
+                open.begin(begin);
+                continue;
+            }
+            let Some((begin, time, own)) = open.end(&begin, filter) else {
                 continue;
             };
-            waiting -= 1;
             let begun = &session.samples[begin];
-            let period = within(filter, begun.time.0, sample.time.0);
             let cpus = &filter.cpus;
             let cpu = u32::try_from(begun.cpu).ok();
-            if cpus.is_empty() || cpu.is_some_and(|cpu| cpus.contains(&cpu)) {
+            let is_in_time = time > 0 || filter.times.is_empty();
+            if is_in_time && (cpus.is_empty() || cpu.is_some_and(|cpu| cpus.contains(&cpu))) {
                 paired.push(SampleRef {
-                    period,
+                    period: own,
                     event: EventId(0),
                     ..*begun
                 });
             }
         }
     }
+    let mut quality = format!("durations: {} pairs", paired.len());
+    for (count, what) in [
+        (open.unpaired, "ends without begin"),
+        (open.lost + open.waiting as u64, "begins without end"),
+        (open.left_out, "begins left out"),
+    ] {
+        if count > 0 {
+            quality.push_str(&format!(", {count} {what}"));
+        }
+    }
+    let by_field = |role: &Role| matches!(role.by, By::Fields(..));
+    let overlaps = roles.iter().flatten().any(by_field);
+    let line = passed(&paired, overlaps);
     let starts: Vec<bool> = roles
         .iter()
         .map(|roles| roles.iter().any(|role| role.begins))
@@ -120,16 +143,6 @@ pub(super) fn weigh(
         Some(_) => format!("{} (time between both)", options.text),
         None => format!("duration (time from {of} to their ends)"),
     };
-    let mut quality = format!("durations: {} pairs", paired.len());
-    for (count, what) in [
-        (unpaired, "ends without begin"),
-        (waiting as u64, "begins without end"),
-        (left_out, "begins left out"),
-    ] {
-        if count > 0 {
-            quality.push_str(&format!(", {count} {what}"));
-        }
-    }
     paired.sort_by_key(|sample| sample.time);
     session.samples = paired.into();
     Ok(Weighed {
@@ -137,12 +150,182 @@ pub(super) fn weigh(
             name,
             unit: Unit::Nanoseconds,
             counted: "calls",
-            lines: Vec::new(),
+            lines: vec![line],
             has_callchains: have_chains(recording, &starts),
         }),
         quality: vec![quality],
         trim: None,
     })
+}
+
+/// `Durations: 19.0 ms of 1 thread`.
+fn passed(paired: &[SampleRef], overlaps: bool) -> String {
+    let mut threads: Vec<ThreadId> = paired.iter().map(|sample| sample.thread).collect();
+    threads.sort_unstable();
+    threads.dedup();
+    let sum = paired.iter().map(|sample| sample.period);
+    let sum = Unit::Nanoseconds.human(sum.fold(0, u64::saturating_add));
+    match (overlaps, threads.len()) {
+        (true, _) => format!("Durations: {sum} in all; they may overlap, so less may have passed"),
+        (false, 1) => format!("Durations: {sum} of 1 thread"),
+        (false, threads) => format!("Durations: {sum} of {threads} threads"),
+    }
+}
+
+/// A begin that waits for its end.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    key: (u32, Key),
+    by: By,
+    sample: SampleId,
+    time: u64,
+    /// The stack pointer, or 0.
+    stack: u64,
+    /// How much of the chosen time pairs within it took.
+    within: u64,
+}
+
+/// Begins that wait.
+#[derive(Debug, Default)]
+struct Pairing {
+    /// Of each thread, the innermost last.
+    calls: FxHashMap<ThreadId, Vec<Open>>,
+    /// Where among them the system call is.
+    system_calls: FxHashMap<ThreadId, usize>,
+    /// How many of each key are among them.
+    keys: FxHashMap<(u32, Key), usize>,
+    /// Those that overlap.
+    others: FxHashMap<(u32, Key), Vec<SampleAt>>,
+    waiting: usize,
+    /// Ends without a begin.
+    unpaired: u64,
+    /// Begins whose end cannot come any more.
+    lost: u64,
+    /// Begins for which there was no room.
+    left_out: u64,
+}
+
+/// A sample and its time.
+type SampleAt = (SampleId, u64);
+
+impl Pairing {
+    fn begin(&mut self, begin: Open) {
+        if self.waiting >= MOST_OPEN {
+            self.left_out += 1;
+            return;
+        }
+        self.waiting += 1;
+        let Some(thread) = begin.key.1.0 else {
+            let others = self.others.entry(begin.key).or_default();
+            others.push((begin.sample, begin.time));
+            return;
+        };
+        // Stacks grow down: what is called is below who calls.
+        let is_over = |open: &Open| open.stack != 0 && open.stack <= begin.stack;
+        while self.innermost(thread).is_some_and(|open| is_over(open)) {
+            self.drop_innermost(thread);
+        }
+        let calls = self.calls.entry(thread).or_default();
+        if begin.by == By::SystemCall
+            && let Some(before) = self.system_calls.insert(thread, calls.len())
+            && let Some(open) = calls.get_mut(before)
+            && open.by == By::SystemCall
+        {
+            // It stays where it is, without an end.
+            forget(&mut self.keys, open.key);
+            (open.key, open.by) = (NOBODY, By::Thread);
+        }
+        *self.keys.entry(begin.key).or_default() += 1;
+        calls.push(begin);
+    }
+
+    fn innermost(&mut self, thread: ThreadId) -> Option<&mut Open> {
+        self.calls.get_mut(&thread)?.last_mut()
+    }
+
+    fn take_innermost(&mut self, thread: ThreadId) -> Option<Open> {
+        let open = self.calls.get_mut(&thread)?.pop()?;
+        forget(&mut self.keys, open.key);
+        self.waiting -= 1;
+        Some(open)
+    }
+
+    /// The innermost call was jumped over, or its end was lost. What was within it was within the next one.
+    fn drop_innermost(&mut self, thread: ThreadId) {
+        let Some(open) = self.take_innermost(thread) else {
+            return;
+        };
+        self.lost += 1;
+        if let Some(outer) = self.innermost(thread) {
+            outer.within = outer.within.saturating_add(open.within);
+        }
+    }
+
+    /// The begin that belongs to an end, how much of the chosen time is between them, and how much of that is in no other pair
+    /// of the thread.
+    fn end(&mut self, end: &Open, filter: &Filter) -> Option<(SampleId, u64, u64)> {
+        let found = match end.key.1.0 {
+            None => {
+                let found = self.others.get_mut(&end.key).and_then(Vec::pop);
+                self.waiting -= usize::from(found.is_some());
+                found.map(|(sample, time)| (sample, time, 0))
+            }
+            Some(thread) => {
+                let found = self.end_call(thread, end);
+                found.map(|open| (open.sample, open.time, open.within))
+            }
+        };
+        let Some((sample, from, others)) = found else {
+            self.unpaired += 1;
+            return None;
+        };
+        let time = within(filter, from, end.time);
+        let outer = end.key.1.0.and_then(|thread| self.innermost(thread));
+        if let Some(outer) = outer {
+            outer.within = outer.within.saturating_add(time);
+        }
+        Some((sample, time, time.saturating_sub(others)))
+    }
+
+    fn end_call(&mut self, thread: ThreadId, end: &Open) -> Option<Open> {
+        /// Bytes of a return address, which is off the stack when a function is back, and some room.
+        const RETURN: u64 = 16;
+        if !self.keys.contains_key(&end.key) {
+            return None;
+        }
+        loop {
+            let open = *self.innermost(thread)?;
+            let is_known = open.stack != 0 && end.stack != 0;
+            if is_known && open.stack > end.stack {
+                // It is called by the innermost one: its own begin was lost.
+                return None;
+            }
+            if open.key == end.key && (!is_known || end.stack - open.stack <= RETURN) {
+                return self.take_innermost(thread);
+            }
+            self.drop_innermost(thread);
+        }
+    }
+
+    /// What a thread had begun has no end.
+    fn end_thread(&mut self, thread: ThreadId) {
+        while self.innermost(thread).is_some() {
+            self.drop_innermost(thread);
+        }
+        self.calls.remove(&thread);
+    }
+}
+
+/// The key of a begin that no end belongs to.
+const NOBODY: (u32, Key) = (u32::MAX, Key(None, 0, 0));
+
+fn forget(keys: &mut FxHashMap<(u32, Key), usize>, key: (u32, Key)) {
+    if let Some(count) = keys.get_mut(&key) {
+        *count -= 1;
+        if *count == 0 {
+            keys.remove(&key);
+        }
+    }
 }
 
 /// By event: what it is in the pair that a user named.
@@ -228,7 +411,7 @@ type Keys = fn(&Recording<'_>, usize) -> Option<By>;
 
 /// The event that ends what this one begins, and what both are known by.
 fn end_of(name: &str) -> Option<(String, Keys)> {
-    let by_thread: Keys = |_, _| Some(By::Thread);
+    let by_thread: Keys = |_, _| Some(By::SystemCall);
     let by_sector: Keys = |recording, event| {
         let id = recording.events[event].attr.config;
         let field = |name| recording.tracepoints.field(id, name);
@@ -241,5 +424,80 @@ fn end_of(name: &str) -> Option<(String, Keys)> {
         "raw_syscalls:sys_enter" => Some(("raw_syscalls:sys_exit".to_owned(), by_thread)),
         "block:block_rq_issue" => Some(("block:block_rq_complete".to_owned(), by_sector)),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAIR: (u32, Key) = (0, Key(Some(ThreadId(1)), 7, 0));
+
+    fn at(key: (u32, Key), time: u64) -> Open {
+        Open {
+            key,
+            by: By::Thread,
+            sample: SampleId(time as u32),
+            time,
+            stack: 0,
+            within: 0,
+        }
+    }
+
+    #[test]
+    fn calls_within_calls_are_counted_once() {
+        let other = (0, Key(Some(ThreadId(1)), 8, 0));
+        let filter = Filter::default();
+        let mut pairing = Pairing::default();
+        // One calls itself, and another one, which jumps out of a third.
+        for (key, time) in [(PAIR, 10), (PAIR, 20), (other, 30), (PAIR, 40)] {
+            pairing.begin(at(key, time));
+        }
+        let ends = [(other, 50), (PAIR, 70), (PAIR, 100), (PAIR, 110)];
+        let ended = ends.map(|(key, time)| pairing.end(&at(key, time), &filter));
+        let own = |of: Option<(SampleId, u64, u64)>| of.map(|(begin, _, own)| (begin.0, own));
+        assert_eq!(
+            ended.map(own),
+            [Some((30, 20)), Some((20, 30)), Some((10, 40)), None]
+        );
+        assert_eq!((pairing.lost, pairing.unpaired, pairing.waiting), (1, 1, 0));
+    }
+
+    #[test]
+    fn a_lost_end_leaves_no_begin_for_a_later_one() {
+        let filter = Filter::default();
+        let mut pairing = Pairing::default();
+        pairing.begin(Open {
+            stack: 0x900,
+            ..at(PAIR, 1)
+        });
+        // Of another call, whose begin was lost.
+        let end = Open {
+            stack: 0x800,
+            ..at(PAIR, 5)
+        };
+        assert_eq!(pairing.end(&end, &filter), None);
+        pairing.begin(Open {
+            stack: 0x900,
+            ..at(PAIR, 10)
+        });
+        let end = Open {
+            stack: 0x908,
+            ..at(PAIR, 12)
+        };
+        assert_eq!(pairing.end(&end, &filter), Some((SampleId(10), 2, 2)));
+        let call = |time| Open {
+            by: By::SystemCall,
+            ..at(PAIR, time)
+        };
+        pairing.begin(call(20));
+        pairing.begin(call(30));
+        assert_eq!(pairing.end(&call(31), &filter), Some((SampleId(30), 1, 1)));
+        assert_eq!(pairing.end(&call(32), &filter), None);
+        pairing.begin(at(PAIR, 40));
+        pairing.end_thread(ThreadId(1));
+        assert_eq!(pairing.end(&at(PAIR, 50), &filter), None);
+        assert_eq!((pairing.lost, pairing.waiting), (3, 0));
+        assert!(pairing.keys.is_empty());
     }
 }

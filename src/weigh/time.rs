@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use super::events::{is_clock, is_offcpu_time, is_tracepoint, which};
+use super::events::{apart, is_clock, is_offcpu_time, is_tracepoint, which};
 use super::fields::{have_chains, keep_chosen};
 use super::made::{self, Labels, within};
 use super::oncpu::{Ran, spread};
@@ -184,9 +184,9 @@ pub(super) fn intervals(source: Source<'_, '_>, session: &Session<'_>) -> Vec<In
         return Vec::new();
     }
     let mut lives = paired(source, session, &is_switch);
-    lives
-        .intervals
-        .retain(|i| !is_idle(session, i) && i.evidence != Evidence::Bound && i.to > i.from);
+    lives.intervals.retain(|i| {
+        !is_idle(session, i) && !i.is_lost && i.evidence != Evidence::Bound && i.to > i.from
+    });
     lives.intervals
 }
 
@@ -368,7 +368,7 @@ fn is_wanted(interval: &Interval, waits: Waits) -> bool {
     let is_runnable = interval.state == RunState::Runnable;
     match waits {
         Waits::OffCpu => true,
-        Waits::Blocked => !is_runnable,
+        Waits::Blocked => !is_runnable && !interval.is_lost,
         Waits::Runnable => is_runnable,
     }
 }
@@ -383,9 +383,11 @@ fn quality(intervals: &[Interval]) -> String {
     let by = |evidence| intervals.iter().filter(|i| i.evidence == evidence).count();
     let without = intervals
         .iter()
-        .filter(|i| i.sample.is_none() && !i.is_start);
+        .filter(|i| i.sample.is_none() && !i.is_start && !i.is_lost);
+    let lost = intervals.iter().filter(|i| i.is_lost);
     let parts = [
         (without.count(), "without switch-out"),
+        (lost.count(), "with a lost switch-out"),
         (by(Evidence::Late), "ended by a sample"),
         (by(Evidence::Bound), "upper bounds"),
         (by(Evidence::Open), "open"),
@@ -422,10 +424,10 @@ fn samples_of(
                 ..session.samples[number]
             },
             None => {
-                let name = if interval.is_start {
-                    "[start]"
-                } else {
-                    "[no switch stack]"
+                let name = match interval {
+                    Interval { is_start: true, .. } => "[start]",
+                    Interval { is_lost: true, .. } => "[lost switch]",
+                    _ => "[no switch stack]",
                 };
                 let label = labels.of(name);
                 let task = (interval.thread, interval.comm);
@@ -440,7 +442,8 @@ fn samples_of(
     out
 }
 
-/// The events whose samples show where threads run: clocks, else the first that is no tracepoint.
+/// The events whose samples show where threads run: clocks, else the first that is no tracepoint. Of clocks those that count
+/// nothing twice.
 fn running_events(source: Source<'_, '_>, session: &Session<'_>) -> Vec<bool> {
     let events = &source.recording.events;
     let mut has_samples = vec![false; events.len()];
@@ -449,7 +452,17 @@ fn running_events(source: Source<'_, '_>, session: &Session<'_>) -> Vec<bool> {
     }
     let clocks = which(source.recording, is_clock);
     if clocks.contains(&true) {
-        return clocks;
+        let sampled: Vec<bool> = clocks
+            .iter()
+            .zip(&has_samples)
+            .map(|(a, b)| *a && *b)
+            .collect();
+        let clocks = if sampled.contains(&true) {
+            sampled
+        } else {
+            clocks
+        };
+        return apart(source, clocks, |_| ());
     }
     let first = (0..events.len()).find(|i| has_samples[*i] && !events[*i].attr.is_tracepoint());
     (0..events.len()).map(|i| Some(i) == first).collect()

@@ -58,6 +58,8 @@ pub struct Interval {
     pub state: RunState,
     /// The thread had not run before.
     pub is_start: bool,
+    /// Neither the sample nor the record of its beginning is there: it began when the thread was last seen, or later.
+    pub is_lost: bool,
     /// What its end is known from.
     pub evidence: Evidence,
 }
@@ -115,6 +117,8 @@ struct Coming {
 struct Life {
     waiting: Option<Waiting>,
     running: Option<u64>,
+    /// Its turn was told of by a switch to it, not seen from what it did. With records, by its own.
+    is_turn_told: bool,
     /// The sample of the switch that is to come.
     leaving: Option<u64>,
     /// The sample of a switch told that it comes; the record of that is still to come. With what it waited for.
@@ -122,6 +126,7 @@ struct Life {
     is_seen: bool,
     is_over: bool,
     last: u64,
+    comm: CommId,
 }
 
 /// Pairs everything. `is_switch` tells which events are `sched:sched_switch`; `fields` has their payloads by sample.
@@ -144,6 +149,11 @@ pub(super) fn pair(
         out,
     };
     for step in story.steps() {
+        let (thread, comm) = match step {
+            Step::Mark(mark) => (mark.thread, mark.comm),
+            Step::Sample(_, sample) => (sample.thread, sample.comm),
+        };
+        pairing.life(thread).comm = comm;
         match step {
             Step::Mark(mark) => pairing.mark(mark),
             Step::Sample(number, sample) if is_switch[sample.event.index()] => {
@@ -229,8 +239,12 @@ impl Pairing<'_> {
             }
         }
         if let Some(next) = self.pids.find(fields.next) {
+            if !self.out.has_switches {
+                self.end_lost_turn(next, time);
+            }
             let interval = self.out.intervals.len();
             self.comes(next, time);
+            self.life(next).is_turn_told |= !self.out.has_switches;
             let has_ended = self.out.intervals.len() > interval;
             self.life(next).coming = Some(Coming {
                 interval: has_ended.then_some(interval),
@@ -259,9 +273,11 @@ impl Pairing<'_> {
         let (thread, time) = (mark.thread, mark.time.0);
         match mark.what {
             Moment::In => {
+                self.end_lost_turn(thread, time);
                 self.see(thread, time);
                 self.comes_at_last(thread, time);
                 self.comes(thread, time);
+                self.life(thread).is_turn_told = true;
             }
             Moment::Out { preempted } => self.goes(mark, preempted),
             Moment::Born { .. } => self.born(mark),
@@ -270,6 +286,33 @@ impl Pairing<'_> {
                 self.runs(thread, time);
                 self.life(thread).is_over = true;
             }
+        }
+    }
+
+    /// A thread that comes again without having gone: it went when it was last seen, or later. Until when it ran is not
+    /// known, so the rest is no time on a processor.
+    fn end_lost_turn(&mut self, thread: ThreadId, time: u64) {
+        let life = self.life(thread);
+        if life.running.is_none() || !life.is_turn_told {
+            return;
+        }
+        // The sample of the switch may be there without its record.
+        let is_known = life.waiting.is_some();
+        let from = life.leaving.unwrap_or(life.last);
+        let comm = life.comm;
+        self.end_running(thread, from);
+        if !is_known && time > from {
+            self.out.intervals.push(Interval {
+                sample: None,
+                thread,
+                comm,
+                from,
+                to: time,
+                state: RunState::Unknown,
+                is_start: false,
+                is_lost: true,
+                evidence: Evidence::Exact,
+            });
         }
     }
 
@@ -346,6 +389,7 @@ impl Pairing<'_> {
             to: time.max(waiting.from),
             state: waiting.state,
             is_start: waiting.is_start,
+            is_lost: false,
             evidence,
         });
     }
@@ -353,6 +397,7 @@ impl Pairing<'_> {
     fn end_running(&mut self, thread: ThreadId, time: u64) {
         let life = self.life(thread);
         let sampled = life.leaving.take().unwrap_or(time);
+        life.is_turn_told = false;
         if let Some(from) = life.running.take() {
             self.out.stretches.push(Stretch {
                 thread,
@@ -541,6 +586,50 @@ mod tests {
         );
         assert_eq!(lives.intervals[1].sample, None);
         assert_eq!(lives.intervals[1].state, RunState::Runnable);
+    }
+
+    #[test]
+    fn a_lost_switch_away_is_no_time_on_a_processor() {
+        for has_records in [true, false] {
+            let mut tale = Tale::default();
+            let turn = |tale: &mut Tale, time| match has_records {
+                true => tale.mark(1, time, Moment::In),
+                false => tale.switch(2, time, BLOCKED, 11),
+            };
+            tale.sample(CLOCK, 2, 1, SwitchFields::default());
+            tale.sample(CLOCK, 1, 1, SwitchFields::default());
+            if !has_records {
+                // That all switches are there is seen from these.
+                for time in 2..20 {
+                    tale.switch(0, time, BLOCKED, 0);
+                }
+            }
+            turn(&mut tale, 100);
+            tale.sample(CLOCK, 1, 105, SwitchFields::default());
+            turn(&mut tale, 200);
+            tale.sample(CLOCK, 1, 205, SwitchFields::default());
+            let lives = tale.pair();
+            let lost: Vec<_> = lives.intervals.iter().filter(|i| i.is_lost).collect();
+            assert_eq!(lost.len(), 1, "{has_records}: {lives:?}");
+            assert_eq!((lost[0].from, lost[0].to), (105, 200));
+            assert_eq!((lost[0].sample, lost[0].state), (None, RunState::Unknown));
+            let of_it = lives.stretches.iter().filter(|s| s.thread.0 == 1);
+            let ran: u64 = of_it.map(|s| s.to - s.from).sum();
+            assert!(ran <= 5 + 5 + 104, "{ran}");
+        }
+    }
+
+    #[test]
+    fn a_record_that_was_lost_behind_its_sample_ends_the_turn_at_the_sample() {
+        let mut tale = Tale::default();
+        tale.mark(1, 5, Moment::In);
+        tale.switch(1, 10, BLOCKED, 0);
+        tale.mark(1, 30, Moment::In);
+        tale.mark(1, 40, Moment::Out { preempted: false });
+        let lives = tale.pair();
+        assert_eq!(told(&lives)[0], (1, 10, 30, Evidence::Exact));
+        let ran: Vec<_> = lives.stretches.iter().map(|s| (s.from, s.to)).collect();
+        assert_eq!(ran, [(5, 10), (30, 40)]);
     }
 
     #[test]

@@ -51,6 +51,8 @@ mod surface;
 mod tidy;
 mod totals;
 mod trees;
+mod typing;
 mod waits;
 mod wasm;
+mod weighed;
 mod weights;
