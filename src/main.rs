@@ -14,10 +14,11 @@ fn main() -> ExitCode {
     let environment = Environment::of_process();
     let diag = Diagnostics::new();
     let verb = cli.command.verb();
-    let result = verb.run(&Context {
+    let context = Context {
         environment: &environment,
         diag: &diag,
-    });
+    };
+    let result = pjit::cli::run(verb, &context);
     let failed = verb.strict() && diag.has_warnings();
     say(&diag, verb.verbose());
     match result {

@@ -3,7 +3,8 @@
 //!
 //! `START,STOP` in seconds with either left out; several such pairs separated by blanks; shares of the recording
 //! as `10%/2` (the second tenth), `10%-20%`, or a list of those. Both ends belong to a range, as in
-//! perf (`util/time-utils.c`).
+//! perf (`util/time-utils.c`). Seconds with a plus sign, which perf takes for the same as without, count from the recording's
+//! first sample: nobody can type the seconds since the machine was started.
 
 use std::fmt;
 
@@ -17,6 +18,8 @@ pub struct TimeSpec {
 enum Range {
     /// Nanoseconds.
     Absolute(u64, u64),
+    /// Nanoseconds since the first sample.
+    Since(u64, u64),
     /// Shares of the recording, 0 to 1.
     Share(f64, f64),
 }
@@ -29,7 +32,8 @@ impl fmt::Display for TimeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "`{}` is no time range: write START,STOP in seconds, 10%/2, 10%-20%, or a list of shares",
+            "`{}` is no time range: write START,STOP in seconds, +START,+STOP in seconds since the first sample, 10%/2, \
+             10%-20%, or a list of shares",
             self.0
         )
     }
@@ -79,6 +83,7 @@ impl TimeSpec {
         let at = |share: f64| first.saturating_add((share * total).round() as u64);
         let resolve = |range: &Range| match *range {
             Range::Absolute(start, end) => (start, end),
+            Range::Since(start, end) => (first.saturating_add(start), first.saturating_add(end)),
             Range::Share(start, end) => {
                 let (start, end) = (at(start), at(end));
                 // The next slice begins where this one ends.
@@ -121,24 +126,31 @@ fn share(part: &str) -> Option<Range> {
 
 fn absolute(part: &str) -> Option<Range> {
     let (start, end) = part.split_once(',')?;
-    let start = if start.is_empty() {
-        0
-    } else {
-        nanoseconds(start)?
+    // Either both ends are since the first sample, or none is.
+    let is_since = start.starts_with('+') || start.is_empty() && end.starts_with('+');
+    let number = |text: &str| match is_since {
+        true => nanoseconds(text.strip_prefix('+')?),
+        false => nanoseconds(text),
     };
+    let start = if start.is_empty() { 0 } else { number(start)? };
     let end = if end.is_empty() {
         u64::MAX
     } else {
-        nanoseconds(end)?
+        number(end)?
     };
-    (start <= end).then_some(Range::Absolute(start, end))
+    let range = match is_since {
+        true => Range::Since(start, end),
+        false => Range::Absolute(start, end),
+    };
+    (start <= end).then_some(range)
 }
 
 /// Seconds with up to nine decimals.
 fn nanoseconds(text: &str) -> Option<u64> {
     let (seconds, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = fraction.get(..fraction.len().min(9))?;
-    if !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
+    let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if !are_digits(seconds) || !are_digits(fraction) {
         return None;
     }
     let fraction = format!("{digits:0<9}").parse::<u64>().ok()?;
@@ -218,6 +230,19 @@ mod tests {
                 && TimeSpec::parse("abc").is_err()
                 && TimeSpec::parse("").is_err()
         );
+    }
+
+    #[test]
+    fn seconds_with_a_sign_count_from_the_first_sample() {
+        assert_eq!(resolve("+0.0000001,+0.0000005"), [(1100, 1500)]);
+        assert_eq!(resolve("+0,"), [(1000, u64::MAX)]);
+        assert_eq!(resolve(",+0.0000005"), [(1000, 1500)]);
+        assert_eq!(resolve("+1,+2 3,4").len(), 2);
+        let of = |text| TimeSpec::parse(text).map(|spec| spec.absolute());
+        assert_eq!(of("+1,+2"), Ok(None));
+        for bad in ["+1,2", "1,+2", "+2,+1", "++1,+2", "+,+1"] {
+            assert!(of(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -22,6 +22,7 @@ use crate::questions::kinds::OwnRules;
 
 use super::filters::{StackFilterArgs, TaskFilterArgs, filter};
 use super::input::{Environment, InputArgs};
+use super::named::{Named, Wanted};
 use super::report::When;
 use super::terminal::{Output, colored, with_progress};
 use super::verb::{Context, Verb, leave, no_color, require_samples, wrong_usage};
@@ -96,7 +97,7 @@ struct WhatArgs {
     #[arg(short = 'C', long = "cpu", value_name = "LIST")]
     cpu: Option<String>,
 
-    /// Only samples of this time: START,STOP in seconds; 10%/2; 10%-20%
+    /// Only samples of this time: START,STOP in seconds; +1,+2 since the first sample; 10%/2; 10%-20%
     #[arg(long = "time", value_name = "RANGE", allow_hyphen_values = true)]
     time: Option<String>,
 
@@ -421,6 +422,15 @@ impl Verb for AnnotateArgs {
         let unshown = code::unshown(&assembly, &selection, &outcome.shown);
         anyhow::ensure!(unshown.is_empty(), "not shown: {}", unshown.join(", "));
         Ok(ExitCode::SUCCESS)
+    }
+
+    fn named(&self) -> Vec<Named<'_>> {
+        let roots = self.sources.source_root.iter().map(|path| Named {
+            option: "--source-root",
+            path,
+            wanted: Wanted::Folder,
+        });
+        self.input.named().into_iter().chain(roots).collect()
     }
 
     fn input(&self) -> Option<&InputArgs> {

@@ -17,6 +17,7 @@ use crate::output::text::harmless;
 
 use super::annotate::SourceArgs;
 use super::input::InputArgs;
+use super::less::{Less, OfBundle};
 use super::parcel::{Content, Folder, Parcel, modified_of};
 use super::terminal::with_progress;
 use super::verb::{leave, wrong_usage};
@@ -33,10 +34,10 @@ On the other machine:
 A bundle is read without anything else of the machine: every view, no options.")]
 pub struct BundleArgs {
     #[command(flatten)]
-    input: InputArgs,
+    input: Less<OfBundle>,
 
     /// Recording to pack [default: perf.data]
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", conflicts_with = "input")]
     file: Option<PathBuf>,
 
     /// Folder, or with this ending archive, to make; `-` for an archive on standard output [default: NAME.bundle.tar.gz here]

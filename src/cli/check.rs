@@ -13,6 +13,7 @@ use crate::output::{answer, csv, json};
 use crate::questions::budget::Budget;
 
 use super::input::{Environment, InputArgs};
+use super::less::{Less, OfCheck};
 use super::question::{Format, parse_budget};
 use super::report::When;
 use super::terminal::{Output, colored, with_progress};
@@ -37,12 +38,12 @@ Examples:
 )]
 pub struct CheckArgs {
     /// Recording to read (default: perf.data)
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", conflicts_with = "input")]
     file: Option<PathBuf>,
 
     /// The recording and its companions.
     #[command(flatten)]
-    pub input: InputArgs,
+    pub input: Less<OfCheck>,
 
     #[command(flatten)]
     limits: LimitArgs,

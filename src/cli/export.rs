@@ -37,7 +37,7 @@ The format follows from the file's name: .json, .json.gz for the Firefox Profile
 .speedscope.json, .speedscope.json.gz; .csv, .csv.gz. Pictures and folded stacks: pjit flamegraph, pjit fold.")]
 pub struct ExportArgs {
     /// Recordings to read (default: perf.data); several for CSV only
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", conflicts_with = "input")]
     files: Vec<PathBuf>,
 
     /// The recording and its companions.

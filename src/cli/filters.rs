@@ -33,7 +33,7 @@ pub struct SampleFilterArgs {
     #[arg(long = "socket-filter", value_name = "N")]
     socket: Option<i32>,
 
-    /// Only this time: START,STOP in seconds; 10%/2; 10%-20%
+    /// Only this time: START,STOP in seconds; +1,+2 since the first sample; 10%/2; 10%-20%
     #[arg(long = "time", value_name = "RANGE", allow_hyphen_values = true)]
     pub(super) time: Option<String>,
 }

@@ -44,7 +44,7 @@ The page (.html) is one file that needs no network: all frames, from the root or
 thread and event, callers and callees, a table, search; ? shows its keys. The SVG has the widest 5000 frames.")]
 pub struct FlamegraphArgs {
     /// Recording to read (default: perf.data)
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", conflicts_with = "input")]
     file: Option<PathBuf>,
 
     /// The recording and its companions.

@@ -27,7 +27,7 @@ use super::{Context, Verb};
   perf record -o - -g ./prog | pjit fold -i - | inferno-flamegraph > flame.svg")]
 pub struct FoldArgs {
     /// Recording to read (default: perf.data)
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", conflicts_with = "input")]
     file: Option<PathBuf>,
 
     /// The recording and its companions.

@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::named::{Named, Wanted};
 use super::perfconfig::PerfConfig;
 use crate::collect::Needs;
 use crate::dso::SearchPaths;
 use crate::load::{LoadOptions, Source};
 use crate::profile::FrameNeeds;
+use crate::session::jit::{is_dump_name, is_perf_map_name};
 use crate::stitch::Mending;
 use crate::symbolize;
 use crate::wasm::WasmSearch;
@@ -170,6 +172,57 @@ struct SymbolArgs {
 }
 
 impl InputArgs {
+    /// The paths that its options name, besides the recording's.
+    #[must_use]
+    pub fn named(&self) -> Vec<Named<'_>> {
+        type Matches = fn(&[u8]) -> bool;
+        let dumps = Wanted::FileOrFolderOf(is_dump_name, "jit-PID.dump");
+        let maps = Wanted::FileOrFolderOf(is_perf_map_name, "perf-PID.map");
+        let compiled: Matches = |name| name.ends_with(b".cwasm");
+        let modules: Matches = |name| name.ends_with(b".wasm");
+        let source_maps: Matches = |name| name.ends_with(b".map");
+        let (symbols, lines) = (&self.symbols, &self.lines);
+        let all: [(&'static str, &[PathBuf], Wanted); 9] = [
+            ("--jitdump", &self.jitdump, dumps),
+            ("--perf-map", &self.perf_map, maps),
+            ("--vmlinux", symbols.vmlinux.as_slice(), Wanted::File),
+            ("--kallsyms", symbols.kallsyms.as_slice(), Wanted::File),
+            ("--symfs", symbols.symfs.as_slice(), Wanted::Folder),
+            (
+                "--buildid-dir",
+                symbols.buildid_dir.as_slice(),
+                Wanted::Folder,
+            ),
+            (
+                "--cwasm",
+                &lines.cwasm,
+                Wanted::FileOrFolderOf(compiled, ".cwasm file"),
+            ),
+            (
+                "--wasm",
+                &lines.wasm,
+                Wanted::FileOrFolderOf(modules, ".wasm file"),
+            ),
+            (
+                "--source-map",
+                &lines.source_map,
+                Wanted::FolderOf(source_maps, ".map file"),
+            ),
+        ];
+        let mut named = Vec::new();
+        for (option, paths, wanted) in all {
+            // As in perf, an empty --symfs is none.
+            let is_none = |path: &Path| option == "--symfs" && path.as_os_str().is_empty();
+            let paths = paths.iter().filter(|path| !is_none(path));
+            named.extend(paths.map(|path| Named {
+                option,
+                path,
+                wanted,
+            }));
+        }
+        named
+    }
+
     /// What to load, with `positional` as the recording where `-i` is not given.
     #[must_use]
     pub fn load_options(

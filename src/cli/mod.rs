@@ -15,7 +15,9 @@ pub mod guide;
 pub mod input;
 pub mod jitdump;
 mod lazy;
+mod less;
 mod man;
+mod named;
 mod parcel;
 pub mod peek;
 pub mod perf_only;
@@ -37,7 +39,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 
 pub use lazy::Lazy;
-pub use verb::{Context, Verb};
+pub use verb::{Context, Verb, run};
 
 /// Post-processor of Linux perf recordings
 #[derive(Debug, Parser)]
@@ -132,7 +134,25 @@ impl Command {
 /// # Errors
 /// When they mean nothing; of an option that is cut too short, what it could be.
 pub fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
-    Cli::try_parse_from(args).map_err(|error| ambiguous(&error, args).unwrap_or(error))
+    Cli::try_parse_from(args).map_err(|error| {
+        let plainer = ambiguous(&error, args).or_else(|| named_twice(&error));
+        plainer.unwrap_or(error)
+    })
+}
+
+/// The same of a recording that is named with `-i` and without.
+fn named_twice(error: &clap::Error) -> Option<clap::Error> {
+    let is_input = |value: &ContextValue| match value {
+        ContextValue::String(word) => word.starts_with("--input"),
+        ContextValue::Strings(words) => words.iter().any(|word| word.starts_with("--input")),
+        _ => false,
+    };
+    let is_conflict = error.kind() == ErrorKind::ArgumentConflict;
+    let names = [ContextKind::InvalidArg, ContextKind::PriorArg];
+    let mut values = names.into_iter().filter_map(|kind| error.get(kind));
+    let text = "-i and a file: which one is the recording?\n";
+    (is_conflict && values.any(is_input))
+        .then(|| clap::Error::raw(ErrorKind::ArgumentConflict, text))
 }
 
 /// The same of an option that several begin with, as perf says it.
@@ -231,6 +251,33 @@ mod tests {
             told.contains("unexpected value '5' for '--group'"),
             "{told}"
         );
+    }
+
+    #[test]
+    fn a_recording_is_named_once() {
+        for line in [
+            "summary -i a b",
+            "check -i a b",
+            "stat -i a b",
+            "script -i a b",
+            "fold -i a b",
+            "flamegraph -i a b",
+            "bundle -i a b",
+            "export -o x.csv -i a b",
+            "peek main -i a b",
+        ] {
+            let words = format!("pjit {line}");
+            let words: Vec<OsString> = words.split(' ').map(OsString::from).collect();
+            let error = parse(&words).expect_err(line);
+            let text = error.to_string();
+            assert!(
+                text.contains("-i and a file: which one is the recording?"),
+                "{line}: {text}"
+            );
+            assert_eq!(error.exit_code(), 2, "{line}");
+        }
+        let words = ["pjit", "report", "-i", "a", "b"].map(OsString::from);
+        assert!(parse(&words).is_ok());
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub struct PeekArgs {
     function: String,
 
     /// Recording to read (default: perf.data)
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", conflicts_with = "input")]
     file: Option<PathBuf>,
 
     /// The recording and its companions.

@@ -4,7 +4,7 @@
 //! and computed for it, a [`LoadOptions`].
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
@@ -458,7 +458,16 @@ impl Verb for ReportArgs {
         out.finish()?;
         leave(profile);
         if is_empty {
-            diag.warn("no row is left: the filters or --percent-limit hide all of them");
+            let word = command.view.filters.symbol_filter.as_deref().unwrap_or("");
+            let hint = match Path::new(word).is_file() {
+                true => {
+                    format!(" ('{word}' is taken for a part of symbols' names: name one recording)")
+                }
+                false => String::new(),
+            };
+            diag.warn(format!(
+                "no row is left: the filters or --percent-limit hide all of them{hint}"
+            ));
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -227,7 +227,18 @@ fn batches<'p>(paths: &'p [&'p PathBuf], threads: usize) -> Vec<&'p [&'p PathBuf
     batches
 }
 
-/// Folders as the recordings in them: `perf.data`, files that end in `.data`, and folders that hold a `perf.data`.
+/// The path without the time that `perf record --switch-output` puts behind it: `perf.data` of
+/// `perf.data.2026112315451439`.
+fn unsliced(path: &Path) -> Option<PathBuf> {
+    let time = path.extension()?.to_str()?;
+    let before = path.with_extension("");
+    let is_slice = time.bytes().all(|byte| byte.is_ascii_digit())
+        && before.extension().is_some_and(|e| e == "data");
+    is_slice.then_some(before)
+}
+
+/// Folders as the recordings in them: `perf.data`, files that end in `.data`, slices that end in `.data.TIME`, and folders
+/// that hold a `perf.data`.
 fn expand(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     let mut all = Vec::new();
     for path in paths {
@@ -236,6 +247,7 @@ fn expand(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
             continue;
         }
         let mut found = Vec::new();
+        let mut unfinished = Vec::new();
         for entry in std::fs::read_dir(path).with_context(|| path.display().to_string())? {
             let entry = entry?.path();
             let inner = entry.join("perf.data");
@@ -243,8 +255,13 @@ fn expand(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
                 found.push(inner);
             } else if entry.is_file() && entry.extension().is_some_and(|e| e == "data") {
                 found.push(entry);
+            } else if let Some(unsliced) = unsliced(&entry).filter(|_| entry.is_file()) {
+                found.push(entry);
+                unfinished.push(unsliced);
             }
         }
+        // perf is writing the next slice to it, or was when it ended.
+        found.retain(|entry| !unfinished.contains(entry));
         anyhow::ensure!(
             !found.is_empty(),
             "{}: no recording in this folder",
@@ -335,6 +352,21 @@ mod tests {
                 .map(|b| b.len())
                 .collect::<Vec<_>>()
         };
+        let slices = tempfile::tempdir().expect("a folder");
+        for name in [
+            "r.data",
+            "r.data.2026112315451439",
+            "r.data.2026112315451539",
+            "r.data.old",
+        ] {
+            std::fs::write(slices.path().join(name), "").expect("a file");
+        }
+        let found = expand(&[slices.path().to_owned()]).expect("recordings");
+        let names: Vec<_> = found.iter().filter_map(|path| path.file_name()).collect();
+        assert_eq!(
+            names,
+            ["r.data.2026112315451439", "r.data.2026112315451539"]
+        );
         assert_eq!(sizes(8), [1, 2]);
         assert_eq!(sizes(1), [1, 1, 1]);
         assert_eq!(

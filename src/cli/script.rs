@@ -26,7 +26,7 @@ use super::{Context, Verb};
   pjit script -F comm,tid,time,event,ip,sym,dso > firefox.perf")]
 pub struct ScriptArgs {
     /// Recording to read (default: perf.data)
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", conflicts_with = "input")]
     file: Option<PathBuf>,
 
     /// The recording and its companions.

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::input::InputArgs;
+use super::less::{Less, OfStat};
 use super::terminal::{Output, with_progress};
 use super::verb::{Context, Verb, require_samples};
 use crate::load::{self, LoadOptions};
@@ -28,7 +29,7 @@ they ran behind them. Of a recording by perf record, what tasks counted to their
 what was recorded each time is exact.")]
 pub struct StatArgs {
     /// Recording of perf stat or perf record (default: perf.data)
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", conflicts_with = "input")]
     file: Option<PathBuf>,
 
     /// Counts of each processor apart
@@ -53,7 +54,7 @@ pub struct StatArgs {
 
     /// The recording.
     #[command(flatten)]
-    pub input: InputArgs,
+    pub input: Less<OfStat>,
 }
 
 impl Verb for StatArgs {

@@ -41,7 +41,7 @@ Examples:
 )]
 pub struct SummaryArgs {
     /// Recording to read (default: perf.data)
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", conflicts_with = "input")]
     file: Option<PathBuf>,
 
     /// The recording and its companions.

@@ -11,6 +11,7 @@ use crate::output::text::harmless;
 use crate::profile::{EventId, Profile, Trace};
 
 use super::input::{Environment, InputArgs};
+use super::named::{self, Named};
 use super::terminal::Output;
 
 /// What a verb works with.
@@ -35,6 +36,11 @@ pub trait Verb {
         None
     }
 
+    /// Paths that options name, which have to be there.
+    fn named(&self) -> Vec<Named<'_>> {
+        self.input().map(InputArgs::named).unwrap_or_default()
+    }
+
     /// Whether a warning makes the run a failure.
     fn strict(&self) -> bool {
         self.input().is_some_and(|input| input.strict)
@@ -44,6 +50,15 @@ pub trait Verb {
     fn verbose(&self) -> bool {
         self.input().is_some_and(|input| input.verbose > 0)
     }
+}
+
+/// Runs a verb when all paths that it was given are there.
+///
+/// # Errors
+/// When one is not, and those of the verb.
+pub fn run(verb: &dyn Verb, context: &Context<'_>) -> anyhow::Result<ExitCode> {
+    named::require(&verb.named(), context.diag)?;
+    verb.run(context)
 }
 
 /// Says what is wrong with the arguments.

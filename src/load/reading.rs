@@ -9,7 +9,7 @@ use super::companions::{companions, refuse_unfit, source_maps, wasm_code};
 use super::known::Known;
 use super::options::LoadOptions;
 use super::summary::{events_of, stack_ends, summarise};
-use super::times::in_time;
+use super::times::{in_time, nothing_in_time};
 use crate::check::{Stages, Weights};
 use crate::collect::{self, Again, Collected, Learned, MapCache, Needs, Payloads};
 use crate::diagnostics::Diagnostics;
@@ -62,7 +62,7 @@ pub(super) fn read_in<'a, T: Default>(
     let options = match &options.time {
         Some(time) => {
             resolved = LoadOptions {
-                filter: in_time(time, options, diag)?,
+                filter: in_time(time, options)?,
                 ..options.clone()
             };
             &resolved
@@ -195,6 +195,11 @@ impl<'a> Reading<'_, 'a> {
                 return Ok((self.listed(listing, &session), T::default()));
             }
             let weighing = self.weigh(&mut session)?;
+            if session.samples.is_empty()
+                && let Some(error) = nothing_in_time(self.options, session.seen)
+            {
+                return Err(error.into());
+            }
             if self.is_weighed() {
                 clock.lap("weights");
             }

@@ -120,14 +120,12 @@ pub(super) fn summarise(
     };
 }
 
-/// Times of the first and the last sample. What `perf record --off-cpu` adds up until the end has numbers in place of times.
+/// Times of the first and the last sample.
 fn time_range(session: &Session<'_>) -> Option<(u64, u64)> {
-    /// `OFF_CPU_TIMESTAMP`
-    const NUMBERS: u64 = 0xffff_ffff_0000_0000;
-    let mut times = session.samples.iter().map(|sample| sample.time.0);
+    let times = session.samples.iter().map(|sample| sample.time);
+    let mut times = times.filter(|time| time.is_time());
     let first = times.next()?;
-    let last = times.rev().find(|time| *time < NUMBERS);
-    Some((first, last.unwrap_or(first)))
+    Some((first.0, times.next_back().unwrap_or(first).0))
 }
 
 /// Event, leaf, number and period of samples.

@@ -1,9 +1,10 @@
-//! Ranges of time that are told as shares of a recording.
+//! Ranges of time that are told as shares of a recording, or since its first sample.
 
 use std::path::PathBuf;
 
 use super::options::LoadOptions;
 use super::source::Source;
+use crate::address::Timestamp;
 use crate::diagnostics::Diagnostics;
 use crate::input::Store;
 use crate::perfdata::{Delivered, OpenError};
@@ -11,15 +12,11 @@ use crate::session::Filter;
 use crate::time_spec::TimeSpec;
 
 /// The samples to keep, once the times of the recording are known.
-pub(super) fn in_time(
-    time: &TimeSpec,
-    options: &LoadOptions,
-    diag: &Diagnostics,
-) -> Result<Filter, OpenError> {
+pub(super) fn in_time(time: &TimeSpec, options: &LoadOptions) -> Result<Filter, OpenError> {
     let times = match time.absolute() {
         Some(times) => times,
         None => {
-            let (first, last) = sample_times(&options.source, diag)?;
+            let (first, last) = sample_times(&options.source)?;
             time.resolve(first, last)
         }
     };
@@ -29,33 +26,60 @@ pub(super) fn in_time(
     })
 }
 
-/// Times of the first and the last sample in ns, for options that speak of shares of a recording.
+/// Times of the first and the last sample in ns, for options that speak of shares of a recording or of its beginning.
 ///
 /// # Errors
 /// When the recording cannot be opened, is a stream (which can be read only once), or has no sample with a time.
-fn sample_times(source: &Source, diag: &Diagnostics) -> Result<(u64, u64), OpenError> {
+fn sample_times(source: &Source) -> Result<(u64, u64), OpenError> {
     let store = Store::new();
-    let damaged = |problem: &str| OpenError::Damaged {
+    let unfit = |problem: &str| OpenError::Unfit {
         path: PathBuf::from(source.name()),
         problem: problem.to_owned(),
     };
     if source.is_stream() {
-        return Err(damaged(
-            "shares of its time are not known of a stream; save it to a file first",
+        return Err(unfit(
+            "shares of its time, and times since its first sample, are not known of a stream; save it to a file first",
         ));
     }
-    let recording = source.open(&store, diag)?;
-    if let Some(times) = recording.features.sample_time {
-        return Ok(times);
+    // What is wrong with it is told when it is read.
+    let diag = Diagnostics::new();
+    let recording = source.open(&store, &diag)?;
+    // Streams and slices (perf record --switch-output) have zeros there.
+    let told = recording.features.sample_time;
+    if let Some((first, last)) =
+        told.filter(|(first, last)| first < last && Timestamp(*last).is_time())
+    {
+        return Ok((first, last));
     }
     let mut times: Option<(u64, u64)> = None;
-    let diag = Diagnostics::new();
     recording.deliver(&diag, &mut |_| {}, &mut |delivered| {
-        if let Delivered::Sample(head) = delivered {
+        if let Delivered::Sample(head) = delivered
+            && head.time.is_time()
+        {
             let t = head.time.0;
             let (first, last) = times.unwrap_or((t, t));
             times = Some((first.min(t), last.max(t)));
         }
     });
-    times.ok_or_else(|| damaged("no sample has a time"))
+    times.ok_or_else(|| unfit("no sample has a time"))
+}
+
+/// Why no sample is left, if one was there to be left out by its time.
+pub(super) fn nothing_in_time(
+    options: &LoadOptions,
+    seen: Option<(u64, u64)>,
+) -> Option<OpenError> {
+    options.time.as_ref()?;
+    let (first, last) = seen?;
+    let seconds = |ns: u64| format!("{}.{:06}", ns / 1_000_000_000, ns / 1000 % 1_000_000);
+    let long = last.saturating_sub(first) as f64 * 1e-9;
+    let problem = format!(
+        "no samples within --time: the recording lasts from {} to {} ({long:.2} s); +1,+2 counts from its first sample",
+        seconds(first),
+        seconds(last)
+    );
+    Some(OpenError::Unfit {
+        path: PathBuf::from(options.source.name()),
+        problem,
+    })
 }

@@ -56,6 +56,12 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
+    /// Nothing but zeros where the header belongs.
+    #[error("{}: perf is still writing it, or was killed before the end: the header is missing", path.display())]
+    Unfinished {
+        /// The file.
+        path: PathBuf,
+    },
     /// Packed by gzip.
     #[error("{}: packed by gzip; unpack it first (tar xzf for what `pjit bundle` wrote, then read the folder in it; else gunzip)", path.display())]
     Packed {
@@ -393,6 +399,10 @@ fn header_size(path: &Path, bytes: &[u8]) -> Result<u64, OpenError> {
         Some(MAGIC_SWAPPED) => Err(OpenError::BigEndian { path: path() }),
         Some(MAGIC_OLD) => Err(OpenError::OldFormat { path: path() }),
         Some([0x1f, 0x8b, ..]) => Err(OpenError::Packed { path: path() }),
+        // perf writes it last.
+        Some([0, 0, 0, 0, 0, 0, 0, 0]) if bytes.iter().all(|byte| *byte == 0) => {
+            Err(OpenError::Unfinished { path: path() })
+        }
         _ => Err(OpenError::NotPerfData { path: path() }),
     }
 }

@@ -356,6 +356,13 @@ impl Recording {
         self.features.insert(feature, counted(text));
     }
 
+    /// `SAMPLE_TIME`: of the first and the last sample.
+    pub(crate) fn sample_times(&mut self, first: u64, last: u64) {
+        let mut section = Bytes::default();
+        section.u64s(&[first, last]);
+        self.features.insert(21, section.0);
+    }
+
     /// `CLOCK_DATA`: one moment on the wall clock and on the monotonic one.
     pub(crate) fn clock_data(&mut self, wall: u64, monotonic: u64) {
         let mut section = Bytes::default();
