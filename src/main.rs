@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use pjit::cli::Context;
 use pjit::cli::input::Environment;
+use pjit::cli::target::Refused;
 use pjit::diagnostics::{Diagnostics, Level};
 use pjit::output::text::harmless;
 
@@ -31,7 +32,8 @@ fn main() -> ExitCode {
                 "pjit: {}",
                 harmless(&in_one_line(&error))
             );
-            ExitCode::FAILURE
+            // What is refused was asked for wrongly.
+            ExitCode::from(if error.is::<Refused>() { 2 } else { 1 })
         }
     }
 }

@@ -10,7 +10,7 @@ use clap::Args;
 
 use crate::assembly::{Request, SourcePaths};
 use crate::bundle::{Item, Plan, Wanted};
-use crate::input::{BUNDLE_KERNEL, BUNDLE_LIST, BUNDLE_MARK, Origin, Role, files_in};
+use crate::input::{BUNDLE_KERNEL, BUNDLE_LIST, BUNDLE_MARK, Origin, Rights, Role, files_in};
 use crate::load::{self, LoadOptions, Source};
 use crate::output::gzip::{self, Effort};
 use crate::output::text::harmless;
@@ -202,6 +202,8 @@ impl AddAssign for Size {
 #[derive(Default)]
 struct Packed {
     recording: Size,
+    /// Who may read the recording.
+    rights: Option<Rights>,
     /// By [`Role`]: programs, debug files, kernel, JIT, sources.
     roles: [Size; 5],
     lines: Vec<String>,
@@ -245,6 +247,7 @@ impl Packed {
         for (place, path) in files {
             let modified = modified_of(&path);
             let content = Content::open(&Origin::File(path))?;
+            self.rights = Some(content.rights);
             let size = self.add(&place, content, modified, parcel)?;
             self.recording += size;
         }
@@ -301,7 +304,7 @@ impl Packed {
         let modified = modified_of(recording);
         self.add(
             Path::new(BUNDLE_LIST),
-            Content::of_bytes(text.into_bytes()),
+            Content::of_bytes(text.into_bytes(), self.rights.unwrap_or(Rights::PRIVATE)),
             modified,
             parcel,
         )?;
@@ -370,11 +373,11 @@ fn content_of(item: &Item) -> anyhow::Result<Content> {
     if item.place == Path::new("kallsyms.gz") {
         let text = content.read()?;
         if text.starts_with(&[0x1f, 0x8b]) {
-            return Ok(Content::of_bytes(text));
+            return Ok(content.made_into(text));
         }
         let mut packed = Vec::new();
         gzip::write(&text, 1, Effort::Small, &mut packed)?;
-        return Ok(Content::of_bytes(packed));
+        return Ok(content.made_into(packed));
     }
     Ok(match &item.kept {
         Some(kept) => content.reduced(kept),

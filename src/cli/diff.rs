@@ -150,7 +150,11 @@ impl Verb for DiffArgs {
 
 impl DiffArgs {
     fn write(&self, diff: &Diff<'_>, diag: &Diagnostics) -> anyhow::Result<()> {
-        let mut out = Output::to(self.print.output.as_deref()).context("output")?;
+        let mut out = Output::to(
+            self.print.output.as_deref(),
+            self.print.replace.force_output,
+        )
+        .context("output")?;
         let budget = self.print.budget.unwrap_or_default();
         let page = |lines: usize| diff::page(diff, lines);
         match self.print.format {

@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 
 use super::filters::{self, FilterArgs};
 use super::input::InputArgs;
+use super::target::ReplaceArgs;
 use super::terminal::{Output, with_progress};
 use super::verb::{chosen_event, leave, require_samples, wrong_usage};
 use super::weight::WeightArgs;
@@ -51,6 +52,9 @@ pub struct ExportArgs {
     /// File to write, `-` for standard output
     #[arg(short = 'o', long = "output", value_name = "FILE", required = true)]
     output: PathBuf,
+
+    #[command(flatten)]
+    replace: ReplaceArgs,
 
     /// What to write, whatever the file is called
     #[arg(long, value_enum)]
@@ -170,7 +174,7 @@ impl Verb for ExportArgs {
         }
         let packed = by_name.is_some_and(|(_, packed)| packed);
         let path = (!to_stdout).then_some(self.output.as_path());
-        let mut out = Output::to(path).context("output")?;
+        let mut out = Output::to(path, self.replace.force_output).context("output")?;
         let line = match format {
             Format::Firefox => self.firefox((context, &filters), packed, &mut out)?,
             Format::Pprof => self.pprof((context, &filters), &mut out)?,

@@ -1,6 +1,6 @@
 //! `pjit flamegraph`.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -11,6 +11,7 @@ use super::annotate::SourceArgs;
 use super::filters::{MarkedFilterArgs, filter};
 use super::input::InputArgs;
 use super::picture::{Base, Format, Target, read_base};
+use super::target::{ReplaceArgs, read_named};
 use super::terminal::{Output, with_progress};
 use super::verb::{chosen_event, leave, require_samples, wrong_usage};
 use super::weight::WeightArgs;
@@ -58,6 +59,9 @@ pub struct FlamegraphArgs {
     /// File to write, .svg or .html, `-` for standard output (default: standard output, flamegraph.svg on a terminal)
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     output: Option<PathBuf>,
+
+    #[command(flatten)]
+    replace: ReplaceArgs,
 
     /// What to write, whatever the file is called
     #[arg(long, value_enum)]
@@ -223,7 +227,8 @@ impl Verb for FlamegraphArgs {
         };
         load.frames.code |= self.source;
         let svg = self.svg_options()?;
-        let mut out = Output::to(target.path.as_deref()).context("output")?;
+        let mut out =
+            Output::to(target.path.as_deref(), self.replace.force_output).context("output")?;
         let (profile, assembly) =
             with_progress(context.diag, || self.load(&mut load, &filters, context))?;
         let event = chosen_event(&profile, self.event.as_deref())?;
@@ -304,7 +309,10 @@ impl FlamegraphArgs {
         let pixels = |number: Option<u32>| number.map(|number| number as usize);
         let palette_map = match &look.palette_map {
             Some(path) => {
-                let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
+                let mut bytes = Vec::new();
+                read_named(path)
+                    .and_then(|mut file| file.read_to_end(&mut bytes))
+                    .with_context(|| path.display().to_string())?;
                 Some(svg::read_palette(&bytes).with_context(|| path.display().to_string())?)
             }
             None => None,

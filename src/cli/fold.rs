@@ -14,6 +14,7 @@ use crate::questions::kinds::OwnRules;
 
 use super::filters::{self, MarkedFilterArgs};
 use super::input::{Environment, InputArgs};
+use super::target::ReplaceArgs;
 use super::terminal::{Output, with_progress};
 use super::verb::{leave, require_samples, wrong_usage};
 use super::weight::WeightArgs;
@@ -53,6 +54,9 @@ pub struct FoldArgs {
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub output: Option<PathBuf>,
 
+    #[command(flatten)]
+    replace: ReplaceArgs,
+
     /// Only samples of this event
     #[arg(long, visible_alias = "event-filter", value_name = "NAME")]
     event: Option<String>,
@@ -69,7 +73,8 @@ impl Verb for FoldArgs {
             Ok(filters) => filters,
             Err(text) => return wrong_usage(&text),
         };
-        let mut out = Output::to(self.output.as_deref()).context("output")?;
+        let mut out =
+            Output::to(self.output.as_deref(), self.replace.force_output).context("output")?;
         let mut profile = with_progress(diag, || load::load(&load, diag))?;
         check_events(&profile, &fold, diag)?;
         filters::filter(&mut profile, &filters, &OwnRules::default())?;

@@ -236,7 +236,11 @@ impl GateArgs {
         filters: Vec<String>,
         diag: &Diagnostics,
     ) -> anyhow::Result<()> {
-        let mut out = Output::to(self.print.output.as_deref()).context("output")?;
+        let mut out = Output::to(
+            self.print.output.as_deref(),
+            self.print.replace.force_output,
+        )
+        .context("output")?;
         let text = |lines: usize| {
             let mut text = Vec::new();
             gate::write_text(gate, lines, &mut text).map(|()| text)

@@ -14,6 +14,7 @@ use crate::output::jitdump::{Lists, write_lists, write_summary};
 use crate::output::text::harmless;
 use crate::session::jit::numbers_of_dump;
 
+use super::target::ReplaceArgs;
 use super::terminal::Output;
 use super::{Context, Verb};
 
@@ -58,12 +59,16 @@ pub struct JitdumpArgs {
     /// File to write instead of standard output; it appears when it is whole
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub output: Option<PathBuf>,
+
+    #[command(flatten)]
+    replace: ReplaceArgs,
 }
 
 impl Verb for JitdumpArgs {
     /// Describes dumps one after the other; one that cannot be read does not keep the others from being.
     fn run(&self, _: &Context<'_>) -> anyhow::Result<ExitCode> {
-        let mut out = Output::to(self.output.as_deref()).context("output")?;
+        let mut out =
+            Output::to(self.output.as_deref(), self.replace.force_output).context("output")?;
         let (mut failed, mut described) = (false, false);
         for (number, path) in self.files.iter().enumerate() {
             if number > 0 {

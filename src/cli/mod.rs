@@ -29,6 +29,7 @@ pub mod runs;
 pub mod script;
 pub mod stat;
 pub mod summary;
+pub mod target;
 pub mod terminal;
 mod verb;
 pub mod weight;

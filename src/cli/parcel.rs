@@ -3,8 +3,9 @@
 //! In: names, and where bytes come from ([`Item`]). Effect: nothing that is there is overwritten, and the folder or archive
 //! gets its name when it is whole. An archive has no name until then; a folder has another one, and goes when a signal
 //! ends the process. Names are trusted to be plain (`crate::bundle` sees to that). The same files give the same bytes.
+//! Who may not read one of the files may not read the bundle either: a recording holds parts of a program's memory.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -12,16 +13,17 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tar::{Builder, EntryType, GnuExtSparseHeader, GnuHeader, GnuSparseHeader, Header};
 
-use super::terminal::{Output, refuse_existing};
-use crate::input::{Origin, Store};
+use super::target::mask;
+use super::terminal::{Output, new_private, refuse_existing};
+use crate::input::{Origin, Rights, Store};
 use crate::output::gzip::{Effort, Packer};
 
 /// Where the files go.
 pub(super) enum Parcel {
     /// Below a folder.
     Folder(Folder),
-    /// Into an archive, below a folder of this name.
-    Archive(Box<Builder<Packer<Output>>>, PathBuf),
+    /// Into an archive, below a folder of this name; with the rights that all of its files have.
+    Archive(Box<Builder<Packer<Output>>>, PathBuf, u32),
 }
 
 /// What is to be written of a file.
@@ -31,6 +33,7 @@ pub(super) struct Content {
     pub(super) len: u64,
     /// The parts that are not left out: all, or the blocks around what is kept.
     kept: Option<Vec<Range<u64>>>,
+    pub(super) rights: Rights,
 }
 
 trait ReadSeek: Read + Seek {}
@@ -45,23 +48,35 @@ impl Content {
         Ok(match origin {
             Origin::File(path) => {
                 let (file, meta) = Store::open(path)?;
+                // Files of /proc show more to root than to others, whatever their modes are.
+                let rights = match path.starts_with("/proc") {
+                    true => Rights::PRIVATE,
+                    false => Rights::of(&meta),
+                };
                 Self {
                     source: Box::new(file),
                     len: meta.len(),
                     kept: None,
+                    rights,
                 }
             }
-            Origin::Memory(bytes) => Self::of_bytes(bytes.clone()),
+            Origin::Memory(bytes) => Self::of_bytes(bytes.clone(), Rights::PUBLIC),
         })
     }
 
     /// Bytes that are there.
-    pub(super) fn of_bytes(bytes: Vec<u8>) -> Self {
+    pub(super) fn of_bytes(bytes: Vec<u8>, rights: Rights) -> Self {
         Self {
             len: bytes.len() as u64,
             source: Box::new(io::Cursor::new(bytes)),
             kept: None,
+            rights,
         }
+    }
+
+    /// Other bytes made of these.
+    pub(super) fn made_into(&self, bytes: Vec<u8>) -> Self {
+        Self::of_bytes(bytes, self.rights)
     }
 
     /// Leaves out the blocks in which nothing is of these ranges (ordered and disjoint).
@@ -120,7 +135,7 @@ impl Parcel {
     /// An archive, or standard output for none; `name` is the folder in it.
     pub(super) fn archive(path: Option<&Path>, name: PathBuf, threads: usize) -> io::Result<Self> {
         let packer = Packer::new(Output::to_new(path)?, threads, Effort::Small)?;
-        Ok(Self::Archive(Box::new(Builder::new(packer)), name))
+        Ok(Self::Archive(Box::new(Builder::new(packer)), name, 0o777))
     }
 
     /// Adds a file; nothing of it is left behind if that fails.
@@ -132,15 +147,23 @@ impl Parcel {
     ) -> io::Result<()> {
         match self {
             Self::Folder(folder) => folder.add(place, content, modified),
-            Self::Archive(archive, name) => append(archive, &name.join(place), content, modified),
+            Self::Archive(archive, name, rights) => {
+                // It may be unpacked by anyone, of any group.
+                *rights &= content.rights.for_copy(None);
+                append(archive, &name.join(place), content, modified)
+            }
         }
     }
 
     /// Gives it its name.
-    pub(super) fn finish(self) -> io::Result<()> {
+    pub(super) fn finish(self) -> anyhow::Result<()> {
         match self {
-            Self::Folder(folder) => folder.finish(),
-            Self::Archive(archive, _) => archive.into_inner()?.finish()?.finish(),
+            Self::Folder(folder) => Ok(folder.finish()?),
+            Self::Archive(archive, _, rights) => {
+                let mut out = archive.into_inner()?.finish()?;
+                out.limit_rights(rights);
+                out.finish()
+            }
         }
     }
 }
@@ -154,7 +177,7 @@ fn append<W: Write>(
 ) -> io::Result<()> {
     let name = path.as_os_str().as_encoded_bytes();
     let mut header = Header::new_gnu();
-    header.set_mode(0o644);
+    header.set_mode(content.rights.for_copy(None) & 0o644);
     header.set_mtime(modified);
     header.set_size(content.size());
     if name.len() < header.as_old().name.len() {
@@ -233,6 +256,8 @@ fn sparse_map(header: &mut GnuHeader, parts: &[Range<u64>], len: u64) -> Vec<u8>
 pub(super) struct Folder {
     temporary: Temporary,
     path: PathBuf,
+    /// What all of its files allow.
+    rights: u32,
 }
 
 impl Folder {
@@ -246,20 +271,26 @@ impl Folder {
         refuse_existing(&temporary)?;
         // Signals are waited for before there is anything to take away.
         let temporary = Temporary::new(temporary);
-        temporary.unless_gone(|| fs::create_dir(&temporary.path))?;
+        temporary.unless_gone(|| private_folder(&temporary.path))?;
         Ok(Self {
             temporary,
             path: path.to_owned(),
+            rights: 0o777,
         })
     }
 
-    fn add(&self, place: &Path, content: &mut Content, modified: u64) -> io::Result<()> {
+    fn add(&mut self, place: &Path, content: &mut Content, modified: u64) -> io::Result<()> {
         let path = self.temporary.path.join(place);
         let file = self.temporary.unless_gone(|| {
             fs::create_dir_all(path.parent().unwrap_or(&self.temporary.path))?;
-            OpenOptions::new().write(true).create_new(true).open(&path)
+            new_private(&path)
         })?;
-        let written = fill(file, content, modified);
+        let written = fill(&file, content, modified);
+        let written = written.and_then(|()| {
+            let rights = content.rights.for_copy(group_of(&file)?);
+            self.rights &= rights;
+            set_rights(&path, rights & 0o644)
+        });
         if written.is_err() {
             // Half a file would be taken for a whole one.
             let _ = fs::remove_file(&path);
@@ -269,14 +300,49 @@ impl Folder {
 
     fn finish(self) -> io::Result<()> {
         self.temporary.unless_gone(|| {
+            // Who may read all files may look into the folder.
+            let rights = self.rights & 0o444;
+            set_rights(&self.temporary.path, 0o700 | rights | rights >> 2)?;
             refuse_existing(&self.path)?;
             fs::rename(&self.temporary.path, &self.path)
         })
     }
 }
 
+/// Makes a folder into which nobody else may look.
+fn private_folder(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// Allows this, as far as the user's mask does.
+fn set_rights(path: &Path, mode: u32) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(path, fs::Permissions::from_mode(mode & !mask()))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = (path, mode);
+        Ok(())
+    }
+}
+
+fn group_of(file: &File) -> io::Result<Option<u32>> {
+    #[cfg(unix)]
+    return Ok(Some(std::os::unix::fs::MetadataExt::gid(&file.metadata()?)));
+    #[cfg(not(unix))]
+    {
+        let _ = file;
+        Ok(None)
+    }
+}
+
 /// Writes what is kept; the rest becomes holes.
-fn fill(mut file: File, content: &mut Content, modified: u64) -> io::Result<()> {
+fn fill(mut file: &File, content: &mut Content, modified: u64) -> io::Result<()> {
     content.each_part(|start, part| {
         file.seek(SeekFrom::Start(start))?;
         io::copy(part, &mut file).map(drop)

@@ -130,7 +130,11 @@ impl Verb for PeekArgs {
 
 impl PeekArgs {
     fn write(&self, peek: &Peek<'_>, common: &Common) -> anyhow::Result<()> {
-        let mut out = Output::to(self.print.output.as_deref()).context("output")?;
+        let mut out = Output::to(
+            self.print.output.as_deref(),
+            self.print.replace.force_output,
+        )
+        .context("output")?;
         let page = |lines: usize| peek::page(peek, lines);
         let budget = self.print.budget.unwrap_or_default();
         match self.print.format {

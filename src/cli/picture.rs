@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use clap::ValueEnum;
 
 use super::Context;
+use super::target::read_named;
 use super::terminal::with_progress;
 use super::verb::require_samples;
 use crate::flame::{self, Paths};
@@ -106,18 +107,19 @@ pub(super) fn read_base(
 ) -> anyhow::Result<Base> {
     let named = || path.display().to_string();
     let mut beginning = Vec::new();
-    let file = std::fs::File::open(path).with_context(named)?;
+    let mut file = read_named(path).with_context(named)?;
     let size = file.metadata().with_context(named)?.len();
-    file.take(MAGIC.len() as u64)
+    (&mut file)
+        .take(MAGIC.len() as u64)
         .read_to_end(&mut beginning)
         .with_context(named)?;
     if beginning != MAGIC {
-        anyhow::ensure!(
-            size < FOLDED_MOST,
-            "{}: more than 4 GB of folded stacks",
-            named()
-        );
-        let bytes = std::fs::read(path).with_context(named)?;
+        anyhow::ensure!(is_small(size), "{}: {TOO_LARGE}", named());
+        let mut bytes = beginning;
+        file.take(FOLDED_MOST)
+            .read_to_end(&mut bytes)
+            .with_context(named)?;
+        anyhow::ensure!(is_small(bytes.len() as u64), "{}: {TOO_LARGE}", named());
         let paths = flame::read_folded(&bytes)
             .with_context(|| format!("{}: neither a recording nor folded stacks", named()))?;
         return Ok(Base::Folded(paths));
@@ -131,3 +133,8 @@ pub(super) fn read_base(
 
 /// Bytes of folded stacks that are read at most: positions in them are numbers of 32 bits.
 const FOLDED_MOST: u64 = 1 << 32;
+const TOO_LARGE: &str = "more than 4 GB of folded stacks";
+
+const fn is_small(size: u64) -> bool {
+    size < FOLDED_MOST
+}

@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 
 use super::filters::{FilterArgs, regexes};
 use super::input::InputArgs;
+use super::target::ReplaceArgs;
 use super::weight::WeightArgs;
 use crate::load::LoadOptions;
 use crate::profile::{EventId, Profile};
@@ -92,6 +93,9 @@ pub struct PrintArgs {
     /// File to write instead of standard output; it appears when it is whole
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub replace: ReplaceArgs,
 }
 
 /// Formats of answers.

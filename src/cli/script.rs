@@ -14,6 +14,7 @@ use crate::questions::kinds::OwnRules;
 
 use super::filters::{self, FilterArgs};
 use super::input::{Environment, InputArgs};
+use super::target::ReplaceArgs;
 use super::terminal::{Output, with_progress};
 use super::verb::{leave, require_samples, write_header, wrong_usage};
 use super::weight::WeightArgs;
@@ -51,6 +52,9 @@ pub struct ScriptArgs {
     /// File to write instead of standard output; it appears when it is whole
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub output: Option<PathBuf>,
+
+    #[command(flatten)]
+    replace: ReplaceArgs,
 
     /// Times in nanoseconds
     #[arg(long = "ns")]
@@ -94,7 +98,8 @@ impl Verb for ScriptArgs {
             Ok(filters) => filters,
             Err(text) => return wrong_usage(&text),
         };
-        let mut out = Output::to(self.output.as_deref()).context("output")?;
+        let mut out =
+            Output::to(self.output.as_deref(), self.replace.force_output).context("output")?;
         if command.header_only {
             return write_header(&command.load, out, diag);
         }

@@ -94,7 +94,11 @@ impl Verb for SummaryArgs {
             filters: filter.clone(),
         };
         let page = |lines: usize| -> Page { summary::page(&summary, &options(lines)) };
-        let mut out = Output::to(self.print.output.as_deref()).context("output")?;
+        let mut out = Output::to(
+            self.print.output.as_deref(),
+            self.print.replace.force_output,
+        )
+        .context("output")?;
         let budget = self.print.budget.unwrap_or_default();
         match self.print.format {
             Format::Text => answer::write_text(&page, budget, &mut out)?,

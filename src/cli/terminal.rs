@@ -7,6 +7,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
+use super::target::{Place, may_be_replaced, settle_rights};
 use crate::diagnostics::Diagnostics;
 
 /// Where a report goes.
@@ -26,8 +27,22 @@ pub struct PendingFile {
     path: PathBuf,
     whole: bool,
     is_nameless: bool,
-    replaces: bool,
+    replaces: Replaces,
+    /// The rights that it may have at most.
+    limit: u32,
 }
+
+/// What may be at the path of a file when it gets its name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Replaces {
+    Nothing,
+    /// What can be made again.
+    Outputs,
+    Anything,
+}
+
+/// What is half written is for nobody else, and what it is made of may be private.
+const PRIVATE: u32 = 0o600;
 
 /// A file in the folder of `path` that has no name yet.
 #[cfg(target_os = "linux")]
@@ -40,7 +55,7 @@ fn nameless(path: &Path) -> Option<File> {
     let file = open(
         folder.unwrap_or(Path::new(".")),
         flags,
-        Mode::from_raw_mode(0o666),
+        Mode::from_raw_mode(PRIVATE),
     );
     file.ok().map(File::from)
 }
@@ -48,6 +63,15 @@ fn nameless(path: &Path) -> Option<File> {
 #[cfg(not(target_os = "linux"))]
 fn nameless(_: &Path) -> Option<File> {
     None
+}
+
+/// A file of this name that was not there.
+pub(super) fn new_private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, PRIVATE);
+    options.open(path)
 }
 
 /// Puts a nameless file into its folder.
@@ -63,6 +87,45 @@ fn give_name(file: &File, name: &Path) -> io::Result<()> {
 #[cfg(not(target_os = "linux"))]
 fn give_name(_: &File, _: &Path) -> io::Result<()> {
     Ok(())
+}
+
+impl PendingFile {
+    fn new(temporary: PathBuf, path: PathBuf, replaces: Replaces) -> Self {
+        Self {
+            temporary,
+            path,
+            whole: false,
+            is_nameless: false,
+            replaces,
+            limit: 0o777,
+        }
+    }
+
+    /// Gives a whole file its rights and its name.
+    fn place(&mut self, file: &File) -> anyhow::Result<()> {
+        match self.replaces {
+            Replaces::Nothing => settle_rights(file, None, self.limit)?,
+            _ => settle_rights(file, Some(&self.path), self.limit)?,
+        }
+        if self.replaces == Replaces::Nothing && self.is_nameless {
+            give_name(file, &self.path)?;
+            self.whole = true;
+            return Ok(());
+        }
+        if self.is_nameless {
+            give_name(file, &self.temporary)?;
+            self.is_nameless = false;
+        }
+        // What is there now may be another file than in the beginning.
+        match self.replaces {
+            Replaces::Nothing => refuse_existing(&self.path)?,
+            Replaces::Outputs => may_be_replaced(&self.path)?,
+            Replaces::Anything => {}
+        }
+        std::fs::rename(&self.temporary, &self.path)?;
+        self.whole = true;
+        Ok(())
+    }
 }
 
 impl Drop for PendingFile {
@@ -100,46 +163,30 @@ impl Output {
     }
 
     /// A file, or standard output for none. What is not a regular file (`/dev/stdout`, a FIFO) is
-    /// written as it is.
+    /// written as it is. `force`: whatever it is that is replaced.
     ///
     /// # Errors
-    /// When the file cannot be made.
-    pub fn to(path: Option<&Path>) -> io::Result<Self> {
+    /// When the file cannot be made, or what is there may not be replaced.
+    pub fn to(path: Option<&Path>, force: bool) -> anyhow::Result<Self> {
         let Some(path) = path else {
             return Ok(Self::open(None));
         };
-        if path.exists() && !path.is_file() {
-            let file = OpenOptions::new().write(true).open(path)?;
-            let pending = PendingFile {
-                temporary: PathBuf::new(),
-                path: PathBuf::new(),
-                whole: true,
-                is_nameless: false,
-                replaces: true,
-            };
-            return Ok(Self::File(BufWriter::with_capacity(BUFFER, file), pending));
-        }
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".{}.part", std::process::id()));
-        let temporary = path.with_file_name(name);
-        let (file, is_nameless) = match nameless(path) {
-            Some(file) => (file, true),
-            None => {
-                let mut options = OpenOptions::new();
-                (
-                    options.write(true).create_new(true).open(&temporary)?,
-                    false,
-                )
+        let path = match Place::of(path, force)? {
+            Place::Stdout => return Ok(Self::open(None)),
+            Place::AsItIs => {
+                let file = OpenOptions::new().write(true).open(path)?;
+                let mut pending =
+                    PendingFile::new(PathBuf::new(), PathBuf::new(), Replaces::Nothing);
+                pending.whole = true;
+                return Ok(Self::File(BufWriter::with_capacity(BUFFER, file), pending));
             }
+            Place::File(path) => path,
         };
-        let pending = PendingFile {
-            temporary,
-            path: path.to_owned(),
-            whole: false,
-            is_nameless,
-            replaces: true,
+        let replaces = match force {
+            true => Replaces::Anything,
+            false => Replaces::Outputs,
         };
-        Ok(Self::File(BufWriter::with_capacity(BUFFER, file), pending))
+        Ok(Self::file(path, replaces)?)
     }
 
     /// The same for a file that must not be there yet.
@@ -147,14 +194,31 @@ impl Output {
     /// # Errors
     /// When it is there or cannot be made.
     pub fn to_new(path: Option<&Path>) -> io::Result<Self> {
-        if let Some(path) = path {
-            refuse_existing(path)?;
+        let Some(path) = path else {
+            return Ok(Self::open(None));
+        };
+        refuse_existing(path)?;
+        Self::file(path.to_owned(), Replaces::Nothing)
+    }
+
+    fn file(path: PathBuf, replaces: Replaces) -> io::Result<Self> {
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".{}.part", std::process::id()));
+        let temporary = path.with_file_name(name);
+        let (file, is_nameless) = match nameless(&path) {
+            Some(file) => (file, true),
+            None => (new_private(&temporary)?, false),
+        };
+        let mut pending = PendingFile::new(temporary, path, replaces);
+        pending.is_nameless = is_nameless;
+        Ok(Self::File(BufWriter::with_capacity(BUFFER, file), pending))
+    }
+
+    /// Allows others no more than this with the file.
+    pub fn limit_rights(&mut self, mode: u32) {
+        if let Self::File(_, pending) = self {
+            pending.limit &= mode;
         }
-        let mut output = Self::to(path)?;
-        if let Self::File(_, pending) = &mut output {
-            pending.replaces = false;
-        }
-        Ok(output)
     }
 
     fn start(command: &str) -> Option<Self> {
@@ -175,33 +239,21 @@ impl Output {
     /// Flushes, and waits for the pager to be left.
     ///
     /// # Errors
-    /// When the last bytes cannot be written.
-    pub fn finish(self) -> io::Result<()> {
+    /// When the last bytes cannot be written, or what is there by now may not be replaced.
+    pub fn finish(self) -> anyhow::Result<()> {
         match self {
-            Self::Stdout(mut out) => out.flush(),
+            Self::Stdout(mut out) => Ok(out.flush()?),
             Self::Pager(mut out, mut child) => {
                 let flushed = out.flush();
                 drop(out);
-                left(&mut child, flushed)
+                Ok(left(&mut child, flushed)?)
             }
             Self::File(mut out, mut pending) => {
                 out.flush()?;
-                if !pending.whole && !pending.replaces && pending.is_nameless {
-                    give_name(out.get_ref(), &pending.path)?;
-                    pending.whole = true;
+                match pending.whole {
+                    true => Ok(()),
+                    false => pending.place(out.get_ref()),
                 }
-                if !pending.whole {
-                    if !pending.replaces {
-                        refuse_existing(&pending.path)?;
-                    }
-                    if pending.is_nameless {
-                        give_name(out.get_ref(), &pending.temporary)?;
-                        pending.is_nameless = false;
-                    }
-                    std::fs::rename(&pending.temporary, &pending.path)?;
-                    pending.whole = true;
-                }
-                Ok(())
             }
         }
     }
@@ -282,7 +334,7 @@ mod tests {
     fn a_file_gets_its_name_when_it_is_whole() {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("out");
-        let mut out = Output::to(Some(&path)).expect("made");
+        let mut out = Output::to(Some(&path), false).expect("made");
         out.write_all(b"half").expect("written");
         assert!(!path.exists());
         #[cfg(target_os = "linux")]
@@ -293,7 +345,7 @@ mod tests {
         );
         drop(out);
         assert_eq!(std::fs::read_dir(dir.path()).expect("listed").count(), 0);
-        let mut out = Output::to(Some(&path)).expect("made");
+        let mut out = Output::to(Some(&path), false).expect("made");
         out.write_all(b"whole").expect("written");
         out.finish().expect("renamed");
         assert_eq!(std::fs::read(&path).expect("there"), b"whole");

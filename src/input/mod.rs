@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 mod ledger;
 mod local_time;
+mod opened;
 mod os;
 mod prefetch;
 mod recording;
@@ -20,6 +21,7 @@ mod store;
 mod window;
 pub use ledger::{Ledger, Origin, Role, Use};
 pub use local_time::local_time;
+pub use opened::{Rights, note_opened, rights_of_opened, was_opened};
 pub use os::{FileFacts, facts_of, identity, os_name, this_machine};
 pub use prefetch::prefetch;
 pub use recording::{Opened, open_recording, stdin_is_fifo};

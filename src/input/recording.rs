@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 use std::time::SystemTime;
 
-use super::{InputError, Store, os};
+use super::{InputError, Store, note_opened, os};
 
 /// The bytes of a recording.
 pub enum Opened<'a> {
@@ -35,6 +35,7 @@ pub fn open_recording<'a>(path: &Path, store: &'a Store) -> Result<Opened<'a>, I
     let meta = file.metadata().map_err(io)?;
     let kind = meta.file_type();
     if kind.is_file() {
+        note_opened(path, &meta);
         let bytes = store.map_file(path, &file, &meta)?;
         Ok(Opened::Mapped {
             bytes,

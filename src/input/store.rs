@@ -8,7 +8,7 @@ use elsa::sync::FrozenVec;
 use memmap2::Mmap;
 
 use super::ledger::{Ledger, Origin, Role};
-use super::{InputError, os};
+use super::{InputError, note_opened, os};
 
 /// Owns the bytes of every file that a run reads. Append-only, so borrowed slices stay valid.
 #[derive(Default)]
@@ -70,6 +70,7 @@ impl Store {
                 path: path.to_owned(),
             });
         }
+        note_opened(path, &meta);
         Ok((file, meta))
     }
 

@@ -33,6 +33,7 @@ mod metrics;
 mod names;
 mod narrow;
 mod oracle;
+mod outputs;
 mod own;
 mod page;
 mod paths;
