@@ -7,6 +7,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use lzma_rust2::XzReader;
+
 use super::elf::{ElfFile, Machine, SHT_SYMTAB, string_at};
 use super::evidence::{Against, Evidence, Span, judge};
 use super::fit::{Fit, code_of_program, fit};
@@ -335,7 +337,7 @@ impl<'a> Opener<'_, 'a> {
                 let unpacker = flate2::bufread::GzDecoder::new(packed);
                 unpacker.take(most).read_to_end(&mut out).ok()?;
             }
-            [0xfd, b'7', b'z', b'X', b'Z', ..] => out = unpack_xz(packed)?,
+            [0xfd, b'7', b'z', b'X', b'Z', ..] => out = unpack_xz(packed, self.store.kept())?,
             [0x28, 0xb5, 0x2f, 0xfd, ..] => {
                 out = crate::zstd::decode_all(packed, usize::try_from(most).ok()?)?;
             }
@@ -442,7 +444,8 @@ impl<'a> Opener<'_, 'a> {
     /// The ELF file inside `.gnu_debugdata`: symbols that the distribution left in (xz).
     pub(crate) fn embedded(&self, binary: &ElfFile<'a>) -> Option<ElfFile<'a>> {
         let packed = binary.section(".gnu_debugdata")?.data;
-        let elf = ElfFile::parse(self.store.keep(unpack_xz(packed)?), self.store).ok()?;
+        let unpacked = unpack_xz(packed, self.store.kept())?;
+        let elf = ElfFile::parse(self.store.keep(unpacked), self.store).ok()?;
         RawTable::of(&elf, ".symtab", SHT_SYMTAB)
             .is_some()
             .then_some(elf)
@@ -546,47 +549,18 @@ impl<'a> Opener<'_, 'a> {
     }
 }
 
-fn unpack_xz(packed: &[u8]) -> Option<Vec<u8>> {
-    if xz_unpacked_size(packed)? > packed.len().saturating_mul(64).saturating_add(1 << 20) {
-        return None;
-    }
+/// Unpacks what xz packed, if it is no more than such files have; what comes out is counted, not what headers promise.
+fn unpack_xz(packed: &[u8], kept: usize) -> Option<Vec<u8>> {
+    /// Of the dictionary: `xz -9` takes 64 MB.
+    const MEMORY_KB: u32 = 66 << 10;
+    /// Over all files of a run.
+    const ALL: usize = 1 << 30;
+    let most = packed.len().saturating_mul(64).saturating_add(1 << 20);
+    let most = most.min(ALL.saturating_sub(kept));
     let mut unpacked = Vec::new();
-    lzma_rs::xz_decompress(&mut &packed[..], &mut unpacked).ok()?;
-    Some(unpacked)
-}
-
-/// How many bytes the first block of an xz stream unpacks to, by the headers of its LZMA2 chunks (the .xz file
-/// format 1.2, section 3; LZMA2 as in XZ Embedded). The decoder keeps all of them in memory, and a chunk of seven
-/// bytes may stand for two megabytes, so the sum is looked at first.
-fn xz_unpacked_size(packed: &[u8]) -> Option<usize> {
-    const STREAM_HEADER: usize = 12;
-    let block = packed
-        .strip_prefix(b"\xfd7zXZ\0")?
-        .get(STREAM_HEADER - 6..)?;
-    let header = (usize::from(*block.first().filter(|&&size| size != 0)?) + 1) * 4;
-    let mut chunks = block.get(header..)?;
-    let mut total = 0usize;
-    loop {
-        let [control, rest @ ..] = chunks else {
-            return None;
-        };
-        let size = |at: usize| {
-            let bytes = [*rest.get(at)?, *rest.get(at + 1)?];
-            Some(usize::from(u16::from_be_bytes(bytes)) + 1)
-        };
-        let (unpacked, length) = match control {
-            0 => return Some(total),
-            1 | 2 => (size(0)?, 2 + size(0)?),
-            0x80.. => {
-                let properties = usize::from(*control >= 0xc0);
-                let high = usize::from(control & 0x1f) << 16;
-                (high + size(0)?, 4 + properties + size(2)?)
-            }
-            _ => return None,
-        };
-        total = total.saturating_add(unpacked);
-        chunks = rest.get(length..)?;
-    }
+    let reader = XzReader::new_mem_limit(packed, true, MEMORY_KB);
+    let read = reader.take(most as u64 + 1).read_to_end(&mut unpacked);
+    read.is_ok_and(|len| len <= most).then_some(unpacked)
 }
 
 /// File name and checksum in `.gnu_debuglink`: a string, padded to four bytes, and a CRC-32.

@@ -849,12 +849,55 @@ fn one_file_with_and_without_generation_is_one_dso() {
     assert_ne!(of(8, 99), first);
 }
 
+/// An xz stream with a block for each of these.
+fn xz(blocks: &[&[u8]]) -> Vec<u8> {
+    use std::io::Write;
+    use std::num::NonZeroU64;
+    let mut options = lzma_rust2::XzOptions::with_preset(1);
+    options.lzma_options.dict_size = 1 << 16;
+    let longest = blocks.iter().map(|block| block.len() as u64).max();
+    options.set_block_size(longest.and_then(NonZeroU64::new));
+    let mut writer = lzma_rust2::XzWriter::new(Vec::new(), options).expect("to memory");
+    for block in blocks {
+        writer.write_all(block).expect("to memory");
+    }
+    writer.finish().expect("to memory")
+}
+
+#[test]
+fn all_blocks_of_a_packed_file_count() {
+    let table = |padding: &[&[u8]]| {
+        let mut inner = ElfBuilder::new(0x100);
+        inner.symbols(".symtab", &[("hidden_inside", 0x2000, 0x20, LOCAL_FUNC, 1)]);
+        let mut elf = inner.build();
+        elf.resize(1 << 16, 0);
+        let blocks: Vec<&[u8]> = [&[&elf[..]], padding].concat();
+        let mut outer = ElfBuilder::new(0x100);
+        outer.symbols(".dynsym", &[("exported", 0x2040, 0x20, FUNC, 1)]);
+        outer.section(".gnu_debugdata", PROGBITS, xz(&blocks));
+        let dir = tempfile::tempdir().expect("temporary directory");
+        write(dir.path(), "pjit-test/prog", &outer.build());
+        let (store, diag) = (Store::new(), Diagnostics::new());
+        let search = SearchPaths {
+            symfs: Some(dir.path().to_owned()),
+            ..SearchPaths::default()
+        };
+        let mut dsos = DsoTable::new(&store, search, &diag);
+        let dso = dsos.intern(b"/pjit-test/prog", DsoKind::File, None, None);
+        let table = dsos.symbols(dso).expect("has symbols");
+        name(table, 0x1010)
+    };
+    let zeros = vec![0; 1 << 16];
+    assert_eq!(table(&[&zeros]).as_deref(), Some("hidden_inside"));
+    // 6 MB of some kB.
+    assert_eq!(table(&[&zeros[..]; 100]), None);
+}
+
 #[test]
 fn embedded_debug_data_is_read() {
     let mut inner = ElfBuilder::new(0x100);
     inner.symbols(".symtab", &[("hidden_inside", 0x2000, 0x20, LOCAL_FUNC, 1)]);
-    let mut packed = Vec::new();
-    lzma_rs::xz_compress(&mut &inner.build()[..], &mut packed).expect("to memory");
+    let packed = xz(&[&inner.build()]);
     let mut outer = ElfBuilder::new(0x100);
     outer.symbols(".dynsym", &[("exported", 0x2040, 0x20, FUNC, 1)]);
     outer.section(".gnu_debugdata", PROGBITS, packed);

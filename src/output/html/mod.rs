@@ -7,6 +7,8 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
+use sha2::{Digest, Sha256};
+
 use super::caption::{Caption, shortened};
 use super::gzip;
 use crate::flame::{Comparison, Flame, FunctionId, Kind, Weights, shown};
@@ -72,6 +74,7 @@ pub fn is_ours(beginning: &[u8]) -> bool {
 /// When `out` cannot be written.
 pub fn write(content: &Content<'_>, options: &PageOptions, out: &mut dyn Write) -> io::Result<()> {
     let title = title(content, options);
+    let (style, script) = (squeezed(STYLE), squeezed(TREE) + &squeezed(APP));
     // What is put in is not looked through again.
     for (at, piece) in PAGE.split('@').enumerate() {
         if at.is_multiple_of(2) {
@@ -82,8 +85,10 @@ pub fn write(content: &Content<'_>, options: &PageOptions, out: &mut dyn Write) 
             "generator" => concat!("pjit ", env!("CARGO_PKG_VERSION")).to_owned(),
             "title" => escaped(&title).into_owned(),
             "lines" => escaped(&lines(content, options)).into_owned(),
-            "style" => squeezed(STYLE),
-            "script" => squeezed(TREE) + &squeezed(APP),
+            "style" => style.clone(),
+            "style hash" => hash(&style),
+            "script" => script.clone(),
+            "script hash" => hash(&script),
             "noscript" => top_table(content),
             "data" => packed(content, options)?,
             _ => piece.to_owned(),
@@ -91,6 +96,13 @@ pub fn write(content: &Content<'_>, options: &PageOptions, out: &mut dyn Write) 
         out.write_all(text.as_bytes())?;
     }
     Ok(())
+}
+
+/// What the page's policy calls the only script, and the only style, by their text behind the line end of the tag: a name of a
+/// recording that became a script by some mistake would not run.
+fn hash(text: &str) -> String {
+    let digest = Sha256::new().chain_update("\n").chain_update(text);
+    format!("sha256-{}", base64(&digest.finalize()))
 }
 
 fn packed(content: &Content<'_>, options: &PageOptions) -> io::Result<String> {
@@ -265,6 +277,7 @@ mod tests {
         assert!(
             !APP.contains("innerHTML") && !APP.contains("insertAdjacent") && !APP.contains("eval(")
         );
+        assert!(!PAGE.contains("unsafe"), "the policy names what may run");
         assert!(PAGE.matches('@').count().is_multiple_of(2));
     }
 
