@@ -9,6 +9,7 @@
 //! Here everything is still addresses; [`crate::symbolize`] names them.
 
 mod again;
+mod budget;
 mod chain;
 #[cfg(test)]
 mod chain_tests;
@@ -33,6 +34,7 @@ use crate::session::{Session, Target};
 use crate::stack_end::StackEnd;
 use crate::unwind::{Arch, CfiTables};
 
+use budget::Budget;
 pub use map_cache::MapCache;
 pub use space::SpaceAt;
 
@@ -249,5 +251,6 @@ struct Shared<'s, 'a> {
     window: &'s Window<'s>,
     needs: Needs,
     fields: &'s [FieldKey],
+    budget: &'s Budget,
     diag: &'s Diagnostics,
 }

@@ -173,6 +173,18 @@ impl Table {
         self.stack_index.intern(&mut self.stacks, frames, end)
     }
 
+    /// The same, and how many frames more are kept for it.
+    pub(super) fn stack_and_growth(
+        &mut self,
+        frames: &[PcId],
+        end: StackEnd,
+    ) -> (AddressStackId, usize) {
+        let before = self.stacks.len();
+        let stack = self.stack(frames, end);
+        let is_new = self.stacks.len() > before;
+        (stack, if is_new { frames.len() } else { 0 })
+    }
+
     /// The number of a payload's text.
     pub(super) fn text(&mut self, text: Option<String>) -> Option<PayloadId> {
         text.map(|text| self.texts.intern(text.into_boxed_str()))

@@ -14,6 +14,7 @@ use crate::stack_end::StackEnd;
 use crate::unwind::{Activation, Arch, CfiTables, CodeSpace as _, Unwinder};
 
 use super::again::{Learned, limit_dump};
+use super::budget::Budget;
 use super::chain::{ChainBuilder, ChainOut};
 use super::depth::{Reach, Walked};
 use super::map_cache::MapCache;
@@ -21,7 +22,9 @@ use super::paths::PathEnd;
 use super::roots::{Cut, Owner};
 use super::space::SpaceAt;
 use super::table::Table;
-use super::{Collected, Needs, PayloadId, Payloads, PcId, Row, RowKey, Rows, Shared};
+use super::{
+    AddressStackId, Collected, Needs, PayloadId, Payloads, PcId, Row, RowKey, Rows, Shared,
+};
 
 /// Samples handed out at once: enough to make the hand-out free, few enough to share the end evenly.
 const BLOCK: usize = 256;
@@ -46,6 +49,7 @@ pub fn collect<'a>(
         session,
         needs,
         fields,
+        budget: &Budget::of(recording),
         diag,
     };
     diag.begin("stacks", session.samples.len() as u64);
@@ -55,6 +59,7 @@ pub fn collect<'a>(
         from_heads(shared)
     };
     collected.kind = needs.rows;
+    shared.budget.say(diag);
     if collected.unreadable > 0 {
         diag.warn(format!(
             "{} samples have a record that contradicts itself; they count without a stack",
@@ -395,6 +400,7 @@ impl<'s, 'a> Worker<'s, 'a> {
                 true => points.render_raw(id, payload),
                 false => points.render(id, payload, &functions),
             };
+            let text = text.map(|text| self.shared.budget.keep_text(text));
             extras.trace = self.table.text(text);
         }
         if needs.fields {
@@ -414,6 +420,7 @@ impl<'s, 'a> Worker<'s, 'a> {
             let label = self.table.addresses.label(head.label);
             self.ids.insert(0, label);
         }
+        let stack = self.stack(end);
         let is_sample = needs.rows == Rows::Samples;
         let quantum = if is_sample {
             Some(1)
@@ -426,7 +433,7 @@ impl<'s, 'a> Worker<'s, 'a> {
             comm: head.comm,
             thread: head.thread,
             leaf: self.leaf(head),
-            stack: self.table.stack(&self.ids, end),
+            stack,
             time: quantised(head, quantum),
             cgroup: extras.cgroup,
             trace: extras.trace,
@@ -445,6 +452,17 @@ impl<'s, 'a> Worker<'s, 'a> {
         } else {
             self.table.count(key, head.period, 1, rank);
         }
+    }
+
+    /// The stack whose chain is in `ids`, or its leaf if no more can be kept.
+    fn stack(&mut self, end: StackEnd) -> AddressStackId {
+        if self.ids.len() > 1 && !self.shared.budget.has_frames() {
+            self.ids.truncate(1);
+            return self.table.stack(&self.ids, StackEnd::TooDeep);
+        }
+        let (stack, kept) = self.table.stack_and_growth(&self.ids, end);
+        self.shared.budget.keep_frames(kept);
+        stack
     }
 
     /// The sample's own address; nearly always the first of its chain.

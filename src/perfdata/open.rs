@@ -351,8 +351,13 @@ impl<'a> Recording<'a> {
 
     /// The decoder for the second pass, if there is anything to decode.
     fn inflater_for_chunks(&self) -> Option<Inflater> {
-        let any = self.features.compression.is_some() || self.compressed.load(Ordering::Relaxed);
-        any.then(|| self.new_inflater())
+        self.is_compressed().then(|| self.new_inflater())
+    }
+
+    /// Whether records are compressed, as far as is known by now.
+    #[must_use]
+    pub fn is_compressed(&self) -> bool {
+        self.features.compression.is_some() || self.compressed.load(Ordering::Relaxed)
     }
 
     pub(super) fn note_compressed(&self) {

@@ -9,8 +9,11 @@ use super::pointer;
 use super::printf::Spec;
 use super::{Context, Tracepoint};
 
-/// No payload has more to say; records have 64 KB at most.
-const MAX_OUTPUT: usize = 1 << 20;
+/// No payload has more to say: the kernel's own buffer for such a line has as many bytes. A format of a file may ask for a
+/// megabyte of blanks.
+const MAX_OUTPUT: usize = 8 << 10;
+/// What stands at the end of a longer one.
+const CUT: &[u8] = b"[cut]";
 
 /// A `print fmt`, ready to be printed.
 #[derive(Debug, Clone)]
@@ -142,8 +145,21 @@ pub(super) fn payload(point: &Tracepoint, context: &Context<'_>, out: &mut Vec<u
             }
         }
         if out.len() > MAX_OUTPUT {
-            return;
+            break;
         }
+    }
+    shorten(out);
+}
+
+/// Cuts a text that is too long, and says so.
+fn shorten(out: &mut Vec<u8>) {
+    if out.len() > MAX_OUTPUT {
+        out.truncate(MAX_OUTPUT - CUT.len());
+        // A character is whole or not there.
+        let kept = out.utf8_chunks().last();
+        let rest = kept.map_or(0, |chunk| chunk.invalid().len());
+        out.truncate(out.len() - rest);
+        out.extend_from_slice(CUT);
     }
 }
 
@@ -334,7 +350,11 @@ pub(super) fn fields(point: &Tracepoint, context: &Context<'_>, out: &mut Vec<u8
     for field in point.fields.iter().skip(point.common) {
         out.extend_from_slice(format!(" {}=", field.name).as_bytes());
         value(field, context, out);
+        if out.len() > MAX_OUTPUT {
+            break;
+        }
     }
+    shorten(out);
 }
 
 fn value(field: &Field, context: &Context<'_>, out: &mut Vec<u8>) {
@@ -348,6 +368,7 @@ fn value(field: &Field, context: &Context<'_>, out: &mut Vec<u8>) {
 pub(super) fn field_text(field: &Field, context: &Context<'_>) -> String {
     let mut out = Vec::new();
     value(field, context, &mut out);
+    shorten(&mut out);
     String::from_utf8_lossy(&out).into_owned()
 }
 
