@@ -4,6 +4,7 @@
 //! and computed for it, a [`LoadOptions`].
 
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -14,13 +15,14 @@ use super::filters::{self, SampleFilterArgs, StackFilterArgs, TaskFilterArgs};
 use super::input::{Environment, InputArgs};
 use super::perf_only::PerfOnlyArgs;
 use super::terminal::{Output, colored, with_progress};
-use super::verb::{leave, no_color, require_samples, write_header, write_lines, wrong_usage};
+use super::verb::{leave, no_color, require_samples, write_header, wrong_usage};
 use super::weight::WeightArgs;
 use super::{Context, Verb};
 use crate::collect::Payloads;
 use crate::load::{self, LoadError, LoadOptions};
 use crate::metrics::Metric;
 use crate::output::stdio;
+use crate::output::text::harmless;
 use crate::perfdata::NoField;
 use crate::profile::SampleFilter;
 use crate::questions::filter::Filters;
@@ -415,6 +417,8 @@ pub struct ReportCommand {
     pub view: ReportOptions,
     /// Only the header block.
     pub header_only: bool,
+    /// Instead of a profile, a listing of the recording.
+    pub listing: Option<Listing>,
     /// Filters of stacks, which change the profile before it is viewed.
     pub stacks: Filters,
     /// Colours, if the command line decides.
@@ -439,22 +443,23 @@ impl Verb for ReportArgs {
         if command.header_only {
             return write_header(&command.load, out, diag);
         }
+        if let Some(listing) = command.listing {
+            let mut line = |text: &str| writeln!(out, "{}", harmless(text));
+            load::list(listing, &command.load, diag, &mut line)??;
+            out.finish()?;
+            return Ok(ExitCode::SUCCESS);
+        }
         let mut profile = match with_progress(diag, || load::load(&command.load, diag)) {
             Err(LoadError::Field(error)) => return wrong_usage(&no_key(&error)),
             loaded => loaded?,
         };
-        let mut is_empty = false;
-        if command.load.listing.is_some() {
-            write_lines(&profile.recording.dump, &mut out)?;
-        } else {
-            require_samples(&profile)?;
-            filters::filter(&mut profile, &command.stacks, &OwnRules::default())?;
-            command.view.settle(&profile);
-            let report = report::build(&profile, &command.view)?;
-            stdio::write(&report, &mut out)?;
-            is_empty = report.is_empty();
-            leave(report);
-        }
+        require_samples(&profile)?;
+        filters::filter(&mut profile, &command.stacks, &OwnRules::default())?;
+        command.view.settle(&profile);
+        let report = report::build(&profile, &command.view)?;
+        stdio::write(&report, &mut out)?;
+        let is_empty = report.is_empty();
+        leave(report);
         out.finish()?;
         leave(profile);
         if is_empty {
@@ -519,7 +524,6 @@ impl ReportArgs {
             ));
         }
         load.full_header = self.other.show_info;
-        load.listing = self.listing()?;
         view.filters.samples = SampleFilter {
             pids: self.filters.tasks.pids.clone(),
             tids: self.filters.tasks.tids.clone(),
@@ -536,6 +540,7 @@ impl ReportArgs {
         Ok(ReportCommand {
             load,
             header_only: self.other.header_only,
+            listing: self.listing()?,
             stacks,
             color: self.layout.color.and_then(When::choice),
             no_pager: self.layout.no_pager,

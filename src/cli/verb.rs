@@ -133,7 +133,7 @@ pub(super) fn leave<T>(large: T) {
 }
 
 /// Lines of a listing, with names that a recording holds made harmless.
-pub(super) fn write_lines(lines: &[String], out: &mut Output) -> std::io::Result<()> {
+fn write_lines(lines: &[String], out: &mut Output) -> std::io::Result<()> {
     for line in lines {
         writeln!(out, "{}", harmless(line))?;
     }

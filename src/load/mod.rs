@@ -26,6 +26,7 @@ use crate::diagnostics::Diagnostics;
 use crate::input::{Ledger, Store};
 use crate::perfdata::{NoField, OpenError};
 use crate::profile::Profile;
+use crate::session::listing::Listing;
 use crate::totals::{self, Totals};
 use crate::weigh::WeighError;
 use reading::{read, read_from};
@@ -57,7 +58,20 @@ pub fn load(options: &LoadOptions, diag: &Diagnostics) -> Result<Profile, LoadEr
     Ok(profile)
 }
 
-/// The same for `pjit check`: what the recording says about its own quality.
+/// Hands out the lines of a listing of the recording, as they are made. The inner error is what `line` says.
+///
+/// # Errors
+/// As [`load`].
+pub fn list(
+    listing: Listing,
+    options: &LoadOptions,
+    diag: &Diagnostics,
+    line: &mut impl FnMut(&str) -> std::io::Result<()>,
+) -> Result<std::io::Result<()>, LoadError> {
+    reading::list(listing, options, diag, line)
+}
+
+/// As [`load`] for `pjit check`: what the recording says about its own quality.
 ///
 /// # Errors
 /// As [`load`].

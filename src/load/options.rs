@@ -7,7 +7,6 @@ use crate::collect::Needs;
 use crate::dso::SearchPaths;
 use crate::profile::FrameNeeds;
 use crate::session::Filter;
-use crate::session::listing::Listing;
 use crate::stitch::Mending;
 use crate::symbolize;
 use crate::time_spec::TimeSpec;
@@ -43,8 +42,6 @@ pub struct LoadOptions {
     pub names: symbolize::Options,
     /// `-I`: the header block in full.
     pub full_header: bool,
-    /// Instead of a profile, a listing of the recording.
-    pub listing: Option<Listing>,
     /// Words of `--sort` that are fields of tracepoints.
     pub fields: Vec<String>,
     /// What samples weigh.
@@ -69,7 +66,6 @@ impl LoadOptions {
             mending: Mending::default(),
             names: symbolize::Options::default(),
             full_header: false,
-            listing: None,
             fields: Vec::new(),
             weight: weigh::Options::default(),
         }

@@ -92,10 +92,12 @@ pub(super) fn read_in<'a, T: Default>(
 pub(super) fn history<T>(
     options: &LoadOptions,
     diag: &Diagnostics,
-    look: impl FnOnce(&Session<'_>) -> T,
+    look: impl FnOnce(&Recording<'_>, &Session<'_>) -> T,
 ) -> Result<T, LoadError> {
     let store = Store::new();
     let recording = options.source.open(&store, diag)?;
+    check_cpus(&recording, options)?;
+    recording.read_once();
     let (dsos, jit) = companions(&recording, &store, options, diag);
     let window = Window::new(&store, recording.region(), Window::BEHIND);
     let asked = Asked {
@@ -105,11 +107,48 @@ pub(super) fn history<T>(
     };
     let window = window.shared_by(options.needs.threads);
     let session = Session::index(&recording, &window, dsos, jit, &asked, diag, &mut || {});
-    let seen = look(&session);
+    let seen = look(&recording, &session);
     drop(session);
     drop(recording);
     unmap(store);
     Ok(seen)
+}
+
+/// Hands out the lines of a listing, one by one.
+pub(super) fn list(
+    listing: Listing,
+    options: &LoadOptions,
+    diag: &Diagnostics,
+    line: &mut impl FnMut(&str) -> std::io::Result<()>,
+) -> Result<std::io::Result<()>, LoadError> {
+    refuse_unfit(&options.search)?;
+    let resolved;
+    let options = match &options.time {
+        Some(time) => {
+            resolved = LoadOptions {
+                filter: in_time(time, options, diag)?,
+                ..options.clone()
+            };
+            &resolved
+        }
+        None => options,
+    };
+    history(options, diag, |recording, session| match listing {
+        Listing::Stats => {
+            let mut samples: IndexVec<EventId, u64> = session
+                .rowless
+                .iter()
+                .map(|(samples, _)| *samples)
+                .collect();
+            for sample in &session.samples {
+                samples[sample.event] += 1;
+            }
+            let lines = listing::stats(&session.stats, &recording.events, &samples);
+            lines.iter().try_for_each(|text| line(text))
+        }
+        Listing::Tasks => listing::tasks(session, false, line),
+        Listing::Mmaps => listing::tasks(session, true, line),
+    })
 }
 
 /// The fields of tracepoints that rows are told by.
@@ -191,9 +230,6 @@ impl<'a> Reading<'_, 'a> {
         std::thread::scope(|scope| {
             let mut session = self.index(scope, &kernel, dsos, jit);
             clock.lap("reading");
-            if let Some(listing) = self.options.listing {
-                return Ok((self.listed(listing, &session), T::default()));
-            }
             let weighing = self.weigh(&mut session)?;
             if session.samples.is_empty()
                 && let Some(error) = nothing_in_time(self.options, session.seen)
@@ -215,7 +251,7 @@ impl<'a> Reading<'_, 'a> {
 
     /// Whether samples weigh something else than their periods.
     fn is_weighed(&self) -> bool {
-        !self.options.weight.spec.is_default() && self.options.listing.is_none()
+        !self.options.weight.spec.is_default()
     }
 
     /// The recording's history, while what it leads to is read beside it.
@@ -231,7 +267,7 @@ impl<'a> Reading<'_, 'a> {
     {
         // Of several recordings each has a thread: what is read beside one takes it from another.
         let is_alone = self.together.is_none() || self.needs.threads > 1;
-        if self.options.listing.is_none() && is_alone {
+        if is_alone {
             let (dumps, symbols) = (jit.early_reader(), dsos.preloader());
             scope.spawn(|| dumps.run());
             scope.spawn(|| symbols.run());
@@ -257,7 +293,7 @@ impl<'a> Reading<'_, 'a> {
     /// How much of the recording stays mapped behind where it is read.
     fn kept_behind(&self) -> usize {
         let is_read_again = self.needs.reads_records() || self.is_weighed();
-        if is_read_again && self.options.listing.is_none() {
+        if is_read_again {
             return Window::BEHIND_FIRST;
         }
         self.recording.read_once();
@@ -276,13 +312,6 @@ impl<'a> Reading<'_, 'a> {
             marks: pairs || self.needs.waits || weight.tells_pairs,
             parallelism: self.needs.parallelism,
         }
-    }
-
-    fn listed(&self, listing: Listing, session: &Session<'_>) -> Profile {
-        let mut profile = Profile::default();
-        profile.recording.path = self.options.source.name();
-        profile.recording.dump = list(listing, self.recording, session);
-        profile
     }
 
     fn weigh(&self, session: &mut Session<'_>) -> Result<Weighing, WeighError> {
@@ -484,23 +513,4 @@ impl<'a> Reading<'_, 'a> {
 /// thread to be had, it is done at once.
 pub(super) fn unmap(store: Store) {
     let _ = std::thread::Builder::new().spawn(move || drop(store));
-}
-
-/// The lines of a listing.
-fn list(listing: Listing, recording: &Recording<'_>, session: &Session<'_>) -> Vec<String> {
-    match listing {
-        Listing::Stats => {
-            let mut samples: IndexVec<EventId, u64> = session
-                .rowless
-                .iter()
-                .map(|(samples, _)| *samples)
-                .collect();
-            for sample in &session.samples {
-                samples[sample.event] += 1;
-            }
-            listing::stats(&session.stats, &recording.events, &samples)
-        }
-        Listing::Tasks => listing::tasks(session, false),
-        Listing::Mmaps => listing::tasks(session, true),
-    }
 }

@@ -108,7 +108,6 @@ pub(super) fn summarise(
             .filter(|counter| usize::from(counter.event.0) < profile.events.len())
             .map(|c| (c.pid, c.tid, usize::from(c.event.0), c.value))
             .collect(),
-        dump: Vec::new(),
         command: recording.features.cmdline.clone(),
         switches: session.switches,
         tells_switches: recording

@@ -17,6 +17,7 @@ use crate::symbolize::{Answers, NameStyle, Query, Site};
 use crate::wasm::{WasmCode, WasmPlace};
 
 use super::fill::Filler;
+use super::mapped;
 use super::names::JitNames;
 use super::numbering::{Met, Numbered, Numberer, equal_stacks};
 use super::places::FramesOfPcs;
@@ -181,6 +182,10 @@ pub fn build(
         order,
         labels,
     } = numberer.rows();
+    let mapped = match needs.ranges {
+        true => mapped::mappings(collected, session),
+        false => Vec::new(),
+    };
     material.forget_stacks();
     let collected = material.get();
     let mut tabler = Tabler {
@@ -213,7 +218,7 @@ pub fn build(
         places,
         labels,
     }
-    .fill(&order, needs);
+    .fill(&order, &mapped, needs);
     let met = match material {
         Material::Lent(_) => order.into_iter().map(Met::pc).collect(),
         Material::Spent(_) => IndexVec::new(),

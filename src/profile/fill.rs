@@ -15,7 +15,7 @@ use crate::collect::{Collected, PcId};
 use crate::dso::{DsoId, DsoKind};
 use crate::ids::{Idx, IndexSlice, IndexVec};
 use crate::perfdata::CpuMode;
-use crate::session::jit::{JitCode, JitCodeId};
+use crate::session::jit::{JitCode, JitCodeId, ProcessId};
 use crate::session::maps::Mapping;
 use crate::session::{Session, Target};
 use crate::symbolize::{Answers, Resolution, StringIndex, SymbolIndex};
@@ -40,7 +40,12 @@ pub(super) struct Filler<'b, 'a> {
 }
 
 impl Filler<'_, '_> {
-    pub(super) fn fill(mut self, order: &IndexSlice<FrameId, [Met]>, needs: FrameNeeds) {
+    pub(super) fn fill(
+        mut self,
+        order: &IndexSlice<FrameId, [Met]>,
+        mapped: &[(ProcessId, Mapping)],
+        needs: FrameNeeds,
+    ) {
         let most = order.len().min(self.symbols.len() + 1);
         self.profile.frames.raw.reserve_exact(order.len());
         self.profile.symbols.raw.reserve_exact(most);
@@ -62,21 +67,14 @@ impl Filler<'_, '_> {
             let main = self.session.main_program(life.process);
             thread.main = main.and_then(|dso| self.objects[dso]);
         }
-        if needs.ranges {
-            self.ranges();
+        for (process, mapping) in mapped {
+            self.range(self.session.pid_of(*process), mapping);
         }
         if needs.kernel_ranges {
             let session = self.session;
             session
                 .kernel_mappings()
                 .for_each(|mapping| self.range(0, mapping));
-        }
-    }
-
-    /// Where the objects of the profile were mapped.
-    fn ranges(&mut self) {
-        for (process, mapping) in self.session.executable_mappings() {
-            self.range(self.session.pid_of(process), &mapping);
         }
     }
 

@@ -19,6 +19,7 @@ mod build;
 mod fill;
 mod filter;
 mod jit_lines;
+mod mapped;
 pub(crate) mod names;
 mod numbering;
 mod places;
@@ -536,8 +537,6 @@ pub struct RecordingSummary {
     pub sockets: Vec<i32>,
     /// Counters of the tasks that ended: pid, tid, index of the event, count.
     pub counters: Vec<(u32, u32, usize, u64)>,
-    /// Lines for `--stats`, `--tasks`, `--mmaps` when asked for.
-    pub dump: Vec<String>,
     /// The command that recorded, as its words.
     pub command: Vec<String>,
     /// Switches away from threads, if they were recorded (`--switch-events`).

@@ -90,13 +90,22 @@ pub fn stats(
     lines
 }
 
-/// All threads, each below the one that made it; with `maps` also the mappings at the end of the recording.
-#[must_use]
-pub fn tasks(session: &Session<'_>, maps: bool) -> Vec<String> {
-    let mut lines = vec![format!(
+/// Hands out all threads, each below the one that made it; with `maps` also the mappings at the end of the recording. Line by
+/// line: processes that fork have each all the mappings of the one before.
+///
+/// # Errors
+/// What `line` says.
+pub fn tasks<E>(
+    session: &Session<'_>,
+    maps: bool,
+    line: &mut impl FnMut(&str) -> Result<(), E>,
+) -> Result<(), E> {
+    /// perf indents children without end; a chain of thousands of processes would be mostly blanks.
+    const DEEPEST: usize = 256;
+    line(&format!(
         "# {:>8} {:>8} {:>8}  {}",
         "pid", "tid", "ppid", "comm"
-    )];
+    ))?;
     let mut by_tid: FxHashMap<u32, usize> = FxHashMap::default();
     for (i, life) in session.threads.iter().enumerate() {
         by_tid.insert(life.tid, i);
@@ -116,27 +125,28 @@ pub fn tasks(session: &Session<'_>, maps: bool) -> Vec<String> {
     let mut pending: Vec<(usize, usize)> = Vec::new();
     let push = |pending: &mut Vec<(usize, usize)>, of: Option<usize>, level: usize| {
         let below = children.get(&of).map(Vec::as_slice).unwrap_or_default();
-        pending.extend(below.iter().rev().map(|i| (*i, level)));
+        pending.extend(below.iter().rev().map(|i| (*i, level.min(DEEPEST))));
     };
     push(&mut pending, None, 0);
     while let Some((i, level)) = pending.pop() {
         let life = &session.threads[i];
         let id = |id: u32| i64::from(id.cast_signed());
         let comm = &session.comms[life.comm];
-        lines.push(format!(
+        line(&format!(
             "  {:8} {:8} {:8} |{:level$}{comm}",
             id(life.pid),
             id(life.tid),
             life.parent.map_or(-1, id),
             "",
-        ));
+        ))?;
         if maps {
-            let mappings = session.final_mappings(ThreadId::from_usize(i));
-            lines.extend(mappings.map(|m| mapping_line(session, m, level)));
+            for mapping in session.final_mappings(ThreadId::from_usize(i)) {
+                line(&mapping_line(session, mapping, level))?;
+            }
         }
         push(&mut pending, Some(i), level + 1);
     }
-    lines
+    Ok(())
 }
 
 fn mapping_line(session: &Session<'_>, mapping: &Mapping, level: usize) -> String {

@@ -20,7 +20,7 @@ pub mod threads;
 
 mod build;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::address::{Avma, Timestamp};
 use crate::dso::{DsoId, DsoTable};
@@ -256,26 +256,6 @@ impl<'a> Session<'a> {
     pub fn final_mappings(&self, thread: ThreadId) -> impl Iterator<Item = &Mapping> {
         let process = self.threads[thread].process;
         self.last.get(&process).into_iter().flat_map(MapTable::iter)
-    }
-
-    /// Executable mappings that samples met or that were there in the end, with their process: each once, in order of
-    /// process and address.
-    #[must_use]
-    pub fn executable_mappings(&self) -> Vec<(ProcessId, Mapping)> {
-        let met = self.spaces.iter().map(|space| (space.process, &space.maps));
-        let last = self.last.iter().map(|(process, maps)| (*process, maps));
-        let mut seen = FxHashSet::default();
-        let mut found = Vec::new();
-        for (process, maps) in met.chain(last) {
-            for mapping in maps.iter().filter(|mapping| mapping.executable) {
-                let (start, end) = (mapping.range.start, mapping.range.end);
-                if seen.insert((process, mapping.dso, start, end, mapping.offset)) {
-                    found.push((process, *mapping));
-                }
-            }
-        }
-        found.sort_by_key(|(process, mapping)| (*process, mapping.range.start, mapping.dso));
-        found
     }
 
     /// Where the kernel, its modules and its programs lie.
