@@ -1,7 +1,8 @@
 //! Tables as CSV (RFC 4180), with a heading, for spreadsheets and scripts.
 //!
-//! No name becomes a formula: a cell that begins like one gets a `'` in front, as spreadsheets have it.
+//! No name becomes a formula: a cell, or a frame of a stack, that begins like one gets a `'` in front, as spreadsheets have it.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use super::answer::within;
@@ -32,12 +33,38 @@ pub fn write(rows: &[Vec<String>], budget: Option<Budget>, out: &mut dyn Write) 
     out.write_all(&within(&written, budget)?)
 }
 
+fn mark(text: &str) -> &'static str {
+    match text.starts_with(FORMULA) {
+        true => "'",
+        false => "",
+    }
+}
+
+/// What formulas begin with.
+const FORMULA: [char; 4] = ['=', '+', '-', '@'];
+
+/// The frames of a stack marked each: where lists have semicolons between them, spreadsheets make a cell of each.
+fn behind_semicolons(text: Cow<'_, str>) -> Cow<'_, str> {
+    let acts = |(at, _): (usize, &str)| text[at + 1..].starts_with(FORMULA);
+    if !text.match_indices(';').any(acts) {
+        return text;
+    }
+    let parts = text.split(';').enumerate();
+    let marked = parts.map(|(at, part)| match at {
+        0 => part.to_owned(),
+        _ => format!(";{}{part}", mark(part)),
+    });
+    Cow::Owned(marked.collect())
+}
+
 /// A cell as it stands in the file.
 pub(super) fn cell_text(cell: &str) -> String {
     let safe = harmless(cell);
     let is_number = cell.parse::<f64>().is_ok();
-    let is_formula = !is_number && safe.starts_with(['=', '+', '-', '@']);
-    let mark = if is_formula { "'" } else { "" };
+    let (mark, safe) = match is_number {
+        true => ("", safe),
+        false => (mark(&safe), behind_semicolons(safe)),
+    };
     if safe.contains([',', '"']) || safe.starts_with(' ') || safe.ends_with(' ') {
         format!("\"{mark}{}\"", safe.replace('"', "\"\""))
     } else {
@@ -56,5 +83,7 @@ mod tests {
         write_row(&cells, &mut out).expect("a vector takes everything");
         let expected = "\"a,b\",'=cmd(),-1.5,\"\"\"q\"\"\",x\\x0ay,'@f\n";
         assert_eq!(String::from_utf8_lossy(&out), expected);
+        assert_eq!(cell_text("main;=f(1)"), "main;'=f(1)");
+        assert_eq!(cell_text("-a;b;@c;d, e"), "\"'-a;b;'@c;d, e\"");
     }
 }

@@ -76,7 +76,7 @@ pub fn write_markdown(gate: &Gate<'_>, out: &mut dyn Write) -> io::Result<()> {
     writeln!(text, "{}\n", verdict(gate))?;
     writeln!(text, "| | rule | found |\n| --- | --- | --- |")?;
     for line in gate.lines.iter().take(50) {
-        let [rule, found] = [&line.rule, &line.text].map(|text| markdown::escape(text));
+        let [rule, found] = [&line.rule, &line.text].map(|text| markdown::cell(text));
         writeln!(text, "| {} | {rule} | {found} |", line.grade.word())?;
     }
     writeln!(text)?;
@@ -98,7 +98,7 @@ pub fn write_markdown(gate: &Gate<'_>, out: &mut dyn Write) -> io::Result<()> {
     }
     let runs = gate.facts.iter().map(|(facts, role)| {
         let fit = if facts.is_fit { "fit" } else { "**not fit**" };
-        format!("- {role}: {}, {fit}", markdown::escape(&facts.path))
+        format!("- {role}: {}, {fit}", markdown::line(&facts.path))
     });
     let runs: Vec<String> = runs.take(50).collect();
     let mut details = format!(
@@ -127,7 +127,7 @@ fn verdict(gate: &Gate<'_>) -> String {
     if let Some(diff) = &gate.diff {
         parts.push(format!("total {}", change(diff.comparison.total_ratio)));
     }
-    format!("{word} {}", markdown::escape(&parts.join("; ")))
+    format!("{word} {}", markdown::line(&parts.join("; ")))
 }
 
 fn table(of: &Diff<'_>, lines: usize, out: &mut dyn Write) -> io::Result<()> {

@@ -393,6 +393,9 @@ impl<'r, 'p> Layout<'r, 'p> {
     }
 }
 
+/// No column is wider, whatever is in it: one name of 60 kB would fill all other rows with as many blanks.
+const WIDEST: usize = 4096;
+
 /// By column: the room that the widest cell takes. Counters have their own measure.
 fn widest(layout: &Layout<'_, '_>) -> Vec<usize> {
     let (report, table) = (layout.report, layout.table);
@@ -419,7 +422,7 @@ fn widest(layout: &Layout<'_, '_>) -> Vec<usize> {
     let mut widest: Vec<usize> = widths.iter().map(least).collect();
     for piece in pieces {
         for (widest, length) in widest.iter_mut().zip(piece) {
-            *widest = (*widest).max(length.unwrap_or(0));
+            *widest = (*widest).max(length.unwrap_or(0).min(WIDEST));
         }
     }
     widest

@@ -1,11 +1,13 @@
 //! Foreign names made safe: nothing out of a recording reaches a terminal as a control character.
 //!
 //! Control characters could move the cursor or start escape sequences; marks that change the direction of what
-//! follows could show one name as another.
+//! follows could show one name as another, and so could characters that nobody sees, which also tell a program that reads along
+//! something else than a person.
 
 use std::borrow::Cow;
 
-/// The text with every control character (C0, C1, DEL) and direction mark as `\xNN` or `\xNNNN`, other text untouched.
+/// The text with every control character (C0, C1, DEL), direction mark and invisible character as `\xNN` or `\xNNNN`, other
+/// text untouched.
 #[must_use]
 pub fn harmless(text: &str) -> Cow<'_, str> {
     // Most names are plain ASCII, which one pass over the bytes finds out.
@@ -53,8 +55,34 @@ pub fn harmless_payload(text: &str) -> Cow<'_, str> {
 
 /// Whether a terminal does something else with the character than show it.
 pub(super) fn acts(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    c.is_control() || is_unseen(c)
+}
+
+/// Marks of direction, and characters that are shown as nothing (Unicode's `Default_Ignorable_Code_Point` and separators of
+/// lines).
+const fn is_unseen(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{115f}'
+            | '\u{1160}'
+            | '\u{17b4}'
+            | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fff8}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
 }
 
 #[cfg(test)]
@@ -68,5 +96,7 @@ mod tests {
         assert_eq!(harmless_payload("a\t\x1b\n"), "a\t\\x1b\\x0a");
         assert_eq!(harmless("wasm[0]::fib"), "wasm[0]::fib");
         assert_eq!(harmless("größe\u{202e}x"), "größe\\x202ex");
+        assert_eq!(harmless("ma\u{200b}in\u{e0041}"), "ma\\x200bin\\xe0041");
+        assert_eq!(harmless("日本語 ✓ é"), "日本語 ✓ é");
     }
 }
