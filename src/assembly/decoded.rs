@@ -172,6 +172,12 @@ pub(super) struct LineTexts {
 }
 
 impl LineTexts {
+    /// Another resolution, with numbers of its own, is asked from now on.
+    pub(super) fn begin(&mut self) {
+        self.strings.clear();
+        self.symbols.clear();
+    }
+
     fn of_string(&mut self, string: symbolize::StringIndex, resolution: &Resolution) -> TextId {
         if let Some(number) = self.strings.get(&string) {
             return *number;

@@ -1,14 +1,20 @@
 //! Listings of functions: bytes, instructions, names and lines put together.
 //!
-//! Three rounds: all functions are decoded in parallel, then all addresses they name and all their lines are looked up at once, then
-//! names go behind the text.
+//! Three rounds for each megabyte of code: functions are decoded in parallel, then all addresses they name and all their lines are
+//! looked up at once, then names go behind the text.
 
 use super::decoded::{Kind, LineTexts, Lines};
 use super::functions::{Function, Origin};
-use super::{Assembly, Material, Missing, Request, jit, native};
+use super::{Assembly, Listing, MOST_BYTES, Material, Missing, Request, jit, native};
 use crate::collect::MapCache;
 use crate::parallel::in_parallel;
 use crate::symbolize::Site;
+
+/// Code of all functions that is shown at most, the heaviest first: an instruction takes some 100 bytes here, and a file of 16 kB
+/// may have functions of many megabytes.
+const MOST_CODE: u64 = 8 << 20;
+/// Code that is decoded at once, if it is more than one function.
+const AT_ONCE: u64 = 1 << 20;
 
 /// Makes a listing of each chosen function.
 pub(super) fn list(
@@ -18,8 +24,91 @@ pub(super) fn list(
     assembly: &mut Assembly,
 ) {
     let all = &assembly.functions.all;
-    let decoded = in_parallel(chosen.to_vec(), material.threads, |number| {
+    let sizes: Vec<u64> = chosen
+        .iter()
+        .map(|number| size(material, &all[*number]))
+        .collect();
+    let is_shown = match request.only_files {
+        true => vec![true; chosen.len()],
+        false => within(&sizes, |at| samples(&all[chosen[at]]), MOST_CODE),
+    };
+    let mut places = LineTexts::default();
+    let mut listings = Vec::with_capacity(chosen.len());
+    let mut begin = 0;
+    while begin < chosen.len() {
+        let end = begin + batch(&sizes[begin..]);
+        let work: Vec<(usize, bool)> = (begin..end).map(|at| (chosen[at], is_shown[at])).collect();
+        let mut made = list_batch(material, request, work, all, &mut places);
+        if request.only_files {
+            made.iter_mut().flatten().for_each(Listing::keep_files);
+        }
+        listings.append(&mut made);
+        begin = end;
+    }
+    assembly.listings = listings;
+    assembly.texts = places.texts;
+}
+
+/// How many of the next functions are decoded at once: one at least.
+fn batch(sizes: &[u64]) -> usize {
+    let mut sum = 0;
+    let fits = |size: &&u64| {
+        sum += **size;
+        sum <= AT_ONCE
+    };
+    sizes.iter().take_while(fits).count().max(1)
+}
+
+/// Which of these sizes are within the budget, if those with most samples go first.
+fn within(sizes: &[u64], samples: impl Fn(usize) -> u64, mut budget: u64) -> Vec<bool> {
+    let mut is_within = vec![true; sizes.len()];
+    if sizes.iter().sum::<u64>() <= budget {
+        return is_within;
+    }
+    let mut order: Vec<usize> = (0..sizes.len()).collect();
+    order.sort_by_key(|at| std::cmp::Reverse(samples(*at)));
+    for at in order {
+        is_within[at] = sizes[at] <= budget;
+        if is_within[at] {
+            budget -= sizes[at];
+        }
+    }
+    is_within
+}
+
+fn samples(function: &Function) -> u64 {
+    function.hits.iter().map(|hit| hit.samples).sum()
+}
+
+/// Bytes of code that are decoded of a function.
+fn size(material: &Material<'_, '_>, function: &Function) -> u64 {
+    let len = match function.origin {
+        Origin::Jit(id) => material.session.jit.code(id).bytes().len() as u64,
+        Origin::Symbol { start, end, .. } => end.saturating_sub(start),
+    };
+    len.min(MOST_BYTES)
+}
+
+/// Makes listings of functions, of those that are not shown nothing but why.
+fn list_batch(
+    material: &Material<'_, '_>,
+    request: &Request,
+    work: Vec<(usize, bool)>,
+    all: &[Function],
+    places: &mut LineTexts,
+) -> Vec<Result<Listing, Missing>> {
+    let decoded = in_parallel(work, material.threads, |(number, is_shown)| {
         let function = &all[number];
+        if !is_shown {
+            return Err(Missing {
+                function: number,
+                blame: "code".to_owned(),
+                reason: format!(
+                    "more than {} MB of code in all functions; name some to see them",
+                    MOST_CODE >> 20
+                ),
+            });
+        }
         let hits: Vec<u64> = offsets(function);
         match function.origin {
             Origin::Jit(id) => jit::decode(material, request.syntax, number, function, id, &hits),
@@ -36,9 +125,9 @@ pub(super) fn list(
     let lines = request
         .lines
         .then(|| Lines::of(material, decoded.iter().flatten()));
-    let mut places = LineTexts::default();
+    places.begin();
     let cache = MapCache::default();
-    let listings: Vec<_> = decoded
+    decoded
         .into_iter()
         .map(|decoded| {
             let decoded = decoded?;
@@ -50,7 +139,7 @@ pub(super) fn list(
                     function,
                     decoded,
                     &cache,
-                    (lines.as_ref(), &mut places),
+                    (lines.as_ref(), &mut *places),
                 ),
                 Kind::File { dso, to_query } => {
                     let place = |address: u64| {
@@ -59,16 +148,14 @@ pub(super) fn list(
                             Site::Dso(dso),
                             address.wrapping_add(to_query),
                             &function.name,
-                            &mut places,
+                            places,
                         )
                     };
                     native::finish(material, &names[&dso], dso, decoded, place)
                 }
             })
         })
-        .collect();
-    assembly.listings = listings;
-    assembly.texts = places.texts;
+        .collect()
 }
 
 /// Offsets of samples, in order: instructions begin there.
@@ -78,4 +165,25 @@ fn offsets(function: &Function) -> Vec<u64> {
     offsets.sort_unstable();
     offsets.dedup();
     offsets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_budget_is_over_all_functions() {
+        let samples = |at: usize| [1, 5, 3, 2][at];
+        assert_eq!(within(&[4, 4, 4, 4], samples, 16), [true; 4]);
+        assert_eq!(
+            within(&[4, 4, 4, 4], samples, 8),
+            [false, true, true, false]
+        );
+        assert_eq!(
+            within(&[4, 9, 4, 4], samples, 8),
+            [false, false, true, true]
+        );
+        assert_eq!(batch(&[AT_ONCE - 1, 1, 1]), 2);
+        assert_eq!(batch(&[AT_ONCE + 1, 1]), 1);
+    }
 }

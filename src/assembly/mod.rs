@@ -15,6 +15,8 @@ mod sources;
 
 use std::path::PathBuf;
 
+use rustc_hash::FxHashSet;
+
 use crate::collect::{Collected, PcId};
 use crate::disasm::Syntax;
 use crate::ids::{IndexSlice, IndexVec, Spare, numbers};
@@ -56,6 +58,8 @@ pub struct Request {
     pub lines: bool,
     /// Whether the text of those lines is wanted.
     pub sources: bool,
+    /// Whether of the code nothing is wanted but which sources it names.
+    pub only_files: bool,
     /// Where sources are looked for.
     pub paths: SourcePaths,
 }
@@ -134,6 +138,21 @@ impl Listing {
     #[must_use]
     pub fn text(&self, code: &Code) -> &str {
         &self.texts[code.text.0..code.text.1]
+    }
+
+    /// Leaves one row for each source that the code names.
+    fn keep_files(&mut self) {
+        let mut files = FxHashSet::default();
+        self.rows.retain(|row| match row {
+            Row::Code(code) => {
+                let file = code.place.and_then(|place| place.file);
+                file.is_some_and(|file| files.insert(file))
+            }
+            Row::Text(_) => false,
+        });
+        self.rows.shrink_to_fit();
+        self.bytes = Vec::new();
+        self.texts = String::new();
     }
 }
 

@@ -337,6 +337,7 @@ impl AnnotateArgs {
             syntax: self.layout.syntax,
             lines: !self.layout.no_source || self.layout.print_line,
             sources: !self.layout.no_source,
+            only_files: false,
             paths: self.sources.paths(load),
         }
     }

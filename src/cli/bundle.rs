@@ -158,6 +158,7 @@ fn request(load: &LoadOptions, sources: bool) -> Request {
     Request {
         lines: true,
         sources,
+        only_files: true,
         paths: SourcePaths {
             recorded: None,
             ..SourceArgs::default().paths(load)
