@@ -1,8 +1,10 @@
 //! The same functions in two sides of a comparison, though files moved, lines shifted and code was compiled again.
 //!
-//! In: the functions of both sides by [`Identity`]. Out: pairs. Equal ones first; then those of one name and file base name, in the
-//! order of the source where both sides have equally many; then functions without a name, by their column and by how far the
-//! function above them has moved. Nothing goes by what a function does.
+//! In: the functions of both sides by [`Identity`]. Out: pairs. Those whose name a file has once first; then several of one
+//! name: at their old lines where nothing around them moved, else in the order of the source where both sides have equally many,
+//! else by how far the function near them has moved; then functions without a name, by their column and by how far the
+//! function above them has moved. Nothing goes by what a function does. Lines alone do not tell: forty lines more at the top of a
+//! file may put a function where another one of its name was.
 
 use std::collections::BTreeMap;
 
@@ -27,8 +29,9 @@ pub fn pairs(base: &[&Identity], new: &[&Identity]) -> Vec<Pair> {
         of_base: vec![None; base.len()],
         of_new: vec![None; new.len()],
     };
-    matcher.equal();
-    matcher.moved();
+    matcher.without_lines();
+    matcher.alone();
+    matcher.several();
     matcher.anonymous();
     matcher.pairs()
 }
@@ -49,61 +52,121 @@ impl<'i> Matcher<'i> {
         self.of_new[new] = Some(base);
     }
 
-    fn equal(&mut self) {
-        let key =
-            |identity: &'i Identity| (group(identity), identity.name.line, identity.name.column);
+    /// Functions of which no line is known are the same by their names.
+    fn without_lines(&mut self) {
         let known: BTreeMap<_, usize> = self
             .new
             .iter()
             .enumerate()
-            .map(|(at, i)| (key(i), at))
+            .filter(|(_, identity)| identity.name.line == 0)
+            .map(|(at, identity)| ((group(identity), identity.name.column), at))
             .collect();
         for (at, identity) in self.base.iter().enumerate() {
-            if let Some(new) = known.get(&key(identity)) {
+            let new = known.get(&(group(identity), identity.name.column));
+            if let Some(new) = new.filter(|_| identity.name.line == 0) {
                 self.pair(at, *new);
             }
         }
     }
 
-    /// Named functions whose lines have shifted.
-    fn moved(&mut self) {
-        let base = grouped(self.base, &self.of_base);
-        let new = grouped(self.new, &self.of_new);
-        for (group, olds) in base {
-            let news = new.get(&group).filter(|news| news.len() == olds.len());
-            for (old, new) in olds.iter().zip(news.into_iter().flatten()) {
+    /// Named functions of which both sides have one in a file.
+    fn alone(&mut self) {
+        let new = grouped(self.new);
+        for (group, olds) in grouped(self.base) {
+            if let ([old], Some([new])) = (&olds[..], new.get(&group).map(Vec::as_slice)) {
                 self.pair(*old, *new);
             }
         }
     }
 
-    /// Functions without a name that have moved as far as the named one above them.
-    fn anonymous(&mut self) {
-        let shifts = self.shifts();
-        let mut free: BTreeMap<(Group<'i>, u32, u32), usize> = BTreeMap::new();
-        for (at, identity) in self
-            .new
-            .iter()
-            .enumerate()
-            .filter(|(at, _)| self.of_new[*at].is_none())
-        {
-            free.insert(
-                (group(identity), identity.name.line, identity.name.column),
-                at,
-            );
-        }
-        for (at, identity) in self.base.iter().enumerate() {
-            let name = &identity.name;
-            if name.name != ANONYMOUS || self.of_base[at].is_some() {
-                continue;
-            }
-            let of_file = shifts.get(&(identity.object.as_str(), name.file_name()));
-            let above = of_file.and_then(|shifts| shifts.range(..=name.line).next_back());
-            let Some(line) = above.and_then(|(_, shift)| name.line.checked_add_signed(*shift))
-            else {
+    /// Named functions that have others of their name in the file.
+    fn several(&mut self) {
+        let (shifts, moved) = (self.shifts(), self.moved_files());
+        let new = grouped(self.new);
+        let none = BTreeMap::new();
+        for (group, mut olds) in grouped(self.base) {
+            let Some(mut news) = new.get(&group).cloned() else {
                 continue;
             };
-            if let Some(new) = free.remove(&(group(identity), line, name.column)) {
+            olds.retain(|at| self.of_base[*at].is_none());
+            let file = (group.0, group.2);
+            if moved.get(&file) == Some(&false) {
+                self.shifted(&mut olds, &mut news, &none);
+            }
+            if olds.len() != news.len() {
+                self.shifted(&mut olds, &mut news, shifts.get(&file).unwrap_or(&none));
+            }
+            if olds.len() == news.len() {
+                for (old, new) in olds.iter().zip(&news) {
+                    self.pair(*old, *new);
+                }
+            }
+        }
+    }
+
+    /// Pairs those of one name that moved as far as the named function above them, or the first one below; takes them out.
+    fn shifted(
+        &mut self,
+        olds: &mut Vec<usize>,
+        news: &mut Vec<usize>,
+        shifts: &BTreeMap<u32, i32>,
+    ) {
+        olds.retain(|old| {
+            let name = &self.base[*old].name;
+            let above = shifts.range(..=name.line).next_back();
+            let near = above.or_else(|| shifts.range(name.line..).next());
+            let line = name
+                .line
+                .checked_add_signed(near.map_or(0, |(_, shift)| *shift));
+            let is_there = |new: &usize| {
+                let new = &self.new[*new].name;
+                Some(new.line) == line && new.column == name.column
+            };
+            let Some(at) = news.iter().position(is_there) else {
+                return true;
+            };
+            self.pair(*old, news.remove(at));
+            false
+        });
+    }
+
+    /// By object and file in which functions were paired: whether any of them moved.
+    fn moved_files(&self) -> BTreeMap<(&'i str, &'i str), bool> {
+        let mut files: BTreeMap<_, bool> = BTreeMap::new();
+        for (identity, new) in self.base.iter().zip(&self.of_base) {
+            if let Some(new) = new.map(|new| &self.new[new].name) {
+                if new.line == 0 {
+                    continue;
+                }
+                let (name, file) = (
+                    &identity.name,
+                    (identity.object.as_str(), identity.name.file_name()),
+                );
+                *files.entry(file).or_default() |=
+                    (name.line, name.column) != (new.line, new.column);
+            }
+        }
+        files
+    }
+
+    /// Functions without a name that have moved as far as the named one above them, if there is one.
+    fn anonymous(&mut self) {
+        let shifts = self.shifts();
+        let is_lined =
+            |identity: &Identity| identity.name.line > 0 && identity.name.name == ANONYMOUS;
+        let mut free: BTreeMap<(Group<'i>, u32, u32), usize> = BTreeMap::new();
+        for (at, identity) in self.new.iter().enumerate().filter(|(_, i)| is_lined(i)) {
+            let (line, column) = (identity.name.line, identity.name.column);
+            free.insert((group(identity), line, column), at);
+        }
+        for (at, identity) in self.base.iter().enumerate().filter(|(_, i)| is_lined(i)) {
+            let name = &identity.name;
+            let of_file = shifts.get(&(identity.object.as_str(), name.file_name()));
+            let above = of_file.and_then(|shifts| shifts.range(..=name.line).next_back());
+            let shift = above.map_or(0, |(_, shift)| *shift);
+            let line = name.line.checked_add_signed(shift);
+            let key = line.map(|line| (group(identity), line, name.column));
+            if let Some(new) = key.and_then(|key| free.remove(&key)) {
                 self.pair(at, new);
             }
         }
@@ -154,15 +217,10 @@ fn group(identity: &Identity) -> Group<'_> {
     )
 }
 
-/// Free named functions with a file, by group, in the order of the source.
-fn grouped<'i>(
-    identities: &[&'i Identity],
-    taken: &[Option<usize>],
-) -> BTreeMap<Group<'i>, Vec<usize>> {
+/// Named functions with a file, by group, in the order of the source.
+fn grouped<'i>(identities: &[&'i Identity]) -> BTreeMap<Group<'i>, Vec<usize>> {
     let mut groups: BTreeMap<Group<'i>, Vec<usize>> = BTreeMap::new();
-    let mut order: Vec<usize> = (0..identities.len())
-        .filter(|at| taken[*at].is_none())
-        .collect();
+    let mut order: Vec<usize> = (0..identities.len()).collect();
     order.sort_by_key(|at| (identities[*at].name.line, identities[*at].name.column));
     for at in order {
         let name = &identities[at].name;
@@ -240,6 +298,37 @@ mod tests {
             matched(&base, &new),
             expected.map(|(a, b)| (a.to_owned(), b.to_owned()))
         );
+    }
+
+    /// A file got forty lines at its top: one function of a name is now where the other one was.
+    #[test]
+    fn functions_of_one_name_keep_their_order() {
+        let told = |base: &[&str], new: &[&str]| -> Vec<String> {
+            let pairs = matched(base, new).into_iter();
+            let pairs = pairs.filter(|(a, _)| a.starts_with("init"));
+            pairs.map(|(a, b)| format!("{a} {b}")).collect()
+        };
+        let base = ["init a.js 10 3", "init a.js 50 3"];
+        let new = ["init a.js 50 3", "init a.js 90 3"];
+        let wanted = [
+            "init a.js:10:3 init a.js:50:3",
+            "init a.js:50:3 init a.js:90:3",
+        ];
+        assert_eq!(told(&base, &new), wanted);
+        let (near, moved) = ("other a.js 500 3", "other a.js 540 3");
+        let (base, new) = ([base[0], base[1], near], [new[0], new[1], moved]);
+        assert_eq!(told(&base, &new), wanted);
+        // Of three, one has no samples any more: those near them tell which.
+        let three = [base[0], base[1], "init a.js 70 3", near];
+        let gone = "init a.js:70:3 -";
+        assert_eq!(told(&three, &new), [wanted[0], wanted[1], gone]);
+        // Where nothing moved, lines tell.
+        let same = ["init a.js 10 3", "init a.js 90 3", near];
+        let (first, second) = (
+            ["init a.js 10 3", "init a.js 50 3", near],
+            "init a.js:50:3 init a.js:90:3",
+        );
+        assert_eq!(told(&first, &same), [second]);
     }
 
     #[test]
