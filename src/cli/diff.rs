@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::input::InputArgs;
 use super::question::{Format, PrintArgs};
-use super::runs::{RunArgs, Sides, require_comparable};
+use super::runs::{Refused, RunArgs, Sides, require_comparable};
 use super::terminal::{Output, with_progress};
 use super::verb::{Context, Verb, wrong_usage};
 use crate::check::Limits;
@@ -27,8 +27,7 @@ use crate::questions::runs::By;
     after_help = "Functions are the same by their cleaned name and object, whatever directory, process, address or tier
 they have. Seconds are means per run. The ratio is new to base after the common factor: what
 everything became slower or faster by. slower, faster (of bytes more, less), new and gone are
-changes by a t test with a false discovery rate of 5 %; two runs of each give unsure, one run
-each gives large.
+changes by a t test (q at most 0.05); two runs of each give unsure, one run each gives large.
 Record base and new by turns: three runs of each at least, ten to see 20 %.
 
 Examples:
@@ -121,7 +120,11 @@ impl Verb for DiffArgs {
             (Err(text), _) | (_, Err(text)) => return wrong_usage(&text),
         };
         let diag = context.diag;
-        let mut sides = with_progress(diag, || reading.read(&base, &new, diag))?;
+        let mut sides = match with_progress(diag, || reading.read(&base, &new, diag)) {
+            Ok(sides) => sides,
+            Err(Refused::Usage(text)) => return wrong_usage(&text),
+            Err(Refused::Error(error)) => return Err(error),
+        };
         let method = self.method.method();
         if method.paired == Some(true) && sides.base.len() != sides.new.len() {
             return wrong_usage("--paired: as many new recordings as of the base");
@@ -181,11 +184,19 @@ impl DiffArgs {
 /// What makes the comparison doubtful.
 pub(super) fn warn(sides: &Sides, comparison: &Comparison, diag: &Diagnostics) {
     let (base, new) = comparison.matched;
-    if base.min(new) < 0.9 {
+    let low = [("base", base), ("new", new)]
+        .map(|(side, share)| (share < 0.9).then(|| format!("{:.0}% of {side}", 100.0 * share)));
+    let low: Vec<String> = low.into_iter().flatten().collect();
+    if !low.is_empty() {
         diag.warn(format!(
-            "only {:.0}% of base and {:.0}% of new are in functions of both: other names, other programs?",
-            100.0 * base,
-            100.0 * new
+            "only {} are in functions of both: other names, other programs?",
+            low.join(" and ")
+        ));
+    }
+    if let Some(path) = &sides.shared {
+        diag.warn(format!(
+            "{} is on both sides: it says nothing",
+            path.display()
         ));
     }
     for run in sides

@@ -1,5 +1,6 @@
 //! `pjit gate`.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -11,7 +12,7 @@ use super::diff::{MethodArgs, warn};
 use super::filters::regexes;
 use super::input::InputArgs;
 use super::question::{Format, PrintArgs};
-use super::runs::{RunArgs, Sides, require_comparable};
+use super::runs::{Refused, RunArgs, Sides, require_comparable};
 use super::terminal::{Output, with_progress};
 use super::verb::{Context, Verb, wrong_usage};
 use crate::diagnostics::Diagnostics;
@@ -21,7 +22,8 @@ use crate::output::json::{self, Common};
 use crate::output::{answer, csv};
 use crate::questions::budget::Budget;
 use crate::questions::compare::{Comparison, compare};
-use crate::questions::gate::{Grade, Line, Rule, judge};
+use crate::questions::gate::{Grade, Line, Outcome, Rule, is_kind, judge};
+use crate::questions::kinds::Kind;
 
 /// Arguments of `pjit gate`.
 #[derive(Debug, Clone, Args)]
@@ -31,11 +33,13 @@ use crate::questions::gate::{Grade, Line, Rule, judge};
     override_usage = "pjit gate [OPTIONS] BASE NEW RULES...
        pjit gate [OPTIONS] BASE... --to NEW... RULES...
        pjit gate [OPTIONS] --to NEW... BUDGETS...",
-    after_help = "Exit status: 0 all rules kept, 3 one broken or a recording not fit, 1 error, 2 wrong usage.
+    after_help = "Exit status: 0 all rules kept, 3 one broken or a recording not fit, 4 it cannot be decided, 1 error,
+2 wrong usage.
 
-Growth fails when it is beyond the limit and significant, and needs three runs of each; a budget
-fails when the mean share of the new runs less its uncertainty is above it. Every recording has
-to pass pjit check first.
+Growth fails when it is beyond the limit and significant, after what all grew by or in plain
+seconds, and when something large is new. It is undecided with fewer than three runs of each, or
+where less than a tenth of a side is in functions of both. A budget fails when the mean share of
+the new runs less its uncertainty is above it. Every recording has to pass pjit check first.
 
 Examples:
   pjit gate base/ --to new/ --max-growth 5% --any-growth 20%
@@ -81,10 +85,16 @@ struct RuleArgs {
     /// A rule that matches nothing is kept
     #[arg(long = "allow-missing")]
     allow_missing: bool,
+
+    /// What cannot be decided gives status 0, not 4
+    #[arg(long = "allow-undecided")]
+    allow_undecided: bool,
 }
 
 /// Exit status of a gate that is closed.
 const CLOSED: u8 = 3;
+/// Exit status of a gate that nobody can open: it is not passed either.
+const UNDECIDED: u8 = 4;
 
 impl Verb for GateArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
@@ -102,7 +112,11 @@ impl Verb for GateArgs {
             Err(text) => return wrong_usage(&text),
         };
         let diag = context.diag;
-        let mut sides = with_progress(diag, || reading.read(&base, &new, diag))?;
+        let mut sides = match with_progress(diag, || reading.read(&base, &new, diag)) {
+            Ok(sides) => sides,
+            Err(Refused::Usage(text)) => return wrong_usage(&text),
+            Err(Refused::Error(error)) => return Err(error),
+        };
         let method = self.method.method();
         if method.paired == Some(true) && sides.base.len() != sides.new.len() {
             return wrong_usage("--paired: as many new recordings as of the base");
@@ -112,9 +126,6 @@ impl Verb for GateArgs {
             reading.look_up(&mut sides, method.by);
         }
         let comparison = (!sides.base.is_empty()).then(|| compare(&sides.base, &sides.new, method));
-        if let Some(comparison) = &comparison {
-            warn(&sides, comparison, diag);
-        }
         let mut lines = fitness(&sides);
         lines.extend(comparison.as_ref().and_then(program_line));
         let judged = judge(
@@ -122,28 +133,26 @@ impl Verb for GateArgs {
             &sides.base,
             &sides.new,
             comparison.as_ref(),
-            method,
             self.rules.allow_missing,
         );
         lines.extend(judged.map_err(anyhow::Error::msg)?);
-        let worst = if self.runs.input.strict {
-            Grade::Warn
-        } else {
-            Grade::Fail
-        };
-        let is_open = lines.iter().all(|line| line.grade < worst);
+        lines.extend(sides.shared.as_deref().map(shared_line));
+        let outcome = Outcome::of(&lines, self.runs.input.strict);
+        if let Some(comparison) = comparison.as_ref().filter(|_| outcome != Outcome::Pass) {
+            warn(&sides, comparison, diag);
+        }
         let answer = self.answer(
             &sides,
             comparison.as_ref(),
             &lines,
-            is_open,
+            outcome,
             reading.filter_texts(),
         );
         self.write(&answer, reading.filter_texts(), diag)?;
-        Ok(if is_open {
-            ExitCode::SUCCESS
-        } else {
-            ExitCode::from(CLOSED)
+        Ok(match outcome {
+            Outcome::Fail => ExitCode::from(CLOSED),
+            Outcome::Undecided if !self.rules.allow_undecided => ExitCode::from(UNDECIDED),
+            Outcome::Pass | Outcome::Undecided => ExitCode::SUCCESS,
         })
     }
 
@@ -191,6 +200,17 @@ fn fitness(sides: &Sides) -> Vec<Line> {
     lines
 }
 
+/// That a recording is held against itself.
+fn shared_line(path: &Path) -> Line {
+    Line {
+        grade: Grade::Undecided,
+        rule: "recordings".to_owned(),
+        text: format!("{} is on both sides", path.display()),
+        value: None,
+        limit: None,
+    }
+}
+
 /// That both sides have one program, by two names.
 fn program_line(comparison: &Comparison) -> Option<Line> {
     Some(Line {
@@ -208,14 +228,14 @@ impl GateArgs {
         sides: &'r Sides,
         comparison: Option<&'r Comparison>,
         lines: &'r [Line],
-        is_open: bool,
+        outcome: Outcome,
         filters: Vec<String>,
     ) -> Gate<'r> {
         let by = self.method.method().by;
         let base = sides.base.iter().map(|run| (&run.facts, "base"));
         Gate {
             lines,
-            is_open,
+            outcome,
             diff: comparison.map(|comparison| Diff {
                 base: &sides.base,
                 new: &sides.new,
@@ -299,6 +319,12 @@ impl RuleArgs {
             let (text, limit) =
                 split.ok_or_else(|| format!("--max-share: WHAT=P%, not '{word}'"))?;
             let limit = percent("--max-share", limit)?;
+            let kind = text.strip_prefix("kind:");
+            if let Some(word) = kind.filter(|word| !is_kind(word)) {
+                let known: Vec<&str> = Kind::ALL.iter().map(|kind| kind.word()).collect();
+                let known = known.join(", ");
+                return Err(format!("--max-share: no kind '{word}'; there are {known}"));
+            }
             rules.push(if text.starts_with("kind:") || text.starts_with("lib:") {
                 Rule::MaxPart(text.to_owned(), limit)
             } else {

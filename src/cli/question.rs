@@ -164,6 +164,7 @@ pub fn event_of(profile: &Profile, wanted: Option<&str>) -> anyhow::Result<Event
 /// What every question needs to be loaded.
 fn prepare(load: &mut LoadOptions) {
     load.needs.depths = true;
+    load.needs.squares = true;
     load.names.origins = true;
 }
 

@@ -1,5 +1,7 @@
 //! Reads the recordings of a comparison: several at once where they are small, with the memory of one where they are large.
 
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -12,6 +14,7 @@ use super::question::{QuestionArgs, event_of};
 use crate::check::{Limits, judge};
 use crate::diagnostics::Diagnostics;
 use crate::load::{self, Listener, LoadOptions, Teller, Together};
+use crate::metrics::plain_name;
 use crate::parallel::in_parallel;
 use crate::questions::compare::without_partner;
 use crate::questions::facts::Facts;
@@ -57,6 +60,22 @@ pub struct Sides {
     pub base: Vec<Run>,
     /// New ones.
     pub new: Vec<Run>,
+    /// A recording that is on both sides.
+    pub shared: Option<PathBuf>,
+}
+
+/// Why the recordings are not read.
+pub enum Refused {
+    /// What was asked makes no sense.
+    Usage(String),
+    /// They cannot be read.
+    Error(anyhow::Error),
+}
+
+impl From<anyhow::Error> for Refused {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Error(error)
+    }
 }
 
 /// What may be in flight at once beside the largest recording.
@@ -119,14 +138,15 @@ impl Reading {
     /// Reads all recordings of both sides.
     ///
     /// # Errors
-    /// When one cannot be read, or has no samples of the event.
+    /// When one cannot be read, or has no samples of the event, or is there twice.
     pub fn read(
         &self,
         base: &[PathBuf],
         new: &[PathBuf],
         diag: &Diagnostics,
-    ) -> anyhow::Result<Sides> {
+    ) -> Result<Sides, Refused> {
         let (base, new) = (expand(base)?, expand(new)?);
+        let shared = told_apart(&base, &new).map_err(Refused::Usage)?;
         let all: Vec<&PathBuf> = base.iter().chain(&new).collect();
         let mut runs = Vec::with_capacity(all.len());
         let mut batches = batches(&all, self.load.needs.threads)
@@ -150,7 +170,11 @@ impl Reading {
             })?;
         }
         let new = runs.split_off(base.len());
-        Ok(Sides { base: runs, new })
+        Ok(Sides {
+            base: runs,
+            new,
+            shared,
+        })
     }
 
     /// Looks up functions that only one side has samples of in the files of the other side's first recording, if that can be
@@ -227,6 +251,48 @@ fn batches<'p>(paths: &'p [&'p PathBuf], threads: usize) -> Vec<&'p [&'p PathBuf
     batches
 }
 
+/// A recording that is named twice would be two runs that agree to the last sample, and any difference certain. Says which one
+/// stands on both sides.
+fn told_apart(base: &[PathBuf], new: &[PathBuf]) -> Result<Option<PathBuf>, String> {
+    let mut known: BTreeMap<(u64, u64), bool> = BTreeMap::new();
+    let mut shared = None;
+    let base = base.iter().map(|path| (path, false));
+    for (path, is_new) in base.chain(new.iter().map(|path| (path, true))) {
+        let Ok(data) = std::fs::metadata(path) else {
+            continue;
+        };
+        if !data.is_file() {
+            continue;
+        }
+        match known.insert((data.dev(), data.ino()), is_new) {
+            Some(before) if before == is_new => {
+                return Err(format!("{}: the same recording twice", path.display()));
+            }
+            Some(_) => shared = Some(path.clone()),
+            None => {}
+        }
+    }
+    Ok(shared)
+}
+
+/// Warns of copies of one recording.
+fn tell_copies(sides: &Sides, diag: &Diagnostics) {
+    let mut known: BTreeMap<_, &str> = BTreeMap::new();
+    for run in sides.base.iter().chain(&sides.new) {
+        let facts = &run.facts;
+        let (Some(start), Some(wall)) = (facts.start_ns, facts.wall_ns) else {
+            continue;
+        };
+        let key = (start, wall, run.total.samples);
+        if let Some(other) = known.insert(key, &facts.path) {
+            diag.warn(format!(
+                "{} and {other} have the same times and number of samples: one recording, not two runs?",
+                facts.path
+            ));
+        }
+    }
+}
+
 /// The path without the time that `perf record --switch-output` puts behind it: `perf.data` of
 /// `perf.data.2026112315451439`.
 fn unsliced(path: &Path) -> Option<PathBuf> {
@@ -287,11 +353,7 @@ pub fn require_comparable(sides: &Sides, diag: &Diagnostics) -> anyhow::Result<(
     let Some(first) = all.first() else {
         return Ok(());
     };
-    // Weights tell in parentheses what they are made of.
-    let plain = |facts: &Facts| {
-        let name = facts.event.split(" (").next().unwrap_or("");
-        name.split(':').next().unwrap_or("").to_owned()
-    };
+    tell_copies(sides, diag);
     if let Some(other) = all.iter().find(|facts| plain(facts) != plain(first)) {
         anyhow::bail!(
             "{} counts {}, {} counts {}: nothing to compare (--event)",
@@ -300,6 +362,15 @@ pub fn require_comparable(sides: &Sides, diag: &Diagnostics) -> anyhow::Result<(
             other.path,
             other.event
         );
+    }
+    if let Some(other) = all
+        .iter()
+        .find(|facts| facts.weighed.is_none() && facts.event != first.event)
+    {
+        diag.warn(format!(
+            "{} counts {}, {} counts {}: not the same samples",
+            first.path, first.event, other.path, other.event
+        ));
     }
     let differs = |what: &str, of: fn(&Facts) -> Option<&String>| {
         let known = all.iter().find_map(|facts| of(facts));
@@ -328,9 +399,65 @@ pub fn require_comparable(sides: &Sides, diag: &Diagnostics) -> anyhow::Result<(
     Ok(())
 }
 
+/// What an event counts, whatever is said of who runs and how precise it is.
+fn plain(facts: &Facts) -> &str {
+    if facts.weighed.is_some() {
+        // Weights tell in parentheses what they are made of.
+        return facts.event.split(" (").next().unwrap_or("");
+    }
+    if !facts.is_tracepoint {
+        return plain_name(&facts.event);
+    }
+    // System and name; behind a second colon are modifiers.
+    let mut colons = facts.event.match_indices(':');
+    let end = colons.nth(1).map_or(facts.event.len(), |(at, _)| at);
+    &facts.event[..end]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn events_are_the_same_but_for_their_modifiers() {
+        let facts = |event: &str, is_tracepoint: bool| Facts {
+            event: event.to_owned(),
+            is_tracepoint,
+            ..Facts::default()
+        };
+        for (a, b, is_same) in [
+            ("sched:sched_wakeup", "sched:sched_stat_runtime", false),
+            ("probe_x:malloc", "probe_x:free", false),
+            ("sched:sched_wakeup", "sched:sched_wakeup:u", true),
+        ] {
+            let (a, b) = (facts(a, true), facts(b, true));
+            assert_eq!(plain(&a) == plain(&b), is_same, "{} {}", a.event, b.event);
+        }
+        for (a, b, is_same) in [
+            ("cycles:u", "cpu_core/cycles/", true),
+            ("cycles", "instructions", false),
+            ("cpu-clock:pppH", "cpu-clock", true),
+        ] {
+            let (a, b) = (facts(a, false), facts(b, false));
+            assert_eq!(plain(&a) == plain(&b), is_same, "{} {}", a.event, b.event);
+        }
+    }
+
+    #[test]
+    fn one_recording_is_not_two_runs() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [a, b] = ["a.data", "b.data"].map(|name| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, name).expect("written");
+            path
+        });
+        let link = folder.path().join("link.data");
+        std::os::unix::fs::symlink(&a, &link).expect("a link");
+        let one = |path: &PathBuf| vec![path.clone()];
+        assert_eq!(told_apart(&one(&a), &one(&b)), Ok(None));
+        assert_eq!(told_apart(&one(&a), &one(&link)), Ok(Some(link.clone())));
+        assert!(told_apart(&[a, link], &one(&b)).is_err());
+    }
 
     #[test]
     fn large_recordings_are_read_one_after_the_other() {

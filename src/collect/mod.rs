@@ -23,6 +23,8 @@ mod worker;
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use crate::address::Avma;
 use crate::diagnostics::Diagnostics;
 use crate::ids::{CommId, IndexVec, Spare, ThreadId, ValuesId};
@@ -63,6 +65,8 @@ pub struct Needs {
     pub fields: bool,
     /// What a row is.
     pub rows: Rows,
+    /// How unequal the samples of a row are.
+    pub squares: bool,
     /// How large stacks are.
     pub depths: bool,
     /// When threads were not on a processor.
@@ -93,6 +97,7 @@ impl Default for Needs {
             raw_trace: false,
             fields: false,
             rows: Rows::Merged,
+            squares: false,
             depths: false,
             waits: false,
             parallelism: false,
@@ -179,6 +184,9 @@ pub struct Row {
     pub first: u64,
 }
 
+/// Sums of squares by the first sample of a row and its event.
+pub type Squares = FxHashMap<(u64, EventId), f64>;
+
 /// What keeps rows apart.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct RowKey {
@@ -215,6 +223,8 @@ pub struct Collected {
     pub stacks: AddressStacks,
     /// Rows by first sample. What several workers met has a row of each of them.
     pub rows: Vec<Row>,
+    /// Sum of the squares of periods, by [`Row::first`] and event, of rows whose samples have unequal periods, if that is needed.
+    pub unequal: Option<Squares>,
     /// Distinct payloads of tracepoints.
     pub texts: IndexVec<PayloadId, Box<str>>,
     /// Distinct values of the fields that were asked for, each of one event.

@@ -156,6 +156,8 @@ pub(super) struct Table {
     stacks: AddressStacks,
     stack_index: SequenceIndex<AddressStackId>,
     rows: FxHashMap<RowKey, (u64, u64, u64)>,
+    /// Sums of squares of rows with unequal periods, if they are needed.
+    unequal: Option<FxHashMap<RowKey, f64>>,
     samples: Vec<Row>,
     data_addresses: Vec<(u64, EventId, u64)>,
     texts: Distinct<PayloadId, str>,
@@ -169,6 +171,14 @@ pub(super) struct Table {
 }
 
 impl Table {
+    /// An empty one, which keeps sums of squares if they are needed.
+    pub(super) fn new(needs_squares: bool) -> Self {
+        Self {
+            unequal: needs_squares.then(FxHashMap::default),
+            ..Self::default()
+        }
+    }
+
     pub(super) fn stack(&mut self, frames: &[PcId], end: StackEnd) -> AddressStackId {
         self.stack_index.intern(&mut self.stacks, frames, end)
     }
@@ -198,6 +208,20 @@ impl Table {
     /// Counts `samples` samples of a row; `rank` is the first one's place in time order.
     pub(super) fn count(&mut self, key: RowKey, period: u64, samples: u64, rank: u64) {
         let (sum, count, first) = self.rows.entry(key).or_insert((0, 0, rank));
+        if let Some(unequal) = &mut self.unequal {
+            let square = period as f64 * period as f64 / samples.max(1) as f64;
+            let is_equal =
+                u128::from(period) * u128::from(*count) == u128::from(*sum) * u128::from(samples);
+            if is_equal {
+                unequal
+                    .get_mut(&key)
+                    .into_iter()
+                    .for_each(|squares| *squares += square);
+            } else {
+                let equal = *sum as f64 * *sum as f64 / (*count).max(1) as f64;
+                *unequal.entry(key).or_insert(equal) += square;
+            }
+        }
         *sum = sum.wrapping_add(period);
         *count += samples;
         *first = rank.min(*first);
@@ -212,6 +236,13 @@ impl Table {
 
     /// The table with its rows in order.
     pub(super) fn finish(self) -> Collected {
+        let first = |key: &RowKey| (self.rows[key].2, key.event);
+        let unequal = self.unequal.as_ref().map(|unequal| {
+            let squares = unequal.iter();
+            squares
+                .map(|(key, squares)| (first(key), *squares))
+                .collect()
+        });
         let mut rows: Vec<Row> = self
             .rows
             .into_iter()
@@ -229,6 +260,7 @@ impl Table {
             pcs: self.addresses.pcs,
             stacks: self.stacks,
             rows,
+            unequal,
             texts: self.texts.all,
             values: self.values.all,
             kind: Rows::default(),
@@ -307,6 +339,9 @@ impl Collected {
             Row { key, ..row }
         }));
         self.addresses.extend(other.addresses);
+        if let Some(unequal) = other.unequal {
+            self.unequal.get_or_insert_default().extend(unequal);
+        }
         self.unreadable += other.unreadable;
         self.most_branches = self.most_branches.max(other.most_branches);
         self.depths.absorb(other.depths);
@@ -395,5 +430,24 @@ mod tests {
                 (3, 1, 10, vec![5])
             ]
         );
+    }
+
+    /// One sample of a second and nineteen of a microsecond at one stack are not twenty equal ones.
+    #[test]
+    fn unequal_periods_keep_the_sum_of_their_squares() {
+        let key = |event: u32| RowKey {
+            event: EventId(event),
+            ..filled(&[(0, &[1])]).finish().rows[0].key
+        };
+        let mut table = Table::new(true);
+        let periods = std::iter::once(1_000_000_000).chain([1000; 19]);
+        for (rank, period) in periods.enumerate() {
+            table.count(key(0), period, 1, rank as u64);
+            table.count(key(1), 1000, 1, rank as u64);
+        }
+        let unequal = table.finish().unequal.expect("they were asked for");
+        let squares = unequal[&(0, EventId(0))];
+        assert!((squares / 1e18 - 1.0).abs() < 1e-9, "{squares}");
+        assert_eq!(unequal.len(), 1, "equal ones need none");
     }
 }

@@ -251,7 +251,7 @@ impl<'s, 'a> Worker<'s, 'a> {
             shared,
             cache,
             chains: ChainBuilder::new(unwinder, shared.needs.max_frames),
-            table: Table::default(),
+            table: Table::new(shared.needs.squares),
             ids: Vec::new(),
             is_cut: false,
         }

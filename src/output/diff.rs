@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::json;
 use super::page::{Column, Page, Part, Table, cut};
 use crate::questions::compare::{Comparison, Interval, Row, SameProgram, expected_difference};
-use crate::questions::facts::Facts;
+use crate::questions::facts::{Facts, Made};
 use crate::questions::runs::{By, Run};
 use crate::unit::Unit;
 
@@ -38,7 +38,7 @@ impl Diff<'_> {
     }
 
     /// What is said of a row; nothing of most.
-    fn verdict(&self, row: &Row) -> Option<&'static str> {
+    pub(super) fn verdict(&self, row: &Row) -> Option<&'static str> {
         let is_amount = self.facts().is_some_and(Facts::is_amount);
         Some(row.verdict?.word(is_amount))
     }
@@ -125,9 +125,19 @@ fn head(diff: &Diff<'_>) -> Vec<String> {
         ),
     ];
     head.extend(comparison.program.as_ref().map(SameProgram::text));
-    if (comparison.factor - 1.0).abs() > 0.1 {
+    let (low, high) = comparison.explained;
+    if !comparison.is_explained() {
+        head.push(format!(
+            "the common factor is the program's growth or the machine's, which of them is not known: runs of one side explain {low:.2} to {high:.2}"
+        ));
+    } else if (comparison.factor - 1.0).abs() > 0.1 {
         head.push(
             "a uniform change (compiler flags, machine) does not show in the rows".to_owned(),
+        );
+    }
+    if comparison.is_guess {
+        head.push(
+            "too few functions kept their time: the common factor is what most of them have grown by".to_owned(),
         );
     }
     if !diff.filters.is_empty() {
@@ -144,14 +154,16 @@ fn foot(diff: &Diff<'_>) -> Vec<String> {
         .filter(|row| row.verdict.is_some_and(|v| v.is_change()))
         .count();
     let single = comparison.runs.0.min(comparison.runs.1) == 1;
+    let has_samples = diff.facts().is_none_or(|facts| facts.made == Made::Sampled);
     let small = match comparison.small {
         0 => String::new(),
-        n => format!("; +{n} below 0.5% or 10 samples"),
+        n if has_samples => format!("; +{n} below 0.5% or 10 samples"),
+        n => format!("; +{n} below 0.5%"),
     };
     let mut foot = vec![match single {
         true => format!("{} functions compared{small}", comparison.tested),
         false => format!(
-            "{} functions tested, {changed} changed (false discovery rate 5%){small}",
+            "{} functions tested, {changed} changed (q at most 0.05){small}",
             comparison.tested
         ),
     }];
@@ -240,6 +252,8 @@ pub fn to_json(diff: &Diff<'_>, common: &json::Common, rows: usize) -> Value {
             "by": match diff.by { By::Credited => "credited", By::Own => "self" },
             "runs": {"base": comparison.runs.0, "new": comparison.runs.1, "paired": comparison.is_paired},
             "factor": json::number(comparison.factor),
+            "factor_explained": comparison.is_explained(),
+            "factor_range": {"low": json::number(comparison.explained.0), "high": json::number(comparison.explained.1)},
             "matched": {"base": json::number(comparison.matched.0), "new": json::number(comparison.matched.1)},
             "programs": comparison.program.as_ref().map(|program| json!({"base": program.base, "new": program.new})),
             "total": total,
@@ -342,11 +356,10 @@ mod tests {
                 inclusive: count,
                 credited: count,
                 is_own: true,
-                effective: [1000.0; 2],
+                squares: [period as f64 * period as f64 / 1000.0; 2],
             };
             run.functions.insert(identity, part);
             run.total.add(count);
-            run.effective += 1000.0;
         }
         vec![run; 3]
     }

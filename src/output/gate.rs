@@ -5,18 +5,20 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 
 use super::diff::{self, Diff};
-use super::page::Part;
+use super::page::{Part, cut};
 use super::text::harmless;
 use super::{json, markdown};
+use crate::questions::compare::Row;
 use crate::questions::facts::Facts;
-use crate::questions::gate::{Grade, Line, change};
+use crate::questions::gate::undecided as why_undecided;
+use crate::questions::gate::{Grade, Line, Outcome, change, grown as of_grown};
 
 /// The answer of `pjit gate`.
 pub struct Gate<'r> {
     /// A line for each rule and each recording that has something against it.
     pub lines: &'r [Line],
-    /// Whether the gate is open.
-    pub is_open: bool,
+    /// How all went.
+    pub outcome: Outcome,
     /// The comparison, if there is a base.
     pub diff: Option<Diff<'r>>,
     /// All recordings, with their roles.
@@ -36,7 +38,17 @@ pub fn write_text(gate: &Gate<'_>, lines: usize, out: &mut dyn Write) -> io::Res
     };
     let (base, new) = (count("base"), count("new"));
     let plural = if base == 1 { "" } else { "s" };
-    writeln!(out, "# pjit gate: {base} run{plural} of base, {new} of new")?;
+    let grown: Vec<String> = (gate.diff.iter().flat_map(grown))
+        .map(|text| harmless(&text).into_owned())
+        .collect();
+    let grown = match grown.is_empty() {
+        true => String::new(),
+        false => format!("; {}", grown.join("; ")),
+    };
+    writeln!(
+        out,
+        "# pjit gate: {base} run{plural} of base, {new} of new{grown}"
+    )?;
     // The heading, the last line and the one for what is left out.
     let shown = if gate.lines.len() + 2 <= lines {
         gate.lines.len()
@@ -45,12 +57,16 @@ pub fn write_text(gate: &Gate<'_>, lines: usize, out: &mut dyn Write) -> io::Res
     };
     let mut order: Vec<&Line> = gate.lines.iter().collect();
     if shown < order.len() {
-        order.sort_by_key(|line| std::cmp::Reverse(line.grade));
+        order = worst_first(gate);
     }
+    let words = order[..shown]
+        .iter()
+        .map(|line| line.grade.word().len() + 1);
+    let width = words.max().unwrap_or(0).max(6);
     for line in &order[..shown] {
         writeln!(
             out,
-            "{:<6}{:<27} {}",
+            "{:<width$}{:<27} {}",
             line.grade.word(),
             harmless(&line.rule),
             harmless(&line.text)
@@ -59,11 +75,55 @@ pub fn write_text(gate: &Gate<'_>, lines: usize, out: &mut dyn Write) -> io::Res
     if shown < order.len() {
         writeln!(out, "# +{} lines (--budget)", order.len() - shown)?;
     }
-    writeln!(out, "{}", if gate.is_open { "pass" } else { "fail" })
+    match undecided(gate) {
+        Some(why) => writeln!(out, "undecided: {}", harmless(&why)),
+        None => writeln!(out, "{}", gate.outcome.word()),
+    }
+}
+
+/// What failed, then what is undecided, and so on; of equals in the order of the rules.
+fn worst_first<'r>(gate: &Gate<'r>) -> Vec<&'r Line> {
+    let mut order: Vec<&Line> = gate.lines.iter().collect();
+    order.sort_by_key(|line| std::cmp::Reverse(line.grade));
+    order
+}
+
+/// Why the gate is neither open nor closed, if so.
+fn undecided(gate: &Gate<'_>) -> Option<String> {
+    if gate.outcome != Outcome::Undecided {
+        return None;
+    }
+    let of_runs = gate
+        .diff
+        .as_ref()
+        .and_then(|diff| why_undecided(diff.comparison));
+    of_runs.or_else(|| {
+        let mut lines = gate.lines.iter();
+        let line = lines.find(|line| line.grade == Grade::Undecided)?;
+        Some(line.text.clone())
+    })
+}
+
+/// Each function that takes more, or is new, whatever the rules ask: a limit of the total does not see it.
+fn grown(diff: &Diff<'_>) -> Vec<String> {
+    let word = |row: &Row| diff.verdict(row).unwrap_or_default();
+    let told = of_grown(diff.comparison).into_iter();
+    told.map(|(row, text)| {
+        let name = cut(&row.identity.name.short(), NAME);
+        match row.ratio {
+            Some(_) => format!("{} {name} {text}", word(row)),
+            None => format!("{text} {name}"),
+        }
+    })
+    .collect()
 }
 
 /// Rows of the comparison that a comment shows at once.
 const ROWS: usize = 10;
+/// Lines that are kept which a comment shows.
+const LINES: usize = 50;
+/// Longest name in a headline.
+const NAME: usize = 72;
 /// Characters of a comment: hosts take 65 536.
 const CHARACTERS: usize = 60_000;
 
@@ -75,14 +135,29 @@ pub fn write_markdown(gate: &Gate<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut text = Vec::new();
     writeln!(text, "{}\n", verdict(gate))?;
     writeln!(text, "| | rule | found |\n| --- | --- | --- |")?;
-    for line in gate.lines.iter().take(50) {
+    let mut left = 0;
+    for (at, line) in worst_first(gate).into_iter().enumerate() {
         let [rule, found] = [&line.rule, &line.text].map(|text| markdown::cell(text));
-        writeln!(text, "| {} | {rule} | {found} |", line.grade.word())?;
+        let row = format!("| {} | {rule} | {found} |\n", line.grade.word());
+        // What failed is cut where the host would cut it, and never for what is kept.
+        let is_wanted = at < LINES || line.grade >= Grade::Undecided;
+        if is_wanted && text.len() + row.len() < CHARACTERS - 1000 {
+            text.extend(row.into_bytes());
+        } else {
+            left += 1;
+        }
+    }
+    if left > 0 {
+        writeln!(text, "| | | +{left} lines |")?;
     }
     writeln!(text)?;
     if let Some(diff) = &gate.diff {
         let fixed = diff::page(diff, 0).head.len() + diff::page(diff, 0).foot.len() + 1;
-        table(diff, fixed + ROWS, &mut text)?;
+        let mut first = Vec::new();
+        table(diff, fixed + ROWS, &mut first)?;
+        if text.len() + first.len() < CHARACTERS {
+            text.extend(first);
+        }
         let mut rows = diff.comparison.rows.len();
         while rows > ROWS {
             let mut all = Vec::new();
@@ -115,7 +190,11 @@ pub fn write_markdown(gate: &Gate<'_>, out: &mut dyn Write) -> io::Result<()> {
 
 /// `**FAIL** table +21% [+12, +31]; total +6% [-4, +17]`
 fn verdict(gate: &Gate<'_>) -> String {
-    let word = if gate.is_open { "**pass**" } else { "**FAIL**" };
+    let word = match gate.outcome {
+        Outcome::Pass => "**pass**",
+        Outcome::Fail => "**FAIL**",
+        Outcome::Undecided => "**undecided**",
+    };
     let failed = gate
         .lines
         .iter()
@@ -124,7 +203,9 @@ fn verdict(gate: &Gate<'_>) -> String {
     let mut parts: Vec<String> = failed
         .map(|line| format!("{}: {}", line.rule, line.text))
         .collect();
+    parts.extend(undecided(gate));
     if let Some(diff) = &gate.diff {
+        parts.extend(grown(diff));
         parts.push(format!("total {}", change(diff.comparison.total_ratio)));
     }
     format!("{word} {}", markdown::line(&parts.join("; ")))
@@ -153,7 +234,13 @@ pub fn to_json(gate: &Gate<'_>, common: &json::Common, rows: usize) -> Value {
     let rules: Vec<Value> = gate.lines.iter().map(line_json).collect();
     json::extend(
         &mut answer,
-        json!({"passed": gate.is_open, "filters": common.filters, "rules": rules}),
+        json!({
+            "passed": gate.outcome == Outcome::Pass,
+            "result": gate.outcome.word(),
+            "undecided": undecided(gate),
+            "filters": common.filters,
+            "rules": rules,
+        }),
     );
     if let Some(Value::Object(mut more)) =
         gate.diff.as_ref().map(|of| diff::to_json(of, common, rows))

@@ -6,6 +6,7 @@
 
 use crate::address::{Avma, AvmaRange, CodeOffset, FileOffset};
 use crate::build_id::BuildId;
+use crate::collect::Squares;
 use crate::ids::{IndexVec, Spare, numbers};
 use crate::intern::Sequences;
 use crate::run_state::RunState;
@@ -108,6 +109,8 @@ pub struct Profile {
     pub code: IndexVec<CodeId, CodeVersion>,
     /// The table, ordered by `first`; empty if the view asked for samples.
     pub entries: IndexVec<EntryId, Entry>,
+    /// Sums of the squares of periods, of entries whose samples have unequal ones, if the view asked for it.
+    pub unequal: Squares,
     /// The samples in the order of their times, if the view asked for them.
     pub samples: Vec<Sample>,
     /// When threads were not on a processor, in the order in which that began, if the view asked for it.
@@ -262,7 +265,23 @@ impl From<Derived> for EventSummary {
     }
 }
 
+impl Entry {
+    /// Sum of the squares of its samples' periods, if these are equal.
+    #[must_use]
+    pub fn equal_squares(&self) -> f64 {
+        let sum = self.period as f64;
+        sum * sum / self.samples.max(1) as f64
+    }
+}
+
 impl Profile {
+    /// Sum of the squares of an entry's periods.
+    #[must_use]
+    pub fn squares_of(&self, entry: &Entry) -> f64 {
+        let known = self.unequal.get(&(entry.first, entry.event));
+        known.copied().unwrap_or_else(|| entry.equal_squares())
+    }
+
     /// Leaves out frames that stacks begin with.
     pub fn trim(&mut self, trim: Trim) {
         trim::trim(self, trim);

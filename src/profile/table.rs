@@ -5,7 +5,7 @@ use std::hash::BuildHasher;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::{Entry, EntryId, FrameId, Profile, Sample, StackId, StringId};
-use crate::collect::{Collected, PayloadId, Row};
+use crate::collect::{Collected, PayloadId, Row, Squares};
 use crate::ids::{IndexSlice, IndexVec};
 use crate::intern::ItemIndex;
 use crate::perfdata::attr::sample_type;
@@ -27,6 +27,7 @@ pub(super) struct Tabler<'b> {
 impl Tabler<'_> {
     pub(super) fn entries(&mut self) {
         let collected = self.collected;
+        let mut unequal = collected.unequal.clone();
         let mut known = ItemIndex::with_capacity(collected.rows.len());
         let mut entries: IndexVec<EntryId, Entry> = IndexVec::with_capacity(collected.rows.len());
         for (row, numbers) in collected.rows.iter().zip(self.numbers) {
@@ -37,6 +38,9 @@ impl Tabler<'_> {
             match known.find_or_add(row_hash(&entry), new, is, hash_of) {
                 Some(at) => {
                     let old = &mut entries[at];
+                    if let Some(unequal) = &mut unequal {
+                        merge_squares(unequal, old, &entry);
+                    }
                     old.period = old.period.wrapping_add(entry.period);
                     old.samples += entry.samples;
                 }
@@ -46,6 +50,7 @@ impl Tabler<'_> {
             }
         }
         self.profile.entries = entries;
+        self.profile.unequal = unequal.unwrap_or_default();
     }
 
     pub(super) fn samples(&mut self, events: &IndexSlice<EventId, [Event]>) {
@@ -112,6 +117,21 @@ impl Tabler<'_> {
         let new = || strings.push(texts[payload].to_string());
         *self.texts[payload].get_or_insert_with(new)
     }
+}
+
+/// Takes what is known of the squares of an entry to the one that it is added to.
+fn merge_squares(unequal: &mut Squares, old: &Entry, more: &Entry) {
+    let of = |entry: &Entry| (entry.first, entry.event);
+    let is_equal = u128::from(old.period) * u128::from(more.samples)
+        == u128::from(more.period) * u128::from(old.samples);
+    let added = unequal.remove(&of(more));
+    if added.is_none() && is_equal && !unequal.contains_key(&of(old)) {
+        return;
+    }
+    let added = added.unwrap_or_else(|| more.equal_squares());
+    *unequal
+        .entry(of(old))
+        .or_insert_with(|| old.equal_squares()) += added;
 }
 
 /// Whether two entries are equal in all that rows are told apart by.

@@ -3,19 +3,23 @@
 //! In: [`Run`]s of both sides. Out: a [`Comparison`]: functions that are the same one in a row each, what `significance`
 //! says of them, total CPU apart. One recording each tells differences, never changes.
 
+use std::collections::BTreeSet;
+
+use super::facts::Made;
 use super::functions::Identity;
 use super::matching::{Pair, is_numbered, pairs};
 pub use super::programs::SameProgram;
-use super::runs::{By, Part, Run, by_one_name, same_program};
+use super::runs::{By, Part, Run, Weight, by_one_name, same_program};
 pub use super::significance::{Interval, Normalize, expected_difference};
-use super::significance::{Samples, Tested, mean, moderated, test};
-use super::stats::{t_95, t_two_sided};
-
-/// Name of a function that stands for several others, which have rows of their own.
-pub(super) const SUM: &str = "\u{0}all";
+use super::significance::{Outcome, Scatter, Tested, Weights, Yardstick, mean, of_totals, test};
+use super::stats::benjamini_hochberg;
 
 /// Standard deviation of total CPU that the prior expects.
 const TOTAL_NOISE: f64 = 0.10;
+/// The same of what a slower machine does not make more: bytes, or how often something happened.
+const COUNT_NOISE: f64 = 0.03;
+/// Part of the total that a function needs to be tested.
+pub(super) const LARGE: f64 = 0.005;
 
 /// How to compare.
 #[derive(Debug, Clone, Copy, Default)]
@@ -95,8 +99,14 @@ pub struct Row {
     pub renamed: Option<Identity>,
     /// Whether the function is own in some run.
     pub is_own: bool,
-    /// Effective samples per run, of both sides together.
+    /// Samples of equal weight that it is worth per run, of the side with more; without end where chance has no part.
     pub samples: f64,
+    /// What one of its samples weighs.
+    grain: f64,
+    /// New to base as it is, without a common factor.
+    pub in_seconds: Option<Interval>,
+    /// Its q value.
+    pub seconds_q: f64,
 }
 
 impl Row {
@@ -120,6 +130,8 @@ pub struct Comparison {
     pub rows: Vec<Row>,
     /// Functions that are too small to be tested.
     pub small: usize,
+    /// Own functions among them that only the new side has.
+    pub small_new: Vec<Row>,
     /// Functions tested.
     pub tested: usize,
     /// Mean total weights per run.
@@ -130,6 +142,10 @@ pub struct Comparison {
     pub total_p: f64,
     /// Common factor.
     pub factor: f64,
+    /// The common factors that the machine explains, as far as runs of one side scatter.
+    pub explained: (f64, f64),
+    /// Whether too few functions kept their seconds to be what runs are measured by.
+    pub is_guess: bool,
     /// Share of the compared weight in functions that the other side has, too, of base and of new.
     pub matched: (f64, f64),
     /// Whether runs were compared as pairs.
@@ -138,6 +154,111 @@ pub struct Comparison {
     pub runs: (usize, usize),
     /// The program, if it has another name on each side.
     pub program: Option<SameProgram>,
+    /// By what runs were measured, for what is tested besides.
+    measure: Measure,
+}
+
+/// By what runs were measured.
+#[derive(Debug, Clone)]
+struct Measure {
+    yardstick: Yardstick,
+    scatter: Scatter,
+    order: Order,
+    made: Made,
+}
+
+/// Which runs are tested first: those of a pair stand at the same place in both groups.
+#[derive(Debug, Clone)]
+struct Order {
+    base: Vec<usize>,
+    new: Vec<usize>,
+}
+
+impl Order {
+    fn of(base: &[&Run], new: &[&Run], is_paired: bool) -> Self {
+        let order = |runs: &[&Run]| {
+            let mut order: Vec<usize> = (0..runs.len()).collect();
+            if is_paired {
+                order.sort_by_key(|at| runs[*at].facts.start_ns);
+            }
+            order
+        };
+        Self {
+            base: order(base),
+            new: order(new),
+        }
+    }
+
+    fn weights(&self, base: &[u64], new: &[u64], grain: f64) -> Weights {
+        let of = |order: &[usize], weights: &[u64]| -> Vec<f64> {
+            order.iter().map(|at| weights[*at] as f64).collect()
+        };
+        Weights {
+            base: of(&self.base, base),
+            new: of(&self.new, new),
+            grain,
+        }
+    }
+}
+
+/// What a sample of a function weighs, by the weights of both sides and the mean squares of their samples.
+fn grain(made: Made, base: (&[u64], f64), new: (&[u64], f64)) -> f64 {
+    let weight = mean_of(base.0) + mean_of(new.0);
+    match made {
+        Made::Whole => 0.0,
+        _ if weight > 0.0 => (base.1 + new.1) / weight,
+        _ => 1.0,
+    }
+}
+
+fn made(runs: &[&Run]) -> Made {
+    runs.first().map_or(Made::Sampled, |run| run.facts.made)
+}
+
+/// What is said of a few functions together.
+#[derive(Debug, Clone, Copy)]
+pub struct Together {
+    /// Mean weights of base and of new.
+    pub means: (f64, f64),
+    /// New to base after the common factor, nothing where the base has none; and the probability of it by chance.
+    pub after: (Option<Interval>, f64),
+    /// The same as it is.
+    pub in_seconds: (Option<Interval>, f64),
+}
+
+impl Comparison {
+    /// Whether the machine may explain the common factor.
+    #[must_use]
+    pub fn is_explained(&self) -> bool {
+        (self.explained.0..=self.explained.1).contains(&self.factor)
+    }
+
+    /// The test of some weight of each run that is asked for by name, beside all functions: its own p counts.
+    #[must_use]
+    pub fn of_named(&self, base: &[Run], new: &[Run], weight: impl Fn(&Run) -> Weight) -> Together {
+        let Measure {
+            yardstick,
+            scatter,
+            order,
+            made,
+        } = &self.measure;
+        let of = |runs: &[Run]| -> Vec<Weight> { runs.iter().map(&weight).collect() };
+        let (base, new) = (of(base), of(new));
+        let periods = |of: &[Weight]| of.iter().map(|w| w.count.period).collect::<Vec<_>>();
+        let squares = |of: &[Weight]| mean(&of.iter().map(|w| w.squares).collect::<Vec<_>>());
+        let grain = grain(
+            *made,
+            (&periods(&base), squares(&base)),
+            (&periods(&new), squares(&new)),
+        );
+        let one = order.weights(&periods(&base), &periods(&new), grain);
+        let (after, in_seconds) = (yardstick.test(&one), yardstick.in_seconds(&one, *scatter));
+        Together {
+            means: (mean(&one.base), mean(&one.new)),
+            after: (after.ratio, after.p),
+            in_seconds: (in_seconds.ratio, in_seconds.p),
+        }
+    }
 }
 
 /// Whether runs of both sides were recorded by turns.
@@ -164,27 +285,55 @@ pub fn compare(base: &[Run], new: &[Run], method: Method) -> Comparison {
         method.paired.unwrap_or_else(|| alternate(base, new)) && base.len() == new.len();
     let program = same_program(base, new);
     let base = by_one_name(base, program.as_ref());
-    let (base, new) = (in_order(&base, is_paired), in_order(new, is_paired));
-    let (mut rows, matched) = join(&base, &new, method.by);
+    let (base, new): (Vec<&Run>, Vec<&Run>) = (base.iter().collect(), new.iter().collect());
+    let (made, order) = (made(&new), Order::of(&base, &new, is_paired));
+    let (mut rows, matched) = join(&base, &new, method.by, made);
     let totals = (mean(&total_weights(&base)), mean(&total_weights(&new)));
-    let (total_ratio, total_p) = total(&base, &new, is_paired);
-    let tested: Vec<usize> = (0..rows.len())
-        .filter(|at| is_large_enough(&rows[*at], totals))
-        .collect();
-    let factor = judge(
-        &mut rows,
-        &tested,
-        (&base, &new),
-        method.normalize,
+    let periods = |runs: &[&Run]| -> Vec<u64> { runs.iter().map(|run| run.total.period).collect() };
+    let (of_base, of_new) = (periods(&base), periods(&new));
+    let logs =
+        |runs: &[u64]| -> Vec<f64> { runs.iter().map(|x| (*x.max(&1) as f64).ln()).collect() };
+    let all = order.weights(&of_base, &of_new, 0.0);
+    let is_speed = made == Made::Sampled || new.iter().any(|run| run.facts.is_time());
+    let noise = if is_speed { TOTAL_NOISE } else { COUNT_NOISE };
+    let (total_ratio, total_p, scatter) = of_totals(
+        &Weights {
+            base: order.base.iter().map(|at| logs(&of_base)[*at]).collect(),
+            new: order.new.iter().map(|at| logs(&of_new)[*at]).collect(),
+            grain: 0.0,
+        },
+        noise,
         is_paired,
     );
+    let tested: Vec<usize> = (0..rows.len())
+        .filter(|at| is_large_enough(&rows[*at], totals, made))
+        .collect();
+    let each: Vec<Weights> = tested
+        .iter()
+        .map(|at| order.weights(&rows[*at].base, &rows[*at].new, rows[*at].grain))
+        .collect();
+    let outcome = test(&each, &all, scatter, method.normalize, is_paired);
+    let runs = base.len().min(new.len());
+    judge(
+        &mut rows,
+        &tested,
+        &each,
+        &outcome,
+        scatter,
+        (runs, f64::midpoint(totals.0, totals.1)),
+    );
     renamed(&mut rows, &base, &new);
-    let small = rows.len() - tested.len();
-    rows = tested.iter().map(|at| rows[*at].clone()).collect();
     if let Some(program) = &program {
         rows.iter_mut()
             .for_each(|row| name_as_in_base(row, program));
     }
+    let is_tested: BTreeSet<usize> = tested.into_iter().collect();
+    let (tested, small): (Vec<_>, Vec<_>) = std::mem::take(&mut rows)
+        .into_iter()
+        .enumerate()
+        .partition(|(at, _)| is_tested.contains(at));
+    let mut rows: Vec<Row> = tested.into_iter().map(|(_, row)| row).collect();
+    let small: Vec<Row> = small.into_iter().map(|(_, row)| row).collect();
     rows.sort_by(|a, b| {
         let key = |row: &Row| {
             (
@@ -201,15 +350,27 @@ pub fn compare(base: &[Run], new: &[Run], method: Method) -> Comparison {
     Comparison {
         tested: rows.len(),
         rows,
-        small,
+        small: small.len(),
+        small_new: small
+            .into_iter()
+            .filter(|row| row.sides == (false, true) && row.is_own)
+            .collect(),
         totals,
         total_ratio,
         total_p,
-        factor,
+        factor: outcome.factor,
+        explained: ((-scatter.wide).exp(), scatter.wide.exp()),
+        is_guess: outcome.is_guess,
         matched,
         is_paired,
         runs: (base.len(), new.len()),
         program,
+        measure: Measure {
+            yardstick: outcome.yardstick,
+            scatter,
+            order,
+            made,
+        },
     }
 }
 
@@ -227,17 +388,8 @@ fn total_weights(runs: &[&Run]) -> Vec<f64> {
     runs.iter().map(|run| run.total.period as f64).collect()
 }
 
-/// Pairs are made in the order of time.
-pub(super) fn in_order(runs: &[Run], is_paired: bool) -> Vec<&Run> {
-    let mut runs: Vec<&Run> = runs.iter().collect();
-    if is_paired {
-        runs.sort_by_key(|run| run.facts.start_ns);
-    }
-    runs
-}
-
 /// Rows of all functions with weight, and the share of the weight that has a partner.
-fn join(base: &[&Run], new: &[&Run], by: By) -> (Vec<Row>, (f64, f64)) {
+fn join(base: &[&Run], new: &[&Run], by: By, made: Made) -> (Vec<Row>, (f64, f64)) {
     let (olds, news) = (identities(base), identities(new));
     let mut rows = Vec::new();
     let mut matched = [0.0, 0.0];
@@ -252,12 +404,20 @@ fn join(base: &[&Run], new: &[&Run], by: By) -> (Vec<Row>, (f64, f64)) {
         let weights = |parts: &[Part]| -> Vec<u64> {
             parts.iter().map(|part| part.count(by).period).collect()
         };
-        let samples = |parts: &[Part]| -> f64 {
-            let all: Vec<f64> = parts.iter().map(|part| part.samples(by)).collect();
+        let squares = |parts: &[Part]| -> f64 {
+            let all: Vec<f64> = parts.iter().map(|part| part.squares(by)).collect();
             mean(&all)
         };
+        let worth = |parts: &[Part]| -> f64 {
+            let all = parts.iter().map(|part| part.samples(by));
+            mean(&all.collect::<Vec<f64>>())
+        };
         let is_own = in_base.iter().chain(&in_new).any(|part| part.is_own);
-        let samples = samples(&in_base).max(samples(&in_new));
+        let samples = match made {
+            Made::Whole => f64::INFINITY,
+            _ => worth(&in_base).max(worth(&in_new)),
+        };
+        let squares = (squares(&in_base), squares(&in_new));
         let (in_base, in_new) = (weights(&in_base), weights(&in_new));
         let sides = (is_any(&in_base), is_any(&in_new));
         let Some(identity) = newer.or(old).filter(|_| sides != (false, false)).cloned() else {
@@ -283,6 +443,9 @@ fn join(base: &[&Run], new: &[&Run], by: By) -> (Vec<Row>, (f64, f64)) {
             renamed: None,
             is_own,
             samples,
+            grain: grain(made, (&in_base, squares.0), (&in_new, squares.1)),
+            in_seconds: None,
+            seconds_q: 1.0,
             identity,
             base: in_base,
             new: in_new,
@@ -326,7 +489,7 @@ fn identities<'r>(runs: &[&'r Run]) -> Vec<&'r Identity> {
 pub fn without_partner(base: &[Run], new: &[Run], by: By) -> (Vec<Identity>, Vec<Identity>) {
     let program = same_program(base, new);
     let base = by_one_name(base, program.as_ref());
-    let (base, new) = (in_order(&base, false), in_order(new, false));
+    let (base, new): (Vec<&Run>, Vec<&Run>) = (base.iter().collect(), new.iter().collect());
     let (olds, news) = (identities(&base), identities(&new));
     let weighs = |runs: &[&Run], identity: &Identity| {
         let parts = parts(runs, Some(identity));
@@ -346,63 +509,41 @@ pub fn without_partner(base: &[Run], new: &[Run], by: By) -> (Vec<Identity>, Vec
     (of_new, of_base)
 }
 
-/// Half a per cent of the total, and ten samples a run, on one side.
-fn is_large_enough(row: &Row, totals: (f64, f64)) -> bool {
-    let is_large = row.means.0 >= 0.005 * totals.0 || row.means.1 >= 0.005 * totals.1;
-    is_large && row.samples >= 10.0
+/// Half a per cent of the total on one side, and ten samples a run where chance chose what was sampled: five waits that were
+/// all recorded are as many as there are.
+fn is_large_enough(row: &Row, totals: (f64, f64), made: Made) -> bool {
+    let is_large = |weight: f64, total: f64| weight > 0.0 && weight >= LARGE * total;
+    let has_samples = made != Made::Sampled || row.samples >= 10.0;
+    (is_large(row.means.0, totals.0) || is_large(row.means.1, totals.1)) && has_samples
 }
 
-/// Tests all large rows and says what can be said; returns the common factor.
+/// Says of all tested rows what can be said.
 fn judge(
     rows: &mut [Row],
     tested: &[usize],
-    (base, new): (&[&Run], &[&Run]),
-    normalize: Normalize,
-    is_paired: bool,
-) -> f64 {
-    let samples = |runs: &[&Run]| -> Vec<f64> { runs.iter().map(|run| run.effective).collect() };
-    let totals = Samples {
-        base: samples(base),
-        new: samples(new),
-    };
-    let of_row = |at: &usize| Samples {
-        base: samples_of(base, &rows[*at].base),
-        new: samples_of(new, &rows[*at].new),
-    };
-    let all: Vec<Samples> = tested.iter().map(of_row).collect();
-    let per_weight =
-        |runs: &[&Run], samples: &[f64]| mean(samples) / mean(&total_weights(runs)).max(1.0);
-    let frequency = per_weight(new, &totals.new) / per_weight(base, &totals.base);
-    let frequency = if frequency.is_normal() {
-        frequency
-    } else {
-        1.0
-    };
-    let sum = tested
+    each: &[Weights],
+    outcome: &Outcome,
+    scatter: Scatter,
+    (runs, total): (usize, f64),
+) {
+    let in_seconds: Vec<Tested> = each
         .iter()
-        .position(|at| rows[*at].identity.name.name == SUM);
-    let (results, factor) = test(&all, sum, &totals, frequency, normalize, is_paired);
-    let mean_total = f64::midpoint(mean(&totals.base), mean(&totals.new));
-    let runs = base.len().min(new.len());
-    for (at, result) in tested.iter().zip(results) {
+        .map(|one| outcome.yardstick.in_seconds(one, scatter))
+        .collect();
+    let p: Vec<f64> = in_seconds.iter().map(|result| result.p).collect();
+    let q = benjamini_hochberg(&p);
+    let of_seconds = in_seconds.iter().zip(q);
+    for ((at, result), (seconds, q)) in tested.iter().zip(&outcome.results).zip(of_seconds) {
         let row = &mut rows[*at];
         row.ratio = result.ratio;
         row.p = Some(result.p);
         row.q = Some(result.q);
-        row.verdict = verdict(row.sides, &result, runs, mean_total);
+        row.verdict = verdict(row, result, runs, total);
+        (row.in_seconds, row.seconds_q) = (seconds.ratio, q);
     }
-    factor
 }
 
-/// Samples of a function in each run. Where periods vary, samples of equal weight stand for them.
-fn samples_of(runs: &[&Run], weights: &[u64]) -> Vec<f64> {
-    let each = runs.iter().zip(weights);
-    let share = |run: &Run, weight: u64| weight as f64 / run.total.period.max(1) as f64;
-    each.map(|(run, weight)| share(run, *weight) * run.effective)
-        .collect()
-}
-
-fn verdict(sides: (bool, bool), result: &Tested, runs: usize, total: f64) -> Option<Verdict> {
+fn verdict(row: &Row, result: &Tested, runs: usize, total: f64) -> Option<Verdict> {
     if !result.is_flagged() {
         return None;
     }
@@ -410,41 +551,17 @@ fn verdict(sides: (bool, bool), result: &Tested, runs: usize, total: f64) -> Opt
         .ratio
         .is_none_or(|ratio| (ratio.value - 1.0).abs() >= 0.05)
         && result.difference.abs() >= 0.002 * total;
-    match (runs, sides) {
+    match (runs, row.sides) {
         (1, _) => Some(Verdict::Large),
         _ if !is_relevant => None,
         (2, _) => Some(Verdict::Unsure),
         (_, (false, _)) => Some(Verdict::New),
         (_, (_, false)) => Some(Verdict::Gone),
         _ if result.difference > 0.0 => Some(Verdict::Slower),
-        _ => Some(Verdict::Faster),
+        // What takes as long as before, while all else grew, is not faster.
+        _ if row.difference() < 0.0 => Some(Verdict::Faster),
+        _ => None,
     }
-}
-
-/// The ratio of total CPU with its interval, and the probability of such a growth by chance; on logarithms, as they are.
-fn total(base: &[&Run], new: &[&Run], is_paired: bool) -> (Interval, f64) {
-    let logs = |runs: &[&Run]| -> Vec<f64> {
-        runs.iter()
-            .map(|run| (run.total.period.max(1) as f64).ln())
-            .collect()
-    };
-    let (base, new) = (logs(base), logs(new));
-    let prior = TOTAL_NOISE * TOTAL_NOISE;
-    let difference = mean(&new) - mean(&base);
-    let (error, degrees) = moderated(prior, &base, &new, is_paired);
-    let wide = t_95(degrees) * error;
-    let interval = Interval {
-        value: difference.exp(),
-        low: (difference - wide).exp(),
-        high: (difference + wide).exp(),
-    };
-    let two_sided = t_two_sided(difference / error, degrees);
-    let p = if difference > 0.0 {
-        two_sided / 2.0
-    } else {
-        1.0 - two_sided / 2.0
-    };
-    (interval, p)
 }
 
 /// Notes at new and gone functions that weigh about the same and have the same caller.
@@ -516,7 +633,7 @@ mod tests {
                 inclusive: count,
                 credited: count,
                 is_own: true,
-                effective: [*samples as f64; 2],
+                squares: [*samples as f64 * 1e12; 2],
             };
             run.functions.insert(
                 Identity {
@@ -527,7 +644,7 @@ mod tests {
             );
             run.total.add(count);
         }
-        run.effective = run.total.samples as f64;
+        run.squares = run.total.samples as f64 * 1e12;
         run
     }
 
@@ -585,6 +702,110 @@ mod tests {
             assert!((found.factor - 1.0).abs() < 0.02, "{}", found.factor);
             assert!((found.rows[0].ratio.expect("a ratio").value - 1.5).abs() < 0.03);
         }
+    }
+
+    /// The larger part of a program grows: the rest is as before, not faster, and the head can say so.
+    #[test]
+    fn what_kept_its_seconds_is_not_faster() {
+        let of = |start: u64, times: u64| -> Vec<Run> {
+            let n = [0, 4, 9, 2];
+            let one = |at: usize| {
+                let functions = [
+                    ("a", 900 * times + n[at]),
+                    ("b", 300 - n[at]),
+                    ("c", 300 + n[at]),
+                ];
+                run(start + at as u64, &functions)
+            };
+            (0..4).map(one).collect()
+        };
+        let found = compare(&of(0, 1), &of(10, 3), Method::default());
+        let changed: Vec<_> = verdicts(&found)
+            .into_iter()
+            .filter(|v| v.1.is_some())
+            .collect();
+        assert_eq!(changed, [("a".to_owned(), Some("slower"))]);
+        assert!(
+            found.is_explained(),
+            "{:?}",
+            (found.factor, found.explained)
+        );
+        // Where a third of nothing kept its time, the factor is more than the machine explains.
+        let all = |start: u64, times: u64| -> Vec<Run> {
+            let names = ["a", "b", "c", "d"];
+            let of = |at: u64| names.map(|name| (name, 400 * times + 3 * at));
+            (0..4).map(|at| run(start + at, &of(at))).collect()
+        };
+        let found = compare(&all(0, 2), &all(10, 3), Method::default());
+        assert!(!found.is_explained() && found.is_guess, "{found:?}");
+        let rows = &found.rows;
+        assert!(
+            rows.iter()
+                .all(|row| row.verdict.is_none() && row.seconds_q < 0.05)
+        );
+    }
+
+    /// Blocks and waits that were all recorded are no samples: five large ones are as many as there are.
+    #[test]
+    fn few_large_things_are_seen_where_each_was_recorded() {
+        let of = |start: u64, big: u64, made: Made| -> Vec<Run> {
+            let one = |at: u64| {
+                let mut run = run(start + at, &[("big", 5), ("small", 1000 + at)]);
+                let part = run.functions.values_mut().next().expect("two functions");
+                let count = Count {
+                    period: 5 * big,
+                    samples: 5,
+                };
+                *part = Part {
+                    own: count,
+                    credited: count,
+                    squares: [5.0 * (big as f64).powi(2); 2],
+                    ..*part
+                };
+                run.total.period += count.period;
+                run.facts.made = made;
+                run
+            };
+            (0..3).map(one).collect()
+        };
+        for (made, wanted) in [
+            (Made::Sampled, None),
+            (Made::Each, Some(Verdict::Slower)),
+            (Made::Whole, Some(Verdict::Slower)),
+        ] {
+            let (base, new) = (of(0, 1_000_000_000, made), of(10, 4_000_000_000, made));
+            let found = compare(&base, &new, Method::default());
+            let big = found
+                .rows
+                .iter()
+                .find(|row| row.identity.name.name == "big");
+            assert_eq!(big.and_then(|row| row.verdict), wanted, "{made:?}");
+        }
+    }
+
+    /// A row's weights stand in the order in which the recordings were given, as their totals do.
+    #[test]
+    fn pairs_are_told_in_the_order_given() {
+        let of = |start: u64, weight: u64| run(start, &[("a", weight), ("b", 500)]);
+        let base = [of(5, 300), of(1, 100), of(3, 200)];
+        let new = [of(2, 110), of(6, 310), of(4, 210)];
+        let found = compare(&base, &new, Method::default());
+        assert!(found.is_paired);
+        let row = found
+            .rows
+            .iter()
+            .find(|row| row.identity.name.name == "a")
+            .expect("a row");
+        let of_a = |runs: &[Run]| -> Vec<u64> {
+            runs.iter()
+                .map(|run| run.total.period - 500_000_000)
+                .collect()
+        };
+        assert_eq!((&row.base, &row.new), (&of_a(&base), &of_a(&new)));
+        assert!(
+            (row.ratio.expect("a ratio").value - 1.05).abs() < 0.03,
+            "{row:?}"
+        );
     }
 
     #[test]
@@ -656,11 +877,10 @@ mod tests {
     #[test]
     fn runs_that_were_sampled_more_often_are_not_slower() {
         let often = |run: &Run| {
-            let times = |effective: f64| 4.0 * effective;
             let mut run = run.clone();
-            run.effective = times(run.effective);
+            run.squares /= 4.0;
             for part in run.functions.values_mut() {
-                part.effective = part.effective.map(times);
+                part.squares = part.squares.map(|squares| squares / 4.0);
             }
             run
         };

@@ -71,6 +71,10 @@ fn fresh_tables() -> Option<std::path::PathBuf> {
     std::env::var_os("PJIT_TABLES").map(Into::into)
 }
 
+fn squares(count: Count) -> f64 {
+    count.samples as f64 * (PERIOD as f64).powi(2)
+}
+
 fn run(table: &Value, side: &str, at: usize, start: f64) -> Run {
     let count = |weights: &Value| {
         let period = weights[at].as_u64().expect("a weight");
@@ -93,7 +97,7 @@ fn run(table: &Value, side: &str, at: usize, start: f64) -> Run {
             inclusive: count,
             credited: count,
             is_own: true,
-            effective: [count.samples as f64; 2],
+            squares: [squares(count); 2],
         };
         (
             Identity {
@@ -108,7 +112,7 @@ fn run(table: &Value, side: &str, at: usize, start: f64) -> Run {
         total: count(&table["run_totals"][side]),
         ..Run::default()
     };
-    run.effective = run.total.samples as f64;
+    run.squares = squares(run.total);
     run.facts.start_ns = Some((start * 1e9) as u64);
     run
 }

@@ -4,8 +4,39 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::tally::{Tally, is_cpu_time, of_event};
 use crate::check::{Level, Verdict};
-use crate::profile::{EventId, Profile, ThreadId};
+use crate::profile::{EventId, EventSummary, Profile, Sampling, ThreadId};
 use crate::unit::Unit;
+
+/// How weights came about, which says what chance has to do with them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Made {
+    /// Samples stand for what was not sampled.
+    #[default]
+    Sampled,
+    /// Each thing was recorded, with its time or as one: how many there are in a run, and how long ones, is chance.
+    Each,
+    /// Each thing was recorded with its size: nothing is left to chance but what the program does.
+    Whole,
+}
+
+impl Made {
+    fn of(event: &EventSummary) -> Self {
+        let is_extrapolated = event
+            .notes
+            .iter()
+            .any(|note| note.starts_with("Counted 1 in"));
+        let is_each = event.is_whole || event.sampling == Sampling::Every(1);
+        match (event.counted, event.unit) {
+            (Some(_), Unit::Bytes | Unit::ByteSeconds | Unit::Blocks) if is_extrapolated => {
+                Self::Sampled
+            }
+            (Some(_), Unit::Bytes | Unit::ByteSeconds | Unit::Blocks) => Self::Whole,
+            (Some("intervals" | "calls"), _) => Self::Each,
+            (None, Unit::Count) if is_each => Self::Each,
+            _ => Self::Sampled,
+        }
+    }
+}
 
 /// A recording in a few words.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -30,6 +61,10 @@ pub struct Facts {
     pub is_clock: bool,
     /// What weights that were asked for are, and what has them; nothing where samples weigh what was recorded.
     pub weighed: Option<(Unit, &'static str)>,
+    /// How its weights came about.
+    pub made: Made,
+    /// Whether it is a tracepoint.
+    pub is_tracepoint: bool,
     /// Other events with samples.
     pub other_events: Vec<String>,
     /// Samples that the kernel could not write.
@@ -96,6 +131,8 @@ impl Facts {
             event: name_of(tally.event).to_owned(),
             is_clock: event.is_some_and(is_cpu_time),
             weighed: event.and_then(|event| Some((event.unit, event.counted?))),
+            made: event.map_or(Made::Sampled, Made::of),
+            is_tracepoint: event.is_some_and(|event| event.is_tracepoint),
             other_events: others.map(|(_, event)| event.name.clone()).collect(),
             lost: profile.recording.lost_samples,
             findings: verdict.map(troubles).unwrap_or_default(),

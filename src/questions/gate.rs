@@ -1,15 +1,17 @@
 //! Whether new recordings may be merged: growth, budgets, nothing new above.
 //!
-//! In: [`Rule`]s, the runs, their comparison if there is a base. Out: a line for each rule. A rule of growth fails by its threshold
-//! and by significance together; a budget by the mean share less its uncertainty.
+//! In: [`Rule`]s, the runs, their comparison if there is a base. Out: a line for each rule, and one of three results. A rule of
+//! growth fails by its threshold and by significance together, after the common factor or in plain seconds; a budget by the mean
+//! share less its uncertainty. What grew from nothing is beyond every limit. What cannot be decided is not passed: a gate is closed
+//! by too few runs, too.
 
 use regex::RegexSet;
 
-use super::compare::{Comparison, Interval, Method, SUM, Verdict, compare};
-use super::functions::Identity;
-use super::runs::{Part, Run};
+use super::compare::{Comparison, Interval, LARGE, Row, Together, Verdict};
+use super::facts::Made;
+use super::kinds::Kind;
+use super::runs::{Run, Weight};
 use super::stats::t_95;
-use crate::runtimes::CleanName;
 use crate::unit::Unit;
 
 /// What is asked.
@@ -36,8 +38,10 @@ pub enum Grade {
     Ok,
     /// Worth knowing.
     Note,
-    /// It could not be told.
+    /// It speaks against the answer.
     Warn,
+    /// It cannot be told.
+    Undecided,
     /// Broken.
     Fail,
 }
@@ -50,7 +54,44 @@ impl Grade {
             Self::Ok => "ok",
             Self::Note => "note",
             Self::Warn => "warn",
+            Self::Undecided => "undecided",
             Self::Fail => "FAIL",
+        }
+    }
+}
+
+/// How all went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// All rules are kept.
+    Pass,
+    /// One is broken.
+    Fail,
+    /// None is known to be broken, but not all could be told.
+    Undecided,
+}
+
+impl Outcome {
+    /// By the lines: a warning closes the gate, too, if that was asked for.
+    #[must_use]
+    pub fn of(lines: &[Line], is_strict: bool) -> Self {
+        let has = |grade: Grade| lines.iter().any(|line| line.grade == grade);
+        if has(Grade::Fail) || is_strict && has(Grade::Warn) {
+            Self::Fail
+        } else if has(Grade::Undecided) {
+            Self::Undecided
+        } else {
+            Self::Pass
+        }
+    }
+
+    /// As it is printed.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Undecided => "undecided",
         }
     }
 }
@@ -72,6 +113,8 @@ pub struct Line {
 
 /// Least number of runs on each side for rules about growth.
 const ENOUGH: usize = 3;
+/// Least share of the weight of either side in functions of both.
+const MATCHED: f64 = 0.1;
 
 /// Judges all rules.
 ///
@@ -82,28 +125,82 @@ pub fn judge(
     base: &[Run],
     new: &[Run],
     comparison: Option<&Comparison>,
-    method: Method,
     allow_missing: bool,
 ) -> Result<Vec<Line>, String> {
     let judge = Judge {
         base,
         new,
         comparison,
-        method,
         allow_missing,
     };
-    let mut lines = Vec::new();
+    let mut lines: Vec<Line> = comparison.and_then(common_factor).into_iter().collect();
     for rule in rules {
         lines.extend(judge.rule(rule)?);
     }
     Ok(lines)
 }
 
+/// Why rules about growth cannot be decided, if so.
+#[must_use]
+pub fn undecided(comparison: &Comparison) -> Option<String> {
+    let (base, new) = comparison.runs;
+    if base.min(new) >= ENOUGH {
+        return unmatched(comparison);
+    }
+    let plural = if base == 1 { "" } else { "s" };
+    let runs = match base == new {
+        true => format!("{base} run{plural} of each"),
+        false => format!("{base} run{plural} of base, {new} of new"),
+    };
+    Some(format!("{runs}; record {ENOUGH} or more"))
+}
+
+/// That most functions of one side are not in the other.
+fn unmatched(comparison: &Comparison) -> Option<String> {
+    let (base, new) = comparison.matched;
+    (base.min(new) < MATCHED).then(|| {
+        format!(
+            "{:.0}% of base and {:.0}% of new are in functions of both; other names, other programs?",
+            100.0 * base,
+            100.0 * new
+        )
+    })
+}
+
+/// That all functions grew together by more than runs of one side differ: the program or the machine, nobody can tell.
+fn common_factor(comparison: &Comparison) -> Option<Line> {
+    let growth = 100.0 * (comparison.factor - 1.0);
+    let percent = |factor: f64| 100.0 * (factor - 1.0);
+    let (low, high) = comparison.explained;
+    (!comparison.is_explained()).then(|| Line {
+        grade: Grade::Warn,
+        rule: "common-factor".to_owned(),
+        text: format!(
+            "{growth:+.0}%: the program's or the machine's; runs of one side explain {:+.0}% to {:+.0}%",
+            percent(low),
+            percent(high)
+        ),
+        value: Some(growth),
+        limit: None,
+    })
+}
+
+/// Functions that became slower, or are new, with what is said of them.
+#[must_use]
+pub fn grown(comparison: &Comparison) -> Vec<(&Row, String)> {
+    let rows = comparison.rows.iter();
+    let told = |row: &Row| match (row.verdict, row.ratio) {
+        (Some(Verdict::Slower), Some(ratio)) => Some(change(ratio)),
+        (Some(Verdict::New), _) => Some("new".to_owned()),
+        _ => None,
+    };
+    rows.filter_map(|row| Some((row, told(row)?))).collect()
+}
+
 struct Judge<'r> {
     base: &'r [Run],
     new: &'r [Run],
     comparison: Option<&'r Comparison>,
-    method: Method,
     allow_missing: bool,
 }
 
@@ -114,28 +211,22 @@ impl Judge<'_> {
                 self.total_growth(*limit, self.compared("--max-growth")?),
             ]),
             Rule::Growth(group, text, limit) => {
-                self.compared("--max-growth")?;
-                Ok(vec![self.growth(*group, text, *limit)?])
+                let comparison = self.compared("--max-growth")?;
+                Ok(vec![self.growth(*group, text, *limit, comparison)?])
             }
             Rule::AnyGrowth(limit) => Ok(self.any_growth(*limit, self.compared("--any-growth")?)),
             Rule::NoNew(limit) => Ok(self.no_new(*limit, self.compared("--no-new")?)),
             Rule::MaxShare(group, text, limit) => {
-                self.require(
-                    "--max-share",
-                    text,
-                    self.new.iter().any(|run| run.groups[*group].1),
-                )?;
-                let weight = |run: &Run| run.groups[*group].0.period;
-                Ok(vec![self.budget(text, weight, *limit)])
+                self.require("--max-share", text, |run| run.groups[*group].1)?;
+                Ok(vec![self.budget(text, |run| run.groups[*group].0, *limit)])
             }
             Rule::MaxPart(text, limit) => {
-                let weight = |run: &Run| part_weight(run, text);
-                self.require(
-                    "--max-share",
-                    text,
-                    self.new.iter().any(|run| weight(run).is_some()),
-                )?;
-                let weight = |run: &Run| weight(run).unwrap_or(0);
+                // A kind without a sample has nothing.
+                let is_kind = text.starts_with("kind:");
+                self.require("--max-share", text, |run| {
+                    is_kind || part_weight(run, text).is_some()
+                })?;
+                let weight = |run: &Run| part_weight(run, text).unwrap_or_default();
                 Ok(vec![self.budget(text, weight, *limit)])
             }
         }
@@ -146,24 +237,24 @@ impl Judge<'_> {
             .ok_or_else(|| format!("{rule} needs recordings of the base: BASE... --to NEW..."))
     }
 
-    fn require(&self, rule: &str, text: &str, is_there: bool) -> Result<(), String> {
-        if is_there || self.allow_missing {
+    /// A rule about something that is in no recording is a mistake.
+    fn require(&self, rule: &str, text: &str, is_in: impl Fn(&Run) -> bool) -> Result<(), String> {
+        if self.allow_missing || self.base.iter().chain(self.new).any(is_in) {
             return Ok(());
         }
         Err(format!("{rule} {text}: nothing matches (--allow-missing)"))
     }
 
     /// What the new runs give to something, against a limit.
-    fn budget(&self, text: &str, weight: impl Fn(&Run) -> u64, limit: f64) -> Line {
-        let share = |run: &Run| 100.0 * weight(run) as f64 / run.total.period.max(1) as f64;
-        let shares: Vec<f64> = self.new.iter().map(share).collect();
-        let mut line = budget(&format!("max-share {text}"), &shares, self.new, limit);
+    fn budget(&self, text: &str, weight: impl Fn(&Run) -> Weight, limit: f64) -> Line {
+        let mut line = budget(&format!("max-share {text}"), &weight, self.new, limit);
         if let Some(unit) = self.unit() {
             let mean = |weight: &dyn Fn(&Run) -> u64| {
                 let weights = self.new.iter().map(|run| weight(run) as f64);
                 shown(unit, weights.sum::<f64>() / self.new.len() as f64)
             };
-            let (of, all) = (mean(&weight), mean(&|run| run.total.period));
+            let of = mean(&|run| weight(run).count.period);
+            let all = mean(&|run| run.total.period);
             line.text.push_str(&format!("; {of} of {all}"));
         }
         line
@@ -180,106 +271,146 @@ impl Judge<'_> {
         self.unit().map_or_else(String::new, told)
     }
 
-    fn has_few(&self) -> bool {
-        self.base.len().min(self.new.len()) < ENOUGH
+    /// What grew from nothing: `new: 0 -> 4.00 s`.
+    fn from_nothing(&self, new: f64) -> String {
+        let is_time = self.new.first().is_some_and(|run| run.facts.is_time());
+        let of_event = if is_time {
+            Unit::Nanoseconds
+        } else {
+            Unit::Count
+        };
+        format!("new: 0 -> {}", shown(self.unit().unwrap_or(of_event), new))
     }
 
     fn total_growth(&self, limit: f64, comparison: &Comparison) -> Line {
-        let is_significant = comparison.total_p <= 0.025;
+        let name = "max-growth total".to_owned();
         let ratio = comparison.total_ratio;
-        let means = comparison.totals;
-        self.grown("max-growth total", (ratio, means), is_significant, limit)
+        let growth = 100.0 * (ratio.value - 1.0);
+        // What the total is does not depend on names.
+        let has_few = comparison.runs.0.min(comparison.runs.1) < ENOUGH;
+        let (grade, why) = if has_few {
+            (Grade::Undecided, FEW)
+        } else {
+            let is_broken = comparison.total_p <= ONE_SIDED;
+            graded(growth, limit, is_broken, undecided(comparison).is_some())
+        };
+        let amounts = self.amounts(comparison.totals);
+        let text = format!("{}, limit +{limit}%{why}{amounts}", change(ratio));
+        line(grade, name, text, Some(growth), limit)
     }
 
     /// Functions that match, as if they were one.
-    fn growth(&self, group: usize, text: &str, limit: f64) -> Result<Line, String> {
-        let all = self.base.iter().chain(self.new);
-        self.require(
-            "--max-growth",
-            text,
-            all.clone().any(|run| run.groups[group].1),
-        )?;
-        let side =
-            |runs: &[Run]| -> Vec<Run> { runs.iter().map(|run| as_one(run, group)).collect() };
-        let found = compare(&side(self.base), &side(self.new), self.method);
-        let row = found.rows.iter().find(|row| row.identity.name.name == SUM);
+    fn growth(
+        &self,
+        group: usize,
+        text: &str,
+        limit: f64,
+        comparison: &Comparison,
+    ) -> Result<Line, String> {
+        self.require("--max-growth", text, |run| run.groups[group].1)?;
         let name = format!("max-growth {text}");
-        let Some((row, ratio)) = row.and_then(|row| Some((row, row.ratio?))) else {
-            return Ok(note(
-                name,
-                limit,
-                "too small to be tested, or not in the base",
-            ));
-        };
-        let is_significant = matches!(row.verdict, Some(Verdict::Slower));
-        Ok(self.grown(&name, (ratio, row.means), is_significant, limit))
+        let found = comparison.of_named(self.base, self.new, |run| run.groups[group].0);
+        let is_small = |weight: f64, total: f64| weight <= 0.0 || weight < LARGE * total;
+        let (weights, totals) = (found.means, comparison.totals);
+        if is_small(weights.0, totals.0) && is_small(weights.1, totals.1) {
+            let text = "too small to be tested".to_owned();
+            return Ok(line(Grade::Note, name, text, None, limit));
+        }
+        if let Some(why) = undecided(comparison) {
+            let told = found
+                .after
+                .0
+                .map_or_else(|| self.from_nothing(found.means.1), change);
+            let text = format!("{told}, limit +{limit}%; {why}");
+            return Ok(line(Grade::Undecided, name, text, None, limit));
+        }
+        Ok(self.grown(name, &found, limit, comparison))
     }
 
-    fn grown(
-        &self,
-        name: &str,
-        (ratio, means): (Interval, (f64, f64)),
-        is_significant: bool,
-        limit: f64,
-    ) -> Line {
-        let growth = 100.0 * (ratio.value - 1.0);
-        let is_beyond = growth > limit;
-        let (grade, why) = if self.has_few() {
-            (Grade::Warn, "; fewer than 3 runs of each cannot tell")
-        } else if is_beyond && is_significant {
-            (Grade::Fail, "")
-        } else if is_beyond {
-            (Grade::Note, "; not significant")
-        } else {
-            (Grade::Ok, "")
+    /// A rule about functions that were asked for by name.
+    fn grown(&self, name: String, found: &Together, limit: f64, comparison: &Comparison) -> Line {
+        let is_significant = |p: f64| p / 2.0 <= ONE_SIDED;
+        let (Some(ratio), Some(plain)) = (found.after.0, found.in_seconds.0) else {
+            let is_new = is_significant(found.after.1);
+            let (grade, why) = graded(f64::INFINITY, limit, is_new, false);
+            let new = self.from_nothing(found.means.1);
+            return line(
+                grade,
+                name,
+                format!("{new}, limit +{limit}%{why}"),
+                None,
+                limit,
+            );
         };
-        Line {
-            grade,
-            rule: name.to_owned(),
-            text: format!(
-                "{}, limit +{limit}%{why}{}",
-                change(ratio),
-                self.amounts(means)
-            ),
-            value: Some(growth),
-            limit: Some(limit),
+        let growth = |ratio: Interval| 100.0 * (ratio.value - 1.0);
+        let is_broken = |ratio: Interval, p: f64| growth(ratio) > limit && is_significant(p);
+        let in_seconds = is_broken(plain, found.in_seconds.1);
+        let amounts = self.amounts(found.means);
+        if in_seconds && !is_broken(ratio, found.after.1) {
+            let plain_text = change(plain);
+            let text = format!("{plain_text} in seconds, limit +{limit}%{amounts}");
+            return line(Grade::Fail, name, text, Some(growth(plain)), limit);
         }
+        let is_significant = is_significant(found.after.1);
+        let (grade, why) = graded(growth(ratio), limit, is_significant, false);
+        let seconds = match comparison.is_explained() {
+            true => String::new(),
+            false => format!("; {} in seconds", change(plain)),
+        };
+        let text = format!("{}, limit +{limit}%{why}{seconds}{amounts}", change(ratio));
+        line(grade, name, text, Some(growth(ratio)), limit)
     }
 
     fn any_growth(&self, limit: f64, comparison: &Comparison) -> Vec<Line> {
         let name = "any-growth".to_owned();
-        if self.has_few() {
-            let text = "fewer than 3 runs of each cannot tell".to_owned();
-            return vec![Line {
-                grade: Grade::Warn,
-                rule: name,
-                text,
-                value: None,
-                limit: Some(limit),
-            }];
-        }
-        let total = comparison.totals.1.max(comparison.totals.0);
-        let grown = comparison.rows.iter().filter_map(|row| {
-            let ratio = row
-                .ratio
-                .filter(|ratio| 100.0 * (ratio.value - 1.0) > limit)?;
-            let is_large = row.means.1 >= 0.005 * total;
-            (row.verdict == Some(Verdict::Slower) && is_large).then_some((row, ratio))
+        let undecided = undecided(comparison);
+        let undecided = undecided.or_else(|| {
+            (comparison.tested == 0).then(|| "no function is large enough to be tested".to_owned())
         });
-        let lines: Vec<Line> = grown
-            .map(|(row, ratio)| Line {
-                grade: Grade::Fail,
-                rule: name.clone(),
-                text: format!(
-                    "{} {}, limit +{limit}%{}",
-                    row.identity.name.short(),
-                    change(ratio),
-                    self.amounts(row.means)
-                ),
-                value: Some(100.0 * (ratio.value - 1.0)),
-                limit: Some(limit),
-            })
-            .collect();
+        if let Some(why) = undecided {
+            return vec![line(Grade::Undecided, name, why, None, limit)];
+        }
+        let growth = |ratio: Interval| 100.0 * (ratio.value - 1.0);
+        let total = comparison.totals.1.max(comparison.totals.0);
+        let fail =
+            |text: String, value: Option<f64>| line(Grade::Fail, name.clone(), text, value, limit);
+        let mut lines = Vec::new();
+        // What takes longer only because all does.
+        let mut with_all: Vec<(&Row, Interval)> = Vec::new();
+        for row in &comparison.rows {
+            let short = row.identity.name.short();
+            let amounts = self.amounts(row.means);
+            if row.verdict == Some(Verdict::New) {
+                let new = self.from_nothing(row.means.1);
+                lines.push(fail(format!("{short} {new}, limit +{limit}%"), None));
+                continue;
+            }
+            let is_large = row.means.1 >= LARGE * total;
+            let slower = row.ratio.filter(|ratio| {
+                row.verdict == Some(Verdict::Slower) && growth(*ratio) > limit && is_large
+            });
+            if let Some(ratio) = slower {
+                let text = format!("{short} {}, limit +{limit}%{amounts}", change(ratio));
+                lines.push(fail(text, Some(growth(ratio))));
+                continue;
+            }
+            let plain = row.in_seconds.filter(|plain| {
+                row.seconds_q <= 2.0 * ONE_SIDED && growth(*plain) > limit && is_large
+            });
+            with_all.extend(plain.map(|plain| (row, plain)));
+        }
+        if let [(row, plain), rest @ ..] = with_all.as_slice() {
+            let short = row.identity.name.short();
+            let more = match rest.len() {
+                0 => String::new(),
+                more => format!(", and {more} more"),
+            };
+            let text = format!(
+                "{short} {} in seconds{more}, with all others; limit +{limit}%",
+                change(*plain)
+            );
+            lines.push(fail(text, Some(growth(*plain))));
+        }
         if lines.is_empty() {
             let is_more = match self.unit() {
                 None | Some(Unit::Nanoseconds) => "is slower",
@@ -289,36 +420,33 @@ impl Judge<'_> {
                 "no function {is_more} by more than {limit}%, of {} tested",
                 comparison.tested
             );
-            return vec![Line {
-                grade: Grade::Ok,
-                rule: name,
-                text,
-                value: None,
-                limit: Some(limit),
-            }];
+            return vec![line(Grade::Ok, name, text, None, limit)];
         }
         lines
     }
 
     fn no_new(&self, limit: f64, comparison: &Comparison) -> Vec<Line> {
         let name = "no-new".to_owned();
+        if let Some(why) = unmatched(comparison) {
+            return vec![line(Grade::Undecided, name, why, None, limit)];
+        }
         let is_above = |weight: &u64, run: &Run| {
             100.0 * *weight as f64 / run.total.period.max(1) as f64 > limit
         };
-        let new = comparison
-            .rows
-            .iter()
+        // Those that are too small to be tested may be above a small limit.
+        let tested = comparison.rows.iter();
+        let new = tested
+            .chain(&comparison.small_new)
             .filter(|row| row.sides == (false, true) && row.is_own);
-        let runs: Vec<&Run> = super::compare::in_order(self.new, comparison.is_paired);
         let lines: Vec<Line> = new
             .filter(|row| {
                 let above = row
                     .new
                     .iter()
-                    .zip(&runs)
+                    .zip(self.new)
                     .filter(|(weight, run)| is_above(weight, run))
                     .count();
-                2 * above >= runs.len()
+                2 * above >= self.new.len()
             })
             .map(|row| {
                 let share = 100.0 * row.means.1 / comparison.totals.1.max(1.0);
@@ -328,29 +456,41 @@ impl Judge<'_> {
                     .renamed
                     .as_ref()
                     .map_or(String::new(), |i| format!("; renamed? {}", i.name.short()));
-                Line {
-                    grade: Grade::Fail,
-                    rule: name.clone(),
-                    text: format!(
-                        "{} {share:.1}%, limit {limit}%{amount}{renamed}",
-                        row.identity.name.short()
-                    ),
-                    value: Some(share),
-                    limit: Some(limit),
-                }
+                let short = row.identity.name.short();
+                let text = format!("{short} {share:.1}%, limit {limit}%{amount}{renamed}");
+                line(Grade::Fail, name.clone(), text, Some(share), limit)
             })
             .collect();
         if lines.is_empty() {
             let text = format!("no new own function above {limit}%");
-            return vec![Line {
-                grade: Grade::Ok,
-                rule: name,
-                text,
-                value: None,
-                limit: Some(limit),
-            }];
+            return vec![line(Grade::Ok, name, text, None, limit)];
         }
         lines
+    }
+}
+
+/// Probability of a growth by chance from which it counts.
+const ONE_SIDED: f64 = 0.025;
+/// What stands behind a growth that nobody can judge.
+const FEW: &str = "; fewer than 3 runs of each cannot tell";
+
+/// How a growth does against its limit, and why.
+fn graded(growth: f64, limit: f64, is_significant: bool, is_open: bool) -> (Grade, &'static str) {
+    match growth > limit {
+        true if is_significant => (Grade::Fail, ""),
+        _ if is_open => (Grade::Undecided, "; too little is in functions of both"),
+        true => (Grade::Note, "; not significant"),
+        false => (Grade::Ok, ""),
+    }
+}
+
+fn line(grade: Grade, rule: String, text: String, value: Option<f64>, limit: f64) -> Line {
+    Line {
+        grade,
+        rule,
+        text,
+        value,
+        limit: Some(limit),
     }
 }
 
@@ -359,57 +499,45 @@ fn shown(unit: Unit, mean: f64) -> String {
     unit.human(mean.round() as u64)
 }
 
-/// A run with a function more: those that match, as one.
-fn as_one(run: &Run, group: usize) -> Run {
-    let weight = run.groups[group].0;
-    let mut one = run.clone();
-    let worth = |count: u64| count as f64 / run.total.period.max(1) as f64 * run.effective;
-    let part = Part {
-        own: weight,
-        inclusive: weight,
-        credited: weight,
-        is_own: true,
-        effective: [worth(weight.period); 2],
-    };
-    let name = CleanName {
-        name: SUM.to_owned(),
-        ..CleanName::default()
-    };
-    one.functions.insert(
-        Identity {
-            object: String::new(),
-            name,
-        },
-        part,
-    );
-    one
+/// Whether it is the word of a kind.
+#[must_use]
+pub fn is_kind(word: &str) -> bool {
+    Kind::ALL.iter().any(|kind| kind.word() == word)
 }
 
 /// `kind:kernel`, and `lib:libc` for `libc.so.6`, too.
-fn part_weight(run: &Run, text: &str) -> Option<u64> {
-    let exact = run.shares.get(text).map(|count| count.period);
+fn part_weight(run: &Run, text: &str) -> Option<Weight> {
+    let exact = run.shares.get(text).copied();
     exact.or_else(|| {
         let begins = |label: &str| {
             let rest = label.strip_prefix(text);
             text.starts_with("lib:") && rest.is_some_and(|rest| rest.starts_with(['.', '-']))
         };
         let found = run.shares.iter().filter(|(label, _)| begins(label));
-        let weights: Vec<u64> = found.map(|(_, count)| count.period).collect();
-        (!weights.is_empty()).then(|| {
-            weights
-                .iter()
-                .fold(0_u64, |sum, weight| sum.saturating_add(*weight))
-        })
+        found
+            .map(|(_, weight)| *weight)
+            .reduce(|sum, weight| sum.and(weight))
     })
 }
 
-/// The mean share, less its uncertainty, against a limit.
-fn budget(name: &str, shares: &[f64], runs: &[Run], limit: f64) -> Line {
-    let n = shares.len() as f64;
+/// The mean share, less its uncertainty, against a limit. What was recorded one by one has none but from run to run.
+fn budget(name: &str, weight: &impl Fn(&Run) -> Weight, runs: &[Run], limit: f64) -> Line {
+    let n = runs.len() as f64;
+    let total = |run: &Run| run.total.period.max(1) as f64;
+    let share = |run: &Run| weight(run).count.period as f64 / total(run);
+    let shares: Vec<f64> = runs.iter().map(|run| 100.0 * share(run)).collect();
     let mean = shares.iter().sum::<f64>() / n;
-    let samples = runs.iter().map(|run| run.effective).sum::<f64>() / n;
-    let p = (mean / 100.0).clamp(0.0, 1.0);
-    let prior = 1e4 * p * (1.0 - p) / samples.max(1.0);
+    // The variance of a part of a sum of which either half is a sum of samples.
+    let sampled = |run: &Run| {
+        let (p, squares) = (share(run).clamp(0.0, 1.0), weight(run).squares);
+        let others = (run.squares - squares).max(0.0);
+        let variance = (1.0 - p).powi(2) * squares + p * p * others;
+        match run.facts.made {
+            Made::Sampled => 1e4 * variance / total(run).powi(2),
+            Made::Each | Made::Whole => 0.0,
+        }
+    };
+    let prior = runs.iter().map(sampled).sum::<f64>() / n;
     let squares: f64 = shares.iter().map(|share| (share - mean).powi(2)).sum();
     let degrees = 4.0 + n - 1.0;
     let half = t_95(degrees) * ((4.0 * prior + squares) / degrees / n).sqrt();
@@ -418,13 +546,8 @@ fn budget(name: &str, shares: &[f64], runs: &[Run], limit: f64) -> Line {
         mean if mean > limit => (Grade::Note, "; not certain"),
         _ => (Grade::Ok, ""),
     };
-    Line {
-        grade,
-        rule: name.to_owned(),
-        text: format!("{mean:.1}% +-{half:.1}, limit {limit}%{why}"),
-        value: Some(mean),
-        limit: Some(limit),
-    }
+    let text = format!("{mean:.1}% +-{half:.1}, limit {limit}%{why}");
+    line(grade, name.to_owned(), text, Some(mean), limit)
 }
 
 /// `+21% [+12, +31]`
@@ -439,16 +562,6 @@ pub fn change(ratio: Interval) -> String {
     )
 }
 
-fn note(rule: String, limit: f64, text: &str) -> Line {
-    Line {
-        grade: Grade::Note,
-        rule,
-        text: text.to_owned(),
-        value: None,
-        limit: Some(limit),
-    }
-}
-
 /// The expressions of the rules, by their numbers.
 #[must_use]
 pub fn groups(texts: &[String]) -> Vec<RegexSet> {
@@ -461,34 +574,48 @@ pub fn groups(texts: &[String]) -> Vec<RegexSet> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::questions::compare::{Method, compare};
+    use crate::questions::functions::Identity;
+    use crate::questions::runs::Part;
     use crate::questions::tally::Count;
+    use crate::runtimes::CleanName;
 
     fn run(share: u64) -> Run {
         let of = |period| Count {
             period,
             samples: period,
         };
+        let weight = Weight {
+            count: of(share),
+            squares: share as f64,
+        };
         let mut run = Run {
             total: of(1000),
-            effective: 1000.0,
-            groups: vec![(of(share), true)],
+            squares: 1000.0,
+            groups: vec![(weight, true)],
             ..Run::default()
         };
-        run.shares.insert("lib:libc.so.6".to_owned(), of(share));
-        run.shares.insert("kind:kernel".to_owned(), of(share));
+        let rest = Part {
+            own: of(400),
+            inclusive: of(400),
+            credited: of(400),
+            is_own: true,
+            squares: [400.0; 2],
+        };
+        let name = CleanName {
+            name: "rest".to_owned(),
+            ..CleanName::default()
+        };
+        let object = String::new();
+        run.functions.insert(Identity { object, name }, rest);
+        run.shares.insert("lib:libc.so.6".to_owned(), weight);
+        run.shares.insert("kind:kernel".to_owned(), weight);
         run
     }
 
     fn grade(rule: Rule, base: &[Run], new: &[Run]) -> Result<Grade, String> {
         let comparison = (!base.is_empty()).then(|| compare(base, new, Method::default()));
-        let lines = judge(
-            &[rule],
-            base,
-            new,
-            comparison.as_ref(),
-            Method::default(),
-            false,
-        )?;
+        let lines = judge(&[rule], base, new, comparison.as_ref(), false)?;
         Ok(lines.iter().map(|line| line.grade).max().expect("a line"))
     }
 
@@ -519,7 +646,7 @@ mod tests {
         };
         let text = |rule: Rule, base: &[Run], new: &[Run]| {
             let found = compare(base, new, Method::default());
-            let lines = judge(&[rule], base, new, Some(&found), Method::default(), false);
+            let lines = judge(&[rule], base, new, Some(&found), false);
             lines.expect("the rule fits").swap_remove(0).text
         };
         let (base, new) = (side(300), side(600));
@@ -543,7 +670,10 @@ mod tests {
     fn growth_needs_three_runs_and_significance() {
         let of = |share, runs| vec![run(share); runs];
         let growth = || Rule::Growth(0, "f".to_owned(), 5.0);
-        assert_eq!(grade(growth(), &of(300, 2), &of(600, 2)), Ok(Grade::Warn));
+        assert_eq!(
+            grade(growth(), &of(300, 2), &of(600, 2)),
+            Ok(Grade::Undecided)
+        );
         assert_eq!(grade(growth(), &of(300, 3), &of(600, 3)), Ok(Grade::Fail));
         assert_eq!(grade(growth(), &of(300, 3), &of(301, 3)), Ok(Grade::Ok));
         assert_eq!(
@@ -552,7 +682,7 @@ mod tests {
         );
         assert_eq!(
             grade(Rule::AnyGrowth(5.0), &of(300, 1), &of(300, 3)),
-            Ok(Grade::Warn)
+            Ok(Grade::Undecided)
         );
     }
 }

@@ -24,8 +24,31 @@ pub struct Part {
     pub credited: Count,
     /// Whether it is own.
     pub is_own: bool,
-    /// Samples of equal weight that the credited weight is worth, and the same of self.
-    pub effective: [f64; 2],
+    /// Σw² of the samples of the credited weight, and of self.
+    pub squares: [f64; 2],
+}
+
+/// Weight of some samples, and how unequal they are.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Weight {
+    /// Its sum, and how many they are.
+    pub count: Count,
+    /// Σw².
+    pub squares: f64,
+}
+
+impl Weight {
+    /// Both together.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.add(other.count, other.squares);
+        self
+    }
+
+    fn add(&mut self, count: Count, squares: f64) {
+        self.count.add(count);
+        self.squares += squares;
+    }
 }
 
 /// By what functions are compared.
@@ -48,12 +71,23 @@ impl Part {
         }
     }
 
-    /// Samples of equal weight.
+    /// Σw² of its samples.
     #[must_use]
-    pub const fn samples(&self, by: By) -> f64 {
+    pub const fn squares(&self, by: By) -> f64 {
         match by {
-            By::Credited => self.effective[0],
-            By::Own => self.effective[1],
+            By::Credited => self.squares[0],
+            By::Own => self.squares[1],
+        }
+    }
+
+    /// Samples of equal weight that it is worth.
+    #[must_use]
+    pub fn samples(&self, by: By) -> f64 {
+        let (weight, squares) = (self.count(by).period as f64, self.squares(by));
+        if squares > 0.0 {
+            weight * weight / squares
+        } else {
+            0.0
         }
     }
 }
@@ -65,8 +99,8 @@ pub struct Run {
     pub facts: Facts,
     /// All samples of the event that filters left.
     pub total: Count,
-    /// Samples of equal weight.
-    pub effective: f64,
+    /// Σw² of all of them.
+    pub squares: f64,
     /// Functions by identity, without the directories of their files.
     pub functions: BTreeMap<Identity, Part>,
     /// Functions that have no sample here, only in the other side's runs, but that its files know.
@@ -74,9 +108,9 @@ pub struct Run {
     /// The heaviest caller of the larger functions.
     pub callers: BTreeMap<Identity, Identity>,
     /// Weight of the samples in which a frame matches, for each of the expressions that were asked for.
-    pub groups: Vec<(Count, bool)>,
+    pub groups: Vec<(Weight, bool)>,
     /// Self by kind and by object, for budgets.
-    pub shares: BTreeMap<String, Count>,
+    pub shares: BTreeMap<String, Weight>,
     /// What ran.
     pub programs: Programs,
 }
@@ -123,11 +157,11 @@ pub fn reduce(
     facts: Facts,
     groups: &[RegexSet],
 ) -> Run {
-    let effective = Effective::of(profile, functions, tally);
+    let squares = Squares::of(profile, functions, tally);
     let mut run = Run {
         facts,
         total: tally.total,
-        effective: effective.total,
+        squares: squares.total,
         groups: groups
             .iter()
             .map(|group| group_weight(profile, functions, tally, group))
@@ -135,7 +169,7 @@ pub fn reduce(
         programs: Programs::of(profile, tally.event),
         ..Run::default()
     };
-    let mut labels: FxHashMap<(&str, &str), Count> = FxHashMap::default();
+    let mut labels: FxHashMap<(&str, &str), Weight> = FxHashMap::default();
     for (at, (function, numbers)) in functions.all.iter().zip(&tally.numbers).enumerate() {
         if numbers.inclusive.samples == 0 {
             continue;
@@ -148,20 +182,20 @@ pub fn reduce(
         part.credited.add(numbers.credited);
         part.inclusive.add(numbers.inclusive);
         part.is_own |= functions.is_own(FunctionId::from_usize(at));
-        for (sum, more) in part.effective.iter_mut().zip(effective.of_function(at)) {
-            *sum += more;
-        }
+        part.squares[0] += squares.credited[at];
+        part.squares[1] += squares.own[at];
         let object = function.identity.object.as_str();
-        for (kind, label, count) in [
-            ("kind", function.kind.word(), numbers.own),
-            ("lib", object, numbers.physical),
+        for (kind, label, count, squares) in [
+            ("kind", function.kind.word(), numbers.own, squares.own[at]),
+            ("lib", object, numbers.physical, squares.physical[at]),
         ] {
-            labels.entry((kind, label)).or_default().add(count);
+            let sum = labels.entry((kind, label)).or_default();
+            sum.add(count, squares);
         }
     }
     let shares = labels.into_iter();
     run.shares = shares
-        .map(|((kind, label), count)| (format!("{kind}:{label}"), count))
+        .map(|((kind, label), weight)| (format!("{kind}:{label}"), weight))
         .collect();
     run.callers = callers(profile, functions, tally);
     run
@@ -174,47 +208,34 @@ fn without_directory(identity: &Identity) -> Identity {
     identity
 }
 
-/// (Σw)²/Σw² by function, of credited weight and of self.
-struct Effective {
+/// Σw² of all samples, and by function of credited weight, of self and by the address.
+struct Squares {
     total: f64,
-    credited: Vec<(f64, f64)>,
-    own: Vec<(f64, f64)>,
+    credited: Vec<f64>,
+    own: Vec<f64>,
+    physical: Vec<f64>,
 }
 
-impl Effective {
+impl Squares {
     fn of(profile: &Profile, functions: &Functions, tally: &Tally) -> Self {
+        let none = || vec![0.0; functions.all.len()];
         let mut sums = Self {
             total: 0.0,
-            credited: vec![(0.0, 0.0); functions.all.len()],
-            own: vec![(0.0, 0.0); functions.all.len()],
+            credited: none(),
+            own: none(),
+            physical: none(),
         };
-        let mut total = (0.0, 0.0);
         for stack in &tally.stacks {
-            let add = |sum: &mut (f64, f64)| {
-                sum.0 += stack.count.period as f64;
-                sum.1 += stack.squares;
-            };
-            add(&mut total);
+            sums.total += stack.squares;
             let first = functions.of_frame(stack.frames(profile)[0]);
-            add(&mut sums.own[first.index()]);
+            sums.own[first.index()] += stack.squares;
+            let physical = functions.of_frame(stack.leaf());
+            sums.physical[physical.index()] += stack.squares;
             if let Some(payer) = stack.payer {
-                add(&mut sums.credited[payer.index()]);
+                sums.credited[payer.index()] += stack.squares;
             }
         }
-        sums.total = worth(total);
         sums
-    }
-
-    fn of_function(&self, function: usize) -> [f64; 2] {
-        [worth(self.credited[function]), worth(self.own[function])]
-    }
-}
-
-fn worth((weight, squares): (f64, f64)) -> f64 {
-    if squares > 0.0 {
-        weight * weight / squares
-    } else {
-        0.0
     }
 }
 
@@ -224,17 +245,17 @@ fn group_weight(
     functions: &Functions,
     tally: &Tally,
     group: &RegexSet,
-) -> (Count, bool) {
+) -> (Weight, bool) {
     let is_match: Vec<bool> = functions
         .all
         .iter()
         .map(|f| group.is_match(&f.identity.name.name) || group.is_match(&f.full))
         .collect();
-    let mut sum = Count::default();
+    let mut sum = Weight::default();
     for stack in &tally.stacks {
         let mut frames = stack.frames(profile).iter();
         if frames.any(|frame| is_match[functions.of_frame(*frame).index()]) {
-            sum.add(stack.count);
+            sum.add(stack.count, stack.squares);
         }
     }
     (sum, is_match.contains(&true))

@@ -1,23 +1,30 @@
 //! Whether functions weigh more in one group of runs than in another, or chance says so.
 //!
-//! In: samples of each function in each run. Out: a [`Tested`] each, and what all functions have grown by. Per function a t test
-//! whose variance leans on what sampling alone would give (a prior of some degrees of freedom); Benjamini and Hochberg's rule over
+//! In: what each function weighs in each run. Out: a [`Tested`] each, and what all functions have grown by. Per function a t test
+//! whose variance leans on what is expected of such a function (a prior of some degrees of freedom); Benjamini and Hochberg's rule over
 //! all functions. Runs are measured by the functions that did not change, the steady ones most, before anything is compared:
 //! what one function takes of a run is then neither noise nor change of the others, and what the runs scatter by is what the
-//! groups may differ by.
+//! groups may differ by. Which did not change nobody says: those are taken for it whose growth the machine may explain, as far as
+//! runs of one group scatter. Else the larger part of a program that grew would make the rest look faster.
 
-use super::stats::{benjamini_hochberg, normal_two_sided, t_95, t_two_sided};
+use super::stats::{
+    benjamini_hochberg, digamma, inverse_trigamma, normal_two_sided, t_95, t_two_sided, trigamma,
+};
 
-/// Degrees of freedom that the prior variance counts for.
+/// Degrees of freedom that the prior variance counts for at most.
 const PRIOR_DEGREES: f64 = 4.0;
 /// Noise of a function beyond sampling that the prior expects, as a share of its weight.
 const PRIOR_NOISE: f64 = 0.03;
 /// The same where there is nothing but the prior.
 const SINGLE_NOISE: f64 = 0.15;
-/// False discovery rate.
+/// Highest q value of what is flagged.
 const RATE: f64 = 0.05;
 /// How often runs are measured anew by the functions that were not flagged.
 const ROUNDS: usize = 3;
+/// Part of the weight that functions need to be what runs are measured by.
+const LEAST: f64 = 0.1;
+/// Fewest functions that can tell how much such functions scatter.
+const ENOUGH: usize = 5;
 
 /// What takes out that everything became faster or slower.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -42,22 +49,27 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// Samples of a function in each run of both groups.
-pub(super) struct Samples {
+/// What a function weighs in each run of both groups.
+#[derive(Debug, Clone)]
+pub(super) struct Weights {
     pub(super) base: Vec<f64>,
     pub(super) new: Vec<f64>,
+    /// What one of its samples weighs: by chance alone its weight scatters by the root of the weight times this. Nothing where
+    /// chance has no part.
+    pub(super) grain: f64,
 }
 
-impl Samples {
+impl Weights {
     /// As they would be in runs of length 1.
     fn over(&self, lengths: &Self) -> Self {
-        let divide = |samples: &[f64], lengths: &[f64]| {
-            let pairs = samples.iter().zip(lengths);
+        let divide = |weights: &[f64], lengths: &[f64]| {
+            let pairs = weights.iter().zip(lengths);
             pairs.map(|(x, length)| x / length).collect()
         };
         Self {
             base: divide(&self.base, &lengths.base),
             new: divide(&self.new, &lengths.new),
+            grain: self.grain,
         }
     }
 
@@ -65,6 +77,7 @@ impl Samples {
         Self {
             base: self.base.iter().map(|x| x * base).collect(),
             new: self.new.iter().map(|x| x * new).collect(),
+            grain: self.grain,
         }
     }
 
@@ -74,22 +87,35 @@ impl Samples {
 
     /// What both groups have on average, both alike.
     fn middle(&self) -> f64 {
-        f64::midpoint(mean(&self.base), mean(&self.new)).max(1.0)
+        f64::midpoint(mean(&self.base), mean(&self.new)).max(f64::MIN_POSITIVE)
     }
 
     /// Whether all are above nothing.
     fn is_positive(&self) -> bool {
         self.base.iter().chain(&self.new).all(|x| *x > 0.0)
     }
+
+    /// Whether both groups have so much that the ratio is not mere chance: five samples.
+    fn has_ratio(&self) -> bool {
+        let (base, new) = self.means();
+        let least = 5.0 * self.grain;
+        base > 0.0 && new > 0.0 && base >= least && new >= least
+    }
+
+    /// By what the logarithm of the mean grew.
+    fn growth(&self) -> f64 {
+        let (base, new) = self.means();
+        (new / base).ln()
+    }
 }
 
 /// What the test of one function says.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Tested {
     /// New to base.
     pub(super) ratio: Option<Interval>,
     pub(super) p: f64,
     pub(super) q: f64,
-    /// In samples of a run.
     pub(super) difference: f64,
 }
 
@@ -99,106 +125,164 @@ impl Tested {
     }
 }
 
-/// Tests all functions; and what they have grown by together. `totals` are the samples of the runs; where runs were sampled more
-/// often than those of the base, by `frequency`, that is no growth. A `sum` of others is tested, but does not tell how long runs are.
-pub(super) fn test(
-    all: &[Samples],
-    sum: Option<usize>,
-    totals: &Samples,
-    frequency: f64,
-    normalize: Normalize,
-    is_paired: bool,
-) -> (Vec<Tested>, f64) {
-    let measured = match normalize {
-        Normalize::None => None,
-        _ if !totals.is_positive() => None,
-        _ => normalized(all, sum, totals, normalize, is_paired),
-    };
-    if let Some((results, factor)) = measured {
-        return (results, factor / frequency);
-    }
-    let root = frequency.sqrt();
-    let equal = all.iter().map(|one| one.times(root, root.recip()));
-    (results(&equal.collect::<Vec<_>>(), is_paired), 1.0)
+/// What the totals of runs scatter by within their groups, as variance of their logarithms, and how far the groups may
+/// differ for that: the half width of the 95 % interval.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scatter {
+    pub(super) variance: f64,
+    pub(super) wide: f64,
 }
 
-/// Nothing if there are too few functions to tell what all have grown by from what one has.
-fn normalized(
-    all: &[Samples],
-    sum: Option<usize>,
-    totals: &Samples,
+/// By what weights are measured: how long each run was, and what is expected of functions.
+#[derive(Debug, Clone)]
+pub(super) struct Yardstick {
+    lengths: Weights,
+    prior: Prior,
+    is_paired: bool,
+}
+
+impl Yardstick {
+    /// The test of a function that is not among those that were tested together; its q is its p.
+    pub(super) fn test(&self, one: &Weights) -> Tested {
+        let one = one.over(&self.lengths);
+        self.prior.alone(&one, self.is_paired)
+    }
+
+    /// The test of what a function weighs as it is; what runs scatter by altogether is in its error.
+    pub(super) fn in_seconds(&self, one: &Weights, scatter: Scatter) -> Tested {
+        let moods = Prior {
+            noise: (PRIOR_NOISE.powi(2) + scatter.variance).sqrt(),
+            ..Prior::default()
+        };
+        moods.alone(one, self.is_paired)
+    }
+}
+
+/// What a comparison comes to.
+pub(super) struct Outcome {
+    pub(super) results: Vec<Tested>,
+    /// What all have grown by.
+    pub(super) factor: f64,
+    /// Whether too few functions kept their seconds, so that runs are measured by what most have grown by.
+    pub(super) is_guess: bool,
+    pub(super) yardstick: Yardstick,
+}
+
+/// Tests all functions; and what they have grown by together.
+pub(super) fn test(
+    all: &[Weights],
+    totals: &Weights,
+    scatter: Scatter,
     normalize: Normalize,
     is_paired: bool,
-) -> Option<(Vec<Tested>, f64)> {
-    let (base, new) = totals.means();
-    let middle = totals.middle();
-    let shares: Vec<Samples> = all
-        .iter()
-        .map(|one| one.over(totals).times(middle, middle))
-        .collect();
-    if normalize == Normalize::Total {
-        return Some((results(&shares, is_paired), new / base));
+) -> Outcome {
+    let of = |lengths: Weights, is_guess: bool| {
+        let scaled: Vec<Weights> = all.iter().map(|one| one.over(&lengths)).collect();
+        let (results, prior) = results(&scaled, is_paired);
+        let (base, new) = lengths.means();
+        Outcome {
+            results,
+            factor: new / base,
+            is_guess,
+            yardstick: Yardstick {
+                lengths,
+                prior,
+                is_paired,
+            },
+        }
+    };
+    let ones = |runs: &[f64]| vec![1.0; runs.len()];
+    let as_they_are = || Weights {
+        base: ones(&totals.base),
+        new: ones(&totals.new),
+        grain: 0.0,
+    };
+    if normalize == Normalize::None || !totals.is_positive() {
+        return of(as_they_are(), false);
     }
-    // One that grew makes the share of all others smaller: a first look, by what most functions have grown by.
-    let factor = median_factor(shares.iter().enumerate().filter(|(at, _)| Some(*at) != sum))?;
+    let middle = totals.middle();
+    let by_totals = totals.times(middle.recip(), middle.recip());
+    if normalize == Normalize::Total {
+        return of(by_totals, false);
+    }
+    // One that grew makes the share of all others smaller: a first look, by what those have grown by that the machine may
+    // have made slower.
+    let Some((factor, is_guess)) = first_look(all, &by_totals, scatter) else {
+        return of(as_they_are(), false);
+    };
     let root = factor.sqrt();
-    let mut scaled: Vec<Samples> = shares
-        .iter()
-        .map(|one| one.times(root, root.recip()))
-        .collect();
-    let mut found = (results(&scaled, is_paired), factor * new / base);
+    let mut found = of(by_totals.times(root.recip(), root), is_guess);
     for _ in 0..ROUNDS {
-        let Some(lengths) = lengths(all, sum, &scaled, &found.0) else {
+        let Some(lengths) = lengths(all, &found) else {
             break;
         };
-        scaled = all.iter().map(|one| one.over(&lengths)).collect();
-        let better = results(&scaled, is_paired);
-        let mut pairs = better.iter().zip(&found.0);
+        let better = of(lengths, is_guess);
+        let mut pairs = better.results.iter().zip(&found.results);
         let is_settled = pairs.all(|(a, b)| a.is_flagged() == b.is_flagged());
-        let (base, new) = lengths.means();
-        found = (better, new / base);
+        found = better;
         if is_settled {
             break;
         }
     }
-    Some(found)
+    found
+}
+
+/// What the functions that may not have changed have grown by in runs that are equally long; whether none may be such, so that it
+/// is of all. Nothing if there are too few functions to tell what all have grown by from what one has.
+fn first_look(all: &[Weights], by_totals: &Weights, scatter: Scatter) -> Option<(f64, bool)> {
+    let shares: Vec<Weights> = all.iter().map(|one| one.over(by_totals)).collect();
+    let is_near = |one: &Weights| one.has_ratio() && one.growth().abs() <= scatter.wide;
+    let pairs = all.iter().zip(&shares);
+    let near: Vec<&Weights> = pairs
+        .filter(|(raw, _)| is_near(raw))
+        .map(|(_, share)| share)
+        .collect();
+    let of_all = median_factor(shares.iter())?;
+    let weight: f64 = near.iter().map(|one| one.middle()).sum();
+    let whole: f64 = shares.iter().map(Weights::middle).sum();
+    if near.len() < 2 || weight < LEAST * whole {
+        return Some((of_all, true));
+    }
+    let factor = median_factor(near.iter().copied()).unwrap_or_else(|| {
+        let sums = near.iter().map(|one| one.means());
+        let (base, new) = sums.fold((0.0, 0.0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
+        new / base
+    });
+    Some((factor, false))
 }
 
 /// How long each run was by the functions that are not flagged, each as much as it is steady, if these are enough to tell.
-fn lengths(
-    all: &[Samples],
-    sum: Option<usize>,
-    scaled: &[Samples],
-    results: &[Tested],
-) -> Option<Samples> {
-    let weight = |(at, (one, result)): (usize, (&Samples, &Tested))| {
-        let middle = one.middle();
-        let is_out = result.is_flagged() || Some(at) == sum;
-        if is_out {
+fn lengths(all: &[Weights], found: &Outcome) -> Option<Weights> {
+    let prior = Prior::default();
+    let scaled: Vec<Weights> = all
+        .iter()
+        .map(|one| one.over(&found.yardstick.lengths))
+        .collect();
+    let weight = |(one, result): (&Weights, &Tested)| {
+        if result.is_flagged() {
             0.0
         } else {
-            middle * middle / variance(one)
+            one.middle().powi(2) / prior.variance(one)
         }
     };
-    let each = scaled.iter().zip(results).enumerate();
-    let weights: Vec<f64> = each.map(weight).collect();
+    let weights: Vec<f64> = scaled.iter().zip(&found.results).map(weight).collect();
     let kept = || scaled.iter().zip(&weights).filter(|(_, w)| **w > 0.0);
     let of_kept: f64 = kept().map(|(one, _)| one.middle()).sum();
-    let parts = scaled.iter().enumerate().filter(|(at, _)| Some(*at) != sum);
-    let of_all: f64 = parts.map(|(_, one)| one.middle()).sum();
-    if kept().count() < 2 || of_kept < 0.3 * of_all {
+    let of_all: f64 = scaled.iter().map(Weights::middle).sum();
+    if kept().count() < 2 || of_kept < LEAST * of_all {
         return None;
     }
     let total: f64 = weights.iter().sum();
     let zeros = |runs: &[f64]| vec![0.0; runs.len()];
-    let mut lengths = Samples {
+    let mut lengths = Weights {
         base: zeros(&all.first()?.base),
         new: zeros(&all.first()?.new),
+        grain: 0.0,
     };
-    for ((raw, one), weight) in all.iter().zip(scaled).zip(&weights) {
+    for ((raw, one), weight) in all.iter().zip(&scaled).zip(&weights) {
         let part = weight / total / one.middle();
-        let add = |lengths: &mut [f64], samples: &[f64]| {
-            let pairs = lengths.iter_mut().zip(samples);
+        let add = |lengths: &mut [f64], weights: &[f64]| {
+            let pairs = lengths.iter_mut().zip(weights);
             pairs.for_each(|(length, x)| *length += part * x);
         };
         add(&mut lengths.base, &raw.base);
@@ -207,65 +291,143 @@ fn lengths(
     lengths.is_positive().then_some(lengths)
 }
 
-fn results(all: &[Samples], is_paired: bool) -> Vec<Tested> {
-    let mut results: Vec<Tested> = all.iter().map(|one| compare(one, is_paired)).collect();
+fn results(all: &[Weights], is_paired: bool) -> (Vec<Tested>, Prior) {
+    let prior = Prior::of(all, is_paired);
+    let wide = all.first().map_or(0.0, |one| prior.wide(one, is_paired));
+    let mut results: Vec<Tested> = all
+        .iter()
+        .map(|one| prior.compare(one, is_paired, wide))
+        .collect();
     let p: Vec<f64> = results.iter().map(|result| result.p).collect();
     for (result, q) in results.iter_mut().zip(benjamini_hochberg(&p)) {
         result.q = q;
     }
-    results
+    (results, prior)
 }
 
-/// The moderated test of one function; of single runs the prior alone.
-fn compare(samples: &Samples, is_paired: bool) -> Tested {
-    let (m_base, m_new) = samples.means();
-    let (n, m) = (samples.base.len() as f64, samples.new.len() as f64);
-    let difference = m_new - m_base;
-    let (error, degrees) = if n < 2.0 || m < 2.0 {
-        let b = samples.middle();
-        let variance = b * (1.0 + SINGLE_NOISE * SINGLE_NOISE * b);
-        ((variance * (1.0 / n + 1.0 / m)).sqrt(), None)
-    } else {
-        let (error, degrees) = moderated(prior(samples), &samples.base, &samples.new, is_paired);
-        (error, Some(degrees))
-    };
-    let (p, wide) = match degrees {
-        Some(degrees) => (t_two_sided(difference / error, degrees), t_95(degrees)),
-        None => (normal_two_sided(difference / error), 1.959_964),
-    };
-    let at = |difference: f64| 1.0 + difference / m_base;
-    let ratio = (m_base > 0.0).then(|| Interval {
-        value: at(difference),
-        low: at(difference - wide * error).max(0.0),
-        high: at(difference + wide * error),
-    });
-    Tested {
-        ratio,
-        p,
-        q: 1.0,
-        difference,
+/// What functions are expected to scatter by before their runs are looked at.
+#[derive(Debug, Clone, Copy)]
+struct Prior {
+    /// For how many values that counts.
+    degrees: f64,
+    /// By how much the functions of this comparison scatter more than usual.
+    scale: f64,
+    /// Noise beyond sampling, as a share of the weight.
+    noise: f64,
+}
+
+impl Default for Prior {
+    fn default() -> Self {
+        Self {
+            degrees: PRIOR_DEGREES,
+            scale: 1.0,
+            noise: PRIOR_NOISE,
+        }
     }
 }
 
-/// The variance that is expected of a function of this weight.
-fn prior(samples: &Samples) -> f64 {
-    let b = samples.middle();
-    b + (PRIOR_NOISE * b).powi(2)
+impl Prior {
+    /// Learned from all functions: collectors of garbage and tiers of a compiler make them scatter by ten times what is usual,
+    /// and three runs of one function alone do not show that. The moments of the logarithms of their variances tell by how much,
+    /// and how alike they are.
+    fn of(all: &[Weights], is_paired: bool) -> Self {
+        let usual = Self::default();
+        let own = all.first().map_or(0.0, |one| own_degrees(one, is_paired));
+        if all.len() < ENOUGH || own < 1.0 {
+            return usual;
+        }
+        let log = |one: &Weights| {
+            let found = deviations(one, is_paired) / own / usual.expected(one);
+            found.max(0.01).ln() - digamma(own / 2.0) + (own / 2.0).ln()
+        };
+        let logs: Vec<f64> = all.iter().map(log).collect();
+        let spread = squares(&logs) / (logs.len() - 1) as f64 - trigamma(own / 2.0);
+        let (mut degrees, mut scale) = (PRIOR_DEGREES, mean(&logs).exp());
+        if spread > 0.0 {
+            degrees = PRIOR_DEGREES.min(2.0 * inverse_trigamma(spread));
+            let half = degrees.max(1.0) / 2.0;
+            scale *= (digamma(half) - half.ln()).exp();
+        }
+        Self {
+            degrees,
+            scale: scale.max(1.0),
+            ..usual
+        }
+    }
+
+    /// The variance that is expected of a function of this weight.
+    fn expected(&self, one: &Weights) -> f64 {
+        let middle = one.middle();
+        self.scale * (one.grain * middle + (self.noise * middle).powi(2))
+    }
+
+    /// What runs of one group scatter by, leaning on what is expected.
+    fn variance(&self, one: &Weights) -> f64 {
+        let runs = (one.base.len() + one.new.len()) as f64;
+        let found = squares(&one.base) + squares(&one.new);
+        (self.degrees * self.expected(one) + found) / (self.degrees + runs - 2.0)
+    }
+
+    /// The value of t that chance keeps below in 95 % of all cases.
+    fn wide(&self, one: &Weights, is_paired: bool) -> f64 {
+        if is_single(one) {
+            1.959_964
+        } else {
+            t_95(self.degrees + own_degrees(one, is_paired))
+        }
+    }
+
+    fn alone(&self, one: &Weights, is_paired: bool) -> Tested {
+        let found = self.compare(one, is_paired, self.wide(one, is_paired));
+        Tested {
+            q: found.p,
+            ..found
+        }
+    }
+
+    /// The moderated test of one function; of single runs the prior alone.
+    fn compare(&self, one: &Weights, is_paired: bool, wide: f64) -> Tested {
+        let (m_base, m_new) = one.means();
+        let (n, m) = (one.base.len() as f64, one.new.len() as f64);
+        let difference = m_new - m_base;
+        let (error, p) = if is_single(one) {
+            let single = Self {
+                noise: SINGLE_NOISE,
+                ..Self::default()
+            };
+            let error = (single.expected(one) * (1.0 / n + 1.0 / m)).sqrt();
+            (error, normal_two_sided(difference / error))
+        } else {
+            let expected = (self.expected(one), self.degrees);
+            let (error, degrees) = moderated(expected, one, is_paired);
+            (error, t_two_sided(difference / error, degrees))
+        };
+        let at = |difference: f64| 1.0 + difference / m_base;
+        let ratio = (m_base > 0.0).then(|| Interval {
+            value: at(difference),
+            low: at(difference - wide * error).max(0.0),
+            high: at(difference + wide * error),
+        });
+        Tested {
+            ratio,
+            p,
+            q: 1.0,
+            difference,
+        }
+    }
 }
 
-/// What runs of one group scatter by, leaning on the prior.
-fn variance(samples: &Samples) -> f64 {
-    let runs = samples.base.len() + samples.new.len();
-    let degrees = PRIOR_DEGREES + runs as f64 - 2.0;
-    (PRIOR_DEGREES * prior(samples) + squares(&samples.base) + squares(&samples.new)) / degrees
+/// Whether a group has no runs to scatter.
+fn is_single(one: &Weights) -> bool {
+    one.base.len().min(one.new.len()) < 2
 }
 
 /// The weighted median of what functions have grown by, if there are three to tell.
-fn median_factor<'s>(all: impl Iterator<Item = (usize, &'s Samples)>) -> Option<f64> {
-    let means = all.map(|(_, one)| one.means());
-    let mut ratios: Vec<(f64, f64)> = means
-        .filter(|(a, b)| *a >= 5.0 && *b >= 5.0)
-        .map(|(a, b)| (b / a, (a * b).powf(0.25)))
+fn median_factor<'s>(all: impl Iterator<Item = &'s Weights>) -> Option<f64> {
+    let mut ratios: Vec<(f64, f64)> = all
+        .filter(|one| one.has_ratio())
+        .map(|one| (one.means(), one.grain))
+        .map(|((a, b), grain)| (b / a, (a * b).powf(0.25) / grain.max(1.0).sqrt()))
         .collect();
     if ratios.len() < 3 {
         return None;
@@ -282,20 +444,53 @@ fn median_factor<'s>(all: impl Iterator<Item = (usize, &'s Samples)>) -> Option<
     None
 }
 
-/// Standard error of the difference of means, and its degrees of freedom: `prior`, a variance, counts as much as
-/// [`PRIOR_DEGREES`] further values.
-pub(super) fn moderated(prior: f64, base: &[f64], new: &[f64], is_paired: bool) -> (f64, f64) {
-    let (n, m) = (base.len() as f64, new.len() as f64);
+/// What the runs of both groups alone say about their variance: so many values.
+fn own_degrees(one: &Weights, is_paired: bool) -> f64 {
+    let (n, m) = (one.base.len() as f64, one.new.len() as f64);
+    if is_paired { n - 1.0 } else { n + m - 2.0 }
+}
+
+/// Sum of squared deviations of single runs, from those of a group or of pairs.
+fn deviations(one: &Weights, is_paired: bool) -> f64 {
     if is_paired {
-        let differences: Vec<f64> = base.iter().zip(new).map(|(a, b)| b - a).collect();
-        let degrees = PRIOR_DEGREES + n - 1.0;
-        let variance = (2.0 * PRIOR_DEGREES * prior + squares(&differences)) / degrees;
-        ((variance / n).sqrt(), degrees)
+        let pairs = one.base.iter().zip(&one.new);
+        let differences: Vec<f64> = pairs.map(|(a, b)| b - a).collect();
+        squares(&differences) / 2.0
     } else {
-        let degrees = PRIOR_DEGREES + n + m - 2.0;
-        let variance = (PRIOR_DEGREES * prior + squares(base) + squares(new)) / degrees;
-        ((variance * (1.0 / n + 1.0 / m)).sqrt(), degrees)
+        squares(&one.base) + squares(&one.new)
     }
+}
+
+/// Standard error of the difference of means, and its degrees of freedom: what is expected, a variance, counts as much as so many
+/// further values.
+fn moderated((expected, weight): (f64, f64), one: &Weights, is_paired: bool) -> (f64, f64) {
+    let (n, m) = (one.base.len() as f64, one.new.len() as f64);
+    let degrees = weight + own_degrees(one, is_paired);
+    let variance = (weight * expected + deviations(one, is_paired)) / degrees;
+    ((variance * (1.0 / n + 1.0 / m)).sqrt(), degrees)
+}
+
+/// What runs of both groups grew by, by their totals: of logarithms, as they are. Their machines are expected to be of one speed but
+/// for so much.
+pub(super) fn of_totals(logs: &Weights, noise: f64, is_paired: bool) -> (Interval, f64, Scatter) {
+    let (base, new) = logs.means();
+    let difference = new - base;
+    let (error, degrees) = moderated((noise * noise, PRIOR_DEGREES), logs, is_paired);
+    let wide = t_95(degrees) * error;
+    let interval = Interval {
+        value: difference.exp(),
+        low: (difference - wide).exp(),
+        high: (difference + wide).exp(),
+    };
+    let two_sided = t_two_sided(difference / error, degrees);
+    let p = if difference > 0.0 {
+        two_sided / 2.0
+    } else {
+        1.0 - two_sided / 2.0
+    };
+    let runs = 1.0 / logs.base.len() as f64 + 1.0 / logs.new.len() as f64;
+    let variance = error * error / runs;
+    (interval, p, Scatter { variance, wide })
 }
 
 /// Sum of squared deviations from the mean.
@@ -318,6 +513,113 @@ pub fn expected_difference(samples: f64) -> f64 {
 mod tests {
     use super::*;
 
+    fn tested(all: &[Weights], totals: &Weights, normalize: Normalize) -> Outcome {
+        let logs = |totals: &[f64]| totals.iter().map(|total| total.ln()).collect();
+        let logs = Weights {
+            base: logs(&totals.base),
+            new: logs(&totals.new),
+            grain: 0.0,
+        };
+        let (_, _, scatter) = of_totals(&logs, 0.1, false);
+        test(all, totals, scatter, normalize, false)
+    }
+
+    /// Runs of functions by weight and what they take in the new ones; none scatters but by a sample or two.
+    fn made(functions: &[(f64, f64)]) -> (Vec<Weights>, Weights) {
+        let noise = [[0.0, 3.0, -2.0, 1.0], [2.0, -1.0, 0.0, -3.0]];
+        let side =
+            |at: usize, weight: f64| -> Vec<f64> { noise[at].iter().map(|n| weight + n).collect() };
+        let all: Vec<Weights> = functions
+            .iter()
+            .map(|(weight, times)| Weights {
+                base: side(0, *weight),
+                new: side(1, weight * times),
+                grain: 1.0,
+            })
+            .collect();
+        let sum = |of: fn(&Weights) -> &[f64]| {
+            (0..4)
+                .map(|run| all.iter().map(|one| of(one)[run]).sum())
+                .collect()
+        };
+        let totals = Weights {
+            base: sum(|one| &one.base),
+            new: sum(|one| &one.new),
+            grain: 0.0,
+        };
+        (all, totals)
+    }
+
+    /// The larger part of a program takes three times as long: that is what grew, and not the rest that shrank.
+    #[test]
+    fn what_kept_its_seconds_is_what_runs_are_measured_by() {
+        let flagged = |outcome: &Outcome| -> Vec<bool> {
+            outcome.results.iter().map(Tested::is_flagged).collect()
+        };
+        let (all, totals) = made(&[(2400.0, 3.0), (800.0, 1.0), (800.0, 1.0)]);
+        let found = tested(&all, &totals, Normalize::Median);
+        assert_eq!(flagged(&found), [true, false, false]);
+        assert!((found.factor - 1.0).abs() < 0.02, "{}", found.factor);
+        assert!(!found.is_guess);
+        // Thirteen of twenty take half as much again.
+        let most: Vec<(f64, f64)> = (0..20)
+            .map(|at| (400.0, if at < 13 { 1.5 } else { 1.0 }))
+            .collect();
+        let (all, totals) = made(&most);
+        let found = tested(&all, &totals, Normalize::Median);
+        let wanted: Vec<bool> = (0..20).map(|at| at < 13).collect();
+        assert_eq!(flagged(&found), wanted);
+        // All do: that is in the factor.
+        let all_grew: Vec<(f64, f64)> = (0..20).map(|_| (400.0, 1.5)).collect();
+        let (all, totals) = made(&all_grew);
+        let found = tested(&all, &totals, Normalize::Median);
+        assert!(!flagged(&found).contains(&true) && found.is_guess);
+        assert!((found.factor - 1.5).abs() < 0.02, "{}", found.factor);
+    }
+
+    /// Functions that scatter by a third between equal runs, as collectors of garbage make them: three runs each of which happen to
+    /// differ are no change.
+    #[test]
+    fn functions_teach_what_they_scatter_by() {
+        let runs = [
+            [0.79, 0.62, 0.70, 0.95, 0.45, 1.88],
+            [0.96, 1.18, 0.98, 1.26, 0.90, 1.23],
+            [1.23, 1.18, 0.86, 1.43, 1.04, 1.12],
+            [1.12, 1.43, 0.69, 1.37, 1.11, 0.75],
+            [1.48, 1.33, 1.01, 0.74, 0.87, 0.81],
+            [1.63, 0.75, 1.21, 0.49, 1.04, 1.45],
+        ];
+        let of = |runs: [f64; 6]| Weights {
+            base: runs[..3].iter().map(|x| x * 1000.0).collect(),
+            new: runs[3..].iter().map(|x| x * 1000.0).collect(),
+            grain: 1.0,
+        };
+        let all: Vec<Weights> = runs.into_iter().map(of).collect();
+        let learned = Prior::of(&all, false);
+        assert!(learned.scale > 10.0, "{learned:?}");
+        let (with, _) = results(&all, false);
+        assert!(!with.iter().any(Tested::is_flagged));
+        // The fifth differs by chance; what is usual would call that a change.
+        let usual = Prior::default().alone(&all[4], false);
+        assert!(usual.p * 6.0 < 0.05, "{}", usual.p);
+        // Quiet functions, and few, are taken as usual.
+        let (quiet, _) = made(&[(400.0, 1.0); 6]);
+        assert_eq!(Prior::of(&quiet, false).scale, 1.0);
+        assert_eq!(Prior::of(&all[..4], false).scale, 1.0);
+    }
+
+    /// Bytes that are the same in all runs are known to the byte: a twentieth more of them is more.
+    #[test]
+    fn what_was_not_sampled_does_not_scatter_as_if_it_were() {
+        let of = |base: f64, new: f64, grain: f64| Weights {
+            base: vec![base; 3],
+            new: vec![new; 3],
+            grain,
+        };
+        let p = |grain: f64| Prior::default().alone(&of(1e6, 1.2e6, grain), false).p;
+        assert!(p(0.0) < 0.01 && p(1e5) > 0.1, "{} {}", p(0.0), p(1e5));
+    }
+
     /// One function waits for memory that others use: it takes 30 to 50 % of the time of equal runs, and so the others' shares
     /// scatter against it. No split of such runs is a change.
     #[test]
@@ -325,28 +627,33 @@ mod tests {
         let memory = [
             380.0, 520.0, 400.0, 470.0, 610.0, 390.0, 560.0, 430.0, 590.0, 410.0,
         ];
-        let steady = |weight: f64, noise: [f64; 5]| Samples {
+        let steady = |weight: f64, noise: [f64; 5]| Weights {
             base: noise.iter().map(|n| weight + n).collect(),
             new: noise.iter().rev().map(|n| weight + 0.5 + n).collect(),
+            grain: 1.0,
         };
         let all = [
             steady(420.0, [3.0, -2.0, 5.0, 0.0, -4.0]),
             steady(90.0, [-1.0, 2.0, 0.0, 3.0, -2.0]),
             steady(60.0, [1.0, 0.0, -2.0, 2.0, 1.0]),
-            Samples {
+            Weights {
                 base: memory[..5].to_vec(),
                 new: memory[5..].to_vec(),
+                grain: 1.0,
             },
         ];
-        let totals = |all: &[Samples]| Samples {
+        let totals = |all: &[Weights]| Weights {
             base: (0..5)
                 .map(|run| all.iter().map(|one| one.base[run]).sum())
                 .collect(),
             new: (0..5)
                 .map(|run| all.iter().map(|one| one.new[run]).sum())
                 .collect(),
+            grain: 1.0,
         };
-        let (results, factor) = test(&all, None, &totals(&all), 1.0, Normalize::Median, false);
+        let Outcome {
+            results, factor, ..
+        } = tested(&all, &totals(&all), Normalize::Median);
         assert!(results.iter().all(|result| !result.is_flagged()));
         assert!((factor - 1.0).abs() < 0.02, "{factor}");
         // The steady ones say how long runs are, not the noisy one.
@@ -359,9 +666,10 @@ mod tests {
     #[test]
     fn p_values_are_those_of_scipy() {
         let none = (f64::NAN, f64::NAN);
-        let of = |base: &[f64], new: &[f64]| Samples {
+        let of = |base: &[f64], new: &[f64]| Weights {
             base: base.to_vec(),
             new: new.to_vec(),
+            grain: 1.0,
         };
         let many = of(
             &[
@@ -423,7 +731,7 @@ mod tests {
                     "{found} is not {wanted}"
                 );
             };
-            let found = compare(&samples, false);
+            let found = Prior::default().alone(&samples, false);
             near(found.p, p);
             if let Some(ratio) = found.ratio {
                 near(ratio.low, low);
@@ -432,7 +740,7 @@ mod tests {
                 assert!(low.is_nan(), "{p}");
             }
             if let Some(p) = of_pairs {
-                near(compare(&samples, true).p, p);
+                near(Prior::default().alone(&samples, true).p, p);
             }
         }
     }
@@ -440,13 +748,16 @@ mod tests {
     /// Of two functions nobody can tell whether one grew or the other shrank and all grew: they are compared as they are.
     #[test]
     fn two_functions_do_not_tell_what_all_have_grown_by() {
-        let of = |base: f64, new: f64| Samples {
+        let of = |base: f64, new: f64| Weights {
             base: [0.0, 4.0, -3.0].iter().map(|n| base + n).collect(),
             new: [2.0, -2.0, 1.0].iter().map(|n| new + n).collect(),
+            grain: 1.0,
         };
         let all = [of(300.0, 300.0), of(50.0, 150.0)];
         let totals = of(350.0, 450.0);
-        let (results, factor) = test(&all, None, &totals, 1.0, Normalize::Median, false);
+        let Outcome {
+            results, factor, ..
+        } = tested(&all, &totals, Normalize::Median);
         let flagged: Vec<bool> = results.iter().map(Tested::is_flagged).collect();
         assert_eq!((flagged, factor), (vec![false, true], 1.0));
         assert!((results[0].ratio.expect("a ratio").value - 1.0).abs() < 0.01);
@@ -454,12 +765,13 @@ mod tests {
 
     #[test]
     fn the_others_did_not_shrink_when_one_grew() {
-        let of = |weight: f64, times: f64| Samples {
+        let of = |weight: f64, times: f64| Weights {
             base: [0.0, 9.0, -7.0, 4.0].iter().map(|n| weight + n).collect(),
             new: [5.0, -6.0, 8.0, 0.0]
                 .iter()
                 .map(|n| times * weight + n)
                 .collect(),
+            grain: 1.0,
         };
         let all = [
             of(600.0, 2.0),
@@ -467,15 +779,22 @@ mod tests {
             of(400.0, 1.0),
             of(350.0, 1.0),
         ];
-        let totals = Samples {
+        let totals = Weights {
             base: vec![1650.0; 4],
             new: vec![2250.0; 4],
+            grain: 1.0,
         };
-        let (results, factor) = test(&all, None, &totals, 1.0, Normalize::Median, false);
+        let Outcome {
+            results, factor, ..
+        } = tested(&all, &totals, Normalize::Median);
         let flagged: Vec<bool> = results.iter().map(Tested::is_flagged).collect();
         assert_eq!(flagged, [true, false, false, false]);
         assert!((factor - 1.0).abs() < 0.02, "{factor}");
-        let (of_totals, factor) = test(&all, None, &totals, 1.0, Normalize::Total, false);
+        let Outcome {
+            results: of_totals,
+            factor,
+            ..
+        } = tested(&all, &totals, Normalize::Total);
         assert!(of_totals.iter().all(Tested::is_flagged));
         assert!((factor - 2250.0 / 1650.0).abs() < 1e-9, "{factor}");
     }

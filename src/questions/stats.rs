@@ -96,6 +96,44 @@ pub fn normal_two_sided(z: f64) -> f64 {
     t_two_sided(z, 1e9)
 }
 
+/// Derivative of the logarithm of the gamma function, of what is above nothing.
+#[must_use]
+pub fn digamma(mut x: f64) -> f64 {
+    let mut shift = 0.0;
+    while x < 8.0 {
+        shift -= 1.0 / x;
+        x += 1.0;
+    }
+    shift + x.ln() - 1.0 / (2.0 * x) - 1.0 / (12.0 * x.powi(2)) + 1.0 / (120.0 * x.powi(4))
+}
+
+/// Its own derivative.
+#[must_use]
+pub fn trigamma(mut x: f64) -> f64 {
+    let mut shift = 0.0;
+    while x < 8.0 {
+        shift += 1.0 / (x * x);
+        x += 1.0;
+    }
+    let odd = 1.0 / x + 1.0 / (6.0 * x.powi(3)) - 1.0 / (30.0 * x.powi(5));
+    shift + odd + 1.0 / (2.0 * x * x)
+}
+
+/// Where that has this value, between a tenth and fifty.
+#[must_use]
+pub fn inverse_trigamma(value: f64) -> f64 {
+    let (mut low, mut high) = (0.1, 50.0);
+    for _ in 0..50 {
+        let middle = f64::midpoint(low, high);
+        if trigamma(middle) > value {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
 /// The q value of each p value: the smallest false discovery rate at which it counts.
 #[must_use]
 pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
@@ -180,6 +218,22 @@ mod tests {
             q.iter().zip(wanted).all(|(q, wanted)| is_near(*q, wanted)),
             "{q:?}"
         );
+    }
+
+    /// Values of scipy 1.17: `digamma(x)`, `polygamma(1, x)`.
+    #[test]
+    fn gamma_functions_are_those_of_scipy() {
+        for (x, first, second) in [
+            (0.5, -1.963510026, 4.934802201),
+            (1.0, -0.577215665, 1.644934067),
+            (2.0, 0.422784335, 0.644934067),
+            (4.5, 1.388870926, 0.248725103),
+            (9.0, 2.140641478, 0.117512015),
+        ] {
+            let (a, b) = (digamma(x), trigamma(x));
+            assert!(near(a, first) && near(b, second), "{x}: {a}, {b}");
+            assert!((inverse_trigamma(second) / x - 1.0).abs() < 1e-5, "{x}");
+        }
     }
 
     /// `p.adjust(c(.01, .02, .03, .5), "BH")`

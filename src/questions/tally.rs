@@ -48,7 +48,7 @@ pub struct WeightedStack {
     leaf: FrameId,
     /// Its weight.
     pub count: Count,
-    /// Σw² of its samples, of which those that a row of the profile merged count as equal.
+    /// Σw² of its samples.
     pub squares: f64,
     /// Its innermost own function.
     pub payer: Option<FunctionId>,
@@ -62,6 +62,12 @@ impl WeightedStack {
             [] => std::slice::from_ref(&self.leaf),
             frames => frames,
         }
+    }
+
+    /// The frame of the samples' own address.
+    #[must_use]
+    pub const fn leaf(&self) -> FrameId {
+        self.leaf
     }
 
     /// The stack.
@@ -114,10 +120,9 @@ fn weighted_stacks(profile: &Profile, event: EventId) -> Vec<WeightedStack> {
             period: entry.period,
             samples: entry.samples,
         };
-        let weight = entry.period as f64;
         let (sum, squares) = found.entry((entry.stack, entry.leaf)).or_default();
         sum.add(count);
-        *squares += weight * weight / entry.samples.max(1) as f64;
+        *squares += profile.squares_of(entry);
     }
     let mut stacks: Vec<WeightedStack> = found
         .into_iter()

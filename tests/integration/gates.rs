@@ -1,5 +1,6 @@
 //! Every rule of `pjit gate` in every situation that it can be in: which status, and what is said.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -54,8 +55,17 @@ impl Recordings {
     }
 }
 
+/// Three runs that are equal.
+fn copies(path: &Path, side: &str) -> [PathBuf; 3] {
+    [0, 1, 2].map(|run| {
+        let copy = path.with_extension(format!("{side}-{run}"));
+        fs::copy(path, &copy).expect("copied");
+        copy
+    })
+}
+
 /// Status, and what stands on both outputs.
-fn gate(base: &[&Path], new: &[&Path], rule: &[&str]) -> (Option<i32>, String) {
+fn gate<P: AsRef<OsStr>>(base: &[P], new: &[P], rule: &[&str]) -> (Option<i32>, String) {
     let mut command = pjit();
     command
         .arg("gate")
@@ -154,29 +164,30 @@ fn every_rule_has_its_status_in_every_situation() {
             assert!(text.contains(says), "{says}: {text}");
         };
         let line = |grade: &str| format!("{grade:<6}{}", rule.line);
-        let three = |path| [path; 3];
+        let three = |base: &Path, new: &Path, rule: &[&str]| {
+            gate(&copies(base, "base"), &copies(new, "new"), rule)
+        };
         let (base, broken) = rule.by;
-        holds(gate(&three(same), &three(same), rule.kept), 0, &line("ok"));
-        holds(
-            gate(&three(base), &three(broken), rule.broken),
-            3,
-            &line("FAIL"),
-        );
+        holds(three(same, same, rule.kept), 0, &line("ok"));
+        holds(three(base, broken, rule.broken), 3, &line("FAIL"));
         let few = |rule: &[&str]| gate(&[base], &[broken], rule);
         match rule.needs {
             Needs::Runs => {
-                holds(few(rule.broken), 0, &line("warn"));
+                let says = format!("undecided {}", rule.line);
+                holds(few(rule.broken), 4, &says);
                 holds(
-                    few(&[rule.broken, &["--strict"]].concat()),
-                    3,
-                    &line("warn"),
+                    few(rule.broken),
+                    4,
+                    "\nundecided: 1 run of each; record 3 or more\n",
                 );
+                let allowed = [rule.broken, &["--allow-undecided"]].concat();
+                holds(few(&allowed), 0, &says);
             }
             Needs::Base | Needs::New => holds(few(rule.broken), 3, &line("FAIL")),
         }
         // Unfit recordings are never let through, whatever the rule says.
         let unfit = [rule.kept, &["--min-samples", "1000000"]].concat();
-        let found = gate(&three(same), &three(same), &unfit);
+        let found = three(same, same, &unfit);
         assert!(found.1.contains(&line("ok")), "{}", found.1);
         holds(found, 3, "FAIL  check");
         let alone = gate(&[], &[same], rule.kept);
@@ -195,24 +206,111 @@ fn rules_that_match_nothing_are_an_error_unless_that_is_allowed() {
     }
     let recordings = Recordings::new();
     let all = recordings.of("all", |_| 1);
-    let three = [all.as_path(); 3];
+    let (base, new) = (copies(&all, "base"), copies(&all, "new"));
     for (option, word, allowed) in [
         ("--max-growth", "nothing", "note  max-growth nothing"),
         ("--max-share", "nothing", "ok    max-share nothing"),
-        (
-            "--max-share",
-            "kind:runtime",
-            "ok    max-share kind:runtime",
-        ),
         ("--max-share", "lib:nothing", "ok    max-share lib:nothing"),
     ] {
         let rule = format!("{word}=5%");
-        let (status, text) = gate(&three, &three, &[option, &rule]);
+        let (status, text) = gate(&base, &new, &[option, &rule]);
         let says = format!("{option} {word}: nothing matches (--allow-missing)");
         assert_eq!(status, Some(1), "{text}");
         assert!(text.contains(&says), "{text}");
-        let (status, text) = gate(&three, &three, &[option, &rule, "--allow-missing"]);
+        let (status, text) = gate(&base, &new, &[option, &rule, "--allow-missing"]);
         assert_eq!(status, Some(0), "{text}");
         assert!(text.contains(allowed), "{text}");
     }
+}
+
+/// A kind without samples has nothing; a word that is none is a mistake, and so is one recording that is to be three runs.
+#[test]
+fn budgets_of_kinds_without_samples_are_kept() {
+    if program("cc").is_none() {
+        return skip("c++", "the program cannot be built");
+    }
+    let recordings = Recordings::new();
+    let all = recordings.of("all", |_| 1);
+    let alone = |rule: &str| gate(&[], &[&all], &["--max-share", rule]);
+    let (status, text) = alone("kind:runtime=5%");
+    assert_eq!(status, Some(0), "{text}");
+    assert!(text.contains("ok    max-share kind:runtime"), "{text}");
+    assert!(text.contains(" 0.0% +-0.0, limit 5%"), "{text}");
+    assert_eq!(alone("kind:nothing=5%").0, Some(2));
+    let (status, text) = gate(
+        &[&all; 3],
+        &copies(&all, "new").each_ref(),
+        &["--any-growth", "5%"],
+    );
+    assert_eq!(status, Some(2), "{text}");
+    assert!(text.contains("the same recording twice"), "{text}");
+    // Held against itself, nothing is told.
+    let base = [copies(&all, "base").to_vec(), vec![all.clone()]].concat();
+    let new = [copies(&all, "new").to_vec(), vec![all]].concat();
+    let (status, text) = gate(&base, &new, &["--any-growth", "5%"]);
+    assert_eq!(status, Some(4), "{text}");
+    assert!(text.contains("is on both sides"), "{text}");
+}
+
+/// What is new and large, and what grew with everything else, closes a gate, whatever the rule about growth is.
+#[test]
+fn growth_from_nothing_and_growth_of_all_close_gates() {
+    if program("cc").is_none() {
+        return skip("c++", "the program cannot be built");
+    }
+    let recordings = Recordings::new();
+    let all = recordings.of("all", |_| 4);
+    let less = recordings.of("less", |name| if name == "prog::third" { 0 } else { 4 });
+    let more = recordings.of("more", |_| 7);
+    for (base, rule, says) in [
+        (
+            &less,
+            &["--any-growth", "10%"],
+            "FAIL  any-growth                  prog::third new: 0 -> ",
+        ),
+        (
+            &less,
+            &["--max-growth", "^prog::third$=10%"],
+            "FAIL  max-growth ^prog::third$    new: 0 -> ",
+        ),
+    ] {
+        let (status, text) = gate(&copies(base, "base"), &copies(&all, "new"), rule);
+        assert_eq!(status, Some(3), "{text}");
+        assert!(text.contains(says), "{text}");
+    }
+    for rule in [
+        "--any-growth=10%",
+        "--max-growth=second=10%",
+        "--max-growth=10%",
+    ] {
+        let (status, text) = gate(&copies(&all, "base"), &copies(&more, "new"), &[rule]);
+        assert_eq!(status, Some(3), "{text}");
+        assert!(
+            text.contains("warn  common-factor") && text.contains("+75%"),
+            "{text}"
+        );
+    }
+    // Whom no rule asks for is named, too.
+    let second = recordings.of("second", |name| if name == "prog::second" { 8 } else { 4 });
+    let (base, new) = (copies(&all, "base"), copies(&second, "new"));
+    let (status, text) = gate(&base, &new, &["--max-growth", "1000%"]);
+    assert_eq!(status, Some(0), "{text}");
+    assert!(text.contains("of new; slower prog::second +"), "{text}");
+    let markdown = ["--max-growth", "1000%", "--format", "markdown"];
+    let (_, text) = gate(&base, &new, &markdown);
+    assert!(text.starts_with("**pass** slower prog::second +"), "{text}");
+    // A small new function is seen by who asks for a small limit.
+    let few = std::cell::Cell::new(0);
+    let tiny = recordings.of("tiny", |name| match name {
+        "prog::third" if few.replace(1) == 0 => 1,
+        "prog::third" => 0,
+        _ => 40,
+    });
+    let (base, new) = (copies(&less, "base"), copies(&tiny, "new"));
+    let (status, text) = gate(&base, &new, &["--no-new", "0.001%"]);
+    assert_eq!(status, Some(3), "{text}");
+    assert!(
+        text.contains("FAIL  no-new                      prog::third"),
+        "{text}"
+    );
 }
