@@ -69,11 +69,13 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
         absent: session.jit.absent().to_vec(),
         late: inferred.late,
         latest: inferred.latest,
-        copied: inferred.copied,
+        twins: inferred.twins,
         kernel: kernel(stages),
         without_dwarf: without_dwarf(session, &resolved_by_file),
         wasm: super::wasm::gather(stages),
         unchecked: unchecked(session, &resolved_by_file),
+        files: files(session, &resolved_by_file),
+        copied: copied(stages),
         untold: untold(stages),
         weights: stages.weights.clone(),
     }
@@ -474,7 +476,7 @@ fn ends_in_libc(stages: &Stages<'_, '_>, outermost: &Pc) -> bool {
 struct Inferred {
     late: u64,
     latest: u64,
-    copied: u64,
+    twins: u64,
 }
 
 fn inferred(session: &Session<'_>) -> Inferred {
@@ -495,7 +497,7 @@ fn inferred(session: &Session<'_>) -> Inferred {
                 inferred.late += 1;
                 inferred.latest = inferred.latest.max(distance);
             }
-            JitMatch::Twin => inferred.copied += 1,
+            JitMatch::Twin => inferred.twins += 1,
         }
     }
     inferred

@@ -793,8 +793,8 @@ fn dumps(evidence: &Evidence, out: &mut Vec<Finding>) {
         );
         out.push(finding(Level::Note, "dumps.late", text));
     }
-    if evidence.copied > 0 {
-        let share = share_of(evidence.copied, evidence);
+    if evidence.twins > 0 {
+        let share = share_of(evidence.twins, evidence);
         let text = format!(
             "{share} of the samples lie in copies of code that a dump tells of, known by length, time and instructions"
         );

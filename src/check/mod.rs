@@ -70,7 +70,7 @@ pub struct Evidence {
     /// How long after, at most, in nanoseconds.
     pub latest: u64,
     /// Samples in memory that is taken for the copy of code that a dump tells of.
-    pub copied: u64,
+    pub twins: u64,
     /// The kernel's symbols.
     pub kernel: KernelSymbols,
     /// Files without information about inlined functions, the heaviest first.

@@ -435,7 +435,7 @@ mod tests {
     /// One sample of a second and nineteen of a microsecond at one stack are not twenty equal ones.
     #[test]
     fn unequal_periods_keep_the_sum_of_their_squares() {
-        let key = |event: u32| RowKey {
+        let key = |event: u16| RowKey {
             event: EventId(event),
             ..filled(&[(0, &[1])]).finish().rows[0].key
         };

@@ -126,7 +126,7 @@ pub(super) fn list(
     let options = match &options.time {
         Some(time) => {
             resolved = LoadOptions {
-                filter: in_time(time, options, diag)?,
+                filter: in_time(time, options)?,
                 ..options.clone()
             };
             &resolved
