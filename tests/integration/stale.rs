@@ -132,7 +132,7 @@ fn code_that_a_program_copied_over_its_own_is_the_programs() {
     let rows: Vec<&str> = ended
         .stdout
         .lines()
-        .filter(|line| line.contains('%'))
+        .filter(|line| line.contains("%  "))
         .collect();
     let [program, library] = rows[..] else {
         panic!("{}", ended.stdout);
