@@ -235,9 +235,10 @@ struct Pending {
 }
 
 impl Pending {
-    /// Whether a call with this stack pointer cannot be from within this one: stacks grow down.
+    /// Whether what happens with this stack pointer cannot be from within this call: stacks grow down. Who jumps to another
+    /// function at its end, as glibc's `realloc(NULL, n)` does to `malloc(n)`, leaves the stack as it was.
     fn is_not_below(&self, stack: u64) -> bool {
-        self.stack != 0 && stack != 0 && self.stack <= stack
+        self.stack != 0 && self.stack < stack
     }
 
     /// Whether a return with this stack pointer may be this call's: what was called is off the stack, no more.
@@ -487,6 +488,7 @@ impl Pairing {
         self.end_calls(at, |pending| {
             pending.function == call.function
                 || pending.is_not_below(call.stack)
+                || pending.stack != 0 && pending.stack == call.stack && pending.bytes != call.bytes
                 || pending.losses != call.losses
                 || pending.has_asked && call.kind != Kind::Map
         });
@@ -835,6 +837,13 @@ mod tests {
         }
         let tally = tale.tally();
         assert_eq!((tally.blocks.len(), tally.nested), (100, 0));
+        // But who jumps to another allocator is not back before that is.
+        let mut tale = Tale::default();
+        tale.at(0x8000).call(REALLOC, 16, 0).call(MALLOC, 16, 0);
+        tale.at(0x8008).back(MALLOC, 0xa).back(REALLOC, 0xa);
+        let tally = tale.tally();
+        assert_eq!((tally.nested, tally.live), (1, 16));
+        assert_eq!((tally.without_return, tally.unpaired_returns), (0, 0));
         // And where it is told that something was lost.
         let mut tale = Tale::default();
         tale.call(CALLOC, 8, 0);

@@ -220,8 +220,8 @@ impl Pairing {
             others.push((begin.sample, begin.time));
             return;
         };
-        // Stacks grow down: what is called is below who calls.
-        let is_over = |open: &Open| open.stack != 0 && open.stack <= begin.stack;
+        // Stacks grow down: what is called is below who calls, or where it was if that one jumps to it at its end.
+        let is_over = |open: &Open| open.stack != 0 && open.stack < begin.stack;
         while self.innermost(thread).is_some_and(|open| is_over(open)) {
             self.drop_innermost(thread);
         }
@@ -478,11 +478,11 @@ mod tests {
         };
         assert_eq!(pairing.end(&end, &filter), None);
         pairing.begin(Open {
-            stack: 0x900,
+            stack: 0x910,
             ..at(PAIR, 10)
         });
         let end = Open {
-            stack: 0x908,
+            stack: 0x918,
             ..at(PAIR, 12)
         };
         assert_eq!(pairing.end(&end, &filter), Some((SampleId(10), 2, 2)));
