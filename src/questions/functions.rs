@@ -15,6 +15,7 @@ use crate::profile::{
 };
 use crate::runtimes::CleanName;
 use crate::runtimes::names::clean_object;
+use crate::session::jit::numbers_of_dump;
 
 crate::ids::numbers! {
     /// Index into [`Functions::all`].
@@ -143,7 +144,7 @@ pub const JIT: &str = "[jit]";
 
 /// Whether a file's name is that of a dump, of which a part has no name.
 fn is_dump(name: &str) -> bool {
-    name.starts_with("jit-") && name.ends_with(".dump")
+    numbers_of_dump(name.as_bytes()).is_some()
 }
 
 /// The label under which an object is shown and compared.

@@ -852,6 +852,30 @@ fn a_childs_own_perf_map_hides_its_parents_only_where_it_tells_something() {
     assert_eq!(named(A, 600), None, "another program");
 }
 
+/// A process of a pid namespace writes its map under an id that the recording does not have.
+#[test]
+fn a_perf_map_under_an_unknown_id_is_of_the_process_in_whose_memory_it_lies() {
+    let lines = |count: u64, from: u64| {
+        let lines = (0..count).map(|n| format!("{:x} 10 f{n}\n", from + 16 * n));
+        lines.collect::<String>()
+    };
+    let stale = lines(10, 0x1000);
+    for (map, others, expected) in [
+        (lines(10, A) + &stale, B, true),
+        (lines(3, A) + &stale, B, false),
+        (lines(10, A), A, false),
+    ] {
+        let case = Case::new();
+        case.file("perf-1.map", map.as_bytes());
+        let mut builder = case.builder();
+        builder.anonymous(P, 4711, AvmaRange::new(Avma(A), 0x1000), time(5));
+        builder.anonymous(Q, 4712, AvmaRange::new(Avma(others), 0x1000), time(5));
+        let index = builder.finish(IndexSlice::new(&[4711, 4712]), &case.diag);
+        let named = [P, Q].map(|process| unmapped(&index, process, A, 20).is_some());
+        assert_eq!(named, [expected, false]);
+    }
+}
+
 /// CPython leaves a map behind as well as a dump, and processes of containers share its name.
 #[test]
 fn a_stale_perf_map_is_no_warning_where_a_dump_is_used() {

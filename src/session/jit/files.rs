@@ -13,6 +13,9 @@ use super::found::{FoundFile, file_name, open_file};
 use crate::dso::{path_of, resolve_in};
 use crate::input::{Role, Store, files_in};
 
+/// So many perf maps of processes that the recording does not know are looked at.
+const MOST_OTHERS: usize = 256;
+
 /// Where to look for dumps and perf maps.
 #[derive(Clone, Debug, Default)]
 pub struct JitSearch {
@@ -224,6 +227,23 @@ impl<'a> Finder<'a> {
         candidates
     }
 
+    /// Perf maps under ids that `is_known` does not know: those that were given, those beside the recording, and those where
+    /// they were recorded. The flag tells those that lie where any process may have left one.
+    pub(super) fn other_perf_maps(&self, is_known: impl Fn(u32) -> bool) -> Vec<(PathBuf, bool)> {
+        let number = |path: &Path| map_number(path.file_name()?.as_encoded_bytes());
+        let is_other = |path: &PathBuf| number(path).is_some_and(|number| !is_known(number));
+        let recorded = self.recorded(Path::new("/tmp"));
+        let beside = files_in(&self.search.recording_dir).into_iter();
+        let there = recorded.iter().flat_map(|folder| files_in(folder));
+        let anybodys = self.search.symfs.is_none();
+        let sure = self.perf_maps.iter().cloned().chain(beside);
+        let all = sure.map(|path| (path, false));
+        let all = all.chain(there.map(|path| (path, anybodys)));
+        all.filter(|(path, _)| is_other(path))
+            .take(MOST_OTHERS)
+            .collect()
+    }
+
     /// `--perf-map FILE` whose name tells no process.
     pub(super) fn unnumbered_perf_maps(&self) -> Vec<PathBuf> {
         let numbered = |path: &&PathBuf| {
@@ -261,7 +281,7 @@ impl<'a> Finder<'a> {
 }
 
 /// What a dump with this name is called by who knows its process by another id than is in the name.
-fn outer_name(name: &[u8], pid: u32) -> Option<String> {
+pub(super) fn outer_name(name: &[u8], pid: u32) -> Option<String> {
     let numbers = numbers_of_dump(name)?;
     let is_told = numbers.contains(&pid) && name.ends_with(b".dump");
     (!is_told).then(|| format!("jit-{pid}.dump"))

@@ -40,6 +40,7 @@ impl<'a> Maps<'_, 'a> {
     ) {
         let unnumbered = self.finder.unnumbered_perf_maps();
         let is_alone = programs.len() == 1;
+        let mut nameless = Vec::new();
         for (process, programs) in programs {
             let Some(pid) = programs.first().map(|program| program.memory.pid) else {
                 continue;
@@ -69,14 +70,52 @@ impl<'a> Maps<'_, 'a> {
                 }
                 Some((path, map, program))
             });
-            if let Some((path, map, program)) = found {
-                let place = format!("/tmp/perf-{pid}.map");
-                self.finder.note_used(Path::new(&place), path);
-                let entries = map.entries.len();
-                add_perf_map(index, program, path, map);
-                let path = path.display();
-                self.diag
-                    .note(format!("{path}: {entries} entries used for process {pid}"));
+            match found {
+                Some((path, map, program)) => self.use_map(index, program, path, map),
+                None if has_dump => {}
+                None => nameless.extend({ programs }.pop()),
+            }
+        }
+        self.adopt(index, &nameless);
+    }
+
+    fn use_map(&self, index: &mut JitIndex<'a>, program: &Program, path: &Path, map: PerfMap<'a>) {
+        let (pid, entries) = (program.memory.pid, map.entries.len());
+        let place = format!("/tmp/perf-{pid}.map");
+        self.finder.note_used(Path::new(&place), path);
+        add_perf_map(index, program, path, map);
+        let path = path.display();
+        self.diag
+            .note(format!("{path}: {entries} entries used for process {pid}"));
+    }
+
+    /// Gives maps under ids that the recording does not know, those of pid namespaces, to the processes without one: each to
+    /// the only one in whose memory it lies.
+    fn adopt(&mut self, index: &mut JitIndex<'a>, nameless: &[Program]) {
+        if nameless.is_empty() {
+            return;
+        }
+        let lives = self.lives;
+        for (path, anybodys) in self.finder.other_perf_maps(|pid| lives.knows(pid)) {
+            let Some(file) = self.open(&path) else {
+                continue;
+            };
+            // What lies where anybody may leave files is looked at only if it was written since.
+            let is_new = |program: &&Program| {
+                let born = self.lives.born(program.process).unwrap_or(program.from);
+                let modified = self.modified(&file);
+                !anybodys || modified.is_some_and(|modified| modified >= i128::from(born.0))
+            };
+            let mut fitting = nameless.iter().filter(is_new).peekable();
+            if fitting.peek().is_none() {
+                continue;
+            }
+            let map = perfmap::parse(file.bytes);
+            let mut fitting = fitting.filter(|program| lies_in(&map, program));
+            if let (Some(program), None) = (fitting.next(), fitting.next())
+                && !index.perf_maps.contains_key(&program.process)
+            {
+                self.use_map(index, program, &path, map);
             }
         }
     }
@@ -140,6 +179,15 @@ impl<'a> Maps<'_, 'a> {
             .any(|entry| program.memory.covers(entry.start.0));
         (!fits).then_some("nothing in it lies in executable memory of the process")
     }
+}
+
+/// Whether so much of a map lies in the memory that a program made executable that it is no chance. An earlier process may
+/// have left its own entries in it.
+fn lies_in(map: &PerfMap<'_>, program: &Program) -> bool {
+    const FEWEST: usize = 8;
+    let starts = map.entries.iter().map(|entry| entry.start.0);
+    let inside = starts.filter(|&start| program.memory.covers(start)).count();
+    inside >= FEWEST && inside >= map.entries.len() / 4
 }
 
 /// As [`super::codes::filled`] says; the entries are in order.

@@ -1,11 +1,11 @@
 //! From markers to dumps that were read: the best file for each, and dumps that no marker leads to.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
 
 use super::dumps::Dump;
-use super::files::Finder;
+use super::files::{Finder, outer_name};
 use super::found::file_name;
 use super::marker::{Marker, MarkerId};
 use super::owners::Lives;
@@ -41,11 +41,13 @@ pub(super) fn find_dumps<'a, 'm>(
         match dump_of(marker, rivals, finder, &dumps) {
             None => missing.push(marker),
             Some(FoundDump::Known(at)) => {
-                finder.note_used(path_of(&marker.path), &dumps[at].file.path);
+                let path = &dumps[at].file.path;
+                finder.note_used(&place_of(marker, rivals, path), path);
                 dumps[at].markers.push(id);
             }
             Some(FoundDump::New(dump)) => {
-                finder.note_used(path_of(&marker.path), &dump.file.path);
+                let path = &dump.file.path;
+                finder.note_used(&place_of(marker, rivals, path), path);
                 dumps.push(Dump {
                     markers: vec![id],
                     ..*dump
@@ -94,6 +96,17 @@ fn rivals(markers: &IndexSlice<MarkerId, [Marker]>) -> FxHashMap<&[u8], Vec<&Mar
     }
     all.retain(|_, same| same.iter().any(|marker| marker.inode != same[0].inode));
     all
+}
+
+/// Where the recording expects a file: under the recorded path, or beside it under the process' id where others have that
+/// path, too.
+fn place_of(marker: &Marker, rivals: &[&Marker], path: &Path) -> PathBuf {
+    let name = outer_name(file_name(&marker.path), marker.pid);
+    let is_outer = |name: &String| path.file_name().is_some_and(|own| own == name.as_str());
+    match name.filter(|name| !rivals.is_empty() || is_outer(name)) {
+        Some(name) => PathBuf::from(name),
+        None => path_of(&marker.path).to_owned(),
+    }
 }
 
 /// Whether a dump may be the file of a marker rather than that of a namesake: it has the inode, or none has it and its
