@@ -144,7 +144,9 @@ impl ClaimsBuilder {
 
     /// A file was mapped, or something else took the addresses.
     pub(super) fn mapped(&mut self, process: ProcessId, range: AvmaRange, time: Timestamp) {
-        self.end_overlapping(process, range, time);
+        if !range.is_empty() {
+            self.end_overlapping(process, range, time);
+        }
     }
 
     /// The child has what the parent has now; later changes of either do not touch the other.
