@@ -10,7 +10,7 @@ use crate::unwind::{Activation, FrameOrigin, Scene, Unwinder, UserFrame, UserSta
 
 use super::PcId;
 use super::space::SpaceAt;
-use super::table::Addresses;
+use super::table::{Addresses, CALLS_KEPT};
 
 /// Markers in a recorded chain (`enum perf_callchain_context`, `include/uapi/linux/perf_event.h`).
 const CONTEXT_HV: u64 = -32_i64 as u64;
@@ -256,9 +256,6 @@ impl<'a> ChainBuilder<'a> {
         }
     }
 }
-
-/// How many calls processors keep.
-pub(super) const CALLS_KEPT: [usize; 3] = [8, 16, 32];
 
 /// Whether the file of the outermost frame is not there, or another one.
 fn why_missing(out: &ChainOut<'_>, space: &SpaceAt<'_, '_>) -> StackEnd {

@@ -13,7 +13,6 @@ use crate::session::{Label, Target};
 use crate::stack_end::StackEnd;
 use crate::unwind::{FramePlaceId, UserFrame};
 
-use super::chain::CALLS_KEPT;
 use super::depth::Depths;
 use super::paths::Paths;
 use super::roots::Roots;
@@ -149,6 +148,9 @@ where
         numbers
     }
 }
+
+/// How many calls processors keep.
+pub(super) const CALLS_KEPT: [usize; 3] = [8, 16, 32];
 
 #[derive(Default)]
 pub(super) struct Table {
