@@ -103,7 +103,7 @@ fn marked(text: &str, in_table: bool) -> String {
             continue;
         }
         if let Some(text) = open.take() {
-            out.push_str(&code(&text, in_table));
+            push_code(&text, in_table, &mut out);
             out.push(' ');
         }
         match looks {
@@ -113,10 +113,17 @@ fn marked(text: &str, in_table: bool) -> String {
         out.push(' ');
     }
     match open {
-        Some(text) => out.push_str(&code(&text, in_table)),
+        Some(text) => push_code(&text, in_table, &mut out),
         None => drop(out.pop()),
     }
     out
+}
+
+/// Adds words as code, and the comma or colon behind them as text.
+fn push_code(words: &str, in_table: bool, out: &mut String) {
+    let bare = words.trim_end_matches([',', ':', ';']);
+    out.push_str(&code(bare, in_table));
+    out.push_str(&words[bare.len()..]);
 }
 
 /// What is done with a word.
@@ -220,7 +227,7 @@ mod tests {
                 "see `https://evil.example/fix` now",
             ),
             ("www.evil.example", "`www.evil.example`"),
-            ("Www.evil.example,", "`Www.evil.example,`"),
+            ("Www.evil.example,", "`Www.evil.example`,"),
             ("by @user and org/repo#1", "by `@user` and `org/repo#1`"),
             ("GH-1 or deadbee", "`GH-1` or `deadbee`"),
             ("+21% (-4, 17), 1234567 of", "+21% (-4, 17), 1234567 of"),

@@ -489,7 +489,7 @@ fn gates_are_comments_in_markdown() {
     assert!(text.len() <= 60_000);
     let lines: Vec<&str> = text.lines().collect();
     assert!(
-        lines[0].starts_with("**FAIL** max-share fibonacci\\|matMul: "),
+        lines[0].starts_with("**FAIL** max-share `fibonacci|matMul`: "),
         "{text}"
     );
     let rows: Vec<&str> = lines
@@ -500,11 +500,11 @@ fn gates_are_comments_in_markdown() {
     assert_eq!(rows.len(), 5, "{text}");
     assert!(
         rows.iter()
-            .any(|row| row.starts_with("| FAIL | max-share fibonacci\\|matMul |"))
+            .any(|row| row.starts_with("| FAIL | max-share `fibonacci\\|matMul` |"))
     );
     assert!(
         rows.iter()
-            .any(|row| row.starts_with("| ok | max-share kind:kernel |"))
+            .any(|row| row.starts_with("| ok | max-share `kind:kernel` |"))
     );
     // A row has as many cells as the head, whatever the names.
     let cells = |row: &str| row.replace("\\|", "").matches('|').count();
