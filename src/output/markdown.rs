@@ -239,7 +239,7 @@ mod tests {
             assert_eq!(line(text), expected);
         }
         assert_eq!(cell("operator|| x"), "`operator\\|\\|` x");
-        assert_eq!(name("operator\\| x"), "`operator\\x7c x`");
+        assert_eq!(name("operator\\| x"), "`operator\\\\x7c x`");
         assert_eq!(name("main"), "`main`");
         assert_eq!(name("+0.5%"), "+0.5%");
     }
