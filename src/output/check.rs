@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 
 use crate::check::{Finding, Level, Limits, Verdict};
 
+use super::json::SCHEMA;
 use super::page::{Column, Page, Part, Table};
 use super::text::harmless;
 
@@ -79,7 +80,7 @@ pub fn to_json(verdict: &Verdict, strict: bool, rows: usize) -> Value {
         })
     });
     json!({
-        "schema": "pjit/1",
+        "schema": SCHEMA,
         "verb": "check",
         "version": env!("CARGO_PKG_VERSION"),
         "path": verdict.path,

@@ -42,10 +42,6 @@ impl Diff<'_> {
         let is_amount = self.facts().is_some_and(Facts::is_amount);
         Some(row.verdict?.word(is_amount))
     }
-
-    fn scale(&self) -> f64 {
-        if self.is_time() { 1e-9 } else { 1.0 }
-    }
 }
 
 /// Makes the page of so many lines at most.
@@ -233,13 +229,12 @@ pub fn to_json(diff: &Diff<'_>, common: &json::Common, rows: usize) -> Value {
     let (shown, left) = comparison.rows.split_at(rows.min(comparison.rows.len()));
     let interval = |i: Interval| json!({"ratio": json::number(i.value), "low": json::number(i.low), "high": json::number(i.high)});
     let mut total = json!({
-        "base": json::number(comparison.totals.0 * diff.scale()),
-        "new": json::number(comparison.totals.1 * diff.scale()),
+        "base": json::mean(comparison.totals.0),
+        "new": json::mean(comparison.totals.1),
     });
     json::extend(&mut total, interval(comparison.total_ratio));
     json::extend(&mut total, json!({"p": json::number(comparison.total_p)}));
-    let sum =
-        |part: fn(&Row) -> f64| json::number(left.iter().map(part).sum::<f64>() * diff.scale());
+    let sum = |part: fn(&Row) -> f64| json::mean(left.iter().map(part).sum());
     let event = diff.facts();
     json::extend(
         &mut answer,
@@ -334,6 +329,8 @@ mod tests {
     use crate::questions::tally::Count;
     use crate::runtimes::CleanName;
 
+    const TIME: Option<(Unit, &str)> = Some((Unit::Nanoseconds, "waits"));
+
     /// Three runs of two functions, the second of which weighs so much.
     fn side(weight: u64, weighed: Option<(Unit, &'static str)>) -> Vec<Run> {
         let mut run = Run::default();
@@ -365,10 +362,41 @@ mod tests {
     }
 
     #[test]
+    fn all_figures_of_a_document_have_one_unit() {
+        let (base, new) = (side(500_000, TIME), side(1_500_000, TIME));
+        let comparison = compare(&base, &new, Method::default());
+        let diff = Diff {
+            base: &base,
+            new: &new,
+            by: By::Credited,
+            comparison: &comparison,
+            filters: Vec::new(),
+            full_names: false,
+        };
+        for rows in 0..=2 {
+            let answer = to_json(&diff, &json::Common::default(), rows);
+            assert_eq!(answer["event"]["unit"], "ns");
+            for (role, other) in [("base", 500_000.0), ("new", 1_500_000.0)] {
+                let mean = |value: &Value| {
+                    let runs = value.as_array().expect("runs").iter();
+                    runs.filter_map(Value::as_f64).sum::<f64>() / 3.0
+                };
+                let total = answer["total"][role].as_f64().expect("a number");
+                assert_eq!(total, mean(&answer["run_totals"][role]), "{answer}");
+                let shown = answer["rows"].as_array().expect("rows").iter();
+                let shown: f64 = shown.map(|row| mean(&row[role])).sum();
+                let omitted = answer["omitted"][role].as_f64().expect("a number");
+                assert_eq!((shown + omitted) / total, 1.0, "{answer}");
+                assert_eq!(total, 1_000_000.0 + other);
+            }
+        }
+    }
+
+    #[test]
     fn bytes_grow_and_time_slows() {
         for (weighed, words) in [
             (Some((Unit::Bytes, "blocks")), ["more", "less"]),
-            (Some((Unit::Nanoseconds, "waits")), ["slower", "faster"]),
+            (TIME, ["slower", "faster"]),
             (None, ["slower", "faster"]),
         ] {
             let (few, many) = (side(500_000, weighed), side(1_500_000, weighed));

@@ -1,4 +1,4 @@
-//! Answers as JSON: one object, by `docs/schema/pjit-1.schema.json`, in which keys are only ever added.
+//! Answers as JSON: one object, by `docs/schema/pjit-2.schema.json`, in which keys are only ever added.
 //!
 //! Periods and counts are integers, shares numbers of at most six digits, what has no number is null.
 
@@ -30,6 +30,9 @@ pub struct Common {
     pub warnings: Vec<String>,
 }
 
+/// The version of the schema. It goes up when the meaning of a key changes.
+pub const SCHEMA: &str = "pjit/2";
+
 /// A number of at most six digits; null for none.
 #[must_use]
 pub fn number(value: f64) -> Value {
@@ -38,6 +41,18 @@ pub fn number(value: f64) -> Value {
     }
     let text = format!("{value:.5e}");
     text.parse::<f64>().map_or(Value::Null, Value::from)
+}
+
+/// A mean of weights, to a thousandth of the event's unit.
+#[must_use]
+pub fn mean(weight: f64) -> Value {
+    let rounded = (weight * 1000.0).round() / 1000.0;
+    // An empty sum of numbers is -0.
+    if rounded.is_finite() {
+        Value::from(rounded + 0.0)
+    } else {
+        Value::Null
+    }
 }
 
 /// Part of a whole, from 0 to 1.
@@ -87,7 +102,7 @@ pub fn head(verb: &str, facts: &[(&Facts, Option<&str>)]) -> Value {
         .map(|(facts, role)| recording(facts, *role))
         .collect();
     json!({
-        "schema": "pjit/1",
+        "schema": SCHEMA,
         "verb": verb,
         "version": env!("CARGO_PKG_VERSION"),
         "recordings": recordings,
