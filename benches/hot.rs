@@ -294,7 +294,7 @@ fn print_folded(bencher: Bencher<'_, '_>, sample: &str) {
         annotate_kernel: false,
         annotate_jit: false,
         weight: Weight::Period,
-        event: None,
+        events: Vec::new(),
         threads: 1,
     };
     bencher.bench_local(|| folded::write(&profile, &options, &mut io::sink()));

@@ -149,6 +149,7 @@ pub mod intern;
 pub mod jitdump;
 pub mod load;
 pub mod metrics;
+pub mod near;
 pub mod output;
 mod parallel;
 #[doc(hidden)]

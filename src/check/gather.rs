@@ -8,9 +8,9 @@ use crate::address::Avma;
 use crate::collect::{AddressStackId, MapCache, Pc, PcId, SpaceAt};
 use crate::dso::go::GoTable;
 use crate::dso::{Dso, DsoId, DsoKind, Evidence as FileEvidence, FileTrouble, KernelState};
-use crate::ids::Idx;
+use crate::ids::{Idx, IndexVec};
 use crate::perfdata::{CpuMode, Recording};
-use crate::profile::{StackEnd, ThreadId};
+use crate::profile::{EventId, StackEnd, ThreadId};
 use crate::runtimes::{Habit, Producer};
 use crate::session::jit::JitMatch;
 use crate::session::maps::Mapping;
@@ -20,8 +20,8 @@ use crate::unwind::Arch;
 
 use super::stages::Stages;
 use super::{
-    Clock, Culprit, Dump, EndShare, Evidence, FileProof, KernelSymbols, Loss, Reason, Skipped,
-    Unread, Unresolved, Whole, is_doubtful,
+    Clock, Culprit, Dump, EndShare, Evidence, FileProof, KernelSymbols, Loss, OfEvent, Reason,
+    Skipped, Unread, Unresolved, Whole, is_doubtful,
 };
 
 /// Everything that [`super::judge`] looks at.
@@ -40,13 +40,11 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
         whole: whole(recording, session),
         loss: Loss {
             samples: collected.rows.iter().map(|row| row.samples).sum(),
-            lost: session
-                .stats
-                .lost_samples_total()
-                .max(session.stats.lost_events),
+            lost: session.stats.lost(),
             chunks: session.stats.lost_chunks,
             throttled: session.stats.throttled,
         },
+        events: events(stages),
         unknown_machine: unknown_machine(recording, session),
         ends: ends(stages),
         mended: stages.mended.clone(),
@@ -79,6 +77,25 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
         untold: untold(stages),
         weights: stages.weights.clone(),
     }
+}
+
+/// Samples by event.
+fn events(stages: &Stages<'_, '_>) -> Vec<OfEvent> {
+    let events = stages.recording.events.iter();
+    let mut all: IndexVec<EventId, OfEvent> = events
+        .map(|event| OfEvent {
+            name: event.name.clone(),
+            samples: 0,
+            is_sampled: !event.attr.is_tracepoint(),
+        })
+        .collect();
+    for row in &stages.collected.rows {
+        if let Some(event) = all.get_mut(row.key.event) {
+            event.samples += row.samples;
+        }
+    }
+    all.raw.retain(|event| event.samples > 0);
+    all.raw
 }
 
 fn unknown_machine(recording: &Recording<'_>, session: &Session<'_>) -> Option<String> {

@@ -11,8 +11,8 @@ use crate::session::jit::ClockFit;
 use super::advice;
 use super::wasm;
 use super::{
-    Clock, Culprit, Dump, EndShare, Evidence, Finding, Level, Limits, Reason, Skipped, Unresolved,
-    Verdict, finding, is_doubtful, percent,
+    Clock, Culprit, Dump, EndShare, Evidence, Finding, Level, Limits, Numbers, OfEvent, Reason,
+    Skipped, Unresolved, Verdict, finding, is_doubtful, percent,
 };
 
 /// Per cent of the samples from which on something that could be put right is worth a warning.
@@ -25,10 +25,17 @@ const NAMES: usize = 3;
 /// Holds the evidence against the limits.
 #[must_use]
 pub fn judge(evidence: &Evidence, limits: Limits) -> Verdict {
+    judge_for(evidence, None, limits)
+}
+
+/// The same for an answer that counts so many samples of an event.
+#[must_use]
+pub fn judge_for(evidence: &Evidence, about: Option<(String, u64)>, limits: Limits) -> Verdict {
     let mut findings = Vec::new();
     recording(evidence, &limits, &mut findings);
     samples(evidence, &limits, &mut findings);
-    stacks(evidence, &limits, &mut findings);
+    few(evidence, about, &limits, &mut findings);
+    let complete = stacks(evidence, &limits, &mut findings);
     symbols(evidence, &limits, &mut findings);
     clock(evidence, &mut findings);
     dumps(evidence, &mut findings);
@@ -41,7 +48,33 @@ pub fn judge(evidence: &Evidence, limits: Limits) -> Verdict {
         limits,
         findings,
         files: evidence.files.clone(),
+        numbers: Numbers {
+            samples: evidence.loss.samples,
+            lost: evidence.loss.lost,
+            complete,
+            named: named(evidence),
+            advised_stack_size: advised_stack_size(evidence),
+        },
     }
+}
+
+/// Samples with a name, as a part of all.
+fn named(evidence: &Evidence) -> Option<f64> {
+    let samples = evidence.loss.samples;
+    let unresolved: u64 = evidence.unresolved.iter().map(|part| part.samples).sum();
+    (samples > 0).then(|| samples.saturating_sub(unresolved) as f64 / samples as f64)
+}
+
+/// What `--call-graph dwarf,SIZE` is advised, by the same rule as the advice.
+fn advised_stack_size(evidence: &Evidence) -> Option<u64> {
+    let is_walked = |end: StackEnd| !matches!(end, StackEnd::NotRecorded | StackEnd::Recorded);
+    let count = |wanted: &dyn Fn(StackEnd) -> bool| -> u64 {
+        let ends = evidence.ends.iter().filter(|share| wanted(share.end));
+        ends.map(|share| share.samples).sum()
+    };
+    let short = count(&|end| end == StackEnd::DumpTooShort);
+    let is_worth = percent(short, count(&is_walked)) >= WORTH_WARNING;
+    is_worth.then(|| advice::dump_size(&evidence.sizes))?
 }
 
 impl Finding {
@@ -147,8 +180,9 @@ fn samples(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
     }
     let share = percent(lost, lost.saturating_add(samples));
     let text = format!(
-        "{samples} recorded{}, {lost} lost ({share:.2}%), throttled {} times",
-        precision(samples),
+        "{} recorded{}, {lost} lost ({share:.2}%), throttled {} times",
+        by_event(evidence),
+        precision(main(evidence).map_or(samples, |event| event.samples)),
         loss.throttled
     );
     let level = match share {
@@ -165,11 +199,6 @@ fn samples(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
             row
         });
     }
-    if samples > 0 && samples < limits.min_samples {
-        let text = format!("{samples} samples are too few to tell shares");
-        let fix = "record longer, or perf record -F with a higher frequency";
-        out.push(finding(Level::Fail, "samples.few", text).fixed_by([fix]));
-    }
     if loss.throttled > 0 {
         let often = percent(loss.throttled, samples) >= WORTH_WARNING;
         let level = if often { Level::Warn } else { Level::Note };
@@ -185,6 +214,62 @@ fn samples(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
     }
 }
 
+/// The event of which most was sampled, if there is one.
+fn main(evidence: &Evidence) -> Option<&OfEvent> {
+    let sampled = evidence.events.iter().filter(|event| event.is_sampled);
+    // Of equals the first.
+    sampled.rev().max_by_key(|event| event.samples)
+}
+
+/// `1000`, or `1003 (1000 of page-faults, 3 of cpu-clock)`: what is told of shares holds for one event.
+fn by_event(evidence: &Evidence) -> String {
+    let all = evidence.loss.samples;
+    if evidence.events.len() < 2 {
+        return all.to_string();
+    }
+    let mut events: Vec<&OfEvent> = evidence.events.iter().collect();
+    events.sort_by_key(|event| std::cmp::Reverse(event.samples));
+    let shown = events.iter().take(NAMES);
+    let mut shown: Vec<String> = shown
+        .map(|event| format!("{} of {}", event.samples, event.name))
+        .collect();
+    if events.len() > NAMES {
+        shown.push(format!("{} more events", events.len() - NAMES));
+    }
+    format!("{all} ({})", shown.join(", "))
+}
+
+/// Whether there are enough samples to tell shares: of the event that is asked about, else of the one with most. Others that
+/// have few are worth a note.
+fn few(evidence: &Evidence, about: Option<(String, u64)>, limits: &Limits, out: &mut Vec<Finding>) {
+    let is_few = |samples: u64| samples > 0 && samples < limits.min_samples;
+    let fix = "record longer, or perf record -F with a higher frequency";
+    let text = |samples: u64, name: Option<&str>| match name {
+        Some(name) if evidence.events.len() > 1 => {
+            format!("{samples} samples of {name} are too few to tell shares")
+        }
+        _ => format!("{samples} samples are too few to tell shares"),
+    };
+    let is_asked = about.is_some();
+    let main = main(evidence);
+    let (name, samples) = match &about {
+        Some((name, samples)) => (Some(name.as_str()), *samples),
+        None => main.map_or((None, evidence.loss.samples), |event| {
+            (Some(event.name.as_str()), event.samples)
+        }),
+    };
+    if is_few(samples) {
+        out.push(finding(Level::Fail, "samples.few", text(samples, name)).fixed_by([fix]));
+    }
+    let others = evidence.events.iter().filter(|event| event.is_sampled);
+    for event in others.filter(|event| !is_asked && is_few(event.samples)) {
+        if name != Some(event.name.as_str()) {
+            let text = text(event.samples, Some(&event.name));
+            out.push(finding(Level::Note, "samples.few", text));
+        }
+    }
+}
+
 /// How well so many samples tell a share of 10%: 1.96 standard errors of a proportion.
 fn precision(samples: u64) -> String {
     if samples == 0 {
@@ -194,7 +279,8 @@ fn precision(samples: u64) -> String {
     format!(" (10% means 10 +- {points:.1}%)")
 }
 
-fn stacks(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
+/// The lines about stacks; the share of whole ones.
+fn stacks(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) -> Option<f64> {
     let count = |wanted: &dyn Fn(StackEnd) -> bool| -> u64 {
         evidence
             .ends
@@ -213,7 +299,7 @@ fn stacks(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
     // A chain that only the kernel has part in is complete, but says nothing about the others.
     let only_kernel = walked == count(&|end| end == StackEnd::KernelOnly);
     if all == 0 {
-        return;
+        return None;
     }
     if missing == all {
         let level = if is_asked_for {
@@ -225,9 +311,9 @@ fn stacks(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
             finding(level, "stacks", "none were recorded: flat views only")
                 .fixed_by(["perf record --call-graph dwarf"]),
         );
-        return;
+        return None;
     }
-    if recorded > 0 && only_kernel {
+    let complete_share = if recorded > 0 && only_kernel {
         let share = percent(evidence.rooted, recorded);
         let level = match share {
             share if share >= wanted => Level::Note,
@@ -256,6 +342,7 @@ fn stacks(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
         let row = finding(level, "stacks", text).fixed_by([fix]);
         out.push(row.without_advice_below(Level::Warn));
         out.extend(parts_of_recorded(evidence, recorded));
+        share
     } else {
         let share = percent(complete, walked);
         let level = if share < wanted {
@@ -280,11 +367,13 @@ fn stacks(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
             out.push(finding(Level::Note, "stacks.recorded", text));
             out.extend(parts_of_recorded(evidence, recorded));
         }
-    }
+        share
+    };
     if missing > 0 {
         let text = format!("{missing} samples have none");
         out.push(finding(Level::Note, "stacks.none", text));
     }
+    Some(complete_share / 100.0)
 }
 
 /// The lines for what is known to be missing in chains that the kernel or the processor found.
@@ -766,8 +855,15 @@ fn dumps(evidence: &Evidence, out: &mut Vec<Finding>) {
         .cloned()
         .collect::<Vec<_>>()
         .join(", ");
+    let missing = evidence
+        .absent
+        .iter()
+        .filter(|absent| absent.problem.is_none());
     out.push(match told.len() {
-        0 => finding(Level::Ok, "dumps", "none used"),
+        0 => match missing.count() {
+            0 => finding(Level::Ok, "dumps", "none used"),
+            n => finding(Level::Note, "dumps", format!("none of {n} was found")),
+        },
         n if n > NAMES => finding(
             Level::Ok,
             "dumps",

@@ -22,7 +22,7 @@ use crate::session::jit::{ClockFit, JitAbsent, JitObject};
 use crate::stitch::Mended;
 
 pub use gather::gather;
-pub use judge::judge;
+pub use judge::{judge, judge_for};
 pub use stages::Stages;
 pub use wasm::{Trouble, WasmLines};
 pub use weights::Weights;
@@ -37,6 +37,8 @@ pub struct Evidence {
     pub whole: Whole,
     /// What the kernel could not write.
     pub loss: Loss,
+    /// Samples by event, in the order of the recording, of events that have some.
+    pub events: Vec<OfEvent>,
     /// The machine that was recorded, if nobody here can unwind its stacks.
     pub unknown_machine: Option<String>,
     /// How stacks ended.
@@ -122,6 +124,17 @@ pub struct Whole {
     pub skipped: u64,
     /// Samples per second that were asked for.
     pub frequency: Option<u64>,
+}
+
+/// Samples of one event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OfEvent {
+    /// Its name.
+    pub name: String,
+    /// How many.
+    pub samples: u64,
+    /// Whether they stand for what was not recorded; of tracepoints each is there.
+    pub is_sampled: bool,
 }
 
 /// What the kernel could not write.
@@ -377,6 +390,24 @@ pub struct Verdict {
     pub findings: Vec<Finding>,
     /// What tells of files that they are those that were mapped, the heaviest first.
     pub files: Vec<FileProof>,
+    /// The same as far as it is numbers.
+    pub numbers: Numbers,
+}
+
+/// What programs ask a verdict for. Shares are parts of one.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Numbers {
+    /// Samples of all events.
+    pub samples: u64,
+    /// Samples that the kernel could not write.
+    pub lost: u64,
+    /// Share of complete stacks among those that were recorded to be walked; of chains that the kernel found, the share that
+    /// reaches main or a thread's start. Nothing without stacks.
+    pub complete: Option<f64>,
+    /// Share of samples with a name.
+    pub named: Option<f64>,
+    /// Bytes of stack to record, where more would help.
+    pub advised_stack_size: Option<u64>,
 }
 
 impl Verdict {

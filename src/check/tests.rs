@@ -375,3 +375,94 @@ fn tables_of_jumps_that_a_dump_leaves_out_are_no_lack_of_a_dump() {
         "{fixes}"
     );
 }
+
+fn of_event(name: &str, samples: u64) -> OfEvent {
+    OfEvent {
+        name: name.to_owned(),
+        samples,
+        is_sampled: true,
+    }
+}
+
+#[test]
+fn samples_of_one_event_are_no_evidence_for_another() {
+    let mut evidence = good();
+    evidence.loss.samples = 1003;
+    evidence.events = vec![of_event("cpu-clock", 3), of_event("page-faults", 1000)];
+    let few = |about: Option<(&str, u64)>| {
+        let about = about.map(|(name, samples)| (name.to_owned(), samples));
+        let verdict = judge_for(&evidence, about, Limits::default());
+        let found = verdict.findings.iter().find(|f| f.check == "samples.few");
+        found.map(|finding| (finding.level, finding.text.clone()))
+    };
+    let text = "3 samples of cpu-clock are too few to tell shares".to_owned();
+    assert_eq!(
+        few(Some(("cpu-clock", 3))),
+        Some((Level::Fail, text.clone()))
+    );
+    assert_eq!(few(Some(("page-faults", 1000))), None);
+    // Of nothing in particular: the event with most samples decides.
+    assert_eq!(few(None), Some((Level::Note, text)));
+    let verdict = judge(&evidence, Limits::default());
+    let samples = verdict.findings.iter().find(|f| f.check == "samples");
+    let samples = samples.expect("a line").text.as_str();
+    let told = "1003 (1000 of page-faults, 3 of cpu-clock) recorded (10% means 10 +- 1.9%)";
+    assert!(samples.starts_with(told), "{samples}");
+}
+
+#[test]
+fn programs_get_numbers() {
+    let mut evidence = Evidence {
+        ends: vec![
+            ends(StackEnd::Complete, 600),
+            ends(StackEnd::DumpTooShort, 400),
+        ],
+        unresolved: vec![Unresolved {
+            reason: Reason::NoSymbols,
+            samples: 250,
+            culprits: Vec::new(),
+        }],
+        sizes: DumpSizes {
+            short: 400,
+            known: 400,
+            beyond: 0,
+            needed: 14_000,
+            copied: 8192,
+        },
+        ..good()
+    };
+    let numbers = |evidence: &Evidence| judge(evidence, Limits::default()).numbers;
+    assert_eq!(
+        numbers(&evidence),
+        Numbers {
+            samples: 1000,
+            lost: 0,
+            complete: Some(0.6),
+            named: Some(0.75),
+            advised_stack_size: Some(14_336),
+        }
+    );
+    evidence.ends = vec![ends(StackEnd::NotRecorded, 1000)];
+    assert_eq!(numbers(&evidence).complete, None);
+    assert_eq!(numbers(&evidence).advised_stack_size, None);
+}
+
+#[test]
+fn a_dump_that_is_missing_is_not_well() {
+    let absent = JitAbsent {
+        path: b"/tmp/jit-7.dump".to_vec(),
+        pid: 7,
+        problem: None,
+    };
+    let evidence = Evidence {
+        absent: vec![absent],
+        ..good()
+    };
+    let verdict = judge(&evidence, Limits::default());
+    assert_eq!(level(&verdict, "dumps"), Some(Level::Note));
+    assert_eq!(level(&verdict, "dumps.missing"), Some(Level::Warn));
+    assert_eq!(
+        level(&judge(&good(), Limits::default()), "dumps"),
+        Some(Level::Ok)
+    );
+}

@@ -53,10 +53,7 @@ impl Weights {
                 is_probe[sample.event.index()]
             };
             let there = session.samples.iter().filter(of_probes).count() as u64;
-            let lost = session.stats.lost_samples.iter().zip(&is_probe);
-            let lost = lost
-                .filter(|(_, is)| **is)
-                .fold(0, |sum: u64, (n, _)| sum.saturating_add(*n));
+            let lost = session.stats.lost_of(|event| is_probe[event.index()]);
             found.probes = Some((there, lost));
         }
         let by_type = &session.stats.by_type;

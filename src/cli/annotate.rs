@@ -13,6 +13,7 @@ use crate::diagnostics::Diagnostics;
 use crate::disasm::Syntax;
 use crate::dso::NameStyle;
 use crate::dso::demangle::demangle;
+use crate::ids::IndexVec;
 use crate::load::{self, LoadOptions, Source};
 use crate::output::annotate::write;
 use crate::output::text::harmless;
@@ -380,7 +381,7 @@ impl Verb for AnnotateArgs {
             Err(text) => return wrong_usage(&text),
         };
         let (selection, request) = (self.selection(), self.request(&load));
-        let (mut problem, mut filtered) = (None, Ok(None));
+        let (mut problem, mut filtered) = (None, Ok(IndexVec::new()));
         let narrow = |profile: &mut Profile| {
             filtered = filter(profile, &filters, &OwnRules::default());
             !filters.is_empty()
@@ -407,8 +408,16 @@ impl Verb for AnnotateArgs {
         let color = colored(self.layout.color.and_then(When::choice), no_color());
         let view = self.view();
         let (plan, outcome) = code::Plan::new(&assembly, &profile.events, &view);
-        if let Some(line) = filtered {
-            writeln!(out, "# {}", harmless(&line))?;
+        let lines = filtered.iter_enumerated();
+        let lines: Vec<_> = lines
+            .filter(|(event, _)| profile[*event].samples > 0)
+            .collect();
+        for (event, line) in &lines {
+            let of = match lines.len() {
+                1 => String::new(),
+                _ => format!("{}: ", profile[*event].name),
+            };
+            writeln!(out, "# {}", harmless(&format!("{of}{line}")))?;
         }
         write(&plan, color, load.needs.threads, &mut out)?;
         out.finish().context("output")?;

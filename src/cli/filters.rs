@@ -3,8 +3,9 @@
 use clap::Args;
 use regex::{Regex, RegexSet};
 
+use crate::ids::IndexVec;
 use crate::load::LoadOptions;
-use crate::profile::{Profile, SampleFilter};
+use crate::profile::{EventId, Profile, SampleFilter};
 use crate::questions::filter::{Filters, Kept, Parent, Tag, apply};
 use crate::questions::kinds::OwnRules;
 use crate::time_spec::{TimeSpec, parse_cpus};
@@ -327,7 +328,7 @@ fn tags(option: &str, texts: &[String]) -> Result<Vec<(Tag, Regex)>, String> {
     texts.iter().map(tag).collect()
 }
 
-/// Filters a profile; a line for headers if there was anything to filter.
+/// Filters a profile; by event, a line for headers if there was anything to filter.
 ///
 /// # Errors
 /// When no sample is left.
@@ -335,23 +336,27 @@ pub fn filter(
     profile: &mut Profile,
     filters: &Filters,
     rules: &OwnRules,
-) -> anyhow::Result<Option<String>> {
+) -> anyhow::Result<IndexVec<EventId, String>> {
     if filters.is_empty() {
-        return Ok(None);
+        return Ok(IndexVec::new());
     }
-    let Kept { before, after } = apply(profile, filters, rules);
+    let kept = apply(profile, filters, rules);
     let options = filters.texts().join(" ");
     let path = &profile.recording.path;
-    anyhow::ensure!(after.samples > 0, "{path}: no sample is left by {options}");
-    let share = 100.0 * after.period as f64 / before.period.max(1) as f64;
-    let line = format!(
-        "Filter: {options}: {} of {} samples ({share:.1}%)",
-        after.samples, before.samples
-    );
-    for event in &mut profile.events {
+    let is_any_left = kept.iter().any(|kept| kept.after.samples > 0);
+    anyhow::ensure!(is_any_left, "{path}: no sample is left by {options}");
+    let line = |Kept { before, after }: &Kept| {
+        let share = 100.0 * after.period as f64 / before.period.max(1) as f64;
+        format!(
+            "Filter: {options}: {} of {} samples ({share:.1}%)",
+            after.samples, before.samples
+        )
+    };
+    let lines: IndexVec<EventId, String> = kept.iter().map(line).collect();
+    for (event, line) in profile.events.iter_mut().zip(&lines) {
         event.notes.push(line.clone());
     }
-    Ok(Some(line))
+    Ok(lines)
 }
 
 #[cfg(test)]

@@ -358,7 +358,7 @@ impl FlamegraphArgs {
             paths: SourceArgs::default().paths(load),
             ..Request::default()
         };
-        let mut filtered = Ok(None);
+        let mut filtered = Ok(IndexVec::new());
         let narrow = |profile: &mut Profile| {
             filtered = filter(profile, filters, &OwnRules::default());
             !filters.is_empty()

@@ -8,15 +8,16 @@ use clap::Args;
 
 use crate::diagnostics::Diagnostics;
 use crate::load::{self, LoadOptions};
+use crate::metrics::{plain_name, pmu};
 use crate::output::folded::{self, FoldOptions, Weight};
-use crate::profile::Profile;
+use crate::profile::{EventId, Profile};
 use crate::questions::kinds::OwnRules;
 
 use super::filters::{self, MarkedFilterArgs};
 use super::input::{Environment, InputArgs};
 use super::target::ReplaceArgs;
 use super::terminal::{Output, with_progress};
-use super::verb::{leave, require_samples, wrong_usage};
+use super::verb::{chosen_event, leave, wrong_usage};
 use super::weight::WeightArgs;
 use super::{Context, Verb};
 
@@ -57,7 +58,7 @@ pub struct FoldArgs {
     #[command(flatten)]
     replace: ReplaceArgs,
 
-    /// Only samples of this event
+    /// Only samples of this event (default: the first one with call chains)
     #[arg(long, visible_alias = "event-filter", value_name = "NAME")]
     event: Option<String>,
 
@@ -76,7 +77,10 @@ impl Verb for FoldArgs {
         let mut out =
             Output::to(self.output.as_deref(), self.replace.force_output).context("output")?;
         let mut profile = with_progress(diag, || load::load(&load, diag))?;
-        check_events(&profile, &fold, diag)?;
+        let fold = FoldOptions {
+            events: self.events(&profile, diag)?,
+            ..fold
+        };
         filters::filter(&mut profile, &filters, &OwnRules::default())?;
         folded::write(&profile, &fold, &mut out)?;
         out.finish().context("output")?;
@@ -101,30 +105,37 @@ impl FoldArgs {
             annotate_kernel: self.annotate_kernel || self.all,
             annotate_jit: self.annotate_jit || self.all,
             weight: Weight::Period,
-            event: self.event.clone(),
+            events: Vec::new(),
             threads: load.needs.threads,
         };
         (load, fold)
     }
-}
 
-fn check_events(profile: &Profile, fold: &FoldOptions, diag: &Diagnostics) -> anyhow::Result<()> {
-    require_samples(profile)?;
-    if let Some(wanted) = &fold.event {
-        let names: Vec<&str> = profile.events.iter().map(|e| e.name.as_str()).collect();
-        anyhow::ensure!(
-            names.contains(&wanted.as_str()),
-            "no event '{wanted}' in {}; it has {}",
-            profile.recording.path,
-            names.join(", ")
-        );
+    /// The events to add up: the one that is named, else the first with call chains. What the kinds of cores of one processor
+    /// count of the same adds up, too.
+    fn events(&self, profile: &Profile, diag: &Diagnostics) -> anyhow::Result<Vec<EventId>> {
+        let chosen = chosen_event(profile, self.event.as_deref())?;
+        if self.event.is_some() {
+            return Ok(vec![chosen]);
+        }
+        let name = |event: EventId| profile[event].name.as_str();
+        let is_same = |event: &EventId| {
+            let (one, other) = (name(chosen), name(*event));
+            let is_other_core =
+                pmu(one).is_some() && pmu(other).is_some() && pmu(one) != pmu(other);
+            *event == chosen || is_other_core && plain_name(one) == plain_name(other)
+        };
+        let sampled = profile.events.indices();
+        let sampled = sampled.filter(|event| profile[*event].samples > 0);
+        let (shown, others): (Vec<EventId>, Vec<EventId>) = sampled.partition(is_same);
+        if !others.is_empty() {
+            let names: Vec<&str> = others.into_iter().map(name).collect();
+            diag.warn(format!(
+                "shows {}; not shown: {} (--event NAME)",
+                name(chosen),
+                names.join(", ")
+            ));
+        }
+        Ok(shown)
     }
-    let mixed = folded::mixed_events(profile, fold);
-    if !mixed.is_empty() {
-        diag.warn(format!(
-            "adds up samples of several events ({}); --event NAME takes one",
-            mixed.join(", ")
-        ));
-    }
-    Ok(())
 }

@@ -16,7 +16,7 @@ use super::runs::{Refused, RunArgs, Sides, require_comparable};
 use super::terminal::{Output, with_progress};
 use super::verb::{Context, Verb, wrong_usage};
 use crate::diagnostics::Diagnostics;
-use crate::output::diff::Diff;
+use crate::output::diff::{self, Diff};
 use crate::output::gate::{self, Gate};
 use crate::output::json::{self, Common};
 use crate::output::{answer, csv};
@@ -244,6 +244,7 @@ impl GateArgs {
                 filters,
                 full_names: self.print.full_names,
             }),
+            idle: diff::idle_line(&sides.base, &sides.new),
             facts: base
                 .chain(sides.new.iter().map(|run| (&run.facts, "new")))
                 .collect(),

@@ -137,7 +137,7 @@ impl Command {
 pub fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
     Cli::try_parse_from(args).map_err(|error| {
         let plainer = ambiguous(&error, args).or_else(|| named_twice(&error));
-        plainer.unwrap_or(error)
+        plainer.unwrap_or_else(|| without_far_suggestion(error))
     })
 }
 
@@ -154,6 +154,24 @@ fn named_twice(error: &clap::Error) -> Option<clap::Error> {
     let text = "-i and a file: which one is the recording?\n";
     (is_conflict && values.any(is_input))
         .then(|| clap::Error::raw(ErrorKind::ArgumentConflict, text))
+}
+
+/// An error that suggests no option that has little in common with what was given.
+fn without_far_suggestion(mut error: clap::Error) -> clap::Error {
+    let text = |kind: ContextKind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.trim_start_matches('-').to_owned()),
+        _ => None,
+    };
+    let (given, suggested) = (
+        text(ContextKind::InvalidArg),
+        text(ContextKind::SuggestedArg),
+    );
+    if let (Some(given), Some(suggested)) = (given, suggested)
+        && crate::near::distance(&given, &suggested).is_none()
+    {
+        error.remove(ContextKind::SuggestedArg);
+    }
+    error
 }
 
 /// The same of an option that several begin with, as perf says it.

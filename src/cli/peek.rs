@@ -6,13 +6,14 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 
-use super::filters::filter;
 use super::input::InputArgs;
-use super::question::{Format, PrintArgs, QuestionArgs, event_of};
+use super::question::{Asked, Format, PrintArgs, QuestionArgs, narrow, verdict};
 use super::terminal::{Output, with_progress};
 use super::verb::{Context, Verb, leave, wrong_usage};
-use crate::check::{Limits, judge};
+use crate::check::Limits;
+use crate::ids::Idx;
 use crate::load;
+use crate::near::{Candidate, near};
 use crate::output::json::{self, Common};
 use crate::output::peek::{self, Peek};
 use crate::output::{answer, csv, stdio};
@@ -73,8 +74,12 @@ impl Verb for PeekArgs {
         };
         let diag = context.diag;
         let (mut profile, evidence) = with_progress(diag, || load::load_examined(&load, diag))?;
-        let event = event_of(&profile, self.question.event.as_deref())?;
-        let filtered = filter(&mut profile, &filters, &rules)?;
+        let wanted = (self.question.event.as_deref(), self.question.idle);
+        let Asked {
+            event,
+            idle,
+            filter,
+        } = narrow(&mut profile, wanted, (&filters, &rules))?;
         let functions = Functions::of(&profile, &rules);
         let tally = Tally::of(&profile, &functions, event);
         let labels = labels(&functions, self.print.full_names);
@@ -83,7 +88,22 @@ impl Verb for PeekArgs {
             Err(text) => return wrong_usage(&text),
         };
         let path = &profile.recording.path;
-        anyhow::ensure!(!found.is_empty(), "{path}: no function '{}'", self.function);
+        if found.is_empty() {
+            let names = functions.all.indices().map(|id| {
+                let weight = tally.of_function(id).inclusive.period;
+                Candidate {
+                    name: &functions.get(id).identity.name.name,
+                    shown: &labels[id.index()],
+                    weight,
+                }
+            });
+            let near = near(&self.function, names.filter(|one| one.weight > 0));
+            let near = match near.as_slice() {
+                [] => String::new(),
+                near => format!("; nearest: {}", near.join(", ")),
+            };
+            anyhow::bail!("{path}: no function '{}'{near}", self.function);
+        }
         let depth = usize::from(self.depth);
         let blocks: Vec<Block> = found
             .iter()
@@ -96,7 +116,11 @@ impl Verb for PeekArgs {
                 found.len()
             ));
         }
-        let facts = Facts::of(&profile, &tally, Some(&judge(&evidence, Limits::default())));
+        let verdict = verdict(&evidence, &profile[event], Limits::default());
+        let facts = Facts {
+            idle,
+            ..Facts::of(&profile, &tally, Some(&verdict))
+        };
         let quality = stdio::quality_line(&profile);
         let answer = Peek {
             facts: &facts,
@@ -109,7 +133,7 @@ impl Verb for PeekArgs {
                 (more.len(), most.unwrap_or_default())
             }),
             quality: &quality,
-            filter: filtered,
+            filter,
             full_names: self.print.full_names,
         };
         let common = Common {

@@ -91,7 +91,7 @@ fn may_be_replaced(path: &Path) -> bool {
 }
 
 /// What recordings, and pipe streams saved to a file, begin with.
-const MAGIC: &[u8] = b"PERFILE2";
+pub(super) const MAGIC: &[u8; 8] = b"PERFILE2";
 
 /// What a difference is taken from.
 pub(super) enum Base {

@@ -4,14 +4,17 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::filters::{FilterArgs, regexes};
+use super::filters::{FilterArgs, filter, regexes};
 use super::input::InputArgs;
 use super::target::ReplaceArgs;
 use super::weight::WeightArgs;
+use crate::check::{Evidence, Limits, Verdict, judge_for};
+use crate::ids::IndexVec;
 use crate::load::LoadOptions;
-use crate::profile::{EventId, Profile};
+use crate::profile::{EventId, EventSummary, Profile};
 use crate::questions::budget::Budget;
 use crate::questions::filter::Filters;
+use crate::questions::idle::{Idle, leave_out};
 use crate::questions::kinds::OwnRules;
 use crate::questions::tally::main_event;
 
@@ -21,6 +24,10 @@ pub struct QuestionArgs {
     /// Only this event (default: the one with most samples)
     #[arg(long = "event", value_name = "NAME")]
     pub event: Option<String>,
+
+    /// Count the idle task, too, which `perf record -a` samples where processors have nothing to do
+    #[arg(long = "idle")]
+    pub idle: bool,
 
     #[command(flatten)]
     filters: FilterArgs,
@@ -139,9 +146,8 @@ pub fn parse_budget(word: &str) -> Result<Budget, String> {
 /// The event to answer for: that of the name, else the one with most samples.
 ///
 /// # Errors
-/// When there are no samples, or none of that event.
-pub fn event_of(profile: &Profile, wanted: Option<&str>) -> anyhow::Result<EventId> {
-    super::verb::require_samples(profile)?;
+/// When there are no samples of that event.
+fn event_of(profile: &Profile, wanted: Option<&str>) -> anyhow::Result<EventId> {
     let Some(wanted) = wanted else {
         return Ok(main_event(profile));
     };
@@ -159,6 +165,61 @@ pub fn event_of(profile: &Profile, wanted: Option<&str>) -> anyhow::Result<Event
         .ok_or_else(|| anyhow::anyhow!("no event '{wanted}' in {path}; it has {}", names()))?;
     anyhow::ensure!(profile[at].samples > 0, "{path}: no samples of {wanted}");
     Ok(at)
+}
+
+/// What a question is answered for.
+pub struct Asked {
+    /// The event.
+    pub event: EventId,
+    /// What of it was left out.
+    pub idle: Idle,
+    /// The line about filters, if there are any.
+    pub filter: Option<String>,
+}
+
+/// Finds the event, and leaves out what is not to be looked at: first the idle task, then what filters do.
+///
+/// # Errors
+/// When no sample is left.
+pub fn narrow(
+    profile: &mut Profile,
+    (event, keeps_idle): (Option<&str>, bool),
+    (filters, rules): (&Filters, &OwnRules),
+) -> anyhow::Result<Asked> {
+    super::verb::require_samples(profile)?;
+    let mut left = IndexVec::new();
+    if !keeps_idle {
+        left = leave_out(profile);
+        anyhow::ensure!(
+            profile.events.iter().any(|event| event.samples > 0),
+            "{}: all samples are of the idle task (--idle keeps them)",
+            profile.recording.path
+        );
+    }
+    let event = event_of(profile, event)?;
+    let mut lines = filter(profile, filters, rules)?;
+    let summary = &profile[event];
+    anyhow::ensure!(
+        summary.samples > summary.filtered_samples,
+        "{}: no sample of {} is left by {}",
+        profile.recording.path,
+        summary.name,
+        filters.texts().join(" ")
+    );
+    Ok(Asked {
+        event,
+        idle: left.get(event).copied().unwrap_or_default(),
+        filter: lines.get_mut(event).map(std::mem::take),
+    })
+}
+
+/// What `check` says of a recording for an answer about one event.
+#[must_use]
+pub fn verdict(evidence: &Evidence, event: &EventSummary, limits: Limits) -> Verdict {
+    let about = event
+        .is_sampled()
+        .then(|| (event.name.clone(), event.samples));
+    judge_for(evidence, about, limits)
 }
 
 /// What every question needs to be loaded.

@@ -1,18 +1,19 @@
 //! Reads the recordings of a comparison: several at once where they are small, with the memory of one where they are large.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::MetadataExt as _;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::Args;
 use regex::RegexSet;
 
-use super::filters::filter;
 use super::input::{Environment, InputArgs};
-use super::question::{QuestionArgs, event_of};
-use crate::check::{Limits, judge};
+use super::picture::MAGIC;
+use super::question::{Asked, QuestionArgs, narrow, verdict};
+use crate::check::Limits;
 use crate::diagnostics::Diagnostics;
+use crate::input::identity;
 use crate::load::{self, Listener, LoadOptions, Teller, Together};
 use crate::metrics::plain_name;
 use crate::parallel::in_parallel;
@@ -48,6 +49,7 @@ pub struct RunArgs {
 pub struct Reading {
     load: LoadOptions,
     event: Option<String>,
+    keeps_idle: bool,
     filters: Filters,
     rules: OwnRules,
     limits: Limits,
@@ -120,6 +122,7 @@ impl RunArgs {
         Ok(Reading {
             load,
             event: self.question.event.clone(),
+            keeps_idle: self.question.idle,
             filters,
             rules,
             limits,
@@ -201,16 +204,15 @@ impl Reading {
         load.source = load::Source::File(path.to_owned());
         load.needs.threads = threads;
         let (mut profile, evidence) = together.load_examined(&load)?;
-        let event = event_of(&profile, self.event.as_deref())?;
-        filter(&mut profile, &self.filters, &self.rules)?;
+        let wanted = (self.event.as_deref(), self.keeps_idle);
+        let Asked { event, idle, .. } = narrow(&mut profile, wanted, (&self.filters, &self.rules))?;
         let functions = Functions::of(&profile, &self.rules);
         let tally = Tally::of(&profile, &functions, event);
-        anyhow::ensure!(
-            tally.total.samples > 0,
-            "{}: no sample is left",
-            path.display()
-        );
-        let facts = Facts::of(&profile, &tally, Some(&judge(&evidence, self.limits)));
+        let verdict = verdict(&evidence, &profile[event], self.limits);
+        let facts = Facts {
+            idle,
+            ..Facts::of(&profile, &tally, Some(&verdict))
+        };
         Ok(reduce(&profile, &functions, &tally, facts, &self.groups))
     }
 }
@@ -234,7 +236,6 @@ impl Listener for Missing {
 
 /// Recordings that are read at the same time: not more than there are threads, and together not larger than the largest, or small.
 fn batches<'p>(paths: &'p [&'p PathBuf], threads: usize) -> Vec<&'p [&'p PathBuf]> {
-    let size = |path: &&PathBuf| std::fs::metadata(path).map_or(0, |data| data.len());
     let most = paths.iter().map(size).max().unwrap_or(0).max(SMALL);
     let (mut batches, mut start, mut sum) = (Vec::new(), 0, 0);
     for (at, path) in paths.iter().enumerate() {
@@ -264,7 +265,7 @@ fn told_apart(base: &[PathBuf], new: &[PathBuf]) -> Result<Option<PathBuf>, Stri
         if !data.is_file() {
             continue;
         }
-        match known.insert((data.dev(), data.ino()), is_new) {
+        match known.insert(identity(path, &data), is_new) {
             Some(before) if before == is_new => {
                 return Err(format!("{}: the same recording twice", path.display()));
             }
@@ -293,6 +294,16 @@ fn tell_copies(sides: &Sides, diag: &Diagnostics) {
     }
 }
 
+/// Bytes of a recording, of all files where it is a folder.
+fn size(path: &&PathBuf) -> u64 {
+    let length = |path: &Path| std::fs::metadata(path).map_or(0, |data| data.len());
+    if !path.is_dir() {
+        return length(path);
+    }
+    let files = std::fs::read_dir(path).into_iter().flatten().flatten();
+    files.map(|file| length(&file.path())).sum()
+}
+
 /// The path without the time that `perf record --switch-output` puts behind it: `perf.data` of
 /// `perf.data.2026112315451439`.
 fn unsliced(path: &Path) -> Option<PathBuf> {
@@ -303,12 +314,13 @@ fn unsliced(path: &Path) -> Option<PathBuf> {
     is_slice.then_some(before)
 }
 
-/// Folders as the recordings in them: `perf.data`, files that end in `.data`, slices that end in `.data.TIME`, and folders
-/// that hold a `perf.data`.
+/// Folders as the recordings in them: `perf.data`, files that end in `.data`, slices that end in `.data.TIME`, folders of
+/// `perf record --threads`, and folders that hold a `perf.data`. A folder of `perf record --threads` is a recording itself,
+/// whatever it is called.
 fn expand(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     let mut all = Vec::new();
     for path in paths {
-        if !path.is_dir() {
+        if !path.is_dir() || is_recording(path) {
             all.push(path.clone());
             continue;
         }
@@ -317,7 +329,9 @@ fn expand(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
         for entry in std::fs::read_dir(path).with_context(|| path.display().to_string())? {
             let entry = entry?.path();
             let inner = entry.join("perf.data");
-            if entry.is_dir() && inner.is_file() {
+            if is_recording(&entry) {
+                found.push(entry);
+            } else if entry.is_dir() && (inner.is_file() || is_recording(&inner)) {
                 found.push(inner);
             } else if entry.is_file() && entry.extension().is_some_and(|e| e == "data") {
                 found.push(entry);
@@ -337,6 +351,19 @@ fn expand(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
         all.extend(found);
     }
     Ok(all)
+}
+
+/// Whether a folder is what `perf record --threads` writes: a file `data` that begins as recordings do, and others beside it.
+fn is_recording(folder: &Path) -> bool {
+    let mut magic = [0; 8];
+    let path = folder.join("data");
+    // What is no file may keep its reader waiting.
+    if !path.is_file() {
+        return false;
+    }
+    let file = std::fs::File::open(path);
+    let read = file.and_then(|mut file| file.read_exact(&mut magic));
+    read.is_ok() && magic == *MAGIC
 }
 
 /// Whether the runs can be compared at all; what makes it doubtful is a warning.
@@ -457,6 +484,26 @@ mod tests {
         assert_eq!(told_apart(&one(&a), &one(&b)), Ok(None));
         assert_eq!(told_apart(&one(&a), &one(&link)), Ok(Some(link.clone())));
         assert!(told_apart(&[a, link], &one(&b)).is_err());
+    }
+
+    #[test]
+    fn folders_of_several_threads_are_recordings() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let one = folder.path().join("a.data");
+        let (two, none) = (folder.path().join("b/perf.data"), folder.path().join("c"));
+        for (path, begins) in [
+            (&one, "PERFILE2 and more"),
+            (&two, "PERFILE2"),
+            (&none, "text"),
+        ] {
+            std::fs::create_dir_all(path).expect("a folder");
+            std::fs::write(path.join("data"), begins).expect("a file");
+        }
+        let found = |path: &Path| expand(&[path.to_owned()]).ok();
+        assert_eq!(found(&one), Some(vec![one.clone()]));
+        assert_eq!(found(&two), Some(vec![two.clone()]));
+        assert_eq!(found(folder.path()), Some(vec![one.clone(), two.clone()]));
+        assert_eq!(found(&none), None);
     }
 
     #[test]

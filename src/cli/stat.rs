@@ -13,6 +13,7 @@ use crate::load::{self, LoadOptions};
 use crate::metrics::is_clock;
 use crate::output::stat;
 use crate::profile::Profile;
+use crate::questions::idle::{self, Idle};
 use crate::totals::{Apart, Seen, Totals, sampled};
 use crate::weigh::{self, Spec};
 
@@ -52,6 +53,10 @@ pub struct StatArgs {
     #[arg(long, group = "apart")]
     per_node: bool,
 
+    /// Count the idle task, too, among CPUs utilized
+    #[arg(long)]
+    idle: bool,
+
     /// The recording.
     #[command(flatten)]
     pub input: Less<OfStat>,
@@ -70,7 +75,7 @@ impl Verb for StatArgs {
                 let name = load.source.name();
                 anyhow::bail!("{name}: holds samples; perf stat record counts by processor");
             }
-            None => with_progress(diag, || of_samples(&load, context))?,
+            None => with_progress(diag, || of_samples(&load, self.idle, context))?,
         };
         let mut out = Output::open(Some(context.environment.pager.as_str()));
         stat::write(&totals, &mut out)?;
@@ -101,7 +106,11 @@ impl StatArgs {
 }
 
 /// Sums over the samples of `perf record`, and what weights make of them where there are any.
-fn of_samples(load: &LoadOptions, context: &Context<'_>) -> anyhow::Result<Totals> {
+fn of_samples(
+    load: &LoadOptions,
+    keeps_idle: bool,
+    context: &Context<'_>,
+) -> anyhow::Result<Totals> {
     let profile = load::load(load, context.diag)?;
     require_samples(&profile)?;
     let mut seen = Seen::default();
@@ -110,10 +119,33 @@ fn of_samples(load: &LoadOptions, context: &Context<'_>) -> anyhow::Result<Total
     }
     if profile.events.iter().any(|event| event.is_tracepoint) {
         let blocks = weight(load, Spec::Heap(weigh::spec::Heap::AllocCount));
-        let is_whole = profile.recording.lost_samples == 0;
+        let is_whole = profile.recording.lost == 0;
         seen.allocations = blocks.map(|profile| (total(&profile).1, !is_whole));
     }
-    Ok(sampled(&profile, seen))
+    let mut totals = sampled(&profile, seen);
+    if !keeps_idle {
+        leave_out_idle(&mut totals, &profile);
+    }
+    Ok(totals)
+}
+
+/// A processor that runs the idle task is not utilized.
+fn leave_out_idle(totals: &mut Totals, profile: &Profile) {
+    let weights = idle::weights(profile);
+    for (total, (event, count)) in totals.events.iter_mut().zip(weights.iter_enumerated()) {
+        let event = &profile[event];
+        // Counters of tasks tell nothing of it.
+        let is_of_samples = total.count.value == event.period as f64;
+        if event.is_cpu_time() && is_of_samples {
+            total.idle = count.period as f64;
+            let left = Idle {
+                count: *count,
+                cpus: profile.recording.idle_cpus,
+                unit: event.unit,
+            };
+            totals.idle = totals.idle.take().or_else(|| left.line());
+        }
+    }
 }
 
 /// The same recording by a weight, if it has what that takes. What it warns of concerns its views.

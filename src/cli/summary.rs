@@ -6,12 +6,11 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 
-use super::filters::filter;
 use super::input::InputArgs;
-use super::question::{Format, PrintArgs, QuestionArgs, event_of};
+use super::question::{Asked, Format, PrintArgs, QuestionArgs, narrow, verdict};
 use super::terminal::{Output, with_progress};
 use super::verb::{Context, Verb, leave, wrong_usage};
-use crate::check::{Limits, judge};
+use crate::check::Limits;
 use crate::load::{self, LoadOptions};
 use crate::output::json::{self, Common};
 use crate::output::page::Page;
@@ -130,16 +129,23 @@ impl SummaryArgs {
     ) -> anyhow::Result<Answer> {
         let diag = context.diag;
         let (mut profile, evidence) = with_progress(diag, || load::load_examined(load, diag))?;
-        let event = event_of(&profile, self.question.event.as_deref())?;
-        let filter = filter(&mut profile, filters, rules)?;
-        let verdict = judge(&evidence, Limits::default());
+        let wanted = (self.question.event.as_deref(), self.question.idle);
+        let Asked {
+            event,
+            idle,
+            filter,
+        } = narrow(&mut profile, wanted, (filters, rules))?;
+        let verdict = verdict(&evidence, &profile[event], Limits::default());
         let functions = Functions::of(&profile, rules);
         let tally = Tally::of(&profile, &functions, event);
         if let (Some(own), true) = (&rules.own, tally.no_own == tally.total) {
             let what = own.patterns().join(", ");
             diag.warn(format!("--own {what}: no function with samples matches"));
         }
-        let facts = Facts::of(&profile, &tally, Some(&verdict));
+        let facts = Facts {
+            idle,
+            ..Facts::of(&profile, &tally, Some(&verdict))
+        };
         let quality = stdio::quality_line(&profile);
         let edges = self
             .edges

@@ -1,6 +1,7 @@
 //! Which functions are shown.
 
 use crate::assembly::{Assembly, Function, Functions};
+use crate::near::{Candidate, near};
 use crate::profile::EventId;
 
 /// What the user asked for.
@@ -46,9 +47,13 @@ pub fn choose(functions: &Functions, selection: &Selection) -> Result<Vec<usize>
     }
     left.retain(|number| reaches(functions, *number, selection.percent_limit));
     left.sort_by_key(|number| {
-        let events = functions.totals.indices();
-        let weights = events.map(|event| functions.all[*number].weight(event).0);
-        std::cmp::Reverse(weights.fold(0, u64::saturating_add))
+        // Weights of different events do not add up: the largest share counts.
+        let events = functions.totals.iter_enumerated();
+        let shares = events.map(|(event, total)| {
+            let weight = functions.all[*number].weight(event).0;
+            (u128::from(weight) << 64) / u128::from(total.0.max(1))
+        });
+        std::cmp::Reverse(shares.max())
     });
     Ok(left)
 }
@@ -107,52 +112,13 @@ fn find(
         return Ok(longer);
     }
     let wanted = spellings.first().cloned().unwrap_or_default();
-    let mut nearest: Vec<(usize, &str)> = among
-        .iter()
-        .map(|number| (distance(&wanted, name(number)), name(number)))
-        .collect();
-    nearest.sort_unstable();
-    nearest.dedup();
+    let names = among.iter().map(|number| Candidate {
+        name: name(number),
+        shown: name(number),
+        weight: functions.all[*number].weight(EventId::default()).0,
+    });
     Err(NotFound {
-        nearest: nearest
-            .iter()
-            .take(3)
-            .map(|(_, name)| (*name).to_owned())
-            .collect(),
+        nearest: near(&wanted, names),
         name: wanted,
     })
-}
-
-/// How far a name is from the one that was asked for: changes that make one of the other; names that contain it are near. Only the
-/// beginnings of long names are compared.
-fn distance(wanted: &str, name: &str) -> usize {
-    const MOST: usize = 64;
-    if name.contains(wanted) {
-        return 0;
-    }
-    let wanted: Vec<char> = wanted.chars().take(MOST).collect();
-    let mut row: Vec<usize> = (0..=wanted.len()).collect();
-    for (i, theirs) in name.chars().take(MOST).enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, own) in wanted.iter().enumerate() {
-            let changed = diagonal + usize::from(*own != theirs);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    1 + row[wanted.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn near_names_are_those_that_differ_little() {
-        assert_eq!(distance("spin", "spin"), 0);
-        assert_eq!(distance("spin", "hot::spin"), 0);
-        assert_eq!(distance("spni", "spin"), 3);
-        assert!(distance("spni", "spin") < distance("spni", "roots"));
-    }
 }

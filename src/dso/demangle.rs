@@ -226,6 +226,27 @@ fn demangle_itanium(name: &str, short: bool) -> Option<String> {
     Some(out.text)
 }
 
+/// What a C++ name says behind the function's own: `(int) const` of `_ZNK1T4workEi`.
+#[must_use]
+pub fn parameters(name: &[u8]) -> Option<String> {
+    let name = std::str::from_utf8(name).ok()?;
+    if !name.starts_with("_Z") || name.len() > MAX_MANGLED {
+        return None;
+    }
+    let (symbol, _) = cpp_demangle::BorrowedSymbol::with_tail(name.as_bytes()).ok()?;
+    let text = |options: &cpp_demangle::DemangleOptions| {
+        let mut out = Bounded::of(name);
+        symbol.structured_demangle(&mut out, options).ok()?;
+        Some(out.text)
+    };
+    let options = cpp_demangle::DemangleOptions::default().no_return_type();
+    let (whole, short) = (text(&options)?, text(&options.no_params())?);
+    let parameters = whole.strip_prefix(short.as_str())?;
+    // A clone is the same function.
+    let parameters = parameters.split(" [clone").next()?;
+    (!parameters.is_empty()).then(|| parameters.to_owned())
+}
+
 /// `_ZTh`, `_ZTv`: what kind of thunk, and the encoding behind its offsets.
 fn thunk(name: &str) -> Option<(&'static str, &str)> {
     let number = |s: &str| {
@@ -549,6 +570,19 @@ mod tests {
             short("_RNvCskwGfYPst2Cb_3foo3bar.llvm.9D1C9369"),
             "foo::bar"
         );
+    }
+
+    #[test]
+    fn parameters_stand_behind_names() {
+        for (name, expected) in [
+            ("_Z4worki", Some("(int)")),
+            ("_Z4workd.part.0", Some("(double)")),
+            ("main", None),
+            ("_ZN4core3ptr17h0123456789abcdefE", None),
+        ] {
+            assert_eq!(parameters(name.as_bytes()).as_deref(), expected, "{name}");
+        }
+        assert!(parameters(b"_ZNK1T4workEi").is_some_and(|text| text.starts_with("(int)")));
     }
 
     #[test]

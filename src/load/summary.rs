@@ -1,5 +1,7 @@
 //! Totals, header facts and the quality of the data: what is told of a recording besides its rows.
 
+use rustc_hash::FxHashSet;
+
 use super::options::LoadOptions;
 use crate::collect::Collected;
 use crate::diagnostics::Diagnostics;
@@ -8,6 +10,7 @@ use crate::perfdata::attr::sample_type;
 use crate::perfdata::{Event, Recording};
 use crate::profile::{
     ByEnd, EventId, EventSummary, FrameId, Profile, Quality, RecordingSummary, Sampling, StackEnd,
+    ThreadId,
 };
 use crate::session::Session;
 
@@ -48,15 +51,19 @@ fn is_whole(event: &Event, session: &Session<'_>) -> bool {
     // With the period in samples the kernel records every hit of a tracepoint.
     let is_each = !attr.is_freq()
         && (attr.sample_period == 1 || attr.is_tracepoint() && attr.has(sample_type::PERIOD));
-    is_each && session.stats.lost_events == 0 && session.stats.lost_samples_total() == 0
+    is_each && session.stats.lost() == 0
 }
 
-/// Period by reason for the end of the stack.
+/// Period by reason for the end of the stack; samples where there are several events, whose periods do not add up.
 pub(super) fn stack_ends(collected: &Collected) -> ByEnd<u64> {
     let mut ends: ByEnd<u64> = ByEnd::default();
+    let mut events = collected.rows.iter().map(|row| row.key.event);
+    let first = events.next();
+    let is_of_one = events.all(|event| Some(event) == first);
     for row in &collected.rows {
         let sum = &mut ends[collected.stacks.tag(row.key.stack)];
-        *sum = sum.saturating_add(row.period);
+        let weight = if is_of_one { row.period } else { row.samples };
+        *sum = sum.saturating_add(weight);
     }
     ends
 }
@@ -88,6 +95,8 @@ pub(super) fn summarise(
     profile.recording = RecordingSummary {
         path: options.source.name(),
         lost_samples: session.stats.lost_samples_total(),
+        lost: session.stats.lost(),
+        idle_cpus: idle_cpus(session),
         lost_chunks: session.stats.lost_chunks,
         records: session.stats.records,
         header: recording.header_lines(options.full_header),
@@ -119,7 +128,22 @@ pub(super) fn summarise(
     };
 }
 
-/// Times of the first and the last sample.
+/// Processors that the idle task was met on.
+fn idle_cpus(session: &Session<'_>) -> usize {
+    let threads = session.threads.iter();
+    let is_idle: IndexVec<ThreadId, bool> = threads
+        .map(|thread| (thread.pid, thread.tid) == (0, 0))
+        .collect();
+    if !is_idle.raw.contains(&true) {
+        return 0;
+    }
+    let samples = session.samples.iter();
+    let idle = samples.filter(|sample| is_idle[sample.thread] && sample.cpu >= 0);
+    let cpus: FxHashSet<i32> = idle.map(|sample| sample.cpu).collect();
+    cpus.len()
+}
+
+/// Times of the first and the last sample. What `perf record --off-cpu` adds up until the end has numbers in place of times.
 fn time_range(session: &Session<'_>) -> Option<(u64, u64)> {
     let times = session.samples.iter().map(|sample| sample.time);
     let mut times = times.filter(|time| time.is_time());

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::check::{Finding, Level, Limits, Verdict};
 
-use super::json::SCHEMA;
+use super::json::{SCHEMA, number};
 use super::page::{Column, Page, Part, Table};
 use super::text::harmless;
 
@@ -63,7 +63,10 @@ pub fn write(verdict: &Verdict, strict: bool, color: bool, out: &mut dyn Write) 
 /// The same as JSON, with so many findings; those that speak against the recording come first when there are fewer.
 #[must_use]
 pub fn to_json(verdict: &Verdict, strict: bool, rows: usize) -> Value {
-    let limits = &verdict.limits;
+    let Verdict {
+        limits, numbers, ..
+    } = verdict;
+    let share = |percent: f64| number(percent / 100.0);
     let findings = chosen(verdict, rows).into_iter().map(|finding| {
         json!({
             "level": finding.level.word(),
@@ -85,10 +88,15 @@ pub fn to_json(verdict: &Verdict, strict: bool, rows: usize) -> Value {
         "version": env!("CARGO_PKG_VERSION"),
         "path": verdict.path,
         "fit": verdict.is_fit(strict),
+        "samples": numbers.samples,
+        "lost": numbers.lost,
+        "complete": numbers.complete.map(number),
+        "named": numbers.named.map(number),
+        "advised_stack_size": numbers.advised_stack_size,
         "limits": {
-            "complete": limits.min_complete.unwrap_or(Limits::MIN_COMPLETE),
-            "resolved": limits.min_resolved,
-            "lost": limits.max_lost,
+            "complete": share(limits.min_complete.unwrap_or(Limits::MIN_COMPLETE)),
+            "named": share(limits.min_resolved),
+            "lost": share(limits.max_lost),
             "samples": limits.min_samples,
         },
         "findings": findings.collect::<Value>(),

@@ -6,6 +6,7 @@ use super::json;
 use super::page::{Column, Page, Part, Table, cut};
 use crate::questions::compare::{Comparison, Interval, Row, SameProgram, expected_difference};
 use crate::questions::facts::{Facts, Made};
+use crate::questions::idle::amount as amount_of;
 use crate::questions::runs::{By, Run};
 use crate::unit::Unit;
 
@@ -42,6 +43,26 @@ impl Diff<'_> {
         let is_amount = self.facts().is_some_and(Facts::is_amount);
         Some(row.verdict?.word(is_amount))
     }
+}
+
+/// `idle: 3.99 s a run of base, 2.01 s of new left out (--idle keeps it)`; nothing where nothing was.
+#[must_use]
+pub fn idle_line(base: &[Run], new: &[Run]) -> Option<String> {
+    let mean = |runs: &[Run]| {
+        let weights = runs.iter().map(|run| run.facts.idle.count.period);
+        weights.fold(0, u64::saturating_add) / runs.len().max(1) as u64
+    };
+    let unit = new.first().or(base.first())?.facts.idle.unit;
+    let parts = match (mean(base), mean(new)) {
+        (0, 0) => return None,
+        (_, new) if base.is_empty() => format!("{} a run", amount_of(unit, new)),
+        (base, new) => format!(
+            "{} a run of base, {} of new",
+            amount_of(unit, base),
+            amount_of(unit, new)
+        ),
+    };
+    Some(format!("idle: {parts} left out (--idle keeps it)"))
 }
 
 /// Makes the page of so many lines at most.
@@ -136,6 +157,7 @@ fn head(diff: &Diff<'_>) -> Vec<String> {
             "too few functions kept their time: the common factor is what most of them have grown by".to_owned(),
         );
     }
+    head.extend(idle_line(diff.base, diff.new));
     if !diff.filters.is_empty() {
         head.push(format!("Filter: {}", diff.filters.join(" ")));
     }

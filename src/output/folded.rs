@@ -17,7 +17,7 @@ use crate::intern::{Sequences, byte_ranks};
 use crate::parallel::in_parallel;
 use crate::profile::CpuMode;
 use crate::profile::{
-    CommId, Entry, Frame, FrameId, ObjectId, Profile, StackId, SymbolId, ThreadId,
+    CommId, Entry, EventId, Frame, FrameId, ObjectId, Profile, StackId, SymbolId, ThreadId,
 };
 
 /// What a line weighs.
@@ -43,8 +43,8 @@ pub struct FoldOptions {
     pub annotate_jit: bool,
     /// What to add up.
     pub weight: Weight,
-    /// Only this event.
-    pub event: Option<String>,
+    /// Only these events; all if none is named. Weights of different events do not add up.
+    pub events: Vec<EventId>,
     /// Threads that sort and format; 0 counts as 1.
     pub threads: usize,
 }
@@ -76,19 +76,6 @@ pub fn write(profile: &Profile, options: &FoldOptions, out: &mut dyn Write) -> i
         }
     }
     out.write_all(&text)
-}
-
-/// Names of the events whose samples would be added up together, when there is more than one: their
-/// weights may be of different units.
-#[must_use]
-pub fn mixed_events<'p>(profile: &'p Profile, options: &FoldOptions) -> Vec<&'p str> {
-    let used = profile.events.iter().filter(|event| event.samples > 0);
-    let names: Vec<&str> = used.map(|event| event.name.as_str()).collect();
-    if options.event.is_some() || names.len() < 2 {
-        Vec::new()
-    } else {
-        names
-    }
 }
 
 numbers! {
@@ -251,9 +238,12 @@ fn groups<'p>(profile: &'p Profile, options: &FoldOptions) -> Vec<(&'p Entry, u6
     let mut found: FxHashMap<(CommId, Option<ThreadId>, StackId, Option<FrameId>), usize> =
         FxHashMap::default();
     let mut groups: Vec<(&Entry, u64)> = Vec::new();
+    let events = profile.events.indices();
+    let is_wanted: IndexVec<EventId, bool> = events
+        .map(|event| options.events.is_empty() || options.events.contains(&event))
+        .collect();
     for entry in &profile.entries {
-        let event = &profile[entry.event];
-        if options.event.as_ref().is_some_and(|e| *e != event.name) {
+        if !is_wanted[entry.event] {
             continue;
         }
         let weight = match options.weight {

@@ -23,6 +23,8 @@ pub struct Gate<'r> {
     pub diff: Option<Diff<'r>>,
     /// All recordings, with their roles.
     pub facts: Vec<(&'r Facts, &'static str)>,
+    /// What was left out because it was the idle task's.
+    pub idle: Option<String>,
 }
 
 /// Writes the lines for people.
@@ -49,7 +51,11 @@ pub fn write_text(gate: &Gate<'_>, lines: usize, out: &mut dyn Write) -> io::Res
         out,
         "# pjit gate: {base} run{plural} of base, {new} of new{grown}"
     )?;
+    if let Some(idle) = &gate.idle {
+        writeln!(out, "# {}", harmless(idle))?;
+    }
     // The heading, the last line and the one for what is left out.
+    let lines = lines.saturating_sub(usize::from(gate.idle.is_some()));
     let shown = if gate.lines.len() + 2 <= lines {
         gate.lines.len()
     } else {

@@ -119,6 +119,7 @@ fn recording(facts: &Facts, role: Option<&str>) -> Value {
         "arch": facts.arch,
         "start": facts.start_ns.map(|ns| ns as f64 / 1e9),
         "seconds": facts.wall_ns.map(|ns| number(ns as f64 / 1e9)),
+        "idle": facts.idle.count.period,
         "check": if facts.is_fit { "fit" } else { "unfit" },
     })
 }
@@ -189,10 +190,11 @@ pub const fn own_rule(basis: Basis) -> &'static str {
 pub fn function(function: &Function, numbers: &Numbers) -> Value {
     let name = &function.identity.name;
     json!({
-        "id": function.identity.id(),
+        "id": function.id(),
         "name": name.name,
         "full": function.full,
         "object": function.identity.object,
+        "apart": function.apart,
         "kind": function.kind.word(),
         "file": (!name.file.is_empty()).then_some(&name.file),
         "line": (name.line > 0).then_some(name.line),
@@ -206,7 +208,7 @@ pub fn function(function: &Function, numbers: &Numbers) -> Value {
 /// Edges by the ids of functions.
 #[must_use]
 pub fn edges(functions: &Functions, edges: &[(FunctionId, FunctionId, Count)]) -> Value {
-    let id = |function: &FunctionId| functions.get(*function).identity.id();
+    let id = |function: &FunctionId| functions.get(*function).id();
     let edge = |(caller, callee, count): &(FunctionId, FunctionId, Count)| {
         json!([id(caller), id(callee), count.period])
     };
@@ -243,7 +245,7 @@ pub fn summary(summary: &Summary, common: &Common, rows: usize) -> Value {
         extend(&mut answer, json!({"edges": all}));
     }
     let foreign = summary.foreign.iter().take(rows).map(|row| {
-        let id = |function: FunctionId| summary.functions.get(function).identity.id();
+        let id = |function: FunctionId| summary.functions.get(function).id();
         json!([id(row.function), id(row.payer), row.count.period])
     });
     let sum = |part: fn(&Numbers) -> Count| {

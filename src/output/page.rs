@@ -24,7 +24,7 @@ pub enum Part {
     /// A title and some items on one line.
     Line {
         /// What the items are.
-        title: &'static str,
+        title: String,
         /// The items.
         items: Vec<String>,
     },
@@ -90,7 +90,7 @@ pub fn cut(name: &str, columns: usize) -> String {
 pub fn write_text(page: &Page, out: &mut dyn Write) -> io::Result<()> {
     comments(&page.head, out)?;
     let titles = page.parts.iter().filter_map(|part| match part {
-        Part::Line { title, .. } => Some(title.len()),
+        Part::Line { title, .. } => Some(harmless(title).chars().count()),
         Part::Table(_) => None,
     });
     let width = titles.max().unwrap_or(0);
@@ -98,6 +98,7 @@ pub fn write_text(page: &Page, out: &mut dyn Write) -> io::Result<()> {
         match part {
             Part::Line { title, items } => {
                 let items: Vec<_> = items.iter().map(|item| harmless(item)).collect();
+                let title = harmless(title);
                 writeln!(out, "{title:width$}  {}", items.join("  "))?;
             }
             Part::Table(table) => text_table(table, out)?,
@@ -195,7 +196,7 @@ mod tests {
             head: vec!["pjit".to_owned()],
             parts: vec![
                 Part::Line {
-                    title: "CPU",
+                    title: "CPU".to_owned(),
                     items: vec!["own 1%".to_owned(), "b 2%".to_owned()],
                 },
                 Part::Table(Table {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::json;
 use super::page::{Column, Page, Part, Table, cut};
-use super::summary::head_of;
+use super::summary::Head;
 use crate::ids::Idx;
 use crate::questions::facts::Facts;
 use crate::questions::functions::Functions;
@@ -42,11 +42,18 @@ pub struct Peek<'p> {
 /// Makes the page of so many lines at most.
 #[must_use]
 pub fn page(peek: &Peek<'_>, lines: usize) -> Page {
+    let head = Head {
+        facts: peek.facts,
+        verb: "peek",
+        counts: [peek.tally.total, peek.tally.unfiltered],
+        quality: peek.quality,
+        filter: peek.filter.as_deref(),
+        own: None,
+    };
     let mut page = Page {
-        head: head_of(peek.facts, "peek", peek.tally.unfiltered, peek.quality),
+        head: head.lines(lines),
         ..Page::default()
     };
-    page.head.extend(peek.filter.clone());
     let mut left = lines.saturating_sub(page.head.len() + 1);
     let mut shown = 0;
     for (number, block) in peek.blocks.iter().enumerate() {
@@ -273,8 +280,8 @@ fn nodes(peek: &Peek<'_>, of: &[Node]) -> Value {
     let node = |node: &Node| {
         let (id, name) = match node.step {
             Step::Function(id) => {
-                let identity = &peek.functions.get(id).identity;
-                (Some(identity.id()), identity.name.name.clone())
+                let function = peek.functions.get(id);
+                (Some(function.id()), function.identity.name.name.clone())
             }
             step => (None, name(peek, step)),
         };
@@ -303,16 +310,16 @@ pub fn csv_rows(peek: &Peek<'_>) -> Vec<Vec<String>> {
     ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for block in peek.blocks {
-        let identity = &peek.functions.get(block.function).identity;
+        let function = peek.functions.get(block.function);
         for (direction, nodes) in [("called by", &block.callers), ("calls", &block.callees)] {
             rows.extend(nodes.iter().map(|node| {
                 let other = match node.step {
-                    Step::Function(id) => peek.functions.get(id).identity.name.full(),
+                    Step::Function(id) => peek.functions.get(id).full_name(),
                     step => name(peek, step),
                 };
                 vec![
-                    identity.name.full(),
-                    identity.object.clone(),
+                    function.full_name(),
+                    function.identity.object.clone(),
                     direction.to_owned(),
                     other,
                     node.count.period.to_string(),

@@ -49,6 +49,9 @@ pub fn write(totals: &Totals, out: &mut dyn Write) -> io::Result<()> {
         };
         writeln!(out, "\n {seconds:>17.9} {what}")?;
     }
+    if let Some(idle) = &totals.idle {
+        writeln!(out, "\n {}", harmless(idle))?;
+    }
     if totals.events.iter().any(|total| total.count.is_estimate) {
         writeln!(out, "\n~ is estimated from samples")?;
     }
@@ -178,7 +181,8 @@ impl<'t> Page<'t> {
         }
         if is_clock(&self.totals.events[index].name) {
             let elapsed = self.elapsed.filter(|elapsed| *elapsed > 0)?;
-            let cpus = count.value / elapsed as f64;
+            let used = count.value - self.totals.events[index].idle;
+            let cpus = used / elapsed as f64;
             return Some(format!("{cpus:>8.3} CPUs utilized"));
         }
         let metric = self.beside[index].as_ref();

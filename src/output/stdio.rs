@@ -196,7 +196,7 @@ pub fn quality_line(profile: &Profile) -> String {
         "{:.2}% unresolved",
         percent(*unresolved_samples, *samples)
     ));
-    parts.push(format!("{} lost", profile.recording.lost_samples));
+    parts.push(format!("{} lost", profile.recording.lost));
     if profile.recording.lost_chunks > 0 {
         parts.push(format!("{} chunks lost", profile.recording.lost_chunks));
     }

@@ -46,9 +46,12 @@ pub fn page(summary: &Summary, options: &PageOptions) -> Page {
     let fixed = page.head.len() + page.parts.len() + 1;
     let left = options.lines.saturating_sub(fixed);
     let tables = [maker.own(), maker.hot(), maker.foreign()];
+    // However little room there is, one row of the first table has some: with its heading, and the row for the others.
+    let first = tables.iter().position(|table| table.rows > 0);
     let wants = [0, 1, 2].map(|at| Want {
         lines: tables[at].lines(),
         share: [40, 25, 20][at],
+        least: if first == Some(at) { 3 } else { 0 },
     });
     let given = budget::split(left, &wants);
     let mut hidden = Vec::new();
@@ -69,78 +72,147 @@ pub fn page(summary: &Summary, options: &PageOptions) -> Page {
     page
 }
 
-/// The lines that tell what was recorded, and how far it can be trusted.
-#[must_use]
-pub fn head_of(facts: &Facts, verb: &str, total: Count, quality: &str) -> Vec<String> {
-    let mut head = vec![
-        format!("pjit {verb}: {}  {}", facts.path, measured(facts, total)),
-        quality.to_owned(),
-    ];
-    for trouble in facts.findings.iter().take(TROUBLES) {
-        let word = if trouble.is_failure { "FAIL" } else { "warn" };
-        head.push(format!("{word} {}: {}", trouble.code, trouble.text));
+/// What the first lines are about.
+pub struct Head<'h> {
+    /// What was recorded.
+    pub facts: &'h Facts,
+    /// The command.
+    pub verb: &'h str,
+    /// What filters left, and all of it.
+    pub counts: [Count; 2],
+    /// How far it can be trusted.
+    pub quality: &'h str,
+    /// What was filtered.
+    pub filter: Option<&'h str>,
+    /// How it was told what is own.
+    pub own: Option<String>,
+}
+
+impl Head<'_> {
+    /// The lines that tell what was recorded, and how far it can be trusted: a third of the page at most. What `check` tells
+    /// again is the first that there is no room for.
+    #[must_use]
+    pub fn lines(&self, page: usize) -> Vec<String> {
+        let Self { facts, .. } = self;
+        let measured = measured(facts, self.counts);
+        let mut head = vec![format!("pjit {}: {}  {measured}", self.verb, facts.path)];
+        let mut told: Vec<String> = facts.idle.line().into_iter().collect();
+        told.extend(self.filter.map(str::to_owned));
+        let mut room = (page / 3).saturating_sub(head.len() + told.len());
+        let mut take = |wanted: usize| {
+            let given = wanted.min(room);
+            room -= given;
+            given
+        };
+        let quality = take(1);
+        let troubles = facts.findings.len();
+        let needed = troubles.min(TROUBLES) + usize::from(troubles > TROUBLES);
+        let first = take(needed.min(1));
+        let own = take(usize::from(self.own.is_some()));
+        let lines = first + take(needed - first);
+        // Where not all have a line, the last one is for those that have none.
+        let shown = match lines {
+            lines if lines == needed => troubles.min(TROUBLES),
+            lines => lines.saturating_sub(1),
+        };
+        head.extend((quality > 0).then(|| self.quality.to_owned()));
+        for trouble in facts.findings.iter().take(shown) {
+            let word = if trouble.is_failure { "FAIL" } else { "warn" };
+            head.push(format!("{word} {}: {}", trouble.code, trouble.text));
+        }
+        if lines > shown {
+            head.push(format!("{}: pjit check", left_out(facts, shown)));
+        }
+        head.extend(told);
+        head.extend(self.own.clone().filter(|_| own > 0));
+        head
     }
-    if facts.findings.len() > TROUBLES {
-        head.push(format!(
-            "+{} more: pjit check",
-            facts.findings.len() - TROUBLES
-        ));
+}
+
+/// `+3 more`, or the names of what failed where none is shown.
+fn left_out(facts: &Facts, shown: usize) -> String {
+    let all = facts.findings.len();
+    let mut failed: Vec<&str> = facts
+        .findings
+        .iter()
+        .filter(|trouble| trouble.is_failure)
+        .map(|trouble| trouble.code)
+        .collect();
+    failed.dedup();
+    match (shown, failed.as_slice()) {
+        (0, []) if all == 1 => "1 warning".to_owned(),
+        (0, []) => format!("{all} warnings"),
+        (0, failed) => format!("FAIL {}", failed.join(", ")),
+        _ => format!("+{} more", all - shown),
     }
-    head
 }
 
 /// What weights are called.
 struct Words {
-    /// Told apart by kind, library and thread.
-    titles: [&'static str; 3],
+    /// What is told apart by kind, library and thread; nothing where the unit has no word.
+    what: String,
     /// Above numbers.
     column: &'static str,
     /// All of it.
-    whole: &'static str,
+    whole: String,
 }
 
 impl Words {
-    const fn of(facts: &Facts) -> Self {
-        let unit = match facts.weighed {
-            None => {
-                return Self {
-                    titles: ["CPU by kind", "CPU by library", "CPU by thread"],
-                    column: if facts.is_clock { "seconds" } else { "count" },
-                    whole: "CPU",
-                };
-            }
-            Some((unit, _)) => unit,
-        };
-        let titles = match unit {
-            Unit::Nanoseconds => ["Time by kind", "Time by library", "Time by thread"],
-            Unit::Bytes => ["Bytes by kind", "Bytes by library", "Bytes by thread"],
-            _ => ["By kind", "By library", "By thread"],
-        };
-        let (column, whole) = match unit {
-            Unit::Nanoseconds => ("seconds", "time"),
-            Unit::Bytes => ("bytes", "weight"),
-            Unit::ByteSeconds => ("byte-seconds", "weight"),
-            Unit::Pages | Unit::Blocks => (unit.word(), "weight"),
-            Unit::Count | Unit::Cycles => ("count", "weight"),
-        };
-        Self {
-            titles,
+    fn of(facts: &Facts) -> Self {
+        let words = |what: &str, column, whole: &str| Self {
+            what: what.to_owned(),
             column,
-            whole,
+            whole: whole.to_owned(),
+        };
+        match facts.weighed.map(|(unit, _)| unit) {
+            None if facts.is_clock => words("CPU", "seconds", "the CPU"),
+            None if facts.is_cpu => words("CPU", "count", "the CPU"),
+            None if facts.is_off_cpu => words("Time off CPU", "seconds", "the time"),
+            // Other events happen for reasons of their own: faults and switches are no CPU.
+            None => words(&facts.event, "count", &facts.event),
+            Some(Unit::Nanoseconds) => words("Time", "seconds", "the time"),
+            Some(Unit::Bytes) => words("Bytes", "bytes", "the weight"),
+            Some(Unit::ByteSeconds) => words("", "byte-seconds", "the weight"),
+            Some(unit @ (Unit::Pages | Unit::Blocks)) => words("", unit.word(), "the weight"),
+            Some(Unit::Count | Unit::Cycles) => words("", "count", "the weight"),
+        }
+    }
+
+    /// `CPU by kind`
+    fn title(&self, by: &str) -> String {
+        match self.what.as_str() {
+            "" => format!("By {by}"),
+            what => format!("{what} by {by}"),
         }
     }
 }
 
 /// `node (pid 2700), 343 samples of cpu-clock, 1.72 s CPU in 1.9 s, 7 threads`
-fn measured(facts: &Facts, total: Count) -> String {
-    let much = match facts.weighed {
-        Some((Unit::Nanoseconds, _)) => seconds(total.period),
-        Some((unit @ (Unit::Pages | Unit::Blocks), _)) => {
-            format!("{} {}", total.period, unit.word())
-        }
-        Some((unit, _)) => unit.human(total.period),
-        None if facts.is_clock => format!("{} CPU", seconds(total.period)),
-        None => format!("{} {}", total.period, facts.event),
+///
+/// Where filters left only some of it: `15 of 343 samples of cpu-clock, 0.08 of 1.72 s CPU`.
+fn measured(facts: &Facts, [left, total]: [Count; 2]) -> String {
+    let is_part = left != total;
+    let number = |weight: u64| match facts.weighed {
+        _ if facts.is_time() => format!("{:.2}", weight as f64 / 1e9),
+        Some((unit, _)) => unit.human(weight),
+        None => weight.to_string(),
+    };
+    let unit = match facts.weighed {
+        None if facts.is_clock => " s CPU".to_owned(),
+        None if facts.is_off_cpu => " s off CPU".to_owned(),
+        _ if facts.is_time() => " s".to_owned(),
+        Some((unit @ (Unit::Pages | Unit::Blocks), _)) => format!(" {}", unit.word()),
+        Some(_) => String::new(),
+        None => format!(" {}", facts.event),
+    };
+    let whole = number(total.period);
+    let much = match is_part {
+        true => format!("{} of {whole}{unit}", number(left.period)),
+        false => format!("{whole}{unit}"),
+    };
+    let samples = match is_part {
+        true => format!("{} of {}", left.samples, total.samples),
+        false => total.samples.to_string(),
     };
     let counted = facts.counted();
     let wall = facts
@@ -149,9 +221,8 @@ fn measured(facts: &Facts, total: Count) -> String {
         .unwrap_or_default();
     let plural = if facts.threads == 1 { "" } else { "s" };
     let mut text = format!(
-        "{}, {} {counted} of {}, {much}{wall}, {} thread{plural}",
+        "{}, {samples} {counted} of {}, {much}{wall}, {} thread{plural}",
         facts.process(),
-        total.samples,
         facts.event,
         facts.threads
     );
@@ -162,12 +233,6 @@ fn measured(facts: &Facts, total: Count) -> String {
         ));
     }
     text
-}
-
-/// Seconds with two decimals, or as many as are needed to see anything.
-#[must_use]
-pub fn seconds(ns: u64) -> String {
-    format!("{:.2} s", ns as f64 / 1e9)
 }
 
 fn short_seconds(ns: u64) -> String {
@@ -203,15 +268,15 @@ struct PageMaker<'s> {
 impl PageMaker<'_> {
     fn head(&self) -> Vec<String> {
         let summary = self.summary;
-        let mut head = head_of(
-            &summary.facts,
-            "summary",
-            summary.unfiltered,
-            &self.options.quality,
-        );
-        head.extend(self.options.filters.clone());
-        head.push(format!("own: {}", summary.own_rule()));
-        head
+        let head = Head {
+            facts: &summary.facts,
+            verb: "summary",
+            counts: [summary.total, summary.unfiltered],
+            quality: &self.options.quality,
+            filter: self.options.filters.as_deref(),
+            own: Some(format!("own: {}", summary.own_rule())),
+        };
+        head.lines(self.options.lines)
     }
 
     fn lines(&self) -> Vec<Part> {
@@ -220,20 +285,19 @@ impl PageMaker<'_> {
             .kinds
             .iter()
             .map(|share| format!("{} {}", share.label, self.share(share.count)));
-        let titles = self.words().titles;
+        let words = self.words();
         let mut parts = vec![Part::Line {
-            title: titles[0],
+            title: words.title("kind"),
             items: kinds.collect(),
         }];
         parts.push(Part::Line {
-            title: titles[1],
+            title: words.title("library"),
             items: self.shares(&summary.objects),
         });
-        let is_large =
-            |share: &&Share| percent(share.count.period, summary.unfiltered.period) >= 5.0;
+        let is_large = |share: &&Share| percent(share.count.period, summary.total.period) >= 5.0;
         if summary.threads.iter().filter(is_large).count() > 1 {
             parts.push(Part::Line {
-                title: titles[2],
+                title: words.title("thread"),
                 items: self.shares(&summary.threads),
             });
         }
@@ -244,7 +308,7 @@ impl PageMaker<'_> {
     fn shares(&self, shares: &[Share]) -> Vec<String> {
         const MOST: usize = 6;
         let weights = shares.iter().map(|share| share.count.period);
-        let shown = worth_showing(weights, self.summary.unfiltered.period).clamp(1, MOST);
+        let shown = worth_showing(weights, self.summary.total.period).clamp(1, MOST);
         let mut items: Vec<String> = shares
             .iter()
             .take(shown)
@@ -308,7 +372,7 @@ impl PageMaker<'_> {
     }
 
     fn worth(&self, weights: impl Iterator<Item = u64> + Clone) -> usize {
-        worth_showing(weights, self.summary.unfiltered.period)
+        worth_showing(weights, self.summary.total.period).max(1)
     }
 
     fn table(&self, draft: &Draft, rows: usize) -> Table {
@@ -331,7 +395,7 @@ impl PageMaker<'_> {
                 let id = summary.hot[at];
                 let own = summary.numbers[id.index()].own;
                 let object = &summary.functions.get(id).identity.object;
-                let share = format!("  {:>5} {}", self.share(own), self.half_width(own));
+                let share = format!("  {:>5}{}", self.share(own), self.half_width(own));
                 vec![share, self.time(own), self.name(id), cut(object, NAME)]
             }
             "own" => {
@@ -428,7 +492,7 @@ impl PageMaker<'_> {
             })
             .collect();
         let mut text = format!(
-            "{} of the {} has no own frame",
+            "{} of {} has no own frame",
             self.share(summary.no_own).trim(),
             self.words().whole
         );
@@ -448,11 +512,14 @@ impl PageMaker<'_> {
         )
     }
 
-    /// Half the width of the 95 % interval within this run.
+    /// Half the width of the 95 % interval within this run; nothing where each thing was recorded, for then the share is known.
     fn half_width(&self, count: Count) -> String {
-        let n = self.summary.unfiltered.samples.max(1) as f64;
+        let Some(n) = self.summary.worth else {
+            return String::new();
+        };
         let p = count.period as f64 / self.summary.unfiltered.period.max(1) as f64;
-        format!("+-{:.1}", 196.0 * (p * (1.0 - p).max(0.0) / n).sqrt())
+        let width = 196.0 * (p * (1.0 - p).max(0.0) / n.max(1.0)).sqrt();
+        format!(" +-{width:.1}")
     }
 
     fn time(&self, count: Count) -> String {
@@ -552,9 +619,9 @@ fn csv_rows(summary: &Summary, table: &str) -> Vec<Vec<String>> {
                 row.count.period.to_string(),
                 row.count.samples.to_string(),
                 share(row.count),
-                function.identity.name.full(),
+                function.full_name(),
                 function.identity.object.clone(),
-                payer.identity.name.full(),
+                payer.full_name(),
                 payer.identity.object.clone(),
             ]
         }));
@@ -588,9 +655,9 @@ fn csv_rows(summary: &Summary, table: &str) -> Vec<Vec<String>> {
             numbers.inclusive.period.to_string(),
             share(of),
             function.kind.word().to_owned(),
-            function.identity.name.full(),
+            function.full_name(),
             function.identity.object.clone(),
-            function.identity.id(),
+            function.id(),
         ]
     }));
     rows

@@ -6,12 +6,13 @@ use serde_json::Value;
 use super::answer::{write_markdown, write_text};
 use super::json::{self, Common};
 use super::summary::{PageOptions, page};
+use crate::profile::Profile;
 use crate::questions::budget::Budget;
-use crate::questions::facts::Facts;
+use crate::questions::facts::{Facts, Trouble};
 use crate::questions::functions::Functions;
 use crate::questions::kinds::OwnRules;
 use crate::questions::summary::{Summary, Wanted};
-use crate::questions::tally::Tally;
+use crate::questions::tally::{Tally, main_event};
 use crate::report::testing::ProfileBuilder;
 
 /// With functions `a` to `z`, of which some letters are own.
@@ -33,6 +34,114 @@ fn summary(stacks: &[(String, u64)], small: bool) -> Summary {
         small,
     };
     Summary::of(&profile, functions, tally, facts, wanted)
+}
+
+/// 100 samples in two functions of an event, with the rest of the profile as `change` leaves it.
+fn page_of(event: &str, budget: Budget, change: impl FnOnce(&mut Profile)) -> String {
+    let mut builder = ProfileBuilder::default();
+    let other = builder.add_event(event);
+    builder.event = other;
+    for _ in 0..50 {
+        builder.sample("x", "a;m", 1000);
+        builder.sample("x", "b;m", 1000);
+    }
+    let mut profile = builder.finish();
+    change(&mut profile);
+    let functions = Functions::of(&profile, &OwnRules::default());
+    let tally = Tally::of(&profile, &functions, other);
+    let facts = Facts {
+        findings: (0..5)
+            .map(|at| Trouble {
+                is_failure: at < 2,
+                code: ["stacks", "symbols", "clock", "dumps", "kernel"][at],
+                text: "bad".to_owned(),
+            })
+            .collect(),
+        ..Facts::of(&profile, &tally, None)
+    };
+    let summary = Summary::of(&profile, functions, tally, facts, Wanted::default());
+    text(&summary, budget).expect("a page")
+}
+
+#[test]
+fn what_is_no_cpu_is_not_called_so() {
+    let large = Budget::Lines(60);
+    for (event, words, is_cpu) in [
+        ("page-faults", "page-faults by kind", false),
+        ("offcpu-time", "Time off CPU by kind", false),
+        ("cpu_core/cycles/u", "CPU by kind", true),
+    ] {
+        let page = page_of(event, large, |_| {});
+        assert!(page.contains(words), "{page}");
+        assert_eq!(
+            page.contains("of the CPU has no own frame"),
+            is_cpu,
+            "{page}"
+        );
+    }
+    // Time off the processors is time, and never the answer where something else was sampled.
+    let page = page_of("offcpu-time", large, |_| {});
+    assert!(
+        page.contains("s off CPU") && page.contains("seconds"),
+        "{page}"
+    );
+    let mut builder = ProfileBuilder::default();
+    builder.sample("x", "a", 1);
+    builder.event = builder.add_event("offcpu-time");
+    builder.sample("x", "a", 1);
+    builder.sample("x", "b", 1);
+    let profile = builder.finish();
+    assert_eq!(main_event(&profile), crate::profile::EventId(0));
+}
+
+#[test]
+fn only_samples_have_a_margin() {
+    let large = Budget::Lines(60);
+    assert!(page_of("cycles", large, |_| {}).contains("50.0% +-9.8"));
+    // One sample is worth half of them all: so many are no evidence.
+    let uneven = page_of("cycles", large, |profile| {
+        profile.entries[0].period = 100_000;
+        profile.events[crate::profile::EventId(1)].period += 99_000;
+    });
+    assert!(
+        !uneven.contains("+-9.8") && uneven.contains("+-"),
+        "{uneven}"
+    );
+    let whole = page_of("page-faults", large, |profile| {
+        profile.events[crate::profile::EventId(1)].is_whole = true;
+    });
+    assert!(!whole.contains("+-"), "{whole}");
+}
+
+#[test]
+fn the_smallest_page_has_a_function() {
+    let page = page_of("cycles", Budget::Lines(12), |_| {});
+    let head = page.lines().take_while(|line| line.starts_with('#'));
+    assert!(head.clone().count() <= 4, "{page}");
+    assert!(
+        head.clone()
+            .any(|line| line == "# FAIL stacks, symbols: pjit check"),
+        "{page}"
+    );
+    let rows = page
+        .lines()
+        .filter(|line| line.contains("50.0%") && line.contains("b"));
+    assert!(rows.count() > 0, "{page}");
+    let page = page_of("cycles", Budget::Lines(60), |_| {});
+    assert!(page.contains("# warn kernel: bad"), "{page}");
+}
+
+#[test]
+fn of_what_filters_left_both_numbers_are_told() {
+    let page = page_of("page-faults", Budget::Lines(60), |profile| {
+        profile.entries.truncate(1);
+    });
+    assert!(
+        page.contains(", 1 of 100 samples of page-faults, 1000 of 100000 page-faults"),
+        "{page}"
+    );
+    // Rows are large or small among what is left.
+    assert!(page.contains("1.0%") && page.contains("  a"), "{page}");
 }
 
 fn text(summary: &Summary, budget: Budget) -> Option<String> {

@@ -130,6 +130,23 @@ impl DeliverStats {
             .iter()
             .fold(0, |sum, n| sum.saturating_add(*n))
     }
+
+    /// Samples that the kernel could not write. Before Linux 6.0 only LOST records tell of them; where both do, it is the same loss.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.lost_samples_total().max(self.lost_events)
+    }
+
+    /// The same of some events. LOST records do not tell of which event something was lost: what nothing else tells of may be theirs.
+    #[must_use]
+    pub fn lost_of(&self, is_wanted: impl Fn(EventId) -> bool) -> u64 {
+        let by_event = self.lost_samples.iter_enumerated();
+        let wanted = by_event.filter(|(event, _)| is_wanted(*event));
+        match wanted.fold(0_u64, |sum, (_, n)| sum.saturating_add(*n)) {
+            0 => self.lost_events.saturating_sub(self.lost_samples_total()),
+            lost => lost,
+        }
+    }
 }
 
 /// Bytes of a record that has to wait: in a map they stay, in a decoded buffer they do not.

@@ -1040,10 +1040,21 @@ fn losses_are_counted() {
     recording.kernel_record(5, 0, &[0; 24], 5);
     let stats = read_file(&recording.file()).stats;
     assert_eq!((stats.lost_events, stats.lost_chunks), (7, 2));
+    // One loss, told twice.
+    assert_eq!((stats.lost(), stats.lost_of(|_| true)), (7, 5));
     assert_eq!(
         (stats.lost_samples, stats.lost_samples_bpf, stats.throttled),
         (vec![5].into(), 6, 1)
     );
+}
+
+#[test]
+fn losses_of_old_kernels_are_losses() {
+    let mut recording = TestRecording::simple();
+    let lost = |n: u64| [7u64.to_le_bytes(), n.to_le_bytes()].concat();
+    recording.kernel_record(2, 0, &lost(400), 1);
+    let stats = read_file(&recording.file()).stats;
+    assert_eq!((stats.lost(), stats.lost_of(|_| true)), (400, 400));
 }
 
 #[test]

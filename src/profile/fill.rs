@@ -143,6 +143,7 @@ impl Filler<'_, '_> {
                 is_data: false,
                 inlined: true,
                 origin: self.origin(name),
+                parameters: None,
                 ..self.function(function, object)
             },
             PlaceSymbol::Function(function) => self.function(function, object),
@@ -168,6 +169,7 @@ impl Filler<'_, '_> {
             inlined: false,
             producer: code.map(JitCode::producer),
             origin: Origin::Unknown,
+            parameters: None,
         }
     }
 
@@ -263,6 +265,7 @@ impl Filler<'_, '_> {
             inlined: false,
             producer: None,
             origin: found.origin,
+            parameters: found.parameters.clone(),
         }
     }
 
@@ -314,6 +317,7 @@ impl Filler<'_, '_> {
             inlined: false,
             producer: None,
             origin: Origin::Unknown,
+            parameters: None,
         };
         let symbol = self.profile.symbols.push(symbol);
         Frame {

@@ -9,6 +9,7 @@ use crate::build_id::BuildId;
 use crate::collect::Squares;
 use crate::ids::{IndexVec, Spare, numbers};
 use crate::intern::Sequences;
+use crate::metrics::plain_name;
 use crate::run_state::RunState;
 use crate::unit::Unit;
 use crate::weigh::{Derived, Evidence, Interval, Trim};
@@ -199,6 +200,12 @@ pub struct Thread {
 }
 
 impl Thread {
+    /// Whether it is what a processor runs when there is nothing to do.
+    #[must_use]
+    pub const fn is_idle(&self) -> bool {
+        self.pid == 0 && self.tid == 0
+    }
+
     /// The cgroup namespace that it was in.
     #[must_use]
     pub fn cgroup_at(&self, time: u64) -> Option<Namespace> {
@@ -249,6 +256,39 @@ impl Object {
     #[must_use]
     pub fn is_label(&self) -> bool {
         self.rank == u32::MAX
+    }
+}
+
+impl EventSummary {
+    /// Whether its samples tell of time off the processors: `perf record --off-cpu` gives it periods in ns.
+    #[must_use]
+    pub fn is_off_cpu(&self) -> bool {
+        self.counted.is_none() && plain_name(&self.name) == "offcpu-time"
+    }
+
+    /// Whether its periods are ns of CPU, not weights of another meaning.
+    #[must_use]
+    pub fn is_cpu_time(&self) -> bool {
+        self.unit == Unit::Nanoseconds && self.counted.is_none() && !self.is_tracepoint
+    }
+
+    /// Whether samples stand for what was not recorded. Weights that were asked for are of things that were recorded one by one,
+    /// but for those that clocks have.
+    #[must_use]
+    pub fn is_sampled(&self) -> bool {
+        !self.is_whole && !self.is_off_cpu() && self.counted.is_none_or(|what| what == "samples")
+    }
+
+    /// Whether it happens while a processor runs, and as often as that is fast: it stands for CPU.
+    #[must_use]
+    pub fn is_cpu(&self) -> bool {
+        let is_cycles = || {
+            self.counted.is_none()
+                && !self.is_tracepoint
+                && (self.unit == Unit::Cycles
+                    || matches!(plain_name(&self.name), "cycles" | "ref-cycles"))
+        };
+        self.is_cpu_time() || is_cycles()
     }
 }
 
@@ -308,6 +348,8 @@ pub struct Symbol {
     pub producer: Option<Producer>,
     /// Whose code it is by its source file.
     pub origin: Origin,
+    /// Parameters, where the view asked whose code functions are and others of the object have the same name.
+    pub parameters: Option<Box<str>>,
 }
 
 pub use crate::symbolize::Origin;
@@ -542,6 +584,10 @@ pub struct RecordingSummary {
     pub path: String,
     /// Sum of LOST_SAMPLES counts (`# Total Lost Samples`).
     pub lost_samples: u64,
+    /// Samples that the kernel could not write, as far as any record tells.
+    pub lost: u64,
+    /// Processors that the idle task was met on, if the recording tells.
+    pub idle_cpus: usize,
     /// Number of LOST records ("chunks") and of all records, for perf's warning.
     pub lost_chunks: u64,
     /// All records read.
@@ -583,7 +629,7 @@ impl RecordingSummary {
 /// What the quality line says.
 #[derive(Debug, Default, Clone)]
 pub struct Quality {
-    /// Period by reason for the end of the stack.
+    /// Period by reason for the end of the stack; of several events the number of samples.
     pub stack_ends: ByEnd<u64>,
     /// Samples whose leaf has no symbol.
     pub unresolved_samples: u64,

@@ -31,20 +31,24 @@ pub struct Want {
     pub lines: usize,
     /// Its share of what is there, in per cent.
     pub share: usize,
+    /// Lines that it has before others have any: less shows nothing.
+    pub least: usize,
 }
 
 /// Lines for each table: its share, and what those before it leave; what the last leave goes to the first again.
 #[must_use]
 pub fn split(lines: usize, wants: &[Want]) -> Vec<usize> {
     let all: usize = wants.iter().map(|want| want.share).sum();
-    let mut left = 0;
+    let (mut left, mut room) = (0, lines);
     let mut given: Vec<usize> = Vec::with_capacity(wants.len());
     for want in wants {
         let part = lines * want.share / all.max(1) + left;
-        let used = part.min(want.lines);
-        left = part - used;
+        let used = part.max(want.least).min(want.lines).min(room);
+        left = part.saturating_sub(used);
+        room -= used;
         given.push(used);
     }
+    left = left.min(room);
     for (given, want) in given.iter_mut().zip(wants) {
         let more = left.min(want.lines - *given);
         *given += more;
@@ -76,7 +80,7 @@ mod tests {
         fn budgets_are_kept_and_more_is_never_less(
             wants in proptest::collection::vec((0_usize..40, 1_usize..60), 1..5), lines in 0_usize..120
         ) {
-            let wants: Vec<Want> = wants.into_iter().map(|(lines, share)| Want { lines, share }).collect();
+            let wants: Vec<Want> = wants.into_iter().map(|(lines, share)| Want { lines, share, least: 0 }).collect();
             let (less, more) = (split(lines, &wants), split(lines + 1, &wants));
             prop_assert!(less.iter().sum::<usize>() <= lines);
             for ((less, more), want) in less.iter().zip(&more).zip(&wants) {
@@ -87,8 +91,27 @@ mod tests {
 
     #[test]
     fn what_one_leaves_the_next_gets() {
-        let wants = [(3, 40), (50, 25), (50, 20)].map(|(lines, share)| Want { lines, share });
+        let wants = [(3, 40), (50, 25), (50, 20)].map(|(lines, share)| Want {
+            lines,
+            share,
+            least: 0,
+        });
         assert_eq!(split(85, &wants), [3, 50, 32]);
         assert_eq!(split(200, &wants), [3, 50, 50]);
+    }
+
+    #[test]
+    fn the_first_has_a_row_however_little_there_is() {
+        let wants = [(40, 3), (25, 0), (20, 0)].map(|(share, least)| Want {
+            lines: 50,
+            share,
+            least,
+        });
+        for lines in 0..150 {
+            let (less, more) = (split(lines, &wants), split(lines + 1, &wants));
+            assert!(less.iter().sum::<usize>() <= lines);
+            assert!(less.iter().zip(&more).all(|(less, more)| less <= more));
+            assert_eq!(rows(less[0], wants[0], 1, 50).is_some(), lines >= 3);
+        }
     }
 }

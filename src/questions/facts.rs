@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::tally::{Tally, is_cpu_time, of_event};
+use super::idle::Idle;
+use super::tally::{Tally, of_event};
 use crate::check::{Level, Verdict};
 use crate::profile::{EventId, EventSummary, Profile, Sampling, ThreadId};
 use crate::unit::Unit;
@@ -59,6 +60,12 @@ pub struct Facts {
     pub event: String,
     /// Whether its periods are nanoseconds of CPU.
     pub is_clock: bool,
+    /// Whether it stands for CPU: clocks and cycles.
+    pub is_cpu: bool,
+    /// Whether its periods are nanoseconds off the processors.
+    pub is_off_cpu: bool,
+    /// What of it was left out because it was the idle task's.
+    pub idle: Idle,
     /// What weights that were asked for are, and what has them; nothing where samples weigh what was recorded.
     pub weighed: Option<(Unit, &'static str)>,
     /// How its weights came about.
@@ -129,12 +136,15 @@ impl Facts {
             wall_ns: times.map(|(first, last)| last.saturating_sub(first)),
             start_ns: times.map(|(first, _)| first),
             event: name_of(tally.event).to_owned(),
-            is_clock: event.is_some_and(is_cpu_time),
+            is_clock: event.is_some_and(EventSummary::is_cpu_time),
+            is_cpu: event.is_some_and(EventSummary::is_cpu),
+            is_off_cpu: event.is_some_and(EventSummary::is_off_cpu),
+            idle: Idle::default(),
             weighed: event.and_then(|event| Some((event.unit, event.counted?))),
             made: event.map_or(Made::Sampled, Made::of),
             is_tracepoint: event.is_some_and(|event| event.is_tracepoint),
             other_events: others.map(|(_, event)| event.name.clone()).collect(),
-            lost: profile.recording.lost_samples,
+            lost: profile.recording.lost,
             findings: verdict.map(troubles).unwrap_or_default(),
             is_fit: verdict.is_none_or(|verdict| verdict.is_fit(false)),
             command: header(profile, "cmdline"),
@@ -147,7 +157,7 @@ impl Facts {
     /// Whether weights are shown in seconds.
     #[must_use]
     pub fn is_time(&self) -> bool {
-        self.is_clock || matches!(self.weighed, Some((Unit::Nanoseconds, _)))
+        self.is_clock || self.is_off_cpu || matches!(self.weighed, Some((Unit::Nanoseconds, _)))
     }
 
     /// Whether weights are bytes, blocks or the like: amounts that do not take time.
@@ -161,7 +171,7 @@ impl Facts {
     pub fn unit(&self) -> &'static str {
         match self.weighed {
             Some((unit, _)) => unit.word(),
-            None if self.is_clock => Unit::Nanoseconds.word(),
+            None if self.is_time() => Unit::Nanoseconds.word(),
             None => Unit::Count.word(),
         }
     }

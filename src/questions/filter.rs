@@ -158,7 +158,7 @@ impl Filters {
     }
 }
 
-/// What became of a profile's samples.
+/// What became of the samples of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Kept {
     /// All of them.
@@ -167,8 +167,13 @@ pub struct Kept {
     pub after: Count,
 }
 
-/// Filters the samples and stacks of a profile. What kinds are is the rules' business.
-pub fn apply(profile: &mut Profile, filters: &Filters, rules: &OwnRules) -> Kept {
+/// Filters the samples and stacks of a profile; by event, what became of its samples, for there is no sum of different things.
+/// What kinds are is the rules' business.
+pub fn apply(
+    profile: &mut Profile,
+    filters: &Filters,
+    rules: &OwnRules,
+) -> IndexVec<EventId, Kept> {
     let frames = FrameMatches::of(profile, filters);
     let mut stacks = Rewriter {
         frames: &frames,
@@ -182,9 +187,9 @@ pub fn apply(profile: &mut Profile, filters: &Filters, rules: &OwnRules) -> Kept
         std::mem::take(&mut profile.samples),
     );
     let matcher = SampleMatcher::new(profile, &filters.samples);
-    let mut kept = Kept::default();
-    let mut dropped: IndexVec<EventId, Count> = index_vec![Count::default(); profile.events.len()];
+    let mut kept: IndexVec<EventId, Kept> = index_vec![Kept::default(); profile.events.len()];
     let mut new = |of: Candidate, count: Count| {
+        let kept = &mut kept[of.event];
         kept.before.add(count);
         let cpu = i32::try_from(of.cpu).unwrap_or(-1);
         let is_wanted = !matcher.hides(of.comm, of.thread, cpu, of.leaf);
@@ -193,9 +198,8 @@ pub fn apply(profile: &mut Profile, filters: &Filters, rules: &OwnRules) -> Kept
         } else {
             None
         };
-        match new {
-            Some(_) => kept.after.add(count),
-            None => dropped[of.event].add(count),
+        if new.is_some() {
+            kept.after.add(count);
         }
         new
     };
@@ -227,9 +231,11 @@ pub fn apply(profile: &mut Profile, filters: &Filters, rules: &OwnRules) -> Kept
     let samples: Vec<Sample> = samples.collect();
     (profile.entries, profile.samples) = (entries, samples);
     profile.stacks = stacks.stacks;
-    for (event, dropped) in profile.events.iter_mut().zip(dropped) {
-        event.filtered_samples = event.filtered_samples.saturating_add(dropped.samples);
-        event.filtered_period = event.filtered_period.saturating_add(dropped.period);
+    for (event, Kept { before, after }) in profile.events.iter_mut().zip(&kept) {
+        let dropped = |of: fn(&Count) -> u64| of(before).saturating_sub(of(after));
+        let (samples, period) = (dropped(|c| c.samples), dropped(|c| c.period));
+        event.filtered_samples = event.filtered_samples.saturating_add(samples);
+        event.filtered_period = event.filtered_period.saturating_add(period);
     }
     kept
 }
@@ -496,7 +502,7 @@ mod tests {
     /// Weight that is left, and (self, inclusive) of functions.
     fn filtered(filters: &Filters) -> (u64, impl Fn(&str) -> (u64, u64) + use<>) {
         let mut profile = reference();
-        let kept = apply(&mut profile, filters, &OwnRules::default());
+        let kept = apply(&mut profile, filters, &OwnRules::default())[EventId(0)];
         assert_eq!(kept.before.period, 42);
         let functions = Functions::of(&profile, &OwnRules::default());
         let tally = Tally::of(&profile, &functions, crate::profile::EventId(0));
@@ -514,6 +520,28 @@ mod tests {
             })
         };
         (kept.after.period, numbers)
+    }
+
+    #[test]
+    fn events_of_different_units_are_not_added_up() {
+        let mut builder = ProfileBuilder::default();
+        builder.sample("x", "A;main", 100);
+        builder.sample("x", "B;main", 100);
+        let faults = builder.add_event("page-faults");
+        builder.event = faults;
+        builder.sample("x", "A;main", 3);
+        let mut profile = builder.finish();
+        let filters = Filters {
+            focus: set("^A$"),
+            ..Filters::default()
+        };
+        let kept = apply(&mut profile, &filters, &OwnRules::default());
+        let parts = |kept: &Kept| (kept.after.period, kept.before.period);
+        assert_eq!(
+            kept.iter().map(parts).collect::<Vec<_>>(),
+            [(100, 200), (3, 3)]
+        );
+        assert_eq!(profile.events[faults].filtered_period, 0);
     }
 
     #[test]

@@ -79,6 +79,7 @@ pub fn matches(
         ];
         names.into_iter().any(|name| name == word)
             || function.identity.id() == word
+            || function.id() == word
             || printed.contains(id)
     };
     let mut found: Vec<FunctionId> = ids().filter(met).filter(is_exactly).collect();

@@ -292,8 +292,10 @@ fn callers(
         *known = candidate.max(*known);
     }
     let identity = |id: FunctionId| without_directory(&functions.get(id).identity);
+    // Functions of one name are one where recordings are compared.
     best.into_iter()
         .map(|(callee, (_, caller))| (identity(callee), identity(caller.0)))
+        .filter(|(callee, caller)| callee != caller)
         .collect()
 }
 

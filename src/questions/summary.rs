@@ -6,7 +6,7 @@
 use rustc_hash::FxHashMap;
 
 use super::facts::Facts;
-use super::functions::{Basis, FunctionId, Functions};
+use super::functions::{Basis, Function, FunctionId, Functions};
 use super::tally::{Count, Numbers, Tally, of_event};
 use crate::ids::Idx;
 use crate::profile::{EventId, Profile};
@@ -57,6 +57,8 @@ pub struct Summary {
     pub unfiltered: Count,
     /// Those that filters left.
     pub total: Count,
+    /// See [`Tally::worth`].
+    pub worth: Option<f64>,
     /// By kind of the innermost frame, the heaviest first.
     pub kinds: Vec<Share>,
     /// By object of the address.
@@ -89,7 +91,8 @@ impl Summary {
     ) -> Self {
         let labels = Labels::of(&functions, wanted.full_names);
         let numbers = &tally.numbers;
-        let total = tally.unfiltered.period;
+        // Rows are large or small among what filters left: of one thread of many none would be worth a row otherwise.
+        let total = tally.total.period;
         let is_wanted = |weight: u64| wanted.small || !is_small(weight, total);
         let by = |part: fn(&Numbers) -> Count, keep: &dyn Fn(FunctionId) -> bool| {
             let weight = |id: FunctionId| part(&numbers[id.index()]).period;
@@ -130,6 +133,7 @@ impl Summary {
             ),
             unfiltered: tally.unfiltered,
             total: tally.total,
+            worth: tally.worth,
             labels,
             numbers: tally.numbers,
             functions,
@@ -180,14 +184,19 @@ impl Labels {
     fn of(functions: &Functions, full_names: bool) -> Self {
         let identities = || functions.all.iter().map(|f| &f.identity);
         let has_place = |name: &CleanName| name.line > 0 || !name.file.is_empty();
-        if !identities().any(|identity| has_place(&identity.name)) {
+        let is_plain = |f: &Function| f.apart.is_none() && !has_place(&f.identity.name);
+        if functions.all.iter().all(is_plain) {
             return Self(None);
         }
-        Self(Some(if full_names {
+        let mut labels: Vec<String> = if full_names {
             identities().map(|i| i.name.full()).collect()
         } else {
             told_apart(identities().map(|i| (&i.name, i.object.as_str())))
-        }))
+        };
+        for (label, function) in labels.iter_mut().zip(&functions.all) {
+            label.push_str(function.apart.as_deref().unwrap_or_default());
+        }
+        Self(Some(labels))
     }
 
     /// The name of a function of those that these are of.

@@ -9,7 +9,6 @@ use rustc_hash::FxHashMap;
 use super::functions::{FunctionId, Functions};
 use crate::ids::Idx;
 use crate::profile::{Entry, EventId, EventSummary, FrameId, Profile, StackId};
-use crate::unit::Unit;
 
 /// Weight of some samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -96,20 +95,21 @@ pub struct Tally {
     pub stacks: Vec<WeightedStack>,
     /// The event that was counted.
     pub event: EventId,
+    /// Samples of equal weight that all samples of the event are worth; nothing where each thing was recorded, so that nothing
+    /// is left to chance.
+    pub worth: Option<f64>,
 }
 
-/// The event with most samples; of equals the first.
+/// The event with most samples; of equals the first. Time off the processors is the answer only where nothing else was sampled.
 #[must_use]
 pub fn main_event(profile: &Profile) -> EventId {
     let events = profile.events.iter_enumerated();
-    let most = events.max_by_key(|(at, event)| (event.samples, std::cmp::Reverse(*at)));
+    let key = |(at, event): &(EventId, &EventSummary)| {
+        let is_on_cpu = event.samples > 0 && !event.is_off_cpu();
+        (is_on_cpu, event.samples, std::cmp::Reverse(*at))
+    };
+    let most = events.max_by_key(key);
     most.map_or(EventId::default(), |(at, _)| at)
-}
-
-/// Whether an event's periods are seconds of CPU, not weights of another meaning.
-#[must_use]
-pub fn is_cpu_time(event: &EventSummary) -> bool {
-    event.unit == Unit::Nanoseconds && event.counted.is_none() && !event.is_tracepoint
 }
 
 /// Distinct stacks of an event with their weights, in the order of their ids.
@@ -161,7 +161,8 @@ impl Tally {
                 ..Self::default()
             },
         };
-        if let Some(summary) = profile.events.get(event) {
+        let summary = profile.events.get(event);
+        if let Some(summary) = summary {
             walk.out.unfiltered = Count {
                 period: summary.period,
                 samples: summary.samples,
@@ -171,7 +172,24 @@ impl Tally {
         for stack in &mut stacks {
             stack.payer = walk.add(stack);
         }
-        Self { stacks, ..walk.out }
+        let is_sampled = summary.is_some_and(EventSummary::is_sampled);
+        let worth = is_sampled.then(|| walk.out.worth(&stacks));
+        Self {
+            stacks,
+            worth,
+            ..walk.out
+        }
+    }
+
+    /// (Σw)²/Σw² of what filters left, for all samples.
+    fn worth(&self, stacks: &[WeightedStack]) -> f64 {
+        let squares: f64 = stacks.iter().map(|stack| stack.squares).sum();
+        if squares <= 0.0 {
+            return 0.0;
+        }
+        let weight = self.total.period as f64;
+        let left = self.unfiltered.samples as f64 / self.total.samples.max(1) as f64;
+        weight * weight / squares * left
     }
 
     /// The numbers of a function.

@@ -196,6 +196,7 @@ impl ProfileBuilder {
                     inlined,
                     producer: None,
                     origin: Origin::Unknown,
+                    parameters: None,
                 });
                 SymbolId::from_usize(next as usize)
             });

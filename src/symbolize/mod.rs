@@ -116,6 +116,8 @@ pub struct Symbol {
     pub is_data: bool,
     /// Whose code it is.
     pub origin: Origin,
+    /// Parameters, of C++ functions that share a name with others that were hit, if it is wanted whose code functions are.
+    pub parameters: Option<Box<str>>,
 }
 
 /// A function inlined at an address.

@@ -23,7 +23,7 @@ use super::{
     SourceLine, StringIndex, Symbol, SymbolIndex,
 };
 use crate::address::FileOffset;
-use crate::dso::demangle::demangle;
+use crate::dso::demangle::{demangle, parameters};
 use crate::dso::go::GoTable;
 use crate::dso::{DsoId, DsoKind, DsoTable};
 use crate::ids::{Idx, IndexSlice, IndexVec, Part, Spare, index_vec, numbers};
@@ -655,6 +655,10 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
                 .collect::<Vec<_>>()
         });
         out.symbols = symbols.into_iter().flatten().collect();
+        if self.options.origins {
+            let raw: Vec<&[u8]> = order.iter().map(name).collect();
+            tell_apart(&mut out.symbols.raw, &raw);
+        }
         let mut numbers: Vec<IndexVec<HitId, SymbolIndex>> = self
             .objects
             .iter()
@@ -685,6 +689,7 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
             name: self.show(name, style),
             is_data: symbol.is_data,
             origin: Origin::Unknown,
+            parameters: None,
         }
     }
 
@@ -712,6 +717,22 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
             known,
             texts: texts.into_iter().flatten().collect(),
         }
+    }
+}
+
+/// Gives functions of one name in one file their parameters.
+fn tell_apart(symbols: &mut [Symbol], raw: &[&[u8]]) {
+    let mut known: FxHashMap<(DsoId, &str), u32> = FxHashMap::default();
+    for symbol in &*symbols {
+        *known.entry((symbol.dso, &symbol.name)).or_default() += 1;
+    }
+    let shared: Vec<bool> = symbols
+        .iter()
+        .map(|symbol| known[&(symbol.dso, symbol.name.as_str())] > 1)
+        .collect();
+    let all = symbols.iter_mut().zip(raw).zip(shared);
+    for ((symbol, raw), _) in all.filter(|(_, is_shared)| *is_shared) {
+        symbol.parameters = parameters(raw).map(String::into_boxed_str);
     }
 }
 

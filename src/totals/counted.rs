@@ -222,6 +222,7 @@ impl Counting {
             elapsed: self.elapsed,
             on_cpu: None,
             is_sampled: false,
+            idle: None,
             parts: if is_apart {
                 parts.collect()
             } else {

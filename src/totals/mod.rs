@@ -22,6 +22,8 @@ pub struct Totals {
     pub on_cpu: Option<u64>,
     /// Whether counts are sums over samples.
     pub is_sampled: bool,
+    /// What is said of the idle task.
+    pub idle: Option<String>,
     /// By event, in the order of the recording.
     pub events: Vec<Total>,
     /// What counts were told apart by: processors or threads, with their counts.
@@ -61,6 +63,8 @@ pub struct Total {
     pub scale: f64,
     /// All of it.
     pub count: Count,
+    /// What of it was the idle task's.
+    pub idle: f64,
 }
 
 /// A count, and how long it was counted.

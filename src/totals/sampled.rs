@@ -39,6 +39,7 @@ pub fn sampled(profile: &Profile, seen: Seen) -> Totals {
             unit: if is_time { "msec" } else { "" }.to_owned(),
             scale: if is_time { 1e-6 } else { 1.0 },
             count,
+            idle: 0.0,
         });
     }
     let plain = |total: &Total| crate::metrics::plain_name(&total.name).to_owned();

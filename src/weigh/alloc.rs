@@ -261,14 +261,7 @@ fn check_loss(
     options: &Options,
 ) -> Result<(), WeighError> {
     let is_probe = |index: usize| probes[index].is_some();
-    let by_event = session.stats.lost_samples.iter().enumerate();
-    let of_probes = by_event.filter(|(event, _)| is_probe(*event));
-    let of_probes = of_probes.fold(0_u64, |sum, (_, n)| sum.saturating_add(*n));
-    // Recordings of older kernels only tell that something was lost.
-    let lost = match of_probes {
-        0 => session.stats.lost_events,
-        lost => lost,
-    };
+    let lost = session.stats.lost_of(|event| is_probe(event.index()));
     let there = session
         .samples
         .iter()

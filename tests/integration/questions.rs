@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
+use crate::recording::{Recording, Sample as Recorded, Stacks};
 use crate::support::{SAMPLES, folded, pjit, run, sample, stdout_of};
 
 fn json_of(view: &[&str], name: &str) -> Value {
@@ -574,6 +575,96 @@ fn weights_are_of_what_the_head_says() {
     let options = ["flamegraph", "--weight", "alloc", "--diff", path, "-o", "-"];
     let svg = stdout_of(&[&options[..], &["--format", "svg"]].concat(), "heap");
     assert!(svg.contains(" blocks)") && !svg.contains(" samples)"));
+}
+
+#[test]
+fn the_idle_task_is_left_out_and_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    let write = |name: &str, busy: u64, idle: u64| {
+        let mut recording = Recording::new(Stacks::None);
+        recording.comm(7, 7, b"app");
+        recording.map(7, 0x1000, 0x1000, 0, b"/app");
+        for (tid, count) in [(7, busy), (0, idle)] {
+            for at in 0..count {
+                recording.sample(&Recorded {
+                    ip: 0x1100,
+                    pid: tid,
+                    tid,
+                    time: 1000 + at,
+                    period: 1_000_000,
+                    chain: &[],
+                    user: None,
+                });
+            }
+        }
+        std::fs::write(path(name), recording.file()).expect("a file");
+    };
+    // A second of one processor: what the program takes more the idle task takes less.
+    for run in 0..3 {
+        write(&format!("base{run}"), 400 + run, 600);
+        write(&format!("new{run}"), 800 + run, 200);
+    }
+    let run = |arguments: &[&str]| {
+        let output = pjit()
+            .current_dir(folder.path())
+            .args(arguments)
+            .output()
+            .expect("the binary can be run");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let page = run(&["summary", "base0"]);
+    assert!(
+        page.contains("400 samples of cpu-clock, 0.40 s CPU"),
+        "{page}"
+    );
+    assert!(
+        page.contains("# idle: 600.0 ms left out (--idle keeps it)"),
+        "{page}"
+    );
+    let page = run(&["summary", "base0", "--idle"]);
+    assert!(
+        page.contains("1000 samples of cpu-clock, 1.00 s CPU"),
+        "{page}"
+    );
+    assert!(!page.contains("left out (--idle"), "{page}");
+    let json: Value =
+        serde_json::from_str(&run(&["summary", "base0", "--format", "json"])).expect("JSON");
+    assert_eq!(json["recordings"][0]["idle"], 600_000_000);
+    assert_eq!(json["event"]["total"], 400_000_000);
+    let sides = ["base0", "base1", "base2", "--to", "new0", "new1", "new2"];
+    let page = run(&[&["diff", "--by", "self"], &sides[..]].concat());
+    assert!(page.contains("total: 0.401 -> 0.801 s per run"), "{page}");
+    assert!(
+        page.contains("idle: 600.0 ms a run of base, 200.0 ms of new left out"),
+        "{page}"
+    );
+    let page = run(&[&["gate", "--by", "self", "--max-growth", "10%"], &sides[..]].concat());
+    assert!(page.contains("FAIL  max-growth total"), "{page}");
+    assert!(run(&["stat", "base0"]).contains("idle: 600.0 ms left out"));
+}
+
+#[test]
+fn only_near_names_are_suggested() {
+    let said = |arguments: &[&str]| {
+        let output = run(arguments, "native");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert!(
+        said(&["peek", "nosuchfunctionanywhere"])
+            .ends_with("no function 'nosuchfunctionanywhere'\n")
+    );
+    assert!(
+        said(&["peek", "mian"]).contains("; nearest: main"),
+        "{}",
+        said(&["peek", "mian"])
+    );
+    let told = said(&["summary", "--min-x"]);
+    assert!(
+        told.contains("--min-x") && !told.contains("vmlinux"),
+        "{told}"
+    );
+    assert!(said(&["summary", "--vmlinx"]).contains("--vmlinux"));
 }
 
 #[test]
