@@ -33,8 +33,7 @@ pub fn judge(evidence: &Evidence, limits: Limits) -> Verdict {
 pub fn judge_for(evidence: &Evidence, about: Option<(String, u64)>, limits: Limits) -> Verdict {
     let mut findings = Vec::new();
     recording(evidence, &limits, &mut findings);
-    samples(evidence, &limits, &mut findings);
-    few(evidence, about, &limits, &mut findings);
+    samples(evidence, about, &limits, &mut findings);
     let complete = stacks(evidence, &limits, &mut findings);
     symbols(evidence, &limits, &mut findings);
     clock(evidence, &mut findings);
@@ -163,7 +162,12 @@ fn recording(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
     }
 }
 
-fn samples(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
+fn samples(
+    evidence: &Evidence,
+    about: Option<(String, u64)>,
+    limits: &Limits,
+    out: &mut Vec<Finding>,
+) {
     let loss = &evidence.loss;
     let (samples, lost) = (loss.samples, loss.lost);
     if let Some(trace) = evidence.unread.trace.filter(|_| samples == 0) {
@@ -199,6 +203,7 @@ fn samples(evidence: &Evidence, limits: &Limits, out: &mut Vec<Finding>) {
             row
         });
     }
+    few(evidence, about, limits, out);
     if loss.throttled > 0 {
         let often = percent(loss.throttled, samples) >= WORTH_WARNING;
         let level = if often { Level::Warn } else { Level::Note };

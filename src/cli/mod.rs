@@ -170,6 +170,8 @@ fn without_far_suggestion(mut error: clap::Error) -> clap::Error {
         && crate::near::distance(&given, &suggested).is_none()
     {
         error.remove(ContextKind::SuggestedArg);
+        // It has the suggestion, too.
+        error.remove(ContextKind::Usage);
     }
     error
 }

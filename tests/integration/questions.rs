@@ -655,7 +655,7 @@ fn only_near_names_are_suggested() {
             .ends_with("no function 'nosuchfunctionanywhere'\n")
     );
     assert!(
-        said(&["peek", "mian"]).contains("; nearest: main"),
+        said(&["peek", "mian"]).contains("; nearest: hot::main, main"),
         "{}",
         said(&["peek", "mian"])
     );
