@@ -8,9 +8,10 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 
 use super::annotate::SourceArgs;
+use super::change::{Sides, weights_of_run};
 use super::filters::{MarkedFilterArgs, filter};
 use super::input::InputArgs;
-use super::picture::{Base, Format, Target, read_base};
+use super::picture::{Format, Target};
 use super::target::{ReplaceArgs, read_named};
 use super::terminal::{Output, with_progress};
 use super::verb::{chosen_event, leave, require_samples, wrong_usage};
@@ -19,7 +20,7 @@ use super::{Context, Verb};
 use crate::assembly::{Assembly, Functions, Request};
 use crate::code::{self, Column, PercentType, Selection};
 use crate::flame::{
-    self, Comparison, Flame, Limit, Naming, Paths, Roots, SeriesId, Shape, Weights, prune,
+    self, Comparison, Findings, Flame, Limit, Naming, Paths, Roots, SeriesId, Shape, Weights, prune,
 };
 use crate::ids::IndexVec;
 use crate::load::{self, LoadOptions};
@@ -29,8 +30,8 @@ use crate::output::svg::{self, BackgroundColor, Drawing, Palette, SvgOptions};
 use crate::output::text::harmless;
 use crate::profile::{EventId, Profile};
 use crate::questions::filter::Filters;
+use crate::questions::idle::leave_out;
 use crate::questions::kinds::OwnRules;
-use crate::questions::programs::{Programs, SameProgram};
 use crate::unit::Unit;
 
 /// Arguments of `pjit flamegraph`.
@@ -40,13 +41,14 @@ use crate::unit::Unit;
   pjit flamegraph perf.data -o node.html
   pjit flamegraph --event cycles --icicle --percent-limit 0.5 -o - > flame.svg
   pjit flamegraph --diff before/perf.data after/perf.data -o change.html
+  pjit flamegraph --diff a1.data --diff a2.data --diff a3.data --to b1.data b2.data b3.data -o change.svg
 
 The page (.html) is one file that needs no network: all frames, from the root or from the leaves, by process,
 thread and event, callers and callees, a table, search; ? shows its keys. The SVG has the widest 5000 frames.")]
 pub struct FlamegraphArgs {
-    /// Recording to read (default: perf.data)
+    /// Recording to read (default: perf.data); with --diff, several are the runs that are compared with the base
     #[arg(value_name = "FILE", conflicts_with = "input")]
-    file: Option<PathBuf>,
+    files: Vec<PathBuf>,
 
     /// The recording and its companions.
     #[command(flatten)]
@@ -67,9 +69,13 @@ pub struct FlamegraphArgs {
     #[arg(long, value_enum)]
     format: Option<Format>,
 
-    /// Show what changed since this run: a recording, or a file of folded stacks
+    /// Show what changed since this run: a recording, or a file of folded stacks; repeatable: three runs of each are tested
     #[arg(long, value_name = "BASE")]
-    diff: Option<PathBuf>,
+    diff: Vec<PathBuf>,
+
+    /// New runs, in place of FILE
+    #[arg(long, value_name = "NEW", num_args = 1.., requires = "diff", conflicts_with = "files")]
+    to: Vec<PathBuf>,
 
     /// How the difference is shown.
     #[command(flatten)]
@@ -115,7 +121,7 @@ struct ComparisonArgs {
     #[arg(long, value_enum, value_name = "RUN", requires = "diff")]
     shape: Option<ShapeArg>,
 
-    /// Compare weights, not shares of each run
+    /// Compare weights as they are, without taking out what everything became slower or faster by
     #[arg(long, requires = "diff")]
     absolute: bool,
 
@@ -217,27 +223,47 @@ impl Verb for FlamegraphArgs {
                 "--shape both is for the page (-o X.html); SVG draws one run, after or before",
             );
         }
-        let mut load = self
-            .input
-            .load_options(self.file.as_ref(), context.environment);
+        let new = if self.to.is_empty() {
+            &self.files
+        } else {
+            &self.to
+        };
+        if new.len() > 1 && self.diff.is_empty() {
+            return wrong_usage(
+                "one recording, or --diff BASE with those that are compared with it",
+            );
+        }
+        let mut load = self.input.load_options(new.first(), context.environment);
         self.weight.apply(&mut load, self.input.force, true);
         let filters = match self.filters.apply(&mut load) {
             Ok(filters) => filters,
             Err(text) => return wrong_usage(&text),
         };
         load.frames.code |= self.source;
+        load.names.origins |= !self.diff.is_empty();
         let svg = self.svg_options()?;
         let mut out =
             Output::to(target.path.as_deref(), self.replace.force_output).context("output")?;
-        let (profile, assembly) =
+        let (mut profile, assembly) =
             with_progress(context.diag, || self.load(&mut load, &filters, context))?;
+        if !self.diff.is_empty() {
+            leave_out(&mut profile);
+            require_samples(&profile)?;
+        }
         let event = chosen_event(&profile, self.event.as_deref())?;
         let mut caption = Caption::of(&profile, event);
-        let flame = self.flame(&profile, event, target.format, &load, &mut caption, context)?;
+        let reading = Reading {
+            load: &load,
+            filters: &filters,
+            context,
+        };
+        let (flame, findings) =
+            self.flame((&profile, event), target.format, &reading, &mut caption)?;
         let picture = Picture {
             profile: &profile,
             event,
             flame: &flame,
+            findings: findings.as_ref(),
             caption: &caption,
             code: &code_of(&profile, event, &flame, assembly.as_ref()),
         };
@@ -264,8 +290,16 @@ struct Picture<'p> {
     profile: &'p Profile,
     event: EventId,
     flame: &'p Flame,
+    findings: Option<&'p Findings>,
     caption: &'p Caption,
     code: &'p [FunctionCode],
+}
+
+/// How recordings are read.
+struct Reading<'r> {
+    load: &'r LoadOptions,
+    filters: &'r Filters,
+    context: &'r Context<'r>,
 }
 
 impl ComparisonArgs {
@@ -392,7 +426,7 @@ impl FlamegraphArgs {
                 (false, false) => Roots::Comm,
             },
             event,
-            reverse: self.reverse && self.diff.is_none() && naming == Naming::Folded,
+            reverse: self.reverse && self.diff.is_empty() && naming == Naming::Folded,
             naming,
             by_thread,
             threads,
@@ -403,15 +437,13 @@ impl FlamegraphArgs {
     /// The tree: of one event for the SVG and for differences, of all for the page.
     fn flame(
         &self,
-        profile: &Profile,
-        event: EventId,
+        (profile, event): (&Profile, EventId),
         format: Format,
-        load: &LoadOptions,
+        reading: &Reading<'_>,
         caption: &mut Caption,
-        context: &Context<'_>,
-    ) -> anyhow::Result<Flame> {
-        let threads = load.needs.threads;
-        let Some(path) = &self.diff else {
+    ) -> anyhow::Result<(Flame, Option<Findings>)> {
+        let threads = reading.load.needs.threads;
+        if self.diff.is_empty() {
             let is_page = format == Format::Html;
             let naming = if is_page {
                 Naming::Whole
@@ -419,43 +451,29 @@ impl FlamegraphArgs {
                 Naming::Folded
             };
             let only = (!is_page).then_some(event);
-            return Ok(flame::plant(
-                self.paths(profile, only, naming, is_page, threads),
-                threads,
-            ));
-        };
-        let name = &profile[event].name;
-        let named = path.display().to_string();
-        let joined = match read_base(path, load, context)? {
-            Base::Recording(base) => {
-                let mut events = base.events.iter_enumerated();
-                let found = events.find(|(_, e)| e.name == *name && e.samples > 0);
-                let found =
-                    found.with_context(|| format!("{named}: no samples of event '{name}'"))?;
-                let mut after = self.paths(profile, Some(event), Naming::Whole, false, threads);
-                let mut before = self.paths(&base, Some(found.0), Naming::Whole, false, threads);
-                flame::clean(&mut after, profile);
-                flame::clean(&mut before, &base);
-                let of_base = Programs::of(&base, found.0);
-                let program = Programs::of(profile, event);
-                let program = SameProgram::of(&[&of_base], &[&program]);
-                caption.compare_with(&named, profile, Some((&base, found.0)));
-                if let Some(program) = &program {
-                    flame::rename_program(&mut before, program);
-                    caption.say(&program.text());
-                }
-                flame::join(after, before, |_| Some(event), threads)
-            }
-            Base::Folded(before) => {
-                let after = self.paths(profile, Some(event), Naming::Folded, false, threads);
-                caption.compare_with(&named, profile, None);
-                flame::join(after, before, |_| Some(event), threads)
-            }
-        };
-        for line in &caption.differences {
-            context.diag.warn(line.clone());
+            let paths = self.paths(profile, only, naming, is_page, threads);
+            return Ok((flame::plant(paths, threads), None));
         }
-        Ok(joined)
+        let new = if self.to.is_empty() {
+            &self.files
+        } else {
+            &self.to
+        };
+        let sides = Sides {
+            base: &self.diff,
+            more: new.get(1..).unwrap_or_default(),
+            load: reading.load,
+            filters: reading.filters,
+            absolute: self.comparison.absolute,
+        };
+        let of = |profile: &Profile, event: EventId, naming: Naming| {
+            self.paths(profile, Some(event), naming, false, threads)
+        };
+        let (flame, findings) = sides.join((profile, event), &of, caption, reading.context)?;
+        for line in &caption.differences {
+            reading.context.diag.warn(line.clone());
+        }
+        Ok((flame, Some(findings)))
     }
 
     /// Writes the SVG; the answer tells what is in it.
@@ -469,11 +487,24 @@ impl FlamegraphArgs {
             profile,
             event,
             flame,
+            findings,
             caption,
             ..
         } = picture;
-        let mut weights = run_weights(flame, *event, 0);
-        let mut other = self.diff.is_some().then(|| run_weights(flame, *event, 1));
+        let summary = &profile[*event];
+        let is_time = summary.unit == Unit::Nanoseconds;
+        // Thousandths of a sample are worth something where several runs have a mean; of a nanosecond they are not.
+        let fixed = match findings {
+            Some(_) if !is_time && summary.period < u64::MAX >> 24 => 1000,
+            _ => 1,
+        };
+        let (mut weights, mut other) = match findings {
+            None => (run_weights(flame, *event, 0), None),
+            Some(findings) => {
+                let of = |run| weights_of_run(flame, findings, run, fixed);
+                (of(0), Some(of(1)))
+            }
+        };
         if let Some(other) = &mut other
             && options.comparison.shape == Shape::Before
         {
@@ -484,14 +515,14 @@ impl FlamegraphArgs {
             percent: self.look.percent_limit.unwrap_or(PERCENT_LIMIT),
             frames: self.look.percent_limit.is_none().then_some(FRAMES),
         };
-        let summary = &profile[*event];
         let drawing = Drawing {
             flame,
             weights: &weights,
-            other: other.as_ref(),
+            other: other.as_ref().zip(*findings),
+            fixed,
             pruned: prune(flame, &weights, limit),
             caption,
-            is_time: summary.unit == Unit::Nanoseconds,
+            is_time,
             unit: &summary.name,
         };
         svg::write(&drawing, options, out)?;
@@ -515,6 +546,7 @@ impl FlamegraphArgs {
             profile,
             event,
             flame,
+            findings,
             caption,
             code,
         } = picture;
@@ -524,7 +556,7 @@ impl FlamegraphArgs {
             caption,
             event: *event,
             weights: &weights(flame, *event)?,
-            is_diff: self.diff.is_some(),
+            findings: *findings,
             code,
         };
         let options = PageOptions {

@@ -3,6 +3,7 @@
 pub mod annotate;
 mod bundle;
 pub mod callgraph;
+mod change;
 pub mod check;
 mod completions;
 pub mod diff;

@@ -66,62 +66,49 @@ fn comm(program: &str) -> Cow<'_, str> {
     String::from_utf8_lossy(&program.as_bytes()[..program.len().min(15)])
 }
 
-/// The tree of both; `events` tells of the second one's events which of the first they are.
+/// The tree of two sides, the new one and the base, each of one recording or of several. All of it counts as one event.
 #[must_use]
-pub fn join(
-    after: Paths,
-    before: Paths,
-    events: impl Fn(EventId) -> Option<EventId>,
-    threads: usize,
-) -> Flame {
-    let with_objects = !(after.objects.is_empty() || before.objects.is_empty());
-    let words: Vec<String> = [&after, &before]
+pub fn join([after, before]: [Vec<Paths>; 2], event: EventId, threads: usize) -> Flame {
+    let new = after.len();
+    let all: Vec<Paths> = after.into_iter().chain(before).collect();
+    let with_objects = all.iter().all(|paths| !paths.objects.is_empty());
+    let words: Vec<String> = all
         .iter()
         .flat_map(|paths| paths.functions.iter().map(|f| word(f, paths, with_objects)))
         .collect();
     let texts: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
     // Functions are numbered in the order of their names.
     let ranks: Vec<FunctionId> = byte_ranks(&texts, threads);
+    let series = |run: u8| Series {
+        event,
+        thread: None,
+        run,
+    };
     let mut joined = Paths {
         functions: IndexVec::new(),
-        objects: after.objects.clone(),
-        series: after.series.clone(),
+        objects: IndexVec::new(),
+        series: [series(0), series(1)].into_iter().collect(),
         all: Sequences::default(),
     };
-    let of_object = add_objects(&mut joined.objects, &before.objects);
     let last = ranks.iter().max().map_or(0, |last| last.index() + 1);
     let mut functions: IndexVec<FunctionId, Option<Function>> = index_vec![None; last];
-    let (first, second) = ranks.split_at(after.functions.len());
-    for (id, function) in first.iter().zip(&after.functions) {
-        functions[*id].get_or_insert_with(|| function.clone());
-    }
-    for (id, function) in second.iter().zip(&before.functions) {
-        functions[*id].get_or_insert_with(|| Function {
-            object: function.object.map(|object| of_object[object]),
-            symbol: None,
-            ..function.clone()
-        });
+    let mut rest = ranks.as_slice();
+    for (number, paths) in all.iter().enumerate() {
+        let (own, others) = rest.split_at(paths.functions.len());
+        rest = others;
+        let of_object = add_objects(&mut joined.objects, &paths.objects);
+        for (id, function) in own.iter().zip(&paths.functions) {
+            functions[*id].get_or_insert_with(|| Function {
+                object: function.object.map(|object| of_object[object]),
+                // Symbols are those of the first recording.
+                symbol: function.symbol.filter(|_| number == 0),
+                ..function.clone()
+            });
+        }
+        let series = SeriesId(u32::from(number >= new));
+        add_rows(&mut joined.all, &paths.all, IndexSlice::new(own), series);
     }
     joined.functions = functions.into_iter().flatten().collect();
-    add_rows(&mut joined.all, &after.all, IndexSlice::new(first), Some);
-    let kept: IndexVec<SeriesId, Option<SeriesId>> = before
-        .series
-        .iter()
-        .map(|series| {
-            let event = events(series.event)?;
-            Some(joined.series.push(Series {
-                event,
-                run: 1,
-                ..*series
-            }))
-        })
-        .collect();
-    add_rows(
-        &mut joined.all,
-        &before.all,
-        IndexSlice::new(second),
-        |series| kept[series],
-    );
     plant(joined, threads)
 }
 
@@ -159,17 +146,19 @@ fn add_rows(
     rows: &mut Rows,
     others: &Rows,
     ids: &IndexSlice<FunctionId, [FunctionId]>,
-    series: impl Fn(SeriesId) -> Option<SeriesId>,
+    series: SeriesId,
 ) {
     let mut path = Vec::new();
     for row in others.ids() {
-        let tag = others.tag(row);
-        let Some(series) = series(tag.series) else {
-            continue;
-        };
         path.clear();
         path.extend(others.get(row).iter().map(|function| ids[*function]));
-        rows.push(&path, Tag { series, ..tag });
+        rows.push(
+            &path,
+            Tag {
+                series,
+                ..others.tag(row)
+            },
+        );
     }
 }
 

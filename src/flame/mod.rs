@@ -3,12 +3,14 @@
 //! Pictures, pages and exports of trees read this and nothing else. It knows nothing of SVG, HTML or files.
 
 mod build;
+mod findings;
 mod folded;
 mod join;
 mod names;
 mod prune;
 
 pub use build::{Options, Paths, Roots, build, paths, plant};
+pub use findings::{Finding, Findings};
 pub use folded::FoldedError;
 pub use folded::read as read_folded;
 pub use join::{clean, join, rename_program};

@@ -11,7 +11,9 @@ pub use inferno::flamegraph::color::{BackgroundColor, Palette};
 use inferno::flamegraph::color::{Color, PaletteMap};
 use inferno::flamegraph::{self, Direction, TextTruncateDirection};
 
-use crate::flame::{Comparison, Flame, Function, Kind, NodeId, Pruned, Shape, Weights};
+use crate::flame::{
+    Comparison, Finding, Findings, Flame, Function, Kind, NodeId, Pruned, Shape, Weights,
+};
 use crate::ids::{Idx, IndexVec, index_vec};
 
 use super::caption::{Caption, grouped, shortened};
@@ -54,8 +56,10 @@ pub struct Drawing<'d> {
     pub flame: &'d Flame,
     /// What widths are.
     pub weights: &'d Weights,
-    /// What it weighed in the other run.
-    pub other: Option<&'d Weights>,
+    /// What it weighs on the other side, and what is known of both.
+    pub other: Option<(&'d Weights, &'d Findings)>,
+    /// By what weights were multiplied so that parts of one are not lost.
+    pub fixed: u64,
     /// What there is room for.
     pub pruned: Pruned,
     /// What it says of itself.
@@ -97,7 +101,7 @@ pub fn read_palette(mut lines: &[u8]) -> io::Result<PaletteMap> {
 pub fn write(drawing: &Drawing<'_>, options: &SvgOptions, out: &mut dyn Write) -> io::Result<()> {
     let own = &drawing.weights.own;
     let all: u128 = own.iter().map(|weight| u128::from(*weight)).sum();
-    let lines = Lines::of(drawing, options.comparison, shift(all));
+    let lines = Lines::of(drawing, shift(all));
     let (factor, count_name) = unit(drawing, all);
     let mut palette = palette(drawing, options);
     let mut inferno = flamegraph::Options::default();
@@ -106,13 +110,13 @@ pub fn write(drawing: &Drawing<'_>, options: &SvgOptions, out: &mut dyn Write) -
     inferno.notes = notes(drawing, options);
     inferno.image_width = options.width;
     inferno.deterministic = !options.hash;
-    inferno.negate_differentials = options.comparison.negate;
     inferno.hash = options.hash;
     inferno.bgcolors = options
         .background
         .or(Some(BackgroundColor::Flat(rgb(0x00f8_f8f8))));
     inferno.palette_map = Some(&mut palette);
-    inferno.factor = factor * 2_f64.powi(shift(all).cast_signed());
+    let fixed = drawing.fixed.max(1) as f64;
+    inferno.factor = factor * 2_f64.powi(shift(all).cast_signed()) / fixed;
     inferno.count_name = count_name;
     // The least weight is settled; lines come in the order of the tree, backwards as inferno takes those of a chart.
     inferno.min_width = 0.0;
@@ -130,15 +134,15 @@ pub fn write(drawing: &Drawing<'_>, options: &SvgOptions, out: &mut dyn Write) -
     }
     if let Some(name) = &options.count_name {
         inferno.count_name.clone_from(name);
-        inferno.factor = 2_f64.powi(shift(all).cast_signed());
+        inferno.factor = 2_f64.powi(shift(all).cast_signed()) / fixed;
     }
     if options.inverted {
         inferno.direction = Direction::Inverted;
     }
     let mut svg = Vec::new();
     flamegraph::from_lines(&mut inferno, lines.backwards(), &mut svg)?;
-    if drawing.other.is_some() {
-        svg = differences_in_unit(&svg, inferno.factor);
+    if let Some(changes) = Changes::of(drawing, options.comparison) {
+        svg = changes.told(&svg);
     }
     let head = subtitle(drawing, options, inferno.font_size);
     write_with_subtitle(&svg, &head, out)
@@ -187,7 +191,14 @@ fn palette(drawing: &Drawing<'_>, options: &SvgOptions) -> PaletteMap {
     let mut palette = PaletteMap::default();
     palette.insert(LEFT_OUT, rgb(0x00d8_d8d8));
     palette.insert("", rgb(kind_color(Kind::Comm)));
-    if options.colors.is_none() {
+    if let Some(changes) = Changes::of(drawing, options.comparison) {
+        for at in 1..drawing.flame.nodes.len() {
+            if drawing.weights.total[at] >= drawing.pruned.least {
+                palette.insert(&changes.word(at), changes.color(at));
+            }
+        }
+        palette.insert("", rgb(GREY));
+    } else if options.colors.is_none() {
         for (at, node) in drawing.flame.nodes.iter().enumerate().skip(1) {
             if drawing.weights.total[at] >= drawing.pruned.least
                 && let Some(function) = drawing.flame.functions.get(node.function)
@@ -272,38 +283,145 @@ fn word(function: &Function) -> String {
     word
 }
 
-/// How nodes changed, in weight of the run that is drawn.
-struct Change<'d> {
-    drawn: &'d Weights,
-    other: &'d Weights,
-    /// By what the other run's weights are multiplied.
-    scale: f64,
-    /// -1 where the run before is the one that is drawn.
-    sign: f64,
+const GREY: u32 = 0x00e0_e0e0;
+/// No name has it: `shown` replaces it. Between two of them is the number of a node.
+const SIGN: char = '\u{fffe}';
+
+/// What changed at each node: its colour, and what its title says.
+struct Changes<'d> {
+    drawing: &'d Drawing<'d>,
+    /// New side and base.
+    sides: [&'d Weights; 2],
+    findings: &'d Findings,
+    /// By node: whether a change is below it.
+    around: IndexVec<NodeId, bool>,
+    negate: bool,
 }
 
-impl<'d> Change<'d> {
-    fn of(drawing: &Drawing<'d>, comparison: Comparison) -> Option<Self> {
-        let (drawn, other) = (drawing.weights, drawing.other?);
-        let scale = match comparison.absolute {
-            true => 1.0,
-            false => drawn.total[0] as f64 / other.total[0].max(1) as f64,
-        };
+impl<'d> Changes<'d> {
+    fn of(drawing: &'d Drawing<'d>, comparison: Comparison) -> Option<Self> {
+        let (other, findings) = drawing.other?;
+        let mut around = index_vec![false; drawing.flame.nodes.len()];
+        for (at, node) in drawing.flame.nodes.iter().enumerate().skip(1).rev() {
+            if around[at] || findings.of[node.function].way != 0 {
+                around[node.parent] = true;
+            }
+        }
         Some(Self {
-            drawn,
-            other,
-            scale,
-            sign: if comparison.shape == Shape::Before {
-                -1.0
-            } else {
-                1.0
+            drawing,
+            sides: match comparison.shape {
+                Shape::Before => [other, drawing.weights],
+                Shape::Both | Shape::After => [drawing.weights, other],
             },
+            findings,
+            around,
+            negate: comparison.negate,
         })
     }
 
-    fn of_node(&self, node: usize, shift: u32) -> i64 {
-        let change = self.drawn.total[node] as f64 - self.other.total[node] as f64 * self.scale;
-        (self.sign * change / 2_f64.powi(shift.cast_signed())) as i64
+    fn finding(&self, node: usize) -> Finding {
+        let function = self.drawing.flame.nodes[node].function;
+        self.findings
+            .of
+            .get(function)
+            .copied()
+            .unwrap_or(Finding::NONE)
+    }
+
+    /// The name of a node in a line: with its number, since each has a colour of its own.
+    fn word(&self, node: usize) -> String {
+        let function = self.drawing.flame.nodes[node].function;
+        let plain = Function {
+            kind: Kind::User,
+            ..self.drawing.flame.functions[function].clone()
+        };
+        format!("{}{SIGN}{node}{SIGN}", word(&plain))
+    }
+
+    /// Red for more, blue for less, where the test says so; pale around it.
+    fn color(&self, node: usize) -> Color {
+        let way = self.finding(node).way;
+        if way == 0 && !self.around[node] {
+            return rgb(GREY);
+        }
+        let [new, base] = self.sides.map(|side| side.total[node]);
+        let is_more = if way == 0 { new >= base } else { way > 0 };
+        rgb(match (is_more != self.negate, way == 0) {
+            (true, false) => 0x00ff_6464,
+            (false, false) => 0x0064_64ff,
+            (true, true) => 0x00ff_dcdc,
+            (false, true) => 0x00dc_dcff,
+        })
+    }
+
+    /// `0.70 → 1.05 s, 1.50 times, slower`
+    fn text(&self, node: usize) -> String {
+        let fixed = self.drawing.fixed.max(1) as f64;
+        let [new, base] = self.sides.map(|side| side.total[node] as f64 / fixed);
+        let (step, unit) = match new.max(base) {
+            _ if !self.drawing.is_time => (1.0, String::new()),
+            most if most >= 1e9 => (1e9, " s".to_owned()),
+            most if most >= 1e6 => (1e6, " ms".to_owned()),
+            _ => (1e3, " µs".to_owned()),
+        };
+        let digits = if self.drawing.is_time { 2 } else { 0 };
+        let times = match (new > 0.0, base > 0.0) {
+            (true, true) => format!(", {:.2} times", new / base),
+            (true, false) => ", new here".to_owned(),
+            _ => ", vanished".to_owned(),
+        };
+        let (base, new) = (base / step, new / step);
+        let mut text = format!("{base:.digits$} → {new:.digits$}{unit}{times}");
+        if node > 0 && self.finding(node) != Finding::NONE {
+            text.push_str(&format!(", {}", self.finding(node).word));
+        }
+        text
+    }
+
+    /// The picture with names as they are, and what changed in the titles.
+    fn told(&self, svg: &[u8]) -> Vec<u8> {
+        const END: &str = "%)</title>";
+        let svg = String::from_utf8_lossy(svg);
+        let mut out = String::with_capacity(svg.len());
+        for (at, piece) in svg.split("<title>").enumerate() {
+            if at > 0 {
+                out.push_str("<title>");
+            }
+            let (title, rest) = match piece.find(END).filter(|_| at > 0) {
+                Some(end) => piece.split_at(end),
+                None => ("", piece),
+            };
+            let number = title
+                .split(SIGN)
+                .nth(1)
+                .and_then(|number| number.parse().ok());
+            let number = number.or(title.starts_with("all (").then_some(0));
+            push_without_numbers(title, &mut out);
+            match number.filter(|node| *node < self.drawing.flame.nodes.len()) {
+                Some(node) => {
+                    out.push_str(&format!("%; {})", self.text(node)));
+                    push_without_numbers(&rest[END.len() - "</title>".len()..], &mut out);
+                }
+                None => push_without_numbers(rest, &mut out),
+            }
+        }
+        out.into_bytes()
+    }
+}
+
+/// Labels may be cut within a number.
+fn push_without_numbers(text: &str, out: &mut String) {
+    let mut pieces = text.split(SIGN);
+    out.push_str(pieces.next().unwrap_or_default());
+    while let Some(number) = pieces.next() {
+        let digits = number.bytes().take_while(u8::is_ascii_digit).count();
+        out.push_str(&number[digits..]);
+        out.push_str(
+            pieces
+                .next()
+                .filter(|_| digits == number.len())
+                .unwrap_or_default(),
+        );
     }
 }
 
@@ -314,7 +432,7 @@ struct Lines {
 }
 
 impl Lines {
-    fn of(drawing: &Drawing<'_>, comparison: Comparison, shift: u32) -> Self {
+    fn of(drawing: &Drawing<'_>, shift: u32) -> Self {
         let Drawing { flame, weights, .. } = *drawing;
         let least = drawing.pruned.least;
         let mut left_out: IndexVec<NodeId, u64> = index_vec![0_u64; flame.nodes.len()];
@@ -331,7 +449,7 @@ impl Lines {
         let mut path = String::new();
         // Nodes that the path leads to, and its length before each.
         let mut open: Vec<(NodeId, usize)> = Vec::new();
-        let change = Change::of(drawing, comparison);
+        let changes = Changes::of(drawing, Comparison::default());
         for (at, node) in flame.nodes.iter().enumerate().skip(1) {
             if weights.total[at] < least {
                 continue;
@@ -344,13 +462,14 @@ impl Lines {
             if !path.is_empty() {
                 path.push(';');
             }
-            let function = flame.functions.get(node.function);
-            path.push_str(&function.map(word).unwrap_or_default());
-            let own = weights.own[at] >> shift;
-            match &change {
-                Some(change) => lines.push_change(&path, own, change.of_node(at, shift)),
-                None => lines.push(&path, own),
+            match &changes {
+                Some(changes) => path.push_str(&changes.word(at)),
+                None => {
+                    let function = flame.functions.get(node.function);
+                    path.push_str(&function.map(word).unwrap_or_default());
+                }
             }
+            lines.push(&path, weights.own[at] >> shift);
         }
         while let Some((last, len)) = open.pop() {
             lines.push_left_out(&path, left_out[last] >> shift);
@@ -366,16 +485,6 @@ impl Lines {
         } else if weight > 0 {
             self.push(&format!("{path};{LEFT_OUT}"), weight);
         }
-    }
-
-    /// A line of two numbers, before and after, even if a node has no weight of its own: inferno colours a node by the
-    /// difference in its own line. Before is what makes that the change of the node with its callees; as inferno reads both
-    /// into signed numbers, one below zero is written as it would be without a sign.
-    fn push_change(&mut self, path: &str, weight: u64, change: i64) {
-        let before = weight.wrapping_sub(change.cast_unsigned());
-        self.text.push_str(path);
-        self.text.push_str(&format!(" {before} {weight}"));
-        self.ends.push(self.text.len());
     }
 
     fn push(&mut self, path: &str, weight: u64) {
@@ -397,18 +506,18 @@ impl Lines {
 }
 
 /// What the colours of a difference mean.
-fn change_legend(comparison: Comparison) -> String {
+fn change_legend(findings: &Findings, comparison: Comparison) -> String {
     let (mut more, mut less) = ("#ff6464", "#6464ff");
     if comparison.negate {
         std::mem::swap(&mut more, &mut less);
     }
-    let what = if comparison.absolute {
-        "weight"
-    } else {
-        "share"
-    };
-    let entry = |color, word| format!("  <tspan fill=\"{color}\">■</tspan> {word} {what}");
-    entry(more, "larger") + &entry(less, "smaller")
+    let entry = |color, word| format!("  <tspan fill=\"{color}\">■</tspan> {word}");
+    let mut xml = entry(more, "more") + &entry(less, "less") + ", pale around it";
+    if let Some(note) = &findings.note {
+        xml.push_str("; ");
+        push_escaped(note, &mut xml);
+    }
+    xml
 }
 
 /// Two lines of XML below the title: what is shown, with a legend, and how far it can be trusted.
@@ -430,8 +539,8 @@ fn subtitle(drawing: &Drawing<'_>, options: &SvgOptions, font_size: usize) -> St
     let y = |share: f64| font_size as f64 * share;
     let mut xml = format!("<tspan x=\"50%\" y=\"{:.2}\">", y(3.45));
     push_escaped(&first, &mut xml);
-    if drawing.other.is_some() {
-        xml.push_str(&change_legend(options.comparison));
+    if let Some((_, findings)) = drawing.other {
+        xml.push_str(&change_legend(findings, options.comparison));
     } else if options.colors.is_none() {
         for kind in &Kind::ALL[1..] {
             let (color, label) = (kind_color(*kind), kind.label());
@@ -461,29 +570,6 @@ fn push_escaped(text: &str, xml: &mut String) {
             _ => xml.push(c),
         }
     }
-}
-
-/// The same with differences in the unit of the total: inferno divides them by `factor`, by which it multiplied only the total.
-fn differences_in_unit(svg: &[u8], factor: f64) -> Vec<u8> {
-    const END: &[u8] = b"%)</title>";
-    let mut out = Vec::with_capacity(svg.len());
-    let mut rest = svg;
-    while let Some(end) = memchr::memmem::find(rest, END) {
-        let (text, behind) = rest.split_at(end);
-        let number = memchr::memmem::rfind(text, b"; ").map_or(end, |at| at + 2);
-        let difference = std::str::from_utf8(&text[number..]).ok();
-        match difference.and_then(|text| text.parse::<f64>().ok()) {
-            Some(difference) if difference != 0.0 => {
-                out.extend(&text[..number]);
-                out.extend(format!("{:+.2}", difference * factor).bytes());
-            }
-            _ => out.extend(text),
-        }
-        out.extend(END);
-        rest = &behind[END.len()..];
-    }
-    out.extend(rest);
-    out
 }
 
 fn write_with_subtitle(svg: &[u8], head: &str, out: &mut dyn Write) -> io::Result<()> {
@@ -519,6 +605,7 @@ mod tests {
             flame: &flame,
             weights: &weights,
             other: None,
+            fixed: 1,
             pruned: prune(&flame, &weights, limit),
             caption: &Caption::of(&profile, crate::profile::EventId(0)),
             is_time: false,
@@ -527,23 +614,6 @@ mod tests {
         let mut out = Vec::new();
         write(&drawing, &SvgOptions::default(), &mut out).expect("it draws");
         String::from_utf8(out).expect("text")
-    }
-
-    #[test]
-    fn differences_are_shares_of_the_total_in_its_unit() {
-        let told = |difference: &str| {
-            format!(
-                "<title>a; +3.00%) (1 ms, 5.00%)</title><title>b; 7 (2 ms, 5.00%{difference}%)</title><title>all (3 ms, 100%)</title>"
-            )
-        };
-        for (given, expected) in [
-            ("; +13274.34", "; +13.27"),
-            ("; -500.00", "; -0.50"),
-            ("; 0.00", "; 0.00"),
-        ] {
-            let svg = differences_in_unit(told(given).as_bytes(), 1e-3);
-            assert_eq!(String::from_utf8_lossy(&svg), told(expected));
-        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use quick_xml::Reader;
 use quick_xml::events::Event;
 
 use crate::live::total;
+use crate::recording::{CONTEXT_USER, Recording, Sample, Stacks};
 use crate::support::{SAMPLES, pjit, sample, stdout_of, twice_of};
 
 /// A frame of a picture: name, position and width in weight, and row.
@@ -221,13 +222,14 @@ fn a_difference_can_be_drawn_in_other_ways() {
         let all = ["flamegraph", "--percent-limit", "0", "--diff", base];
         stdout_of(&[&all[..], options].concat(), "node")
     };
-    let (red, blue) = color(&draw(&less, &["--negate"]), "JS:*matMul ");
-    assert!(red < blue, "more is blue: {red} {blue}");
+    // Folded stacks are one run that nobody can test.
+    let plain = draw(&less, &["--negate"]);
+    assert_eq!(color(&plain, "JS:*matMul "), (224, 224));
+    assert!(plain.contains("not tested: folded stacks"));
 
-    // The run before has the shape of its own picture, and what is gone is less.
+    // The run before has the shape of its own picture, and tells what is gone.
     let before = draw(&less, &["--shape", "before"]);
-    let (red, blue) = color(&before, "gone");
-    assert!(red < blue, "less is blue: {red} {blue}");
+    assert!(title(&before, "gone").contains(", vanished"), "{before}");
     assert!(!before.contains("<title>JS:*matMul "));
     let widest = |svg: &str| frames(svg).iter().map(|frame| frame.2).max();
     let all = total(&without.join("\n")) + 90_000_000;
@@ -236,9 +238,10 @@ fn a_difference_can_be_drawn_in_other_ways() {
 
     // Twice as much of everything is the same in shares.
     let twice = write("twice.folded", &twice_of(&fold));
-    assert_eq!(color(&draw(&twice, &[]), "JS:*matMul "), (250, 250));
-    let (red, blue) = color(&draw(&twice, &["--absolute"]), "JS:*matMul ");
-    assert!(red < blue, "less is blue: {red} {blue}");
+    let told = |options: &[&str]| title(&draw(&twice, options), "all");
+    assert!(told(&[]).contains(", 1.00 times"), "{}", told(&[]));
+    let absolute = told(&["--absolute"]);
+    assert!(absolute.contains(", 0.50 times"), "{absolute}");
 
     // A run without any weight has no shape.
     let nothing = write("nothing.folded", "node;_start;gone 0\n");
@@ -275,8 +278,7 @@ fn a_difference_has_the_new_shape_and_the_colours_of_the_change() {
     );
     let plain = stdout_of(&["flamegraph", "--percent-limit", "0"], "node");
     assert_eq!(joined(frames(&svg)), joined(frames(&plain)));
-    let (red, blue) = color(&svg, "JS:*matMul ");
-    assert!(red > blue, "more is red: {red} {blue}");
+    assert!(title(&svg, "JS:*matMul ").contains(", new here"), "{svg}");
     assert!(!svg.contains("<title>gone"));
     // Nothing has changed against itself.
     let itself = sample("node", "perf.data");
@@ -293,5 +295,87 @@ pub(crate) fn is_unchanged(svg: &str) -> bool {
         let (fill, rest) = rest.split_once(')')?;
         rest.starts_with("\" fg:x").then_some(fill)
     });
-    fills.all(|fill| fill == "250,250,250")
+    fills.all(|fill| fill == "224,224,224")
+}
+
+/// What the title of a frame says.
+fn title(svg: &str, name: &str) -> String {
+    let start = svg.find(&format!("<title>{name}")).expect("a frame") + "<title>".len();
+    let title = svg[start..].split("</title>").next();
+    title.expect("an end").to_owned()
+}
+
+/// Four functions of code made at run time, called by a fifth, of which the second takes so much.
+fn four_functions(run: u64, second: u64) -> Vec<u8> {
+    let mut recording = Recording::new(Stacks::Callchain);
+    recording.comm(7, 7, b"app");
+    recording.map(7, 0x1000, 0x1000, 0, b"//anon");
+    let mut time = 1_000_000 * run;
+    for (function, count) in [(0, 100 + run), (1, second), (2, 100 - run), (3, 100)] {
+        let chain = [CONTEXT_USER, 0x1000 + 0x100 * function, 0x1400];
+        for _ in 0..count {
+            time += 1;
+            recording.sample(&Sample {
+                ip: chain[1],
+                pid: 7,
+                tid: 7,
+                time,
+                period: 1_000_000,
+                chain: &chain,
+                user: None,
+            });
+        }
+    }
+    recording.file()
+}
+
+#[test]
+fn a_difference_colours_what_was_tested() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let map = "1000 100 one\n1100 100 two\n1200 100 three\n1300 100 four\n1400 100 around\n";
+    fs::write(folder.path().join("perf-7.map"), map).expect("a map");
+    for run in 0..3 {
+        let write = |name: &str, second| {
+            let file = four_functions(run, second);
+            fs::write(folder.path().join(format!("{name}{run}")), file).expect("a recording");
+        };
+        write("base", 100);
+        write("new", 300);
+    }
+    let draw = |arguments: &[&str]| {
+        let output = pjit()
+            .current_dir(folder.path())
+            .args(["flamegraph", "--perf-map", "perf-7.map"])
+            .args(arguments)
+            .output()
+            .expect("the binary can be run");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{said}");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let bases = ["--diff", "base0", "--diff", "base1", "--diff", "base2"];
+    let svg = draw(&[&bases[..], &["--to", "new0", "new1", "new2"]].concat());
+    let (red, blue) = color(&svg, "two ");
+    assert!(red > blue, "more is red: {red} {blue}");
+    for same in ["one ", "three ", "four "] {
+        assert_eq!(color(&svg, same), (224, 224), "{same}");
+    }
+    let pale = color(&svg, "around ");
+    assert!(pale.0 > pale.1 && pale.1 > blue, "{pale:?}");
+    let all = title(&svg, "all");
+    assert!(all.contains("; 400.00 → 600.00 ms, 1.50 times"), "{all}");
+    assert!(title(&svg, "two ").contains(", 3.00 times, slower"));
+    // Runs without an option are the new ones, too.
+    assert_eq!(svg, draw(&[&bases[..], &["new0", "new1", "new2"]].concat()));
+    let one = draw(&["--diff", "base0", "new0"]);
+    assert!(one.contains("not tested: 1 run each"));
+    assert!(
+        title(&one, "two ").ends_with(", large)"),
+        "{}",
+        title(&one, "two ")
+    );
+    assert_eq!(color(&one, "one "), (224, 224));
+    // The page has the same in its data.
+    let page = draw(&[&bases[..], &["--format", "html", "new0", "new1", "new2"]].concat());
+    assert!(page.contains("<html"));
 }

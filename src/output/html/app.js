@@ -38,6 +38,7 @@
   const tree = grow(data.up, data.fn);
   const cells = {node: new Int32Array(data.cells.node), series: data.cells.series, samples: data.cells.samples};
   for (let c = 1; c < cells.node.length; c++) cells.node[c] += cells.node[c - 1];
+  if (two) tree.around = around(tree, fns.way);
   cells.period = data.cells.period.map(period => period * data.unit);
   const KINDS = data.kinds;
   const nameOf = f => f < 0 ? 'all' : fns.name[f];
@@ -66,11 +67,19 @@
     if (measure().column === 'samples') return weight.toLocaleString('en') + ' samples';
     if (!weight) return '0';
     if (unit) {
-      const steps = unit === 'B' ? [['MiB', 2 ** 20], ['KiB', 1024], ['B', 1]] : [['s', 1e9], ['ms', 1e6], ['µs', 1e3], ['ns', 1]];
+      const steps = STEPS[unit] || STEPS.ns;
       const [word, by] = steps.find(step => weight >= step[1]) || steps.at(-1), number = weight / by;
       return (by === 1 || number >= 999.5 ? Math.round(number) : number.toPrecision(3)) + ' ' + word;
     }
     return weight.toLocaleString('en') + ' ' + event.name;
+  }
+  const STEPS = {ns: [['s', 1e9], ['ms', 1e6], ['µs', 1e3], ['ns', 1]], B: [['MiB', 2 ** 20], ['KiB', 1024], ['B', 1]]};
+  // Two weights in one unit: 0.70 → 1.05 s.
+  function arrow(before, after) {
+    const [b, a] = [before, after].map(part => part * measured.base[0]), most = Math.max(a, b);
+    const isSamples = measure().column === 'samples', steps = !isSamples && STEPS[measure().unit] || [[isSamples ? 'samples' : measure().event.name, 1]];
+    const [word, by] = steps.find(step => most >= step[1]) || steps.at(-1), digits = most / by < 100 ? 2 : 0;
+    return `${(b / by).toFixed(digits)} → ${(a / by).toFixed(digits)} ${word}`;
   }
   const cut = (words, most) => words.length > most ? words.slice(0, most) + '…' : words;
   const percent = share => (100 * share).toFixed(2) + ' %';
@@ -84,7 +93,7 @@
   function remeasure() {
     const {e, column} = measure();
     const run = data.series.map(([event, thread, run]) => event === e && inScope(thread) ? run : -1);
-    measured = weigh(tree, cells, cells[column], run, two, data.absolute, data.shape);
+    measured = weigh(tree, cells, cells[column], run, two, data.scale, data.shape);
     sums = table(tree, measured, count);
     order = null;
   }
@@ -122,25 +131,20 @@
     }
     return tints.get(f);
   }
-  // Blue for less, orange for more, full at one point or the largest change.
+  // Blue for less, orange for more, where a test says so; pale around it; grey is the rest.
   function change(tree, h) {
-    const after = tree.total(h, 0), before = tree.total(h, 1), delta = after - before;
-    if (!isReal(after, before, measured)) return dark.matches ? 'hsl(0 0% 30%)' : 'hsl(0 0% 88%)';
-    const strength = Math.min(1, Math.abs(delta) / largest);
-    const hue = delta > 0 !== data.negate ? 28 : 212;
-    return dark.matches ? `hsl(${hue} ${20 + 60 * strength}% ${30 + 8 * strength}%)` : `hsl(${hue} 90% ${94 - 34 * strength}%)`;
-  }
-  let largest = 0.01;
-  function findLargest() {
-    largest = 0.01;
-    if (two) for (let i = 1; i < tree.n; i++) largest = Math.max(largest, Math.abs(measured.total[0][i] - measured.total[1][i]));
+    const f = tree.fn(h), way = f < 0 ? 0 : fns.way[f], pale = !way && tree.around && tree.around(h);
+    if (!way && !pale) return dark.matches ? 'hsl(0 0% 30%)' : 'hsl(0 0% 88%)';
+    const more = way ? way > 0 : tree.total(h, 0) > tree.total(h, 1), hue = more !== data.negate ? 28 : 212;
+    return dark.matches ? `hsl(${hue} ${pale ? 25 : 80}% ${pale ? 32 : 38}%)` : `hsl(${hue} 90% ${pale ? 90 : 62}%)`;
   }
   const sign = (tree, h) => {
     if (!two) return '';
     const after = tree.total(h, 0), before = tree.total(h, 1);
     if (!before && after) return '+ ';
     if (before && !after) return '− ';
-    return isReal(after, before, measured) ? (after > before ? '▲ ' : '▼ ') : '';
+    const way = tree.fn(h) < 0 ? 0 : fns.way[tree.fn(h)];
+    return way ? (way > 0 ? '▲ ' : '▼ ') : '';
   };
 
   // ---- the graph
@@ -248,16 +252,15 @@
     const f = tree.fn(h), own = tree.own(h, 0), total = tree.total(h, 0);
     const parts = [];
     if (f >= 0) parts.push([KINDS[kindOf(f)], objectOf(f)].filter(Boolean).join(', '));
+    if (two) {
+      const before = tree.total(h, 1), times = before && total ? `, ${(total / before).toFixed(2)} times` : total ? ', new here' : ', vanished';
+      parts.push(arrow(before, total) + times);
+      if (tree !== view.above && state.v !== 'up' && own + tree.own(h, 1)) parts.push('self ' + arrow(tree.own(h, 1), own));
+      if (f >= 0 && kindOf(f)) parts.push(data.words[fns.word[f]]);
+      return [nameOf(f), parts.join(' · ')];
+    }
     parts.push(`total ${absolute(total, 0)} (${percent(share(total))})`);
     if (tree !== view.above && state.v !== 'up') parts.push(`self ${absolute(own, 0)} (${percent(share(own))})`);
-    if (two) {
-      const before = tree.total(h, 1), real = isReal(total, before, measured);
-      parts.push(`before ${absolute(before, 1)} (${percent(before)})`);
-      parts.push(`change ${points(total - before)} points` + (before ? `, ${(total / before).toFixed(2)} times` : ''));
-      if (!real) parts.push('not significant');
-      if (!total) parts.push('vanished');
-      if (!before) parts.push('new');
-    }
     return [nameOf(f), parts.join(' · ')];
   }
   function tell(tree, h) {
@@ -459,7 +462,7 @@
 
   function show(changes = state) {
     const has = (...keys) => keys.some(key => key in changes);
-    if (has('m', 't')) { remeasure(); findLargest(); }
+    if (has('m', 't')) remeasure();
     if (has('s')) look();
     if (has('o')) order = null;
     if (has('m', 't', 'v') || has('f') && state.v === 'around') {
@@ -650,10 +653,11 @@
     };
     if (two) {
       const hues = data.negate ? [28, 212] : [212, 28], color = hue => `hsl(${hue} 90% 60%)`;
-      entry(color(hues[0]), '▼ − less, vanished');
-      entry('hsl(0 0% 60%)', 'not significant');
-      entry(color(hues[1]), '▲ + more, new');
-      if (data.absolute) text(box, 'span', 'weights; both in shares of the new run');
+      entry(color(hues[0]), '▼ less, − vanished');
+      entry('hsl(0 0% 60%)', 'no change found');
+      entry(color(hues[1]), '▲ more, + new');
+      text(box, 'span', 'pale: around a change');
+      if (data.note) text(box, 'span', data.note);
     } else {
       const seen = new Set(fns.kind);
       KINDS.forEach((kind, number) => {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Content, PageOptions, unit_word};
-use crate::flame::{Comparison, Flame, Kind, NodeId, shown};
+use crate::flame::{Comparison, Findings, Flame, Kind, NodeId, shown};
 use crate::ids::{Idx, IndexVec, index_vec};
 use crate::output::columns::{list, number, text};
 use crate::profile::{EventId, ThreadId};
@@ -13,29 +13,31 @@ pub(super) fn json(content: &Content<'_>, options: &PageOptions) -> String {
     let Content { flame, .. } = content;
     let mut json = String::with_capacity(flame.nodes.len() * 8 + flame.functions.len() * 48);
     json.push_str("{\"runs\":");
-    json.push(if content.is_diff { '2' } else { '1' });
+    json.push(if content.findings.is_some() { '2' } else { '1' });
     json.push_str(if options.reverse {
         ",\"view\":\"up\""
     } else {
         ",\"view\":\"down\""
     });
     let _ = write!(json, ",\"inverted\":{}", options.inverted);
-    if content.is_diff {
-        let Comparison {
-            shape,
-            absolute,
-            negate,
-        } = options.comparison;
+    if let Some(findings) = content.findings {
+        let Comparison { shape, negate, .. } = options.comparison;
         let shape = shape.word();
+        let [new, base] = findings.scale;
         let _ = write!(
             json,
-            ",\"shape\":\"{shape}\",\"absolute\":{absolute},\"negate\":{negate}"
+            ",\"shape\":\"{shape}\",\"scale\":[{new},{base}],\"negate\":{negate},\"words\":"
         );
+        list(&mut json, words(findings), |word, json| text(word, json));
+        if let Some(note) = &findings.note {
+            json.push_str(",\"note\":");
+            text(note, &mut json);
+        }
     }
     push_events_and_threads(content, &mut json);
     json.push_str(",\"objects\":");
     list(&mut json, &flame.objects, |object, json| text(object, json));
-    push_functions(flame, &mut json);
+    push_functions(flame, content.findings, &mut json);
     push_nodes(flame, &mut json);
     push_cells(flame, &mut json);
     if !content.code.is_empty() {
@@ -52,7 +54,7 @@ fn push_events_and_threads(content: &Content<'_>, json: &mut String) {
     let mut events: Vec<EventId> = flame.series.iter().map(|series| series.event).collect();
     events.sort_unstable();
     events.dedup();
-    let mut threads: Vec<Option<ThreadId>> = if content.is_diff {
+    let mut threads: Vec<Option<ThreadId>> = if content.findings.is_some() {
         Vec::new()
     } else {
         flame.series.iter().map(|series| series.thread).collect()
@@ -86,7 +88,15 @@ fn push_events_and_threads(content: &Content<'_>, json: &mut String) {
     });
 }
 
-fn push_functions(flame: &Flame, json: &mut String) {
+/// What findings say, each once.
+fn words(findings: &Findings) -> Vec<&'static str> {
+    let mut words: Vec<&str> = findings.of.iter().map(|finding| finding.word).collect();
+    words.sort_unstable();
+    words.dedup();
+    words
+}
+
+fn push_functions(flame: &Flame, findings: Option<&Findings>, json: &mut String) {
     json.push_str(",\"kinds\":");
     list(json, &Kind::ALL, |kind, json| text(kind.label(), json));
     json.push_str(",\"fns\":{\"name\":");
@@ -104,6 +114,18 @@ fn push_functions(flame: &Flame, json: &mut String) {
     list(json, &flame.functions, |function, json| {
         number(function.kind as u64, json)
     });
+    if let Some(findings) = findings {
+        json.push_str(",\"way\":");
+        list(json, &findings.of, |finding, json| {
+            let _ = write!(json, "{}", finding.way);
+        });
+        let words = words(findings);
+        json.push_str(",\"word\":");
+        list(json, &findings.of, |finding, json| {
+            let word = words.binary_search(&finding.word).unwrap_or(0);
+            number(word as u64, json);
+        });
+    }
     json.push('}');
 }
 

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::caption::{Caption, shortened};
 use super::gzip;
-use crate::flame::{Comparison, Flame, FunctionId, Kind, Weights, shown};
+use crate::flame::{Comparison, Findings, Flame, FunctionId, Kind, Weights, shown};
 use crate::ids::{IndexVec, index_vec};
 use crate::profile::{EventId, Profile};
 use crate::unit::Unit;
@@ -51,8 +51,8 @@ pub struct Content<'c> {
     pub event: EventId,
     /// Weights of that event.
     pub weights: &'c Weights,
-    /// Whether the series are of two runs.
-    pub is_diff: bool,
+    /// What is known of two sides, if the series are of two.
+    pub findings: Option<&'c Findings>,
     /// Code of functions, the heaviest first.
     pub code: &'c [FunctionCode],
 }

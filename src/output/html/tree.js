@@ -19,20 +19,21 @@ function grow(up, fn) {
 }
 
 // Weights of all nodes. `run` tells of each series whether it counts: 0 as what is shown, 1 as what it is compared with,
-// -1 not at all. `column` is a column of the cells. With two runs weights are shares of each, or with `absolute` both of
-// the first, and `shape` tells which of the two is drawn.
-function weigh(t, cells, column, run, two, absolute, shape) {
-  const m = {own: [new Float64Array(t.n)], total: [], sum: [0, 0], samples: [0, 0], two, absolute};
+// -1 not at all. `column` is a column of the cells. With two sides weights are those of a run of each, by `scale`, both in
+// shares of the first, and `shape` tells which of the two is drawn.
+function weigh(t, cells, column, run, two, scale, shape) {
+  const m = {own: [new Float64Array(t.n)], total: [], sum: [0, 0], samples: [0, 0], two};
   m.pick = (after, before) => !two || shape === 'after' ? after : shape === 'before' ? before : Math.max(after, before);
   if (two) m.own.push(new Float64Array(t.n));
   for (let c = 0; c < column.length; c++) {
     const r = run[cells.series[c]];
     if (r < 0) continue;
-    m.own[r][cells.node[c]] += column[c];
-    m.sum[r] += column[c];
+    const weight = two ? column[c] * scale[r] : column[c];
+    m.own[r][cells.node[c]] += weight;
+    m.sum[r] += weight;
     m.samples[r] += cells.samples[c];
   }
-  m.base = m.sum.map(sum => absolute ? m.sum[0] || m.sum[1] : sum);
+  m.base = m.sum.map(sum => two ? m.sum[0] || m.sum[1] : sum);
   for (let r = 0; r < m.own.length; r++) {
     const own = m.own[r];
     if (two && m.base[r]) for (let i = 0; i < t.n; i++) own[i] /= m.base[r];
@@ -101,6 +102,7 @@ function topDown(t, m) {
     next: h => h && t.end[h] < t.end[t.parent[h]] ? t.end[h] : -1,
     depth: h => t.depth[h],
     exists: h => h >= 0 && h < t.n,
+    around: h => t.around && t.around[h],
   };
 }
 
@@ -205,11 +207,9 @@ function frameAt(row, x) {
   return frame && frame.x <= x ? frame : null;
 }
 
-// Whether two weights differ by more than chance would: shares of so many samples, or numbers of them.
-function isReal(after, before, m) {
-  const spread = (p, r) => {
-    const n = m.absolute ? m.samples[r] * m.base[r] / m.sum[r] : m.samples[r];
-    return n ? p * (m.absolute ? 1 : 1 - Math.min(p, 1)) / n : 0;
-  };
-  return Math.abs(after - before) >= Math.max(1e-9, 2 * Math.sqrt(spread(after, 0) + spread(before, 1)));
+// What nodes call, or call again, that changed: by function, 1 for more and -1 for less.
+function around(t, way) {
+  const found = new Uint8Array(t.n);
+  for (let i = t.n - 1; i > 0; i--) if (found[i] || way[t.fn[i]]) found[t.parent[i]] = 1;
+  return found;
 }

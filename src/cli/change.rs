@@ -1,0 +1,205 @@
+//! What a picture of a difference is made of: the recordings of both sides as one tree, and what the test of `pjit diff` says of
+//! their functions.
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+
+use super::Context;
+use super::filters::filter;
+use super::picture::{Base, read_base};
+use crate::flame::{self, Findings, Flame, Naming, Paths, Weights};
+use crate::load::LoadOptions;
+use crate::output::caption::{Caption, plural};
+use crate::profile::{EventId, Profile};
+use crate::questions::compare::{Comparison, Method, compare};
+use crate::questions::facts::Facts;
+use crate::questions::filter::Filters;
+use crate::questions::functions::Functions;
+use crate::questions::idle::leave_out;
+use crate::questions::kinds::OwnRules;
+use crate::questions::runs::{Run, reduce};
+use crate::questions::tally::Tally;
+
+/// Which recordings are compared, and how they are read.
+pub(super) struct Sides<'s> {
+    /// Of the base, one at least.
+    pub(super) base: &'s [PathBuf],
+    /// New ones behind the first.
+    pub(super) more: &'s [PathBuf],
+    pub(super) load: &'s LoadOptions,
+    pub(super) filters: &'s Filters,
+    /// Whether weights are compared as they are.
+    pub(super) absolute: bool,
+}
+
+/// What the base is.
+enum Before {
+    Recordings(Vec<Paths>, Vec<Run>),
+    Folded(Paths),
+}
+
+impl Sides<'_> {
+    /// The tree, and what is known of its functions. `of` makes paths of a profile.
+    pub(super) fn join(
+        &self,
+        (profile, event): (&Profile, EventId),
+        of: &dyn Fn(&Profile, EventId, Naming) -> Paths,
+        caption: &mut Caption,
+        context: &Context<'_>,
+    ) -> anyhow::Result<(Flame, Findings)> {
+        let threads = self.load.needs.threads;
+        let names: Vec<String> = self
+            .base
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        let named = match names.as_slice() {
+            [one] => one.clone(),
+            all => format!("{} and {} more", all[0], all.len() - 1),
+        };
+        let name = &profile[event].name;
+        let (mut base, mut base_runs) = (Vec::new(), Vec::new());
+        let mut before = None;
+        for path in self.base {
+            match read_base(path, self.load, context)? {
+                Base::Recording(mut other) => {
+                    let found = self.prepare(&mut other, name)?;
+                    if base.is_empty() {
+                        caption.compare_with(&named, profile, Some((&other, found)));
+                    }
+                    let (paths, run) = part(&other, found, of);
+                    base.push(paths);
+                    base_runs.push(run);
+                }
+                Base::Folded(paths) => before = Some(Before::Folded(paths)),
+            }
+        }
+        let before = match before {
+            Some(folded) => {
+                anyhow::ensure!(
+                    self.base.len() == 1 && self.more.is_empty(),
+                    "{named}: folded stacks are compared with one recording"
+                );
+                folded
+            }
+            None => Before::Recordings(base, base_runs),
+        };
+        let (mut base, base_runs) = match before {
+            Before::Recordings(paths, runs) => (paths, runs),
+            Before::Folded(paths) => {
+                let after = of(profile, event, Naming::Folded);
+                caption.compare_with(&named, profile, None);
+                let flame = flame::join([vec![after], vec![paths]], event, threads);
+                let findings = self.of_folded(&flame);
+                return Ok((flame, findings));
+            }
+        };
+        let (paths, run) = part(profile, event, of);
+        let (mut new, mut new_runs) = (vec![paths], vec![run]);
+        for path in self.more {
+            match read_base(path, self.load, context)? {
+                Base::Recording(mut other) => {
+                    let found = self.prepare(&mut other, name)?;
+                    let (paths, run) = part(&other, found, of);
+                    new.push(paths);
+                    new_runs.push(run);
+                }
+                Base::Folded(_) => anyhow::bail!("{}: no recording", path.display()),
+            }
+        }
+        let comparison = compare(&base_runs, &new_runs, Method::default());
+        if let Some(program) = &comparison.program {
+            base.iter_mut()
+                .for_each(|paths| flame::rename_program(paths, program));
+            caption.say(&program.text());
+        }
+        let runs = [new.len(), base.len()];
+        if runs != [1, 1] {
+            let [new, base] = runs.map(|count| plural(count, "run"));
+            caption.say(&format!("means of {new}, before of {base}"));
+        }
+        let flame = flame::join([new, base], event, threads);
+        let is_amount = new_runs[0].facts.is_amount();
+        let factor = match comparison.factor {
+            factor if factor.is_normal() && factor > 0.0 && !self.absolute => factor,
+            _ => 1.0,
+        };
+        let findings = Findings {
+            of: Findings::of(&flame, Some(&comparison), is_amount),
+            scale: [1.0 / runs[0] as f64, factor / runs[1] as f64],
+            note: note(&comparison),
+        };
+        Ok((flame, findings))
+    }
+
+    /// The event of another recording, with what is not looked at left out.
+    fn prepare(&self, profile: &mut Profile, name: &str) -> anyhow::Result<EventId> {
+        let path = profile.recording.path.clone();
+        leave_out(profile);
+        filter(profile, self.filters, &OwnRules::default())?;
+        let mut events = profile.events.iter_enumerated();
+        let found = events.find(|(_, e)| e.name == *name && e.samples > 0);
+        let (event, _) = found.with_context(|| format!("{path}: no samples of event '{name}'"))?;
+        Ok(event)
+    }
+
+    /// Nobody knows how folded stacks came about: shares are compared, and nothing is tested.
+    fn of_folded(&self, flame: &Flame) -> Findings {
+        let of_run = |run: u8| -> u64 {
+            let cells = flame.cells.iter();
+            let cells = cells.filter(|cell| flame.series[cell.series].run == run);
+            cells.map(|cell| cell.period).fold(0, u64::saturating_add)
+        };
+        let (new, base) = (of_run(0) as f64, of_run(1) as f64);
+        let is_share = !self.absolute && new > 0.0 && base > 0.0;
+        Findings {
+            of: Findings::of(flame, None, false),
+            scale: [1.0, if is_share { new / base } else { 1.0 }],
+            note: Some("not tested: folded stacks".to_owned()),
+        }
+    }
+}
+
+/// What a recording has: call paths, and what functions weigh.
+fn part(
+    profile: &Profile,
+    event: EventId,
+    of: &dyn Fn(&Profile, EventId, Naming) -> Paths,
+) -> (Paths, Run) {
+    let functions = Functions::of(profile, &OwnRules::default());
+    let tally = Tally::of(profile, &functions, event);
+    let facts = Facts::of(profile, &tally, None);
+    let run = reduce(profile, &functions, &tally, facts, &[]);
+    let mut paths = of(profile, event, Naming::Whole);
+    flame::clean(&mut paths, profile);
+    (paths, run)
+}
+
+/// Why little is coloured.
+fn note(comparison: &Comparison) -> Option<String> {
+    let (base, new) = comparison.runs;
+    let each = |runs: usize| match base == new {
+        true => format!("{} each", plural(runs, "run")),
+        false => format!(
+            "{} of base, {} of new",
+            plural(base, "run"),
+            plural(new, "run")
+        ),
+    };
+    match base.min(new) {
+        1 => Some(format!("not tested: {}", each(1))),
+        2 => Some(format!("nothing is certain: {}", each(2))),
+        _ if comparison.tested == 0 => Some("not tested: no function is large enough".to_owned()),
+        _ => None,
+    }
+}
+
+/// Weights of a side for a picture that takes whole numbers: those of one run, times `fixed`.
+pub(super) fn weights_of_run(flame: &Flame, findings: &Findings, run: u8, fixed: u64) -> Weights {
+    let scale = findings.scale[usize::from(run)] * fixed as f64;
+    flame.weights(|cell| match flame.series[cell.series].run == run {
+        true => (cell.period as f64 * scale).round() as u64,
+        false => 0,
+    })
+}

@@ -1,0 +1,89 @@
+//! What `pjit diff` says of the functions of a tree of two sides: pictures colour that, and nothing else.
+
+use rustc_hash::FxHashMap;
+
+use super::{Flame, FunctionId, shown};
+use crate::ids::IndexVec;
+use crate::questions::compare::{self, Row, Verdict};
+use crate::questions::functions::Identity;
+
+/// What the test says of a function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Finding {
+    /// In a word or two.
+    pub word: &'static str,
+    /// 1 where it takes more, -1 where it takes less, 0 where nobody knows of a change.
+    pub way: i8,
+}
+
+impl Finding {
+    /// Of what was not tested.
+    pub const NONE: Self = Self {
+        word: "not tested",
+        way: 0,
+    };
+
+    fn of(row: &Row, is_amount: bool) -> Self {
+        let Some(verdict) = row.verdict else {
+            return Self {
+                word: "no change found",
+                way: 0,
+            };
+        };
+        let way = match verdict {
+            Verdict::Slower | Verdict::New => 1,
+            Verdict::Faster | Verdict::Gone => -1,
+            Verdict::Large if row.ratio.map_or(row.difference() > 0.0, |r| r.value > 1.0) => 1,
+            Verdict::Large => -1,
+            _ => 0,
+        };
+        Self {
+            word: verdict.word(is_amount),
+            way,
+        }
+    }
+}
+
+/// What is known of two sides besides their weights.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Findings {
+    /// By function.
+    pub of: IndexVec<FunctionId, Finding>,
+    /// By what weights of the new side and of the base are multiplied to be those of one run, without what everything became
+    /// slower or faster by.
+    pub scale: [f64; 2],
+    /// Why little or nothing is coloured.
+    pub note: Option<String>,
+}
+
+impl Findings {
+    /// What a comparison says of the functions of a tree; of none without one.
+    #[must_use]
+    pub fn of(
+        flame: &Flame,
+        comparison: Option<&compare::Comparison>,
+        is_amount: bool,
+    ) -> IndexVec<FunctionId, Finding> {
+        let mut known: FxHashMap<(String, String), Finding> = FxHashMap::default();
+        let program = comparison.and_then(|comparison| comparison.program.as_ref());
+        for row in comparison.iter().flat_map(|comparison| &comparison.rows) {
+            let identity = match program {
+                Some(program) => program.as_new(row.identity.clone()),
+                None => row.identity.clone(),
+            };
+            known.insert(key(&identity), Finding::of(row, is_amount));
+        }
+        let finding = |function: &super::Function| {
+            let object = function.object.map_or("", |object| &flame.objects[object]);
+            let key = (function.name.clone(), object.to_owned());
+            known.get(&key).copied().unwrap_or(Finding::NONE)
+        };
+        flame.functions.iter().map(finding).collect()
+    }
+}
+
+/// As functions of trees of two sides are called.
+fn key(identity: &Identity) -> (String, String) {
+    let name = shown(&identity.name.short()).into_owned();
+    (name, shown(&identity.object).into_owned())
+}
