@@ -170,6 +170,7 @@ pub mod symbolize;
 pub mod time_spec;
 pub mod totals;
 pub mod unit;
+mod unseen;
 #[doc(hidden)]
 pub mod unwind;
 #[doc(hidden)]

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 
 use crate::profile::CpuMode;
 use crate::profile::{Frame, Profile};
+use crate::unseen::is_unseen;
 
 use super::Kind;
 
@@ -39,8 +40,7 @@ pub fn shown(text: &str) -> Cow<'_, str> {
 
 fn acts(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}')
-        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || is_unseen(c)
         // Not allowed in XML, and no characters.
         || u32::from(c) & 0xfffe == 0xfffe
 }

@@ -6,6 +6,8 @@
 
 use std::borrow::Cow;
 
+use crate::unseen::is_unseen;
+
 /// The text with every control character (C0, C1, DEL), direction mark and invisible character as `\xNN` or `\xNNNN`, other
 /// text untouched.
 #[must_use]
@@ -56,33 +58,6 @@ pub fn harmless_payload(text: &str) -> Cow<'_, str> {
 /// Whether a terminal does something else with the character than show it.
 pub(super) fn acts(c: char) -> bool {
     c.is_control() || is_unseen(c)
-}
-
-/// Marks of direction, and characters that are shown as nothing (Unicode's `Default_Ignorable_Code_Point` and separators of
-/// lines).
-const fn is_unseen(c: char) -> bool {
-    matches!(
-        c,
-        '\u{ad}'
-            | '\u{34f}'
-            | '\u{61c}'
-            | '\u{115f}'
-            | '\u{1160}'
-            | '\u{17b4}'
-            | '\u{17b5}'
-            | '\u{180b}'..='\u{180f}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{3164}'
-            | '\u{fe00}'..='\u{fe0f}'
-            | '\u{feff}'
-            | '\u{ffa0}'
-            | '\u{fff0}'..='\u{fff8}'
-            | '\u{1bca0}'..='\u{1bca3}'
-            | '\u{1d173}'..='\u{1d17a}'
-            | '\u{e0000}'..='\u{e0fff}'
-    )
 }
 
 #[cfg(test)]
