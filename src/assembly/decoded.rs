@@ -13,6 +13,7 @@ use crate::disasm::Architecture;
 use crate::dso::DsoId;
 use crate::dso::elf::Machine;
 use crate::ids::IndexVec;
+use crate::input::SourceClaim;
 use crate::parallel::sort_in_parallel;
 use crate::session::jit::JitCodeId;
 use crate::symbolize::{self, Query, Resolution, Site};
@@ -83,6 +84,11 @@ pub(super) struct Lines {
 }
 
 impl Lines {
+    /// What is recorded of source files, by their paths.
+    pub(super) fn into_claims(self) -> FxHashMap<String, SourceClaim> {
+        self.resolution.claims
+    }
+
     pub(super) fn of<'d>(
         material: &Material<'_, '_>,
         decoded: impl Iterator<Item = &'d Decoded<'d>>,

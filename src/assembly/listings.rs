@@ -3,10 +3,13 @@
 //! Three rounds for each megabyte of code: functions are decoded in parallel, then all addresses they name and all their lines are
 //! looked up at once, then names go behind the text.
 
+use rustc_hash::FxHashMap;
+
 use super::decoded::{Kind, LineTexts, Lines};
 use super::functions::{Function, Origin};
 use super::{Assembly, Listing, MOST_BYTES, Material, Missing, Request, jit, native};
 use crate::collect::MapCache;
+use crate::input::SourceClaim;
 use crate::parallel::in_parallel;
 use crate::symbolize::Site;
 
@@ -16,13 +19,13 @@ const MOST_CODE: u64 = 8 << 20;
 /// Code that is decoded at once, if it is more than one function.
 const AT_ONCE: u64 = 1 << 20;
 
-/// Makes a listing of each chosen function.
+/// Makes a listing of each chosen function; with it what is recorded of the sources of their lines.
 pub(super) fn list(
     material: &Material<'_, '_>,
     request: &Request,
     chosen: &[usize],
     assembly: &mut Assembly,
-) {
+) -> FxHashMap<String, SourceClaim> {
     let all = &assembly.functions.all;
     let sizes: Vec<u64> = chosen
         .iter()
@@ -32,13 +35,13 @@ pub(super) fn list(
         true => vec![true; chosen.len()],
         false => within(&sizes, |at| samples(&all[chosen[at]]), MOST_CODE),
     };
-    let mut places = LineTexts::default();
+    let (mut places, mut claims) = (LineTexts::default(), FxHashMap::default());
     let mut listings = Vec::with_capacity(chosen.len());
     let mut begin = 0;
     while begin < chosen.len() {
         let end = begin + batch(&sizes[begin..]);
         let work: Vec<(usize, bool)> = (begin..end).map(|at| (chosen[at], is_shown[at])).collect();
-        let mut made = list_batch(material, request, work, all, &mut places);
+        let mut made = list_batch(material, request, work, all, (&mut places, &mut claims));
         if request.only_files {
             made.iter_mut().flatten().for_each(Listing::keep_files);
         }
@@ -47,6 +50,7 @@ pub(super) fn list(
     }
     assembly.listings = listings;
     assembly.texts = places.texts;
+    claims
 }
 
 /// How many of the next functions are decoded at once: one at least.
@@ -95,7 +99,7 @@ fn list_batch(
     request: &Request,
     work: Vec<(usize, bool)>,
     all: &[Function],
-    places: &mut LineTexts,
+    (places, claims): (&mut LineTexts, &mut FxHashMap<String, SourceClaim>),
 ) -> Vec<Result<Listing, Missing>> {
     let decoded = in_parallel(work, material.threads, |(number, is_shown)| {
         let function = &all[number];
@@ -127,7 +131,7 @@ fn list_batch(
         .then(|| Lines::of(material, decoded.iter().flatten()));
     places.begin();
     let cache = MapCache::default();
-    decoded
+    let listings = decoded
         .into_iter()
         .map(|decoded| {
             let decoded = decoded?;
@@ -155,7 +159,9 @@ fn list_batch(
                 }
             })
         })
-        .collect()
+        .collect();
+    claims.extend(lines.into_iter().flat_map(Lines::into_claims));
+    listings
 }
 
 /// Offsets of samples, in order: instructions begin there.

@@ -20,6 +20,7 @@ use rustc_hash::FxHashSet;
 use crate::collect::{Collected, PcId};
 use crate::disasm::Syntax;
 use crate::ids::{IndexSlice, IndexVec, Spare, numbers};
+use crate::input::Kept;
 use crate::profile::{FrameId, Profile};
 use crate::session::Session;
 use crate::symbolize::{self, Answers, NameStyle};
@@ -56,10 +57,12 @@ pub struct Request {
     pub syntax: Syntax,
     /// Whether each instruction's source line is wanted.
     pub lines: bool,
-    /// Whether the text of those lines is wanted.
+    /// Whether the files of those lines are looked for.
     pub sources: bool,
     /// Whether of the code nothing is wanted but which sources it names.
     pub only_files: bool,
+    /// Whether their text is wanted.
+    pub keeps_sources: bool,
     /// Where sources are looked for.
     pub paths: SourcePaths,
 }
@@ -96,7 +99,7 @@ pub struct Assembly {
     /// Sources by their names, in order; those that were not found are not there.
     pub sources: Vec<(TextId, Source)>,
     /// Where they were found, by the names that debug information has for them.
-    pub found: Vec<(String, PathBuf)>,
+    pub found: Vec<(String, Kept)>,
     /// Sources that were not found.
     pub not_found: Vec<String>,
     /// What to say about sources.
@@ -224,9 +227,9 @@ pub fn list(
         functions,
         ..Assembly::default()
     };
-    listings::list(material, request, &chosen, &mut assembly);
+    let claims = listings::list(material, request, &chosen, &mut assembly);
     if request.sources {
-        sources::read(&request.paths, material.answers.maps, &mut assembly);
+        sources::read(request, &claims, material.answers.maps, &mut assembly);
     }
     assembly
 }
@@ -237,5 +240,6 @@ fn options() -> symbolize::Options {
         names: NameStyle::Full,
         demangle_kernel: false,
         origins: false,
+        claims: true,
     }
 }

@@ -1,22 +1,28 @@
 //! The text of sources.
 //!
-//! In: paths that debug information names. Out: their lines, for the files that are found: at the recorded path, with
-//! `--prefix`, below the folders of `--source-root`, in what came with the recording, and in the source map that led to them. Reads
-//! no more than 64 MB of a file.
+//! In: paths that debug information names. Out: their lines, for the files that are found: in what came with the recording, with
+//! `--prefix`, at the recorded path, below the folders of `--source-root`; the text in a source map that led to them goes before
+//! all files. A name may be that of any file of this machine, so only what is proven to be a source is shown
+//! ([`crate::input::SourceClaim`]). Each file is read once, by whatever names.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
 
 use rustc_hash::FxHashMap;
 
-use super::{Assembly, Row, SourcePaths, TextId};
-use crate::dso::resolve_in;
+use super::{Assembly, Request, Row, SourcePaths, TextId};
 use crate::ids::{IndexVec, index_vec, numbers};
-use crate::input::Store;
+use crate::input::{Door, FoundBy, Identity, Judged, Kept, SourceClaim};
 use crate::symbolize::SourceMaps;
 
 /// The lines of a file.
 #[derive(Debug, Clone, Default)]
-pub struct Source {
+pub struct Source(Arc<Lines>);
+
+#[derive(Debug, Default)]
+struct Lines {
     text: String,
     /// Where lines begin.
     starts: IndexVec<LinePlace, usize>,
@@ -27,32 +33,41 @@ numbers! {
     struct LinePlace(u32);
 }
 
-/// Longest file that is read.
+/// Bytes of the longest file that is read, and of all together.
 const MOST: u64 = 64 << 20;
+const MOST_OF_ALL: u64 = 256 << 20;
+/// Bytes of the longest name that is a path (`PATH_MAX`), and the most of its parts that are looked for below a folder.
+const MOST_NAME: usize = 4096;
+const MOST_PARTS: usize = 64;
 
 impl Source {
     fn new(bytes: &[u8]) -> Self {
         let text = String::from_utf8_lossy(bytes).into_owned();
         let behind = text.match_indices('\n').map(|(at, _)| at + 1);
         let starts = std::iter::once(0).chain(behind).collect();
-        Self { text, starts }
+        Self(Arc::new(Lines { text, starts }))
     }
 
     /// A line by its number from 1, without its end.
     #[must_use]
     pub fn line(&self, number: u32) -> Option<&str> {
-        let start = *self.starts.get(LinePlace(number.checked_sub(1)?))?;
-        let end = self
-            .starts
+        let Lines { text, starts } = &*self.0;
+        let start = *starts.get(LinePlace(number.checked_sub(1)?))?;
+        let end = starts
             .get(LinePlace(number))
-            .map_or(self.text.len(), |next| next - 1);
-        let line = self.text.get(start..end)?;
-        (start < self.text.len()).then(|| line.trim_end_matches('\r'))
+            .map_or(text.len(), |next| next - 1);
+        let line = text.get(start..end)?;
+        (start < text.len()).then(|| line.trim_end_matches('\r'))
     }
 }
 
 /// Reads the files that places of the listings name.
-pub(super) fn read(paths: &SourcePaths, maps: &SourceMaps<'_>, assembly: &mut Assembly) {
+pub(super) fn read(
+    request: &Request,
+    claims: &FxHashMap<String, SourceClaim>,
+    maps: &SourceMaps<'_>,
+    assembly: &mut Assembly,
+) {
     let mut is_wanted: IndexVec<TextId, bool> = index_vec![false; assembly.texts.len()];
     let rows = assembly
         .listings
@@ -66,69 +81,176 @@ pub(super) fn read(paths: &SourcePaths, maps: &SourceMaps<'_>, assembly: &mut As
             is_wanted[file] = true;
         }
     }
-    let mut known: FxHashMap<PathBuf, bool> = FxHashMap::default();
+    let mut reader = Reader::new(&request.paths);
+    let unclaimed = SourceClaim::default();
     for file in is_wanted.indices().filter(|file| is_wanted[*file]) {
         let name = &assembly.texts[file];
-        let Some((path, source, changed)) = find(paths, Path::new(name)) else {
-            match maps.content(name) {
-                Some(text) => assembly.sources.push((file, Source::new(text.as_bytes()))),
-                None => assembly.not_found.push(name.clone()),
-            }
+        if let Some(text) = maps.content(name) {
+            assembly.sources.push((file, Source::new(text.as_bytes())));
+            continue;
+        }
+        let claim = claims.get(name).unwrap_or(&unclaimed);
+        let Some(found) = reader.find(Path::new(name), claim) else {
+            assembly.not_found.push(name.clone());
             continue;
         };
-        assembly.found.push((name.clone(), path.clone()));
-        if changed && known.insert(path.clone(), true).is_none() {
-            assembly.warnings.push(format!(
-                "{}: changed after the recording was made; its lines may not be those that ran",
-                path.display()
-            ));
+        assembly.found.push((name.clone(), found.file.clone()));
+        if request.keeps_sources {
+            assembly.sources.push((file, found.source.clone()));
         }
-        assembly.sources.push((file, source));
     }
+    assembly.warnings.extend(reader.changed());
+    assembly.warnings.extend(reader.refused());
 }
 
-/// The first file that is there, its lines, and whether it is newer than the recording.
-fn find(paths: &SourcePaths, name: &Path) -> Option<(PathBuf, Source, bool)> {
-    candidates(paths, name).into_iter().find_map(|path| {
-        let (_, meta) = Store::open(&path).ok()?;
-        if meta.len() > MOST {
+/// A source that was found.
+#[derive(Clone)]
+struct Found {
+    file: Kept,
+    source: Source,
+}
+
+/// Finds and reads sources, each once.
+struct Reader<'p> {
+    paths: &'p SourcePaths,
+    /// What was read, whether it may be shown or not; nothing for what is too large.
+    known: FxHashMap<Identity, Option<Source>>,
+    /// Bytes that were read.
+    sum: u64,
+    /// Files that are newer than the recording.
+    changed: Vec<PathBuf>,
+    /// Names that led to files that are not proven to be sources.
+    refused: Vec<String>,
+}
+
+impl<'p> Reader<'p> {
+    fn new(paths: &'p SourcePaths) -> Self {
+        Self {
+            paths,
+            known: FxHashMap::default(),
+            sum: 0,
+            changed: Vec::new(),
+            refused: Vec::new(),
+        }
+    }
+
+    /// The first file of this name that is a source.
+    fn find(&mut self, name: &Path, claim: &SourceClaim) -> Option<Found> {
+        let text = name.as_os_str().as_encoded_bytes();
+        // `https://…`, `webpack://…`
+        let is_url = memchr::memmem::find(text, b"://").is_some();
+        if text.len() > MOST_NAME || is_url {
             return None;
         }
-        let store = Store::new();
-        let source = Source::new(store.map(&path).ok()?);
-        let changed = match (meta.modified(), paths.recorded) {
+        let mut is_refused = false;
+        for (door, found_by) in candidates(self.paths, name) {
+            let Ok(judged) = door.open() else { continue };
+            let Some(source) = self.read(&judged) else {
+                is_refused = true;
+                continue;
+            };
+            if !judged.is_source(source.0.text.as_bytes(), found_by, claim) {
+                is_refused = true;
+                continue;
+            }
+            self.note_change(&judged);
+            return Some(Found {
+                file: Kept::of(&judged, false),
+                source,
+            });
+        }
+        if is_refused {
+            self.refused.push(name.display().to_string());
+        }
+        None
+    }
+
+    fn read(&mut self, judged: &Judged) -> Option<Source> {
+        if let Some(known) = self.known.get(&judged.identity()) {
+            return known.clone();
+        }
+        let left = MOST_OF_ALL.saturating_sub(self.sum).min(MOST);
+        let mut bytes = Vec::new();
+        let part = judged.file().take(left + 1).read_to_end(&mut bytes);
+        let is_whole = part.is_ok_and(|len| len as u64 <= left);
+        self.sum += bytes.len() as u64;
+        // Three bytes for each that is no text.
+        let is_text = !bytes.contains(&0);
+        let source = (is_whole && is_text).then(|| Source::new(&bytes));
+        self.known.insert(judged.identity(), source.clone());
+        source
+    }
+
+    fn note_change(&mut self, judged: &Judged) {
+        let recorded: Option<SystemTime> = self.paths.recorded;
+        let is_changed = match (judged.meta().modified(), recorded) {
             (Ok(modified), Some(recorded)) => modified > recorded,
             _ => false,
         };
-        Some((path, source, changed))
-    })
-}
-
-fn candidates(paths: &SourcePaths, name: &Path) -> Vec<PathBuf> {
-    let relative = name.strip_prefix("/").unwrap_or(name);
-    let stripped: PathBuf = relative.iter().skip(paths.strip).collect();
-    let bundled = paths.symfs.as_ref().map(|root| resolve_in(root, name));
-    let mut found: Vec<PathBuf> = bundled.into_iter().flatten().collect();
-    match &paths.prefix {
-        Some(prefix) => found.push(prefix.join(&stripped)),
-        None if paths.strip > 0 => found.push(Path::new("/").join(&stripped)),
-        None => {}
-    }
-    if name.is_absolute() {
-        found.push(name.to_owned());
-    }
-    // A source tree that moved: the longest end of the path that is below the folder.
-    let parts: Vec<_> = relative.iter().collect();
-    for root in &paths.roots {
-        for from in 0..parts.len() {
-            let end: PathBuf = parts[from..].iter().collect();
-            let is_inside = parts[from..].iter().all(|part| *part != "..");
-            if is_inside {
-                found.push(root.join(end));
-            }
+        let path = judged.door().path();
+        if is_changed && !self.changed.iter().any(|known| known == path) {
+            self.changed.push(path.to_owned());
         }
     }
-    found
+
+    fn changed(&self) -> impl Iterator<Item = String> {
+        self.changed.iter().map(|path| {
+            format!(
+                "{}: changed after the recording was made; its lines may not be those that ran",
+                path.display()
+            )
+        })
+    }
+
+    /// What was there and is not shown, named once.
+    fn refused(&self) -> Option<String> {
+        let first = self.refused.first()?;
+        let files = match self.refused.len() {
+            1 => first.clone(),
+            count => format!("{first} and {} more files", count - 1),
+        };
+        Some(format!(
+            "{files}: named as source code, but not proven to be (checksum, place, owner, kind of file); not shown and not \
+             packed. If it is, name its folder with --source-root DIR"
+        ))
+    }
+}
+
+/// Where a source may be, best first.
+fn candidates<'p>(
+    paths: &'p SourcePaths,
+    name: &'p Path,
+) -> impl Iterator<Item = (Door, FoundBy)> + 'p {
+    let relative = name.strip_prefix("/").unwrap_or(name);
+    let stripped = move || relative.iter().skip(paths.strip).collect::<PathBuf>();
+    let bundled = paths.symfs.as_ref();
+    let bundled = bundled.and_then(|root| Door::in_root(root, name));
+    let prefixed = match &paths.prefix {
+        Some(prefix) => Some((Door::beneath(prefix, stripped()), FoundBy::Folder)),
+        None if paths.strip > 0 => {
+            let path = Path::new("/").join(stripped());
+            Some((Door::recorded(path), FoundBy::Path))
+        }
+        None => None,
+    };
+    let recorded = name.is_absolute().then(|| Door::recorded(name));
+    // A source tree that moved: the longest end of the path that is below the folder.
+    let parts: Vec<_> = relative.iter().collect();
+    let plain = parts.iter().rev().take_while(|part| **part != "..").count();
+    let first = parts.len() - plain.min(MOST_PARTS);
+    let ends = paths.roots.iter().flat_map(move |root| {
+        let parts = parts.clone();
+        (first..parts.len()).map(move |from| {
+            let end: PathBuf = parts[from..].iter().collect();
+            (Door::beneath(root, end), FoundBy::Folder)
+        })
+    });
+    bundled
+        .map(|door| (door, FoundBy::Folder))
+        .into_iter()
+        .chain(prefixed)
+        .chain(recorded.map(|door| (door, FoundBy::Path)))
+        .chain(ends)
 }
 
 #[cfg(test)]
@@ -152,14 +274,56 @@ mod tests {
             roots: vec![folder.path().to_owned()],
             ..SourcePaths::default()
         };
-        let found = find(&paths, Path::new("/build/of/somebody/src/a.c"));
-        assert_eq!(found.expect("it is there").1.line(1), Some("one"));
-        assert!(find(&paths, Path::new("/build/src/b.c")).is_none());
+        let found = find(&paths, "/build/of/somebody/src/a.c");
+        assert_eq!(found.expect("it is there").line(1), Some("one"));
+        assert!(find(&paths, "/build/src/b.c").is_none());
         let prefixed = SourcePaths {
             prefix: Some(folder.path().to_owned()),
             strip: 2,
             ..SourcePaths::default()
         };
-        assert!(find(&prefixed, Path::new("/build/of/src/a.c")).is_some());
+        assert!(find(&prefixed, "/build/of/src/a.c").is_some());
+    }
+
+    fn find(paths: &SourcePaths, name: &str) -> Option<Source> {
+        let found = Reader::new(paths).find(Path::new(name), &SourceClaim::default());
+        found.map(|found| found.source)
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_file_of_many_names_is_read_once() {
+        let folder = tempfile::Builder::new().prefix("pjit").tempdir();
+        let folder = folder.expect("a folder");
+        let path = folder.path().join("a.c");
+        std::fs::write(&path, "one\n").expect("written");
+        let paths = SourcePaths::default();
+        let mut reader = Reader::new(&paths);
+        let names = [0, 1, 2].map(|up| {
+            let around = format!("/{}", "usr/../".repeat(up));
+            PathBuf::from(format!("{around}{}", path.display()))
+        });
+        for name in &names {
+            let claim = SourceClaim::default();
+            assert!(reader.find(name, &claim).is_some(), "{}", name.display());
+        }
+        assert_eq!((reader.sum, reader.known.len()), (4, 1));
+    }
+
+    #[test]
+    fn few_ends_of_a_long_name_are_looked_for() {
+        let paths = SourcePaths {
+            roots: vec![PathBuf::from("/nowhere")],
+            ..SourcePaths::default()
+        };
+        let name = PathBuf::from("/a".repeat(1000));
+        assert_eq!(candidates(&paths, &name).count(), 1 + MOST_PARTS);
+        let up = Path::new("/a/b/../c/d");
+        let ends: Vec<_> = candidates(&paths, up).map(|(door, _)| door).collect();
+        assert_eq!(ends.len(), 3);
+        assert_eq!(ends[1].path(), Path::new("/nowhere/c/d"));
+        assert!(find(&paths, &"/a".repeat(4000)).is_none());
+        let url = find(&SourcePaths::default(), "file:///etc/passwd");
+        assert!(url.is_none());
     }
 }

@@ -8,6 +8,7 @@
 mod place;
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -30,6 +31,8 @@ pub struct Wanted {
 /// What goes into a bundle.
 #[derive(Debug, Default)]
 pub struct Plan {
+    /// The recording: one file, or those of its folder by their names in it.
+    pub recording: Vec<(Option<OsString>, Origin)>,
     /// In the order of their places.
     pub items: Vec<Item>,
     /// What could not be had, and why.
@@ -38,6 +41,8 @@ pub struct Plan {
     pub missing_sources: usize,
     /// Where the kernel's symbols come from, or why there are none.
     pub kernel: String,
+    /// What to say about sources.
+    pub warnings: Vec<String>,
 }
 
 /// A file of a bundle.
@@ -66,6 +71,7 @@ pub fn plan(stages: &Stages<'_, '_>, assembly: &Assembly, ledger: &Ledger, wante
             role: Role::Source,
         }));
         plan.missing_sources = assembly.not_found.len();
+        plan.warnings.clone_from(&assembly.warnings);
     }
     let mut items = BTreeMap::new();
     let mut refused = Vec::new();
@@ -83,6 +89,12 @@ pub fn plan(stages: &Stages<'_, '_>, assembly: &Assembly, ledger: &Ledger, wante
     let refused = refused.iter();
     let refused = refused.map(|(used, why)| format!("{}: {why}", used.place.display()));
     plan.missing.extend(refused);
+    plan.missing.extend(ledger.unproven().iter().map(|place| {
+        format!(
+            "{}: not proven to be what was mapped (no build ID, other segments); --symfs DIR takes it",
+            place.display()
+        )
+    }));
     let uses = ledger.uses();
     plan.missing.extend(looked_for_in_vain(stages, &uses));
     plan.kernel = session.dsos.kernel_source().unwrap_or_default().to_owned();
@@ -98,7 +110,7 @@ fn add(
 ) -> Result<(), &'static str> {
     let place = place::inside(used).ok_or("its name cannot be kept")?;
     let kept = match &used.origin {
-        Origin::File(path) if wanted.slim && may_be_reduced(used) => Some(ledger.reads_of(path)),
+        Origin::File(file) if wanted.slim && may_be_reduced(used) => Some(ledger.reads_of(file)),
         _ => None,
     };
     match items.get(&place) {

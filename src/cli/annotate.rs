@@ -339,12 +339,21 @@ impl AnnotateArgs {
             lines: !self.layout.no_source || self.layout.print_line,
             sources: !self.layout.no_source,
             only_files: false,
+            keeps_sources: true,
             paths: self.sources.paths(load),
         }
     }
 }
 
 impl SourceArgs {
+    /// Below these folders.
+    pub(super) fn below(folders: &[PathBuf]) -> Self {
+        Self {
+            source_root: folders.to_vec(),
+            ..Self::default()
+        }
+    }
+
     /// Where sources are looked for: beside the recording, and where these options say.
     pub(super) fn paths(&self, load: &LoadOptions) -> SourcePaths {
         let recorded = match &load.source {

@@ -10,7 +10,7 @@ use clap::Args;
 
 use crate::assembly::{Request, SourcePaths};
 use crate::bundle::{Item, Plan, Wanted};
-use crate::input::{BUNDLE_KERNEL, BUNDLE_LIST, BUNDLE_MARK, Origin, Rights, Role, files_in};
+use crate::input::{BUNDLE_KERNEL, BUNDLE_LIST, BUNDLE_MARK, Rights, Role};
 use crate::load::{self, LoadOptions, Source};
 use crate::output::gzip::{self, Effort};
 use crate::output::text::harmless;
@@ -52,6 +52,10 @@ pub struct BundleArgs {
     /// Leave out sources and scripts
     #[arg(long = "without-source")]
     without_source: bool,
+
+    /// Where sources are.
+    #[command(flatten)]
+    sources: SourceArgs,
 }
 
 /// Where the bundle goes.
@@ -92,13 +96,15 @@ impl Verb for BundleArgs {
             source: Source::File(recording.clone()),
             ..options
         };
-        let request = request(&options, !self.without_source);
+        let request = self.request(&options);
         let (profile, plan) = with_progress(context.diag, || {
             load::bundle(&options, &request, wanted, context.diag)
         })?;
+        let warnings = plan.warnings.iter();
+        warnings.for_each(|line| context.diag.warn(line.clone()));
         leave(profile);
         let mut packed = Packed::default();
-        packed.add_recording(&recording, &mut parcel)?;
+        packed.add_recording(&plan, &mut parcel)?;
         packed.add_items(&recording, &plan, &mut parcel)?;
         packed.add_list(&recording, &plan.kernel, &mut parcel)?;
         parcel.finish().with_context(|| target.shown())?;
@@ -123,6 +129,19 @@ impl BundleArgs {
         load.frames.code = true;
         load.frames.wasm_lines = true;
         load
+    }
+
+    /// The code and the sources of all functions with samples.
+    fn request(&self, load: &LoadOptions) -> Request {
+        Request {
+            lines: true,
+            sources: !self.without_source,
+            paths: SourcePaths {
+                recorded: None,
+                ..self.sources.paths(load)
+            },
+            ..Request::default()
+        }
     }
 
     fn target(&self, recording: &Path) -> Target {
@@ -150,20 +169,6 @@ impl BundleArgs {
                 .filter(|stem| !stem.is_empty())
                 .map_or_else(|| name.into(), PathBuf::from),
         }
-    }
-}
-
-/// The code and the sources of all functions with samples.
-fn request(load: &LoadOptions, sources: bool) -> Request {
-    Request {
-        lines: true,
-        sources,
-        only_files: true,
-        paths: SourcePaths {
-            recorded: None,
-            ..SourceArgs::default().paths(load)
-        },
-        ..Request::default()
     }
 }
 
@@ -235,19 +240,16 @@ impl Packed {
         Ok(size)
     }
 
-    /// The recording: a file, or the folder that `perf record --threads` makes.
-    fn add_recording(&mut self, recording: &Path, parcel: &mut Parcel) -> anyhow::Result<()> {
-        let place = Path::new("perf.data");
-        let files = if recording.is_dir() {
-            let inside = files_in(recording).into_iter();
-            let named = inside.filter_map(|path| Some((place.join(path.file_name()?), path)));
-            named.filter(|(_, path)| path.is_file()).collect()
-        } else {
-            vec![(place.to_owned(), recording.to_owned())]
-        };
-        for (place, path) in files {
-            let modified = modified_of(&path);
-            let content = Content::open(&Origin::File(path))?;
+    /// The recording: a file, or those of the folder that `perf record --threads` makes that were read. What else lies there is
+    /// no part of it.
+    fn add_recording(&mut self, plan: &Plan, parcel: &mut Parcel) -> anyhow::Result<()> {
+        for (name, origin) in &plan.recording {
+            let place = Path::new("perf.data");
+            let place = name
+                .as_ref()
+                .map_or(place.to_owned(), |name| place.join(name));
+            let content = Content::open(origin)?;
+            let modified = content.modified;
             self.rights = Some(content.rights);
             let size = self.add(&place, content, modified, parcel)?;
             self.recording += size;

@@ -97,6 +97,10 @@ pub struct FlamegraphArgs {
     #[arg(long, conflicts_with = "diff")]
     source: bool,
 
+    /// With --source: folder below which sources are looked for by the ends of their paths (repeatable)
+    #[arg(long = "source-root", value_name = "DIR")]
+    source_root: Vec<PathBuf>,
+
     /// Title (default: the recorded command line)
     #[arg(long, value_name = "TEXT", help_heading = "Look")]
     title: Option<String>,
@@ -389,7 +393,8 @@ impl FlamegraphArgs {
         let request = Request {
             lines: true,
             sources: true,
-            paths: SourceArgs::default().paths(load),
+            keeps_sources: true,
+            paths: SourceArgs::below(&self.source_root).paths(load),
             ..Request::default()
         };
         let mut filtered = Ok(IndexVec::new());

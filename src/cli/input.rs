@@ -245,6 +245,7 @@ impl InputArgs {
             },
             demangle_kernel: symbols.demangle_kernel,
             origins: false,
+            claims: false,
         };
         LoadOptions {
             search: SearchPaths {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 
-use crate::input::Store;
+use crate::input::{Door, Store};
 use crate::jitdump::lint::{Grade, lint};
 use crate::jitdump::survey::survey;
 use crate::output::jitdump::{Lists, write_lists, write_summary};
@@ -127,7 +127,7 @@ fn jitdump(
     out: &mut Output,
 ) -> std::io::Result<Result<Option<Grade>, String>> {
     let store = Store::new();
-    let bytes = match store.map(path) {
+    let bytes = match store.map(&Door::named(path)) {
         Ok(bytes) => bytes,
         Err(error) => return Ok(Err(error.to_string())),
     };

@@ -15,7 +15,7 @@ use tar::{Builder, EntryType, GnuExtSparseHeader, GnuHeader, GnuSparseHeader, He
 
 use super::target::mask;
 use super::terminal::{Output, new_private, refuse_existing};
-use crate::input::{Origin, Rights, Store};
+use crate::input::{Origin, Rights};
 use crate::output::gzip::{Effort, Packer};
 
 /// Where the files go.
@@ -31,6 +31,8 @@ pub(super) struct Content {
     source: Box<dyn ReadSeek>,
     /// As the file has them, holes included.
     pub(super) len: u64,
+    /// Seconds since 1970 at which it was changed.
+    pub(super) modified: u64,
     /// The parts that are not left out: all, or the blocks around what is kept.
     kept: Option<Vec<Range<u64>>>,
     pub(super) rights: Rights,
@@ -46,19 +48,26 @@ impl Content {
     /// Opens a file, or takes bytes from memory.
     pub(super) fn open(origin: &Origin) -> anyhow::Result<Self> {
         Ok(match origin {
-            Origin::File(path) => {
-                let (file, meta) = Store::open(path)?;
+            Origin::File(kept) => {
+                let (file, meta) = kept.open()?;
                 // Files of /proc show more to root than to others, whatever their modes are.
-                let rights = match path.starts_with("/proc") {
+                let rights = match kept.path().starts_with("/proc") {
                     true => Rights::PRIVATE,
                     false => Rights::of(&meta),
                 };
                 Self {
                     source: Box::new(file),
                     len: meta.len(),
+                    modified: seconds(meta.modified()),
                     kept: None,
                     rights,
                 }
+            }
+            Origin::Moved(path) => {
+                anyhow::bail!(
+                    "{}: another file took its place while it was read",
+                    path.display()
+                )
             }
             Origin::Memory(bytes) => Self::of_bytes(bytes.clone(), Rights::PUBLIC),
         })
@@ -69,6 +78,7 @@ impl Content {
         Self {
             len: bytes.len() as u64,
             source: Box::new(io::Cursor::new(bytes)),
+            modified: 0,
             kept: None,
             rights,
         }
@@ -99,6 +109,7 @@ impl Content {
     pub(super) fn read(&mut self) -> io::Result<Vec<u8>> {
         const MOST: u64 = 256 << 20;
         let mut bytes = Vec::new();
+        self.source.rewind()?;
         (&mut self.source).take(MOST).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
@@ -353,7 +364,10 @@ fn fill(mut file: &File, content: &mut Content, modified: u64) -> io::Result<()>
 
 /// Seconds since 1970 at which a file was changed.
 pub(super) fn modified_of(path: &Path) -> u64 {
-    let modified = fs::metadata(path).and_then(|meta| meta.modified());
+    seconds(fs::metadata(path).and_then(|meta| meta.modified()))
+}
+
+fn seconds(modified: io::Result<SystemTime>) -> u64 {
     let since = modified.map(|time: SystemTime| time.duration_since(UNIX_EPOCH));
     since.map_or(0, |since| since.map_or(0, |since| since.as_secs()))
 }

@@ -3,8 +3,10 @@
 //! The format is git's: `[section]`, `name = value`, `#` and `;` start comments. Other settings are perf's own business and are
 //! skipped; a value that means nothing is a warning. Read only when not forbidden by `--no-config`.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use crate::input::Door;
 use crate::report::keys::SortSpec;
 use crate::report::options::{CallGraph, ReportOptions};
 
@@ -89,13 +91,14 @@ impl PerfConfig {
 /// A configuration file; `None` when there is none, or it is not one.
 fn small_file(path: &Path) -> Option<String> {
     const LARGEST: u64 = 1 << 20;
-    let facts = std::fs::metadata(path)
-        .ok()
-        .filter(|facts| facts.is_file() && facts.len() <= LARGEST)?;
-    let _ = facts;
-    std::fs::read(path)
-        .ok()
-        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    let file = Door::named(path).open().ok()?;
+    let is_small = file.meta().is_file() && file.meta().len() <= LARGEST;
+    let mut bytes = Vec::new();
+    let part = is_small
+        .then(|| file.file().take(LARGEST))?
+        .read_to_end(&mut bytes);
+    part.ok()
+        .map(|_| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The value without quotes, or without a comment behind it.

@@ -147,6 +147,7 @@ pub(crate) const SHF_ALLOC: u64 = 2;
 const SHF_COMPRESSED: u64 = 0x800;
 const ET_REL: u16 = 1;
 const ET_EXEC: u16 = 2;
+const ET_CORE: u16 = 4;
 /// Linkers make a dozen program headers, BOLT a few more; a larger number is damage.
 const MAX_SEGMENTS: usize = 1024;
 
@@ -322,6 +323,18 @@ impl<'a> ElfFile<'a> {
     #[must_use]
     pub fn is_relocatable(&self) -> bool {
         self.file_type == ET_REL
+    }
+
+    /// Whether the file is `ET_CORE`: no program but what a process had in its memory.
+    #[must_use]
+    pub fn is_core_dump(&self) -> bool {
+        self.file_type == ET_CORE
+    }
+
+    /// Whether it is what wasmtime compiled a module to (`.cwasm`).
+    #[must_use]
+    pub fn is_compiled_wasm(&self) -> bool {
+        self.is_relocatable() && self.has_section(".wasmtime.engine")
     }
 
     /// Whether the file is `ET_EXEC`: linked for fixed addresses.

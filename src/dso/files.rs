@@ -3,6 +3,7 @@
 //! In: a DSO's name and build ID, and where to look. Out: parsed ELF files of the right build. A file of
 //! another build is never used; it is reported when nothing better is found.
 
+use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,20 +12,20 @@ use lzma_rust2::XzReader;
 
 use super::elf::{ElfFile, Machine, SHT_SYMTAB, string_at};
 use super::evidence::{Against, Evidence, Span, judge};
-use super::fit::{Fit, code_of_program, fit};
+use super::fit::{Fit, code_of_program, fit, is_mapped_whole};
 use super::kin::Kin;
-use super::locate::{self, SearchPaths, resolve_in};
+use super::locate::{self, SearchPaths};
 use super::symtab::RawTable;
 use super::{BuildId, Dso, DsoKind, vdso};
 use crate::diagnostics::{Diagnostics, OfFiles};
-use crate::input::{InputError, Role, Store, facts_of, os_name};
+use crate::input::{Door, InputError, Role, Store, facts_of, os_name};
 
 /// An opened file and where it was found.
 pub(crate) struct Opened<'a> {
     pub(crate) elf: Arc<ElfFile<'a>>,
     /// What tells that it is the file that was mapped; nothing for debug files, and for what is no file.
     pub(crate) evidence: Option<Evidence>,
-    pub(crate) path: PathBuf,
+    door: Door,
     /// The path at which the recorded system has it, as far as that is known.
     pub(crate) place: PathBuf,
     /// Whether it holds DWARF or `.debug_frame` itself; asked for every frame.
@@ -32,17 +33,27 @@ pub(crate) struct Opened<'a> {
 }
 
 impl<'a> Opened<'a> {
-    fn new(elf: Arc<ElfFile<'a>>, path: PathBuf, place: PathBuf) -> Self {
+    fn new(elf: Arc<ElfFile<'a>>, door: Door, place: PathBuf) -> Self {
         let has_dwarf = [".debug_info", ".zdebug_info", ".debug_frame"]
             .iter()
             .any(|name| elf.has_section(name));
         Self {
             elf,
             evidence: None,
-            path,
+            door,
             place,
             has_dwarf,
         }
+    }
+
+    /// Where it was found.
+    pub(crate) fn path(&self) -> &Path {
+        self.door.path()
+    }
+
+    /// A file beside it, by the rule by which it was opened itself.
+    pub(crate) fn beside(&self, name: &OsStr) -> Door {
+        self.door.with_path(self.path().with_file_name(name))
     }
 }
 
@@ -175,7 +186,7 @@ impl<'a> Opener<'_, 'a> {
             // What had no name in any folder can only be given.
             let given = locate::memfd_name(&dso.long_name).filter(|_| !root.as_os_str().is_empty());
             let names = given.into_iter().chain([dso.long_name.as_slice()]);
-            names.filter_map(|name| resolve_in(root, locate::path_of(name)))
+            names.filter_map(|name| Door::in_root(root, locate::path_of(name)))
         });
         let ids = match dso.build_id.filter(|_| dso.sure_of_id) {
             Some(_) => dso.build_id.as_slice(),
@@ -183,17 +194,17 @@ impl<'a> Opener<'_, 'a> {
         };
         let cached = ids.iter().flat_map(|id| self.search.in_cache(id, "elf"));
         let (mut refused, mut by_chance) = (Vec::new(), None);
-        for path in recorded.chain(cached) {
-            match self.open_mapped(&path, dso) {
+        for door in recorded.chain(cached) {
+            match self.open_mapped(&door, dso) {
                 Ok((elf, evidence)) if evidence >= Evidence::Table => {
-                    return Ok(self.found(dso, elf, &path, evidence));
+                    return Ok(self.found(dso, elf, &door, evidence));
                 }
-                Ok((elf, evidence)) => by_chance = by_chance.or(Some((elf, evidence, path))),
-                Err(why) => refused.push((path, why)),
+                Ok((elf, evidence)) => by_chance = by_chance.or(Some((elf, evidence, door))),
+                Err(why) => refused.push((door.path().to_owned(), why)),
             }
         }
-        if let Some((elf, evidence, path)) = by_chance {
-            return Ok(self.found(dso, elf, &path, evidence));
+        if let Some((elf, evidence, door)) = by_chance {
+            return Ok(self.found(dso, elf, &door, evidence));
         }
         self.report(&refused);
         let troubles = refused.iter().map(|(_, why)| why.trouble());
@@ -211,35 +222,42 @@ impl<'a> Opener<'_, 'a> {
         &self,
         dso: &Dso,
         elf: Arc<ElfFile<'a>>,
-        path: &Path,
+        door: &Door,
         evidence: Evidence,
     ) -> Opened<'a> {
+        let path = door.path();
         let name = locate::path_of(&dso.long_name);
         let (shown, found) = (name.display(), path.display());
         self.diag.note(format!(
             "{shown}: read from {found}, known {}",
             evidence.text()
         ));
+        let opened = Opened {
+            evidence: Some(evidence),
+            ..Opened::new(Arc::clone(&elf), door.clone(), name.to_owned())
+        };
+        if !is_proven(dso, &elf, door, evidence) {
+            self.store.left_out(name);
+            return opened;
+        }
         self.store.used(name, path, Role::Program);
         // Only one of several files can have the path.
         if let Some(id) = elf.build_id().filter(|_| dso.shares_path) {
             let place = Path::new("/.debug").join(in_cache(&id)).join("elf");
             self.store.used(&place, path, Role::Program);
         }
-        Opened {
-            evidence: Some(evidence),
-            ..Opened::new(elf, path.to_owned(), name.to_owned())
-        }
+        opened
     }
 
     /// A file that is the one that was mapped, and what tells so.
-    fn open_mapped(&self, path: &Path, dso: &Dso) -> Result<(Arc<ElfFile<'a>>, Evidence), Refused> {
-        let elf = self.open(path)?;
+    fn open_mapped(&self, door: &Door, dso: &Dso) -> Result<(Arc<ElfFile<'a>>, Evidence), Refused> {
+        let elf = self.open(door)?;
         if elf.is_only_debug() {
             return Err(Refused::OnlyDebug);
         }
-        let facts = self.here.and_then(|_| facts_of(path));
-        let is_system = path == locate::path_of(&dso.long_name);
+        let opened = self.here.and_then(|_| door.open().ok());
+        let facts = opened.and_then(|opened| facts_of(opened.meta()));
+        let is_system = door.path() == locate::path_of(&dso.long_name);
         let evidence = judge(&elf, facts, dso, self.here, is_system);
         Ok((elf, evidence.map_err(Refused::For)?))
     }
@@ -273,18 +291,18 @@ impl<'a> Opener<'_, 'a> {
             .roots()
             .into_iter()
             .filter(|root| !root.as_os_str().is_empty());
-        let beside = beside.filter_map(|root| resolve_in(&root, Path::new(VDSO)));
+        let beside = beside.filter_map(|root| Door::in_root(&root, Path::new(VDSO)));
         let cached = dso
             .build_id
             .iter()
             .flat_map(|id| self.search.in_cache(id, "vdso"));
         let is_narrow = dso.long_name == VDSO_32;
-        for path in beside.chain(cached) {
-            if let Some(elf) = self.of_build(&path, dso.build_id)
+        for door in beside.chain(cached) {
+            if let Some(elf) = self.of_build(&door, dso.build_id)
                 && elf.is_64() != is_narrow
             {
-                self.store.used(Path::new(VDSO), &path, Role::Program);
-                return Some(Opened::new(elf, path, PathBuf::from(VDSO)));
+                self.store.used(Path::new(VDSO), door.path(), Role::Program);
+                return Some(Opened::new(elf, door, PathBuf::from(VDSO)));
             }
         }
         if self.search.bundle.is_some() {
@@ -299,7 +317,7 @@ impl<'a> Opener<'_, 'a> {
         is_it.then(|| {
             self.store
                 .used_bytes(Path::new(VDSO), own.bytes(), Role::Program);
-            Opened::new(Arc::new(own), PathBuf::from("[vdso]"), PathBuf::from(VDSO))
+            Opened::new(Arc::new(own), Door::system("[vdso]"), PathBuf::from(VDSO))
         })
     }
 
@@ -310,17 +328,17 @@ impl<'a> Opener<'_, 'a> {
             return None;
         }
         self.search.roots().iter().find_map(|root| {
-            let path = resolve_in(root, name)?;
-            let packed = self.store.map(&path).ok()?;
+            let door = Door::in_root(root, name)?;
+            let packed = self.store.map(&door).ok()?;
             let bytes = self.unpack_module(packed)?;
             let elf = ElfFile::parse(bytes, self.store).ok()?;
             let same = match (dso.build_id, elf.build_id()) {
                 (Some(want), Some(found)) => want.matches(&found),
                 (Some(_), None) => false,
-                _ => true,
+                _ => elf.is_relocatable() || door.is_users(),
             };
             same.then(|| {
-                self.store.used(name, &path, Role::Kernel);
+                self.store.used(name, door.path(), Role::Kernel);
                 elf
             })
         })
@@ -363,8 +381,8 @@ impl<'a> Opener<'_, 'a> {
             let own = alone.map(|dso| locate::path_of(&dso.long_name).to_owned());
             let paths = debug_paths(dso, build_id.as_ref(), link.as_ref().map(|l| l.0));
             for path in paths.into_iter().chain(own) {
-                let found = resolve_in(&root, &path)
-                    .filter(|found| binary.is_none_or(|b| b.path != *found));
+                let found = Door::in_root(&root, &path)
+                    .filter(|found| binary.is_none_or(|b| b.path() != found.path()));
                 let Some(found) = found else { continue };
                 let own = build_id.as_ref().filter(|_| dso.shares_path);
                 let place = own.and_then(by_build_id).unwrap_or(path);
@@ -382,8 +400,8 @@ impl<'a> Opener<'_, 'a> {
             places.flat_map(move |id| self.search.in_cache(id, leaf))
         });
         cached
-            .filter(|path| binary.is_none_or(|b| b.path != *path))
-            .filter_map(|path| self.open_debug(path, place.clone(), build_id, None))
+            .filter(|door| binary.is_none_or(|b| b.path() != door.path()))
+            .filter_map(|door| self.open_debug(door, place.clone(), build_id, None))
             .find_map(|opened| self.placed(opened, alone))
     }
 
@@ -409,7 +427,7 @@ impl<'a> Opener<'_, 'a> {
             }),
             None => {
                 self.diag
-                    .warn_of_file(&ONLY_DEBUG, opened.path.display().to_string());
+                    .warn_of_file(&ONLY_DEBUG, opened.path().display().to_string());
                 None
             }
         }
@@ -417,26 +435,28 @@ impl<'a> Opener<'_, 'a> {
 
     fn open_debug(
         &self,
-        path: PathBuf,
+        door: Door,
         place: PathBuf,
         build_id: Option<BuildId>,
         link: Option<&(&[u8], u32)>,
     ) -> Option<Opened<'a>> {
-        let elf = self.of_build(&path, build_id)?;
-        let named_by_link = link.is_some_and(|(name, _)| path.file_name() == Some(os_name(name)));
+        let elf = self.of_build(&door, build_id)?;
+        let named = door.path().file_name();
+        let named_by_link =
+            link.is_some_and(|(name, _)| named == Path::new(os_name(name)).file_name());
         if build_id.is_none()
             && !(named_by_link && link.is_some_and(|&(_, crc)| crc32(elf.bytes()) == crc))
         {
             return None;
         }
-        let opened = Opened::new(elf, path, place);
+        let opened = Opened::new(elf, door, place);
         let is_any = opened.has_dwarf || opened.elf.has_section(".symtab");
         is_any.then(|| {
             let role = match build_id {
                 Some(_) => Role::Debug,
                 None => Role::CheckedDebug,
             };
-            self.store.used(&opened.place, &opened.path, role);
+            self.store.used(&opened.place, opened.path(), role);
             opened
         })
     }
@@ -482,10 +502,10 @@ impl<'a> Opener<'_, 'a> {
         places.extend(by_build_id(&build_id));
         let found = self.search.roots().iter().find_map(|root| {
             places.iter().find_map(|path| {
-                let path = resolve_in(root, path)?;
-                let elf = self.of_build(&path, Some(build_id))?;
+                let door = Door::in_root(root, path)?;
+                let elf = self.of_build(&door, Some(build_id))?;
                 let place = by_build_id(&build_id)?;
-                self.store.used(&place, &path, Role::Debug);
+                self.store.used(&place, door.path(), Role::Debug);
                 Some(elf)
             })
         });
@@ -500,29 +520,29 @@ impl<'a> Opener<'_, 'a> {
     }
 
     /// An absolute path in each of the places where files are looked for.
-    pub(crate) fn in_roots(&self, path: &Path) -> Vec<PathBuf> {
+    pub(crate) fn in_roots(&self, path: &Path) -> Vec<Door> {
         let roots = self.search.roots().into_iter();
-        roots.filter_map(|root| resolve_in(&root, path)).collect()
+        roots
+            .filter_map(|root| Door::in_root(&root, path))
+            .collect()
     }
 
-    /// A file of whatever build, which the recorded system has at `place`.
-    pub(crate) fn any(&self, path: &Path, place: &Path) -> Option<Arc<ElfFile<'a>>> {
-        let elf = self.open(path).ok()?;
-        self.store.used(place, path, Role::Debug);
-        Some(elf)
+    /// A file of whatever build.
+    pub(crate) fn any(&self, door: &Door) -> Option<Arc<ElfFile<'a>>> {
+        self.open(door).ok()
     }
 
     /// A file of this build, of any if none is told.
-    fn of_build(&self, path: &Path, wanted: Option<BuildId>) -> Option<Arc<ElfFile<'a>>> {
-        let elf = self.open(path).ok()?;
+    fn of_build(&self, door: &Door, wanted: Option<BuildId>) -> Option<Arc<ElfFile<'a>>> {
+        let elf = self.open(door).ok()?;
         let is_it = |want: BuildId| elf.build_id().is_some_and(|found| want.matches(&found));
         wanted.is_none_or(is_it).then_some(elf)
     }
 
-    fn open(&self, path: &Path) -> Result<Arc<ElfFile<'a>>, Refused> {
+    fn open(&self, door: &Door) -> Result<Arc<ElfFile<'a>>, Refused> {
         let elf = match self.kin {
-            Some(kin) => kin.file(path, || self.parse(path))?,
-            None => Arc::new(self.parse(path)?),
+            Some(kin) => kin.file(door, || self.parse(door))?,
+            None => Arc::new(self.parse(door)?),
         };
         // Without a build ID in the recording, this machine's file of that name would do for another's.
         if self.machine != Machine::host() && !self.machine.runs(elf.machine()) {
@@ -531,8 +551,8 @@ impl<'a> Opener<'_, 'a> {
         Ok(elf)
     }
 
-    fn parse(&self, path: &Path) -> Result<ElfFile<'a>, Refused> {
-        let bytes = self.store.map(path).map_err(|e| match &e {
+    fn parse(&self, door: &Door) -> Result<ElfFile<'a>, Refused> {
+        let bytes = self.store.map(door).map_err(|e| match &e {
             InputError::Io { source, .. }
                 if source.kind() == std::io::ErrorKind::PermissionDenied =>
             {
@@ -545,8 +565,19 @@ impl<'a> Opener<'_, 'a> {
         } else {
             Refused::Missing
         };
-        ElfFile::parse(bytes, self.store).map_err(|_| no_elf)
+        let elf = ElfFile::parse(bytes, self.store).map_err(|_| no_elf)?;
+        if elf.is_core_dump() {
+            return Err(Refused::Missing);
+        }
+        Ok(elf)
     }
+}
+
+/// Whether a file is proven to be the one that was mapped, so that it may be taken along: a recording may name any file of this
+/// machine. What lies in a folder that the user named, or that came with the recording, is theirs.
+fn is_proven(dso: &Dso, elf: &ElfFile<'_>, door: &Door, evidence: Evidence) -> bool {
+    let is_known = evidence >= Evidence::Table;
+    door.is_users() || is_known || elf.is_compiled_wasm() || is_mapped_whole(elf, &dso.mapped)
 }
 
 /// Unpacks what xz packed, if it is no more than such files have; what comes out is counted, not what headers promise.
@@ -581,7 +612,9 @@ fn debug_paths(dso: &Dso, build_id: Option<&BuildId>, link: Option<&[u8]>) -> Ve
     let debug_root = Path::new("/usr/lib/debug");
     let inside = |p: &Path| debug_root.join(p.strip_prefix("/").unwrap_or(p));
     let mut out = Vec::new();
-    if let Some(link) = link.map(locate::path_of) {
+    // Where to look is not the file's to say.
+    let link = link.and_then(|link| locate::path_of(link).file_name());
+    if let Some(link) = link {
         out.extend([
             dir.join(link),
             dir.join(".debug").join(link),

@@ -27,6 +27,23 @@ pub(super) enum Fit {
     Exact,
 }
 
+/// Whether a whole executable segment was mapped, or the room for all segments, as loaders do first.
+pub(super) fn is_mapped_whole(elf: &ElfFile<'_>, mapped: &[MappedPart]) -> bool {
+    fit(elf, mapped) == Fit::Exact || mapped.iter().any(|part| is_room(elf, part))
+}
+
+fn is_room(elf: &ElfFile<'_>, part: &MappedPart) -> bool {
+    let page = |at: u64| at - at % 0x1000;
+    let (Some(first), Some(last)) = (elf.segments().first(), elf.segments().last()) else {
+        return false;
+    };
+    let end = last.svma.0.saturating_add(last.mem_size);
+    let len = end.saturating_sub(page(first.svma.0));
+    first.executable
+        && part.offset.0 == page(first.file_offset.0)
+        && len.checked_next_multiple_of(0x1000) == Some(part.len)
+}
+
 /// The best fit of all that was mapped of the file: other files may have been mapped by the same name.
 pub(super) fn fit(elf: &ElfFile<'_>, mapped: &[MappedPart]) -> Fit {
     // Object files (wasmtime's) have no segments; nothing is known of how they are mapped.

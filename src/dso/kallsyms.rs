@@ -3,14 +3,12 @@
 //! In: bytes. Out: symbols of the kernel and of its modules, sorted, and the addresses of a few that tell where a kernel lies.
 
 use std::io::Read;
-use std::path::Path;
 
 use rustc_hash::FxHashMap;
 
 use super::entries::{Origin, SymbolEntry, end_of_last};
 use super::symtab::KALLSYMS_DATA;
 use crate::ids::{IndexSlice, IndexVec, index_vec, numbers};
-use crate::input::Store;
 
 /// Most symbols; such a kernel has half a million. A line may have five bytes.
 const MAX_SYMBOLS: usize = 4 << 20;
@@ -28,19 +26,17 @@ pub(super) const NO_LINES: &str = "holds no kallsyms lines (`ffffffff81000000 T 
 
 /// Why a file cannot be a kallsyms, by its first lines; `None` for one that may be.
 #[must_use]
-pub fn kallsyms_problem(path: &Path) -> Option<&'static str> {
+pub fn kallsyms_problem(bytes: &[u8]) -> Option<&'static str> {
     /// A kallsyms begins with symbols; this holds a thousand of them.
-    const FRONT: u64 = 64 << 10;
-    let (file, _) = Store::open(path).ok()?;
-    let mut front = Vec::new();
-    (&file).take(FRONT).read_to_end(&mut front).ok()?;
+    const FRONT: usize = 64 << 10;
+    let mut front = &bytes[..bytes.len().min(FRONT)];
+    let mut text = Vec::new();
     if front.starts_with(&[0x1f, 0x8b]) {
-        let mut text = Vec::new();
         // Of a gzip file's front, the end is missing.
-        let _ = flate2::bufread::MultiGzDecoder::new(&front[..])
-            .take(FRONT)
+        let _ = flate2::bufread::MultiGzDecoder::new(front)
+            .take(FRONT as u64)
             .read_to_end(&mut text);
-        front = text;
+        front = &text;
     }
     let mut lines = front.split(|byte| *byte == b'\n');
     (!lines.any(|line| Line::parse(line).is_some())).then_some(NO_LINES)

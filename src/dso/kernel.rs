@@ -14,7 +14,7 @@ use super::locate::SearchPaths;
 use super::symtab::{RawTable, SymbolTable};
 use super::{BuildId, elf};
 use crate::address::Avma;
-use crate::input::{Role, Store};
+use crate::input::{Door, Role, Store};
 
 /// What the recording tells about its kernel.
 #[derive(Clone, Debug, Default)]
@@ -28,8 +28,9 @@ pub struct KernelIdentity {
 /// Whether a folder holds the symbols of a recorded kernel.
 pub(super) fn has_symbols(folder: &Path) -> bool {
     let names = ["kallsyms", "kallsyms.gz"];
-    let paths = names.iter().map(|name| folder.join(name));
-    paths.filter(|path| path.is_file()).count() > 0
+    names
+        .iter()
+        .any(|name| Door::beneath(folder, name).is_open())
 }
 
 /// Reference symbol of the kernel's map: `_text` or `_stext`, and where it was in the recorded kernel.
@@ -84,10 +85,11 @@ impl<'a> KernelSymbols<'a> {
     /// the usual places, and the running kernel if it is the recorded one.
     pub(crate) fn load(store: &'a Store, search: &SearchPaths, identity: &KernelIdentity) -> Self {
         if let Some(path) = &search.kallsyms {
-            return Self::from_kallsyms(store, path).unwrap_or_else(|e| Self::missing(&e, path));
+            return Self::from_kallsyms(store, &Door::named(path))
+                .unwrap_or_else(|e| Self::missing(&e, path));
         }
         if let Some(path) = search.vmlinux.as_ref().filter(|_| !search.ignore_vmlinux) {
-            return Self::from_vmlinux(store, path, None).map_or_else(
+            return Self::from_vmlinux(store, &Door::named(path), None).map_or_else(
                 |e| Self::missing(&e, path),
                 |found| found.said_if_other(identity.build_id.as_ref()),
             );
@@ -107,10 +109,10 @@ impl<'a> KernelSymbols<'a> {
         let beside = search
             .recording_dir
             .iter()
-            .flat_map(|dir| [dir.join("kallsyms"), dir.join("kallsyms.gz")]);
+            .flat_map(|dir| ["kallsyms", "kallsyms.gz"].map(|name| Door::beneath(dir, name)));
         let bundled = search.recording_dir.iter();
         let bundled = bundled.filter(|_| search.bundle.is_some());
-        let bundled = bundled.map(|dir| dir.join("vmlinux"));
+        let bundled = bundled.map(|dir| Door::beneath(dir, "vmlinux"));
         let cached = cached_kallsyms(search, identity.build_id.as_ref());
         let vmlinux = if search.ignore_vmlinux {
             Vec::new()
@@ -120,16 +122,16 @@ impl<'a> KernelSymbols<'a> {
                 .collect()
         };
         let mut restricted = None;
-        for path in beside.chain(cached).filter(|path| path.is_file()) {
-            match Self::from_kallsyms(store, &path) {
+        for door in beside.chain(cached) {
+            match Self::from_kallsyms(store, &door) {
                 Ok(found) => return found,
-                Err(problem) if problem == RESTRICTED => restricted = restricted.or(Some(path)),
+                Err(problem) if problem == RESTRICTED => restricted = restricted.or(Some(door)),
                 Err(_) => {}
             }
         }
-        for path in vmlinux.iter().filter(|path| path.is_file()) {
+        for door in &vmlinux {
             // Without a build ID to check, only a file that is named for this release will do.
-            if let Ok(found) = Self::from_vmlinux(store, path, identity.build_id.as_ref()) {
+            if let Ok(found) = Self::from_vmlinux(store, door, identity.build_id.as_ref()) {
                 return found;
             }
         }
@@ -138,8 +140,8 @@ impl<'a> KernelSymbols<'a> {
             None => Self::from_running_kernel(store, identity),
         };
         match restricted {
-            Some(path) if matches!(other.symbols, Symbols::None) => {
-                Self::missing(RESTRICTED, &path)
+            Some(door) if matches!(other.symbols, Symbols::None) => {
+                Self::missing(RESTRICTED, door.path())
             }
             _ => other,
         }
@@ -211,7 +213,7 @@ impl<'a> KernelSymbols<'a> {
             ));
         }
         let path = Path::new("/proc/kallsyms");
-        Self::from_kallsyms(store, path).unwrap_or_else(|problem| match problem.as_str() {
+        Self::from_kallsyms(store, &Door::system(path)).unwrap_or_else(|problem| match problem.as_str() {
             RESTRICTED => Self {
                 problem: Some(format!(
                     "{}: {RESTRICTED}; run as root, set kernel.kptr_restrict=0, or give --kallsyms FILE with a copy \
@@ -225,8 +227,9 @@ impl<'a> KernelSymbols<'a> {
         })
     }
 
-    fn from_kallsyms(store: &'a Store, path: &Path) -> Result<Self, String> {
-        let bytes = store.map(path).map_err(|_| "cannot be read".to_owned())?;
+    fn from_kallsyms(store: &'a Store, door: &Door) -> Result<Self, String> {
+        let path = door.path();
+        let bytes = store.map(door).map_err(|_| "cannot be read".to_owned())?;
         if bytes.len() as u64 > MAX_KALLSYMS {
             return Err("is too large to be a kallsyms".to_owned());
         }
@@ -258,10 +261,11 @@ impl<'a> KernelSymbols<'a> {
 
     fn from_vmlinux(
         store: &'a Store,
-        path: &Path,
+        door: &Door,
         expected: Option<&BuildId>,
     ) -> Result<Self, String> {
-        let bytes = store.map(path).map_err(|_| "cannot be read".to_owned())?;
+        let path = door.path();
+        let bytes = store.map(door).map_err(|_| "cannot be read".to_owned())?;
         let elf = ElfFile::parse(bytes, store).map_err(|e| e.to_string())?;
         if let (Some(want), Some(found)) = (expected, elf.build_id())
             && !want.matches(&found)
@@ -359,7 +363,7 @@ fn address_in_vmlinux(elf: &ElfFile<'_>, name: &[u8]) -> Option<u64> {
         .map(|s| s.value)
 }
 
-fn cached_kallsyms(search: &SearchPaths, build_id: Option<&BuildId>) -> Vec<PathBuf> {
+fn cached_kallsyms(search: &SearchPaths, build_id: Option<&BuildId>) -> Vec<Door> {
     let Some(id) = build_id else {
         return Vec::new();
     };
@@ -377,7 +381,7 @@ fn cached_kallsyms(search: &SearchPaths, build_id: Option<&BuildId>) -> Vec<Path
 
 /// perf's places for a vmlinux (`vmlinux_paths`), less `./vmlinux`, which is used unchecked by perf and breaks
 /// reports that are made in a kernel's source tree. Under `--symfs` only there.
-fn vmlinux_candidates(search: &SearchPaths, identity: &KernelIdentity) -> Vec<PathBuf> {
+fn vmlinux_candidates(search: &SearchPaths, identity: &KernelIdentity) -> Vec<Door> {
     let mut places = Vec::new();
     if let Some(id) = &identity.build_id {
         places.extend(search.in_cache(id, "vmlinux"));

@@ -3,7 +3,7 @@
 //! Which file belongs to a DSO each recording finds out for itself: that depends on where it may look, and on what it tells of the file.
 //! Shared is what follows from the bytes of files alone, and never that something was not found.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustc_hash::FxHashMap;
@@ -13,6 +13,7 @@ use super::elf::ElfFile;
 use super::kernel::{KernelSymbols, has_symbols};
 use super::locate::SearchPaths;
 use super::symtab::SymbolTable;
+use crate::input::Door;
 
 /// Symbols of a kernel, once somebody has asked for them.
 pub(super) type KernelCell<'a> = Arc<OnceLock<Arc<KernelSymbols<'a>>>>;
@@ -29,24 +30,24 @@ type Kernel = (Option<String>, Option<String>, Option<PathBuf>);
 /// Files and kernels that were opened.
 #[derive(Default)]
 pub struct Kin<'a> {
-    files: Mutex<FxHashMap<PathBuf, Arc<ElfFile<'a>>>>,
+    files: Mutex<FxHashMap<Door, Arc<ElfFile<'a>>>>,
     symbols: Mutex<FxHashMap<SymbolFiles, SymbolCell<'a>>>,
     kernels: Mutex<FxHashMap<Kernel, KernelCell<'a>>>,
 }
 
 impl<'a> Kin<'a> {
-    /// The file at a path; `open` opens it if nobody has.
+    /// The file behind a door; `open` opens it if nobody has.
     pub(super) fn file<E>(
         &self,
-        path: &Path,
+        door: &Door,
         open: impl FnOnce() -> Result<ElfFile<'a>, E>,
     ) -> Result<Arc<ElfFile<'a>>, E> {
         let files = || self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = files().get(path) {
+        if let Some(known) = files().get(door) {
             return Ok(Arc::clone(known));
         }
         let opened = Arc::new(open()?);
-        Ok(Arc::clone(files().entry(path.to_owned()).or_insert(opened)))
+        Ok(Arc::clone(files().entry(door.clone()).or_insert(opened)))
     }
 
     /// The symbols of a mapped file, and of the one that has its table if that is another.

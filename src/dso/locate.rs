@@ -1,13 +1,12 @@
 //! Where the files of a DSO are looked for.
 //!
 //! In: the path of a DSO as recorded, its build ID, and the places to look ([`SearchPaths`]). Out:
-//! candidate paths in perf's order (`util/dso.c`, `dso__read_binary_type_filename`). Nothing is opened here, only
-//! links are read so that no path leaves the directory it was put under.
+//! candidates in perf's order (`util/dso.c`, `dso__read_binary_type_filename`). Nothing is opened here.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use super::BuildId;
-use crate::input::{Bundled, os_name};
+use crate::input::{Bundled, Door, os_name, own_root};
 
 /// Places and choices for finding symbols; everything that perf takes from options, configuration
 /// and environment. Relative paths are relative to the current directory.
@@ -54,11 +53,7 @@ impl SearchPaths {
         if let Some(dir) = &self.symfs {
             return vec![dir.clone()];
         }
-        let beside = self
-            .recording_dir
-            .as_ref()
-            .map(|dir| dir.join("symfs"))
-            .filter(|dir| dir.is_dir());
+        let beside = self.recording_dir.as_deref().and_then(own_root);
         beside.into_iter().chain([PathBuf::new()]).collect()
     }
 
@@ -71,7 +66,7 @@ impl SearchPaths {
     }
 
     /// Candidates inside the build-ID cache for one build: `leaf` is `elf`, `debug`, `vdso`, `kallsyms`, …
-    pub(crate) fn in_cache(&self, build_id: &BuildId, leaf: &str) -> Vec<PathBuf> {
+    pub(crate) fn in_cache(&self, build_id: &BuildId, leaf: &str) -> Vec<Door> {
         let Some(dir) = self.cache() else {
             return Vec::new();
         };
@@ -90,66 +85,13 @@ impl SearchPaths {
     }
 
     /// Paths below `--symfs` with their links followed inside it; without that option as they are.
-    pub(crate) fn inside_symfs(&self, paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    pub(crate) fn inside_symfs(&self, paths: Vec<PathBuf>) -> Vec<Door> {
         let Some(root) = &self.symfs else {
-            return paths;
+            return paths.into_iter().map(Door::recorded).collect();
         };
-        let inside = |path: PathBuf| resolve_in(root, path.strip_prefix(root).ok()?);
+        let inside = |path: PathBuf| Door::in_root(root, path.strip_prefix(root).ok()?);
         paths.into_iter().filter_map(inside).collect()
     }
-}
-
-/// `path` (absolute, as recorded) under `root`, with links followed as if `root` were `/`, so that neither
-/// `..` nor a link leads outside. For the empty root the path itself. `None` when it does not exist
-/// or links go in circles.
-pub(crate) fn resolve_in(root: &Path, path: &Path) -> Option<PathBuf> {
-    const MAX_LINKS: usize = 40;
-    if root.as_os_str().is_empty() {
-        return Some(path.to_owned());
-    }
-    let mut pending: Vec<Vec<u8>> = components(path);
-    pending.reverse();
-    let mut done = PathBuf::new();
-    let mut links = 0;
-    while let Some(part) = pending.pop() {
-        if part == b".." {
-            done.pop();
-            continue;
-        }
-        let next = done.join(os_name(&part));
-        match std::fs::read_link(root.join(&next)) {
-            Ok(target) => {
-                links += 1;
-                if links > MAX_LINKS {
-                    return None;
-                }
-                if target.is_absolute() {
-                    done = PathBuf::new();
-                }
-                pending.extend(components(&target).into_iter().rev());
-            }
-            // What is left again need not be there.
-            Err(e)
-                if e.kind() == std::io::ErrorKind::NotFound
-                    && !pending.iter().any(|part| part == b"..") =>
-            {
-                return None;
-            }
-            // Not a link (or not readable as one; then opening it will say so).
-            Err(_) => done = next,
-        }
-    }
-    Some(root.join(done))
-}
-
-fn components(path: &Path) -> Vec<Vec<u8>> {
-    path.components()
-        .filter_map(|c| match c {
-            Component::Normal(name) => Some(name.as_encoded_bytes().to_vec()),
-            Component::ParentDir => Some(b"..".to_vec()),
-            _ => None,
-        })
-        .collect()
 }
 
 /// The name of a file that lives in memory only (`memfd_create`), without the kernel's addition.
@@ -161,42 +103,4 @@ pub(crate) fn memfd_name(name: &[u8]) -> Option<&[u8]> {
 /// A recorded name as a path.
 pub(crate) fn path_of(name: &[u8]) -> &Path {
     Path::new(os_name(name))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_way_out_of_a_root() {
-        let dir = tempfile::tempdir().expect("temporary directory");
-        let root = dir.path().join("root");
-        std::fs::create_dir_all(root.join("usr/lib")).expect("create");
-        std::fs::write(dir.path().join("secret"), b"x").expect("write");
-        std::fs::write(root.join("usr/lib/real.so"), b"x").expect("write");
-        let link =
-            |to: &str, at: &str| std::os::unix::fs::symlink(to, root.join(at)).expect("link");
-        link("/usr/lib", "lib");
-        link("../../../../../secret", "usr/lib/escape");
-        link("real.so", "usr/lib/lib.so.1");
-        link("loop", "loop");
-        let at = |p: &str| resolve_in(&root, Path::new(p));
-        assert_eq!(at("/lib/lib.so.1"), Some(root.join("usr/lib/real.so")));
-        assert_eq!(
-            at("/../../usr/lib/real.so"),
-            Some(root.join("usr/lib/real.so"))
-        );
-        assert_eq!(at("/../secret"), None);
-        assert_eq!(
-            at("/gone/too/../../usr/lib/real.so"),
-            Some(root.join("usr/lib/real.so"))
-        );
-        assert_eq!(at("/gone/../../secret"), None);
-        assert_eq!(at("/usr/lib/escape"), None);
-        assert_eq!(at("/loop"), None);
-        assert_eq!(
-            resolve_in(Path::new(""), Path::new("/a/../b")),
-            Some(PathBuf::from("/a/../b"))
-        );
-    }
 }

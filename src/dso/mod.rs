@@ -38,8 +38,9 @@ pub use kallsyms::kallsyms_problem;
 pub use kernel::{KernelIdentity, KernelReference, KernelState};
 pub use kin::Kin;
 pub use locate::SearchPaths;
-pub(crate) use locate::{path_of, resolve_in};
+pub(crate) use locate::path_of;
 pub use preload::Preloader;
+pub(crate) use preload::SplitFile;
 pub use symtab::{SymbolRef, SymbolTable};
 pub use table::{Dso, DsoTable, KernelLoader};
 

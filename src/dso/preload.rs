@@ -3,7 +3,7 @@
 //! Symbol tables of large programs take as long to read as the recording itself, so a thread of its own reads those of
 //! files that samples hit ([`Preloader`]) while the session builder still walks the recording.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, OnceLock};
 
@@ -20,7 +20,7 @@ use super::symtab::SymbolTable;
 use super::{BuildId, Dso, DsoId, DsoKind};
 use crate::address::FileOffset;
 use crate::diagnostics::Diagnostics;
-use crate::input::Store;
+use crate::input::{Door, Store};
 
 /// What was opened for a DSO.
 #[derive(Default)]
@@ -56,6 +56,14 @@ pub(super) struct Loading<'t, 'a> {
     pub(super) opener: Opener<'t, 'a>,
     pub(super) dso: &'t Dso,
     pub(super) files: &'t Files<'a>,
+}
+
+/// A file that may have what a skeleton stands for.
+pub(crate) struct SplitFile<'a> {
+    pub(crate) elf: Arc<ElfFile<'a>>,
+    pub(super) door: Door,
+    /// The path at which the recorded system has it.
+    pub(super) place: PathBuf,
 }
 
 impl<'t, 'a> Loading<'t, 'a> {
@@ -147,42 +155,50 @@ impl<'t, 'a> Loading<'t, 'a> {
         cell.get_or_init(|| {
             let own = binary.filter(|opened| opened.has_dwarf);
             let debug = own.or_else(|| self.separate())?;
-            self.opener.supplementary(&debug.elf, &debug.path)
+            self.opener.supplementary(&debug.elf, debug.path())
         })
         .as_deref()
     }
 
-    /// A `.dwo` file by the path that the compiler was told, or of that name beside the file it belongs to.
-    pub(super) fn split_file(self, path: &Path) -> Option<Arc<ElfFile<'a>>> {
+    /// `.dwo` files by the path that the compiler was told, and of that name beside the file it belongs to. Whether one is it, its
+    /// id tells.
+    pub(super) fn split_files(self, path: &Path) -> Vec<SplitFile<'a>> {
         let name = path.file_name();
         let beside = self.opened().into_iter().filter_map(|opened| {
-            let [path, place] = [&opened.path, &opened.place];
-            Some((path.with_file_name(name?), place.with_file_name(name?)))
+            let name = name?;
+            Some((opened.beside(name), opened.place.with_file_name(name)))
         });
         let recorded = path.is_absolute().then(|| self.opener.in_roots(path));
         let recorded = recorded.into_iter().flatten();
         recorded
-            .map(|found| (found, path.to_owned()))
+            .map(|door| (door, path.to_owned()))
             .chain(beside)
-            .find_map(|(found, place)| self.opener.any(&found, &place))
+            .filter_map(|(door, place)| self.split(door, place))
+            .collect()
     }
 
     /// The `.dwp` file beside the file it belongs to.
-    pub(super) fn split_package(self) -> Option<Arc<ElfFile<'a>>> {
+    pub(super) fn split_package(self) -> Option<SplitFile<'a>> {
         self.opened().into_iter().find_map(|opened| {
-            let [path, place] = [&opened.path, &opened.place].map(|file| {
-                let mut file = file.clone();
+            let [path, place] = [opened.path(), &opened.place].map(|file| {
+                let mut file = file.to_owned();
                 file.as_mut_os_string().push(".dwp");
                 file
             });
-            self.opener.any(&path, &place)
+            let door = opened.beside(path.file_name()?);
+            self.split(door, place)
         })
+    }
+
+    fn split(self, door: Door, place: PathBuf) -> Option<SplitFile<'a>> {
+        let elf = self.opener.any(&door)?;
+        Some(SplitFile { elf, door, place })
     }
 
     /// The mapped file and its debug file, if they are two.
     fn opened(self) -> Vec<&'t Opened<'a>> {
         let mut opened: Vec<_> = self.binary().into_iter().chain(self.debug()).collect();
-        opened.dedup_by(|second, first| second.path == first.path);
+        opened.dedup_by(|second, first| second.path() == first.path());
         opened
     }
 

@@ -17,13 +17,13 @@ use super::fit::MappedPart;
 use super::kernel::KernelSymbols;
 use super::kin::{KernelCell, Kin};
 use super::locate::SearchPaths;
-use super::preload::{Files, Loading, Preloader, Preloads};
+use super::preload::{Files, Loading, Preloader, Preloads, SplitFile};
 use super::symtab::SymbolTable;
 use super::{BuildId, DsoId, DsoKind, KernelIdentity, KernelReference, KernelState};
 use crate::address::{Avma, FileOffset};
 use crate::diagnostics::Diagnostics;
 use crate::ids::IndexVec;
-use crate::input::Store;
+use crate::input::{Role, Store};
 
 /// What is known about a DSO by name.
 #[derive(Debug, Clone)]
@@ -403,14 +403,19 @@ impl<'a> DsoTable<'a> {
         self.loading(id).supplementary()
     }
 
-    /// A `.dwo` file that the DWARF of [`debug`](Self::debug) refers to by `path`.
-    pub(crate) fn split_file(&self, id: DsoId, path: &Path) -> Option<Arc<ElfFile<'a>>> {
-        self.loading(id).split_file(path)
+    /// Files that may be the `.dwo` file that the DWARF of [`debug`](Self::debug) refers to by `path`.
+    pub(crate) fn split_files(&self, id: DsoId, path: &Path) -> Vec<SplitFile<'a>> {
+        self.loading(id).split_files(path)
     }
 
     /// The `.dwp` file with all of them, beside the DSO.
-    pub(crate) fn split_package(&self, id: DsoId) -> Option<Arc<ElfFile<'a>>> {
+    pub(crate) fn split_package(&self, id: DsoId) -> Option<SplitFile<'a>> {
         self.loading(id).split_package()
+    }
+
+    /// Notes that such a file was of use.
+    pub(crate) fn note_split(&self, file: &SplitFile<'_>) {
+        self.store.used(&file.place, file.door.path(), Role::Debug);
     }
 
     /// Says that such a file was not found.
@@ -503,7 +508,7 @@ impl<'a> DsoTable<'a> {
         let binary = self.loading(id).binary();
         let is_cached = |opened: &Opened<'a>| {
             let cache = self.search.cache();
-            cache.is_some_and(|cache| opened.path.starts_with(cache))
+            cache.is_some_and(|cache| opened.path().starts_with(cache))
         };
         let own = if binary.is_some_and(is_cached) {
             'B'
@@ -514,9 +519,9 @@ impl<'a> DsoTable<'a> {
             return own;
         }
         match self.loading(id).separate().filter(has_symbols) {
-            Some(debug) if is_cached(debug) && debug.path.ends_with("debug") => 'D',
+            Some(debug) if is_cached(debug) && debug.path().ends_with("debug") => 'D',
             Some(debug) if is_cached(debug) => 'B',
-            Some(debug) => debug_origin(&debug.path, &self.get(id).long_name),
+            Some(debug) => debug_origin(debug.path(), &self.get(id).long_name),
             None => own,
         }
     }

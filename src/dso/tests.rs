@@ -685,7 +685,8 @@ fn the_inode_tells_which_of_several_files_is_at_hand() {
     let dir = tempfile::tempdir().expect("temporary directory");
     let path = dir.path().join("prog");
     write(dir.path(), "prog", &binary_at(0x1000, 1, "last_one"));
-    let facts = crate::input::facts_of(&path).expect("it is there");
+    let meta = std::fs::metadata(&path).expect("it is there");
+    let facts = crate::input::facts_of(&meta).expect("it has an inode");
     let long_name = path.to_str().expect("plain").as_bytes();
     let (major, minor) = facts.device;
     let day = Duration::from_secs(86_400);

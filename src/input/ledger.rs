@@ -3,10 +3,12 @@
 //! In: each file that a reader settled on, with the place at which the recording expects it; and which bytes of it were
 //! looked at. Out: both, in an order that does not depend on threads. A store without a ledger notes nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::{Identity, Judged, Kept};
 
 /// Who wants to know what was read.
 #[derive(Default)]
@@ -16,15 +18,23 @@ pub struct Ledger {
 
 #[derive(Default)]
 struct Notes {
-    uses: BTreeMap<(PathBuf, Origin), Role>,
+    /// By place and path.
+    uses: BTreeMap<(PathBuf, PathBuf), Role>,
+    bytes: BTreeMap<PathBuf, (Vec<u8>, Role)>,
+    /// Places whose files were used and are not to be taken along.
+    left_out: BTreeSet<PathBuf>,
+    /// Files by the paths at which they were opened.
+    opened: BTreeMap<PathBuf, Kept>,
+    /// Paths at which another file was later.
+    moved: BTreeSet<PathBuf>,
     /// Files in memory, by their first address. A file may be there more than once.
-    files: BTreeMap<usize, (usize, PathBuf)>,
+    files: BTreeMap<usize, (usize, Identity)>,
     /// What was looked at: end by start; disjoint.
     reads: BTreeMap<usize, usize>,
 }
 
 /// A file that was used.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Use {
     /// Where the recording expects it: absolute for what was recorded by path, else a name beside the recording.
     pub place: PathBuf,
@@ -35,10 +45,12 @@ pub struct Use {
 }
 
 /// Where the bytes of a file come from.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// A file.
-    File(PathBuf),
+    /// The file that was read.
+    File(Kept),
+    /// Another file than that which was read is at this path meanwhile.
+    Moved(PathBuf),
     /// No file has them.
     Memory(Vec<u8>),
 }
@@ -65,19 +77,46 @@ impl Ledger {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A file was settled on.
-    pub(super) fn used(&self, place: &Path, origin: Origin, role: Role) {
-        let key = (place.to_owned(), origin);
+    /// A file was settled on, which was opened at `path` before.
+    pub(super) fn used(&self, place: &Path, path: &Path, role: Role) {
+        let key = (place.to_owned(), path.to_owned());
         let mut notes = self.notes();
         let known = notes.uses.entry(key).or_insert(role);
         *known = role.min(*known);
     }
 
+    /// A file was used that is not proven to be the recording's.
+    pub(super) fn left_out(&self, place: &Path) {
+        self.notes().left_out.insert(place.to_owned());
+    }
+
+    /// The places of those.
+    #[must_use]
+    pub fn unproven(&self) -> Vec<PathBuf> {
+        self.notes().left_out.iter().cloned().collect()
+    }
+
+    /// Bytes were settled on that no file has.
+    pub(super) fn used_bytes(&self, place: &Path, bytes: Vec<u8>, role: Role) {
+        self.notes().bytes.insert(place.to_owned(), (bytes, role));
+    }
+
     /// A file is in memory from now on.
-    pub(super) fn opened(&self, path: &Path, bytes: &[u8]) {
+    pub(super) fn opened(&self, judged: &Judged, bytes: &[u8]) {
+        /// A process may have 1024 of them.
+        const MOST_DESCRIPTORS: usize = 256;
         let start = bytes.as_ptr().addr();
-        let file = (bytes.len(), path.to_owned());
-        self.notes().files.insert(start, file);
+        let mut notes = self.notes();
+        notes.files.insert(start, (bytes.len(), judged.identity()));
+        let path = judged.door().path();
+        match notes.opened.get(path) {
+            Some(known) if known.identity() == judged.identity() => {}
+            Some(_) => drop(notes.moved.insert(path.to_owned())),
+            None => {
+                let kept = Kept::of(judged, notes.opened.len() < MOST_DESCRIPTORS);
+                notes.opened.insert(path.to_owned(), kept);
+            }
+        }
     }
 
     /// Bytes were looked at.
@@ -99,20 +138,54 @@ impl Ledger {
     #[must_use]
     pub fn uses(&self) -> Vec<Use> {
         let notes = self.notes();
-        let all = notes.uses.iter().map(|((place, origin), role)| Use {
-            place: place.clone(),
-            origin: origin.clone(),
-            role: *role,
+        let files = notes.uses.iter().filter_map(|((place, path), role)| {
+            let origin = match notes.moved.contains(path) {
+                true => Origin::Moved(path.clone()),
+                false => Origin::File(notes.opened.get(path)?.clone()),
+            };
+            Some((place, origin, *role))
         });
-        all.collect()
+        let bytes = notes.bytes.iter();
+        let bytes =
+            bytes.map(|(place, (bytes, role))| (place, Origin::Memory(bytes.clone()), *role));
+        let mut all: Vec<Use> = files
+            .chain(bytes)
+            .map(|(place, origin, role)| Use {
+                place: place.clone(),
+                origin,
+                role,
+            })
+            .collect();
+        all.sort_by(|a, b| a.place.cmp(&b.place));
+        all
+    }
+
+    /// The file that was opened at a path.
+    #[must_use]
+    pub fn opened_at(&self, path: &Path) -> Option<Kept> {
+        let notes = self.notes();
+        let is_moved = notes.moved.contains(path);
+        notes.opened.get(path).filter(|_| !is_moved).cloned()
+    }
+
+    /// The files that were opened in a folder.
+    #[must_use]
+    pub fn opened_in(&self, folder: &Path) -> Vec<Kept> {
+        let paths: Vec<PathBuf> = self.notes().opened.keys().cloned().collect();
+        let inside = paths.iter().filter(|path| path.parent() == Some(folder));
+        inside.filter_map(|path| self.opened_at(path)).collect()
     }
 
     /// Which bytes of a file were looked at; ordered and disjoint.
     #[must_use]
-    pub fn reads_of(&self, path: &Path) -> Vec<Range<usize>> {
+    pub fn reads_of(&self, file: &Kept) -> Vec<Range<usize>> {
+        self.reads_in(file.identity())
+    }
+
+    fn reads_in(&self, file: Identity) -> Vec<Range<usize>> {
         let notes = self.notes();
         let mut found = BTreeMap::new();
-        let copies = notes.files.iter().filter(|(_, (_, own))| own == path);
+        let copies = notes.files.iter().filter(|(_, (_, own))| *own == file);
         for (&base, &(len, _)) in copies {
             // The range before the first may reach into the file.
             let from = notes.reads.range(..base).next_back().map_or(base, |r| *r.0);
@@ -163,15 +236,17 @@ mod tests {
     fn reads_are_told_by_file() {
         let bytes = vec![0; 300];
         let ledger = Ledger::default();
-        ledger.opened(Path::new("/a"), &bytes[..100]);
-        ledger.opened(Path::new("/b"), &bytes[100..200]);
-        ledger.opened(Path::new("/a"), &bytes[200..]);
+        for (part, file) in [(0..100, 1), (100..200, 2), (200..300, 1)] {
+            let start = bytes[part.clone()].as_ptr().addr();
+            let file = (part.len(), (0, file));
+            ledger.notes().files.insert(start, file);
+        }
         for range in [0..10, 90..110, 205..220] {
             ledger.read(&bytes[range]);
         }
-        assert_eq!(ledger.reads_of(Path::new("/a")), [0..20, 90..100]);
-        let of_b = ledger.reads_of(Path::new("/b"));
+        assert_eq!(ledger.reads_in((0, 1)), [0..20, 90..100]);
+        let of_b = ledger.reads_in((0, 2));
         assert_eq!((of_b.len(), of_b[0].clone()), (1, 0..10));
-        assert!(ledger.reads_of(Path::new("/c")).is_empty());
+        assert!(ledger.reads_in((0, 3)).is_empty());
     }
 }

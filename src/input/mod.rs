@@ -1,7 +1,7 @@
 //! The only door to the file system: opens files, maps them, keeps their bytes alive.
 //!
 //! Everything pjit reads is foreign: a path out of a recording may name a FIFO, a device or a
-//! directory. Only regular files are opened, and nothing is ever written but a nameless temporary file
+//! directory. A [`Door`] looks before it opens, and nothing is ever written but a nameless temporary file
 //! ([`Spill`]) for what large streams leave behind.
 //!
 //! The [`Store`] owns every mapped file and every decompressed buffer for the length of a run and
@@ -9,22 +9,26 @@
 
 use std::path::{Path, PathBuf};
 
+mod gate;
 mod ledger;
 mod local_time;
 mod opened;
 mod os;
 mod prefetch;
 mod recording;
+mod source;
 mod spill;
 mod spool;
 mod store;
 mod window;
+pub use gate::{Door, Identity, Judged, Kept};
 pub use ledger::{Ledger, Origin, Role, Use};
 pub use local_time::local_time;
 pub use opened::{Rights, note_opened, rights_of_opened, was_opened};
 pub use os::{FileFacts, facts_of, identity, os_name, this_machine};
 pub use prefetch::prefetch;
 pub use recording::{Opened, open_recording, stdin_is_fifo};
+pub use source::{FoundBy, SourceClaim};
 pub use spill::Spill;
 pub use store::Store;
 pub use window::Window;
@@ -46,6 +50,37 @@ pub enum InputError {
         /// The file.
         path: PathBuf,
     },
+    /// There, but not for the one that named it.
+    #[error("{}: {}", path.display(), why.text())]
+    Refused {
+        /// The file.
+        path: PathBuf,
+        /// What speaks against it.
+        why: Refusal,
+    },
+}
+
+/// Why a file was not opened that is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Refusal {
+    /// A link led out of the folder in which it was looked for.
+    Outside,
+    /// It is made by the kernel, and to read it may do something.
+    Kernel,
+    /// It is not the file that was read before.
+    Changed,
+}
+
+impl Refusal {
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Outside => {
+                "a link leads out of the folder in which it was looked for; not opened"
+            }
+            Self::Kernel => "a file that the kernel makes (proc, sysfs, tracefs); not opened",
+            Self::Changed => "was changed while it was read",
+        }
+    }
 }
 
 impl InputError {
@@ -74,6 +109,27 @@ pub fn files_in(directory: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// The number of a file of a recording's folder, as `perf record --threads` names them: `data.0`, `data.1`.
+#[must_use]
+pub fn data_number(file: &Path) -> Option<u32> {
+    let name = file.file_name()?.to_str()?.strip_prefix("data.")?;
+    name.parse().ok()
+}
+
+/// The folder beside a recording that stands for `/`, if there is one. A link is none: it may lead to any folder of this machine.
+#[must_use]
+pub fn own_root(folder: &Path) -> Option<PathBuf> {
+    let root = folder.join(BUNDLE_ROOT);
+    let meta = std::fs::symlink_metadata(&root);
+    meta.is_ok_and(|meta| meta.is_dir()).then_some(root)
+}
+
+/// Whether a path is a link itself.
+#[must_use]
+pub fn is_link(path: &Path) -> bool {
+    path.is_symlink()
+}
+
 /// What `pjit bundle` packed together with a recording: nothing of this machine is used instead of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Bundled {
@@ -90,9 +146,12 @@ impl Bundled {
         use std::io::Read;
         /// Of the list; the lines that count come first.
         const FRONT: u64 = 4096;
-        let (file, _) = Store::open(&folder.join(BUNDLE_LIST)).ok()?;
+        if is_link(&folder.join(BUNDLE_ROOT)) {
+            return None;
+        }
+        let list = Door::beneath(folder, BUNDLE_LIST).open().ok()?;
         let mut front = Vec::new();
-        file.take(FRONT).read_to_end(&mut front).ok()?;
+        list.file().take(FRONT).read_to_end(&mut front).ok()?;
         let text = String::from_utf8_lossy(&front);
         let mut lines = text.strip_prefix(BUNDLE_MARK)?.lines();
         let kernel = lines.find_map(|line| line.strip_prefix(BUNDLE_KERNEL));

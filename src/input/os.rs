@@ -4,8 +4,10 @@
 //! nowhere else is there a running kernel, a vdso or a process that a recording could be of.
 
 use std::ffi::OsStr;
-use std::fs::{File, FileType, Metadata, OpenOptions};
-use std::path::Path;
+#[cfg(not(target_os = "linux"))]
+use std::fs::OpenOptions;
+use std::fs::{File, FileType, Metadata};
+use std::path::{Path, PathBuf};
 
 /// A recorded name as the system takes it.
 #[cfg(unix)]
@@ -21,7 +23,16 @@ pub fn os_name(bytes: &[u8]) -> &OsStr {
     OsStr::new(str::from_utf8(bytes).unwrap_or_default())
 }
 
+/// Whether links go in circles, or go where none may be.
+pub(super) fn is_loop(error: &std::io::Error) -> bool {
+    #[cfg(unix)]
+    return error.raw_os_error() == Some(libc::ELOOP);
+    #[cfg(not(unix))]
+    return error.kind() == std::io::ErrorKind::InvalidInput;
+}
+
 /// Keeps a FIFO from blocking the open, and a terminal from becoming ours.
+#[cfg(not(target_os = "linux"))]
 pub(super) fn without_waiting(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(options, libc::O_NONBLOCK | libc::O_NOCTTY);
@@ -58,13 +69,12 @@ pub struct FileFacts {
     pub changed: std::time::SystemTime,
 }
 
-/// The same of a file by its path; nothing where files have no inodes.
+/// The same of an open file; nothing where files have no inodes.
 #[cfg(target_os = "linux")]
 #[must_use]
-pub fn facts_of(path: &Path) -> Option<FileFacts> {
+pub fn facts_of(meta: &Metadata) -> Option<FileFacts> {
     use std::os::unix::fs::MetadataExt;
     use std::time::{Duration, UNIX_EPOCH};
-    let meta = std::fs::metadata(path).ok()?;
     let changed = (meta.ctime(), meta.ctime_nsec()).max((meta.mtime(), meta.mtime_nsec()));
     let since = Duration::new(
         u64::try_from(changed.0).ok()?,
@@ -78,10 +88,10 @@ pub fn facts_of(path: &Path) -> Option<FileFacts> {
     })
 }
 
-/// The same of a file by its path; nothing where files have no inodes.
+/// The same of an open file; nothing where files have no inodes.
 #[cfg(not(target_os = "linux"))]
 #[must_use]
-pub fn facts_of(_: &Path) -> Option<FileFacts> {
+pub fn facts_of(_: &Metadata) -> Option<FileFacts> {
     None
 }
 
@@ -91,6 +101,52 @@ pub fn this_machine() -> Option<(String, String)> {
     let read = |name: &str| std::fs::read_to_string(Path::new("/proc/sys/kernel").join(name)).ok();
     let [name, release] = [read("hostname")?, read("osrelease")?];
     Some((name.trim_end().to_owned(), release.trim_end().to_owned()))
+}
+
+/// Where an open file lies, without links.
+pub(super) fn real_path(file: &File, path: &Path) -> Option<PathBuf> {
+    #[cfg(target_os = "linux")]
+    {
+        let number = std::os::fd::AsRawFd::as_raw_fd(file);
+        let link = std::fs::read_link(format!("/proc/self/fd/{number}"));
+        if let Ok(real) = link {
+            return Some(real);
+        }
+    }
+    let _ = file;
+    path.canonicalize().ok()
+}
+
+/// Who may read and change a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Owner {
+    pub(super) is_user: bool,
+    pub(super) is_root: bool,
+    /// Whether everybody may read it.
+    pub(super) is_public: bool,
+}
+
+/// Whose file it is.
+pub(super) fn owner(meta: &Metadata) -> Owner {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt};
+        Owner {
+            is_user: meta.uid() == rustix::process::geteuid().as_raw(),
+            is_root: meta.uid() == 0,
+            is_public: meta.permissions().mode() & 0o004 != 0,
+        }
+    }
+    #[cfg(not(unix))]
+    {
+        // Only the user's own files are left to tell by their places.
+        let _ = meta;
+        Owner {
+            is_user: true,
+            is_root: false,
+            is_public: false,
+        }
+    }
 }
 
 /// Whether it is a pipe.

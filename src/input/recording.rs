@@ -1,11 +1,10 @@
 //! Opens what the user named as the recording: a file, a FIFO, or the standard input.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::time::SystemTime;
 
-use super::{InputError, Store, note_opened, os};
+use super::{Door, InputError, Store, note_opened, os};
 
 /// The bytes of a recording.
 pub enum Opened<'a> {
@@ -20,25 +19,42 @@ pub enum Opened<'a> {
     Stream(Box<dyn Read + Send>),
 }
 
-/// Opens the recording at `path`; `-` is the standard input. Other than paths that come out of
-/// a recording, this one was given by the user and may be a FIFO, which is waited for.
+/// Opens the recording; at `-` it is the standard input. Other than what the input names, what the user named may be a FIFO,
+/// which is waited for.
 ///
 /// # Errors
 /// When it cannot be opened, or is neither a regular file nor a FIFO.
-pub fn open_recording<'a>(path: &Path, store: &'a Store) -> Result<Opened<'a>, InputError> {
+pub fn open_recording<'a>(door: &Door, store: &'a Store) -> Result<Opened<'a>, InputError> {
+    if door.path() == Path::new("-") {
+        return open_stdin(store);
+    }
+    let judged = store.open(door)?;
+    if !judged.meta().is_file() {
+        return Ok(Opened::Stream(Box::new(judged.into_file())));
+    }
+    Ok(Opened::Mapped {
+        bytes: store.map_judged(&judged)?,
+        modified: judged.meta().modified().ok(),
+    })
+}
+
+fn open_stdin(store: &Store) -> Result<Opened<'_>, InputError> {
+    let path = Path::new("-");
     let io = |e| InputError::io(path, e);
-    let file = if path == Path::new("-") {
-        os::stdin().map_err(io)?
-    } else {
-        File::open(path).map_err(io)?
-    };
+    let file = os::stdin().map_err(io)?;
     let meta = file.metadata().map_err(io)?;
     let kind = meta.file_type();
     if kind.is_file() {
         note_opened(path, &meta);
-        let bytes = store.map_file(path, &file, &meta)?;
+    }
+    if kind.is_file() && meta.len() > 0 {
         Ok(Opened::Mapped {
-            bytes,
+            bytes: store.at(store.map_whole(path, &file)?),
+            modified: meta.modified().ok(),
+        })
+    } else if kind.is_file() {
+        Ok(Opened::Mapped {
+            bytes: &[],
             modified: meta.modified().ok(),
         })
     } else if os::is_stream(kind) {

@@ -28,8 +28,7 @@ impl Store {
         drop(bytes);
         std::io::copy(&mut reader, &mut file).map_err(io)?;
         file.rewind().map_err(io)?;
-        let meta = file.metadata().map_err(io)?;
-        self.map_file(name, &file, &meta)
+        Ok(self.at(self.map_whole(name, &file)?))
     }
 }
 

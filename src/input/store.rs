@@ -1,21 +1,33 @@
 //! The arena of bytes: mapped files and decompressed buffers, alive as long as the store.
 
-use std::fs::{File, OpenOptions};
-use std::path::Path;
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use elsa::sync::FrozenVec;
 use memmap2::Mmap;
+use rustc_hash::FxHashMap;
 
-use super::ledger::{Ledger, Origin, Role};
-use super::{InputError, note_opened, os};
+use super::ledger::{Ledger, Role};
+use super::{Door, Identity, InputError, Judged, Refusal, note_opened};
 
 /// Owns the bytes of every file that a run reads. Append-only, so borrowed slices stay valid.
 #[derive(Default)]
 pub struct Store {
     maps: FrozenVec<Box<Mmap>>,
     buffers: FrozenVec<Box<[u8]>>,
+    /// Files by identity and size: under however many names one is asked for, its bytes are there once.
+    known: Mutex<FxHashMap<(Identity, u64), Place>>,
+    refused: Mutex<BTreeSet<(Refusal, PathBuf)>>,
     ledger: Option<Arc<Ledger>>,
+}
+
+/// Where the bytes of a file are.
+#[derive(Clone, Copy)]
+pub(super) enum Place {
+    Map(usize),
+    Buffer(usize),
 }
 
 impl Store {
@@ -34,17 +46,24 @@ impl Store {
         }
     }
 
-    /// Notes that the file at `path` is what the recording expects at `place`.
+    /// Notes that the file that was opened at `path` is what the recording expects at `place`.
     pub fn used(&self, place: &Path, path: &Path, role: Role) {
         if let Some(ledger) = &self.ledger {
-            ledger.used(place, Origin::File(path.to_owned()), role);
+            ledger.used(place, path, role);
+        }
+    }
+
+    /// Notes that the file of this name was of use, but not proven to be the recording's.
+    pub fn left_out(&self, place: &Path) {
+        if let Some(ledger) = &self.ledger {
+            ledger.left_out(place);
         }
     }
 
     /// The same for bytes that no file has.
     pub fn used_bytes(&self, place: &Path, bytes: &[u8], role: Role) {
         if let Some(ledger) = &self.ledger {
-            ledger.used(place, Origin::Memory(bytes.to_vec()), role);
+            ledger.used_bytes(place, bytes.to_vec(), role);
         }
     }
 
@@ -56,46 +75,79 @@ impl Store {
         }
     }
 
-    /// Opens a regular file for reading. `O_NONBLOCK` keeps a FIFO from blocking the open.
+    /// Opens a file, and counts it if it is refused.
     ///
     /// # Errors
-    /// When the file cannot be opened or is not a regular file.
-    pub fn open(path: &Path) -> Result<(File, std::fs::Metadata), InputError> {
-        let file = os::without_waiting(OpenOptions::new().read(true))
-            .open(path)
-            .map_err(|e| InputError::io(path, e))?;
-        let meta = file.metadata().map_err(|e| InputError::io(path, e))?;
-        if !meta.is_file() {
-            return Err(InputError::NotRegular {
-                path: path.to_owned(),
-            });
+    /// As [`Door::open`].
+    pub fn open(&self, door: &Door) -> Result<Judged, InputError> {
+        let opened = door.open();
+        if let Err(InputError::Refused { path, why }) = &opened {
+            let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+            refused.insert((*why, path.clone()));
         }
-        note_opened(path, &meta);
-        Ok((file, meta))
+        if let Ok(judged) = &opened {
+            note_opened(door.path(), judged.meta());
+        }
+        opened
     }
 
-    /// The bytes of a regular file, mapped. Files that cannot be mapped and have no size
-    /// (those under /proc) are read instead, up to `MAX_READ`.
+    /// The files that were there and not opened, in order.
+    pub fn take_refused(&self) -> BTreeSet<(Refusal, PathBuf)> {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *refused)
+    }
+
+    /// The bytes of a file, mapped. Small ones are read instead, and those that the user or pjit itself named and that have no
+    /// size (files of /proc, FIFOs), up to `MAX_READ`.
     ///
     /// # Errors
     /// When the file cannot be opened, is not a regular file, or cannot be mapped.
-    pub fn map(&self, path: &Path) -> Result<&[u8], InputError> {
-        let (file, meta) = Self::open(path)?;
-        self.map_file(path, &file, &meta)
+    pub fn map(&self, door: &Door) -> Result<&[u8], InputError> {
+        self.map_judged(&self.open(door)?)
     }
 
-    /// The bytes of an open regular file. `path` is for messages.
-    pub(super) fn map_file(
-        &self,
-        path: &Path,
-        file: &File,
-        meta: &std::fs::Metadata,
-    ) -> Result<&[u8], InputError> {
+    /// The bytes of an open file.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn map_judged(&self, judged: &Judged) -> Result<&[u8], InputError> {
         /// `perf inject --jit` leaves one ELF file for each function, and a process may have 65 530 maps.
         const SMALL: u64 = 16 << 10;
-        if meta.len() <= SMALL {
-            return self.read_unsized(path, file);
+        let len = judged.meta().len();
+        let key = (judged.identity(), len);
+        let known = self.lock_known().get(&key).copied();
+        let place = match known {
+            Some(place) => place,
+            None => {
+                let place = match len <= SMALL {
+                    true => Place::Buffer(self.read_judged(judged)?),
+                    false => self.map_whole(judged.door().path(), judged.file())?,
+                };
+                self.lock_known().insert(key, place);
+                place
+            }
+        };
+        let bytes = self.at(place);
+        if let Some(ledger) = &self.ledger {
+            ledger.opened(judged, bytes);
         }
+        Ok(bytes)
+    }
+
+    fn lock_known(&self) -> std::sync::MutexGuard<'_, FxHashMap<(Identity, u64), Place>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn at(&self, place: Place) -> &[u8] {
+        let bytes = match place {
+            Place::Map(at) => self.maps.get(at).map(|map| -> &[u8] { map }),
+            Place::Buffer(at) => self.buffers.get(at),
+        };
+        bytes.unwrap_or_default()
+    }
+
+    /// `path` is for messages.
+    pub(super) fn map_whole(&self, path: &Path, file: &File) -> Result<Place, InputError> {
         #[expect(
             unsafe_code,
             reason = "mapping a file is the one thing that cannot be done safely"
@@ -104,9 +156,24 @@ impl Store {
         // read it can make us die by SIGBUS, as it can every reader that maps its input; the bytes
         // themselves are only ever treated as untrusted data.
         let map = unsafe { Mmap::map(file) }.map_err(|e| InputError::io(path, e))?;
-        let bytes: &[u8] = self.maps.push_get(Box::new(map));
-        self.opened(path, bytes);
-        Ok(bytes)
+        Ok(Place::Map(self.maps.push_get_index(Box::new(map))))
+    }
+
+    fn read_judged(&self, judged: &Judged) -> Result<usize, InputError> {
+        use std::io::Read;
+        /// /proc/kallsyms of a kernel with many modules has some 20 MB.
+        const MAX_READ: u64 = 256 << 20;
+        let mut bytes = Vec::new();
+        let mut part = judged.file().take(judged.limit().min(MAX_READ));
+        part.read_to_end(&mut bytes)
+            .map_err(|e| InputError::io(judged.door().path(), e))?;
+        // Nobody wrote to it.
+        if bytes.is_empty() && !judged.meta().is_file() {
+            return Err(InputError::NotRegular {
+                path: judged.door().path().to_owned(),
+            });
+        }
+        Ok(self.buffers.push_get_index(bytes.into_boxed_slice()))
     }
 
     /// The same for a string and the byte that ends it.
@@ -114,12 +181,6 @@ impl Store {
     pub fn read_text(&self, text: &[u8]) {
         if let Some(ledger) = &self.ledger {
             ledger.read_text(text);
-        }
-    }
-
-    fn opened(&self, path: &Path, bytes: &[u8]) {
-        if let Some(ledger) = &self.ledger {
-            ledger.opened(path, bytes);
         }
     }
 
@@ -157,19 +218,6 @@ impl Store {
     pub fn keep(&self, bytes: Vec<u8>) -> &[u8] {
         self.buffers.push_get(bytes.into_boxed_slice())
     }
-
-    fn read_unsized(&self, path: &Path, file: &File) -> Result<&[u8], InputError> {
-        use std::io::Read;
-        /// /proc/kallsyms of a kernel with many modules has some 20 MB.
-        const MAX_READ: u64 = 256 << 20;
-        let mut bytes = Vec::new();
-        file.take(MAX_READ)
-            .read_to_end(&mut bytes)
-            .map_err(|e| InputError::io(path, e))?;
-        let bytes = self.keep(bytes);
-        self.opened(path, bytes);
-        Ok(bytes)
-    }
 }
 
 #[cfg(unix)]
@@ -197,7 +245,7 @@ mod tests {
         let content: Vec<u8> = (0..100_000_u32).map(|i| (i % 251) as u8).collect();
         std::fs::write(&path, &content).expect("written");
         let store = Store::new();
-        let bytes = store.map(&path).expect("mapped");
+        let bytes = store.map(&Door::named(path)).expect("mapped");
         assert_eq!(bytes, content);
         store.release(&bytes[4096..90_000]);
         store.release(&content);
@@ -207,13 +255,32 @@ mod tests {
     #[test]
     fn only_regular_files_are_opened() {
         let store = Store::new();
-        assert!(matches!(
-            store.map(Path::new("/")),
-            Err(InputError::NotRegular { .. })
-        ));
-        assert!(matches!(
-            store.map(Path::new("/dev/zero")),
-            Err(InputError::NotRegular { .. })
-        ));
+        for path in ["/", "/dev/zero"] {
+            for door in [Door::named(path), Door::recorded(path)] {
+                let found = store.map(&door);
+                assert!(
+                    matches!(found, Err(InputError::NotRegular { .. })),
+                    "{door:?}"
+                );
+            }
+        }
+        assert!(store.take_refused().is_empty());
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_file_of_many_names_is_read_once() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let names = ["a", "b"].map(|name| dir.path().join(name));
+        for size in [100, 100_000] {
+            std::fs::write(&names[0], vec![b'x'; size]).expect("written");
+            let _ = std::fs::remove_file(&names[1]);
+            std::os::unix::fs::symlink(&names[0], &names[1]).expect("linked");
+            let store = Store::new();
+            let bytes = names
+                .clone()
+                .map(|name| store.map(&Door::recorded(name)).expect("read"));
+            assert!(bytes[0].len() == size && std::ptr::eq(bytes[0], bytes[1]));
+        }
     }
 }

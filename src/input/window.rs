@@ -137,7 +137,7 @@ mod tests {
         let content: Vec<u8> = (0..300_000_u32).map(|i| (i % 251) as u8).collect();
         std::fs::write(&path, &content).expect("written");
         let store = Store::new();
-        let bytes = store.map(&path).expect("mapped");
+        let bytes = store.map(&super::super::Door::named(path)).expect("mapped");
         let window = Window {
             scouted: true,
             ..Window::new(&store, bytes, 0)

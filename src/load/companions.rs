@@ -5,10 +5,10 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use super::options::LoadOptions;
 use crate::collect::Collected;
-use crate::diagnostics::Diagnostics;
+use crate::diagnostics::{Diagnostics, OfFiles};
 use crate::dso::elf::Machine;
 use crate::dso::{self, DsoTable, KernelIdentity, SearchPaths, Span};
-use crate::input::{Store, this_machine};
+use crate::input::{BUNDLE_ROOT, Door, Refusal, Store, is_link, this_machine};
 use crate::perfdata::{OpenError, Recording};
 use crate::session::Session;
 use crate::session::jit::{JitBuilder, JitSearch, RecordingClock};
@@ -16,12 +16,12 @@ use crate::symbolize::{SourceMapSearch, SourceMaps};
 use crate::wasm::{self, WasmCode};
 
 /// As in perf, a file that was asked for and cannot be read is no reason to take another.
-pub(super) fn refuse_unfit(search: &SearchPaths) -> Result<(), OpenError> {
-    for path in [&search.vmlinux, &search.kallsyms].into_iter().flatten() {
-        Store::open(path).map_err(OpenError::from)?;
+pub(super) fn refuse_unfit(search: &SearchPaths, store: &Store) -> Result<(), OpenError> {
+    if let Some(path) = &search.vmlinux {
+        store.map(&Door::named(path))?;
     }
     match &search.kallsyms {
-        Some(path) => match dso::kallsyms_problem(path) {
+        Some(path) => match dso::kallsyms_problem(store.map(&Door::named(path))?) {
             Some(problem) => Err(OpenError::Unfit {
                 path: path.clone(),
                 problem: problem.to_owned(),
@@ -29,6 +29,34 @@ pub(super) fn refuse_unfit(search: &SearchPaths) -> Result<(), OpenError> {
             None => Ok(()),
         },
         None => Ok(()),
+    }
+}
+
+static OUTSIDE: OfFiles = OfFiles {
+    one: "a link leads out of the folder in which this was looked for; not opened",
+    several: "were not opened, because links lead out of the folder in which they were looked for",
+    advice: "Name what is meant by its option (--perf-map, --jitdump, --kallsyms, --wasm, --source-map)",
+};
+static OUTSIDE_ROOT: OfFiles = OfFiles {
+    one: "a link and no folder; nothing is looked for in it",
+    several: "are links and no folders; nothing is looked for in them",
+    advice: "Name the folder with --symfs",
+};
+static KERNELS: OfFiles = OfFiles {
+    one: "a file that the kernel makes (proc, sysfs, tracefs); not opened, because only the recording names it",
+    several: "that the kernel makes (proc, sysfs, tracefs) were not opened, because only the recording names them",
+    advice: "Copies of them can be given with --symfs",
+};
+
+/// Says which files were there and not opened.
+pub(super) fn tell_refused(store: &Store, diag: &Diagnostics) {
+    for (why, path) in store.take_refused() {
+        let path = path.display().to_string();
+        match why {
+            Refusal::Outside => diag.warn_of_file(&OUTSIDE, path),
+            Refusal::Kernel => diag.warn_of_file(&KERNELS, path),
+            Refusal::Changed => {}
+        }
     }
 }
 
@@ -41,6 +69,10 @@ pub(super) fn companions<'a>(
 ) -> (DsoTable<'a>, JitBuilder<'a>) {
     let folder = options.source.folder();
     let search = options.search.beside(&folder);
+    let beside = folder.join(BUNDLE_ROOT);
+    if search.symfs.is_none() && is_link(&beside) {
+        diag.warn_of_file(&OUTSIDE_ROOT, beside.display().to_string());
+    }
     let jit_search = JitSearch {
         jitdumps: options.jitdumps.clone(),
         perf_maps: options.perf_maps.clone(),

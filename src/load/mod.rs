@@ -11,7 +11,8 @@ mod summary;
 mod times;
 mod together;
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use names::{Listener, Teller, names};
@@ -23,7 +24,7 @@ use crate::assembly::{self, Assembly};
 use crate::bundle::{self, Plan};
 use crate::check::{self, Evidence, Stages};
 use crate::diagnostics::Diagnostics;
-use crate::input::{Ledger, Store};
+use crate::input::{Ledger, Origin, Store, data_number};
 use crate::perfdata::{NoField, OpenError};
 use crate::profile::Profile;
 use crate::session::listing::Listing;
@@ -146,9 +147,27 @@ pub fn bundle(
         let assembly = assembly::list(&material(stages, options), None, request, |functions| {
             (0..functions.all.len()).collect()
         });
-        bundle::plan(stages, &assembly, &ledger, wanted)
+        let mut plan = bundle::plan(stages, &assembly, &ledger, wanted);
+        plan.recording = recording_of(&options.source, &ledger);
+        plan
     };
     read_from(store, options, diag, Some(look))
+}
+
+/// The files of a recording that were read, by their names in its folder if it is one.
+fn recording_of(source: &Source, ledger: &Ledger) -> Vec<(Option<OsString>, Origin)> {
+    let name = source.name();
+    let path = Path::new(&name);
+    let whole = ledger.opened_at(path).map(|file| (None, file));
+    let parts = ledger.opened_in(path).into_iter().filter_map(|file| {
+        let name = file.path().file_name()?.to_owned();
+        let is_part = name == "data" || data_number(file.path()).is_some();
+        is_part.then_some((Some(name), file))
+    });
+    let files = whole.into_iter().chain(parts);
+    files
+        .map(|(name, file)| (name, Origin::File(file)))
+        .collect()
 }
 
 /// The lines of `--header-only`, in full with `-I`; no record is read for them.

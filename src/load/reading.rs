@@ -5,7 +5,7 @@ use std::thread::Scope;
 
 use super::LoadError;
 use super::clock::StageClock;
-use super::companions::{companions, refuse_unfit, source_maps, wasm_code};
+use super::companions::{companions, refuse_unfit, source_maps, tell_refused, wasm_code};
 use super::known::Known;
 use super::options::LoadOptions;
 use super::summary::{events_of, stack_ends, summarise};
@@ -57,7 +57,7 @@ pub(super) fn read_in<'a, T: Default>(
     diag: &'a Diagnostics,
     look: Option<impl FnOnce(&Stages<'_, '_>, &mut Profile) -> T>,
 ) -> Result<(Profile, T), LoadError> {
-    refuse_unfit(&options.search)?;
+    refuse_unfit(&options.search, store)?;
     let resolved;
     let options = match &options.time {
         Some(time) => {
@@ -85,7 +85,9 @@ pub(super) fn read_in<'a, T: Default>(
         fields,
         diag,
     };
-    reading.run(clock, look)
+    let made = reading.run(clock, look);
+    tell_refused(store, diag);
+    made
 }
 
 /// Reads the recording's history alone, and lets `look` see it. Kernel symbols and files are read when they are asked for.
@@ -108,6 +110,7 @@ pub(super) fn history<T>(
     let window = window.shared_by(options.needs.threads);
     let session = Session::index(&recording, &window, dsos, jit, &asked, diag, &mut || {});
     let seen = look(&recording, &session);
+    tell_refused(&store, diag);
     drop(session);
     drop(recording);
     unmap(store);
@@ -121,7 +124,7 @@ pub(super) fn list(
     diag: &Diagnostics,
     line: &mut impl FnMut(&str) -> std::io::Result<()>,
 ) -> Result<std::io::Result<()>, LoadError> {
-    refuse_unfit(&options.search)?;
+    refuse_unfit(&options.search, &Store::new())?;
     let resolved;
     let options = match &options.time {
         Some(time) => {

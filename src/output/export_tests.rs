@@ -248,7 +248,7 @@ fn page_of(profile: &Profile) -> String {
         caption: &Caption::of(profile, EventId(0)),
         event: EventId(0),
         weights: &weights(&flame, EventId(0)),
-        is_diff: false,
+        findings: None,
         code: &[],
     };
     let mut page = Vec::new();
@@ -339,6 +339,7 @@ fn rows_of_picture(profile: &Profile, frames: Option<usize>) -> Option<Vec<(f64,
         flame: &flame,
         weights: &weights,
         other: None,
+        fixed: 1,
         pruned: prune(
             &flame,
             &weights,

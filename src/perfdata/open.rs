@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::diagnostics::Diagnostics;
 use crate::ids::{IndexSlice, IndexVec};
-use crate::input::{self, InputError, Opened, Store};
+use crate::input::{self, Door, InputError, Opened, Store};
 
 use super::attr::{ATTR_SIZE_VER0, Attr};
 use super::bytes::{u32_at, u64_at, until_nul};
@@ -159,12 +159,13 @@ impl<'a> Recording<'a> {
         if path.is_dir() {
             return Self::open_folder(path, store);
         }
-        let opened = input::open_recording(path, store).map_err(|error| match error {
-            missing if missing.is_missing() => OpenError::Missing {
-                path: path.to_owned(),
-            },
-            error => error.into(),
-        })?;
+        let opened =
+            input::open_recording(&Door::recording(path), store).map_err(|error| match error {
+                missing if missing.is_missing() => OpenError::Missing {
+                    path: path.to_owned(),
+                },
+                error => error.into(),
+            })?;
         match opened {
             Opened::Mapped { bytes, modified } => {
                 let mut recording = open_mapped(path, bytes)?;
@@ -192,12 +193,14 @@ impl<'a> Recording<'a> {
     fn open_folder(path: &Path, store: &'a Store) -> Result<Self, OpenError> {
         let main = path.join("data");
         let Opened::Mapped { bytes, modified } =
-            input::open_recording(&main, store).map_err(|error| match error {
-                missing if missing.is_missing() => OpenError::Directory {
-                    path: path.to_owned(),
+            input::open_recording(&Door::beneath(path, "data"), store).map_err(
+                |error| match error {
+                    missing if missing.is_missing() => OpenError::Directory {
+                        path: path.to_owned(),
+                    },
+                    error => error.into(),
                 },
-                error => error.into(),
-            })?
+            )?
         else {
             return Err(OpenError::Directory {
                 path: path.to_owned(),
@@ -205,16 +208,15 @@ impl<'a> Recording<'a> {
         };
         let mut recording = open_mapped(&main, bytes)?;
         recording.features.captured = modified;
-        let number = |file: &PathBuf| {
-            let name = file.file_name()?.to_str()?.strip_prefix("data.")?;
-            name.parse::<u32>().ok()
-        };
-        let files = input::files_in(path);
-        let mut files: Vec<_> = files.iter().filter_map(|f| Some((number(f)?, f))).collect();
+        let mut files: Vec<_> = input::files_in(path)
+            .into_iter()
+            .filter_map(|file| Some((input::data_number(&file)?, file)))
+            .collect();
         files.sort_unstable();
         let mut regions = vec![recording.region()];
         for (_, file) in files {
-            regions.push(store.map(file)?);
+            let name = file.file_name().unwrap_or_default();
+            regions.push(store.map(&Door::beneath(path, name))?);
         }
         recording.source = Source::Maps(regions);
         Ok(recording)

@@ -32,6 +32,10 @@ pub(super) struct Expanded<'a> {
     pub(super) origins: IndexVec<NameNumber, Origin>,
     /// Paths that places refer to.
     pub(super) paths: IndexVec<PathNumber, String>,
+    /// Checksums of the texts of those files, where the line table has them; none where there are no line tables.
+    pub(super) checksums: IndexVec<PathNumber, Option<[u8; 16]>>,
+    /// The folder in which the compiler worked, for the same.
+    pub(super) directory: String,
 }
 
 pub(super) struct Expansion {

@@ -109,6 +109,19 @@ impl<'a> Lines<'a> {
         found
     }
 
+    /// The folder in which the compiler worked; empty if that is not told.
+    pub(super) fn directory(&self) -> String {
+        let directory = &self.directory[..self.directory.len().min(MAX_PART)];
+        String::from_utf8_lossy(directory).into_owned()
+    }
+
+    /// The checksum of a file's text, if the compiler wrote it down (DWARF 5).
+    pub(super) fn checksum(&self, file: u64) -> Option<[u8; 16]> {
+        let header = self.program.header();
+        let entry = header.file(file).filter(|_| header.file_has_md5())?;
+        Some(*entry.md5()).filter(|md5| *md5 != [0; 16])
+    }
+
     /// The path of a file: absolute, as far as the compiler told.
     pub(super) fn path(&self, info: &DebugInfo<'a>, unit: &Unit<'a>, file: u64) -> Option<String> {
         let header = self.program.header();

@@ -22,8 +22,11 @@ mod store;
 mod tests;
 mod unpacked;
 
+use rustc_hash::FxHashMap;
+
 use crate::dso::DsoId;
 use crate::ids::{IndexVec, Part};
+use crate::input::SourceClaim;
 use crate::wasm::{PartId, WasmCode, WasmPlace};
 
 pub use crate::dso::NameStyle;
@@ -65,6 +68,8 @@ pub struct Options {
     pub demangle_kernel: bool,
     /// Whether it is wanted whose code functions are, of addresses whose inlined functions are.
     pub origins: bool,
+    /// Whether it is wanted what is recorded of source files.
+    pub claims: bool,
 }
 
 impl Default for Options {
@@ -73,6 +78,7 @@ impl Default for Options {
             names: NameStyle::Short,
             demangle_kernel: false,
             origins: false,
+            claims: false,
         }
     }
 }
@@ -95,6 +101,8 @@ pub struct Resolution {
     pub strings: IndexVec<StringIndex, String>,
     /// Whose code each of [`Resolution::strings`] is that is a function.
     pub origins: IndexVec<StringIndex, Origin>,
+    /// What is recorded of source files, by their paths, where that was asked.
+    pub claims: FxHashMap<String, SourceClaim>,
     /// Inlined frames of all answers, each answer's run innermost first.
     pub inlined: Vec<InlinedFrame>,
     /// One for each query, in the order asked.

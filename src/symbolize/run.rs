@@ -27,6 +27,7 @@ use crate::dso::demangle::{demangle, parameters};
 use crate::dso::go::GoTable;
 use crate::dso::{DsoId, DsoKind, DsoTable};
 use crate::ids::{Idx, IndexSlice, IndexVec, Part, Spare, index_vec, numbers};
+use crate::input::SourceClaim;
 use crate::parallel::in_parallel;
 use crate::wasm::{PartId, WasmCode, WasmPlace};
 
@@ -418,6 +419,7 @@ fn read<'a: 'd, 'd>(
     let places = lines
         .as_ref()
         .map(|lines| lines.find(&addresses, debug.is_wasm));
+    out.directory = lines.as_ref().map_or_else(String::new, Lines::directory);
     let mut paths = Paths {
         debug,
         unit,
@@ -442,7 +444,7 @@ fn read<'a: 'd, 'd>(
         if !found.is_inside_function() && place.is_none() {
             continue;
         }
-        let mut place = place.and_then(|line| paths.place(&mut out.paths, line));
+        let mut place = place.and_then(|line| paths.place(out, line));
         let start = out.calls.len();
         if wanted.inlines {
             for (inner, call) in found.calls.iter().rev().enumerate() {
@@ -454,7 +456,7 @@ fn read<'a: 'd, 'd>(
                     out.origins.push(declared.or_else(body));
                 }
                 out.calls.push((name, place));
-                let caller = wanted.lines.then(|| paths.place(&mut out.paths, call.site));
+                let caller = wanted.lines.then(|| paths.place(out, call.site));
                 place = caller.flatten();
             }
         }
@@ -520,10 +522,12 @@ struct Paths<'p, 'a> {
 }
 
 impl Paths<'_, '_> {
-    fn place(&mut self, paths: &mut IndexVec<PathNumber, String>, line: LineAt) -> Option<Spot> {
+    fn place(&mut self, out: &mut Expanded<'_>, line: LineAt) -> Option<Spot> {
         let index = *self.known.entry(line.file).or_insert_with(|| {
-            let path = self.lines?.path(self.debug, self.unit, line.file)?;
-            Some(paths.push(path))
+            let lines = self.lines?;
+            let path = lines.path(self.debug, self.unit, line.file)?;
+            out.checksums.push(lines.checksum(line.file));
+            Some(out.paths.push(path))
         });
         index.map(|index| (index, line.line, line.column))
     }
@@ -574,10 +578,29 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
                     self.innermost(piece, expansion) != self.innermost(*other, behind);
             }
         }
+        if self.options.claims {
+            out.claims = self.claims();
+        }
         out.strings = strings.texts;
         out.origins = strings.origins;
         self.add_bare_places(&mut out);
         out
+    }
+
+    /// What is recorded of the files of DWARF, by their paths. Of units that disagree, the first counts.
+    fn claims(&self) -> FxHashMap<String, SourceClaim> {
+        let mut claims = FxHashMap::default();
+        for expanded in self.expanded {
+            for (path, md5) in expanded.paths.iter().zip(&expanded.checksums) {
+                let directory = &expanded.directory;
+                let claim = || SourceClaim {
+                    md5: *md5,
+                    directory: (!directory.is_empty()).then(|| directory.clone()),
+                };
+                claims.entry(path.clone()).or_insert_with(claim);
+            }
+        }
+        claims
     }
 
     /// The place in the innermost function.

@@ -11,8 +11,7 @@ use rustc_hash::FxHashMap;
 use sourcemap::{DecodedMap, SourceMap, SourceMapIndex};
 
 use crate::diagnostics::Diagnostics;
-use crate::dso::resolve_in;
-use crate::input::{Role, Store};
+use crate::input::{Door, FoundBy, Role, SourceClaim, Store};
 
 /// Larger maps are not read.
 const MAX_MAP: usize = 256 << 20;
@@ -22,6 +21,8 @@ const MAX_MAP: usize = 256 << 20;
 pub struct SourceMaps<'a> {
     search: Option<Search<'a>>,
     known: Mutex<FxHashMap<String, Option<Arc<SourceMap>>>>,
+    /// Texts in those maps, by the names of their sources: the map's script and the number in it. Of several the first script's.
+    texts: Mutex<FxHashMap<String, (String, u32)>>,
 }
 
 /// Where maps are looked for.
@@ -54,6 +55,7 @@ impl<'a> SourceMaps<'a> {
         Self {
             search: Some(search),
             known: Mutex::default(),
+            texts: Mutex::default(),
         }
     }
 
@@ -64,25 +66,41 @@ impl<'a> SourceMaps<'a> {
         if misfit(&map, Path::new(script), text).is_some() {
             return None;
         }
+        let maps = Self::default();
+        maps.list_texts(script, &map);
         let known = FxHashMap::from_iter([(script.to_owned(), Some(Arc::new(map)))]);
         Some(Self {
-            search: None,
             known: Mutex::new(known),
+            ..maps
         })
     }
 
     /// The text of an original source that [`original`](Self::original) named, if its map brings it along.
     #[must_use]
     pub fn content(&self, file: &str) -> Option<String> {
+        let texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        let (script, number) = texts.get(file)?;
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut scripts: Vec<_> = known.iter().collect();
-        scripts.sort_unstable_by_key(|(script, _)| script.as_str());
-        scripts.into_iter().find_map(|(script, map)| {
-            let map = map.as_ref()?;
-            let is = |source: &str| absolute(Path::new(script), source) == file;
-            let number = (0..map.get_source_count()).find(|at| map.get_source(*at).is_some_and(is));
-            map.get_source_contents(number?).map(str::to_owned)
-        })
+        let map = known.get(script)?.as_ref()?;
+        map.get_source_contents(*number).map(str::to_owned)
+    }
+
+    /// Makes the texts that a map brings along findable by name.
+    fn list_texts(&self, script: &str, map: &SourceMap) {
+        let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        for number in 0..map.get_source_count() {
+            let source = map.get_source(number);
+            let Some(source) = source.filter(|_| map.get_source_contents(number).is_some()) else {
+                continue;
+            };
+            let name = absolute(Path::new(script), source);
+            let new = (script.to_owned(), number);
+            let known = texts.entry(name).or_insert_with(|| new.clone());
+            // Whatever map was read first.
+            if new < *known {
+                *known = new;
+            }
+        }
     }
 
     /// Whether names shall have original places.
@@ -121,15 +139,19 @@ impl<'a> SourceMaps<'a> {
             return found.clone();
         }
         let found = self.search.as_ref()?.find(Path::new(script)).map(Arc::new);
+        if let Some(map) = &found {
+            self.list_texts(script, map);
+        }
         known.insert(script.to_owned(), found.clone());
         found
     }
 }
 
-/// A source beside the script it was compiled to; one that is no path (`webpack://app/src/a.ts`) as it is.
+/// A source beside the script it was compiled to; one that is no path (`webpack://app/src/a.ts`) as it is. A URL is never a
+/// path, `file:` neither: only the map's own text is shown for it.
 fn absolute(script: &Path, source: &str) -> String {
     if source.starts_with('/') || source.contains("://") {
-        return source.strip_prefix("file://").unwrap_or(source).to_owned();
+        return source.to_owned();
     }
     let mut path = script.parent().unwrap_or(Path::new("/")).to_owned();
     for part in Path::new(source).components() {
@@ -145,31 +167,59 @@ fn absolute(script: &Path, source: &str) -> String {
 }
 
 impl Search<'_> {
-    /// The map of a script, if there is one that fits.
+    /// The map of a script, if there is one that fits. Only then the script is what its name says: that may be any file.
     fn find(&self, script: &Path) -> Option<SourceMap> {
-        let text = self.roots.iter().find_map(|root| {
-            let path = resolve_in(root, script)?;
-            let text = self.store.map(&path).ok()?;
-            self.store.used(script, &path, Role::Source);
-            Some(text)
+        let found = self.roots.iter().find_map(|root| {
+            let door = Door::in_root(root, script)?;
+            let judged = self.store.open(&door).ok()?;
+            let text = self.store.map_judged(&judged).ok()?;
+            (text.len() <= MAX_MAP).then_some((judged, text))
         });
-        let name = script.file_name()?.to_string_lossy().into_owned() + ".map";
-        let mut places: Vec<PathBuf> = self.folders.iter().map(|dir| dir.join(&name)).collect();
-        let url = text.and_then(mapping_url);
-        let beside = script.parent()?;
-        let named = url.filter(|url| !url.contains(':'));
-        let recorded = named.into_iter().chain([name.as_str()]);
-        let recorded = recorded.map(|name| beside.join(name));
-        for path in recorded {
-            places.extend(self.roots.iter().filter_map(|root| resolve_in(root, &path)));
+        let text = found.as_ref().map(|(_, text)| *text);
+        let path = found.as_ref().map(|(judged, _)| judged.door().path());
+        let map = self.map_for(script, path, text)?;
+        if let Some((judged, text)) = &found {
+            let found_by = match judged.door().is_users() {
+                true => FoundBy::Folder,
+                false => FoundBy::Path,
+            };
+            if judged.is_source(text, found_by, &SourceClaim::default()) {
+                self.store.used(script, judged.door().path(), Role::Source);
+            }
         }
+        Some(map)
+    }
+
+    /// The first map that fits: in the script, in the folders that the user named, in the script's folder or below, beside where
+    /// the script was.
+    fn map_for(
+        &self,
+        script: &Path,
+        found: Option<&Path>,
+        text: Option<&[u8]>,
+    ) -> Option<SourceMap> {
+        let name = script.file_name()?.to_string_lossy().into_owned() + ".map";
+        let url = text.and_then(mapping_url);
         let inside = url.filter(|url| url.starts_with("data:"));
         let inside = inside.and_then(|url| sourcemap::decode_data_url(url).ok());
         if let Some(map) = inside.and_then(flat) {
             return self.fitting(map, script, script, text);
         }
-        places.into_iter().find_map(|path| {
-            let bytes = self.store.map(&path).ok()?;
+        let folders = self.folders.iter();
+        let mut places: Vec<Door> = folders.map(|dir| Door::named(dir.join(&name))).collect();
+        let named = url.filter(|url| !url.contains(':') && !url.starts_with('/'));
+        let folder = found.and_then(Path::parent);
+        let below = folder.zip(named);
+        places.extend(below.map(|(folder, name)| Door::beneath(folder, name)));
+        let beside = script.parent()?.join(&name);
+        places.extend(
+            self.roots
+                .iter()
+                .filter_map(|root| Door::in_root(root, &beside)),
+        );
+        places.into_iter().find_map(|door| {
+            let path = door.path();
+            let bytes = self.store.map(&door).ok()?;
             let map = (bytes.len() <= MAX_MAP).then(|| sourcemap::decode_slice(bytes));
             let map = match map? {
                 Ok(map) => flat(map)?,
@@ -180,8 +230,8 @@ impl Search<'_> {
                     return None;
                 }
             };
-            let map = self.fitting(map, &path, script, text)?;
-            self.store.used(&beside.join(&name), &path, Role::Jit);
+            let map = self.fitting(map, path, script, text)?;
+            self.store.used(&beside, path, Role::Jit);
             Some(map)
         })
     }
@@ -275,9 +325,10 @@ impl WasmMap {
             sourcemap::decode_data_url(url).ok()?
         } else {
             let name = Path::new(url).file_name()?;
-            let path = module.with_file_name(name);
-            let map = sourcemap::decode_slice(store.map(&path).ok()?).ok()?;
-            store.used(Path::new(name), &path, Role::Jit);
+            let folder = module.parent().unwrap_or(Path::new(""));
+            let door = Door::beneath(folder, name);
+            let map = sourcemap::decode_slice(store.map(&door).ok()?).ok()?;
+            store.used(Path::new(name), door.path(), Role::Jit);
             map
         };
         flat(map).map(Self)
@@ -368,6 +419,10 @@ mod tests {
             .file;
         assert_eq!(maps.content(&file).as_deref(), Some("one\ntwo"));
         assert_eq!(maps.content("/app/src/other.ts"), None);
+        assert_eq!(
+            absolute(Path::new("/app/a.js"), "file:///etc/x"),
+            "file:///etc/x"
+        );
         assert_eq!(maps.original("/app/dist/other.js", 1, 1), None);
         assert!(SourceMaps::of_map("/app/dist/app.js", Some(b"f()"), map.as_bytes()).is_none());
     }

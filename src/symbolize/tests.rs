@@ -174,6 +174,7 @@ fn answers_in(dir: &Path, addresses: &[u64], threads: usize) -> Resolution {
             names: NameStyle::Short,
             demangle_kernel: false,
             origins: false,
+            claims: false,
         },
         threads,
     )

@@ -3,15 +3,14 @@
 //! In: what the user named, the recording's folder and command line. Out: opened files, each once, those that the user named
 //! first.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use rustc_hash::FxHashSet;
 
 use super::compiled::Compiled;
 use super::module::WasmFile;
 use crate::diagnostics::Diagnostics;
-use crate::dso::resolve_in;
-use crate::input::{Store, files_in};
+use crate::input::{Door, Store, files_in};
 
 /// Where to look.
 #[derive(Debug, Clone, Default)]
@@ -64,22 +63,23 @@ impl<'a> Finder<'_, 'a> {
         parse: impl Fn(&'a [u8]) -> Option<T>,
     ) -> Vec<WasmInput<T>> {
         let named_files = named.iter().flat_map(|path| {
-            let inside = with_extension(files_in(path), extension);
+            let inside = with_extension(path, extension);
             if inside.is_empty() {
-                vec![path.clone()]
+                vec![Door::named(path)]
             } else {
                 inside
             }
         });
-        let named_files = named_files.map(|path| (path, true));
-        let others = self.beside(extension).into_iter().map(|path| (path, false));
+        let named_files = named_files.map(|door| (door, true));
+        let others = self.beside(extension).into_iter().map(|door| (door, false));
         let mut known = FxHashSet::default();
         let mut found = Vec::new();
-        for (path, is_named) in named_files.chain(others) {
+        for (door, is_named) in named_files.chain(others) {
+            let path = door.path().to_owned();
             if !known.insert(plain(&path)) {
                 continue;
             }
-            match self.store.map(&path).map(&parse) {
+            match self.store.map(&door).map(&parse) {
                 Ok(Some(content)) => found.push(WasmInput {
                     path,
                     is_named,
@@ -98,8 +98,8 @@ impl<'a> Finder<'_, 'a> {
     }
 
     /// Files beside the recording, and those that its command line names.
-    fn beside(&self, extension: &str) -> Vec<PathBuf> {
-        let mut paths = with_extension(files_in(self.folder), extension);
+    fn beside(&self, extension: &str) -> Vec<Door> {
+        let mut doors = with_extension(self.folder, extension);
         for word in self.command {
             // `--flag=module.wasm`
             let word = word
@@ -111,20 +111,17 @@ impl<'a> Finder<'_, 'a> {
                 continue;
             }
             let path = path.with_extension(extension);
-            let in_roots = self.roots.iter().filter_map(|root| {
-                if path.is_absolute() {
-                    resolve_in(root, &path)
-                } else {
-                    None
-                }
-            });
-            paths.extend(in_roots);
-            if path.is_relative() {
-                paths.push(self.folder.join(&path));
-                paths.push(path);
+            if path.is_absolute() {
+                let roots = self.roots.iter();
+                doors.extend(roots.filter_map(|root| Door::in_root(root, &path)));
+                continue;
             }
+            if path.components().all(|part| part != Component::ParentDir) {
+                doors.push(Door::beneath(self.folder, &path));
+            }
+            doors.push(Door::recorded(path));
         }
-        paths
+        doors
     }
 
     /// wasmtime's cache holds the same file, compressed.
@@ -143,10 +140,13 @@ fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|found| found == extension)
 }
 
-fn with_extension(mut paths: Vec<PathBuf>, extension: &str) -> Vec<PathBuf> {
-    paths.retain(|path| has_extension(path, extension));
-    paths.sort();
-    paths
+/// The files of a folder with an extension, by name.
+fn with_extension(folder: &Path, extension: &str) -> Vec<Door> {
+    let files = files_in(folder).into_iter();
+    let files = files.filter(|path| has_extension(path, extension));
+    files
+        .filter_map(|path| Some(Door::beneath(folder, path.file_name()?)))
+        .collect()
 }
 
 /// A path without parts that lead nowhere.

@@ -650,8 +650,10 @@ fn hit<'a>(
     dsos.sort_unstable();
     let compiled = dsos.into_iter().filter_map(|dso| {
         let elf = session.dsos.binary(dso)?;
-        let is_one = elf.is_relocatable() && elf.has_section(".wasmtime.engine");
-        let compiled = is_one.then(|| Compiled::parse(elf.bytes())).flatten()?;
+        let compiled = elf
+            .is_compiled_wasm()
+            .then(|| Compiled::parse(elf.bytes()))
+            .flatten()?;
         let path = crate::dso::path_of(&session.dsos.get(dso).long_name);
         Some((dso, path.to_owned(), compiled))
     });

@@ -418,7 +418,9 @@ fn vmlinux(folder: &Path, name: &str, address: u64) -> Option<PathBuf> {
 /// The kernel by a vmlinux, at the addresses that were recorded and elsewhere.
 #[test]
 fn the_kernel_is_annotated_by_its_vmlinux() {
-    let folder = tempfile::tempdir().expect("a folder");
+    // Sources in hidden folders are not shown.
+    let folder = tempfile::Builder::new().prefix("pjit").tempdir();
+    let folder = folder.expect("a folder");
     let places = [
         ("vmlinux", 0xffff_ffff_8100_0000),
         ("vmlinux-moved", 0xffff_ffff_8020_0000),
@@ -438,7 +440,10 @@ fn the_kernel_is_annotated_by_its_vmlinux() {
             });
             kept.map(|line| format!("{line}\n")).collect::<String>()
         };
-        let (status, ours, said) = annotate(&["-k", kernel], "native");
+        let root = folder.path().to_str().expect("a plain path");
+        // It was compiled from elsewhere.
+        let options = ["-k", kernel, "--source-root", root];
+        let (status, ours, said) = annotate(&options, "native");
         let ours = of_kernel(&ours);
         assert_eq!(
             (status, said.contains("no code")),

@@ -42,6 +42,7 @@ mod probes;
 mod questions;
 mod recording;
 mod scripts;
+mod security;
 mod skip;
 mod source_maps;
 mod stale;

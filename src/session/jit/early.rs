@@ -4,12 +4,11 @@
 //! taken up by [`super::files::Finder`] when it comes to open the same files. Which file is used for which marker is
 //! decided there and then; what was read in vain is dropped.
 
-use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender};
 
 use super::dumps::Dump;
 use super::found::open_file;
-use crate::input::Store;
+use crate::input::{Door, Store};
 
 /// So many dumps are read early; a recording of thousands of processes may have one for each.
 pub(super) const MOST: usize = 4;
@@ -17,13 +16,13 @@ pub(super) const MOST: usize = 4;
 /// Reads what it is sent until nobody sends any more.
 pub struct EarlyReader<'a> {
     pub(super) store: &'a Store,
-    pub(super) wanted: Receiver<Vec<PathBuf>>,
+    pub(super) wanted: Receiver<Vec<Door>>,
     pub(super) read: Sender<Box<Dump<'a>>>,
 }
 
 /// The other end of an [`EarlyReader`].
 pub(super) struct EarlyDumps<'a> {
-    pub(super) wanted: Sender<Vec<PathBuf>>,
+    pub(super) wanted: Sender<Vec<Door>>,
     pub(super) read: Receiver<Box<Dump<'a>>>,
     /// How many were asked for.
     pub(super) asked: usize,
@@ -33,8 +32,8 @@ impl EarlyReader<'_> {
     /// To be run in a thread; ends when the builder does.
     pub fn run(self) {
         for candidates in self.wanted {
-            let dump = candidates.iter().find_map(|path| {
-                let file = open_file(self.store, path, |_| None)?;
+            let dump = candidates.iter().find_map(|door| {
+                let file = open_file(self.store, door, |_| None)?;
                 Dump::read(file, self.store)
             });
             if let Some(dump) = dump
@@ -48,7 +47,7 @@ impl EarlyReader<'_> {
 
 impl<'a> EarlyDumps<'a> {
     /// Has the first of the candidates read that is a dump.
-    pub(super) fn ask(&mut self, candidates: Vec<PathBuf>) {
+    pub(super) fn ask(&mut self, candidates: Vec<Door>) {
         self.asked += 1;
         // Without a reader it is read later.
         let _ = self.wanted.send(candidates);

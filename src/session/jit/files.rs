@@ -10,8 +10,8 @@ use smallvec::SmallVec;
 
 use super::dumps::Dump;
 use super::found::{FoundFile, file_name, open_file};
-use crate::dso::{path_of, resolve_in};
-use crate::input::{Role, Store, files_in};
+use crate::dso::path_of;
+use crate::input::{Door, Identity, Role, Store, files_in};
 
 /// So many perf maps of processes that the recording does not know are looked at.
 const MOST_OTHERS: usize = 256;
@@ -118,11 +118,11 @@ pub(super) struct Finder<'a> {
     store: &'a Store,
     search: JitSearch,
     /// `--jitdump` and `--perf-map` with directories replaced by what they hold.
-    jitdumps: Vec<PathBuf>,
-    perf_maps: Vec<PathBuf>,
-    opened: FxHashMap<(u64, u64), &'a [u8]>,
+    jitdumps: Vec<Door>,
+    perf_maps: Vec<Door>,
+    opened: FxHashMap<Identity, &'a [u8]>,
     /// Dumps that were read already.
-    early: FxHashMap<(u64, u64), Dump<'a>>,
+    early: FxHashMap<Identity, Dump<'a>>,
 }
 
 impl<'a> Finder<'a> {
@@ -160,26 +160,26 @@ impl<'a> Finder<'a> {
     }
 
     /// Files that may be the dump recorded under `path`, best first. `pid` is the process that mapped it.
-    pub(super) fn dump_candidates(&self, path: &[u8], pid: u32) -> Vec<PathBuf> {
+    pub(super) fn dump_candidates(&self, path: &[u8], pid: u32) -> Vec<Door> {
         let name = path_of(file_name(path));
         let recorded = path_of(path);
         let mut candidates = Vec::new();
         // Dumps of several pid namespaces share a name; who gathers them names them by the ids of the recording.
         if let Some(outer) = outer_name(file_name(path), pid) {
             candidates = named(&self.jitdumps, outer.as_bytes());
-            candidates.push(self.search.recording_dir.join(&outer));
-            candidates.push(self.search.cwd.join(&outer));
+            candidates.push(Door::beneath(&self.search.recording_dir, &outer));
+            candidates.push(Door::beneath(&self.search.cwd, &outer));
         }
         candidates.splice(0..0, named(&self.jitdumps, file_name(path)));
         candidates.extend(self.recorded(recorded));
-        candidates.push(self.search.recording_dir.join(name));
-        candidates.push(self.search.cwd.join(name));
-        candidates.push(in_process(pid, recorded));
+        candidates.push(Door::beneath(&self.search.recording_dir, name));
+        candidates.push(Door::beneath(&self.search.cwd, name));
+        candidates.extend(in_process(pid, recorded));
         candidates
     }
 
     /// Dumps that no marker led to: those of `--jitdump`, and those beside the recording.
-    pub(super) fn other_dumps(&self) -> Vec<PathBuf> {
+    pub(super) fn other_dumps(&self) -> Vec<Door> {
         let beside = expand(
             std::slice::from_ref(&self.search.recording_dir),
             is_dump_name,
@@ -197,13 +197,13 @@ impl<'a> Finder<'a> {
         self.jitdumps
             .iter()
             .chain(&self.perf_maps)
-            .any(|asked| asked == path)
+            .any(|asked| asked.path() == path)
     }
 
     /// Files that may be the perf map of a process, best first; `inner_pid` is its id in its own
     /// namespace. The flag tells those that another process may have left: where any may, or under an id that processes of
     /// several namespaces have.
-    pub(super) fn perf_map_candidates(&self, pid: u32, inner_pid: u32) -> Vec<(PathBuf, bool)> {
+    pub(super) fn perf_map_candidates(&self, pid: u32, inner_pid: u32) -> Vec<(Door, bool)> {
         let mut candidates = Vec::new();
         for number in [pid, inner_pid] {
             let name = format!("perf-{number}.map");
@@ -211,17 +211,17 @@ impl<'a> Finder<'a> {
             candidates.extend(
                 named(&self.perf_maps, name.as_bytes())
                     .into_iter()
-                    .map(|path| (path, false)),
+                    .map(|door| (door, false)),
             );
             let is_inner = number != pid;
-            candidates.push((self.search.recording_dir.join(&name), is_inner));
+            candidates.push((Door::beneath(&self.search.recording_dir, &name), is_inner));
             candidates.extend(
                 self.recorded(&recorded)
-                    .map(|path| (is_inner || path == recorded, path))
-                    .map(|(anybodys, path)| (path, anybodys)),
+                    .map(|door| (is_inner || door.path() == recorded, door))
+                    .map(|(anybodys, door)| (door, anybodys)),
             );
             if number == inner_pid {
-                candidates.push((in_process(pid, &recorded), true));
+                candidates.extend(in_process(pid, &recorded).map(|door| (door, true)));
             }
         }
         candidates
@@ -229,38 +229,44 @@ impl<'a> Finder<'a> {
 
     /// Perf maps under ids that `is_known` does not know: those that were given, those beside the recording, and those where
     /// they were recorded. The flag tells those that lie where any process may have left one.
-    pub(super) fn other_perf_maps(&self, is_known: impl Fn(u32) -> bool) -> Vec<(PathBuf, bool)> {
-        let number = |path: &Path| map_number(path.file_name()?.as_encoded_bytes());
-        let is_other = |path: &PathBuf| number(path).is_some_and(|number| !is_known(number));
-        let recorded = self.recorded(Path::new("/tmp"));
-        let beside = files_in(&self.search.recording_dir).into_iter();
-        let there = recorded.iter().flat_map(|folder| files_in(folder));
+    pub(super) fn other_perf_maps(&self, is_known: impl Fn(u32) -> bool) -> Vec<(Door, bool)> {
+        let is_other = |name: &[u8]| map_number(name).is_some_and(|number| !is_known(number));
+        let is_other_file = |door: &Door| {
+            let name = door.path().file_name();
+            name.is_some_and(|name| is_other(name.as_encoded_bytes()))
+        };
+        let sure = self.perf_maps.iter().cloned().filter(is_other_file);
+        let beside = expand(std::slice::from_ref(&self.search.recording_dir), is_other);
+        let folder = self.recorded(Path::new("/tmp"));
+        let folder = folder.filter(|folder| folder.path().is_dir());
+        let there = expand(
+            folder.map(|folder| folder.path().to_owned()).as_slice(),
+            is_other,
+        );
         let anybodys = self.search.symfs.is_none();
-        let sure = self.perf_maps.iter().cloned().chain(beside);
-        let all = sure.map(|path| (path, false));
-        let all = all.chain(there.map(|path| (path, anybodys)));
-        all.filter(|(path, _)| is_other(path))
-            .take(MOST_OTHERS)
-            .collect()
+        let all = sure.chain(beside).map(|door| (door, false));
+        let all = all.chain(there.into_iter().map(|door| (door, anybodys)));
+        all.take(MOST_OTHERS).collect()
     }
 
     /// `--perf-map FILE` whose name tells no process.
-    pub(super) fn unnumbered_perf_maps(&self) -> Vec<PathBuf> {
-        let numbered = |path: &&PathBuf| {
-            path.file_name()
+    pub(super) fn unnumbered_perf_maps(&self) -> Vec<Door> {
+        let numbered = |door: &&Door| {
+            door.path()
+                .file_name()
                 .is_some_and(|name| map_number(name.as_encoded_bytes()).is_some())
         };
         self.perf_maps
             .iter()
-            .filter(|path| !numbered(path))
+            .filter(|door| !numbered(door))
             .cloned()
             .collect()
     }
 
-    /// The bytes of a regular file; `None` when it cannot be opened.
-    pub(super) fn open(&mut self, path: &Path) -> Option<FoundFile<'a>> {
+    /// The bytes of a file; `None` when it cannot be opened.
+    pub(super) fn open(&mut self, door: &Door) -> Option<FoundFile<'a>> {
         let opened = &self.opened;
-        let file = open_file(self.store, path, |identity| opened.get(&identity).copied())?;
+        let file = open_file(self.store, door, |identity| opened.get(&identity).copied())?;
         self.opened.insert(file.identity, file.bytes);
         Some(file)
     }
@@ -272,10 +278,10 @@ impl<'a> Finder<'a> {
 
     /// A recorded path, under the root that stands for the recorded machine's if there is one: what this machine has
     /// there is not the recording's then.
-    fn recorded(&self, path: &Path) -> Option<PathBuf> {
+    fn recorded(&self, path: &Path) -> Option<Door> {
         match &self.search.symfs {
-            Some(symfs) => resolve_in(symfs, path),
-            None => path.is_absolute().then(|| path.to_owned()),
+            Some(symfs) => Door::in_root(symfs, path),
+            None => path.is_absolute().then(|| Door::recorded(path)),
         }
     }
 }
@@ -287,35 +293,34 @@ pub(super) fn outer_name(name: &[u8], pid: u32) -> Option<String> {
     (!is_told).then(|| format!("jit-{pid}.dump"))
 }
 
-/// Where a process that still lives in another mount namespace sees a path.
-fn in_process(pid: u32, path: &Path) -> PathBuf {
-    let relative = path.strip_prefix("/").unwrap_or(path);
-    Path::new("/proc")
-        .join(pid.to_string())
-        .join("root")
-        .join(relative)
+/// Where a process that still lives in another mount namespace sees a path. Its links are those of its own root: the owner of a
+/// container would else lead us to any file of this machine.
+fn in_process(pid: u32, path: &Path) -> Option<Door> {
+    let root = Path::new("/proc").join(pid.to_string()).join("root");
+    Door::in_root(&root, path)
 }
 
 /// Files as they are, directories as the files in them that `wanted` names.
-fn expand(paths: &[PathBuf], wanted: impl Fn(&[u8]) -> bool) -> Vec<PathBuf> {
+fn expand(paths: &[PathBuf], wanted: impl Fn(&[u8]) -> bool) -> Vec<Door> {
     let mut files = Vec::new();
     for path in paths {
         if path.is_dir() {
             let inside = files_in(path).into_iter();
-            files.extend(inside.filter(|file| {
-                file.file_name()
-                    .is_some_and(|name| wanted(name.as_encoded_bytes()))
+            files.extend(inside.filter_map(|file| {
+                let name = file.file_name()?;
+                wanted(name.as_encoded_bytes()).then(|| Door::beneath(path, name))
             }));
         } else {
-            files.push(path.clone());
+            files.push(Door::named(path));
         }
     }
     files
 }
 
-fn named(files: &[PathBuf], name: &[u8]) -> Vec<PathBuf> {
-    let fits = |file: &&PathBuf| {
-        file.file_name()
+fn named(files: &[Door], name: &[u8]) -> Vec<Door> {
+    let fits = |file: &&Door| {
+        file.path()
+            .file_name()
             .is_some_and(|own| own.as_encoded_bytes() == name)
     };
     files.iter().filter(fits).cloned().collect()
@@ -401,23 +406,31 @@ mod tests {
             "/app/jit-5.dump".into(),
             "/rec/jit-5.dump".into(),
             "/cwd/jit-5.dump".into(),
-            "/proc/9/root/app/jit-5.dump".into(),
         ];
-        assert_eq!(
-            finder.dump_candidates(b"/app/jit-5.dump", 5)[..4],
-            expected[..4]
-        );
-        let outer = ["/rec/jit-9.dump", "/cwd/jit-9.dump"].map(PathBuf::from);
+        let paths = |pid| -> Vec<PathBuf> {
+            let doors = finder.dump_candidates(b"/app/jit-5.dump", pid);
+            doors.iter().map(|door| door.path().to_owned()).collect()
+        };
+        assert_eq!(paths(5)[..4], expected[..4]);
+        let outer = [
+            format!("/rec/jit-{}.dump", u32::MAX),
+            format!("/cwd/jit-{}.dump", u32::MAX),
+        ];
+        let outer = outer.map(PathBuf::from);
         let both = [&expected[..1], &outer, &expected[1..]].concat();
-        assert_eq!(finder.dump_candidates(b"/app/jit-5.dump", 9), both);
+        assert_eq!(paths(u32::MAX), both);
+        let found = finder.dump_candidates(b"/app/jit-5.dump", u32::MAX);
         assert!(finder.was_asked_for(&expected[0]) && !finder.was_asked_for(&expected[1]));
         assert!(finder.was_named(&extra) && !finder.was_named(&expected[0]));
-        let first = finder.open(&expected[0]).expect("it exists");
+        let first = finder.open(&found[0]).expect("it exists");
         let again = finder
-            .open(&extra.join("../extra/jit-5.dump"))
+            .open(&Door::named(extra.join("../extra/jit-5.dump")))
             .expect("it exists");
         assert!(first.is(&again) && std::ptr::eq(first.bytes, again.bytes));
-        assert!(finder.open(&extra).is_none(), "a directory is no file");
+        assert!(
+            finder.open(&Door::named(extra)).is_none(),
+            "a directory is no file"
+        );
     }
 
     #[test]
@@ -433,10 +446,11 @@ mod tests {
         let finder = Finder::new(&store, search);
         let candidates = |path: &[u8]| finder.dump_candidates(path, 9);
         let inside = dir.path().join("app/jit-5.dump");
-        let first = |path: &[u8]| finder.dump_candidates(path, 5)[0].clone();
+        let first = |path: &[u8]| finder.dump_candidates(path, 5)[0].path().to_owned();
         assert_eq!(first(b"/app/jit-5.dump"), inside);
         assert_eq!(first(b"/../../app/jit-5.dump"), inside);
-        let outside = PathBuf::from("/app/jit-5.dump");
-        assert!(!candidates(b"/app/jit-5.dump").contains(&outside));
+        let outside = Path::new("/app/jit-5.dump");
+        let doors = candidates(b"/app/jit-5.dump");
+        assert!(doors.iter().all(|door| door.path() != outside));
     }
 }

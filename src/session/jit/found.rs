@@ -1,9 +1,9 @@
 //! A file that may be a dump or a perf map: opened, and told from others.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::UNIX_EPOCH;
 
-use crate::input::{Store, identity};
+use crate::input::{Door, Identity, Store};
 
 /// The last part of a path.
 pub(super) fn file_name(path: &[u8]) -> &[u8] {
@@ -17,26 +17,26 @@ pub(super) struct FoundFile<'a> {
     /// Last change, nanoseconds since 1970.
     pub(super) modified: Option<u64>,
     /// Device and inode: the same file under two names is one.
-    pub(super) identity: (u64, u64),
+    pub(super) identity: Identity,
 }
 
 /// Opens a regular file; `known` has the bytes of those that were opened before.
 pub(super) fn open_file<'a>(
     store: &'a Store,
-    path: &Path,
-    known: impl Fn((u64, u64)) -> Option<&'a [u8]>,
+    door: &Door,
+    known: impl Fn(Identity) -> Option<&'a [u8]>,
 ) -> Option<FoundFile<'a>> {
-    let (_, meta) = Store::open(path).ok()?;
-    let identity = identity(path, &meta);
+    let judged = store.open(door).ok()?;
+    let identity = judged.identity();
     let bytes = match known(identity) {
         Some(bytes) => bytes,
-        None => store.map(path).ok()?,
+        None => store.map_judged(&judged).ok()?,
     };
-    let modified = meta.modified().ok();
+    let modified = judged.meta().modified().ok();
     let modified = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let modified = modified.and_then(|since| u64::try_from(since.as_nanos()).ok());
     Some(FoundFile {
-        path: path.to_owned(),
+        path: door.path().to_owned(),
         bytes,
         modified,
         identity,

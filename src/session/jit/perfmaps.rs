@@ -16,6 +16,7 @@ use super::{
 };
 use crate::address::Timestamp;
 use crate::diagnostics::Diagnostics;
+use crate::input::Door;
 use crate::jitdump::perfmap::{self, MapEntry, PerfMap};
 
 /// Some ten million functions.
@@ -48,12 +49,12 @@ impl<'a> Maps<'_, 'a> {
             let inner = inner.get(&process).copied().unwrap_or(pid);
             let mut candidates = self.finder.perf_map_candidates(pid, inner);
             if is_alone {
-                candidates.splice(0..0, unnumbered.iter().map(|path| (path.clone(), false)));
+                candidates.splice(0..0, unnumbered.iter().map(|door| (door.clone(), false)));
             }
             let has_dump = index.merged.contains(&process);
-            let found = candidates.iter().find_map(|(path, anybodys)| {
-                let file = self.open(path)?;
-                let map = perfmap::parse(file.bytes);
+            let found = candidates.iter().find_map(|(door, anybodys)| {
+                let path = door.path();
+                let (file, map) = self.map(door)?;
                 let program = self.program_of(&file, &programs)?;
                 let problem = self.why_stale(&map, &file, program).filter(|_| *anybodys);
                 if let Some(problem) = problem {
@@ -82,7 +83,9 @@ impl<'a> Maps<'_, 'a> {
     fn use_map(&self, index: &mut JitIndex<'a>, program: &Program, path: &Path, map: PerfMap<'a>) {
         let (pid, entries) = (program.memory.pid, map.entries.len());
         let place = format!("/tmp/perf-{pid}.map");
-        self.finder.note_used(Path::new(&place), path);
+        if fits(&map, program) {
+            self.finder.note_used(Path::new(&place), path);
+        }
         add_perf_map(index, program, path, map);
         let path = path.display();
         self.diag
@@ -96,8 +99,8 @@ impl<'a> Maps<'_, 'a> {
             return;
         }
         let lives = self.lives;
-        for (path, anybodys) in self.finder.other_perf_maps(|pid| lives.knows(pid)) {
-            let Some(file) = self.open(&path) else {
+        for (door, anybodys) in self.finder.other_perf_maps(|pid| lives.knows(pid)) {
+            let Some((file, map)) = self.map(&door) else {
                 continue;
             };
             // What lies where anybody may leave files is looked at only if it was written since.
@@ -110,25 +113,27 @@ impl<'a> Maps<'_, 'a> {
             if fitting.peek().is_none() {
                 continue;
             }
-            let map = perfmap::parse(file.bytes);
             let mut fitting = fitting.filter(|program| lies_in(&map, program));
             if let (Some(program), None) = (fitting.next(), fitting.next())
                 && !index.perf_maps.contains_key(&program.process)
             {
-                self.use_map(index, program, &path, map);
+                self.use_map(index, program, door.path(), map);
             }
         }
     }
 
-    fn open(&mut self, path: &Path) -> Option<FoundFile<'a>> {
-        let file = self.finder.open(path)?;
+    /// The map behind a door, if there is one: any text is a map without entries.
+    fn map(&mut self, door: &Door) -> Option<(FoundFile<'a>, PerfMap<'a>)> {
+        let path = door.path();
+        let file = self.finder.open(door)?;
         if file.bytes.len() > MAX_SIZE {
             let path = path.display();
             self.diag
                 .warn(format!("{path}: too large for a perf map; not used"));
             return None;
         }
-        Some(file)
+        let map = perfmap::parse(file.bytes);
+        (!map.entries.is_empty()).then_some((file, map))
     }
 
     /// The program of a process that a map tells of: the last that began before the file was changed last, or the last
@@ -173,12 +178,14 @@ impl<'a> Maps<'_, 'a> {
         {
             return Some("older than the process");
         }
-        let fits = map
-            .entries
-            .iter()
-            .any(|entry| program.memory.covers(entry.start.0));
-        (!fits).then_some("nothing in it lies in executable memory of the process")
+        (!fits(map, program)).then_some("nothing in it lies in executable memory of the process")
     }
+}
+
+/// Whether something in a map lies in memory that a program made executable.
+fn fits(map: &PerfMap<'_>, program: &Program) -> bool {
+    let mut entries = map.entries.iter();
+    entries.any(|entry| program.memory.covers(entry.start.0))
 }
 
 /// Whether so much of a map lies in the memory that a program made executable that it is no chance. An earlier process may

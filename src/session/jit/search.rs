@@ -13,6 +13,7 @@ use super::{JitAbsent, OwnMap, ProcessId};
 use crate::diagnostics::Diagnostics;
 use crate::dso::path_of;
 use crate::ids::IndexSlice;
+use crate::input::Door;
 
 /// So many missing dumps are named one by one.
 const MAX_NAMED: usize = 20;
@@ -55,9 +56,10 @@ pub(super) fn find_dumps<'a, 'm>(
             }
         }
     }
-    for path in finder.other_dumps() {
-        if let Some(dump) = other_dump(&path, finder, &dumps, lives, diag) {
-            finder.note_used(Path::new(path.file_name().unwrap_or_default()), &path);
+    for door in finder.other_dumps() {
+        if let Some(dump) = other_dump(&door, finder, &dumps, lives, diag) {
+            let path = door.path();
+            finder.note_used(Path::new(path.file_name().unwrap_or_default()), path);
             dumps.push(dump);
         }
     }
@@ -133,11 +135,11 @@ fn dump_of<'a>(
     known: &[Dump<'a>],
 ) -> Option<FoundDump<'a>> {
     let mut second_best = None;
-    for path in finder.dump_candidates(&marker.path, marker.pid) {
-        let Some(file) = finder.open(&path) else {
+    for door in finder.dump_candidates(&marker.path, marker.pid) {
+        let Some(file) = finder.open(&door) else {
             continue;
         };
-        let has_its_name = path.file_name() == path_of(file_name(&marker.path)).file_name();
+        let has_its_name = door.path().file_name() == path_of(file_name(&marker.path)).file_name();
         let rivals = if has_its_name { rivals } else { &[] };
         if let Some(at) = known.iter().position(|dump| dump.file.is(&file)) {
             if is_own(&known[at], marker, rivals) {
@@ -152,7 +154,7 @@ fn dump_of<'a>(
             finder.put_back(dump);
             continue;
         }
-        if finder.was_asked_for(&path) || dump.may_be_of(marker) {
+        if finder.was_asked_for(door.path()) || dump.may_be_of(marker) {
             return Some(FoundDump::New(Box::new(dump)));
         }
         second_best = second_best.or(Some(dump));
@@ -162,19 +164,20 @@ fn dump_of<'a>(
 
 /// A dump that no marker led to, if a process of the recording wrote it.
 fn other_dump<'a>(
-    path: &Path,
+    door: &Door,
     finder: &mut Finder<'a>,
     known: &[Dump<'a>],
     lives: &Lives,
     diag: &Diagnostics,
 ) -> Option<Dump<'a>> {
+    let path = door.path();
     let asked_for = finder.was_asked_for(path);
     // What lies beside the recording may be a copy of what was found or asked for.
     let same_name = |dump: &Dump<'_>| dump.file.path.file_name() == path.file_name();
     if !asked_for && known.iter().any(same_name) {
         return None;
     }
-    let file = finder.open(path)?;
+    let file = finder.open(door)?;
     if known.iter().any(|dump| dump.file.is(&file)) {
         return None;
     }

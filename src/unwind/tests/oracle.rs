@@ -15,7 +15,7 @@ use crate::address::{Avma, AvmaRange, Svma};
 use crate::dso::DsoId;
 use crate::dso::elf::{ElfFile, Machine, Segment};
 use crate::ids::Idx;
-use crate::input::Store;
+use crate::input::{Door, Store};
 use crate::stack_end::StackEnd;
 use crate::unwind::discover::Functions;
 use crate::unwind::flow::Flow;
@@ -103,7 +103,8 @@ fn described_code(elf: &ElfFile<'_>) -> Vec<Range<u64>> {
 fn agrees_with_framehop_on_this_program() {
     let store = Store::new();
     let path = std::env::current_exe().expect("has a path");
-    let elf = ElfFile::parse(store.map(&path).expect("is readable"), &store).expect("is ELF");
+    let elf = ElfFile::parse(store.map(&Door::named(&path)).expect("is readable"), &store)
+        .expect("is ELF");
     if elf.machine() != Machine::X86_64 {
         return;
     }
@@ -196,7 +197,8 @@ fn each_function(elf: &ElfFile<'_>, mut look: impl FnMut(Range<u64>, &[UnwindTab
 fn code_agrees_with_call_frame_information() {
     let store = Store::new();
     let path = std::env::current_exe().expect("has a path");
-    let elf = ElfFile::parse(store.map(&path).expect("is readable"), &store).expect("is ELF");
+    let elf = ElfFile::parse(store.map(&Door::named(&path)).expect("is readable"), &store)
+        .expect("is ELF");
     if elf.machine() != Machine::X86_64 {
         return;
     }
@@ -224,7 +226,8 @@ fn code_agrees_with_call_frame_information() {
 fn found_functions_agree_with_call_frame_information() {
     let store = Store::new();
     let path = std::env::current_exe().expect("has a path");
-    let elf = ElfFile::parse(store.map(&path).expect("is readable"), &store).expect("is ELF");
+    let elf = ElfFile::parse(store.map(&Door::named(&path)).expect("is readable"), &store)
+        .expect("is ELF");
     if elf.machine() != Machine::X86_64 {
         return;
     }

@@ -1,0 +1,471 @@
+//! What hostile input makes pjit open: nothing but what SECURITY.md allows. Each test is one way in, tried; the table there names it.
+//!
+//! A secret is a file that input names though it is none of its business; a text in it tells whether it was read.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use crate::inlines::{code, recording_of};
+use crate::recording::{CONTEXT_USER, Map, Recording, Sample, Stacks};
+use crate::support::{pjit, sample};
+
+const PID: u32 = 7;
+/// Where memory for code is.
+const JIT: u64 = 0x1000_0000;
+const SECRET: &str = "the-secret-word";
+
+/// A folder with a recording in `case`, and what it must not lead to beside that.
+struct Case {
+    folder: tempfile::TempDir,
+}
+
+impl Case {
+    fn new() -> Self {
+        let folder = tempfile::Builder::new().prefix("pjit").tempdir();
+        let folder = folder.expect("a folder");
+        fs::create_dir(folder.path().join("case")).expect("made");
+        let case = Self { folder };
+        // Whatever a secret may look like: a line of a perf map, a comment of C.
+        let text = format!("{JIT:x} 100 {SECRET}\n// {SECRET}\n");
+        case.write("secret", text);
+        case
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        let folder = self.folder.path().canonicalize().expect("it is there");
+        folder.join(name)
+    }
+
+    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().expect("it has one")).expect("made");
+        fs::write(path, bytes).expect("written");
+    }
+
+    /// A link in the folder of the recording.
+    fn link(&self, to: &str, name: &str) {
+        symlink(self.path(to), self.path("case").join(name)).expect("linked");
+    }
+
+    /// The recording: samples in memory for code, and in files that are mapped by these names.
+    fn record(&self, names: &[&[u8]]) {
+        let mut recording = Recording::new(Stacks::Callchain);
+        recording.comm(PID, PID, b"program");
+        recording.map(PID, JIT, 0x10_0000, 0, b"//anon");
+        recording.map(PID, 0x30_0000, 0x1000, 0, b"/nowhere/jit-7.dump");
+        let mut places = vec![JIT + 4];
+        for (at, name) in (1..).zip(names) {
+            recording.map(PID, at << 32, 0x1000, 0, name);
+            places.push((at << 32) + 0x10);
+        }
+        for (time, &ip) in (2000..).zip(&places) {
+            recording.sample(&Sample {
+                ip,
+                pid: PID,
+                tid: PID,
+                time,
+                period: 1,
+                chain: &[CONTEXT_USER, ip],
+                user: None,
+            });
+        }
+        self.write("case/perf.data", recording.file());
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        let mut command = pjit();
+        command.current_dir(self.path("case")).args(arguments);
+        command.output().expect("it runs")
+    }
+
+    /// What a verb prints, and what it says.
+    fn said(&self, arguments: &[&str]) -> (String, String) {
+        let output = self.run(arguments);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (text(&output.stdout), text(&output.stderr))
+    }
+
+    /// The files of a bundle, by their names in it.
+    fn bundle(&self, options: &[&str]) -> (Vec<String>, String) {
+        let made = self.path("made");
+        let _ = fs::remove_dir_all(&made);
+        let to = made.to_str().expect("a plain path");
+        let (_, said) = self.said(&[&["bundle", "-o", to], options].concat());
+        let mut files = Vec::new();
+        let mut todo = vec![made.clone()];
+        while let Some(folder) = todo.pop() {
+            for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+                match entry.path() {
+                    path if path.is_dir() => todo.push(path),
+                    path => files.push(path),
+                }
+            }
+        }
+        let has_secret = |file: &PathBuf| {
+            let bytes = fs::read(file).expect("read");
+            memchr::memmem::find(&bytes, SECRET.as_bytes()).is_some()
+        };
+        files.sort();
+        let names = files.iter().map(|file| {
+            let name = file.strip_prefix(&made).expect("inside").display();
+            let mark = if has_secret(file) {
+                " with the secret"
+            } else {
+                ""
+            };
+            format!("{name}{mark}")
+        });
+        (names.collect(), said)
+    }
+
+    /// Neither shown nor packed.
+    #[track_caller]
+    fn assert_safe(&self) {
+        for verb in [&["annotate"][..], &["report", "--stdio"]] {
+            let (out, said) = self.said(verb);
+            assert!(!out.contains(SECRET), "{verb:?}: {out}{said}");
+        }
+        let (files, said) = self.bundle(&[]);
+        assert!(files.iter().any(|file| file == "perf.data"), "{said}");
+        let leaked = files.iter().find(|file| file.ends_with("the secret"));
+        assert_eq!(leaked, None, "{said}");
+    }
+
+    /// A dump of one function whose lines are in these files, beside the recording.
+    fn dump(&self, function: &str, sources: &[&str]) {
+        let mut dump = Vec::new();
+        for word in [0x4a69_5444_u32, 1, 40, 62, 0, PID] {
+            dump.extend(word.to_le_bytes());
+        }
+        dump.extend([0; 16]);
+        let mut record = |kind: u32, time: u64, body: &[u8]| {
+            dump.extend(kind.to_le_bytes());
+            dump.extend((16 + body.len() as u32).to_le_bytes());
+            dump.extend(time.to_le_bytes());
+            dump.extend(body);
+        };
+        let mut lines = Vec::new();
+        lines.extend(JIT.to_le_bytes());
+        lines.extend((sources.len() as u64).to_le_bytes());
+        for (at, source) in (JIT..).zip(sources) {
+            lines.extend(at.to_le_bytes());
+            lines.extend([2, 0, 0, 0, 0, 0, 0, 0]);
+            lines.extend(source.as_bytes());
+            lines.push(0);
+        }
+        record(2, 1000, &lines);
+        let mut load = Vec::new();
+        load.extend(PID.to_le_bytes());
+        load.extend(PID.to_le_bytes());
+        for word in [JIT, JIT, 64, 1] {
+            load.extend(u64::to_le_bytes(word));
+        }
+        load.extend(function.as_bytes());
+        load.push(0);
+        load.extend([0x90; 64]);
+        record(0, 1001, &load);
+        self.write("case/jit-7.dump", dump);
+    }
+}
+
+#[test]
+fn a_core_dump_is_no_program() {
+    let case = Case::new();
+    let mut core =
+        fs::read(sample("native", "symfs/tmp/pjit-sample/native/hot-cpp")).expect("read");
+    core[16] = 4;
+    core.extend(SECRET.as_bytes());
+    case.write("core", core);
+    let path = case.path("core");
+    case.record(&[path.to_str().expect("a plain path").as_bytes()]);
+    case.assert_safe();
+    assert!(!case.bundle(&[]).0.iter().any(|file| file.contains("core")));
+}
+
+/// A program of the user that the recording only guesses at.
+#[test]
+fn a_program_is_packed_if_it_is_what_was_mapped() {
+    let case = Case::new();
+    let program = fs::read(sample("native", "symfs/tmp/pjit-sample/native/hot-cpp")).expect("read");
+    case.write("program", &program);
+    let path = case.path("program");
+    let path = path.to_str().expect("a plain path").to_owned();
+    let packed = |case: &Case, options: &[&str]| {
+        let (files, said) = case.bundle(options);
+        let inside = format!("symfs{path}");
+        (files.iter().any(|file| *file == inside), said)
+    };
+    let places: Vec<_> = code(&program).into_iter().take(3).collect();
+    case.write("case/perf.data", recording_of(path.as_bytes(), &places));
+    let (is_packed, said) = packed(&case, &[]);
+    assert!(!is_packed && said.contains("not proven"), "{said}");
+    assert!(packed(&case, &["--symfs", "/"]).0, "the user says so");
+    // The whole executable segment.
+    let mut recording = Recording::new(Stacks::Callchain);
+    recording.comm(PID, PID, b"program");
+    let header = 64
+        + 56 * (0..)
+            .find(|at| program[64 + 56 * at..][..8] == [1, 0, 0, 0, 5, 0, 0, 0])
+            .expect("code");
+    let word = |at: usize| u64::from_le_bytes(program[at..at + 8].try_into().expect("eight"));
+    let (start, end) = (word(header + 8), word(header + 8) + word(header + 32));
+    let start = start / 4096 * 4096;
+    recording.map_at(&Map {
+        pid: PID,
+        start: 0x40_0000,
+        length: end.next_multiple_of(4096) - start,
+        offset: start,
+        file: path.as_bytes(),
+        time: 0,
+        build_id: None,
+    });
+    let ip = 0x40_0000 + places[1].0 - start;
+    recording.sample(&Sample {
+        ip,
+        pid: PID,
+        tid: PID,
+        time: 10,
+        period: 1,
+        chain: &[CONTEXT_USER, ip],
+        user: None,
+    });
+    case.write("case/perf.data", recording.file());
+    let (is_packed, said) = packed(&case, &[]);
+    assert!(is_packed, "{said}");
+}
+
+#[test]
+fn what_the_kernel_makes_is_not_opened() {
+    let case = Case::new();
+    case.record(&[
+        b"/proc/self/pagemap",
+        b"/proc/self/root/proc/self/pagemap",
+        b"/proc/kmsg",
+    ]);
+    case.assert_safe();
+    let said = case.said(&["report", "--stdio"]).1;
+    assert!(said.contains("that the kernel makes"), "{said}");
+}
+
+#[test]
+fn links_beside_a_recording_do_not_lead_out() {
+    let case = Case::new();
+    case.record(&[b"/nowhere/app"]);
+    for name in [
+        "perf-7.map",
+        "jit-7.dump",
+        "kallsyms",
+        "vmlinux",
+        "app.wasm",
+        "bundle.txt",
+    ] {
+        case.link("secret", name);
+    }
+    fs::create_dir_all(case.path("root/nowhere")).expect("made");
+    let program = sample("native", "symfs/tmp/pjit-sample/native/hot-cpp");
+    let mut program = fs::read(program).expect("read");
+    program.extend(SECRET.as_bytes());
+    case.write("root/nowhere/app", program);
+    case.link("root", "symfs");
+    case.assert_safe();
+    let said = case.said(&["report", "--stdio"]).1;
+    assert!(
+        said.contains("lead out of the folder") && said.contains("--perf-map"),
+        "{said}"
+    );
+    assert!(said.contains("symfs: a link and no folder"), "{said}");
+    // What the user names is the user's affair.
+    let named = case.said(&["report", "--stdio", "--perf-map", "perf-7.map"]);
+    assert!(named.0.contains(SECRET), "{}", named.1);
+}
+
+#[test]
+fn only_its_parts_are_packed_of_a_recordings_folder() {
+    let case = Case::new();
+    case.record(&[]);
+    let data = case.path("case/perf.data");
+    let bytes = fs::read(&data).expect("read");
+    fs::remove_file(&data).expect("removed");
+    case.write("case/perf.data/data", bytes);
+    case.write("case/perf.data/data.0", "");
+    case.link("secret", "perf.data/notes");
+    case.write("case/perf.data/more", SECRET);
+    let (files, said) = case.bundle(&[]);
+    let parts = files.iter().filter(|file| file.starts_with("perf.data/"));
+    let parts: Vec<_> = parts.map(String::as_str).collect();
+    assert_eq!(parts, ["perf.data/data", "perf.data/data.0"], "{said}");
+    case.link("secret", "perf.data/data.1");
+    let (_, said) = case.said(&["report", "--stdio"]);
+    assert!(said.contains("leads out of the folder"), "{said}");
+}
+
+#[test]
+fn a_perf_map_has_entries() {
+    let case = Case::new();
+    case.record(&[]);
+    case.write("case/perf-7.map", format!("{SECRET}\n"));
+    case.assert_safe();
+    // Elsewhere than the memory of the process.
+    case.write("case/perf-7.map", format!("50000000 10 {SECRET}\n"));
+    case.assert_safe();
+    case.write("case/perf-7.map", format!("{JIT:x} 100 one\n"));
+    let (files, said) = case.bundle(&[]);
+    assert!(
+        files.iter().any(|file| file == "symfs/tmp/perf-7.map"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_source_is_proven_to_be_one() {
+    let case = Case::new();
+    case.record(&[]);
+    let hidden = case.path("home/.ssh/key.c");
+    case.write("home/.ssh/key.c", format!("\n{SECRET}\n"));
+    symlink(&hidden, case.path("home/innocent.c")).expect("linked");
+    case.write("home/notes.txt", format!("\n{SECRET}\n"));
+    case.write("home/binary.c", format!("\n{SECRET}\n\0"));
+    let names = [
+        "secret",
+        "home/.ssh/key.c",
+        "home/innocent.c",
+        "home/notes.txt",
+        "home/binary.c",
+    ];
+    let names: Vec<String> = names
+        .iter()
+        .map(|name| case.path(name).display().to_string())
+        .chain(["/etc/passwd".to_owned(), "/usr/../etc/passwd".to_owned()])
+        .collect();
+    for name in &names {
+        case.dump("f", &[name]);
+        case.assert_safe();
+        let (shown, said) = case.said(&["annotate"]);
+        assert!(
+            said.contains("--source-root") && !shown.contains("root:"),
+            "{name}: {said}"
+        );
+        let (files, _) = case.bundle(&[]);
+        assert!(
+            !files.iter().any(|file| file.contains("passwd")),
+            "{files:?}"
+        );
+    }
+    // Where the user says that sources are, and what looks like one.
+    let folder = case.path("home");
+    case.dump("f", &[case.path("home/notes.txt").to_str().expect("plain")]);
+    let options = ["annotate", "--source-root", folder.to_str().expect("plain")];
+    assert!(case.said(&options).0.contains(SECRET));
+    case.write("home/src/a.c", format!("\n{SECRET}\n"));
+    case.dump("f", &[case.path("home/src/a.c").to_str().expect("plain")]);
+    assert!(case.said(&["annotate"]).0.contains(SECRET));
+    let (files, said) = case.bundle(&[]);
+    assert!(
+        files
+            .iter()
+            .any(|file| file.ends_with("a.c with the secret")),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_script_is_known_by_its_map() {
+    let case = Case::new();
+    case.record(&[]);
+    let secret = case.path("secret");
+    let line = format!("{JIT:x} 100 JS:*f {}:1:2\n", secret.display());
+    case.write("case/perf-7.map", line);
+    case.assert_safe();
+}
+
+/// A script and its map in `app/dist`, whose one source has this name.
+fn mapped(case: &Case, source: &str, more: &str) {
+    case.record(&[]);
+    let script = case.path("app/dist/app.js");
+    let script = script.to_str().expect("a plain path").to_owned();
+    case.dump(&format!("JS:*f {script}:1:1"), &[&script]);
+    case.write("app/dist/app.js", "x\ny\n//# sourceMappingURL=app.js.map\n");
+    let map = format!(
+        r#"{{"version":3,"file":"app.js","sources":["{source}"],"names":[]{more},"mappings":"AAAA;AACA"}}"#
+    );
+    case.write("app/dist/app.js.map", map);
+}
+
+#[test]
+fn a_source_map_names_no_files() {
+    let case = Case::new();
+    case.write("home/.key.ts", format!("\n{SECRET}\n"));
+    let secret = case.path("secret").display().to_string();
+    let root = format!(r#","sourceRoot":"{}""#, case.path("").display());
+    for (source, more) in [
+        (secret.as_str(), ""),
+        ("../../secret", ""),
+        (&format!("file://{secret}"), ""),
+        ("secret", &root),
+        ("../../home/.key.ts", ""),
+    ] {
+        mapped(&case, source, more);
+        case.assert_safe();
+    }
+    // Its own text it may show.
+    mapped(
+        &case,
+        "../src/a.ts",
+        &format!(r#","sourcesContent":["\n{SECRET}"]"#),
+    );
+    assert!(case.said(&["annotate"]).0.contains(SECRET));
+}
+
+#[test]
+fn a_script_names_maps_in_its_folder() {
+    let case = Case::new();
+    let more = format!(r#","sourcesContent":["\n{SECRET}"]"#);
+    mapped(&case, "a.ts", &more);
+    let dist = case.path("app/dist");
+    fs::rename(dist.join("app.js.map"), case.path("app/other.map")).expect("moved");
+    case.write(
+        "app/dist/app.js",
+        "x\ny\n//# sourceMappingURL=../other.map\n",
+    );
+    case.assert_safe();
+    assert!(
+        case.said(&["annotate"])
+            .1
+            .contains("leads out of the folder")
+    );
+    fs::rename(case.path("app/other.map"), dist.join("other.map")).expect("moved");
+    case.write("app/dist/app.js", "x\ny\n//# sourceMappingURL=other.map\n");
+    assert!(case.said(&["annotate"]).0.contains(SECRET));
+}
+
+/// The rows of the table name tests, and those are there.
+#[test]
+fn the_table_names_its_tests() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(root.join("SECURITY.md")).expect("it is there");
+    let mut sources = Vec::new();
+    for folder in ["tests/integration", "src/input", "src/assembly"] {
+        for entry in fs::read_dir(root.join(folder)).expect("listed").flatten() {
+            sources.push(fs::read_to_string(entry.path()).unwrap_or_default());
+        }
+    }
+    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| ")).collect();
+    let rows = &rows[1..];
+    assert!(rows.len() > 15, "{rows:?}");
+    for row in rows {
+        let last = row
+            .trim_end_matches([' ', '|'])
+            .rsplit('|')
+            .next()
+            .unwrap_or_default();
+        let tests: Vec<&str> = last.split('`').skip(1).step_by(2).collect();
+        assert!(!tests.is_empty(), "no test: {row}");
+        for test in tests {
+            let function = format!("fn {test}()");
+            let is_there = sources.iter().any(|source| source.contains(&function));
+            assert!(is_there, "no such test: {test}");
+        }
+    }
+}
