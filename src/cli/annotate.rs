@@ -345,7 +345,21 @@ impl AnnotateArgs {
     }
 }
 
+/// The folders that `--source-root` names.
+pub(super) fn source_roots(folders: &[PathBuf]) -> impl Iterator<Item = Named<'_>> {
+    folders.iter().map(|path| Named {
+        option: "--source-root",
+        path,
+        wanted: Wanted::Folder,
+    })
+}
+
 impl SourceArgs {
+    /// The folders that were named.
+    pub(super) fn roots(&self) -> &[PathBuf] {
+        &self.source_root
+    }
+
     /// Below these folders.
     pub(super) fn below(folders: &[PathBuf]) -> Self {
         Self {
@@ -444,11 +458,7 @@ impl Verb for AnnotateArgs {
     }
 
     fn named(&self) -> Vec<Named<'_>> {
-        let roots = self.sources.source_root.iter().map(|path| Named {
-            option: "--source-root",
-            path,
-            wanted: Wanted::Folder,
-        });
+        let roots = source_roots(&self.sources.source_root);
         self.input.named().into_iter().chain(roots).collect()
     }
 

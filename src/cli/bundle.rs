@@ -15,9 +15,10 @@ use crate::load::{self, LoadOptions, Source};
 use crate::output::gzip::{self, Effort};
 use crate::output::text::harmless;
 
-use super::annotate::SourceArgs;
+use super::annotate::{SourceArgs, source_roots};
 use super::input::InputArgs;
 use super::less::{Less, OfBundle};
+use super::named::Named;
 use super::parcel::{Content, Folder, Parcel, modified_of};
 use super::terminal::with_progress;
 use super::verb::{leave, wrong_usage};
@@ -110,6 +111,11 @@ impl Verb for BundleArgs {
         parcel.finish().with_context(|| target.shown())?;
         writeln!(std::io::stderr(), "{}", harmless(&packed.summary(&target)))?;
         Ok(ExitCode::SUCCESS)
+    }
+
+    fn named(&self) -> Vec<Named<'_>> {
+        let roots = source_roots(self.sources.roots());
+        self.input.named().into_iter().chain(roots).collect()
     }
 
     fn input(&self) -> Option<&InputArgs> {

@@ -7,10 +7,11 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 
-use super::annotate::SourceArgs;
+use super::annotate::{SourceArgs, source_roots};
 use super::change::{Sides, weights_of_run};
 use super::filters::{MarkedFilterArgs, filter};
 use super::input::InputArgs;
+use super::named::Named;
 use super::picture::{Format, Target};
 use super::target::{ReplaceArgs, read_named};
 use super::terminal::{Output, with_progress};
@@ -282,6 +283,11 @@ impl Verb for FlamegraphArgs {
         }
         leave((profile, flame));
         Ok(ExitCode::SUCCESS)
+    }
+
+    fn named(&self) -> Vec<Named<'_>> {
+        let roots = source_roots(&self.source_root);
+        self.input.named().into_iter().chain(roots).collect()
     }
 
     fn input(&self) -> Option<&InputArgs> {

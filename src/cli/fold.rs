@@ -12,6 +12,7 @@ use crate::metrics::{plain_name, pmu};
 use crate::output::folded::{self, FoldOptions, Weight};
 use crate::profile::{EventId, Profile};
 use crate::questions::kinds::OwnRules;
+use crate::weigh::Spec;
 
 use super::filters::{self, MarkedFilterArgs};
 use super::input::{Environment, InputArgs};
@@ -78,7 +79,7 @@ impl Verb for FoldArgs {
             Output::to(self.output.as_deref(), self.replace.force_output).context("output")?;
         let mut profile = with_progress(diag, || load::load(&load, diag))?;
         let fold = FoldOptions {
-            events: self.events(&profile, diag)?,
+            events: self.events(&profile, load.weight.spec == Spec::Samples, diag)?,
             ..fold
         };
         filters::filter(&mut profile, &filters, &OwnRules::default())?;
@@ -111,9 +112,14 @@ impl FoldArgs {
         (load, fold)
     }
 
-    /// The events to add up: the one that is named, else the first with call chains. What the kinds of cores of one processor
+    /// The events to add up: the one that is named, else the first with call chains; all where each sample weighs one. What the kinds of cores of one processor
     /// count of the same adds up, too.
-    fn events(&self, profile: &Profile, diag: &Diagnostics) -> anyhow::Result<Vec<EventId>> {
+    fn events(
+        &self,
+        profile: &Profile,
+        weigh_alike: bool,
+        diag: &Diagnostics,
+    ) -> anyhow::Result<Vec<EventId>> {
         let chosen = chosen_event(profile, self.event.as_deref())?;
         if self.event.is_some() {
             return Ok(vec![chosen]);
@@ -123,7 +129,7 @@ impl FoldArgs {
             let (one, other) = (name(chosen), name(*event));
             let is_other_core =
                 pmu(one).is_some() && pmu(other).is_some() && pmu(one) != pmu(other);
-            *event == chosen || is_other_core && plain_name(one) == plain_name(other)
+            weigh_alike || *event == chosen || is_other_core && plain_name(one) == plain_name(other)
         };
         let sampled = profile.events.indices();
         let sampled = sampled.filter(|event| profile[*event].samples > 0);

@@ -270,6 +270,7 @@ impl InputArgs {
             source_maps: self.lines.source_map.clone(),
             needs: Needs {
                 threads: self.jobs.unwrap_or(needs.threads).max(1),
+                gaps: !self.cuts.no_cut_marks,
                 ..needs
             },
             frames: FrameNeeds {

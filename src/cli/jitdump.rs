@@ -12,7 +12,7 @@ use crate::jitdump::lint::{Grade, lint};
 use crate::jitdump::survey::survey;
 use crate::output::jitdump::{Lists, write_lists, write_summary};
 use crate::output::text::harmless;
-use crate::session::jit::numbers_of_dump;
+use crate::runtimes::dump_names::numbers_of_dump;
 
 use super::target::ReplaceArgs;
 use super::terminal::Output;

@@ -141,6 +141,7 @@ impl ScriptArgs {
         if !self.input.cuts.cut_marks {
             // Other programs read this, and know frames that were recorded only.
             load.frames.marks = false;
+            load.needs.gaps = false;
             load.mending.graft = false;
         }
         load.frames.lines = fields.contains(&Field::Srcline);

@@ -177,7 +177,7 @@ pub(super) fn mask() -> u32 {
     use rustix::process::umask;
     let mask = umask(rustix::fs::Mode::from_raw_mode(0o077));
     umask(mask);
-    mask.as_raw_mode().into()
+    mask.as_raw_mode()
 }
 
 /// Opens a file that the user named as something to read beside the recording.

@@ -26,6 +26,8 @@ pub(super) struct ChainBuilder<'a> {
     unwinder: Unwinder<'a>,
     user: Vec<UserFrame>,
     max_frames: usize,
+    /// Whether frames that are missing within stacks are marked there.
+    marks_gaps: bool,
     /// Stack pointers of the leaf and the outermost frame of the last chain, if it was walked.
     span: Option<(Avma, Avma)>,
     /// By address: whether frame-pointer chains that begin there lack the caller, where somebody asked.
@@ -49,11 +51,12 @@ impl ChainOut<'_> {
 }
 
 impl<'a> ChainBuilder<'a> {
-    pub(super) fn new(unwinder: Unwinder<'a>, max_frames: usize) -> Self {
+    pub(super) fn new(unwinder: Unwinder<'a>, max_frames: usize, marks_gaps: bool) -> Self {
         Self {
             unwinder,
             user: Vec::new(),
             max_frames,
+            marks_gaps,
             span: None,
             frameless: IndexVec::new(),
             most_branches: 0,
@@ -105,7 +108,7 @@ impl<'a> ChainBuilder<'a> {
             }
             (Recorded::User, None) => {
                 self.insert_leaf_caller(sample, space, out);
-                if !lbr && self.mark_missing_caller(space, out) {
+                if !lbr && self.marks_gaps && self.mark_missing_caller(space, out) {
                     StackEnd::CallerMissing
                 } else {
                     StackEnd::Recorded
@@ -146,7 +149,9 @@ impl<'a> ChainBuilder<'a> {
         self.skips = false;
         for frame in &self.user {
             if frame.origin == FrameOrigin::PastFrames {
-                out.ids.push(out.addresses.label(Label::SKIPPED));
+                if self.marks_gaps {
+                    out.ids.push(out.addresses.label(Label::SKIPPED));
+                }
                 self.skips = true;
             }
             out.ids.push(out.addresses.of_frame(space, frame));

@@ -67,6 +67,8 @@ pub struct Needs {
     pub rows: Rows,
     /// How unequal the samples of a row are.
     pub squares: bool,
+    /// Marks where frames are known to be missing within stacks.
+    pub gaps: bool,
     /// How large stacks are.
     pub depths: bool,
     /// When threads were not on a processor.
@@ -98,6 +100,7 @@ impl Default for Needs {
             fields: false,
             rows: Rows::Merged,
             squares: false,
+            gaps: true,
             depths: false,
             waits: false,
             parallelism: false,

@@ -250,7 +250,7 @@ impl<'s, 'a> Worker<'s, 'a> {
         Self {
             shared,
             cache,
-            chains: ChainBuilder::new(unwinder, shared.needs.max_frames),
+            chains: ChainBuilder::new(unwinder, shared.needs.max_frames, shared.needs.gaps),
             table: Table::new(shared.needs.squares),
             ids: Vec::new(),
             is_cut: false,

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 mod gate;
 mod ledger;
+pub mod living;
 mod local_time;
 mod opened;
 mod os;

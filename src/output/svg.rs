@@ -194,7 +194,7 @@ fn palette(drawing: &Drawing<'_>, options: &SvgOptions) -> PaletteMap {
     if let Some(changes) = Changes::of(drawing, options.comparison) {
         for at in 1..drawing.flame.nodes.len() {
             if drawing.weights.total[at] >= drawing.pruned.least {
-                palette.insert(&changes.word(at), changes.color(at));
+                palette.insert(changes.word(at), changes.color(at));
             }
         }
         palette.insert("", rgb(GREY));

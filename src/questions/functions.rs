@@ -17,8 +17,8 @@ use crate::profile::{
     CpuMode, Frame, FrameId, Object, ObjectId, Origin, Producer, Profile, SymbolId,
 };
 use crate::runtimes::CleanName;
+use crate::runtimes::dump_names::numbers_of_dump;
 use crate::runtimes::names::clean_object;
-use crate::session::jit::numbers_of_dump;
 
 crate::ids::numbers! {
     /// Index into [`Functions::all`].

@@ -272,7 +272,7 @@ impl Judge<'_> {
     }
 
     /// What grew from nothing: `new: 0 -> 4.00 s`.
-    fn from_nothing(&self, new: f64) -> String {
+    fn grown_from_nothing(&self, new: f64) -> String {
         let is_time = self.new.first().is_some_and(|run| run.facts.is_time());
         let of_event = if is_time {
             Unit::Nanoseconds
@@ -320,7 +320,7 @@ impl Judge<'_> {
             let told = found
                 .after
                 .0
-                .map_or_else(|| self.from_nothing(found.means.1), change);
+                .map_or_else(|| self.grown_from_nothing(found.means.1), change);
             let text = format!("{told}, limit +{limit}%; {why}");
             return Ok(line(Grade::Undecided, name, text, None, limit));
         }
@@ -333,7 +333,7 @@ impl Judge<'_> {
         let (Some(ratio), Some(plain)) = (found.after.0, found.in_seconds.0) else {
             let is_new = is_significant(found.after.1);
             let (grade, why) = graded(f64::INFINITY, limit, is_new, false);
-            let new = self.from_nothing(found.means.1);
+            let new = self.grown_from_nothing(found.means.1);
             return line(
                 grade,
                 name,
@@ -381,7 +381,7 @@ impl Judge<'_> {
             let short = row.identity.name.short();
             let amounts = self.amounts(row.means);
             if row.verdict == Some(Verdict::New) {
-                let new = self.from_nothing(row.means.1);
+                let new = self.grown_from_nothing(row.means.1);
                 lines.push(fail(format!("{short} {new}, limit +{limit}%"), None));
                 continue;
             }

@@ -407,7 +407,7 @@ mod tests {
     #[test]
     fn events_that_were_sampled_apart_have_rates_with_errors_where_samples_suffice() {
         let mut builder = ProfileBuilder::default();
-        let instructions = builder.add_event("instructions:u");
+        let instructions = builder.add_event("instructions");
         for i in 0..100 {
             builder.event = EventId(0);
             builder.sample("c", "f", 1000);

@@ -12,6 +12,7 @@ use std::borrow::Cow;
 mod beam;
 mod cpython;
 mod dotnet;
+pub mod dump_names;
 mod hotspot;
 pub mod kind;
 mod library;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::inlines::{code, recording_of};
+use crate::inlines::{code, recording_of, recording_of_program};
 use crate::live::Lab;
 use crate::support::{SAMPLES, give_interrupts, pjit, sample, send, skip};
 
@@ -407,10 +407,11 @@ fn debug_files_come_along() {
         fs::write(app.join("a.cc"), PROGRAM).expect("written");
         succeed(Command::new("sh").args(["-ec", how]).current_dir(&app));
         let program = app.join("a");
-        let code = code(&fs::read(&program).expect("built"));
-        let code: Vec<_> = code.into_iter().step_by(4).collect();
+        let elf = fs::read(&program).expect("built");
+        let code: Vec<_> = code(&elf).into_iter().step_by(4).collect();
         let data = app.join("perf.data");
-        fs::write(&data, recording_of(program.as_os_str().as_bytes(), &code)).expect("written");
+        let path = program.as_os_str().as_bytes();
+        fs::write(&data, recording_of_program(path, &elf, &code)).expect("written");
         let before = views(&data, &[]);
         assert!(
             text(&before[4]).contains("(inlined)"),

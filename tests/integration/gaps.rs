@@ -89,10 +89,13 @@ fn frames_of_code_without_frame_pointers_are_missing_and_marked() {
 #[test]
 fn the_caller_of_a_function_without_a_frame_is_missing_and_marked() {
     // Probes at the first instruction of each function, so that the caller is never there.
-    let marked = folded(&stdout_of(&["fold"], "heap"));
+    let marked = folded(&stdout_of(&["fold", "--weight", "samples"], "heap"));
     let calloc = "alloc;__libc_start_call_main;main;[caller missing];__libc_calloc";
     assert_eq!(marked.get(calloc), Some(&100), "{marked:?}");
-    let unmarked = folded(&stdout_of(&["fold", "--no-cut-marks"], "heap"));
+    let unmarked = folded(&stdout_of(
+        &["fold", "--weight", "samples", "--no-cut-marks"],
+        "heap",
+    ));
     assert_eq!(
         unmarked.get(&calloc.replace(";[caller missing]", "")),
         Some(&100)

@@ -170,7 +170,13 @@ fn every_rule_has_its_status_in_every_situation() {
         let (base, broken) = rule.by;
         holds(three(same, same, rule.kept), 0, &line("ok"));
         holds(three(base, broken, rule.broken), 3, &line("FAIL"));
-        let few = |rule: &[&str]| gate(&[base], &[broken], rule);
+        let few = |rule: &[&str]| {
+            gate(
+                &copies(base, "base")[..1],
+                &copies(broken, "new")[..1],
+                rule,
+            )
+        };
         match rule.needs {
             Needs::Runs => {
                 let says = format!("undecided {}", rule.line);
@@ -295,7 +301,10 @@ fn growth_from_nothing_and_growth_of_all_close_gates() {
     assert!(text.contains("of new; slower prog::second +"), "{text}");
     let markdown = ["--max-growth", "1000%", "--format", "markdown"];
     let (_, text) = gate(&base, &new, &markdown);
-    assert!(text.starts_with("**pass** slower prog::second +"), "{text}");
+    assert!(
+        text.starts_with("**pass** slower `prog::second` +"),
+        "{text}"
+    );
     // A small new function is seen by who asks for a small limit.
     let few = std::cell::Cell::new(0);
     let tiny = recordings.of("tiny", |name| match name {

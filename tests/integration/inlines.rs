@@ -61,6 +61,15 @@ fn inlined_functions_are_those_of_other_readers() {
 
 /// Offset in the file and stated address of every sixteenth byte of the program's code.
 pub(crate) fn code(elf: &[u8]) -> Vec<(u64, u64)> {
+    let (offset, address, size) = code_segment(elf);
+    (0..size)
+        .step_by(STEP)
+        .map(|i| (offset + i, address + i))
+        .collect()
+}
+
+/// File offset, address and size of a program's code.
+fn code_segment(elf: &[u8]) -> (u64, u64, u64) {
     let u64_at = |at: usize| u64::from_le_bytes(elf[at..at + 8].try_into().expect("eight bytes"));
     let count = usize::from(u16::from_le_bytes([elf[56], elf[57]]));
     let table = usize::try_from(u64_at(32)).expect("it is in the file");
@@ -69,18 +78,26 @@ pub(crate) fn code(elf: &[u8]) -> Vec<(u64, u64)> {
         // PT_LOAD, readable and executable.
         .find(|&at| u64_at(at) == 1 | 5 << 32)
         .expect("a program has code");
-    let (offset, address, size) = (u64_at(header + 8), u64_at(header + 16), u64_at(header + 32));
-    (0..size)
-        .step_by(STEP)
-        .map(|i| (offset + i, address + i))
-        .collect()
+    (u64_at(header + 8), u64_at(header + 16), u64_at(header + 32))
 }
 
 /// A recording with a sample at each of the addresses of a file.
 pub(crate) fn recording_of(path: &[u8], code: &[(u64, u64)]) -> Vec<u8> {
+    recording_mapped(path, (0, 0x100_0000), code)
+}
+
+/// The same of a program whose code was mapped as loaders do it.
+pub(crate) fn recording_of_program(path: &[u8], elf: &[u8], code: &[(u64, u64)]) -> Vec<u8> {
+    let (offset, _, size) = code_segment(elf);
+    let start = offset & !0xfff;
+    let end = (offset + size).next_multiple_of(0x1000);
+    recording_mapped(path, (start, end - start), code)
+}
+
+fn recording_mapped(path: &[u8], (start, len): (u64, u64), code: &[(u64, u64)]) -> Vec<u8> {
     let mut recording = Recording::new(Stacks::Callchain);
     recording.comm(7, 7, b"program");
-    recording.map(7, BASE, 0x100_0000, 0, path);
+    recording.map(7, BASE + start, len, start, path);
     for (i, (offset, _)) in (0..).zip(code) {
         recording.sample(&Sample {
             ip: BASE + offset,

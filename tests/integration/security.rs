@@ -195,7 +195,7 @@ fn a_program_is_packed_if_it_is_what_was_mapped() {
     let packed = |case: &Case, options: &[&str]| {
         let (files, said) = case.bundle(options);
         let inside = format!("symfs{path}");
-        (files.iter().any(|file| *file == inside), said)
+        (files.contains(&inside), said)
     };
     let places: Vec<_> = code(&program).into_iter().take(3).collect();
     case.write("case/perf.data", recording_of(path.as_bytes(), &places));

@@ -250,7 +250,7 @@ fn a_second_recording_is_no_filter_without_a_word() {
     );
     let two = two.to_str().expect("a plain path");
     let ended = run("report", &["-i", "@"], &[two], &one);
-    assert_eq!(ended.status, Some(1));
+    assert_eq!(ended.status, Some(0), "an empty table, as perf prints it");
     assert!(
         ended.said.contains("is taken for a part of symbols' names"),
         "{}",

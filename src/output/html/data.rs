@@ -28,7 +28,7 @@ pub(super) fn json(content: &Content<'_>, options: &PageOptions) -> String {
             json,
             ",\"shape\":\"{shape}\",\"scale\":[{new},{base}],\"negate\":{negate},\"words\":"
         );
-        list(&mut json, words(findings), |word, json| text(word, json));
+        list(&mut json, words(findings), text);
         if let Some(note) = &findings.note {
             json.push_str(",\"note\":");
             text(note, &mut json);

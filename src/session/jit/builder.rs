@@ -14,7 +14,7 @@ use super::clock::{self, Evidence, RecordingClock, Relation, Why};
 use super::codes::CodeList;
 use super::dumps::Dump;
 use super::early::{self, EarlyDumps, EarlyReader};
-use super::files::{Finder, JitSearch, MarkerName, marker_name, numbers_of_dump};
+use super::files::{Finder, JitSearch, MarkerName, marker_name};
 use super::found::file_name;
 use super::load_map::LoadId;
 use super::marker::{Change, Marker, MarkerId};
@@ -27,6 +27,7 @@ use crate::diagnostics::Diagnostics;
 use crate::ids::{IndexSlice, IndexVec};
 use crate::input::Store;
 use crate::perfdata::TimeConv;
+use crate::runtimes::dump_names::numbers_of_dump;
 
 /// So many processes that map one dump are asked for its clock.
 const ENOUGH_MARKERS: usize = 16;

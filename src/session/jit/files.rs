@@ -6,12 +6,12 @@
 use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
 
 use super::dumps::Dump;
 use super::found::{FoundFile, file_name, open_file};
 use crate::dso::path_of;
 use crate::input::{Door, Identity, Role, Store, files_in};
+use crate::runtimes::dump_names::{decimal, numbers_of_dump};
 
 /// So many perf maps of processes that the recording does not know are looked at.
 const MOST_OTHERS: usize = 256;
@@ -75,42 +75,12 @@ pub(super) fn marker_name(path: &[u8]) -> Option<MarkerName<'_>> {
     })
 }
 
-/// The numbers in `jit-PID.dump` or `jit-TID-PID.dump` (without folder), or in the name of a temporary file,
-/// `jit-PID-PID-XXXXXX`; `None` if it is no name of a dump.
-#[must_use]
-pub fn numbers_of_dump(name: &[u8]) -> Option<SmallVec<[u32; 2]>> {
-    let numbers = name.strip_prefix(b"jit-")?;
-    let numbers = match numbers.strip_suffix(b".dump") {
-        Some(numbers) => numbers,
-        None => numbers_of_temporary(numbers)?,
-    };
-    numbers.split(|&b| b == b'-').map(decimal).collect()
-}
-
-/// What stands before the six characters that `mkstemp` makes up: two numbers, or any file would do.
-fn numbers_of_temporary(rest: &[u8]) -> Option<&[u8]> {
-    const MADE_UP: usize = 6;
-    let (numbers, made_up) = rest.split_at_checked(rest.len().checked_sub(MADE_UP)?)?;
-    let numbers = numbers.strip_suffix(b"-")?;
-    let is_made_up = made_up.iter().all(u8::is_ascii_alphanumeric);
-    (is_made_up && numbers.contains(&b'-')).then_some(numbers)
-}
-
 /// Whether a recorded path is that of a dump that has the name of a temporary file, as Bun's has.
 #[must_use]
 pub fn is_temporary_dump(path: &[u8]) -> bool {
     let path = path.strip_suffix(b" (deleted)").unwrap_or(path);
     let name = file_name(path);
     !name.ends_with(b".dump") && numbers_of_dump(name).is_some()
-}
-
-/// Digits as a number; longer ones than an id of any kind has are no number.
-fn decimal(digits: &[u8]) -> Option<u32> {
-    let all_digits =
-        !digits.is_empty() && digits.len() <= 20 && digits.iter().all(u8::is_ascii_digit);
-    let text = std::str::from_utf8(digits).ok().filter(|_| all_digits)?;
-    // An index may exceed 32 bits; only whether it is one matters then.
-    Some(u32::try_from(text.parse::<u64>().ok()?).unwrap_or(u32::MAX))
 }
 
 /// Opens files by name, each once.
@@ -235,7 +205,11 @@ impl<'a> Finder<'a> {
             let name = door.path().file_name();
             name.is_some_and(|name| is_other(name.as_encoded_bytes()))
         };
-        let sure = self.perf_maps.iter().cloned().filter(is_other_file);
+        let sure = self
+            .perf_maps
+            .iter()
+            .filter(|door| is_other_file(door))
+            .cloned();
         let beside = expand(std::slice::from_ref(&self.search.recording_dir), is_other);
         let folder = self.recorded(Path::new("/tmp"));
         let folder = folder.filter(|folder| folder.path().is_dir());

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::UNIX_EPOCH;
 
-use crate::input::{Door, Identity, Store};
+use crate::input::{Door, Identity, Store, living};
 
 /// The last part of a path.
 pub(super) fn file_name(path: &[u8]) -> &[u8] {
@@ -59,21 +59,12 @@ impl<'a> FoundFile<'a> {
 impl FoundFile<'_> {
     /// Whether it is longer now than it was.
     pub(super) fn has_grown(&self) -> bool {
-        let now = std::fs::metadata(&self.path);
-        now.is_ok_and(|now| now.len() > self.bytes.len() as u64)
+        living::has_grown(&self.path, self.bytes.len() as u64)
     }
 
     /// Whether a process that lives has it mapped, as runtimes have their dumps.
     pub(super) fn is_mapped_by(&self, pid: u32) -> bool {
-        let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-        let inode = self.identity.1.to_string();
-        let name = self.path.file_name().map(|name| name.to_string_lossy());
-        // `start-end rights offset device inode path`
-        maps.lines().any(|line| {
-            let mut fields = line.split_ascii_whitespace();
-            let has_inode = fields.nth(4) == Some(&inode);
-            has_inode && name.as_ref().is_some_and(|name| line.ends_with(&**name))
-        })
+        living::is_mapped_by(&self.path, self.identity, pid)
     }
 
     pub(super) fn is(&self, other: &Self) -> bool {
