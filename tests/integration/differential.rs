@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::live::Lab;
 use crate::recording::{CONTEXT_USER, Recording, Sample, Stacks};
 use crate::support::{Random, perf, pjit, skip};
 
@@ -20,6 +21,8 @@ int main(int c, char **v) { return leaf1(c) + leaf2(c) + rec(c) + mid(c); }
 struct Library {
     file: PathBuf,
     functions: Vec<u64>,
+    /// Makes the order in which perf prints equal branches that in which it made them.
+    allocator: PathBuf,
 }
 
 fn output_of(command: &mut Command) -> Option<String> {
@@ -46,6 +49,14 @@ fn build(folder: &Path) -> Result<Library, &'static str> {
             .arg(&source),
     )
     .ok_or("cc")?;
+    let allocator = folder.join("bump.so");
+    output_of(
+        Command::new("cc")
+            .args(["-O2", "-shared", "-fPIC", "-fno-builtin", "-o"])
+            .arg(&allocator)
+            .arg(Lab::program("bump.c")),
+    )
+    .ok_or("cc")?;
     let symbols = output_of(Command::new("nm").arg(&file)).ok_or("addr2line")?;
     let functions = symbols
         .lines()
@@ -56,7 +67,11 @@ fn build(folder: &Path) -> Result<Library, &'static str> {
             wanted.then(|| u64::from_str_radix(words[0], 16).expect("an address"))
         })
         .collect();
-    Ok(Library { file, functions })
+    Ok(Library {
+        file,
+        functions,
+        allocator,
+    })
 }
 
 /// The recording and the options of one seed.
@@ -231,7 +246,9 @@ fn compare(flat: bool, usual: u64) {
         // perf does not tell where frames are missing.
         let unmarked = [&options[..], &["--no-cut-marks".to_owned()]].concat();
         let got = table(pjit(), &path, &unmarked, folder.path());
-        let wanted = table(perf(), &path, &options, folder.path());
+        let mut perf = perf();
+        perf.env("LD_PRELOAD", &library.allocator);
+        let wanted = table(perf, &path, &options, folder.path());
         if sorted(&wanted) != sorted(&got) {
             let line = wanted
                 .iter()

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use serde_json::Value;
 
 use crate::recording::{Recording, Sample as Recorded, Stacks};
-use crate::support::{SAMPLES, folded, pjit, run, sample, stdout_of};
+use crate::support::{SAMPLES, copy_folder, folded, pjit, run, sample, stdout_of};
 
 fn json_of(view: &[&str], name: &str) -> Value {
     serde_json::from_str(&stdout_of(view, name)).expect("JSON")
@@ -320,11 +320,7 @@ fn recordings_behind_others_count_the_same() {
     for name in ["minijit", "native", "node", "wasmtime"] {
         // Copies, for one recording is not two runs, beside what belongs to the recording.
         let folder = tempfile::tempdir().expect("a folder");
-        for entry in std::fs::read_dir(sample(name, "")).expect("a sample") {
-            let from = entry.expect("an entry").path();
-            let to = folder.path().join(from.file_name().expect("a name"));
-            std::os::unix::fs::symlink(&from, &to).expect("a link");
-        }
+        copy_folder(&sample(name, ""), folder.path());
         let copies = ["b1", "b2", "b3", "n1", "n2"].map(|copy| {
             let path = folder.path().join(format!("{copy}.data"));
             std::fs::copy(sample(name, "perf.data"), &path).expect("copied");
@@ -352,7 +348,7 @@ fn recordings_behind_others_count_the_same() {
                 assert_eq!(runs.map(Vec::len), [4, 2], "{name}");
                 let mut runs = runs.into_iter().flatten();
                 assert!(
-                    runs.all(|run| run.as_f64() == Some(wanted[id])),
+                    runs.all(|run| run.as_f64() == wanted.get(id).copied()),
                     "{name}: {row}"
                 );
             }
