@@ -2,12 +2,13 @@
 #![no_main]
 
 use pjit::flame;
+use pjit::profile::EventId;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let (Ok(one), Ok(other)) = (flame::read_folded(bytes), flame::read_folded(bytes)) else {
         return;
     };
-    let joined = flame::join(one, other, Some, 1);
+    let joined = flame::join([vec![one], vec![other]], EventId(0), 1);
     let weights = |run: u8| {
         let series = &joined.series;
         joined.weights(|cell| {

@@ -57,7 +57,7 @@ pub struct Summary {
     pub unfiltered: Count,
     /// Those that filters left.
     pub total: Count,
-    /// See [`Tally::worth`].
+    /// How many equal samples its samples are worth, (Σw)²/Σw².
     pub worth: Option<f64>,
     /// By kind of the innermost frame, the heaviest first.
     pub kinds: Vec<Share>,
