@@ -6,7 +6,7 @@ use pjit::ids::ThreadId;
 use pjit::session::SampleId;
 use pjit::session::jit::ProcessId;
 use pjit::weigh::Kind;
-use pjit::weigh::heap::{Block, Fact, Pairing};
+use pjit::weigh::heap::{At, Block, Fact, Pairing};
 
 const KINDS: [Kind; 4] = [
     Kind::Alloc(0),
@@ -32,7 +32,13 @@ fn fact(what: u8, place: u8, bytes: u64) -> Fact {
             value: pointer,
         },
         11..=13 => Fact::Free { pointer, heap },
-        14 => Fact::Exec(ProcessId(u32::from(place) % 3)),
+        14 => {
+            let (process, time) = (ProcessId(u32::from(place) % 3), bytes);
+            match what >> 4 & 1 {
+                0 => Fact::Exec { process, time },
+                _ => Fact::End { process, time },
+            }
+        }
         _ => Fact::Born {
             parent: ProcessId(u32::from(place) % 3),
             child: ProcessId(u32::from(what >> 4) % 3),
@@ -51,16 +57,18 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
             asked = asked.saturating_add(bytes);
         }
         let thread = u32::from(step[1] >> 6);
-        pairing.take(
-            (ThreadId(thread), ProcessId(thread / 2)),
-            SampleId(number),
-            fact,
-        );
+        let at = At {
+            thread: ThreadId(thread),
+            process: ProcessId(thread / 2),
+            sample: SampleId(number),
+            stack: u64::from(step[1] & 3) << 4,
+        };
+        pairing.take(at, fact);
     }
     let tally = pairing.finish();
     let sum = |blocks: &mut dyn Iterator<Item = &Block>| blocks.map(Block::bytes).sum::<u64>();
     let counted = sum(&mut tally.blocks.iter());
-    let live = sum(&mut tally.blocks.iter().filter(|block| block.is_live()));
+    let live = sum(&mut tally.blocks.iter().filter(|block| tally.is_live(block)));
     let at_peak = tally
         .blocks
         .indices()

@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tar::{Builder, EntryType, GnuExtSparseHeader, GnuHeader, GnuSparseHeader, Header};
 
+#[cfg(unix)]
 use super::target::mask;
 use super::terminal::{Output, new_private, refuse_existing};
 use crate::input::{Origin, Rights};

@@ -173,11 +173,15 @@ pub(super) fn settle_rights(_: &File, _: Option<&Path>, _: u32) -> std::io::Resu
 
 /// What the user wants no new file to allow. Can only be asked by setting it: what another thread makes meanwhile is private.
 #[cfg(unix)]
+#[allow(
+    clippy::useless_conversion,
+    reason = "modes have 16 bits on some systems"
+)]
 pub(super) fn mask() -> u32 {
     use rustix::process::umask;
     let mask = umask(rustix::fs::Mode::from_raw_mode(0o077));
     umask(mask);
-    mask.as_raw_mode()
+    mask.as_raw_mode().into()
 }
 
 /// Opens a file that the user named as something to read beside the recording.
