@@ -62,6 +62,11 @@ impl Turn {
 
 /// The turn to add probes; `None`, and why, where there are no rights.
 pub(crate) fn turn() -> Option<Turn> {
+    // To try again helps where others add probes, not where there is nobody who could.
+    if Command::new("perf").arg("--version").output().is_err() {
+        skip("probe", "there is no perf");
+        return None;
+    }
     // Registers are those of x86-64.
     if cfg!(not(target_arch = "x86_64")) {
         skip("probe", "another processor");

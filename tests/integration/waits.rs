@@ -471,9 +471,8 @@ fn times_off_the_processor_that_the_kernel_added_up_are_taken_as_they_are() {
         });
     }
     recording.name_event(b"offcpu-time");
-    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("offcpu-time");
-    std::fs::create_dir_all(&folder).expect("a folder can be made");
-    let file = folder.join("perf.data");
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let file = folder.path().join("perf.data");
     std::fs::write(&file, recording.file()).expect("it can be written");
     let show = |options: &[&str]| -> (bool, String, String) {
         let output = pjit().args(options).arg(&file).output();
