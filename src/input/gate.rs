@@ -643,11 +643,13 @@ mod tests {
             assert!(matches!(opened, Err(InputError::NotRegular { .. })));
         }
         assert!(!was_opened(), "somebody could have died of it");
-        let named =
-            std::thread::spawn(move || Door::recording(fifo).open().map(|file| file.limit()));
+        let named = std::thread::spawn(move || Door::recording(fifo).open());
         let path = dir.path().join("fifo");
-        std::fs::write(path, "text").expect("somebody reads");
-        assert_eq!(named.join().expect("it ends").ok(), Some(u64::MAX));
+        let writer = std::fs::File::options().write(true).open(path);
+        let writer = writer.expect("somebody reads");
+        let judged = named.join().expect("it ends").expect("it was named");
+        assert_eq!(judged.limit(), u64::MAX);
+        drop(writer);
         assert!(was_opened(), "it would have been noticed");
     }
 
