@@ -388,9 +388,10 @@ impl Modes {
     fn of(name: &str) -> Self {
         let modifiers = modifiers(name);
         let has = |letter| modifiers.contains(letter);
-        match has('u') || has('k') || has('h') {
-            true => Self::without((!has('u'), !has('k'), !has('h'))),
-            false => Self::ALL,
+        if has('u') || has('k') || has('h') {
+            Self::without((!has('u'), !has('k'), !has('h')))
+        } else {
+            Self::ALL
         }
     }
 }

@@ -128,9 +128,12 @@ fn absolute(part: &str) -> Option<Range> {
     let (start, end) = part.split_once(',')?;
     // Either both ends are since the first sample, or none is.
     let is_since = start.starts_with('+') || start.is_empty() && end.starts_with('+');
-    let number = |text: &str| match is_since {
-        true => nanoseconds(text.strip_prefix('+')?),
-        false => nanoseconds(text),
+    let number = |text: &str| {
+        if is_since {
+            nanoseconds(text.strip_prefix('+')?)
+        } else {
+            nanoseconds(text)
+        }
     };
     let start = if start.is_empty() { 0 } else { number(start)? };
     let end = if end.is_empty() {
@@ -138,9 +141,10 @@ fn absolute(part: &str) -> Option<Range> {
     } else {
         number(end)?
     };
-    let range = match is_since {
-        true => Range::Since(start, end),
-        false => Range::Absolute(start, end),
+    let range = if is_since {
+        Range::Since(start, end)
+    } else {
+        Range::Absolute(start, end)
     };
     (start <= end).then_some(range)
 }

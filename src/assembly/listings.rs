@@ -31,9 +31,10 @@ pub(super) fn list(
         .iter()
         .map(|number| size(material, &all[*number]))
         .collect();
-    let is_shown = match request.only_files {
-        true => vec![true; chosen.len()],
-        false => within(&sizes, |at| samples(&all[chosen[at]]), MOST_CODE),
+    let is_shown = if request.only_files {
+        vec![true; chosen.len()]
+    } else {
+        within(&sizes, |at| samples(&all[chosen[at]]), MOST_CODE)
     };
     let (mut places, mut claims) = (LineTexts::default(), FxHashMap::default());
     let mut listings = Vec::with_capacity(chosen.len());

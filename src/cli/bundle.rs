@@ -328,9 +328,12 @@ impl Packed {
             "dumps and maps",
             "sources",
         ];
-        let size = |size: &Size| match size.kept == size.whole {
-            true => megabytes(size.kept),
-            false => format!("{} (of {})", megabytes(size.kept), megabytes(size.whole)),
+        let size = |size: &Size| {
+            if size.kept == size.whole {
+                megabytes(size.kept)
+            } else {
+                format!("{} (of {})", megabytes(size.kept), megabytes(size.whole))
+            }
         };
         let mut parts = vec![format!("recording {}", size(&self.recording))];
         for (name, own) in NAMES.iter().zip(&self.roles) {

@@ -179,13 +179,16 @@ fn part(
 /// Why little is coloured.
 fn note(comparison: &Comparison) -> Option<String> {
     let (base, new) = comparison.runs;
-    let each = |runs: usize| match base == new {
-        true => format!("{} each", plural(runs, "run")),
-        false => format!(
-            "{} of base, {} of new",
-            plural(base, "run"),
-            plural(new, "run")
-        ),
+    let each = |runs: usize| {
+        if base == new {
+            format!("{} each", plural(runs, "run"))
+        } else {
+            format!(
+                "{} of base, {} of new",
+                plural(base, "run"),
+                plural(new, "run")
+            )
+        }
     };
     match base.min(new) {
         1 => Some(format!("not tested: {}", each(1))),
@@ -198,8 +201,11 @@ fn note(comparison: &Comparison) -> Option<String> {
 /// Weights of a side for a picture that takes whole numbers: those of one run, times `fixed`.
 pub(super) fn weights_of_run(flame: &Flame, findings: &Findings, run: u8, fixed: u64) -> Weights {
     let scale = findings.scale[usize::from(run)] * fixed as f64;
-    flame.weights(|cell| match flame.series[cell.series].run == run {
-        true => (cell.period as f64 * scale).round() as u64,
-        false => 0,
+    flame.weights(|cell| {
+        if flame.series[cell.series].run == run {
+            (cell.period as f64 * scale).round() as u64
+        } else {
+            0
+        }
     })
 }

@@ -328,9 +328,10 @@ impl Environment {
     /// What perf's configuration files say; nothing if they are not to be read.
     #[must_use]
     pub fn config(&self, is_forbidden: bool) -> PerfConfig {
-        match is_forbidden {
-            true => PerfConfig::default(),
-            false => PerfConfig::read(self.perf_config.as_deref(), self.home.as_deref()),
+        if is_forbidden {
+            PerfConfig::default()
+        } else {
+            PerfConfig::read(self.perf_config.as_deref(), self.home.as_deref())
         }
     }
 

@@ -52,9 +52,10 @@ impl Content {
             Origin::File(kept) => {
                 let (file, meta) = kept.open()?;
                 // Files of /proc show more to root than to others, whatever their modes are.
-                let rights = match kept.path().starts_with("/proc") {
-                    true => Rights::PRIVATE,
-                    false => Rights::of(&meta),
+                let rights = if kept.path().starts_with("/proc") {
+                    Rights::PRIVATE
+                } else {
+                    Rights::of(&meta)
                 };
                 Self {
                     source: Box::new(file),

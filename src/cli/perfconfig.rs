@@ -122,9 +122,10 @@ fn apply_one(name: &str, value: &str, options: &mut ReportOptions) -> Result<(),
     match name {
         "report.children" => options.rows.children = boolean(value).ok_or_else(wrong)?,
         "report.group" => {
-            options.rows.group = match boolean(value).ok_or_else(wrong)? {
-                true => crate::report::options::Grouping::AsRecorded,
-                false => crate::report::options::Grouping::Separate,
+            options.rows.group = if boolean(value).ok_or_else(wrong)? {
+                crate::report::options::Grouping::AsRecorded
+            } else {
+                crate::report::options::Grouping::Separate
             }
         }
         "report.skip-empty" => options.rows.skip_empty = boolean(value).ok_or_else(wrong)?,

@@ -136,10 +136,12 @@ pub fn parse_budget(word: &str) -> Result<Budget, String> {
     let (Ok(number), Some(is_characters)) = (number.parse(), is_characters) else {
         return Err("a number of lines, or of characters with c or chars behind".to_owned());
     };
-    match is_characters {
-        true => Ok(Budget::Characters(number)),
-        false if number < Budget::MIN_LINES => Err(format!("at least {} lines", Budget::MIN_LINES)),
-        false => Ok(Budget::Lines(number.min(Budget::MAX_LINES))),
+    if is_characters {
+        Ok(Budget::Characters(number))
+    } else if number < Budget::MIN_LINES {
+        Err(format!("at least {} lines", Budget::MIN_LINES))
+    } else {
+        Ok(Budget::Lines(number.min(Budget::MAX_LINES)))
     }
 }
 

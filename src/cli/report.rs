@@ -188,9 +188,10 @@ struct Levels(Vec<u32>);
 fn levels(text: &str) -> Result<Levels, String> {
     let none = |_| "no number of threads and no range of such, as 1-2,8".to_owned();
     let levels = parse_cpus(text).map_err(none)?;
-    match levels.contains(&0) {
-        true => Err("at least one thread runs at each sample".to_owned()),
-        false => Ok(Levels(levels)),
+    if levels.contains(&0) {
+        Err("at least one thread runs at each sample".to_owned())
+    } else {
+        Ok(Levels(levels))
     }
 }
 
@@ -464,11 +465,10 @@ impl Verb for ReportArgs {
         leave(profile);
         if is_empty {
             let word = command.view.filters.symbol_filter.as_deref().unwrap_or("");
-            let hint = match Path::new(word).is_file() {
-                true => {
-                    format!(" ('{word}' is taken for a part of symbols' names: name one recording)")
-                }
-                false => String::new(),
+            let hint = if Path::new(word).is_file() {
+                format!(" ('{word}' is taken for a part of symbols' names: name one recording)")
+            } else {
+                String::new()
             };
             diag.warn(format!(
                 "no row is left: the filters or --percent-limit hide all of them{hint}"

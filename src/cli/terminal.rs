@@ -182,9 +182,10 @@ impl Output {
             }
             Place::File(path) => path,
         };
-        let replaces = match force {
-            true => Replaces::Anything,
-            false => Replaces::Outputs,
+        let replaces = if force {
+            Replaces::Anything
+        } else {
+            Replaces::Outputs
         };
         Ok(Self::file(path, replaces)?)
     }
@@ -250,9 +251,10 @@ impl Output {
             }
             Self::File(mut out, mut pending) => {
                 out.flush()?;
-                match pending.whole {
-                    true => Ok(()),
-                    false => pending.place(out.get_ref()),
+                if pending.whole {
+                    Ok(())
+                } else {
+                    pending.place(out.get_ref())
                 }
             }
         }

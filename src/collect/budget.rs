@@ -27,9 +27,10 @@ pub(super) struct Budget {
 impl Budget {
     /// The budget of a recording. What is not compressed has no more frames than bytes, and may keep them.
     pub(super) fn of(recording: &Recording<'_>) -> Self {
-        let frames = match recording.is_compressed() {
-            true => FRAMES.max(recording.region().len() / size_of::<u64>()),
-            false => usize::MAX,
+        let frames = if recording.is_compressed() {
+            FRAMES.max(recording.region().len() / size_of::<u64>())
+        } else {
+            usize::MAX
         };
         Self::new(frames, TEXTS)
     }

@@ -396,9 +396,10 @@ impl<'s, 'a> Worker<'s, 'a> {
         let points = &self.shared.recording.tracepoints;
         let functions = |address| session.kernel_function(Avma(address), head.time);
         if needs.trace == Payloads::Yes {
-            let text = match needs.raw_trace {
-                true => points.render_raw(id, payload),
-                false => points.render(id, payload, &functions),
+            let text = if needs.raw_trace {
+                points.render_raw(id, payload)
+            } else {
+                points.render(id, payload, &functions)
             };
             let text = text.map(|text| self.shared.budget.keep_text(text));
             extras.trace = self.table.text(text);

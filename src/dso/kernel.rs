@@ -158,9 +158,10 @@ impl<'a> KernelSymbols<'a> {
     /// Whether these are the recorded kernel's. One build's code has one size, wherever it was loaded.
     pub(crate) fn state(&self, reference: Option<&KernelReference>) -> KernelState {
         if matches!(self.symbols, Symbols::None) {
-            return match self.is_restricted {
-                true => KernelState::Restricted,
-                false => KernelState::Missing,
+            return if self.is_restricted {
+                KernelState::Restricted
+            } else {
+                KernelState::Missing
             };
         }
         match reference.and_then(|reference| self.has_size_of(reference)) {

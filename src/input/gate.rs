@@ -157,9 +157,10 @@ impl Door {
                 let file = system::open_again(self)?;
                 let again = file.metadata()?;
                 let identity = |meta| os::identity(&self.path, meta);
-                match identity(&again) == identity(meta) {
-                    true => Ok(file),
-                    false => Err(std::io::Error::other("another file took its place")),
+                if identity(&again) == identity(meta) {
+                    Ok(file)
+                } else {
+                    Err(std::io::Error::other("another file took its place"))
                 }
             }
         }
@@ -171,9 +172,10 @@ impl Door {
             return None;
         };
         let inside = self.path.strip_prefix(folder).unwrap_or(&self.path);
-        let folder = match folder.as_os_str().is_empty() {
-            true => Path::new("."),
-            false => folder,
+        let folder = if folder.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            folder
         };
         Some((folder, inside))
     }
@@ -527,16 +529,14 @@ mod other {
             (Rule::Recorded, _) | (_, None) => {
                 let kernels = ["/proc", "/sys", "/dev/fd"];
                 let is_kernels = kernels.iter().any(|folder| real.starts_with(folder));
-                return match is_kernels {
-                    true => Err(outside()),
-                    false => Ok(real),
-                };
+                return if is_kernels { Err(outside()) } else { Ok(real) };
             }
             (_, Some((folder, _))) => folder.canonicalize()?,
         };
-        match real.starts_with(folder) {
-            true => Ok(real),
-            false => Err(outside()),
+        if real.starts_with(folder) {
+            Ok(real)
+        } else {
+            Err(outside())
         }
     }
 }

@@ -139,9 +139,10 @@ impl Ledger {
     pub fn uses(&self) -> Vec<Use> {
         let notes = self.notes();
         let files = notes.uses.iter().filter_map(|((place, path), role)| {
-            let origin = match notes.moved.contains(path) {
-                true => Origin::Moved(path.clone()),
-                false => Origin::File(notes.opened.get(path)?.clone()),
+            let origin = if notes.moved.contains(path) {
+                Origin::Moved(path.clone())
+            } else {
+                Origin::File(notes.opened.get(path)?.clone())
             };
             Some((place, origin, *role))
         });

@@ -119,9 +119,10 @@ impl Store {
         let place = match known {
             Some(place) => place,
             None => {
-                let place = match len <= SMALL {
-                    true => Place::Buffer(self.read_judged(judged)?),
-                    false => self.map_whole(judged.door().path(), judged.file())?,
+                let place = if len <= SMALL {
+                    Place::Buffer(self.read_judged(judged)?)
+                } else {
+                    self.map_whole(judged.door().path(), judged.file())?
                 };
                 self.lock_known().insert(key, place);
                 place

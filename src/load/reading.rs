@@ -308,9 +308,10 @@ impl<'a> Reading<'_, 'a> {
         let weight = &self.options.weight;
         let pairs = self.is_weighed() && weight.spec.pairs();
         Asked {
-            filter: match pairs {
-                true => Filter::default(),
-                false => self.options.filter.clone(),
+            filter: if pairs {
+                Filter::default()
+            } else {
+                self.options.filter.clone()
             },
             marks: pairs || self.needs.waits || weight.tells_pairs,
             parallelism: self.needs.parallelism,
@@ -324,9 +325,10 @@ impl<'a> Reading<'_, 'a> {
             threads: self.needs.threads,
             diag: self.diag,
         };
-        let waits = match self.needs.waits {
-            true => weigh::waits(source, session),
-            false => Vec::new(),
+        let waits = if self.needs.waits {
+            weigh::waits(source, session)
+        } else {
+            Vec::new()
         };
         if self.needs.stacks && session.has_return_probes {
             weigh::returns(source, session);

@@ -34,10 +34,7 @@ pub fn write(rows: &[Vec<String>], budget: Option<Budget>, out: &mut dyn Write) 
 }
 
 fn mark(text: &str) -> &'static str {
-    match text.starts_with(FORMULA) {
-        true => "'",
-        false => "",
-    }
+    if text.starts_with(FORMULA) { "'" } else { "" }
 }
 
 /// What formulas begin with.
@@ -61,9 +58,10 @@ fn behind_semicolons(text: Cow<'_, str>) -> Cow<'_, str> {
 pub(super) fn cell_text(cell: &str) -> String {
     let safe = harmless(cell);
     let is_number = cell.parse::<f64>().is_ok();
-    let (mark, safe) = match is_number {
-        true => ("", safe),
-        false => (mark(&safe), behind_semicolons(safe)),
+    let (mark, safe) = if is_number {
+        ("", safe)
+    } else {
+        (mark(&safe), behind_semicolons(safe))
     };
     if safe.contains([',', '"']) || safe.starts_with(' ') || safe.ends_with(' ') {
         format!("\"{mark}{}\"", safe.replace('"', "\"\""))

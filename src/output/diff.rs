@@ -178,12 +178,13 @@ fn foot(diff: &Diff<'_>) -> Vec<String> {
         n if has_samples => format!("; +{n} below 0.5% or 10 samples"),
         n => format!("; +{n} below 0.5%"),
     };
-    let mut foot = vec![match single {
-        true => format!("{} functions compared{small}", comparison.tested),
-        false => format!(
+    let mut foot = vec![if single {
+        format!("{} functions compared{small}", comparison.tested)
+    } else {
+        format!(
             "{} functions tested, {changed} changed (q at most 0.05){small}",
             comparison.tested
-        ),
+        )
     }];
     if single {
         let largest = comparison

@@ -229,9 +229,12 @@ fn labels() -> Vec<Label> {
 
 /// The weights of one event in a tree.
 fn weights(flame: &Flame, event: EventId) -> Weights {
-    flame.weights(|cell| match flame.series[cell.series].event == event {
-        true => cell.period,
-        false => 0,
+    flame.weights(|cell| {
+        if flame.series[cell.series].event == event {
+            cell.period
+        } else {
+            0
+        }
     })
 }
 

@@ -43,9 +43,10 @@ pub fn write_text(gate: &Gate<'_>, lines: usize, out: &mut dyn Write) -> io::Res
     let grown: Vec<String> = (gate.diff.iter().flat_map(grown))
         .map(|text| harmless(&text).into_owned())
         .collect();
-    let grown = match grown.is_empty() {
-        true => String::new(),
-        false => format!("; {}", grown.join("; ")),
+    let grown = if grown.is_empty() {
+        String::new()
+    } else {
+        format!("; {}", grown.join("; "))
     };
     writeln!(
         out,

@@ -118,9 +118,10 @@ impl<W: Write> Packer<W> {
     /// Packs whole blocks, and at the end the rest. The last block waits, since it has to be known as such.
     fn pack_waiting(&mut self, is_end: bool) -> io::Result<()> {
         let whole = (self.waiting.len() - self.packed).saturating_sub(1) / BLOCK * BLOCK;
-        let until = match is_end {
-            true => self.waiting.len(),
-            false => self.packed + whole,
+        let until = if is_end {
+            self.waiting.len()
+        } else {
+            self.packed + whole
         };
         self.crc.update(&self.waiting[self.packed..until]);
         let mut starts: Vec<usize> = (self.packed..until).step_by(BLOCK).collect();

@@ -158,9 +158,10 @@ impl Look {
             .get(..4)
             .is_some_and(|start| start.eq_ignore_ascii_case("www."));
         let acts = is_hash || has_address || bare.match_indices('-').any(is_reference);
-        match bare.chars().all(is_calm) && !acts {
-            true => Self::Plain,
-            false => Self::Code,
+        if bare.chars().all(is_calm) && !acts {
+            Self::Plain
+        } else {
+            Self::Code
         }
     }
 }
@@ -183,14 +184,16 @@ fn escaped(signs: &str) -> String {
 fn code(text: &str, in_table: bool) -> String {
     let runs = text.split(|c| c != '`').map(str::len);
     let fence = "`".repeat(runs.max().unwrap_or(0) + 1);
-    let blank = match text.starts_with('`') || text.ends_with('`') {
-        true => " ",
-        false => "",
+    let blank = if text.starts_with('`') || text.ends_with('`') {
+        " "
+    } else {
+        ""
     };
-    let text = match in_table && text.contains('|') {
+    let text = if in_table && text.contains('|') {
         // Readers do not agree on what a backslash in front of an escaped bar is.
-        true => Cow::Owned(text.replace("\\|", "\\\\x7c").replace('|', "\\|")),
-        false => Cow::Borrowed(text),
+        Cow::Owned(text.replace("\\|", "\\\\x7c").replace('|', "\\|"))
+    } else {
+        Cow::Borrowed(text)
     };
     format!("{fence}{blank}{text}{blank}{fence}")
 }

@@ -219,9 +219,10 @@ impl<'p> Encoder<'p> {
     /// Two clocks are two columns, one is the CPU.
     fn column<'e>(&self, event: &'e EventSummary) -> Cow<'e, str> {
         let is_clock = event.unit == Unit::Nanoseconds && event.counted.is_none();
-        match is_clock && self.profile.events.len() == 1 {
-            true => "cpu".into(),
-            false => harmless(&event.name),
+        if is_clock && self.profile.events.len() == 1 {
+            "cpu".into()
+        } else {
+            harmless(&event.name)
         }
     }
 
@@ -254,9 +255,10 @@ impl<'p> Encoder<'p> {
             message.number(3, first.range.end.0);
             message.number(4, first.offset.0);
         }
-        let path = match object.is_jit {
-            true => &object.short_name,
-            false => &object.long_name,
+        let path = if object.is_jit {
+            &object.short_name
+        } else {
+            &object.long_name
         };
         message.number(5, self.strings.id(&harmless(path)).0.into());
         if let Some(build_id) = object.build_id {

@@ -307,9 +307,12 @@ impl<'r, 'p> Layout<'r, 'p> {
         width: usize,
         line: &mut Vec<u8>,
     ) {
-        let least = |beside: usize| match self.has_separator() {
-            true => 1,
-            false => width.saturating_sub(beside),
+        let least = |beside: usize| {
+            if self.has_separator() {
+                1
+            } else {
+                width.saturating_sub(beside)
+            }
         };
         let value = (counter.value)(counts);
         let text = match counter.shown {

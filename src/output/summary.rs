@@ -206,13 +206,15 @@ fn measured(facts: &Facts, [left, total]: [Count; 2]) -> String {
         None => format!(" {}", facts.event),
     };
     let whole = number(total.period);
-    let much = match is_part {
-        true => format!("{} of {whole}{unit}", number(left.period)),
-        false => format!("{whole}{unit}"),
+    let much = if is_part {
+        format!("{} of {whole}{unit}", number(left.period))
+    } else {
+        format!("{whole}{unit}")
     };
-    let samples = match is_part {
-        true => format!("{} of {}", left.samples, total.samples),
-        false => total.samples.to_string(),
+    let samples = if is_part {
+        format!("{} of {}", left.samples, total.samples)
+    } else {
+        total.samples.to_string()
     };
     let counted = facts.counted();
     let wall = facts

@@ -182,9 +182,10 @@ pub fn build(
         order,
         labels,
     } = numberer.rows();
-    let mapped = match needs.ranges {
-        true => mapped::mappings(collected, session),
-        false => Vec::new(),
+    let mapped = if needs.ranges {
+        mapped::mappings(collected, session)
+    } else {
+        Vec::new()
     };
     material.forget_stacks();
     let collected = material.get();

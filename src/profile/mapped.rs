@@ -19,9 +19,10 @@ pub(super) fn mappings(collected: &Collected, session: &Session<'_>) -> Vec<(Pro
     let (mut seen, mut found) = (FxHashSet::default(), Vec::new());
     for row in &collected.rows {
         let is_known = std::mem::replace(&mut stacks[row.key.stack], true);
-        let frames = match is_known {
-            true => &[][..],
-            false => collected.stacks.get(row.key.stack),
+        let frames = if is_known {
+            &[][..]
+        } else {
+            collected.stacks.get(row.key.stack)
         };
         for &pc in frames.iter().chain([&row.key.leaf]) {
             if std::mem::replace(&mut pcs[pc], true) {

@@ -192,9 +192,10 @@ fn detection(count: usize, by: By) -> ([f64; 4], [f64; 4]) {
             let is_it = |row: &super::compare::Row| row.identity.name.name == slower;
             rate(split, |found| {
                 let mut rows = found.rows.iter();
-                match other {
-                    false => rows.any(|row| is_it(row) && row.verdict == Some(Verdict::Slower)),
-                    true => rows.any(|row| !is_it(row) && row.verdict.is_some()),
+                if other {
+                    rows.any(|row| !is_it(row) && row.verdict.is_some())
+                } else {
+                    rows.any(|row| is_it(row) && row.verdict == Some(Verdict::Slower))
                 }
             })
         })

@@ -148,9 +148,10 @@ pub fn undecided(comparison: &Comparison) -> Option<String> {
         return unmatched(comparison);
     }
     let plural = if base == 1 { "" } else { "s" };
-    let runs = match base == new {
-        true => format!("{base} run{plural} of each"),
-        false => format!("{base} run{plural} of base, {new} of new"),
+    let runs = if base == new {
+        format!("{base} run{plural} of each")
+    } else {
+        format!("{base} run{plural} of base, {new} of new")
     };
     Some(format!("{runs}; record {ENOUGH} or more"))
 }
@@ -353,9 +354,10 @@ impl Judge<'_> {
         }
         let is_significant = is_significant(found.after.1);
         let (grade, why) = graded(growth(ratio), limit, is_significant, false);
-        let seconds = match comparison.is_explained() {
-            true => String::new(),
-            false => format!("; {} in seconds", change(plain)),
+        let seconds = if comparison.is_explained() {
+            String::new()
+        } else {
+            format!("; {} in seconds", change(plain))
         };
         let text = format!("{}, limit +{limit}%{why}{seconds}{amounts}", change(ratio));
         line(grade, name, text, Some(growth(ratio)), limit)
@@ -476,11 +478,14 @@ const FEW: &str = "; fewer than 3 runs of each cannot tell";
 
 /// How a growth does against its limit, and why.
 fn graded(growth: f64, limit: f64, is_significant: bool, is_open: bool) -> (Grade, &'static str) {
-    match growth > limit {
-        true if is_significant => (Grade::Fail, ""),
-        _ if is_open => (Grade::Undecided, "; too little is in functions of both"),
-        true => (Grade::Note, "; not significant"),
-        false => (Grade::Ok, ""),
+    if growth > limit && is_significant {
+        (Grade::Fail, "")
+    } else if is_open {
+        (Grade::Undecided, "; too little is in functions of both")
+    } else if growth > limit {
+        (Grade::Note, "; not significant")
+    } else {
+        (Grade::Ok, "")
     }
 }
 

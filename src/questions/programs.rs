@@ -107,12 +107,13 @@ impl SameProgram {
 }
 
 fn renamed(identity: Identity, from: &str, to: &str) -> Identity {
-    match identity.object == from {
-        true => Identity {
+    if identity.object == from {
+        Identity {
             object: to.to_owned(),
             ..identity
-        },
-        false => identity,
+        }
+    } else {
+        identity
     }
 }
 

@@ -179,9 +179,10 @@ pub fn build<'p>(
         Chains::default()
     };
     let orders = columns.orders();
-    let functions = match columns.needs().kinds {
-        true => Functions::of(profile, &OwnRules::default()),
-        false => Functions::default(),
+    let functions = if columns.needs().kinds {
+        Functions::of(profile, &OwnRules::default())
+    } else {
+        Functions::default()
     };
     let classes = Classes::of(profile, options, &orders, &functions, children);
     let labels = if children || has_trees {

@@ -37,10 +37,11 @@ impl ReportOptions {
         self.settle_latency(profile);
         self.columns.show_weight = profile.events.iter().any(|event| event.counted.is_some());
         if profile.events.iter().all(|event| event.is_tracepoint) {
-            let default = match profile.fields.is_empty() || self.columns.sort.is_some() {
-                true => SortSpec::TRACEPOINTS,
+            let default = if profile.fields.is_empty() || self.columns.sort.is_some() {
+                SortSpec::TRACEPOINTS
+            } else {
                 // With --raw-trace.
-                false => SortSpec::TRACE_FIELDS,
+                SortSpec::TRACE_FIELDS
             };
             let default = SortSpec::parse(default, "").ok();
             self.columns.default_sort = default.map(|sort| sort.with_fields(&profile.fields));

@@ -48,9 +48,12 @@ pub(super) const YJIT: Runtime = Runtime {
     prefixes: &[YJIT_NAME.as_bytes()],
     tags_all_names: true,
     clean: |name| CleanName::plain(name.strip_prefix(YJIT_NAME).unwrap_or(name)),
-    kind: |_, clean| match YJIT_CORE.contains(&clean.name.as_str()) {
-        true => Kind::Std,
-        false => Kind::Own,
+    kind: |_, clean| {
+        if YJIT_CORE.contains(&clean.name.as_str()) {
+            Kind::Std
+        } else {
+            Kind::Own
+        }
     },
     own: Some("Ruby methods"),
     record: Some("ruby --yjit --yjit-perf"),

@@ -128,9 +128,10 @@ impl<'s> Judge<'s> {
             let other = self.registers(index, donor.rank, donor.leaf, donor.node, key);
             own.zip(other).is_none_or(|(a, b)| are_equal(&a, &b))
         };
-        match before.any(is_equal) && after.any(is_equal) {
-            true => Ok(()),
-            false => Err(Refusal::Mismatch),
+        if before.any(is_equal) && after.any(is_equal) {
+            Ok(())
+        } else {
+            Err(Refusal::Mismatch)
         }
     }
 

@@ -190,9 +190,10 @@ impl Index {
                 continue;
             }
             let outer = self.sides[node.parent].link;
-            let key = match is_border[node.pc] && node.spot.is_exact() {
-                true => self.key_of(node, root),
-                false => None,
+            let key = if is_border[node.pc] && node.spot.is_exact() {
+                self.key_of(node, root)
+            } else {
+                None
             };
             let new = |key| {
                 self.keyed.push(Keyed {

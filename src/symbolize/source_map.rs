@@ -179,9 +179,10 @@ impl Search<'_> {
         let path = found.as_ref().map(|(judged, _)| judged.door().path());
         let map = self.map_for(script, path, text)?;
         if let Some((judged, text)) = &found {
-            let found_by = match judged.door().is_users() {
-                true => FoundBy::Folder,
-                false => FoundBy::Path,
+            let found_by = if judged.door().is_users() {
+                FoundBy::Folder
+            } else {
+                FoundBy::Path
             };
             if judged.is_source(text, found_by, &SourceClaim::default()) {
                 self.store.used(script, judged.door().path(), Role::Source);

@@ -41,15 +41,18 @@ fn place(unit: &mut Unit, entry: UnitEntryId, ranges: &[(u64, u64)]) {
     }
     // Before DWARF 5 lists count from the unit's start.
     let early = unit.version() < 5;
-    let range = |&(start, end): &(u64, u64)| match early {
-        true => Range::OffsetPair {
-            begin: start - 0x2000,
-            end: end - 0x2000,
-        },
-        false => Range::StartEnd {
-            begin: Address::Constant(start),
-            end: Address::Constant(end),
-        },
+    let range = |&(start, end): &(u64, u64)| {
+        if early {
+            Range::OffsetPair {
+                begin: start - 0x2000,
+                end: end - 0x2000,
+            }
+        } else {
+            Range::StartEnd {
+                begin: Address::Constant(start),
+                end: Address::Constant(end),
+            }
+        }
     };
     let list = RangeList(ranges.iter().map(range).collect());
     let list = unit.ranges.add(list);

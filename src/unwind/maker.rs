@@ -270,10 +270,13 @@ impl<'a, A: Architecture> RuleMaker<'a, A> {
         space: &S,
     ) -> Rule {
         let Some(image) = binary.or(debug) else {
-            return match space.is_vdso(dso) {
-                true if leaf => self.unknown_file(leaf, A::vdso()),
-                true if A::HANDLERS_RETURN_TO_VDSO => Rule::of_kind(Kind::Sigreturn),
-                _ => self.unknown_code(leaf),
+            let is_vdso = space.is_vdso(dso);
+            return if is_vdso && leaf {
+                self.unknown_file(leaf, A::vdso())
+            } else if is_vdso && A::HANDLERS_RETURN_TO_VDSO {
+                Rule::of_kind(Kind::Sigreturn)
+            } else {
+                self.unknown_code(leaf)
             };
         };
         // The code at the ip, or at the return address.

@@ -39,9 +39,10 @@ pub(super) fn weigh(
     let Paired { tally, .. } = &paired;
     let period = sampling(source, &probes).unwrap_or(1);
     let is_of_blocks = !matches!(heap, Heap::Alloc | Heap::AllocCount);
-    let live = match is_of_blocks {
-        true => live_lines(tally, session),
-        false => Vec::new(),
+    let live = if is_of_blocks {
+        live_lines(tally, session)
+    } else {
+        Vec::new()
     };
     keep_blocks(source, session, &probes, tally, heap, (options, filter));
     let mut event = describe(source, session, &probes, heap, period);

@@ -330,9 +330,10 @@ impl<'s, 'a> Reader<'s, 'a> {
     /// The process, heap and address that a sample will ask for, if it is known before the samples in front of it are.
     pub(super) fn address(&self, sample: &SampleRef, said: Said) -> Option<(ProcessId, u64, u64)> {
         let probe = self.probes[sample.event.index()].as_ref()?;
-        let address = match probe.is_return {
-            true => said.value,
-            false => said.pointer,
+        let address = if probe.is_return {
+            said.value
+        } else {
+            said.pointer
         };
         let process = self.session.threads[sample.thread].process;
         (address != 0).then_some((process, said.heap, address))

@@ -49,9 +49,10 @@ impl Source<'_, '_> {
     pub(super) fn piece(&self, samples: &[SampleRef]) -> usize {
         const PIECE: usize = 1 << 15;
         let positions = samples.iter().map(|sample| sample.pos);
-        match self.recording.is_read_directly(positions) {
-            true => PIECE,
-            false => usize::MAX,
+        if self.recording.is_read_directly(positions) {
+            PIECE
+        } else {
+            usize::MAX
         }
     }
 

@@ -592,9 +592,12 @@ mod tests {
     fn a_lost_switch_away_is_no_time_on_a_processor() {
         for has_records in [true, false] {
             let mut tale = Tale::default();
-            let turn = |tale: &mut Tale, time| match has_records {
-                true => tale.mark(1, time, Moment::In),
-                false => tale.switch(2, time, BLOCKED, 11),
+            let turn = |tale: &mut Tale, time| {
+                if has_records {
+                    tale.mark(1, time, Moment::In)
+                } else {
+                    tale.switch(2, time, BLOCKED, 11)
+                }
             };
             tale.sample(CLOCK, 2, 1, SwitchFields::default());
             tale.sample(CLOCK, 1, 1, SwitchFields::default());

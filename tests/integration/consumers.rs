@@ -167,10 +167,12 @@ fn reported(name: &str, more: &[&str]) -> BTreeMap<(String, String), u64> {
             .split_once(' ')
             .map_or(symbol, |(_, symbol)| symbol.trim());
         let bare = object.trim_matches(['[', ']']);
-        let key = match symbol.starts_with("0x") {
-            true if bare == "unknown" => (String::new(), "[unknown]".to_owned()),
-            true => (object.to_owned(), format!("[{bare}]")),
-            false => (object.to_owned(), symbol.to_owned()),
+        let key = if !symbol.starts_with("0x") {
+            (object.to_owned(), symbol.to_owned())
+        } else if bare == "unknown" {
+            (String::new(), "[unknown]".to_owned())
+        } else {
+            (object.to_owned(), format!("[{bare}]"))
         };
         *all.entry(key).or_default() += samples;
     }

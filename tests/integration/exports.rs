@@ -120,9 +120,12 @@ fn weights_keep_their_unit_in_every_format() {
             samples.iter().all(|of| of["weightType"] == firefox),
             "{case}"
         );
-        let own = samples.iter().map(|of| match of["weight"].is_null() {
-            true => of["length"].as_f64().expect("a number"),
-            false => sum(&of["weight"]),
+        let own = samples.iter().map(|of| {
+            if of["weight"].is_null() {
+                of["length"].as_f64().expect("a number")
+            } else {
+                sum(&of["weight"])
+            }
         });
         let scale = if firefox == "tracing-ms" { 1e6 } else { 1.0 };
         let own = own.sum::<f64>() * scale;

@@ -277,9 +277,10 @@ fn placed(samples: &BTreeMap<(u64, bool), u64>, rows: &[Row]) -> Option<Vec<u64>
             .partition_point(|row| row.0 <= *offset)
             .checked_sub(1)?;
         // A call is where its return address less one is.
-        let is_right = match is_call {
-            true => rows[at].2.starts_with("call") && rows[at].0 < *offset,
-            false => rows[at].0 == *offset,
+        let is_right = if *is_call {
+            rows[at].2.starts_with("call") && rows[at].0 < *offset
+        } else {
+            rows[at].0 == *offset
         };
         counts[at] += is_right.then_some(count)?;
     }

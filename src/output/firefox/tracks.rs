@@ -110,15 +110,16 @@ pub(super) fn tracks(
         sorter.renamed();
     }
     let mut tracks = sorter.tracks;
-    match options.per_cpu {
-        true => tracks.sort_by_key(|track| match track.owner {
+    if options.per_cpu {
+        tracks.sort_by_key(|track| match track.owner {
             Owner::Cpu(Some(cpu)) => cpu,
             _ => u32::MAX,
-        }),
-        false => tracks.sort_by_key(|track| match track.owner {
+        })
+    } else {
+        tracks.sort_by_key(|track| match track.owner {
             Owner::Thread(thread) => (profile[thread].pid, thread.0),
             Owner::Cpu(_) => (u32::MAX, 0),
-        }),
+        })
     }
     for track in &mut tracks {
         track.markers.sort_by_key(|marker| marker.from);
@@ -160,9 +161,10 @@ impl Sorter<'_, '_> {
     }
 
     fn sample(&mut self, sample: &Sample, time: u64) {
-        let (owner, root) = match self.options.per_cpu {
-            true => (Owner::Cpu(sample.cpu), Some(self.root(sample.thread))),
-            false => (Owner::Thread(sample.thread), None),
+        let (owner, root) = if self.options.per_cpu {
+            (Owner::Cpu(sample.cpu), Some(self.root(sample.thread)))
+        } else {
+            (Owner::Thread(sample.thread), None)
         };
         let stack = self.shared.stack(root, sample.stack, sample.leaf);
         let wait = self

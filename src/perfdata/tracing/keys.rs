@@ -169,9 +169,12 @@ impl Tracepoints {
             };
             let own = is_all && word.event.is_some() || in_all;
             let fields = point.fields.iter().enumerate();
-            let fields = fields.filter(|(number, field)| match own {
-                true => *number >= point.common,
-                false => field.name == word.field,
+            let fields = fields.filter(|(number, field)| {
+                if own {
+                    *number >= point.common
+                } else {
+                    field.name == word.field
+                }
             });
             let id = EventId(u16::try_from(at).unwrap_or(u16::MAX));
             let fields = fields.map(|(number, field)| (id, field, number));
@@ -265,9 +268,12 @@ fn named(name: &str, word: &str, events: &IndexSlice<EventId, [Event]>) -> Resul
         Some(number.saturating_sub(1)).filter(|at| *at < events.len())
     } else {
         let is_full = name.contains(':');
-        let fits = |event: &Event| match is_full {
-            true => event.name == name,
-            false => event.name.contains(name),
+        let fits = |event: &Event| {
+            if is_full {
+                event.name == name
+            } else {
+                event.name.contains(name)
+            }
         };
         let mut fitting = (0..events.len()).filter(|at| fits(&events[*at]));
         let first = fitting.next();
@@ -286,9 +292,10 @@ fn named(name: &str, word: &str, events: &IndexSlice<EventId, [Event]>) -> Resul
 
 /// Room for the name and for the number in hexadecimal.
 fn width(field: &Field) -> usize {
-    let room = match field.is_string {
-        true => field.size,
-        false => field.size.saturating_mul(2).saturating_add(2),
+    let room = if field.is_string {
+        field.size
+    } else {
+        field.size.saturating_mul(2).saturating_add(2)
     };
     // A description may say anything of sizes.
     room.min(4096).max(field.name.len())

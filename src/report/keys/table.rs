@@ -345,9 +345,12 @@ static STATE: Descriptor = part(
 
 static OVERHEAD: Descriptor = counter(
     "overhead",
-    Heading::Of(|report, _, _| match report.columns.overhead_is_self {
-        true => "Self",
-        false => "Overhead",
+    Heading::Of(|report, _, _| {
+        if report.columns.overhead_is_self {
+            "Self"
+        } else {
+            "Overhead"
+        }
     }),
     share(8, |counts| counts.self_period),
 );

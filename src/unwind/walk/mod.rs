@@ -501,9 +501,10 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
         if address == 0 {
             return Err(StackEnd::Complete);
         }
-        let address = match self.code.is_return_probe(Avma(address)) {
-            true => self.behind_probe()?,
-            false => address,
+        let address = if self.code.is_return_probe(Avma(address)) {
+            self.behind_probe()?
+        } else {
+            address
         };
         let caller = self.target(address, interrupted);
         if matches!(caller.place, CodeLocation::Nothing) {

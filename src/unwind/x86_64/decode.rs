@@ -147,10 +147,12 @@ fn one_byte(opcode: u8, rex: u8, wide: bool, body: &[u8]) -> Option<(usize, Effe
             };
             let to_register = opcode & 2 != 0 || modrm >> 6 == 3;
             let clears = matches!((opcode, modrm), (0x31 | 0x33, 0xed)) && rex & 5 == 0;
-            let effect = match to_register {
-                _ if clears => Effect::ClearFp,
-                true => written(destination),
-                false => Effect::Other,
+            let effect = if clears {
+                Effect::ClearFp
+            } else if to_register {
+                written(destination)
+            } else {
+                Effect::Other
             };
             Some((len, effect))
         }
