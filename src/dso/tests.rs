@@ -15,6 +15,14 @@ fn name(table: &SymbolTable<'_>, at: u64) -> Option<String> {
     Some(String::from_utf8_lossy(found.name).into_owned())
 }
 
+/// Where only files below a folder are found.
+fn below(folder: &Path) -> SearchPaths {
+    SearchPaths {
+        symfs: Some(folder.to_owned()),
+        ..SearchPaths::default()
+    }
+}
+
 fn table<'a>(store: &'a Store, elf: ElfBuilder) -> SymbolTable<'a> {
     let elf = ElfFile::parse(store.keep(elf.build()), store).expect("sound");
     super::plt::symbols_of(&elf, &elf, false)
@@ -409,6 +417,9 @@ fn damaged_files_do_no_harm() {
     }
 }
 
+/// The program of the tests below.
+const PROG: &[u8] = b"/pjit-test/prog";
+
 fn binary(id: u8, function: &str) -> Vec<u8> {
     let mut elf = ElfBuilder::new(0x100);
     elf.build_id(&[id; 20]);
@@ -416,6 +427,20 @@ fn binary(id: u8, function: &str) -> Vec<u8> {
         elf.symbols(".symtab", &[(function, 0x2000, 0x100, FUNC, 1)]);
     }
     elf.build()
+}
+
+/// Where the debug file of a build stands.
+fn debug_by_id(id: u8) -> String {
+    let id = format!("{id:02x}");
+    format!("usr/lib/debug/.build-id/{id}/{}.debug", id.repeat(19))
+}
+
+/// A DSO with an inode, of whose file one page was mapped.
+fn mapped(dsos: &mut DsoTable<'_>, path: &[u8], inode: u64, offset: u64) -> DsoId {
+    let dso = dsos.intern(path, DsoKind::File, None, Some((8, 1, inode, 0)));
+    let (offset, len) = (FileOffset(offset), 0x1000);
+    dsos.note_mapped(dso, MappedPart { offset, len });
+    dso
 }
 
 fn write(root: &Path, path: &str, bytes: &[u8]) {
@@ -426,7 +451,7 @@ fn write(root: &Path, path: &str, bytes: &[u8]) {
 
 /// What a DSO of build `id` at `/pjit-test/prog` resolves to.
 fn resolve(search: SearchPaths, id: Option<u8>) -> (Option<String>, Vec<String>) {
-    resolve_file(b"/pjit-test/prog", search, id)
+    resolve_file(PROG, search, id)
 }
 
 fn resolve_file(path: &[u8], search: SearchPaths, id: Option<u8>) -> (Option<String>, Vec<String>) {
@@ -446,10 +471,7 @@ fn resolve_file(path: &[u8], search: SearchPaths, id: Option<u8>) -> (Option<Str
 fn changed_binary_is_reported_and_not_used() {
     let dir = tempfile::tempdir().expect("temporary directory");
     write(dir.path(), "pjit-test/prog", &binary(1, "new_code"));
-    let symfs = || SearchPaths {
-        symfs: Some(dir.path().to_owned()),
-        ..SearchPaths::default()
-    };
+    let symfs = || below(dir.path());
     assert_eq!(resolve(symfs(), None).0.as_deref(), Some("new_code"));
     assert_eq!(resolve(symfs(), Some(1)).0.as_deref(), Some("new_code"));
     let (found, warnings) = resolve(symfs(), Some(2));
@@ -499,15 +521,11 @@ fn programs_that_were_in_memory_only_can_be_given() {
 fn debug_files_by_build_id_and_by_link() {
     let dir = tempfile::tempdir().expect("temporary directory");
     write(dir.path(), "pjit-test/prog", &binary(1, ""));
-    let symfs = || SearchPaths {
-        symfs: Some(dir.path().to_owned()),
-        ..SearchPaths::default()
-    };
+    let symfs = || below(dir.path());
     assert_eq!(resolve(symfs(), Some(1)).0, None);
-    let by_id = format!("usr/lib/debug/.build-id/01/{}.debug", "01".repeat(19));
-    write(dir.path(), &by_id, &binary(9, "of_another_build"));
+    write(dir.path(), &debug_by_id(1), &binary(9, "of_another_build"));
     assert_eq!(resolve(symfs(), Some(1)).0, None);
-    write(dir.path(), &by_id, &binary(1, "by_build_id"));
+    write(dir.path(), &debug_by_id(1), &binary(1, "by_build_id"));
     assert_eq!(resolve(symfs(), Some(1)).0.as_deref(), Some("by_build_id"));
 
     // Without build IDs the checksum decides.
@@ -533,13 +551,7 @@ fn a_copy_in_the_cache_that_was_not_stripped_is_used() {
     let dir = tempfile::tempdir().expect("temporary directory");
     write(dir.path(), "pjit-test/prog", &binary(1, ""));
     let cached = |id: &str| format!(".debug/.build-id/{id}/{}/elf", id.repeat(19));
-    let resolved = || {
-        let search = SearchPaths {
-            symfs: Some(dir.path().to_owned()),
-            ..SearchPaths::default()
-        };
-        resolve(search, Some(1)).0
-    };
+    let resolved = || resolve(below(dir.path()), Some(1)).0;
     // One that is stripped as well is of no use.
     write(dir.path(), &cached("01"), &binary(1, ""));
     assert_eq!(resolved(), None);
@@ -576,26 +588,10 @@ fn the_mapping_tells_two_files_of_one_path_apart() {
     );
     let names_in = |root: &str, host_first: bool| {
         let (store, diag) = (Store::new(), Diagnostics::new());
-        let search = SearchPaths {
-            symfs: Some(dir.path().join(root)),
-            ..SearchPaths::default()
-        };
-        let mut dsos = DsoTable::new(&store, search, &diag);
+        let mut dsos = DsoTable::new(&store, below(&dir.path().join(root)), &diag);
         let id = BuildId::new(&[1; 20]).expect("a build ID");
-        dsos.set_build_ids([(b"/pjit-test/prog".to_vec(), id)]);
-        let mut mapped = |inode, offset| {
-            let inode = Some((8, 1, inode, 0));
-            let dso = dsos.intern(b"/pjit-test/prog", DsoKind::File, None, inode);
-            let offset = FileOffset(offset);
-            dsos.note_mapped(
-                dso,
-                MappedPart {
-                    offset,
-                    len: 0x1000,
-                },
-            );
-            dso
-        };
+        dsos.set_build_ids([(PROG.to_vec(), id)]);
+        let mut mapped = |inode, offset| mapped(&mut dsos, PROG, inode, offset);
         let (host, guest) = if host_first {
             (mapped(7, 0x1000), mapped(8, 0x3000))
         } else {
@@ -627,16 +623,6 @@ fn the_mapping_tells_two_files_of_one_path_apart() {
     }
 }
 
-const PROG: &[u8] = b"/pjit-test/prog";
-
-/// A DSO with an inode, of whose file one page was mapped.
-fn mapped(dsos: &mut DsoTable<'_>, path: &[u8], inode: u64, offset: u64) -> DsoId {
-    let dso = dsos.intern(path, DsoKind::File, None, Some((8, 1, inode, 0)));
-    let (offset, len) = (FileOffset(offset), 0x1000);
-    dsos.note_mapped(dso, MappedPart { offset, len });
-    dso
-}
-
 /// The table's build ID is that of one file, and three programs with the same layout had its path.
 #[test]
 fn a_file_that_may_be_any_of_several_names_none_of_them() {
@@ -648,11 +634,7 @@ fn a_file_that_may_be_any_of_several_names_none_of_them() {
     );
     let names_of = |mapped_at: [u64; 3]| {
         let (store, diag) = (Store::new(), Diagnostics::new());
-        let search = SearchPaths {
-            symfs: Some(dir.path().to_owned()),
-            ..SearchPaths::default()
-        };
-        let mut dsos = DsoTable::new(&store, search, &diag);
+        let mut dsos = DsoTable::new(&store, below(dir.path()), &diag);
         let id = BuildId::new(&[1; 20]).expect("a build ID");
         dsos.set_build_ids([(PROG.to_vec(), id)]);
         let all: Vec<DsoId> = (7..)
@@ -726,15 +708,10 @@ fn the_inode_tells_which_of_several_files_is_at_hand() {
 fn a_build_id_that_the_mapping_refutes_finds_no_debug_file() {
     let dir = tempfile::tempdir().expect("temporary directory");
     write(dir.path(), "pjit-test/prog", &binary(1, ""));
-    let by_id = format!("usr/lib/debug/.build-id/01/{}.debug", "01".repeat(19));
-    write(dir.path(), &by_id, &binary(1, "of_the_host"));
+    write(dir.path(), &debug_by_id(1), &binary(1, "of_the_host"));
     let found = |offset: u64| {
         let (store, diag) = (Store::new(), Diagnostics::new());
-        let search = SearchPaths {
-            symfs: Some(dir.path().to_owned()),
-            ..SearchPaths::default()
-        };
-        let mut dsos = DsoTable::new(&store, search, &diag);
+        let mut dsos = DsoTable::new(&store, below(dir.path()), &diag);
         let id = BuildId::new(&[1; 20]).expect("a build ID");
         dsos.set_build_ids([(PROG.to_vec(), id)]);
         let dso = mapped(&mut dsos, PROG, 7, offset);
@@ -767,15 +744,10 @@ fn a_debug_file_alone_is_placed_by_what_was_mapped() {
         ("table", 0x4000, 0x100, OBJECT, data),
     ];
     elf.symbols(".symtab", &symbols);
-    let by_id = format!("usr/lib/debug/.build-id/01/{}.debug", "01".repeat(19));
-    write(dir.path(), &by_id, &elf.build());
+    write(dir.path(), &debug_by_id(1), &elf.build());
     let found = |parts: &[(u64, u64)], at: u64| {
         let (store, diag) = (Store::new(), Diagnostics::new());
-        let search = SearchPaths {
-            symfs: Some(dir.path().to_owned()),
-            ..SearchPaths::default()
-        };
-        let mut dsos = DsoTable::new(&store, search, &diag);
+        let mut dsos = DsoTable::new(&store, below(dir.path()), &diag);
         let dso = dsos.intern(PROG, DsoKind::File, BuildId::new(&[1; 20]), None);
         for &(offset, len) in parts {
             let offset = FileOffset(offset);
@@ -816,17 +788,13 @@ fn what_one_recording_finds_another_does_not() {
             &binary(1, ""),
         );
     }
-    let by_id = format!("with/usr/lib/debug/.build-id/01/{}.debug", "01".repeat(19));
+    let by_id = format!("with/{}", debug_by_id(1));
     write(dir.path(), &by_id, &binary(1, "told"));
     for order in [["with", "without"], ["without", "with"]] {
         let (store, diag) = (Store::new(), Diagnostics::new());
         let kin = std::sync::Arc::new(Kin::default());
         for folder in order {
-            let search = SearchPaths {
-                symfs: Some(dir.path().join(folder)),
-                ..SearchPaths::default()
-            };
-            let mut dsos = DsoTable::new(&store, search, &diag);
+            let mut dsos = DsoTable::new(&store, below(&dir.path().join(folder)), &diag);
             dsos.share(&kin);
             let dso = dsos.intern(PROG, DsoKind::File, BuildId::new(&[1; 20]), None);
             let found = dsos.symbols(dso).and_then(|table| name(table, 0x1010));
@@ -879,12 +847,8 @@ fn all_blocks_of_a_packed_file_count() {
         let dir = tempfile::tempdir().expect("temporary directory");
         write(dir.path(), "pjit-test/prog", &outer.build());
         let (store, diag) = (Store::new(), Diagnostics::new());
-        let search = SearchPaths {
-            symfs: Some(dir.path().to_owned()),
-            ..SearchPaths::default()
-        };
-        let mut dsos = DsoTable::new(&store, search, &diag);
-        let dso = dsos.intern(b"/pjit-test/prog", DsoKind::File, None, None);
+        let mut dsos = DsoTable::new(&store, below(dir.path()), &diag);
+        let dso = dsos.intern(PROG, DsoKind::File, None, None);
         let table = dsos.symbols(dso).expect("has symbols");
         name(table, 0x1010)
     };
@@ -905,12 +869,8 @@ fn embedded_debug_data_is_read() {
     let dir = tempfile::tempdir().expect("temporary directory");
     write(dir.path(), "pjit-test/prog", &outer.build());
     let (store, diag) = (Store::new(), Diagnostics::new());
-    let search = SearchPaths {
-        symfs: Some(dir.path().to_owned()),
-        ..SearchPaths::default()
-    };
-    let mut dsos = DsoTable::new(&store, search, &diag);
-    let dso = dsos.intern(b"/pjit-test/prog", DsoKind::File, None, None);
+    let mut dsos = DsoTable::new(&store, below(dir.path()), &diag);
+    let dso = dsos.intern(PROG, DsoKind::File, None, None);
     let table = dsos.symbols(dso).expect("has symbols");
     assert_eq!(name(table, 0x1010).as_deref(), Some("hidden_inside"));
     assert_eq!(name(table, 0x1050).as_deref(), Some("exported"));
@@ -935,11 +895,7 @@ fn modules_without_kallsyms_are_read_from_their_files() {
     let path = "lib/modules/6.1/kernel/ext.ko.gz";
     write(dir.path(), path, &gzip.finish().expect("to memory"));
     let (store, diag) = (Store::new(), Diagnostics::new());
-    let search = SearchPaths {
-        symfs: Some(dir.path().to_owned()),
-        ..SearchPaths::default()
-    };
-    let mut dsos = DsoTable::new(&store, search, &diag);
+    let mut dsos = DsoTable::new(&store, below(dir.path()), &diag);
     let dso = dsos.intern(format!("/{path}").as_bytes(), DsoKind::Module, None, None);
     dsos.set_module_start(dso, crate::address::Avma(0xffff_ffff_c000_0000));
     let table = dsos.symbols(dso).expect("has symbols");
