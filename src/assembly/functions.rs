@@ -423,6 +423,7 @@ pub(super) fn said_of(trouble: FileTrouble) -> &'static str {
         FileTrouble::Ambiguous => {
             "has a path that several files had while it was recorded: not annotated; perf record --buildid-mmap tells them apart"
         }
+        FileTrouble::NotElf => "is no ELF file: what lies in it is not known",
         FileTrouble::Pe => "is no ELF file, but of Windows' format (.NET)",
         FileTrouble::Unreadable => "cannot be read by this user",
         FileTrouble::Missing => {

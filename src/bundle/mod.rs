@@ -153,6 +153,7 @@ fn looked_for_in_vain(stages: &Stages<'_, '_>, uses: &[Use]) -> Vec<String> {
     let files = missing.map(|(dso, trouble)| {
         let why = match trouble {
             FileTrouble::Missing => "not found",
+            FileTrouble::NotElf => "no ELF file",
             FileTrouble::Changed => "only another build was found",
             FileTrouble::Ambiguous => "several files had this path, and nothing tells which it is",
             FileTrouble::Unreadable => "not readable by this user",

@@ -315,6 +315,7 @@ fn reason(stages: &Stages<'_, '_>, thread: ThreadId, pc: &Pc) -> Option<Reason> 
         }
         DsoKind::File | DsoKind::Vdso => match session.dsos.trouble(dso) {
             Some(FileTrouble::Missing) => Reason::MissingFile,
+            Some(FileTrouble::NotElf) => Reason::NotElf,
             Some(FileTrouble::Pe) => Reason::PeFile,
             Some(FileTrouble::Changed) => Reason::ChangedFile,
             Some(FileTrouble::Ambiguous) => Reason::AmbiguousFile,

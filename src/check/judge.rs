@@ -660,6 +660,10 @@ fn part_of_symbols(part: &Unresolved, evidence: &Evidence) -> Finding {
             "in files whose paths several files had while it was recorded: ",
         )
         .fixed_by(["perf record --buildid-mmap tells them apart"]),
+        Reason::NotElf => row(
+            "symbols.not-elf",
+            "in files that are there but are no ELF files, and so have no names: ",
+        ),
         Reason::PeFile => row(
             "symbols.precompiled",
             "in .NET's precompiled code, whose files have no names for perf: ",

@@ -205,6 +205,8 @@ pub enum Reason {
     ChangedFile,
     /// Several files had the path, and nothing tells which of them is the one that was found.
     AmbiguousFile,
+    /// What was found is no ELF file: memory that a runtime saved, or data.
+    NotElf,
     /// A file of Windows' format: .NET's code that was compiled before.
     PeFile,
     /// The file may not be read.

@@ -225,6 +225,23 @@ fn advice_on_unnamed_code_is_for_the_program_that_made_it() {
 }
 
 #[test]
+fn a_file_that_is_there_is_not_called_missing() {
+    let evidence = Evidence {
+        unresolved: vec![Unresolved {
+            reason: Reason::NotElf,
+            samples: 500,
+            culprits: vec![culprit("sbcl.core", 500)],
+        }],
+        ..good()
+    };
+    let verdict = judge(&evidence, Limits::default());
+    let is_it = |finding: &&Finding| finding.check == "symbols.not-elf";
+    let found = verdict.findings.iter().find(is_it).expect("a finding");
+    assert!(found.text.contains("no ELF files") && found.text.contains("sbcl.core"));
+    assert!(found.fixes.is_empty());
+}
+
+#[test]
 fn a_trace_without_samples_is_named() {
     let evidence = Evidence {
         unread: Unread {

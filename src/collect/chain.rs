@@ -262,18 +262,16 @@ impl<'a> ChainBuilder<'a> {
     }
 }
 
-/// Whether the file of the outermost frame is not there, or another one.
+/// Whether the file of the outermost frame is not there, or another one, or one that describes no code: what a runtime saved.
 fn why_missing(out: &ChainOut<'_>, space: &SpaceAt<'_, '_>) -> StackEnd {
     let last = out.ids.last().map(|id| out.addresses.all()[*id]);
-    match last.map(|pc| pc.target) {
-        Some(Target::Dso(dso))
-            if matches!(
-                space.trouble(dso),
-                Some(FileTrouble::Changed | FileTrouble::Ambiguous)
-            ) =>
-        {
-            StackEnd::ChangedFile
-        }
+    let trouble = match last.map(|pc| pc.target) {
+        Some(Target::Dso(dso)) => space.trouble(dso),
+        _ => None,
+    };
+    match trouble {
+        Some(FileTrouble::Changed | FileTrouble::Ambiguous) => StackEnd::ChangedFile,
+        Some(FileTrouble::NotElf | FileTrouble::Pe) => StackEnd::UnknownCode,
         _ => StackEnd::MissingFile,
     }
 }

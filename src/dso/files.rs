@@ -61,6 +61,7 @@ impl Refused {
     const fn trouble(&self) -> FileTrouble {
         match self {
             Self::Missing | Self::OnlyDebug => FileTrouble::Missing,
+            Self::NotElf => FileTrouble::NotElf,
             Self::Pe => FileTrouble::Pe,
             Self::For(Against::Ambiguous) => FileTrouble::Ambiguous,
             Self::For(_) => FileTrouble::Changed,
@@ -124,8 +125,10 @@ pub(crate) struct Opener<'t, 'a> {
 /// Why a mapped file is not at hand.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum FileTrouble {
-    /// Nothing is there, or nothing that is an ELF file.
+    /// Nothing is there.
     Missing,
+    /// There is a file of another kind: memory that a runtime saved with the code in it, as SBCL's core, or data.
+    NotElf,
     /// There is a file of Windows' format, as .NET's libraries are with the code that was compiled before.
     Pe,
     /// There is one, but of another build.
@@ -157,8 +160,10 @@ impl From<FileTrouble> for Missed {
 
 /// Why a candidate was not used.
 enum Refused {
-    /// Not there, or no ELF file.
+    /// Not there, or a program of another kind of machine.
     Missing,
+    /// There, but no ELF file that can be mapped as code.
+    NotElf,
     /// In Windows' format.
     Pe,
     /// A debug file, which has no code.
@@ -280,7 +285,7 @@ impl<'a> Opener<'_, 'a> {
                 Refused::Unreadable(why) => {
                     self.diag.warn(format!("{why}; not used, its functions stay unresolved"));
                 }
-                Refused::Missing | Refused::Pe | Refused::OnlyDebug => {}
+                Refused::Missing | Refused::NotElf | Refused::Pe | Refused::OnlyDebug => {}
             }
         }
     }
@@ -563,11 +568,11 @@ impl<'a> Opener<'_, 'a> {
         let no_elf = if bytes.starts_with(b"MZ") {
             Refused::Pe
         } else {
-            Refused::Missing
+            Refused::NotElf
         };
         let elf = ElfFile::parse(bytes, self.store).map_err(|_| no_elf)?;
         if elf.is_core_dump() {
-            return Err(Refused::Missing);
+            return Err(Refused::NotElf);
         }
         Ok(elf)
     }

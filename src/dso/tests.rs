@@ -623,6 +623,25 @@ fn the_mapping_tells_two_files_of_one_path_apart() {
     }
 }
 
+/// SBCL maps its core, in which compiled code lies: the file is there, and tells nothing.
+#[test]
+fn a_file_of_another_kind_is_not_missing() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let trouble = || {
+        let (store, diag) = (Store::new(), Diagnostics::new());
+        let mut dsos = DsoTable::new(&store, below(dir.path()), &diag);
+        let dso = mapped(&mut dsos, PROG, 7, 0x1000);
+        dsos.settle();
+        assert!(dsos.symbols(dso).is_none());
+        dsos.trouble(dso)
+    };
+    assert_eq!(trouble(), Some(FileTrouble::Missing));
+    write(dir.path(), "pjit-test/prog", b"LCBS and so on, many bytes");
+    assert_eq!(trouble(), Some(FileTrouble::NotElf));
+    write(dir.path(), "pjit-test/prog", b"MZ and so on, many bytes");
+    assert_eq!(trouble(), Some(FileTrouble::Pe));
+}
+
 /// The table's build ID is that of one file, and three programs with the same layout had its path.
 #[test]
 fn a_file_that_may_be_any_of_several_names_none_of_them() {
