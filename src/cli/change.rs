@@ -8,11 +8,12 @@ use anyhow::Context as _;
 use super::Context;
 use super::filters::filter;
 use super::picture::{Base, read_base};
-use crate::flame::{self, Findings, Flame, Naming, Paths, Weights};
+use crate::flame::{self, Finding, Findings, Flame, Naming, Paths, Weights};
+use crate::ids::index_vec;
 use crate::load::LoadOptions;
 use crate::output::caption::{Caption, plural};
 use crate::profile::{EventId, Profile};
-use crate::questions::compare::{Comparison, Method, compare};
+use crate::questions::compare::{Comparison, Method, compare, names_in_new};
 use crate::questions::facts::Facts;
 use crate::questions::filter::Filters;
 use crate::questions::functions::Functions;
@@ -90,7 +91,8 @@ impl Sides<'_> {
             Before::Folded(paths) => {
                 let after = of(profile, event, Naming::Folded);
                 caption.compare_with(&named, profile, None);
-                let flame = flame::join([vec![after], vec![paths]], event, threads);
+                let joined = flame::join([vec![after], vec![paths]], event, threads);
+                let flame = joined.flame;
                 let findings = self.of_folded(&flame);
                 return Ok((flame, findings));
             }
@@ -119,18 +121,21 @@ impl Sides<'_> {
             let [new, base] = runs.map(|count| plural(count, "run"));
             caption.say(&format!("means of {new}, before of {base}"));
         }
-        let flame = flame::join([new, base], event, threads);
+        let names = names_in_new(&base_runs, &new_runs);
+        base.iter_mut()
+            .for_each(|paths| flame::rename_functions(paths, &names));
+        let joined = flame::join([new, base], event, threads);
         let is_amount = new_runs[0].facts.is_amount();
         let factor = match comparison.factor {
             factor if factor.is_normal() && factor > 0.0 && !self.absolute => factor,
             _ => 1.0,
         };
         let findings = Findings {
-            of: Findings::of(&flame, Some(&comparison), is_amount),
+            of: Findings::of(&joined.identities, &comparison, &names, is_amount),
             scale: [1.0 / runs[0] as f64, factor / runs[1] as f64],
             note: note(&comparison),
         };
-        Ok((flame, findings))
+        Ok((joined.flame, findings))
     }
 
     /// The event of another recording, with what is not looked at left out.
@@ -154,7 +159,7 @@ impl Sides<'_> {
         let (new, base) = (of_run(0) as f64, of_run(1) as f64);
         let is_share = !self.absolute && new > 0.0 && base > 0.0;
         Findings {
-            of: Findings::of(flame, None, false),
+            of: index_vec![Finding::NONE; flame.functions.len()],
             scale: [1.0, if is_share { new / base } else { 1.0 }],
             note: Some("not tested: folded stacks".to_owned()),
         }
@@ -172,7 +177,7 @@ fn part(
     let facts = Facts::of(profile, &tally, None);
     let run = reduce(profile, &functions, &tally, facts, &[]);
     let mut paths = of(profile, event, Naming::Whole);
-    flame::clean(&mut paths, profile);
+    flame::clean(&mut paths, profile, &functions);
     (paths, run)
 }
 

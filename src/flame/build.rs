@@ -11,6 +11,7 @@ use crate::ids::{Idx, IndexSlice, IndexVec, index_vec, numbers};
 use crate::intern::{Sequences, byte_ranks};
 use crate::parallel::in_parallel;
 use crate::profile::{CommId, Entry, EventId, FrameId, Profile, StackId, ThreadId};
+use crate::questions::functions::Identity;
 
 use super::names::{Naming, kind, push_frame, shown};
 use super::{Cell, Flame, Function, FunctionId, Kind, Node, NodeId, ObjectId, Series, SeriesId};
@@ -52,6 +53,8 @@ pub struct Paths {
     pub(super) series: IndexVec<SeriesId, Series>,
     /// Functions from the bottom up.
     pub(super) all: Rows,
+    /// By what functions are the same in another recording, in paths of a difference. Without a name, as what it lies in.
+    pub(super) identities: IndexVec<FunctionId, Option<Identity>>,
 }
 
 /// Makes the tree.
@@ -77,6 +80,7 @@ pub fn paths(profile: &Profile, options: &Options) -> Paths {
         functions: words.functions,
         objects: objects(profile),
         series: series.all,
+        identities: IndexVec::new(),
     }
 }
 

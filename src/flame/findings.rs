@@ -1,8 +1,10 @@
 //! What `pjit diff` says of the functions of a tree of two sides: pictures colour that, and nothing else.
 
+use std::collections::BTreeMap;
+
 use rustc_hash::FxHashMap;
 
-use super::{Flame, FunctionId, shown};
+use super::FunctionId;
 use crate::ids::IndexVec;
 use crate::questions::compare::{self, Row, Verdict};
 use crate::questions::functions::Identity;
@@ -57,33 +59,29 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// What a comparison says of the functions of a tree; of none without one.
+    /// What a comparison says of the functions of a tree, which are known by their identities; of none without one. `names` are
+    /// those that functions of the base have in the tree.
     #[must_use]
     pub fn of(
-        flame: &Flame,
-        comparison: Option<&compare::Comparison>,
+        identities: &IndexVec<FunctionId, Option<Identity>>,
+        comparison: &compare::Comparison,
+        names: &BTreeMap<Identity, Identity>,
         is_amount: bool,
     ) -> IndexVec<FunctionId, Finding> {
-        let mut known: FxHashMap<(String, String), Finding> = FxHashMap::default();
-        let program = comparison.and_then(|comparison| comparison.program.as_ref());
-        for row in comparison.iter().flat_map(|comparison| &comparison.rows) {
+        let mut known: FxHashMap<Identity, Finding> = FxHashMap::default();
+        let program = comparison.program.as_ref();
+        for row in &comparison.rows {
             let identity = match program {
                 Some(program) => program.as_new(row.identity.clone()),
                 None => row.identity.clone(),
             };
-            known.insert(key(&identity), Finding::of(row, is_amount));
+            let name = names.get(&identity).filter(|_| row.is_of_base).cloned();
+            known.insert(name.unwrap_or(identity), Finding::of(row, is_amount));
         }
-        let finding = |function: &super::Function| {
-            let object = function.object.map_or("", |object| &flame.objects[object]);
-            let key = (function.name.clone(), object.to_owned());
-            known.get(&key).copied().unwrap_or(Finding::NONE)
+        let finding = |identity: &Option<Identity>| {
+            let known = identity.as_ref().and_then(|identity| known.get(identity));
+            known.copied().unwrap_or(Finding::NONE)
         };
-        flame.functions.iter().map(finding).collect()
+        identities.iter().map(finding).collect()
     }
-}
-
-/// As functions of trees of two sides are called.
-fn key(identity: &Identity) -> (String, String) {
-    let name = shown(&identity.name.short()).into_owned();
-    (name, shown(&identity.object).into_owned())
 }

@@ -35,6 +35,7 @@ pub fn read(bytes: &[u8]) -> Result<Paths, FoldedError> {
             run: 0,
         }],
         all: Sequences::default(),
+        identities: IndexVec::new(),
     };
     let mut path = Vec::new();
     for (at, line) in bytes.split(|byte| *byte == b'\n').enumerate() {

@@ -1,49 +1,91 @@
-//! Two runs in one tree: functions are one when their clean names and objects are, whatever the build.
+//! Two runs in one tree: functions are one that are one for `pjit diff`, whatever the build, and though lines have moved.
 //!
-//! Names come from [`crate::runtimes::names`], which also joins functions for `pjit diff`: no process ids, tiers, hashes or
-//! numbers of clones.
+//! Each function has the [`Identity`] by which it is compared; names are made of these once all sides are known, so that two
+//! functions of one tree never have one name.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
 use crate::ids::{Idx, IndexSlice, IndexVec, index_vec};
 use crate::intern::{Sequences, byte_ranks};
-use crate::profile::{EventId, Profile};
-use crate::questions::functions::object_label;
+use crate::profile::{EventId, Profile, SymbolId};
+use crate::questions::functions::{Functions, Identity, UNKNOWN, object_label};
 use crate::questions::programs::SameProgram;
-use crate::runtimes::names::CleanName;
+use crate::runtimes::names::{CleanName, told_apart};
 
 use super::build::{APART, END, Paths, Rows, Tag, plant};
 use super::{Flame, Function, FunctionId, Kind, ObjectId, Series, SeriesId, shown};
 
-/// Gives functions the names by which they are the same in another recording. Events are told apart by name.
-pub fn clean(paths: &mut Paths, profile: &Profile) {
-    let label = |function: &Function| {
+/// Gives functions what they are the same by in another recording, and calls objects accordingly.
+pub fn clean(paths: &mut Paths, profile: &Profile, functions: &Functions) {
+    let frames = profile.frames.iter_enumerated();
+    let of_symbol: FxHashMap<SymbolId, _> = frames
+        .filter_map(|(id, frame)| Some((frame.symbol?, functions.of_frame(id))))
+        .collect();
+    let identity = |function: &Function| -> Option<Identity> {
+        if function.kind == Kind::Comm {
+            return None;
+        }
+        let known = function.symbol.and_then(|symbol| of_symbol.get(&symbol));
+        if let Some(known) = known {
+            return Some(functions.get(*known).identity.without_directory());
+        }
         // Paths have the objects of the profile.
         let object = function.object.map(Idx::index);
         let object = object.map(|object| &profile.objects[object]);
-        match function.kind {
-            Kind::Comm => String::new(),
-            kind => shown(&object_label(object, kind == Kind::Kernel)).into_owned(),
-        }
+        Some(Identity {
+            object: object_label(object, function.kind == Kind::Kernel),
+            name: CleanName::plain(UNKNOWN),
+        })
     };
-    let mut objects: IndexVec<ObjectId, String> = paths.functions.iter().map(label).collect();
+    paths.identities = paths.functions.iter().map(identity).collect();
+    let label = |identity: &Identity| shown(&identity.object).into_owned();
+    let labels = paths.identities.iter().flatten().map(label);
+    let mut objects: IndexVec<ObjectId, String> = labels.collect();
     objects.sort_unstable();
     objects.dedup();
-    for function in &mut paths.functions {
-        let object = label(function);
-        if let Some(symbol) = function.symbol {
-            let symbol = &profile[symbol];
-            let name = CleanName::of(&symbol.name, symbol.producer).short();
-            function.name = shown(&name).into_owned();
-        }
-        function.object = match function.kind {
-            Kind::Comm => None,
-            _ => objects.binary_search(&object).ok(),
-        };
+    for (function, identity) in paths.functions.iter_mut().zip(&paths.identities) {
+        let object = identity.as_ref().map(label);
+        function.object = object.and_then(|object| objects.binary_search(&object).ok());
     }
     paths.objects = objects;
+}
+
+/// Calls functions of the base as those of the new side that they are; what else there is keeps its name.
+pub fn rename_functions(before: &mut Paths, names: &BTreeMap<Identity, Identity>) {
+    for identity in before.identities.iter_mut().flatten() {
+        if let Some(name) = names.get(identity) {
+            identity.clone_from(name);
+        }
+    }
+}
+
+/// Gives functions names that tell them apart within all of the paths; what has no name keeps that of what it lies in.
+fn name(all: &mut [Paths]) {
+    let mut known: Vec<Identity> = all
+        .iter()
+        .flat_map(|paths| paths.identities.iter().flatten().cloned())
+        .collect();
+    known.sort_unstable();
+    known.dedup();
+    let labels = told_apart(known.iter().map(|of| (&of.name, of.object.as_str())));
+    for Paths {
+        functions,
+        identities,
+        ..
+    } in all
+    {
+        for (function, identity) in functions.iter_mut().zip(identities) {
+            let at = identity
+                .as_ref()
+                .and_then(|of| known.binary_search(of).ok());
+            if let Some(at) = at.filter(|_| function.symbol.is_some()) {
+                function.name = shown(&labels[at]).into_owned();
+            }
+        }
+    }
 }
 
 /// Calls the program of the first of two runs, and threads that have its name, as the second one does.
@@ -52,6 +94,9 @@ pub fn rename_program(before: &mut Paths, program: &SameProgram) {
     let objects = before.objects.iter_mut();
     for object in objects.filter(|object| **object == old) {
         object.clone_from(&new);
+    }
+    for identity in before.identities.iter_mut().flatten() {
+        *identity = program.as_new(identity.clone());
     }
     let [old, new] = [&program.base, &program.new].map(|name| shown(&comm(name)).into_owned());
     for function in &mut before.functions {
@@ -66,11 +111,21 @@ fn comm(program: &str) -> Cow<'_, str> {
     String::from_utf8_lossy(&program.as_bytes()[..program.len().min(15)])
 }
 
+/// Two sides in one tree.
+#[derive(Debug)]
+pub struct Joined {
+    /// The tree.
+    pub flame: Flame,
+    /// By what each of its functions is known in comparisons.
+    pub identities: IndexVec<FunctionId, Option<Identity>>,
+}
+
 /// The tree of two sides, the new one and the base, each of one recording or of several. All of it counts as one event.
 #[must_use]
-pub fn join([after, before]: [Vec<Paths>; 2], event: EventId, threads: usize) -> Flame {
+pub fn join([after, before]: [Vec<Paths>; 2], event: EventId, threads: usize) -> Joined {
     let new = after.len();
-    let all: Vec<Paths> = after.into_iter().chain(before).collect();
+    let mut all: Vec<Paths> = after.into_iter().chain(before).collect();
+    name(&mut all);
     let with_objects = all.iter().all(|paths| !paths.objects.is_empty());
     let words: Vec<String> = all
         .iter()
@@ -89,9 +144,11 @@ pub fn join([after, before]: [Vec<Paths>; 2], event: EventId, threads: usize) ->
         objects: IndexVec::new(),
         series: [series(0), series(1)].into_iter().collect(),
         all: Sequences::default(),
+        identities: IndexVec::new(),
     };
     let last = ranks.iter().max().map_or(0, |last| last.index() + 1);
     let mut functions: IndexVec<FunctionId, Option<Function>> = index_vec![None; last];
+    let mut identities: IndexVec<FunctionId, Option<Identity>> = index_vec![None; last];
     let mut rest = ranks.as_slice();
     for (number, paths) in all.iter().enumerate() {
         let (own, others) = rest.split_at(paths.functions.len());
@@ -105,11 +162,17 @@ pub fn join([after, before]: [Vec<Paths>; 2], event: EventId, threads: usize) ->
                 ..function.clone()
             });
         }
+        for (id, identity) in own.iter().zip(&paths.identities) {
+            identities[*id].clone_from(identity);
+        }
         let series = SeriesId(u32::from(number >= new));
         add_rows(&mut joined.all, &paths.all, IndexSlice::new(own), series);
     }
     joined.functions = functions.into_iter().flatten().collect();
-    plant(joined, threads)
+    Joined {
+        flame: plant(joined, threads),
+        identities,
+    }
 }
 
 fn word(function: &Function, paths: &Paths, with_objects: bool) -> String {
@@ -165,6 +228,121 @@ fn add_rows(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flame::{Naming, Options, paths};
+    use crate::questions::compare::names_in_new;
+    use crate::questions::facts::Facts;
+    use crate::questions::kinds::OwnRules;
+    use crate::questions::runs::{Run, reduce};
+    use crate::questions::tally::Tally;
+    use crate::report::testing::ProfileBuilder;
+    use crate::runtimes::Producer;
+
+    /// Call paths and weights of a recording of JavaScript functions, each called by main.
+    fn side(functions: &[(&str, u64)]) -> (Paths, Run) {
+        let mut builder = ProfileBuilder::default();
+        for (number, (_, weight)) in functions.iter().enumerate() {
+            builder.sample("node", &format!("f{number};main"), *weight);
+        }
+        let mut profile = builder.finish();
+        for (number, (name, _)) in functions.iter().enumerate() {
+            let placeholder = format!("f{number}");
+            let mut symbols = profile.symbols.iter_mut();
+            let symbol = symbols.find(|symbol| symbol.name == placeholder);
+            let symbol = symbol.expect("a symbol");
+            (symbol.name, symbol.producer) = ((*name).to_owned(), Some(Producer::V8));
+        }
+        let options = Options {
+            naming: Naming::Whole,
+            ..Options::default()
+        };
+        let functions = Functions::of(&profile, &OwnRules::default());
+        let tally = Tally::of(&profile, &functions, EventId(0));
+        let facts = Facts::of(&profile, &tally, None);
+        let mut paths = paths(&profile, &options);
+        clean(&mut paths, &profile, &functions);
+        let run = reduce(&profile, &functions, &tally, facts, &[]);
+        (paths, run)
+    }
+
+    /// The functions of a difference and what they weigh, in the new side and in the base.
+    fn joined(base: &[(&str, u64)], new: &[(&str, u64)]) -> Vec<(String, [u64; 2])> {
+        let ((mut before, old), (after, newer)) = (side(base), side(new));
+        rename_functions(&mut before, &names_in_new(&[old], &[newer]));
+        let Joined { flame, identities } = join([vec![after], vec![before]], EventId(0), 1);
+        assert_eq!(flame.functions.len(), identities.len());
+        let mut weights = vec![[0, 0]; flame.functions.len()];
+        for cell in &flame.cells {
+            let function = flame.nodes[cell.node].function.index();
+            let run = usize::from(flame.series[cell.series].run);
+            weights[function][run] += cell.period;
+        }
+        let all = flame.functions.iter().zip(weights);
+        let is_code = |(function, _): &(&Function, _)| function.kind != Kind::Comm;
+        all.filter(is_code)
+            .map(|(function, weight)| (function.name.clone(), weight))
+            .filter(|(name, _)| name != "main")
+            .collect()
+    }
+
+    #[test]
+    fn functions_that_moved_are_one() {
+        let base = [
+            ("JS:~init /w/a.js:10:3", 100),
+            ("JS:*init /w/a.js:50:3", 300),
+            ("JS:*other /w/a.js:500:3", 7),
+        ];
+        let new = [
+            ("JS:*'init /x/a.js:50:3", 101),
+            ("JS:^init /x/a.js:90:3", 301),
+            ("JS:~other /x/a.js:540:3", 8),
+        ];
+        let expected = [
+            ("init a.js:50", [101, 100]),
+            ("init a.js:90", [301, 300]),
+            ("other a.js:540", [8, 7]),
+        ];
+        let expected = expected.map(|(name, weights)| (name.to_owned(), weights));
+        assert_eq!(joined(&base, &new), expected);
+    }
+
+    #[test]
+    fn what_is_gone_is_not_what_moved_to_its_place() {
+        let base = [
+            ("JS:*init /w/a.js:10:3", 100),
+            ("JS:*init /w/a.js:50:3", 300),
+            ("JS:*init /w/a.js:90:3", 500),
+            ("JS:*other /w/a.js:500:3", 7),
+        ];
+        let new = [
+            ("JS:*init /w/a.js:50:3", 101),
+            ("JS:*init /w/a.js:90:3", 301),
+            ("JS:*other /w/a.js:540:3", 8),
+        ];
+        let expected = [
+            ("init (before) a.js:90", [0, 500]),
+            ("init a.js:50", [101, 100]),
+            ("init a.js:90", [301, 300]),
+            ("other a.js:540", [8, 7]),
+        ];
+        let expected = expected.map(|(name, weights)| (name.to_owned(), weights));
+        assert_eq!(joined(&base, &new), expected);
+    }
+
+    #[test]
+    fn columns_tell_functions_of_one_line_apart() {
+        let both = [
+            ("JS:* /w/a.js:10:3", 100),
+            ("JS:* /w/a.js:10:9", 300),
+            ("JS:*f /w/a.js:12:1", 1),
+        ];
+        let expected = [
+            ("(anonymous) a.js:10:3", [100, 100]),
+            ("(anonymous) a.js:10:9", [300, 300]),
+            ("f a.js:12", [1, 1]),
+        ];
+        let expected = expected.map(|(name, weights)| (name.to_owned(), weights));
+        assert_eq!(joined(&both, &both), expected);
+    }
 
     #[test]
     fn the_program_and_its_threads_are_called_as_in_the_other_run() {
@@ -188,6 +366,7 @@ mod tests {
                 .collect(),
             series: IndexVec::new(),
             all: Sequences::default(),
+            identities: IndexVec::new(),
         };
         let program = SameProgram {
             base: "measure-the-old-one".to_owned(),

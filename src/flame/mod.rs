@@ -13,7 +13,7 @@ pub use build::{Options, Paths, Roots, build, paths, plant};
 pub use findings::{Finding, Findings};
 pub use folded::FoldedError;
 pub use folded::read as read_folded;
-pub use join::{clean, join, rename_program};
+pub use join::{Joined, clean, join, rename_functions, rename_program};
 pub use names::{Naming, shown, without_arguments};
 pub use prune::{Limit, Pruned, prune};
 

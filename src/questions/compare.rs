@@ -3,7 +3,7 @@
 //! In: [`Run`]s of both sides. Out: a [`Comparison`]: functions that are the same one in a row each, what `significance`
 //! says of them, total CPU apart. One recording each tells differences, never changes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::facts::Made;
 use super::functions::Identity;
@@ -95,6 +95,8 @@ pub struct Row {
     pub sides: (bool, bool),
     /// Whether both sides have the function, with samples or without.
     pub is_matched: bool,
+    /// Whether the identity is that of the base, as the new side has no samples of the function.
+    pub is_of_base: bool,
     /// A function that may be the same one by another name.
     pub renamed: Option<Identity>,
     /// Whether the function is own in some run.
@@ -440,6 +442,7 @@ fn join(base: &[&Run], new: &[&Run], by: By, made: Made) -> (Vec<Row>, (f64, f64
             verdict: None,
             sides,
             is_matched,
+            is_of_base: newer.is_none(),
             renamed: None,
             is_own,
             samples,
@@ -507,6 +510,35 @@ pub fn without_partner(base: &[Run], new: &[Run], by: By) -> (Vec<Identity>, Vec
         }
     }
     (of_new, of_base)
+}
+
+/// How functions of the base are called beside those of the new side, where that is not as in the base: as their partners
+/// there, or by a name that no partner has, for a function may have moved to where one without a partner was. The program has
+/// its new name already.
+#[must_use]
+pub fn names_in_new(base: &[Run], new: &[Run]) -> BTreeMap<Identity, Identity> {
+    let program = same_program(base, new);
+    let base = by_one_name(base, program.as_ref());
+    let (base, new): (Vec<&Run>, Vec<&Run>) = (base.iter().collect(), new.iter().collect());
+    let (olds, news) = (identities(&base), identities(&new));
+    let mut names = BTreeMap::new();
+    for pair in pairs(&olds, &news) {
+        let Some(old) = pair.base.map(|at| olds[at]) else {
+            continue;
+        };
+        match pair.new.map(|at| news[at]) {
+            Some(newer) if newer != old => {
+                names.insert(old.clone(), newer.clone());
+            }
+            None if news.binary_search(&old).is_ok() => {
+                let mut apart = old.clone();
+                apart.name.name.push_str(" (before)");
+                names.insert(old.clone(), apart);
+            }
+            _ => {}
+        }
+    }
+    names
 }
 
 /// Half a per cent of the total on one side, and ten samples a run where chance chose what was sampled: five waits that were
@@ -609,8 +641,6 @@ fn mean_of(values: &[u64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
     use crate::questions::programs::Programs;
     use crate::questions::tally::Count;

@@ -52,6 +52,14 @@ impl Identity {
         fnv(parts.iter().flat_map(|part| part.bytes().chain([0xff])))
     }
 
+    /// As comparisons know it: wherever the file of the source lies.
+    #[must_use]
+    pub fn without_directory(&self) -> Self {
+        let mut identity = self.clone();
+        identity.name.file = identity.name.file_name().to_owned();
+        identity
+    }
+
     /// The hash as text.
     #[must_use]
     pub fn id(&self) -> String {

@@ -176,7 +176,7 @@ pub fn reduce(
         }
         let part = run
             .functions
-            .entry(without_directory(&function.identity))
+            .entry(function.identity.without_directory())
             .or_default();
         part.own.add(numbers.own);
         part.credited.add(numbers.credited);
@@ -202,12 +202,6 @@ pub fn reduce(
 }
 
 /// What is the same wherever the sources lie.
-fn without_directory(identity: &Identity) -> Identity {
-    let mut identity = identity.clone();
-    identity.name.file = identity.name.file_name().to_owned();
-    identity
-}
-
 /// Σw² of all samples, and by function of credited weight, of self and by the address.
 struct Squares {
     total: f64,
@@ -291,7 +285,7 @@ fn callers(
         let known = best.entry(callee).or_insert(candidate);
         *known = candidate.max(*known);
     }
-    let identity = |id: FunctionId| without_directory(&functions.get(id).identity);
+    let identity = |id: FunctionId| functions.get(id).identity.without_directory();
     // Functions of one name are one where recordings are compared.
     best.into_iter()
         .map(|(callee, (_, caller))| (identity(callee), identity(caller.0)))
