@@ -143,7 +143,7 @@ impl Filler<'_, '_> {
                 is_data: false,
                 inlined: true,
                 origin: self.origin(name),
-                parameters: None,
+                parameters: self.resolution.parameters.get(name).cloned().flatten(),
                 ..self.function(function, object)
             },
             PlaceSymbol::Function(function) => self.function(function, object),

@@ -557,6 +557,13 @@ mod tests {
             ("work(int)", 15),
         ];
         assert_eq!(told(&profile), owned(&expected));
+        // Inlined ones as well, as far as their parameters are known.
+        let mut inlined = profile;
+        let mut symbols = inlined.symbols.iter_mut();
+        let symbol = symbols.find(|symbol| symbol.inlined).expect("a symbol");
+        symbol.parameters = Some("(double)".into());
+        let expected = [("main", 16), ("work(double)", 11), ("work(int)", 15)];
+        assert_eq!(told(&inlined), owned(&expected));
         // Copies of one function stay one, inlined ones too.
         for parameters in [[None; 3], [Some("(int)"); 3]] {
             let profile = overloads(parameters);

@@ -101,6 +101,8 @@ pub struct Resolution {
     pub strings: IndexVec<StringIndex, String>,
     /// Whose code each of [`Resolution::strings`] is that is a function.
     pub origins: IndexVec<StringIndex, Origin>,
+    /// By string: the parameters of inlined functions that share a name with others that were hit.
+    pub parameters: IndexVec<StringIndex, Option<Box<str>>>,
     /// What is recorded of source files, by their paths, where that was asked.
     pub claims: FxHashMap<String, SourceClaim>,
     /// Inlined frames of all answers, each answer's run innermost first.

@@ -549,8 +549,11 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
             answers: index_vec![Resolved::default(); self.queries.len()],
             ..Resolution::default()
         };
-        self.add_symbols(&mut out, threads);
-        let names = self.demangled_names(threads);
+        let raw = self.add_symbols(&mut out, threads);
+        let mut names = self.demangled_names(threads);
+        if self.options.origins {
+            tell_apart(&mut out.symbols.raw, &raw, &mut names);
+        }
         let mut strings = Strings::new(self.expanded, &names);
         let chosen = self.chosen();
         for (index, query) in self.queries.iter_enumerated() {
@@ -583,6 +586,7 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
         }
         out.strings = strings.texts;
         out.origins = strings.origins;
+        out.parameters = strings.parameters;
         self.add_bare_places(&mut out);
         out
     }
@@ -659,8 +663,8 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
         chosen
     }
 
-    /// Demangles every symbol that was hit, and numbers them by DSO and address.
-    fn add_symbols(&self, out: &mut Resolution, threads: usize) {
+    /// Demangles every symbol that was hit, and numbers them by DSO and address; the answer is what files call them.
+    fn add_symbols(&self, out: &mut Resolution, threads: usize) -> Vec<&'b [u8]> {
         let mut order: Vec<(DsoId, u64, usize, HitId)> = Vec::new();
         for (number, object) in self.objects.iter().enumerate() {
             let Some(dso) = object.dso else { continue };
@@ -678,10 +682,6 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
                 .collect::<Vec<_>>()
         });
         out.symbols = symbols.into_iter().flatten().collect();
-        if self.options.origins {
-            let raw: Vec<&[u8]> = order.iter().map(name).collect();
-            tell_apart(&mut out.symbols.raw, &raw);
-        }
         let mut numbers: Vec<IndexVec<HitId, SymbolIndex>> = self
             .objects
             .iter()
@@ -695,6 +695,7 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
                 out.answers[query].symbol = symbol.map(|hit| numbers[hit]);
             }
         }
+        order.iter().map(name).collect()
     }
 
     fn symbol(&self, dso: DsoId, object: usize, hit: HitId, name: &[u8]) -> Symbol {
@@ -739,41 +740,62 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
         Shown {
             known,
             texts: texts.into_iter().flatten().collect(),
+            parameters: IndexVec::new(),
         }
     }
 }
 
-/// Gives functions of one name in one file their parameters.
-fn tell_apart(symbols: &mut [Symbol], raw: &[&[u8]]) {
-    let mut known: FxHashMap<(DsoId, &str), u32> = FxHashMap::default();
-    for symbol in &*symbols {
-        *known.entry((symbol.dso, &symbol.name)).or_default() += 1;
+/// Gives functions that share their name with another one their parameters, inlined ones too.
+fn tell_apart(symbols: &mut [Symbol], raw: &[&[u8]], inlined: &mut Shown<'_>) {
+    let texts = &inlined.texts;
+    let of_symbols = symbols.iter().map(|symbol| symbol.name.as_str());
+    let of_symbols = of_symbols.zip(raw.iter().copied());
+    let of_inlined = inlined.known.iter();
+    let of_inlined = of_inlined.map(|(raw, id)| (texts[*id].as_str(), *raw));
+    // By text: what a file calls one of them, and whether that is how all are called.
+    let mut known: FxHashMap<&str, (&[u8], bool)> = FxHashMap::default();
+    for (text, raw) in of_symbols.chain(of_inlined) {
+        let (first, is_only) = known.entry(text).or_insert((raw, true));
+        *is_only &= *first == raw;
     }
-    let shared: Vec<bool> = symbols
-        .iter()
-        .map(|symbol| known[&(symbol.dso, symbol.name.as_str())] > 1)
-        .collect();
-    let all = symbols.iter_mut().zip(raw).zip(shared);
-    for ((symbol, raw), _) in all.filter(|(_, is_shared)| *is_shared) {
-        symbol.parameters = parameters(raw).map(String::into_boxed_str);
+    let told = |text: &str, raw: &[u8]| {
+        let is_only = known[text].1;
+        let parameters = (!is_only).then(|| parameters(raw)).flatten();
+        parameters.map(String::into_boxed_str)
+    };
+    let mut of_inlined: IndexVec<ShownId, Option<Box<str>>> = index_vec![None; texts.len()];
+    for (raw, id) in &inlined.known {
+        of_inlined[*id] = told(&texts[*id], raw);
     }
+    let of_symbols = symbols.iter().zip(raw);
+    let of_symbols: Vec<_> = of_symbols.map(|(s, raw)| told(&s.name, raw)).collect();
+    for (symbol, parameters) in symbols.iter_mut().zip(of_symbols) {
+        symbol.parameters = parameters;
+    }
+    inlined.parameters = of_inlined;
 }
 
 /// Distinct names and their texts.
 struct Shown<'a> {
     known: FxHashMap<&'a [u8], ShownId>,
     texts: IndexVec<ShownId, String>,
+    /// Of functions that share their text with another one; empty where nobody asks.
+    parameters: IndexVec<ShownId, Option<Box<str>>>,
 }
 
-/// The text of a name, whose code it is, and its number once it was used.
-type NameOf<'s> = (&'s str, Origin, Option<StringIndex>);
+/// A text and what tells it from others of the same letters: whose code it is, and parameters.
+type Text<'s> = (&'s str, Origin, Option<&'s str>);
+/// A name, and its number once it was used.
+type NameOf<'s> = (Text<'s>, Option<StringIndex>);
 
 /// Interns texts in order of first use.
 struct Strings<'s> {
     texts: IndexVec<StringIndex, String>,
     /// Whose code each is; functions of one name that are not of the same are two texts.
     origins: IndexVec<StringIndex, Origin>,
-    known: FxHashMap<(&'s str, Origin), StringIndex>,
+    /// The same of functions that differ in their parameters.
+    parameters: IndexVec<StringIndex, Option<Box<str>>>,
+    known: FxHashMap<Text<'s>, StringIndex>,
     /// By piece: the texts of its names and paths, and their numbers once they were used.
     names: Vec<IndexVec<NameNumber, NameOf<'s>>>,
     paths: Vec<IndexVec<PathNumber, (&'s str, Option<StringIndex>)>>,
@@ -781,18 +803,23 @@ struct Strings<'s> {
 
 impl<'s> Strings<'s> {
     fn new(expanded: &'s [Expanded<'_>], shown: &'s Shown<'_>) -> Self {
-        let text = |name: &&[u8]| shown.texts[shown.known[*name]].as_str();
+        let text = |name: &[u8], origin: Origin| -> Text<'s> {
+            let id = shown.known[name];
+            let parameters = shown.parameters.get(id).and_then(Option::as_deref);
+            (&shown.texts[id], origin, parameters)
+        };
         let names = |e: &'s Expanded<'_>| {
             let origin = |at: NameNumber| e.origins.get(at).copied().unwrap_or_default();
             let names = e.names.iter_enumerated();
             names
-                .map(|(at, name)| (text(name), origin(at), None))
+                .map(|(at, name)| (text(name, origin(at)), None))
                 .collect()
         };
         let paths = |e: &'s Expanded<'_>| e.paths.iter().map(|p| (p.as_str(), None)).collect();
         Self {
             texts: IndexVec::new(),
             origins: IndexVec::new(),
+            parameters: IndexVec::new(),
             known: FxHashMap::default(),
             names: expanded.iter().map(names).collect(),
             paths: expanded.iter().map(paths).collect(),
@@ -800,23 +827,25 @@ impl<'s> Strings<'s> {
     }
 
     fn name(&mut self, piece: usize, name: NameNumber) -> StringIndex {
-        let (text, origin, number) = self.names[piece][name];
-        let number = number.unwrap_or_else(|| self.add(text, origin));
-        self.names[piece][name].2 = Some(number);
+        let (text, number) = self.names[piece][name];
+        let number = number.unwrap_or_else(|| self.add(text));
+        self.names[piece][name].1 = Some(number);
         number
     }
 
     fn place(&mut self, piece: usize, place: Option<Spot>) -> Option<SourceLine> {
         let (path, line, column) = place?;
         let (text, number) = self.paths[piece][path];
-        let file = number.unwrap_or_else(|| self.add(text, Origin::Unknown));
+        let file = number.unwrap_or_else(|| self.add((text, Origin::Unknown, None)));
         self.paths[piece][path].1 = Some(file);
         Some(SourceLine { file, line, column })
     }
 
-    fn add(&mut self, text: &'s str, origin: Origin) -> StringIndex {
-        *self.known.entry((text, origin)).or_insert_with(|| {
+    fn add(&mut self, text: Text<'s>) -> StringIndex {
+        *self.known.entry(text).or_insert_with(|| {
+            let (text, origin, parameters) = text;
             self.origins.push(origin);
+            self.parameters.push(parameters.map(Box::from));
             self.texts.push(text.to_owned())
         })
     }
@@ -836,4 +865,48 @@ pub(super) fn affordable<'n>(names: impl Iterator<Item = &'n [u8]>) -> Vec<&'n [
         None => &name[..name.len().min(BEGINNING)],
     };
     names.map(cut).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_tell_functions_of_one_name_apart_inlined_or_not() {
+        let symbol = |name: &str| Symbol {
+            dso: DsoId::from_usize(0),
+            start: 0,
+            end: 1,
+            name: name.to_owned(),
+            is_data: false,
+            origin: Origin::Unknown,
+            parameters: None,
+        };
+        let told = |symbols: &[&'static str], inlined: &[&'static str]| -> Vec<Option<String>> {
+            let raw: Vec<&[u8]> = symbols.iter().map(|name| name.as_bytes()).collect();
+            let text = |name: &&str| demangle(name.as_bytes(), NameStyle::Short).into_owned();
+            let mut symbols: Vec<Symbol> = symbols.iter().map(|n| symbol(&text(n))).collect();
+            let names = inlined.iter().enumerate();
+            let mut inlined = Shown {
+                known: names
+                    .map(|(at, name)| (name.as_bytes(), ShownId::from_usize(at)))
+                    .collect(),
+                texts: inlined.iter().map(text).collect(),
+                parameters: IndexVec::new(),
+            };
+            tell_apart(&mut symbols, &raw, &mut inlined);
+            let all = symbols.into_iter().map(|symbol| symbol.parameters);
+            all.chain(inlined.parameters)
+                .map(|parameters| parameters.map(String::from))
+                .collect()
+        };
+        let [int, double] = ["(int)", "(double)"].map(|text| Some(text.to_owned()));
+        let both = [int, double];
+        assert_eq!(told(&["_Z4worki", "_Z4workd"], &[]), both);
+        assert_eq!(told(&["_Z4worki"], &["_Z4workd"]), both);
+        assert_eq!(told(&[], &["_Z4worki", "_Z4workd"]), both);
+        // One function, also where it was inlined.
+        assert_eq!(told(&["_Z4worki"], &["_Z4worki"]), [None, None]);
+        assert_eq!(told(&["_Z4worki"], &["_Z5otheri"]), [None, None]);
+    }
 }
