@@ -20,6 +20,8 @@ pub struct Diagnostics {
 enum Line {
     /// In a line of its own.
     One(Level, String),
+    /// The same, by whichever thread came first.
+    Beside(Level, String),
     /// A warning that files have in common.
     OfFiles(&'static OfFiles, Vec<String>),
 }
@@ -67,7 +69,7 @@ impl OfFiles {
 impl Line {
     fn text(&self) -> (Level, String) {
         match self {
-            Self::One(level, text) => (*level, text.clone()),
+            Self::One(level, text) | Self::Beside(level, text) => (*level, text.clone()),
             Self::OfFiles(what, files) => (Level::Warning, what.text(files)),
         }
     }
@@ -91,10 +93,16 @@ impl Diagnostics {
 
     /// Says what is missing or damaged, what was done, and what would fix it; one line.
     pub fn warn(&self, line: impl Into<String>) {
-        self.push(Level::Warning, line.into());
+        self.add(Line::One(Level::Warning, line.into()));
     }
 
-    /// The same of a file; those that have it in common share a line.
+    /// The same of what several threads look at, of which any may be the first: files of symbols. Such lines are sorted and stand
+    /// behind the others, so that two runs say the same.
+    pub fn warn_beside(&self, line: impl Into<String>) {
+        self.add(Line::Beside(Level::Warning, line.into()));
+    }
+
+    /// The same of a file; those that have it in common share a line, which stands there, too.
     pub fn warn_of_file(&self, what: &'static OfFiles, file: String) {
         let mut lines = self.lock();
         let known = lines.iter_mut().find_map(|line| match line {
@@ -110,22 +118,25 @@ impl Diagnostics {
 
     /// Says something that only matters with `-v`.
     pub fn note(&self, line: impl Into<String>) {
-        self.push(Level::Note, line.into());
+        self.add(Line::One(Level::Note, line.into()));
     }
 
-    /// All lines in the order they were reported, each once.
+    /// The same of what several threads look at.
+    pub fn note_beside(&self, line: impl Into<String>) {
+        self.add(Line::Beside(Level::Note, line.into()));
+    }
+
+    /// All lines, each once: those that were reported in order, then those that were not.
     #[must_use]
     pub fn take(&self) -> Vec<(Level, String)> {
-        let lines = std::mem::take(&mut *self.lock());
-        lines.iter().map(Line::text).collect()
+        in_order(&std::mem::take(&mut *self.lock()))
     }
 
     /// The warnings so far, for answers that hold them; they stay to be printed.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
-        let lines = self.lock();
-        let texts = lines.iter().map(Line::text);
-        let warnings = texts.filter(|(level, _)| *level == Level::Warning);
+        let lines = in_order(&self.lock()).into_iter();
+        let warnings = lines.filter(|(level, _)| *level == Level::Warning);
         warnings.map(|(_, line)| line).collect()
     }
 
@@ -134,7 +145,7 @@ impl Diagnostics {
     pub fn has_warnings(&self) -> bool {
         self.lock()
             .iter()
-            .any(|line| !matches!(line, Line::One(Level::Note, _)))
+            .any(|line| line.text().0 == Level::Warning)
     }
 
     /// A stage begins that has `total` steps (bytes, samples).
@@ -165,9 +176,8 @@ impl Diagnostics {
         (stage, (done.saturating_mul(100) / total.max(1)).min(100))
     }
 
-    fn push(&self, level: Level, line: String) {
+    fn add(&self, line: Line) {
         let mut lines = self.lock();
-        let line = Line::One(level, line);
         if !lines.contains(&line) {
             lines.push(line);
         }
@@ -181,9 +191,43 @@ impl Diagnostics {
     }
 }
 
+fn in_order(lines: &[Line]) -> Vec<(Level, String)> {
+    let (ordered, beside): (Vec<_>, Vec<_>) =
+        lines.iter().partition(|line| matches!(line, Line::One(..)));
+    let [ordered, mut beside] =
+        [ordered, beside].map(|lines| -> Vec<_> { lines.into_iter().map(Line::text).collect() });
+    beside.sort_unstable_by(|(_, a), (_, b)| a.cmp(b));
+    ordered.into_iter().chain(beside).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_of_threads_stand_in_one_order() {
+        static WHAT: OfFiles = OfFiles {
+            one: "is damaged",
+            several: "are damaged",
+            advice: "Mend it",
+        };
+        let said = |files: [&str; 2]| {
+            let diag = Diagnostics::new();
+            for file in files {
+                diag.warn_beside(format!("{file}: not used"));
+                diag.note_beside(format!("{file}: looked at"));
+                diag.warn_of_file(&WHAT, file.to_owned());
+            }
+            diag.warn("z: cut");
+            diag.warn("first: missing");
+            assert_eq!(diag.warnings().len(), 5);
+            let lines = diag.take().into_iter();
+            lines.map(|(_, text)| text).collect::<Vec<_>>()
+        };
+        let lines = said(["b", "a"]);
+        assert_eq!(lines, said(["a", "b"]));
+        assert_eq!(lines[..2], ["z: cut", "first: missing"]);
+    }
 
     #[test]
     fn files_with_the_same_trouble_share_a_line() {

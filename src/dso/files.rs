@@ -233,7 +233,7 @@ impl<'a> Opener<'_, 'a> {
         let path = door.path();
         let name = locate::path_of(&dso.long_name);
         let (shown, found) = (name.display(), path.display());
-        self.diag.note(format!(
+        self.diag.note_beside(format!(
             "{shown}: read from {found}, known {}",
             evidence.text()
         ));
@@ -271,19 +271,19 @@ impl<'a> Opener<'_, 'a> {
         for (path, why) in refused {
             let shown = path.display();
             match why {
-                Refused::For(Against::OtherBuild { found, want }) => self.diag.warn(format!(
+                Refused::For(Against::OtherBuild { found, want }) => self.diag.warn_beside(format!(
                     "{shown}: build ID is {found}, the recording has {want}; the file was changed since and is not used, its \
                      functions stay unresolved. Put the recorded file under a directory and give it with --symfs, or \
                      add it to the build-ID cache (perf buildid-cache --add FILE)"
                 )),
-                Refused::For(Against::NoBuildId(want)) => self.diag.warn(format!(
+                Refused::For(Against::NoBuildId(want)) => self.diag.warn_beside(format!(
                     "{shown}: has no build ID, the recording has {want}; it is another file and not used"
                 )),
                 Refused::For(Against::NotMapped) => self.diag.warn_of_file(&NOT_MAPPED, shown.to_string()),
                 Refused::For(Against::OtherInode) => self.diag.warn_of_file(&OTHER_INODE, shown.to_string()),
                 Refused::For(Against::Ambiguous) => self.diag.warn_of_file(&AMBIGUOUS, shown.to_string()),
                 Refused::Unreadable(why) => {
-                    self.diag.warn(format!("{why}; not used, its functions stay unresolved"));
+                    self.diag.warn_beside(format!("{why}; not used, its functions stay unresolved"));
                 }
                 Refused::Missing | Refused::NotElf | Refused::Pe | Refused::OnlyDebug => {}
             }
@@ -515,7 +515,7 @@ impl<'a> Opener<'_, 'a> {
             })
         });
         if found.is_none() {
-            self.diag.warn(format!(
+            self.diag.warn_beside(format!(
                 "{}: the file {} that it shares debug information with was not found; inlined functions have no names",
                 debug_path.display(),
                 locate::path_of(name).display()

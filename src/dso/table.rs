@@ -420,7 +420,7 @@ impl<'a> DsoTable<'a> {
 
     /// Says that such a file was not found.
     pub(crate) fn report_missing_split(&self, id: DsoId) {
-        self.diag.warn(format!(
+        self.diag.warn_beside(format!(
             "{}: its debug information is in .dwo files or in a .dwp file, of which at least one was not found; \
              functions that were inlined there are not shown",
             String::from_utf8_lossy(&self.get(id).long_name)
@@ -571,10 +571,10 @@ impl<'a> DsoTable<'a> {
             DsoKind::Kernel => {
                 let symbols = self.kernel.get();
                 if let Some(problem) = &symbols.problem {
-                    self.diag.warn(problem.as_str());
+                    self.diag.warn_beside(problem.as_str());
                 }
                 if symbols.state(self.reference.as_ref()) == KernelState::OtherBuild {
-                    self.diag.warn(format!(
+                    self.diag.warn_beside(format!(
                         "{}: not of the recorded kernel, whose code has another size; names of kernel functions may \
                          be wrong (--kallsyms FILE)",
                         symbols.source
@@ -586,7 +586,7 @@ impl<'a> DsoTable<'a> {
                 let kernel = self.kernel.get();
                 let reference = self.reference.as_ref();
                 if kernel.is_of_another_boot(reference) {
-                    self.diag.warn(format!(
+                    self.diag.warn_beside(format!(
                         "{}: of another boot than the recording; modules lay elsewhere, and only their files can name \
                          their functions",
                         kernel.source

@@ -227,7 +227,7 @@ impl Search<'_> {
                 Err(why) => {
                     let path = path.display();
                     self.diag
-                        .warn(format!("{path}: not a source map ({why}); not used"));
+                        .warn_beside(format!("{path}: not a source map ({why}); not used"));
                     return None;
                 }
             };
@@ -250,11 +250,12 @@ impl Search<'_> {
         match why {
             Some(why) => {
                 self.diag
-                    .warn(format!("{shown}: {why} ({script}); not used"));
+                    .warn_beside(format!("{shown}: {why} ({script}); not used"));
                 None
             }
             None => {
-                self.diag.note(format!("{script}: sources by {shown}"));
+                self.diag
+                    .note_beside(format!("{script}: sources by {shown}"));
                 Some(map)
             }
         }
