@@ -15,7 +15,7 @@ use super::apart::{Order, Orders, ranks};
 use super::options::ReportOptions;
 use super::spec::Key;
 use crate::intern::ItemIndex;
-use crate::profile::{Frame, FrameId, Object, ObjectId, Profile, SymbolId};
+use crate::profile::{Frame, FrameId, Object, ObjectId, Profile, Symbol, SymbolId};
 use crate::questions::functions::Functions;
 
 numbers! {
@@ -383,8 +383,8 @@ impl<'p> ClassMaker<'p> {
         };
         let symbol = &self.profile[id];
         if !symbol.inlined {
-            let is_jit = self.profile[symbol.object].is_jit;
-            return SymbolPart::Range(symbol.start, symbol.end, is_jit.then_some(id));
+            let jit = is_jit(self.profile, symbol).then_some(id);
+            return SymbolPart::Range(symbol.start, symbol.end, jit);
         }
         let new = InlinedName::from_usize(self.inlined_names.len());
         let name = *self.inlined_names.entry(&symbol.name).or_insert(new);
@@ -399,6 +399,11 @@ impl<'p> ClassMaker<'p> {
         });
         SymbolPart::Inlined(name, start, end)
     }
+}
+
+/// Whether a function was made at run time. A dump that was mapped counts as a file, so that its object does not always tell.
+pub(crate) fn is_jit(profile: &Profile, symbol: &Symbol) -> bool {
+    symbol.producer.is_some() || profile[symbol.object].is_jit
 }
 
 /// Rank of each object's name in byte order; equal names have one rank.

@@ -34,7 +34,7 @@ use crate::ids::{Idx, IndexVec, Spare, index_vec, numbers};
 
 use self::chains::Chains;
 pub(crate) use self::classes::known_srcline;
-use self::classes::{ClassId, Classes};
+use self::classes::{ClassId, Classes, is_jit};
 pub use self::columns::Columns;
 pub use self::hierarchy::{HierarchyNode, hierarchy, levels};
 use self::keys::Key;
@@ -305,7 +305,7 @@ fn tree_labels(profile: &Profile, options: &ReportOptions) -> IndexVec<FrameId, 
                 Label::Address(frame.object, frame.address, inlined)
             }
             (_, _, Some((_, symbol))) if symbol.inlined => Label::Inlined(&symbol.name),
-            (_, _, Some((id, symbol))) if profile[symbol.object].is_jit => Label::Jit(id),
+            (_, _, Some((id, symbol))) if is_jit(profile, symbol) => Label::Jit(id),
             (_, _, Some((_, symbol))) => Label::Function(symbol.object, symbol.start),
         }
     };

@@ -7,7 +7,7 @@ use super::testing::ProfileBuilder;
 use super::{CallTree, TreeMaker, TreeNodeId, build};
 use crate::address::FileOffset;
 use crate::ids::Idx;
-use crate::profile::Profile;
+use crate::profile::{ObjectId, Producer, Profile};
 
 /// Weight of every beginning of a chain, by the names of its frames.
 type Prefixes = BTreeMap<Vec<String>, (u64, u64)>;
@@ -188,6 +188,15 @@ fn trees_hold_what_samples_credit_one_by_one() {
 
 #[test]
 fn jit_code_made_later_at_the_same_place_is_another_function() {
+    later_code_is_another_function(|profile, jit| profile.objects[jit].is_jit = true);
+    // wasmtime loads two modules in turn. Its dump was mapped, and so its object is a file.
+    later_code_is_another_function(|profile, jit| {
+        let of_dump = profile.symbols.iter_mut().filter(|s| s.object == jit);
+        of_dump.for_each(|symbol| symbol.producer = Some(Producer::Wasmtime));
+    });
+}
+
+fn later_code_is_another_function(tell: impl Fn(&mut Profile, ObjectId)) {
     let mut builder = ProfileBuilder::default();
     builder.sample("one", "old@jit;main", 2);
     builder.sample("one", "new@jit;main", 1);
@@ -195,7 +204,7 @@ fn jit_code_made_later_at_the_same_place_is_another_function() {
     let is_jit = |name: &str| name == "jit";
     let jit = profile.objects.iter().position(|o| is_jit(&o.short_name));
     let jit = jit.expect("the builder makes an object of each name");
-    profile.objects[jit].is_jit = true;
+    tell(&mut profile, ObjectId::from_usize(jit));
     for symbol in &mut profile.symbols {
         if symbol.object.index() == jit {
             (symbol.start, symbol.end) = (FileOffset(0x1000), FileOffset(0x1010));
