@@ -148,11 +148,11 @@ impl Yardstick {
         self.prior.alone(&one, self.is_paired)
     }
 
-    /// The test of what a function weighs as it is; what runs scatter by altogether is in its error.
+    /// The test of what a function weighs as it is; what runs scatter by altogether is in its error, beside what functions do.
     pub(super) fn in_seconds(&self, one: &Weights, scatter: Scatter) -> Tested {
         let moods = Prior {
-            noise: (PRIOR_NOISE.powi(2) + scatter.variance).sqrt(),
-            ..Prior::default()
+            shared: scatter.variance,
+            ..self.prior
         };
         moods.alone(one, self.is_paired)
     }
@@ -314,6 +314,8 @@ struct Prior {
     scale: f64,
     /// Noise beyond sampling, as a share of the weight.
     noise: f64,
+    /// Variance that a function has from its runs, not of its own, as a share of the weight's square.
+    shared: f64,
 }
 
 impl Default for Prior {
@@ -322,6 +324,7 @@ impl Default for Prior {
             degrees: PRIOR_DEGREES,
             scale: 1.0,
             noise: PRIOR_NOISE,
+            shared: 0.0,
         }
     }
 }
@@ -358,7 +361,8 @@ impl Prior {
     /// The variance that is expected of a function of this weight.
     fn expected(&self, one: &Weights) -> f64 {
         let middle = one.middle();
-        self.scale * (one.grain * middle + (self.noise * middle).powi(2))
+        let own = self.scale * (one.grain * middle + (self.noise * middle).powi(2));
+        own + self.shared * middle.powi(2)
     }
 
     /// What runs of one group scatter by, leaning on what is expected.
@@ -602,6 +606,23 @@ mod tests {
         // The fifth differs by chance; what is usual would call that a change.
         let usual = Prior::default().alone(&all[4], false);
         assert!(usual.p * 6.0 < 0.05, "{}", usual.p);
+        // In plain seconds it is no change, either, though what runs scatter by is in the error as well.
+        let in_seconds = |prior: Prior| -> f64 {
+            let yardstick = Yardstick {
+                lengths: all[0].times(0.0, 0.0),
+                prior,
+                is_paired: false,
+            };
+            let scatter = Scatter {
+                variance: 0.015,
+                wide: 0.2,
+            };
+            let tested = all.iter().map(|one| yardstick.in_seconds(one, scatter).p);
+            let q = benjamini_hochberg(&tested.collect::<Vec<_>>());
+            q.into_iter().fold(1.0, f64::min)
+        };
+        let (usual, learned) = (in_seconds(Prior::default()), in_seconds(learned));
+        assert!(usual < RATE && learned > 0.1, "{usual} {learned}");
         // Quiet functions, and few, are taken as usual.
         let (quiet, _) = made(&[(400.0, 1.0); 6]);
         assert_eq!(Prior::of(&quiet, false).scale, 1.0);
