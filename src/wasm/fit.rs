@@ -38,6 +38,11 @@ pub(super) fn best(
     })
 }
 
+/// Whether module `number` of a compiled file may have been made from this one, wherever it lay in its file.
+pub(super) fn may_be(compiled: &Compiled<'_>, number: u32, module: &CoreModule<'_>) -> bool {
+    shifts(compiled, number, module).is_some()
+}
+
 /// The shift of one candidate, if it is certain.
 fn shift(
     candidate: usize,

@@ -195,8 +195,38 @@ impl<'a> WasmCode<'a> {
         found.match_codes(session, &objects, diag);
         found.make_parts(diag);
         found.match_functions(session, &objects, diag);
+        found.warn_of_unfit(diag);
         found.note_used(search.store);
         found
+    }
+
+    /// Warns of modules that the user named and that do not fit. Without a word their lines were missing as if nobody had named them.
+    fn warn_of_unfit(&self, diag: &Diagnostics) {
+        let used = self.parts.iter().filter_map(|part| part.source);
+        let used: FxHashSet<usize> = used.map(|(file, ..)| file).collect();
+        let files = self.files.iter().enumerate();
+        for (_, file) in files.filter(|(number, file)| file.is_named && !used.contains(number)) {
+            let mut compiled = self
+                .parts
+                .iter()
+                .filter_map(|part| Some((&self.compiled[part.compiled?].content, part.number)))
+                .peekable();
+            let path = file.path.display();
+            if compiled.peek().is_none() {
+                diag.warn(format!(
+                    "{path}: tells nothing of the code in the recording without the .cwasm that was made from it; not used"
+                ));
+                continue;
+            }
+            let modules = &file.content.modules;
+            let fits = |(content, number)| modules.iter().any(|m| fit::may_be(content, number, m));
+            // One that fits is the stripped twin of the one that is used.
+            if !compiled.any(fits) {
+                diag.warn(format!(
+                    "{path}: none of the .cwasm files that were found was made from it; not used"
+                ));
+            }
+        }
     }
 
     /// Notes the files that something was found in.

@@ -235,6 +235,33 @@ fn without_the_compiled_file_functions_have_their_first_line() {
     );
 }
 
+/// A module that was named but is another build's gives no line, which nobody understood without a word.
+#[test]
+fn a_named_module_that_does_not_fit_is_told() {
+    let (_keep, folder) = copy(&["hot.wasm"]);
+    // One function without parameters, whose body is empty.
+    let other = b"\0asm\x01\0\0\0\x01\x04\x01\x60\0\0\x03\x02\x01\0\x0a\x04\x01\x02\0\x0b";
+    fs::write(folder.join("other.txt"), other).expect("written");
+    let fold = ["fold", "-i", "perf.data", "--wasm"];
+    let errors = |module: &str| run_in(&folder, &[&fold[..], &[module]].concat()).1;
+    let told = errors("other.txt");
+    assert!(
+        told.contains(
+            "other.txt: none of the .cwasm files that were found was made from it; not used"
+        ),
+        "{told}"
+    );
+    let module = sample("wasm", "hot.wasm");
+    let told = errors(module.to_str().expect("a name"));
+    assert!(!told.contains("hot.wasm"), "{told}");
+    fs::remove_file(folder.join("hot.cwasm")).expect("removed");
+    let told = errors("other.txt");
+    assert!(
+        told.contains("other.txt: tells nothing of the code in the recording without the .cwasm"),
+        "{told}"
+    );
+}
+
 /// Files of another program or of nobody are refused, and the samples are still there.
 #[test]
 fn what_does_not_fit_is_not_used() {
