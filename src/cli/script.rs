@@ -128,7 +128,11 @@ impl ScriptArgs {
     ///
     /// When an argument means nothing, or a field needs another.
     pub fn resolve(&self, environment: &Environment) -> Result<ScriptCommand, String> {
-        let Fields { fields, is_default } = self.fields.clone().unwrap_or_default();
+        let Fields {
+            fields,
+            is_default,
+            names_period,
+        } = self.fields.clone().unwrap_or_default();
         check(&fields)?;
         let mut load = self.input.load_options(self.file.as_ref(), environment);
         self.weight.apply(&mut load, self.input.force, false);
@@ -149,6 +153,7 @@ impl ScriptArgs {
             requires_cpu: !is_default && fields.contains(&Field::Cpu),
             fields,
             is_default,
+            all_periods: names_period,
             nanoseconds: self.ns,
             chains: !self.hide_call_graph,
             max_stack: self.max_stack,
@@ -181,6 +186,8 @@ struct Fields {
     fields: BTreeSet<Field>,
     /// perf's default, or a change of it.
     is_default: bool,
+    /// `period` was asked for by name.
+    names_period: bool,
 }
 
 impl Default for Fields {
@@ -188,6 +195,7 @@ impl Default for Fields {
         Self {
             fields: Field::DEFAULT.into_iter().collect(),
             is_default: true,
+            names_period: false,
         }
     }
 }
@@ -200,6 +208,7 @@ fn parse_fields(list: &str) -> Result<Fields, String> {
     } else {
         BTreeSet::new()
     };
+    let mut names_period = false;
     for word in list.split(',') {
         let name = word.trim_start_matches(['+', '-']);
         let Some(&(_, field)) = Field::NAMES.iter().find(|(known, _)| *known == name) else {
@@ -209,13 +218,18 @@ fn parse_fields(list: &str) -> Result<Fields, String> {
                 names.join(", ")
             ));
         };
+        names_period |= field == Field::Period && !word.starts_with('-');
         if word.starts_with('-') {
             fields.remove(&field);
         } else {
             fields.insert(field);
         }
     }
-    Ok(Fields { fields, is_default })
+    Ok(Fields {
+        fields,
+        is_default,
+        names_period,
+    })
 }
 
 #[cfg(test)]

@@ -84,6 +84,8 @@ pub struct ScriptOptions {
     pub fields: BTreeSet<Field>,
     /// The columns are the default or a change of it: then tracepoints have an address only with a call chain.
     pub is_default: bool,
+    /// Tracepoints have their period, too, which the default leaves out.
+    pub all_periods: bool,
     /// Nanoseconds instead of microseconds.
     pub nanoseconds: bool,
     /// Call chains; without, one address a line.
@@ -171,7 +173,7 @@ impl Printer<'_> {
             };
             write!(out, "{time:>12}: ")?;
         }
-        if self.has(Field::Period) && !event.is_tracepoint {
+        if self.has(Field::Period) && (self.options.all_periods || !event.is_tracepoint) {
             write!(out, "{:>10} ", sample.period)?;
         }
         if self.has(Field::Event) {

@@ -107,3 +107,22 @@ fn fields_of_tracepoints_are_keys_as_in_perf() {
         );
     }
 }
+
+/// `-F period` names it for all events, as in perf. Lines of tracepoints were a column short.
+#[test]
+fn a_period_that_was_asked_for_is_on_every_line() {
+    let lines_with_period = |fields: &[&str]| {
+        let script = crate::support::stdout_of(&[&["script", "-G"], fields].concat(), "waits");
+        let front = |line: &str| Some(line.split_once("sched:sched_switch:")?.0.to_owned());
+        let fronts: Vec<String> = script.lines().filter_map(front).collect();
+        let with = fronts
+            .iter()
+            .filter(|front| front.trim_end().ends_with(" 1"));
+        (with.count(), fronts.len())
+    };
+    for fields in ["comm,event,period", "+period", "-time,+period"] {
+        let (with, all) = lines_with_period(&["-F", fields]);
+        assert!(with == all && all > 0, "{fields}: {with} of {all}");
+    }
+    assert_eq!(lines_with_period(&[]).0, 0);
+}
