@@ -11,7 +11,7 @@ use super::picture::{Base, read_base};
 use crate::flame::{self, Finding, Findings, Flame, Naming, Paths, Weights};
 use crate::ids::index_vec;
 use crate::load::LoadOptions;
-use crate::output::caption::{Caption, plural};
+use crate::output::caption::{Caption, Left, plural};
 use crate::profile::{EventId, Profile};
 use crate::questions::compare::{Comparison, Method, compare, names_in_new};
 use crate::questions::facts::Facts;
@@ -50,25 +50,28 @@ impl Sides<'_> {
         context: &Context<'_>,
     ) -> anyhow::Result<(Flame, Findings)> {
         let threads = self.load.needs.threads;
-        let names: Vec<String> = self
-            .base
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect();
-        let named = match names.as_slice() {
-            [one] => one.clone(),
-            all => format!("{} and {} more", all[0], all.len() - 1),
+        let and_more = |first: &str, more: usize| match more {
+            0 => first.to_owned(),
+            more => format!("{first} and {more} more"),
         };
+        let first = self.base.first().map(|path| path.display().to_string());
+        let base_named = and_more(
+            &first.unwrap_or_default(),
+            self.base.len().saturating_sub(1),
+        );
+        let named = and_more(&profile.recording.path, self.more.len());
+        caption.compare(&named, &base_named);
         let name = &profile[event].name;
-        let (mut base, mut base_runs) = (Vec::new(), Vec::new());
+        let (mut base, mut base_runs, mut base_left) = (Vec::new(), Vec::new(), Vec::new());
         let mut before = None;
         for path in self.base {
             match read_base(path, self.load, context)? {
                 Base::Recording(mut other) => {
                     let found = self.prepare(&mut other, name)?;
                     if base.is_empty() {
-                        caption.compare_with(&named, profile, Some((&other, found)));
+                        caption.tell_differences(profile, &other);
                     }
+                    base_left.push(Left::of(&other[found]));
                     let (paths, run) = part(&other, found, of);
                     base.push(paths);
                     base_runs.push(run);
@@ -80,7 +83,7 @@ impl Sides<'_> {
             Some(folded) => {
                 anyhow::ensure!(
                     self.base.len() == 1 && self.more.is_empty(),
-                    "{named}: folded stacks are compared with one recording"
+                    "{base_named}: folded stacks are compared with one recording"
                 );
                 folded
             }
@@ -90,19 +93,20 @@ impl Sides<'_> {
             Before::Recordings(paths, runs) => (paths, runs),
             Before::Folded(paths) => {
                 let after = of(profile, event, Naming::Folded);
-                caption.compare_with(&named, profile, None);
-                let joined = flame::join([vec![after], vec![paths]], event, threads);
-                let flame = joined.flame;
+                let both = flame::join([vec![after], vec![paths]], event, threads);
+                let flame = both.flame;
                 let findings = self.of_folded(&flame);
                 return Ok((flame, findings));
             }
         };
         let (paths, run) = part(profile, event, of);
         let (mut new, mut new_runs) = (vec![paths], vec![run]);
+        let mut new_left = vec![Left::of(&profile[event])];
         for path in self.more {
             match read_base(path, self.load, context)? {
                 Base::Recording(mut other) => {
                     let found = self.prepare(&mut other, name)?;
+                    new_left.push(Left::of(&other[found]));
                     let (paths, run) = part(&other, found, of);
                     new.push(paths);
                     new_runs.push(run);
@@ -110,6 +114,7 @@ impl Sides<'_> {
                 Base::Folded(_) => anyhow::bail!("{}: no recording", path.display()),
             }
         }
+        caption.tell_sides(&profile[event], &new_left, &base_left);
         let comparison = compare(&base_runs, &new_runs, Method::default());
         if let Some(program) = &comparison.program {
             base.iter_mut()
@@ -117,25 +122,21 @@ impl Sides<'_> {
             caption.say(&program.text());
         }
         let runs = [new.len(), base.len()];
-        if runs != [1, 1] {
-            let [new, base] = runs.map(|count| plural(count, "run"));
-            caption.say(&format!("means of {new}, before of {base}"));
-        }
         let names = names_in_new(&base_runs, &new_runs);
         base.iter_mut()
             .for_each(|paths| flame::rename_functions(paths, &names));
-        let joined = flame::join([new, base], event, threads);
+        let both = flame::join([new, base], event, threads);
         let is_amount = new_runs[0].facts.is_amount();
         let factor = match comparison.factor {
             factor if factor.is_normal() && factor > 0.0 && !self.absolute => factor,
             _ => 1.0,
         };
         let findings = Findings {
-            of: Findings::of(&joined.identities, &comparison, &names, is_amount),
+            of: Findings::of(&both.identities, &comparison, &names, is_amount),
             scale: [1.0 / runs[0] as f64, factor / runs[1] as f64],
-            note: note(&comparison),
+            note: joined(note(&comparison), scaled(factor)),
         };
-        Ok((joined.flame, findings))
+        Ok((both.flame, findings))
     }
 
     /// The event of another recording, with what is not looked at left out.
@@ -158,10 +159,11 @@ impl Sides<'_> {
         };
         let (new, base) = (of_run(0) as f64, of_run(1) as f64);
         let is_share = !self.absolute && new > 0.0 && base > 0.0;
+        let factor = if is_share { new / base } else { 1.0 };
         Findings {
             of: index_vec![Finding::NONE; flame.functions.len()],
-            scale: [1.0, if is_share { new / base } else { 1.0 }],
-            note: Some("not tested: folded stacks".to_owned()),
+            scale: [1.0, factor],
+            note: joined(Some("not tested: folded stacks".to_owned()), scaled(factor)),
         }
     }
 }
@@ -201,6 +203,17 @@ fn note(comparison: &Comparison) -> Option<String> {
         _ if comparison.tested == 0 => Some("not tested: no function is large enough".to_owned()),
         _ => None,
     }
+}
+
+/// That weights of the base are not what was measured: a picture of a program that became slower as a whole looked as if nothing had changed.
+fn scaled(factor: f64) -> Option<String> {
+    let is_seen = (factor - 1.0).abs() >= 0.005;
+    is_seen.then(|| format!("what was before is times {factor:.2}, the common factor"))
+}
+
+fn joined(first: Option<String>, second: Option<String>) -> Option<String> {
+    let parts: Vec<String> = first.into_iter().chain(second).collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 /// Weights of a side for a picture that takes whole numbers: those of one run, times `fixed`.

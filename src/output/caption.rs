@@ -43,20 +43,31 @@ impl Caption {
         }
     }
 
-    /// Says that it is a difference; without a profile of the other run, and its event, nothing is known of that but its name.
-    pub fn compare_with(
-        &mut self,
-        name: &str,
-        after: &Profile,
-        before: Option<(&Profile, EventId)>,
-    ) {
-        let own = shown(&after.recording.path).into_owned();
-        self.recorded = format!("{own} compared with {}", shown(name));
-        let Some((before, event)) = before else {
-            return;
+    /// Says that it is a difference of these runs.
+    pub fn compare(&mut self, new: &str, base: &str) {
+        self.recorded = format!("{} compared with {}", shown(new), shown(base));
+    }
+
+    /// Says what a run of the new side and of the base has. Of several that is the mean: the first run's figures were taken for it.
+    pub fn tell_sides(&mut self, event: &EventSummary, new: &[Left], base: &[Left]) {
+        let side = |runs: &[Left]| {
+            let mean = Left::mean(runs);
+            let what = event.counted.unwrap_or("samples");
+            let text = format!(
+                "{} {what}, {}",
+                grouped(mean.samples),
+                amount(event, mean.weight)
+            );
+            match runs.len() {
+                0 | 1 => text,
+                count => format!("{text}, means of {}", plural(count as u64, "run")),
+            }
         };
-        let samples = counted(&before[event]);
-        self.shown = format!("{} (before: {samples})", self.shown);
+        self.shown = format!("{}{} (before: {})", side(new), filtered(event), side(base));
+    }
+
+    /// Says why two runs may not be comparable.
+    pub fn tell_differences(&mut self, after: &Profile, before: &Profile) {
         let keys = [
             ("kernel", "# os release :"),
             ("processor", "# cpudesc :"),
@@ -78,6 +89,36 @@ impl Caption {
     /// Adds something worth knowing to what is shown.
     pub fn say(&mut self, text: &str) {
         self.shown = format!("{}; {}", self.shown, shown(text));
+    }
+}
+
+/// What filters left of an event.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Left {
+    samples: u64,
+    weight: u64,
+}
+
+impl Left {
+    /// Of one run.
+    #[must_use]
+    pub fn of(event: &EventSummary) -> Self {
+        Self {
+            samples: event.samples.saturating_sub(event.filtered_samples),
+            weight: event.period.saturating_sub(event.filtered_period),
+        }
+    }
+
+    fn mean(runs: &[Self]) -> Self {
+        let mean = |of: fn(&Self) -> u64| {
+            let sum: u128 = runs.iter().map(|run| u128::from(of(run))).sum();
+            let count = runs.len().max(1) as u128;
+            u64::try_from((sum + count / 2) / count).unwrap_or(u64::MAX)
+        };
+        Self {
+            samples: mean(|run| run.samples),
+            weight: mean(|run| run.weight),
+        }
     }
 }
 

@@ -244,6 +244,10 @@ fn a_difference_can_be_drawn_in_other_ways() {
     assert!(told(&[]).contains(", 1.00 times"), "{}", told(&[]));
     let absolute = told(&["--absolute"]);
     assert!(absolute.contains(", 0.50 times"), "{absolute}");
+    // A picture in which all is as before has to say what was taken out.
+    let factor = "what was before is times 0.50, the common factor";
+    assert!(draw(&twice, &[]).contains(factor));
+    assert!(!draw(&twice, &["--absolute"]).contains("common factor"));
 
     // A run without any weight has no shape.
     let nothing = write("nothing.folded", "node;_start;gone 0\n");
@@ -341,8 +345,9 @@ fn a_difference_colours_what_was_tested() {
             let file = four_functions(run, second);
             fs::write(folder.path().join(format!("{name}{run}")), file).expect("a recording");
         };
-        write("base", 100);
-        write("new", 300);
+        // The first run has not what they have on average.
+        write("base", 103 - 3 * run);
+        write("new", 297 + 3 * run);
     }
     let draw = |arguments: &[&str]| {
         let output = pjit()
@@ -369,6 +374,19 @@ fn a_difference_colours_what_was_tested() {
     assert!(title(&svg, "two ").contains(", 3.00 times, slower"));
     // Runs without an option are the new ones, too.
     assert_eq!(svg, draw(&[&bases[..], &["new0", "new1", "new2"]].concat()));
+    // The figures are means, as the text says, and those of the side that it says.
+    assert!(svg.contains("new0 and 2 more compared with base0 and 2 more"));
+    let of_side = |side: &str| {
+        let told = svg
+            .split(side)
+            .nth(1)
+            .and_then(|rest| rest.split("means of 3 runs").next());
+        told.unwrap_or_default().to_owned()
+    };
+    let (new, base) = (of_side("y=\"41.40\">"), of_side("(before: "));
+    assert!(new.starts_with("600 samples, 600 ms of "), "{new}");
+    assert!(base.starts_with("400 samples, 400 ms of "), "{base}");
+    assert!(!svg.contains("common factor"));
     let one = draw(&["--diff", "base0", "new0"]);
     assert!(one.contains("not tested: 1 run each"));
     assert!(
