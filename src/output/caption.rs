@@ -53,17 +53,16 @@ impl Caption {
         let side = |runs: &[Left]| {
             let mean = Left::mean(runs);
             let what = event.counted.unwrap_or("samples");
-            let text = format!(
-                "{} {what}, {}",
-                grouped(mean.samples),
-                amount(event, mean.weight)
-            );
-            match runs.len() {
-                0 | 1 => text,
-                count => format!("{text}, means of {}", plural(count as u64, "run")),
-            }
+            let samples = grouped(mean.samples);
+            format!("{samples} {what}, {}", amount(event, mean.weight))
         };
         self.shown = format!("{}{} (before: {})", side(new), filtered(event), side(base));
+        let runs = |runs: &[Left]| plural(runs.len() as u64, "run");
+        match (new.len(), base.len()) {
+            (1, 1) => {}
+            (a, b) if a == b => self.say(&format!("means of {} each", runs(new))),
+            _ => self.say(&format!("means of {}, before of {}", runs(new), runs(base))),
+        }
     }
 
     /// Says why two runs may not be comparable.

@@ -506,18 +506,13 @@ impl Lines {
 }
 
 /// What the colours of a difference mean.
-fn change_legend(findings: &Findings, comparison: Comparison) -> String {
+fn change_legend(comparison: Comparison) -> String {
     let (mut more, mut less) = ("#ff6464", "#6464ff");
     if comparison.negate {
         std::mem::swap(&mut more, &mut less);
     }
     let entry = |color, word| format!("  <tspan fill=\"{color}\">■</tspan> {word}");
-    let mut xml = entry(more, "more") + &entry(less, "less") + ", pale around it";
-    if let Some(note) = &findings.note {
-        xml.push_str("; ");
-        push_escaped(note, &mut xml);
-    }
-    xml
+    entry(more, "more") + &entry(less, "less") + ", pale around it"
 }
 
 /// Two lines of XML below the title: what is shown, with a legend, and how far it can be trusted.
@@ -529,18 +524,25 @@ fn subtitle(drawing: &Drawing<'_>, options: &SvgOptions, font_size: usize) -> St
         Some(text) => crate::flame::shown(text).into_owned(),
         None => shortened(&caption.shown, 120),
     };
-    if pruned.left_out > 0 {
-        first.push_str(&format!(
-            " · left out below {:.3}%: {} frames",
-            pruned.percent,
-            grouped(pruned.left_out as u64)
-        ));
+    let left_out = (pruned.left_out > 0).then(|| {
+        let frames = grouped(pruned.left_out as u64);
+        format!("left out below {:.3}%: {frames} frames", pruned.percent)
+    });
+    let mut second = String::new();
+    // The text of a difference is longer: what did not fit in one line was cut off at both ends.
+    match drawing.other {
+        Some((_, findings)) => {
+            for part in findings.note.iter().chain(&left_out) {
+                second.push_str(&format!("{part} · "));
+            }
+        }
+        None => first.extend(left_out.iter().map(|text| format!(" · {text}"))),
     }
     let y = |share: f64| font_size as f64 * share;
     let mut xml = format!("<tspan x=\"50%\" y=\"{:.2}\">", y(3.45));
     push_escaped(&first, &mut xml);
-    if let Some((_, findings)) = drawing.other {
-        xml.push_str(&change_legend(findings, options.comparison));
+    if drawing.other.is_some() {
+        xml.push_str(&change_legend(options.comparison));
     } else if options.colors.is_none() {
         for kind in &Kind::ALL[1..] {
             let (color, label) = (kind_color(*kind), kind.label());
@@ -549,7 +551,8 @@ fn subtitle(drawing: &Drawing<'_>, options: &SvgOptions, font_size: usize) -> St
             ));
         }
     }
-    let mut second = shortened(&caption.quality, 160);
+    let room = 160_usize.saturating_sub(second.chars().count()).max(40);
+    second.push_str(&shortened(&caption.quality, room));
     if !caption.others.is_empty() {
         let others = caption.others.join(", ");
         second.push_str(&format!(" · not shown: {}", shortened(&others, 60)));
