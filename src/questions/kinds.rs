@@ -8,7 +8,7 @@ use regex::RegexSet;
 use crate::profile::{Object, Origin, Producer};
 pub use crate::runtimes::Kind;
 use crate::runtimes::kind::is_package;
-use crate::runtimes::{CleanName, is_standard};
+use crate::runtimes::{CleanName, is_mangled, is_standard};
 
 /// What the user calls own. Names and paths of objects are matched.
 #[derive(Debug, Clone, Default)]
@@ -104,7 +104,9 @@ fn of_program(facts: &Facts<'_>) -> Kind {
         Origin::Dependency => return Kind::Dependency,
         // What has a namespace and lies in an own file is own, though it be `<alloc::string::String as my::Trait>::f`; C's library
         // may be linked in with debug information of any folder.
-        Origin::Own if facts.clean.name.contains("::") => return Kind::Own,
+        Origin::Own if facts.clean.name.contains("::") || is_mangled(&facts.clean.name) => {
+            return Kind::Own;
+        }
         Origin::Own | Origin::Unknown => {}
     }
     match facts.name {

@@ -206,10 +206,20 @@ const GO_PACKAGES: [&str; 46] = [
     "weak",
 ];
 
+/// The outermost packages of D's runtime and library.
+const D_PACKAGES: [&str; 7] = ["core", "etc", "gc", "ldc", "object", "rt", "std"];
+
 /// Whether a function of the program itself is one of its language's library.
 #[must_use]
 pub fn is_standard(name: &str) -> bool {
-    if name.ends_with("@plt") || is_reserved(name) || is_made_by_go(name) {
+    if name.ends_with("@plt") {
+        return true;
+    }
+    // A mangled name begins like a reserved one, and yet may be the user's: `_D3hot3fibFiZi` was taken for the library's.
+    if let Some(package) = mangled_package(name) {
+        return NAMESPACES.contains(&package) || D_PACKAGES.contains(&package);
+    }
+    if is_reserved(name) || is_made_by_go(name) {
         return true;
     }
     if name.starts_with("operator new") || name.starts_with("operator delete") {
@@ -229,6 +239,39 @@ pub fn is_standard(name: &str) -> bool {
         Some(namespace) => NAMESPACES.contains(&namespace),
         None => is_of_go(name),
     }
+}
+
+/// Whether a name is one that a compiler mangled: `_ZN3hot3fibEi`, `_RNvC3hot3fib`, `_D3hot3fibFiZi`, `__hot_MOD_fib`.
+#[must_use]
+pub fn is_mangled(name: &str) -> bool {
+    let is_rust = |rest: &str| rest.starts_with(|first: char| first.is_ascii_uppercase());
+    name.starts_with("_Z")
+        || name.strip_prefix("_R").is_some_and(is_rust)
+        || mangled_package(name).is_some()
+}
+
+/// The outermost namespace, package or module in a mangled name, or the function where it has none; nothing where it is not easily told.
+fn mangled_package(name: &str) -> Option<&str> {
+    if name == "_Dmain" {
+        return Some("main");
+    }
+    if let Some((module, _)) = name
+        .strip_prefix("__")
+        .and_then(|rest| rest.split_once("_MOD_"))
+    {
+        return Some(module);
+    }
+    let nested = name
+        .strip_prefix("_ZN")
+        .map(|rest| rest.trim_start_matches(['K', 'V']));
+    let rest = nested
+        .or_else(|| name.strip_prefix("_Z"))
+        .or_else(|| name.strip_prefix("_D"))?;
+    let end = rest.find(|c: char| !c.is_ascii_digit())?;
+    let length: usize = rest[..end].parse().ok()?;
+    let package = rest[end..].get(..length)?;
+    // Rust's `_$LT$T as Trait$GT$` and C++'s nameless namespace say nothing.
+    (!package.starts_with('_') || NAMESPACES.contains(&package)).then_some(package)
 }
 
 /// `__x` and `_X` belong to compilers and libraries.
@@ -416,7 +459,6 @@ mod tests {
         for name in [
             "memcpy@plt",
             "__qsort_r",
-            "_Z3foov",
             "_IO_puts",
             "strcspn",
             "operator new",
@@ -433,6 +475,12 @@ mod tests {
             "net/http.(*Client).Do",
             "_start",
             "__gnu_cxx::x",
+            "_D3std5array__T5splitTAyaZQlFNaNfQlZAQp",
+            "_D2rt6dmain212_d_run_main2UAAamPUQgZiZ6runAllMFZv",
+            "_ZN4core3ptr4swap17h411c72f70882beecE",
+            "_ZNKSt6vectorIiE4sizeEv",
+            "_ZN9__gnu_cxx1xEv",
+            "_Znwm",
         ] {
             assert!(is_standard(name), "{name}");
         }
@@ -448,6 +496,13 @@ mod tests {
             "github.com/x/y.F",
             "runtime",
             "word_count",
+            "_D3hot3fibFiZi",
+            "_D3hot4mainFZ__T9__lambda7TlTlZQpFNaNbNiNfllZb",
+            "_Dmain",
+            "__hot_MOD_fib",
+            "_ZN3hot9fibonacci17h32110d641839aedaE",
+            "_ZNK3hot4TreeImE3sumEv",
+            "_Z3fibi",
         ] {
             assert!(!is_standard(name), "{name}");
         }
@@ -462,6 +517,9 @@ mod tests {
         #[test]
         fn no_name_is_too_strange(name in "[a-z<>:&* \\[\\]()ä{};,@_.-]{0,40}") {
             let _ = (is_standard(&name), outermost(&name));
+            for front in ["_Z", "_ZN", "_D3", "_D99", "__"] {
+                let _ = is_mangled(&format!("{front}{name}"));
+            }
         }
     }
 }

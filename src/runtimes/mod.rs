@@ -29,7 +29,7 @@ mod wasmtime;
 pub use wasmtime::function as wasmtime_function;
 
 pub use kind::Kind;
-pub use library::is_standard;
+pub use library::{is_mangled, is_standard};
 pub use name_place::NamePlace;
 pub use names::CleanName;
 pub(crate) use votes::{Guests, Votes};

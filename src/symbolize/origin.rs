@@ -14,8 +14,8 @@ pub enum Origin {
     Dependency,
 }
 
-/// Folders of standard libraries: Rust's as it is built and as it is installed, the system's headers, compilers' own.
-const STD: [&str; 10] = [
+/// Folders of standard libraries: Rust's as it is built and as it is installed, the system's headers, compilers' own, D's.
+const STD: [&str; 15] = [
     "/rustc/",
     "/rust/deps/",
     "/rustlib/src/",
@@ -26,6 +26,11 @@ const STD: [&str; 10] = [
     "/usr/lib/gcc/",
     "/usr/lib/llvm-",
     "/usr/lib/clang/",
+    "/include/d/std/",
+    "/include/d/core/",
+    "/include/d/object.d",
+    "/dmd/phobos/",
+    "/dmd/druntime/",
 ];
 
 /// Folders into which package managers unpack.
@@ -72,6 +77,10 @@ mod tests {
             ("/usr/include/c++/12/bits/stl_algo.h", Origin::Std),
             (
                 "/usr/lib/gcc/x86_64-linux-gnu/12/include/emmintrin.h",
+                Origin::Std,
+            ),
+            (
+                "/usr/lib/ldc/x86_64-linux-gnu/include/d/std/algorithm/sorting.d",
                 Origin::Std,
             ),
             (
