@@ -118,8 +118,8 @@ pub(crate) struct Opener<'t, 'a> {
     pub(crate) machine: Machine,
     /// When it was made, if it is of this machine.
     pub(crate) here: Option<&'t Span>,
-    /// What other recordings have opened.
-    pub(crate) kin: Option<&'t Kin<'a>>,
+    /// What other DSOs have opened, of this recording or of others.
+    pub(crate) kin: &'t Kin<'a>,
 }
 
 /// Why a mapped file is not at hand.
@@ -335,7 +335,7 @@ impl<'a> Opener<'_, 'a> {
         self.search.roots().iter().find_map(|root| {
             let door = Door::in_root(root, name)?;
             let packed = self.store.map(&door).ok()?;
-            let bytes = self.unpack_module(packed)?;
+            let bytes = self.kin.unpacked(packed, || self.unpack_module(packed))?;
             let elf = ElfFile::parse(bytes, self.store).ok()?;
             let same = match (dso.build_id, elf.build_id()) {
                 (Some(want), Some(found)) => want.matches(&found),
@@ -354,6 +354,7 @@ impl<'a> Opener<'_, 'a> {
         /// The largest modules have some 30 MB with their debug information.
         const MAX_MODULE: u64 = 256 << 20;
         let most = (packed.len() as u64).saturating_mul(64).min(MAX_MODULE);
+        let most = most.min(MOST_UNPACKED.saturating_sub(self.store.kept()) as u64);
         let mut out = Vec::new();
         match packed {
             [0x1f, 0x8b, ..] => {
@@ -545,10 +546,7 @@ impl<'a> Opener<'_, 'a> {
     }
 
     fn open(&self, door: &Door) -> Result<Arc<ElfFile<'a>>, Refused> {
-        let elf = match self.kin {
-            Some(kin) => kin.file(door, || self.parse(door))?,
-            None => Arc::new(self.parse(door)?),
-        };
+        let elf = self.kin.file(door, || self.parse(door))?;
         // Without a build ID in the recording, this machine's file of that name would do for another's.
         if self.machine != Machine::host() && !self.machine.runs(elf.machine()) {
             return Err(Refused::Missing);
@@ -585,14 +583,15 @@ fn is_proven(dso: &Dso, elf: &ElfFile<'_>, door: &Door, evidence: Evidence) -> b
     door.is_users() || is_known || elf.is_compiled_wasm() || is_mapped_whole(elf, &dso.mapped)
 }
 
+/// What modules and embedded files may take, unpacked, over all files of a run.
+const MOST_UNPACKED: usize = 1 << 30;
+
 /// Unpacks what xz packed, if it is no more than such files have; what comes out is counted, not what headers promise.
 fn unpack_xz(packed: &[u8], kept: usize) -> Option<Vec<u8>> {
     /// Of the dictionary: `xz -9` takes 64 MB.
     const MEMORY_KB: u32 = 66 << 10;
-    /// Over all files of a run.
-    const ALL: usize = 1 << 30;
     let most = packed.len().saturating_mul(64).saturating_add(1 << 20);
-    let most = most.min(ALL.saturating_sub(kept));
+    let most = most.min(MOST_UNPACKED.saturating_sub(kept));
     let mut unpacked = Vec::new();
     let reader = XzReader::new_mem_limit(packed, true, MEMORY_KB);
     let read = reader.take(most as u64 + 1).read_to_end(&mut unpacked);

@@ -1,6 +1,6 @@
-//! What the DSOs of several recordings have in common: files are opened and read once, and so are a kernel's symbols.
+//! What DSOs have in common, those of one recording and of several: files are opened and read once, and so are a kernel's symbols.
 //!
-//! Which file belongs to a DSO each recording finds out for itself: that depends on where it may look, and on what it tells of the file.
+//! A recording may name one file by thousands of paths (`/usr/../usr/bin/x`), and each copy of its symbols takes megabytes. Which file belongs to a DSO each recording finds out for itself: that depends on where it may look, and on what it tells of the file.
 //! Shared is what follows from the bytes of files alone, and never that something was not found.
 
 use std::path::PathBuf;
@@ -27,10 +27,19 @@ pub(super) type SymbolCell<'a> = Arc<OnceLock<Option<Arc<SymbolTable<'a>>>>>;
 /// Release and build ID of a kernel, and the folder of its recording if it lies in there.
 type Kernel = (Option<String>, Option<String>, Option<PathBuf>);
 
+/// Files by the way to them, and by their bytes.
+#[derive(Default)]
+struct Opened<'a> {
+    by_door: FxHashMap<Door, Arc<ElfFile<'a>>>,
+    by_bytes: FxHashMap<usize, Arc<ElfFile<'a>>>,
+}
+
 /// Files and kernels that were opened.
 #[derive(Default)]
 pub struct Kin<'a> {
-    files: Mutex<FxHashMap<Door, Arc<ElfFile<'a>>>>,
+    files: Mutex<Opened<'a>>,
+    /// What packed bytes hold, by where they are; nothing where that is too much.
+    unpacked: Mutex<FxHashMap<usize, Option<&'a [u8]>>>,
     symbols: Mutex<FxHashMap<SymbolFiles, SymbolCell<'a>>>,
     kernels: Mutex<FxHashMap<Kernel, KernelCell<'a>>>,
 }
@@ -43,11 +52,27 @@ impl<'a> Kin<'a> {
         open: impl FnOnce() -> Result<ElfFile<'a>, E>,
     ) -> Result<Arc<ElfFile<'a>>, E> {
         let files = || self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = files().get(door) {
+        if let Some(known) = files().by_door.get(door) {
             return Ok(Arc::clone(known));
         }
-        let opened = Arc::new(open()?);
-        Ok(Arc::clone(files().entry(door.clone()).or_insert(opened)))
+        let opened = open()?;
+        let place = opened.bytes().as_ptr().addr();
+        let mut files = files();
+        let same = files.by_bytes.entry(place);
+        let file = Arc::clone(same.or_insert_with(|| Arc::new(opened)));
+        files.by_door.insert(door.clone(), Arc::clone(&file));
+        Ok(file)
+    }
+
+    /// What packed bytes hold; `unpack` unpacks them if nobody has.
+    pub(super) fn unpacked(
+        &self,
+        packed: &'a [u8],
+        unpack: impl FnOnce() -> Option<&'a [u8]>,
+    ) -> Option<&'a [u8]> {
+        let mut unpacked = self.unpacked.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = unpacked.entry(packed.as_ptr().addr());
+        *known.or_insert_with(unpack)
     }
 
     /// The symbols of a mapped file, and of the one that has its table if that is another.

@@ -218,9 +218,9 @@ impl<'t, 'a> Loading<'t, 'a> {
         .as_deref()
     }
 
-    /// Where the symbols of recordings with the same files are kept.
+    /// Where the symbols of DSOs with the same files are kept.
     fn shared_symbols(self) -> Option<SymbolCell<'a>> {
-        let kin = self.opener.kin?;
+        let kin = self.opener.kin;
         let binary = self.binary().filter(|_| self.dso.kind == DsoKind::File)?;
         let is_whole = binary.elf.has_section(".symtab");
         let separate = (!is_whole).then(|| self.separate()).flatten();
@@ -259,7 +259,7 @@ pub struct Preloader<'a> {
     pub(super) diag: &'a Diagnostics,
     pub(super) machine: Machine,
     pub(super) here: Option<Span>,
-    pub(super) kin: Option<Arc<Kin<'a>>>,
+    pub(super) kin: Arc<Kin<'a>>,
 }
 
 /// A place in a file, whose symbol will be asked for.
@@ -280,7 +280,7 @@ impl Preloader<'_> {
                     diag: self.diag,
                     machine: self.machine,
                     here: self.here.as_ref(),
-                    kin: self.kin.as_deref(),
+                    kin: &self.kin,
                 };
                 let loading = Loading {
                     opener,

@@ -103,7 +103,7 @@ pub struct DsoTable<'a> {
     machine: Machine,
     reference: Option<KernelReference>,
     kernel: KernelLoader<'a>,
-    kin: Option<Arc<Kin<'a>>>,
+    kin: Arc<Kin<'a>>,
     here: Option<Span>,
 }
 
@@ -133,7 +133,7 @@ impl<'a> DsoTable<'a> {
             machine: Machine::host(),
             reference: None,
             kernel,
-            kin: None,
+            kin: Arc::default(),
             here: None,
         }
     }
@@ -174,7 +174,7 @@ impl<'a> DsoTable<'a> {
     /// [`set_kernel_identity`](Self::set_kernel_identity).
     pub fn share(&mut self, kin: &Arc<Kin<'a>>) {
         self.kernel.kin = kin.kernel(&self.search, &self.kernel.identity);
-        self.kin = Some(Arc::clone(kin));
+        self.kin = Arc::clone(kin);
     }
 
     /// Tells where the recorded kernel's reference symbol was (from the kernel's MMAP record), for relocation.
@@ -442,7 +442,7 @@ impl<'a> DsoTable<'a> {
             diag: self.diag,
             machine: self.machine,
             here: self.here.clone(),
-            kin: self.kin.clone(),
+            kin: Arc::clone(&self.kin),
         }
     }
 
@@ -560,7 +560,7 @@ impl<'a> DsoTable<'a> {
             diag: self.diag,
             machine: self.machine,
             here: self.here.as_ref(),
-            kin: self.kin.as_deref(),
+            kin: &self.kin,
         }
     }
 

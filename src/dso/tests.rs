@@ -926,6 +926,36 @@ fn modules_without_kallsyms_are_read_from_their_files() {
     assert!(table.find(0xffff_ffff_c000_0000).is_none());
 }
 
+/// Names of one file lead to one table and to one copy of what was packed: each takes megabytes.
+#[test]
+fn a_file_of_many_names_is_read_once() {
+    use std::io::Write;
+    let dir = tempfile::tempdir().expect("temporary directory");
+    write(dir.path(), "pjit-test/prog", &binary(1, "hot"));
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(&[0; 100_000]).expect("to memory");
+    write(dir.path(), "m/m.ko.gz", &gzip.finish().expect("to memory"));
+    let (store, diag) = (Store::new(), Diagnostics::new());
+    let search = SearchPaths {
+        symfs: Some(dir.path().to_owned()),
+        ..SearchPaths::default()
+    };
+    let mut dsos = DsoTable::new(&store, search, &diag);
+    let names = [PROG, b"/pjit-test/../pjit-test/prog", b"//pjit-test/./prog"];
+    let files = names.map(|name| dsos.intern(name, DsoKind::File, None, None));
+    let tables = files.map(|dso| dsos.symbols(dso).expect("has symbols"));
+    assert!(std::ptr::eq(tables[0], tables[1]) && std::ptr::eq(tables[0], tables[2]));
+    let names: [&[u8]; 2] = [b"/m/m.ko.gz", b"/m/../m/m.ko.gz"];
+    let mut kept = Vec::new();
+    for name in names {
+        let dso = dsos.intern(name, DsoKind::Module, None, None);
+        dsos.set_module_start(dso, crate::address::Avma(0xffff_ffff_c000_0000));
+        assert!(dsos.symbols(dso).is_none(), "zeros are no module");
+        kept.push(store.kept());
+    }
+    assert_eq!(kept[0], kept[1], "unpacked once");
+}
+
 #[test]
 fn machine_numbers() {
     let store = Store::new();

@@ -72,14 +72,22 @@ impl<'a> Finder<'_, 'a> {
         });
         let named_files = named_files.map(|door| (door, true));
         let others = self.beside(extension).into_iter().map(|door| (door, false));
-        let mut known = FxHashSet::default();
+        let (mut known, mut read) = (FxHashSet::default(), FxHashSet::default());
         let mut found = Vec::new();
         for (door, is_named) in named_files.chain(others) {
             let path = door.path().to_owned();
             if !known.insert(plain(&path)) {
                 continue;
             }
-            match self.store.map(&door).map(&parse) {
+            let bytes = self.store.map(&door);
+            // One file may have many names.
+            if bytes
+                .as_ref()
+                .is_ok_and(|bytes| !read.insert(bytes.as_ptr()))
+            {
+                continue;
+            }
+            match bytes.map(&parse) {
                 Ok(Some(content)) => found.push(WasmInput {
                     path,
                     is_named,
@@ -126,11 +134,13 @@ impl<'a> Finder<'_, 'a> {
 
     /// wasmtime's cache holds the same file, compressed.
     fn unpacked(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
+        /// Over all of them.
         const MAX_UNPACKED: u64 = 1 << 30;
         if !bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
             return Some(bytes);
         }
-        let most = (bytes.len() as u64).saturating_mul(64).min(MAX_UNPACKED);
+        let left = MAX_UNPACKED.saturating_sub(self.store.kept() as u64);
+        let most = (bytes.len() as u64).saturating_mul(64).min(left);
         let out = crate::zstd::decode_all(bytes, usize::try_from(most).ok()?)?;
         Some(self.store.keep(out))
     }
