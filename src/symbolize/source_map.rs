@@ -21,9 +21,13 @@ const MAX_MAP: usize = 256 << 20;
 pub struct SourceMaps<'a> {
     search: Option<Search<'a>>,
     known: Mutex<FxHashMap<String, Option<Arc<SourceMap>>>>,
+    read: Mutex<Read>,
     /// Texts in those maps, by the names of their sources: the map's script and the number in it. Of several the first script's.
     texts: Mutex<FxHashMap<String, (String, u32)>>,
 }
+
+/// Maps that were read, by where their text is: one script may have many names, and a map takes ten times its text.
+type Read = FxHashMap<usize, Arc<SourceMap>>;
 
 /// Where maps are looked for.
 pub struct Search<'a> {
@@ -55,6 +59,7 @@ impl<'a> SourceMaps<'a> {
         Self {
             search: Some(search),
             known: Mutex::default(),
+            read: Mutex::default(),
             texts: Mutex::default(),
         }
     }
@@ -87,12 +92,17 @@ impl<'a> SourceMaps<'a> {
 
     /// Makes the texts that a map brings along findable by name.
     fn list_texts(&self, script: &str, map: &SourceMap) {
+        /// Large programs have some ten thousand sources.
+        const MOST: usize = 1 << 20;
         let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
         for number in 0..map.get_source_count() {
             let source = map.get_source(number);
             let Some(source) = source.filter(|_| map.get_source_contents(number).is_some()) else {
                 continue;
             };
+            if texts.len() >= MOST {
+                break;
+            }
             let name = absolute(Path::new(script), source);
             let new = (script.to_owned(), number);
             let known = texts.entry(name).or_insert_with(|| new.clone());
@@ -138,7 +148,8 @@ impl<'a> SourceMaps<'a> {
         if let Some(found) = known.get(script) {
             return found.clone();
         }
-        let found = self.search.as_ref()?.find(Path::new(script)).map(Arc::new);
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = self.search.as_ref()?.find(Path::new(script), &mut read);
         if let Some(map) = &found {
             self.list_texts(script, map);
         }
@@ -168,7 +179,7 @@ fn absolute(script: &Path, source: &str) -> String {
 
 impl Search<'_> {
     /// The map of a script, if there is one that fits. Only then the script is what its name says: that may be any file.
-    fn find(&self, script: &Path) -> Option<SourceMap> {
+    fn find(&self, script: &Path, read: &mut Read) -> Option<Arc<SourceMap>> {
         let found = self.roots.iter().find_map(|root| {
             let door = Door::in_root(root, script)?;
             let judged = self.store.open(&door).ok()?;
@@ -177,7 +188,7 @@ impl Search<'_> {
         });
         let text = found.as_ref().map(|(_, text)| *text);
         let path = found.as_ref().map(|(judged, _)| judged.door().path());
-        let map = self.map_for(script, path, text)?;
+        let map = self.map_for(script, path, text, read)?;
         if let Some((judged, text)) = &found {
             let found_by = if judged.door().is_users() {
                 FoundBy::Folder
@@ -198,12 +209,17 @@ impl Search<'_> {
         script: &Path,
         found: Option<&Path>,
         text: Option<&[u8]>,
-    ) -> Option<SourceMap> {
+        read: &mut Read,
+    ) -> Option<Arc<SourceMap>> {
         let name = script.file_name()?.to_string_lossy().into_owned() + ".map";
         let url = text.and_then(mapping_url);
         let inside = url.filter(|url| url.starts_with("data:"));
-        let inside = inside.and_then(|url| sourcemap::decode_data_url(url).ok());
-        if let Some(map) = inside.and_then(flat) {
+        let inside = inside.and_then(|url| {
+            once(read, url.as_bytes(), || {
+                flat(sourcemap::decode_data_url(url).ok()?)
+            })
+        });
+        if let Some(map) = inside {
             return self.fitting(map, script, script, text);
         }
         let folders = self.folders.iter();
@@ -221,16 +237,18 @@ impl Search<'_> {
         places.into_iter().find_map(|door| {
             let path = door.path();
             let bytes = self.store.map(&door).ok()?;
-            let map = (bytes.len() <= MAX_MAP).then(|| sourcemap::decode_slice(bytes));
-            let map = match map? {
-                Ok(map) => flat(map)?,
+            if bytes.len() > MAX_MAP {
+                return None;
+            }
+            let map = once(read, bytes, || match sourcemap::decode_slice(bytes) {
+                Ok(map) => flat(map),
                 Err(why) => {
                     let path = path.display();
                     self.diag
                         .warn_beside(format!("{path}: not a source map ({why}); not used"));
-                    return None;
+                    None
                 }
-            };
+            })?;
             let map = self.fitting(map, path, script, text)?;
             self.store.used(&beside, path, Role::Jit);
             Some(map)
@@ -240,11 +258,11 @@ impl Search<'_> {
     /// The map, if it can be that of the script.
     fn fitting(
         &self,
-        map: SourceMap,
+        map: Arc<SourceMap>,
         path: &Path,
         script: &Path,
         text: Option<&[u8]>,
-    ) -> Option<SourceMap> {
+    ) -> Option<Arc<SourceMap>> {
         let why = misfit(&map, script, text);
         let (shown, script) = (path.display(), script.display());
         match why {
@@ -348,9 +366,34 @@ impl WasmMap {
     }
 }
 
+/// A map by its text; `decode` reads it if nobody has.
+fn once(
+    read: &mut Read,
+    text: &[u8],
+    decode: impl FnOnce() -> Option<SourceMap>,
+) -> Option<Arc<SourceMap>> {
+    let place = text.as_ptr().addr();
+    if let Some(known) = read.get(&place) {
+        return Some(Arc::clone(known));
+    }
+    let map = Arc::new(decode()?);
+    read.insert(place, Arc::clone(&map));
+    Some(map)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_map_is_read_once_and_sources_without_text_are_not_listed() {
+        with_files(&[("app.js", SCRIPT), ("app.js.map", MAP)], |maps| {
+            let one = maps.map_of("/app/dist/app.js").expect("it fits");
+            let other = maps.map_of("/app/./dist/../dist/app.js");
+            assert!(Arc::ptr_eq(&one, &other.expect("the same script")));
+            assert!(maps.texts.lock().expect("free").is_empty());
+        });
+    }
 
     /// `function f(){g()}` of line 3, and `g` of line 7, of `../src/app.ts`.
     const MAP: &str = r#"{"version":3,"file":"app.js","sources":["../src/app.ts"],"names":[],"mappings":"AAEA,aAIA"}"#;
