@@ -79,6 +79,7 @@ pub(super) fn companions<'a>(
         recording_dir: folder,
         cwd: PathBuf::from("."),
         symfs: search.symfs.clone(),
+        ended: made_at(recording).map(|span| span.end),
     };
     let mut dsos = DsoTable::new(store, search, diag);
     // A recording that does not tell is taken for one of this machine.
@@ -95,16 +96,19 @@ pub(super) fn companions<'a>(
     (dsos, JitBuilder::new(store, jit_search, clock))
 }
 
-/// When a recording was made, if that was on this machine with this kernel. A copy of a recording is younger than the
-/// recording, so its clock counts where it tells the time.
+/// When a recording was made, if that was on this machine with this kernel.
 fn made_here(recording: &Recording<'_>) -> Option<Span> {
+    let features = &recording.features;
+    let own = (features.hostname.clone()?, features.os_release.clone()?);
+    made_at(recording).filter(|_| this_machine() == Some(own))
+}
+
+/// When a recording was made, by the clock of files. A copy of a recording is younger than the recording, so its clock counts
+/// where it tells the time.
+fn made_at(recording: &Recording<'_>) -> Option<Span> {
     /// perf writes the end of the file some time after the last sample.
     const WRITING: u64 = 1_000_000_000;
     let features = &recording.features;
-    let own = (features.hostname.clone()?, features.os_release.clone()?);
-    if this_machine()? != own {
-        return None;
-    }
     let written = features.captured?;
     let Some((first, last)) = features.sample_time.filter(|(first, last)| first <= last) else {
         return Some(UNIX_EPOCH..written);

@@ -4,13 +4,14 @@
 //! containers. Whatever is found by name is checked to be what it should be.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use rustc_hash::FxHashMap;
 
 use super::dumps::Dump;
 use super::found::{FoundFile, file_name, open_file};
 use crate::dso::path_of;
-use crate::input::{Door, Identity, Role, Store, files_in};
+use crate::input::{Door, Identity, Role, Store, files_in, living};
 use crate::runtimes::dump_names::{decimal, numbers_of_dump};
 
 /// So many perf maps of processes that the recording does not know are looked at.
@@ -29,6 +30,8 @@ pub struct JitSearch {
     pub cwd: PathBuf,
     /// `--symfs DIR`: stands for `/` when a recorded path is opened.
     pub symfs: Option<PathBuf>,
+    /// Processes that live and began later than this are not those of the recording, if it is known when that ended.
+    pub ended: Option<SystemTime>,
 }
 
 /// What a mapped file's name says about JIT code.
@@ -144,7 +147,7 @@ impl<'a> Finder<'a> {
         candidates.extend(self.recorded(recorded));
         candidates.push(Door::beneath(&self.search.recording_dir, name));
         candidates.push(Door::beneath(&self.search.cwd, name));
-        candidates.extend(in_process(pid, recorded));
+        candidates.extend(self.in_process(pid, recorded));
         candidates
     }
 
@@ -191,7 +194,7 @@ impl<'a> Finder<'a> {
                     .map(|(anybodys, door)| (door, anybodys)),
             );
             if number == inner_pid {
-                candidates.extend(in_process(pid, &recorded).map(|door| (door, true)));
+                candidates.extend(self.in_process(pid, &recorded).map(|door| (door, true)));
             }
         }
         candidates
@@ -258,6 +261,24 @@ impl<'a> Finder<'a> {
             None => path.is_absolute().then(|| Door::recorded(path)),
         }
     }
+
+    /// Where a process that still lives in another mount namespace sees a path. Its links are those of its own root: the owner of a
+    /// container would else lead us to any file of this machine. Under a root that stands for the recorded machine's there are no
+    /// processes, and one that began after the recording has only the number of a recorded one.
+    fn in_process(&self, pid: u32, path: &Path) -> Option<Door> {
+        /// Start times are told to a tick, and clocks are set.
+        const WITHIN: Duration = Duration::from_secs(2);
+        let is_later = |ended: SystemTime| {
+            let began = living::began(pid)?.checked_sub(WITHIN)?;
+            Some(began > ended)
+        };
+        let is_other = self.search.ended.and_then(is_later) == Some(true);
+        if self.search.symfs.is_some() || is_other {
+            return None;
+        }
+        let root = Path::new("/proc").join(pid.to_string()).join("root");
+        Door::in_root(&root, path)
+    }
 }
 
 /// What a dump with this name is called by who knows its process by another id than is in the name.
@@ -265,13 +286,6 @@ pub(super) fn outer_name(name: &[u8], pid: u32) -> Option<String> {
     let numbers = numbers_of_dump(name)?;
     let is_told = numbers.contains(&pid) && name.ends_with(b".dump");
     (!is_told).then(|| format!("jit-{pid}.dump"))
-}
-
-/// Where a process that still lives in another mount namespace sees a path. Its links are those of its own root: the owner of a
-/// container would else lead us to any file of this machine.
-fn in_process(pid: u32, path: &Path) -> Option<Door> {
-    let root = Path::new("/proc").join(pid.to_string()).join("root");
-    Door::in_root(&root, path)
 }
 
 /// Files as they are, directories as the files in them that `wanted` names.
@@ -405,6 +419,35 @@ mod tests {
             finder.open(&Door::named(extra)).is_none(),
             "a directory is no file"
         );
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_process_with_the_number_of_a_recorded_one_is_another() {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let dump = dir.path().canonicalize().expect("there").join("jit-5.dump");
+        std::fs::write(&dump, b"x").expect("write");
+        let pid = std::process::id();
+        let began = living::began(pid).expect("the system tells it");
+        let looks_inside = |ended: Option<SystemTime>, symfs: Option<PathBuf>| {
+            let store = Store::new();
+            let search = JitSearch {
+                ended,
+                symfs,
+                ..JitSearch::default()
+            };
+            let finder = Finder::new(&store, search);
+            let doors = finder.dump_candidates(dump.as_os_str().as_encoded_bytes(), pid);
+            doors.iter().any(|door| door.path().starts_with("/proc"))
+        };
+        let hour = Duration::from_secs(3600);
+        assert!(
+            looks_inside(None, None),
+            "nothing tells when it was recorded"
+        );
+        assert!(looks_inside(Some(began + hour), None));
+        assert!(!looks_inside(Some(began - hour), None));
+        assert!(!looks_inside(Some(began + hour), Some(dir.path().into())));
     }
 
     #[test]
