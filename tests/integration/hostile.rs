@@ -3,6 +3,7 @@
 //! The recording is made here: functions by name of a perf map, whose bytes are anything but line ends.
 
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -322,6 +323,61 @@ fn speedscope_takes_any_name() {
         rows.contains("calc'!A0") || rows.contains("</script>"),
         "{rows:.2000}"
     );
+}
+
+/// One name of 60 kB does not fill every other row with blanks.
+#[test]
+fn a_long_name_does_not_make_all_rows_long() {
+    let case = Case::new();
+    let view = ["report", "--no-children", "-g", "none", "--sort", "sym,pid"];
+    let table = String::from_utf8(case.run(&view)).expect("UTF-8");
+    let rows = table
+        .lines()
+        .filter(|line| line.ends_with("7:program") || line.contains('%'));
+    let long = rows.filter(|line| line.chars().count() > 5000).count();
+    assert!(table.contains('%') && long <= 1, "{long}");
+}
+
+/// An export has the mappings that samples lay in: a shell that forks hands all of its own on each time.
+#[test]
+fn mappings_without_samples_are_not_exported() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut recording = Recording::new(Stacks::Callchain);
+    for number in 0..40 {
+        let name = format!("/nowhere/lib{number}.so");
+        recording.map(7, START + number * 0x1000, 0x1000, 0, name.as_bytes());
+    }
+    for child in 8..20 {
+        recording.fork(child, 7, u64::from(child));
+        let ip = START + 0x3010;
+        recording.sample(&Sample {
+            ip,
+            pid: child,
+            tid: child,
+            time: 100 + u64::from(child),
+            period: PERIOD,
+            chain: &[CONTEXT_USER, ip],
+            user: None,
+        });
+    }
+    fs::write(folder.path().join("perf.data"), recording.file()).expect("written");
+    for format in ["firefox", "pprof"] {
+        let output = pjit()
+            .current_dir(folder.path())
+            .args(["export", "-o", "-", "--format", format, "perf.data"])
+            .output()
+            .expect("the binary can be run");
+        let mut text = Vec::new();
+        let unpacked = GzDecoder::new(&output.stdout[..]).read_to_end(&mut text);
+        let text = if unpacked.is_ok() {
+            text
+        } else {
+            output.stdout
+        };
+        let named = |number| memchr::memmem::find(&text, format!("lib{number}.so").as_bytes());
+        assert!(named(3).is_some(), "{format}");
+        assert_eq!(named(4), None, "{format}");
+    }
 }
 
 #[test]

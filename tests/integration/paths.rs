@@ -280,6 +280,18 @@ fn recorded_binary() -> PathBuf {
 
 /// An ELF file with one section more, which holds a path.
 fn with_link(elf: &[u8], name: &str, path: &str) -> Vec<u8> {
+    let mut link = path.as_bytes().to_vec();
+    link.push(0);
+    if name == ".gnu_debuglink" {
+        link.resize(link.len().next_multiple_of(4) + 4, 0);
+    } else {
+        link.extend([7; 20]);
+    }
+    with_section(elf, name, &link)
+}
+
+/// An ELF file with one section more.
+pub(crate) fn with_section(elf: &[u8], name: &str, data: &[u8]) -> Vec<u8> {
     let u16_at = |at: usize| usize::from(u16::from_le_bytes([elf[at], elf[at + 1]]));
     let u64_at = |bytes: &[u8], at: usize| {
         u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
@@ -296,20 +308,13 @@ fn with_link(elf: &[u8], name: &str, path: &str) -> Vec<u8> {
     let name_at = all_names.len() as u32;
     all_names.extend(name.bytes());
     all_names.push(0);
-    let mut link = path.as_bytes().to_vec();
-    link.push(0);
-    if name == ".gnu_debuglink" {
-        link.resize(link.len().next_multiple_of(4) + 4, 0);
-    } else {
-        link.extend([7; 20]);
-    }
     let mut append = |bytes: &[u8]| {
         let at = out.len() as u64;
         out.extend(bytes);
         (at, bytes.len() as u64)
     };
     let (names_at, names_size) = append(&all_names);
-    let (link_at, link_size) = append(&link);
+    let (link_at, link_size) = append(data);
     let entry = &mut sections[64 * names..64 * names + 64];
     entry[24..32].copy_from_slice(&names_at.to_le_bytes());
     entry[32..40].copy_from_slice(&names_size.to_le_bytes());

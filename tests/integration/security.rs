@@ -7,7 +7,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use crate::inlines::{code, recording_of};
+use crate::inlines::{code, recording_of, recording_of_program};
+use crate::paths::with_section;
 use crate::recording::{CONTEXT_USER, Map, Recording, Sample, Stacks};
 use crate::support::{pjit, sample};
 
@@ -440,13 +441,107 @@ fn a_script_names_maps_in_its_folder() {
     assert!(case.said(&["annotate"]).0.contains(SECRET));
 }
 
+/// A program of the sample; it has a build ID.
+fn program() -> Vec<u8> {
+    fs::read(sample("native", "symfs/tmp/pjit-sample/native/hot-cpp")).expect("read")
+}
+
+/// A program whose debug information is said to be in a file that has nothing of it.
+#[test]
+fn split_debug_information_is_known_by_its_id() {
+    let case = Case::new();
+    let mut secret = program();
+    secret.extend(SECRET.as_bytes());
+    case.write("secret.so", secret);
+    let name = case.path("secret.so");
+    // DWARF 4: a unit over all addresses, `DW_AT_GNU_dwo_name` and `DW_AT_GNU_dwo_id`.
+    let abbreviations = [
+        &[1, 0x11, 0, 0x11, 1, 0x12, 7][..],
+        &[0xb0, 0x42, 8, 0xb1, 0x42, 7, 0, 0, 0],
+    ];
+    let mut unit = vec![4, 0, 0, 0, 0, 0, 8, 1];
+    // What begins at 0 was thrown away by the linker.
+    unit.extend(0x1000_u64.to_le_bytes());
+    unit.extend((1_u64 << 40).to_le_bytes());
+    unit.extend(name.to_str().expect("a plain path").as_bytes());
+    unit.push(0);
+    unit.extend(0x1234_u64.to_le_bytes());
+    let mut info = (unit.len() as u32).to_le_bytes().to_vec();
+    info.extend(unit);
+    // Its own debug information is in the way.
+    let mut skeleton = program();
+    while let Some(at) = memchr::memmem::find(&skeleton, b".debug_") {
+        skeleton[at + 1] = b'x';
+    }
+    let skeleton = with_section(&skeleton, ".debug_info", &info);
+    let skeleton = with_section(&skeleton, ".debug_abbrev", &abbreviations.concat());
+    case.write("program", &skeleton);
+    let places: Vec<_> = code(&skeleton).into_iter().take(3).collect();
+    let path = case.path("program");
+    let path = path.to_str().expect("a plain path").as_bytes();
+    case.write(
+        "case/perf.data",
+        recording_of_program(path, &skeleton, &places),
+    );
+    let said = case.said(&["report", "--stdio"]).1;
+    assert!(said.contains(".dwo"), "it was looked for: {said}");
+    case.assert_safe();
+}
+
+/// A file in the build-ID cache has the build ID under which it is there, or is none.
+#[test]
+fn a_file_of_the_cache_has_its_build_id() {
+    let case = Case::new();
+    let mut bytes = program();
+    let note = memchr::memmem::find(&bytes, b"\x14\0\0\0\x03\0\0\0GNU\0").expect("a note");
+    let own: [u8; 20] = bytes[note + 12..note + 32].try_into().expect("twenty");
+    bytes.extend(SECRET.as_bytes());
+    let packed = |id: [u8; 20]| {
+        let hex: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+        let place = format!("cache/.build-id/{}/{}/elf", &hex[..2], &hex[2..]);
+        case.write(&place, &bytes);
+        let mut recording = Recording::new(Stacks::Callchain);
+        recording.comm(PID, PID, b"program");
+        recording.map_at(&Map {
+            pid: PID,
+            start: 0x40_0000,
+            length: 0x100_0000,
+            offset: 0,
+            file: b"/nowhere/app",
+            time: 0,
+            build_id: Some(id),
+        });
+        let ip = 0x40_0000 + code(&bytes)[0].0;
+        recording.sample(&Sample {
+            ip,
+            pid: PID,
+            tid: PID,
+            time: 10,
+            period: 1,
+            chain: &[CONTEXT_USER, ip],
+            user: None,
+        });
+        case.write("case/perf.data", recording.file());
+        let (files, said) = case.bundle(&["--buildid-dir", "../cache"]);
+        assert!(files.iter().any(|file| file == "perf.data"), "{said}");
+        files.iter().any(|file| file.ends_with("the secret"))
+    };
+    assert!(packed(own), "the file that was recorded");
+    assert!(!packed([7; 20]), "any other");
+}
+
 /// The rows of the table name tests, and those are there.
 #[test]
 fn the_table_names_its_tests() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let text = fs::read_to_string(root.join("SECURITY.md")).expect("it is there");
     let mut sources = Vec::new();
-    for folder in ["tests/integration", "src/input", "src/assembly"] {
+    for folder in [
+        "tests/integration",
+        "src/input",
+        "src/assembly",
+        "src/session/jit",
+    ] {
         for entry in fs::read_dir(root.join(folder)).expect("listed").flatten() {
             sources.push(fs::read_to_string(entry.path()).unwrap_or_default());
         }

@@ -221,6 +221,13 @@ fn hostile_formats_end_soon() {
     assert!(numbers(&chain, 0, 0).starts_with("[FAILED"));
     let wide = numbers("\"%99999999999d\", REC->a", 1, 0);
     assert!(wide.len() < 2000);
+    let all = format!("\"{}\"{}", "%1000c".repeat(1000), ", 32".repeat(1000));
+    let cut = numbers(&all, 1, 0);
+    assert!(
+        cut.len() <= 8 << 10 && cut.ends_with("[cut]"),
+        "{}",
+        cut.len()
+    );
     let long = numbers("\"%s\", __print_hex(REC->b, -1)", 1, 0);
     assert_eq!(long.len(), 8 * 3 - 1, "no more than the payload has");
 }
