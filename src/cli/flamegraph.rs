@@ -539,7 +539,7 @@ impl FlamegraphArgs {
         svg::write(&drawing, options, out)?;
         Ok(format!(
             "{}, {} of {} frames drawn; {}",
-            caption.shown,
+            caption.whole(),
             grouped(drawing.pruned.kept as u64),
             grouped(flame.nodes.len() as u64 - 1),
             caption.quality
@@ -586,7 +586,8 @@ impl FlamegraphArgs {
         };
         Ok(format!(
             "{}, {frames} frames{code}; {}",
-            caption.shown, caption.quality
+            caption.whole(),
+            caption.quality
         ))
     }
 }

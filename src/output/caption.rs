@@ -13,6 +13,8 @@ pub struct Caption {
     pub recorded: String,
     /// Event, samples and total.
     pub shown: String,
+    /// What is worth knowing of that.
+    pub said: Vec<String>,
     /// Events that are in the recording and not in the picture.
     pub others: Vec<String>,
     /// How far it can be trusted.
@@ -35,6 +37,7 @@ impl Caption {
         Self {
             recorded: recorded(profile),
             shown: format!("{}, {total}{}", counted(summary), filtered(summary)),
+            said: Vec::new(),
             others: others
                 .map(|(_, other)| shown(&other.name).into_owned())
                 .collect(),
@@ -87,7 +90,14 @@ impl Caption {
 
     /// Adds something worth knowing to what is shown.
     pub fn say(&mut self, text: &str) {
-        self.shown = format!("{}; {}", self.shown, shown(text));
+        self.said.push(shown(text).into_owned());
+    }
+
+    /// What is shown, and what is worth knowing of it.
+    #[must_use]
+    pub fn whole(&self) -> String {
+        let said = self.said.iter().map(|text| format!("; {text}"));
+        format!("{}{}", self.shown, said.collect::<String>())
     }
 }
 

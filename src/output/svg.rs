@@ -532,7 +532,8 @@ fn subtitle(drawing: &Drawing<'_>, options: &SvgOptions, font_size: usize) -> St
     // The text of a difference is longer: what did not fit in one line was cut off at both ends.
     match drawing.other {
         Some((_, findings)) => {
-            for part in findings.note.iter().chain(&left_out) {
+            let said = caption.said.iter();
+            for part in said.chain(&findings.note).chain(&left_out) {
                 second.push_str(&format!("{part} · "));
             }
         }

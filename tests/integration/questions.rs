@@ -577,7 +577,7 @@ fn weights_are_of_what_the_head_says() {
     let path = "samples/heap/perf.data";
     let options = ["flamegraph", "--weight", "alloc", "--diff", path, "-o", "-"];
     let svg = stdout_of(&[&options[..], &["--format", "svg"]].concat(), "heap");
-    assert!(svg.contains(" blocks)") && !svg.contains(" samples)"));
+    assert!(svg.contains(" blocks, ") && !svg.contains(" samples, "));
 }
 
 #[test]
