@@ -7,14 +7,15 @@ use std::path::PathBuf;
 
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
-use pjit::collect::{self, Collected, Learned, Needs};
+use pjit::collect::{self, Collected, Learned};
 use pjit::diagnostics::Diagnostics;
 use pjit::dso::{DsoKind, DsoTable, NameStyle, SearchPaths, demangle::demangle};
 use pjit::input::{Store, Window};
 use pjit::load::{LoadOptions, Source};
+use pjit::needs::Needs;
 use pjit::output::folded::{self, FoldOptions, Weight};
 use pjit::perfdata::{Delivered, Recording};
-use pjit::profile::{self, FrameNeeds};
+use pjit::profile;
 use pjit::report::options::{ReportOptions, RowOptions};
 use pjit::session::Session;
 use pjit::session::jit::{JitBuilder, JitSearch, RecordingClock};
@@ -97,7 +98,7 @@ impl Opened {
             self.store,
             session,
             &Learned::default(),
-            needs(),
+            (NEEDS, options()),
             &[],
             self.diag,
         )
@@ -105,25 +106,23 @@ impl Opened {
 }
 
 /// One thread: what a thread does is measured, not how many there are.
-fn needs() -> Needs {
-    Needs {
+fn options() -> collect::Options {
+    collect::Options {
         threads: 1,
-        ..Needs::default()
+        ..collect::Options::default()
     }
 }
 
-fn frames(inlines: bool) -> FrameNeeds {
-    FrameNeeds {
-        inlines,
-        addresses: false,
-        lines: false,
-        kernel_ranges: false,
-        ranges: false,
-        code: false,
-        wasm_lines: false,
-        marks: true,
+fn request(queries: &[Query]) -> symbolize::Request<'_> {
+    symbolize::Request {
+        queries,
+        names: symbolize::Options::default(),
+        needs: NEEDS,
+        threads: 1,
     }
 }
+
+const NEEDS: Needs = Needs::STACKS.union(Needs::MARKS);
 
 /// The walk over all records, in order.
 #[divan::bench(args = SAMPLES)]
@@ -205,18 +204,14 @@ fn resolve(bencher: Bencher<'_, '_>, sample: &str, inlines: bool) {
     let opened = open(sample);
     let session = opened.index();
     let wasm = WasmCode::default();
-    let queries: Vec<Query> = profile::queries(&opened.collect(&session), &wasm, frames(inlines));
+    let queries: Vec<Query> = profile::queries(
+        &opened.collect(&session),
+        &wasm,
+        NEEDS | Needs::INLINED.only_if(inlines),
+    );
     bencher
         .counter(ItemsCount::new(queries.len()))
-        .bench_local(|| {
-            symbolize::resolve(
-                &queries,
-                &session.dsos,
-                &wasm,
-                symbolize::Options::default(),
-                1,
-            )
-        });
+        .bench_local(|| symbolize::resolve(request(&queries), &session.dsos, &wasm));
 }
 
 /// Addresses and names to the profile.
@@ -226,9 +221,8 @@ fn aggregation(bencher: Bencher<'_, '_>, sample: &str) {
     let session = opened.index();
     let collected = opened.collect(&session);
     let wasm = WasmCode::default();
-    let queries = profile::queries(&collected, &wasm, frames(true));
-    let options = symbolize::Options::default();
-    let resolution = symbolize::resolve(&queries, &session.dsos, &wasm, options, 1);
+    let queries = profile::queries(&collected, &wasm, NEEDS | Needs::INLINED);
+    let resolution = symbolize::resolve(request(&queries), &session.dsos, &wasm);
     let answers = Answers {
         queries: &queries,
         resolution: &resolution,
@@ -242,7 +236,7 @@ fn aggregation(bencher: Bencher<'_, '_>, sample: &str) {
             &opened.recording.events,
             answers,
             NameStyle::Short,
-            frames(true),
+            NEEDS | Needs::INLINED,
             1,
         )
     });
@@ -250,8 +244,8 @@ fn aggregation(bencher: Bencher<'_, '_>, sample: &str) {
 
 fn load(sample: &str) -> profile::Profile {
     let options = LoadOptions {
-        needs: needs(),
-        frames: frames(true),
+        needs: NEEDS | Needs::INLINED,
+        reading: options(),
         mending: pjit::stitch::Mending {
             graft: true,
             ..Default::default()

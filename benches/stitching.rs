@@ -8,10 +8,11 @@
 
 use std::path::Path;
 
-use pjit::collect::{Needs, Rows};
+use pjit::collect::Options;
 use pjit::diagnostics::Diagnostics;
 use pjit::load::{LoadOptions, Source};
-use pjit::profile::{FrameId, FrameNeeds, Profile};
+use pjit::needs::Needs;
+use pjit::profile::{FrameId, Profile};
 use pjit::stack_end::StackEnd;
 use pjit::stitch::Mending;
 
@@ -46,18 +47,11 @@ fn main() {
 
 fn load(file: &str, dump_limit: Option<usize>, mending: Mending) -> Profile {
     let options = LoadOptions {
-        needs: Needs {
-            cpu: true,
-            time_quantum: Some(1),
-            rows: Rows::Samples,
+        needs: Needs::STACKS | Needs::MARKS | Needs::SAMPLES | Needs::ADDRESSES,
+        reading: Options {
             dump_limit,
             threads: 2,
-            ..Needs::default()
-        },
-        frames: FrameNeeds {
-            addresses: true,
-            marks: true,
-            ..FrameNeeds::default()
+            ..Options::default()
         },
         mending,
         ..LoadOptions::of(Source::File(file.into()))

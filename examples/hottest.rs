@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use anyhow::Context;
 use pjit::diagnostics::Diagnostics;
 use pjit::load::{LoadOptions, Source, load};
+use pjit::needs::Needs;
 use pjit::output::text::harmless;
 use pjit::profile::SymbolId;
 
@@ -17,7 +18,7 @@ fn main() -> anyhow::Result<()> {
     let path = std::env::args_os().nth(1).context("usage: hottest FILE")?;
     let mut options = LoadOptions::of(Source::File(path.into()));
     // Only where a sample was taken matters here; call chains would cost time for nothing.
-    options.needs.stacks = false;
+    options.needs = Needs::empty();
     let profile = load(&options, &Diagnostics::new())?;
 
     // Weights of different events (time, bytes, …) do not add up: the first event only.

@@ -150,6 +150,7 @@ pub mod jitdump;
 pub mod load;
 pub mod metrics;
 pub mod near;
+pub mod needs;
 pub mod output;
 mod parallel;
 #[doc(hidden)]

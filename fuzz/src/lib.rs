@@ -19,6 +19,7 @@ use pjit::dso::SearchPaths;
 use pjit::dso::{DsoKind, DsoTable};
 use pjit::input::Store;
 use pjit::load::{LoadOptions, Source};
+use pjit::needs::Needs;
 use pjit::output::folded::{self, FoldOptions};
 use pjit::output::stdio;
 use pjit::output::{script, stat};
@@ -93,7 +94,7 @@ pub fn folded_with(recording: &[u8], arguments: &[&str], threads: usize) -> Stri
         unreachable!("it says fold")
     };
     let (mut load, fold) = arguments.resolve(&Environment::default());
-    load.needs.threads = threads;
+    load.reading.threads = threads;
     let mut text = Vec::new();
     if let Ok(profile) = pjit::load::load(&load, &Diagnostics::new()) {
         folded::write(&profile, &fold, &mut text).expect("a vector takes everything");
@@ -148,14 +149,23 @@ pub fn resolve_all() {
         })
         .collect();
     let wasm = WasmCode::default();
-    let _ = symbolize::resolve(&queries, &dsos, &wasm, symbolize::Options::default(), 1);
+    let _ = symbolize::resolve(request(&queries), &dsos, &wasm);
+}
+
+fn request(queries: &[Query]) -> symbolize::Request<'_> {
+    symbolize::Request {
+        queries,
+        names: symbolize::Options::default(),
+        needs: Needs::empty(),
+        threads: 1,
+    }
 }
 
 /// Inlined functions and lines of WebAssembly.
 pub fn resolve_wasm(queries: &[Query], wasm: &WasmCode<'_>) {
     let (store, diag) = (Store::new(), Diagnostics::new());
     let dsos = DsoTable::new(&store, search(), &diag);
-    let _ = symbolize::resolve(queries, &dsos, wasm, symbolize::Options::default(), 1);
+    let _ = symbolize::resolve(request(queries), &dsos, wasm);
 }
 
 /// `pjit fold` with everything that makes work.
@@ -166,9 +176,7 @@ fn options() -> &'static (LoadOptions, FoldOptions) {
             unreachable!("it says fold")
         };
         let (mut load, fold) = arguments.resolve(&Environment::default());
-        load.frames.lines = true;
-        load.frames.code = true;
-        load.frames.ranges = true;
+        load.needs |= Needs::LINES | Needs::CODE | Needs::RANGES;
         (load, fold)
     })
 }

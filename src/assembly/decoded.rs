@@ -14,6 +14,7 @@ use crate::dso::DsoId;
 use crate::dso::elf::Machine;
 use crate::ids::IndexVec;
 use crate::input::SourceClaim;
+use crate::needs::Needs;
 use crate::parallel::sort_in_parallel;
 use crate::session::jit::JitCodeId;
 use crate::symbolize::{self, Query, Resolution, Site};
@@ -120,7 +121,13 @@ impl Lines {
         queries.dedup_by_key(|query| (query.place, query.address));
         let dsos = &material.session.dsos;
         let wasm = material.wasm;
-        let resolution = symbolize::resolve(&queries, dsos, wasm, options(), material.threads);
+        let request = symbolize::Request {
+            queries: &queries,
+            names: options(),
+            needs: Needs::CLAIMS,
+            threads: material.threads,
+        };
+        let resolution = symbolize::resolve(request, dsos, wasm);
         Self {
             queries,
             resolution,

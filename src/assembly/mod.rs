@@ -21,6 +21,7 @@ use crate::collect::{Collected, PcId};
 use crate::disasm::Syntax;
 use crate::ids::{IndexSlice, IndexVec, Spare, numbers};
 use crate::input::Kept;
+use crate::needs::Needs;
 use crate::profile::{FrameId, Profile};
 use crate::session::Session;
 use crate::symbolize::{self, Answers, NameStyle};
@@ -30,6 +31,9 @@ pub use functions::{Function, Functions, Hit, Unnamed, Version, tier};
 pub use sources::Source;
 
 use functions::Weighed;
+
+/// What listings of code are made of. Filters need [`Needs::ADDRESSES`] besides, to count each instruction by itself.
+pub const NEEDS: Needs = Needs::CODE.union(Needs::MARKS);
 
 /// What the stages before made of a recording.
 #[derive(Clone, Copy)]
@@ -239,7 +243,5 @@ fn options() -> symbolize::Options {
     symbolize::Options {
         names: NameStyle::Full,
         demangle_kernel: false,
-        origins: false,
-        claims: true,
     }
 }

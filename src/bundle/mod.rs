@@ -17,7 +17,15 @@ use crate::check::Stages;
 use crate::collect::Pc;
 use crate::dso::{DsoKind, FileTrouble, KernelState, path_of};
 use crate::input::{Ledger, Origin, Role, Use};
+use crate::needs::Needs;
 use crate::session::Target;
+
+/// What any view could ask for.
+pub const NEEDS: Needs = Needs::CHAINS
+    .union(Needs::ADDRESSES)
+    .union(Needs::LINES)
+    .union(Needs::CODE)
+    .union(Needs::WASM_LINES);
 
 /// What is wanted of a bundle.
 #[derive(Debug, Clone, Copy, Default)]

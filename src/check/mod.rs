@@ -15,6 +15,7 @@ mod weights;
 
 use crate::collect::DumpSizes;
 use crate::dso::KernelState;
+use crate::needs::Needs;
 use crate::perfdata::{Damage, Trace};
 use crate::profile::StackEnd;
 use crate::runtimes::Producer;
@@ -26,6 +27,12 @@ pub use judge::{judge, judge_for};
 pub use stages::Stages;
 pub use wasm::{Trouble, WasmLines};
 pub use weights::Weights;
+
+/// What evidence is gathered from.
+pub const NEEDS: Needs = Needs::STACKS
+    .union(Needs::MARKS)
+    .union(Needs::DEPTHS)
+    .union(Needs::WASM_LINES);
 
 /// What a recording says about its own quality. Counts are samples unless they say otherwise: unlike periods these
 /// mean the same for all events.

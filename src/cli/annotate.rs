@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 
-use crate::assembly::{Assembly, Request, SourcePaths};
+use crate::assembly::{self, Assembly, Request, SourcePaths};
 use crate::code::{self, Column, NotFound, Options, Outcome, PercentType, Selection};
 use crate::diagnostics::Diagnostics;
 use crate::disasm::Syntax;
@@ -15,6 +15,7 @@ use crate::dso::NameStyle;
 use crate::dso::demangle::demangle;
 use crate::ids::IndexVec;
 use crate::load::{self, LoadOptions, Source};
+use crate::needs::Needs;
 use crate::output::annotate::write;
 use crate::output::text::harmless;
 use crate::profile::Profile;
@@ -279,17 +280,14 @@ impl PerfArgs {
 
 impl AnnotateArgs {
     fn load_options(&self, environment: &Environment) -> Result<(LoadOptions, Filters), String> {
-        let mut load = self.input.load_options(None, environment);
-        load.needs.stacks = false;
-        load.frames.code = true;
+        let mut load = self.input.load_options(None, environment, assembly::NEEDS);
         if let Some(list) = &self.what.cpu {
             load.filter.cpus = parse_cpus(list)?;
         }
         let time = self.what.time.as_deref().map(TimeSpec::parse).transpose();
         load.time = time.map_err(|error| error.to_string())?;
         let filters = self.stacks.apply(self.tasks.filter(), &mut load)?;
-        load.frames.inlines &= filters.looks_at_stacks();
-        load.frames.addresses = !filters.is_empty();
+        load.needs |= Needs::ADDRESSES.only_if(!filters.is_empty());
         Ok((load, filters))
     }
 
@@ -442,7 +440,7 @@ impl Verb for AnnotateArgs {
             };
             writeln!(out, "# {}", harmless(&format!("{of}{line}")))?;
         }
-        write(&plan, color, load.needs.threads, &mut out)?;
+        write(&plan, color, load.reading.threads, &mut out)?;
         out.finish().context("output")?;
         self.say(&assembly, &outcome, diag);
         leave(profile);

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use clap::Args;
 
 use crate::assembly::{Request, SourcePaths};
-use crate::bundle::{Item, Plan, Wanted};
+use crate::bundle::{self, Item, Plan, Wanted};
 use crate::input::{BUNDLE_KERNEL, BUNDLE_LIST, BUNDLE_MARK, Rights, Role};
 use crate::load::{self, LoadOptions, Source};
 use crate::output::gzip::{self, Effort};
@@ -87,7 +87,7 @@ impl Verb for BundleArgs {
         if target.path.is_none() && std::io::stdout().is_terminal() {
             return wrong_usage("an archive is not for terminals; name a file with -o");
         }
-        let begun = target.begin(options.needs.threads);
+        let begun = target.begin(options.reading.threads);
         let mut parcel = begun.with_context(|| target.shown())?;
         let wanted = Wanted {
             slim: self.slim,
@@ -126,15 +126,8 @@ impl Verb for BundleArgs {
 impl BundleArgs {
     /// Everything that any view may ask for.
     fn options(&self, context: &Context<'_>) -> LoadOptions {
-        let mut load = self
-            .input
-            .load_options(self.file.as_ref(), context.environment);
-        load.frames.inlines = true;
-        load.frames.addresses = true;
-        load.frames.lines = true;
-        load.frames.code = true;
-        load.frames.wasm_lines = true;
-        load
+        self.input
+            .load_options(self.file.as_ref(), context.environment, bundle::NEEDS)
     }
 
     /// The code and the sources of all functions with samples.

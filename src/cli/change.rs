@@ -49,7 +49,7 @@ impl Sides<'_> {
         caption: &mut Caption,
         context: &Context<'_>,
     ) -> anyhow::Result<(Flame, Findings)> {
-        let threads = self.load.needs.threads;
+        let threads = self.load.reading.threads;
         let and_more = |first: &str, more: usize| match more {
             0 => first.to_owned(),
             more => format!("{first} and {more} more"),

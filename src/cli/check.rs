@@ -140,10 +140,8 @@ impl CheckArgs {
     /// What to load and what to hold it against.
     #[must_use]
     pub fn resolve(&self, environment: &Environment) -> (LoadOptions, Limits) {
-        let mut load = self.input.load_options(self.file.as_ref(), environment);
-        load.needs.depths = true;
-        load.frames.inlines = false;
-        load.frames.wasm_lines = true;
+        let file = self.file.as_ref();
+        let load = self.input.load_options(file, environment, check::NEEDS);
         (load, self.limits.limits())
     }
 

@@ -14,8 +14,8 @@ use super::terminal::{Output, with_progress};
 use super::verb::{chosen_event, leave, require_samples, wrong_usage};
 use super::weight::WeightArgs;
 use super::{Context, Verb};
-use crate::collect::{Payloads, Rows};
 use crate::load::{self, LoadOptions};
+use crate::needs::Needs;
 use crate::output::caption::{Caption, plural};
 use crate::output::firefox::{self, FirefoxOptions};
 use crate::output::gzip::{self, Effort};
@@ -160,7 +160,9 @@ impl Verb for ExportArgs {
             ));
         };
         // Tried here; what is read is each recording's own business.
-        let mut any = self.input.load_options(None, context.environment);
+        let mut any = self
+            .input
+            .load_options(None, context.environment, Needs::empty());
         let filters = match self.filters.apply(&mut any) {
             Ok(filters) => filters,
             Err(text) => return wrong_usage(&text),
@@ -214,8 +216,13 @@ fn put<T>(
 type Asked<'a> = (&'a Context<'a>, &'a Filters);
 
 impl ExportArgs {
-    fn options(&self, file: Option<&PathBuf>, (context, _): Asked<'_>) -> LoadOptions {
-        let mut load = self.input.load_options(file, context.environment);
+    fn options(
+        &self,
+        file: Option<&PathBuf>,
+        (context, _): Asked<'_>,
+        needs: Needs,
+    ) -> LoadOptions {
+        let mut load = self.input.load_options(file, context.environment, needs);
         self.weight.apply(&mut load, self.input.force, true);
         let _ = self.filters.apply(&mut load);
         load
@@ -240,19 +247,15 @@ impl ExportArgs {
     }
 
     fn pprof(&self, asked: Asked<'_>, out: &mut Output) -> anyhow::Result<String> {
-        let mut load = self.options(self.files.first(), asked);
-        load.frames.addresses = true;
-        load.frames.lines = true;
-        load.frames.ranges = true;
-        load.needs.cpu |= self.labels.0.contains(&Label::Cpu);
-        let profile = self.load_event(&load, asked)?;
         let options = PprofOptions {
             labels: self.labels.0.clone(),
             max_stacks: self.max_stacks,
         };
+        let load = self.options(self.files.first(), asked, options.needs());
+        let profile = self.load_event(&load, asked)?;
         // As Go packs profiles: by the quickest level, or nearly.
         let effort = Effort::Quick.for_functions(profile.symbols.len());
-        let written = put(Some(effort), load.needs.threads, out, |out| {
+        let written = put(Some(effort), load.reading.threads, out, |out| {
             pprof::write(&profile, &options, out).context("output")
         })?;
         leave(profile);
@@ -269,14 +272,10 @@ impl ExportArgs {
     }
 
     fn firefox(&self, asked: Asked<'_>, packed: bool, out: &mut Output) -> anyhow::Result<String> {
-        let mut load = self.options(self.files.first(), asked);
-        load.frames.addresses = true;
-        load.frames.lines = true;
-        load.frames.ranges = true;
-        load.needs.rows = Rows::Samples;
-        load.needs.trace = Payloads::Yes;
+        let mut load = self.options(self.files.first(), asked, firefox::NEEDS);
         let is_whole = asked.1.is_empty() && load.filter.keeps_all() && load.time.is_none();
-        load.needs.waits = is_whole && self.weight.spec().keeps_events();
+        let has_waits = is_whole && self.weight.spec().keeps_events();
+        load.needs |= Needs::WAITS.only_if(has_waits);
         let profile = self.load(&load, asked)?;
         let options = FirefoxOptions {
             event: chosen_event(&profile, self.event.as_deref())?,
@@ -290,7 +289,7 @@ impl ExportArgs {
         );
         let written = put(
             packed.then_some(Effort::UntilLarge.for_functions(profile.symbols.len())),
-            load.needs.threads,
+            load.reading.threads,
             out,
             |out| firefox::write(&profile, options, out).context("output"),
         )?;
@@ -310,17 +309,12 @@ impl ExportArgs {
         packed: bool,
         out: &mut Output,
     ) -> anyhow::Result<String> {
-        let mut load = self.options(self.files.first(), asked);
-        load.frames.lines = true;
-        load.needs.rows = if self.merge {
-            Rows::Merged
-        } else {
-            Rows::Samples
-        };
+        let needs = speedscope::NEEDS | Needs::SAMPLES.only_if(!self.merge);
+        let load = self.options(self.files.first(), asked, needs);
         let profile = self.load_event(&load, asked)?;
         let written = put(
             packed.then_some(Effort::Small),
-            load.needs.threads,
+            load.reading.threads,
             out,
             |out| speedscope::write(&profile, out).context("output"),
         )?;
@@ -338,7 +332,7 @@ impl ExportArgs {
     }
 
     fn csv(&self, asked: Asked<'_>, packed: bool, out: &mut Output) -> anyhow::Result<String> {
-        let threads = self.options(None, asked).needs.threads;
+        let threads = self.options(None, asked, Needs::empty()).reading.threads;
         put(packed.then_some(Effort::Small), threads, out, |out| {
             self.csv_rows(asked, out)
         })
@@ -353,12 +347,9 @@ impl ExportArgs {
         };
         let mut rows = 0;
         for file in &files {
-            let mut load = self.options(*file, asked);
-            if self.samples {
-                load.needs.rows = Rows::Samples;
-            }
+            let load = self.options(*file, asked, stacks_csv::needs(self.samples));
             let profile = self.load_event(&load, asked)?;
-            rows += stacks_csv::write(&profile, self.samples, load.needs.threads, out)?;
+            rows += stacks_csv::write(&profile, self.samples, load.reading.threads, out)?;
         }
         let files = plural(files.len(), "recording");
         Ok(format!("{} of {files}", plural(rows, "row")))

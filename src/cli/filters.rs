@@ -51,7 +51,6 @@ impl SampleFilterArgs {
         let time = self.time.as_deref().map(TimeSpec::parse).transpose();
         load.time = time.map_err(|error| error.to_string())?;
         let socket = self.socket.filter(|socket| *socket >= 0);
-        load.needs.cpu |= socket.is_some();
         Ok(SampleFilter {
             comms: names(self.comms.as_deref()),
             dsos: names(self.dsos.as_deref()),
@@ -123,12 +122,13 @@ impl NameFilterArgs {
     }
 
     fn with_parent(&self, filters: Filters, load: &mut LoadOptions) -> Filters {
-        load.needs.stacks |= self.exclude_other;
         let parent = self.parent.clone().map_or(Parent::Usual, Parent::Matching);
-        Filters {
+        let filters = Filters {
             parent: self.exclude_other.then_some(parent),
             ..filters
-        }
+        };
+        load.needs |= filters.needs();
+        filters
     }
 }
 
@@ -283,9 +283,7 @@ impl StackFilterArgs {
             tag_focus: tags("--tagfocus", &self.tag_focus)?,
             tag_ignore: tags("--tagignore", &self.tag_ignore)?,
         };
-        load.needs.stacks |= filters.looks_at_stacks();
-        load.needs.cpu |= filters.needs(Tag::Cpu);
-        load.names.origins |= filters.needs(Tag::Kind);
+        load.needs |= filters.needs();
         Ok(filters)
     }
 }

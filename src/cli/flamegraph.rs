@@ -25,6 +25,7 @@ use crate::flame::{
 };
 use crate::ids::IndexVec;
 use crate::load::{self, LoadOptions};
+use crate::needs::Needs;
 use crate::output::caption::{Caption, grouped, plural};
 use crate::output::html::{self, Content, FunctionCode, PageOptions};
 use crate::output::svg::{self, BackgroundColor, Drawing, Palette, SvgOptions};
@@ -238,14 +239,17 @@ impl Verb for FlamegraphArgs {
                 "one recording, or --diff BASE with those that are compared with it",
             );
         }
-        let mut load = self.input.load_options(new.first(), context.environment);
+        let needs = flame::NEEDS
+            | Needs::CODE.only_if(self.source)
+            | Needs::KINDS.only_if(!self.diff.is_empty());
+        let mut load = self
+            .input
+            .load_options(new.first(), context.environment, needs);
         self.weight.apply(&mut load, self.input.force, true);
         let filters = match self.filters.apply(&mut load) {
             Ok(filters) => filters,
             Err(text) => return wrong_usage(&text),
         };
-        load.frames.code |= self.source;
-        load.names.origins |= !self.diff.is_empty();
         let svg = self.svg_options()?;
         let mut out =
             Output::to(target.path.as_deref(), self.replace.force_output).context("output")?;
@@ -274,7 +278,7 @@ impl Verb for FlamegraphArgs {
         };
         let closing = match target.format {
             Format::Svg => self.draw(&picture, &svg, &mut out)?,
-            Format::Html => self.page(&picture, load.needs.threads, &mut out)?,
+            Format::Html => self.page(&picture, load.reading.threads, &mut out)?,
         };
         out.finish().context("output")?;
         if let Some(path) = target.path {
@@ -391,7 +395,7 @@ impl FlamegraphArgs {
             filter(&mut profile, filters, &OwnRules::default())?;
             return Ok((profile, None));
         }
-        load.frames.addresses = !filters.is_empty();
+        load.needs |= Needs::ADDRESSES.only_if(!filters.is_empty());
         let selection = Selection {
             percent_limit: CODE_LIMIT,
             ..Selection::default()
@@ -453,7 +457,7 @@ impl FlamegraphArgs {
         reading: &Reading<'_>,
         caption: &mut Caption,
     ) -> anyhow::Result<(Flame, Option<Findings>)> {
-        let threads = reading.load.needs.threads;
+        let threads = reading.load.reading.threads;
         if self.diff.is_empty() {
             let is_page = format == Format::Html;
             let naming = if is_page {

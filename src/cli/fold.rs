@@ -98,7 +98,9 @@ impl FoldArgs {
     /// What to load and how to print it.
     #[must_use]
     pub fn resolve(&self, environment: &Environment) -> (LoadOptions, FoldOptions) {
-        let mut load = self.input.load_options(self.file.as_ref(), environment);
+        let mut load = self
+            .input
+            .load_options(self.file.as_ref(), environment, folded::NEEDS);
         self.weight.apply(&mut load, self.input.force, true);
         let fold = FoldOptions {
             pid: self.filters.marks_pid(),
@@ -107,7 +109,7 @@ impl FoldArgs {
             annotate_jit: self.annotate_jit || self.all,
             weight: Weight::Period,
             events: Vec::new(),
-            threads: load.needs.threads,
+            threads: load.reading.threads,
         };
         (load, fold)
     }

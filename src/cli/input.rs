@@ -6,10 +6,10 @@ use clap::Args;
 
 use super::named::{Named, Wanted};
 use super::perfconfig::PerfConfig;
-use crate::collect::Needs;
+use crate::collect;
 use crate::dso::SearchPaths;
 use crate::load::{LoadOptions, Source};
-use crate::profile::FrameNeeds;
+use crate::needs::Needs;
 use crate::session::jit::{is_dump_name, is_perf_map_name};
 use crate::stitch::Mending;
 use crate::symbolize;
@@ -223,12 +223,13 @@ impl InputArgs {
         named
     }
 
-    /// What to load, with `positional` as the recording where `-i` is not given.
+    /// What to load for a view with these needs, with `positional` as the recording where `-i` is not given.
     #[must_use]
     pub fn load_options(
         &self,
         positional: Option<&PathBuf>,
         environment: &Environment,
+        needs: Needs,
     ) -> LoadOptions {
         let source = match self.input.as_ref().or(positional) {
             Some(path) if path.as_os_str() == "-" => Source::Stdin,
@@ -236,7 +237,6 @@ impl InputArgs {
             None => Source::Default,
         };
         let symbols = &self.symbols;
-        let needs = Needs::default();
         let names = symbolize::Options {
             names: match (symbols.no_demangle, self.verbose > 0) {
                 (true, _) => symbolize::NameStyle::Raw,
@@ -244,9 +244,8 @@ impl InputArgs {
                 (false, false) => symbolize::NameStyle::Short,
             },
             demangle_kernel: symbols.demangle_kernel,
-            origins: false,
-            claims: false,
         };
+        let defaults = collect::Options::default();
         LoadOptions {
             search: SearchPaths {
                 symfs: symbols.symfs.clone(),
@@ -268,15 +267,12 @@ impl InputArgs {
                 wasm: self.lines.wasm.clone(),
             },
             source_maps: self.lines.source_map.clone(),
-            needs: Needs {
-                threads: self.jobs.unwrap_or(needs.threads).max(1),
-                gaps: !self.cuts.no_cut_marks,
-                ..needs
-            },
-            frames: FrameNeeds {
-                inlines: !symbols.no_inline,
-                marks: !self.cuts.no_cut_marks,
-                ..FrameNeeds::default()
+            needs,
+            refused: Needs::INLINED.only_if(symbols.no_inline)
+                | Needs::MARKS.only_if(self.cuts.no_cut_marks),
+            reading: collect::Options {
+                threads: self.jobs.unwrap_or(defaults.threads).max(1),
+                ..defaults
             },
             mending: self.cuts.mending(),
             names,

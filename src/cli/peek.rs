@@ -17,6 +17,7 @@ use crate::near::{Candidate, near};
 use crate::output::json::{self, Common};
 use crate::output::peek::{self, Peek};
 use crate::output::{answer, csv, stdio};
+use crate::questions;
 use crate::questions::facts::Facts;
 use crate::questions::functions::Functions;
 use crate::questions::peek::{Block, block, matches};
@@ -65,9 +66,9 @@ const MOST: usize = 200;
 
 impl Verb for PeekArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
-        let mut load = self
-            .input
-            .load_options(self.file.as_ref(), context.environment);
+        let mut load =
+            self.input
+                .load_options(self.file.as_ref(), context.environment, questions::NEEDS);
         let (filters, rules) = match self.question.apply(&mut load, &self.input) {
             Ok(asked) => asked,
             Err(text) => return wrong_usage(&text),

@@ -50,7 +50,6 @@ impl QuestionArgs {
         input: &InputArgs,
     ) -> Result<(Filters, OwnRules), String> {
         self.weight.apply(load, input.force, false);
-        prepare(load);
         Ok((self.filters.apply(load)?, self.own.rules()?))
     }
 }
@@ -222,13 +221,6 @@ pub fn verdict(evidence: &Evidence, event: &EventSummary, limits: Limits) -> Ver
         .is_sampled()
         .then(|| (event.name.clone(), event.samples));
     judge_for(evidence, about, limits)
-}
-
-/// What every question needs to be loaded.
-fn prepare(load: &mut LoadOptions) {
-    load.needs.depths = true;
-    load.needs.squares = true;
-    load.names.origins = true;
 }
 
 #[cfg(test)]

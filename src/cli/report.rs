@@ -18,9 +18,9 @@ use super::terminal::{Output, colored, with_progress};
 use super::verb::{leave, no_color, require_samples, write_header, wrong_usage};
 use super::weight::WeightArgs;
 use super::{Context, Verb};
-use crate::collect::Payloads;
 use crate::load::{self, LoadError, LoadOptions};
 use crate::metrics::Metric;
+use crate::needs::Needs;
 use crate::output::stdio;
 use crate::output::text::harmless;
 use crate::perfdata::NoField;
@@ -506,9 +506,12 @@ impl ReportArgs {
         if let Some(filter) = filter {
             view.filters.symbol_filter = Some(filter.to_string_lossy().into_owned());
         }
-        let mut load = self.input.load_options(file.as_ref(), environment);
+        let needs = self.needs(&view);
+        let mut load = self.input.load_options(file.as_ref(), environment, needs);
+        load.reading.raw_payloads = self.rows.raw_trace;
+        load.reading.time_step = view.rows.time_quantum;
         view.layout.show_threads = self.other.threads;
-        view.layout.threads = load.needs.threads;
+        view.layout.threads = load.reading.threads;
         self.weight.apply(&mut load, self.input.force, false);
         if load.weight.spec != Spec::Period {
             keeps_periods(&view)?;
@@ -529,7 +532,7 @@ impl ReportArgs {
             tids: self.filters.tasks.tids.clone(),
             ..self.filters.samples.apply(&mut load)?
         };
-        self.need(&view, &mut load);
+        load.needs |= view.filters.samples.needs();
         let stacks = self.stacks.apply(SampleFilter::default(), &mut load)?;
         if view.columns.latency != Latency::Off && !stacks.is_empty() {
             return Err(
@@ -634,27 +637,16 @@ impl ReportArgs {
         }
     }
 
-    /// Asks for what the view needs, and for nothing else.
-    fn need(&self, view: &ReportOptions, load: &mut LoadOptions) {
+    /// What is read and computed: what the view needs, and nothing else.
+    fn needs(&self, view: &ReportOptions) -> Needs {
         let needs = view.needs();
-        load.needs.stacks = needs.stacks;
-        load.needs.cpu |= needs.cpu;
-        load.names.origins |= needs.kinds;
-        load.needs.cgroup = needs.cgroup;
-        load.needs.parallelism = needs.parallelism;
-        load.needs.trace = match &view.columns.sort {
-            _ if needs.trace => Payloads::Yes,
-            Some(sort) if !sort.adds_to_default() => Payloads::No,
-            Some(_) if self.rows.raw_trace => Payloads::Yes,
-            _ => Payloads::IfNothingElse,
-        };
-        load.needs.raw_trace = self.rows.raw_trace;
-        load.needs.time_quantum = view.time_apart();
-        load.frames.inlines &= needs.stacks;
-        load.frames.lines = needs.lines;
-        load.frames.addresses = needs.addresses;
-        load.frames.ranges = needs.ranges;
-        load.frames.kernel_ranges = needs.ranges;
+        match &view.columns.sort {
+            _ if needs.contains(Needs::PAYLOADS) => needs,
+            Some(sort) if !sort.adds_to_default() => needs,
+            Some(_) if self.rows.raw_trace => needs | Needs::PAYLOADS,
+            // perf's default for recordings of tracepoints alone.
+            _ => needs | Needs::ONLY_PAYLOADS,
+        }
     }
 
     fn listing(&self) -> Result<Option<Listing>, String> {
@@ -722,7 +714,7 @@ fn keeps_periods(view: &ReportOptions) -> Result<(), String> {
         || !view.columns.metrics.is_empty()
         || fields.is_some_and(|fields| !fields.metrics.is_empty());
     let what = match () {
-        () if view.needs().parallelism => "latency and parallelism",
+        () if view.needs().contains(Needs::PARALLELISM) => "latency and parallelism",
         () if has_rates => "rates of events",
         () => return Ok(()),
     };
@@ -878,12 +870,14 @@ mod tests {
     #[test]
     fn only_what_is_shown_is_asked_for() {
         let flat = resolve("--no-children -g none").expect("valid").load;
-        assert!(!flat.needs.stacks && !flat.frames.inlines && !flat.needs.cpu);
+        let chains = Needs::STACKS | Needs::INLINED | Needs::CPU;
+        assert!(!flat.needs.intersects(chains));
         let full = resolve("-s sym,cpu,time,srcline --time-quantum 1ms")
             .expect("valid")
             .load;
-        assert!(full.needs.stacks && full.needs.cpu && full.frames.lines);
-        assert_eq!(full.needs.time_quantum, Some(1_000_000));
+        let wanted = Needs::STACKS | Needs::CPU | Needs::LINES | Needs::TIME;
+        assert!(full.needs.contains(wanted));
+        assert_eq!(full.reading.time_step, 1_000_000);
         let shares = resolve("--time 10%/2").expect("valid");
         assert!(shares.load.time.is_some());
         assert!(resolve("--time 2,1").is_err());

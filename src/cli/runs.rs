@@ -17,6 +17,7 @@ use crate::input::identity;
 use crate::load::{self, Listener, LoadOptions, Teller, Together};
 use crate::metrics::plain_name;
 use crate::parallel::in_parallel;
+use crate::questions;
 use crate::questions::compare::without_partner;
 use crate::questions::facts::Facts;
 use crate::questions::filter::Filters;
@@ -117,7 +118,7 @@ impl RunArgs {
         limits: Limits,
         groups: Vec<RegexSet>,
     ) -> Result<Reading, String> {
-        let mut load = self.input.load_options(None, environment);
+        let mut load = self.input.load_options(None, environment, questions::NEEDS);
         let (filters, rules) = self.question.apply(&mut load, &self.input)?;
         Ok(Reading {
             load,
@@ -152,13 +153,13 @@ impl Reading {
         let shared = told_apart(&base, &new).map_err(Refused::Usage)?;
         let all: Vec<&PathBuf> = base.iter().chain(&new).collect();
         let mut runs = Vec::with_capacity(all.len());
-        let mut batches = batches(&all, self.load.needs.threads)
+        let mut batches = batches(&all, self.load.reading.threads)
             .into_iter()
             .peekable();
         while batches.peek().is_some() {
             load::together(diag, |together| -> anyhow::Result<()> {
                 for batch in batches.by_ref() {
-                    let threads = (self.load.needs.threads / batch.len()).max(1);
+                    let threads = (self.load.reading.threads / batch.len()).max(1);
                     let read = in_parallel(batch.to_vec(), batch.len(), |path| {
                         self.one(path, threads, together)
                     });
@@ -202,7 +203,7 @@ impl Reading {
     fn one(&self, path: &Path, threads: usize, together: &Together<'_>) -> anyhow::Result<Run> {
         let mut load = self.load.clone();
         load.source = load::Source::File(path.to_owned());
-        load.needs.threads = threads;
+        load.reading.threads = threads;
         let (mut profile, evidence) = together.load_examined(&load)?;
         let wanted = (self.event.as_deref(), self.keeps_idle);
         let Asked { event, idle, .. } = narrow(&mut profile, wanted, (&self.filters, &self.rules))?;

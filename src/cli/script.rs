@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 
-use crate::collect::{Payloads, Rows};
 use crate::load::{self, LoadOptions};
+use crate::needs::Needs;
 use crate::output::script::{self, Field, ScriptOptions};
 use crate::questions::kinds::OwnRules;
 
@@ -134,21 +134,6 @@ impl ScriptArgs {
             names_period,
         } = self.fields.clone().unwrap_or_default();
         check(&fields)?;
-        let mut load = self.input.load_options(self.file.as_ref(), environment);
-        self.weight.apply(&mut load, self.input.force, false);
-        load.needs.rows = Rows::Samples;
-        load.needs.stacks = !self.hide_call_graph && fields.contains(&Field::Ip);
-        if fields.contains(&Field::Trace) {
-            load.needs.trace = Payloads::Yes;
-        }
-        load.frames.addresses = true;
-        if !self.input.cuts.cut_marks {
-            // Other programs read this, and know frames that were recorded only.
-            load.frames.marks = false;
-            load.needs.gaps = false;
-            load.mending.graft = false;
-        }
-        load.frames.lines = fields.contains(&Field::Srcline);
         let view = ScriptOptions {
             requires_cpu: !is_default && fields.contains(&Field::Cpu),
             fields,
@@ -160,6 +145,14 @@ impl ScriptArgs {
             full_source_path: self.full_source_path,
             header: self.header,
         };
+        let file = self.file.as_ref();
+        let mut load = self.input.load_options(file, environment, view.needs());
+        self.weight.apply(&mut load, self.input.force, false);
+        if !self.input.cuts.cut_marks {
+            // Other programs read this, and know frames that were recorded only.
+            load.refused |= Needs::MARKS;
+            load.mending.graft = false;
+        }
         Ok(ScriptCommand {
             load,
             view,

@@ -11,6 +11,7 @@ use super::terminal::{Output, with_progress};
 use super::verb::{Context, Verb, require_samples};
 use crate::load::{self, LoadOptions};
 use crate::metrics::is_clock;
+use crate::needs::Needs;
 use crate::output::stat;
 use crate::profile::Profile;
 use crate::questions::idle::{self, Idle};
@@ -67,7 +68,7 @@ impl Verb for StatArgs {
         let diag = context.diag;
         let load = self
             .input
-            .load_options(self.file.as_ref(), context.environment);
+            .load_options(self.file.as_ref(), context.environment, Needs::CHAINS);
         let apart = self.apart();
         let totals = match load::counts(&load.source, apart, diag)? {
             Some(totals) => totals,

@@ -16,6 +16,7 @@ use crate::output::json::{self, Common};
 use crate::output::page::Page;
 use crate::output::summary::{self, PageOptions};
 use crate::output::{answer, stdio};
+use crate::questions;
 use crate::questions::edges::Edges;
 use crate::questions::facts::Facts;
 use crate::questions::filter::Filters;
@@ -72,9 +73,9 @@ struct Answer {
 
 impl Verb for SummaryArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
-        let mut load = self
-            .input
-            .load_options(self.file.as_ref(), context.environment);
+        let mut load =
+            self.input
+                .load_options(self.file.as_ref(), context.environment, questions::NEEDS);
         let (filters, rules) = match self.question.apply(&mut load, &self.input) {
             Ok(asked) => asked,
             Err(text) => return wrong_usage(&text),

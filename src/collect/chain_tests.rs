@@ -1,8 +1,9 @@
 //! Chains of recordings made for the purpose, from the file to the profile.
 
-use crate::collect::Needs;
+use crate::collect::Options;
 use crate::diagnostics::Diagnostics;
 use crate::load::{LoadOptions, Source, load};
+use crate::needs::Needs;
 use crate::perfdata::testing::{
     BRANCH_STACK, CALLCHAIN, IP, TID, TIME, TestEvent, TestRecording, TestSample,
 };
@@ -67,10 +68,10 @@ fn taken_in(
     let path = dir.path().join("perf.data");
     std::fs::write(&path, recording.file()).expect("written");
     let options = LoadOptions {
-        needs: Needs {
+        reading: Options {
             max_frames: 100,
             threads: 1,
-            ..Needs::default()
+            ..Options::default()
         },
         ..LoadOptions::of(Source::File(path))
     };
@@ -204,10 +205,10 @@ fn cgroups_have_the_names_that_were_recorded() {
     let path = dir.path().join("perf.data");
     std::fs::write(&path, recording.file()).expect("written");
     let options = LoadOptions {
-        needs: Needs {
-            cgroup: true,
+        needs: Needs::STACKS | Needs::CGROUP,
+        reading: Options {
             threads: 1,
-            ..Needs::default()
+            ..Options::default()
         },
         ..LoadOptions::of(Source::File(path))
     };

@@ -30,6 +30,7 @@ use crate::diagnostics::Diagnostics;
 use crate::ids::{CommId, IndexVec, Spare, ThreadId, ValuesId};
 use crate::input::Window;
 use crate::intern::Sequences;
+use crate::needs::Needs;
 use crate::perfdata::{CpuMode, EventId, FieldKey, FieldValue, Recording};
 use crate::run_state::RunState;
 use crate::session::{Session, Target};
@@ -44,71 +45,32 @@ pub use again::{Again, Learned};
 pub use depth::{Depths, DumpSizes, LARGEST_DUMP};
 pub use paths::{FramePointer, NodeId, PathEnd, PathNode, PathRoot, PathSample, Paths, Spot};
 pub use roots::{Cut, Group, Owner, Placed, RootKey, Roots};
-pub use worker::collect;
+pub use worker::{collect, reads_records};
 
-/// What the view needs; what it does not need is not computed.
+/// Limits and formats of pass two.
 #[derive(Debug, Clone, Copy)]
-pub struct Needs {
-    /// Call chains at all.
-    pub stacks: bool,
-    /// Rows kept apart by CPU.
-    pub cpu: bool,
-    /// Rows kept apart by time, in steps of so many ns.
-    pub time_quantum: Option<u64>,
-    /// Rows kept apart by cgroup.
-    pub cgroup: bool,
-    /// Payloads of tracepoints as text, and rows kept apart by them.
-    pub trace: Payloads,
-    /// Those as lists of all fields by their types, not as the events print them.
-    pub raw_trace: bool,
-    /// Rows kept apart by fields of tracepoints.
-    pub fields: bool,
-    /// What a row is.
-    pub rows: Rows,
-    /// How unequal the samples of a row are.
-    pub squares: bool,
-    /// Marks where frames are known to be missing within stacks.
-    pub gaps: bool,
-    /// How large stacks are.
-    pub depths: bool,
-    /// When threads were not on a processor.
-    pub waits: bool,
-    /// How many threads ran at each sample.
-    pub parallelism: bool,
-    /// Where complete stacks begin; samples whose stacks were cut get rows of their own.
-    pub roots: bool,
-    /// Where the frames of all stacks lie.
-    pub paths: bool,
-    /// Forget what was copied of stacks beyond so many bytes: what had been recorded with less, for measurements.
-    pub dump_limit: Option<usize>,
-    /// Longest user part of a stack.
-    pub max_frames: usize,
+pub struct Options {
     /// Worker threads.
     pub threads: usize,
+    /// Longest user part of a stack.
+    pub max_frames: usize,
+    /// Bytes of a copied stack that are used, as if no more had been recorded: for measurements.
+    pub dump_limit: Option<usize>,
+    /// Steps of [`Needs::TIME`] in ns.
+    pub time_step: u64,
+    /// Payloads of tracepoints are lists of all fields by their types, not as the events print them.
+    pub raw_payloads: bool,
 }
 
-impl Default for Needs {
-    /// Whole stacks, merged, on all processors of this machine.
+impl Default for Options {
+    /// Whole stacks, on all processors of this machine.
     fn default() -> Self {
         Self {
-            stacks: true,
-            cpu: false,
-            time_quantum: None,
-            cgroup: false,
-            trace: Payloads::No,
-            raw_trace: false,
-            fields: false,
-            rows: Rows::Merged,
-            squares: false,
-            gaps: true,
-            depths: false,
-            waits: false,
-            parallelism: false,
-            roots: false,
-            paths: false,
-            dump_limit: None,
-            max_frames: MOST_FRAMES,
             threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            max_frames: MOST_FRAMES,
+            dump_limit: None,
+            time_step: 1,
+            raw_payloads: false,
         }
     }
 }
@@ -124,32 +86,6 @@ pub enum Rows {
     Merged,
     /// One sample, with its exact time, CPU and data address.
     Samples,
-}
-
-/// Whether payloads of tracepoints are needed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Payloads {
-    /// No.
-    #[default]
-    No,
-    /// If all events of the recording are tracepoints, for which perf's default is to show nothing else.
-    IfNothingElse,
-    /// Yes.
-    Yes,
-}
-
-impl Payloads {
-    /// The same once the recording's events are known.
-    #[must_use]
-    pub fn settled(self, recording: &Recording<'_>) -> Self {
-        let mut events = recording.events.iter();
-        let is_needed = match self {
-            Self::No => false,
-            Self::IfNothingElse => events.all(|event| event.attr.is_tracepoint()),
-            Self::Yes => events.any(|event| event.attr.is_tracepoint()),
-        };
-        if is_needed { Self::Yes } else { Self::No }
-    }
 }
 
 crate::ids::numbers! {
@@ -263,6 +199,7 @@ struct Shared<'s, 'a> {
     arch: Option<Arch>,
     window: &'s Window<'s>,
     needs: Needs,
+    options: Options,
     fields: &'s [FieldKey],
     budget: &'s Budget,
     diag: &'s Diagnostics,

@@ -8,6 +8,7 @@ use crate::address::Avma;
 use crate::diagnostics::Diagnostics;
 use crate::ids::{Idx, ValuesId};
 use crate::input::{Store, Window, prefetch};
+use crate::needs::Needs;
 use crate::perfdata::{Event, FieldKey, RecordPos, Recording, Sample};
 use crate::session::{Label, SampleId, SampleRef, Session};
 use crate::stack_end::StackEnd;
@@ -22,9 +23,7 @@ use super::paths::PathEnd;
 use super::roots::{Cut, Owner};
 use super::space::SpaceAt;
 use super::table::Table;
-use super::{
-    AddressStackId, Collected, Needs, PayloadId, Payloads, PcId, Row, RowKey, Rows, Shared,
-};
+use super::{AddressStackId, Collected, Options, PayloadId, PcId, Row, RowKey, Rows, Shared};
 
 /// Samples handed out at once: enough to make the hand-out free, few enough to share the end evenly.
 const BLOCK: usize = 256;
@@ -36,7 +35,7 @@ pub fn collect<'a>(
     store: &Store,
     session: &Session<'a>,
     learned: &Learned<'a>,
-    needs: Needs,
+    (needs, options): (Needs, Options),
     fields: &[FieldKey],
     diag: &Diagnostics,
 ) -> Collected {
@@ -48,17 +47,22 @@ pub fn collect<'a>(
         recording,
         session,
         needs,
+        options,
         fields,
         budget: &Budget::of(recording),
         diag,
     };
     diag.begin("stacks", session.samples.len() as u64);
-    let mut collected = if needs.reads_records() {
+    let mut collected = if reads_records(needs) {
         from_records(shared)
     } else {
         from_heads(shared)
     };
-    collected.kind = needs.rows;
+    collected.kind = if needs.contains(Needs::SAMPLES) {
+        Rows::Samples
+    } else {
+        Rows::Merged
+    };
     shared.budget.say(diag);
     if collected.unreadable > 0 {
         diag.warn(format!(
@@ -69,18 +73,17 @@ pub fn collect<'a>(
     collected
 }
 
-impl Needs {
-    /// Whether the samples' records are read again, or what the index holds is enough.
-    #[must_use]
-    pub fn reads_records(&self) -> bool {
-        self.stacks || self.cgroup || self.fields || self.trace == Payloads::Yes
-    }
+/// Whether the samples' records are read again, or what the index holds is enough.
+#[must_use]
+pub fn reads_records(needs: Needs) -> bool {
+    let in_records = Needs::STACKS | Needs::CGROUP | Needs::FIELDS | Needs::PAYLOADS;
+    needs.intersects(in_records)
 }
 
 /// A flat table needs nothing but what the index kept.
 fn from_heads(shared: Shared<'_, '_>) -> Collected {
     let next = AtomicUsize::new(0);
-    in_parallel(shared.needs.threads, |_| {
+    in_parallel(shared.options.threads, |_| {
         let cache = MapCache::default();
         let mut worker = Worker::new(shared, &cache);
         while let Some(block) = take_block(&next, shared) {
@@ -97,7 +100,7 @@ fn from_records(shared: Shared<'_, '_>) -> Collected {
     let positions = shared.session.samples.iter().map(|sample| sample.pos);
     if shared.recording.is_read_directly(positions) {
         let next = AtomicUsize::new(0);
-        in_parallel(shared.needs.threads, |_| {
+        in_parallel(shared.options.threads, |_| {
             let cache = MapCache::default();
             let mut worker = Worker::new(shared, &cache);
             while let Some(block) = take_block(&next, shared) {
@@ -155,7 +158,7 @@ fn from_chunks(shared: Shared<'_, '_>) -> Collected {
     let chunks = shared.recording.chunks();
     // Chunks come in order, and none comes behind one that cannot be decoded.
     let read = AtomicUsize::new(0);
-    let collected = in_parallel(shared.needs.threads, |_| {
+    let collected = in_parallel(shared.options.threads, |_| {
         let cache = MapCache::default();
         let mut worker = Worker::new(shared, &cache);
         while let Some((chunk, bytes)) = chunks.next() {
@@ -250,15 +253,23 @@ impl<'s, 'a> Worker<'s, 'a> {
         Self {
             shared,
             cache,
-            chains: ChainBuilder::new(unwinder, shared.needs.max_frames, shared.needs.gaps),
-            table: Table::new(shared.needs.squares),
+            chains: ChainBuilder::new(
+                unwinder,
+                shared.options.max_frames,
+                shared.needs.contains(Needs::MARKS),
+            ),
+            table: Table::new(shared.needs.contains(Needs::SQUARES)),
             ids: Vec::new(),
             is_cut: false,
         }
     }
 
+    fn needs(&self, what: Needs) -> bool {
+        self.shared.needs.contains(what)
+    }
+
     fn finish(self) -> Table {
-        if self.shared.needs.paths || self.shared.learned.lasts() {
+        if self.needs(Needs::PATHS) || self.shared.learned.lasts() {
             self.shared.learned.keep(self.chains.into_unwinder());
         }
         self.table
@@ -279,9 +290,9 @@ impl<'s, 'a> Worker<'s, 'a> {
             self.count(rank, StackEnd::NotRecorded, Extras::default());
             return;
         };
-        limit_dump(&mut sample, self.shared.needs.dump_limit);
+        limit_dump(&mut sample, self.shared.options.dump_limit);
         let mut end = StackEnd::NotRecorded;
-        if self.shared.needs.stacks {
+        if self.needs(Needs::STACKS) {
             let space = SpaceAt::of(self.shared.session, head, self.cache);
             let mut out = ChainOut {
                 addresses: &mut self.table.addresses,
@@ -290,10 +301,10 @@ impl<'s, 'a> Worker<'s, 'a> {
             let lbr = event.attr.records_lbr_callstack();
             end = self.chains.build(&sample, lbr, &space, &mut out);
             self.table.most_branches = self.chains.most_branches();
-            if self.shared.needs.depths {
+            if self.needs(Needs::DEPTHS) {
                 self.note_depth(head, &sample, end);
             }
-            if self.shared.needs.roots {
+            if self.needs(Needs::ROOTS) {
                 self.note_roots(rank, end);
             }
         }
@@ -348,7 +359,7 @@ impl<'s, 'a> Worker<'s, 'a> {
         };
         let outer = || self.chains.activations(&scene).rev();
         let frames = || self.ids.iter().rev().copied().zip(outer());
-        if self.shared.needs.paths {
+        if self.needs(Needs::PATHS) {
             let leaf_first = self.chains.activations(&scene);
             let one_stack = frames_of_one_stack(leaf_first.map(|activation| activation.sp));
             let other_stacks = outer().len().saturating_sub(one_stack);
@@ -382,11 +393,11 @@ impl<'s, 'a> Worker<'s, 'a> {
             address: sample.addr,
             ..Extras::default()
         };
-        if self.shared.needs.cgroup {
+        if self.needs(Needs::CGROUP) {
             extras.cgroup = sample.cgroup.unwrap_or(0);
         }
-        let needs = self.shared.needs;
-        if !event.attr.is_tracepoint() || needs.trace != Payloads::Yes && !needs.fields {
+        let of_payload = Needs::PAYLOADS | Needs::FIELDS;
+        if !event.attr.is_tracepoint() || !self.shared.needs.intersects(of_payload) {
             return extras;
         }
         let Some(payload) = sample.raw else {
@@ -395,8 +406,8 @@ impl<'s, 'a> Worker<'s, 'a> {
         let (session, id) = (self.shared.session, event.attr.config);
         let points = &self.shared.recording.tracepoints;
         let functions = |address| session.kernel_function(Avma(address), head.time);
-        if needs.trace == Payloads::Yes {
-            let text = if needs.raw_trace {
+        if self.needs(Needs::PAYLOADS) {
+            let text = if self.shared.options.raw_payloads {
                 points.render_raw(id, payload)
             } else {
                 points.render(id, payload, &functions)
@@ -404,7 +415,7 @@ impl<'s, 'a> Worker<'s, 'a> {
             let text = text.map(|text| self.shared.budget.keep_text(text));
             extras.trace = self.table.text(text);
         }
-        if needs.fields {
+        if self.needs(Needs::FIELDS) {
             let own = self.shared.fields.iter();
             let own = own.filter(|field| field.event == head.event);
             let values = points.field_values(id, own, payload, &functions);
@@ -416,21 +427,25 @@ impl<'s, 'a> Worker<'s, 'a> {
     /// Counts a sample whose chain is in `ids`.
     fn count(&mut self, rank: SampleId, end: StackEnd, extras: Extras) {
         let head = &self.shared.session.samples[rank];
-        let needs = self.shared.needs;
-        if head.label != Label::NONE && needs.stacks {
+        if head.label != Label::NONE && self.needs(Needs::STACKS) {
             let label = self.table.addresses.label(head.label);
             self.ids.insert(0, label);
         }
         let stack = self.stack(end);
-        let is_sample = needs.rows == Rows::Samples;
-        let quantum = if is_sample {
+        let is_sample = self.needs(Needs::SAMPLES);
+        let quantum = if is_sample || self.needs(Needs::MOMENTS) {
             Some(1)
         } else {
-            needs.time_quantum
+            self.needs(Needs::TIME)
+                .then_some(self.shared.options.time_step)
         };
         let key = RowKey {
             event: head.event,
-            cpu: if needs.cpu || is_sample { head.cpu } else { -1 },
+            cpu: if is_sample || self.needs(Needs::CPU) {
+                head.cpu
+            } else {
+                -1
+            },
             comm: head.comm,
             thread: head.thread,
             leaf: self.leaf(head),

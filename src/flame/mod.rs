@@ -18,7 +18,11 @@ pub use names::{Naming, shown, without_arguments};
 pub use prune::{Limit, Pruned, prune};
 
 use crate::ids::{Idx, IndexVec, index_vec};
+use crate::needs::Needs;
 use crate::profile::{EventId, SymbolId, ThreadId};
+
+/// What pictures are made of.
+pub const NEEDS: Needs = Needs::CHAINS;
 
 crate::ids::numbers! {
     /// Index into [`Flame::functions`].

@@ -9,6 +9,7 @@ use crate::diagnostics::{Diagnostics, OfFiles};
 use crate::dso::elf::Machine;
 use crate::dso::{self, DsoTable, KernelIdentity, SearchPaths, Span};
 use crate::input::{BUNDLE_ROOT, Door, Refusal, Store, is_link, this_machine};
+use crate::needs::Needs;
 use crate::perfdata::{OpenError, Recording};
 use crate::session::Session;
 use crate::session::jit::{JitBuilder, JitSearch, RecordingClock};
@@ -141,11 +142,10 @@ fn kernel_identity(recording: &Recording<'_>) -> KernelIdentity {
 /// Where scripts come from, if lines or original names are asked for.
 pub(super) fn source_maps<'a>(
     store: &'a Store,
-    options: &LoadOptions,
+    (options, needs): (&LoadOptions, Needs),
     diag: &'a Diagnostics,
 ) -> SourceMaps<'a> {
-    let frames = &options.frames;
-    if !frames.lines && !frames.code && options.source_maps.is_empty() {
+    if !needs.intersects(Needs::LINES | Needs::CODE) && options.source_maps.is_empty() {
         return SourceMaps::default();
     }
     let search = options.search.beside(&options.source.folder());
@@ -163,11 +163,11 @@ pub(super) fn wasm_code<'a>(
     collected: &Collected,
     recording: &Recording<'a>,
     store: &'a Store,
-    options: &LoadOptions,
+    (options, needs): (&LoadOptions, Needs),
     diag: &Diagnostics,
 ) -> WasmCode<'a> {
-    let frames = options.frames;
-    if !frames.inlines && !frames.lines && !frames.code && !frames.wasm_lines {
+    let of_dwarf = Needs::INLINED | Needs::LINES | Needs::CODE | Needs::WASM_LINES;
+    if !needs.intersects(of_dwarf) {
         return WasmCode::default();
     }
     let folder = options.source.folder();

@@ -127,7 +127,7 @@ fn material<'s, 'a>(stages: &Stages<'s, 'a>, options: &LoadOptions) -> assembly:
         answers: stages.answers,
         wasm: stages.wasm,
         names: options.names.names,
-        threads: options.needs.threads,
+        threads: options.reading.threads,
     }
 }
 

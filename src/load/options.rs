@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use super::source::Source;
-use crate::collect::Needs;
+use crate::collect;
 use crate::dso::SearchPaths;
-use crate::profile::FrameNeeds;
+use crate::needs::Needs;
 use crate::session::Filter;
 use crate::stitch::Mending;
 use crate::symbolize;
@@ -32,10 +32,12 @@ pub struct LoadOptions {
     pub filter: Filter,
     /// Ranges of time to keep besides, as shares of the recording perhaps.
     pub time: Option<TimeSpec>,
-    /// What is computed for each sample.
+    /// What is computed.
     pub needs: Needs,
-    /// What is computed for each frame.
-    pub frames: FrameNeeds,
+    /// What is not computed, whoever needs it: the user does not want to see it.
+    pub refused: Needs,
+    /// Threads, limits and formats.
+    pub reading: collect::Options,
     /// What is done about stacks that were cut.
     pub mending: Mending,
     /// How names are shown.
@@ -61,8 +63,9 @@ impl LoadOptions {
             source_maps: Vec::new(),
             filter: Filter::default(),
             time: None,
-            needs: Needs::default(),
-            frames: FrameNeeds::default(),
+            needs: Needs::STACKS | Needs::MARKS,
+            refused: Needs::empty(),
+            reading: collect::Options::default(),
             mending: Mending::default(),
             names: symbolize::Options::default(),
             full_header: false,

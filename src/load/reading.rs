@@ -11,11 +11,12 @@ use super::options::LoadOptions;
 use super::summary::{events_of, stack_ends, summarise};
 use super::times::{in_time, nothing_in_time};
 use crate::check::{Stages, Weights};
-use crate::collect::{self, Again, Collected, Learned, MapCache, Needs, Payloads};
+use crate::collect::{self, Again, Collected, Learned, MapCache};
 use crate::diagnostics::Diagnostics;
 use crate::dso::{DsoTable, KernelLoader};
 use crate::ids::{IndexVec, index_vec};
 use crate::input::{Store, Window};
+use crate::needs::Needs;
 use crate::perfdata::attr::sample_type;
 use crate::perfdata::{Event, EventId, FieldKey, NoField, OpenError, Recording};
 use crate::profile::{self, Built, Material, Profile, Wait};
@@ -78,10 +79,7 @@ pub(super) fn read_in<'a, T: Default>(
         store,
         together,
         options,
-        needs: Needs {
-            fields: !fields.is_empty(),
-            ..settled(options, &recording)
-        },
+        needs: settled(options, &recording) | Needs::FIELDS.only_if(!fields.is_empty()),
         fields,
         diag,
     };
@@ -107,7 +105,7 @@ pub(super) fn history<T>(
         marks: false,
         parallelism: false,
     };
-    let window = window.shared_by(options.needs.threads);
+    let window = window.shared_by(options.reading.threads);
     let session = Session::index(&recording, &window, dsos, jit, &asked, diag, &mut || {});
     let seen = look(&recording, &session);
     tell_refused(&store, diag);
@@ -157,8 +155,8 @@ pub(super) fn list(
 /// The fields of tracepoints that rows are told by.
 fn fields(recording: &Recording<'_>, options: &LoadOptions) -> Result<Vec<FieldKey>, NoField> {
     let (points, events) = (&recording.tracepoints, &recording.events);
-    let raw = options.needs.raw_trace;
-    let is_default = raw && options.needs.trace == Payloads::IfNothingElse;
+    let raw = options.reading.raw_payloads;
+    let is_default = raw && options.needs.contains(Needs::ONLY_PAYLOADS);
     if is_default && events.iter().all(|event| event.attr.is_tracepoint()) {
         points.field_keys(&["trace_fields".to_owned()], events, raw)
     } else {
@@ -169,15 +167,19 @@ fn fields(recording: &Recording<'_>, options: &LoadOptions) -> Result<Vec<FieldK
 /// What the recording and the weights make of what is needed.
 fn settled(options: &LoadOptions, recording: &Recording<'_>) -> Needs {
     let weight = &options.weight;
-    let mut needs = options.needs;
+    let mut needs = options.needs - options.refused;
     // Without stacks it would not be known where the program begins.
-    needs.stacks |= weight.trims && weight.spec.trims();
+    needs |= Needs::STACKS.only_if(weight.trims && weight.spec.trims());
     let mending = options.mending;
-    needs.roots = needs.stacks && (mending.graft || mending.stitch);
-    needs.trace = match needs.trace {
-        Payloads::IfNothingElse if !weight.spec.keeps_events() => Payloads::No,
-        trace => trace.settled(recording),
-    };
+    let mends = mending.graft || mending.stitch;
+    needs |= Needs::ROOTS.only_if(needs.contains(Needs::STACKS) && mends);
+    let is_tracepoint = |event: &Event| event.attr.is_tracepoint();
+    let (asked, by_default) = (Needs::PAYLOADS, Needs::ONLY_PAYLOADS);
+    let has_payloads = needs.contains(asked) && recording.events.iter().any(is_tracepoint)
+        || needs.contains(by_default)
+            && weight.spec.keeps_events()
+            && recording.events.iter().all(is_tracepoint);
+    needs.set(asked, has_payloads);
     needs
 }
 
@@ -269,7 +271,7 @@ impl<'a> Reading<'_, 'a> {
         'a: 'scope,
     {
         // Of several recordings each has a thread: what is read beside one takes it from another.
-        let is_alone = self.together.is_none() || self.needs.threads > 1;
+        let is_alone = self.together.is_none() || self.options.reading.threads > 1;
         if is_alone {
             let (dumps, symbols) = (jit.early_reader(), dsos.preloader());
             scope.spawn(|| dumps.run());
@@ -280,7 +282,7 @@ impl<'a> Reading<'_, 'a> {
         let window = Window::new(self.store, self.recording.region(), self.kept_behind());
         Session::index(
             self.recording,
-            &window.shared_by(self.needs.threads),
+            &window.shared_by(self.options.reading.threads),
             dsos,
             jit,
             &self.asked(),
@@ -295,7 +297,7 @@ impl<'a> Reading<'_, 'a> {
 
     /// How much of the recording stays mapped behind where it is read.
     fn kept_behind(&self) -> usize {
-        let is_read_again = self.needs.reads_records() || self.is_weighed();
+        let is_read_again = collect::reads_records(self.needs) || self.is_weighed();
         if is_read_again {
             return Window::BEHIND_FIRST;
         }
@@ -313,8 +315,8 @@ impl<'a> Reading<'_, 'a> {
             } else {
                 self.options.filter.clone()
             },
-            marks: pairs || self.needs.waits || weight.tells_pairs,
-            parallelism: self.needs.parallelism,
+            marks: pairs || self.needs.contains(Needs::WAITS) || weight.tells_pairs,
+            parallelism: self.needs.contains(Needs::PARALLELISM),
         }
     }
 
@@ -322,15 +324,15 @@ impl<'a> Reading<'_, 'a> {
         let source = weigh::Source {
             recording: self.recording,
             store: self.store,
-            threads: self.needs.threads,
+            threads: self.options.reading.threads,
             diag: self.diag,
         };
-        let waits = if self.needs.waits {
+        let waits = if self.needs.contains(Needs::WAITS) {
             weigh::waits(source, session)
         } else {
             Vec::new()
         };
-        if self.needs.stacks && session.has_return_probes {
+        if self.needs.contains(Needs::STACKS) && session.has_return_probes {
             weigh::returns(source, session);
         }
         let mut weights = Weights::of(self.recording, session);
@@ -351,16 +353,13 @@ impl<'a> Reading<'_, 'a> {
             None => Learned::default(),
         };
         let stitches = self.stitches(session);
-        let needs = Needs {
-            paths: stitches,
-            ..self.needs
-        };
+        let needs = self.needs | Needs::PATHS.only_if(stitches);
         let mut collected = collect::collect(
             self.recording,
             self.store,
             session,
             &learned,
-            needs,
+            (needs, self.options.reading),
             &self.fields,
             self.diag,
         );
@@ -376,7 +375,7 @@ impl<'a> Reading<'_, 'a> {
 
     /// Whether stacks are completed from others, which have to be read again for it.
     fn stitches(&self, session: &Session<'_>) -> bool {
-        let is_asked = self.needs.stacks && self.options.mending.stitch;
+        let is_asked = self.needs.contains(Needs::STACKS) && self.options.mending.stitch;
         let positions = session.samples.iter().map(|sample| sample.pos);
         let is_possible = is_asked && self.recording.is_read_directly(positions);
         if is_asked && !is_possible {
@@ -398,7 +397,7 @@ impl<'a> Reading<'_, 'a> {
         stitch: bool,
     ) -> Mended {
         let cache = MapCache::default();
-        let limit = self.needs.dump_limit;
+        let limit = self.options.reading.dump_limit;
         let again = Again::new(self.recording, session, &cache, learned, limit);
         let what = Mending {
             stitch,
@@ -441,22 +440,34 @@ impl<'a> Reading<'_, 'a> {
             mut collected,
             mended,
         } = stacks;
-        let maps = source_maps(store, options, diag);
-        let wasm = wasm_code(session, &collected, recording, store, options, diag);
-        let queries = profile::queries(&collected, &wasm, options.frames);
+        let maps = source_maps(store, (options, needs), diag);
+        let wasm = wasm_code(
+            session,
+            &collected,
+            recording,
+            store,
+            (options, needs),
+            diag,
+        );
+        let queries = profile::queries(&collected, &wasm, needs);
         let dsos = &session.dsos;
-        let names = options.names;
-        let threads = needs.threads;
+        let threads = options.reading.threads;
+        let request = symbolize::Request {
+            queries: &queries,
+            names: options.names,
+            needs,
+            threads,
+        };
         // Who looks may want more of the same sections.
         let is_all = together.is_none() && look.is_none();
         let resolution = if is_all {
             let unpacked = Store::new();
             let debug = DebugStore::apart(&unpacked);
-            symbolize::resolve_with(&debug, &queries, dsos, &wasm, names, threads)
+            symbolize::resolve_with(&debug, request, dsos, &wasm)
         } else {
             let none = DebugStore::default();
             let known = together.map_or(&none, |together| &together.debug);
-            symbolize::resolve_with(known, &queries, dsos, &wasm, names, threads)
+            symbolize::resolve_with(known, request, dsos, &wasm)
         };
         clock.lap("symbols");
         let answers = Answers {
@@ -476,7 +487,7 @@ impl<'a> Reading<'_, 'a> {
             &recording.events,
             answers,
             options.names.names,
-            options.frames,
+            needs,
             threads,
         );
         let Weighing {

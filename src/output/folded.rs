@@ -14,6 +14,7 @@ use super::text::acts;
 use crate::flame::without_arguments;
 use crate::ids::{IndexSlice, IndexVec, index_vec, numbers};
 use crate::intern::{Sequences, byte_ranks};
+use crate::needs::Needs;
 use crate::parallel::in_parallel;
 use crate::profile::CpuMode;
 use crate::profile::{
@@ -48,6 +49,9 @@ pub struct FoldOptions {
     /// Threads that sort and format; 0 counts as 1.
     pub threads: usize,
 }
+
+/// What folded stacks are made of.
+pub const NEEDS: Needs = Needs::CHAINS;
 
 /// Writes all stacks of the profile, sorted by their text.
 ///

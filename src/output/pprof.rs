@@ -14,6 +14,7 @@ use super::names::frame_name;
 use super::strings::Strings;
 use super::text::harmless;
 use crate::ids::{IndexVec, index_vec};
+use crate::needs::Needs;
 use crate::profile::{
     CommId, Entry, EventId, EventSummary, Frame, FrameId, ObjectId, Profile, Sampling, StringId,
     SymbolId, ThreadId,
@@ -64,6 +65,16 @@ pub struct PprofOptions {
     pub labels: Vec<Label>,
     /// Stacks kept at most; the lightest of the others are one stack `[rest]` for each thread.
     pub max_stacks: Option<usize>,
+}
+
+impl PprofOptions {
+    /// What the file is made of.
+    #[must_use]
+    pub fn needs(&self) -> Needs {
+        let of_frames = Needs::ADDRESSES | Needs::LINES | Needs::RANGES;
+        let has_cpus = self.labels.contains(&Label::Cpu);
+        Needs::CHAINS | of_frames | Needs::CPU.only_if(has_cpus)
+    }
 }
 
 /// What the file holds.

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use crate::address::Avma;
+use crate::needs::Needs;
 use crate::profile::{EventSummary, Frame, Profile, Sample};
 
 use super::text::{harmless, harmless_payload};
@@ -101,6 +102,21 @@ pub struct ScriptOptions {
 }
 
 impl ScriptOptions {
+    /// What the lines show.
+    #[must_use]
+    pub fn needs(&self) -> Needs {
+        let has_chains = self.chains && self.fields.contains(&Field::Ip);
+        let has_lines = self.fields.contains(&Field::Srcline);
+        let has_payloads = self.fields.contains(&Field::Trace);
+        Needs::SAMPLES
+            | Needs::ADDRESSES
+            | Needs::INLINED
+            | Needs::MARKS
+            | Needs::STACKS.only_if(has_chains)
+            | Needs::LINES.only_if(has_lines)
+            | Needs::PAYLOADS.only_if(has_payloads)
+    }
+
     /// An event whose samples lack the CPU that was asked for.
     #[must_use]
     pub fn event_without_cpu<'p>(&self, profile: &'p Profile) -> Option<&'p str> {

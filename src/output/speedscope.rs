@@ -13,6 +13,7 @@ use super::columns::{hand_over, list, long_list, number, text};
 use super::names::frame_name;
 use super::text::harmless;
 use crate::ids::{IndexVec, index_vec};
+use crate::needs::Needs;
 use crate::profile::{CommId, EventId, FrameId, ObjectId, Profile, StackId, SymbolId, ThreadId};
 use crate::unit::Unit;
 
@@ -42,6 +43,9 @@ pub struct Written {
     /// Whether it was written: nothing that is larger than [`LARGEST`] is.
     pub is_whole: bool,
 }
+
+/// What the file is made of; besides, [`Needs::SAMPLES`] keep their order in time.
+pub const NEEDS: Needs = Needs::CHAINS.union(Needs::LINES);
 
 /// Writes the file.
 ///

@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use super::csv::{cell_text, write_row};
 use super::names::frame_name;
 use crate::ids::IndexVec;
+use crate::needs::Needs;
 use crate::parallel::write_in_parallel;
 use crate::profile::{
     CommId, Entry, EventId, EventSummary, FrameId, ObjectId, Profile, Sample, StackId, ThreadId,
@@ -29,6 +30,12 @@ const HEADING: [&str; 11] = [
 ];
 /// Those that rows of samples have besides.
 const OF_SAMPLES: [&str; 2] = ["time_ns", "cpu"];
+
+/// What the rows are made of.
+#[must_use]
+pub fn needs(samples: bool) -> Needs {
+    Needs::CHAINS | Needs::SAMPLES.only_if(samples)
+}
 
 /// Writes the line of headings.
 ///

@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use crate::address::FileOffset;
 use crate::collect::{AddressStacks, Collected, PcId, Rows};
 use crate::ids::{IndexSlice, IndexVec, index_vec};
+use crate::needs::Needs;
 use crate::perfdata::{Event, EventId};
 use crate::session::jit::JitCodeId;
 use crate::session::{Session, Target};
@@ -24,38 +25,17 @@ use super::places::FramesOfPcs;
 use super::table::Tabler;
 use super::{FrameId, Profile, Stacks, Thread, ThreadId};
 
-/// What the view needs of frames.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct FrameNeeds {
-    /// Inlined frames in chains.
-    pub inlines: bool,
-    /// Frames kept apart by address.
-    pub addresses: bool,
-    /// Source lines of frames.
-    pub lines: bool,
-    /// Where objects were mapped.
-    pub ranges: bool,
-    /// Where the kernel and its modules lie, too.
-    pub kernel_ranges: bool,
-    /// JIT functions apart by version, with the code of each.
-    pub code: bool,
-    /// Whether lines of WebAssembly are looked for, shown or not.
-    pub wasm_lines: bool,
-    /// A frame where others are missing, so that only whole stacks begin at the root.
-    pub marks: bool,
-}
-
 /// The addresses that have to be resolved in DSOs and modules of WebAssembly, each once, sorted.
 #[must_use]
-pub fn queries(collected: &Collected, wasm: &WasmCode<'_>, needs: FrameNeeds) -> Vec<Query> {
+pub fn queries(collected: &Collected, wasm: &WasmCode<'_>, needs: Needs) -> Vec<Query> {
     let query = |place, address| Query {
         place,
         address,
-        inlines: needs.inlines,
-        lines: needs.lines,
+        inlines: needs.contains(Needs::INLINED),
+        lines: needs.contains(Needs::LINES),
     };
     let of_wasm = |place: WasmPlace| Query {
-        lines: needs.lines || needs.wasm_lines,
+        lines: needs.contains(Needs::LINES) || needs.contains(Needs::WASM_LINES),
         ..query(Site::Wasm(place.part), place.offset.into())
     };
     let mut queries = Vec::with_capacity(collected.pcs.len());
@@ -73,7 +53,7 @@ pub fn queries(collected: &Collected, wasm: &WasmCode<'_>, needs: FrameNeeds) ->
             Target::Nowhere | Target::Label(_) => {}
         }
     }
-    if needs.code && needs.lines {
+    if needs.contains(Needs::CODE) && needs.contains(Needs::LINES) {
         queries.extend(whole_functions(collected, wasm).map(of_wasm));
     }
     queries.sort_unstable_by_key(place);
@@ -150,7 +130,7 @@ pub fn build(
     events: &IndexSlice<EventId, [Event]>,
     answers: Answers<'_>,
     names: NameStyle,
-    needs: FrameNeeds,
+    needs: Needs,
     threads: usize,
 ) -> Built {
     let collected = material.get();
@@ -167,7 +147,7 @@ pub fn build(
     };
     let numberer = Numberer {
         collected,
-        marks: needs.marks,
+        marks: needs.contains(Needs::MARKS),
         places: &places,
         same_stack,
         stacks: index_vec![None; collected.stacks.len()],
@@ -182,7 +162,7 @@ pub fn build(
         order,
         labels,
     } = numberer.rows();
-    let mapped = if needs.ranges {
+    let mapped = if needs.contains(Needs::RANGES) {
         mapped::mappings(collected, session)
     } else {
         Vec::new()

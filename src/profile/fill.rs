@@ -7,13 +7,14 @@ use rustc_hash::FxHashMap;
 use super::numbering::{FIBER, LabelId, Met};
 use super::places::{FileId, FrameKey, FramesOfPcs, PlaceLine, PlaceSymbol, SymbolNumber};
 use super::{
-    CodeId, CodeVersion, Frame, FrameId, FrameNeeds, MappedRange, Object, ObjectId, Origin,
-    Profile, SourceLine, StringId, Symbol, SymbolId,
+    CodeId, CodeVersion, Frame, FrameId, MappedRange, Object, ObjectId, Origin, Profile,
+    SourceLine, StringId, Symbol, SymbolId,
 };
 use crate::address::{Avma, CodeOffset, FileOffset, Timestamp};
 use crate::collect::{Collected, PcId};
 use crate::dso::{DsoId, DsoKind};
 use crate::ids::{Idx, IndexSlice, IndexVec};
+use crate::needs::Needs;
 use crate::perfdata::CpuMode;
 use crate::session::jit::{JitCode, JitCodeId, ProcessId};
 use crate::session::maps::Mapping;
@@ -44,7 +45,7 @@ impl Filler<'_, '_> {
         mut self,
         order: &IndexSlice<FrameId, [Met]>,
         mapped: &[(ProcessId, Mapping)],
-        needs: FrameNeeds,
+        needs: Needs,
     ) {
         let most = order.len().min(self.symbols.len() + 1);
         self.profile.frames.raw.reserve_exact(order.len());
@@ -70,7 +71,7 @@ impl Filler<'_, '_> {
         for (process, mapping) in mapped {
             self.range(self.session.pid_of(*process), mapping);
         }
-        if needs.kernel_ranges {
+        if needs.contains(Needs::KERNEL_RANGES) {
             let session = self.session;
             session
                 .kernel_mappings()

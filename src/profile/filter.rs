@@ -5,6 +5,7 @@
 
 use crate::address::Avma;
 use crate::ids::IndexVec;
+use crate::needs::Needs;
 
 use super::{CommId, Frame, FrameId, ObjectId, Profile, SymbolId, ThreadId};
 
@@ -34,6 +35,12 @@ impl SampleFilter {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// What it looks at.
+    #[must_use]
+    pub fn needs(&self) -> Needs {
+        Needs::CPU.only_if(self.socket.is_some())
     }
 
     /// As it was given, for headers: `--comms node`.

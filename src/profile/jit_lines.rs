@@ -3,10 +3,10 @@
 //! In: the distinct addresses. Out: [`JitLines`], asked in their order. To find one line, all lines of the code have to be
 //! decoded, so this is done once for all addresses in it. Called by [`super::places`].
 
-use super::FrameNeeds;
 use crate::collect::{Pc, PcId};
 use crate::ids::IndexSlice;
 use crate::jitdump::debug_info::{Line, line_at};
+use crate::needs::Needs;
 use crate::session::jit::JitCodeId;
 use crate::session::{Session, Target};
 
@@ -18,12 +18,8 @@ pub(super) struct JitLines<'a> {
 
 impl<'a> JitLines<'a> {
     /// Looks at all code that has lines; at none where nobody asks for them.
-    pub(super) fn of(
-        pcs: &IndexSlice<PcId, [Pc]>,
-        session: &Session<'a>,
-        needs: FrameNeeds,
-    ) -> Self {
-        if !needs.lines {
+    pub(super) fn of(pcs: &IndexSlice<PcId, [Pc]>, session: &Session<'a>, needs: Needs) -> Self {
+        if !needs.contains(Needs::LINES) {
             return Self::default();
         }
         let mut wanted: Vec<(JitCodeId, PcId)> = pcs

@@ -30,7 +30,7 @@ mod table;
 mod tests;
 mod trim;
 
-pub use build::{Built, FrameNeeds, Material, build, queries};
+pub use build::{Built, Material, build, queries};
 pub use filter::{SampleFilter, SampleMatcher, matching_functions, parents};
 
 pub use crate::ids::{CommId, ThreadId, ValuesId};

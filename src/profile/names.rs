@@ -8,12 +8,12 @@ use std::hash::BuildHasher;
 
 use rustc_hash::FxBuildHasher;
 
-use super::FrameNeeds;
 use crate::address::Avma;
 use crate::collect::Collected;
 use crate::dso::demangle::demangle;
 use crate::ids::{IndexVec, Spare, index_vec, numbers};
 use crate::intern::ItemIndex;
+use crate::needs::Needs;
 use crate::parallel::in_parallel;
 use crate::session::jit::{JitCode, JitCodeId};
 use crate::session::{Session, Target};
@@ -49,7 +49,7 @@ impl JitNames {
         collected: &Collected,
         session: &Session<'_>,
         answers: Answers<'_>,
-        (style, needs): (NameStyle, FrameNeeds),
+        (style, needs): (NameStyle, Needs),
         threads: usize,
     ) -> Self {
         const PIECE: usize = 1024;
@@ -62,7 +62,8 @@ impl JitNames {
         let mut of_code = index_vec![None; session.jit.code_count()];
         let mut texts: IndexVec<NameId, Box<str>> = IndexVec::with_capacity(hit.len());
         let mut others: IndexVec<NameId, (u64, Option<Avma>)> = IndexVec::with_capacity(hit.len());
-        let mut tells_place = index_vec![false; if needs.lines { of_code.len() } else { 0 }];
+        let mut tells_place =
+            index_vec![false; if needs.contains(Needs::LINES) { of_code.len() } else { 0 }];
         for (id, shown) in hit.iter().zip(pieces.into_iter().flatten()) {
             if shown.tells_place {
                 tells_place[*id] = true;
@@ -140,7 +141,7 @@ impl Shown {
         session: &Session<'_>,
         answers: Answers<'_>,
         id: JitCodeId,
-        (style, needs): (NameStyle, FrameNeeds),
+        (style, needs): (NameStyle, Needs),
     ) -> Self {
         let code = session.jit.code(id);
         let of_map = session.jit.object(code.object()).is_perf_map();
@@ -150,7 +151,8 @@ impl Shown {
             hash: FxBuildHasher.hash_one((&*name, start)),
             name: name.into(),
             start,
-            tells_place: needs.lines && (code.producer().row().place)(code.name()).is_some(),
+            tells_place: needs.contains(Needs::LINES)
+                && (code.producer().row().place)(code.name()).is_some(),
         }
     }
 }

@@ -8,7 +8,6 @@ use std::hash::BuildHasher;
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::FrameNeeds;
 use super::jit_lines::JitLines;
 use super::names::{JitNames, NameId};
 use crate::address::FileOffset;
@@ -16,6 +15,7 @@ use crate::collect::{Collected, Pc, PcId};
 use crate::dso::DsoId;
 use crate::ids::{Idx, IndexVec, Part, Spare, index_vec, numbers};
 use crate::intern::ItemIndex;
+use crate::needs::Needs;
 use crate::perfdata::CpuMode;
 use crate::runtimes::Producer;
 use crate::session::jit::JitCodeId;
@@ -121,7 +121,7 @@ impl FramesOfPcs {
         session: &Session<'_>,
         answers: Answers<'_>,
         names: JitNames,
-        needs: FrameNeeds,
+        needs: Needs,
     ) -> Self {
         let pcs = &collected.pcs;
         let mut maker = PcFramesMaker {
@@ -259,7 +259,7 @@ struct PcFramesMaker<'b, 'a> {
     session: &'b Session<'a>,
     answers: Answers<'b>,
     resolution: &'b Resolution,
-    needs: FrameNeeds,
+    needs: Needs,
     /// By name: the DSO under which it was first shown.
     dso_of_name: IndexVec<NameId, Option<DsoId>>,
     known_functions: IndexVec<SymbolIndex, SymbolIndex>,
@@ -273,7 +273,7 @@ struct PcFramesMaker<'b, 'a> {
 
 impl<'b> PcFramesMaker<'b, '_> {
     fn add(&mut self, (pc_id, pc): (PcId, &Pc)) {
-        let is_chained = self.needs.inlines || self.needs.lines;
+        let is_chained = self.needs.contains(Needs::INLINED) || self.needs.contains(Needs::LINES);
         let from = self.out.chained.len();
         let (leaf, outer) = match pc.target {
             Target::Nowhere => {
@@ -313,13 +313,13 @@ impl<'b> PcFramesMaker<'b, '_> {
         let wasm = self.answers.wasm.place_of_jit(id, pc.address);
         if let Some(resolved) = self.answers.of_wasm(wasm) {
             let around = |name| PlaceSymbol::InlinedInJit(symbol, name);
-            let code = self.needs.code.then_some(id);
+            let code = self.needs.contains(Needs::CODE).then_some(id);
             let own = (Some((symbol, false)), code);
             return self.frames_of(pc, dso, own, resolved, Some(around));
         }
         let detail = Detail {
             line: self.jit_line(pc_id, id),
-            code: self.needs.code.then_some(id),
+            code: self.needs.contains(Needs::CODE).then_some(id),
         };
         let detail = self.detail(detail);
         let frame = self.frame(pc, Some(dso), Some((symbol, false)), detail);
@@ -361,7 +361,7 @@ impl<'b> PcFramesMaker<'b, '_> {
                     .first()
                     .is_some_and(|first| std::ptr::eq(first, frame))
         };
-        if let Some(around) = around.filter(|_| self.needs.inlines) {
+        if let Some(around) = around.filter(|_| self.needs.contains(Needs::INLINED)) {
             for inlined in inlined {
                 let symbol = self.other(around(inlined.name), dso);
                 let detail = self.dwarf_line(inlined.line, is_near(inlined), code);
@@ -397,7 +397,7 @@ impl<'b> PcFramesMaker<'b, '_> {
         symbol: Option<(SymbolNumber, bool)>,
         detail: Option<DetailId>,
     ) -> PlaceId {
-        let is_apart = self.needs.addresses || self.needs.lines;
+        let is_apart = self.needs.contains(Needs::ADDRESSES) || self.needs.contains(Needs::LINES);
         let is_apart = is_apart || symbol.is_none_or(|(_, is_data)| is_data);
         self.number(FrameKey {
             symbol: symbol.map(|(symbol, _)| symbol),
@@ -443,21 +443,23 @@ impl<'b> PcFramesMaker<'b, '_> {
         near: bool,
         code: Option<JitCodeId>,
     ) -> Option<DetailId> {
-        let line = line.filter(|_| self.needs.lines).map(|line| {
-            let file = &self.resolution.strings[line.file];
-            PlaceLine {
-                file: self.file(file),
-                line: line.line,
-                column: line.column,
-                near,
-            }
-        });
+        let line = line
+            .filter(|_| self.needs.contains(Needs::LINES))
+            .map(|line| {
+                let file = &self.resolution.strings[line.file];
+                PlaceLine {
+                    file: self.file(file),
+                    line: line.line,
+                    column: line.column,
+                    near,
+                }
+            });
         self.detail(Detail { line, code })
     }
 
     /// The line of an address in JIT code: what the dump says of it, or of the whole function by its name.
     fn jit_line(&mut self, pc: PcId, id: JitCodeId) -> Option<PlaceLine> {
-        if !self.needs.lines {
+        if !self.needs.contains(Needs::LINES) {
             return None;
         }
         let code = self.session.jit.code(id);

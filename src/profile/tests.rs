@@ -2,42 +2,40 @@
 
 use std::path::PathBuf;
 
-use super::{FrameNeeds, Profile};
-use crate::collect::{Needs, Rows};
+use super::Profile;
+use crate::collect;
 use crate::diagnostics::Diagnostics;
 use crate::load::{LoadOptions, Source, load};
+use crate::needs::Needs;
 
-fn profile_of(sample: &str, rows: Rows, frames: FrameNeeds) -> Profile {
+fn profile_of(sample: &str, needs: Needs) -> Profile {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("samples");
     let options = LoadOptions {
-        needs: Needs {
-            rows,
+        needs,
+        reading: collect::Options {
             max_frames: 127,
             threads: 2,
-            ..Needs::default()
+            ..collect::Options::default()
         },
-        frames,
         ..LoadOptions::of(Source::File(root.join(sample).join("perf.data")))
     };
     load(&options, &Diagnostics::new()).expect("the sample can be read")
 }
 
-const EVERYTHING: FrameNeeds = FrameNeeds {
-    inlines: true,
-    marks: true,
-    addresses: true,
-    lines: true,
-    ranges: true,
-    kernel_ranges: false,
-    code: true,
-    wasm_lines: true,
-};
+/// All that frames can have, for each sample.
+const EVERYTHING: Needs = Needs::CHAINS
+    .union(Needs::SAMPLES)
+    .union(Needs::ADDRESSES)
+    .union(Needs::LINES)
+    .union(Needs::RANGES)
+    .union(Needs::CODE)
+    .union(Needs::WASM_LINES);
 
 #[test]
 fn rows_are_samples_or_merged_and_add_up_alike() {
     for sample in ["minijit", "node", "wasmtime", "native"] {
-        let merged = profile_of(sample, Rows::Merged, FrameNeeds::default());
-        let apart = profile_of(sample, Rows::Samples, FrameNeeds::default());
+        let merged = profile_of(sample, Needs::STACKS);
+        let apart = profile_of(sample, Needs::STACKS | Needs::SAMPLES);
         assert!(merged.samples.is_empty() && apart.entries.is_empty());
         assert_eq!(merged.events[0].samples, apart.samples.len() as u64);
         assert_eq!(merged.events[0].period, apart.events[0].period);
@@ -50,7 +48,7 @@ fn rows_are_samples_or_merged_and_add_up_alike() {
 
 #[test]
 fn versions_of_code_have_their_bytes_and_their_time() {
-    let profile = profile_of("minijit", Rows::Samples, EVERYTHING);
+    let profile = profile_of("minijit", EVERYTHING);
     assert!(!profile.code.is_empty());
     for version in &profile.code {
         assert_eq!(version.bytes.len() as u64, version.size);
@@ -83,7 +81,7 @@ fn versions_of_code_have_their_bytes_and_their_time() {
 
 #[test]
 fn objects_know_where_they_were_mapped() {
-    let profile = profile_of("native", Rows::Merged, EVERYTHING);
+    let profile = profile_of("native", EVERYTHING - Needs::SAMPLES);
     let mut checked = 0;
     for frame in &profile.frames {
         let Some(object) = frame.object.map(|object| &profile[object]) else {
@@ -106,7 +104,7 @@ fn objects_know_where_they_were_mapped() {
 
 #[test]
 fn lines_have_columns_and_threads_have_lives() {
-    let profile = profile_of("native", Rows::Merged, EVERYTHING);
+    let profile = profile_of("native", EVERYTHING - Needs::SAMPLES);
     let lines: Vec<_> = profile
         .frames
         .iter()

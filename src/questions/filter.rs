@@ -9,6 +9,7 @@ use super::functions::Functions;
 use super::kinds::OwnRules;
 use super::tally::Count;
 use crate::ids::{Idx, IndexSlice, IndexVec, index_vec};
+use crate::needs::Needs;
 use crate::profile::{
     CommId, Entry, EventId, Frame, FrameId, ObjectId, Profile, Sample, SampleFilter, SampleMatcher,
     StackEnd, StackId, Stacks, SymbolId, ThreadId, parents,
@@ -114,9 +115,17 @@ impl Filters {
         !rest.is_empty() || self.samples.resolved
     }
 
-    /// Whether a tag is asked for.
+    /// What they look at.
     #[must_use]
-    pub fn needs(&self, tag: Tag) -> bool {
+    pub fn needs(&self) -> Needs {
+        self.samples.needs()
+            | (Needs::STACKS | Needs::INLINED).only_if(self.looks_at_stacks())
+            | Needs::CPU.only_if(self.has_tag(Tag::Cpu))
+            | Needs::KINDS.only_if(self.has_tag(Tag::Kind))
+    }
+
+    /// Whether a tag is asked for.
+    fn has_tag(&self, tag: Tag) -> bool {
         self.tag_focus
             .iter()
             .chain(&self.tag_ignore)
@@ -442,7 +451,7 @@ struct Tags<'f> {
 impl<'f> Tags<'f> {
     fn of(profile: &Profile, filters: &'f Filters, rules: &OwnRules) -> Self {
         let functions = filters
-            .needs(Tag::Kind)
+            .has_tag(Tag::Kind)
             .then(|| Functions::of(profile, rules));
         Self { filters, functions }
     }

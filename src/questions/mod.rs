@@ -25,3 +25,11 @@ mod significance;
 pub mod stats;
 pub mod summary;
 pub mod tally;
+
+use crate::needs::Needs;
+
+/// What all questions look at.
+pub const NEEDS: Needs = Needs::CHAINS
+    .union(Needs::DEPTHS)
+    .union(Needs::SQUARES)
+    .union(Needs::KINDS);

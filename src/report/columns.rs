@@ -4,9 +4,10 @@
 //! perf (`util/sort.c`, `ui/hist.c`): counters in front, fields of `--fields +…`, then the keys.
 
 use super::apart::Order;
-use super::keys::{Key, KeyNeeds, SortSpec};
+use super::keys::{Key, SortSpec};
 use super::options::{Latency, ReportOptions};
 use crate::metrics::Metric;
+use crate::needs::Needs;
 
 /// The columns of a report.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,11 +69,9 @@ impl Columns {
 
     /// What has to be read and computed for all keys.
     #[must_use]
-    pub fn needs(&self) -> KeyNeeds {
+    pub fn needs(&self) -> Needs {
         let keys = self.fields.iter().chain(&self.order);
-        keys.fold(KeyNeeds::NONE, |so_far, key| {
-            so_far.and(key.descriptor().needs)
-        })
+        keys.map(|key| key.descriptor().needs).collect()
     }
 
     /// The keys that tell rows apart, with how they do it.

@@ -47,6 +47,7 @@ pub(crate) use self::share::threshold as tree_threshold;
 use self::sorted::{Ordered, RowPlace, ordered};
 pub use self::tree::{CallTree, TreeMaker, TreeNode, TreeNodeId};
 use crate::metrics::Metric;
+use crate::needs::Needs;
 use crate::profile::CpuMode;
 use crate::profile::{
     Entry, EntryId, EventId, EventSummary, Frame, FrameId, ObjectId, Profile, SymbolId,
@@ -179,7 +180,7 @@ pub fn build<'p>(
         Chains::default()
     };
     let orders = columns.orders();
-    let functions = if columns.needs().kinds {
+    let functions = if columns.needs().contains(Needs::KINDS) {
         Functions::of(profile, &OwnRules::default())
     } else {
         Functions::default()

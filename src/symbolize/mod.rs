@@ -27,6 +27,7 @@ use rustc_hash::FxHashMap;
 use crate::dso::DsoId;
 use crate::ids::{IndexVec, Part};
 use crate::input::SourceClaim;
+use crate::needs::Needs;
 use crate::wasm::{PartId, WasmCode, WasmPlace};
 
 pub use crate::dso::NameStyle;
@@ -59,6 +60,19 @@ pub struct Query {
     pub lines: bool,
 }
 
+/// What is asked of all addresses together.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'q> {
+    /// The addresses.
+    pub queries: &'q [Query],
+    /// How names are shown.
+    pub names: Options,
+    /// [`Needs::KINDS`] of functions, where inlined ones are wanted too, and [`Needs::CLAIMS`] of source files.
+    pub needs: Needs,
+    /// Worker threads; the answer does not depend on their number.
+    pub threads: usize,
+}
+
 /// Choices of the user.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
@@ -66,10 +80,6 @@ pub struct Options {
     pub names: NameStyle,
     /// `--demangle-kernel`
     pub demangle_kernel: bool,
-    /// Whether it is wanted whose code functions are, of addresses whose inlined functions are.
-    pub origins: bool,
-    /// Whether it is wanted what is recorded of source files.
-    pub claims: bool,
 }
 
 impl Default for Options {
@@ -77,8 +87,6 @@ impl Default for Options {
         Self {
             names: NameStyle::Short,
             demangle_kernel: false,
-            origins: false,
-            claims: false,
         }
     }
 }

@@ -19,7 +19,7 @@ use super::source_map::WasmMap;
 use super::split::SplitFiles;
 use super::store::{DebugStore, Opened};
 use super::{
-    InlinedFrame, NameStyle, Options, Origin, Query, QueryId, Resolution, Resolved, Site,
+    InlinedFrame, NameStyle, Options, Origin, Query, QueryId, Request, Resolution, Resolved, Site,
     SourceLine, StringIndex, Symbol, SymbolIndex,
 };
 use crate::address::FileOffset;
@@ -28,44 +28,31 @@ use crate::dso::go::GoTable;
 use crate::dso::{DsoId, DsoKind, DsoTable};
 use crate::ids::{Idx, IndexSlice, IndexVec, Part, Spare, index_vec, numbers};
 use crate::input::SourceClaim;
+use crate::needs::Needs;
 use crate::parallel::in_parallel;
 use crate::wasm::{PartId, WasmCode, WasmPlace};
 
-/// Answers all queries with `threads` threads. The result does not depend on their number.
+/// Answers all queries.
 #[must_use]
-pub fn resolve<'a>(
-    queries: &[Query],
-    dsos: &DsoTable<'a>,
-    wasm: &WasmCode<'a>,
-    options: Options,
-    threads: usize,
-) -> Resolution {
-    resolve_with(
-        &DebugStore::default(),
-        queries,
-        dsos,
-        wasm,
-        options,
-        threads,
-    )
+pub fn resolve<'a>(request: Request<'_>, dsos: &DsoTable<'a>, wasm: &WasmCode<'a>) -> Resolution {
+    resolve_with(&DebugStore::default(), request, dsos, wasm)
 }
 
 /// The same with debug information that may have been opened before.
 #[must_use]
 pub fn resolve_with<'a: 'd, 'd>(
     known: &DebugStore<'d>,
-    queries: &[Query],
+    request: Request<'_>,
     dsos: &DsoTable<'a>,
     wasm: &WasmCode<'a>,
-    options: Options,
-    threads: usize,
 ) -> Resolution {
-    let queries = IndexSlice::new(queries);
+    let queries = IndexSlice::new(request.queries);
+    let (threads, kinds) = (request.threads, request.needs.contains(Needs::KINDS));
     let groups = by_place(queries);
     let from = (dsos, known);
     let objects = in_parallel(groups, threads, |group| match group.place {
-        Site::Dso(dso) => Object::resolve(queries, dso, &group.queries, from, options.origins),
-        Site::Wasm(part) => Object::of_wasm(queries, part, &group.queries, wasm, options.origins),
+        Site::Dso(dso) => Object::resolve(queries, dso, &group.queries, from, kinds),
+        Site::Wasm(part) => Object::of_wasm(queries, part, &group.queries, wasm, kinds),
     });
     let pieces = objects
         .iter()
@@ -80,7 +67,8 @@ pub fn resolve_with<'a: 'd, 'd>(
         objects: &objects,
         expanded: &expanded,
         wasm,
-        options,
+        options: request.names,
+        needs: request.needs,
         shown: known.shown.as_ref(),
     };
     builder.finish(threads)
@@ -540,6 +528,7 @@ struct Builder<'b, 't, 'a, 'd> {
     expanded: &'b [Expanded<'d>],
     wasm: &'b WasmCode<'a>,
     options: Options,
+    needs: Needs,
     shown: Option<&'b ShownNames>,
 }
 
@@ -551,7 +540,7 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
         };
         let raw = self.add_symbols(&mut out, threads);
         let mut names = self.demangled_names(threads);
-        if self.options.origins {
+        if self.needs.contains(Needs::KINDS) {
             tell_apart(&mut out.symbols.raw, &raw, &mut names);
         }
         let mut strings = Strings::new(self.expanded, &names);
@@ -581,7 +570,7 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
                     self.innermost(piece, expansion) != self.innermost(*other, behind);
             }
         }
-        if self.options.claims {
+        if self.needs.contains(Needs::CLAIMS) {
             out.claims = self.claims();
         }
         out.strings = strings.texts;

@@ -9,11 +9,12 @@ use gimli::write::{
 };
 use gimli::{Encoding, Format, LineEncoding, LittleEndian, constants as dw};
 
-use super::{NameStyle, Options, Query, Resolution, Site, resolve};
+use super::{Options, Query, Request, Resolution, Site, resolve};
 use crate::diagnostics::Diagnostics;
 use crate::dso::build_elf::{ElfBuilder, FUNC, PROGBITS};
 use crate::dso::{DsoKind, DsoTable, SearchPaths};
 use crate::input::Store;
+use crate::needs::Needs;
 use crate::skip::skip;
 use crate::wasm::WasmCode;
 
@@ -169,18 +170,13 @@ fn answers_in(dir: &Path, addresses: &[u64], threads: usize) -> Resolution {
         lines: true,
     };
     let queries: Vec<Query> = addresses.iter().map(query).collect();
-    resolve(
-        &queries,
-        &dsos,
-        &WasmCode::default(),
-        Options {
-            names: NameStyle::Short,
-            demangle_kernel: false,
-            origins: false,
-            claims: false,
-        },
+    let request = Request {
+        queries: &queries,
+        names: Options::default(),
+        needs: Needs::empty(),
         threads,
-    )
+    };
+    resolve(request, &dsos, &WasmCode::default())
 }
 
 /// `inner main.c:1 < outer main.c:2`, innermost first.

@@ -18,6 +18,7 @@ mod tests;
 use std::io::{self, Write};
 
 use super::columns::hand_over;
+use crate::needs::Needs;
 use crate::profile::{EventId, Profile};
 use shared::Shared;
 
@@ -32,6 +33,14 @@ pub struct FirefoxOptions {
     /// A track for each CPU instead of each thread; threads are roots of its stacks.
     pub per_cpu: bool,
 }
+
+/// What the file is made of.
+pub const NEEDS: Needs = Needs::CHAINS
+    .union(Needs::ADDRESSES)
+    .union(Needs::LINES)
+    .union(Needs::RANGES)
+    .union(Needs::SAMPLES)
+    .union(Needs::PAYLOADS);
 
 /// What the file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,6 +17,7 @@ use super::options::ReportOptions;
 use super::rows::{Counts, Row};
 pub use super::spec::{FieldSpec, Key, SortSpec};
 use super::{Report, Table};
+use crate::needs::Needs;
 use crate::profile::Profile;
 
 impl Key {
@@ -75,7 +76,7 @@ pub(crate) struct Descriptor {
     /// What stands over its column.
     pub(crate) heading: Heading,
     /// What has to be read and computed for it.
-    pub(crate) needs: KeyNeeds,
+    pub(crate) needs: Needs,
     /// The filter that, with a single entry, leaves one value of it.
     pub(crate) filter: Option<FilterOf>,
     /// What it does.
@@ -91,68 +92,6 @@ pub(crate) enum Heading {
     Of(for<'r> fn(&'r Report<'_>, &Table, Key) -> &'r str),
     /// The same, on the right of its column.
     OnRight(for<'r> fn(&'r Report<'_>, Key) -> &'r str),
-}
-
-/// What has to be read and computed for a key.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct KeyNeeds {
-    /// Call chains.
-    pub stacks: bool,
-    /// Rows apart by CPU.
-    pub cpu: bool,
-    /// Source lines.
-    pub lines: bool,
-    /// Rows apart by cgroup.
-    pub cgroup: bool,
-    /// Payloads of tracepoints.
-    pub trace: bool,
-    /// Rows apart by time.
-    pub time: bool,
-    /// An entry for each sample.
-    pub samples: bool,
-    /// How many threads ran at each sample.
-    pub parallelism: bool,
-    /// Frames apart by address.
-    pub addresses: bool,
-    /// Where objects were mapped.
-    pub ranges: bool,
-    /// What kinds of code there are.
-    pub kinds: bool,
-}
-
-impl KeyNeeds {
-    /// Nothing besides what all reports need.
-    pub const NONE: Self = Self {
-        stacks: false,
-        cpu: false,
-        lines: false,
-        cgroup: false,
-        trace: false,
-        time: false,
-        samples: false,
-        parallelism: false,
-        addresses: false,
-        ranges: false,
-        kinds: false,
-    };
-
-    /// What either of two needs.
-    #[must_use]
-    pub const fn and(self, other: Self) -> Self {
-        Self {
-            stacks: self.stacks || other.stacks,
-            cpu: self.cpu || other.cpu,
-            lines: self.lines || other.lines,
-            cgroup: self.cgroup || other.cgroup,
-            trace: self.trace || other.trace,
-            time: self.time || other.time,
-            samples: self.samples || other.samples,
-            parallelism: self.parallelism || other.parallelism,
-            addresses: self.addresses || other.addresses,
-            ranges: self.ranges || other.ranges,
-            kinds: self.kinds || other.kinds,
-        }
-    }
 }
 
 /// What a key does.

@@ -2,8 +2,9 @@
 
 use super::super::apart::Order;
 use super::super::rows::Counts;
-use super::{CellOf, Counter, Descriptor, Heading, Key, KeyNeeds, Part, Role, Shown, Width, cells};
+use super::{CellOf, Counter, Descriptor, Heading, Key, Part, Role, Shown, Width, cells};
 use crate::ids::Idx;
+use crate::needs::Needs;
 
 impl Key {
     /// All there is to know of it.
@@ -62,7 +63,7 @@ const fn part(
     Descriptor {
         name,
         heading: Heading::Is(heading),
-        needs: KeyNeeds::NONE,
+        needs: Needs::empty(),
         filter: None,
         role: Role::Part(Part { order, width, cell }),
     }
@@ -91,14 +92,14 @@ const fn counter(name: &'static str, heading: Heading, counter: Counter) -> Desc
     Descriptor {
         name,
         heading,
-        needs: KeyNeeds::NONE,
+        needs: Needs::empty(),
         filter: None,
         role: Role::Counter(counter),
     }
 }
 
 impl Descriptor {
-    const fn needs(self, needs: KeyNeeds) -> Self {
+    const fn needs(self, needs: Needs) -> Self {
         Self { needs, ..self }
     }
 
@@ -115,20 +116,8 @@ fn ascending(number: i32) -> u64 {
     u64::from(number.cast_unsigned() ^ 1 << 31)
 }
 
-const CPU_NUMBERS: KeyNeeds = KeyNeeds {
-    cpu: true,
-    ..KeyNeeds::NONE
-};
 /// Each sample has a parallelism of its own.
-const RUNNING: KeyNeeds = KeyNeeds {
-    parallelism: true,
-    samples: true,
-    ..KeyNeeds::NONE
-};
-const LINES: KeyNeeds = KeyNeeds {
-    lines: true,
-    ..KeyNeeds::NONE
-};
+const RUNNING: Needs = Needs::PARALLELISM.union(Needs::MOMENTS);
 
 static PID: Descriptor = part(
     "pid",
@@ -182,10 +171,7 @@ static PARENT: Descriptor = part(
     Width::Longest(0, cells::parent_room),
     cells::parent,
 )
-.needs(KeyNeeds {
-    stacks: true,
-    ..KeyNeeds::NONE
-});
+.needs(Needs::STACKS);
 static CPU: Descriptor = part(
     "cpu",
     "CPU",
@@ -193,7 +179,7 @@ static CPU: Descriptor = part(
     Width::Is(3),
     cells::cpu,
 )
-.needs(CPU_NUMBERS);
+.needs(Needs::CPU);
 static SOCKET: Descriptor = part(
     "socket",
     "Socket",
@@ -201,7 +187,7 @@ static SOCKET: Descriptor = part(
     Width::Is(6),
     cells::socket,
 )
-.needs(CPU_NUMBERS);
+.needs(Needs::CPU);
 static SRCLINE: Descriptor = part(
     "srcline",
     "Source:Line",
@@ -209,7 +195,7 @@ static SRCLINE: Descriptor = part(
     Width::Longest(0, cells::srcline_room),
     cells::srcline,
 )
-.needs(LINES);
+.needs(Needs::LINES);
 static SRCFILE: Descriptor = part(
     "srcfile",
     "Source File",
@@ -217,7 +203,7 @@ static SRCFILE: Descriptor = part(
     Width::Longest(0, cells::srcfile_room),
     cells::srcfile,
 )
-.needs(LINES);
+.needs(Needs::LINES);
 /// perf keeps symbols of one size apart.
 static SYMBOL_SIZE: Descriptor = part(
     "symbol_size",
@@ -233,10 +219,7 @@ static SYMOFF: Descriptor = part(
     Width::Is(0),
     cells::symoff,
 )
-.needs(KeyNeeds {
-    addresses: true,
-    ..KeyNeeds::NONE
-});
+.needs(Needs::ADDRESSES);
 static DSO_SIZE: Descriptor = part(
     "dso_size",
     "DSO size",
@@ -244,11 +227,11 @@ static DSO_SIZE: Descriptor = part(
     Width::Is(0),
     cells::dso_size,
 )
-.needs(KeyNeeds {
-    addresses: true,
-    ranges: true,
-    ..KeyNeeds::NONE
-});
+.needs(
+    Needs::ADDRESSES
+        .union(Needs::RANGES)
+        .union(Needs::KERNEL_RANGES),
+);
 static CGROUP_ID: Descriptor = part(
     "cgroup_id",
     "cgroup id (dev/inode)",
@@ -256,10 +239,7 @@ static CGROUP_ID: Descriptor = part(
     Width::Is(20),
     cells::cgroup_id,
 )
-.needs(KeyNeeds {
-    samples: true,
-    ..KeyNeeds::NONE
-});
+.needs(Needs::MOMENTS);
 static PARALLELISM: Descriptor = part(
     "parallelism",
     "Parallelism",
@@ -278,10 +258,7 @@ static CGROUP: Descriptor = part(
     Width::Longest(6, cells::cgroup_room),
     cells::cgroup,
 )
-.needs(KeyNeeds {
-    cgroup: true,
-    ..KeyNeeds::NONE
-});
+.needs(Needs::CGROUP);
 static TRACE: Descriptor = part(
     "trace",
     "Trace output",
@@ -289,10 +266,7 @@ static TRACE: Descriptor = part(
     Width::Longest(0, cells::trace_room),
     cells::trace,
 )
-.needs(KeyNeeds {
-    trace: true,
-    ..KeyNeeds::NONE
-});
+.needs(Needs::PAYLOADS);
 /// pjit's own, as the next one.
 static KIND: Descriptor = part(
     "kind",
@@ -301,10 +275,7 @@ static KIND: Descriptor = part(
     Width::Is("dependency".len()),
     cells::kind,
 )
-.needs(KeyNeeds {
-    kinds: true,
-    ..KeyNeeds::NONE
-});
+.needs(Needs::KINDS);
 static OWN: Descriptor = part(
     "own",
     "Own function",
@@ -312,11 +283,7 @@ static OWN: Descriptor = part(
     Width::Longest(0, cells::own_room),
     cells::own,
 )
-.needs(KeyNeeds {
-    stacks: true,
-    kinds: true,
-    ..KeyNeeds::NONE
-});
+.needs(Needs::STACKS.union(Needs::KINDS));
 static IPC_NULL: Descriptor = part(
     "ipc_null",
     "IPC   [IPC Coverage]",
@@ -331,10 +298,7 @@ static TIME: Descriptor = part(
     Width::Of(cells::time_width),
     cells::time,
 )
-.needs(KeyNeeds {
-    time: true,
-    ..KeyNeeds::NONE
-});
+.needs(Needs::TIME);
 static STATE: Descriptor = part(
     "state",
     "State",
@@ -425,10 +389,7 @@ static WEIGHT: Descriptor = counter(
 static METRIC: Descriptor = Descriptor {
     name: "metric",
     heading: Heading::Of(|report, _, key| report.metric(key).map_or("", |metric| &metric.heading)),
-    needs: KeyNeeds {
-        samples: true,
-        ..KeyNeeds::NONE
-    },
+    needs: Needs::MOMENTS,
     filter: None,
     role: Role::Rate,
 };
