@@ -123,6 +123,7 @@
 //! * `unsafe` stands in three places of `input`: mapping a file, giving pages back, prefetching.
 
 pub mod address;
+pub mod ask;
 #[doc(hidden)]
 pub mod assembly;
 #[doc(hidden)]

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 
+use crate::ask::{filter, require_samples};
 use crate::assembly::{self, Assembly, Request, SourcePaths};
 use crate::code::{self, Column, NotFound, Options, Outcome, PercentType, Selection};
 use crate::diagnostics::Diagnostics;
@@ -22,12 +23,12 @@ use crate::profile::Profile;
 use crate::questions::filter::Filters;
 use crate::questions::kinds::OwnRules;
 
-use super::filters::{StackFilterArgs, TaskFilterArgs, filter};
+use super::filters::{StackFilterArgs, TaskFilterArgs};
 use super::input::{Environment, InputArgs};
 use super::named::{Named, Wanted};
 use super::report::When;
 use super::terminal::{Output, colored, with_progress};
-use super::verb::{Context, Verb, leave, no_color, require_samples, wrong_usage};
+use super::verb::{Context, Verb, leave, no_color, wrong_usage};
 use crate::time_spec::{TimeSpec, parse_cpus};
 
 /// Arguments of `pjit annotate`.

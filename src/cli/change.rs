@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 
 use super::Context;
-use super::filters::filter;
 use super::picture::{Base, read_base};
+use crate::ask::filter;
 use crate::flame::{self, Finding, Findings, Flame, Naming, Paths, Weights};
 use crate::ids::index_vec;
 use crate::load::LoadOptions;

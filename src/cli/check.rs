@@ -1,5 +1,6 @@
 //! `pjit check`.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -113,7 +114,7 @@ impl Verb for CheckArgs {
         match self.format {
             Format::Text => output::check::write(&verdict, strict, color, &mut out)?,
             Format::Markdown => {
-                answer::write_markdown(&page, self.budget.unwrap_or_default(), &mut out)?
+                out.write_all(&answer::markdown(&page, self.budget.unwrap_or_default())?)?
             }
             Format::Json => json::write(&json, self.budget, &mut out)?,
             Format::Csv => csv::write(&output::check::csv_rows(&verdict), self.budget, &mut out)?,

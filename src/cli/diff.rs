@@ -2,20 +2,14 @@
 
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 
 use super::input::InputArgs;
-use super::question::{Format, PrintArgs};
-use super::runs::{Refused, RunArgs, Sides, require_comparable};
-use super::terminal::{Output, with_progress};
-use super::verb::{Context, Verb, wrong_usage};
-use crate::check::Limits;
-use crate::diagnostics::Diagnostics;
-use crate::output::diff::{self, Diff};
-use crate::output::json::{self, Common};
-use crate::output::{answer, csv};
-use crate::questions::compare::{Comparison, Method, Normalize, compare};
+use super::question::PrintArgs;
+use super::sides::RunArgs;
+use super::verb::{Context, Verb, answered, wrong_usage};
+use crate::ask::Comparing;
+use crate::questions::compare::{Method, Normalize};
 use crate::questions::runs::By;
 
 /// Arguments of `pjit diff`.
@@ -111,116 +105,28 @@ impl MethodArgs {
 
 impl Verb for DiffArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
-        let paths = self.runs.paths(true);
-        let reading = self
-            .runs
-            .reading(context.environment, Limits::default(), Vec::new());
-        let ((base, new), reading) = match (paths, reading) {
-            (Ok(paths), Ok(reading)) => (paths, reading),
-            (Err(text), _) | (_, Err(text)) => return wrong_usage(&text),
+        let request = self.runs.paths(true).and_then(|(base, new)| {
+            let view = Comparing {
+                base,
+                new,
+                method: self.method.method(),
+                full_names: self.print.full_names,
+            };
+            self.runs.request(context.environment, view)
+        });
+        let request = match request {
+            Ok(request) => request,
+            Err(text) => return wrong_usage(&text),
         };
-        let diag = context.diag;
-        let mut sides = match with_progress(diag, || reading.read(&base, &new, diag)) {
-            Ok(sides) => sides,
-            Err(Refused::Usage(text)) => return wrong_usage(&text),
-            Err(Refused::Error(error)) => return Err(error),
+        let mut answer = match answered(&request, context.diag)? {
+            Ok(answer) => answer,
+            Err(status) => return Ok(status),
         };
-        let method = self.method.method();
-        if method.paired == Some(true) && sides.base.len() != sides.new.len() {
-            return wrong_usage("--paired: as many new recordings as of the base");
-        }
-        require_comparable(&sides, diag)?;
-        reading.look_up(&mut sides, method.by);
-        let comparison = compare(&sides.base, &sides.new, method);
-        warn(&sides, &comparison, diag);
-        require_rows(&comparison, method.by)?;
-        let answer = Diff {
-            base: &sides.base,
-            new: &sides.new,
-            by: method.by,
-            comparison: &comparison,
-            filters: reading.filter_texts(),
-            full_names: self.print.full_names,
-        };
-        self.write(&answer, diag)?;
+        self.print.write(&mut answer, context.diag)?;
         Ok(ExitCode::SUCCESS)
     }
 
     fn input(&self) -> Option<&InputArgs> {
         Some(&self.runs.input)
     }
-}
-
-impl DiffArgs {
-    fn write(&self, diff: &Diff<'_>, diag: &Diagnostics) -> anyhow::Result<()> {
-        let mut out = Output::to(
-            self.print.output.as_deref(),
-            self.print.replace.force_output,
-        )
-        .context("output")?;
-        let budget = self.print.budget.unwrap_or_default();
-        let page = |lines: usize| diff::page(diff, lines);
-        match self.print.format {
-            Format::Text => answer::write_text(&page, budget, &mut out)?,
-            Format::Markdown => answer::write_markdown(&page, budget, &mut out)?,
-            Format::Csv => csv::write(&diff::csv_rows(diff), self.print.budget, &mut out)?,
-            Format::Json => {
-                let common = Common {
-                    filters: diff.filters.clone(),
-                    warnings: diag.warnings(),
-                    ..Common::default()
-                };
-                json::write(
-                    &|rows| diff::to_json(diff, &common, rows),
-                    self.print.budget,
-                    &mut out,
-                )?;
-            }
-        }
-        out.finish().context("output")
-    }
-}
-
-/// What makes the comparison doubtful.
-pub(super) fn warn(sides: &Sides, comparison: &Comparison, diag: &Diagnostics) {
-    let (base, new) = comparison.matched;
-    let low = [("base", base), ("new", new)]
-        .map(|(side, share)| (share < 0.9).then(|| format!("{:.0}% of {side}", 100.0 * share)));
-    let low: Vec<String> = low.into_iter().flatten().collect();
-    if !low.is_empty() {
-        diag.warn(format!(
-            "only {} are in functions of both: other names, other programs?",
-            low.join(" and ")
-        ));
-    }
-    if let Some(path) = &sides.shared {
-        diag.warn(format!(
-            "{} is on both sides: it says nothing",
-            path.display()
-        ));
-    }
-    for run in sides
-        .base
-        .iter()
-        .chain(&sides.new)
-        .filter(|run| !run.facts.is_fit)
-    {
-        diag.warn(format!(
-            "{}: not fit for conclusions (pjit check)",
-            run.facts.path
-        ));
-    }
-}
-
-/// An empty table would look like "nothing changed".
-pub(super) fn require_rows(comparison: &Comparison, by: By) -> anyhow::Result<()> {
-    let hint = match by {
-        By::Credited => "; --by self compares all functions, --own says what is mine",
-        By::Own => "",
-    };
-    anyhow::ensure!(
-        comparison.tested > 0,
-        "no function is large enough to be compared (half a per cent, ten samples a run){hint}"
-    );
-    Ok(())
 }

@@ -7,13 +7,14 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 
-use super::filters::{self, FilterArgs};
+use super::filters::FilterArgs;
 use super::input::InputArgs;
 use super::target::ReplaceArgs;
 use super::terminal::{Output, with_progress};
-use super::verb::{chosen_event, leave, require_samples, wrong_usage};
+use super::verb::{chosen_event, leave, wrong_usage};
 use super::weight::WeightArgs;
 use super::{Context, Verb};
+use crate::ask::{self, require_samples};
 use crate::load::{self, LoadOptions};
 use crate::needs::Needs;
 use crate::output::caption::{Caption, plural};
@@ -231,7 +232,7 @@ impl ExportArgs {
     fn load(&self, load: &LoadOptions, (context, filters): Asked<'_>) -> anyhow::Result<Profile> {
         let mut profile = with_progress(context.diag, || load::load(load, context.diag))?;
         require_samples(&profile)?;
-        filters::filter(&mut profile, filters, &OwnRules::default())?;
+        ask::filter(&mut profile, filters, &OwnRules::default())?;
         Ok(profile)
     }
 

@@ -3,11 +3,9 @@
 use clap::Args;
 use regex::{Regex, RegexSet};
 
-use crate::ids::IndexVec;
 use crate::load::LoadOptions;
-use crate::profile::{EventId, Profile, SampleFilter};
-use crate::questions::filter::{Filters, Kept, Parent, Tag, apply};
-use crate::questions::kinds::OwnRules;
+use crate::profile::SampleFilter;
+use crate::questions::filter::{Filters, Parent, Tag};
 use crate::time_spec::{TimeSpec, parse_cpus};
 
 /// Which samples are looked at, by perf's options.
@@ -324,37 +322,6 @@ fn tags(option: &str, texts: &[String]) -> Result<Vec<(Tag, Regex)>, String> {
         Ok((*tag, regex))
     };
     texts.iter().map(tag).collect()
-}
-
-/// Filters a profile; by event, a line for headers if there was anything to filter.
-///
-/// # Errors
-/// When no sample is left.
-pub fn filter(
-    profile: &mut Profile,
-    filters: &Filters,
-    rules: &OwnRules,
-) -> anyhow::Result<IndexVec<EventId, String>> {
-    if filters.is_empty() {
-        return Ok(IndexVec::new());
-    }
-    let kept = apply(profile, filters, rules);
-    let options = filters.texts().join(" ");
-    let path = &profile.recording.path;
-    let is_any_left = kept.iter().any(|kept| kept.after.samples > 0);
-    anyhow::ensure!(is_any_left, "{path}: no sample is left by {options}");
-    let line = |Kept { before, after }: &Kept| {
-        let share = 100.0 * after.period as f64 / before.period.max(1) as f64;
-        format!(
-            "Filter: {options}: {} of {} samples ({share:.1}%)",
-            after.samples, before.samples
-        )
-    };
-    let lines: IndexVec<EventId, String> = kept.iter().map(line).collect();
-    for (event, line) in profile.events.iter_mut().zip(&lines) {
-        event.notes.push(line.clone());
-    }
-    Ok(lines)
 }
 
 #[cfg(test)]

@@ -9,15 +9,16 @@ use clap::{Args, ValueEnum};
 
 use super::annotate::{SourceArgs, source_roots};
 use super::change::{Sides, weights_of_run};
-use super::filters::{MarkedFilterArgs, filter};
+use super::filters::MarkedFilterArgs;
 use super::input::InputArgs;
 use super::named::Named;
 use super::picture::{Format, Target};
 use super::target::{ReplaceArgs, read_named};
 use super::terminal::{Output, with_progress};
-use super::verb::{chosen_event, leave, require_samples, wrong_usage};
+use super::verb::{chosen_event, leave, wrong_usage};
 use super::weight::WeightArgs;
 use super::{Context, Verb};
+use crate::ask::{filter, require_samples};
 use crate::assembly::{Assembly, Functions, Request};
 use crate::code::{self, Column, PercentType, Selection};
 use crate::flame::{

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 
+use crate::ask;
 use crate::diagnostics::Diagnostics;
 use crate::load::{self, LoadOptions};
 use crate::metrics::{plain_name, pmu};
@@ -14,7 +15,7 @@ use crate::profile::{EventId, Profile};
 use crate::questions::kinds::OwnRules;
 use crate::weigh::Spec;
 
-use super::filters::{self, MarkedFilterArgs};
+use super::filters::MarkedFilterArgs;
 use super::input::{Environment, InputArgs};
 use super::target::ReplaceArgs;
 use super::terminal::{Output, with_progress};
@@ -82,7 +83,7 @@ impl Verb for FoldArgs {
             events: self.events(&profile, load.weight.spec == Spec::Samples, diag)?,
             ..fold
         };
-        filters::filter(&mut profile, &filters, &OwnRules::default())?;
+        ask::filter(&mut profile, &filters, &OwnRules::default())?;
         folded::write(&profile, &fold, &mut out)?;
         out.finish().context("output")?;
         leave(profile);

@@ -1,28 +1,19 @@
 //! `pjit gate`.
 
-use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use clap::Args;
 use regex::RegexSet;
 
 use super::check::LimitArgs;
-use super::diff::{MethodArgs, warn};
+use super::diff::MethodArgs;
 use super::filters::regexes;
-use super::input::InputArgs;
-use super::question::{Format, PrintArgs};
-use super::runs::{Refused, RunArgs, Sides, require_comparable};
-use super::terminal::{Output, with_progress};
-use super::verb::{Context, Verb, wrong_usage};
-use crate::diagnostics::Diagnostics;
-use crate::output::diff::{self, Diff};
-use crate::output::gate::{self, Gate};
-use crate::output::json::{self, Common};
-use crate::output::{answer, csv};
-use crate::questions::budget::Budget;
-use crate::questions::compare::{Comparison, compare};
-use crate::questions::gate::{Grade, Line, Outcome, Rule, is_kind, judge};
+use super::input::{Environment, InputArgs};
+use super::question::PrintArgs;
+use super::sides::RunArgs;
+use super::verb::{Context, Verb, answered, wrong_usage};
+use crate::ask::{Comparing, Gating, Request};
+use crate::questions::gate::{Outcome, Rule, is_kind};
 use crate::questions::kinds::Kind;
 
 /// Arguments of `pjit gate`.
@@ -98,58 +89,16 @@ const UNDECIDED: u8 = 4;
 
 impl Verb for GateArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
-        let parsed = self.rules.parse();
-        let paths = self.runs.paths(false);
-        let ((rules, groups), (base, new)) = match (parsed, paths) {
-            (Ok(rules), Ok(paths)) => (rules, paths),
-            (Err(text), _) | (_, Err(text)) => return wrong_usage(&text),
-        };
-        let reading = match self
-            .runs
-            .reading(context.environment, self.limits.limits(), groups)
-        {
-            Ok(reading) => reading,
+        let request = match self.request(context.environment) {
+            Ok(request) => request,
             Err(text) => return wrong_usage(&text),
         };
-        let diag = context.diag;
-        let mut sides = match with_progress(diag, || reading.read(&base, &new, diag)) {
-            Ok(sides) => sides,
-            Err(Refused::Usage(text)) => return wrong_usage(&text),
-            Err(Refused::Error(error)) => return Err(error),
+        let mut answer = match answered(&request, context.diag)? {
+            Ok(answer) => answer,
+            Err(status) => return Ok(status),
         };
-        let method = self.method.method();
-        if method.paired == Some(true) && sides.base.len() != sides.new.len() {
-            return wrong_usage("--paired: as many new recordings as of the base");
-        }
-        require_comparable(&sides, diag)?;
-        if !sides.base.is_empty() {
-            reading.look_up(&mut sides, method.by);
-        }
-        let comparison = (!sides.base.is_empty()).then(|| compare(&sides.base, &sides.new, method));
-        let mut lines = fitness(&sides);
-        lines.extend(comparison.as_ref().and_then(program_line));
-        let judged = judge(
-            &rules,
-            &sides.base,
-            &sides.new,
-            comparison.as_ref(),
-            self.rules.allow_missing,
-        );
-        lines.extend(judged.map_err(anyhow::Error::msg)?);
-        lines.extend(sides.shared.as_deref().map(shared_line));
-        let outcome = Outcome::of(&lines, self.runs.input.strict);
-        if let Some(comparison) = comparison.as_ref().filter(|_| outcome != Outcome::Pass) {
-            warn(&sides, comparison, diag);
-        }
-        let answer = self.answer(
-            &sides,
-            comparison.as_ref(),
-            &lines,
-            outcome,
-            reading.filter_texts(),
-        );
-        self.write(&answer, reading.filter_texts(), diag)?;
-        Ok(match outcome {
+        self.print.write(&mut answer, context.diag)?;
+        Ok(match answer.outcome {
             Outcome::Fail => ExitCode::from(CLOSED),
             Outcome::Undecided if !self.rules.allow_undecided => ExitCode::from(UNDECIDED),
             Outcome::Pass | Outcome::Undecided => ExitCode::SUCCESS,
@@ -166,128 +115,27 @@ impl Verb for GateArgs {
     }
 }
 
-/// A line for each recording that is not fit, or one for all.
-fn fitness(sides: &Sides) -> Vec<Line> {
-    let all = || sides.base.iter().chain(&sides.new);
-    let line = |grade, text| Line {
-        grade,
-        rule: "check".to_owned(),
-        text,
-        value: None,
-        limit: None,
-    };
-    let unfit = all().filter(|run| !run.facts.is_fit);
-    let lines: Vec<Line> = unfit
-        .map(|run| {
-            let failed = run
-                .facts
-                .findings
-                .iter()
-                .filter(|finding| finding.is_failure);
-            let texts: Vec<String> = failed.map(|f| format!("{}: {}", f.code, f.text)).collect();
-            line(
-                Grade::Fail,
-                format!("{}: {}", run.facts.path, texts.join("; ")),
-            )
-        })
-        .collect();
-    if lines.is_empty() {
-        return vec![line(
-            Grade::Ok,
-            format!("{} recordings are fit for conclusions", all().count()),
-        )];
-    }
-    lines
-}
-
-/// That a recording is held against itself.
-fn shared_line(path: &Path) -> Line {
-    Line {
-        grade: Grade::Undecided,
-        rule: "recordings".to_owned(),
-        text: format!("{} is on both sides", path.display()),
-        value: None,
-        limit: None,
-    }
-}
-
-/// That both sides have one program, by two names.
-fn program_line(comparison: &Comparison) -> Option<Line> {
-    Some(Line {
-        grade: Grade::Note,
-        rule: "programs".to_owned(),
-        text: comparison.program.as_ref()?.text(),
-        value: None,
-        limit: None,
-    })
-}
-
 impl GateArgs {
-    fn answer<'r>(
-        &self,
-        sides: &'r Sides,
-        comparison: Option<&'r Comparison>,
-        lines: &'r [Line],
-        outcome: Outcome,
-        filters: Vec<String>,
-    ) -> Gate<'r> {
-        let by = self.method.method().by;
-        let base = sides.base.iter().map(|run| (&run.facts, "base"));
-        Gate {
-            lines,
-            outcome,
-            diff: comparison.map(|comparison| Diff {
-                base: &sides.base,
-                new: &sides.new,
-                by,
-                comparison,
-                filters,
+    fn request(&self, environment: &Environment) -> Result<Request<Gating>, String> {
+        let (rules, groups) = self.rules.parse()?;
+        let (base, new) = self.runs.paths(false)?;
+        let view = Gating {
+            of: Comparing {
+                base,
+                new,
+                method: self.method.method(),
                 full_names: self.print.full_names,
-            }),
-            idle: diff::idle_line(&sides.base, &sides.new),
-            facts: base
-                .chain(sides.new.iter().map(|run| (&run.facts, "new")))
-                .collect(),
-        }
-    }
-
-    fn write(
-        &self,
-        gate: &Gate<'_>,
-        filters: Vec<String>,
-        diag: &Diagnostics,
-    ) -> anyhow::Result<()> {
-        let mut out = Output::to(
-            self.print.output.as_deref(),
-            self.print.replace.force_output,
-        )
-        .context("output")?;
-        let text = |lines: usize| {
-            let mut text = Vec::new();
-            gate::write_text(gate, lines, &mut text).map(|()| text)
+            },
+            rules,
+            groups,
+            allow_missing: self.rules.allow_missing,
+            strict: self.runs.input.strict,
         };
-        match self.print.format {
-            Format::Text => {
-                let text = answer::within(&text, self.print.budget.unwrap_or_default())?;
-                std::io::Write::write_all(&mut out, &text)?;
-            }
-            Format::Markdown => gate::write_markdown(gate, &mut out)?,
-            Format::Csv => csv::write(&gate::csv_rows(gate), self.print.budget, &mut out)?,
-            Format::Json => {
-                let common = Common {
-                    filters,
-                    warnings: diag.warnings(),
-                    ..Common::default()
-                };
-                let all = Some(
-                    self.print
-                        .budget
-                        .unwrap_or(Budget::Lines(Budget::MAX_LINES)),
-                );
-                json::write(&|rows| gate::to_json(gate, &common, rows), all, &mut out)?;
-            }
-        }
-        out.finish().context("output")
+        let request = self.runs.request(environment, view)?;
+        Ok(Request {
+            limits: self.limits.limits(),
+            ..request
+        })
     }
 }
 

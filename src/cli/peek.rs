@@ -3,26 +3,13 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use clap::Args;
 
 use super::input::InputArgs;
-use super::question::{Asked, Format, PrintArgs, QuestionArgs, narrow, verdict};
-use super::terminal::{Output, with_progress};
-use super::verb::{Context, Verb, leave, wrong_usage};
-use crate::check::Limits;
-use crate::ids::Idx;
-use crate::load;
-use crate::near::{Candidate, near};
-use crate::output::json::{self, Common};
-use crate::output::peek::{self, Peek};
-use crate::output::{answer, csv, stdio};
-use crate::questions;
-use crate::questions::facts::Facts;
-use crate::questions::functions::Functions;
-use crate::questions::peek::{Block, block, matches};
-use crate::questions::summary::labels;
-use crate::questions::tally::Tally;
+use super::question::{PrintArgs, QuestionArgs};
+use super::verb::{Context, Verb, answered, leave, wrong_usage};
+use crate::ask::Peek;
+use crate::needs::Needs;
 
 /// Arguments of `pjit peek`.
 #[derive(Debug, Clone, Args)]
@@ -61,117 +48,30 @@ pub struct PeekArgs {
     print: PrintArgs,
 }
 
-/// Functions for which callers and callees are looked up at most.
-const MOST: usize = 200;
-
 impl Verb for PeekArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
-        let mut load =
-            self.input
-                .load_options(self.file.as_ref(), context.environment, questions::NEEDS);
-        let (filters, rules) = match self.question.apply(&mut load, &self.input) {
-            Ok(asked) => asked,
-            Err(text) => return wrong_usage(&text),
-        };
-        let diag = context.diag;
-        let (mut profile, evidence) = with_progress(diag, || load::load_examined(&load, diag))?;
-        let wanted = (self.question.event.as_deref(), self.question.idle);
-        let Asked {
-            event,
-            idle,
-            filter,
-        } = narrow(&mut profile, wanted, (&filters, &rules))?;
-        let functions = Functions::of(&profile, &rules);
-        let tally = Tally::of(&profile, &functions, event);
-        let labels = labels(&functions, self.print.full_names);
-        let found = match matches(&profile, &functions, &tally, &labels, &self.function) {
-            Ok(found) => found,
-            Err(text) => return wrong_usage(&text),
-        };
-        let path = &profile.recording.path;
-        if found.is_empty() {
-            let names = functions.all.indices().map(|id| {
-                let weight = tally.of_function(id).inclusive.period;
-                Candidate {
-                    name: &functions.get(id).identity.name.name,
-                    shown: &labels[id.index()],
-                    weight,
-                }
-            });
-            let near = near(&self.function, names.filter(|one| one.weight > 0));
-            let near = match near.as_slice() {
-                [] => String::new(),
-                near => format!("; nearest: {}", near.join(", ")),
-            };
-            anyhow::bail!("{path}: no function '{}'{near}", self.function);
-        }
-        let depth = usize::from(self.depth);
-        let blocks: Vec<Block> = found
-            .iter()
-            .take(MOST)
-            .map(|id| block(&profile, (&functions, &labels), &tally, *id, depth))
-            .collect();
-        if found.len() > MOST {
-            diag.warn(format!(
-                "{} functions match; the {MOST} heaviest are shown",
-                found.len()
-            ));
-        }
-        let verdict = verdict(&evidence, &profile[event], Limits::default());
-        let facts = Facts {
-            idle,
-            ..Facts::of(&profile, &tally, Some(&verdict))
-        };
-        let quality = stdio::quality_line(&profile);
-        let answer = Peek {
-            facts: &facts,
-            functions: &functions,
-            labels: &labels,
-            tally: &tally,
-            blocks: &blocks,
-            more: found.get(MOST..).map_or_else(Default::default, |more| {
-                let most = more.first().map(|id| tally.of_function(*id).inclusive);
-                (more.len(), most.unwrap_or_default())
-            }),
-            quality: &quality,
-            filter,
+        let load = self
+            .input
+            .load_options(self.file.as_ref(), context.environment, Needs::empty());
+        let view = Peek {
+            function: self.function.clone(),
+            depth: usize::from(self.depth),
             full_names: self.print.full_names,
         };
-        let common = Common {
-            quality: Some(json::quality(&profile)),
-            filters: filters.texts(),
-            warnings: diag.warnings(),
-            ..Common::default()
+        let request = match self.question.request(load, &self.input, view) {
+            Ok(request) => request,
+            Err(text) => return wrong_usage(&text),
         };
-        self.write(&answer, &common)?;
-        leave(profile);
+        let mut answer = match answered(&request, context.diag)? {
+            Ok(answer) => answer,
+            Err(status) => return Ok(status),
+        };
+        self.print.write(&mut answer, context.diag)?;
+        leave(answer);
         Ok(ExitCode::SUCCESS)
     }
 
     fn input(&self) -> Option<&InputArgs> {
         Some(&self.input)
-    }
-}
-
-impl PeekArgs {
-    fn write(&self, peek: &Peek<'_>, common: &Common) -> anyhow::Result<()> {
-        let mut out = Output::to(
-            self.print.output.as_deref(),
-            self.print.replace.force_output,
-        )
-        .context("output")?;
-        let page = |lines: usize| peek::page(peek, lines);
-        let budget = self.print.budget.unwrap_or_default();
-        match self.print.format {
-            Format::Text => answer::write_text(&page, budget, &mut out)?,
-            Format::Markdown => answer::write_markdown(&page, budget, &mut out)?,
-            Format::Csv => csv::write(&peek::csv_rows(peek), self.print.budget, &mut out)?,
-            Format::Json => json::write(
-                &|rows| peek::to_json(peek, common, rows),
-                self.print.budget,
-                &mut out,
-            )?,
-        }
-        out.finish().context("output")
     }
 }

@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use super::Context;
 use super::target::read_named;
 use super::terminal::with_progress;
-use super::verb::require_samples;
+use crate::ask::{MAGIC, require_samples};
 use crate::flame::{self, Paths};
 use crate::load::{self, LoadOptions, Source};
 use crate::output::{html, svg};
@@ -91,7 +91,6 @@ fn may_be_replaced(path: &Path) -> bool {
 }
 
 /// What recordings, and pipe streams saved to a file, begin with.
-pub(super) const MAGIC: &[u8; 8] = b"PERFILE2";
 
 /// What a difference is taken from.
 pub(super) enum Base {

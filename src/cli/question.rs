@@ -2,21 +2,20 @@
 
 use std::path::PathBuf;
 
+use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 
-use super::filters::{FilterArgs, filter, regexes};
+use super::filters::{FilterArgs, regexes};
 use super::input::InputArgs;
 use super::target::ReplaceArgs;
+use super::terminal::Output;
 use super::weight::WeightArgs;
-use crate::check::{Evidence, Limits, Verdict, judge_for};
-use crate::ids::IndexVec;
+use crate::ask::Request;
+use crate::diagnostics::Diagnostics;
 use crate::load::LoadOptions;
-use crate::profile::{EventId, EventSummary, Profile};
+use crate::output::answer::{self, Answer};
 use crate::questions::budget::Budget;
-use crate::questions::filter::Filters;
-use crate::questions::idle::{Idle, leave_out};
 use crate::questions::kinds::OwnRules;
-use crate::questions::tally::main_event;
 
 /// Which samples a question is about, what they weigh, and what is own.
 #[derive(Debug, Clone, Default, Args)]
@@ -40,17 +39,25 @@ pub struct QuestionArgs {
 }
 
 impl QuestionArgs {
-    /// What is left out and what is own, with all that the answer needs among what is read.
+    /// The request for a view of what `load` names.
     ///
     /// # Errors
-    /// When one of them means nothing.
-    pub fn apply(
+    /// When an expression or a list is none.
+    pub fn request<Q>(
         &self,
-        load: &mut LoadOptions,
+        mut load: LoadOptions,
         input: &InputArgs,
-    ) -> Result<(Filters, OwnRules), String> {
-        self.weight.apply(load, input.force, false);
-        Ok((self.filters.apply(load)?, self.own.rules()?))
+        view: Q,
+    ) -> Result<Request<Q>, String> {
+        self.weight.apply(&mut load, input.force, false);
+        let filters = self.filters.apply(&mut load)?;
+        Ok(Request {
+            event: self.event.clone(),
+            keeps_idle: self.idle,
+            filters,
+            own: self.own.rules()?,
+            ..Request::of(load, view)
+        })
     }
 }
 
@@ -104,6 +111,17 @@ pub struct PrintArgs {
     pub replace: ReplaceArgs,
 }
 
+impl PrintArgs {
+    /// Writes an answer where it is wanted.
+    pub(super) fn write(&self, answer: &mut dyn Answer, diag: &Diagnostics) -> anyhow::Result<()> {
+        answer.common().warnings = diag.warnings();
+        let mut out =
+            Output::to(self.output.as_deref(), self.replace.force_output).context("output")?;
+        answer::write(answer, self.format.into(), self.budget, &mut out)?;
+        out.finish().context("output")
+    }
+}
+
 /// Formats of answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Format {
@@ -116,6 +134,17 @@ pub enum Format {
     Json,
     /// One table, for spreadsheets
     Csv,
+}
+
+impl From<Format> for answer::Format {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Text => Self::Text,
+            Format::Markdown => Self::Markdown,
+            Format::Json => Self::Json,
+            Format::Csv => Self::Csv,
+        }
+    }
 }
 
 /// `60`, `60lines`, `8000c`, `8000chars`
@@ -142,85 +171,6 @@ pub fn parse_budget(word: &str) -> Result<Budget, String> {
     } else {
         Ok(Budget::Lines(number.min(Budget::MAX_LINES)))
     }
-}
-
-/// The event to answer for: that of the name, else the one with most samples.
-///
-/// # Errors
-/// When there are no samples of that event.
-fn event_of(profile: &Profile, wanted: Option<&str>) -> anyhow::Result<EventId> {
-    let Some(wanted) = wanted else {
-        return Ok(main_event(profile));
-    };
-    let found = profile.events.position(|event| event.name == wanted);
-    let names = || {
-        profile
-            .events
-            .iter()
-            .map(|e| e.name.as_str())
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
-    let path = &profile.recording.path;
-    let at = found
-        .ok_or_else(|| anyhow::anyhow!("no event '{wanted}' in {path}; it has {}", names()))?;
-    anyhow::ensure!(profile[at].samples > 0, "{path}: no samples of {wanted}");
-    Ok(at)
-}
-
-/// What a question is answered for.
-pub struct Asked {
-    /// The event.
-    pub event: EventId,
-    /// What of it was left out.
-    pub idle: Idle,
-    /// The line about filters, if there are any.
-    pub filter: Option<String>,
-}
-
-/// Finds the event, and leaves out what is not to be looked at: first the idle task, then what filters do.
-///
-/// # Errors
-/// When no sample is left.
-pub fn narrow(
-    profile: &mut Profile,
-    (event, keeps_idle): (Option<&str>, bool),
-    (filters, rules): (&Filters, &OwnRules),
-) -> anyhow::Result<Asked> {
-    super::verb::require_samples(profile)?;
-    let mut left = IndexVec::new();
-    if !keeps_idle {
-        left = leave_out(profile);
-        anyhow::ensure!(
-            profile.events.iter().any(|event| event.samples > 0),
-            "{}: all samples are of the idle task (--idle keeps them)",
-            profile.recording.path
-        );
-    }
-    let event = event_of(profile, event)?;
-    let mut lines = filter(profile, filters, rules)?;
-    let summary = &profile[event];
-    anyhow::ensure!(
-        summary.samples > summary.filtered_samples,
-        "{}: no sample of {} is left by {}",
-        profile.recording.path,
-        summary.name,
-        filters.texts().join(" ")
-    );
-    Ok(Asked {
-        event,
-        idle: left.get(event).copied().unwrap_or_default(),
-        filter: lines.get_mut(event).map(std::mem::take),
-    })
-}
-
-/// What `check` says of a recording for an answer about one event.
-#[must_use]
-pub fn verdict(evidence: &Evidence, event: &EventSummary, limits: Limits) -> Verdict {
-    let about = event
-        .is_sampled()
-        .then(|| (event.name.clone(), event.samples));
-    judge_for(evidence, about, limits)
 }
 
 #[cfg(test)]

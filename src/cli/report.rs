@@ -11,13 +11,14 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 
 use super::callgraph::CallGraphArgs;
-use super::filters::{self, SampleFilterArgs, StackFilterArgs, TaskFilterArgs};
+use super::filters::{SampleFilterArgs, StackFilterArgs, TaskFilterArgs};
 use super::input::{Environment, InputArgs};
 use super::perf_only::PerfOnlyArgs;
 use super::terminal::{Output, colored, with_progress};
-use super::verb::{leave, no_color, require_samples, write_header, wrong_usage};
+use super::verb::{leave, no_color, write_header, wrong_usage};
 use super::weight::WeightArgs;
 use super::{Context, Verb};
+use crate::ask::{self, require_samples};
 use crate::load::{self, LoadError, LoadOptions};
 use crate::metrics::Metric;
 use crate::needs::Needs;
@@ -455,7 +456,7 @@ impl Verb for ReportArgs {
             loaded => loaded?,
         };
         require_samples(&profile)?;
-        filters::filter(&mut profile, &command.stacks, &OwnRules::default())?;
+        ask::filter(&mut profile, &command.stacks, &OwnRules::default())?;
         command.view.settle(&profile);
         let report = report::build(&profile, &command.view)?;
         stdio::write(&report, &mut out)?;

@@ -7,16 +7,17 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 
+use crate::ask::{self, require_samples};
 use crate::load::{self, LoadOptions};
 use crate::needs::Needs;
 use crate::output::script::{self, Field, ScriptOptions};
 use crate::questions::kinds::OwnRules;
 
-use super::filters::{self, FilterArgs};
+use super::filters::FilterArgs;
 use super::input::{Environment, InputArgs};
 use super::target::ReplaceArgs;
 use super::terminal::{Output, with_progress};
-use super::verb::{leave, require_samples, write_header, wrong_usage};
+use super::verb::{leave, write_header, wrong_usage};
 use super::weight::WeightArgs;
 use super::{Context, Verb};
 
@@ -105,7 +106,7 @@ impl Verb for ScriptArgs {
         }
         let mut profile = with_progress(diag, || load::load(&command.load, diag))?;
         require_samples(&profile)?;
-        filters::filter(&mut profile, &filters, &OwnRules::default())?;
+        ask::filter(&mut profile, &filters, &OwnRules::default())?;
         if let Some(event) = command.view.event_without_cpu(&profile) {
             anyhow::bail!("-F cpu: the event {event} was recorded without CPU numbers");
         }

@@ -3,27 +3,13 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use clap::Args;
 
 use super::input::InputArgs;
-use super::question::{Asked, Format, PrintArgs, QuestionArgs, narrow, verdict};
-use super::terminal::{Output, with_progress};
-use super::verb::{Context, Verb, leave, wrong_usage};
-use crate::check::Limits;
-use crate::load::{self, LoadOptions};
-use crate::output::json::{self, Common};
-use crate::output::page::Page;
-use crate::output::summary::{self, PageOptions};
-use crate::output::{answer, stdio};
-use crate::questions;
-use crate::questions::edges::Edges;
-use crate::questions::facts::Facts;
-use crate::questions::filter::Filters;
-use crate::questions::functions::Functions;
-use crate::questions::kinds::OwnRules;
-use crate::questions::summary::{Summary, Wanted};
-use crate::questions::tally::Tally;
+use super::question::{Format, PrintArgs, QuestionArgs};
+use super::verb::{Context, Verb, answered, leave, wrong_usage};
+use crate::ask::Summary;
+use crate::needs::Needs;
 
 /// Arguments of `pjit summary`.
 #[derive(Debug, Clone, Args)]
@@ -63,111 +49,31 @@ pub struct SummaryArgs {
     edges: bool,
 }
 
-/// The answer, and what the page says besides.
-struct Answer {
-    summary: Summary,
-    quality: String,
-    filter: Option<String>,
-    json: Common,
-}
-
 impl Verb for SummaryArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
-        let mut load =
-            self.input
-                .load_options(self.file.as_ref(), context.environment, questions::NEEDS);
-        let (filters, rules) = match self.question.apply(&mut load, &self.input) {
-            Ok(asked) => asked,
+        let load = self
+            .input
+            .load_options(self.file.as_ref(), context.environment, Needs::empty());
+        let view = Summary {
+            full_names: self.print.full_names,
+            small: matches!(self.print.format, Format::Json | Format::Csv),
+            edges: self.edges,
+            table: self.table.clone(),
+        };
+        let request = match self.question.request(load, &self.input, view) {
+            Ok(request) => request,
             Err(text) => return wrong_usage(&text),
         };
-        let Answer {
-            summary,
-            quality,
-            filter,
-            mut json,
-        } = self.answer(context, &load, &rules, &filters)?;
-        json.warnings = context.diag.warnings();
-        let options = |lines: usize| PageOptions {
-            lines,
-            full_names: self.print.full_names,
-            quality: quality.clone(),
-            filters: filter.clone(),
+        let mut answer = match answered(&request, context.diag)? {
+            Ok(answer) => answer,
+            Err(status) => return Ok(status),
         };
-        let page = |lines: usize| -> Page { summary::page(&summary, &options(lines)) };
-        let mut out = Output::to(
-            self.print.output.as_deref(),
-            self.print.replace.force_output,
-        )
-        .context("output")?;
-        let budget = self.print.budget.unwrap_or_default();
-        match self.print.format {
-            Format::Text => answer::write_text(&page, budget, &mut out)?,
-            Format::Markdown => answer::write_markdown(&page, budget, &mut out)?,
-            Format::Csv => summary::write_csv(&summary, &self.table, self.print.budget, &mut out)?,
-            Format::Json => json::write(
-                &|rows| json::summary(&summary, &json, rows),
-                self.print.budget,
-                &mut out,
-            )?,
-        }
-        out.finish().context("output")?;
-        leave(summary);
+        self.print.write(&mut answer, context.diag)?;
+        leave(answer);
         Ok(ExitCode::SUCCESS)
     }
 
     fn input(&self) -> Option<&InputArgs> {
         Some(&self.input)
-    }
-}
-
-impl SummaryArgs {
-    fn answer(
-        &self,
-        context: &Context<'_>,
-        load: &LoadOptions,
-        rules: &OwnRules,
-        filters: &Filters,
-    ) -> anyhow::Result<Answer> {
-        let diag = context.diag;
-        let (mut profile, evidence) = with_progress(diag, || load::load_examined(load, diag))?;
-        let wanted = (self.question.event.as_deref(), self.question.idle);
-        let Asked {
-            event,
-            idle,
-            filter,
-        } = narrow(&mut profile, wanted, (filters, rules))?;
-        let verdict = verdict(&evidence, &profile[event], Limits::default());
-        let functions = Functions::of(&profile, rules);
-        let tally = Tally::of(&profile, &functions, event);
-        if let (Some(own), true) = (&rules.own, tally.no_own == tally.total) {
-            let what = own.patterns().join(", ");
-            diag.warn(format!("--own {what}: no function with samples matches"));
-        }
-        let facts = Facts {
-            idle,
-            ..Facts::of(&profile, &tally, Some(&verdict))
-        };
-        let quality = stdio::quality_line(&profile);
-        let edges = self
-            .edges
-            .then(|| Edges::of(&profile, &functions, &tally, None));
-        let json = Common {
-            quality: Some(json::quality(&profile)),
-            edges: edges.map(|edges| edges.all),
-            filters: filters.texts(),
-            ..Common::default()
-        };
-        let wanted = Wanted {
-            full_names: self.print.full_names,
-            small: matches!(self.print.format, Format::Json | Format::Csv),
-        };
-        let summary = Summary::of(&profile, functions, tally, facts, wanted);
-        leave(profile);
-        Ok(Answer {
-            summary,
-            quality,
-            filter,
-            json,
-        })
     }
 }

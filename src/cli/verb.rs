@@ -5,14 +5,15 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 
+use crate::ask::{AskError, Question, Request, require_samples};
 use crate::diagnostics::Diagnostics;
 use crate::load::{self, LoadOptions};
 use crate::output::text::harmless;
-use crate::profile::{EventId, Profile, Trace};
+use crate::profile::{EventId, Profile};
 
 use super::input::{Environment, InputArgs};
 use super::named::{self, Named};
-use super::terminal::Output;
+use super::terminal::{Output, with_progress};
 
 /// What a verb works with.
 #[derive(Clone, Copy)]
@@ -67,25 +68,16 @@ pub(super) fn wrong_usage(text: &str) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(2))
 }
 
-/// A recording without samples is an error: whoever reads the output of a success would take it for a result.
-pub(super) fn require_samples(profile: &Profile) -> anyhow::Result<()> {
-    let has_samples = profile.events.iter().any(|event| event.samples > 0);
-    anyhow::ensure!(
-        has_samples || !profile.recording.holds_totals,
-        "{}: holds totals, not samples: pjit stat",
-        profile.recording.path
-    );
-    let path = &profile.recording.path;
-    if let Some(trace) = profile.recording.trace.filter(|_| !has_samples) {
-        anyhow::bail!(
-            "{path}: {} of {} bytes and no samples; pjit decodes no traces. Decode it first: {}",
-            trace.name(),
-            trace.bytes,
-            Trace::decoder(path)
-        );
+/// The answer, or the status of wrong usage where the request makes no sense.
+pub(super) fn answered<Q: Question>(
+    request: &Request<Q>,
+    diag: &Diagnostics,
+) -> anyhow::Result<Result<Q::Answer, ExitCode>> {
+    match with_progress(diag, || request.ask(diag)) {
+        Ok(answer) => Ok(Ok(answer)),
+        Err(AskError::Request(text)) => Ok(Err(wrong_usage(&text)?)),
+        Err(error) => Err(error.into()),
     }
-    anyhow::ensure!(has_samples, "{path}: no samples");
-    Ok(())
 }
 
 /// The event whose samples are shown, as an index: the one that is named, or the first with call chains. Units of several do

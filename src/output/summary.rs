@@ -2,12 +2,10 @@
 //!
 //! In: a [`Summary`]. Out: a [`Page`] that keeps a budget; rows that are left out are one row that says how much they are.
 
-use std::io::{self, Write};
 
-use super::csv;
 use super::page::{Column, Page, Part, Table, cut};
 use crate::ids::Idx;
-use crate::questions::budget::{self, Budget, Want};
+use crate::questions::budget::{self, Want};
 use crate::questions::facts::Facts;
 use crate::questions::functions::{FunctionId, UNKNOWN};
 use crate::questions::summary::{Share, Summary, worth_showing};
@@ -574,20 +572,9 @@ fn sum(counts: impl Iterator<Item = Count>) -> Count {
     })
 }
 
-/// Writes one table as CSV: exact weights, all rows or as many as the budget has lines.
-///
-/// # Errors
-/// When `out` cannot be written.
-pub fn write_csv(
-    summary: &Summary,
-    table: &str,
-    budget: Option<Budget>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    csv::write(&csv_rows(summary, table), budget, out)
-}
-
-fn csv_rows(summary: &Summary, table: &str) -> Vec<Vec<String>> {
+/// One table, self, own or foreign, with a heading: exact weights.
+#[must_use]
+pub fn csv_rows(summary: &Summary, table: &str) -> Vec<Vec<String>> {
     let share = |count: Count| {
         format!(
             "{:.6}",

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::answer::{write_markdown, write_text};
+use super::answer;
 use super::json::{self, Common};
 use super::summary::{PageOptions, page};
 use crate::profile::Profile;
@@ -152,10 +152,8 @@ fn text(summary: &Summary, budget: Budget) -> Option<String> {
         };
         page(summary, &options)
     };
-    let mut out = Vec::new();
-    let mut marked = Vec::new();
-    write_text(&page, budget, &mut out).ok()?;
-    if write_markdown(&page, budget, &mut marked).is_ok() {
+    let out = answer::text(&page, budget).ok()?;
+    if let Ok(marked) = answer::markdown(&page, budget) {
         assert!(keeps(&String::from_utf8_lossy(&marked), budget));
     }
     Some(String::from_utf8(out).expect("UTF-8"))

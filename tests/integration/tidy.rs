@@ -74,7 +74,7 @@ fn test_items_are_skipped_and_nothing_else() {
 
 /// The stages in the order in which a sample goes through them; each knows those above it alone. The rest of `src` is the
 /// ground floor, which knows no stage.
-const STAGES: [&str; 23] = [
+const STAGES: [&str; 24] = [
     "input",
     "perfdata",
     "jitdump",
@@ -97,8 +97,9 @@ const STAGES: [&str; 23] = [
     "report",
     "flame",
     "code",
-    // Writers, and the command line.
+    // Writers, questions as data, and the command line.
     "output",
+    "ask",
     "cli",
 ];
 

@@ -4,160 +4,84 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
-use clap::Args;
 use regex::RegexSet;
 
-use super::input::{Environment, InputArgs};
-use super::picture::MAGIC;
-use super::question::{Asked, QuestionArgs, narrow, verdict};
+use super::narrow::require;
+use super::{AskError, Asked, Question, Request};
 use crate::check::Limits;
 use crate::diagnostics::Diagnostics;
 use crate::input::identity;
 use crate::load::{self, Listener, LoadOptions, Teller, Together};
 use crate::metrics::plain_name;
 use crate::parallel::in_parallel;
-use crate::questions;
 use crate::questions::compare::without_partner;
 use crate::questions::facts::Facts;
 use crate::questions::filter::Filters;
-use crate::questions::functions::Functions;
 use crate::questions::kinds::OwnRules;
 use crate::questions::known::Missing;
 use crate::questions::runs::{By, Run, reduce};
-use crate::questions::tally::Tally;
 
-/// Recordings of two sides, and how they are read.
-#[derive(Debug, Clone, Args)]
-pub struct RunArgs {
-    /// Recordings of the base, or BASE and NEW; a folder stands for the recordings in it
-    #[arg(value_name = "BASE")]
-    base: Vec<PathBuf>,
-
-    /// New recordings
-    #[arg(long = "to", value_name = "NEW", num_args = 1..)]
-    to: Vec<PathBuf>,
-
-    /// The recordings' companions.
-    #[command(flatten)]
-    pub input: InputArgs,
-
-    #[command(flatten)]
-    question: QuestionArgs,
-}
-
-/// What is done with every recording.
-pub struct Reading {
+/// How every recording of a comparison is read.
+pub(super) struct Reading<'r> {
     load: LoadOptions,
-    event: Option<String>,
+    event: Option<&'r str>,
     keeps_idle: bool,
-    filters: Filters,
-    rules: OwnRules,
+    filters: &'r Filters,
+    own: &'r OwnRules,
     limits: Limits,
-    groups: Vec<RegexSet>,
+    groups: &'r [RegexSet],
+    diag: &'r Diagnostics,
 }
 
 /// Runs of both sides.
-pub struct Sides {
+pub(super) struct Sides {
     /// Of the base.
-    pub base: Vec<Run>,
+    pub(super) base: Vec<Run>,
     /// New ones.
-    pub new: Vec<Run>,
+    pub(super) new: Vec<Run>,
     /// A recording that is on both sides.
-    pub shared: Option<PathBuf>,
+    pub(super) shared: Option<PathBuf>,
 }
 
-/// Why the recordings are not read.
-pub enum Refused {
-    /// What was asked makes no sense.
-    Usage(String),
-    /// They cannot be read.
-    Error(anyhow::Error),
-}
-
-impl From<anyhow::Error> for Refused {
-    fn from(error: anyhow::Error) -> Self {
-        Self::Error(error)
-    }
-}
+/// What recordings, and pipe streams saved to a file, begin with.
+pub const MAGIC: &[u8; 8] = b"PERFILE2";
 
 /// What may be in flight at once beside the largest recording.
 const SMALL: u64 = 256 << 20;
 
-impl RunArgs {
-    /// The paths of base and new: with `--to` all words are the base.
-    ///
-    /// # Errors
-    /// When there are none, or it is not clear which side they are on.
-    pub fn paths(&self, needs_base: bool) -> Result<(Vec<PathBuf>, Vec<PathBuf>), String> {
-        if self.input.input.is_some() {
-            return Err(
-                "-i: recordings are named without it: BASE NEW, or BASE... --to NEW...".to_owned(),
-            );
-        }
-        match (self.base.as_slice(), self.to.as_slice()) {
-            ([base, new], []) => Ok((vec![base.clone()], vec![new.clone()])),
-            ([new], []) if !needs_base => Ok((Vec::new(), vec![new.clone()])),
-            (base, []) if base.len() != 2 => {
-                Err("two recordings, or BASE... --to NEW...".to_owned())
-            }
-            ([], _) if needs_base => {
-                Err("no recordings of the base: BASE... --to NEW...".to_owned())
-            }
-            (base, new) => Ok((base.to_vec(), new.to_vec())),
-        }
-    }
-
-    /// How every recording is read.
-    ///
-    /// # Errors
-    /// When an expression is not one.
-    pub fn reading(
-        &self,
-        environment: &Environment,
-        limits: Limits,
-        groups: Vec<RegexSet>,
-    ) -> Result<Reading, String> {
-        let mut load = self.input.load_options(None, environment, questions::NEEDS);
-        let (filters, rules) = self.question.apply(&mut load, &self.input)?;
-        Ok(Reading {
-            load,
-            event: self.question.event.clone(),
-            keeps_idle: self.question.idle,
-            filters,
-            rules,
-            limits,
+impl<'r> Reading<'r> {
+    /// As a request says; `groups` of functions are counted besides.
+    pub(super) fn of<Q: Question>(
+        request: &'r Request<Q>,
+        groups: &'r [RegexSet],
+        diag: &'r Diagnostics,
+    ) -> Self {
+        Self {
+            load: request.load_options(),
+            event: request.event.as_deref(),
+            keeps_idle: request.keeps_idle,
+            filters: &request.filters,
+            own: &request.own,
+            limits: request.limits,
             groups,
-        })
-    }
-}
-
-impl Reading {
-    /// The filters, as they were given.
-    #[must_use]
-    pub fn filter_texts(&self) -> Vec<String> {
-        self.filters.texts()
+            diag,
+        }
     }
 
     /// Reads all recordings of both sides.
     ///
     /// # Errors
     /// When one cannot be read, or has no samples of the event, or is there twice.
-    pub fn read(
-        &self,
-        base: &[PathBuf],
-        new: &[PathBuf],
-        diag: &Diagnostics,
-    ) -> Result<Sides, Refused> {
+    pub(super) fn read(&self, base: &[PathBuf], new: &[PathBuf]) -> Result<Sides, AskError> {
         let (base, new) = (expand(base)?, expand(new)?);
-        let shared = told_apart(&base, &new).map_err(Refused::Usage)?;
+        let shared = told_apart(&base, &new).map_err(AskError::Request)?;
         let all: Vec<&PathBuf> = base.iter().chain(&new).collect();
         let mut runs = Vec::with_capacity(all.len());
         let mut batches = batches(&all, self.load.reading.threads)
             .into_iter()
             .peekable();
         while batches.peek().is_some() {
-            load::together(diag, |together| -> anyhow::Result<()> {
+            load::together(self.diag, |together| -> Result<(), AskError> {
                 for batch in batches.by_ref() {
                     let threads = (self.load.reading.threads / batch.len()).max(1);
                     let read = in_parallel(batch.to_vec(), batch.len(), |path| {
@@ -183,7 +107,7 @@ impl Reading {
 
     /// Looks up functions that only one side has samples of in the files of the other side's first recording, if that can be
     /// read again.
-    pub fn look_up(&self, sides: &mut Sides, by: By) {
+    pub(super) fn look_up(&self, sides: &mut Sides, by: By) {
         let (of_new, of_base) = without_partner(&sides.base, &sides.new, by);
         for (runs, wanted) in [(&mut sides.base, of_new), (&mut sides.new, of_base)] {
             let missing = Missing::new(wanted);
@@ -200,21 +124,24 @@ impl Reading {
         }
     }
 
-    fn one(&self, path: &Path, threads: usize, together: &Together<'_>) -> anyhow::Result<Run> {
+    fn one(&self, path: &Path, threads: usize, together: &Together<'_>) -> Result<Run, AskError> {
         let mut load = self.load.clone();
         load.source = load::Source::File(path.to_owned());
         load.reading.threads = threads;
-        let (mut profile, evidence) = together.load_examined(&load)?;
-        let wanted = (self.event.as_deref(), self.keeps_idle);
-        let Asked { event, idle, .. } = narrow(&mut profile, wanted, (&self.filters, &self.rules))?;
-        let functions = Functions::of(&profile, &self.rules);
-        let tally = Tally::of(&profile, &functions, event);
-        let verdict = verdict(&evidence, &profile[event], self.limits);
-        let facts = Facts {
-            idle,
-            ..Facts::of(&profile, &tally, Some(&verdict))
-        };
-        Ok(reduce(&profile, &functions, &tally, facts, &self.groups))
+        let (profile, evidence) = together.load_examined(&load)?;
+        let asked = Asked::of(
+            (profile, &evidence),
+            (self.filters, self.own),
+            (self.event, self.keeps_idle, self.limits),
+        )?;
+        let Asked {
+            profile,
+            functions,
+            tally,
+            facts,
+            ..
+        } = asked;
+        Ok(reduce(&profile, &functions, &tally, facts, self.groups))
     }
 }
 
@@ -318,7 +245,7 @@ fn unsliced(path: &Path) -> Option<PathBuf> {
 /// Folders as the recordings in them: `perf.data`, files that end in `.data`, slices that end in `.data.TIME`, folders of
 /// `perf record --threads`, and folders that hold a `perf.data`. A folder of `perf record --threads` is a recording itself,
 /// whatever it is called.
-fn expand(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, AskError> {
     let mut all = Vec::new();
     for path in paths {
         if !path.is_dir() || is_recording(path) {
@@ -327,8 +254,9 @@ fn expand(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
         }
         let mut found = Vec::new();
         let mut unfinished = Vec::new();
-        for entry in std::fs::read_dir(path).with_context(|| path.display().to_string())? {
-            let entry = entry?.path();
+        let unread = |error| AskError::Read(path.display().to_string(), error);
+        for entry in std::fs::read_dir(path).map_err(unread)? {
+            let entry = entry.map_err(unread)?.path();
             let inner = entry.join("perf.data");
             if is_recording(&entry) {
                 found.push(entry);
@@ -343,11 +271,9 @@ fn expand(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
         }
         // perf is writing the next slice to it, or was when it ended.
         found.retain(|entry| !unfinished.contains(entry));
-        anyhow::ensure!(
-            !found.is_empty(),
-            "{}: no recording in this folder",
-            path.display()
-        );
+        require(!found.is_empty(), || {
+            format!("{}: no recording in this folder", path.display())
+        })?;
         found.sort();
         all.extend(found);
     }
@@ -371,7 +297,7 @@ fn is_recording(folder: &Path) -> bool {
 ///
 /// # Errors
 /// When they count different things.
-pub fn require_comparable(sides: &Sides, diag: &Diagnostics) -> anyhow::Result<()> {
+pub(super) fn require_comparable(sides: &Sides, diag: &Diagnostics) -> Result<(), AskError> {
     let all: Vec<&Facts> = sides
         .base
         .iter()
@@ -383,13 +309,10 @@ pub fn require_comparable(sides: &Sides, diag: &Diagnostics) -> anyhow::Result<(
     };
     tell_copies(sides, diag);
     if let Some(other) = all.iter().find(|facts| plain(facts) != plain(first)) {
-        anyhow::bail!(
+        return Err(AskError::Absent(format!(
             "{} counts {}, {} counts {}: nothing to compare (--event)",
-            first.path,
-            first.event,
-            other.path,
-            other.event
-        );
+            first.path, first.event, other.path, other.event
+        )));
     }
     if let Some(other) = all
         .iter()

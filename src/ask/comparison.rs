@@ -1,0 +1,162 @@
+//! What changed between two sides of recordings: the question of `pjit diff`.
+
+use std::io;
+use std::path::PathBuf;
+
+use regex::RegexSet;
+use serde_json::Value;
+
+use super::narrow::require;
+use super::runs::{Reading, Sides, require_comparable};
+use super::{AskError, Question, Request};
+use crate::diagnostics::Diagnostics;
+use crate::needs::Needs;
+use crate::output::answer::{self, Answer};
+use crate::output::diff::{self, Diff};
+use crate::output::json::Common;
+use crate::questions;
+use crate::questions::budget::Budget;
+use crate::questions::compare::{Comparison, Method, compare};
+use crate::questions::runs::By;
+
+/// What changed from base to new. The request's own recording is not read.
+#[derive(Debug, Clone)]
+pub struct Comparing {
+    /// Recordings of the base; a folder stands for the recordings in it.
+    pub base: Vec<PathBuf>,
+    /// New recordings.
+    pub new: Vec<PathBuf>,
+    /// How to compare.
+    pub method: Method,
+    /// Names and paths whole.
+    pub full_names: bool,
+}
+
+/// What changed.
+pub struct Compared {
+    sides: Sides,
+    comparison: Comparison,
+    by: By,
+    full_names: bool,
+    common: Common,
+}
+
+impl Question for Comparing {
+    type Answer = Compared;
+
+    fn needs(&self) -> Needs {
+        questions::NEEDS
+    }
+
+    fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Compared, AskError> {
+        let view = &request.view;
+        let sides = view.read(request, &[], diag)?;
+        let by = view.method.by;
+        let comparison = compare(&sides.base, &sides.new, view.method);
+        doubt(&sides, &comparison, diag);
+        let hint = match by {
+            By::Credited => "; --by self compares all functions, --own says what is mine",
+            By::Own => "",
+        };
+        // An empty table would look like "nothing changed".
+        require(comparison.tested > 0, || {
+            format!(
+                "no function is large enough to be compared (half a per cent, ten samples a run){hint}"
+            )
+        })?;
+        Ok(Compared {
+            sides,
+            comparison,
+            by,
+            full_names: view.full_names,
+            common: Common {
+                filters: request.filters.texts(),
+                ..Common::default()
+            },
+        })
+    }
+}
+
+impl Comparing {
+    /// Reads both sides, with what can be told of functions that only one of them has.
+    pub(super) fn read<Q: Question>(
+        &self,
+        request: &Request<Q>,
+        groups: &[RegexSet],
+        diag: &Diagnostics,
+    ) -> Result<Sides, AskError> {
+        let reading = Reading::of(request, groups, diag);
+        let mut sides = reading.read(&self.base, &self.new)?;
+        if self.method.paired == Some(true) && sides.base.len() != sides.new.len() {
+            let text = "--paired: as many new recordings as of the base";
+            return Err(AskError::Request(text.to_owned()));
+        }
+        require_comparable(&sides, diag)?;
+        if !sides.base.is_empty() {
+            reading.look_up(&mut sides, self.method.by);
+        }
+        Ok(sides)
+    }
+}
+
+/// Warns of what makes a comparison doubtful.
+pub(super) fn doubt(sides: &Sides, comparison: &Comparison, diag: &Diagnostics) {
+    let (base, new) = comparison.matched;
+    let low = [("base", base), ("new", new)]
+        .map(|(side, share)| (share < 0.9).then(|| format!("{:.0}% of {side}", 100.0 * share)));
+    let low: Vec<String> = low.into_iter().flatten().collect();
+    if !low.is_empty() {
+        diag.warn(format!(
+            "only {} are in functions of both: other names, other programs?",
+            low.join(" and ")
+        ));
+    }
+    if let Some(path) = &sides.shared {
+        diag.warn(format!(
+            "{} is on both sides: it says nothing",
+            path.display()
+        ));
+    }
+    let runs = sides.base.iter().chain(&sides.new);
+    for run in runs.filter(|run| !run.facts.is_fit) {
+        diag.warn(format!(
+            "{}: not fit for conclusions (pjit check)",
+            run.facts.path
+        ));
+    }
+}
+
+impl Compared {
+    fn shown(&self) -> Diff<'_> {
+        Diff {
+            base: &self.sides.base,
+            new: &self.sides.new,
+            by: self.by,
+            comparison: &self.comparison,
+            filters: self.common.filters.clone(),
+            full_names: self.full_names,
+        }
+    }
+}
+
+impl Answer for Compared {
+    fn common(&mut self) -> &mut Common {
+        &mut self.common
+    }
+
+    fn text(&self, budget: Budget) -> io::Result<Vec<u8>> {
+        answer::text(&|lines| diff::page(&self.shown(), lines), budget)
+    }
+
+    fn markdown(&self, budget: Budget) -> io::Result<Vec<u8>> {
+        answer::markdown(&|lines| diff::page(&self.shown(), lines), budget)
+    }
+
+    fn rows(&self) -> Vec<Vec<String>> {
+        diff::csv_rows(&self.shown())
+    }
+
+    fn json(&self, rows: usize) -> Value {
+        diff::to_json(&self.shown(), &self.common, rows)
+    }
+}

@@ -1,0 +1,196 @@
+//! Whether recordings keep rules: the question of `pjit gate`.
+
+use std::io;
+use std::path::Path;
+
+use regex::RegexSet;
+use serde_json::Value;
+
+use super::comparison::{Comparing, doubt};
+use super::runs::Sides;
+use super::{AskError, Question, Request};
+use crate::diagnostics::Diagnostics;
+use crate::needs::Needs;
+use crate::output::answer::{self, Answer};
+use crate::output::diff::{self, Diff};
+use crate::output::gate::{self, Gate};
+use crate::output::json::Common;
+use crate::questions;
+use crate::questions::budget::Budget;
+use crate::questions::compare::{Comparison, compare};
+use crate::questions::gate::{Grade, Line, Outcome, Rule, judge};
+
+/// Whether recordings keep rules.
+#[derive(Debug, Clone)]
+pub struct Gating {
+    /// The recordings. Without a base, rules about growth make no sense.
+    pub of: Comparing,
+    /// The rules.
+    pub rules: Vec<Rule>,
+    /// The expressions that rules refer to.
+    pub groups: Vec<RegexSet>,
+    /// A function that no recording has breaks no rule.
+    pub allow_missing: bool,
+    /// Warnings close the gate, too.
+    pub strict: bool,
+}
+
+/// How each rule fared.
+pub struct Gated {
+    /// How all went.
+    pub outcome: Outcome,
+    sides: Sides,
+    comparison: Option<Comparison>,
+    lines: Vec<Line>,
+    of: Comparing,
+    common: Common,
+}
+
+impl Question for Gating {
+    type Answer = Gated;
+
+    fn needs(&self) -> Needs {
+        questions::NEEDS
+    }
+
+    fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Gated, AskError> {
+        let view = &request.view;
+        let sides = view.of.read(request, &view.groups, diag)?;
+        let has_base = !sides.base.is_empty();
+        let comparison = has_base.then(|| compare(&sides.base, &sides.new, view.of.method));
+        let mut lines = fitness(&sides);
+        lines.extend(comparison.as_ref().and_then(program_line));
+        let judged = judge(
+            &view.rules,
+            &sides.base,
+            &sides.new,
+            comparison.as_ref(),
+            view.allow_missing,
+        );
+        lines.extend(judged.map_err(AskError::Absent)?);
+        lines.extend(sides.shared.as_deref().map(shared_line));
+        let outcome = Outcome::of(&lines, view.strict);
+        if let Some(comparison) = comparison.as_ref().filter(|_| outcome != Outcome::Pass) {
+            doubt(&sides, comparison, diag);
+        }
+        Ok(Gated {
+            outcome,
+            sides,
+            comparison,
+            lines,
+            of: view.of.clone(),
+            common: Common {
+                filters: request.filters.texts(),
+                ..Common::default()
+            },
+        })
+    }
+}
+
+/// A line for each recording that is not fit, or one for all.
+fn fitness(sides: &Sides) -> Vec<Line> {
+    let all = || sides.base.iter().chain(&sides.new);
+    let line = |grade, text| Line {
+        grade,
+        rule: "check".to_owned(),
+        text,
+        value: None,
+        limit: None,
+    };
+    let unfit = all().filter(|run| !run.facts.is_fit);
+    let lines: Vec<Line> = unfit
+        .map(|run| {
+            let failed = run
+                .facts
+                .findings
+                .iter()
+                .filter(|finding| finding.is_failure);
+            let texts: Vec<String> = failed.map(|f| format!("{}: {}", f.code, f.text)).collect();
+            line(
+                Grade::Fail,
+                format!("{}: {}", run.facts.path, texts.join("; ")),
+            )
+        })
+        .collect();
+    if lines.is_empty() {
+        return vec![line(
+            Grade::Ok,
+            format!("{} recordings are fit for conclusions", all().count()),
+        )];
+    }
+    lines
+}
+
+/// That a recording is held against itself.
+fn shared_line(path: &Path) -> Line {
+    Line {
+        grade: Grade::Undecided,
+        rule: "recordings".to_owned(),
+        text: format!("{} is on both sides", path.display()),
+        value: None,
+        limit: None,
+    }
+}
+
+/// That both sides have one program, by two names.
+fn program_line(comparison: &Comparison) -> Option<Line> {
+    Some(Line {
+        grade: Grade::Note,
+        rule: "programs".to_owned(),
+        text: comparison.program.as_ref()?.text(),
+        value: None,
+        limit: None,
+    })
+}
+
+impl Gated {
+    fn shown(&self) -> Gate<'_> {
+        let (base, new) = (&self.sides.base, &self.sides.new);
+        let facts = base.iter().map(|run| (&run.facts, "base"));
+        Gate {
+            lines: &self.lines,
+            outcome: self.outcome,
+            diff: self.comparison.as_ref().map(|comparison| Diff {
+                base,
+                new,
+                by: self.of.method.by,
+                comparison,
+                filters: self.common.filters.clone(),
+                full_names: self.of.full_names,
+            }),
+            idle: diff::idle_line(base, new),
+            facts: facts
+                .chain(new.iter().map(|run| (&run.facts, "new")))
+                .collect(),
+        }
+    }
+}
+
+impl Answer for Gated {
+    fn common(&mut self) -> &mut Common {
+        &mut self.common
+    }
+
+    fn text(&self, budget: Budget) -> io::Result<Vec<u8>> {
+        let gate = self.shown();
+        let written = |lines: usize| {
+            let mut text = Vec::new();
+            gate::write_text(&gate, lines, &mut text).map(|()| text)
+        };
+        answer::within(&written, budget)
+    }
+
+    /// A comment, within the limits of the hosts that show it.
+    fn markdown(&self, _: Budget) -> io::Result<Vec<u8>> {
+        let mut text = Vec::new();
+        gate::write_markdown(&self.shown(), &mut text).map(|()| text)
+    }
+
+    fn rows(&self) -> Vec<Vec<String>> {
+        gate::csv_rows(&self.shown())
+    }
+
+    fn json(&self, rows: usize) -> Value {
+        gate::to_json(&self.shown(), &self.common, rows)
+    }
+}

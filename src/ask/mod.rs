@@ -1,0 +1,181 @@
+//! Questions as plain data, and their answers: what the command line, a program that uses this library, or a server asks alike.
+//!
+//! In: a [`Request`]. Out: the answer of its view, which knows how to be text, Markdown, JSON and CSV
+//! ([`crate::output::answer`]). A view says what it needs of the reading half; nothing else is computed. Nothing here knows the
+//! words of a command line, a terminal or an exit status: an answer says *fit* or *not fit*, its door what follows from that.
+
+mod comparison;
+mod gate;
+mod narrow;
+mod peek;
+mod runs;
+mod summary;
+
+pub use comparison::{Compared, Comparing};
+pub use gate::{Gated, Gating};
+pub use narrow::{filter, require_samples};
+pub use peek::{Peek, Peeked};
+pub use runs::MAGIC;
+pub use summary::{Summarised, Summary};
+
+use crate::check::{Evidence, Limits, Verdict, judge_for};
+use crate::diagnostics::Diagnostics;
+use crate::load::{self, LoadError, LoadOptions};
+use crate::needs::Needs;
+use crate::profile::{EventId, Profile};
+use crate::questions::facts::Facts;
+use crate::questions::filter::Filters;
+use crate::questions::functions::Functions;
+use crate::questions::idle::Idle;
+use crate::questions::kinds::OwnRules;
+use crate::questions::tally::Tally;
+use narrow::narrow;
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    /// The request makes no sense, whatever the recording holds.
+    #[error("{0}")]
+    Request(String),
+    /// The recording cannot be read.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// The recording does not have what was asked for.
+    #[error("{0}")]
+    Absent(String),
+    /// A file cannot be read.
+    #[error("{0}")]
+    Read(String, #[source] std::io::Error),
+}
+
+/// What somebody wants to know of a recording, or of several. Plain data: it can be printed, compared and kept.
+#[derive(Debug, Clone)]
+pub struct Request<Q> {
+    /// The recording, what belongs to it, and what its samples weigh. Of several recordings, what they have in common.
+    pub load: LoadOptions,
+    /// The event; without a name, the main one.
+    pub event: Option<String>,
+    /// Samples of the idle task count, too.
+    pub keeps_idle: bool,
+    /// Samples and frames that are left out.
+    pub filters: Filters,
+    /// What is own code.
+    pub own: OwnRules,
+    /// From where on a recording is not fit for conclusions.
+    pub limits: Limits,
+    /// The question.
+    pub view: Q,
+}
+
+impl<Q> Request<Q> {
+    /// The question, of a whole recording.
+    #[must_use]
+    pub fn of(load: LoadOptions, view: Q) -> Self {
+        Self {
+            load,
+            event: None,
+            keeps_idle: false,
+            filters: Filters::default(),
+            own: OwnRules::default(),
+            limits: Limits::default(),
+            view,
+        }
+    }
+}
+
+/// A question.
+pub trait Question: Sized {
+    /// Its answer.
+    type Answer;
+
+    /// What it looks at.
+    fn needs(&self) -> Needs;
+
+    /// Answers it.
+    ///
+    /// # Errors
+    /// When the request makes no sense, or a recording cannot be read or has nothing of what is asked for.
+    fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Self::Answer, AskError>;
+}
+
+impl<Q: Question> Request<Q> {
+    /// Asks. Warnings and notes go to `diag`.
+    ///
+    /// # Errors
+    /// When the request makes no sense, or a recording cannot be read or has nothing of what is asked for.
+    pub fn ask(&self, diag: &Diagnostics) -> Result<Q::Answer, AskError> {
+        Q::answer(self, diag)
+    }
+
+    /// What is read and computed for it.
+    fn load_options(&self) -> LoadOptions {
+        LoadOptions {
+            needs: self.view.needs() | self.filters.needs(),
+            ..self.load.clone()
+        }
+    }
+
+    /// Reads the recording.
+    fn read(&self, diag: &Diagnostics) -> Result<Asked, AskError> {
+        let (profile, evidence) = load::load_examined(&self.load_options(), diag)?;
+        let about = (self.event.as_deref(), self.keeps_idle, self.limits);
+        Asked::of((profile, &evidence), (&self.filters, &self.own), about)
+    }
+}
+
+/// A recording that was read, with what all answers about it share.
+struct Asked {
+    /// What is left of it.
+    profile: Profile,
+    functions: Functions,
+    tally: Tally,
+    /// What the first lines say.
+    facts: Facts,
+    /// The line about filters, if there are any.
+    filter: Option<String>,
+}
+
+impl Asked {
+    fn of(
+        (mut profile, evidence): (Profile, &Evidence),
+        (filters, own): (&Filters, &OwnRules),
+        (event, keeps_idle, limits): (Option<&str>, bool, Limits),
+    ) -> Result<Self, AskError> {
+        let narrowed = narrow(&mut profile, (event, keeps_idle), (filters, own))?;
+        let event = narrowed.event;
+        let functions = Functions::of(&profile, own);
+        let tally = Tally::of(&profile, &functions, event);
+        let facts = facts((&profile, event), &tally, evidence, limits, narrowed.idle);
+        Ok(Self {
+            profile,
+            functions,
+            tally,
+            facts,
+            filter: narrowed.filter,
+        })
+    }
+}
+
+/// What the first lines say, with what `check` says of the recording for an answer about one event.
+fn facts(
+    (profile, event): (&Profile, EventId),
+    tally: &Tally,
+    evidence: &Evidence,
+    limits: Limits,
+    idle: Idle,
+) -> Facts {
+    let summary = &profile[event];
+    let about = summary
+        .is_sampled()
+        .then(|| (summary.name.clone(), summary.samples));
+    let verdict: Verdict = judge_for(evidence, about, limits);
+    Facts {
+        idle,
+        ..Facts::of(profile, tally, Some(&verdict))
+    }
+}
+
+/// Leaves large things to the end of the process, which is near, and frees their hundred thousand pieces at once.
+fn forget_large<T>(large: T) {
+    std::mem::forget(large);
+}

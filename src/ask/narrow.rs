@@ -1,0 +1,138 @@
+//! What an answer is about: the event, and the samples of it that are left by the idle task and filters.
+
+use super::AskError;
+use crate::ids::IndexVec;
+use crate::profile::{EventId, Profile, Trace};
+use crate::questions::filter::{Filters, Kept, apply};
+use crate::questions::idle::{Idle, leave_out};
+use crate::questions::kinds::OwnRules;
+use crate::questions::tally::main_event;
+
+/// What a question is answered for.
+pub(super) struct Narrowed {
+    /// The event.
+    pub(super) event: EventId,
+    /// What of it was left out.
+    pub(super) idle: Idle,
+    /// The line about filters, if there are any.
+    pub(super) filter: Option<String>,
+}
+
+/// Finds the event, and leaves out what is not to be looked at: first the idle task, then what filters do.
+///
+/// # Errors
+/// When no sample is left.
+pub(super) fn narrow(
+    profile: &mut Profile,
+    (event, keeps_idle): (Option<&str>, bool),
+    (filters, own): (&Filters, &OwnRules),
+) -> Result<Narrowed, AskError> {
+    require_samples(profile)?;
+    let mut left = IndexVec::new();
+    if !keeps_idle {
+        left = leave_out(profile);
+        let has_samples = profile.events.iter().any(|event| event.samples > 0);
+        require(has_samples, || {
+            let path = &profile.recording.path;
+            format!("{path}: all samples are of the idle task (--idle keeps them)")
+        })?;
+    }
+    let event = event_of(profile, event)?;
+    let mut lines = filter(profile, filters, own)?;
+    let summary = &profile[event];
+    require(summary.samples > summary.filtered_samples, || {
+        format!(
+            "{}: no sample of {} is left by {}",
+            profile.recording.path,
+            summary.name,
+            filters.texts().join(" ")
+        )
+    })?;
+    Ok(Narrowed {
+        event,
+        idle: left.get(event).copied().unwrap_or_default(),
+        filter: lines.get_mut(event).map(std::mem::take),
+    })
+}
+
+/// The event to answer for: that of the name, else the one with most samples.
+fn event_of(profile: &Profile, wanted: Option<&str>) -> Result<EventId, AskError> {
+    let Some(wanted) = wanted else {
+        return Ok(main_event(profile));
+    };
+    let path = &profile.recording.path;
+    let found = profile.events.position(|event| event.name == wanted);
+    let at = found.ok_or_else(|| {
+        let names: Vec<&str> = profile.events.iter().map(|e| e.name.as_str()).collect();
+        let names = names.join(", ");
+        AskError::Absent(format!("no event '{wanted}' in {path}; it has {names}"))
+    })?;
+    require(profile[at].samples > 0, || {
+        format!("{path}: no samples of {wanted}")
+    })?;
+    Ok(at)
+}
+
+/// A recording without samples is an error: whoever reads the output of a success would take it for a result.
+///
+/// # Errors
+/// When it has none; the text says what it has instead.
+pub fn require_samples(profile: &Profile) -> Result<(), AskError> {
+    if profile.events.iter().any(|event| event.samples > 0) {
+        return Ok(());
+    }
+    let (recording, path) = (&profile.recording, &profile.recording.path);
+    let text = match recording.trace {
+        _ if recording.holds_totals => format!("{path}: holds totals, not samples: pjit stat"),
+        Some(trace) => format!(
+            "{path}: {} of {} bytes and no samples; pjit decodes no traces. Decode it first: {}",
+            trace.name(),
+            trace.bytes,
+            Trace::decoder(path)
+        ),
+        None => format!("{path}: no samples"),
+    };
+    Err(AskError::Absent(text))
+}
+
+/// Filters a profile; by event, a line for headers if there was anything to filter.
+///
+/// # Errors
+/// When no sample is left.
+pub fn filter(
+    profile: &mut Profile,
+    filters: &Filters,
+    own: &OwnRules,
+) -> Result<IndexVec<EventId, String>, AskError> {
+    if filters.is_empty() {
+        return Ok(IndexVec::new());
+    }
+    let kept = apply(profile, filters, own);
+    let options = filters.texts().join(" ");
+    let is_any_left = kept.iter().any(|kept| kept.after.samples > 0);
+    require(is_any_left, || {
+        let path = &profile.recording.path;
+        format!("{path}: no sample is left by {options}")
+    })?;
+    let line = |Kept { before, after }: &Kept| {
+        let share = 100.0 * after.period as f64 / before.period.max(1) as f64;
+        format!(
+            "Filter: {options}: {} of {} samples ({share:.1}%)",
+            after.samples, before.samples
+        )
+    };
+    let lines: IndexVec<EventId, String> = kept.iter().map(line).collect();
+    for (event, line) in profile.events.iter_mut().zip(&lines) {
+        event.notes.push(line.clone());
+    }
+    Ok(lines)
+}
+
+/// An error unless the condition holds.
+pub(super) fn require(condition: bool, problem: impl FnOnce() -> String) -> Result<(), AskError> {
+    if condition {
+        Ok(())
+    } else {
+        Err(AskError::Absent(problem()))
+    }
+}

@@ -1,0 +1,162 @@
+//! Callers and callees of a function: the question of `pjit peek`.
+
+use std::io;
+
+use serde_json::Value;
+
+use super::narrow::require;
+use super::{AskError, Asked, Question, Request, forget_large};
+use crate::diagnostics::Diagnostics;
+use crate::ids::Idx;
+use crate::near::{Candidate, near};
+use crate::needs::Needs;
+use crate::output::answer::{self, Answer};
+use crate::output::json::{self, Common};
+use crate::output::{peek, stdio};
+use crate::questions;
+use crate::questions::budget::Budget;
+use crate::questions::facts::Facts;
+use crate::questions::functions::Functions;
+use crate::questions::peek::{Block, block, matches};
+use crate::questions::summary::labels;
+use crate::questions::tally::{Count, Tally};
+
+/// Who calls a function, and whom it calls.
+#[derive(Debug, Clone)]
+pub struct Peek {
+    /// Its name, its id in JSON, or an expression that finds it.
+    pub function: String,
+    /// Levels of callers and callees.
+    pub depth: usize,
+    /// Names and paths whole.
+    pub full_names: bool,
+}
+
+/// Functions for which callers and callees are looked up at most.
+const MOST: usize = 200;
+
+/// Who called it, and whom it called.
+pub struct Peeked {
+    facts: Facts,
+    functions: Functions,
+    labels: Vec<String>,
+    tally: Tally,
+    blocks: Vec<Block>,
+    more: (usize, Count),
+    quality: String,
+    filter: Option<String>,
+    full_names: bool,
+    common: Common,
+}
+
+impl Question for Peek {
+    type Answer = Peeked;
+
+    fn needs(&self) -> Needs {
+        questions::NEEDS
+    }
+
+    fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Peeked, AskError> {
+        let asked = request.read(diag)?;
+        let view = &request.view;
+        let labels = labels(&asked.functions, view.full_names);
+        let Asked {
+            profile,
+            functions,
+            tally,
+            facts,
+            filter,
+            ..
+        } = asked;
+        let found = matches(&profile, &functions, &tally, &labels, &view.function);
+        let found = found.map_err(AskError::Request)?;
+        require(!found.is_empty(), || {
+            let path = &profile.recording.path;
+            let near = nearest(&view.function, &functions, &tally, &labels);
+            format!("{path}: no function '{}'{near}", view.function)
+        })?;
+        let first = found.iter().take(MOST);
+        let blocks =
+            first.map(|id| block(&profile, (&functions, &labels), &tally, *id, view.depth));
+        let blocks = blocks.collect();
+        if found.len() > MOST {
+            diag.warn(format!(
+                "{} functions match; the {MOST} heaviest are shown",
+                found.len()
+            ));
+        }
+        let more = found.get(MOST..).map_or_else(Default::default, |more| {
+            let most = more.first().map(|id| tally.of_function(*id).inclusive);
+            (more.len(), most.unwrap_or_default())
+        });
+        let (quality, of_json) = (stdio::quality_line(&profile), json::quality(&profile));
+        forget_large(profile);
+        Ok(Peeked {
+            facts,
+            functions,
+            labels,
+            tally,
+            blocks,
+            more,
+            quality,
+            filter,
+            full_names: view.full_names,
+            common: Common {
+                quality: Some(of_json),
+                filters: request.filters.texts(),
+                ..Common::default()
+            },
+        })
+    }
+}
+
+/// Functions with samples whose names are like one that there is not.
+fn nearest(name: &str, functions: &Functions, tally: &Tally, labels: &[String]) -> String {
+    let names = functions.all.indices().map(|id| Candidate {
+        name: &functions.get(id).identity.name.name,
+        shown: &labels[id.index()],
+        weight: tally.of_function(id).inclusive.period,
+    });
+    match near(name, names.filter(|one| one.weight > 0)).as_slice() {
+        [] => String::new(),
+        near => format!("; nearest: {}", near.join(", ")),
+    }
+}
+
+impl Peeked {
+    fn shown(&self) -> peek::Peek<'_> {
+        peek::Peek {
+            facts: &self.facts,
+            functions: &self.functions,
+            labels: &self.labels,
+            tally: &self.tally,
+            blocks: &self.blocks,
+            more: self.more,
+            quality: &self.quality,
+            filter: self.filter.clone(),
+            full_names: self.full_names,
+        }
+    }
+}
+
+impl Answer for Peeked {
+    fn common(&mut self) -> &mut Common {
+        &mut self.common
+    }
+
+    fn text(&self, budget: Budget) -> io::Result<Vec<u8>> {
+        answer::text(&|lines| peek::page(&self.shown(), lines), budget)
+    }
+
+    fn markdown(&self, budget: Budget) -> io::Result<Vec<u8>> {
+        answer::markdown(&|lines| peek::page(&self.shown(), lines), budget)
+    }
+
+    fn rows(&self) -> Vec<Vec<String>> {
+        peek::csv_rows(&self.shown())
+    }
+
+    fn json(&self, rows: usize) -> Value {
+        peek::to_json(&self.shown(), &self.common, rows)
+    }
+}

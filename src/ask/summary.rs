@@ -1,0 +1,123 @@
+//! Where the weight goes: the question of `pjit summary`.
+
+use std::io;
+
+use serde_json::Value;
+
+use super::{AskError, Asked, Question, Request, forget_large};
+use crate::diagnostics::Diagnostics;
+use crate::needs::Needs;
+use crate::output::answer::{self, Answer};
+use crate::output::json::{self, Common};
+use crate::output::page::Page;
+use crate::output::{stdio, summary};
+use crate::questions;
+use crate::questions::budget::Budget;
+use crate::questions::edges::Edges;
+use crate::questions::summary::{self as question, Wanted};
+
+/// Where the weight goes.
+#[derive(Debug, Clone, Default)]
+pub struct Summary {
+    /// Names and paths whole.
+    pub full_names: bool,
+    /// Functions that are too small for a page, too: what programs read has all of them.
+    pub small: bool,
+    /// All edges between functions, too.
+    pub edges: bool,
+    /// The table that CSV shows: self, own or foreign.
+    pub table: String,
+}
+
+/// Where it went.
+pub struct Summarised {
+    summary: question::Summary,
+    options: summary::PageOptions,
+    table: String,
+    common: Common,
+}
+
+impl Question for Summary {
+    type Answer = Summarised;
+
+    fn needs(&self) -> Needs {
+        questions::NEEDS
+    }
+
+    fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Summarised, AskError> {
+        let asked = request.read(diag)?;
+        let view = &request.view;
+        let Asked {
+            profile,
+            functions,
+            tally,
+            facts,
+            filter,
+            ..
+        } = asked;
+        if let (Some(own), true) = (&request.own.own, tally.no_own == tally.total) {
+            let what = own.patterns().join(", ");
+            let line = format!("--own {what}: no function with samples matches");
+            diag.warn(line);
+        }
+        let edges = view
+            .edges
+            .then(|| Edges::of(&profile, &functions, &tally, None).all);
+        let common = Common {
+            quality: Some(json::quality(&profile)),
+            edges,
+            filters: request.filters.texts(),
+            ..Common::default()
+        };
+        let options = summary::PageOptions {
+            lines: 0,
+            full_names: view.full_names,
+            quality: stdio::quality_line(&profile),
+            filters: filter,
+        };
+        let wanted = Wanted {
+            full_names: view.full_names,
+            small: view.small,
+        };
+        let summary = question::Summary::of(&profile, functions, tally, facts, wanted);
+        forget_large(profile);
+        Ok(Summarised {
+            summary,
+            options,
+            table: view.table.clone(),
+            common,
+        })
+    }
+}
+
+impl Summarised {
+    fn page(&self, lines: usize) -> Page {
+        let options = summary::PageOptions {
+            lines,
+            ..self.options.clone()
+        };
+        summary::page(&self.summary, &options)
+    }
+}
+
+impl Answer for Summarised {
+    fn common(&mut self) -> &mut Common {
+        &mut self.common
+    }
+
+    fn text(&self, budget: Budget) -> io::Result<Vec<u8>> {
+        answer::text(&|lines| self.page(lines), budget)
+    }
+
+    fn markdown(&self, budget: Budget) -> io::Result<Vec<u8>> {
+        answer::markdown(&|lines| self.page(lines), budget)
+    }
+
+    fn rows(&self) -> Vec<Vec<String>> {
+        summary::csv_rows(&self.summary, &self.table)
+    }
+
+    fn json(&self, rows: usize) -> Value {
+        json::summary(&self.summary, &self.common, rows)
+    }
+}

@@ -1,0 +1,63 @@
+//! The recordings of a comparison, as they are named on the command line.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::input::{Environment, InputArgs};
+use super::question::QuestionArgs;
+use crate::ask::Request;
+use crate::needs::Needs;
+
+/// Recordings of two sides, and how they are read.
+#[derive(Debug, Clone, Args)]
+pub(super) struct RunArgs {
+    /// Recordings of the base, or BASE and NEW; a folder stands for the recordings in it
+    #[arg(value_name = "BASE")]
+    base: Vec<PathBuf>,
+
+    /// New recordings
+    #[arg(long = "to", value_name = "NEW", num_args = 1..)]
+    to: Vec<PathBuf>,
+
+    /// The recordings' companions.
+    #[command(flatten)]
+    pub(super) input: InputArgs,
+
+    #[command(flatten)]
+    question: QuestionArgs,
+}
+
+impl RunArgs {
+    /// The paths of base and new: with `--to` all words are the base.
+    ///
+    /// # Errors
+    /// When there are none, or it is not clear which side they are on.
+    pub(super) fn paths(&self, needs_base: bool) -> Result<(Vec<PathBuf>, Vec<PathBuf>), String> {
+        if self.input.input.is_some() {
+            return Err(
+                "-i: recordings are named without it: BASE NEW, or BASE... --to NEW...".to_owned(),
+            );
+        }
+        match (self.base.as_slice(), self.to.as_slice()) {
+            ([base, new], []) => Ok((vec![base.clone()], vec![new.clone()])),
+            ([new], []) if !needs_base => Ok((Vec::new(), vec![new.clone()])),
+            (base, []) if base.len() != 2 => {
+                Err("two recordings, or BASE... --to NEW...".to_owned())
+            }
+            ([], _) if needs_base => {
+                Err("no recordings of the base: BASE... --to NEW...".to_owned())
+            }
+            (base, new) => Ok((base.to_vec(), new.to_vec())),
+        }
+    }
+
+    /// The request for a view of them.
+    ///
+    /// # Errors
+    /// When an expression or a list is none.
+    pub(super) fn request<Q>(&self, environment: &Environment, view: Q) -> Result<Request<Q>, String> {
+        let load = self.input.load_options(None, environment, Needs::empty());
+        self.question.request(load, &self.input, view)
+    }
+}
