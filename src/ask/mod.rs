@@ -5,6 +5,7 @@
 //! words of a command line, a terminal or an exit status: an answer says *fit* or *not fit*, its door what follows from that.
 
 mod comparison;
+mod event;
 mod gate;
 mod narrow;
 mod peek;
@@ -12,6 +13,7 @@ mod runs;
 mod summary;
 
 pub use comparison::{Compared, Comparing};
+pub use event::{main_event, shown_event};
 pub use gate::{Gated, Gating};
 pub use narrow::{filter, require_samples};
 pub use peek::{Peek, Peeked};
@@ -53,7 +55,7 @@ pub enum AskError {
 pub struct Request<Q> {
     /// The recording, what belongs to it, and what its samples weigh. Of several recordings, what they have in common.
     pub load: LoadOptions,
-    /// The event; without a name, the main one.
+    /// Name of the event; without one, the main one ([`main_event`]).
     pub event: Option<String>,
     /// Samples of the idle task count, too.
     pub keeps_idle: bool,

@@ -1,12 +1,12 @@
 //! What an answer is about: the event, and the samples of it that are left by the idle task and filters.
 
 use super::AskError;
+use super::event::shown_event;
 use crate::ids::IndexVec;
 use crate::profile::{EventId, Profile, Trace};
 use crate::questions::filter::{Filters, Kept, apply};
 use crate::questions::idle::{Idle, leave_out};
 use crate::questions::kinds::OwnRules;
-use crate::questions::tally::main_event;
 
 /// What a question is answered for.
 pub(super) struct Narrowed {
@@ -37,7 +37,7 @@ pub(super) fn narrow(
             format!("{path}: all samples are of the idle task (--idle keeps them)")
         })?;
     }
-    let event = event_of(profile, event)?;
+    let event = shown_event(profile, event)?;
     let mut lines = filter(profile, filters, own)?;
     let summary = &profile[event];
     require(summary.samples > summary.filtered_samples, || {
@@ -53,24 +53,6 @@ pub(super) fn narrow(
         idle: left.get(event).copied().unwrap_or_default(),
         filter: lines.get_mut(event).map(std::mem::take),
     })
-}
-
-/// The event to answer for: that of the name, else the one with most samples.
-fn event_of(profile: &Profile, wanted: Option<&str>) -> Result<EventId, AskError> {
-    let Some(wanted) = wanted else {
-        return Ok(main_event(profile));
-    };
-    let path = &profile.recording.path;
-    let found = profile.events.position(|event| event.name == wanted);
-    let at = found.ok_or_else(|| {
-        let names: Vec<&str> = profile.events.iter().map(|e| e.name.as_str()).collect();
-        let names = names.join(", ");
-        AskError::Absent(format!("no event '{wanted}' in {path}; it has {names}"))
-    })?;
-    require(profile[at].samples > 0, || {
-        format!("{path}: no samples of {wanted}")
-    })?;
-    Ok(at)
 }
 
 /// A recording without samples is an error: whoever reads the output of a success would take it for a result.

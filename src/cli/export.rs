@@ -11,10 +11,10 @@ use super::filters::FilterArgs;
 use super::input::InputArgs;
 use super::target::ReplaceArgs;
 use super::terminal::{Output, with_progress};
-use super::verb::{chosen_event, leave, wrong_usage};
+use super::verb::{leave, wrong_usage};
 use super::weight::WeightArgs;
 use super::{Context, Verb};
-use crate::ask::{self, require_samples};
+use crate::ask::{self, require_samples, shown_event};
 use crate::load::{self, LoadOptions};
 use crate::needs::Needs;
 use crate::output::caption::{Caption, plural};
@@ -61,7 +61,7 @@ pub struct ExportArgs {
     #[arg(long, value_enum)]
     format: Option<Format>,
 
-    /// Show the samples of this event (default: all; Firefox: the first one with call chains, others are markers)
+    /// Show the samples of this event (default: all; Firefox: the main one, a clock or cycles if there is one; others are markers)
     #[arg(long, visible_alias = "event-filter", value_name = "NAME")]
     event: Option<String>,
 
@@ -240,7 +240,7 @@ impl ExportArgs {
     fn load_event(&self, load: &LoadOptions, asked: Asked<'_>) -> anyhow::Result<Profile> {
         let mut profile = self.load(load, asked)?;
         if self.event.is_some() {
-            let event = chosen_event(&profile, self.event.as_deref())?;
+            let event = shown_event(&profile, self.event.as_deref())?;
             profile.entries.retain(|entry| entry.event == event);
             profile.samples.retain(|sample| sample.event == event);
         }
@@ -279,7 +279,7 @@ impl ExportArgs {
         load.needs |= Needs::WAITS.only_if(has_waits);
         let profile = self.load(&load, asked)?;
         let options = FirefoxOptions {
-            event: chosen_event(&profile, self.event.as_deref())?,
+            event: shown_event(&profile, self.event.as_deref())?,
             per_cpu: self.per_cpu,
         };
         let has_cpu = profile.samples.iter().any(|sample| sample.cpu.is_some());

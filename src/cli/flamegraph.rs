@@ -15,10 +15,10 @@ use super::named::Named;
 use super::picture::{Format, Target};
 use super::target::{ReplaceArgs, read_named};
 use super::terminal::{Output, with_progress};
-use super::verb::{chosen_event, leave, wrong_usage};
+use super::verb::{leave, wrong_usage};
 use super::weight::WeightArgs;
 use super::{Context, Verb};
-use crate::ask::{filter, require_samples};
+use crate::ask::{filter, require_samples, shown_event};
 use crate::assembly::{Assembly, Functions, Request};
 use crate::code::{self, Column, PercentType, Selection};
 use crate::flame::{
@@ -84,7 +84,7 @@ pub struct FlamegraphArgs {
     #[command(flatten)]
     comparison: ComparisonArgs,
 
-    /// Draw the samples of this event (default: the first one with call chains)
+    /// Draw the samples of this event (default: the main one, a clock or cycles if there is one)
     #[arg(long, visible_alias = "event-filter", value_name = "NAME")]
     event: Option<String>,
 
@@ -260,7 +260,7 @@ impl Verb for FlamegraphArgs {
             leave_out(&mut profile);
             require_samples(&profile)?;
         }
-        let event = chosen_event(&profile, self.event.as_deref())?;
+        let event = shown_event(&profile, self.event.as_deref())?;
         let mut caption = Caption::of(&profile, event);
         let reading = Reading {
             load: &load,

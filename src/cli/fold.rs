@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 
-use crate::ask;
+use crate::ask::{self, shown_event};
 use crate::diagnostics::Diagnostics;
 use crate::load::{self, LoadOptions};
 use crate::metrics::{plain_name, pmu};
@@ -19,7 +19,7 @@ use super::filters::MarkedFilterArgs;
 use super::input::{Environment, InputArgs};
 use super::target::ReplaceArgs;
 use super::terminal::{Output, with_progress};
-use super::verb::{chosen_event, leave, wrong_usage};
+use super::verb::{leave, wrong_usage};
 use super::weight::WeightArgs;
 use super::{Context, Verb};
 
@@ -60,7 +60,7 @@ pub struct FoldArgs {
     #[command(flatten)]
     replace: ReplaceArgs,
 
-    /// Only samples of this event (default: the first one with call chains)
+    /// Only samples of this event (default: the main one, a clock or cycles if there is one)
     #[arg(long, visible_alias = "event-filter", value_name = "NAME")]
     event: Option<String>,
 
@@ -115,7 +115,7 @@ impl FoldArgs {
         (load, fold)
     }
 
-    /// The events to add up: the one that is named, else the first with call chains; all where each sample weighs one. What the kinds of cores of one processor
+    /// The events to add up: the one that is named, else the main one; all where each sample weighs one. What the kinds of cores of one processor
     /// count of the same adds up, too.
     fn events(
         &self,
@@ -123,7 +123,7 @@ impl FoldArgs {
         weigh_alike: bool,
         diag: &Diagnostics,
     ) -> anyhow::Result<Vec<EventId>> {
-        let chosen = chosen_event(profile, self.event.as_deref())?;
+        let chosen = shown_event(profile, self.event.as_deref())?;
         if self.event.is_some() {
             return Ok(vec![chosen]);
         }

@@ -20,7 +20,7 @@ use crate::questions::kinds::OwnRules;
 /// Which samples a question is about, what they weigh, and what is own.
 #[derive(Debug, Clone, Default, Args)]
 pub struct QuestionArgs {
-    /// Only this event (default: the one with most samples)
+    /// Only this event (default: the main one, a clock or cycles if there is one)
     #[arg(long = "event", value_name = "NAME")]
     pub event: Option<String>,
 

@@ -56,7 +56,11 @@ impl RunArgs {
     ///
     /// # Errors
     /// When an expression or a list is none.
-    pub(super) fn request<Q>(&self, environment: &Environment, view: Q) -> Result<Request<Q>, String> {
+    pub(super) fn request<Q>(
+        &self,
+        environment: &Environment,
+        view: Q,
+    ) -> Result<Request<Q>, String> {
         let load = self.input.load_options(None, environment, Needs::empty());
         self.question.request(load, &self.input, view)
     }

@@ -3,13 +3,10 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
-
-use crate::ask::{AskError, Question, Request, require_samples};
+use crate::ask::{AskError, Question, Request};
 use crate::diagnostics::Diagnostics;
 use crate::load::{self, LoadOptions};
 use crate::output::text::harmless;
-use crate::profile::{EventId, Profile};
 
 use super::input::{Environment, InputArgs};
 use super::named::{self, Named};
@@ -78,28 +75,6 @@ pub(super) fn answered<Q: Question>(
         Err(AskError::Request(text)) => Ok(Err(wrong_usage(&text)?)),
         Err(error) => Err(error.into()),
     }
-}
-
-/// The event whose samples are shown, as an index: the one that is named, or the first with call chains. Units of several do
-/// not add up.
-pub(super) fn chosen_event(profile: &Profile, wanted: Option<&str>) -> anyhow::Result<EventId> {
-    require_samples(profile)?;
-    let mut events = profile.events.iter_enumerated();
-    if let Some(wanted) = wanted {
-        let found = events.find(|(_, event)| event.name == wanted);
-        let names: Vec<&str> = profile.events.iter().map(|e| e.name.as_str()).collect();
-        let (at, event) = found.with_context(|| {
-            let path = &profile.recording.path;
-            format!("no event '{wanted}' in {path}; it has {}", names.join(", "))
-        })?;
-        anyhow::ensure!(event.samples > 0, "no sample of event '{wanted}'");
-        return Ok(at);
-    }
-    let sampled: Vec<_> = events.filter(|(_, event)| event.samples > 0).collect();
-    let with_chains = sampled.iter().find(|(_, event)| event.has_callchains);
-    Ok(with_chains
-        .or(sampled.first())
-        .map_or(EventId::default(), |(at, _)| *at))
 }
 
 /// `--header-only`: what was recorded, and nothing else.

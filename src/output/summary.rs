@@ -2,7 +2,6 @@
 //!
 //! In: a [`Summary`]. Out: a [`Page`] that keeps a budget; rows that are left out are one row that says how much they are.
 
-
 use super::page::{Column, Page, Part, Table, cut};
 use crate::ids::Idx;
 use crate::questions::budget::{self, Want};

@@ -12,7 +12,7 @@ use crate::questions::facts::{Facts, Trouble};
 use crate::questions::functions::Functions;
 use crate::questions::kinds::OwnRules;
 use crate::questions::summary::{Summary, Wanted};
-use crate::questions::tally::{Tally, main_event};
+use crate::questions::tally::Tally;
 use crate::report::testing::ProfileBuilder;
 
 /// With functions `a` to `z`, of which some letters are own.
@@ -91,7 +91,7 @@ fn what_is_no_cpu_is_not_called_so() {
     builder.sample("x", "a", 1);
     builder.sample("x", "b", 1);
     let profile = builder.finish();
-    assert_eq!(main_event(&profile), crate::profile::EventId(0));
+    assert_eq!(crate::ask::main_event(&profile), crate::profile::EventId(0));
 }
 
 #[test]

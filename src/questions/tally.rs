@@ -100,18 +100,6 @@ pub struct Tally {
     pub worth: Option<f64>,
 }
 
-/// The event with most samples; of equals the first. Time off the processors is the answer only where nothing else was sampled.
-#[must_use]
-pub fn main_event(profile: &Profile) -> EventId {
-    let events = profile.events.iter_enumerated();
-    let key = |(at, event): &(EventId, &EventSummary)| {
-        let is_on_cpu = event.samples > 0 && !event.is_off_cpu();
-        (is_on_cpu, event.samples, std::cmp::Reverse(*at))
-    };
-    let most = events.max_by_key(key);
-    most.map_or(EventId::default(), |(at, _)| at)
-}
-
 /// Distinct stacks of an event with their weights, in the order of their ids.
 fn weighted_stacks(profile: &Profile, event: EventId) -> Vec<WeightedStack> {
     let mut found: FxHashMap<(StackId, FrameId), (Count, f64)> = FxHashMap::default();
