@@ -40,7 +40,7 @@ impl Recordings {
 
     /// The sum over all stacks.
     fn total(&self, options: &str, name: &str) -> u64 {
-        let (out, said) = self.run(&format!("fold {options}"), name);
+        let (out, said) = self.run(format!("fold {options}").trim(), name);
         let stacks = folded(&out);
         assert!(!stacks.is_empty(), "{name} {options}: {said}");
         stacks.values().sum()
@@ -139,6 +139,40 @@ fn what_two_events_count_is_counted_once() {
         report.contains("cycles:u is left out: another event counts it, too"),
         "{report}{said}"
     );
+}
+
+/// 300 page faults, which come first, and 40 samples of a clock: what shows one event shows the clock.
+#[test]
+fn all_verbs_show_the_same_event() {
+    let of = Recordings::of(&["faults-and-clock"]);
+    assert_eq!(of.total("", "faults-and-clock"), 40_000_000);
+    for words in [
+        "summary",
+        "summary --format json",
+        "peek .",
+        "flamegraph --format svg -o -",
+        "flamegraph --format html -o -",
+        "export --format firefox -o -",
+    ] {
+        let (out, said) = of.run(words, "faults-and-clock");
+        let shown = if words.ends_with("json") {
+            r#""event":{"name":"cpu-clock""#
+        } else if words.starts_with("export") {
+            "40 samples, 40.0 ms of cpu-clock"
+        } else {
+            "cpu-clock"
+        };
+        assert!(out.contains(shown), "{words}: {out}{said}");
+        assert!(!out.contains("300 samples"), "{words}: {out}");
+    }
+    let path = of.path("faults-and-clock");
+    let copy = path.with_file_name("copy.data");
+    std::fs::copy(&path, &copy).expect("copied");
+    let gate = format!("gate --max-growth 5% --format json {}", copy.display());
+    let (out, said) = of.run(&gate, "faults-and-clock");
+    assert!(out.contains(r#""event":{"name":"cpu-clock""#), "{out}{said}");
+    let (named, said) = of.run("fold --event page-faults", "faults-and-clock");
+    assert_eq!(folded(&named).values().sum::<u64>(), 300, "{said}");
 }
 
 /// Samples of 0.1 s, and sums that have numbers in place of times.

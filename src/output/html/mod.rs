@@ -123,13 +123,10 @@ fn title(content: &Content<'_>, options: &PageOptions) -> String {
 }
 
 fn lines(content: &Content<'_>, options: &PageOptions) -> String {
-    let Caption {
-        shown: facts,
-        quality,
-        ..
-    } = content.caption;
-    let facts = options.subtitle.as_ref().unwrap_or(facts);
-    format!("{} · {quality}", shown(facts))
+    let caption = content.caption;
+    let facts = options.subtitle.clone();
+    let facts = facts.unwrap_or_else(|| caption.whole());
+    format!("{} · {}", shown(&facts), caption.quality)
 }
 
 /// The script and the style without indentation and comments, and without blanks around signs outside of texts.
