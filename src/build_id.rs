@@ -56,6 +56,12 @@ impl BuildId {
         &self.bytes[..usize::from(self.len)]
     }
 
+    /// The bytes, and zeroes behind them: equal for two that [`match`](Self::matches).
+    #[must_use]
+    pub const fn padded(&self) -> [u8; Self::MAX] {
+        self.bytes
+    }
+
     /// Whether both name the same build. IDs whose lengths were lost (zero padded to 20 bytes) equal
     /// their short form.
     #[must_use]

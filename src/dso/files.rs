@@ -11,7 +11,7 @@ use std::sync::Arc;
 use lzma_rust2::XzReader;
 
 use super::elf::{ElfFile, Machine, SHT_SYMTAB, string_at};
-use super::evidence::{Against, Evidence, Span, judge};
+use super::evidence::{Against, Evidence, MOST_RIVALS, Span, judge};
 use super::fit::{Fit, code_of_program, fit, is_mapped_whole};
 use super::kin::Kin;
 use super::locate::{self, SearchPaths};
@@ -195,9 +195,13 @@ impl<'a> Opener<'_, 'a> {
         });
         let ids = match dso.build_id.filter(|_| dso.sure_of_id) {
             Some(_) => dso.build_id.as_slice(),
-            None => &dso.table_ids,
+            None => dso.table_ids.as_slice(),
         };
-        let cached = ids.iter().flat_map(|id| self.search.in_cache(id, "elf"));
+        // A table may have very many for one path, and each DSO of the path would look for all of them.
+        let cached = ids
+            .iter()
+            .take(MOST_RIVALS)
+            .flat_map(|id| self.search.in_cache(id, "elf"));
         let (mut refused, mut by_chance) = (Vec::new(), None);
         for door in recorded.chain(cached) {
             match self.open_mapped(&door, dso) {

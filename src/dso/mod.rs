@@ -22,6 +22,7 @@ mod kin;
 mod locate;
 mod plt;
 mod preload;
+mod same_path;
 pub mod symtab;
 mod table;
 #[cfg(test)]

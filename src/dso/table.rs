@@ -11,13 +11,14 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::elf::{ElfFile, Machine};
-use super::evidence::{Evidence, Inode, MOST_RIVALS, Rival, Span, is_same_file};
+use super::evidence::{Evidence, Inode, MOST_RIVALS, Rival, Span};
 use super::files::{FileTrouble, Opened, Opener, debug_origin};
 use super::fit::MappedPart;
 use super::kernel::KernelSymbols;
 use super::kin::{KernelCell, Kin};
 use super::locate::SearchPaths;
 use super::preload::{Files, Loading, Preloader, Preloads, SplitFile};
+use super::same_path::{Identity, SamePath, TableIds};
 use super::symtab::SymbolTable;
 use super::{BuildId, DsoId, DsoKind, KernelIdentity, KernelReference, KernelState};
 use crate::address::{Avma, FileOffset};
@@ -37,7 +38,7 @@ pub struct Dso {
     /// Its build ID, from its records or from the recording's table, which tells it by path; see [`DsoTable::build_id`].
     pub(super) build_id: Option<BuildId>,
     /// All build IDs that the recording's table has for the path.
-    pub(super) table_ids: SmallVec<[BuildId; 1]>,
+    pub(super) table_ids: Arc<Vec<BuildId>>,
     pub(super) inode: Option<Inode>,
     module_start: Option<Avma>,
     /// Whether a record of a mapping told the build ID. The recording's table tells only one for each path, and
@@ -96,10 +97,10 @@ pub struct DsoTable<'a> {
     /// Symbols that records name, by DSO: start, length, name.
     recorded: FxHashMap<DsoId, Vec<RecordedSymbol>>,
     preloads: Preloads<'a>,
-    by_name: FxHashMap<Vec<u8>, Vec<DsoId>>,
-    /// The recording's table, and what of it no DSO has yet.
-    table_ids: FxHashMap<Vec<u8>, SmallVec<[BuildId; 1]>>,
-    recorded_ids: FxHashMap<Vec<u8>, Vec<BuildId>>,
+    by_name: FxHashMap<Vec<u8>, SamePath>,
+    /// The recording's table, by path.
+    table_ids: FxHashMap<Vec<u8>, TableIds>,
+    no_ids: Arc<Vec<BuildId>>,
     machine: Machine,
     reference: Option<KernelReference>,
     kernel: KernelLoader<'a>,
@@ -129,7 +130,7 @@ impl<'a> DsoTable<'a> {
             preloads: Preloads::default(),
             by_name: FxHashMap::default(),
             table_ids: FxHashMap::default(),
-            recorded_ids: FxHashMap::default(),
+            no_ids: Arc::default(),
             machine: Machine::host(),
             reference: None,
             kernel,
@@ -160,8 +161,7 @@ impl<'a> DsoTable<'a> {
     /// as in perf the DSOs of that table come first, and maps of the same name take their IDs.
     pub fn set_build_ids(&mut self, entries: impl IntoIterator<Item = (Vec<u8>, BuildId)>) {
         for (name, id) in entries {
-            self.table_ids.entry(name.clone()).or_default().push(id);
-            self.recorded_ids.entry(name).or_default().push(id);
+            self.table_ids.entry(name).or_default().push(id);
         }
     }
 
@@ -234,25 +234,12 @@ impl<'a> DsoTable<'a> {
         inode: Option<Inode>,
     ) -> DsoId {
         let inode = inode.filter(|&(_, _, ino, _)| ino != 0);
-        let known = self
-            .by_name
-            .get(name)
-            .map(Vec::as_slice)
-            .unwrap_or_default();
-        let same = known.iter().copied().find(|&id| {
-            let dso = &self.dsos[id];
-            let ids_agree = match (&dso.build_id, &build_id) {
-                (Some(a), Some(b)) => a.matches(b),
-                _ => true,
-            };
-            ids_agree && (inode.zip(dso.inode)).is_none_or(|(a, b)| is_same_file(a, b))
-        });
-        if let Some(id) = same {
+        let wanted = Identity { inode, build_id };
+        let same = self.by_name.get_mut(name);
+        if let Some((id, known)) = same.and_then(|same| same.find(&wanted)) {
             let dso = &mut self.dsos[id];
-            let has_generation = |known: &Inode| known.3 != 0;
-            dso.inode = dso.inode.filter(has_generation).or(inode).or(dso.inode);
             dso.sure_of_id |= build_id.is_some();
-            dso.build_id = dso.build_id.or(build_id);
+            (dso.inode, dso.build_id) = (known.inode, known.build_id);
             return id;
         }
         self.add(name, kind, build_id, inode)
@@ -267,13 +254,17 @@ impl<'a> DsoTable<'a> {
     ) -> DsoId {
         let id = self.dsos.next_idx();
         let sure_of_id = build_id.is_some();
-        let table_ids = self.table_ids.get(name).cloned().unwrap_or_default();
-        let build_id = self.recorded_build_id(name, build_id);
-        let same_path = self.by_name.get(name).map_or(&[][..], Vec::as_slice);
-        for other in same_path {
-            self.dsos[*other].shares_path = true;
+        let (table_ids, build_id) = match self.table_ids.get_mut(name) {
+            Some(table) => (Arc::clone(&table.all), table.take(build_id)),
+            None => (Arc::clone(&self.no_ids), build_id),
+        };
+        let same_path = self.by_name.entry(name.to_vec()).or_default();
+        let shares_path = same_path.all().len() > 0;
+        // All others were told when the second one came.
+        if let (1, Some(first)) = (same_path.all().len(), same_path.all().next()) {
+            self.dsos[first].shares_path = true;
         }
-        let shares_path = !same_path.is_empty();
+        same_path.push(id, Identity { inode, build_id });
         self.dsos.push(Dso {
             long_name: name.to_vec(),
             short_name: short_name(name, kind),
@@ -288,7 +279,6 @@ impl<'a> DsoTable<'a> {
             mapped: SmallVec::new(),
         });
         self.files.push(Arc::default());
-        self.by_name.entry(name.to_vec()).or_default().push(id);
         id
     }
 
@@ -305,20 +295,6 @@ impl<'a> DsoTable<'a> {
         let mapped = &mut self.dsos[id].mapped;
         if mapped.len() < MOST && !mapped.contains(&part) {
             mapped.push(part);
-        }
-    }
-
-    /// Takes the table's ID for this name: the same one if an ID is given, else the next unused.
-    fn recorded_build_id(&mut self, name: &[u8], given: Option<BuildId>) -> Option<BuildId> {
-        let Some(recorded) = self.recorded_ids.get_mut(name) else {
-            return given;
-        };
-        match given {
-            Some(id) => {
-                recorded.retain(|other| !other.matches(&id));
-                Some(id)
-            }
-            None => (!recorded.is_empty()).then(|| recorded.remove(0)),
         }
     }
 
@@ -466,15 +442,11 @@ impl<'a> DsoTable<'a> {
             if dso.kind != DsoKind::File || !dso.shares_path {
                 continue;
             }
-            let all = self
-                .by_name
-                .get(&dso.long_name)
-                .map_or(&[][..], Vec::as_slice);
-            if all.first() == Some(&id) {
-                let rivals = all.iter().take(MOST_RIVALS + 1);
-                let rivals: Arc<[Rival]> = rivals.map(|id| Rival::of(&self.dsos[*id])).collect();
-                let all = all.to_vec();
-                for id in all {
+            let same_path = self.by_name.get(&dso.long_name);
+            if let Some(all) = same_path.filter(|same| same.all().next() == Some(id)) {
+                let rivals = all.all().take(MOST_RIVALS + 1);
+                let rivals: Arc<[Rival]> = rivals.map(|id| Rival::of(&self.dsos[id])).collect();
+                for id in all.all() {
                     self.dsos[id].rivals = Arc::clone(&rivals);
                 }
             }
