@@ -2,7 +2,10 @@
 //!
 //! In: what the reading stages made of it. Out: [`Evidence`], plain numbers and names. Nothing is judged here.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
 
 use crate::address::Avma;
 use crate::collect::{AddressStackId, MapCache, Pc, PcId, SpaceAt};
@@ -186,18 +189,19 @@ impl Culprits {
 
     /// The heaviest first.
     fn named(self, session: &Session<'_>) -> Vec<Culprit> {
+        let runtimes = Runtimes::of(session);
         let mut named: Vec<Culprit> = self
             .0
             .into_iter()
-            .map(|(dso, samples)| culprit(session, dso, samples))
+            .map(|(dso, samples)| culprit(&runtimes, dso, samples))
             .collect();
         named.sort_by(|a, b| (b.samples, &a.path).cmp(&(a.samples, &b.path)));
         named
     }
 }
 
-fn culprit(session: &Session<'_>, dso: Option<DsoId>, samples: u64) -> Culprit {
-    let Some(dso) = dso.map(|dso| session.dsos.get(dso)) else {
+fn culprit(runtimes: &Runtimes<'_, '_>, dso: Option<DsoId>, samples: u64) -> Culprit {
+    let Some(dso) = dso.map(|dso| runtimes.session.dsos.get(dso)) else {
         return Culprit {
             name: "[unknown]".to_owned(),
             path: String::new(),
@@ -209,32 +213,56 @@ fn culprit(session: &Session<'_>, dso: Option<DsoId>, samples: u64) -> Culprit {
         name: dso.short_name.clone(),
         path: String::from_utf8_lossy(&dso.long_name).into_owned(),
         samples,
-        runtime: runtime(session, dso),
+        runtime: runtimes.made(dso),
     }
 }
 
-/// Who made the code of a DSO at run time; `None` for files.
-fn runtime(session: &Session<'_>, dso: &Dso) -> Option<Producer> {
-    let of_dump = session
-        .jit
-        .objects()
-        .iter()
-        .find(|object| object.path() == dso.long_name);
-    if let Some(dump) = of_dump {
-        return Some(dump.producer);
-    }
-    match dso.kind {
-        DsoKind::JitDump => Some(Producer::Unknown),
-        // Without dump, who is loaded tells.
-        DsoKind::Anonymous => {
-            let mut all = (0..session.dsos.len()).map(DsoId::from_usize);
-            let owner = all.find_map(|dso| {
-                let name = &session.dsos.get(dso).short_name;
-                Producer::all().find(|runtime| runtime.library == Some(name))
-            });
-            Some(owner.map_or(Producer::Unknown, |runtime| runtime.producer))
+/// Who made code at run time. Found out once for all DSOs: thousands of processes may each have a dump and memory of their own.
+struct Runtimes<'s, 'a> {
+    session: &'s Session<'a>,
+    /// By the paths of dumps.
+    dumps: OnceCell<FxHashMap<&'s [u8], Producer>>,
+    /// Of memory without a dump.
+    owner: OnceCell<Producer>,
+}
+
+impl<'s, 'a> Runtimes<'s, 'a> {
+    fn of(session: &'s Session<'a>) -> Self {
+        Self {
+            session,
+            dumps: OnceCell::new(),
+            owner: OnceCell::new(),
         }
-        _ => None,
+    }
+
+    /// Who made the code of a DSO; `None` for files.
+    fn made(&self, dso: &Dso) -> Option<Producer> {
+        let dumps = self.dumps.get_or_init(|| {
+            let mut dumps = FxHashMap::default();
+            for dump in self.session.jit.objects().iter() {
+                dumps.entry(dump.path()).or_insert(dump.producer);
+            }
+            dumps
+        });
+        if let Some(producer) = dumps.get(dso.long_name.as_slice()) {
+            return Some(*producer);
+        }
+        match dso.kind {
+            DsoKind::JitDump => Some(Producer::Unknown),
+            DsoKind::Anonymous => Some(*self.owner.get_or_init(|| self.owner())),
+            _ => None,
+        }
+    }
+
+    /// Without dump, who is loaded tells.
+    fn owner(&self) -> Producer {
+        let dsos = &self.session.dsos;
+        let mut all = (0..dsos.len()).map(DsoId::from_usize);
+        let owner = all.find_map(|dso| {
+            let name = &dsos.get(dso).short_name;
+            Producer::all().find(|runtime| runtime.library == Some(name))
+        });
+        owner.map_or(Producer::Unknown, |runtime| runtime.producer)
     }
 }
 
