@@ -29,6 +29,16 @@ impl Pieces {
         self.all.iter()
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Offset behind the last one. Code of very many instructions goes on there.
+    pub(super) fn end(&self) -> usize {
+        let last = self.all.last();
+        last.map_or(0, |last| last.offset as usize + last.len as usize)
+    }
+
     pub(super) fn text(&self, piece: &Piece) -> &str {
         &self.texts[piece.text.0..piece.text.1]
     }
@@ -61,12 +71,15 @@ impl Pieces {
 }
 
 /// What is swept.
+#[derive(Clone, Copy)]
 pub(super) struct Sweep<'s> {
     pub(super) bytes: &'s [u8],
     pub(super) start: u64,
     /// Offsets of samples, in order.
     pub(super) hits: &'s [u64],
     pub(super) architecture: Architecture,
+    /// Instructions after which it ends.
+    pub(super) most: usize,
 }
 
 /// Runs of zeroes from this length on are left out, as objdump does it; at the end fewer than [`FEW_ZEROES`] are.
@@ -81,7 +94,7 @@ impl Sweep<'_> {
     pub(super) fn native(&self, disassembler: &mut dyn Disassembler) -> Pieces {
         let (mut pieces, mut text) = (Pieces::default(), String::new());
         let mut at = 0;
-        while at < self.bytes.len() {
+        while at < self.bytes.len() && pieces.len() < self.most {
             let zeroes = self.zeroes(at);
             if zeroes > 0 {
                 pieces.push(data(at, zeroes), GAP);
@@ -131,20 +144,29 @@ impl Sweep<'_> {
     /// JIT code: every sample is at the start of a piece.
     pub(super) fn jit(&self, disassembler: &mut dyn Disassembler) -> Pieces {
         let first = self.restarting(disassembler, &[]);
-        let data = self.constants(&first);
+        let decoded = self.up_to(first.end());
+        let data = decoded.constants(&first);
         let mut pieces = if data.is_empty() {
             first
         } else {
-            self.restarting(disassembler, &data)
+            decoded.restarting(disassembler, &data)
         };
-        self.shorten_padding(&mut pieces);
+        decoded.up_to(pieces.end()).shorten_padding(&mut pieces);
         pieces
+    }
+
+    /// The same of fewer bytes.
+    fn up_to(&self, end: usize) -> Self {
+        Self {
+            bytes: &self.bytes[..end],
+            ..*self
+        }
     }
 
     fn restarting(&self, disassembler: &mut dyn Disassembler, data: &[(usize, usize)]) -> Pieces {
         let (mut pieces, mut text) = (Pieces::default(), String::new());
         let mut at = 0;
-        while at < self.bytes.len() {
+        while at < self.bytes.len() && pieces.len() < self.most {
             let constant = data.partition_point(|range| range.1 <= at);
             if let Some(&(start, end)) = data.get(constant).filter(|range| range.0 <= at) {
                 let len = if at == start { end - start } else { end - at };
@@ -338,6 +360,7 @@ mod tests {
             start: 0x1000,
             hits,
             architecture,
+            most: usize::MAX,
         };
         let pieces = if is_jit {
             sweep.jit(&mut *disassembler)
@@ -430,6 +453,26 @@ mod tests {
         assert_eq!(texts(&code, &[7], true).len(), 41);
     }
 
+    /// Instructions of one byte: bytes do not tell how much they take.
+    #[test]
+    fn the_instructions_are_counted_that_are_decoded() {
+        let sweep = Sweep {
+            bytes: &[0x90; 100],
+            start: 0x1000,
+            hits: &[70],
+            architecture: Architecture::X86_64,
+            most: 40,
+        };
+        for sweeps in [Sweep::native, Sweep::jit] {
+            let pieces = sweeps(
+                &sweep,
+                &mut *for_architecture(sweep.architecture, Syntax::Att),
+            );
+            assert!(pieces.len() <= 40);
+            assert_eq!(pieces.end(), 40);
+        }
+    }
+
     proptest::proptest! {
         /// Whatever the bytes: nothing is lost or shown twice, and every sample is at the start of a line.
         #[test]
@@ -437,10 +480,11 @@ mod tests {
             bytes in proptest::collection::vec(proptest::num::u8::ANY, 1..400),
             places in proptest::collection::btree_set(0u64..400, 0..20),
             arm in proptest::bool::ANY,
+            most in proptest::option::of(1usize..50),
         ) {
             let architecture = if arm { Architecture::Aarch64 } else { Architecture::X86_64 };
             let hits: Vec<u64> = places.into_iter().filter(|at| *at < bytes.len() as u64).collect();
-            let sweep = Sweep { bytes: &bytes, start: 0x7f00_0000_1000, hits: &hits, architecture };
+            let sweep = Sweep { bytes: &bytes, start: 0x7f00_0000_1000, hits: &hits, architecture, most: most.unwrap_or(usize::MAX) };
             for syntax in [Syntax::Att, Syntax::Intel] {
                 let pieces = sweep.jit(&mut *for_architecture(architecture, syntax));
                 let mut end = 0;
@@ -449,8 +493,10 @@ mod tests {
                     proptest::prop_assert!(piece.len > 0);
                     end += piece.len;
                 }
-                proptest::prop_assert_eq!(end as usize, bytes.len());
-                for hit in &hits {
+                proptest::prop_assert_eq!(end as usize, pieces.end());
+                proptest::prop_assert!(pieces.len() <= most.unwrap_or(usize::MAX));
+                proptest::prop_assert!(most.is_some() || pieces.end() == bytes.len());
+                for hit in hits.iter().filter(|hit| **hit < pieces.end() as u64) {
                     proptest::prop_assert!(pieces.iter().any(|piece| u64::from(piece.offset) == *hit));
                 }
             }

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::data::{Piece, Pieces};
 use super::names::{Named, push_name};
-use super::{Material, SourcePlace, TextId, options};
+use super::{Material, Row, SourcePlace, TextId, options};
 use crate::disasm::Architecture;
 use crate::dso::DsoId;
 use crate::dso::elf::Machine;
@@ -25,9 +25,19 @@ pub(super) struct Decoded<'a> {
     pub(super) file: String,
     pub(super) start: u64,
     pub(super) bytes: &'a [u8],
+    /// Whether the function has more of them.
+    pub(super) is_cut: bool,
     pub(super) architecture: Architecture,
     pub(super) pieces: Pieces,
     pub(super) kind: Kind,
+}
+
+impl Decoded<'_> {
+    /// What the listing ends with.
+    pub(super) fn end(&self) -> Option<Row> {
+        let text = "... (the function goes on; this is too long to be shown)";
+        self.is_cut.then(|| Row::Text(text.to_owned()))
+    }
 }
 
 /// What kind of file it comes from.

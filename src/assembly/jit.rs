@@ -6,7 +6,7 @@ use super::data::{GAP, Piece, Sweep};
 use super::decoded::{Decoded, Kind, LineTexts, Lines, architecture_of, file_name_at, push_text};
 use super::functions::{Function, Origin, tier};
 use super::names::{Named, push_name};
-use super::{Code, Listing, MOST_BYTES, Material, Request, Row, SourcePlace};
+use super::{Code, Listing, MOST_BYTES, MOST_INSTRUCTIONS, Material, Request, Row, SourcePlace};
 use crate::address::Avma;
 use crate::collect::{MapCache, SpaceAt};
 use crate::disasm::{Architecture, Syntax, for_architecture};
@@ -34,8 +34,8 @@ pub(super) fn decode<'a>(
         let reason = "no bytes: the perf map gives addresses only; record with a dump (wasmtime --profile=jitdump, node --perf-prof, java with libperf-jvmti.so)";
         return Err((file, reason.to_owned()));
     }
-    let bytes = code.bytes();
-    let bytes = &bytes[..bytes
+    let all = code.bytes();
+    let bytes = &all[..all
         .len()
         .min(usize::try_from(MOST_BYTES).unwrap_or(usize::MAX))];
     if bytes.is_empty() {
@@ -53,14 +53,18 @@ pub(super) fn decode<'a>(
         start,
         hits,
         architecture,
+        most: MOST_INSTRUCTIONS,
     };
+    let pieces = sweep.jit(&mut *for_architecture(architecture, syntax));
+    let bytes = &bytes[..pieces.end()];
     Ok(Decoded {
         function: number,
         file,
         start,
         bytes,
+        is_cut: bytes.len() < all.len(),
         architecture,
-        pieces: sweep.jit(&mut *for_architecture(architecture, syntax)),
+        pieces,
         kind: Kind::Jit(id),
     })
 }
@@ -160,6 +164,7 @@ pub(super) fn finish<'c>(
     }
     let mut all = head(code, &decoded, function, &sure);
     all.append(&mut rows);
+    all.extend(decoded.end());
     Listing {
         function: decoded.function,
         file: decoded.file,

@@ -16,6 +16,8 @@ use crate::symbolize::Site;
 /// Code of all functions that is shown at most, the heaviest first: an instruction takes some 100 bytes here, and a file of 16 kB
 /// may have functions of many megabytes.
 const MOST_CODE: u64 = 8 << 20;
+/// Instructions of all functions that are shown at most: those of x86-64 take four bytes on average, but may take one.
+const MOST_INSTRUCTIONS: usize = 2 << 20;
 /// Code that is decoded at once, if it is more than one function.
 const AT_ONCE: u64 = 1 << 20;
 
@@ -38,11 +40,18 @@ pub(super) fn list(
     };
     let (mut places, mut claims) = (LineTexts::default(), FxHashMap::default());
     let mut listings = Vec::with_capacity(chosen.len());
-    let mut begin = 0;
+    let (mut begin, mut left) = (0, MOST_INSTRUCTIONS);
     while begin < chosen.len() {
         let end = begin + batch(&sizes[begin..]);
         let work: Vec<(usize, bool)> = (begin..end).map(|at| (chosen[at], is_shown[at])).collect();
-        let mut made = list_batch(material, request, work, all, (&mut places, &mut claims));
+        let mut made = list_batch(
+            material,
+            request,
+            work,
+            all,
+            &mut left,
+            (&mut places, &mut claims),
+        );
         if request.only_files {
             made.iter_mut().flatten().for_each(Listing::keep_files);
         }
@@ -100,19 +109,13 @@ fn list_batch(
     request: &Request,
     work: Vec<(usize, bool)>,
     all: &[Function],
+    left: &mut usize,
     (places, claims): (&mut LineTexts, &mut FxHashMap<String, SourceClaim>),
 ) -> Vec<Result<Listing, Missing>> {
-    let decoded = in_parallel(work, material.threads, |(number, is_shown)| {
+    let mut decoded = in_parallel(work, material.threads, |(number, is_shown)| {
         let function = &all[number];
         if !is_shown {
-            return Err(Missing {
-                function: number,
-                blame: "code".to_owned(),
-                reason: format!(
-                    "more than {} MB of code in all functions; name some to see them",
-                    MOST_CODE >> 20
-                ),
-            });
+            return Err(too_much(number));
         }
         let hits: Vec<u64> = offsets(function);
         match function.origin {
@@ -126,6 +129,15 @@ fn list_batch(
             reason,
         })
     });
+    if !request.only_files {
+        for one in &mut decoded {
+            let count = one.as_ref().map_or(0, |decoded| decoded.pieces.len());
+            match (&one, left.checked_sub(count)) {
+                (Ok(decoded), None) => *one = Err(too_much(decoded.function)),
+                (_, rest) => *left = rest.unwrap_or(*left),
+            }
+        }
+    }
     let names = native::file_names(material, decoded.iter().flatten());
     let lines = request
         .lines
@@ -163,6 +175,19 @@ fn list_batch(
         .collect();
     claims.extend(lines.into_iter().flat_map(Lines::into_claims));
     listings
+}
+
+/// Why a function is not shown for which there is no room behind the others.
+fn too_much(function: usize) -> Missing {
+    Missing {
+        function,
+        blame: "code".to_owned(),
+        reason: format!(
+            "more than {} MB of code, or {} million instructions, in all functions; name some to see them",
+            MOST_CODE >> 20,
+            MOST_INSTRUCTIONS >> 20
+        ),
+    }
 }
 
 /// Offsets of samples, in order: instructions begin there.

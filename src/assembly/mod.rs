@@ -211,6 +211,8 @@ impl SourcePlace {
 
 /// Bytes of a function that are read at most.
 const MOST_BYTES: u64 = 4 << 20;
+/// Instructions of a function that are decoded at most: one takes some 250 bytes here, however short it is.
+const MOST_INSTRUCTIONS: usize = 1 << 20;
 
 /// Finds all functions, lets `choose` leave out some and name others, and makes listings of those it names.
 ///

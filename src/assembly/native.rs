@@ -6,7 +6,7 @@ use super::data::{GAP, Sweep};
 use super::decoded::{Decoded, Kind, architecture_of, push_text};
 use super::functions::said_of;
 use super::names::{Names, push_name, section_of};
-use super::{Code, Listing, MOST_BYTES, Material, Request, Row, SourcePlace};
+use super::{Code, Listing, MOST_BYTES, MOST_INSTRUCTIONS, Material, Request, Row, SourcePlace};
 use crate::address::{FileOffset, Svma};
 use crate::disasm::{Architecture, for_architecture};
 use crate::dso::elf::ElfFile;
@@ -21,6 +21,7 @@ pub(super) struct FileCode<'a> {
     start: u64,
     to_query: u64,
     bytes: &'a [u8],
+    is_cut: bool,
 }
 
 /// The bytes of a symbol. `Err`: what is to blame, and what to do.
@@ -78,6 +79,7 @@ pub(super) fn file_code<'a>(
         start: svma,
         to_query: start.wrapping_sub(svma),
         bytes,
+        is_cut: bytes.len() as u64 == MOST_BYTES && end.saturating_sub(start) > MOST_BYTES,
     })
 }
 
@@ -93,14 +95,18 @@ pub(super) fn decode_file<'a>(
         start: code.start,
         hits,
         architecture: code.architecture,
+        most: MOST_INSTRUCTIONS,
     };
+    let pieces = sweep.native(&mut *disassembler);
+    let bytes = &code.bytes[..pieces.end()];
     Decoded {
         function,
         file: code.file,
         start: code.start,
-        bytes: code.bytes,
+        bytes,
+        is_cut: code.is_cut || bytes.len() < code.bytes.len(),
         architecture: code.architecture,
-        pieces: sweep.native(&mut *disassembler),
+        pieces,
         kind: Kind::File {
             dso: code.dso,
             to_query: code.to_query,
@@ -191,6 +197,7 @@ pub(super) fn finish(
             place: place(address),
         }));
     }
+    rows.extend(decoded.end());
     Listing {
         function: decoded.function,
         file: decoded.file,
