@@ -37,9 +37,12 @@
 //!    [`check`] holds its quality, and what the stages before it know about that, against limits;
 //!    [`bundle`] tells which files all of this took.
 //! 7. [`report`] makes rows and call trees of it, [`output`] prints; neither knows where it came from.
+//! 8. [`ask`] puts questions and answers around all of this, as plain data: the command line makes a request of words, and
+//!    writes the answer. What is read and computed for a view is its set of [`needs`].
 //!
 //! # As a library
 //!
+//! [`ask`] answers questions: what `pjit summary`, `peek`, `diff` and `gate` say, as text, Markdown, JSON or CSV. Below that,
 //! [`load::load`] makes a [`profile::Profile`] of a path; [`report`], [`questions`] and [`flame`] make tables of that, and
 //! [`output`] writes them. `examples/hottest.rs` prints the ten hottest functions of a recording:
 //!
@@ -94,6 +97,7 @@
 //! | `inferno` | draws SVG | |
 //! | `tar` | headers of archives | writes holes only of files that have some on this file system |
 //! | `signal-hook` | takes half-made folders away | |
+//! | `bitflags` | the set of what a request needs | |
 //! | `clap` | the command line, its help, manual and completions | |
 //!
 //! And beside what is written by hand:

@@ -3,6 +3,18 @@
 //! In: a [`Request`]. Out: the answer of its view, which knows how to be text, Markdown, JSON and CSV
 //! ([`crate::output::answer`]). A view says what it needs of the reading half; nothing else is computed. Nothing here knows the
 //! words of a command line, a terminal or an exit status: an answer says *fit* or *not fit*, its door what follows from that.
+//!
+//! ```no_run
+//! use pjit::ask::{Request, Summary};
+//! use pjit::diagnostics::Diagnostics;
+//! use pjit::load::{LoadOptions, Source};
+//! use pjit::output::answer::{Format, write};
+//!
+//! let load = LoadOptions::of(Source::File("perf.data".into()));
+//! let answer = Request::of(load, Summary::default()).ask(&Diagnostics::new())?;
+//! write(&answer, Format::Text, None, &mut std::io::stdout())?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod comparison;
 mod event;

@@ -170,7 +170,10 @@ fn all_verbs_show_the_same_event() {
     std::fs::copy(&path, &copy).expect("copied");
     let gate = format!("gate --max-growth 5% --format json {}", copy.display());
     let (out, said) = of.run(&gate, "faults-and-clock");
-    assert!(out.contains(r#""event":{"name":"cpu-clock""#), "{out}{said}");
+    assert!(
+        out.contains(r#""event":{"name":"cpu-clock""#),
+        "{out}{said}"
+    );
     let (named, said) = of.run("fold --event page-faults", "faults-and-clock");
     assert_eq!(folded(&named).values().sum::<u64>(), 300, "{said}");
 }
