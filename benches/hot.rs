@@ -79,6 +79,7 @@ impl Opened {
             recording_dir: self.path.parent().map(PathBuf::from).unwrap_or_default(),
             cwd: PathBuf::from("."),
             symfs: None,
+            ended: None,
         };
         let jit = JitBuilder::new(self.store, search, RecordingClock::of(&self.recording));
         Session::index(

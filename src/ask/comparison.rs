@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use regex::RegexSet;
 use serde_json::Value;
 
-use super::narrow::require;
+use super::problem::require;
 use super::runs::{Reading, Sides, require_comparable};
 use super::{AskError, Question, Request};
 use crate::diagnostics::Diagnostics;

@@ -7,8 +7,7 @@
 
 use std::cmp::Reverse;
 
-use super::AskError;
-use super::narrow::{require, require_samples};
+use super::problem::{AskError, require, require_samples};
 use crate::profile::{EventId, EventSummary, Profile};
 
 /// The event of this name, or the main one.

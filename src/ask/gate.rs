@@ -11,10 +11,11 @@ use super::runs::Sides;
 use super::{AskError, Question, Request};
 use crate::diagnostics::Diagnostics;
 use crate::needs::Needs;
-use crate::output::answer::{self, Answer};
+use crate::output::answer::Answer;
 use crate::output::diff::{self, Diff};
 use crate::output::gate::{self, Gate};
 use crate::output::json::Common;
+use crate::output::within::within;
 use crate::questions;
 use crate::questions::budget::Budget;
 use crate::questions::compare::{Comparison, compare};
@@ -177,7 +178,7 @@ impl Answer for Gated {
             let mut text = Vec::new();
             gate::write_text(&gate, lines, &mut text).map(|()| text)
         };
-        answer::within(&written, budget)
+        within(&written, budget)
     }
 
     /// A comment, within the limits of the hosts that show it.

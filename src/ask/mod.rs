@@ -21,20 +21,21 @@ mod event;
 mod gate;
 mod narrow;
 mod peek;
+mod problem;
 mod runs;
 mod summary;
 
 pub use comparison::{Compared, Comparing};
 pub use event::{main_event, shown_event};
 pub use gate::{Gated, Gating};
-pub use narrow::{filter, require_samples};
+pub use narrow::filter;
 pub use peek::{Peek, Peeked};
-pub use runs::MAGIC;
+pub use problem::{AskError, require_samples};
 pub use summary::{Summarised, Summary};
 
 use crate::check::{Evidence, Limits, Verdict, judge_for};
 use crate::diagnostics::Diagnostics;
-use crate::load::{self, LoadError, LoadOptions};
+use crate::load::{self, LoadOptions};
 use crate::needs::Needs;
 use crate::profile::{EventId, Profile};
 use crate::questions::facts::Facts;
@@ -44,23 +45,6 @@ use crate::questions::idle::Idle;
 use crate::questions::kinds::OwnRules;
 use crate::questions::tally::Tally;
 use narrow::narrow;
-
-/// Why there is no answer.
-#[derive(Debug, thiserror::Error)]
-pub enum AskError {
-    /// The request makes no sense, whatever the recording holds.
-    #[error("{0}")]
-    Request(String),
-    /// The recording cannot be read.
-    #[error(transparent)]
-    Load(#[from] LoadError),
-    /// The recording does not have what was asked for.
-    #[error("{0}")]
-    Absent(String),
-    /// A file cannot be read.
-    #[error("{0}")]
-    Read(String, #[source] std::io::Error),
-}
 
 /// What somebody wants to know of a recording, or of several. Plain data: it can be printed, compared and kept.
 #[derive(Debug, Clone)]

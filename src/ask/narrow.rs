@@ -1,9 +1,9 @@
 //! What an answer is about: the event, and the samples of it that are left by the idle task and filters.
 
-use super::AskError;
 use super::event::shown_event;
+use super::problem::{AskError, require, require_samples};
 use crate::ids::IndexVec;
-use crate::profile::{EventId, Profile, Trace};
+use crate::profile::{EventId, Profile};
 use crate::questions::filter::{Filters, Kept, apply};
 use crate::questions::idle::{Idle, leave_out};
 use crate::questions::kinds::OwnRules;
@@ -55,28 +55,6 @@ pub(super) fn narrow(
     })
 }
 
-/// A recording without samples is an error: whoever reads the output of a success would take it for a result.
-///
-/// # Errors
-/// When it has none; the text says what it has instead.
-pub fn require_samples(profile: &Profile) -> Result<(), AskError> {
-    if profile.events.iter().any(|event| event.samples > 0) {
-        return Ok(());
-    }
-    let (recording, path) = (&profile.recording, &profile.recording.path);
-    let text = match recording.trace {
-        _ if recording.holds_totals => format!("{path}: holds totals, not samples: pjit stat"),
-        Some(trace) => format!(
-            "{path}: {} of {} bytes and no samples; pjit decodes no traces. Decode it first: {}",
-            trace.name(),
-            trace.bytes,
-            Trace::decoder(path)
-        ),
-        None => format!("{path}: no samples"),
-    };
-    Err(AskError::Absent(text))
-}
-
 /// Filters a profile; by event, a line for headers if there was anything to filter.
 ///
 /// # Errors
@@ -108,13 +86,4 @@ pub fn filter(
         event.notes.push(line.clone());
     }
     Ok(lines)
-}
-
-/// An error unless the condition holds.
-pub(super) fn require(condition: bool, problem: impl FnOnce() -> String) -> Result<(), AskError> {
-    if condition {
-        Ok(())
-    } else {
-        Err(AskError::Absent(problem()))
-    }
 }

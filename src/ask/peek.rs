@@ -4,7 +4,7 @@ use std::io;
 
 use serde_json::Value;
 
-use super::narrow::require;
+use super::problem::require;
 use super::{AskError, Asked, Question, Request, forget_large};
 use crate::diagnostics::Diagnostics;
 use crate::ids::Idx;

@@ -1,16 +1,14 @@
 //! Reads the recordings of a comparison: several at once where they are small, with the memory of one where they are large.
 
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use regex::RegexSet;
 
-use super::narrow::require;
 use super::{AskError, Asked, Question, Request};
 use crate::check::Limits;
 use crate::diagnostics::Diagnostics;
-use crate::input::identity;
+use crate::input::{can_be_read_again, expand, recording_size, told_apart};
 use crate::load::{self, Listener, LoadOptions, Teller, Together};
 use crate::metrics::plain_name;
 use crate::parallel::in_parallel;
@@ -42,9 +40,6 @@ pub(super) struct Sides {
     /// A recording that is on both sides.
     pub(super) shared: Option<PathBuf>,
 }
-
-/// What recordings, and pipe streams saved to a file, begin with.
-pub const MAGIC: &[u8; 8] = b"PERFILE2";
 
 /// What may be in flight at once beside the largest recording.
 const SMALL: u64 = 256 << 20;
@@ -116,9 +111,9 @@ impl<'r> Reading<'r> {
             };
             let mut load = self.load.clone();
             let path = PathBuf::from(&run.facts.path);
-            let is_stream = !path.is_file() && !path.is_dir();
+            let can_be_read = can_be_read_again(&path);
             load.source = load::Source::File(path);
-            if !is_stream && load::names(&load, &mut missing).is_ok() {
+            if can_be_read && load::names(&load, &mut missing).is_ok() {
                 run.known = missing.known();
             }
         }
@@ -164,10 +159,15 @@ impl Listener for Missing {
 
 /// Recordings that are read at the same time: not more than there are threads, and together not larger than the largest, or small.
 fn batches<'p>(paths: &'p [&'p PathBuf], threads: usize) -> Vec<&'p [&'p PathBuf]> {
-    let most = paths.iter().map(size).max().unwrap_or(0).max(SMALL);
+    let most = paths
+        .iter()
+        .map(|path| recording_size(path))
+        .max()
+        .unwrap_or(0)
+        .max(SMALL);
     let (mut batches, mut start, mut sum) = (Vec::new(), 0, 0);
     for (at, path) in paths.iter().enumerate() {
-        let size = size(path);
+        let size = recording_size(path);
         if at > start && (sum + size > most || at - start >= threads.max(1)) {
             batches.push(&paths[start..at]);
             (start, sum) = (at, 0);
@@ -178,30 +178,6 @@ fn batches<'p>(paths: &'p [&'p PathBuf], threads: usize) -> Vec<&'p [&'p PathBuf
         batches.push(&paths[start..]);
     }
     batches
-}
-
-/// A recording that is named twice would be two runs that agree to the last sample, and any difference certain. Says which one
-/// stands on both sides.
-fn told_apart(base: &[PathBuf], new: &[PathBuf]) -> Result<Option<PathBuf>, String> {
-    let mut known: BTreeMap<(u64, u64), bool> = BTreeMap::new();
-    let mut shared = None;
-    let base = base.iter().map(|path| (path, false));
-    for (path, is_new) in base.chain(new.iter().map(|path| (path, true))) {
-        let Ok(data) = std::fs::metadata(path) else {
-            continue;
-        };
-        if !data.is_file() {
-            continue;
-        }
-        match known.insert(identity(path, &data), is_new) {
-            Some(before) if before == is_new => {
-                return Err(format!("{}: the same recording twice", path.display()));
-            }
-            Some(_) => shared = Some(path.clone()),
-            None => {}
-        }
-    }
-    Ok(shared)
 }
 
 /// Warns of copies of one recording.
@@ -220,77 +196,6 @@ fn tell_copies(sides: &Sides, diag: &Diagnostics) {
             ));
         }
     }
-}
-
-/// Bytes of a recording, of all files where it is a folder.
-fn size(path: &&PathBuf) -> u64 {
-    let length = |path: &Path| std::fs::metadata(path).map_or(0, |data| data.len());
-    if !path.is_dir() {
-        return length(path);
-    }
-    let files = std::fs::read_dir(path).into_iter().flatten().flatten();
-    files.map(|file| length(&file.path())).sum()
-}
-
-/// The path without the time that `perf record --switch-output` puts behind it: `perf.data` of
-/// `perf.data.2026112315451439`.
-fn unsliced(path: &Path) -> Option<PathBuf> {
-    let time = path.extension()?.to_str()?;
-    let before = path.with_extension("");
-    let is_slice = time.bytes().all(|byte| byte.is_ascii_digit())
-        && before.extension().is_some_and(|e| e == "data");
-    is_slice.then_some(before)
-}
-
-/// Folders as the recordings in them: `perf.data`, files that end in `.data`, slices that end in `.data.TIME`, folders of
-/// `perf record --threads`, and folders that hold a `perf.data`. A folder of `perf record --threads` is a recording itself,
-/// whatever it is called.
-fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, AskError> {
-    let mut all = Vec::new();
-    for path in paths {
-        if !path.is_dir() || is_recording(path) {
-            all.push(path.clone());
-            continue;
-        }
-        let mut found = Vec::new();
-        let mut unfinished = Vec::new();
-        let unread = |error| AskError::Read(path.display().to_string(), error);
-        for entry in std::fs::read_dir(path).map_err(unread)? {
-            let entry = entry.map_err(unread)?.path();
-            let inner = entry.join("perf.data");
-            if is_recording(&entry) {
-                found.push(entry);
-            } else if entry.is_dir() && (inner.is_file() || is_recording(&inner)) {
-                found.push(inner);
-            } else if entry.is_file() && entry.extension().is_some_and(|e| e == "data") {
-                found.push(entry);
-            } else if let Some(unsliced) = unsliced(&entry).filter(|_| entry.is_file()) {
-                found.push(entry);
-                unfinished.push(unsliced);
-            }
-        }
-        // perf is writing the next slice to it, or was when it ended.
-        found.retain(|entry| !unfinished.contains(entry));
-        require(!found.is_empty(), || {
-            format!("{}: no recording in this folder", path.display())
-        })?;
-        found.sort();
-        all.extend(found);
-    }
-    Ok(all)
-}
-
-/// Whether a folder is what `perf record --threads` writes: a file `data` that begins as recordings do, and others beside it.
-fn is_recording(folder: &Path) -> bool {
-    let mut magic = [0; 8];
-    let path = folder.join("data");
-    // What is no file may keep its reader waiting.
-    if !path.is_file() {
-        return false;
-    }
-    let file = std::fs::File::open(path);
-    let read = file.and_then(|mut file| file.read_exact(&mut magic));
-    read.is_ok() && magic == *MAGIC
 }
 
 /// Whether the runs can be compared at all; what makes it doubtful is a warning.
@@ -395,42 +300,6 @@ mod tests {
     }
 
     #[test]
-    fn one_recording_is_not_two_runs() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let [a, b] = ["a.data", "b.data"].map(|name| {
-            let path = folder.path().join(name);
-            std::fs::write(&path, name).expect("written");
-            path
-        });
-        let link = folder.path().join("link.data");
-        std::os::unix::fs::symlink(&a, &link).expect("a link");
-        let one = |path: &PathBuf| vec![path.clone()];
-        assert_eq!(told_apart(&one(&a), &one(&b)), Ok(None));
-        assert_eq!(told_apart(&one(&a), &one(&link)), Ok(Some(link.clone())));
-        assert!(told_apart(&[a, link], &one(&b)).is_err());
-    }
-
-    #[test]
-    fn folders_of_several_threads_are_recordings() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let one = folder.path().join("a.data");
-        let (two, none) = (folder.path().join("b/perf.data"), folder.path().join("c"));
-        for (path, begins) in [
-            (&one, "PERFILE2 and more"),
-            (&two, "PERFILE2"),
-            (&none, "text"),
-        ] {
-            std::fs::create_dir_all(path).expect("a folder");
-            std::fs::write(path.join("data"), begins).expect("a file");
-        }
-        let found = |path: &Path| expand(&[path.to_owned()]).ok();
-        assert_eq!(found(&one), Some(vec![one.clone()]));
-        assert_eq!(found(&two), Some(vec![two.clone()]));
-        assert_eq!(found(folder.path()), Some(vec![one.clone(), two.clone()]));
-        assert_eq!(found(&none), None);
-    }
-
-    #[test]
     fn large_recordings_are_read_one_after_the_other() {
         let folder = tempfile::tempdir().expect("a folder");
         let files: Vec<PathBuf> = [3_u64, 1, 1]
@@ -450,28 +319,7 @@ mod tests {
                 .map(|b| b.len())
                 .collect::<Vec<_>>()
         };
-        let slices = tempfile::tempdir().expect("a folder");
-        for name in [
-            "r.data",
-            "r.data.2026112315451439",
-            "r.data.2026112315451539",
-            "r.data.old",
-        ] {
-            std::fs::write(slices.path().join(name), "").expect("a file");
-        }
-        let found = expand(&[slices.path().to_owned()]).expect("recordings");
-        let names: Vec<_> = found.iter().filter_map(|path| path.file_name()).collect();
-        assert_eq!(
-            names,
-            ["r.data.2026112315451439", "r.data.2026112315451539"]
-        );
         assert_eq!(sizes(8), [1, 2]);
         assert_eq!(sizes(1), [1, 1, 1]);
-        assert_eq!(
-            expand(&[folder.path().to_owned()])
-                .expect("recordings")
-                .len(),
-            3
-        );
     }
 }

@@ -9,8 +9,9 @@ use clap::ValueEnum;
 use super::Context;
 use super::target::read_named;
 use super::terminal::with_progress;
-use crate::ask::{MAGIC, require_samples};
+use crate::ask::require_samples;
 use crate::flame::{self, Paths};
+use crate::input::MAGIC;
 use crate::load::{self, LoadOptions, Source};
 use crate::output::{html, svg};
 use crate::profile::Profile;
@@ -89,8 +90,6 @@ fn may_be_replaced(path: &Path) -> bool {
     let read = file.take(1 << 12).read_to_end(&mut beginning);
     read.is_ok() && (svg::is_ours(&beginning) || html::is_ours(&beginning))
 }
-
-/// What recordings, and pipe streams saved to a file, begin with.
 
 /// What a difference is taken from.
 pub(super) enum Base {

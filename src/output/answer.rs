@@ -8,6 +8,7 @@ use super::csv;
 use super::json::{self, Common};
 use super::markdown;
 use super::page::{Page, write_text as page_as_text};
+use super::within::within;
 use crate::questions::budget::Budget;
 
 /// Formats of answers.
@@ -88,49 +89,4 @@ pub fn markdown(page: &dyn Fn(usize) -> Page, budget: Budget) -> io::Result<Vec<
         markdown::write(&page(lines), &mut text).map(|()| text)
     };
     within(&written, budget)
-}
-
-/// The page of most lines that keeps the budget.
-///
-/// # Errors
-/// When none does.
-pub fn within(
-    written: &dyn Fn(usize) -> io::Result<Vec<u8>>,
-    budget: Budget,
-) -> io::Result<Vec<u8>> {
-    let fits = |text: &[u8]| match budget {
-        Budget::Lines(lines) => memchr::memchr_iter(b'\n', text).count() <= lines,
-        Budget::Characters(most) => String::from_utf8_lossy(text).chars().count() <= most,
-    };
-    let most = match budget {
-        Budget::Lines(lines) => lines,
-        // A line has a character at least.
-        Budget::Characters(characters) => characters.min(Budget::MAX_LINES),
-    };
-    let text = written(most)?;
-    if fits(&text) {
-        return Ok(text);
-    }
-    let smallest = written(0)?;
-    if !fits(&smallest) {
-        let (lines, characters) = (
-            memchr::memchr_iter(b'\n', &smallest).count(),
-            String::from_utf8_lossy(&smallest).chars().count(),
-        );
-        let problem =
-            format!("--budget: the smallest page has {lines} lines and {characters} characters");
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
-    }
-    // A page with more lines is never smaller.
-    let (mut kept, mut low, mut high) = (smallest, 0, most);
-    while low + 1 < high {
-        let middle = low.midpoint(high);
-        let text = written(middle)?;
-        if fits(&text) {
-            (kept, low) = (text, middle);
-        } else {
-            high = middle;
-        }
-    }
-    Ok(kept)
 }

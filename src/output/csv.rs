@@ -5,8 +5,8 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use super::answer::within;
 use super::text::harmless;
+use super::within::within;
 use crate::questions::budget::Budget;
 
 /// Writes a line of cells.

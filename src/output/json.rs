@@ -6,8 +6,8 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
-use super::answer::within;
 use super::text::acts;
+use super::within::within;
 use crate::ids::Idx;
 use crate::profile::{Profile, StackEnd};
 use crate::questions::budget::Budget;

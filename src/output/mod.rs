@@ -40,3 +40,4 @@ pub mod svg;
 #[cfg(test)]
 mod testing;
 pub mod text;
+pub mod within;
