@@ -10,8 +10,8 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     };
     let joined = flame::join([vec![one], vec![other]], EventId(0), 1);
     let weights = |run: u8| {
-        let series = &joined.series;
-        joined.weights(|cell| {
+        let series = &joined.flame.series;
+        joined.flame.weights(|cell| {
             if series[cell.series].run == run {
                 cell.period
             } else {

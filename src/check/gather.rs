@@ -16,7 +16,6 @@ use crate::perfdata::{CpuMode, Recording};
 use crate::profile::{EventId, StackEnd, ThreadId};
 use crate::runtimes::{Habit, Producer};
 use crate::session::jit::JitMatch;
-use crate::session::maps::Mapping;
 use crate::session::{Label, Session, Target};
 use crate::symbolize::{Site, Symbol};
 use crate::unwind::Arch;
@@ -358,8 +357,8 @@ fn reason(stages: &Stages<'_, '_>, thread: ThreadId, pc: &Pc) -> Option<Reason> 
 /// does not tell of it.
 fn is_runtime_memory(session: &Session<'_>, thread: ThreadId, at: Avma) -> bool {
     // A runtime may have taken the right to execute away again since.
-    let mut mappings = session.final_mappings(thread);
-    mappings.any(|mapping| mapping.anonymous && mapping.range.contains(at))
+    let mapping = session.final_mapping(thread, at);
+    mapping.is_some_and(|mapping| mapping.anonymous)
 }
 
 /// Memory that has a name and holds what a runtime put there.
@@ -614,9 +613,9 @@ fn copied(stages: &Stages<'_, '_>) -> Vec<Culprit> {
     }
     for row in &stages.collected.rows {
         let pc = &stages.collected.pcs[row.key.leaf];
-        let mut mappings = session.final_mappings(row.key.thread);
-        let is_inside = |mapping: &Mapping| mapping.copied && mapping.range.contains(pc.at);
-        if matches!(pc.target, Target::Dso(_)) && mappings.any(is_inside) {
+        let mapping = || session.final_mapping(row.key.thread, pc.at);
+        let is_copied = || mapping().is_some_and(|mapping| mapping.copied);
+        if matches!(pc.target, Target::Dso(_)) && is_copied() {
             found.add(pc, row.samples);
         }
     }

@@ -258,6 +258,12 @@ impl<'a> Session<'a> {
         self.last.get(&process).into_iter().flat_map(MapTable::iter)
     }
 
+    /// What a thread's process had at an address at the end of the recording.
+    #[must_use]
+    pub fn final_mapping(&self, thread: ThreadId, at: Avma) -> Option<&Mapping> {
+        self.last.get(&self.threads[thread].process)?.find(at)
+    }
+
     /// Where the kernel, its modules and its programs lie.
     pub fn kernel_mappings(&self) -> impl Iterator<Item = &Mapping> {
         self.kernel.iter()
