@@ -390,7 +390,7 @@ fn names_of_others_are_text_and_vanished_paths_are_drawn() {
     );
     let detail = seen[1]["detail"].as_str().expect("text");
     assert!(
-        detail.starts_with("vanished_one") && detail.contains("vanished") && detail.contains('−'),
+        detail.starts_with("vanished_one") && detail.contains(" → 0 ms, vanished"),
         "{detail}"
     );
 }
