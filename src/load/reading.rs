@@ -19,14 +19,15 @@ use crate::input::{Store, Window};
 use crate::needs::Needs;
 use crate::perfdata::attr::sample_type;
 use crate::perfdata::{Event, EventId, FieldKey, NoField, OpenError, Recording};
-use crate::profile::{self, Built, Material, Profile, Wait};
+use crate::profile::{self, Built, EventSummary, Material, Profile, Wait};
 use crate::session::jit::JitBuilder;
 use crate::session::listing::{self, Listing};
 use crate::session::marks::Asked;
 use crate::session::{Filter, Session};
 use crate::stitch::{self, Mended, Mending};
 use crate::symbolize::{self, Answers, DebugStore};
-use crate::weigh::{self, Interval, WeighError, Weighed};
+use crate::unit::Unit;
+use crate::weigh::{self, Interval, Spec, WeighError, Weighed};
 
 /// Goes through all stages, and lets `look` see what they made before only the profile is left. Without it what is not needed
 /// any more is given back on the way.
@@ -500,7 +501,7 @@ impl<'a> Reading<'_, 'a> {
         }
         profile.events = match weighed.event {
             Some(event) => index_vec![event.into()],
-            None => events_of(recording, session),
+            None => self::events(recording, session, options),
         };
         profile.parallelism = session.parallelism.clone();
         profile.waits = waits.into_iter().map(Wait::from).collect();
@@ -523,6 +524,22 @@ impl<'a> Reading<'_, 'a> {
         let seen = seen.unwrap_or_default();
         (profile, seen)
     }
+}
+
+/// The events as they are weighed: a sample that weighs one is no nanosecond.
+fn events(
+    recording: &Recording<'_>,
+    session: &Session<'_>,
+    options: &LoadOptions,
+) -> IndexVec<EventId, EventSummary> {
+    let mut events = events_of(recording, session);
+    if options.weight.spec == Spec::Samples {
+        for event in &mut events {
+            event.unit = Unit::Count;
+            event.counted = Some("samples");
+        }
+    }
+    events
 }
 
 /// Gives the mapped files back beside what comes next; that takes a tenth of the time a view needs. If there is no

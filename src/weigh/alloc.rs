@@ -39,11 +39,11 @@ pub(super) fn weigh(
     let Paired { tally, .. } = &paired;
     let period = sampling(source, &probes).unwrap_or(1);
     let is_of_blocks = !matches!(heap, Heap::Alloc | Heap::AllocCount);
-    let live = if is_of_blocks {
-        live_lines(tally, session)
-    } else {
-        Vec::new()
-    };
+    let mut live = Vec::new();
+    if is_of_blocks {
+        live = live_lines(tally, session);
+        live.extend(left_out(tally, options)?);
+    }
     keep_blocks(source, session, &probes, tally, heap, (options, filter));
     let mut event = describe(source, session, &probes, heap, period);
     event.lines.extend(live);
@@ -458,6 +458,29 @@ fn live_lines(tally: &Tally, session: &Session<'_>) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// What is said of blocks that nobody knows the address of, as `posix_memalign` returns none: whether they were freed is not known.
+/// A leak of them was called none.
+fn left_out(tally: &Tally, options: &Options) -> Result<Option<String>, WeighError> {
+    let (count, bytes) = (tally.without_address, tally.bytes_without_address);
+    if count == 0 {
+        return Ok(None);
+    }
+    let sizes = tally.blocks.iter().map(Block::bytes);
+    let all = sizes.fold(0, u64::saturating_add).max(1);
+    let share = bytes as f64 / all as f64;
+    if share > MOST_LOST && !options.force {
+        return Err(WeighError(format!(
+            "--weight {}: {:.1}% of the bytes are in {count} blocks without an address (posix_memalign returns none): whether \
+             they were freed is not known (--force leaves them out; --weight alloc has them)",
+            options.text,
+            100.0 * share
+        )));
+    }
+    Ok(Some(format!(
+        "Left out: {bytes} bytes in {count} blocks without an address, of which nobody knows whether they were freed"
+    )))
 }
 
 /// `heap: 24220 blocks, 200 nested left out, 200 without address, 200 unpaired frees`.

@@ -153,6 +153,8 @@ pub struct Tally {
     pub nested: u64,
     /// Allocations whose address nobody told.
     pub without_address: u64,
+    /// Their bytes.
+    pub bytes_without_address: u64,
     /// Calls that were given nothing.
     pub failed: u64,
     /// Frees of what nobody was seen to allocate.
@@ -429,6 +431,12 @@ impl Pairing {
         self.heaps.entry((process, heap)).or_default()
     }
 
+    /// Notes a block of which nobody knows where it is, and so neither whether it was freed.
+    fn without_address(&mut self, bytes: u64) {
+        self.tally.without_address += 1;
+        self.tally.bytes_without_address = self.tally.bytes_without_address.saturating_add(bytes);
+    }
+
     /// What was found.
     #[must_use]
     pub fn finish(mut self) -> Tally {
@@ -468,7 +476,7 @@ impl Pairing {
         {
             self.close(block, call.call);
         }
-        self.tally.without_address += 1;
+        self.without_address(call.bytes);
         self.count(&call, call.call, false);
     }
 
@@ -546,7 +554,7 @@ impl Pairing {
         }
         let block = self.count(call, sample, !into);
         if into {
-            self.tally.without_address += 1;
+            self.without_address(call.bytes);
             return;
         }
         if call.kind == Kind::Map {
@@ -557,7 +565,7 @@ impl Pairing {
         } else {
             let heap = self.heap(process, call.heap);
             if heap.len() >= MOST_BLOCKS {
-                self.tally.without_address += 1;
+                self.without_address(call.bytes);
                 self.tally.blocks[block].lose();
                 return;
             }

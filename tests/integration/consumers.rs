@@ -47,10 +47,10 @@ impl Profiler {
     /// The same with a file that is there; sockets go into the folder.
     pub(crate) fn with(folder: &Path, file: &Path) -> Option<Self> {
         let program = modules().join("@firefox-devtools/profiler-cli/dist/profiler-cli.js");
-        if !program.is_file() {
+        if !program.is_file() || crate::support::program("node").is_none() {
             skip(
                 "profiler-cli",
-                "npm's @firefox-devtools/profiler-cli is not installed",
+                "npm's @firefox-devtools/profiler-cli is not installed, or node is not",
             );
             return None;
         }

@@ -174,6 +174,10 @@ fn all_verbs_show_the_same_event() {
         out.contains(r#""event":{"name":"cpu-clock""#),
         "{out}{said}"
     );
+    // A sample that weighs one is no nanosecond.
+    let weighed = "summary --weight samples --format json";
+    let (out, said) = of.run(weighed, "faults-and-clock");
+    assert!(out.contains(r#""unit":"count""#), "{out}{said}");
     let (named, said) = of.run("fold --event page-faults", "faults-and-clock");
     assert_eq!(folded(&named).values().sum::<u64>(), 300, "{said}");
 }
