@@ -1,6 +1,5 @@
 //! What changed between two sides of recordings: the question of `pjit diff`.
 
-use std::io;
 use std::path::PathBuf;
 
 use regex::RegexSet;
@@ -11,11 +10,11 @@ use super::runs::{Reading, Sides, require_comparable};
 use super::{AskError, Question, Request};
 use crate::diagnostics::Diagnostics;
 use crate::needs::Needs;
-use crate::output::answer::{self, Answer};
+use crate::output::answer::Paged;
 use crate::output::diff::{self, Diff};
 use crate::output::json::Common;
+use crate::output::page::Page;
 use crate::questions;
-use crate::questions::budget::Budget;
 use crate::questions::compare::{Comparison, Method, compare};
 use crate::questions::runs::By;
 
@@ -139,17 +138,13 @@ impl Compared {
     }
 }
 
-impl Answer for Compared {
+impl Paged for Compared {
     fn common(&mut self) -> &mut Common {
         &mut self.common
     }
 
-    fn text(&self, budget: Budget) -> io::Result<Vec<u8>> {
-        answer::text(&|lines| diff::page(&self.shown(), lines), budget)
-    }
-
-    fn markdown(&self, budget: Budget) -> io::Result<Vec<u8>> {
-        answer::markdown(&|lines| diff::page(&self.shown(), lines), budget)
+    fn page(&self, lines: usize) -> Page {
+        diff::page(&self.shown(), lines)
     }
 
     fn rows(&self) -> Vec<Vec<String>> {

@@ -168,8 +168,8 @@ impl Gated {
 }
 
 impl Answer for Gated {
-    fn common(&mut self) -> &mut Common {
-        &mut self.common
+    fn warn(&mut self, warnings: Vec<String>) {
+        self.common.warnings = warnings;
     }
 
     fn text(&self, budget: Budget) -> io::Result<Vec<u8>> {

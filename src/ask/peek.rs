@@ -1,7 +1,5 @@
 //! Callers and callees of a function: the question of `pjit peek`.
 
-use std::io;
-
 use serde_json::Value;
 
 use super::problem::require;
@@ -10,11 +8,11 @@ use crate::diagnostics::Diagnostics;
 use crate::ids::Idx;
 use crate::near::{Candidate, near};
 use crate::needs::Needs;
-use crate::output::answer::{self, Answer};
+use crate::output::answer::Paged;
 use crate::output::json::{self, Common};
+use crate::output::page::Page;
 use crate::output::{peek, stdio};
 use crate::questions;
-use crate::questions::budget::Budget;
 use crate::questions::facts::Facts;
 use crate::questions::functions::Functions;
 use crate::questions::peek::{Block, block, matches};
@@ -139,17 +137,13 @@ impl Peeked {
     }
 }
 
-impl Answer for Peeked {
+impl Paged for Peeked {
     fn common(&mut self) -> &mut Common {
         &mut self.common
     }
 
-    fn text(&self, budget: Budget) -> io::Result<Vec<u8>> {
-        answer::text(&|lines| peek::page(&self.shown(), lines), budget)
-    }
-
-    fn markdown(&self, budget: Budget) -> io::Result<Vec<u8>> {
-        answer::markdown(&|lines| peek::page(&self.shown(), lines), budget)
+    fn page(&self, lines: usize) -> Page {
+        peek::page(&self.shown(), lines)
     }
 
     fn rows(&self) -> Vec<Vec<String>> {

@@ -1,18 +1,15 @@
 //! Where the weight goes: the question of `pjit summary`.
 
-use std::io;
-
 use serde_json::Value;
 
 use super::{AskError, Asked, Question, Request, forget_large};
 use crate::diagnostics::Diagnostics;
 use crate::needs::Needs;
-use crate::output::answer::{self, Answer};
+use crate::output::answer::Paged;
 use crate::output::json::{self, Common};
 use crate::output::page::Page;
 use crate::output::{stdio, summary};
 use crate::questions;
-use crate::questions::budget::Budget;
 use crate::questions::edges::Edges;
 use crate::questions::summary::{self as question, Wanted};
 
@@ -90,27 +87,17 @@ impl Question for Summary {
     }
 }
 
-impl Summarised {
+impl Paged for Summarised {
+    fn common(&mut self) -> &mut Common {
+        &mut self.common
+    }
+
     fn page(&self, lines: usize) -> Page {
         let options = summary::PageOptions {
             lines,
             ..self.options.clone()
         };
         summary::page(&self.summary, &options)
-    }
-}
-
-impl Answer for Summarised {
-    fn common(&mut self) -> &mut Common {
-        &mut self.common
-    }
-
-    fn text(&self, budget: Budget) -> io::Result<Vec<u8>> {
-        answer::text(&|lines| self.page(lines), budget)
-    }
-
-    fn markdown(&self, budget: Budget) -> io::Result<Vec<u8>> {
-        answer::markdown(&|lines| self.page(lines), budget)
     }
 
     fn rows(&self) -> Vec<Vec<String>> {

@@ -10,12 +10,15 @@ use clap::Args;
 use crate::check::{self, Limits};
 use crate::load::{self, LoadOptions};
 use crate::output;
-use crate::output::{answer, csv, json};
+use crate::output::{
+    answer::{self, Format},
+    csv, json,
+};
 use crate::questions::budget::Budget;
 
 use super::input::{Environment, InputArgs};
 use super::less::{Less, OfCheck};
-use super::question::{Format, parse_budget};
+use super::question::parse_budget;
 use super::report::When;
 use super::terminal::{Output, colored, with_progress};
 use super::verb::no_color;

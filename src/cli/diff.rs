@@ -2,12 +2,13 @@
 
 use std::process::ExitCode;
 
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
 use super::input::InputArgs;
 use super::question::PrintArgs;
 use super::sides::RunArgs;
-use super::verb::{Context, Verb, answered, wrong_usage};
+use super::verb::{Context, Verb};
 use crate::ask::Comparing;
 use crate::questions::compare::{Method, Normalize};
 use crate::questions::runs::By;
@@ -45,12 +46,12 @@ pub struct DiffArgs {
 #[command(next_help_heading = "Comparison")]
 pub struct MethodArgs {
     /// Compare what own functions pay for, or what all functions take themselves
-    #[arg(long = "by", value_enum, value_name = "WHAT", default_value_t = ByArg::Credited)]
-    by: ByArg,
+    #[arg(long = "by", value_enum, value_name = "WHAT", default_value_t = By::Credited)]
+    by: By,
 
     /// What takes out that a run, or all of them, were slower or faster
-    #[arg(long = "normalize", value_enum, value_name = "HOW", default_value_t = NormalizeArg::Median)]
-    normalize: NormalizeArg,
+    #[arg(long = "normalize", value_enum, value_name = "HOW", default_value_t = Normalize::Median)]
+    normalize: Normalize,
 
     /// Runs are pairs in the order of time (default: if they alternate)
     #[arg(long = "paired", overrides_with = "no_paired")]
@@ -61,23 +62,36 @@ pub struct MethodArgs {
     no_paired: bool,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum ByArg {
-    /// Own functions by what is credited to them
-    Credited,
-    /// All functions by self
-    #[value(name = "self")]
-    Own,
+impl ValueEnum for By {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Credited, Self::Own]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let (word, help) = match self {
+            Self::Credited => ("credited", "Own functions by what is credited to them"),
+            Self::Own => ("self", "All functions by self"),
+        };
+        Some(PossibleValue::new(word).help(help))
+    }
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum NormalizeArg {
-    /// Nothing: the machine's moods count as noise
-    None,
-    /// The totals of the runs
-    Total,
-    /// What the functions that did not change take in each run
-    Median,
+impl ValueEnum for Normalize {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::None, Self::Total, Self::Median]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let (word, help) = match self {
+            Self::None => ("none", "Nothing: the machine's moods count as noise"),
+            Self::Total => ("total", "The totals of the runs"),
+            Self::Median => (
+                "median",
+                "What the functions that did not change take in each run",
+            ),
+        };
+        Some(PossibleValue::new(word).help(help))
+    }
 }
 
 impl MethodArgs {
@@ -85,15 +99,8 @@ impl MethodArgs {
     #[must_use]
     pub fn method(&self) -> Method {
         Method {
-            by: match self.by {
-                ByArg::Credited => By::Credited,
-                ByArg::Own => By::Own,
-            },
-            normalize: match self.normalize {
-                NormalizeArg::None => Normalize::None,
-                NormalizeArg::Total => Normalize::Total,
-                NormalizeArg::Median => Normalize::Median,
-            },
+            by: self.by,
+            normalize: self.normalize,
             paired: match (self.paired, self.no_paired) {
                 (true, _) => Some(true),
                 (_, true) => Some(false),
@@ -114,16 +121,8 @@ impl Verb for DiffArgs {
             };
             self.runs.request(context.environment, view)
         });
-        let request = match request {
-            Ok(request) => request,
-            Err(text) => return wrong_usage(&text),
-        };
-        let mut answer = match answered(&request, context.diag)? {
-            Ok(answer) => answer,
-            Err(status) => return Ok(status),
-        };
-        self.print.write(&mut answer, context.diag)?;
-        Ok(ExitCode::SUCCESS)
+        let status = |_: &_| ExitCode::SUCCESS;
+        self.print.answer(request, context.diag, status)
     }
 
     fn input(&self) -> Option<&InputArgs> {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
 use super::annotate::{SourceArgs, source_roots};
@@ -126,7 +127,7 @@ pub struct FlamegraphArgs {
 struct ComparisonArgs {
     /// Run whose weights are widths; both: the larger one, so that nothing is missing (default: both, after for SVG)
     #[arg(long, value_enum, value_name = "RUN", requires = "diff")]
-    shape: Option<ShapeArg>,
+    shape: Option<Shape>,
 
     /// Compare weights as they are, without taking out what everything became slower or faster by
     #[arg(long, requires = "diff")]
@@ -137,11 +138,18 @@ struct ComparisonArgs {
     negate: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ShapeArg {
-    Both,
-    After,
-    Before,
+impl ValueEnum for Shape {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Both, Self::After, Self::Before]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(match self {
+            Self::Both => "both",
+            Self::After => "after",
+            Self::Before => "before",
+        }))
+    }
 }
 
 /// How the SVG looks.
@@ -225,7 +233,7 @@ impl Verb for FlamegraphArgs {
         if self.source && target.format != Format::Html {
             return wrong_usage("--source is for the page (-o X.html)");
         }
-        if self.comparison.shape == Some(ShapeArg::Both) && target.format == Format::Svg {
+        if self.comparison.shape == Some(Shape::Both) && target.format == Format::Svg {
             return wrong_usage(
                 "--shape both is for the page (-o X.html); SVG draws one run, after or before",
             );
@@ -320,11 +328,7 @@ struct Reading<'r> {
 impl ComparisonArgs {
     fn get(&self) -> Comparison {
         Comparison {
-            shape: match self.shape {
-                None | Some(ShapeArg::Both) => Shape::Both,
-                Some(ShapeArg::After) => Shape::After,
-                Some(ShapeArg::Before) => Shape::Before,
-            },
+            shape: self.shape.unwrap_or_default(),
             absolute: self.absolute,
             negate: self.negate,
         }

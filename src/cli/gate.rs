@@ -11,8 +11,8 @@ use super::filters::regexes;
 use super::input::{Environment, InputArgs};
 use super::question::PrintArgs;
 use super::sides::RunArgs;
-use super::verb::{Context, Verb, answered, wrong_usage};
-use crate::ask::{Comparing, Gating, Request};
+use super::verb::{Context, Verb};
+use crate::ask::{Comparing, Gated, Gating, Request};
 use crate::questions::gate::{Outcome, Rule, is_kind};
 use crate::questions::kinds::Kind;
 
@@ -89,20 +89,13 @@ const UNDECIDED: u8 = 4;
 
 impl Verb for GateArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
-        let request = match self.request(context.environment) {
-            Ok(request) => request,
-            Err(text) => return wrong_usage(&text),
-        };
-        let mut answer = match answered(&request, context.diag)? {
-            Ok(answer) => answer,
-            Err(status) => return Ok(status),
-        };
-        self.print.write(&mut answer, context.diag)?;
-        Ok(match answer.outcome {
+        let status = |gated: &Gated| match gated.outcome {
             Outcome::Fail => ExitCode::from(CLOSED),
             Outcome::Undecided if !self.rules.allow_undecided => ExitCode::from(UNDECIDED),
             Outcome::Pass | Outcome::Undecided => ExitCode::SUCCESS,
-        })
+        };
+        let request = self.request(context.environment);
+        self.print.answer(request, context.diag, status)
     }
 
     fn input(&self) -> Option<&InputArgs> {

@@ -16,8 +16,25 @@ pub trait Unfit: Debug + Clone {
     /// The verb, and what it does instead.
     const WHY: &'static str;
     /// Names of the options, as clap knows them.
-    const OPTIONS: &'static [&'static str];
+    const OPTIONS: &'static [&'static [&'static str]];
 }
+
+/// How names are shown.
+const NAMES: &[&str] = &[
+    "no_inline",
+    "inline",
+    "no_demangle",
+    "demangle",
+    "demangle_kernel",
+];
+/// What is done about cut stacks.
+const CUTS: &[&str] = &[
+    "no_cut_marks",
+    "cut_marks",
+    "stitch",
+    "no_stitch",
+    "no_root",
+];
 
 /// `pjit stat`: looks at counts, and at most at which functions probes are on.
 #[derive(Debug, Clone)]
@@ -25,27 +42,21 @@ pub struct OfStat;
 
 impl Unfit for OfStat {
     const WHY: &'static str = "stat adds up counts: it shows no stacks and no functions";
-    const OPTIONS: &'static [&'static str] = &[
-        "jitdump",
-        "perf_map",
-        "force",
-        "vmlinux",
-        "kallsyms",
-        "ignore_vmlinux",
-        "modules",
-        "no_inline",
-        "inline",
-        "no_demangle",
-        "demangle",
-        "demangle_kernel",
-        "cwasm",
-        "wasm",
-        "source_map",
-        "no_cut_marks",
-        "cut_marks",
-        "stitch",
-        "no_stitch",
-        "no_root",
+    const OPTIONS: &'static [&'static [&'static str]] = &[
+        NAMES,
+        CUTS,
+        &[
+            "jitdump",
+            "perf_map",
+            "force",
+            "vmlinux",
+            "kallsyms",
+            "ignore_vmlinux",
+            "modules",
+            "cwasm",
+            "wasm",
+            "source_map",
+        ],
     ];
 }
 
@@ -55,15 +66,7 @@ pub struct OfCheck;
 
 impl Unfit for OfCheck {
     const WHY: &'static str = "check tells whether there are names, and shows none";
-    const OPTIONS: &'static [&'static str] = &[
-        "force",
-        "no_inline",
-        "inline",
-        "no_demangle",
-        "demangle",
-        "demangle_kernel",
-        "source_map",
-    ];
+    const OPTIONS: &'static [&'static [&'static str]] = &[NAMES, &["force", "source_map"]];
 }
 
 /// `pjit bundle`: packs what any view may ask for.
@@ -72,19 +75,7 @@ pub(super) struct OfBundle;
 
 impl Unfit for OfBundle {
     const WHY: &'static str = "bundle packs what any view may ask for, and shows none";
-    const OPTIONS: &'static [&'static str] = &[
-        "force",
-        "no_inline",
-        "inline",
-        "no_demangle",
-        "demangle",
-        "demangle_kernel",
-        "no_cut_marks",
-        "cut_marks",
-        "stitch",
-        "no_stitch",
-        "no_root",
-    ];
+    const OPTIONS: &'static [&'static [&'static str]] = &[NAMES, CUTS, &["force"]];
 }
 
 /// The shared options of a verb.
@@ -104,6 +95,8 @@ impl<U: Unfit> Args for Less<U> {
         let hidden = |command: Command, id: &&str| command.mut_arg(*id, |arg| arg.hide(true));
         U::OPTIONS
             .iter()
+            .copied()
+            .flatten()
             .fold(InputArgs::augment_args(command), hidden)
     }
 
@@ -115,7 +108,7 @@ impl<U: Unfit> Args for Less<U> {
 impl<U: Unfit> FromArgMatches for Less<U> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let is_given = |id: &&&str| matches.value_source(id) == Some(ValueSource::CommandLine);
-        if let Some(id) = U::OPTIONS.iter().find(is_given) {
+        if let Some(id) = U::OPTIONS.iter().copied().flatten().find(is_given) {
             let option = id.replace('_', "-");
             let text = format!("--{option} does nothing here: {}\n", U::WHY);
             return Err(Error::raw(ErrorKind::UnknownArgument, text));

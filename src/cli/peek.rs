@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::input::InputArgs;
 use super::question::{PrintArgs, QuestionArgs};
-use super::verb::{Context, Verb, answered, leave, wrong_usage};
+use super::verb::{Context, Verb};
 use crate::ask::Peek;
 use crate::needs::Needs;
 
@@ -58,17 +58,9 @@ impl Verb for PeekArgs {
             depth: usize::from(self.depth),
             full_names: self.print.full_names,
         };
-        let request = match self.question.request(load, &self.input, view) {
-            Ok(request) => request,
-            Err(text) => return wrong_usage(&text),
-        };
-        let mut answer = match answered(&request, context.diag)? {
-            Ok(answer) => answer,
-            Err(status) => return Ok(status),
-        };
-        self.print.write(&mut answer, context.diag)?;
-        leave(answer);
-        Ok(ExitCode::SUCCESS)
+        let request = self.question.request(load, &self.input, view);
+        let status = |_: &_| ExitCode::SUCCESS;
+        self.print.answer(request, context.diag, status)
     }
 
     fn input(&self) -> Option<&InputArgs> {

@@ -1,19 +1,22 @@
 //! What the verbs that answer questions share: what is own, how much is printed and in which format.
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use anyhow::Context as _;
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
 use super::filters::{FilterArgs, regexes};
 use super::input::InputArgs;
 use super::target::ReplaceArgs;
 use super::terminal::Output;
+use super::verb::{answered, leave, wrong_usage};
 use super::weight::WeightArgs;
-use crate::ask::Request;
+use crate::ask::{Question, Request};
 use crate::diagnostics::Diagnostics;
 use crate::load::LoadOptions;
-use crate::output::answer::{self, Answer};
+use crate::output::answer::{self, Answer, Format};
 use crate::questions::budget::Budget;
 use crate::questions::kinds::OwnRules;
 
@@ -112,38 +115,45 @@ pub struct PrintArgs {
 }
 
 impl PrintArgs {
-    /// Writes an answer where it is wanted.
-    pub(super) fn write(&self, answer: &mut dyn Answer, diag: &Diagnostics) -> anyhow::Result<()> {
-        answer.common().warnings = diag.warnings();
+    /// Asks, and writes the answer where it is wanted; `status` says what follows from it.
+    pub(super) fn answer<Q: Question<Answer: Answer>>(
+        &self,
+        request: Result<Request<Q>, String>,
+        diag: &Diagnostics,
+        status: impl FnOnce(&Q::Answer) -> ExitCode,
+    ) -> anyhow::Result<ExitCode> {
+        let request = match request {
+            Ok(request) => request,
+            Err(text) => return wrong_usage(&text),
+        };
+        let mut answer = match answered(&request, diag)? {
+            Ok(answer) => answer,
+            Err(status) => return Ok(status),
+        };
+        answer.warn(diag.warnings());
         let mut out =
             Output::to(self.output.as_deref(), self.replace.force_output).context("output")?;
-        answer::write(answer, self.format.into(), self.budget, &mut out)?;
-        out.finish().context("output")
+        answer::write(&answer, self.format, self.budget, &mut out)?;
+        out.finish().context("output")?;
+        let status = status(&answer);
+        leave(answer);
+        Ok(status)
     }
 }
 
-/// Formats of answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum Format {
-    /// For people
-    #[default]
-    Text,
-    /// For comments on pull requests
-    Markdown,
-    /// For programs; docs/schema describes it
-    Json,
-    /// One table, for spreadsheets
-    Csv,
-}
+impl ValueEnum for Format {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Text, Self::Markdown, Self::Json, Self::Csv]
+    }
 
-impl From<Format> for answer::Format {
-    fn from(format: Format) -> Self {
-        match format {
-            Format::Text => Self::Text,
-            Format::Markdown => Self::Markdown,
-            Format::Json => Self::Json,
-            Format::Csv => Self::Csv,
-        }
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let (word, help) = match self {
+            Self::Text => ("text", "For people"),
+            Self::Markdown => ("markdown", "For comments on pull requests"),
+            Self::Json => ("json", "For programs; docs/schema describes it"),
+            Self::Csv => ("csv", "One table, for spreadsheets"),
+        };
+        Some(PossibleValue::new(word).help(help))
     }
 }
 

@@ -6,10 +6,11 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::input::InputArgs;
-use super::question::{Format, PrintArgs, QuestionArgs};
-use super::verb::{Context, Verb, answered, leave, wrong_usage};
+use super::question::{PrintArgs, QuestionArgs};
+use super::verb::{Context, Verb};
 use crate::ask::Summary;
 use crate::needs::Needs;
+use crate::output::answer::Format;
 
 /// Arguments of `pjit summary`.
 #[derive(Debug, Clone, Args)]
@@ -60,17 +61,9 @@ impl Verb for SummaryArgs {
             edges: self.edges,
             table: self.table.clone(),
         };
-        let request = match self.question.request(load, &self.input, view) {
-            Ok(request) => request,
-            Err(text) => return wrong_usage(&text),
-        };
-        let mut answer = match answered(&request, context.diag)? {
-            Ok(answer) => answer,
-            Err(status) => return Ok(status),
-        };
-        self.print.write(&mut answer, context.diag)?;
-        leave(answer);
-        Ok(ExitCode::SUCCESS)
+        let request = self.question.request(load, &self.input, view);
+        let status = |_: &_| ExitCode::SUCCESS;
+        self.print.answer(request, context.diag, status)
     }
 
     fn input(&self) -> Option<&InputArgs> {

@@ -284,6 +284,12 @@ mod tests {
             .collect()
     }
 
+    fn assert_joined(base: &[(&str, u64)], new: &[(&str, u64)], expected: &[(&str, [u64; 2])]) {
+        let joined = joined(base, new);
+        let joined: Vec<_> = joined.iter().map(|(name, w)| (name.as_str(), *w)).collect();
+        assert_eq!(joined, expected);
+    }
+
     #[test]
     fn functions_that_moved_are_one() {
         let base = [
@@ -301,8 +307,7 @@ mod tests {
             ("init a.js:90", [301, 300]),
             ("other a.js:540", [8, 7]),
         ];
-        let expected = expected.map(|(name, weights)| (name.to_owned(), weights));
-        assert_eq!(joined(&base, &new), expected);
+        assert_joined(&base, &new, &expected);
     }
 
     #[test]
@@ -324,8 +329,7 @@ mod tests {
             ("init a.js:90", [301, 300]),
             ("other a.js:540", [8, 7]),
         ];
-        let expected = expected.map(|(name, weights)| (name.to_owned(), weights));
-        assert_eq!(joined(&base, &new), expected);
+        assert_joined(&base, &new, &expected);
     }
 
     #[test]
@@ -340,8 +344,7 @@ mod tests {
             ("(anonymous) a.js:10:9", [300, 300]),
             ("f a.js:12", [1, 1]),
         ];
-        let expected = expected.map(|(name, weights)| (name.to_owned(), weights));
-        assert_eq!(joined(&both, &both), expected);
+        assert_joined(&both, &both, &expected);
     }
 
     #[test]

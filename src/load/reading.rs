@@ -60,17 +60,7 @@ pub(super) fn read_in<'a, T: Default>(
     look: Option<impl FnOnce(&Stages<'_, '_>, &mut Profile) -> T>,
 ) -> Result<(Profile, T), LoadError> {
     refuse_unfit(&options.search, store)?;
-    let resolved;
-    let options = match &options.time {
-        Some(time) => {
-            resolved = LoadOptions {
-                filter: in_time(time, options)?,
-                ..options.clone()
-            };
-            &resolved
-        }
-        None => options,
-    };
+    let options = &*in_time(options)?;
     let clock = StageClock::start();
     let recording = options.source.open(store, diag)?;
     check_cpus(&recording, options)?;
@@ -124,17 +114,7 @@ pub(super) fn list(
     line: &mut impl FnMut(&str) -> std::io::Result<()>,
 ) -> Result<std::io::Result<()>, LoadError> {
     refuse_unfit(&options.search, &Store::new())?;
-    let resolved;
-    let options = match &options.time {
-        Some(time) => {
-            resolved = LoadOptions {
-                filter: in_time(time, options)?,
-                ..options.clone()
-            };
-            &resolved
-        }
-        None => options,
-    };
+    let options = &*in_time(options)?;
     history(options, diag, |recording, session| match listing {
         Listing::Stats => {
             let mut samples: IndexVec<EventId, u64> = session

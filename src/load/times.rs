@@ -1,5 +1,6 @@
 //! Ranges of time that are told as shares of a recording, or since its first sample.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use super::options::LoadOptions;
@@ -8,11 +9,12 @@ use crate::address::Timestamp;
 use crate::diagnostics::Diagnostics;
 use crate::input::Store;
 use crate::perfdata::{Delivered, OpenError};
-use crate::session::Filter;
-use crate::time_spec::TimeSpec;
 
-/// The samples to keep, once the times of the recording are known.
-pub(super) fn in_time(time: &TimeSpec, options: &LoadOptions) -> Result<Filter, OpenError> {
+/// The options with the samples to keep, once the times of the recording are known.
+pub(super) fn in_time(options: &LoadOptions) -> Result<Cow<'_, LoadOptions>, OpenError> {
+    let Some(time) = &options.time else {
+        return Ok(Cow::Borrowed(options));
+    };
     let times = match time.absolute() {
         Some(times) => times,
         None => {
@@ -20,10 +22,9 @@ pub(super) fn in_time(time: &TimeSpec, options: &LoadOptions) -> Result<Filter, 
             time.resolve(first, last)
         }
     };
-    Ok(Filter {
-        times,
-        ..options.filter.clone()
-    })
+    let mut resolved = options.clone();
+    resolved.filter.times = times;
+    Ok(Cow::Owned(resolved))
 }
 
 /// Times of the first and the last sample in ns, for options that speak of shares of a recording or of its beginning.

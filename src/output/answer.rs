@@ -27,8 +27,8 @@ pub enum Format {
 
 /// An answer that can be had in all formats.
 pub trait Answer {
-    /// What it says besides what it answers.
-    fn common(&mut self) -> &mut Common;
+    /// Takes the warnings that a document repeats.
+    fn warn(&mut self, warnings: Vec<String>);
 
     /// A page for people.
     ///
@@ -36,7 +36,7 @@ pub trait Answer {
     /// When the smallest one is larger than the budget.
     fn text(&self, budget: Budget) -> io::Result<Vec<u8>>;
 
-    /// The same for comments on pull requests.
+    /// A page for comments on pull requests.
     ///
     /// # Errors
     /// When the smallest one is larger than the budget.
@@ -47,6 +47,43 @@ pub trait Answer {
 
     /// A document for programs with so many rows at most.
     fn json(&self, rows: usize) -> Value;
+}
+
+/// An answer whose text and Markdown are one page.
+pub trait Paged {
+    /// The page that keeps a number of lines.
+    fn page(&self, lines: usize) -> Page;
+
+    /// What a document says besides the answer.
+    fn common(&mut self) -> &mut Common;
+
+    /// A heading and the rows of a table.
+    fn rows(&self) -> Vec<Vec<String>>;
+
+    /// A document for programs with so many rows at most.
+    fn json(&self, rows: usize) -> Value;
+}
+
+impl<P: Paged> Answer for P {
+    fn warn(&mut self, warnings: Vec<String>) {
+        self.common().warnings = warnings;
+    }
+
+    fn text(&self, budget: Budget) -> io::Result<Vec<u8>> {
+        text(&|lines| self.page(lines), budget)
+    }
+
+    fn markdown(&self, budget: Budget) -> io::Result<Vec<u8>> {
+        markdown(&|lines| self.page(lines), budget)
+    }
+
+    fn rows(&self) -> Vec<Vec<String>> {
+        Paged::rows(self)
+    }
+
+    fn json(&self, rows: usize) -> Value {
+        Paged::json(self, rows)
+    }
 }
 
 /// Writes an answer. Without a budget pages have 60 lines, and tables and documents everything.
