@@ -120,7 +120,7 @@ pub(super) enum Against {
     OtherBuild { found: BuildId, want: BuildId },
     /// Its segments are not what was mapped.
     NotMapped,
-    /// It was there at that time, and another was mapped.
+    /// It was there before the recording ended, and another was mapped.
     OtherInode,
     /// Others with its path may be it as well.
     Ambiguous,
@@ -198,6 +198,7 @@ fn by_inode(facts: FileFacts, dso: &Dso, here: &Span) -> Option<bool> {
     if facts.inode == inode && facts.changed < here.end {
         return reaches.then_some(true);
     }
-    let is_comparable = facts.device == (major, minor) && facts.inode != inode;
-    (is_comparable && facts.changed < here.start).then_some(false)
+    // What came to the path while it was recorded has the ID in the recording's table, too: perf reads that in the end.
+    let is_other = facts.device == (major, minor) && facts.inode != inode;
+    (is_other && facts.changed < here.end).then_some(false)
 }

@@ -81,10 +81,10 @@ static NOT_MAPPED: OfFiles = OfFiles {
 
 /// What is said of files that are known by their inodes to be others.
 static OTHER_INODE: OfFiles = OfFiles {
-    one: "another file was mapped than this one, which was there before the recording began; it had this path elsewhere, as \
-          in a container, and this one is not used",
-    several: "were there before the recording began, and others were mapped; those had their paths elsewhere, as in a container, \
-              and these are not used",
+    one: "another file was mapped than this one, by its inode: it was replaced while it was recorded, or the other one had this \
+          path elsewhere, as in a container; this one is not used",
+    several: "are not the files that were mapped, by their inodes: they were replaced while they were recorded, or those had these \
+              paths elsewhere, as in a container; these are not used",
     advice: "Give the other one's folder with --symfs",
 };
 

@@ -2,11 +2,34 @@
 //!
 //! In: a compiled module with its map, and modules that may be the one. Out: [`Fit`]. Positions count from the start of the
 //! module's file, so a module that was stripped, or that got debug information later, has all of them shifted by the same.
+//!
+//! Two versions of a program of which only constants and comments differ have all functions at the same positions. Which of them
+//! was compiled is then known only if somebody says so: the user, or a file's name (`app.cwasm` is made from `app.wasm`).
 
 use std::ops::RangeInclusive;
 
 use super::compiled::{Compiled, wasm_function};
 use super::module::CoreModule;
+
+/// A module that may be the one.
+#[derive(Clone, Copy)]
+pub(super) struct Candidate<'c, 'a> {
+    /// The module.
+    pub(super) module: &'c CoreModule<'a>,
+    /// The user named its file, or its name says that it is the one; the larger, the more is said.
+    pub(super) rank: u8,
+}
+
+/// What of the candidates is the one that was compiled.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Choice {
+    /// None of them can be.
+    Nothing,
+    /// This one.
+    One(Fit),
+    /// Several that differ; nothing says which.
+    Several(Vec<usize>),
+}
 
 /// A module that fits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,25 +40,60 @@ pub(super) struct Fit {
     pub(super) shift: i64,
 }
 
-/// The best of the candidates for module `number` of a compiled file: one with DWARF before others.
-pub(super) fn best(
+/// The candidate that module `number` of a compiled file was made from: of twins, one with DWARF before others.
+pub(super) fn choose(
     compiled: &Compiled<'_>,
     number: u32,
-    candidates: &[&CoreModule<'_>],
-) -> Option<Fit> {
-    let all: Vec<_> = candidates
+    candidates: &[Candidate<'_, '_>],
+) -> Choice {
+    let modules: Vec<&CoreModule<'_>> = candidates.iter().map(|c| c.module).collect();
+    let all: Vec<_> = modules
         .iter()
         .map(|module| shifts(compiled, number, module))
         .collect();
-    let fits = (0..candidates.len()).filter_map(|candidate| {
-        let shift = shift(candidate, candidates, &all)?;
+    let fits = (0..modules.len()).filter_map(|candidate| {
+        let shift = shift(candidate, &modules, &all)?;
         Some(Fit { candidate, shift })
     });
-    fits.max_by_key(|fit| {
-        let module = candidates[fit.candidate];
-        let tells = (module.has_dwarf(), module.source_map_url().is_some());
-        (tells, fit.shift == 0, std::cmp::Reverse(fit.candidate))
-    })
+    let fits: Vec<Fit> = fits.collect();
+    let module = |fit: &Fit| modules[fit.candidate];
+    let rank = |fit: &Fit| candidates[fit.candidate].rank;
+    let with_code = match ranked(&fits, rank, |a, b| module(a).code == module(b).code) {
+        Ok(fits) => fits,
+        Err(several) => return Choice::Several(several),
+    };
+    let (with_dwarf, without): (Vec<Fit>, Vec<Fit>) =
+        with_code.iter().partition(|fit| module(fit).has_dwarf());
+    let tells_the_same = |a: &Fit, b: &Fit| module(a).tells_the_same(module(b));
+    let fits = match ranked(&with_dwarf, rank, tells_the_same) {
+        Ok(fits) if fits.is_empty() => without,
+        Ok(fits) => fits,
+        Err(several) => return Choice::Several(several),
+    };
+    let best = fits.into_iter().max_by_key(|fit| {
+        let has_map = module(fit).source_map_url().is_some();
+        (has_map, fit.shift == 0, std::cmp::Reverse(fit.candidate))
+    });
+    best.map_or(Choice::Nothing, Choice::One)
+}
+
+/// Those that are the same as the one of the highest rank; where several of that rank differ, their numbers.
+fn ranked(
+    fits: &[Fit],
+    rank: impl Fn(&Fit) -> u8,
+    is_same: impl Fn(&Fit, &Fit) -> bool,
+) -> Result<Vec<Fit>, Vec<usize>> {
+    let highest = fits.iter().map(&rank).max();
+    let of_highest = fits.iter().filter(|fit| Some(rank(fit)) == highest);
+    let of_highest: Vec<&Fit> = of_highest.collect();
+    let Some(first) = of_highest.first() else {
+        return Ok(Vec::new());
+    };
+    if of_highest.iter().any(|fit| !is_same(first, fit)) {
+        return Err(of_highest.iter().map(|fit| fit.candidate).collect());
+    }
+    let same = fits.iter().filter(|fit| is_same(first, fit));
+    Ok(same.copied().collect())
 }
 
 /// Whether module `number` of a compiled file may have been made from this one, wherever it lay in its file.

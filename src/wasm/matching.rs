@@ -4,7 +4,7 @@
 //! code of a module as one piece, so a function that has the same bytes votes for the address at which the piece would lie,
 //! and a piece counts if nearly all functions in it are the same.
 
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use std::hash::BuildHasher;
 
 use super::compiled::{Compiled, Function, wasm_function};
@@ -61,8 +61,8 @@ pub(super) struct Loaded {
 /// How much of a file was found in a dump.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Matching {
-    /// Code with the offset of its function.
-    pub(super) codes: Vec<(JitCodeId, u32)>,
+    /// Code with the offset of its function, and the share of its piece that is the same, in thousandths.
+    pub(super) codes: Vec<(JitCodeId, u32, u32)>,
     /// Functions that are the same at the best place, and how many there would have to be.
     pub(super) same: usize,
     pub(super) of: usize,
@@ -113,13 +113,19 @@ impl Loaded {
         let mut matching = Matching::default();
         for (text, codes) in places {
             let loaded = self.between(text, compiled.text.len());
-            let (same, of) = (codes.len(), loaded.min(compiled.functions.len()));
+            let of = loaded.min(compiled.functions.len());
+            // Code that was loaded several times at one place is there several times.
+            let offsets: FxHashSet<u32> = codes.iter().map(|(_, offset)| *offset).collect();
+            let same = offsets.len();
             // By (share, count): the best place is told of where none is good enough.
             if (same * matching.of, same) > (matching.same * of, matching.same) {
                 (matching.same, matching.of) = (same, of);
             }
             if same * 100 >= of * ENOUGH {
-                matching.codes.extend(codes);
+                let share = u32::try_from(same * 1000 / of.max(1)).unwrap_or(u32::MAX);
+                let codes = codes.into_iter();
+                let shared = codes.map(|(code, offset)| (code, offset, share));
+                matching.codes.extend(shared);
             }
         }
         matching.codes.sort_unstable();

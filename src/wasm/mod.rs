@@ -12,7 +12,8 @@
 //!
 //! A dump has neither lines nor a map, so both files are needed: the `.cwasm` with the map, and the `.wasm` with DWARF. Neither
 //! is believed by its name: machine code has to be the same byte for byte (`matching`), and positions have to lie in the
-//! functions they are of (`fit`).
+//! functions they are of (`fit`). Where several files that differ pass, a name decides, and without one nothing is told: two
+//! versions of a program in one folder gave the lines of the one that comes first in the alphabet.
 
 pub mod addrmap;
 pub mod compiled;
@@ -39,7 +40,7 @@ use crate::session::{Session, Target};
 use compiled::{Compiled, Function, WasmFunction};
 pub use find::WasmSearch;
 use find::{Finder, WasmInput};
-use fit::Fit;
+use fit::{Choice, Fit};
 use matching::{Loaded, Matching};
 use module::{CoreModule, FunctionIndex, WasmFile};
 
@@ -98,6 +99,8 @@ pub struct WasmCode<'a> {
     /// The part of each module of each compiled file.
     part_of: FxHashMap<(usize, u32), PartId>,
     codes: FxHashMap<JitCodeId, CodePlace>,
+    /// Code that is that of another place just as well.
+    rivals: Vec<(JitCodeId, CodePlace)>,
     dsos: FxHashMap<DsoId, usize>,
     /// What was matched with what, for those who judge a recording.
     pub findings: Vec<Finding>,
@@ -113,6 +116,27 @@ enum CodePlace {
     Code(usize, u32),
     /// It is this function of a module.
     Function(PartId, FunctionIndex),
+}
+
+/// The places that a piece of JIT code may be, all equally likely.
+#[derive(Default)]
+struct Claim {
+    /// Whether the user named the file, and how much of the piece around the code is the same.
+    rank: (bool, u32),
+    places: Vec<CodePlace>,
+}
+
+impl Claim {
+    fn add(&mut self, rank: (bool, u32), place: CodePlace) {
+        if rank > self.rank {
+            self.rank = rank;
+            self.places.clear();
+        }
+        // What is the same in hundreds of files is known by a few of them.
+        if rank == self.rank && self.places.len() < 8 && !self.places.contains(&place) {
+            self.places.push(place);
+        }
+    }
 }
 
 /// What is known of a module's source.
@@ -194,6 +218,7 @@ impl<'a> WasmCode<'a> {
         }
         found.match_codes(session, &objects, diag);
         found.make_parts(diag);
+        found.settle_rivals(diag);
         found.match_functions(session, &objects, diag);
         found.warn_of_unfit(diag);
         found.note_used(search.store);
@@ -487,11 +512,14 @@ impl<'a> WasmCode<'a> {
             return;
         }
         let loaded: Vec<Loaded> = objects.iter().map(|id| load(session, *id)).collect();
+        let mut claims: FxHashMap<JitCodeId, Claim> = FxHashMap::default();
         for (number, file) in unmapped {
             let matchings: Vec<Matching> = loaded.iter().map(|l| l.find(&file.content)).collect();
-            for &(code, offset) in matchings.iter().flat_map(|m| &m.codes) {
+            for &(code, offset, share) in matchings.iter().flat_map(|m| &m.codes) {
                 let place = CodePlace::Code(number, offset);
-                self.codes.entry(code).or_insert(place);
+                let rank = (file.is_named, share);
+                let claim = claims.entry(code).or_default();
+                claim.add(rank, place);
             }
             let best = matchings
                 .iter()
@@ -506,11 +534,60 @@ impl<'a> WasmCode<'a> {
             finding.report(file.is_named, diag);
             self.findings.push(finding);
         }
+        for (code, claim) in claims {
+            let mut places = claim.places.into_iter();
+            self.codes.extend(places.next().map(|place| (code, place)));
+            self.rivals.extend(places.map(|place| (code, place)));
+        }
+        self.rivals.sort_unstable_by_key(|(code, _)| *code);
+    }
+
+    /// Leaves out code of which several compiled files tell different things: it is the same in all of them.
+    fn settle_rivals(&mut self, diag: &Diagnostics) {
+        let (mut told, mut native) = (FxHashSet::default(), FxHashMap::default());
+        for (code, rival) in std::mem::take(&mut self.rivals) {
+            let Some(&place) = self.codes.get(&code) else {
+                continue;
+            };
+            let (CodePlace::Code(one, _), CodePlace::Code(other, _)) = (place, rival) else {
+                continue;
+            };
+            let lines = |at: usize| self.compiled[at].content.debug_section(".debug_line");
+            let mut has_same_dwarf = || {
+                *native
+                    .entry((one, other))
+                    .or_insert_with(|| lines(one) == lines(other))
+            };
+            if self.origin(place) == self.origin(rival) && has_same_dwarf() {
+                continue;
+            }
+            self.codes.remove(&code);
+            if told.insert((one, other)) {
+                let [one, other] = [one, other].map(|at| self.compiled[at].path.display());
+                diag.warn(format!(
+                    "{one} and {other} have the same code from different sources; it is shown without lines (--cwasm FILE \
+                     says which one ran)"
+                ));
+            }
+        }
+    }
+
+    /// The file and module that tell of a piece of code, and its position in that.
+    fn origin(&self, place: CodePlace) -> Option<(Option<(usize, usize)>, Option<u64>)> {
+        let CodePlace::Code(compiled, offset) = place else {
+            return None;
+        };
+        let place = self.place(compiled, offset)?;
+        let part = self.part(place.part);
+        let source = part.source.map(|(file, module, _)| (file, module));
+        Some((source, self.position(place)))
     }
 
     /// Looks for the source of each module whose code was found.
     fn make_parts(&mut self, diag: &Diagnostics) {
-        let used = self.codes.values().filter_map(|place| match place {
+        let rivals = self.rivals.iter().map(|(_, place)| place);
+        let used = self.codes.values().chain(rivals);
+        let used = used.filter_map(|place| match place {
             CodePlace::Code(compiled, _) => Some(*compiled),
             CodePlace::Function(..) => None,
         });
@@ -518,18 +595,46 @@ impl<'a> WasmCode<'a> {
         used.sort_unstable();
         used.dedup();
         let candidates: Vec<(usize, usize)> = candidates(&self.files);
-        let modules: Vec<&CoreModule<'a>> = candidates
-            .iter()
-            .map(|&(file, module)| &self.files[file].content.modules[module])
-            .collect();
-        for compiled in used {
+        let stems = used.iter().map(|at| self.compiled[*at].path.file_stem());
+        let stems: FxHashSet<_> = stems.collect();
+        for &compiled in &used {
             let file = &self.compiled[compiled];
+            let stem = file.path.file_stem();
+            let modules = candidates.iter().map(|&(source, module)| {
+                let source = &self.files[source];
+                let is_of_name = source.path.file_stem() == stem;
+                // A module that was named is not that of a compiled file when another one has its name.
+                let is_of_other = !is_of_name && stems.contains(&source.path.file_stem());
+                let is_named = source.is_named && !is_of_other;
+                fit::Candidate {
+                    module: &source.content.modules[module],
+                    rank: 2 * u8::from(is_named) + u8::from(is_of_name),
+                }
+            });
+            let modules: Vec<fit::Candidate<'_, 'a>> = modules.collect();
             let functions = file.content.wasm_functions();
             let mut numbers: Vec<u32> = functions.map(|(_, wasm)| wasm.module).collect();
             numbers.sort_unstable();
             numbers.dedup();
             for number in numbers {
-                let fit = fit::best(&file.content, number, &modules);
+                let fit = match fit::choose(&file.content, number, &modules) {
+                    Choice::Nothing => None,
+                    Choice::One(fit) => Some(fit),
+                    Choice::Several(several) => {
+                        let paths = several.iter().map(|at| &self.files[candidates[*at].0].path);
+                        let paths: Vec<String> = paths
+                            .take(3)
+                            .map(|path| path.display().to_string())
+                            .collect();
+                        diag.warn(format!(
+                            "{}: may be made from each of {}, which differ; its code is shown without lines (--wasm FILE says \
+                             which)",
+                            file.path.display(),
+                            paths.join(", ")
+                        ));
+                        None
+                    }
+                };
                 let part = Part::new(compiled, number, &file.content, fit, &candidates, &modules);
                 diag.note(self.describe(&part));
                 let id = PartId(u32::try_from(self.parts.len()).unwrap_or(u32::MAX));
@@ -569,7 +674,7 @@ impl<'a> WasmCode<'a> {
             }
             let names: Vec<(JitCodeId, &[u8])> =
                 codes.iter().map(|(id, code)| (*id, code.name())).collect();
-            let Some((file, module, indices)) = self.by_names(&names) else {
+            let Some((file, module, indices)) = self.by_names(&names, diag) else {
                 continue;
             };
             diag.note(format!(
@@ -597,7 +702,7 @@ impl<'a> WasmCode<'a> {
     }
 
     /// The module with DWARF that has nearly all of the names, and the functions of that name.
-    fn by_names(&self, names: &[(JitCodeId, &[u8])]) -> Option<Named> {
+    fn by_names(&self, names: &[(JitCodeId, &[u8])], diag: &Diagnostics) -> Option<Named> {
         let matched = self.described().map(|at| {
             let known = self.files[at.0].content.modules[at.1].indices_by_name();
             let index = |name: &[u8]| match compiled::wasm_function(name) {
@@ -609,9 +714,29 @@ impl<'a> WasmCode<'a> {
                 .filter_map(|&(id, name)| Some((id, index(name)?)));
             (at.0, at.1, found.collect::<Vec<_>>())
         });
-        let best = matched.max_by_key(|(.., found)| found.len())?;
+        let mut matched: Vec<Named> = matched.collect();
+        let is_named = |named: &Named| self.files[named.0].is_named;
+        let rank = |named: &Named| (named.2.len(), is_named(named));
+        let highest = matched.iter().map(rank).max()?;
+        matched.retain(|named| rank(named) == highest);
+        let module = |named: &Named| &self.files[named.0].content.modules[named.1];
+        let best = matched.first()?;
         let of_wasm = names.iter().filter(|(_, name)| !is_trampoline(name));
-        (best.2.len() * 100 >= of_wasm.count() * 90 && !best.2.is_empty()).then_some(best)
+        if best.2.len() * 100 < of_wasm.count() * 90 || best.2.is_empty() {
+            return None;
+        }
+        let is_same = |named: &Named| {
+            module(named).code == module(best).code && module(named).tells_the_same(module(best))
+        };
+        if let Some(other) = matched.iter().find(|named| !is_same(named)) {
+            let [one, other] = [best, other].map(|named| self.files[named.0].path.display());
+            diag.warn(format!(
+                "{one} and {other} have functions of the same names; there is no .cwasm that says which one ran, and no lines are \
+                 shown (--wasm FILE says which)"
+            ));
+            return None;
+        }
+        matched.into_iter().next()
     }
 }
 
@@ -622,9 +747,9 @@ impl Part {
         content: &Compiled<'_>,
         fit: Option<Fit>,
         candidates: &[(usize, usize)],
-        modules: &[&CoreModule<'_>],
+        modules: &[fit::Candidate<'_, '_>],
     ) -> Self {
-        let has_dwarf = fit.is_some_and(|fit| modules[fit.candidate].has_dwarf());
+        let has_dwarf = fit.is_some_and(|fit| modules[fit.candidate].module.has_dwarf());
         Self {
             compiled: Some(compiled),
             number,

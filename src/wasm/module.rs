@@ -162,6 +162,15 @@ impl<'a> CoreModule<'a> {
         self.custom(".debug_info").is_some() && self.custom(".debug_line").is_some()
     }
 
+    /// Whether what describes its code is the same as of another one with the same code.
+    #[must_use]
+    pub fn tells_the_same(&self, other: &Self) -> bool {
+        [".debug_info", ".debug_line"]
+            .iter()
+            .all(|name| self.custom(name) == other.custom(name))
+            && self.source_map_url() == other.source_map_url()
+    }
+
     /// The name of a function by its index, imports counted.
     #[must_use]
     pub fn function_name(&self, index: FunctionIndex) -> Option<&'a str> {

@@ -369,3 +369,60 @@ fn hot_lines_are_those_of_native_code() {
         assert!(of_hot >= 0.85 * all, "{seen}");
     }
 }
+
+/// The sample's module with the file that all its lines are of called otherwise: as if another version had been built.
+fn other_version(module: &[u8]) -> Vec<u8> {
+    let (old, new) = (b"hot.rs\0", b"new.rs\0");
+    let mut other = module.to_vec();
+    for at in memchr::memmem::find_iter(module, old) {
+        other[at..at + old.len()].copy_from_slice(new);
+    }
+    assert_ne!(other, module);
+    other
+}
+
+#[test]
+fn of_two_modules_that_fit_the_name_decides_or_none_is_used() {
+    let module = fs::read(sample("wasm", "hot.wasm")).expect("the module is there");
+    let other = other_version(&module);
+    let with = |files: &[(&str, &[u8])], arguments: &[&str]| {
+        let (_kept, folder) = copy(&["hot.wasm"]);
+        for (name, bytes) in files {
+            fs::write(folder.join(name), bytes).expect("written");
+        }
+        let (script, errors) = run_in(&folder, &[&LINES, arguments].concat());
+        let of = |file: &str| lines(&script).iter().filter(|l| l.1.contains(file)).count();
+        (of("hot.rs:"), of("new.rs:"), errors)
+    };
+    let (own, others, _) = with(&[("a.wasm", &other), ("hot.wasm", &module)], &[]);
+    assert!(own > 100 && others == 0, "{own}, {others}");
+    let (own, others, errors) = with(&[("a.wasm", &other), ("b.wasm", &module)], &[]);
+    assert_eq!((own, others), (0, 0));
+    assert!(errors.contains("which differ"), "{errors}");
+    let (own, others, _) = with(
+        &[("a.wasm", &other), ("b.wasm", &module)],
+        &["--wasm", "a.wasm"],
+    );
+    assert!(own == 0 && others > 100, "{own}, {others}");
+}
+
+#[test]
+fn code_that_two_compiled_files_have_is_of_neither_source() {
+    let module = fs::read(sample("wasm", "hot.wasm")).expect("the module is there");
+    let (_kept, folder) = copy(&[]);
+    fs::copy(folder.join("hot.cwasm"), folder.join("a.cwasm")).expect("copied");
+    let of_user = |folder: &Path, arguments: &[&str]| {
+        let (script, errors) = run_in(folder, &[&LINES, arguments].concat());
+        let is_of_user = |line: &&(String, String)| line.1.contains("hot.rs:");
+        (lines(&script).iter().filter(is_of_user).count(), errors)
+    };
+    // Both are made from one module: its lines are right for both.
+    assert!(of_user(&folder, &[]).0 > 100);
+    fs::write(folder.join("a.wasm"), other_version(&module)).expect("written");
+    let (own, errors) = of_user(&folder, &[]);
+    assert!(
+        own == 0 && errors.contains("have the same code"),
+        "{own}, {errors}"
+    );
+    assert!(of_user(&folder, &["--cwasm", "hot.cwasm"]).0 > 100);
+}
