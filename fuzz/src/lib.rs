@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use clap::Parser;
+use pjit::ask::{Request, Script};
 use pjit::cli::input::Environment;
-use pjit::cli::script::ScriptCommand;
 use pjit::cli::{Cli, Command};
 use pjit::diagnostics::Diagnostics;
 use pjit::dso::SearchPaths;
@@ -22,7 +22,7 @@ use pjit::load::{LoadOptions, Source};
 use pjit::needs::Needs;
 use pjit::output::folded::{self, FoldOptions};
 use pjit::output::stdio;
-use pjit::output::{script, stat};
+use pjit::output::stat;
 use pjit::report::options::ReportOptions;
 use pjit::symbolize::{self, Query, Site};
 use pjit::totals::Apart;
@@ -93,27 +93,28 @@ pub fn folded_with(recording: &[u8], arguments: &[&str], threads: usize) -> Stri
     let Command::Fold(arguments) = parsed("fold", arguments) else {
         unreachable!("it says fold")
     };
-    let (mut load, fold) = arguments.resolve(&Environment::default());
-    load.reading.threads = threads;
+    let request = arguments.request(&Environment::default());
+    let mut request = request.expect("known filters");
+    request.load.reading.threads = threads;
     let mut text = Vec::new();
-    if let Ok(profile) = pjit::load::load(&load, &Diagnostics::new()) {
-        folded::write(&profile, &fold, &mut text).expect("a vector takes everything");
+    if let Ok(folded) = request.ask(&Diagnostics::new()) {
+        folded.write(&mut text).expect("a vector takes everything");
     }
     String::from_utf8(text).expect("names are text")
 }
 
 /// `pjit script` of a recording, with all its columns.
 pub fn run_script(recording: &[u8]) {
-    static COMMAND: OnceLock<ScriptCommand> = OnceLock::new();
+    static REQUEST: OnceLock<Request<Script>> = OnceLock::new();
     write("perf.data", recording);
-    let command = COMMAND.get_or_init(|| match parsed("script", &["-F", "+srcline,+cpu"]) {
+    let request = REQUEST.get_or_init(|| match parsed("script", &["-F", "+srcline,+cpu"]) {
         Command::Script(arguments) => arguments
-            .resolve(&Environment::default())
+            .request(&Environment::default())
             .expect("these fields go together"),
         _ => unreachable!("it says script"),
     });
-    if let Ok(profile) = pjit::load::load(&command.load, &Diagnostics::new()) {
-        script::write(&profile, &command.view, &mut io::sink()).expect("a sink takes everything");
+    if let Ok(samples) = request.ask(&Diagnostics::new()) {
+        samples.write(&mut io::sink()).expect("a sink takes everything");
     }
 }
 
@@ -175,9 +176,10 @@ fn options() -> &'static (LoadOptions, FoldOptions) {
         let Command::Fold(arguments) = parsed("fold", &["--tid", "--all"]) else {
             unreachable!("it says fold")
         };
-        let (mut load, fold) = arguments.resolve(&Environment::default());
-        load.needs |= Needs::LINES | Needs::CODE | Needs::RANGES;
-        (load, fold)
+        let request = arguments.request(&Environment::default());
+        let Request { mut load, view, .. } = request.expect("known filters");
+        load.needs = folded::NEEDS | Needs::LINES | Needs::CODE | Needs::RANGES;
+        (load, view.options)
     })
 }
 

@@ -14,7 +14,7 @@ use crate::profile::{EventId, EventSummary, Profile};
 ///
 /// # Errors
 /// When the recording has no samples, or none of that event.
-pub fn shown_event(profile: &Profile, wanted: Option<&str>) -> Result<EventId, AskError> {
+pub(super) fn shown_event(profile: &Profile, wanted: Option<&str>) -> Result<EventId, AskError> {
     require_samples(profile)?;
     let Some(wanted) = wanted else {
         return Ok(main_event(profile));

@@ -16,25 +16,41 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod annotate;
+mod change;
+mod check;
 mod comparison;
 mod event;
+mod export;
+mod flamegraph;
+mod fold;
 mod gate;
 mod narrow;
 mod peek;
 mod problem;
+mod report;
 mod runs;
+mod script;
 mod summary;
 
+pub use annotate::{Annotate, Annotated};
+pub use check::{Check, Checked};
 pub use comparison::{Compared, Comparing};
-pub use event::{main_event, shown_event};
+pub use event::main_event;
+use event::shown_event;
+pub use export::{Export, Exported, Written};
+pub use flamegraph::{Flamegraph, Picture};
+pub use fold::{Fold, Folded};
 pub use gate::{Gated, Gating};
-pub use narrow::filter;
 pub use peek::{Peek, Peeked};
 pub use problem::{AskError, require_samples};
+pub use report::{Report, Reported};
+pub use script::{Script, Scripted};
 pub use summary::{Summarised, Summary};
 
 use crate::check::{Evidence, Limits, Verdict, judge_for};
 use crate::diagnostics::Diagnostics;
+use crate::ids::IndexVec;
 use crate::load::{self, LoadOptions};
 use crate::needs::Needs;
 use crate::profile::{EventId, Profile};
@@ -44,7 +60,7 @@ use crate::questions::functions::Functions;
 use crate::questions::idle::Idle;
 use crate::questions::kinds::OwnRules;
 use crate::questions::tally::Tally;
-use narrow::narrow;
+use narrow::{filter, narrow};
 
 /// What somebody wants to know of a recording, or of several. Plain data: it can be printed, compared and kept.
 #[derive(Debug, Clone)]
@@ -113,7 +129,27 @@ impl<Q: Question> Request<Q> {
         }
     }
 
-    /// Reads the recording.
+    /// Reads the recording, and leaves out what filters do; by event, the line about that.
+    fn profile(
+        &self,
+        diag: &Diagnostics,
+    ) -> Result<(Profile, IndexVec<EventId, String>), AskError> {
+        self.profile_of(&self.load_options(), diag)
+    }
+
+    /// Reads the recording with other options.
+    fn profile_of(
+        &self,
+        load: &LoadOptions,
+        diag: &Diagnostics,
+    ) -> Result<(Profile, IndexVec<EventId, String>), AskError> {
+        let mut profile = load::load(load, diag)?;
+        require_samples(&profile)?;
+        let lines = filter(&mut profile, &self.filters, &self.own)?;
+        Ok((profile, lines))
+    }
+
+    /// Reads the recording with what all answers about one event share.
     fn read(&self, diag: &Diagnostics) -> Result<Asked, AskError> {
         let (profile, evidence) = load::load_examined(&self.load_options(), diag)?;
         let about = (self.event.as_deref(), self.keeps_idle, self.limits);

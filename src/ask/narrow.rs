@@ -59,7 +59,7 @@ pub(super) fn narrow(
 ///
 /// # Errors
 /// When no sample is left.
-pub fn filter(
+pub(super) fn filter(
     profile: &mut Profile,
     filters: &Filters,
     own: &OwnRules,

@@ -1,5 +1,7 @@
 //! Why there is no answer.
 
+use std::path::PathBuf;
+
 use crate::input::FolderError;
 use crate::load::LoadError;
 use crate::profile::{Profile, Trace};
@@ -16,6 +18,14 @@ pub enum AskError {
     /// The recording does not have what was asked for.
     #[error("{0}")]
     Absent(String),
+    /// A file that was named beside the recordings cannot be read.
+    #[error("{}: {error}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        error: std::io::Error,
+    },
     /// A folder has no recordings.
     #[error(transparent)]
     Folder(#[from] FolderError),

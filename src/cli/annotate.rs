@@ -7,28 +7,23 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 
-use crate::ask::{filter, require_samples};
-use crate::assembly::{self, Assembly, Request, SourcePaths};
+use crate::ask::{Annotate, Request};
+use crate::assembly::{self, Assembly, SourcePaths};
 use crate::code::{self, Column, NotFound, Options, Outcome, PercentType, Selection};
 use crate::diagnostics::Diagnostics;
 use crate::disasm::Syntax;
 use crate::dso::NameStyle;
 use crate::dso::demangle::demangle;
-use crate::ids::IndexVec;
-use crate::load::{self, LoadOptions, Source};
-use crate::needs::Needs;
+use crate::load::LoadOptions;
 use crate::output::annotate::write;
 use crate::output::text::harmless;
-use crate::profile::Profile;
-use crate::questions::filter::Filters;
-use crate::questions::kinds::OwnRules;
 
 use super::filters::{StackFilterArgs, TaskFilterArgs};
 use super::input::{Environment, InputArgs};
 use super::named::{Named, Wanted};
 use super::report::When;
-use super::terminal::{Output, colored, with_progress};
-use super::verb::{Context, Verb, leave, no_color, wrong_usage};
+use super::terminal::{Output, colored};
+use super::verb::{Context, Verb, answered, leave, no_color, wrong_usage};
 use crate::time_spec::{TimeSpec, parse_cpus};
 
 /// Arguments of `pjit annotate`.
@@ -280,16 +275,25 @@ impl PerfArgs {
 }
 
 impl AnnotateArgs {
-    fn load_options(&self, environment: &Environment) -> Result<(LoadOptions, Filters), String> {
-        let mut load = self.input.load_options(None, environment, assembly::NEEDS);
+    /// What is asked for.
+    fn request(&self, environment: &Environment) -> Result<Request<Annotate>, String> {
+        let mut load = self.input.load_options(None, environment);
         if let Some(list) = &self.what.cpu {
             load.filter.cpus = parse_cpus(list)?;
         }
         let time = self.what.time.as_deref().map(TimeSpec::parse).transpose();
         load.time = time.map_err(|error| error.to_string())?;
-        let filters = self.stacks.apply(self.tasks.filter(), &mut load)?;
-        load.needs |= Needs::ADDRESSES.only_if(!filters.is_empty());
-        Ok((load, filters))
+        let filters = self.stacks.filters(self.tasks.filter())?;
+        let view = Annotate {
+            selection: self.selection(),
+            objects: self.what.dsos.clone(),
+            code: self.code(&load),
+            options: self.view(),
+        };
+        Ok(Request {
+            filters,
+            ..Request::of(load, view)
+        })
     }
 
     fn selection(&self) -> Selection {
@@ -332,8 +336,8 @@ impl AnnotateArgs {
         }
     }
 
-    fn request(&self, load: &LoadOptions) -> Request {
-        Request {
+    fn code(&self, load: &LoadOptions) -> assembly::Request {
+        assembly::Request {
             syntax: self.layout.syntax,
             lines: !self.layout.no_source || self.layout.print_line,
             sources: !self.layout.no_source,
@@ -359,32 +363,12 @@ impl SourceArgs {
         &self.source_root
     }
 
-    /// Below these folders.
-    pub(super) fn below(folders: &[PathBuf]) -> Self {
-        Self {
-            source_root: folders.to_vec(),
-            ..Self::default()
-        }
-    }
-
     /// Where sources are looked for: beside the recording, and where these options say.
     pub(super) fn paths(&self, load: &LoadOptions) -> SourcePaths {
-        let recorded = match &load.source {
-            Source::File(path) => std::fs::metadata(path)
-                .and_then(|meta| meta.modified())
-                .ok(),
-            Source::Stdin | Source::Default => None,
-        };
-        let mut roots = self.source_root.clone();
-        let folder = load.source.folder();
-        let search = load.search.beside(&folder);
-        roots.push(folder);
         SourcePaths {
-            roots,
             prefix: self.prefix.clone(),
             strip: self.prefix_strip,
-            symfs: search.bundle.map(|bundle| bundle.root),
-            recorded,
+            ..load.sources(&self.source_root)
         }
     }
 }
@@ -398,61 +382,40 @@ impl Verb for AnnotateArgs {
         self.perf
             .warnings()
             .for_each(|text| diag.warn(text.to_owned()));
-        let (load, filters) = match self.load_options(context.environment) {
-            Ok(asked) => asked,
+        let request = match self.request(context.environment) {
+            Ok(request) => request,
             Err(text) => return wrong_usage(&text),
         };
-        let (selection, request) = (self.selection(), self.request(&load));
-        let (mut problem, mut filtered) = (None, Ok(IndexVec::new()));
-        let narrow = |profile: &mut Profile| {
-            filtered = filter(profile, &filters, &OwnRules::default());
-            !filters.is_empty()
+        let mut annotated = match answered(&request, diag)? {
+            Ok(annotated) => annotated,
+            Err(status) => return Ok(status),
         };
-        let (profile, mut assembly) = with_progress(diag, || {
-            load::annotate(&load, &request, diag, narrow, |functions| {
-                if !self.what.dsos.is_empty() {
-                    functions.keep_objects(&self.what.dsos);
-                }
-                code::choose(functions, &selection).unwrap_or_else(|unknown| {
-                    problem = Some(unknown);
-                    Vec::new()
-                })
-            })
-        })?;
-        require_samples(&profile)?;
-        let filtered = filtered?;
-        if let Some(unknown) = problem {
-            anyhow::bail!("{}", not_found(&unknown, &assembly));
+        if let Some(unknown) = &annotated.unknown {
+            anyhow::bail!("{}", not_found(unknown, &annotated.assembly));
         }
-        assembly.warnings.drain(..).for_each(|line| diag.warn(line));
+        let warnings = annotated.assembly.warnings.drain(..);
+        warnings.for_each(|line| diag.warn(line));
         let pager = (!self.layout.no_pager).then_some(context.environment.pager.as_str());
         let mut out = Output::open(pager);
         let color = colored(self.layout.color.and_then(When::choice), no_color());
-        let view = self.view();
-        let (plan, outcome) = code::Plan::new(&assembly, &profile.events, &view);
-        let lines = filtered.iter_enumerated();
-        let lines: Vec<_> = lines
-            .filter(|(event, _)| profile[*event].samples > 0)
-            .collect();
-        for (event, line) in &lines {
-            let of = match lines.len() {
-                1 => String::new(),
-                _ => format!("{}: ", profile[*event].name),
-            };
-            writeln!(out, "# {}", harmless(&format!("{of}{line}")))?;
+        let (plan, outcome) = annotated.plan();
+        for line in annotated.filters() {
+            writeln!(out, "# {}", harmless(&line))?;
         }
-        write(&plan, color, load.reading.threads, &mut out)?;
+        write(&plan, color, request.load.reading.threads, &mut out)?;
         out.finish().context("output")?;
-        self.say(&assembly, &outcome, diag);
-        leave(profile);
+        let assembly = &annotated.assembly;
+        self.say(assembly, &outcome, diag);
         if outcome.shown.is_empty() {
             anyhow::bail!(
                 "no function is left to show: {}",
-                nothing(&assembly, &outcome)
+                nothing(assembly, &outcome)
             );
         }
-        let unshown = code::unshown(&assembly, &selection, &outcome.shown);
+        let unshown = code::unshown(assembly, &request.view.selection, &outcome.shown);
         anyhow::ensure!(unshown.is_empty(), "not shown: {}", unshown.join(", "));
+        drop(plan);
+        leave(annotated);
         Ok(ExitCode::SUCCESS)
     }
 

@@ -126,8 +126,12 @@ impl Verb for BundleArgs {
 impl BundleArgs {
     /// Everything that any view may ask for.
     fn options(&self, context: &Context<'_>) -> LoadOptions {
-        self.input
-            .load_options(self.file.as_ref(), context.environment, bundle::NEEDS)
+        LoadOptions {
+            needs: bundle::NEEDS,
+            ..self
+                .input
+                .load_options(self.file.as_ref(), context.environment)
+        }
     }
 
     /// The code and the sources of all functions with samples.

@@ -1,27 +1,22 @@
 //! `pjit check`.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
 
-use crate::check::{self, Limits};
-use crate::load::{self, LoadOptions};
-use crate::output;
-use crate::output::{
-    answer::{self, Format},
-    csv, json,
-};
+use crate::ask::{Check, Request};
+use crate::check::Limits;
+use crate::output::answer::{self, Format};
 use crate::questions::budget::Budget;
 
-use super::input::{Environment, InputArgs};
+use super::input::InputArgs;
 use super::less::{Less, OfCheck};
 use super::question::parse_budget;
 use super::report::When;
-use super::terminal::{Output, colored, with_progress};
-use super::verb::no_color;
+use super::terminal::{Output, colored};
+use super::verb::{answered, no_color};
 use super::{Context, Verb};
 
 /// Arguments of `pjit check`.
@@ -104,26 +99,31 @@ const NOT_FIT: u8 = 3;
 
 impl Verb for CheckArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
-        let diag = context.diag;
-        let (mut load, limits) = self.resolve(context.environment);
-        load.weight.tells_pairs = true;
-        let evidence = with_progress(diag, || load::examine(&load, diag))?;
-        let verdict = check::judge(&evidence, limits);
-        let color = colored(self.color(), no_color());
+        let load = self
+            .input
+            .load_options(self.file.as_ref(), context.environment);
+        let request = Request {
+            limits: self.limits.limits(),
+            ..Request::of(
+                load,
+                Check {
+                    strict: self.input.strict,
+                },
+            )
+        };
+        let checked = match answered(&request, context.diag)? {
+            Ok(checked) => checked,
+            Err(status) => return Ok(status),
+        };
         let mut out = Output::open(None);
-        let strict = self.input.strict;
-        let page = |lines: usize| output::check::page(&verdict, strict, lines);
-        let json = |rows: usize| output::check::to_json(&verdict, strict, rows);
-        match self.format {
-            Format::Text => output::check::write(&verdict, strict, color, &mut out)?,
-            Format::Markdown => {
-                out.write_all(&answer::markdown(&page, self.budget.unwrap_or_default())?)?
-            }
-            Format::Json => json::write(&json, self.budget, &mut out)?,
-            Format::Csv => csv::write(&output::check::csv_rows(&verdict), self.budget, &mut out)?,
+        if self.format == Format::Text {
+            let color = self.color.and_then(When::choice);
+            checked.write_text(colored(color, no_color()), &mut out)?;
+        } else {
+            answer::write(&checked, self.format, self.budget, &mut out)?;
         }
         out.finish().context("output")?;
-        Ok(if verdict.is_fit(self.input.strict) {
+        Ok(if checked.is_fit() {
             ExitCode::SUCCESS
         } else {
             ExitCode::from(NOT_FIT)
@@ -137,22 +137,6 @@ impl Verb for CheckArgs {
     /// Here `--strict` is about the verdict.
     fn strict(&self) -> bool {
         false
-    }
-}
-
-impl CheckArgs {
-    /// What to load and what to hold it against.
-    #[must_use]
-    pub fn resolve(&self, environment: &Environment) -> (LoadOptions, Limits) {
-        let file = self.file.as_ref();
-        let load = self.input.load_options(file, environment, check::NEEDS);
-        (load, self.limits.limits())
-    }
-
-    /// Whether colours were asked for.
-    #[must_use]
-    pub fn color(&self) -> Option<bool> {
-        self.color.and_then(When::choice)
     }
 }
 

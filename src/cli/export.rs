@@ -8,24 +8,19 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 
 use super::filters::FilterArgs;
-use super::input::InputArgs;
+use super::input::{Environment, InputArgs};
 use super::target::ReplaceArgs;
-use super::terminal::{Output, with_progress};
-use super::verb::{leave, wrong_usage};
+use super::terminal::Output;
+use super::verb::{answered, leave, wrong_usage};
 use super::weight::WeightArgs;
 use super::{Context, Verb};
-use crate::ask::{self, require_samples, shown_event};
-use crate::load::{self, LoadOptions};
-use crate::needs::Needs;
-use crate::output::caption::{Caption, plural};
-use crate::output::firefox::{self, FirefoxOptions};
+use crate::ask::{Export, Request, Written};
+use crate::diagnostics::Diagnostics;
+use crate::output::caption::plural;
 use crate::output::gzip::{self, Effort};
-use crate::output::pprof::{self, Label, PprofOptions};
+use crate::output::pprof::{Label, PprofOptions};
+use crate::output::stacks_csv;
 use crate::output::text::harmless;
-use crate::output::{speedscope, stacks_csv};
-use crate::profile::Profile;
-use crate::questions::filter::Filters;
-use crate::questions::kinds::OwnRules;
 
 /// Arguments of `pjit export`.
 #[derive(Debug, Clone, Args)]
@@ -160,14 +155,6 @@ impl Verb for ExportArgs {
                 self.output.display()
             ));
         };
-        // Tried here; what is read is each recording's own business.
-        let mut any = self
-            .input
-            .load_options(None, context.environment, Needs::empty());
-        let filters = match self.filters.apply(&mut any) {
-            Ok(filters) => filters,
-            Err(text) => return wrong_usage(&text),
-        };
         if format != Format::Csv && self.files.len() > 1 {
             return wrong_usage("only CSV takes several recordings");
         }
@@ -175,19 +162,37 @@ impl Verb for ExportArgs {
         if to_stdout && format == Format::Pprof && std::io::stdout().is_terminal() {
             return wrong_usage("pprof's format is not for terminals; name a file with -o");
         }
-        let packed = by_name.is_some_and(|(_, packed)| packed);
+        let files: Vec<Option<&PathBuf>> = match self.files.as_slice() {
+            [] => vec![None],
+            files => files.iter().map(Some).collect(),
+        };
+        let requests = files.into_iter();
+        let requests = requests.map(|file| self.request(file, format, context.environment));
+        let requests: Vec<_> = match requests.collect() {
+            Ok(requests) => requests,
+            Err(text) => return wrong_usage(&text),
+        };
+        let packed = by_name.is_some_and(|(_, packed)| packed) || format == Format::Pprof;
         let path = (!to_stdout).then_some(self.output.as_path());
         let mut out = Output::to(path, self.replace.force_output).context("output")?;
-        let line = match format {
-            Format::Firefox => self.firefox((context, &filters), packed, &mut out)?,
-            Format::Pprof => self.pprof((context, &filters), &mut out)?,
-            Format::Speedscope => self.speedscope((context, &filters), packed, &mut out)?,
-            Format::Csv => self.csv((context, &filters), packed, &mut out)?,
+        let written = match format {
+            Format::Csv => self.csv(&requests, packed, &mut out, context.diag),
+            _ => one(&requests, packed, &mut out, context.diag),
+        };
+        let line = match written? {
+            Ok(line) => line,
+            Err(status) => return Ok(status),
         };
         out.finish().context("output")?;
         if !to_stdout {
             let name = self.output.display().to_string();
-            writeln!(std::io::stderr(), "{}: {line}", harmless(&name))?;
+            let opened = match format {
+                Format::Firefox => "; open it in https://profiler.firefox.com".to_owned(),
+                Format::Pprof => format!("; go tool pprof -http=: {}", self.output.display()),
+                Format::Speedscope => "; open it in https://www.speedscope.app".to_owned(),
+                Format::Csv => String::new(),
+            };
+            writeln!(std::io::stderr(), "{}: {line}{opened}", harmless(&name))?;
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -213,146 +218,87 @@ fn put<T>(
     Ok(done)
 }
 
-/// What an export works with: the process, and which stacks are wanted.
-type Asked<'a> = (&'a Context<'a>, &'a Filters);
+/// Writes a recording, and says in words what of it; or the status of wrong usage.
+fn one(
+    requests: &[Request<Export>],
+    packed: bool,
+    out: &mut Output,
+    diag: &Diagnostics,
+) -> anyhow::Result<Result<String, ExitCode>> {
+    let Some(request) = requests.first() else {
+        return Ok(Ok(String::new()));
+    };
+    let exported = match answered(request, diag)? {
+        Ok(exported) => exported,
+        Err(status) => return Ok(Err(status)),
+    };
+    let effort = packed.then(|| exported.effort());
+    let written = put(effort, request.load.reading.threads, out, |out| {
+        exported.write(out).context("output")
+    })?;
+    leave(exported);
+    Ok(Ok(match written {
+        Written::File(text) => text,
+        Written::Rows(rows) => plural(rows, "row"),
+    }))
+}
 
 impl ExportArgs {
-    fn options(
+    /// What is asked for of a recording.
+    fn request(
         &self,
         file: Option<&PathBuf>,
-        (context, _): Asked<'_>,
-        needs: Needs,
-    ) -> LoadOptions {
-        let mut load = self.input.load_options(file, context.environment, needs);
+        format: Format,
+        environment: &Environment,
+    ) -> Result<Request<Export>, String> {
+        let mut load = self.input.load_options(file, environment);
         self.weight.apply(&mut load, self.input.force, true);
-        let _ = self.filters.apply(&mut load);
-        load
-    }
-
-    fn load(&self, load: &LoadOptions, (context, filters): Asked<'_>) -> anyhow::Result<Profile> {
-        let mut profile = with_progress(context.diag, || load::load(load, context.diag))?;
-        require_samples(&profile)?;
-        ask::filter(&mut profile, filters, &OwnRules::default())?;
-        Ok(profile)
-    }
-
-    /// The same without the samples of events that were not asked for.
-    fn load_event(&self, load: &LoadOptions, asked: Asked<'_>) -> anyhow::Result<Profile> {
-        let mut profile = self.load(load, asked)?;
-        if self.event.is_some() {
-            let event = shown_event(&profile, self.event.as_deref())?;
-            profile.entries.retain(|entry| entry.event == event);
-            profile.samples.retain(|sample| sample.event == event);
-        }
-        Ok(profile)
-    }
-
-    fn pprof(&self, asked: Asked<'_>, out: &mut Output) -> anyhow::Result<String> {
-        let options = PprofOptions {
-            labels: self.labels.0.clone(),
-            max_stacks: self.max_stacks,
+        let filters = self.filters.apply(&mut load)?;
+        let view = match format {
+            Format::Firefox => Export::Firefox {
+                per_cpu: self.per_cpu,
+            },
+            Format::Pprof => Export::Pprof(PprofOptions {
+                labels: self.labels.0.clone(),
+                max_stacks: self.max_stacks,
+            }),
+            Format::Speedscope => Export::Speedscope { merged: self.merge },
+            Format::Csv => Export::Csv {
+                samples: self.samples,
+            },
         };
-        let load = self.options(self.files.first(), asked, options.needs());
-        let profile = self.load_event(&load, asked)?;
-        // As Go packs profiles: by the quickest level, or nearly.
-        let effort = Effort::Quick.for_functions(profile.symbols.len());
-        let written = put(Some(effort), load.reading.threads, out, |out| {
-            pprof::write(&profile, &options, out).context("output")
-        })?;
-        leave(profile);
-        let rest = match written.left_out {
-            0 => String::new(),
-            count => format!(" ({count} more as [rest])"),
-        };
-        Ok(format!(
-            "{}{rest} of {}; go tool pprof -http=: {}",
-            plural(written.stacks, "stack"),
-            plural(written.functions, "function"),
-            self.output.display()
-        ))
-    }
-
-    fn firefox(&self, asked: Asked<'_>, packed: bool, out: &mut Output) -> anyhow::Result<String> {
-        let mut load = self.options(self.files.first(), asked, firefox::NEEDS);
-        let is_whole = asked.1.is_empty() && load.filter.keeps_all() && load.time.is_none();
-        let has_waits = is_whole && self.weight.spec().keeps_events();
-        load.needs |= Needs::WAITS.only_if(has_waits);
-        let profile = self.load(&load, asked)?;
-        let options = FirefoxOptions {
-            event: shown_event(&profile, self.event.as_deref())?,
-            per_cpu: self.per_cpu,
-        };
-        let has_cpu = profile.samples.iter().any(|sample| sample.cpu.is_some());
-        anyhow::ensure!(
-            has_cpu || !self.per_cpu,
-            "--per-cpu: {} does not tell CPUs (perf record --sample-cpu)",
-            profile.recording.path
-        );
-        let written = put(
-            packed.then_some(Effort::UntilLarge.for_functions(profile.symbols.len())),
-            load.reading.threads,
-            out,
-            |out| firefox::write(&profile, options, out).context("output"),
-        )?;
-        let shown = Caption::of(&profile, options.event).shown;
-        leave(profile);
-        let kind = if self.per_cpu { "CPU" } else { "thread" };
-        Ok(format!(
-            "{shown}, {}, {}; open it in https://profiler.firefox.com",
-            plural(written.tracks, kind),
-            plural(written.markers, "marker")
-        ))
-    }
-
-    fn speedscope(
-        &self,
-        asked: Asked<'_>,
-        packed: bool,
-        out: &mut Output,
-    ) -> anyhow::Result<String> {
-        let needs = speedscope::NEEDS | Needs::SAMPLES.only_if(!self.merge);
-        let load = self.options(self.files.first(), asked, needs);
-        let profile = self.load_event(&load, asked)?;
-        let written = put(
-            packed.then_some(Effort::Small),
-            load.reading.threads,
-            out,
-            |out| speedscope::write(&profile, out).context("output"),
-        )?;
-        anyhow::ensure!(
-            written.is_whole,
-            "more than {} MB, which no browser opens; --merge makes it smaller, and speedscope reads pprof's format \
-             (-o X.pb.gz)",
-            speedscope::LARGEST >> 20
-        );
-        leave(profile);
-        Ok(format!(
-            "{}; open it in https://www.speedscope.app",
-            plural(written.profiles, "profile")
-        ))
-    }
-
-    fn csv(&self, asked: Asked<'_>, packed: bool, out: &mut Output) -> anyhow::Result<String> {
-        let threads = self.options(None, asked, Needs::empty()).reading.threads;
-        put(packed.then_some(Effort::Small), threads, out, |out| {
-            self.csv_rows(asked, out)
+        Ok(Request {
+            event: self.event.clone(),
+            filters,
+            ..Request::of(load, view)
         })
     }
 
-    /// One recording after the other, so that there is never more than one in memory.
-    fn csv_rows(&self, asked: Asked<'_>, out: &mut dyn Write) -> anyhow::Result<String> {
-        stacks_csv::write_heading(self.samples, out)?;
-        let files: Vec<Option<&PathBuf>> = match self.files.as_slice() {
-            [] => vec![None],
-            files => files.iter().map(Some).collect(),
-        };
-        let mut rows = 0;
-        for file in &files {
-            let load = self.options(*file, asked, stacks_csv::needs(self.samples));
-            let profile = self.load_event(&load, asked)?;
-            rows += stacks_csv::write(&profile, self.samples, load.reading.threads, out)?;
-        }
-        let files = plural(files.len(), "recording");
-        Ok(format!("{} of {files}", plural(rows, "row")))
+    /// Writes one recording after the other, so that there is never more than one in memory.
+    fn csv(
+        &self,
+        requests: &[Request<Export>],
+        packed: bool,
+        out: &mut Output,
+        diag: &Diagnostics,
+    ) -> anyhow::Result<Result<String, ExitCode>> {
+        let threads = requests
+            .first()
+            .map_or(1, |request| request.load.reading.threads);
+        put(packed.then_some(Effort::Small), threads, out, |out| {
+            stacks_csv::write_heading(self.samples, out)?;
+            let mut rows = 0;
+            for request in requests {
+                let exported = match answered(request, diag)? {
+                    Ok(exported) => exported,
+                    Err(status) => return Ok(Err(status)),
+                };
+                if let Written::Rows(more) = exported.write(out)? {
+                    rows += more;
+                }
+            }
+            let files = plural(requests.len(), "recording");
+            Ok(Ok(format!("{} of {files}", plural(rows, "row"))))
+        })
     }
 }

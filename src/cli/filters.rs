@@ -119,14 +119,12 @@ impl NameFilterArgs {
         }
     }
 
-    fn with_parent(&self, filters: Filters, load: &mut LoadOptions) -> Filters {
+    fn with_parent(&self, filters: Filters) -> Filters {
         let parent = self.parent.clone().map_or(Parent::Usual, Parent::Matching);
-        let filters = Filters {
+        Filters {
             parent: self.exclude_other.then_some(parent),
             ..filters
-        };
-        load.needs |= filters.needs();
-        filters
+        }
     }
 }
 
@@ -197,8 +195,8 @@ impl MarkedFilterArgs {
             tids: chosen(&self.tasks.tid),
             ..self.samples.apply(load)?
         };
-        let filters = self.stacks.apply(self.names.apply(samples), load)?;
-        Ok(self.names.with_parent(filters, load))
+        let filters = self.stacks.filters(self.names.apply(samples))?;
+        Ok(self.names.with_parent(filters))
     }
 }
 
@@ -215,7 +213,7 @@ impl TaskFilterArgs {
 }
 
 impl FilterArgs {
-    /// The filters, with all they look at among what is read.
+    /// The filters; what they ask of CPU and time is left out when the recording is read.
     ///
     /// # Errors
     /// When one of them means nothing.
@@ -226,8 +224,8 @@ impl FilterArgs {
             tids,
             ..self.samples.apply(load)?
         };
-        let filters = self.stacks.apply(self.names.apply(samples), load)?;
-        Ok(self.names.with_parent(filters, load))
+        let filters = self.stacks.filters(self.names.apply(samples))?;
+        Ok(self.names.with_parent(filters))
     }
 }
 
@@ -265,12 +263,12 @@ pub struct StackFilterArgs {
 }
 
 impl StackFilterArgs {
-    /// The filters, with all they look at among what is read.
+    /// The filters, with those of samples.
     ///
     /// # Errors
     /// When an expression is not one, or a tag is not known.
-    pub fn apply(&self, samples: SampleFilter, load: &mut LoadOptions) -> Result<Filters, String> {
-        let filters = Filters {
+    pub fn filters(&self, samples: SampleFilter) -> Result<Filters, String> {
+        Ok(Filters {
             samples,
             parent: None,
             focus: regexes("--focus", &self.focus)?,
@@ -280,9 +278,7 @@ impl StackFilterArgs {
             show_from: regexes("--show-from", &self.show_from)?,
             tag_focus: tags("--tagfocus", &self.tag_focus)?,
             tag_ignore: tags("--tagignore", &self.tag_ignore)?,
-        };
-        load.needs |= filters.needs();
-        Ok(filters)
+        })
     }
 }
 

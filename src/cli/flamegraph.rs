@@ -8,35 +8,22 @@ use anyhow::Context as _;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
-use super::annotate::{SourceArgs, source_roots};
-use super::change::{Sides, weights_of_run};
+use super::annotate::source_roots;
 use super::filters::MarkedFilterArgs;
-use super::input::InputArgs;
+use super::input::{Environment, InputArgs};
 use super::named::Named;
 use super::picture::{Format, Target};
-use super::target::{ReplaceArgs, read_named};
-use super::terminal::{Output, with_progress};
-use super::verb::{leave, wrong_usage};
+use super::target::ReplaceArgs;
+use super::terminal::Output;
+use super::verb::{answered, leave, wrong_usage};
 use super::weight::WeightArgs;
 use super::{Context, Verb};
-use crate::ask::{filter, require_samples, shown_event};
-use crate::assembly::{Assembly, Functions, Request};
-use crate::code::{self, Column, PercentType, Selection};
-use crate::flame::{
-    self, Comparison, Findings, Flame, Limit, Naming, Paths, Roots, SeriesId, Shape, Weights, prune,
-};
-use crate::ids::IndexVec;
-use crate::load::{self, LoadOptions};
-use crate::needs::Needs;
-use crate::output::caption::{Caption, grouped, plural};
-use crate::output::html::{self, Content, FunctionCode, PageOptions};
-use crate::output::svg::{self, BackgroundColor, Drawing, Palette, SvgOptions};
+use crate::ask::{Flamegraph, Request};
+use crate::flame::{Comparison, Limit, Roots, Shape};
+use crate::input::open_named;
+use crate::output::html::PageOptions;
+use crate::output::svg::{self, BackgroundColor, Palette, SvgOptions};
 use crate::output::text::harmless;
-use crate::profile::{EventId, Profile};
-use crate::questions::filter::Filters;
-use crate::questions::idle::leave_out;
-use crate::questions::kinds::OwnRules;
-use crate::unit::Unit;
 
 /// Arguments of `pjit flamegraph`.
 #[derive(Debug, Clone, Args)]
@@ -214,8 +201,6 @@ fn parsed<T: std::str::FromStr<Err = String>>(text: &str) -> Result<T, String> {
 
 /// Share below which frames are too narrow to be seen.
 const PERCENT_LIMIT: f64 = 0.01;
-/// Per cent of the samples below which the page has no code of a function.
-const CODE_LIMIT: f64 = 0.1;
 /// Frames that browsers show without delay.
 const FRAMES: usize = 5000;
 
@@ -248,53 +233,27 @@ impl Verb for FlamegraphArgs {
                 "one recording, or --diff BASE with those that are compared with it",
             );
         }
-        let needs = flame::NEEDS
-            | Needs::CODE.only_if(self.source)
-            | Needs::KINDS.only_if(!self.diff.is_empty());
-        let mut load = self
-            .input
-            .load_options(new.first(), context.environment, needs);
-        self.weight.apply(&mut load, self.input.force, true);
-        let filters = match self.filters.apply(&mut load) {
-            Ok(filters) => filters,
+        let request = match self.request(new, target.format, context.environment) {
+            Ok(request) => request,
             Err(text) => return wrong_usage(&text),
         };
         let svg = self.svg_options()?;
         let mut out =
             Output::to(target.path.as_deref(), self.replace.force_output).context("output")?;
-        let (mut profile, assembly) =
-            with_progress(context.diag, || self.load(&mut load, &filters, context))?;
-        if !self.diff.is_empty() {
-            leave_out(&mut profile);
-            require_samples(&profile)?;
-        }
-        let event = shown_event(&profile, self.event.as_deref())?;
-        let mut caption = Caption::of(&profile, event);
-        let reading = Reading {
-            load: &load,
-            filters: &filters,
-            context,
-        };
-        let (flame, findings) =
-            self.flame((&profile, event), target.format, &reading, &mut caption)?;
-        let picture = Picture {
-            profile: &profile,
-            event,
-            flame: &flame,
-            findings: findings.as_ref(),
-            caption: &caption,
-            code: &code_of(&profile, event, &flame, assembly.as_ref()),
+        let picture = match answered(&request, context.diag)? {
+            Ok(picture) => picture,
+            Err(status) => return Ok(status),
         };
         let closing = match target.format {
-            Format::Svg => self.draw(&picture, &svg, &mut out)?,
-            Format::Html => self.page(&picture, load.reading.threads, &mut out)?,
+            Format::Svg => picture.draw(&svg, self.look.limit(), &mut out)?,
+            Format::Html => picture.page(&self.page_options(), &mut out)?,
         };
         out.finish().context("output")?;
         if let Some(path) = target.path {
             let line = format!("{}: {closing}", path.display());
             writeln!(std::io::stderr(), "{}", harmless(&line))?;
         }
-        leave((profile, flame));
+        leave(picture);
         Ok(ExitCode::SUCCESS)
     }
 
@@ -308,23 +267,6 @@ impl Verb for FlamegraphArgs {
     }
 }
 
-/// What is written in one format or the other.
-struct Picture<'p> {
-    profile: &'p Profile,
-    event: EventId,
-    flame: &'p Flame,
-    findings: Option<&'p Findings>,
-    caption: &'p Caption,
-    code: &'p [FunctionCode],
-}
-
-/// How recordings are read.
-struct Reading<'r> {
-    load: &'r LoadOptions,
-    filters: &'r Filters,
-    context: &'r Context<'r>,
-}
-
 impl ComparisonArgs {
     fn get(&self) -> Comparison {
         Comparison {
@@ -336,6 +278,14 @@ impl ComparisonArgs {
 }
 
 impl LookArgs {
+    /// Which frames are wide enough to be drawn.
+    fn limit(&self) -> Limit {
+        Limit {
+            percent: self.percent_limit.unwrap_or(PERCENT_LIMIT),
+            frames: self.percent_limit.is_none().then_some(FRAMES),
+        }
+    }
+
     /// The first of these options that was given.
     fn first(&self) -> Option<&'static str> {
         [
@@ -363,7 +313,7 @@ impl FlamegraphArgs {
         let palette_map = match &look.palette_map {
             Some(path) => {
                 let mut bytes = Vec::new();
-                read_named(path)
+                open_named(path)
                     .and_then(|mut file| file.read_to_end(&mut bytes))
                     .with_context(|| path.display().to_string())?;
                 Some(svg::read_palette(&bytes).with_context(|| path.display().to_string())?)
@@ -383,280 +333,47 @@ impl FlamegraphArgs {
             inverted: self.inverted,
             count_name: look.countname.clone(),
             palette_map,
-            comparison: self.comparison.get(),
+            ..SvgOptions::default()
         })
     }
 
-    /// The filtered profile, and the code of functions if it is wanted.
-    fn load(
-        &self,
-        load: &mut LoadOptions,
-        filters: &Filters,
-        context: &Context<'_>,
-    ) -> anyhow::Result<(Profile, Option<Assembly>)> {
-        if !self.source {
-            let mut profile = load::load(load, context.diag)?;
-            require_samples(&profile)?;
-            filter(&mut profile, filters, &OwnRules::default())?;
-            return Ok((profile, None));
+    fn page_options(&self) -> PageOptions {
+        PageOptions {
+            title: self.title.clone(),
+            subtitle: self.subtitle.clone(),
+            inverted: self.inverted,
+            reverse: self.reverse,
+            ..PageOptions::default()
         }
-        load.needs |= Needs::ADDRESSES.only_if(!filters.is_empty());
-        let selection = Selection {
-            percent_limit: CODE_LIMIT,
-            ..Selection::default()
-        };
-        let request = Request {
-            lines: true,
-            sources: true,
-            keeps_sources: true,
-            paths: SourceArgs::below(&self.source_root).paths(load),
-            ..Request::default()
-        };
-        let mut filtered = Ok(IndexVec::new());
-        let narrow = |profile: &mut Profile| {
-            filtered = filter(profile, filters, &OwnRules::default());
-            !filters.is_empty()
-        };
-        let choose = |functions: &mut Functions| {
-            let chosen = code::choose(functions, &selection);
-            chosen.unwrap_or_default()
-        };
-        let (profile, mut assembly) = load::annotate(load, &request, context.diag, narrow, choose)?;
-        require_samples(&profile)?;
-        filtered?;
-        assembly
-            .warnings
-            .drain(..)
-            .for_each(|line| context.diag.warn(line));
-        Ok((profile, Some(assembly)))
     }
 
-    fn paths(
+    /// What is asked for, of these recordings.
+    fn request(
         &self,
-        profile: &Profile,
-        event: Option<EventId>,
-        naming: Naming,
-        by_thread: bool,
-        threads: usize,
-    ) -> Paths {
-        let options = flame::Options {
+        new: &[PathBuf],
+        format: Format,
+        environment: &Environment,
+    ) -> Result<Request<Flamegraph>, String> {
+        let mut load = self.input.load_options(new.first(), environment);
+        self.weight.apply(&mut load, self.input.force, true);
+        let filters = self.filters.apply(&mut load)?;
+        let view = Flamegraph {
+            is_page: format == Format::Html,
             roots: match (self.filters.marks_tid(), self.filters.marks_pid()) {
                 (true, _) => Roots::Thread,
                 (false, true) => Roots::Process,
                 (false, false) => Roots::Comm,
             },
-            event,
-            reverse: self.reverse && self.diff.is_empty() && naming == Naming::Folded,
-            naming,
-            by_thread,
-            threads,
-        };
-        flame::paths(profile, &options)
-    }
-
-    /// The tree: of one event for the SVG and for differences, of all for the page.
-    fn flame(
-        &self,
-        (profile, event): (&Profile, EventId),
-        format: Format,
-        reading: &Reading<'_>,
-        caption: &mut Caption,
-    ) -> anyhow::Result<(Flame, Option<Findings>)> {
-        let threads = reading.load.reading.threads;
-        if self.diff.is_empty() {
-            let is_page = format == Format::Html;
-            let naming = if is_page {
-                Naming::Whole
-            } else {
-                Naming::Folded
-            };
-            let only = (!is_page).then_some(event);
-            let paths = self.paths(profile, only, naming, is_page, threads);
-            return Ok((flame::plant(paths, threads), None));
-        }
-        let new = if self.to.is_empty() {
-            &self.files
-        } else {
-            &self.to
-        };
-        let sides = Sides {
-            base: &self.diff,
-            more: new.get(1..).unwrap_or_default(),
-            load: reading.load,
-            filters: reading.filters,
-            absolute: self.comparison.absolute,
-        };
-        let of = |profile: &Profile, event: EventId, naming: Naming| {
-            self.paths(profile, Some(event), naming, false, threads)
-        };
-        let (flame, findings) = sides.join((profile, event), &of, caption, reading.context)?;
-        for line in &caption.differences {
-            reading.context.diag.warn(line.clone());
-        }
-        Ok((flame, Some(findings)))
-    }
-
-    /// Writes the SVG; the answer tells what is in it.
-    fn draw(
-        &self,
-        picture: &Picture<'_>,
-        options: &SvgOptions,
-        out: &mut Output,
-    ) -> anyhow::Result<String> {
-        let Picture {
-            profile,
-            event,
-            flame,
-            findings,
-            caption,
-            ..
-        } = picture;
-        let summary = &profile[*event];
-        let is_time = summary.unit == Unit::Nanoseconds;
-        // Thousandths of a sample are worth something where several runs have a mean; of a nanosecond they are not.
-        let fixed = match findings {
-            Some(_) if !is_time && summary.period < u64::MAX >> 24 => 1000,
-            _ => 1,
-        };
-        let (mut weights, mut other) = match findings {
-            None => (run_weights(flame, *event, 0), None),
-            Some(findings) => {
-                let of = |run| weights_of_run(flame, findings, run, fixed);
-                (of(0), Some(of(1)))
-            }
-        };
-        if let Some(other) = &mut other
-            && options.comparison.shape == Shape::Before
-        {
-            std::mem::swap(&mut weights, other);
-        }
-        check_weight(&weights)?;
-        let limit = Limit {
-            percent: self.look.percent_limit.unwrap_or(PERCENT_LIMIT),
-            frames: self.look.percent_limit.is_none().then_some(FRAMES),
-        };
-        let drawing = Drawing {
-            flame,
-            weights: &weights,
-            other: other.as_ref().zip(*findings),
-            fixed,
-            pruned: prune(flame, &weights, limit),
-            caption,
-            is_time,
-            unit: &summary.name,
-        };
-        svg::write(&drawing, options, out)?;
-        Ok(format!(
-            "{}, {} of {} frames drawn; {}",
-            caption.whole(),
-            grouped(drawing.pruned.kept as u64),
-            grouped(flame.nodes.len() as u64 - 1),
-            caption.quality
-        ))
-    }
-
-    /// Writes the page; the answer tells what is in it.
-    fn page(
-        &self,
-        picture: &Picture<'_>,
-        threads: usize,
-        out: &mut Output,
-    ) -> anyhow::Result<String> {
-        let Picture {
-            profile,
-            event,
-            flame,
-            findings,
-            caption,
-            code,
-        } = picture;
-        let content = Content {
-            flame,
-            profile,
-            caption,
-            event: *event,
-            weights: &weights(flame, *event)?,
-            findings: *findings,
-            code,
-        };
-        let options = PageOptions {
-            title: self.title.clone(),
-            subtitle: self.subtitle.clone(),
-            inverted: self.inverted,
             reverse: self.reverse,
+            base: self.diff.clone(),
+            more: new.get(1..).unwrap_or_default().to_vec(),
             comparison: self.comparison.get(),
-            threads,
+            code: self.source.then(|| self.source_root.clone()),
         };
-        html::write(&content, &options, out)?;
-        let frames = grouped(flame.nodes.len() as u64 - 1);
-        let code = match (self.source, code.len()) {
-            (false, _) => String::new(),
-            (true, count) => format!(", code of {}", plural(count, "function")),
-        };
-        Ok(format!(
-            "{}, {frames} frames{code}; {}",
-            caption.whole(),
-            caption.quality
-        ))
+        Ok(Request {
+            event: self.event.clone(),
+            filters,
+            ..Request::of(load, view)
+        })
     }
-}
-
-/// The code that the page is to hold.
-fn code_of(
-    profile: &Profile,
-    event: EventId,
-    flame: &Flame,
-    assembly: Option<&Assembly>,
-) -> Vec<FunctionCode> {
-    let Some(assembly) = assembly else {
-        return Vec::new();
-    };
-    let options = code::Options {
-        percent_type: PercentType::LocalPeriod,
-        column: Column::Percent,
-        group: false,
-        full_paths: true,
-        source: true,
-        print_lines: false,
-        raw: false,
-        merge_versions: false,
-    };
-    let (plan, outcome) = code::Plan::new(assembly, &profile.events, &options);
-    let blocks = (0..plan.len()).map(|number| plan.block(number));
-    let name = &profile[event].name;
-    let blocks = outcome.shown.into_iter().zip(blocks);
-    let blocks: Vec<_> = blocks
-        .filter(|(_, block)| block.event.contains(name.as_str()))
-        .collect();
-    html::codes(flame, &assembly.functions, &blocks)
-}
-
-/// Weights of what is shown; an error if there are none.
-fn weights(flame: &Flame, event: EventId) -> anyhow::Result<Weights> {
-    let weights = run_weights(flame, event, 0);
-    check_weight(&weights)?;
-    Ok(weights)
-}
-
-fn check_weight(weights: &Weights) -> anyhow::Result<()> {
-    anyhow::ensure!(
-        weights.total.first().is_some_and(|all| *all > 0),
-        "nothing to draw: all periods are 0; --weight samples counts samples"
-    );
-    Ok(())
-}
-
-fn run_weights(flame: &Flame, event: EventId, run: u8) -> Weights {
-    let is_wanted: IndexVec<SeriesId, bool> = flame
-        .series
-        .iter()
-        .map(|series| series.event == event && series.run == run)
-        .collect();
-    flame.weights(|cell| {
-        if is_wanted[cell.series] {
-            cell.period
-        } else {
-            0
-        }
-    })
 }

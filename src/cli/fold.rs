@@ -6,20 +6,14 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 
-use crate::ask::{self, shown_event};
-use crate::diagnostics::Diagnostics;
-use crate::load::{self, LoadOptions};
-use crate::metrics::{plain_name, pmu};
-use crate::output::folded::{self, FoldOptions, Weight};
-use crate::profile::{EventId, Profile};
-use crate::questions::kinds::OwnRules;
-use crate::weigh::Spec;
+use crate::ask::{Fold, Request};
+use crate::output::folded::FoldOptions;
 
 use super::filters::MarkedFilterArgs;
 use super::input::{Environment, InputArgs};
 use super::target::ReplaceArgs;
-use super::terminal::{Output, with_progress};
-use super::verb::{leave, wrong_usage};
+use super::terminal::Output;
+use super::verb::{answered, leave, wrong_usage};
 use super::weight::WeightArgs;
 use super::{Context, Verb};
 
@@ -70,23 +64,19 @@ pub struct FoldArgs {
 
 impl Verb for FoldArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
-        let diag = context.diag;
-        let (mut load, fold) = self.resolve(context.environment);
-        let filters = match self.filters.apply(&mut load) {
-            Ok(filters) => filters,
+        let request = match self.request(context.environment) {
+            Ok(request) => request,
             Err(text) => return wrong_usage(&text),
         };
         let mut out =
             Output::to(self.output.as_deref(), self.replace.force_output).context("output")?;
-        let mut profile = with_progress(diag, || load::load(&load, diag))?;
-        let fold = FoldOptions {
-            events: self.events(&profile, load.weight.spec == Spec::Samples, diag)?,
-            ..fold
+        let folded = match answered(&request, context.diag)? {
+            Ok(folded) => folded,
+            Err(status) => return Ok(status),
         };
-        ask::filter(&mut profile, &filters, &OwnRules::default())?;
-        folded::write(&profile, &fold, &mut out)?;
+        folded.write(&mut out)?;
         out.finish().context("output")?;
-        leave(profile);
+        leave(folded);
         Ok(ExitCode::SUCCESS)
     }
 
@@ -96,55 +86,26 @@ impl Verb for FoldArgs {
 }
 
 impl FoldArgs {
-    /// What to load and how to print it.
-    #[must_use]
-    pub fn resolve(&self, environment: &Environment) -> (LoadOptions, FoldOptions) {
-        let mut load = self
-            .input
-            .load_options(self.file.as_ref(), environment, folded::NEEDS);
+    /// What is asked for.
+    ///
+    /// # Errors
+    /// When a filter means nothing.
+    pub fn request(&self, environment: &Environment) -> Result<Request<Fold>, String> {
+        let mut load = self.input.load_options(self.file.as_ref(), environment);
         self.weight.apply(&mut load, self.input.force, true);
-        let fold = FoldOptions {
+        let options = FoldOptions {
             pid: self.filters.marks_pid(),
             tid: self.filters.marks_tid(),
             annotate_kernel: self.annotate_kernel || self.all,
             annotate_jit: self.annotate_jit || self.all,
-            weight: Weight::Period,
-            events: Vec::new(),
             threads: load.reading.threads,
+            ..FoldOptions::default()
         };
-        (load, fold)
-    }
-
-    /// The events to add up: the one that is named, else the main one; all where each sample weighs one. What the kinds of cores of one processor
-    /// count of the same adds up, too.
-    fn events(
-        &self,
-        profile: &Profile,
-        weigh_alike: bool,
-        diag: &Diagnostics,
-    ) -> anyhow::Result<Vec<EventId>> {
-        let chosen = shown_event(profile, self.event.as_deref())?;
-        if self.event.is_some() {
-            return Ok(vec![chosen]);
-        }
-        let name = |event: EventId| profile[event].name.as_str();
-        let is_same = |event: &EventId| {
-            let (one, other) = (name(chosen), name(*event));
-            let is_other_core =
-                pmu(one).is_some() && pmu(other).is_some() && pmu(one) != pmu(other);
-            weigh_alike || *event == chosen || is_other_core && plain_name(one) == plain_name(other)
-        };
-        let sampled = profile.events.indices();
-        let sampled = sampled.filter(|event| profile[*event].samples > 0);
-        let (shown, others): (Vec<EventId>, Vec<EventId>) = sampled.partition(is_same);
-        if !others.is_empty() {
-            let names: Vec<&str> = others.into_iter().map(name).collect();
-            diag.warn(format!(
-                "shows {}; not shown: {} (--event NAME)",
-                name(chosen),
-                names.join(", ")
-            ));
-        }
-        Ok(shown)
+        let filters = self.filters.apply(&mut load)?;
+        Ok(Request {
+            event: self.event.clone(),
+            filters,
+            ..Request::of(load, Fold { options })
+        })
     }
 }

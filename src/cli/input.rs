@@ -223,13 +223,12 @@ impl InputArgs {
         named
     }
 
-    /// What to load for a view with these needs, with `positional` as the recording where `-i` is not given.
+    /// What to load, with `positional` as the recording where `-i` is not given.
     #[must_use]
     pub fn load_options(
         &self,
         positional: Option<&PathBuf>,
         environment: &Environment,
-        needs: Needs,
     ) -> LoadOptions {
         let source = match self.input.as_ref().or(positional) {
             Some(path) if path.as_os_str() == "-" => Source::Stdin,
@@ -267,7 +266,6 @@ impl InputArgs {
                 wasm: self.lines.wasm.clone(),
             },
             source_maps: self.lines.source_map.clone(),
-            needs,
             refused: Needs::INLINED.only_if(symbols.no_inline)
                 | Needs::MARKS.only_if(self.cuts.no_cut_marks),
             reading: collect::Options {

@@ -3,7 +3,6 @@
 pub mod annotate;
 mod bundle;
 pub mod callgraph;
-mod change;
 pub mod check;
 mod completions;
 pub mod diff;

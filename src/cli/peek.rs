@@ -9,7 +9,6 @@ use super::input::InputArgs;
 use super::question::{PrintArgs, QuestionArgs};
 use super::verb::{Context, Verb};
 use crate::ask::Peek;
-use crate::needs::Needs;
 
 /// Arguments of `pjit peek`.
 #[derive(Debug, Clone, Args)]
@@ -52,7 +51,7 @@ impl Verb for PeekArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
         let load = self
             .input
-            .load_options(self.file.as_ref(), context.environment, Needs::empty());
+            .load_options(self.file.as_ref(), context.environment);
         let view = Peek {
             function: self.function.clone(),
             depth: usize::from(self.depth),

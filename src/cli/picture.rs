@@ -1,20 +1,11 @@
-//! Where a picture goes and in which format, and what a difference is taken from.
+//! Where a picture goes and in which format.
 
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use clap::ValueEnum;
 
-use super::Context;
-use super::target::read_named;
-use super::terminal::with_progress;
-use crate::ask::require_samples;
-use crate::flame::{self, Paths};
-use crate::input::MAGIC;
-use crate::load::{self, LoadOptions, Source};
 use crate::output::{html, svg};
-use crate::profile::Profile;
 
 /// Formats of pictures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -89,50 +80,4 @@ fn may_be_replaced(path: &Path) -> bool {
     let mut beginning = Vec::new();
     let read = file.take(1 << 12).read_to_end(&mut beginning);
     read.is_ok() && (svg::is_ours(&beginning) || html::is_ours(&beginning))
-}
-
-/// What a difference is taken from.
-pub(super) enum Base {
-    Recording(Box<Profile>),
-    Folded(Paths),
-}
-
-/// Reads what a difference is taken from: a recording read as the other one is, or folded stacks.
-pub(super) fn read_base(
-    path: &Path,
-    load: &LoadOptions,
-    context: &Context<'_>,
-) -> anyhow::Result<Base> {
-    let named = || path.display().to_string();
-    let mut beginning = Vec::new();
-    let mut file = read_named(path).with_context(named)?;
-    let size = file.metadata().with_context(named)?.len();
-    (&mut file)
-        .take(MAGIC.len() as u64)
-        .read_to_end(&mut beginning)
-        .with_context(named)?;
-    if beginning != MAGIC {
-        anyhow::ensure!(is_small(size), "{}: {TOO_LARGE}", named());
-        let mut bytes = beginning;
-        file.take(FOLDED_MOST)
-            .read_to_end(&mut bytes)
-            .with_context(named)?;
-        anyhow::ensure!(is_small(bytes.len() as u64), "{}: {TOO_LARGE}", named());
-        let paths = flame::read_folded(&bytes)
-            .with_context(|| format!("{}: neither a recording nor folded stacks", named()))?;
-        return Ok(Base::Folded(paths));
-    }
-    let mut options = load.clone();
-    options.source = Source::File(path.to_owned());
-    let profile = with_progress(context.diag, || load::load(&options, context.diag))?;
-    require_samples(&profile)?;
-    Ok(Base::Recording(Box::new(profile)))
-}
-
-/// Bytes of folded stacks that are read at most: positions in them are numbers of 32 bits.
-const FOLDED_MOST: u64 = 1 << 32;
-const TOO_LARGE: &str = "more than 4 GB of folded stacks";
-
-const fn is_small(size: u64) -> bool {
-    size < FOLDED_MOST
 }

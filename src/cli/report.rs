@@ -1,7 +1,6 @@
 //! `pjit report`: perf report's options in, plain structs out.
 //!
-//! Spelling, short forms and abbreviations are perf's. What the view is told is a [`ReportOptions`]; what has to be read
-//! and computed for it, a [`LoadOptions`].
+//! Spelling, short forms and abbreviations are perf's. What comes out is a [`Request`] for a [`Report`].
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -14,21 +13,17 @@ use super::callgraph::CallGraphArgs;
 use super::filters::{SampleFilterArgs, StackFilterArgs, TaskFilterArgs};
 use super::input::{Environment, InputArgs};
 use super::perf_only::PerfOnlyArgs;
-use super::terminal::{Output, colored, with_progress};
-use super::verb::{leave, no_color, write_header, wrong_usage};
+use super::terminal::{Output, colored};
+use super::verb::{answered, leave, no_color, write_header, wrong_usage};
 use super::weight::WeightArgs;
 use super::{Context, Verb};
-use crate::ask::{self, require_samples};
-use crate::load::{self, LoadError, LoadOptions};
+use crate::ask::{Report, Request};
+use crate::load;
 use crate::metrics::Metric;
 use crate::needs::Needs;
 use crate::output::stdio;
 use crate::output::text::harmless;
-use crate::perfdata::NoField;
 use crate::profile::SampleFilter;
-use crate::questions::filter::Filters;
-use crate::questions::kinds::OwnRules;
-use crate::report;
 use crate::report::keys::{FieldSpec, Key, SortSpec, known_keys};
 use crate::report::options::{Grouping, Latency, ReportOptions};
 use crate::session::listing::Listing;
@@ -413,16 +408,12 @@ struct AnnotationArgs {
 /// All that `pjit report` was told.
 #[derive(Debug, Clone)]
 pub struct ReportCommand {
-    /// What to read and to compute.
-    pub load: LoadOptions,
-    /// The view.
-    pub view: ReportOptions,
+    /// What is asked for.
+    pub request: Request<Report>,
     /// Only the header block.
     pub header_only: bool,
     /// Instead of a profile, a listing of the recording.
     pub listing: Option<Listing>,
-    /// Filters of stacks, which change the profile before it is viewed.
-    pub stacks: Filters,
     /// Colours, if the command line decides.
     pub color: Option<bool>,
     /// Never a pager.
@@ -441,31 +432,30 @@ impl Verb for ReportArgs {
         command.warnings.drain(..).for_each(|line| diag.warn(line));
         let pager = (!command.no_pager).then_some(environment.pager.as_str());
         let mut out = Output::open(pager);
-        command.view.layout.color = colored(command.color, no_color());
+        let request = &mut command.request;
+        request.view.options.layout.color = colored(command.color, no_color());
         if command.header_only {
-            return write_header(&command.load, out, diag);
+            return write_header(&request.load, out, diag);
         }
         if let Some(listing) = command.listing {
             let mut line = |text: &str| writeln!(out, "{}", harmless(text));
-            load::list(listing, &command.load, diag, &mut line)??;
+            load::list(listing, &request.load, diag, &mut line)??;
             out.finish()?;
             return Ok(ExitCode::SUCCESS);
         }
-        let mut profile = match with_progress(diag, || load::load(&command.load, diag)) {
-            Err(LoadError::Field(error)) => return wrong_usage(&no_key(&error)),
-            loaded => loaded?,
+        let reported = match answered(request, diag)? {
+            Ok(reported) => reported,
+            Err(status) => return Ok(status),
         };
-        require_samples(&profile)?;
-        ask::filter(&mut profile, &command.stacks, &OwnRules::default())?;
-        command.view.settle(&profile);
-        let report = report::build(&profile, &command.view)?;
+        let report = reported.build()?;
         stdio::write(&report, &mut out)?;
         let is_empty = report.is_empty();
         leave(report);
         out.finish()?;
-        leave(profile);
+        leave(reported);
         if is_empty {
-            let word = command.view.filters.symbol_filter.as_deref().unwrap_or("");
+            let filters = &request.view.options.filters;
+            let word = filters.symbol_filter.as_deref().unwrap_or("");
             let hint = if Path::new(word).is_file() {
                 format!(" ('{word}' is taken for a part of symbols' names: name one recording)")
             } else {
@@ -507,10 +497,7 @@ impl ReportArgs {
         if let Some(filter) = filter {
             view.filters.symbol_filter = Some(filter.to_string_lossy().into_owned());
         }
-        let needs = self.needs(&view);
-        let mut load = self.input.load_options(file.as_ref(), environment, needs);
-        load.reading.raw_payloads = self.rows.raw_trace;
-        load.reading.time_step = view.rows.time_quantum;
+        let mut load = self.input.load_options(file.as_ref(), environment);
         view.layout.show_threads = self.other.threads;
         view.layout.threads = load.reading.threads;
         self.weight.apply(&mut load, self.input.force, false);
@@ -518,8 +505,7 @@ impl ReportArgs {
             keeps_periods(&view)?;
         }
         let sort = view.columns.sort.as_ref();
-        load.fields = sort.map_or_else(Vec::new, |sort| sort.named.clone());
-        if let Some(word) = load.fields.first()
+        if let Some(word) = sort.and_then(|sort| sort.named.first())
             && !load.weight.spec.keeps_events()
         {
             return Err(format!(
@@ -533,22 +519,26 @@ impl ReportArgs {
             tids: self.filters.tasks.tids.clone(),
             ..self.filters.samples.apply(&mut load)?
         };
-        load.needs |= view.filters.samples.needs();
-        let stacks = self.stacks.apply(SampleFilter::default(), &mut load)?;
-        if view.columns.latency != Latency::Off && !stacks.is_empty() {
+        let filters = self.stacks.filters(SampleFilter::default())?;
+        if view.columns.latency != Latency::Off && !filters.is_empty() {
             return Err(
                 "latency is not known of what --focus and other filters of stacks leave".to_owned(),
             );
         }
         warnings.extend(self.without_effect());
+        let view = Report {
+            options: view,
+            raw_trace: self.rows.raw_trace,
+        };
         Ok(ReportCommand {
-            load,
+            request: Request {
+                filters,
+                ..Request::of(load, view)
+            },
             header_only: self.other.header_only,
             listing: self.listing()?,
-            stacks,
             color: self.layout.color.and_then(When::choice),
             no_pager: self.layout.no_pager,
-            view,
             warnings,
         })
     }
@@ -638,18 +628,6 @@ impl ReportArgs {
         }
     }
 
-    /// What is read and computed: what the view needs, and nothing else.
-    fn needs(&self, view: &ReportOptions) -> Needs {
-        let needs = view.needs();
-        match &view.columns.sort {
-            _ if needs.contains(Needs::PAYLOADS) => needs,
-            Some(sort) if !sort.adds_to_default() => needs,
-            Some(_) if self.rows.raw_trace => needs | Needs::PAYLOADS,
-            // perf's default for recordings of tracepoints alone.
-            _ => needs | Needs::ONLY_PAYLOADS,
-        }
-    }
-
     fn listing(&self) -> Result<Option<Listing>, String> {
         let other = &self.other;
         let asked = [
@@ -724,14 +702,6 @@ fn keeps_periods(view: &ReportOptions) -> Result<(), String> {
     ))
 }
 
-/// What is said of a word of `--sort` that is neither a key nor a field.
-fn no_key(error: &NoField) -> String {
-    format!(
-        "unknown --sort key: {error}; keys: {}",
-        known_keys().join(" ")
-    )
-}
-
 /// The style of `-T`'s list; pjit has perf's usual one.
 fn pretty(style: &str) -> Result<(), String> {
     match style {
@@ -758,6 +728,7 @@ mod tests {
     use clap::{CommandFactory, Parser};
 
     use super::*;
+    use crate::ask::Question as _;
     use crate::load::Source;
     use crate::report::options::{CallGraphMode, ChainOrder};
 
@@ -782,25 +753,40 @@ mod tests {
     #[test]
     fn the_next_word_belongs_to_call_graph_unless_it_is_an_option() {
         let bare = resolve("-i x -g --no-children").expect("valid");
-        assert_eq!(bare.view.chains.call_graph.order, Some(ChainOrder::Caller));
-        assert!(bare.view.filters.symbol_filter.is_none() && !bare.view.rows.children);
+        assert_eq!(
+            bare.request.view.options.chains.call_graph.order,
+            Some(ChainOrder::Caller)
+        );
+        assert!(
+            bare.request.view.options.filters.symbol_filter.is_none()
+                && !bare.request.view.options.rows.children
+        );
         let spec = resolve("-g callee,2 x").expect("valid");
         assert_eq!(
             (
-                spec.view.chains.call_graph.order,
-                spec.view.chains.call_graph.threshold
+                spec.request.view.options.chains.call_graph.order,
+                spec.request.view.options.chains.call_graph.threshold
             ),
             (Some(ChainOrder::Callee), 2.0)
         );
-        assert_eq!(spec.load.source, Source::File("x".into()));
+        assert_eq!(spec.request.load.source, Source::File("x".into()));
         assert_eq!(
-            resolve("-ng").expect("valid").view.chains.call_graph.order,
+            resolve("-ng")
+                .expect("valid")
+                .request
+                .view
+                .options
+                .chains
+                .call_graph
+                .order,
             Some(ChainOrder::Caller)
         );
         assert_eq!(
             resolve("-gnone")
                 .expect("valid")
+                .request
                 .view
+                .options
                 .chains
                 .call_graph
                 .mode,
@@ -814,24 +800,32 @@ mod tests {
         let graph_last = resolve("--percent-limit 3 -g caller,2").expect("valid");
         assert_eq!(
             (
-                graph_last.view.rows.percent_limit,
-                graph_last.view.chains.call_graph.threshold
+                graph_last.request.view.options.rows.percent_limit,
+                graph_last.request.view.options.chains.call_graph.threshold
             ),
             (3.0, 2.0)
         );
         let limit_last = resolve("-g caller,2 --percent-limit=3").expect("valid");
-        assert_eq!(limit_last.view.chains.call_graph.threshold, 3.0);
+        assert_eq!(
+            limit_last.request.view.options.chains.call_graph.threshold,
+            3.0
+        );
     }
 
     #[test]
     fn words_are_a_file_and_a_filter() {
         let both = resolve("other.data malloc").expect("valid");
-        assert_eq!(both.load.source, Source::File("other.data".into()));
-        assert_eq!(both.view.filters.symbol_filter.as_deref(), Some("malloc"));
+        assert_eq!(both.request.load.source, Source::File("other.data".into()));
+        assert_eq!(
+            both.request.view.options.filters.symbol_filter.as_deref(),
+            Some("malloc")
+        );
         assert_eq!(
             resolve("-i x malloc")
                 .expect("valid")
+                .request
                 .view
+                .options
                 .filters
                 .symbol_filter
                 .as_deref(),
@@ -842,8 +836,24 @@ mod tests {
 
     #[test]
     fn long_options_may_be_cut_where_that_is_unique() {
-        assert!(!resolve("--no-ch").expect("unique").view.rows.children);
-        assert!(resolve("--hier").expect("unique").view.rows.hierarchy);
+        assert!(
+            !resolve("--no-ch")
+                .expect("unique")
+                .request
+                .view
+                .options
+                .rows
+                .children
+        );
+        assert!(
+            resolve("--hier")
+                .expect("unique")
+                .request
+                .view
+                .options
+                .rows
+                .hierarchy
+        );
         assert!(resolve("--sym x").is_err(), "symbols, symfs, symbol-filter");
         assert!(
             resolve("-n -n --children --no-children --no-children").is_ok(),
@@ -870,17 +880,17 @@ mod tests {
 
     #[test]
     fn only_what_is_shown_is_asked_for() {
-        let flat = resolve("--no-children -g none").expect("valid").load;
+        let flat = resolve("--no-children -g none").expect("valid").request;
         let chains = Needs::STACKS | Needs::INLINED | Needs::CPU;
-        assert!(!flat.needs.intersects(chains));
+        assert!(!flat.view.needs().intersects(chains));
         let full = resolve("-s sym,cpu,time,srcline --time-quantum 1ms")
             .expect("valid")
-            .load;
+            .request;
         let wanted = Needs::STACKS | Needs::CPU | Needs::LINES | Needs::TIME;
-        assert!(full.needs.contains(wanted));
-        assert_eq!(full.reading.time_step, 1_000_000);
+        assert!(full.view.needs().contains(wanted));
+        assert_eq!(full.view.options.rows.time_quantum, 1_000_000);
         let shares = resolve("--time 10%/2").expect("valid");
-        assert!(shares.load.time.is_some());
+        assert!(shares.request.load.time.is_some());
         assert!(resolve("--time 2,1").is_err());
     }
 
@@ -889,10 +899,13 @@ mod tests {
         let command = resolve("-d b,a,b -t \\t").expect("valid");
         // As perf, which knows no escapes here.
         assert_eq!(
-            command.view.filters.samples.dsos,
+            command.request.view.options.filters.samples.dsos,
             Some(vec!["a".to_owned(), "b".to_owned()])
         );
-        assert_eq!(command.view.layout.separator.as_deref(), Some("\\t"));
+        assert_eq!(
+            command.request.view.options.layout.separator.as_deref(),
+            Some("\\t")
+        );
         assert!(
             resolve("-t .").is_err() && resolve("-C x").is_err() && resolve("-s addr").is_err()
         );

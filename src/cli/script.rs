@@ -7,17 +7,15 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 
-use crate::ask::{self, require_samples};
-use crate::load::{self, LoadOptions};
+use crate::ask::{Request, Script};
 use crate::needs::Needs;
-use crate::output::script::{self, Field, ScriptOptions};
-use crate::questions::kinds::OwnRules;
+use crate::output::script::{Field, ScriptOptions};
 
 use super::filters::FilterArgs;
 use super::input::{Environment, InputArgs};
 use super::target::ReplaceArgs;
-use super::terminal::{Output, with_progress};
-use super::verb::{leave, write_header, wrong_usage};
+use super::terminal::Output;
+use super::verb::{answered, leave, write_header, wrong_usage};
 use super::weight::WeightArgs;
 use super::{Context, Verb};
 
@@ -77,42 +75,24 @@ pub struct ScriptArgs {
     filters: FilterArgs,
 }
 
-/// All that `pjit script` was told.
-#[derive(Debug, Clone)]
-pub struct ScriptCommand {
-    /// What to read and to compute.
-    pub load: LoadOptions,
-    /// What to print.
-    pub view: ScriptOptions,
-    /// Only the header block.
-    pub header_only: bool,
-}
-
 impl Verb for ScriptArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
-        let diag = context.diag;
-        let mut command = match self.resolve(context.environment) {
-            Ok(command) => command,
-            Err(text) => return wrong_usage(&text),
-        };
-        let filters = match self.filters.apply(&mut command.load) {
-            Ok(filters) => filters,
+        let request = match self.request(context.environment) {
+            Ok(request) => request,
             Err(text) => return wrong_usage(&text),
         };
         let mut out =
             Output::to(self.output.as_deref(), self.replace.force_output).context("output")?;
-        if command.header_only {
-            return write_header(&command.load, out, diag);
+        if self.header_only {
+            return write_header(&request.load, out, context.diag);
         }
-        let mut profile = with_progress(diag, || load::load(&command.load, diag))?;
-        require_samples(&profile)?;
-        ask::filter(&mut profile, &filters, &OwnRules::default())?;
-        if let Some(event) = command.view.event_without_cpu(&profile) {
-            anyhow::bail!("-F cpu: the event {event} was recorded without CPU numbers");
-        }
-        let count = script::write(&profile, &command.view, &mut out)?;
+        let samples = match answered(&request, context.diag)? {
+            Ok(samples) => samples,
+            Err(status) => return Ok(status),
+        };
+        let count = samples.write(&mut out)?;
         out.finish().context("output")?;
-        leave(profile);
+        leave(samples);
         anyhow::ensure!(count > 0, "no sample is left: the filters hide all of them");
         Ok(ExitCode::SUCCESS)
     }
@@ -123,19 +103,18 @@ impl Verb for ScriptArgs {
 }
 
 impl ScriptArgs {
-    /// What to load and how to print it.
+    /// What is asked for.
     ///
     /// # Errors
-    ///
     /// When an argument means nothing, or a field needs another.
-    pub fn resolve(&self, environment: &Environment) -> Result<ScriptCommand, String> {
+    pub fn request(&self, environment: &Environment) -> Result<Request<Script>, String> {
         let Fields {
             fields,
             is_default,
             names_period,
         } = self.fields.clone().unwrap_or_default();
         check(&fields)?;
-        let view = ScriptOptions {
+        let options = ScriptOptions {
             requires_cpu: !is_default && fields.contains(&Field::Cpu),
             fields,
             is_default,
@@ -146,18 +125,17 @@ impl ScriptArgs {
             full_source_path: self.full_source_path,
             header: self.header,
         };
-        let file = self.file.as_ref();
-        let mut load = self.input.load_options(file, environment, view.needs());
+        let mut load = self.input.load_options(self.file.as_ref(), environment);
         self.weight.apply(&mut load, self.input.force, false);
         if !self.input.cuts.cut_marks {
             // Other programs read this, and know frames that were recorded only.
             load.refused |= Needs::MARKS;
             load.mending.graft = false;
         }
-        Ok(ScriptCommand {
-            load,
-            view,
-            header_only: self.header_only,
+        let filters = self.filters.apply(&mut load)?;
+        Ok(Request {
+            filters,
+            ..Request::of(load, Script { options })
         })
     }
 }

@@ -7,7 +7,6 @@ use clap::Args;
 use super::input::{Environment, InputArgs};
 use super::question::QuestionArgs;
 use crate::ask::Request;
-use crate::needs::Needs;
 
 /// Recordings of two sides, and how they are read.
 #[derive(Debug, Clone, Args)]
@@ -61,7 +60,7 @@ impl RunArgs {
         environment: &Environment,
         view: Q,
     ) -> Result<Request<Q>, String> {
-        let load = self.input.load_options(None, environment, Needs::empty());
+        let load = self.input.load_options(None, environment);
         self.question.request(load, &self.input, view)
     }
 }

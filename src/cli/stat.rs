@@ -67,9 +67,10 @@ pub struct StatArgs {
 impl Verb for StatArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
         let diag = context.diag;
-        let load = self
+        let mut load = self
             .input
-            .load_options(self.file.as_ref(), context.environment, Needs::CHAINS);
+            .load_options(self.file.as_ref(), context.environment);
+        load.needs = Needs::CHAINS;
         let apart = self.apart();
         let totals = match load::counts(&load.source, apart, diag)? {
             Some(totals) => totals,

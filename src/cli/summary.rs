@@ -9,7 +9,6 @@ use super::input::InputArgs;
 use super::question::{PrintArgs, QuestionArgs};
 use super::verb::{Context, Verb};
 use crate::ask::Summary;
-use crate::needs::Needs;
 use crate::output::answer::Format;
 
 /// Arguments of `pjit summary`.
@@ -54,7 +53,7 @@ impl Verb for SummaryArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
         let load = self
             .input
-            .load_options(self.file.as_ref(), context.environment, Needs::empty());
+            .load_options(self.file.as_ref(), context.environment);
         let view = Summary {
             full_names: self.print.full_names,
             small: matches!(self.print.format, Format::Json | Format::Csv),

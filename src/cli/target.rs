@@ -183,10 +183,3 @@ pub(super) fn mask() -> u32 {
     umask(mask);
     mask.as_raw_mode().into()
 }
-
-/// Opens a file that the user named as something to read beside the recording.
-pub(super) fn read_named(path: &Path) -> std::io::Result<File> {
-    let file = File::open(path)?;
-    crate::input::note_opened(path, &file.metadata()?);
-    Ok(file)
-}

@@ -26,11 +26,13 @@ mod window;
 pub use gate::{Door, Identity, Judged, Kept};
 pub use ledger::{Ledger, Origin, Role, Use};
 pub use local_time::local_time;
-pub use opened::{Rights, note_opened, rights_of_opened, was_opened};
+pub use opened::{Rights, note_opened, open_named, rights_of_opened, was_opened};
 pub use os::{FileFacts, facts_of, identity, os_name, this_machine};
 pub use prefetch::prefetch;
 pub use recording::{Opened, open_recording, stdin_is_fifo};
-pub use recordings::{FolderError, MAGIC, can_be_read_again, expand, recording_size, told_apart};
+pub use recordings::{
+    FolderError, MAGIC, can_be_read_again, expand, recording_size, told_apart, written,
+};
 pub use source::{FoundBy, SourceClaim};
 pub use spill::Spill;
 pub use store::Store;

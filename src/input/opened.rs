@@ -4,7 +4,7 @@
 //! of them may have. For the whole process, because outputs must know all that was read, by whatever thread or recording:
 //! `pjit fold -o jit-7.dump` once replaced the dump that it had just read.
 
-use std::fs::Metadata;
+use std::fs::{File, Metadata};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -31,6 +31,16 @@ pub fn note_opened(path: &Path, meta: &Metadata) {
     let opened = opened.get_or_insert_default();
     opened.files.insert(identity(path, meta));
     opened.rights.insert(Rights::of(meta));
+}
+
+/// Opens a file that the user named as something to read beside the recording.
+///
+/// # Errors
+/// What the system says.
+pub fn open_named(path: &Path) -> std::io::Result<File> {
+    let file = File::open(path)?;
+    note_opened(path, &file.metadata()?);
+    Ok(file)
 }
 
 /// Whether the file was opened to be read, by whatever name.

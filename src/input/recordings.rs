@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use super::identity;
 
@@ -59,6 +60,14 @@ pub fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, FolderError> {
         all.extend(found);
     }
     Ok(all)
+}
+
+/// When a recording was written.
+#[must_use]
+pub fn written(path: &Path) -> Option<SystemTime> {
+    std::fs::metadata(path)
+        .and_then(|meta| meta.modified())
+        .ok()
 }
 
 /// Whether a folder is what `perf record --threads` writes: a file `data` that begins as recordings do, and others beside it.

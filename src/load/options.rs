@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::source::Source;
+use crate::assembly::SourcePaths;
 use crate::collect;
 use crate::dso::SearchPaths;
 use crate::needs::Needs;
@@ -71,6 +72,20 @@ impl LoadOptions {
             full_header: false,
             fields: Vec::new(),
             weight: weigh::Options::default(),
+        }
+    }
+
+    /// Where sources are looked for: below these folders, and beside the recording.
+    #[must_use]
+    pub fn sources(&self, roots: &[PathBuf]) -> SourcePaths {
+        let folder = self.source.folder();
+        let bundle = self.search.beside(&folder).bundle;
+        SourcePaths {
+            roots: roots.iter().cloned().chain([folder]).collect(),
+            prefix: None,
+            strip: 0,
+            symfs: bundle.map(|bundle| bundle.root),
+            recorded: self.source.written(),
         }
     }
 }

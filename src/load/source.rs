@@ -1,6 +1,7 @@
 //! Where a recording comes from, and how it is opened.
 
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use crate::diagnostics::Diagnostics;
 use crate::input::{self, Store};
@@ -42,6 +43,12 @@ impl Source {
             },
             Self::Stdin | Self::Default => PathBuf::from("."),
         }
+    }
+
+    /// When its file was written; not known of streams.
+    pub(super) fn written(&self) -> Option<SystemTime> {
+        let Self::File(path) = self else { return None };
+        input::written(path)
     }
 
     /// Whether it can be read only once.

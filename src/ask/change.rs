@@ -1,16 +1,16 @@
 //! What a picture of a difference is made of: the recordings of both sides as one tree, and what the test of `pjit diff` says of
 //! their functions.
 
-use std::path::PathBuf;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
-
-use super::Context;
-use super::picture::{Base, read_base};
-use crate::ask::filter;
+use super::problem::require;
+use super::{AskError, filter, require_samples};
+use crate::diagnostics::Diagnostics;
 use crate::flame::{self, Finding, Findings, Flame, Naming, Paths, Weights};
 use crate::ids::index_vec;
-use crate::load::LoadOptions;
+use crate::input::{MAGIC, open_named};
+use crate::load::{self, LoadOptions, Source};
 use crate::output::caption::{Caption, Left, plural};
 use crate::profile::{EventId, Profile};
 use crate::questions::compare::{Comparison, Method, compare, names_in_new};
@@ -47,8 +47,8 @@ impl Sides<'_> {
         (profile, event): (&Profile, EventId),
         of: &dyn Fn(&Profile, EventId, Naming) -> Paths,
         caption: &mut Caption,
-        context: &Context<'_>,
-    ) -> anyhow::Result<(Flame, Findings)> {
+        diag: &Diagnostics,
+    ) -> Result<(Flame, Findings), AskError> {
         let threads = self.load.reading.threads;
         let and_more = |first: &str, more: usize| match more {
             0 => first.to_owned(),
@@ -65,7 +65,7 @@ impl Sides<'_> {
         let (mut base, mut base_runs, mut base_left) = (Vec::new(), Vec::new(), Vec::new());
         let mut before = None;
         for path in self.base {
-            match read_base(path, self.load, context)? {
+            match read_base(path, self.load, diag)? {
                 Base::Recording(mut other) => {
                     let found = self.prepare(&mut other, name)?;
                     if base.is_empty() {
@@ -81,10 +81,9 @@ impl Sides<'_> {
         }
         let before = match before {
             Some(folded) => {
-                anyhow::ensure!(
-                    self.base.len() == 1 && self.more.is_empty(),
-                    "{base_named}: folded stacks are compared with one recording"
-                );
+                require(self.base.len() == 1 && self.more.is_empty(), || {
+                    format!("{base_named}: folded stacks are compared with one recording")
+                })?;
                 folded
             }
             None => Before::Recordings(base, base_runs),
@@ -103,7 +102,7 @@ impl Sides<'_> {
         let (mut new, mut new_runs) = (vec![paths], vec![run]);
         let mut new_left = vec![Left::of(&profile[event])];
         for path in self.more {
-            match read_base(path, self.load, context)? {
+            match read_base(path, self.load, diag)? {
                 Base::Recording(mut other) => {
                     let found = self.prepare(&mut other, name)?;
                     new_left.push(Left::of(&other[found]));
@@ -111,7 +110,10 @@ impl Sides<'_> {
                     new.push(paths);
                     new_runs.push(run);
                 }
-                Base::Folded(_) => anyhow::bail!("{}: no recording", path.display()),
+                Base::Folded(_) => {
+                    let path = path.display();
+                    return Err(AskError::Absent(format!("{path}: no recording")));
+                }
             }
         }
         caption.tell_sides(&profile[event], &new_left, &base_left);
@@ -140,14 +142,14 @@ impl Sides<'_> {
     }
 
     /// The event of another recording, with what is not looked at left out.
-    fn prepare(&self, profile: &mut Profile, name: &str) -> anyhow::Result<EventId> {
+    fn prepare(&self, profile: &mut Profile, name: &str) -> Result<EventId, AskError> {
         let path = profile.recording.path.clone();
         leave_out(profile);
         filter(profile, self.filters, &OwnRules::default())?;
         let mut events = profile.events.iter_enumerated();
         let found = events.find(|(_, e)| e.name == *name && e.samples > 0);
-        let (event, _) = found.with_context(|| format!("{path}: no samples of event '{name}'"))?;
-        Ok(event)
+        let problem = || AskError::Absent(format!("{path}: no samples of event '{name}'"));
+        found.map(|(event, _)| event).ok_or_else(problem)
     }
 
     /// Nobody knows how folded stacks came about: shares are compared, and nothing is tested.
@@ -166,6 +168,62 @@ impl Sides<'_> {
             note: joined(Some("not tested: folded stacks".to_owned()), scaled(factor)),
         }
     }
+}
+
+/// What a difference is taken from.
+enum Base {
+    Recording(Box<Profile>),
+    Folded(Paths),
+}
+
+/// Reads what a difference is taken from: a recording read as the other one is, or folded stacks.
+fn read_base(path: &Path, load: &LoadOptions, diag: &Diagnostics) -> Result<Base, AskError> {
+    let unreadable = |error| AskError::File {
+        path: path.to_owned(),
+        error,
+    };
+    let mut beginning = Vec::new();
+    let mut file = open_named(path).map_err(unreadable)?;
+    let size = file.metadata().map_err(unreadable)?.len();
+    (&mut file)
+        .take(MAGIC.len() as u64)
+        .read_to_end(&mut beginning)
+        .map_err(unreadable)?;
+    if beginning != MAGIC {
+        return read_folded(path, (file, size), beginning).map(Base::Folded);
+    }
+    let mut options = load.clone();
+    options.source = Source::File(path.to_owned());
+    let profile = load::load(&options, diag)?;
+    require_samples(&profile)?;
+    Ok(Base::Recording(Box::new(profile)))
+}
+
+/// Reads folded stacks, of which the beginning was read.
+fn read_folded(
+    path: &Path,
+    (file, size): (impl Read, u64),
+    mut bytes: Vec<u8>,
+) -> Result<Paths, AskError> {
+    /// Positions in them are numbers of 32 bits.
+    const MOST: u64 = 1 << 32;
+    let is_small = |size: u64| {
+        let problem = || format!("{}: more than 4 GB of folded stacks", path.display());
+        require(size < MOST, problem)
+    };
+    is_small(size)?;
+    let read = file.take(MOST).read_to_end(&mut bytes);
+    read.map_err(|error| AskError::File {
+        path: path.to_owned(),
+        error,
+    })?;
+    is_small(bytes.len() as u64)?;
+    flame::read_folded(&bytes).map_err(|error| {
+        let path = path.display();
+        AskError::Absent(format!(
+            "{path}: neither a recording nor folded stacks: {error}"
+        ))
+    })
 }
 
 /// What a recording has: call paths, and what functions weigh.

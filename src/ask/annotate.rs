@@ -1,0 +1,111 @@
+//! Code with the samples beside it: the question of `pjit annotate`.
+
+use super::{AskError, Question, Request, filter, require_samples};
+use crate::assembly::{self, Assembly, Functions};
+use crate::code::{self, NotFound, Options, Outcome, Plan, Selection};
+use crate::diagnostics::Diagnostics;
+use crate::ids::IndexVec;
+use crate::load;
+use crate::needs::Needs;
+use crate::profile::{EventId, Profile};
+
+/// Code with the samples beside it.
+#[derive(Debug, Clone)]
+pub struct Annotate {
+    /// Which functions.
+    pub selection: Selection,
+    /// Only functions of these objects, if any are named.
+    pub objects: Vec<String>,
+    /// What of their code is looked for.
+    pub code: assembly::Request,
+    /// How it looks.
+    pub options: Options,
+}
+
+/// The code of some functions.
+pub struct Annotated {
+    /// The code, and what has none.
+    pub assembly: Assembly,
+    /// The name that was asked for and no function has.
+    pub unknown: Option<NotFound>,
+    profile: Profile,
+    filters: IndexVec<EventId, String>,
+    options: Options,
+}
+
+impl Question for Annotate {
+    type Answer = Annotated;
+
+    fn needs(&self) -> Needs {
+        assembly::NEEDS
+    }
+
+    fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Annotated, AskError> {
+        let view = &request.view;
+        let mut unknown = None;
+        let choose = |functions: &mut Functions| {
+            if !view.objects.is_empty() {
+                functions.keep_objects(&view.objects);
+            }
+            code::choose(functions, &view.selection).unwrap_or_else(|name| {
+                unknown = Some(name);
+                Vec::new()
+            })
+        };
+        let (profile, assembly, filters) = request.code(&view.code, choose, diag)?;
+        Ok(Annotated {
+            assembly,
+            unknown,
+            profile,
+            filters,
+            options: view.options.clone(),
+        })
+    }
+}
+
+impl<Q: Question> Request<Q> {
+    /// The filtered recording with the code of chosen functions, and by event the line about filters.
+    pub(super) fn code(
+        &self,
+        wanted: &assembly::Request,
+        choose: impl FnOnce(&mut Functions) -> Vec<usize>,
+        diag: &Diagnostics,
+    ) -> Result<(Profile, Assembly, IndexVec<EventId, String>), AskError> {
+        let mut load = self.load_options();
+        load.needs |= Needs::ADDRESSES.only_if(!self.filters.is_empty());
+        let mut filtered = Ok(IndexVec::new());
+        let narrow = |profile: &mut Profile| {
+            filtered = filter(profile, &self.filters, &self.own);
+            !self.filters.is_empty()
+        };
+        let (profile, assembly) = load::annotate(&load, wanted, diag, narrow, choose)?;
+        require_samples(&profile)?;
+        Ok((profile, assembly, filtered?))
+    }
+}
+
+impl Annotated {
+    /// Settles what is printed, and what cannot be.
+    #[must_use]
+    pub fn plan(&self) -> (Plan<'_>, Outcome) {
+        Plan::new(&self.assembly, &self.profile.events, &self.options)
+    }
+
+    /// Lines about filters: of each event with samples, with its name where there are several.
+    #[must_use]
+    pub fn filters(&self) -> Vec<String> {
+        let lines = self.filters.iter_enumerated();
+        let lines: Vec<_> = lines
+            .filter(|(event, _)| self.profile[*event].samples > 0)
+            .collect();
+        let is_one = lines.len() == 1;
+        let named = |(event, line): (EventId, &String)| {
+            if is_one {
+                line.clone()
+            } else {
+                format!("{}: {line}", self.profile[event].name)
+            }
+        };
+        lines.into_iter().map(named).collect()
+    }
+}

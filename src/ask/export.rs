@@ -1,0 +1,172 @@
+//! A recording as a file for another tool: the question of `pjit export`.
+
+use std::io::{self, Write};
+
+use super::problem::require;
+use super::{AskError, Question, Request, shown_event};
+use crate::diagnostics::Diagnostics;
+use crate::needs::Needs;
+use crate::output::caption::{Caption, plural};
+use crate::output::firefox::{self, FirefoxOptions};
+use crate::output::gzip::Effort;
+use crate::output::pprof::{self, PprofOptions};
+use crate::output::{speedscope, stacks_csv};
+use crate::profile::{EventId, Profile};
+
+/// A file for another tool.
+#[derive(Debug, Clone)]
+pub enum Export {
+    /// For the Firefox Profiler.
+    Firefox {
+        /// A track for each CPU instead of each thread.
+        per_cpu: bool,
+    },
+    /// For pprof and what reads its format.
+    Pprof(PprofOptions),
+    /// For speedscope.
+    Speedscope {
+        /// One entry a stack instead of samples in the order of their times.
+        merged: bool,
+    },
+    /// For databases and spreadsheets.
+    Csv {
+        /// One row a sample instead of one a stack.
+        samples: bool,
+    },
+}
+
+/// A recording that can be written in a format.
+pub struct Exported {
+    profile: Profile,
+    /// The event that a format shows which has only one.
+    event: EventId,
+    format: Export,
+    threads: usize,
+}
+
+/// What was written.
+pub enum Written {
+    /// A whole file, in words: `12 stacks of 3 functions`.
+    File(String),
+    /// So many rows, of one recording perhaps of many.
+    Rows(usize),
+}
+
+impl Question for Export {
+    type Answer = Exported;
+
+    fn needs(&self) -> Needs {
+        match self {
+            Self::Firefox { .. } => firefox::NEEDS,
+            Self::Pprof(options) => options.needs(),
+            Self::Speedscope { merged } => speedscope::NEEDS | Needs::SAMPLES.only_if(!merged),
+            Self::Csv { samples } => stacks_csv::needs(*samples),
+        }
+    }
+
+    fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Exported, AskError> {
+        let mut load = request.load_options();
+        let format = request.view.clone();
+        if let Export::Firefox { .. } = format {
+            let is_whole =
+                request.filters.is_empty() && load.filter.keeps_all() && load.time.is_none();
+            let has_waits = is_whole && load.weight.spec.keeps_events();
+            load.needs |= Needs::WAITS.only_if(has_waits);
+        }
+        let threads = load.reading.threads;
+        let (mut profile, _) = request.profile_of(&load, diag)?;
+        let name = request.event.as_deref();
+        let mut event = EventId::default();
+        match format {
+            Export::Firefox { per_cpu } => {
+                event = shown_event(&profile, name)?;
+                let has_cpu = profile.samples.iter().any(|sample| sample.cpu.is_some());
+                require(has_cpu || !per_cpu, || {
+                    let path = &profile.recording.path;
+                    format!("--per-cpu: {path} does not tell CPUs (perf record --sample-cpu)")
+                })?;
+            }
+            // These formats keep events apart.
+            _ if name.is_some() => {
+                event = shown_event(&profile, name)?;
+                profile.entries.retain(|entry| entry.event == event);
+                profile.samples.retain(|sample| sample.event == event);
+            }
+            _ => {}
+        }
+        Ok(Exported {
+            profile,
+            event,
+            format,
+            threads,
+        })
+    }
+}
+
+impl Exported {
+    /// How hard the file is packed, where it is.
+    #[must_use]
+    pub fn effort(&self) -> Effort {
+        let functions = self.profile.symbols.len();
+        match self.format {
+            Export::Firefox { .. } => Effort::UntilLarge.for_functions(functions),
+            // As Go packs profiles: by the quickest level, or nearly.
+            Export::Pprof(_) => Effort::Quick.for_functions(functions),
+            Export::Speedscope { .. } | Export::Csv { .. } => Effort::Small,
+        }
+    }
+
+    /// Writes the file, not packed; of CSV the rows without the heading, which several recordings share.
+    ///
+    /// # Errors
+    /// When `out` cannot be written, or the file would be larger than its tool can open.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<Written> {
+        let profile = &self.profile;
+        let text = match &self.format {
+            Export::Pprof(options) => {
+                let written = pprof::write(profile, options, out)?;
+                let rest = match written.left_out {
+                    0 => String::new(),
+                    count => format!(" ({count} more as [rest])"),
+                };
+                format!(
+                    "{}{rest} of {}",
+                    plural(written.stacks, "stack"),
+                    plural(written.functions, "function")
+                )
+            }
+            Export::Firefox { per_cpu } => {
+                let options = FirefoxOptions {
+                    event: self.event,
+                    per_cpu: *per_cpu,
+                };
+                let written = firefox::write(profile, options, out)?;
+                let shown = Caption::of(profile, self.event).shown;
+                let kind = if *per_cpu { "CPU" } else { "thread" };
+                format!(
+                    "{shown}, {}, {}",
+                    plural(written.tracks, kind),
+                    plural(written.markers, "marker")
+                )
+            }
+            Export::Speedscope { .. } => {
+                let written = speedscope::write(profile, out)?;
+                if !written.is_whole {
+                    return Err(io::Error::new(
+                        io::ErrorKind::FileTooLarge,
+                        format!(
+                            "more than {} MB, which no browser opens; --merge makes it smaller, and speedscope reads pprof's \
+                             format (-o X.pb.gz)",
+                            speedscope::LARGEST >> 20
+                        ),
+                    ));
+                }
+                plural(written.profiles, "profile")
+            }
+            Export::Csv { samples } => {
+                return stacks_csv::write(profile, *samples, self.threads, out).map(Written::Rows);
+            }
+        };
+        Ok(Written::File(text))
+    }
+}

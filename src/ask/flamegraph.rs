@@ -1,0 +1,327 @@
+//! A picture of stacks, or of what changed in them: the question of `pjit flamegraph`.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use super::change::{Sides, weights_of_run};
+use super::problem::require;
+use super::{AskError, Question, Request, require_samples, shown_event};
+use crate::assembly::{self, Assembly, Functions};
+use crate::code::{self, Column, PercentType, Plan, Selection};
+use crate::diagnostics::Diagnostics;
+use crate::flame::{
+    self, Comparison, Findings, Flame, Limit, Naming, Paths, Roots, SeriesId, Shape, Weights, prune,
+};
+use crate::ids::IndexVec;
+use crate::needs::Needs;
+use crate::output::caption::{Caption, grouped, plural};
+use crate::output::html::{self, Content, FunctionCode, PageOptions};
+use crate::output::svg::{self, Drawing, SvgOptions};
+use crate::profile::{EventId, Profile};
+use crate::questions::idle::leave_out;
+use crate::unit::Unit;
+
+/// A picture of stacks.
+#[derive(Debug, Clone, Default)]
+pub struct Flamegraph {
+    /// All events by thread, as a page shows them; else one event, as a drawing shows it.
+    pub is_page: bool,
+    /// What stacks begin with.
+    pub roots: Roots,
+    /// Callers above callees.
+    pub reverse: bool,
+    /// Recordings, or folded stacks, of what it is compared with.
+    pub base: Vec<PathBuf>,
+    /// New recordings besides that of the request.
+    pub more: Vec<PathBuf>,
+    /// How a difference is shown.
+    pub comparison: Comparison,
+    /// Folders with sources, where the code of the hottest functions is wanted too.
+    pub code: Option<Vec<PathBuf>>,
+}
+
+/// A picture that can be drawn.
+pub struct Picture {
+    profile: Profile,
+    event: EventId,
+    flame: Flame,
+    /// Of differences.
+    findings: Option<Findings>,
+    caption: Caption,
+    weights: Weights,
+    /// Of the other side of a difference.
+    other: Option<Weights>,
+    /// By what weights were multiplied.
+    fixed: u64,
+    code: Option<Vec<FunctionCode>>,
+    comparison: Comparison,
+    threads: usize,
+}
+
+/// Per cent of the samples below which the page has no code of a function.
+const CODE_LIMIT: f64 = 0.1;
+
+impl Question for Flamegraph {
+    type Answer = Picture;
+
+    fn needs(&self) -> Needs {
+        flame::NEEDS
+            | Needs::CODE.only_if(self.code.is_some())
+            | Needs::KINDS.only_if(!self.base.is_empty())
+    }
+
+    fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Picture, AskError> {
+        let view = &request.view;
+        let (mut profile, assembly) = match &view.code {
+            Some(folders) => {
+                let (profile, assembly) = with_code(request, folders, diag)?;
+                (profile, Some(assembly))
+            }
+            None => (request.profile(diag)?.0, None),
+        };
+        if !view.base.is_empty() {
+            leave_out(&mut profile);
+            require_samples(&profile)?;
+        }
+        let event = shown_event(&profile, request.event.as_deref())?;
+        let mut caption = Caption::of(&profile, event);
+        let (flame, findings) = flame(request, (&profile, event), &mut caption, diag)?;
+        let fixed = fixed(&profile, event, findings.as_ref().filter(|_| !view.is_page));
+        let (mut weights, mut other) = match &findings {
+            Some(findings) if !view.is_page => {
+                let of = |run| weights_of_run(&flame, findings, run, fixed);
+                (of(0), Some(of(1)))
+            }
+            _ => (run_weights(&flame, event, 0), None),
+        };
+        if let Some(other) = &mut other
+            && view.comparison.shape == Shape::Before
+        {
+            std::mem::swap(&mut weights, other);
+        }
+        require(weights.total.first().is_some_and(|all| *all > 0), || {
+            "nothing to draw: all periods are 0; --weight samples counts samples".to_owned()
+        })?;
+        let code = assembly.map(|assembly| code_of(&profile, event, &flame, &assembly));
+        Ok(Picture {
+            profile,
+            event,
+            flame,
+            findings,
+            caption,
+            weights,
+            other,
+            fixed,
+            code,
+            comparison: view.comparison,
+            threads: request.load.reading.threads,
+        })
+    }
+}
+
+/// The filtered profile, and the code of its hottest functions.
+fn with_code(
+    request: &Request<Flamegraph>,
+    folders: &[PathBuf],
+    diag: &Diagnostics,
+) -> Result<(Profile, Assembly), AskError> {
+    let selection = Selection {
+        percent_limit: CODE_LIMIT,
+        ..Selection::default()
+    };
+    let wanted = assembly::Request {
+        lines: true,
+        sources: true,
+        keeps_sources: true,
+        paths: request.load.sources(folders),
+        ..assembly::Request::default()
+    };
+    let choose = |functions: &mut Functions| {
+        let chosen = code::choose(functions, &selection);
+        chosen.unwrap_or_default()
+    };
+    let (profile, mut assembly, _) = request.code(&wanted, choose, diag)?;
+    let warnings = assembly.warnings.drain(..);
+    warnings.for_each(|line| diag.warn(line));
+    Ok((profile, assembly))
+}
+
+/// The tree: of one event for drawings and for differences, of all for the page.
+fn flame(
+    request: &Request<Flamegraph>,
+    (profile, event): (&Profile, EventId),
+    caption: &mut Caption,
+    diag: &Diagnostics,
+) -> Result<(Flame, Option<Findings>), AskError> {
+    let view = &request.view;
+    let threads = request.load.reading.threads;
+    if view.base.is_empty() {
+        let naming = if view.is_page {
+            Naming::Whole
+        } else {
+            Naming::Folded
+        };
+        let only = (!view.is_page).then_some(event);
+        let paths = view.paths(profile, only, naming, threads);
+        return Ok((flame::plant(paths, threads), None));
+    }
+    let sides = Sides {
+        base: &view.base,
+        more: &view.more,
+        load: &request.load_options(),
+        filters: &request.filters,
+        absolute: view.comparison.absolute,
+    };
+    let of = |profile: &Profile, event: EventId, naming: Naming| {
+        view.paths(profile, Some(event), naming, threads)
+    };
+    let (flame, findings) = sides.join((profile, event), &of, caption, diag)?;
+    for line in &caption.differences {
+        diag.warn(line.clone());
+    }
+    Ok((flame, Some(findings)))
+}
+
+impl Flamegraph {
+    fn paths(
+        &self,
+        profile: &Profile,
+        event: Option<EventId>,
+        naming: Naming,
+        threads: usize,
+    ) -> Paths {
+        let is_whole = self.base.is_empty();
+        let options = flame::Options {
+            roots: self.roots,
+            event,
+            reverse: self.reverse && is_whole && naming == Naming::Folded,
+            naming,
+            by_thread: is_whole && self.is_page,
+            threads,
+        };
+        flame::paths(profile, &options)
+    }
+}
+
+impl Picture {
+    /// Draws it with the frames that are wide enough. Returns what is in it, in words.
+    ///
+    /// # Errors
+    /// When `out` cannot be written.
+    pub fn draw(
+        &self,
+        options: &SvgOptions,
+        limit: Limit,
+        out: &mut dyn Write,
+    ) -> io::Result<String> {
+        let summary = &self.profile[self.event];
+        let drawing = Drawing {
+            flame: &self.flame,
+            weights: &self.weights,
+            other: self.other.as_ref().zip(self.findings.as_ref()),
+            fixed: self.fixed,
+            pruned: prune(&self.flame, &self.weights, limit),
+            caption: &self.caption,
+            is_time: summary.unit == Unit::Nanoseconds,
+            unit: &summary.name,
+        };
+        let options = SvgOptions {
+            comparison: self.comparison,
+            ..options.clone()
+        };
+        svg::write(&drawing, &options, out)?;
+        Ok(format!(
+            "{}, {} of {} frames drawn; {}",
+            self.caption.whole(),
+            grouped(drawing.pruned.kept as u64),
+            grouped(self.flame.nodes.len() as u64 - 1),
+            self.caption.quality
+        ))
+    }
+
+    /// Writes the page. Returns what is in it, in words.
+    ///
+    /// # Errors
+    /// When `out` cannot be written.
+    pub fn page(&self, options: &PageOptions, out: &mut dyn Write) -> io::Result<String> {
+        let content = Content {
+            flame: &self.flame,
+            profile: &self.profile,
+            caption: &self.caption,
+            event: self.event,
+            weights: &self.weights,
+            findings: self.findings.as_ref(),
+            code: self.code.as_deref().unwrap_or_default(),
+        };
+        let options = PageOptions {
+            comparison: self.comparison,
+            threads: self.threads,
+            ..options.clone()
+        };
+        html::write(&content, &options, out)?;
+        let frames = grouped(self.flame.nodes.len() as u64 - 1);
+        let code = match &self.code {
+            None => String::new(),
+            Some(code) => format!(", code of {}", plural(code.len(), "function")),
+        };
+        Ok(format!(
+            "{}, {frames} frames{code}; {}",
+            self.caption.whole(),
+            self.caption.quality
+        ))
+    }
+}
+
+/// By what weights of a drawing are multiplied. Thousandths of a sample are worth something where several runs have a mean; of a
+/// nanosecond they are not.
+fn fixed(profile: &Profile, event: EventId, findings: Option<&Findings>) -> u64 {
+    let summary = &profile[event];
+    let is_time = summary.unit == Unit::Nanoseconds;
+    match findings {
+        Some(_) if !is_time && summary.period < u64::MAX >> 24 => 1000,
+        _ => 1,
+    }
+}
+
+/// The code that the page is to hold.
+fn code_of(
+    profile: &Profile,
+    event: EventId,
+    flame: &Flame,
+    assembly: &Assembly,
+) -> Vec<FunctionCode> {
+    let options = code::Options {
+        percent_type: PercentType::LocalPeriod,
+        column: Column::Percent,
+        group: false,
+        full_paths: true,
+        source: true,
+        print_lines: false,
+        raw: false,
+        merge_versions: false,
+    };
+    let (plan, outcome) = Plan::new(assembly, &profile.events, &options);
+    let blocks = (0..plan.len()).map(|number| plan.block(number));
+    let name = &profile[event].name;
+    let blocks = outcome.shown.into_iter().zip(blocks);
+    let blocks: Vec<_> = blocks
+        .filter(|(_, block)| block.event.contains(name.as_str()))
+        .collect();
+    html::codes(flame, &assembly.functions, &blocks)
+}
+
+/// Weights of one run.
+fn run_weights(flame: &Flame, event: EventId, run: u8) -> Weights {
+    let is_wanted: IndexVec<SeriesId, bool> = flame
+        .series
+        .iter()
+        .map(|series| series.event == event && series.run == run)
+        .collect();
+    flame.weights(|cell| {
+        if is_wanted[cell.series] {
+            cell.period
+        } else {
+            0
+        }
+    })
+}

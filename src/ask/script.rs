@@ -1,0 +1,52 @@
+//! Samples one by one: the question of `pjit script`.
+
+use std::io::{self, Write};
+
+use super::problem::require;
+use super::{AskError, Question, Request};
+use crate::diagnostics::Diagnostics;
+use crate::needs::Needs;
+use crate::output::script::{self, ScriptOptions};
+use crate::profile::Profile;
+
+/// Samples one by one.
+#[derive(Debug, Clone)]
+pub struct Script {
+    /// Which columns, and how they look.
+    pub options: ScriptOptions,
+}
+
+/// A recording whose samples can be written.
+pub struct Scripted {
+    profile: Profile,
+    options: ScriptOptions,
+}
+
+impl Question for Script {
+    type Answer = Scripted;
+
+    fn needs(&self) -> Needs {
+        self.options.needs()
+    }
+
+    fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Scripted, AskError> {
+        let (profile, _) = request.profile(diag)?;
+        let options = request.view.options.clone();
+        let without = options.event_without_cpu(&profile);
+        require(without.is_none(), || {
+            let event = without.unwrap_or_default();
+            format!("-F cpu: the event {event} was recorded without CPU numbers")
+        })?;
+        Ok(Scripted { profile, options })
+    }
+}
+
+impl Scripted {
+    /// Writes the samples, and returns their number.
+    ///
+    /// # Errors
+    /// When `out` cannot be written.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<usize> {
+        script::write(&self.profile, &self.options, out)
+    }
+}
