@@ -3,13 +3,18 @@
 //! Every stage gets a `&Diagnostics` and reports into it; `main` prints. Lines are de-duplicated, so
 //! a stage may report per file without counting for itself.
 
-use std::sync::Mutex;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Collects warnings and, with `-v`, notes. Shared by all threads.
 #[derive(Debug, Default)]
 pub struct Diagnostics {
     lines: Mutex<Vec<Line>>,
+    /// By what they are of.
+    lists: Mutex<BTreeMap<&'static str, Lists>>,
+    /// Whether notes are forgotten at once.
+    is_brief: bool,
     stage: Mutex<&'static str>,
     done: AtomicU64,
     total: AtomicU64,
@@ -75,6 +80,42 @@ impl Line {
     }
 }
 
+/// Files of a kind that were looked for: those that were not found, and those that were.
+type Lists = [List; 2];
+
+/// Some of very many lines: those that come first, in whatever order they are told.
+#[derive(Debug, Default)]
+struct List {
+    lines: BTreeSet<String>,
+    is_cut: bool,
+}
+
+impl List {
+    /// Lines that are kept, and that are shown.
+    const MOST: usize = 4096;
+    const SHOWN: usize = 8;
+
+    fn add(&mut self, line: String) {
+        self.lines.insert(line);
+        if self.lines.len() > Self::MOST {
+            self.lines.pop_last();
+            self.is_cut = true;
+        }
+    }
+
+    fn count(&self) -> String {
+        let more = if self.is_cut { "more than " } else { "" };
+        format!("{more}{}", self.lines.len())
+    }
+
+    fn shown(&self) -> impl Iterator<Item = String> {
+        let shown = self.lines.iter().take(Self::SHOWN);
+        let more = self.lines.len().saturating_sub(Self::SHOWN);
+        let more = (more > 0).then(|| format!("  and {more} more"));
+        shown.map(|line| format!("  {line}")).chain(more)
+    }
+}
+
 /// How serious a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
@@ -89,6 +130,21 @@ impl Diagnostics {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The same for who wants no notes.
+    #[must_use]
+    pub fn brief() -> Self {
+        Self {
+            is_brief: true,
+            ..Self::default()
+        }
+    }
+
+    /// Whether anybody wants to know what only matters with `-v`.
+    #[must_use]
+    pub const fn wants_notes(&self) -> bool {
+        !self.is_brief
     }
 
     /// Says what is missing or damaged, what was done, and what would fix it; one line.
@@ -126,10 +182,28 @@ impl Diagnostics {
         self.add(Line::Beside(Level::Note, line.into()));
     }
 
-    /// All lines, each once: those that were reported in order, then those that were not.
+    /// Notes with what became of something that was looked for; `kind` is what it is one of.
+    pub fn list(&self, kind: &'static str, is_found: bool, line: String) {
+        if self.wants_notes() {
+            let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
+            lists.entry(kind).or_default()[usize::from(is_found)].add(line);
+        }
+    }
+
+    /// All lines, each once: those that were reported in order, then those that were not, then what was looked for.
     #[must_use]
     pub fn take(&self) -> Vec<(Level, String)> {
-        in_order(&std::mem::take(&mut *self.lock()))
+        let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
+        let lists = std::mem::take(&mut *lists).into_iter();
+        let lists = lists.flat_map(|(kind, [missing, found])| {
+            let [not, yes] = [&missing, &found].map(List::count);
+            let heading = format!("looked for {kind}: {yes} found, {not} not found");
+            let lines: Vec<String> = missing.shown().chain(found.shown()).collect();
+            std::iter::once(heading).chain(lines)
+        });
+        let lines = in_order(&std::mem::take(&mut *self.lock()));
+        let lists = lists.map(|line| (Level::Note, line));
+        lines.into_iter().chain(lists).collect()
     }
 
     /// The warnings so far, for answers that hold them; they stay to be printed.
@@ -150,10 +224,7 @@ impl Diagnostics {
 
     /// A stage begins that has `total` steps (bytes, samples).
     pub fn begin(&self, stage: &'static str, total: u64) {
-        *self
-            .stage
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner) = stage;
+        *self.stage.lock().unwrap_or_else(PoisonError::into_inner) = stage;
         self.done.store(0, Ordering::Relaxed);
         self.total.store(total, Ordering::Relaxed);
     }
@@ -165,10 +236,7 @@ impl Diagnostics {
 
     /// The stage under way, and how far it is in per cent.
     pub fn progress(&self) -> (&'static str, u64) {
-        let stage = *self
-            .stage
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let stage = *self.stage.lock().unwrap_or_else(PoisonError::into_inner);
         let (done, total) = (
             self.done.load(Ordering::Relaxed),
             self.total.load(Ordering::Relaxed),
@@ -177,6 +245,13 @@ impl Diagnostics {
     }
 
     fn add(&self, line: Line) {
+        let is_note = matches!(
+            line,
+            Line::One(Level::Note, _) | Line::Beside(Level::Note, _)
+        );
+        if self.is_brief && is_note {
+            return;
+        }
         let mut lines = self.lock();
         if !lines.contains(&line) {
             lines.push(line);
@@ -185,9 +260,7 @@ impl Diagnostics {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Line>> {
         // A thread that panicked while holding the lock left a whole list behind.
-        self.lines
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

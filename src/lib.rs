@@ -21,7 +21,8 @@
 //!
 //! [`load::load`] is the reading half as one function; `main` puts a view and a writer behind it.
 //!
-//! 1. `input` is the only door to the file system. Its `input::Store` owns all bytes, the rest borrows.
+//! 1. `input` is the only door to the file system. Its `input::Store` owns all bytes, the rest borrows. `find` knows where files
+//!    may be, in which order, and what proves that one is the right one.
 //! 2. `perfdata` walks the recording once, touching the front of each record, and delivers records in perf's
 //!    order. Files, pipe streams and compressed recordings go the same way.
 //! 3. `session` turns them into an immutable history: threads, comms, snapshots of address spaces that share
@@ -144,6 +145,8 @@ pub mod diagnostics;
 pub mod disasm;
 #[doc(hidden)]
 pub mod dso;
+#[doc(hidden)]
+pub mod find;
 pub mod flame;
 pub mod ids;
 #[doc(hidden)]

@@ -13,15 +13,19 @@ fn main() -> ExitCode {
     let args = pjit::cli::with_thread_counts(std::env::args_os());
     let cli = pjit::cli::parse(&args).unwrap_or_else(|error| error.exit());
     let environment = Environment::of_process();
-    let diag = Diagnostics::new();
     let verb = cli.command.verb();
+    let diag = if verb.verbose() {
+        Diagnostics::new()
+    } else {
+        Diagnostics::brief()
+    };
     let context = Context {
         environment: &environment,
         diag: &diag,
     };
     let result = pjit::cli::run(verb, &context);
     let failed = verb.strict() && diag.has_warnings();
-    say(&diag, verb.verbose());
+    say(&diag);
     match result {
         Ok(_) if failed => ExitCode::FAILURE,
         Ok(status) => status,
@@ -51,15 +55,15 @@ fn in_one_line(error: &anyhow::Error) -> String {
 }
 
 /// Prints what was collected to stderr, a line each.
-fn say(diag: &Diagnostics, verbose: bool) {
+fn say(diag: &Diagnostics) {
     let mut err = std::io::stderr().lock();
     for (level, line) in diag.take() {
         let line = harmless(&line);
-        if level == Level::Warning {
-            let _ = writeln!(err, "pjit: warning: {line}");
-        } else if verbose {
-            let _ = writeln!(err, "pjit: {line}");
-        }
+        let mark = match level {
+            Level::Warning => "warning: ",
+            Level::Note => "",
+        };
+        let _ = writeln!(err, "pjit: {mark}{line}");
     }
 }
 

@@ -2,7 +2,8 @@
 #![no_main]
 
 use pjit::diagnostics::Diagnostics;
-use pjit::dso::{DsoKind, DsoTable, SearchPaths};
+use pjit::dso::{DsoKind, DsoTable};
+use pjit::find::SearchPaths;
 use pjit::input::Store;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

@@ -13,12 +13,12 @@ mod names;
 mod native;
 mod sources;
 
-use std::path::PathBuf;
-
 use rustc_hash::FxHashSet;
 
 use crate::collect::{Collected, PcId};
+use crate::diagnostics::Diagnostics;
 use crate::disasm::Syntax;
+use crate::find::SourcePaths;
 use crate::ids::{IndexSlice, IndexVec, Spare, numbers};
 use crate::input::Kept;
 use crate::needs::Needs;
@@ -48,6 +48,8 @@ pub struct Material<'s, 'a> {
     pub answers: Answers<'s>,
     /// Where code of WebAssembly is.
     pub wasm: &'s WasmCode<'a>,
+    /// What is told of what was looked for.
+    pub diag: &'s Diagnostics,
     /// How names are shown.
     pub names: NameStyle,
     /// Worker threads.
@@ -69,21 +71,6 @@ pub struct Request {
     pub keeps_sources: bool,
     /// Where sources are looked for.
     pub paths: SourcePaths,
-}
-
-/// Where sources are looked for.
-#[derive(Debug, Clone, Default)]
-pub struct SourcePaths {
-    /// Folders below which recorded paths, and the ends of them, are looked for.
-    pub roots: Vec<PathBuf>,
-    /// What is put before recorded paths.
-    pub prefix: Option<PathBuf>,
-    /// How many folders are taken from the beginning of recorded paths before that.
-    pub strip: usize,
-    /// What stands for `/` where everything came with the recording; goes before all others.
-    pub symfs: Option<PathBuf>,
-    /// When the recording was made, to tell sources that changed since.
-    pub recorded: Option<std::time::SystemTime>,
 }
 
 numbers! {
@@ -235,7 +222,8 @@ pub fn list(
     };
     let claims = listings::list(material, request, &chosen, &mut assembly);
     if request.sources {
-        sources::read(request, &claims, material.answers.maps, &mut assembly);
+        let maps = material.answers.maps;
+        sources::read(request, &claims, maps, material.diag, &mut assembly);
     }
     assembly
 }

@@ -1,8 +1,7 @@
 //! The text of sources.
 //!
-//! In: paths that debug information names. Out: their lines, for the files that are found: in what came with the recording, with
-//! `--prefix`, at the recorded path, below the folders of `--source-root`; the text in a source map that led to them goes before
-//! all files. A name may be that of any file of this machine, so only what is proven to be a source is shown
+//! In: paths that debug information names. Out: their lines, for the files that are found where [`crate::find`] says; the text in a
+//! source map that led to them goes before all files. A name may be that of any file of this machine, so only what is proven to be a source is shown
 //! ([`crate::input::SourceClaim`]). Each file is read once, by whatever names.
 
 use std::io::Read;
@@ -12,9 +11,11 @@ use std::time::SystemTime;
 
 use rustc_hash::FxHashMap;
 
-use super::{Assembly, Request, Row, SourcePaths, TextId};
+use super::{Assembly, Request, Row, TextId};
+use crate::diagnostics::Diagnostics;
+use crate::find::{Kind, Look, SourcePaths};
 use crate::ids::{IndexVec, index_vec, numbers};
-use crate::input::{Door, FoundBy, Identity, Judged, Kept, SourceClaim};
+use crate::input::{Identity, Judged, Kept, SourceClaim};
 use crate::symbolize::SourceMaps;
 
 /// The lines of a file.
@@ -36,9 +37,8 @@ numbers! {
 /// Bytes of the longest file that is read, and of all together.
 const MOST: u64 = 64 << 20;
 const MOST_OF_ALL: u64 = 256 << 20;
-/// Bytes of the longest name that is a path (`PATH_MAX`), and the most of its parts that are looked for below a folder.
+/// Bytes of the longest name that is a path (`PATH_MAX`).
 const MOST_NAME: usize = 4096;
-const MOST_PARTS: usize = 64;
 
 impl Source {
     fn new(bytes: &[u8]) -> Self {
@@ -66,6 +66,7 @@ pub(super) fn read(
     request: &Request,
     claims: &FxHashMap<String, SourceClaim>,
     maps: &SourceMaps<'_>,
+    diag: &Diagnostics,
     assembly: &mut Assembly,
 ) {
     let mut is_wanted: IndexVec<TextId, bool> = index_vec![false; assembly.texts.len()];
@@ -81,7 +82,7 @@ pub(super) fn read(
             is_wanted[file] = true;
         }
     }
-    let mut reader = Reader::new(&request.paths);
+    let mut reader = Reader::new(&request.paths, diag);
     let unclaimed = SourceClaim::default();
     for file in is_wanted.indices().filter(|file| is_wanted[*file]) {
         let name = &assembly.texts[file];
@@ -113,6 +114,7 @@ struct Found {
 /// Finds and reads sources, each once.
 struct Reader<'p> {
     paths: &'p SourcePaths,
+    diag: &'p Diagnostics,
     /// What was read, whether it may be shown or not; nothing for what is too large.
     known: FxHashMap<Identity, Option<Source>>,
     /// Bytes that were read.
@@ -124,9 +126,10 @@ struct Reader<'p> {
 }
 
 impl<'p> Reader<'p> {
-    fn new(paths: &'p SourcePaths) -> Self {
+    fn new(paths: &'p SourcePaths, diag: &'p Diagnostics) -> Self {
         Self {
             paths,
+            diag,
             known: FxHashMap::default(),
             sum: 0,
             changed: Vec::new(),
@@ -143,16 +146,27 @@ impl<'p> Reader<'p> {
             return None;
         }
         let mut is_refused = false;
-        for (door, found_by) in candidates(self.paths, name) {
-            let Ok(judged) = door.open() else { continue };
-            let Some(source) = self.read(&judged) else {
+        let look = Look::new(self.diag, Kind::Source, text);
+        for (place, found_by) in self.paths.candidates(name) {
+            let Some(door) = look.doors([place]).next() else {
+                continue;
+            };
+            let judged = match door.open() {
+                Ok(judged) => judged,
+                Err(error) => {
+                    look.missed(door.path(), &error);
+                    continue;
+                }
+            };
+            let source = self.read(&judged);
+            let is_proven =
+                |source: &Source| judged.is_source(source.0.text.as_bytes(), found_by, claim);
+            let Some(source) = source.filter(is_proven) else {
+                look.missed(door.path(), "not proven to be source code");
                 is_refused = true;
                 continue;
             };
-            if !judged.is_source(source.0.text.as_bytes(), found_by, claim) {
-                is_refused = true;
-                continue;
-            }
+            look.took(door.path());
             self.note_change(&judged);
             return Some(Found {
                 file: Kept::of(&judged, false),
@@ -216,43 +230,6 @@ impl<'p> Reader<'p> {
     }
 }
 
-/// Where a source may be, best first.
-fn candidates<'p>(
-    paths: &'p SourcePaths,
-    name: &'p Path,
-) -> impl Iterator<Item = (Door, FoundBy)> + 'p {
-    let relative = name.strip_prefix("/").unwrap_or(name);
-    let stripped = move || relative.iter().skip(paths.strip).collect::<PathBuf>();
-    let bundled = paths.symfs.as_ref();
-    let bundled = bundled.and_then(|root| Door::in_root(root, name));
-    let prefixed = match &paths.prefix {
-        Some(prefix) => Some((Door::beneath(prefix, stripped()), FoundBy::Folder)),
-        None if paths.strip > 0 => {
-            let path = Path::new("/").join(stripped());
-            Some((Door::recorded(path), FoundBy::Path))
-        }
-        None => None,
-    };
-    let recorded = name.is_absolute().then(|| Door::recorded(name));
-    // A source tree that moved: the longest end of the path that is below the folder.
-    let parts: Vec<_> = relative.iter().collect();
-    let plain = parts.iter().rev().take_while(|part| **part != "..").count();
-    let first = parts.len() - plain.min(MOST_PARTS);
-    let ends = paths.roots.iter().flat_map(move |root| {
-        let parts = parts.clone();
-        (first..parts.len()).map(move |from| {
-            let end: PathBuf = parts[from..].iter().collect();
-            (Door::beneath(root, end), FoundBy::Folder)
-        })
-    });
-    bundled
-        .map(|door| (door, FoundBy::Folder))
-        .into_iter()
-        .chain(prefixed)
-        .chain(recorded.map(|door| (door, FoundBy::Path)))
-        .chain(ends)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -286,7 +263,8 @@ mod tests {
     }
 
     fn find(paths: &SourcePaths, name: &str) -> Option<Source> {
-        let found = Reader::new(paths).find(Path::new(name), &SourceClaim::default());
+        let diag = Diagnostics::new();
+        let found = Reader::new(paths, &diag).find(Path::new(name), &SourceClaim::default());
         found.map(|found| found.source)
     }
 
@@ -298,7 +276,8 @@ mod tests {
         let path = folder.path().join("a.c");
         std::fs::write(&path, "one\n").expect("written");
         let paths = SourcePaths::default();
-        let mut reader = Reader::new(&paths);
+        let diag = Diagnostics::new();
+        let mut reader = Reader::new(&paths, &diag);
         let names = [0, 1, 2].map(|up| {
             let around = format!("/{}", "usr/../".repeat(up));
             PathBuf::from(format!("{around}{}", path.display()))
@@ -311,19 +290,10 @@ mod tests {
     }
 
     #[test]
-    fn few_ends_of_a_long_name_are_looked_for() {
-        let paths = SourcePaths {
-            roots: vec![PathBuf::from("/nowhere")],
-            ..SourcePaths::default()
-        };
-        let name = PathBuf::from("/a".repeat(1000));
-        assert_eq!(candidates(&paths, &name).count(), 1 + MOST_PARTS);
-        let up = Path::new("/a/b/../c/d");
-        let ends: Vec<_> = candidates(&paths, up).map(|(door, _)| door).collect();
-        assert_eq!(ends.len(), 3);
-        assert_eq!(ends[1].path(), Path::new("/nowhere/c/d"));
+    fn no_path_is_so_long_and_no_url_is_one() {
+        let paths = SourcePaths::default();
         assert!(find(&paths, &"/a".repeat(4000)).is_none());
-        let url = find(&SourcePaths::default(), "file:///etc/passwd");
+        let url = find(&paths, "file:///etc/passwd");
         assert!(url.is_none());
     }
 }

@@ -5,21 +5,22 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use crate::find::{KALLSYMS, KALLSYMS_PACKED, VMLINUX};
 use crate::input::{BUNDLE_LIST, BUNDLE_ROOT, Role, Use};
 
 /// Names beside the recording that are taken.
-const TAKEN: [&str; 5] = [RECORDING, BUNDLE_LIST, BUNDLE_ROOT, "kallsyms", "vmlinux"];
+const TAKEN: [&str; 5] = [RECORDING, BUNDLE_LIST, BUNDLE_ROOT, KALLSYMS, VMLINUX];
 /// The recording in a bundle.
 pub(super) const RECORDING: &str = "perf.data";
 
 /// Where a file goes; `None` if its name has no parts, or is needed for another.
 pub(super) fn inside(used: &Use) -> Option<PathBuf> {
-    let is_kernel = used.place == Path::new("vmlinux") || used.role == Role::Kernel;
+    let is_kernel = used.place == Path::new(VMLINUX) || used.role == Role::Kernel;
     if used.place.is_relative() && is_kernel {
         return match used.place.to_str()? {
             // The longer one is looked for second, and so is what others left.
-            "kallsyms" => Some(PathBuf::from("kallsyms.gz")),
-            "vmlinux" => Some(used.place.clone()),
+            KALLSYMS => Some(PathBuf::from(KALLSYMS_PACKED)),
+            VMLINUX => Some(used.place.clone()),
             _ => None,
         };
     }
@@ -27,7 +28,7 @@ pub(super) fn inside(used: &Use) -> Option<PathBuf> {
     let is_beside = used.place.is_relative() && plain.components().count() == 1;
     if is_beside && used.role == Role::Jit {
         let is_taken = TAKEN.iter().any(|taken| plain == Path::new(taken));
-        return (!is_taken && !plain.ends_with("kallsyms.gz")).then_some(plain);
+        return (!is_taken && !plain.ends_with(KALLSYMS_PACKED)).then_some(plain);
     }
     Some(Path::new(BUNDLE_ROOT).join(plain))
 }

@@ -2,6 +2,7 @@
 
 use super::Weights;
 use crate::collect::{Collected, PcId};
+use crate::diagnostics::Diagnostics;
 use crate::ids::IndexSlice;
 use crate::perfdata::Recording;
 use crate::profile::FrameId;
@@ -28,4 +29,6 @@ pub struct Stages<'s, 'a> {
     pub weights: &'s Weights,
     /// Where code of WebAssembly is.
     pub wasm: &'s WasmCode<'a>,
+    /// What is told of what was looked for.
+    pub diag: &'s Diagnostics,
 }

@@ -8,12 +8,13 @@ use anyhow::Context as _;
 use clap::Args;
 
 use crate::ask::{Annotate, Request};
-use crate::assembly::{self, Assembly, SourcePaths};
+use crate::assembly::{self, Assembly};
 use crate::code::{self, Column, NotFound, Options, Outcome, PercentType, Selection};
 use crate::diagnostics::Diagnostics;
 use crate::disasm::Syntax;
 use crate::dso::NameStyle;
 use crate::dso::demangle::demangle;
+use crate::find::SourcePaths;
 use crate::load::LoadOptions;
 use crate::output::annotate::write;
 use crate::output::text::harmless;

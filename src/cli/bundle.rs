@@ -8,8 +8,9 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 
-use crate::assembly::{Request, SourcePaths};
+use crate::assembly::Request;
 use crate::bundle::{self, Item, Plan, Wanted};
+use crate::find::{KALLSYMS_PACKED, SourcePaths};
 use crate::input::{BUNDLE_KERNEL, BUNDLE_LIST, BUNDLE_MARK, Rights, Role};
 use crate::load::{self, LoadOptions, Source};
 use crate::output::gzip::{self, Effort};
@@ -379,7 +380,7 @@ impl Packed {
 /// The bytes of a file; kernel symbols are packed.
 fn content_of(item: &Item) -> anyhow::Result<Content> {
     let mut content = Content::open(&item.origin)?;
-    if item.place == Path::new("kallsyms.gz") {
+    if item.place == Path::new(KALLSYMS_PACKED) {
         let text = content.read()?;
         if text.starts_with(&[0x1f, 0x8b]) {
             return Ok(content.made_into(text));

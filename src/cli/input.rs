@@ -7,13 +7,13 @@ use clap::Args;
 use super::named::{Named, Wanted};
 use super::perfconfig::PerfConfig;
 use crate::collect;
-use crate::dso::SearchPaths;
+use crate::find::{
+    CACHE, SearchPaths, WasmKind, WasmSearch, is_dump_name, is_perf_map_name, is_source_map_name,
+};
 use crate::load::{LoadOptions, Source};
 use crate::needs::Needs;
-use crate::session::jit::{is_dump_name, is_perf_map_name};
 use crate::stitch::Mending;
 use crate::symbolize;
-use crate::wasm::WasmSearch;
 
 /// The recording and its companions.
 #[derive(Debug, Clone, Args)]
@@ -47,7 +47,7 @@ pub struct InputArgs {
     #[arg(short = 'j', long = "jobs", value_name = "N")]
     pub jobs: Option<usize>,
 
-    /// Say which files were used, and what of them
+    /// Say which files were used, and which places were tried for others
     #[arg(short = 'v', long = "verbose", action = clap::ArgAction::Count)]
     pub verbose: u8,
 
@@ -178,9 +178,9 @@ impl InputArgs {
         type Matches = fn(&[u8]) -> bool;
         let dumps = Wanted::FileOrFolderOf(is_dump_name, "jit-PID.dump");
         let maps = Wanted::FileOrFolderOf(is_perf_map_name, "perf-PID.map");
-        let compiled: Matches = |name| name.ends_with(b".cwasm");
-        let modules: Matches = |name| name.ends_with(b".wasm");
-        let source_maps: Matches = |name| name.ends_with(b".map");
+        let compiled: Matches = |name| WasmKind::Compiled.has(name);
+        let modules: Matches = |name| WasmKind::Module.has(name);
+        let source_maps: Matches = is_source_map_name;
         let (symbols, lines) = (&self.symbols, &self.lines);
         let all: [(&'static str, &[PathBuf], Wanted); 9] = [
             ("--jitdump", &self.jitdump, dumps),
@@ -332,7 +332,7 @@ impl Environment {
     /// The build-ID cache: the configuration's, or that in the home folder.
     fn buildid_dir(&self, no_config: bool) -> Option<PathBuf> {
         let home = self.home.as_deref();
-        let default = || home.map(|home| home.join(".debug"));
+        let default = || home.map(|home| home.join(CACHE));
         let config = self.config(no_config);
         config.buildid_dir(home).or_else(default)
     }

@@ -126,6 +126,19 @@ pub(super) enum Against {
     Ambiguous,
 }
 
+impl Against {
+    /// In some words.
+    pub(super) const fn text(self) -> &'static str {
+        match self {
+            Self::NoBuildId(_) => "without a build ID, and one was recorded",
+            Self::OtherBuild { .. } => "another build",
+            Self::NotMapped => "its code lies elsewhere than what was mapped",
+            Self::OtherInode => "another inode than what was mapped",
+            Self::Ambiguous => "one of several that had this path",
+        }
+    }
+}
+
 /// What tells that a file is the one that was mapped, or what speaks against it. `is_system`: it has the recorded path on this
 /// machine, and not below some folder.
 pub(super) fn judge(

@@ -3,7 +3,6 @@
 //! In: a DSO's name and build ID, and where to look. Out: parsed ELF files of the right build. A file of
 //! another build is never used; it is reported when nothing better is found.
 
-use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,11 +13,13 @@ use super::elf::{ElfFile, Machine, SHT_SYMTAB, string_at};
 use super::evidence::{Against, Evidence, MOST_RIVALS, Span, judge};
 use super::fit::{Fit, code_of_program, fit, is_mapped_whole};
 use super::kin::Kin;
-use super::locate::{self, SearchPaths};
 use super::symtab::RawTable;
 use super::{BuildId, Dso, DsoKind, vdso};
 use crate::diagnostics::{Diagnostics, OfFiles};
-use crate::input::{Door, InputError, Role, Store, facts_of, os_name};
+use crate::find::{
+    self, DebugOf, DebugPlace, Kind, Look, Outcome, Proof, SearchPaths, VDSO, path_of,
+};
+use crate::input::{Door, InputError, Role, Store, facts_of};
 
 /// An opened file and where it was found.
 pub(crate) struct Opened<'a> {
@@ -51,21 +52,34 @@ impl<'a> Opened<'a> {
         self.door.path()
     }
 
-    /// A file beside it, by the rule by which it was opened itself.
-    pub(crate) fn beside(&self, name: &OsStr) -> Door {
-        self.door.with_path(self.path().with_file_name(name))
+    /// The way to it.
+    pub(super) const fn door(&self) -> &Door {
+        &self.door
     }
 }
 
 impl Refused {
     const fn trouble(&self) -> FileTrouble {
         match self {
-            Self::Missing | Self::OnlyDebug => FileTrouble::Missing,
+            Self::Missing(_) | Self::OnlyDebug => FileTrouble::Missing,
             Self::NotElf => FileTrouble::NotElf,
             Self::Pe => FileTrouble::Pe,
             Self::For(Against::Ambiguous) => FileTrouble::Ambiguous,
             Self::For(_) => FileTrouble::Changed,
             Self::Unreadable(_) => FileTrouble::Unreadable,
+        }
+    }
+}
+
+impl From<&Refused> for Outcome {
+    fn from(refused: &Refused) -> Self {
+        match refused {
+            Refused::Missing(outcome) => outcome.clone(),
+            Refused::OnlyDebug => "a debug file without code".into(),
+            Refused::NotElf => "no ELF file".into(),
+            Refused::Pe => "in Windows' format".into(),
+            Refused::For(against) => against.text().into(),
+            Refused::Unreadable(_) => "not readable by this user".into(),
         }
     }
 }
@@ -103,8 +117,6 @@ static ONLY_DEBUG: OfFiles = OfFiles {
     advice: "Give the folder of the program with --symfs",
 };
 
-/// Where a vdso is looked for that somebody saved.
-const VDSO: &str = "/[vdso]";
 /// What a 32-bit process' vdso is called: another image than that of the 64-bit ones, under the same name in recordings.
 pub(crate) const VDSO_32: &[u8] = b"[vdso32]";
 
@@ -160,8 +172,8 @@ impl From<FileTrouble> for Missed {
 
 /// Why a candidate was not used.
 enum Refused {
-    /// Not there, or a program of another kind of machine.
-    Missing,
+    /// Not there, not to be opened, or a program of another kind of machine.
+    Missing(Outcome),
     /// There, but no ELF file that can be mapped as code.
     NotElf,
     /// In Windows' format.
@@ -186,33 +198,32 @@ impl<'a> Opener<'_, 'a> {
     }
 
     fn mapped_file(&self, dso: &Dso) -> Result<Opened<'a>, Missed> {
-        let roots = self.search.roots();
-        let recorded = roots.iter().flat_map(|root| {
-            // What had no name in any folder can only be given.
-            let given = locate::memfd_name(&dso.long_name).filter(|_| !root.as_os_str().is_empty());
-            let names = given.into_iter().chain([dso.long_name.as_slice()]);
-            names.filter_map(|name| Door::in_root(root, locate::path_of(name)))
-        });
         let ids = match dso.build_id.filter(|_| dso.sure_of_id) {
             Some(_) => dso.build_id.as_slice(),
             None => dso.table_ids.as_slice(),
         };
         // A table may have very many for one path, and each DSO of the path would look for all of them.
-        let cached = ids
-            .iter()
-            .take(MOST_RIVALS)
-            .flat_map(|id| self.search.in_cache(id, "elf"));
+        let ids = ids.iter().take(MOST_RIVALS).copied();
         let (mut refused, mut by_chance) = (Vec::new(), None);
-        for door in recorded.chain(cached) {
+        let look = Look::new(self.diag, Kind::Program, &dso.long_name);
+        for door in look.doors(self.search.programs(&dso.long_name, ids)) {
             match self.open_mapped(&door, dso) {
                 Ok((elf, evidence)) if evidence >= Evidence::Table => {
+                    look.took(door.path());
                     return Ok(self.found(dso, elf, &door, evidence));
                 }
-                Ok((elf, evidence)) => by_chance = by_chance.or(Some((elf, evidence, door))),
-                Err(why) => refused.push((door.path().to_owned(), why)),
+                Ok((elf, evidence)) => {
+                    look.missed(door.path(), evidence.text());
+                    by_chance = by_chance.or(Some((elf, evidence, door)));
+                }
+                Err(why) => {
+                    look.missed(door.path(), &why);
+                    refused.push((door.path().to_owned(), why));
+                }
             }
         }
         if let Some((elf, evidence, door)) = by_chance {
+            look.took(door.path());
             return Ok(self.found(dso, elf, &door, evidence));
         }
         self.report(&refused);
@@ -235,7 +246,7 @@ impl<'a> Opener<'_, 'a> {
         evidence: Evidence,
     ) -> Opened<'a> {
         let path = door.path();
-        let name = locate::path_of(&dso.long_name);
+        let name = path_of(&dso.long_name);
         let (shown, found) = (name.display(), path.display());
         self.diag.note_beside(format!(
             "{shown}: read from {found}, known {}",
@@ -252,7 +263,7 @@ impl<'a> Opener<'_, 'a> {
         self.store.used(name, path, Role::Program);
         // Only one of several files can have the path.
         if let Some(id) = elf.build_id().filter(|_| dso.shares_path) {
-            let place = Path::new("/.debug").join(in_cache(&id)).join("elf");
+            let place = find::place_of_build(&id);
             self.store.used(&place, path, Role::Program);
         }
         opened
@@ -266,7 +277,7 @@ impl<'a> Opener<'_, 'a> {
         }
         let opened = self.here.and_then(|_| door.open().ok());
         let facts = opened.and_then(|opened| facts_of(opened.meta()));
-        let is_system = door.path() == locate::path_of(&dso.long_name);
+        let is_system = door.path() == path_of(&dso.long_name);
         let evidence = judge(&elf, facts, dso, self.here, is_system);
         Ok((elf, evidence.map_err(Refused::For)?))
     }
@@ -289,29 +300,23 @@ impl<'a> Opener<'_, 'a> {
                 Refused::Unreadable(why) => {
                     self.diag.warn_beside(format!("{why}; not used, its functions stay unresolved"));
                 }
-                Refused::Missing | Refused::NotElf | Refused::Pe | Refused::OnlyDebug => {}
+                Refused::Missing(_) | Refused::NotElf | Refused::Pe | Refused::OnlyDebug => {}
             }
         }
     }
 
     fn vdso(&self, dso: &Dso) -> Option<Opened<'a>> {
-        let beside = self
-            .search
-            .roots()
-            .into_iter()
-            .filter(|root| !root.as_os_str().is_empty());
-        let beside = beside.filter_map(|root| Door::in_root(&root, Path::new(VDSO)));
-        let cached = dso
-            .build_id
-            .iter()
-            .flat_map(|id| self.search.in_cache(id, "vdso"));
         let is_narrow = dso.long_name == VDSO_32;
-        for door in beside.chain(cached) {
-            if let Some(elf) = self.of_build(&door, dso.build_id)
-                && elf.is_64() != is_narrow
-            {
-                self.store.used(Path::new(VDSO), door.path(), Role::Program);
-                return Some(Opened::new(elf, door, PathBuf::from(VDSO)));
+        let look = Look::new(self.diag, Kind::Vdso, &dso.long_name);
+        for door in look.doors(self.search.vdso(dso.build_id)) {
+            match self.of_build(&door, dso.build_id) {
+                Ok(elf) if elf.is_64() != is_narrow => {
+                    look.took(door.path());
+                    self.store.used(Path::new(VDSO), door.path(), Role::Program);
+                    return Some(Opened::new(elf, door, PathBuf::from(VDSO)));
+                }
+                Ok(_) => look.missed(door.path(), OTHER_MACHINE),
+                Err(why) => look.missed(door.path(), &why),
             }
         }
         if self.search.bundle.is_some() {
@@ -323,33 +328,39 @@ impl<'a> Opener<'_, 'a> {
             _ => true,
         };
         let is_it = own.machine() == self.machine && own.is_64() != is_narrow && same_build;
-        is_it.then(|| {
-            self.store
-                .used_bytes(Path::new(VDSO), own.bytes(), Role::Program);
-            Opened::new(Arc::new(own), Door::system("[vdso]"), PathBuf::from(VDSO))
-        })
+        let door = find::own_vdso();
+        if !is_it {
+            look.missed(door.path(), "another build or kind of machine");
+            return None;
+        }
+        look.took(door.path());
+        self.store
+            .used_bytes(Path::new(VDSO), own.bytes(), Role::Program);
+        Some(Opened::new(Arc::new(own), door, PathBuf::from(VDSO)))
     }
 
     /// The file of a kernel module, unpacked if need be; its path is in the recording.
     pub(crate) fn module(&self, dso: &Dso) -> Option<ElfFile<'a>> {
-        let name = locate::path_of(&dso.long_name);
-        if !name.is_absolute() {
-            return None;
-        }
-        self.search.roots().iter().find_map(|root| {
-            let door = Door::in_root(root, name)?;
-            let packed = self.store.map(&door).ok()?;
-            let bytes = self.kin.unpacked(packed, || self.unpack_module(packed))?;
-            let elf = ElfFile::parse(bytes, self.store).ok()?;
-            let same = match (dso.build_id, elf.build_id()) {
+        let name = path_of(&dso.long_name);
+        let look = Look::new(self.diag, Kind::Module, &dso.long_name);
+        look.doors(self.search.modules(name)).find_map(|door| {
+            let packed = self.store.map(&door);
+            let packed = packed.map_err(|error| look.missed(door.path(), &error));
+            let packed = packed.ok()?;
+            let bytes = self.kin.unpacked(packed, || self.unpack_module(packed));
+            let elf = bytes.and_then(|bytes| ElfFile::parse(bytes, self.store).ok());
+            let same = |elf: &ElfFile<'_>| match (dso.build_id, elf.build_id()) {
                 (Some(want), Some(found)) => want.matches(&found),
                 (Some(_), None) => false,
                 _ => elf.is_relocatable() || door.is_users(),
             };
-            same.then(|| {
-                self.store.used(name, door.path(), Role::Kernel);
-                elf
-            })
+            let Some(elf) = elf.filter(same) else {
+                look.missed(door.path(), "not that module");
+                return None;
+            };
+            look.took(door.path());
+            self.store.used(name, door.path(), Role::Kernel);
+            Some(elf)
         })
     }
 
@@ -374,8 +385,7 @@ impl<'a> Opener<'_, 'a> {
         Some(self.store.keep(out))
     }
 
-    /// The separate debug file: by debug link, under /usr/lib/debug by path and by build ID, in a `.debug`
-    /// directory; then in the build-ID cache, where it may also be the program itself, not stripped.
+    /// The separate debug file.
     pub(crate) fn debug_file(
         &self,
         dso: &Dso,
@@ -386,33 +396,26 @@ impl<'a> Opener<'_, 'a> {
             return None;
         }
         let alone = binary.is_none().then_some(dso);
-        let link = binary.and_then(|b| debug_link(&b.elf));
-        for root in self.search.roots() {
-            let own = alone.map(|dso| locate::path_of(&dso.long_name).to_owned());
-            let paths = debug_paths(dso, build_id.as_ref(), link.as_ref().map(|l| l.0));
-            for path in paths.into_iter().chain(own) {
-                let found = Door::in_root(&root, &path)
-                    .filter(|found| binary.is_none_or(|b| b.path() != found.path()));
-                let Some(found) = found else { continue };
-                let own = build_id.as_ref().filter(|_| dso.shares_path);
-                let place = own.and_then(by_build_id).unwrap_or(path);
-                let opened = self.open_debug(found, place, build_id, link.as_ref());
-                if let Some(opened) = opened.and_then(|opened| self.placed(opened, alone)) {
-                    return Some(opened);
-                }
-            }
-        }
-        let place = build_id.as_ref().and_then(by_build_id).unwrap_or_default();
-        // The cache may hold a copy that was not stripped, put there by `perf buildid-cache --add`.
-        let leaves = ["debug", "elf"].into_iter();
-        let cached = leaves.flat_map(|leaf| {
-            let places = build_id.iter();
-            places.flat_map(move |id| self.search.in_cache(id, leaf))
+        let places = self.search.debug_files(DebugOf {
+            name: &dso.long_name,
+            build_id,
+            link: binary.and_then(|b| debug_link(&b.elf)),
+            found: binary.map(Opened::path),
+            shares_path: dso.shares_path,
         });
-        cached
-            .filter(|door| binary.is_none_or(|b| b.path() != door.path()))
-            .filter_map(|door| self.open_debug(door, place.clone(), build_id, None))
-            .find_map(|opened| self.placed(opened, alone))
+        let look = Look::new(self.diag, Kind::Debug, &dso.long_name);
+        places.into_iter().find_map(|debug| {
+            let door = look.doors([debug.place.clone()]).next()?;
+            let path = door.path().to_owned();
+            let opened = self.open_debug(door, &debug);
+            let opened = opened.map_err(|why| look.missed(&path, why)).ok()?;
+            let placed = self.placed(opened, alone);
+            match &placed {
+                Some(_) => look.took(&path),
+                None => look.missed(&path, "does not tell where its functions were"),
+            }
+            placed
+        })
     }
 
     /// A debug file of which it is known where its functions were in the file that was mapped. Without that file what was
@@ -443,32 +446,25 @@ impl<'a> Opener<'_, 'a> {
         }
     }
 
-    fn open_debug(
-        &self,
-        door: Door,
-        place: PathBuf,
-        build_id: Option<BuildId>,
-        link: Option<&(&[u8], u32)>,
-    ) -> Option<Opened<'a>> {
-        let elf = self.of_build(&door, build_id)?;
-        let named = door.path().file_name();
-        let named_by_link =
-            link.is_some_and(|(name, _)| named == Path::new(os_name(name)).file_name());
-        if build_id.is_none()
-            && !(named_by_link && link.is_some_and(|&(_, crc)| crc32(elf.bytes()) == crc))
+    fn open_debug(&self, door: Door, debug: &DebugPlace) -> Result<Opened<'a>, Outcome> {
+        let (id, role) = match debug.proof {
+            Proof::BuildId(id) => (Some(id), Role::Debug),
+            Proof::Checksum(_) => (None, Role::CheckedDebug),
+        };
+        let elf = self
+            .of_build(&door, id)
+            .map_err(|why| Outcome::from(&why))?;
+        if let Proof::Checksum(wanted) = debug.proof
+            && crc32(elf.bytes()) != wanted
         {
-            return None;
+            return Err("another checksum than in the link".into());
         }
-        let opened = Opened::new(elf, door, place);
-        let is_any = opened.has_dwarf || opened.elf.has_section(".symtab");
-        is_any.then(|| {
-            let role = match build_id {
-                Some(_) => Role::Debug,
-                None => Role::CheckedDebug,
-            };
-            self.store.used(&opened.place, opened.path(), role);
-            opened
-        })
+        let opened = Opened::new(elf, door, debug.recorded.clone());
+        if !opened.has_dwarf && !opened.elf.has_section(".symtab") {
+            return Err("no symbols and no DWARF".into());
+        }
+        self.store.used(&opened.place, opened.path(), role);
+        Ok(opened)
     }
 
     /// The ELF file inside `.gnu_debugdata`: symbols that the distribution left in (xz).
@@ -490,70 +486,49 @@ impl<'a> Opener<'_, 'a> {
         let link = debug.section(".gnu_debugaltlink")?.data;
         let name = string_at(link, 0);
         let build_id = BuildId::new(link.get(name.len() + 1..)?)?;
-        let mut places = Vec::new();
-        if !name.is_empty() {
-            let name = locate::path_of(name);
-            let beside = debug_path.parent().unwrap_or(Path::new("/")).join(name);
-            if self.search.symfs.is_none() || name.is_absolute() {
-                places.push(beside.clone());
-            }
-            let base = name.file_name().unwrap_or_default();
-            places.push(Path::new("/usr/lib/debug/.dwz").join(base));
-            for root in self.search.roots() {
-                // A relative link inside a root: as if the root were `/`.
-                places.extend(
-                    beside
-                        .strip_prefix(&root)
-                        .ok()
-                        .map(|inside| Path::new("/").join(inside)),
-                );
-            }
-        }
-        places.extend(by_build_id(&build_id));
-        let found = self.search.roots().iter().find_map(|root| {
-            places.iter().find_map(|path| {
-                let door = Door::in_root(root, path)?;
-                let elf = self.of_build(&door, Some(build_id))?;
-                let place = by_build_id(&build_id)?;
-                self.store.used(&place, door.path(), Role::Debug);
-                Some(elf)
-            })
+        let look = Look::new(self.diag, Kind::SharedDebug, name);
+        let places = self.search.shared_debug(name, &build_id, debug_path);
+        let found = look.doors(places).find_map(|door| {
+            let elf = self.of_build(&door, Some(build_id));
+            let elf = elf.map_err(|why| look.missed(door.path(), &why)).ok()?;
+            look.took(door.path());
+            let place = find::below_debug_root(&build_id)?;
+            self.store.used(&place, door.path(), Role::Debug);
+            Some(elf)
         });
         if found.is_none() {
             self.diag.warn_beside(format!(
                 "{}: the file {} that it shares debug information with was not found; inlined functions have no names",
                 debug_path.display(),
-                locate::path_of(name).display()
+                path_of(name).display()
             ));
         }
         found
     }
 
-    /// An absolute path in each of the places where files are looked for.
-    pub(crate) fn in_roots(&self, path: &Path) -> Vec<Door> {
-        let roots = self.search.roots().into_iter();
-        roots
-            .filter_map(|root| Door::in_root(&root, path))
-            .collect()
-    }
-
     /// A file of whatever build.
-    pub(crate) fn any(&self, door: &Door) -> Option<Arc<ElfFile<'a>>> {
-        self.open(door).ok()
+    pub(super) fn any(&self, door: &Door, look: &Look<'_>) -> Option<Arc<ElfFile<'a>>> {
+        let opened = self.open(door);
+        opened.map_err(|why| look.missed(door.path(), &why)).ok()
     }
 
     /// A file of this build, of any if none is told.
-    fn of_build(&self, door: &Door, wanted: Option<BuildId>) -> Option<Arc<ElfFile<'a>>> {
-        let elf = self.open(door).ok()?;
-        let is_it = |want: BuildId| elf.build_id().is_some_and(|found| want.matches(&found));
-        wanted.is_none_or(is_it).then_some(elf)
+    fn of_build(&self, door: &Door, wanted: Option<BuildId>) -> Result<Arc<ElfFile<'a>>, Refused> {
+        let elf = self.open(door)?;
+        match (wanted, elf.build_id()) {
+            (Some(want), None) => Err(Refused::For(Against::NoBuildId(want))),
+            (Some(want), Some(found)) if !want.matches(&found) => {
+                Err(Refused::For(Against::OtherBuild { found, want }))
+            }
+            _ => Ok(elf),
+        }
     }
 
     fn open(&self, door: &Door) -> Result<Arc<ElfFile<'a>>, Refused> {
         let elf = self.kin.file(door, || self.parse(door))?;
         // Without a build ID in the recording, this machine's file of that name would do for another's.
         if self.machine != Machine::host() && !self.machine.runs(elf.machine()) {
-            return Err(Refused::Missing);
+            return Err(Refused::Missing(OTHER_MACHINE.into()));
         }
         Ok(elf)
     }
@@ -565,7 +540,7 @@ impl<'a> Opener<'_, 'a> {
             {
                 Refused::Unreadable(e.to_string())
             }
-            _ => Refused::Missing,
+            _ => Refused::Missing((&e).into()),
         })?;
         let no_elf = if bytes.starts_with(b"MZ") {
             Refused::Pe
@@ -579,6 +554,9 @@ impl<'a> Opener<'_, 'a> {
         Ok(elf)
     }
 }
+
+/// Why files for other processors are not used.
+const OTHER_MACHINE: &str = "for another kind of machine";
 
 /// Whether a file is proven to be the one that was mapped, so that it may be taken along: a recording may name any file of this
 /// machine. What lies in a folder that the user named, or that came with the recording, is theirs.
@@ -611,64 +589,6 @@ fn debug_link<'a>(elf: &ElfFile<'a>) -> Option<(&'a [u8], u32)> {
         .with(data)
         .u32((name.len() + 1).next_multiple_of(4))?;
     (!name.is_empty()).then_some((name, crc))
-}
-
-/// Candidates in perf's order, as absolute paths.
-fn debug_paths(dso: &Dso, build_id: Option<&BuildId>, link: Option<&[u8]>) -> Vec<PathBuf> {
-    let path = locate::path_of(&dso.long_name);
-    let dir = path.parent().unwrap_or(Path::new("/"));
-    let debug_root = Path::new("/usr/lib/debug");
-    let inside = |p: &Path| debug_root.join(p.strip_prefix("/").unwrap_or(p));
-    let mut out = Vec::new();
-    // Where to look is not the file's to say.
-    let link = link.and_then(|link| locate::path_of(link).file_name());
-    if let Some(link) = link {
-        out.extend([
-            dir.join(link),
-            dir.join(".debug").join(link),
-            inside(dir).join(link),
-        ]);
-    }
-    let mut with_suffix = inside(path).into_os_string();
-    with_suffix.push(".debug");
-    out.push(with_suffix.into());
-    out.push(inside(path));
-    out.extend(build_id.and_then(by_build_id));
-    out.push(
-        dir.join(".debug")
-            .join(path.file_name().unwrap_or_default()),
-    );
-    out
-}
-
-/// perf's letter for where a debug file was found.
-pub(crate) fn debug_origin(path: &Path, name: &[u8]) -> char {
-    let text = path.as_os_str().as_encoded_bytes();
-    let contains = |part: &[u8]| text.windows(part.len()).any(|window| window == part);
-    if contains(b"/.build-id/") {
-        'b'
-    } else if text.ends_with(&[name, b".debug"].concat()) {
-        'f'
-    } else if text.ends_with(name) {
-        'u'
-    } else {
-        'l'
-    }
-}
-
-/// Where the files of a build are in a build-ID cache.
-fn in_cache(id: &BuildId) -> PathBuf {
-    let hex = id.to_string();
-    let (head, tail) = hex.split_at_checked(2).unwrap_or_default();
-    Path::new(".build-id").join(head).join(tail)
-}
-
-fn by_build_id(id: &BuildId) -> Option<PathBuf> {
-    let hex = id.to_string();
-    let (head, tail) = hex.split_at_checked(2)?;
-    Some(PathBuf::from(format!(
-        "/usr/lib/debug/.build-id/{head}/{tail}.debug"
-    )))
 }
 
 /// The checksum of `.gnu_debuglink`: CRC-32 as in zlib.

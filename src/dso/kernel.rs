@@ -6,14 +6,15 @@
 //! anything else at the start.
 
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::elf::{ElfFile, SHT_SYMTAB, build_id_in_notes};
 use super::kallsyms::{Kallsyms, NO_LINES};
-use super::locate::SearchPaths;
 use super::symtab::{RawTable, SymbolTable};
 use super::{BuildId, elf};
 use crate::address::Avma;
+use crate::diagnostics::Diagnostics;
+use crate::find::{self, KALLSYMS, Kind, Look, SearchPaths, VMLINUX};
 use crate::input::{Door, Role, Store};
 
 /// What the recording tells about its kernel.
@@ -23,14 +24,6 @@ pub struct KernelIdentity {
     pub os_release: Option<String>,
     /// Build ID of `[kernel.kallsyms]` in the table of build IDs.
     pub build_id: Option<BuildId>,
-}
-
-/// Whether a folder holds the symbols of a recorded kernel.
-pub(super) fn has_symbols(folder: &Path) -> bool {
-    let names = ["kallsyms", "kallsyms.gz"];
-    names
-        .iter()
-        .any(|name| Door::beneath(folder, name).is_open())
 }
 
 /// Reference symbol of the kernel's map: `_text` or `_stext`, and where it was in the recorded kernel.
@@ -83,18 +76,25 @@ impl<'a> KernelSymbols<'a> {
     /// Finds and reads the symbols, in perf's order of sources with the copy beside the recording in front of
     /// those that are looked for: `--kallsyms`, `--vmlinux`, beside the recording, the build-ID cache, vmlinux in
     /// the usual places, and the running kernel if it is the recorded one.
-    pub(crate) fn load(store: &'a Store, search: &SearchPaths, identity: &KernelIdentity) -> Self {
-        if let Some(path) = &search.kallsyms {
-            return Self::from_kallsyms(store, &Door::named(path))
-                .unwrap_or_else(|e| Self::missing(&e, path));
+    pub(crate) fn load(
+        store: &'a Store,
+        search: &SearchPaths,
+        identity: &KernelIdentity,
+        diag: &Diagnostics,
+    ) -> Self {
+        let release = identity.os_release.as_deref();
+        let look = Look::new(diag, Kind::Kernel, release.unwrap_or("kernel").as_bytes());
+        if let Some(door) = search.named_kallsyms() {
+            return Self::from_kallsyms(store, &door, &look)
+                .unwrap_or_else(|e| Self::missing(&e, door.path()));
         }
-        if let Some(path) = search.vmlinux.as_ref().filter(|_| !search.ignore_vmlinux) {
-            return Self::from_vmlinux(store, &Door::named(path), None).map_or_else(
-                |e| Self::missing(&e, path),
+        if let Some(door) = search.named_vmlinux().filter(|_| !search.ignore_vmlinux) {
+            return Self::from_vmlinux(store, &door, None, &look).map_or_else(
+                |e| Self::missing(&e, door.path()),
                 |found| found.said_if_other(identity.build_id.as_ref()),
             );
         }
-        let found = Self::find(store, search, identity);
+        let found = Self::find(store, search, identity, &look);
         match &search.bundle {
             Some(bundle) => Self {
                 source: bundle.kernel.clone(),
@@ -105,39 +105,30 @@ impl<'a> KernelSymbols<'a> {
     }
 
     /// The same without those that were named.
-    fn find(store: &'a Store, search: &SearchPaths, identity: &KernelIdentity) -> Self {
-        let beside = search
-            .recording_dir
-            .iter()
-            .flat_map(|dir| ["kallsyms", "kallsyms.gz"].map(|name| Door::beneath(dir, name)));
-        let bundled = search.recording_dir.iter();
-        let bundled = bundled.filter(|_| search.bundle.is_some());
-        let bundled = bundled.map(|dir| Door::beneath(dir, "vmlinux"));
-        let cached = cached_kallsyms(search, identity.build_id.as_ref());
-        let vmlinux = if search.ignore_vmlinux {
-            Vec::new()
-        } else {
-            bundled
-                .chain(vmlinux_candidates(search, identity))
-                .collect()
-        };
+    fn find(
+        store: &'a Store,
+        search: &SearchPaths,
+        identity: &KernelIdentity,
+        look: &Look<'_>,
+    ) -> Self {
+        let id = identity.build_id.as_ref();
         let mut restricted = None;
-        for door in beside.chain(cached) {
-            match Self::from_kallsyms(store, &door) {
+        for door in look.doors(search.all_kallsyms(id)) {
+            match Self::from_kallsyms(store, &door, look) {
                 Ok(found) => return found,
                 Err(problem) if problem == RESTRICTED => restricted = restricted.or(Some(door)),
                 Err(_) => {}
             }
         }
-        for door in &vmlinux {
+        for door in look.doors(search.all_vmlinux(identity.os_release.as_deref(), id)) {
             // Without a build ID to check, only a file that is named for this release will do.
-            if let Ok(found) = Self::from_vmlinux(store, door, identity.build_id.as_ref()) {
+            if let Ok(found) = Self::from_vmlinux(store, &door, id, look) {
                 return found;
             }
         }
         let other = match &search.symfs {
             Some(_) => Self::none("none: --symfs is given; use --kallsyms or --vmlinux"),
-            None => Self::from_running_kernel(store, identity),
+            None => Self::from_running_kernel(store, identity, look),
         };
         match restricted {
             Some(door) if matches!(other.symbols, Symbols::None) => {
@@ -203,8 +194,11 @@ impl<'a> KernelSymbols<'a> {
         }
     }
 
-    fn from_running_kernel(store: &'a Store, identity: &KernelIdentity) -> Self {
+    fn from_running_kernel(store: &'a Store, identity: &KernelIdentity, look: &Look<'_>) -> Self {
+        let door = find::running_kallsyms();
+        let path = door.path();
         if !is_running_kernel(identity) {
+            look.missed(path, "of another kernel");
             let release = identity
                 .os_release
                 .as_deref()
@@ -213,8 +207,7 @@ impl<'a> KernelSymbols<'a> {
                 "none: recorded on {release}, which is not the running kernel; use --kallsyms or --vmlinux"
             ));
         }
-        let path = Path::new("/proc/kallsyms");
-        Self::from_kallsyms(store, &Door::system(path)).unwrap_or_else(|problem| match problem.as_str() {
+        Self::from_kallsyms(store, &door, look).unwrap_or_else(|problem| match problem.as_str() {
             RESTRICTED => Self {
                 problem: Some(format!(
                     "{}: {RESTRICTED}; run as root, set kernel.kptr_restrict=0, or give --kallsyms FILE with a copy \
@@ -228,9 +221,13 @@ impl<'a> KernelSymbols<'a> {
         })
     }
 
-    fn from_kallsyms(store: &'a Store, door: &Door) -> Result<Self, String> {
-        let path = door.path();
-        let bytes = store.map(door).map_err(|_| "cannot be read".to_owned())?;
+    fn from_kallsyms(store: &'a Store, door: &Door, look: &Look<'_>) -> Result<Self, String> {
+        noted(look, door, |path| {
+            Self::of_kallsyms(store, path, opened(store, door, look)?)
+        })
+    }
+
+    fn of_kallsyms(store: &'a Store, path: &Path, bytes: &'a [u8]) -> Result<Self, String> {
         if bytes.len() as u64 > MAX_KALLSYMS {
             return Err("is too large to be a kallsyms".to_owned());
         }
@@ -251,7 +248,7 @@ impl<'a> KernelSymbols<'a> {
         if kallsyms.is_restricted() {
             return Err(RESTRICTED.to_owned());
         }
-        store.used(Path::new("kallsyms"), path, Role::Kernel);
+        store.used(Path::new(KALLSYMS), path, Role::Kernel);
         Ok(Self {
             source: path.display().to_string(),
             symbols: Symbols::Kallsyms(kallsyms),
@@ -264,9 +261,19 @@ impl<'a> KernelSymbols<'a> {
         store: &'a Store,
         door: &Door,
         expected: Option<&BuildId>,
+        look: &Look<'_>,
     ) -> Result<Self, String> {
-        let path = door.path();
-        let bytes = store.map(door).map_err(|_| "cannot be read".to_owned())?;
+        noted(look, door, |path| {
+            Self::of_vmlinux(store, path, opened(store, door, look)?, expected)
+        })
+    }
+
+    fn of_vmlinux(
+        store: &'a Store,
+        path: &Path,
+        bytes: &'a [u8],
+        expected: Option<&BuildId>,
+    ) -> Result<Self, String> {
         let elf = ElfFile::parse(bytes, store).map_err(|e| e.to_string())?;
         if let (Some(want), Some(found)) = (expected, elf.build_id())
             && !want.matches(&found)
@@ -278,7 +285,7 @@ impl<'a> KernelSymbols<'a> {
         if RawTable::of(&elf, ".symtab", SHT_SYMTAB).is_none() {
             return Err("has no symbol table".to_owned());
         }
-        store.used(Path::new("vmlinux"), path, Role::Program);
+        store.used(Path::new(VMLINUX), path, Role::Program);
         Ok(Self {
             source: path.display().to_string(),
             symbols: Symbols::Vmlinux(Box::new(elf)),
@@ -364,47 +371,26 @@ fn address_in_vmlinux(elf: &ElfFile<'_>, name: &[u8]) -> Option<u64> {
         .map(|s| s.value)
 }
 
-fn cached_kallsyms(search: &SearchPaths, build_id: Option<&BuildId>) -> Vec<Door> {
-    let Some(id) = build_id else {
-        return Vec::new();
-    };
-    let direct = search.cache().map(|dir| {
-        dir.join("[kernel.kallsyms]")
-            .join(id.to_string())
-            .join("kallsyms")
-    });
-    search
-        .inside_symfs(direct.into_iter().collect())
-        .into_iter()
-        .chain(search.in_cache(id, "kallsyms"))
-        .collect()
+fn opened<'a>(store: &'a Store, door: &Door, look: &Look<'_>) -> Result<&'a [u8], String> {
+    store.map(door).map_err(|error| {
+        look.missed(door.path(), &error);
+        "cannot be read".to_owned()
+    })
 }
 
-/// perf's places for a vmlinux (`vmlinux_paths`), less `./vmlinux`, which is used unchecked by perf and breaks
-/// reports that are made in a kernel's source tree. Under `--symfs` only there.
-fn vmlinux_candidates(search: &SearchPaths, identity: &KernelIdentity) -> Vec<Door> {
-    let mut places = Vec::new();
-    if let Some(id) = &identity.build_id {
-        places.extend(search.in_cache(id, "vmlinux"));
-        places.extend(search.in_cache(id, "elf"));
+/// What is made of the file behind a door, with a note of what became of it.
+fn noted<T>(
+    look: &Look<'_>,
+    door: &Door,
+    read: impl FnOnce(&Path) -> Result<T, String>,
+) -> Result<T, String> {
+    let path = door.path();
+    let read = read(path);
+    match &read {
+        Ok(_) => look.took(path),
+        Err(why) => look.missed(path, why.clone()),
     }
-    if let Some(release) = identity
-        .os_release
-        .as_deref()
-        .filter(|r| !r.contains('/') && *r != "..")
-    {
-        let named = [
-            format!("boot/vmlinux-{release}"),
-            format!("usr/lib/debug/boot/vmlinux-{release}"),
-            format!("lib/modules/{release}/build/vmlinux"),
-            format!("usr/lib/debug/lib/modules/{release}/vmlinux"),
-            format!("usr/lib/debug/boot/vmlinux-{release}.debug"),
-        ];
-        let root = search.symfs.clone().unwrap_or_else(|| PathBuf::from("/"));
-        let named = named.iter().map(|path| root.join(path)).collect();
-        places.extend(search.inside_symfs(named));
-    }
-    places
+    read
 }
 
 /// Whether /proc/kallsyms speaks of the recorded kernel: same build ID, or, where none was recorded, same release.

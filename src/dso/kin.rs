@@ -10,9 +10,9 @@ use rustc_hash::FxHashMap;
 
 use super::KernelIdentity;
 use super::elf::ElfFile;
-use super::kernel::{KernelSymbols, has_symbols};
-use super::locate::SearchPaths;
+use super::kernel::KernelSymbols;
 use super::symtab::SymbolTable;
+use crate::find::{SearchPaths, has_kallsyms};
 use crate::input::Door;
 
 /// Symbols of a kernel, once somebody has asked for them.
@@ -97,7 +97,7 @@ impl<'a> Kin<'a> {
             return None;
         }
         let beside = search.recording_dir.as_ref();
-        let beside = beside.filter(|dir| has_symbols(dir));
+        let beside = beside.filter(|dir| has_kallsyms(dir));
         let key = (
             identity.os_release.clone(),
             identity.build_id.map(|id| id.to_string()),

@@ -1,7 +1,7 @@
 //! DSOs: what is mapped. Opens ELF files, debug files, the kernel's symbol tables.
 //!
 //! [`elf::ElfFile`] is one parsed file (segments, sections, build ID); [`DsoTable`] the DSOs of a run, whose
-//! files are found (`locate`), checked and opened (`files`) when first asked for. [`symtab::SymbolTable`] holds the symbols
+//! files are checked and opened (`files`) when first asked for, where [`crate::find`] says. [`symtab::SymbolTable`] holds the symbols
 //! of one DSO by perf's rules (`util/symbol-elf.c`, `util/symbol.c`), with the names of PLT entries (`plt`) and perf's
 //! choice among nested symbols (`rbtree`); [`kernel`] finds and reads kallsyms (`kallsyms`), vmlinux and modules; [`demangle`] makes names
 //! readable; [`go`] reads what Go programs say of themselves. Who was mapped where and when is the business of [`crate::session`].
@@ -19,7 +19,6 @@ pub mod go;
 mod kallsyms;
 pub mod kernel;
 mod kin;
-mod locate;
 mod plt;
 mod preload;
 mod same_path;
@@ -38,10 +37,7 @@ pub use fit::MappedPart;
 pub use kallsyms::kallsyms_problem;
 pub use kernel::{KernelIdentity, KernelReference, KernelState};
 pub use kin::Kin;
-pub use locate::SearchPaths;
-pub(crate) use locate::path_of;
 pub use preload::Preloader;
-pub(crate) use preload::SplitFile;
 pub use symtab::{SymbolRef, SymbolTable};
 pub use table::{Dso, DsoTable, KernelLoader};
 

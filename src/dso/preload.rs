@@ -14,13 +14,13 @@ use super::evidence::{Evidence, Span};
 use super::files::{FileTrouble, Missed, Opened, Opener};
 use super::go::{self, GoTable};
 use super::kin::{Kin, SymbolCell};
-use super::locate::SearchPaths;
 use super::plt;
 use super::symtab::SymbolTable;
 use super::{BuildId, Dso, DsoId, DsoKind};
 use crate::address::FileOffset;
 use crate::diagnostics::Diagnostics;
-use crate::input::{Door, Store};
+use crate::find::{self, Kind, Look, Place, SearchPaths};
+use crate::input::{Role, Store};
 
 /// What was opened for a DSO.
 #[derive(Default)]
@@ -58,14 +58,6 @@ pub(super) struct Loading<'t, 'a> {
     pub(super) files: &'t Files<'a>,
 }
 
-/// A file that may have what a skeleton stands for.
-pub(crate) struct SplitFile<'a> {
-    pub(crate) elf: Arc<ElfFile<'a>>,
-    pub(super) door: Door,
-    /// The path at which the recorded system has it.
-    pub(super) place: PathBuf,
-}
-
 impl<'t, 'a> Loading<'t, 'a> {
     /// The file that was mapped.
     pub(super) fn binary(self) -> Option<&'t Opened<'a>> {
@@ -79,7 +71,7 @@ impl<'t, 'a> Loading<'t, 'a> {
 
     /// Whether it is at hand already, as far as the recording has told; says nothing.
     fn is_found(self) -> bool {
-        let silent = Diagnostics::new();
+        let silent = Diagnostics::brief();
         let opener = Opener {
             diag: &silent,
             ..self.opener
@@ -160,39 +152,47 @@ impl<'t, 'a> Loading<'t, 'a> {
         .as_deref()
     }
 
-    /// `.dwo` files by the path that the compiler was told, and of that name beside the file it belongs to. Whether one is it, its
-    /// id tells.
-    pub(super) fn split_files(self, path: &Path) -> Vec<SplitFile<'a>> {
-        let name = path.file_name();
-        let beside = self.opened().into_iter().filter_map(|opened| {
-            let name = name?;
-            Some((opened.beside(name), opened.place.with_file_name(name)))
-        });
-        let recorded = path.is_absolute().then(|| self.opener.in_roots(path));
-        let recorded = recorded.into_iter().flatten();
-        recorded
-            .map(|door| (door, path.to_owned()))
-            .chain(beside)
-            .filter_map(|(door, place)| self.split(door, place))
-            .collect()
+    /// What is found in the first `.dwo` file that `fits`, of those that the compiler's `path` leads to: a name may be that of any
+    /// file, and only an id tells which one it is.
+    pub(super) fn split_file<T>(
+        self,
+        path: &Path,
+        fits: impl FnMut(&ElfFile<'a>) -> Option<T>,
+    ) -> Option<T> {
+        let opened = self.opened();
+        let beside = opened.iter().map(|opened| (opened.door(), &*opened.place));
+        let places = self.opener.search.split_files(path, beside);
+        self.split(path.as_os_str().as_encoded_bytes(), places, fits)
     }
 
-    /// The `.dwp` file beside the file it belongs to.
-    pub(super) fn split_package(self) -> Option<SplitFile<'a>> {
-        self.opened().into_iter().find_map(|opened| {
-            let [path, place] = [opened.path(), &opened.place].map(|file| {
-                let mut file = file.to_owned();
-                file.as_mut_os_string().push(".dwp");
-                file
-            });
-            let door = opened.beside(path.file_name()?);
-            self.split(door, place)
+    /// The same for the `.dwp` file beside the file it belongs to.
+    pub(super) fn split_package<T>(self, fits: impl FnMut(&ElfFile<'a>) -> Option<T>) -> Option<T> {
+        let opened = self.opened();
+        let places = opened
+            .iter()
+            .filter_map(|opened| find::split_package(opened.door(), &opened.place));
+        self.split(&self.dso.long_name, places.collect(), fits)
+    }
+
+    fn split<T>(
+        self,
+        what: &[u8],
+        places: Vec<(Place, PathBuf)>,
+        mut fits: impl FnMut(&ElfFile<'a>) -> Option<T>,
+    ) -> Option<T> {
+        let look = Look::new(self.opener.diag, Kind::SplitDebug, what);
+        places.into_iter().find_map(|(place, recorded)| {
+            let door = look.doors([place]).next()?;
+            let elf = self.opener.any(&door, &look)?;
+            let Some(found) = fits(&elf) else {
+                look.missed(door.path(), "has another id");
+                return None;
+            };
+            look.took(door.path());
+            let store = self.opener.store;
+            store.used(&recorded, door.path(), Role::Debug);
+            Some(found)
         })
-    }
-
-    fn split(self, door: Door, place: PathBuf) -> Option<SplitFile<'a>> {
-        let elf = self.opener.any(&door)?;
-        Some(SplitFile { elf, door, place })
     }
 
     /// The mapped file and its debug file, if they are two.

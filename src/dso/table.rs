@@ -12,19 +12,19 @@ use smallvec::SmallVec;
 
 use super::elf::{ElfFile, Machine};
 use super::evidence::{Evidence, Inode, MOST_RIVALS, Rival, Span};
-use super::files::{FileTrouble, Opened, Opener, debug_origin};
+use super::files::{FileTrouble, Opened, Opener};
 use super::fit::MappedPart;
 use super::kernel::KernelSymbols;
 use super::kin::{KernelCell, Kin};
-use super::locate::SearchPaths;
-use super::preload::{Files, Loading, Preloader, Preloads, SplitFile};
+use super::preload::{Files, Loading, Preloader, Preloads};
 use super::same_path::{Identity, SamePath, TableIds};
 use super::symtab::SymbolTable;
 use super::{BuildId, DsoId, DsoKind, KernelIdentity, KernelReference, KernelState};
 use crate::address::{Avma, FileOffset};
 use crate::diagnostics::Diagnostics;
+use crate::find::{SearchPaths, debug_origin, pid_of_perf_map};
 use crate::ids::IndexVec;
-use crate::input::{Role, Store};
+use crate::input::Store;
 
 /// What is known about a DSO by name.
 #[derive(Debug, Clone)]
@@ -56,6 +56,7 @@ pub struct Dso {
 #[derive(Clone)]
 pub struct KernelLoader<'a> {
     store: &'a Store,
+    diag: &'a Diagnostics,
     search: Arc<SearchPaths>,
     identity: KernelIdentity,
     symbols: KernelCell<'a>,
@@ -75,6 +76,7 @@ impl<'a> KernelLoader<'a> {
                 self.store,
                 &self.search,
                 &self.identity,
+                self.diag,
             ))
         };
         self.symbols.get_or_init(|| match &self.kin {
@@ -115,6 +117,7 @@ impl<'a> DsoTable<'a> {
         let search = Arc::new(search);
         let kernel = KernelLoader {
             store,
+            diag,
             search: Arc::clone(&search),
             identity: KernelIdentity::default(),
             symbols: Arc::default(),
@@ -379,19 +382,23 @@ impl<'a> DsoTable<'a> {
         self.loading(id).supplementary()
     }
 
-    /// Files that may be the `.dwo` file that the DWARF of [`debug`](Self::debug) refers to by `path`.
-    pub(crate) fn split_files(&self, id: DsoId, path: &Path) -> Vec<SplitFile<'a>> {
-        self.loading(id).split_files(path)
+    /// What is found in the `.dwo` file that the DWARF of [`debug`](Self::debug) refers to by `path`: the first that `fits`.
+    pub(crate) fn split_file<T>(
+        &self,
+        id: DsoId,
+        path: &Path,
+        fits: impl FnMut(&ElfFile<'a>) -> Option<T>,
+    ) -> Option<T> {
+        self.loading(id).split_file(path, fits)
     }
 
-    /// The `.dwp` file with all of them, beside the DSO.
-    pub(crate) fn split_package(&self, id: DsoId) -> Option<SplitFile<'a>> {
-        self.loading(id).split_package()
-    }
-
-    /// Notes that such a file was of use.
-    pub(crate) fn note_split(&self, file: &SplitFile<'_>) {
-        self.store.used(&file.place, file.door.path(), Role::Debug);
+    /// The same for the `.dwp` file with all of them, beside the DSO.
+    pub(crate) fn split_package<T>(
+        &self,
+        id: DsoId,
+        fits: impl FnMut(&ElfFile<'a>) -> Option<T>,
+    ) -> Option<T> {
+        self.loading(id).split_package(fits)
     }
 
     /// Says that such a file was not found.
@@ -585,18 +592,11 @@ fn short_name(name: &[u8], kind: DsoKind) -> String {
         DsoKind::Kernel => "[kernel.kallsyms]".to_owned(),
         DsoKind::Module => module_name(&text),
         DsoKind::Vdso => "[vdso]".to_owned(),
-        _ => match perf_map_pid(&text) {
+        _ => match pid_of_perf_map(&text) {
             Some(pid) => format!("[JIT] tid {pid}"),
             None => text.rsplit('/').next().unwrap_or_default().to_owned(),
         },
     }
-}
-
-fn perf_map_pid(name: &str) -> Option<u32> {
-    name.strip_prefix("/tmp/perf-")?
-        .strip_suffix(".map")?
-        .parse()
-        .ok()
 }
 
 /// `[foo_bar]` of `/lib/modules/…/foo-bar.ko.xz`; names that are in brackets already stay.

@@ -7,6 +7,7 @@ use super::elf::{ElfFile, Machine};
 use super::*;
 use crate::address::{FileOffset, Svma};
 use crate::diagnostics::{Diagnostics, Level};
+use crate::find::SearchPaths;
 use crate::input::Store;
 
 fn name(table: &SymbolTable<'_>, at: u64) -> Option<String> {

@@ -77,7 +77,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    const fn text(self) -> &'static str {
+    pub(crate) const fn text(self) -> &'static str {
         match self {
             Self::Outside => {
                 "a link leads out of the folder in which it was looked for; not opened"

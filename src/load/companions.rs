@@ -7,24 +7,25 @@ use super::options::LoadOptions;
 use crate::collect::Collected;
 use crate::diagnostics::{Diagnostics, OfFiles};
 use crate::dso::elf::Machine;
-use crate::dso::{self, DsoTable, KernelIdentity, SearchPaths, Span};
-use crate::input::{BUNDLE_ROOT, Door, Refusal, Store, is_link, this_machine};
+use crate::dso::{self, DsoTable, KernelIdentity, Span};
+use crate::find::{JitSearch, ScriptPlaces, SearchPaths, WasmPlaces};
+use crate::input::{BUNDLE_ROOT, Refusal, Store, is_link, this_machine};
 use crate::needs::Needs;
 use crate::perfdata::{OpenError, Recording};
 use crate::session::Session;
-use crate::session::jit::{JitBuilder, JitSearch, RecordingClock};
+use crate::session::jit::{JitBuilder, RecordingClock};
 use crate::symbolize::{SourceMapSearch, SourceMaps};
 use crate::wasm::{self, WasmCode};
 
 /// As in perf, a file that was asked for and cannot be read is no reason to take another.
 pub(super) fn refuse_unfit(search: &SearchPaths, store: &Store) -> Result<(), OpenError> {
-    if let Some(path) = &search.vmlinux {
-        store.map(&Door::named(path))?;
+    if let Some(door) = search.named_vmlinux() {
+        store.map(&door)?;
     }
-    match &search.kallsyms {
-        Some(path) => match dso::kallsyms_problem(store.map(&Door::named(path))?) {
+    match search.named_kallsyms() {
+        Some(door) => match dso::kallsyms_problem(store.map(&door)?) {
             Some(problem) => Err(OpenError::Unfit {
-                path: path.clone(),
+                path: door.path().to_owned(),
                 problem: problem.to_owned(),
             }),
             None => Ok(()),
@@ -152,8 +153,10 @@ pub(super) fn source_maps<'a>(
     SourceMaps::new(SourceMapSearch {
         store,
         diag,
-        folders: options.source_maps.clone(),
-        roots: search.roots(),
+        places: ScriptPlaces {
+            folders: options.source_maps.clone(),
+            roots: search.roots(),
+        },
     })
 }
 
@@ -174,10 +177,12 @@ pub(super) fn wasm_code<'a>(
     let search = options.search.beside(&folder);
     let search = wasm::Search {
         store,
-        named: &options.wasm,
-        folder: &folder,
-        roots: &search.roots(),
-        command: &recording.features.cmdline,
+        places: WasmPlaces {
+            named: &options.wasm,
+            folder: &folder,
+            roots: &search.roots(),
+            command: &recording.features.cmdline,
+        },
     };
     WasmCode::find(&search, session, &collected.pcs, diag)
 }

@@ -126,6 +126,7 @@ fn material<'s, 'a>(stages: &Stages<'s, 'a>, options: &LoadOptions) -> assembly:
         met: stages.met,
         answers: stages.answers,
         wasm: stages.wasm,
+        diag: stages.diag,
         names: options.names.names,
         threads: options.reading.threads,
     }

@@ -5,13 +5,12 @@ use std::path::PathBuf;
 use super::source::Source;
 use crate::assembly::SourcePaths;
 use crate::collect;
-use crate::dso::SearchPaths;
+use crate::find::{SearchPaths, WasmSearch};
 use crate::needs::Needs;
 use crate::session::Filter;
 use crate::stitch::Mending;
 use crate::symbolize;
 use crate::time_spec::TimeSpec;
-use crate::wasm::WasmSearch;
 use crate::weigh;
 
 /// Everything that decides what ends up in the profile.

@@ -499,6 +499,7 @@ impl<'a> Reading<'_, 'a> {
             answers,
             weights: &weights,
             wasm: &wasm,
+            diag,
         };
         let seen = look.map(|look| look(&stages, &mut profile));
         let seen = seen.unwrap_or_default();

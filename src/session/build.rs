@@ -7,13 +7,14 @@ use crate::diagnostics::Diagnostics;
 use crate::disasm::Architecture;
 use crate::dso::elf::Machine;
 use crate::dso::{DsoId, DsoKind, DsoTable, KernelReference, MappedPart, VDSO_32};
+use crate::find::{is_temporary_dump, perf_map_path};
 use crate::ids::{IndexSlice, IndexVec, index_vec};
 use crate::input::Window;
 use crate::perfdata::attr::read_format;
 use crate::perfdata::{CpuMode, Delivered, EventId, Mmap, Record, Recording, SampleHead};
 use crate::run_state::RunState;
 
-use super::jit::{JitBuilder, ProcessId, is_temporary_dump};
+use super::jit::{JitBuilder, ProcessId};
 use super::kernel_maps::KernelMaps;
 use super::maps::{MapTable, Mapping};
 use super::marks::{Asked, Mark, Moment};
@@ -694,10 +695,10 @@ impl<'a, 'f> Builder<'a, 'f> {
             .map(|i| (i.major, i.minor, i.number, i.generation));
         match class {
             NameClass::PerfMapped if mmap.executable => {
-                let name = format!("/tmp/perf-{}.map", mmap.pid);
+                let name = perf_map_path(mmap.pid);
+                let name = name.as_os_str().as_encoded_bytes();
                 (
-                    self.dsos
-                        .intern(name.as_bytes(), DsoKind::Anonymous, None, None),
+                    self.dsos.intern(name, DsoKind::Anonymous, None, None),
                     FileOffset(mmap.start.0),
                 )
             }

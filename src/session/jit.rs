@@ -38,7 +38,6 @@ pub use codes::JitCode;
 #[cfg(test)]
 pub(crate) use codes::{CodeList, codes_of, map_of};
 pub use early::EarlyReader;
-pub use files::{JitSearch, is_dump_name, is_perf_map_name, is_temporary_dump};
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};

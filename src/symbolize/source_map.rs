@@ -4,14 +4,15 @@
 //! `--source-map`, by the script's own `sourceMappingURL`, and beside the script; one that does not fit the script is not
 //! used. Each is read once, when it is first asked for.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 use sourcemap::{DecodedMap, SourceMap, SourceMapIndex};
 
 use crate::diagnostics::Diagnostics;
-use crate::input::{Door, FoundBy, Role, SourceClaim, Store};
+use crate::find::{self, Kind, Look, ScriptPlaces};
+use crate::input::{FoundBy, Role, SourceClaim, Store};
 
 /// Larger maps are not read.
 const MAX_MAP: usize = 256 << 20;
@@ -35,10 +36,8 @@ pub struct Search<'a> {
     pub store: &'a Store,
     /// For what is not used.
     pub diag: &'a Diagnostics,
-    /// `--source-map DIR`: also asks for original places in names.
-    pub folders: Vec<PathBuf>,
-    /// Folders that stand for `/`.
-    pub roots: Vec<PathBuf>,
+    /// Where they may be.
+    pub places: ScriptPlaces,
 }
 
 /// A place in an original source.
@@ -118,7 +117,7 @@ impl<'a> SourceMaps<'a> {
     pub fn renames(&self) -> bool {
         self.search
             .as_ref()
-            .is_some_and(|search| !search.folders.is_empty())
+            .is_some_and(|search| !search.places.folders.is_empty())
     }
 
     /// Where a place (line and column from 1, column 0 for none) of a script comes from.
@@ -180,8 +179,8 @@ fn absolute(script: &Path, source: &str) -> String {
 impl Search<'_> {
     /// The map of a script, if there is one that fits. Only then the script is what its name says: that may be any file.
     fn find(&self, script: &Path, read: &mut Read) -> Option<Arc<SourceMap>> {
-        let found = self.roots.iter().find_map(|root| {
-            let door = Door::in_root(root, script)?;
+        let found = self.places.scripts(script).find_map(|place| {
+            let door = place.into_door()?;
             let judged = self.store.open(&door).ok()?;
             let text = self.store.map_judged(&judged).ok()?;
             (text.len() <= MAX_MAP).then_some((judged, text))
@@ -211,7 +210,6 @@ impl Search<'_> {
         text: Option<&[u8]>,
         read: &mut Read,
     ) -> Option<Arc<SourceMap>> {
-        let name = script.file_name()?.to_string_lossy().into_owned() + ".map";
         let url = text.and_then(mapping_url);
         let inside = url.filter(|url| url.starts_with("data:"));
         let inside = inside.and_then(|url| {
@@ -222,21 +220,14 @@ impl Search<'_> {
         if let Some(map) = inside {
             return self.fitting(map, script, script, text);
         }
-        let folders = self.folders.iter();
-        let mut places: Vec<Door> = folders.map(|dir| Door::named(dir.join(&name))).collect();
-        let named = url.filter(|url| !url.contains(':') && !url.starts_with('/'));
-        let folder = found.and_then(Path::parent);
-        let below = folder.zip(named);
-        places.extend(below.map(|(folder, name)| Door::beneath(folder, name)));
-        let beside = script.parent()?.join(&name);
-        places.extend(
-            self.roots
-                .iter()
-                .filter_map(|root| Door::in_root(root, &beside)),
-        );
-        places.into_iter().find_map(|door| {
+        let (places, beside) = self.places.maps(script, found, url)?;
+        let what = script.as_os_str().as_encoded_bytes();
+        let look = Look::new(self.diag, Kind::SourceMap, what);
+        look.doors(places).find_map(|door| {
             let path = door.path();
-            let bytes = self.store.map(&door).ok()?;
+            let bytes = self.store.map(&door);
+            let bytes = bytes.map_err(|error| look.missed(path, &error)).ok()?;
+            look.missed(path, "not a map of that script");
             if bytes.len() > MAX_MAP {
                 return None;
             }
@@ -250,6 +241,7 @@ impl Search<'_> {
                 }
             })?;
             let map = self.fitting(map, path, script, text)?;
+            look.took(path);
             self.store.used(&beside, path, Role::Jit);
             Some(map)
         })
@@ -344,10 +336,9 @@ impl WasmMap {
         let map = if url.starts_with("data:") {
             sourcemap::decode_data_url(url).ok()?
         } else {
-            let name = Path::new(url).file_name()?;
-            let folder = module.parent().unwrap_or(Path::new(""));
-            let door = Door::beneath(folder, name);
+            let door = find::map_of_module(module, url)?;
             let map = sourcemap::decode_slice(store.map(&door).ok()?).ok()?;
+            let name = door.path().file_name()?;
             store.used(Path::new(name), door.path(), Role::Jit);
             map
         };
@@ -403,8 +394,10 @@ mod tests {
         SourceMaps::new(Search {
             store,
             diag,
-            folders: Vec::new(),
-            roots: vec![root.to_owned()],
+            places: ScriptPlaces {
+                roots: vec![root.to_owned()],
+                ..ScriptPlaces::default()
+            },
         })
     }
 

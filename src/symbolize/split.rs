@@ -14,7 +14,8 @@ use gimli::{
 
 use super::dwarf::{DebugInfo, Reader, Unit};
 use crate::dso::elf::ElfFile;
-use crate::dso::{DsoId, DsoTable, SplitFile, path_of};
+use crate::dso::{DsoId, DsoTable};
+use crate::find::path_of;
 
 /// The files that a DSO's skeletons refer to.
 pub(super) struct SplitFiles<'t, 'a> {
@@ -59,16 +60,14 @@ impl<'t, 'a> SplitFiles<'t, 'a> {
             find_unit(dwarf.ok()??, link.id, skeleton)
         };
         // Only the id tells that a file is the one: the name may be that of any file of this machine.
-        let single = |file: SplitFile<'a>| {
-            let section = |id: SectionId| Ok::<_, gimli::Error>(section_of(&file.elf, id));
+        let single = |elf: &ElfFile<'a>| {
+            let section = |id: SectionId| Ok::<_, gimli::Error>(section_of(elf, id));
             let mut dwarf: gimli::Dwarf<Reader<'d>> = gimli::Dwarf::load(section).ok()?;
             dwarf.make_dwo(&main.dwarf);
-            let found = find_unit(dwarf, link.id, skeleton)?;
-            self.dsos.note_split(&file);
-            Some(found)
+            find_unit(dwarf, link.id, skeleton)
         };
-        let singles = self.dsos.split_files(self.dso, &link.path);
-        let found = singles.into_iter().find_map(single).or_else(packed);
+        let single = self.dsos.split_file(self.dso, &link.path, single);
+        let found = single.or_else(packed);
         if found.is_none() && !self.missing.swap(true, Ordering::Relaxed) {
             self.dsos.report_missing_split(self.dso);
         }
@@ -76,11 +75,10 @@ impl<'t, 'a> SplitFiles<'t, 'a> {
     }
 
     fn open_package(&self) -> Option<DwarfPackage<Reader<'a>>> {
-        let file = self.dsos.split_package(self.dso)?;
-        let section = |id: SectionId| Ok::<_, gimli::Error>(section_of(&file.elf, id));
-        let package = DwarfPackage::load(section, Reader::new(&[], LittleEndian)).ok()?;
-        self.dsos.note_split(&file);
-        Some(package)
+        self.dsos.split_package(self.dso, |elf| {
+            let section = |id: SectionId| Ok::<_, gimli::Error>(section_of(elf, id));
+            DwarfPackage::load(section, Reader::new(&[], LittleEndian)).ok()
+        })
     }
 }
 

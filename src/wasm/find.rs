@@ -1,25 +1,14 @@
-//! Where files of WebAssembly and what they were compiled to are looked for.
-//!
-//! In: what the user named, the recording's folder and command line. Out: opened files, each once, those that the user named
-//! first.
+//! Opens files of WebAssembly and what they were compiled to, where [`crate::find`] says, each once.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::PathBuf;
 
 use rustc_hash::FxHashSet;
 
 use super::compiled::Compiled;
 use super::module::WasmFile;
 use crate::diagnostics::Diagnostics;
-use crate::input::{Door, Store, files_in};
-
-/// Where to look.
-#[derive(Debug, Clone, Default)]
-pub struct WasmSearch {
-    /// `--cwasm FILE_OR_DIR`
-    pub cwasm: Vec<PathBuf>,
-    /// `--wasm FILE_OR_DIR`
-    pub wasm: Vec<PathBuf>,
-}
+use crate::find::{Kind, Look, WasmKind, WasmPlaces};
+use crate::input::Store;
 
 /// A file that was found.
 #[derive(Debug)]
@@ -34,102 +23,66 @@ pub(super) struct WasmInput<T> {
 pub(super) struct Finder<'f, 'a> {
     pub(super) store: &'a Store,
     pub(super) diag: &'f Diagnostics,
-    pub(super) search: &'f WasmSearch,
-    /// The folder of the recording.
-    pub(super) folder: &'f Path,
-    /// Folders that stand for `/`.
-    pub(super) roots: &'f [PathBuf],
-    /// What was recorded, word by word.
-    pub(super) command: &'f [String],
+    pub(super) places: WasmPlaces<'f>,
 }
 
 impl<'a> Finder<'_, 'a> {
     /// Compiled modules.
     pub(super) fn compiled(&self) -> Vec<WasmInput<Compiled<'a>>> {
-        self.open(&self.search.cwasm, "cwasm", |bytes| {
+        self.open(WasmKind::Compiled, |bytes| {
             Compiled::parse(self.unpacked(bytes)?)
         })
     }
 
     /// Modules.
     pub(super) fn modules(&self) -> Vec<WasmInput<WasmFile<'a>>> {
-        self.open(&self.search.wasm, "wasm", WasmFile::parse)
+        self.open(WasmKind::Module, WasmFile::parse)
     }
 
-    fn open<T>(
-        &self,
-        named: &[PathBuf],
-        extension: &str,
-        parse: impl Fn(&'a [u8]) -> Option<T>,
-    ) -> Vec<WasmInput<T>> {
-        let named_files = named.iter().flat_map(|path| {
-            let inside = with_extension(path, extension);
-            if inside.is_empty() {
-                vec![Door::named(path)]
-            } else {
-                inside
-            }
-        });
-        let named_files = named_files.map(|door| (door, true));
-        let others = self.beside(extension).into_iter().map(|door| (door, false));
-        let (mut known, mut read) = (FxHashSet::default(), FxHashSet::default());
-        let mut found = Vec::new();
-        for (door, is_named) in named_files.chain(others) {
-            let path = door.path().to_owned();
-            if !known.insert(plain(&path)) {
+    fn open<T>(&self, kind: WasmKind, parse: impl Fn(&'a [u8]) -> Option<T>) -> Vec<WasmInput<T>> {
+        let extension = kind.extension();
+        let (mut read, mut found) = (FxHashSet::default(), Vec::new());
+        let look = Look::new(self.diag, Kind::Wasm, format!("*.{extension}").as_bytes());
+        for (place, is_named) in self.places.all(kind) {
+            let Some(door) = look.doors([place]).next() else {
                 continue;
-            }
+            };
+            let path = door.path().to_owned();
             let bytes = self.store.map(&door);
             // One file may have many names.
             if bytes
                 .as_ref()
                 .is_ok_and(|bytes| !read.insert(bytes.as_ptr()))
             {
+                look.missed(&path, "the same as another");
                 continue;
             }
             match bytes.map(&parse) {
-                Ok(Some(content)) => found.push(WasmInput {
-                    path,
-                    is_named,
-                    content,
-                }),
-                Ok(None) if is_named => {
-                    let path = path.display();
-                    self.diag
-                        .warn(format!("{path}: not a .{extension} file; not used"));
+                Ok(Some(content)) => {
+                    look.took(&path);
+                    found.push(WasmInput {
+                        path,
+                        is_named,
+                        content,
+                    });
                 }
-                Err(why) if is_named => self.diag.warn(format!("{why}; not used")),
-                _ => {}
+                Ok(None) => {
+                    look.missed(&path, "not such a file");
+                    if is_named {
+                        let path = path.display();
+                        self.diag
+                            .warn(format!("{path}: not a .{extension} file; not used"));
+                    }
+                }
+                Err(why) => {
+                    look.missed(&path, &why);
+                    if is_named {
+                        self.diag.warn(format!("{why}; not used"));
+                    }
+                }
             }
         }
         found
-    }
-
-    /// Files beside the recording, and those that its command line names.
-    fn beside(&self, extension: &str) -> Vec<Door> {
-        let mut doors = with_extension(self.folder, extension);
-        for word in self.command {
-            // `--flag=module.wasm`
-            let word = word
-                .rsplit_once('=')
-                .map_or(word.as_str(), |(_, value)| value);
-            let path = Path::new(word);
-            let is_module = ["wasm", "cwasm", "wat"].map(|known| has_extension(path, known));
-            if !is_module.contains(&true) {
-                continue;
-            }
-            let path = path.with_extension(extension);
-            if path.is_absolute() {
-                let roots = self.roots.iter();
-                doors.extend(roots.filter_map(|root| Door::in_root(root, &path)));
-                continue;
-            }
-            if path.components().all(|part| part != Component::ParentDir) {
-                doors.push(Door::beneath(self.folder, &path));
-            }
-            doors.push(Door::recorded(path));
-        }
-        doors
     }
 
     /// wasmtime's cache holds the same file, compressed.
@@ -144,22 +97,4 @@ impl<'a> Finder<'_, 'a> {
         let out = crate::zstd::decode_all(bytes, usize::try_from(most).ok()?)?;
         Some(self.store.keep(out))
     }
-}
-
-fn has_extension(path: &Path, extension: &str) -> bool {
-    path.extension().is_some_and(|found| found == extension)
-}
-
-/// The files of a folder with an extension, by name.
-fn with_extension(folder: &Path, extension: &str) -> Vec<Door> {
-    let files = files_in(folder).into_iter();
-    let files = files.filter(|path| has_extension(path, extension));
-    files
-        .filter_map(|path| Some(Door::beneath(folder, path.file_name()?)))
-        .collect()
-}
-
-/// A path without parts that lead nowhere.
-fn plain(path: &Path) -> PathBuf {
-    path.components().collect()
 }

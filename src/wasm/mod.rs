@@ -31,6 +31,7 @@ use crate::address::FileOffset;
 use crate::collect::{Pc, PcId};
 use crate::diagnostics::Diagnostics;
 use crate::dso::DsoId;
+use crate::find::{WasmPlaces, path_of};
 use crate::ids::{Idx, IndexSlice, IndexVec};
 use crate::input::{Role, Store};
 use crate::runtimes::Producer;
@@ -38,7 +39,6 @@ use crate::session::jit::{JitCodeId, JitObjectId};
 use crate::session::{Session, Target};
 
 use compiled::{Compiled, Function, WasmFunction};
-pub use find::WasmSearch;
 use find::{Finder, WasmInput};
 use fit::{Choice, Fit};
 use matching::{Loaded, Matching};
@@ -169,14 +169,8 @@ pub struct Finding {
 pub struct Search<'s, 'a> {
     /// Owns the files.
     pub store: &'a Store,
-    /// What the user named.
-    pub named: &'s WasmSearch,
-    /// The folder of the recording.
-    pub folder: &'s Path,
-    /// Folders that stand for `/`.
-    pub roots: &'s [PathBuf],
-    /// What was recorded, word by word.
-    pub command: &'s [String],
+    /// Where they may be.
+    pub places: WasmPlaces<'s>,
 }
 
 impl<'a> WasmCode<'a> {
@@ -199,10 +193,7 @@ impl<'a> WasmCode<'a> {
         let finder = Finder {
             store: search.store,
             diag,
-            search: search.named,
-            folder: search.folder,
-            roots: search.roots,
-            command: search.command,
+            places: search.places,
         };
         if !objects.is_empty() {
             found.compiled = finder.compiled();
@@ -809,7 +800,7 @@ fn hit<'a>(
             .is_compiled_wasm()
             .then(|| Compiled::parse(elf.bytes()))
             .flatten()?;
-        let path = crate::dso::path_of(&session.dsos.get(dso).long_name);
+        let path = path_of(&session.dsos.get(dso).long_name);
         Some((dso, path.to_owned(), compiled))
     });
     (objects, compiled.collect())

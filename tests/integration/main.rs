@@ -16,6 +16,7 @@ mod example;
 mod exports;
 mod fields;
 mod filters;
+mod finding;
 mod flamegraph;
 mod flames;
 mod gaps;

@@ -539,6 +539,7 @@ fn the_table_names_its_tests() {
     for folder in [
         "tests/integration",
         "src/input",
+        "src/find",
         "src/assembly",
         "src/session/jit",
     ] {

@@ -74,8 +74,9 @@ fn test_items_are_skipped_and_nothing_else() {
 
 /// The stages in the order in which a sample goes through them; each knows those above it alone. The rest of `src` is the
 /// ground floor, which knows no stage.
-const STAGES: [&str; 24] = [
+const STAGES: [&str; 25] = [
     "input",
+    "find",
     "perfdata",
     "jitdump",
     "dso",
@@ -431,6 +432,60 @@ fn only_input_touches_the_file_system() {
     none(found.collect(), "file system outside src/input");
 }
 
+/// Where files may be is known in one room. Whoever opens a file needs a door for it, so no door is made elsewhere; and names of
+/// places in strings are not put together elsewhere.
+#[test]
+fn only_find_knows_where_files_may_be() {
+    let rooms = ["src/input", "src/find"];
+    // The recording and its parts, and files that are the question itself.
+    let questions = [
+        "src/perfdata/open.rs",
+        "src/cli/jitdump.rs",
+        "src/cli/perfconfig.rs",
+    ];
+    let doors = offenders(
+        &["Door::", ".with_path("],
+        &[&rooms[..], &questions].concat(),
+    );
+    none(doors, "a door made outside src/find");
+    let of_find = |line: &String| line.starts_with("src/find");
+    let made = offenders(&["Door::"], &["src/input"]);
+    assert!(made.iter().filter(|line| of_find(line)).count() > 10);
+    let names = [
+        "\".build-id",
+        "/.build-id",
+        "usr/lib/debug",
+        "\".debug\"",
+        ".dwz",
+        ".dwp\"",
+        "\"jit-",
+        ".dump\"",
+        "\"perf-",
+        "/perf-",
+        ".map\"",
+        "\"/tmp",
+        "\"kallsyms",
+        "/vmlinux",
+        "vmlinux-",
+        "\"root\"",
+    ];
+    let known = offenders(&names, &[]);
+    let of_find: Vec<&String> = known.iter().filter(|line| of_find(line)).collect();
+    for name in names {
+        let is_known = of_find.iter().any(|line| line.contains(name));
+        assert!(is_known, "not known to src/find: {name}");
+    }
+    // Names of options, advice, text, and what runtimes call their dumps.
+    let words = [
+        "src/cli",
+        "src/check",
+        "src/output",
+        "src/runtimes/dump_names.rs",
+    ];
+    let found = offenders(&names, &[&rooms[..], &words].concat());
+    none(found, "a place of a file named outside src/find");
+}
+
 #[test]
 fn nothing_but_main_prints_or_exits() {
     let words = [
@@ -467,6 +522,7 @@ fn views_see_only_the_profile() {
         "crate::unwind",
         "crate::symbolize",
         "crate::input",
+        "crate::find",
         "object::",
         "gimli::",
         "addr2line::",

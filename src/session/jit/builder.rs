@@ -14,8 +14,7 @@ use super::clock::{self, Evidence, RecordingClock, Relation, Why};
 use super::codes::CodeList;
 use super::dumps::Dump;
 use super::early::{self, EarlyDumps, EarlyReader};
-use super::files::{Finder, JitSearch, MarkerName, marker_name};
-use super::found::file_name;
+use super::files::Finder;
 use super::load_map::LoadId;
 use super::marker::{Change, Marker, MarkerId};
 use super::memory::{Anonymous, Program, twins};
@@ -24,6 +23,7 @@ use super::search::{absent, find_dumps};
 use super::{Birth, JitIndex, JitObjectId, ProcessId, perfmaps, replay};
 use crate::address::{AvmaRange, Timestamp};
 use crate::diagnostics::Diagnostics;
+use crate::find::{JitSearch, MarkerName, file_name, marker_name};
 use crate::ids::{IndexSlice, IndexVec};
 use crate::input::Store;
 use crate::perfdata::TimeConv;
@@ -103,7 +103,7 @@ impl<'a> JitBuilder<'a> {
                 && early.asked < early::MOST
                 && is_new()
             {
-                early.ask(self.finder.dump_candidates(&path, pid));
+                early.ask(self.finder.places.dump_candidates(&path, pid));
             }
             let MarkerName {
                 number, injected, ..
@@ -340,7 +340,7 @@ impl<'a> JitBuilder<'a> {
         if dump.relation != Relation::Unknown(Why::NoOverlap)
             || !self.clock.is_monotonic()
             || dump.header.arch_timestamps
-            || self.finder.was_asked_for(&dump.file.path)
+            || self.finder.places.was_asked_for(&dump.file.path)
         {
             return false;
         }

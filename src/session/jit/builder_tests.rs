@@ -68,6 +68,8 @@ impl Case {
             .take()
             .iter()
             .map(|(_, line)| line.as_str())
+            // What was looked for comes last.
+            .take_while(|line| !line.starts_with("looked for"))
             .collect::<Vec<_>>()
             .join("\n")
     }

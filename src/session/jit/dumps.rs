@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::clock::{Evidence, Relation};
 use super::codes::DumpCodes;
-use super::found::{FoundFile, file_name};
+use super::found::FoundFile;
 use super::load_map::LoadId;
 use super::marker::{Marker, MarkerId};
 use super::memory::Anonymous;
@@ -12,6 +12,7 @@ use super::owners::{MoveId, Owners, STALE};
 use super::{JitObject, JitObjectKind, JitStats};
 use crate::address::Timestamp;
 use crate::diagnostics::Diagnostics;
+use crate::find::file_name;
 use crate::ids::IndexVec;
 use crate::input::Store;
 use crate::jitdump::dump::{Content, Counts, Cut, CutReason, Header, Move, Reader};

@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, Sender};
 
 use super::dumps::Dump;
 use super::found::open_file;
+use crate::find::Place;
 use crate::input::{Door, Store};
 
 /// So many dumps are read early; a recording of thousands of processes may have one for each.
@@ -33,7 +34,7 @@ impl EarlyReader<'_> {
     pub fn run(self) {
         for candidates in self.wanted {
             let dump = candidates.iter().find_map(|door| {
-                let file = open_file(self.store, door, |_| None)?;
+                let file = open_file(self.store, door, |_| None).ok()?;
                 Dump::read(file, self.store)
             });
             if let Some(dump) = dump
@@ -47,10 +48,11 @@ impl EarlyReader<'_> {
 
 impl<'a> EarlyDumps<'a> {
     /// Has the first of the candidates read that is a dump.
-    pub(super) fn ask(&mut self, candidates: Vec<Door>) {
+    pub(super) fn ask(&mut self, candidates: Vec<Place>) {
         self.asked += 1;
+        let doors = candidates.into_iter().filter_map(Place::into_door);
         // Without a reader it is read later.
-        let _ = self.wanted.send(candidates);
+        let _ = self.wanted.send(doors.collect());
     }
 
     /// All that were read. Waits for them.

@@ -3,12 +3,7 @@
 use std::path::PathBuf;
 use std::time::UNIX_EPOCH;
 
-use crate::input::{Door, Identity, Store, living};
-
-/// The last part of a path.
-pub(super) fn file_name(path: &[u8]) -> &[u8] {
-    path.rsplit(|&b| b == b'/').next().unwrap_or(path)
-}
+use crate::input::{Door, Identity, InputError, Store, living};
 
 /// A file that was found.
 pub(super) struct FoundFile<'a> {
@@ -25,17 +20,17 @@ pub(super) fn open_file<'a>(
     store: &'a Store,
     door: &Door,
     known: impl Fn(Identity) -> Option<&'a [u8]>,
-) -> Option<FoundFile<'a>> {
-    let judged = store.open(door).ok()?;
+) -> Result<FoundFile<'a>, InputError> {
+    let judged = store.open(door)?;
     let identity = judged.identity();
     let bytes = match known(identity) {
         Some(bytes) => bytes,
-        None => store.map_judged(&judged).ok()?,
+        None => store.map_judged(&judged)?,
     };
     let modified = judged.meta().modified().ok();
     let modified = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let modified = modified.and_then(|since| u64::try_from(since.as_nanos()).ok());
-    Some(FoundFile {
+    Ok(FoundFile {
         path: door.path().to_owned(),
         bytes,
         modified,

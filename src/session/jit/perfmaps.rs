@@ -16,7 +16,8 @@ use super::{
 };
 use crate::address::Timestamp;
 use crate::diagnostics::Diagnostics;
-use crate::input::Door;
+use crate::find::{Kind, Look, Place, perf_map_name, perf_map_path};
+use crate::input::{Door, InputError};
 use crate::jitdump::perfmap::{self, MapEntry, PerfMap};
 
 /// Some ten million functions.
@@ -39,7 +40,7 @@ impl<'a> Maps<'_, 'a> {
         programs: BTreeMap<ProcessId, Vec<Program>>,
         inner: &FxHashMap<ProcessId, u32>,
     ) {
-        let unnumbered = self.finder.unnumbered_perf_maps();
+        let unnumbered = self.finder.places.unnumbered_perf_maps();
         let is_alone = programs.len() == 1;
         let mut nameless = Vec::new();
         for (process, programs) in programs {
@@ -47,17 +48,26 @@ impl<'a> Maps<'_, 'a> {
                 continue;
             };
             let inner = inner.get(&process).copied().unwrap_or(pid);
-            let mut candidates = self.finder.perf_map_candidates(pid, inner);
+            let mut candidates = self.finder.places.perf_map_candidates(pid, inner);
             if is_alone {
-                candidates.splice(0..0, unnumbered.iter().map(|door| (door.clone(), false)));
+                let given = unnumbered.iter().cloned().map(Place::from);
+                candidates.splice(0..0, given.map(|place| (place, false)));
             }
             let has_dump = index.merged.contains(&process);
-            let found = candidates.iter().find_map(|(door, anybodys)| {
+            let what = perf_map_path(pid);
+            let look = Look::new(
+                self.diag,
+                Kind::PerfMap,
+                what.as_os_str().as_encoded_bytes(),
+            );
+            let found = candidates.into_iter().find_map(|(place, anybodys)| {
+                let door = look.doors([place]).next()?;
                 let path = door.path();
-                let (file, map) = self.map(door)?;
+                let (file, map) = self.map(&door, &look)?;
                 let program = self.program_of(&file, &programs)?;
-                let problem = self.why_stale(&map, &file, program).filter(|_| *anybodys);
+                let problem = self.why_stale(&map, &file, program).filter(|_| anybodys);
                 if let Some(problem) = problem {
+                    look.missed(path, problem);
                     self.refuse(path, problem, has_dump);
                     // Where a dump tells of the code, nothing is missing.
                     if !has_dump {
@@ -69,10 +79,11 @@ impl<'a> Maps<'_, 'a> {
                     }
                     return None;
                 }
-                Some((path, map, program))
+                look.took(path);
+                Some((path.to_owned(), map, program))
             });
             match found {
-                Some((path, map, program)) => self.use_map(index, program, path, map),
+                Some((path, map, program)) => self.use_map(index, program, &path, map),
                 None if has_dump => {}
                 None => nameless.extend({ programs }.pop()),
             }
@@ -82,9 +93,8 @@ impl<'a> Maps<'_, 'a> {
 
     fn use_map(&self, index: &mut JitIndex<'a>, program: &Program, path: &Path, map: PerfMap<'a>) {
         let (pid, entries) = (program.memory.pid, map.entries.len());
-        let place = format!("/tmp/perf-{pid}.map");
         if fits(&map, program) {
-            self.finder.note_used(Path::new(&place), path);
+            self.finder.note_used(&perf_map_path(pid), path);
         }
         add_perf_map(index, program, path, map);
         let path = path.display();
@@ -99,10 +109,17 @@ impl<'a> Maps<'_, 'a> {
             return;
         }
         let lives = self.lives;
-        for (door, anybodys) in self.finder.other_perf_maps(|pid| lives.knows(pid)) {
-            let Some((file, map)) = self.map(&door) else {
+        for (door, anybodys) in self.finder.places.other_perf_maps(|pid| lives.knows(pid)) {
+            let path = door.path();
+            let look = Look::new(
+                self.diag,
+                Kind::PerfMap,
+                path.as_os_str().as_encoded_bytes(),
+            );
+            let Some((file, map)) = self.map(&door, &look) else {
                 continue;
             };
+            look.missed(path, "of no process without one");
             // What lies where anybody may leave files is looked at only if it was written since.
             let is_new = |program: &&Program| {
                 let born = self.lives.born(program.process).unwrap_or(program.from);
@@ -117,23 +134,30 @@ impl<'a> Maps<'_, 'a> {
             if let (Some(program), None) = (fitting.next(), fitting.next())
                 && !index.perf_maps.contains_key(&program.process)
             {
-                self.use_map(index, program, door.path(), map);
+                look.took(path);
+                self.use_map(index, program, path, map);
             }
         }
     }
 
     /// The map behind a door, if there is one: any text is a map without entries.
-    fn map(&mut self, door: &Door) -> Option<(FoundFile<'a>, PerfMap<'a>)> {
+    fn map(&mut self, door: &Door, look: &Look<'_>) -> Option<(FoundFile<'a>, PerfMap<'a>)> {
         let path = door.path();
-        let file = self.finder.open(door)?;
+        let note = |error: InputError| look.missed(path, &error);
+        let file = self.finder.open(door).map_err(note).ok()?;
         if file.bytes.len() > MAX_SIZE {
+            look.missed(path, "too large");
             let path = path.display();
             self.diag
                 .warn(format!("{path}: too large for a perf map; not used"));
             return None;
         }
         let map = perfmap::parse(file.bytes);
-        (!map.entries.is_empty()).then_some((file, map))
+        if map.entries.is_empty() {
+            look.missed(path, "not a perf map");
+            return None;
+        }
+        Some((file, map))
     }
 
     /// The program of a process that a map tells of: the last that began before the file was changed last, or the last
@@ -214,7 +238,7 @@ fn add_perf_map<'a>(index: &mut JitIndex<'a>, program: &Program, path: &Path, ma
         return;
     };
     let functions = map.entries.len();
-    let name = format!("perf-{pid}.map");
+    let name = perf_map_name(pid);
     let mut codes = MapCodes::new(object, map);
     let producer = codes.producer;
     if producer.row().tells_part_of_sizes {

@@ -5,13 +5,12 @@ use std::path::{Path, PathBuf};
 use rustc_hash::FxHashMap;
 
 use super::dumps::Dump;
-use super::files::{Finder, outer_name};
-use super::found::file_name;
+use super::files::Finder;
 use super::marker::{Marker, MarkerId};
 use super::owners::Lives;
 use super::{JitAbsent, OwnMap, ProcessId};
 use crate::diagnostics::Diagnostics;
-use crate::dso::path_of;
+use crate::find::{Kind, Look, file_name, outer_name, path_of};
 use crate::ids::IndexSlice;
 use crate::input::Door;
 
@@ -39,7 +38,7 @@ pub(super) fn find_dumps<'a, 'm>(
     for (id, marker) in markers.iter_enumerated() {
         let rivals = rivals.get(marker.path.as_slice());
         let rivals = rivals.map_or(&[][..], Vec::as_slice);
-        match dump_of(marker, rivals, finder, &dumps) {
+        match dump_of(marker, rivals, finder, &dumps, diag) {
             None => missing.push(marker),
             Some(FoundDump::Known(at)) => {
                 let path = &dumps[at].file.path;
@@ -56,7 +55,7 @@ pub(super) fn find_dumps<'a, 'm>(
             }
         }
     }
-    for door in finder.other_dumps() {
+    for door in finder.places.other_dumps() {
         if let Some(dump) = other_dump(&door, finder, &dumps, lives, diag) {
             let path = door.path();
             finder.note_used(Path::new(path.file_name().unwrap_or_default()), path);
@@ -133,33 +132,49 @@ fn dump_of<'a>(
     rivals: &[&Marker],
     finder: &mut Finder<'a>,
     known: &[Dump<'a>],
+    diag: &Diagnostics,
 ) -> Option<FoundDump<'a>> {
-    let mut second_best = None;
-    for door in finder.dump_candidates(&marker.path, marker.pid) {
-        let Some(file) = finder.open(&door) else {
-            continue;
+    const OTHERS: &str = "the dump of another process";
+    let mut second_best: Option<Dump<'_>> = None;
+    let look = Look::new(diag, Kind::Dump, &marker.path);
+    for door in look.doors(finder.places.dump_candidates(&marker.path, marker.pid)) {
+        let path = door.path();
+        let file = match finder.open(&door) {
+            Ok(file) => file,
+            Err(error) => {
+                look.missed(path, &error);
+                continue;
+            }
         };
-        let has_its_name = door.path().file_name() == path_of(file_name(&marker.path)).file_name();
+        let has_its_name = path.file_name() == path_of(file_name(&marker.path)).file_name();
         let rivals = if has_its_name { rivals } else { &[] };
         if let Some(at) = known.iter().position(|dump| dump.file.is(&file)) {
             if is_own(&known[at], marker, rivals) {
+                look.took(path);
                 return Some(FoundDump::Known(at));
             }
+            look.missed(path, OTHERS);
             continue;
         }
         let Some(dump) = finder.read(file) else {
+            look.missed(path, "not a jitdump");
             continue;
         };
         if !is_own(&dump, marker, rivals) {
+            look.missed(path, OTHERS);
             finder.put_back(dump);
             continue;
         }
-        if finder.was_asked_for(door.path()) || dump.may_be_of(marker) {
+        if finder.places.was_asked_for(path) || dump.may_be_of(marker) {
+            look.took(path);
             return Some(FoundDump::New(Box::new(dump)));
         }
+        look.missed(path, "its code may be of another process");
         second_best = second_best.or(Some(dump));
     }
-    second_best.map(|dump| FoundDump::New(Box::new(dump)))
+    let dump = second_best?;
+    look.took(&dump.file.path);
+    Some(FoundDump::New(Box::new(dump)))
 }
 
 /// A dump that no marker led to, if a process of the recording wrote it.
@@ -171,14 +186,17 @@ fn other_dump<'a>(
     diag: &Diagnostics,
 ) -> Option<Dump<'a>> {
     let path = door.path();
-    let asked_for = finder.was_asked_for(path);
+    let asked_for = finder.places.was_asked_for(path);
     // What lies beside the recording may be a copy of what was found or asked for.
     let same_name = |dump: &Dump<'_>| dump.file.path.file_name() == path.file_name();
     if !asked_for && known.iter().any(same_name) {
         return None;
     }
-    let file = finder.open(door)?;
+    let look = Look::new(diag, Kind::Dump, path.as_os_str().as_encoded_bytes());
+    let opened = finder.open(door);
+    let file = opened.map_err(|error| look.missed(path, &error)).ok()?;
     if known.iter().any(|dump| dump.file.is(&file)) {
+        look.took(path);
         return None;
     }
     let dump = finder.read(file);
@@ -187,8 +205,12 @@ fn other_dump<'a>(
         Some(_) => Some("written by no process of this recording"),
         None => Some("not a jitdump"),
     };
-    if let Some(problem) = problem.filter(|_| finder.was_named(path)) {
+    if let Some(problem) = problem.filter(|_| finder.places.was_named(path)) {
         diag.warn(format!("{}: {problem}; not used", path.display()));
+    }
+    match problem {
+        Some(problem) => look.missed(path, problem),
+        None => look.took(path),
     }
     dump.filter(|_| problem.is_none())
 }

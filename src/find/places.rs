@@ -1,11 +1,8 @@
-//! Where the files of a DSO are looked for.
-//!
-//! In: the path of a DSO as recorded, its build ID, and the places to look ([`SearchPaths`]). Out:
-//! candidates in perf's order (`util/dso.c`, `dso__read_binary_type_filename`). Nothing is opened here.
+//! The places that options and the recording name, and what stands for `/`.
 
 use std::path::{Path, PathBuf};
 
-use super::BuildId;
+use crate::build_id::BuildId;
 use crate::input::{Bundled, Door, os_name, own_root};
 
 /// Places and choices for finding symbols; everything that perf takes from options, configuration
@@ -30,6 +27,44 @@ pub struct SearchPaths {
     pub modules: bool,
     /// What came with the recording from another machine (`pjit bundle`), if that is where `symfs` is.
     pub bundle: Option<Bundled>,
+}
+
+/// A place where a file may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    path: PathBuf,
+    door: Option<Door>,
+}
+
+impl Place {
+    /// An absolute path below a folder that stands for `/`, or of the system itself if that is empty.
+    pub(super) fn in_root(root: &Path, path: &Path) -> Self {
+        let door = Door::in_root(root, path);
+        let path = match &door {
+            Some(door) => door.path().to_owned(),
+            None => root.join(path.strip_prefix("/").unwrap_or(path)),
+        };
+        Self { path, door }
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The way there; none where nothing is below a folder that stands for `/`.
+    pub(crate) fn into_door(self) -> Option<Door> {
+        self.door
+    }
+}
+
+impl From<Door> for Place {
+    fn from(door: Door) -> Self {
+        Self {
+            path: door.path().to_owned(),
+            door: Some(door),
+        }
+    }
 }
 
 impl SearchPaths {
@@ -57,24 +92,32 @@ impl SearchPaths {
         beside.into_iter().chain([PathBuf::new()]).collect()
     }
 
+    /// The same without the system: what was given, or came along.
+    pub(super) fn given_roots(&self) -> impl Iterator<Item = PathBuf> {
+        let roots = self.roots().into_iter();
+        roots.filter(|root| !root.as_os_str().is_empty())
+    }
+
+    /// An absolute path in each of them.
+    pub(super) fn in_roots(&self, path: &Path) -> impl Iterator<Item = Place> {
+        let roots = self.roots().into_iter();
+        roots.map(move |root| Place::in_root(&root, path))
+    }
+
     /// The build-ID cache; under `--symfs` the one in there (`symbol__config_symfs`).
     pub(crate) fn cache(&self) -> Option<PathBuf> {
         match &self.symfs {
-            Some(dir) => Some(dir.join(".debug")),
+            Some(dir) => Some(dir.join(CACHE)),
             None => self.buildid_dir.clone(),
         }
     }
 
-    /// Candidates inside the build-ID cache for one build: `leaf` is `elf`, `debug`, `vdso`, `kallsyms`, …
-    pub(crate) fn in_cache(&self, build_id: &BuildId, leaf: &str) -> Vec<Door> {
-        let Some(dir) = self.cache() else {
+    /// Places inside the build-ID cache for one build: `leaf` is `elf`, `debug`, `vdso`, `kallsyms`, …
+    pub(super) fn in_cache(&self, build_id: &BuildId, leaf: &str) -> Vec<Place> {
+        let (Some(dir), Some(build)) = (self.cache(), of_build(build_id)) else {
             return Vec::new();
         };
-        let hex = build_id.to_string();
-        let Some((head, tail)) = hex.split_at_checked(2) else {
-            return Vec::new();
-        };
-        let link = dir.join(".build-id").join(head).join(tail);
+        let link = dir.join(build);
         // Older perf: the link points at the file itself, not at a directory of files.
         let places = if leaf == "elf" {
             vec![link.join(leaf), link]
@@ -85,19 +128,23 @@ impl SearchPaths {
     }
 
     /// Paths below `--symfs` with their links followed inside it; without that option as they are.
-    pub(crate) fn inside_symfs(&self, paths: Vec<PathBuf>) -> Vec<Door> {
-        let Some(root) = &self.symfs else {
-            return paths.into_iter().map(Door::recorded).collect();
+    pub(super) fn inside_symfs(&self, paths: Vec<PathBuf>) -> Vec<Place> {
+        let place = |path: PathBuf| match &self.symfs {
+            Some(root) => Some(Place::in_root(root, path.strip_prefix(root).ok()?)),
+            None => Some(Door::recorded(path).into()),
         };
-        let inside = |path: PathBuf| Door::in_root(root, path.strip_prefix(root).ok()?);
-        paths.into_iter().filter_map(inside).collect()
+        paths.into_iter().filter_map(place).collect()
     }
 }
 
-/// The name of a file that lives in memory only (`memfd_create`), without the kernel's addition.
-pub(crate) fn memfd_name(name: &[u8]) -> Option<&[u8]> {
-    let name = name.strip_suffix(b" (deleted)").unwrap_or(name);
-    name.starts_with(b"/memfd:").then_some(name)
+/// The build-ID cache in the home folder, and below `--symfs`.
+pub(crate) const CACHE: &str = ".debug";
+
+/// Where the files of a build are in a build-ID cache, and below `/usr/lib/debug`.
+pub(super) fn of_build(id: &BuildId) -> Option<PathBuf> {
+    let hex = id.to_string();
+    let (head, tail) = hex.split_at_checked(2)?;
+    Some(Path::new(".build-id").join(head).join(tail))
 }
 
 /// A recorded name as a path.

@@ -1,0 +1,66 @@
+//! Where files are looked for: which places, in which order, and what proves that a file is the right one.
+//!
+//! In: names that the recording, programs, scripts and the user tell. Out: `Place`s, best first, with a way to open each
+//! ([`crate::input::Door`]); nothing is opened here. Who opens tells a `Look` what became of each place, and `-v` prints that. Doors
+//! are made here and nowhere else (`tests/integration/tidy.rs`), so that a new place is one line in this folder.
+//!
+//! "Roots" are the folders that stand for `/`: the one of `--symfs` alone, or else `symfs/` beside the recording, then `/`
+//! itself. Links below a root stay in it. "Cache" is the build-ID cache, under `--symfs` the one in there.
+//!
+//! | file | places, best first | proof |
+//! |---|---|---|
+//! | program, library | roots, by the recorded path (memfd: in given roots also without ` (deleted)`); cache | build ID, inode, table, mapping: `dso/evidence.rs` |
+//! | vdso | given roots (`/[vdso]`); cache; this process | build ID, kind of machine |
+//! | debug file | in each root: beside the program by its link, `.debug/` there, `/usr/lib/debug` by link, by path, by build ID, `.debug/` by name, the program's own path if that was not found; cache (`debug`, `elf`) | build ID, else the link's checksum |
+//! | shared debug file (dwz) | in each root: by the name in the debug file, `/usr/lib/debug/.dwz`, by build ID | build ID |
+//! | `.dwo` | roots, by the compiler's path; beside the program; beside its debug file | id of the unit |
+//! | `.dwp` | beside the program; beside its debug file | id of the unit |
+//! | kernel's symbols | `--kallsyms`; `--vmlinux`; `kallsyms`, `kallsyms.gz` beside the recording; cache; `vmlinux` in a bundle; vmlinux in the cache, in `/boot`, `/usr/lib/debug` and `/lib/modules` by release; `/proc/kallsyms` | build ID, else release; size of the code |
+//! | kernel module | roots, by the recorded path | build ID |
+//! | dump | `--jitdump`; the same, beside the recording and in the current folder under the outer process id; `--symfs` or `/`, by the recorded path; beside the recording; current folder; root of the living process; then every dump of `--jitdump` and beside the recording | writer, clock, inode |
+//! | perf map | `--perf-map`; beside the recording; `--symfs` or `/`, in `/tmp`; root of the living process; once more by the inner process id; then maps of unknown ids at the same places | an entry lies in memory of the process |
+//! | `.wasm`, `.cwasm` | `--wasm`, `--cwasm`; beside the recording; words of the recorded command line: absolute in the roots, else beside the recording, then in the current folder | code that is the same |
+//! | script | roots, by the recorded path | a map that fits |
+//! | source map | in the script; `--source-map`; the script's own URL in its folder; roots, beside the script's path | every place in it is one of the script |
+//! | map of a module | beside the module, the last part of its URL | none |
+//! | source | the map's own text; a bundle's `symfs/`; `--prefix`; as recorded; `--source-root`, then the recording's folder, by the longest end of the path | checksum, place, owner: `input/source.rs` |
+//!
+//! Orders that differ, and why:
+//!
+//! | | |
+//! |---|---|
+//! | What the user names goes first for dumps, perf maps, WebAssembly, source maps and the kernel; `--source-root` goes last | a source as recorded is proven by its checksum or its place, one found by the end of its path by its name alone |
+//! | A script's own map (`data:`) goes before `--source-map` | it is a part of the script that ran |
+//! | `--symfs` stands alone for what has a path in the recording, as in perf; `symfs/` beside the recording stands before `/`, and not for dumps and perf maps | those lie beside the recording itself, by their names, as they were gathered |
+//! | Sources know `symfs/` of bundles only, not `--symfs` | that holds programs; `--prefix` says the same for sources |
+//! | Debug files are looked for root by root, and then in the cache | perf's order; a build ID proves as much at each place |
+
+mod jit;
+mod kernel;
+mod places;
+mod programs;
+mod scripts;
+mod sources;
+#[cfg(test)]
+mod tests;
+mod trail;
+mod wasm;
+
+pub(crate) use jit::{
+    JitPlaces, MarkerName, file_name, is_temporary_dump, marker_name, outer_name, perf_map_name,
+    perf_map_path, pid_of_perf_map,
+};
+pub use jit::{JitSearch, is_dump_name, is_perf_map_name};
+pub(crate) use kernel::{KALLSYMS, KALLSYMS_PACKED, VMLINUX, has_kallsyms, running_kallsyms};
+pub use places::SearchPaths;
+pub(crate) use places::{CACHE, Place, path_of};
+pub(crate) use programs::{
+    DebugOf, DebugPlace, Proof, VDSO, below_debug_root, debug_origin, own_vdso, place_of_build,
+    split_package,
+};
+pub use scripts::ScriptPlaces;
+pub(crate) use scripts::{is_source_map_name, map_of_module};
+pub use sources::SourcePaths;
+pub(crate) use trail::{Kind, Look, Outcome};
+pub(crate) use wasm::WasmKind;
+pub use wasm::{WasmPlaces, WasmSearch};

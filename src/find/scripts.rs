@@ -1,0 +1,56 @@
+//! Where scripts and their source maps may be.
+
+use std::path::{Path, PathBuf};
+
+use super::Place;
+use crate::input::Door;
+
+/// Where scripts and their maps are looked for.
+#[derive(Debug, Clone, Default)]
+pub struct ScriptPlaces {
+    /// `--source-map DIR`: also asks for original places in names.
+    pub folders: Vec<PathBuf>,
+    /// Folders that stand for `/`.
+    pub roots: Vec<PathBuf>,
+}
+
+impl ScriptPlaces {
+    /// A script by the path that the runtime told.
+    pub(crate) fn scripts(&self, path: &Path) -> impl Iterator<Item = Place> {
+        self.roots.iter().map(|root| Place::in_root(root, path))
+    }
+
+    /// The map of a script: in the folders that the user named, where the script's own `url` says if that stays in its folder
+    /// (`found` is where the script was found), beside where the script was. With them what it is called there.
+    pub(crate) fn maps(
+        &self,
+        script: &Path,
+        found: Option<&Path>,
+        url: Option<&str>,
+    ) -> Option<(Vec<Place>, PathBuf)> {
+        let name = script.file_name()?.to_string_lossy().into_owned() + ".map";
+        let folders = self.folders.iter();
+        let mut places: Vec<Place> = folders
+            .map(|dir| Door::named(dir.join(&name)).into())
+            .collect();
+        let named = url.filter(|url| !url.contains(':') && !url.starts_with('/'));
+        let below = found.and_then(Path::parent).zip(named);
+        places.extend(below.map(|(folder, name)| Door::beneath(folder, name).into()));
+        let beside = script.parent()?.join(&name);
+        places.extend(self.roots.iter().map(|root| Place::in_root(root, &beside)));
+        Some((places, beside))
+    }
+}
+
+/// The map beside a module of WebAssembly that its `url` names: only the last part counts.
+pub(crate) fn map_of_module(module: &Path, url: &str) -> Option<Door> {
+    let name = Path::new(url).file_name()?;
+    let folder = module.parent().unwrap_or(Path::new(""));
+    Some(Door::beneath(folder, name))
+}
+
+/// Whether a file in a folder is taken for a source map, by its name.
+#[must_use]
+pub(crate) fn is_source_map_name(name: &[u8]) -> bool {
+    name.ends_with(b".map")
+}

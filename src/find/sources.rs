@@ -1,0 +1,79 @@
+//! Where the text of sources may be.
+
+use std::path::{Path, PathBuf};
+
+use super::Place;
+use crate::input::{Door, FoundBy};
+
+/// The most parts of a path that are looked for below a folder.
+const MOST_PARTS: usize = 64;
+
+/// Where sources are looked for.
+#[derive(Debug, Clone, Default)]
+pub struct SourcePaths {
+    /// Folders below which recorded paths, and the ends of them, are looked for.
+    pub roots: Vec<PathBuf>,
+    /// What is put before recorded paths.
+    pub prefix: Option<PathBuf>,
+    /// How many folders are taken from the beginning of recorded paths before that.
+    pub strip: usize,
+    /// What stands for `/` where everything came with the recording; goes before all others.
+    pub symfs: Option<PathBuf>,
+    /// When the recording was made, to tell sources that changed since.
+    pub recorded: Option<std::time::SystemTime>,
+}
+
+impl SourcePaths {
+    /// Where a source may be, best first.
+    pub(crate) fn candidates<'p>(
+        &'p self,
+        name: &'p Path,
+    ) -> impl Iterator<Item = (Place, FoundBy)> + 'p {
+        let relative = name.strip_prefix("/").unwrap_or(name);
+        let stripped = move || relative.iter().skip(self.strip).collect::<PathBuf>();
+        let bundled = self.symfs.as_ref();
+        let bundled = bundled.map(|root| (Place::in_root(root, name), FoundBy::Folder));
+        let prefixed = match &self.prefix {
+            Some(prefix) => Some((Door::beneath(prefix, stripped()).into(), FoundBy::Folder)),
+            None if self.strip > 0 => {
+                let path = Path::new("/").join(stripped());
+                Some((Door::recorded(path).into(), FoundBy::Path))
+            }
+            None => None,
+        };
+        let recorded = name.is_absolute().then(|| Door::recorded(name).into());
+        let recorded = recorded.map(|place| (place, FoundBy::Path));
+        // A source tree that moved: the longest end of the path that is below the folder.
+        let parts: Vec<_> = relative.iter().collect();
+        let plain = parts.iter().rev().take_while(|part| **part != "..").count();
+        let first = parts.len() - plain.min(MOST_PARTS);
+        let ends = self.roots.iter().flat_map(move |root| {
+            let parts = parts.clone();
+            (first..parts.len()).map(move |from| {
+                let end: PathBuf = parts[from..].iter().collect();
+                (Door::beneath(root, end).into(), FoundBy::Folder)
+            })
+        });
+        let first = bundled.into_iter().chain(prefixed);
+        first.chain(recorded).chain(ends)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_ends_of_a_long_name_are_looked_for() {
+        let paths = SourcePaths {
+            roots: vec![PathBuf::from("/nowhere")],
+            ..SourcePaths::default()
+        };
+        let name = PathBuf::from("/a".repeat(1000));
+        assert_eq!(paths.candidates(&name).count(), 1 + MOST_PARTS);
+        let up = Path::new("/a/b/../c/d");
+        let ends: Vec<_> = paths.candidates(up).map(|(place, _)| place).collect();
+        assert_eq!(ends.len(), 3);
+        assert_eq!(ends[1].path(), Path::new("/nowhere/c/d"));
+    }
+}
