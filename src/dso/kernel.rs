@@ -82,8 +82,8 @@ impl<'a> KernelSymbols<'a> {
         identity: &KernelIdentity,
         diag: &Diagnostics,
     ) -> Self {
-        let release = identity.os_release.as_deref();
-        let look = Look::new(diag, Kind::Kernel, release.unwrap_or("kernel").as_bytes());
+        let release = identity.os_release.as_deref().unwrap_or_default();
+        let look = Look::new(diag, Kind::Kernel, format!("kernel {release}").as_bytes());
         if let Some(door) = search.named_kallsyms() {
             return Self::from_kallsyms(store, &door, &look)
                 .unwrap_or_else(|e| Self::missing(&e, door.path()));

@@ -173,25 +173,29 @@ impl Drop for Look<'_> {
         if let Some(diag) = self.diag {
             let tried = std::mem::take(&mut *self.tried.borrow_mut());
             let is_found = tried.iter().any(|(_, outcome)| *outcome == Outcome::Taken);
-            diag.list(self.kind.heading(), is_found, told(&self.what, &tried));
+            let line = told(&self.what, is_found, &tried);
+            diag.list(self.kind.heading(), is_found, line);
         }
     }
 }
 
-/// The places that were tried for a file, in a line.
-fn told(what: &str, tried: &[(PathBuf, Outcome)]) -> String {
-    /// Besides what was taken.
-    const MOST: usize = 8;
+/// The places that were tried for a file, in a line: all that tells why it was not found, or where it was.
+fn told(what: &str, is_found: bool, tried: &[(PathBuf, Outcome)]) -> String {
+    /// A debug file has ten places, and as many in a folder that stands for `/`.
+    const MOST: usize = 20;
     let mut text = format!("{}: ", short(what));
     if tried.is_empty() {
         return text + "nothing tells where it may be";
     }
-    let numbered = tried.iter().enumerate();
-    let shown =
-        numbered.filter(|(number, (_, outcome))| *number < MOST || *outcome == Outcome::Taken);
-    let shown: Vec<_> = shown.map(|(_, place)| place).take(2 * MOST).collect();
-    let mut last = None;
-    for (path, outcome) in shown.iter().copied() {
+    let is_told = |outcome: &Outcome| !is_found || *outcome != Outcome::NotThere;
+    // What was taken may be the last of very many.
+    let (taken, others): (Vec<_>, Vec<_>) = tried
+        .iter()
+        .filter(|(_, outcome)| is_told(outcome))
+        .partition(|(_, outcome)| *outcome == Outcome::Taken);
+    let shown = others.iter().take(MOST).chain(taken.iter().take(MOST));
+    let (mut last, mut count) = (None, 0);
+    for (path, outcome) in shown {
         if last == Some(outcome) {
             text.push_str(", ");
         } else {
@@ -205,10 +209,12 @@ fn told(what: &str, tried: &[(PathBuf, Outcome)]) -> String {
         }
         text.push_str(&short(&path.to_string_lossy()));
         last = Some(outcome);
+        count += 1;
     }
-    match tried.len() - shown.len() {
+    match tried.len() - count {
         0 => {}
-        more => drop(write!(text, "; and {more} more places")),
+        1 => text.push_str("; 1 other place was tried"),
+        more => drop(write!(text, "; {more} other places were tried")),
     }
     text
 }
@@ -251,6 +257,7 @@ mod tests {
             drop(look);
             let look = Look::new(diag, Kind::Debug, b"/bin/found");
             look.missed(at("/d"), "by its path alone");
+            look.missed(at("/c"), "another build");
             look.missed(at("/e"), Outcome::NotThere);
             look.took(at("/d"));
             drop(look);
@@ -259,7 +266,7 @@ mod tests {
         let expected = [
             "  /bin/app: not there: /a, /b; another build: /c",
             "  /bin/none: nothing tells where it may be",
-            "  /bin/found: taken: /d; not there: /e",
+            "  /bin/found: another build: /c; taken: /d; 1 other place was tried",
         ];
         assert!(all[0].ends_with(": 1 found, 2 not found"), "{}", all[0]);
         assert_eq!(all[1..], expected);
@@ -281,13 +288,16 @@ mod tests {
             }
             look.took(Path::new("/last/a.c"));
         });
-        assert!(all.len() < 20 && all.iter().all(|line| line.len() < 1000));
+        assert!(all.len() < 20 && all.iter().all(|line| line.len() < 4000));
         let more = all
             .iter()
             .filter(|line| line.contains("more than 4096 not found"));
         assert_eq!(more.count(), 1);
         let source = all.last().expect("lines");
-        assert!(source.contains("; taken: /last/a.c; and "), "{source}");
+        assert_eq!(
+            source,
+            "  a.c: taken: /last/a.c; 255 other places were tried"
+        );
     }
 
     #[test]

@@ -167,7 +167,7 @@ pub(super) fn wasm_code<'a>(
     recording: &Recording<'a>,
     store: &'a Store,
     (options, needs): (&LoadOptions, Needs),
-    diag: &Diagnostics,
+    diag: &'a Diagnostics,
 ) -> WasmCode<'a> {
     let of_dwarf = Needs::INLINED | Needs::LINES | Needs::CODE | Needs::WASM_LINES;
     if !needs.intersects(of_dwarf) {

@@ -618,10 +618,9 @@ impl<'b, 'd> Builder<'b, '_, '_, 'd> {
             let Some(place) = place_of(part, query) else {
                 continue;
             };
-            let map = maps.entry(part).or_insert_with(|| {
-                let (store, module, url) = self.wasm.source_map(part)?;
-                WasmMap::read(store, module, url)
-            });
+            let map = maps
+                .entry(part)
+                .or_insert_with(|| WasmMap::read(&self.wasm.source_map(part)?));
             let mapped = map.as_ref().zip(self.wasm.position(place));
             let mapped = mapped.and_then(|(map, position)| map.find(position));
             let bare = || Some((self.wasm.bare_place(place)?, SourceLine::NO_LINE, 0));

@@ -13,6 +13,7 @@ use sourcemap::{DecodedMap, SourceMap, SourceMapIndex};
 use crate::diagnostics::Diagnostics;
 use crate::find::{self, Kind, Look, ScriptPlaces};
 use crate::input::{FoundBy, Role, SourceClaim, Store};
+use crate::wasm::ModuleMap;
 
 /// Larger maps are not read.
 const MAX_MAP: usize = 256 << 20;
@@ -332,17 +333,21 @@ pub(super) struct WasmMap(SourceMap);
 
 impl WasmMap {
     /// Reads the map beside a module that its URL names.
-    pub(super) fn read(store: &Store, module: &Path, url: &str) -> Option<Self> {
-        let map = if url.starts_with("data:") {
-            sourcemap::decode_data_url(url).ok()?
-        } else {
-            let door = find::map_of_module(module, url)?;
-            let map = sourcemap::decode_slice(store.map(&door).ok()?).ok()?;
-            let name = door.path().file_name()?;
-            store.used(Path::new(name), door.path(), Role::Jit);
-            map
-        };
-        flat(map).map(Self)
+    pub(super) fn read(of: &ModuleMap<'_, '_>) -> Option<Self> {
+        if of.url.starts_with("data:") {
+            return flat(sourcemap::decode_data_url(of.url).ok()?).map(Self);
+        }
+        let what = of.module.as_os_str().as_encoded_bytes();
+        let look = Look::new(of.diag, Kind::SourceMap, what);
+        let door = find::map_of_module(of.module, of.url)?;
+        let path = door.path();
+        let bytes = of.store.map(&door);
+        let bytes = bytes.map_err(|error| look.missed(path, &error)).ok()?;
+        look.missed(path, "not a source map");
+        let map = flat(sourcemap::decode_slice(bytes).ok()?)?;
+        look.took(path);
+        of.store.used(Path::new(path.file_name()?), path, Role::Jit);
+        Some(Self(map))
     }
 
     /// Source and line (from 1) and column (from 1) of a position.

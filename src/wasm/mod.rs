@@ -93,6 +93,7 @@ enum DwarfKind {
 #[derive(Default)]
 pub struct WasmCode<'a> {
     store: Option<&'a Store>,
+    diag: Option<&'a Diagnostics>,
     compiled: Vec<WasmInput<Compiled<'a>>>,
     files: Vec<WasmInput<WasmFile<'a>>>,
     parts: IndexVec<PartId, Part>,
@@ -165,6 +166,18 @@ pub struct Finding {
     pub is_used: bool,
 }
 
+/// The source map that a module names.
+pub(crate) struct ModuleMap<'w, 'a> {
+    /// Owns the files.
+    pub(crate) store: &'a Store,
+    /// For what was looked for.
+    pub(crate) diag: &'a Diagnostics,
+    /// Where the module was found.
+    pub(crate) module: &'w Path,
+    /// What it says.
+    pub(crate) url: &'a str,
+}
+
 /// What the search needs to know.
 pub struct Search<'s, 'a> {
     /// Owns the files.
@@ -180,11 +193,12 @@ impl<'a> WasmCode<'a> {
         search: &Search<'_, 'a>,
         session: &Session<'a>,
         pcs: &IndexSlice<PcId, [Pc]>,
-        diag: &Diagnostics,
+        diag: &'a Diagnostics,
     ) -> Self {
         let (objects, dsos) = hit(session, pcs);
         let mut found = Self {
             store: Some(search.store),
+            diag: Some(diag),
             ..Self::default()
         };
         if objects.is_empty() && dsos.is_empty() {
@@ -426,13 +440,16 @@ impl<'a> WasmCode<'a> {
         u64::try_from(i64::try_from(position).ok()? - shift).ok()
     }
 
-    /// The module's file, and where it says its source map is.
-    #[must_use]
-    pub fn source_map(&self, part: PartId) -> Option<(&'a Store, &Path, &'a str)> {
+    /// The module's file, and where it says its source map is; with the owner of files, and who is told of them.
+    pub(crate) fn source_map(&self, part: PartId) -> Option<ModuleMap<'_, 'a>> {
         let part = self.part(part);
-        let url = self.module(part)?.source_map_url()?;
         let (file, ..) = part.source?;
-        Some((self.store?, &self.files[file].path, url))
+        Some(ModuleMap {
+            store: self.store?,
+            diag: self.diag?,
+            module: &self.files[file].path,
+            url: self.module(part)?.source_map_url()?,
+        })
     }
 
     /// Whether the code of a place has a position of its own, and not only its neighbours.
