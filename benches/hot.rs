@@ -10,7 +10,7 @@ use divan::{Bencher, black_box};
 use pjit::collect::{self, Collected, Learned};
 use pjit::diagnostics::Diagnostics;
 use pjit::dso::{DsoKind, DsoTable, NameStyle, demangle::demangle};
-use pjit::find::{JitSearch, SearchPaths};
+use pjit::find::SearchPaths;
 use pjit::input::{Store, Window};
 use pjit::load::{LoadOptions, Source};
 use pjit::needs::Needs;
@@ -74,14 +74,7 @@ impl Opened {
 
     fn index(&self) -> Session<'static> {
         let dsos = DsoTable::new(self.store, self.search(), self.diag);
-        let search = JitSearch {
-            jitdumps: Vec::new(),
-            perf_maps: Vec::new(),
-            recording_dir: self.path.parent().map(PathBuf::from).unwrap_or_default(),
-            cwd: PathBuf::from("."),
-            symfs: None,
-            ended: None,
-        };
+        let search = self.search().of_jit(None);
         let jit = JitBuilder::new(self.store, search, RecordingClock::of(&self.recording));
         Session::index(
             &self.recording,

@@ -8,7 +8,7 @@ use super::named::{Named, Wanted};
 use super::perfconfig::PerfConfig;
 use crate::collect;
 use crate::find::{
-    CACHE, SearchPaths, WasmKind, WasmSearch, is_dump_name, is_perf_map_name, is_source_map_name,
+    CACHE, SearchPaths, WasmKind, is_dump_name, is_perf_map_name, is_source_map_name,
 };
 use crate::load::{LoadOptions, Source};
 use crate::needs::Needs;
@@ -257,15 +257,13 @@ impl InputArgs {
                 vmlinux: symbols.vmlinux.clone(),
                 ignore_vmlinux: symbols.ignore_vmlinux,
                 modules: symbols.modules,
+                jitdumps: self.jitdump.clone(),
+                perf_maps: self.perf_map.clone(),
+                wasm: self.lines.wasm.clone(),
+                cwasm: self.lines.cwasm.clone(),
+                source_maps: self.lines.source_map.clone(),
                 bundle: None,
             },
-            jitdumps: self.jitdump.clone(),
-            perf_maps: self.perf_map.clone(),
-            wasm: WasmSearch {
-                cwasm: self.lines.cwasm.clone(),
-                wasm: self.lines.wasm.clone(),
-            },
-            source_maps: self.lines.source_map.clone(),
             refused: Needs::INLINED.only_if(symbols.no_inline)
                 | Needs::MARKS.only_if(self.cuts.no_cut_marks),
             reading: collect::Options {

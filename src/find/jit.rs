@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::{Place, path_of};
+use super::{Place, SearchPaths, path_of};
 use crate::input::{Door, files_in, living};
 use crate::runtimes::dump_names::{decimal, numbers_of_dump};
 
@@ -28,6 +28,21 @@ pub struct JitSearch {
     pub symfs: Option<PathBuf>,
     /// Processes that live and began later than this are not those of the recording, if it is known when that ended.
     pub ended: Option<SystemTime>,
+}
+
+impl SearchPaths {
+    /// The same for dumps and perf maps of a recording that `ended` then.
+    #[must_use]
+    pub fn of_jit(&self, ended: Option<SystemTime>) -> JitSearch {
+        JitSearch {
+            jitdumps: self.jitdumps.clone(),
+            perf_maps: self.perf_maps.clone(),
+            recording_dir: self.recording_dir.clone().unwrap_or_default(),
+            cwd: PathBuf::from("."),
+            symfs: self.symfs.clone(),
+            ended,
+        }
+    }
 }
 
 /// What a mapped file's name says about JIT code.

@@ -63,4 +63,3 @@ pub(crate) use scripts::{is_source_map_name, map_of_module};
 pub use sources::SourcePaths;
 pub(crate) use trail::{Kind, Look, Outcome};
 pub(crate) use wasm::WasmKind;
-pub use wasm::{WasmPlaces, WasmSearch};

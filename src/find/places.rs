@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use crate::build_id::BuildId;
 use crate::input::{Bundled, Door, os_name, own_root};
 
-/// Places and choices for finding symbols; everything that perf takes from options, configuration
-/// and environment. Relative paths are relative to the current directory.
+/// Places and choices for finding files; everything that options, configuration and environment say.
+/// Relative paths are relative to the current directory.
 #[derive(Clone, Debug, Default)]
 pub struct SearchPaths {
     /// `--symfs DIR`: put in front of every path; nothing outside is used for user files.
@@ -25,6 +25,16 @@ pub struct SearchPaths {
     /// `-m`, `--modules`: module files go before kallsyms for the symbols of modules (else only where
     /// kallsyms has none).
     pub modules: bool,
+    /// `--jitdump FILE_OR_DIR`
+    pub jitdumps: Vec<PathBuf>,
+    /// `--perf-map FILE_OR_DIR`
+    pub perf_maps: Vec<PathBuf>,
+    /// `--wasm FILE_OR_DIR`
+    pub wasm: Vec<PathBuf>,
+    /// `--cwasm FILE_OR_DIR`
+    pub cwasm: Vec<PathBuf>,
+    /// `--source-map DIR`: also asks for original places in names.
+    pub source_maps: Vec<PathBuf>,
     /// What came with the recording from another machine (`pjit bundle`), if that is where `symfs` is.
     pub bundle: Option<Bundled>,
 }

@@ -2,16 +2,27 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Place;
+use super::{Place, SearchPaths};
 use crate::input::Door;
 
 /// Where scripts and their maps are looked for.
 #[derive(Debug, Clone, Default)]
 pub struct ScriptPlaces {
-    /// `--source-map DIR`: also asks for original places in names.
+    /// `--source-map DIR`
     pub folders: Vec<PathBuf>,
     /// Folders that stand for `/`.
     pub roots: Vec<PathBuf>,
+}
+
+impl SearchPaths {
+    /// The same for scripts and their maps.
+    #[must_use]
+    pub fn of_scripts(&self) -> ScriptPlaces {
+        ScriptPlaces {
+            folders: self.source_maps.clone(),
+            roots: self.roots(),
+        }
+    }
 }
 
 impl ScriptPlaces {

@@ -203,16 +203,12 @@ fn webassembly_is_looked_for_where_the_user_says_then_beside_then_by_the_command
     let folder = dir.path();
     std::fs::write(folder.join("b.wasm"), "").expect("written");
     let command = ["run", "--module=./x/a.cwasm", "../up.wat", "/abs/c.wasm"];
-    let places = WasmPlaces {
-        named: &WasmSearch {
-            wasm: vec!["/given/a.wasm".into(), folder.join("./b.wasm")],
-            cwasm: Vec::new(),
-        },
-        folder,
-        roots: &[PathBuf::new()],
-        command: &command.map(str::to_owned),
+    let search = SearchPaths {
+        recording_dir: Some(folder.to_owned()),
+        wasm: vec!["/given/a.wasm".into(), folder.join("./b.wasm")],
+        ..SearchPaths::default()
     };
-    let all = places.all(WasmKind::Module);
+    let all = search.webassembly(WasmKind::Module, &command.map(str::to_owned));
     let is_named: Vec<bool> = all.iter().map(|(_, is_named)| *is_named).collect();
     let all = names(folder, all.into_iter().map(|(place, _)| place));
     let expected = [
@@ -324,12 +320,7 @@ fn no_name_leads_out_of_its_folder() {
             .maps(name, Some(&script), name.to_str())
             .expect("it has a last part");
         let words = [format!("{}.wasm", name.display())];
-        let wasm = WasmPlaces {
-            named: &WasmSearch::default(),
-            folder: &folder,
-            roots: &search.roots(),
-            command: if name.is_absolute() { &words } else { &[] },
-        };
+        let command = if name.is_absolute() { &words[..] } else { &[] };
         let all = search
             .programs(bytes, std::iter::empty())
             .chain(debug.map(|debug| debug.place))
@@ -340,7 +331,8 @@ fn no_name_leads_out_of_its_folder() {
             .chain(maps)
             .chain(scripts.scripts(name))
             .chain(
-                wasm.all(WasmKind::Module)
+                search
+                    .webassembly(WasmKind::Module, command)
                     .into_iter()
                     .map(|(place, _)| place),
             )

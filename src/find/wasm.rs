@@ -4,17 +4,8 @@ use std::path::{Component, Path, PathBuf};
 
 use rustc_hash::FxHashSet;
 
-use super::Place;
+use super::{Place, SearchPaths};
 use crate::input::{Door, files_in};
-
-/// What the user named.
-#[derive(Debug, Clone, Default)]
-pub struct WasmSearch {
-    /// `--cwasm FILE_OR_DIR`
-    pub cwasm: Vec<PathBuf>,
-    /// `--wasm FILE_OR_DIR`
-    pub wasm: Vec<PathBuf>,
-}
 
 /// The two kinds of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,26 +33,13 @@ impl WasmKind {
     }
 }
 
-/// Where to look.
-#[derive(Debug, Clone, Copy)]
-pub struct WasmPlaces<'s> {
-    /// What the user named.
-    pub named: &'s WasmSearch,
-    /// The folder of the recording.
-    pub folder: &'s Path,
-    /// Folders that stand for `/`.
-    pub roots: &'s [PathBuf],
-    /// What was recorded, word by word.
-    pub command: &'s [String],
-}
-
-impl WasmPlaces<'_> {
+impl SearchPaths {
     /// Files of a kind, each path once: those that the user named, those beside the recording, and those that its command line
-    /// names. The flag tells the first.
-    pub(crate) fn all(&self, kind: WasmKind) -> Vec<(Place, bool)> {
+    /// names, word by word. The flag tells the first.
+    pub(crate) fn webassembly(&self, kind: WasmKind, command: &[String]) -> Vec<(Place, bool)> {
         let named = match kind {
-            WasmKind::Module => &self.named.wasm,
-            WasmKind::Compiled => &self.named.cwasm,
+            WasmKind::Module => &self.wasm,
+            WasmKind::Compiled => &self.cwasm,
         };
         let named = named.iter().flat_map(|path| {
             let inside = with_extension(path, kind);
@@ -72,7 +50,10 @@ impl WasmPlaces<'_> {
             }
         });
         let named = named.map(|place| (place, true));
-        let others = self.beside(kind).into_iter().map(|place| (place, false));
+        let others = self
+            .wasm_beside(kind, command)
+            .into_iter()
+            .map(|place| (place, false));
         let mut known = FxHashSet::default();
         let all = named.chain(others);
         // A path without parts that lead nowhere.
@@ -81,9 +62,10 @@ impl WasmPlaces<'_> {
     }
 
     /// Files beside the recording, and those that its command line names.
-    fn beside(&self, kind: WasmKind) -> Vec<Place> {
-        let mut places = with_extension(self.folder, kind);
-        for word in self.command {
+    fn wasm_beside(&self, kind: WasmKind, command: &[String]) -> Vec<Place> {
+        let folder = self.recording_dir.as_deref().unwrap_or(Path::new(""));
+        let mut places = with_extension(folder, kind);
+        for word in command {
             // `--flag=module.wasm`
             let word = word
                 .rsplit_once('=')
@@ -95,12 +77,11 @@ impl WasmPlaces<'_> {
             }
             let path = path.with_extension(kind.extension());
             if path.is_absolute() {
-                let roots = self.roots.iter();
-                places.extend(roots.map(|root| Place::in_root(root, &path)));
+                places.extend(self.in_roots(&path));
                 continue;
             }
             if path.components().all(|part| part != Component::ParentDir) {
-                places.push(Door::beneath(self.folder, &path).into());
+                places.push(Door::beneath(folder, &path).into());
             }
             places.push(Door::recorded(path).into());
         }

@@ -1,6 +1,5 @@
 //! What belongs to a recording, and where each is looked for: files with symbols, dumps, modules, source maps.
 
-use std::path::PathBuf;
 use std::time::{Duration, UNIX_EPOCH};
 
 use super::options::LoadOptions;
@@ -8,7 +7,7 @@ use crate::collect::Collected;
 use crate::diagnostics::{Diagnostics, OfFiles};
 use crate::dso::elf::Machine;
 use crate::dso::{self, DsoTable, KernelIdentity, Span};
-use crate::find::{JitSearch, ScriptPlaces, SearchPaths, WasmPlaces};
+use crate::find::SearchPaths;
 use crate::input::{BUNDLE_ROOT, Refusal, Store, is_link, this_machine};
 use crate::needs::Needs;
 use crate::perfdata::{OpenError, Recording};
@@ -75,14 +74,7 @@ pub(super) fn companions<'a>(
     if search.symfs.is_none() && is_link(&beside) {
         diag.warn_of_file(&OUTSIDE_ROOT, beside.display().to_string());
     }
-    let jit_search = JitSearch {
-        jitdumps: options.jitdumps.clone(),
-        perf_maps: options.perf_maps.clone(),
-        recording_dir: folder,
-        cwd: PathBuf::from("."),
-        symfs: search.symfs.clone(),
-        ended: made_at(recording).map(|span| span.end),
-    };
+    let jit_search = search.of_jit(made_at(recording).map(|span| span.end));
     let mut dsos = DsoTable::new(store, search, diag);
     // A recording that does not tell is taken for one of this machine.
     if let Some(arch) = recording.features.arch.as_deref() {
@@ -146,17 +138,14 @@ pub(super) fn source_maps<'a>(
     (options, needs): (&LoadOptions, Needs),
     diag: &'a Diagnostics,
 ) -> SourceMaps<'a> {
-    if !needs.intersects(Needs::LINES | Needs::CODE) && options.source_maps.is_empty() {
+    if !needs.intersects(Needs::LINES | Needs::CODE) && options.search.source_maps.is_empty() {
         return SourceMaps::default();
     }
     let search = options.search.beside(&options.source.folder());
     SourceMaps::new(SourceMapSearch {
         store,
         diag,
-        places: ScriptPlaces {
-            folders: options.source_maps.clone(),
-            roots: search.roots(),
-        },
+        places: search.of_scripts(),
     })
 }
 
@@ -173,16 +162,10 @@ pub(super) fn wasm_code<'a>(
     if !needs.intersects(of_dwarf) {
         return WasmCode::default();
     }
-    let folder = options.source.folder();
-    let search = options.search.beside(&folder);
     let search = wasm::Search {
         store,
-        places: WasmPlaces {
-            named: &options.wasm,
-            folder: &folder,
-            roots: &search.roots(),
-            command: &recording.features.cmdline,
-        },
+        paths: &options.search.beside(&options.source.folder()),
+        command: &recording.features.cmdline,
     };
     WasmCode::find(&search, session, &collected.pcs, diag)
 }

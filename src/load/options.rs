@@ -1,11 +1,8 @@
 //! Everything that decides what ends up in the profile.
 
-use std::path::PathBuf;
-
 use super::source::Source;
-use crate::assembly::SourcePaths;
 use crate::collect;
-use crate::find::{SearchPaths, WasmSearch};
+use crate::find::{SearchPaths, SourcePaths};
 use crate::needs::Needs;
 use crate::session::Filter;
 use crate::stitch::Mending;
@@ -18,16 +15,8 @@ use crate::weigh;
 pub struct LoadOptions {
     /// The recording.
     pub source: Source,
-    /// Where symbols are looked for; the recording's folder is filled in here.
+    /// Where all that belongs to the recording is looked for; its folder is filled in here.
     pub search: SearchPaths,
-    /// Where dumps and perf maps are looked for besides the recorded paths.
-    pub jitdumps: Vec<PathBuf>,
-    /// Where perf maps are looked for besides `/tmp`.
-    pub perf_maps: Vec<PathBuf>,
-    /// Where compiled modules of WebAssembly and the modules themselves are looked for besides the recording's folder.
-    pub wasm: WasmSearch,
-    /// Folders with source maps of scripts; with any, names have original places.
-    pub source_maps: Vec<PathBuf>,
     /// Samples to keep.
     pub filter: Filter,
     /// Ranges of time to keep besides, as shares of the recording perhaps.
@@ -57,10 +46,6 @@ impl LoadOptions {
         Self {
             source,
             search: SearchPaths::default(),
-            jitdumps: Vec::new(),
-            perf_maps: Vec::new(),
-            wasm: WasmSearch::default(),
-            source_maps: Vec::new(),
             filter: Filter::default(),
             time: None,
             needs: Needs::STACKS | Needs::MARKS,

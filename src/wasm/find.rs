@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 use super::compiled::Compiled;
 use super::module::WasmFile;
 use crate::diagnostics::Diagnostics;
-use crate::find::{Kind, Look, WasmKind, WasmPlaces};
+use crate::find::{Kind, Look, SearchPaths, WasmKind};
 use crate::input::Store;
 
 /// A file that was found.
@@ -23,7 +23,9 @@ pub(super) struct WasmInput<T> {
 pub(super) struct Finder<'f, 'a> {
     pub(super) store: &'a Store,
     pub(super) diag: &'f Diagnostics,
-    pub(super) places: WasmPlaces<'f>,
+    pub(super) search: &'f SearchPaths,
+    /// What was recorded, word by word.
+    pub(super) command: &'f [String],
 }
 
 impl<'a> Finder<'_, 'a> {
@@ -43,7 +45,7 @@ impl<'a> Finder<'_, 'a> {
         let extension = kind.extension();
         let (mut read, mut found) = (FxHashSet::default(), Vec::new());
         let look = Look::new(self.diag, Kind::Wasm, format!("*.{extension}").as_bytes());
-        for (place, is_named) in self.places.all(kind) {
+        for (place, is_named) in self.search.webassembly(kind, self.command) {
             let Some(door) = look.doors([place]).next() else {
                 continue;
             };

@@ -31,7 +31,7 @@ use crate::address::FileOffset;
 use crate::collect::{Pc, PcId};
 use crate::diagnostics::Diagnostics;
 use crate::dso::DsoId;
-use crate::find::{WasmPlaces, path_of};
+use crate::find::{SearchPaths, path_of};
 use crate::ids::{Idx, IndexSlice, IndexVec};
 use crate::input::{Role, Store};
 use crate::runtimes::Producer;
@@ -183,7 +183,9 @@ pub struct Search<'s, 'a> {
     /// Owns the files.
     pub store: &'a Store,
     /// Where they may be.
-    pub places: WasmPlaces<'s>,
+    pub paths: &'s SearchPaths,
+    /// What was recorded, word by word.
+    pub command: &'s [String],
 }
 
 impl<'a> WasmCode<'a> {
@@ -207,7 +209,8 @@ impl<'a> WasmCode<'a> {
         let finder = Finder {
             store: search.store,
             diag,
-            places: search.places,
+            search: search.paths,
+            command: search.command,
         };
         if !objects.is_empty() {
             found.compiled = finder.compiled();
