@@ -429,6 +429,8 @@ fn debug_files_come_along() {
             let after = views(&folder.path().join("out").join(slim), &[]);
             compare(&format!("{name} {slim}"), &before, &after);
         }
-        assert!(sizes[0] <= sizes[1], "{name}: {sizes:?}");
+        // Where nothing can be left out, names and times that are packed make some bytes.
+        let some = sizes[1] / 1000;
+        assert!(sizes[0] <= sizes[1] + some, "{name}: {sizes:?}");
     }
 }
