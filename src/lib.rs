@@ -43,8 +43,8 @@
 //!
 //! # As a library
 //!
-//! [`ask`] answers questions: what `pjit summary`, `peek`, `diff` and `gate` say, as text, Markdown, JSON or CSV. Below that,
-//! [`load::load`] makes a [`profile::Profile`] of a path; [`report`], [`questions`] and [`flame`] make tables of that, and
+//! [`ask`] answers what the verbs of the command line answer: pages as text, Markdown, JSON or CSV, reports, folded stacks,
+//! pictures and files for other tools, each written where you want it. Below that, [`load::load`] makes a [`profile::Profile`] of a path; [`report`], [`questions`] and [`flame`] make tables of that, and
 //! [`output`] writes them. `examples/hottest.rs` prints the ten hottest functions of a recording:
 //!
 //! ```no_run

@@ -1,5 +1,7 @@
 //! Everything that decides what ends up in the profile.
 
+use std::path::PathBuf;
+
 use super::source::Source;
 use crate::collect;
 use crate::find::{SearchPaths, SourcePaths};
