@@ -31,6 +31,8 @@ pub struct WasmLines {
 pub enum Trouble {
     /// No `.cwasm` was found.
     NoCompiled,
+    /// Compiled files were found, and none of them is certain to be that of some code.
+    NotOfThis,
     /// Those that were found have other code.
     OtherCompiled(Compiled),
     /// No `.wasm` was found, or none that the `.cwasm` could be made from.
@@ -84,6 +86,7 @@ pub(super) fn gather(stages: &Stages<'_, '_>) -> WasmLines {
         troubles.push(match place.map(|place| wasm.source(place.part)) {
             None => match best(&wasm.findings) {
                 Some(other) => Trouble::OtherCompiled(other),
+                None if wasm.findings.iter().any(|finding| finding.is_used) => Trouble::NotOfThis,
                 None => Trouble::NoCompiled,
             },
             Some(Source::Missing) => Trouble::NoModule,
@@ -142,6 +145,10 @@ fn explain(trouble: &Trouble, module: &str) -> (String, String) {
     );
     match trouble {
         Trouble::NoCompiled => ("no .cwasm was found".to_owned(), compile),
+        Trouble::NotOfThis => (
+            "of the rest no .cwasm was found, or several that differ".to_owned(),
+            compile,
+        ),
         Trouble::OtherCompiled(other) => {
             let (path, same, of) = (other.path.display(), other.same, other.of);
             let version = &other.version;

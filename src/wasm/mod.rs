@@ -110,6 +110,9 @@ pub struct WasmCode<'a> {
 /// File, module in it, and functions of that module by their names.
 type Named = (usize, usize, Vec<(JitCodeId, FunctionIndex)>);
 
+/// File and module that code was compiled from, and its position there.
+type Origin = (Option<(usize, usize)>, Option<u64>);
+
 /// What is known of a piece of JIT code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum CodePlace {
@@ -584,7 +587,7 @@ impl<'a> WasmCode<'a> {
     }
 
     /// The file and module that tell of a piece of code, and its position in that.
-    fn origin(&self, place: CodePlace) -> Option<(Option<(usize, usize)>, Option<u64>)> {
+    fn origin(&self, place: CodePlace) -> Option<Origin> {
         let CodePlace::Code(compiled, offset) = place else {
             return None;
         };
