@@ -751,7 +751,8 @@ fn the_firefox_profiler_shows_both_programs_that_a_process_ran() {
             .sum();
         let stacks = script.split("\n\n").filter(|stack| stack.contains(life));
         assert_eq!(found, stacks.count() as u64, "{life}");
-        assert!(found > 100, "{life}: {found} samples");
+        // On a busy machine a life of some tenths of a second has fewer than a hundred.
+        assert!(found > 30, "{life}: {found} samples");
     }
     let nameless = times.keys().find(|(leaf, _)| leaf.starts_with("0x"));
     assert!(nameless.is_none(), "{nameless:?}");
