@@ -90,8 +90,6 @@ numbers! {
     pub struct CommId(pub u32);
     /// A thread's life: index into the threads of the session and, in the same order, of the profile.
     pub struct ThreadId(pub u32);
-    /// Values of a payload's fields: index into those that were collected and, in the same order, of the profile.
-    pub struct ValuesId(Spare);
 }
 
 /// A part of a list of these, in half the memory of a range.

@@ -6,57 +6,50 @@
 bitflags::bitflags! {
     /// Facts that are computed only if somebody asks for them.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-    pub struct Needs: u32 {
+    pub struct Needs: u64 {
         /// Call chains.
         const STACKS = 1;
         /// Inlined functions in call chains.
         const INLINED = 1 << 1;
         /// A frame where others are missing, so that only whole stacks begin at the root.
         const MARKS = 1 << 2;
-        /// Rows apart by CPU.
-        const CPU = 1 << 3;
         /// Rows apart by time, in steps.
-        const TIME = 1 << 4;
+        const TIME = 1 << 3;
         /// Rows apart by exact time.
-        const MOMENTS = 1 << 5;
-        /// Rows apart by cgroup.
-        const CGROUP = 1 << 6;
-        /// Payloads of tracepoints as text, and rows apart by them.
-        const PAYLOADS = 1 << 7;
-        /// The same if all events of the recording are tracepoints: perf shows nothing else of these by default.
-        const ONLY_PAYLOADS = 1 << 8;
+        const MOMENTS = 1 << 4;
+        /// Payloads of tracepoints as text if all events of the recording are tracepoints: perf shows nothing else of these by
+        /// default.
+        const ONLY_PAYLOADS = 1 << 5;
         /// Rows apart by fields of tracepoints.
-        const FIELDS = 1 << 9;
-        /// A row for each sample, with its exact time, CPU and data address.
-        const SAMPLES = 1 << 10;
+        const FIELDS = 1 << 6;
+        /// A row for each sample, with its exact time and data address.
+        const SAMPLES = 1 << 7;
         /// Sum of the squares of the periods of each row.
-        const SQUARES = 1 << 11;
+        const SQUARES = 1 << 8;
         /// Sizes of stacks.
-        const DEPTHS = 1 << 12;
+        const DEPTHS = 1 << 9;
         /// When threads were not on a processor.
-        const WAITS = 1 << 13;
-        /// Number of threads that ran at each sample.
-        const PARALLELISM = 1 << 14;
+        const WAITS = 1 << 10;
         /// Where complete stacks begin; samples whose stacks were cut get rows of their own.
-        const ROOTS = 1 << 15;
+        const ROOTS = 1 << 11;
         /// Where the frames of all stacks lie.
-        const PATHS = 1 << 16;
+        const PATHS = 1 << 12;
         /// Source lines of frames.
-        const LINES = 1 << 17;
+        const LINES = 1 << 13;
         /// Frames apart by address.
-        const ADDRESSES = 1 << 18;
+        const ADDRESSES = 1 << 14;
         /// Where objects were mapped.
-        const RANGES = 1 << 19;
+        const RANGES = 1 << 15;
         /// Where the kernel and its modules lie.
-        const KERNEL_RANGES = 1 << 20;
+        const KERNEL_RANGES = 1 << 16;
         /// JIT functions apart by version, with the code of each.
-        const CODE = 1 << 21;
+        const CODE = 1 << 17;
         /// Lines of WebAssembly are looked for, shown or not.
-        const WASM_LINES = 1 << 22;
+        const WASM_LINES = 1 << 18;
         /// Whose code functions are: the program's own, a library's, a runtime's.
-        const KINDS = 1 << 23;
+        const KINDS = 1 << 19;
         /// What debug information says of source files, for proofs.
-        const CLAIMS = 1 << 24;
+        const CLAIMS = 1 << 20;
 
         /// Call chains as people read them.
         const CHAINS = Self::STACKS.bits() | Self::INLINED.bits() | Self::MARKS.bits();
@@ -64,6 +57,12 @@ bitflags::bitflags! {
 }
 
 impl Needs {
+    /// Rows apart by a facet, by its number in the table of facets. The bits behind those with a name are theirs.
+    #[must_use]
+    pub const fn facet(number: u32) -> Self {
+        Self::from_bits_retain(1 << (32 + number))
+    }
+
     /// The needs, or none.
     #[must_use]
     pub const fn only_if(self, condition: bool) -> Self {

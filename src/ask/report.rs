@@ -5,7 +5,7 @@ use crate::diagnostics::Diagnostics;
 use crate::load::{self, LoadError};
 use crate::needs::Needs;
 use crate::perfdata::NoField;
-use crate::profile::Profile;
+use crate::profile::{Facet, Profile};
 use crate::report::keys::known_keys;
 use crate::report::options::ReportOptions;
 use crate::report::{self, ReportError};
@@ -31,9 +31,9 @@ impl Question for Report {
     fn needs(&self) -> Needs {
         let needs = self.options.needs() | self.options.filters.samples.needs();
         match &self.options.columns.sort {
-            _ if needs.contains(Needs::PAYLOADS) => needs,
+            _ if needs.contains(Facet::Payload.needs()) => needs,
             Some(sort) if !sort.adds_to_default() => needs,
-            Some(_) if self.raw_trace => needs | Needs::PAYLOADS,
+            Some(_) if self.raw_trace => needs | Facet::Payload.needs(),
             // perf's default for recordings of tracepoints alone.
             _ => needs | Needs::ONLY_PAYLOADS,
         }

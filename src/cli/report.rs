@@ -20,10 +20,9 @@ use super::{Context, Verb};
 use crate::ask::{Report, Request};
 use crate::load;
 use crate::metrics::Metric;
-use crate::needs::Needs;
 use crate::output::stdio;
 use crate::output::text::harmless;
-use crate::profile::SampleFilter;
+use crate::profile::{Facet, SampleFilter};
 use crate::report::keys::{FieldSpec, Key, SortSpec, known_keys};
 use crate::report::options::{Grouping, Latency, ReportOptions};
 use crate::session::listing::Listing;
@@ -613,7 +612,11 @@ impl ReportArgs {
 
     /// As perf 7, where something is asked for that its older versions do not have; else as those.
     fn latency(&self, view: &ReportOptions) -> Latency {
-        const KEYS: [Key; 3] = [Key::Latency, Key::LatencyChildren, Key::Parallelism];
+        const KEYS: [Key; 3] = [
+            Key::Latency,
+            Key::LatencyChildren,
+            Key::Facet(Facet::Parallelism),
+        ];
         let (sort, fields) = (view.columns.sort.as_ref(), view.columns.fields.as_ref());
         let is_named = |key: &Key| {
             sort.is_some_and(|sort| sort.has(*key))
@@ -693,7 +696,7 @@ fn keeps_periods(view: &ReportOptions) -> Result<(), String> {
         || !view.columns.metrics.is_empty()
         || fields.is_some_and(|fields| !fields.metrics.is_empty());
     let what = match () {
-        () if view.needs().contains(Needs::PARALLELISM) => "latency and parallelism",
+        () if view.needs().contains(Facet::Parallelism.needs()) => "latency and parallelism",
         () if has_rates => "rates of events",
         () => return Ok(()),
     };
@@ -730,6 +733,7 @@ mod tests {
     use super::*;
     use crate::ask::Question as _;
     use crate::load::Source;
+    use crate::needs::Needs;
     use crate::report::options::{CallGraphMode, ChainOrder};
 
     #[derive(Debug, Parser)]
@@ -881,12 +885,12 @@ mod tests {
     #[test]
     fn only_what_is_shown_is_asked_for() {
         let flat = resolve("--no-children -g none").expect("valid").request;
-        let chains = Needs::STACKS | Needs::INLINED | Needs::CPU;
+        let chains = Needs::STACKS | Needs::INLINED | Facet::Cpu.needs();
         assert!(!flat.view.needs().intersects(chains));
         let full = resolve("-s sym,cpu,time,srcline --time-quantum 1ms")
             .expect("valid")
             .request;
-        let wanted = Needs::STACKS | Needs::CPU | Needs::LINES | Needs::TIME;
+        let wanted = Needs::STACKS | Facet::Cpu.needs() | Needs::LINES | Needs::TIME;
         assert!(full.view.needs().contains(wanted));
         assert_eq!(full.view.options.rows.time_quantum, 1_000_000);
         let shares = resolve("--time 10%/2").expect("valid");

@@ -1,6 +1,6 @@
 //! Chains of recordings made for the purpose, from the file to the profile.
 
-use crate::collect::Options;
+use crate::collect::{Facet, Options};
 use crate::diagnostics::Diagnostics;
 use crate::load::{LoadOptions, Source, load};
 use crate::needs::Needs;
@@ -205,7 +205,7 @@ fn cgroups_have_the_names_that_were_recorded() {
     let path = dir.path().join("perf.data");
     std::fs::write(&path, recording.file()).expect("written");
     let options = LoadOptions {
-        needs: Needs::STACKS | Needs::CGROUP,
+        needs: Needs::STACKS | Facet::Cgroup.needs(),
         reading: Options {
             threads: 1,
             ..Options::default()
@@ -213,7 +213,9 @@ fn cgroups_have_the_names_that_were_recorded() {
         ..LoadOptions::of(Source::File(path))
     };
     let profile = load(&options, &Diagnostics::new()).expect("a sound recording");
-    let names = profile.entries.iter().filter_map(|entry| entry.cgroup);
-    let names: Vec<&str> = names.map(|name| profile[name].as_str()).collect();
+    let facets = &profile.facets;
+    let entries = profile.entries.iter();
+    let names = entries.filter_map(|entry| facets.text(entry.facets, Facet::Cgroup));
+    let names: Vec<&str> = names.map(|name| &*facets.texts()[name].text).collect();
     assert_eq!(names, ["/system.slice", "0x8"]);
 }

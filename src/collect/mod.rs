@@ -14,6 +14,7 @@ mod chain;
 #[cfg(test)]
 mod chain_tests;
 mod depth;
+mod facets;
 mod map_cache;
 mod paths;
 mod roots;
@@ -27,11 +28,11 @@ use rustc_hash::FxHashMap;
 
 use crate::address::Avma;
 use crate::diagnostics::Diagnostics;
-use crate::ids::{CommId, IndexVec, Spare, ThreadId, ValuesId};
+use crate::ids::{CommId, IndexVec, Spare, ThreadId};
 use crate::input::Window;
 use crate::intern::Sequences;
 use crate::needs::Needs;
-use crate::perfdata::{CpuMode, EventId, FieldKey, FieldValue, Recording};
+use crate::perfdata::{CpuMode, EventId, FieldKey, Recording};
 use crate::run_state::RunState;
 use crate::session::{Session, Target};
 use crate::stack_end::StackEnd;
@@ -43,6 +44,8 @@ pub use space::SpaceAt;
 
 pub use again::{Again, Learned};
 pub use depth::{Depths, DumpSizes, LARGEST_DUMP};
+pub use facets::{Facet, FacetRow, Facets, FacetsId, Show, TextId};
+pub(crate) use facets::{FacetsNumberer, FacetsWriter};
 pub use paths::{FramePointer, NodeId, PathEnd, PathNode, PathRoot, PathSample, Paths, Spot};
 pub use roots::{Cut, Group, Owner, Placed, RootKey, Roots};
 pub use worker::{collect, reads_records};
@@ -93,8 +96,6 @@ crate::ids::numbers! {
     pub struct PcId(pub u32);
     /// Index into [`Collected::stacks`].
     pub struct AddressStackId(Spare);
-    /// Index into [`Collected::texts`].
-    pub struct PayloadId(Spare);
 }
 
 /// A distinct code address.
@@ -131,8 +132,8 @@ pub type Squares = FxHashMap<(u64, EventId), f64>;
 pub struct RowKey {
     /// The event.
     pub event: EventId,
-    /// CPU, or -1 when not needed.
-    pub cpu: i32,
+    /// What the thread was doing, where a weight tells.
+    pub state: RunState,
     /// Comm at that time.
     pub comm: CommId,
     /// Thread.
@@ -141,16 +142,10 @@ pub struct RowKey {
     pub leaf: PcId,
     /// Its stack.
     pub stack: AddressStackId,
-    /// Quantised time, 0 when not needed.
+    /// The facets that were asked for.
+    pub facets: FacetsId,
+    /// Quantised time, 0 when not needed. It is no facet: of exact times each sample has another, and would have a list of its own.
     pub time: u64,
-    /// cgroup id, 0 when not needed.
-    pub cgroup: u64,
-    /// The payload, if it is needed.
-    pub trace: Option<PayloadId>,
-    /// The values of its fields, if they are needed.
-    pub fields: Option<ValuesId>,
-    /// What the thread was doing, where a weight tells.
-    pub state: RunState,
 }
 
 /// All rows with the addresses and stacks they refer to.
@@ -164,10 +159,8 @@ pub struct Collected {
     pub rows: Vec<Row>,
     /// Sum of the squares of periods, by [`Row::first`] and event, of rows whose samples have unequal periods, if that is needed.
     pub unequal: Option<Squares>,
-    /// Distinct payloads of tracepoints.
-    pub texts: IndexVec<PayloadId, Box<str>>,
-    /// Distinct values of the fields that were asked for, each of one event.
-    pub values: IndexVec<ValuesId, Box<[FieldValue]>>,
+    /// What tells rows apart besides; each worker's lists are distinct.
+    pub facets: Facets,
     /// What each row stands for.
     pub kind: Rows,
     /// With [`Rows::Samples`], the data addresses that were recorded, by `first` and event of the row.

@@ -1,14 +1,15 @@
 //! One worker's table: addresses, stacks and rows, each kept once.
 
-use std::hash::{BuildHasher, Hash};
+use std::hash::BuildHasher;
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::space::SpaceAt;
 use crate::address::Avma;
-use crate::ids::{Idx, IndexSlice, IndexVec, ValuesId};
+use crate::ids::{Idx, IndexSlice, IndexVec};
 use crate::intern::{ItemIndex, SequenceIndex};
-use crate::perfdata::{CpuMode, EventId, FieldValue};
+use crate::needs::Needs;
+use crate::perfdata::{CpuMode, EventId};
 use crate::session::{Label, Target};
 use crate::stack_end::StackEnd;
 use crate::unwind::{FramePlaceId, UserFrame};
@@ -16,7 +17,7 @@ use crate::unwind::{FramePlaceId, UserFrame};
 use super::depth::Depths;
 use super::paths::Paths;
 use super::roots::Roots;
-use super::{AddressStackId, AddressStacks, Collected, PayloadId, Pc, PcId, Row, RowKey, Rows};
+use super::{AddressStackId, AddressStacks, Collected, FacetsWriter, Pc, PcId, Row, RowKey, Rows};
 
 /// One worker's distinct addresses, with shortcuts that save looking up what lies at an address that
 /// was met before.
@@ -106,49 +107,6 @@ fn located(space: &SpaceAt<'_, '_>, mode: CpuMode, at: Avma) -> Pc {
     }
 }
 
-/// Distinct texts, or lists of values.
-struct Distinct<I: Idx, T: ?Sized> {
-    all: IndexVec<I, Box<T>>,
-    index: FxHashMap<Box<T>, I>,
-}
-
-impl<I: Idx, T: ?Sized> Default for Distinct<I, T> {
-    fn default() -> Self {
-        Self {
-            all: IndexVec::new(),
-            index: FxHashMap::default(),
-        }
-    }
-}
-
-impl<I: Idx, T: ?Sized + Eq + Hash> Distinct<I, T>
-where
-    Box<T>: Clone,
-{
-    fn intern(&mut self, item: Box<T>) -> I {
-        if let Some(&id) = self.index.get(&item) {
-            return id;
-        }
-        let id = self.all.push(item.clone());
-        self.index.insert(item, id);
-        id
-    }
-
-    /// Takes another table's items into this one's; tells their numbers here.
-    fn merge(own: &mut IndexVec<I, Box<T>>, others: IndexVec<I, Box<T>>) -> IndexVec<I, I> {
-        if others.is_empty() {
-            return IndexVec::new();
-        }
-        let mut all = Self::default();
-        for item in std::mem::take(own) {
-            all.intern(item);
-        }
-        let numbers = others.into_iter().map(|item| all.intern(item)).collect();
-        *own = all.all;
-        numbers
-    }
-}
-
 /// How many calls processors keep.
 pub(super) const CALLS_KEPT: [usize; 3] = [8, 16, 32];
 
@@ -162,8 +120,7 @@ pub(super) struct Table {
     unequal: Option<FxHashMap<RowKey, f64>>,
     samples: Vec<Row>,
     data_addresses: Vec<(u64, EventId, u64)>,
-    texts: Distinct<PayloadId, str>,
-    values: Distinct<ValuesId, [FieldValue]>,
+    pub(super) facets: FacetsWriter,
     pub(super) unreadable: u64,
     /// The most entries that a call stack of the processor had.
     pub(super) most_branches: usize,
@@ -173,10 +130,12 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// An empty one, which keeps sums of squares if they are needed.
-    pub(super) fn new(needs_squares: bool) -> Self {
+    /// An empty one, which keeps what is needed.
+    pub(super) fn new(needs: Needs) -> Self {
+        let needs_squares = needs.contains(Needs::SQUARES);
         Self {
             unequal: needs_squares.then(FxHashMap::default),
+            facets: FacetsWriter::new(needs),
             ..Self::default()
         }
     }
@@ -195,16 +154,6 @@ impl Table {
         let stack = self.stack(frames, end);
         let is_new = self.stacks.len() > before;
         (stack, if is_new { frames.len() } else { 0 })
-    }
-
-    /// The number of a payload's text.
-    pub(super) fn text(&mut self, text: Option<String>) -> Option<PayloadId> {
-        text.map(|text| self.texts.intern(text.into_boxed_str()))
-    }
-
-    /// The number of the values of a payload's fields.
-    pub(super) fn values(&mut self, values: Box<[FieldValue]>) -> Option<ValuesId> {
-        (!values.is_empty()).then(|| self.values.intern(values))
     }
 
     /// Counts `samples` samples of a row; `rank` is the first one's place in time order.
@@ -263,8 +212,7 @@ impl Table {
             stacks: self.stacks,
             rows,
             unequal,
-            texts: self.texts.all,
-            values: self.values.all,
+            facets: self.facets.finish(),
             kind: Rows::default(),
             addresses: self.data_addresses,
             unreadable: self.unreadable,
@@ -327,8 +275,7 @@ impl Collected {
     fn append(&mut self, other: Self) {
         let number = |len: usize| u32::try_from(len).expect("fewer than 4 G of anything");
         let (pcs, stacks) = (number(self.pcs.len()), self.stacks.len());
-        let texts = Distinct::merge(&mut self.texts, other.texts);
-        let values = Distinct::merge(&mut self.values, other.values);
+        let facets = self.facets.append(other.facets);
         number(self.pcs.len() + other.pcs.len());
         self.pcs.extend(other.pcs);
         self.stacks.append(&other.stacks, |pc| PcId(pc.0 + pcs));
@@ -336,8 +283,7 @@ impl Collected {
             let mut key = row.key;
             key.leaf.0 += pcs;
             key.stack = AddressStackId::from_usize(stacks + key.stack.index());
-            key.trace = key.trace.map(|trace| texts[trace]);
-            key.fields = key.fields.map(|fields| values[fields]);
+            key.facets = facets(key.facets);
             Row { key, ..row }
         }));
         self.addresses.extend(other.addresses);
@@ -355,6 +301,7 @@ impl Collected {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::collect::FacetsId;
     use crate::ids::{CommId, ThreadId};
     use crate::run_state::RunState;
 
@@ -377,16 +324,13 @@ mod tests {
             let stack = table.stack(&frames, StackEnd::Complete);
             let key = RowKey {
                 event: EventId(0),
-                cpu: -1,
+                state: RunState::Unknown,
                 comm: CommId(0),
                 thread: ThreadId(0),
                 leaf: frames[0],
                 stack,
+                facets: FacetsId::NONE,
                 time: 0,
-                cgroup: 0,
-                trace: None,
-                fields: None,
-                state: RunState::Unknown,
             };
             table.count(key, 10, 1, rank);
         }
@@ -441,7 +385,7 @@ mod tests {
             event: EventId(event),
             ..filled(&[(0, &[1])]).finish().rows[0].key
         };
-        let mut table = Table::new(true);
+        let mut table = Table::new(Needs::SQUARES);
         let periods = std::iter::once(1_000_000_000).chain([1000; 19]);
         for (rank, period) in periods.enumerate() {
             table.count(key(0), period, 1, rank as u64);

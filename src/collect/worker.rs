@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::address::Avma;
 use crate::diagnostics::Diagnostics;
-use crate::ids::{Idx, ValuesId};
+use crate::ids::Idx;
 use crate::input::{Store, Window, prefetch};
 use crate::needs::Needs;
-use crate::perfdata::{Event, FieldKey, RecordPos, Recording, Sample};
+use crate::perfdata::{FieldKey, RecordPos, Recording, Sample};
 use crate::session::{Label, SampleId, SampleRef, Session};
 use crate::stack_end::StackEnd;
 use crate::unwind::{Activation, Arch, CfiTables, CodeSpace as _, Unwinder};
@@ -18,12 +18,13 @@ use super::again::{Learned, limit_dump};
 use super::budget::Budget;
 use super::chain::{ChainBuilder, ChainOut};
 use super::depth::{Reach, Walked};
+use super::facets::{SampleAt, are_in_records};
 use super::map_cache::MapCache;
 use super::paths::PathEnd;
 use super::roots::{Cut, Owner};
 use super::space::SpaceAt;
 use super::table::Table;
-use super::{AddressStackId, Collected, Options, PayloadId, PcId, Row, RowKey, Rows, Shared};
+use super::{AddressStackId, Collected, Options, PcId, Row, RowKey, Rows, Shared};
 
 /// Samples handed out at once: enough to make the hand-out free, few enough to share the end evenly.
 const BLOCK: usize = 256;
@@ -76,8 +77,7 @@ pub fn collect<'a>(
 /// Whether the samples' records are read again, or what the index holds is enough.
 #[must_use]
 pub fn reads_records(needs: Needs) -> bool {
-    let in_records = Needs::STACKS | Needs::CGROUP | Needs::FIELDS | Needs::PAYLOADS;
-    needs.intersects(in_records)
+    needs.contains(Needs::STACKS) || are_in_records(needs)
 }
 
 /// A flat table needs nothing but what the index kept.
@@ -89,7 +89,7 @@ fn from_heads(shared: Shared<'_, '_>) -> Collected {
         while let Some(block) = take_block(&next, shared) {
             for rank in block {
                 let rank = SampleId::from_usize(rank);
-                worker.count(rank, StackEnd::NotRecorded, Extras::default());
+                worker.count(rank, StackEnd::NotRecorded, None);
             }
         }
         worker.table
@@ -226,15 +226,6 @@ fn in_parallel(threads: usize, work: impl Fn(usize) -> Table + Sync) -> Collecte
     Collected::of(tables)
 }
 
-/// See [`RowKey`].
-#[derive(Default)]
-struct Extras {
-    cgroup: u64,
-    trace: Option<PayloadId>,
-    fields: Option<ValuesId>,
-    address: Option<u64>,
-}
-
 struct Worker<'s, 'a> {
     shared: Shared<'s, 'a>,
     cache: &'s MapCache<'s>,
@@ -258,7 +249,7 @@ impl<'s, 'a> Worker<'s, 'a> {
                 shared.options.max_frames,
                 shared.needs.contains(Needs::MARKS),
             ),
-            table: Table::new(shared.needs.contains(Needs::SQUARES)),
+            table: Table::new(shared.needs),
             ids: Vec::new(),
             is_cut: false,
         }
@@ -282,12 +273,12 @@ impl<'s, 'a> Worker<'s, 'a> {
         self.ids.clear();
         self.is_cut = false;
         if head.pos == RecordPos::NONE {
-            self.count(rank, StackEnd::NotRecorded, Extras::default());
+            self.count(rank, StackEnd::NotRecorded, None);
             return;
         }
         let Some(mut sample) = record.and_then(|bytes| event.parse_sample(bytes).ok()) else {
             self.table.unreadable += 1;
-            self.count(rank, StackEnd::NotRecorded, Extras::default());
+            self.count(rank, StackEnd::NotRecorded, None);
             return;
         };
         limit_dump(&mut sample, self.shared.options.dump_limit);
@@ -308,8 +299,7 @@ impl<'s, 'a> Worker<'s, 'a> {
                 self.note_roots(rank, end);
             }
         }
-        let extras = self.extras(head, event, &sample);
-        self.count(rank, end, extras);
+        self.count(rank, end, Some(&sample));
     }
 
     fn note_depth(&mut self, head: &SampleRef, sample: &Sample<'_>, end: StackEnd) {
@@ -387,46 +377,14 @@ impl<'s, 'a> Worker<'s, 'a> {
         }
     }
 
-    /// The parts of a row that few views need.
-    fn extras(&mut self, head: &SampleRef, event: &Event, sample: &Sample<'_>) -> Extras {
-        let mut extras = Extras {
-            address: sample.addr,
-            ..Extras::default()
-        };
-        if self.needs(Needs::CGROUP) {
-            extras.cgroup = sample.cgroup.unwrap_or(0);
-        }
-        let of_payload = Needs::PAYLOADS | Needs::FIELDS;
-        if !event.attr.is_tracepoint() || !self.shared.needs.intersects(of_payload) {
-            return extras;
-        }
-        let Some(payload) = sample.raw else {
-            return extras;
-        };
-        let (session, id) = (self.shared.session, event.attr.config);
-        let points = &self.shared.recording.tracepoints;
-        let functions = |address| session.kernel_function(Avma(address), head.time);
-        if self.needs(Needs::PAYLOADS) {
-            let text = if self.shared.options.raw_payloads {
-                points.render_raw(id, payload)
-            } else {
-                points.render(id, payload, &functions)
-            };
-            let text = text.map(|text| self.shared.budget.keep_text(text));
-            extras.trace = self.table.text(text);
-        }
-        if self.needs(Needs::FIELDS) {
-            let own = self.shared.fields.iter();
-            let own = own.filter(|field| field.event == head.event);
-            let values = points.field_values(id, own, payload, &functions);
-            extras.fields = self.table.values(values);
-        }
-        extras
-    }
-
-    /// Counts a sample whose chain is in `ids`.
-    fn count(&mut self, rank: SampleId, end: StackEnd, extras: Extras) {
+    /// Counts a sample whose chain is in `ids`. `sample` is its record, if that was read.
+    fn count(&mut self, rank: SampleId, end: StackEnd, sample: Option<&Sample<'_>>) {
         let head = &self.shared.session.samples[rank];
+        let at = SampleAt {
+            shared: self.shared,
+            rank,
+            event: &self.shared.recording.events[head.layout],
+        };
         if head.label != Label::NONE && self.needs(Needs::STACKS) {
             let label = self.table.addresses.label(head.label);
             self.ids.insert(0, label);
@@ -441,20 +399,13 @@ impl<'s, 'a> Worker<'s, 'a> {
         };
         let key = RowKey {
             event: head.event,
-            cpu: if is_sample || self.needs(Needs::CPU) {
-                head.cpu
-            } else {
-                -1
-            },
+            state: head.state,
             comm: head.comm,
             thread: head.thread,
             leaf: self.leaf(head),
             stack,
+            facets: self.table.facets.read(&at, sample),
             time: quantised(head, quantum),
-            cgroup: extras.cgroup,
-            trace: extras.trace,
-            fields: extras.fields,
-            state: head.state,
         };
         let rank = u64::from(rank.0);
         if is_sample || self.is_cut {
@@ -464,7 +415,7 @@ impl<'s, 'a> Worker<'s, 'a> {
                 samples: 1,
                 first: rank,
             };
-            self.table.keep(row, extras.address);
+            self.table.keep(row, sample.and_then(|sample| sample.addr));
         } else {
             self.table.count(key, head.period, 1, rank);
         }

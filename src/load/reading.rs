@@ -19,7 +19,7 @@ use crate::input::{Store, Window};
 use crate::needs::Needs;
 use crate::perfdata::attr::sample_type;
 use crate::perfdata::{Event, EventId, FieldKey, NoField, OpenError, Recording};
-use crate::profile::{self, Built, EventSummary, Material, Profile, Wait};
+use crate::profile::{self, Built, EventSummary, Facet, Material, Profile, Wait};
 use crate::session::jit::JitBuilder;
 use crate::session::listing::{self, Listing};
 use crate::session::marks::Asked;
@@ -155,7 +155,7 @@ fn settled(options: &LoadOptions, recording: &Recording<'_>) -> Needs {
     let mends = mending.graft || mending.stitch;
     needs |= Needs::ROOTS.only_if(needs.contains(Needs::STACKS) && mends);
     let is_tracepoint = |event: &Event| event.attr.is_tracepoint();
-    let (asked, by_default) = (Needs::PAYLOADS, Needs::ONLY_PAYLOADS);
+    let (asked, by_default) = (Facet::Payload.needs(), Needs::ONLY_PAYLOADS);
     let has_payloads = needs.contains(asked) && recording.events.iter().any(is_tracepoint)
         || needs.contains(by_default)
             && weight.spec.keeps_events()
@@ -297,7 +297,7 @@ impl<'a> Reading<'_, 'a> {
                 self.options.filter.clone()
             },
             marks: pairs || self.needs.contains(Needs::WAITS) || weight.tells_pairs,
-            parallelism: self.needs.contains(Needs::PARALLELISM),
+            parallelism: self.needs.contains(Facet::Parallelism.needs()),
         }
     }
 
@@ -483,7 +483,6 @@ impl<'a> Reading<'_, 'a> {
             Some(event) => index_vec![event.into()],
             None => self::events(recording, session, options),
         };
-        profile.parallelism = session.parallelism.clone();
         profile.waits = waits.into_iter().map(Wait::from).collect();
         profile.fields = fields;
         summarise(&mut profile, recording, session, options);

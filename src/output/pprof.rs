@@ -16,8 +16,8 @@ use super::text::harmless;
 use crate::ids::{IndexVec, index_vec};
 use crate::needs::Needs;
 use crate::profile::{
-    CommId, Entry, EventId, EventSummary, Frame, FrameId, ObjectId, Profile, Sampling, StringId,
-    SymbolId, ThreadId,
+    CommId, Entry, EventId, EventSummary, Facet, FacetsId, Frame, FrameId, ObjectId, Profile,
+    Sampling, StringId, SymbolId, ThreadId,
 };
 use crate::unit::Unit;
 
@@ -73,7 +73,7 @@ impl PprofOptions {
     pub fn needs(&self) -> Needs {
         let of_frames = Needs::ADDRESSES | Needs::LINES | Needs::RANGES;
         let has_cpus = self.labels.contains(&Label::Cpu);
-        Needs::CHAINS | of_frames | Needs::CPU.only_if(has_cpus)
+        Needs::CHAINS | of_frames | Facet::Cpu.needs().only_if(has_cpus)
     }
 }
 
@@ -174,7 +174,7 @@ struct Encoder<'p> {
 }
 
 /// What labels tell of a sample.
-type Labelled = (ThreadId, CommId, i32, u16);
+type Labelled = (ThreadId, CommId, FacetsId, u16);
 
 /// What makes a function one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -383,7 +383,7 @@ impl<'p> Encoder<'p> {
     }
 
     fn sample(&mut self, entry: &Entry, locations: &[u64], (samples, period): (u64, u64)) {
-        let key = (entry.thread, entry.comm, entry.cpu, entry.event.0);
+        let key = (entry.thread, entry.comm, entry.facets, entry.event.0);
         if !self.labels.contains_key(&key) {
             let labels = self.encoded_labels(entry);
             self.labels.insert(key, labels);
@@ -429,7 +429,10 @@ impl<'p> Encoder<'p> {
             Label::Pid => thread.pid.cast_signed().to_string(),
             Label::Thread => self.profile[entry.comm].clone(),
             Label::Tid => thread.tid.cast_signed().to_string(),
-            Label::Cpu => u32::try_from(entry.cpu).ok()?.to_string(),
+            Label::Cpu => {
+                let cpu = self.profile.facets.number(entry.facets, Facet::Cpu)?;
+                cpu.to_string()
+            }
             Label::Event => self.profile[entry.event].name.clone(),
         })
     }
@@ -583,6 +586,7 @@ impl Message {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::Facets;
     use crate::report::testing::ProfileBuilder;
 
     #[test]
@@ -605,7 +609,7 @@ mod tests {
         let mut builder = ProfileBuilder::default();
         builder.sample("x", "main;a", 5);
         let mut profile = builder.finish();
-        profile.entries.iter_mut().for_each(|entry| entry.cpu = 0);
+        (profile.facets, profile.entries[0].facets) = Facets::of_number(Facet::Cpu, 0);
         let options = PprofOptions {
             labels: vec![Label::Cpu],
             max_stacks: None,

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 
 use crate::address::Avma;
 use crate::needs::Needs;
-use crate::profile::{EventSummary, Frame, Profile, Sample};
+use crate::profile::{EventSummary, Facet, Frame, Profile, Sample};
 
 use super::text::{harmless, harmless_payload};
 
@@ -114,7 +114,7 @@ impl ScriptOptions {
             | Needs::MARKS
             | Needs::STACKS.only_if(has_chains)
             | Needs::LINES.only_if(has_lines)
-            | Needs::PAYLOADS.only_if(has_payloads)
+            | Facet::Payload.needs().only_if(has_payloads)
     }
 
     /// An event whose samples lack the CPU that was asked for.
@@ -201,9 +201,9 @@ impl Printer<'_> {
             )?;
         }
         if self.has(Field::Trace)
-            && let Some(text) = sample.trace
+            && let Some(text) = self.profile.facets.payload(sample.facets)
         {
-            write!(out, "{}", harmless_payload(&self.profile[text]))?;
+            write!(out, "{}", harmless_payload(text))?;
         }
         if !with_ip {
             return writeln!(out);

@@ -68,8 +68,7 @@ pub(super) fn into_samples(mut profile: Profile) -> Profile {
         stack: entry.stack,
         period: entry.period,
         address: None,
-        cgroup: None,
-        trace: None,
+        facets: entry.facets,
     });
     profile.samples = samples.collect();
     let times = profile.samples.iter().filter_map(|sample| sample.time);

@@ -8,7 +8,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::address::FileOffset;
-use crate::collect::{AddressStacks, Collected, PcId, Rows};
+use crate::collect::{AddressStacks, Collected, Facets, FacetsNumberer, PcId, Rows};
 use crate::ids::{IndexSlice, IndexVec, index_vec};
 use crate::needs::Needs;
 use crate::perfdata::{Event, EventId};
@@ -110,6 +110,7 @@ impl Material<'_> {
         if let Self::Spent(collected) = self {
             collected.rows = Vec::new();
             collected.addresses = Vec::new();
+            collected.facets = Facets::default();
         }
     }
 }
@@ -140,7 +141,6 @@ pub fn build(
     let (same_stack, frames) = equal_stacks(&collected.stacks, &places, threads);
     let mut profile = Profile {
         comms: session.comms.clone(),
-        values: collected.values.clone(),
         threads: threads_of(session),
         stacks: Stacks::with_capacity(frames),
         ..Profile::default()
@@ -171,16 +171,17 @@ pub fn build(
     let collected = material.get();
     let mut tabler = Tabler {
         collected,
+        session,
         numbers: &rows,
-        cgroups: FxHashMap::default(),
-        paths: &session.cgroups,
-        texts: index_vec![None; collected.texts.len()],
+        facets: FacetsNumberer::new(&collected.facets, session),
         profile: &mut profile,
     };
     match collected.kind {
         Rows::Merged => tabler.entries(),
         Rows::Samples => tabler.samples(events),
     }
+    let facets = tabler.facets.finish();
+    profile.facets = facets;
     drop(rows);
     material.forget_rows();
     let collected = material.get();

@@ -7,7 +7,7 @@ use crate::address::Avma;
 use crate::ids::IndexVec;
 use crate::needs::Needs;
 
-use super::{CommId, Frame, FrameId, ObjectId, Profile, SymbolId, ThreadId};
+use super::{CommId, Facet, Frame, FrameId, ObjectId, Profile, SymbolId, ThreadId};
 
 /// Which samples are wanted; nothing said is all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl SampleFilter {
     /// What it looks at.
     #[must_use]
     pub fn needs(&self) -> Needs {
-        Needs::CPU.only_if(self.socket.is_some())
+        Facet::Cpu.needs().only_if(self.socket.is_some())
     }
 
     /// As it was given, for headers: `--comms node`.

@@ -33,9 +33,9 @@ mod trim;
 pub use build::{Built, Material, build, queries};
 pub use filter::{SampleFilter, SampleMatcher, matching_functions, parents};
 
-pub use crate::ids::{CommId, ThreadId, ValuesId};
+pub use crate::collect::{Facet, Facets, FacetsId, Show, TextId};
+pub use crate::ids::{CommId, ThreadId};
 pub use crate::perfdata::{CpuMode, EventId, FieldKey, FieldValue, Trace};
-pub use crate::session::Parallelism;
 pub use crate::session::threads::Namespace;
 pub use crate::stack_end::{ByEnd, StackEnd};
 
@@ -50,7 +50,7 @@ numbers! {
     pub struct StackId(Spare);
     /// Index into [`Profile::code`].
     pub struct CodeId(Spare);
-    /// Index into [`Profile::strings`]: source files, cgroup names, payloads.
+    /// Index into [`Profile::strings`]: source files.
     pub struct StringId(Spare);
     /// Index into [`Profile::entries`].
     pub struct EntryId(Spare);
@@ -79,7 +79,6 @@ indexed! {
     FrameId, frames: Frame;
     StringId, strings: String;
     CodeId, code: CodeVersion;
-    ValuesId, values: Box<[FieldValue]>;
     EntryId, entries: Entry;
 }
 
@@ -100,12 +99,12 @@ pub struct Profile {
     pub frames: IndexVec<FrameId, Frame>,
     /// Interned stacks.
     pub stacks: Stacks,
-    /// Source files and other texts.
+    /// Source files.
     pub strings: IndexVec<StringId, String>,
     /// Fields of tracepoints that the view asked for.
     pub fields: Vec<FieldKey>,
-    /// Their values, each list those of one event's fields.
-    pub values: IndexVec<ValuesId, Box<[FieldValue]>>,
+    /// What tells entries and samples apart besides.
+    pub facets: Facets,
     /// JIT code that samples or frames hit, if the view asked for it.
     pub code: IndexVec<CodeId, CodeVersion>,
     /// The table, ordered by `first`; empty if the view asked for samples.
@@ -116,8 +115,6 @@ pub struct Profile {
     pub samples: Vec<Sample>,
     /// When threads were not on a processor, in the order in which that began, if the view asked for it.
     pub waits: Vec<Wait>,
-    /// How many threads ran at each sample, by [`Entry::first`], if the view asked for it.
-    pub parallelism: Parallelism,
     /// Facts about the recording for headers.
     pub recording: RecordingSummary,
     /// How good the data is; printed as one `#` line.
@@ -486,8 +483,8 @@ impl Stacks {
 pub struct Entry {
     /// What was counted.
     pub event: EventId,
-    /// CPU, or -1 when not recorded or not asked for.
-    pub cpu: i32,
+    /// What the thread was doing, where the weight tells.
+    pub state: RunState,
     /// Comm at the time of the sample.
     pub comm: CommId,
     /// Thread.
@@ -496,16 +493,10 @@ pub struct Entry {
     pub leaf: FrameId,
     /// Its call chain; empty stack when there is none.
     pub stack: StackId,
+    /// The facets that the view asked for, see [`Profile::facets`].
+    pub facets: FacetsId,
     /// Sample time quantised as the view asked, 0 otherwise.
     pub time: u64,
-    /// cgroup name, when the view asked.
-    pub cgroup: Option<StringId>,
-    /// Payload of a tracepoint as text, when the view asked.
-    pub trace: Option<StringId>,
-    /// Values of the event's fields, when the view asked.
-    pub values: Option<ValuesId>,
-    /// What the thread was doing, where the weight tells.
-    pub state: RunState,
     /// Sum of periods.
     pub period: u64,
     /// Number of samples.
@@ -535,10 +526,8 @@ pub struct Sample {
     pub period: u64,
     /// The address of the data (or what the event defines it to be), if it was recorded.
     pub address: Option<u64>,
-    /// cgroup name, when the view asked.
-    pub cgroup: Option<StringId>,
-    /// Payload of a tracepoint as text, when the view asked.
-    pub trace: Option<StringId>,
+    /// The facets that the view asked for, see [`Profile::facets`].
+    pub facets: FacetsId,
 }
 
 /// A time in which a thread was not on a processor.

@@ -2,29 +2,27 @@
 
 use std::hash::BuildHasher;
 
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxBuildHasher;
 
-use super::{Entry, EntryId, FrameId, Profile, Sample, StackId, StringId};
-use crate::collect::{Collected, PayloadId, Row, Squares};
-use crate::ids::{IndexSlice, IndexVec};
+use super::{Entry, EntryId, FrameId, Profile, Sample, StackId};
+use crate::collect::{Collected, FacetsNumberer, Row, Squares};
+use crate::ids::{Idx, IndexSlice, IndexVec};
 use crate::intern::ItemIndex;
 use crate::perfdata::attr::sample_type;
 use crate::perfdata::{Event, EventId};
+use crate::session::{SampleId, Session};
 
 /// Makes entries, or samples, of rows.
-pub(super) struct Tabler<'b> {
+pub(super) struct Tabler<'b, 'a> {
     pub(super) collected: &'b Collected,
+    pub(super) session: &'b Session<'a>,
     /// Leaf and stack of each row.
     pub(super) numbers: &'b [(FrameId, StackId)],
-    pub(super) cgroups: FxHashMap<u64, StringId>,
-    /// Their paths, where they were recorded.
-    pub(super) paths: &'b FxHashMap<u64, String>,
-    /// By payload's text; payloads have ids of their own, whatever other string is equal.
-    pub(super) texts: IndexVec<PayloadId, Option<StringId>>,
+    pub(super) facets: FacetsNumberer<'b, 'a>,
     pub(super) profile: &'b mut Profile,
 }
 
-impl Tabler<'_> {
+impl Tabler<'_, '_> {
     pub(super) fn entries(&mut self) {
         let collected = self.collected;
         let mut unequal = collected.unequal.clone();
@@ -63,9 +61,10 @@ impl Tabler<'_> {
             let own = (row.first, row.key.event);
             while addresses.next_if(|a| (a.0, a.1) < own).is_some() {}
             let address = addresses.peek().filter(|a| (a.0, a.1) == own);
+            let head = &self.session.samples[SampleId::from_usize(row.first as usize)];
             self.profile.samples.push(Sample {
                 time: has(entry.event, sample_type::TIME).then_some(entry.time),
-                cpu: u32::try_from(entry.cpu).ok(),
+                cpu: u32::try_from(head.cpu).ok(),
                 event: entry.event,
                 comm: entry.comm,
                 thread: entry.thread,
@@ -73,8 +72,7 @@ impl Tabler<'_> {
                 stack: entry.stack,
                 period: entry.period,
                 address: address.map(|a| a.2),
-                cgroup: entry.cgroup,
-                trace: entry.trace,
+                facets: entry.facets,
             });
         }
     }
@@ -82,40 +80,17 @@ impl Tabler<'_> {
     fn entry(&mut self, row: &Row, (leaf, stack): (FrameId, StackId)) -> Entry {
         Entry {
             event: row.key.event,
-            cpu: row.key.cpu,
+            state: row.key.state,
             comm: row.key.comm,
             thread: row.key.thread,
             leaf,
             stack,
+            facets: self.facets.number(row.key.facets),
             time: row.key.time,
-            cgroup: self.cgroup(row.key.cgroup),
-            trace: row.key.trace.map(|text| self.payload(text)),
-            values: row.key.fields,
-            state: row.key.state,
             period: row.period,
             samples: row.samples,
             first: row.first,
         }
-    }
-
-    fn cgroup(&mut self, id: u64) -> Option<StringId> {
-        let (strings, paths) = (&mut self.profile.strings, self.paths);
-        (id != 0).then(|| {
-            let known = self.cgroups.entry(id);
-            let name = || {
-                paths
-                    .get(&id)
-                    .cloned()
-                    .unwrap_or_else(|| format!("{id:#x}"))
-            };
-            *known.or_insert_with(|| strings.push(name()))
-        })
-    }
-
-    fn payload(&mut self, payload: PayloadId) -> StringId {
-        let (texts, strings) = (&self.collected.texts, &mut self.profile.strings);
-        let new = || strings.push(texts[payload].to_string());
-        *self.texts[payload].get_or_insert_with(new)
     }
 }
 
@@ -137,28 +112,14 @@ fn merge_squares(unequal: &mut Squares, old: &Entry, more: &Entry) {
 /// Whether two entries are equal in all that rows are told apart by.
 fn is_same_row(a: &Entry, b: &Entry) -> bool {
     let key = |e: &Entry| {
-        let rest = (e.event, e.cpu, e.comm, e.thread, e.time, e.cgroup);
-        let rest = (rest, e.trace, e.values, e.state);
+        let rest = (e.event, e.state, e.comm, e.thread, e.facets, e.time);
         (e.stack, e.leaf, rest)
     };
     key(a) == key(b)
 }
 
 fn row_hash(entry: &Entry) -> u64 {
-    let ids = (
-        entry.stack,
-        entry.leaf,
-        entry.thread,
-        entry.comm,
-        entry.trace,
-    );
-    let rest = (
-        entry.event,
-        entry.cpu,
-        entry.time,
-        entry.cgroup,
-        entry.values,
-        entry.state,
-    );
+    let ids = (entry.stack, entry.leaf, entry.thread, entry.comm);
+    let rest = (entry.event, entry.state, entry.facets, entry.time);
     FxBuildHasher.hash_one((ids, rest))
 }

@@ -11,8 +11,8 @@ use super::tally::Count;
 use crate::ids::{Idx, IndexSlice, IndexVec, index_vec};
 use crate::needs::Needs;
 use crate::profile::{
-    CommId, Entry, EventId, Frame, FrameId, ObjectId, Profile, Sample, SampleFilter, SampleMatcher,
-    StackEnd, StackId, Stacks, SymbolId, ThreadId, parents,
+    CommId, Entry, EventId, Facet, Facets, Frame, FrameId, ObjectId, Profile, Sample, SampleFilter,
+    SampleMatcher, StackEnd, StackId, Stacks, SymbolId, ThreadId, parents,
 };
 use crate::runtimes::CleanName;
 
@@ -120,7 +120,7 @@ impl Filters {
     pub fn needs(&self) -> Needs {
         self.samples.needs()
             | (Needs::STACKS | Needs::INLINED).only_if(self.looks_at_stacks())
-            | Needs::CPU.only_if(self.has_tag(Tag::Cpu))
+            | Facet::Cpu.needs().only_if(self.has_tag(Tag::Cpu))
             | Needs::KINDS.only_if(self.has_tag(Tag::Kind))
     }
 
@@ -217,7 +217,7 @@ pub fn apply(
             period: entry.period,
             samples: entry.samples,
         };
-        let (leaf, stack) = new(Candidate::of_entry(&entry), count)?;
+        let (leaf, stack) = new(Candidate::of_entry(&profile.facets, &entry), count)?;
         Some(Entry {
             leaf,
             stack,
@@ -260,12 +260,12 @@ struct Candidate {
 }
 
 impl Candidate {
-    fn of_entry(entry: &Entry) -> Self {
+    fn of_entry(facets: &Facets, entry: &Entry) -> Self {
         Self {
             event: entry.event,
             comm: entry.comm,
             thread: entry.thread,
-            cpu: entry.cpu.into(),
+            cpu: facets.cpu(entry.facets).into(),
             leaf: entry.leaf,
             stack: entry.stack,
         }

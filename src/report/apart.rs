@@ -3,14 +3,13 @@
 //! Which key has which [`Order`] says its descriptor, which this does not know: rows and classes are given keys and orders.
 
 use std::cell::OnceCell;
+use std::cmp::Reverse;
 
 use super::chains::Chains;
 use super::options::{ReportOptions, RowOptions};
 use super::spec::Key;
 use crate::ids::{Idx, IndexVec};
-use crate::profile::{
-    CommId, Entry, FieldKey, FieldValue, Namespace, Profile, StringId, SymbolId, Thread, ValuesId,
-};
+use crate::profile::{CommId, Entry, Facet, Namespace, Profile, Show, SymbolId, TextId, Thread};
 use crate::questions::functions::{FunctionId, Functions};
 
 /// Makes the texts of all frames.
@@ -52,9 +51,9 @@ pub(crate) struct SampleValues<'a> {
     functions: &'a Functions,
     comms: OnceCell<IndexVec<CommId, u32>>,
     symbols: OnceCell<IndexVec<SymbolId, u32>>,
-    strings: OnceCell<IndexVec<StringId, u32>>,
-    /// By field, the rank of its value in each list of values.
-    fields: OnceCell<Vec<IndexVec<ValuesId, u32>>>,
+    payloads: OnceCell<IndexVec<TextId, u32>>,
+    /// Of values of fields.
+    fields: OnceCell<IndexVec<TextId, u32>>,
     /// Of functions.
     names: OnceCell<IndexVec<FunctionId, u32>>,
     /// All cgroup namespaces, sorted.
@@ -91,7 +90,7 @@ impl<'a> SampleValues<'a> {
             namespaces: OnceCell::new(),
             comms: OnceCell::new(),
             symbols: OnceCell::new(),
-            strings: OnceCell::new(),
+            payloads: OnceCell::new(),
             fields: OnceCell::new(),
         }
     }
@@ -122,16 +121,18 @@ impl<'a> SampleValues<'a> {
         let Key::Field(number) = key else {
             return NONE;
         };
-        let profile = self.profile;
-        let number = usize::from(number);
-        if profile.fields[number].event != entry.event {
+        let field = &self.profile.fields[usize::from(number)];
+        if field.event != entry.event {
             return NONE;
         }
+        let facets = &self.profile.facets;
         let ranks = self.fields.get_or_init(|| {
-            let fields = profile.fields.iter();
-            fields.map(|field| field_ranks(profile, field)).collect()
+            // Higher bytes come first, as in perf.
+            let raw = facets.texts().iter().map(|value| Reverse(&*value.raw));
+            ranks(&raw.collect::<Vec<_>>()).into()
         });
-        entry.values.map_or(NONE, |values| ranks[number][values])
+        let value = facets.field(entry.facets, field.place);
+        value.map_or(NONE, |value| ranks[value])
     }
 
     /// Rank of the name of the own function, [`NONE`] if there is none.
@@ -163,26 +164,23 @@ impl<'a> SampleValues<'a> {
         rank.map_or(0, |rank| rank as u32 + 1)
     }
 
-    /// Rank of a tracepoint's payload, [`NONE`] if there is none.
-    pub(crate) fn payload(&self, entry: &Entry) -> u32 {
-        let names = || self.profile.strings.iter().map(String::as_str);
-        let ranks = self.strings.get_or_init(|| ranks_of(names()));
-        entry.trace.map_or(NONE, |text| ranks[text])
+    /// Where a facet stands among others.
+    pub(crate) fn facet(&self, entry: &Entry, facet: Facet) -> u64 {
+        let facets = &self.profile.facets;
+        let text = || facets.text(entry.facets, facet);
+        match facet.row().show {
+            Show::Number(_) | Show::Right(_) => {
+                let number = facets.number(entry.facets, facet);
+                number.map_or(0, |number| number.saturating_add(1))
+            }
+            Show::Name => text().map_or(NONE.into(), |text| text.index() as u64),
+            Show::Payload => {
+                let texts = || facets.texts().iter().map(|value| &*value.text);
+                let ranks = self.payloads.get_or_init(|| ranks_of(texts()));
+                text().map_or(NONE, |text| ranks[text]).into()
+            }
+        }
     }
-}
-
-/// Ranks of a field's values by the lists they stand in: higher bytes come first, as in perf.
-fn field_ranks(profile: &Profile, field: &FieldKey) -> IndexVec<ValuesId, u32> {
-    let raw = |values: &[FieldValue]| values.get(field.place).map(|value| value.raw.clone());
-    let all: Vec<_> = profile.values.iter().map(|values| raw(values)).collect();
-    let mut sorted = all.clone();
-    sorted.sort_unstable_by(|a, b| b.cmp(a));
-    sorted.dedup();
-    let rank = |raw: &Option<Box<[u8]>>| {
-        let place = sorted.binary_search_by(|other| raw.cmp(other));
-        place.map_or(0, |at| at as u32)
-    };
-    all.iter().map(rank).collect()
 }
 
 fn ranks_of<'t, I: Idx>(texts: impl Iterator<Item = &'t str>) -> IndexVec<I, u32> {
@@ -190,7 +188,7 @@ fn ranks_of<'t, I: Idx>(texts: impl Iterator<Item = &'t str>) -> IndexVec<I, u32
 }
 
 /// Rank of each text in byte order; equal texts have one rank.
-pub(crate) fn ranks(texts: &[&str]) -> Vec<u32> {
+pub(crate) fn ranks<T: Copy + Ord>(texts: &[T]) -> Vec<u32> {
     let mut sorted = texts.to_vec();
     sorted.sort_unstable();
     sorted.dedup();

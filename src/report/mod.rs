@@ -50,7 +50,7 @@ use crate::metrics::Metric;
 use crate::needs::Needs;
 use crate::profile::CpuMode;
 use crate::profile::{
-    Entry, EntryId, EventId, EventSummary, Frame, FrameId, ObjectId, Profile, SymbolId,
+    Entry, EntryId, EventId, EventSummary, Facet, Frame, FrameId, ObjectId, Profile, SymbolId,
 };
 use crate::questions::functions::Functions;
 use crate::questions::kinds::OwnRules;
@@ -266,7 +266,10 @@ fn check_switches(
     let asked = [
         (options.filters.parallelism.is_some(), "--parallelism"),
         (options.columns.latency == Latency::First, "--latency"),
-        (columns.has_key(Key::Parallelism), "the key `parallelism`"),
+        (
+            columns.has_key(Key::Facet(Facet::Parallelism)),
+            "the key `parallelism`",
+        ),
         (columns.shows_latency(), "the key `latency`"),
     ];
     let asked = asked.into_iter().find(|(is_asked, _)| *is_asked);

@@ -4,6 +4,7 @@
 use super::columns::Columns;
 use super::options::{CallGraphMode, ChainKey, ReportOptions};
 use crate::needs::Needs;
+use crate::profile::Facet;
 
 impl ReportOptions {
     /// What has to be read and computed for the view, whatever the recording has.
@@ -16,14 +17,15 @@ impl ReportOptions {
             || (rows.children && !rows.hierarchy)
             || self.filters.exclude_other
             || chains.ignore_callees.is_some();
-        // Errors of rates are made of single periods, and each sample has a parallelism of its own.
-        let has_moments = self.columns.all_metrics || self.filters.parallelism.is_some();
+        // Errors of rates are made of single periods.
+        let has_moments = self.columns.all_metrics;
+        let has_levels = self.filters.parallelism.is_some();
         let has_lines = has_key(ChainKey::Address) || has_key(ChainKey::Srcline);
         // Rows show the address of their first sample with -v, and data symbols always do.
         let has_addresses = has_key(ChainKey::Address) || self.layout.verbose > 0;
         let own = Needs::STACKS.only_if(has_chains)
             | Needs::MOMENTS.only_if(has_moments)
-            | Needs::PARALLELISM.only_if(self.filters.parallelism.is_some())
+            | Facet::Parallelism.needs().only_if(has_levels)
             | Needs::LINES.only_if(has_lines)
             | Needs::ADDRESSES.only_if(has_addresses)
             | Columns::resolve(self, rows.children, true).needs();

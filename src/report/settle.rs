@@ -18,7 +18,7 @@ impl ReportOptions {
         let (mut all, mut alone) = (0_u64, 0_u64);
         for entry in &profile.entries {
             all += entry.samples;
-            if profile.parallelism.at(entry.first) == 1 {
+            if profile.facets.parallelism(entry.facets) == 1 {
                 alone += entry.samples;
             }
         }

@@ -3,7 +3,7 @@
 //! All else that is to be known of keys, their words too, stands in [`super::keys`].
 
 use crate::metrics::Metric;
-use crate::profile::FieldKey;
+use crate::profile::{Facet, FieldKey};
 
 /// What a row is made of, or what one of its columns shows.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -22,8 +22,8 @@ pub enum Key {
     Symbol,
     /// First frame of the chain that matches `--parent`.
     Parent,
-    /// CPU number.
-    Cpu,
+    /// A fact of the sample.
+    Facet(Facet),
     /// Number of the processor's socket.
     Socket,
     /// `file:line`.
@@ -36,14 +36,8 @@ pub enum Key {
     Symoff,
     /// Bytes of the mapping.
     DsoSize,
-    /// Name of the cgroup.
-    Cgroup,
     /// Device and inode of the thread's cgroup namespace.
     CgroupId,
-    /// How many threads ran at the same time.
-    Parallelism,
-    /// Payload of a tracepoint as text.
-    Trace,
     /// What kind of code the function is.
     Kind,
     /// The innermost function of the stack that is the user's own.

@@ -6,8 +6,8 @@ use crate::address::{Avma, FileOffset};
 use crate::ids::Idx;
 use crate::profile::CpuMode;
 use crate::profile::{
-    CommId, Entry, EventId, EventSummary, Frame, FrameId, Object, ObjectId, Origin, Profile,
-    StackEnd, Symbol, SymbolId, Thread, ThreadId,
+    CommId, Entry, EventId, EventSummary, FacetsId, Frame, FrameId, Object, ObjectId, Origin,
+    Profile, StackEnd, Symbol, SymbolId, Thread, ThreadId,
 };
 
 /// Builds a profile from stacks written as text.
@@ -79,16 +79,13 @@ impl ProfileBuilder {
         totals.period += period;
         let entry = Entry {
             event,
-            cpu: -1,
+            state: crate::run_state::RunState::Unknown,
             comm,
             thread,
             leaf,
             stack,
+            facets: FacetsId::NONE,
             time: 0,
-            cgroup: None,
-            trace: None,
-            values: None,
-            state: crate::run_state::RunState::Unknown,
             period,
             samples: 1,
             first,

@@ -207,7 +207,7 @@ impl Collected {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collect::{Row, RowKey};
+    use crate::collect::{FacetsId, Row, RowKey};
     use crate::ids::{CommId, ThreadId};
 
     const OWNER: Owner = Owner {
@@ -265,16 +265,13 @@ mod tests {
             let stack = all.stacks.push(&[PcId(8), PcId(9)], StackEnd::DumpTooShort);
             let key = RowKey {
                 event: crate::perfdata::EventId(0),
-                cpu: -1,
+                state: crate::run_state::RunState::Unknown,
                 comm: CommId(0),
                 thread: cut.owner.thread,
                 leaf: PcId(8),
                 stack,
+                facets: FacetsId::NONE,
                 time: 0,
-                cgroup: 0,
-                trace: None,
-                fields: None,
-                state: crate::run_state::RunState::Unknown,
             };
             all.rows.push(Row {
                 key,

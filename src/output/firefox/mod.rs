@@ -19,7 +19,7 @@ use std::io::{self, Write};
 
 use super::columns::hand_over;
 use crate::needs::Needs;
-use crate::profile::{EventId, Profile};
+use crate::profile::{EventId, Facet, Profile};
 use shared::Shared;
 
 /// No number.
@@ -40,7 +40,7 @@ pub const NEEDS: Needs = Needs::CHAINS
     .union(Needs::LINES)
     .union(Needs::RANGES)
     .union(Needs::SAMPLES)
-    .union(Needs::PAYLOADS);
+    .union(Facet::Payload.needs());
 
 /// What the file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

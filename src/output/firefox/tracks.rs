@@ -9,7 +9,7 @@ use super::super::strings::TextId;
 use super::super::text::{harmless, harmless_payload};
 use super::FirefoxOptions;
 use super::shared::{Places, Shared, Stack};
-use crate::profile::{EventId, Profile, Sample, StringId, ThreadId, Wait};
+use crate::profile::{EventId, Profile, Sample, ThreadId, Wait};
 
 /// Whose track it is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -172,7 +172,7 @@ impl Sorter<'_, '_> {
             .then(|| self.waits.remove(&(sample.thread, time)))
             .flatten();
         if let Some(wait) = wait {
-            let payload = self.payload(sample.trace);
+            let payload = self.payload(sample);
             self.off_cpu(wait, payload, Some(stack));
         }
         if sample.event == self.options.event {
@@ -188,7 +188,7 @@ impl Sorter<'_, '_> {
         } else if wait.is_none() {
             let what = What::Event {
                 period: sample.period,
-                payload: self.payload(sample.trace),
+                payload: self.payload(sample),
                 stack,
             };
             let name = harmless(&self.profile[sample.event].name);
@@ -218,8 +218,9 @@ impl Sorter<'_, '_> {
         event.is_tracepoint && event.name.starts_with("sched:sched_switch")
     }
 
-    fn payload(&self, payload: Option<StringId>) -> Option<String> {
-        payload.map(|text| harmless_payload(&self.profile[text]).into_owned())
+    fn payload(&self, sample: &Sample) -> Option<String> {
+        let payload = self.profile.facets.payload(sample.facets);
+        payload.map(|text| harmless_payload(text).into_owned())
     }
 
     fn off_cpu(&mut self, wait: Wait, payload: Option<String>, stack: Option<Stack>) {

@@ -11,7 +11,7 @@ use super::super::{ADDRESS_DIGITS, Report};
 use super::{Cell, Key, Measured};
 use crate::address::{Avma, AvmaRange};
 use crate::ids::IndexVec;
-use crate::profile::{FieldKey, FieldValue, Frame, Object, ObjectId, Profile};
+use crate::profile::{Facet, FieldKey, FieldValue, Frame, Object, ObjectId, Profile, Show};
 use crate::questions::functions::Functions;
 
 fn text(text: &str) -> Measured<'_> {
@@ -187,11 +187,6 @@ pub(super) fn cgroup_id<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cel
     Cell::Whole(format!("{device}/{inode:#x}").into())
 }
 
-pub(super) fn parallelism<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {
-    let level = report.profile.parallelism.at(report.entry(row).first);
-    Cell::Right(level.to_string().into())
-}
-
 pub(super) fn parent<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {
     Cell::Filled(report.parent(row).unwrap_or("[other]").into())
 }
@@ -200,14 +195,40 @@ pub(super) fn parent_room<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> M
     text(report.parent(row).unwrap_or_default())
 }
 
-pub(super) fn cpu<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {
-    let cpu = report.entry(row).cpu;
-    let sign = if cpu < 0 { "-" } else { "" };
-    Cell::Whole(format!("{sign}{:03}", cpu.unsigned_abs()).into())
+pub(super) fn facet<'r>(report: &'r Report<'_>, row: &'r Row, key: Key) -> Cell<'r> {
+    let Key::Facet(facet) = key else {
+        return Cell::Whole("".into());
+    };
+    let (facets, of) = (&report.profile.facets, report.entry(row).facets);
+    let number = || facets.number(of, facet);
+    let text = || facet_text(report, row, facet).unwrap_or("N/A").into();
+    match facet.row().show {
+        Show::Number(show) => Cell::Whole(show(number()).into()),
+        Show::Right(show) => Cell::Right(show(number()).into()),
+        Show::Name => Cell::Whole(text()),
+        Show::Payload => Cell::CutPayload(text()),
+    }
+}
+
+/// perf forgets payloads that it never compared with another, and cuts them to the width of the rest.
+pub(super) fn facet_room<'r>(report: &'r Report<'_>, row: &'r Row, key: Key) -> Measured<'r> {
+    let Key::Facet(facet) = key else {
+        return Measured::default();
+    };
+    Measured {
+        is_payload: matches!(facet.row().show, Show::Payload),
+        ..text(facet_text(report, row, facet).unwrap_or_default())
+    }
+}
+
+fn facet_text<'r>(report: &'r Report<'_>, row: &Row, facet: Facet) -> Option<&'r str> {
+    let facets = &report.profile.facets;
+    let text = facets.text(report.entry(row).facets, facet)?;
+    Some(&facets.texts()[text].text)
 }
 
 pub(super) fn socket<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {
-    let cpu = report.entry(row).cpu;
+    let cpu = report.profile.facets.cpu(report.entry(row).facets);
     Cell::Zeros(report.profile.recording.socket(cpu))
 }
 
@@ -233,33 +254,6 @@ pub(super) fn srcfile<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<
 
 pub(super) fn srcfile_room<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Measured<'r> {
     text(report.frame_text(row, Key::Srcfile))
-}
-
-pub(super) fn cgroup<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {
-    Cell::Whole(cgroup_name(report, row).into())
-}
-
-pub(super) fn cgroup_room<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Measured<'r> {
-    text(cgroup_name(report, row))
-}
-
-fn cgroup_name<'r>(report: &'r Report<'_>, row: &Row) -> &'r str {
-    let name = report.entry(row).cgroup;
-    name.map_or("N/A", |name| report.profile[name].as_str())
-}
-
-pub(super) fn trace<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {
-    let text = report.entry(row).trace;
-    Cell::CutPayload(text.map_or("N/A", |text| &report.profile[text]).into())
-}
-
-/// perf forgets those that it never compared with another, and cuts them to the width of the rest.
-pub(super) fn trace_room<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Measured<'r> {
-    let payload = report.entry(row).trace;
-    Measured {
-        is_payload: true,
-        ..text(payload.map_or("", |text| &report.profile[text]))
-    }
 }
 
 pub(super) fn time<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {
@@ -290,14 +284,9 @@ fn field<'r>(
         return (None, None);
     };
     let field = report.profile.fields.get(usize::from(number));
-    let values = report
-        .entry(row)
-        .values
-        .map(|values| &report.profile[values]);
-    let value = field
-        .zip(values)
-        .and_then(|(field, values)| values.get(field.place));
-    (field, value)
+    let facets = &report.profile.facets;
+    let value = field.and_then(|field| facets.field(report.entry(row).facets, field.place));
+    (field, value.map(|value| &facets.texts()[value]))
 }
 
 pub(super) fn field_value<'r>(report: &'r Report<'_>, row: &'r Row, key: Key) -> Cell<'r> {

@@ -69,7 +69,7 @@ impl Key {
 }
 
 /// All there is to know of a key.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Descriptor {
     /// As `--sort` and `--fields` have it, in full.
     pub(crate) name: &'static str,
@@ -84,7 +84,7 @@ pub(crate) struct Descriptor {
 }
 
 /// What stands over a column.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Heading {
     /// Always the same.
     Is(&'static str),
@@ -95,7 +95,7 @@ pub(crate) enum Heading {
 }
 
 /// What a key does.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Role {
     /// It counts.
     Counter(Counter),
@@ -106,7 +106,7 @@ pub(crate) enum Role {
 }
 
 /// A key that counts.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Counter {
     /// What it counts.
     pub(crate) value: fn(&Counts) -> u64,
@@ -141,7 +141,7 @@ pub(crate) type RoomOf = for<'r> fn(&'r Report<'_>, &'r Row, Key) -> Measured<'r
 pub(crate) type FilterOf = fn(&ReportOptions) -> &Option<Vec<String>>;
 
 /// A key that divides the samples into rows.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Part {
     /// What tells rows apart, and orders them.
     pub(crate) order: Order,

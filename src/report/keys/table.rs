@@ -3,8 +3,8 @@
 use super::super::apart::Order;
 use super::super::rows::Counts;
 use super::{CellOf, Counter, Descriptor, Heading, Key, Part, Role, Shown, Width, cells};
-use crate::ids::Idx;
 use crate::needs::Needs;
+use crate::profile::{Facet, Show};
 
 impl Key {
     /// All there is to know of it.
@@ -18,17 +18,14 @@ impl Key {
             Self::Dso => &DSO,
             Self::Symbol => &SYMBOL,
             Self::Parent => &PARENT,
-            Self::Cpu => &CPU,
+            Self::Facet(facet) => &FACETS[facet as usize],
             Self::Socket => &SOCKET,
             Self::Srcline => &SRCLINE,
             Self::Srcfile => &SRCFILE,
             Self::SymbolSize => &SYMBOL_SIZE,
             Self::Symoff => &SYMOFF,
             Self::DsoSize => &DSO_SIZE,
-            Self::Cgroup => &CGROUP,
             Self::CgroupId => &CGROUP_ID,
-            Self::Parallelism => &PARALLELISM,
-            Self::Trace => &TRACE,
             Self::Kind => &KIND,
             Self::Own => &OWN,
             Self::IpcNull => &IPC_NULL,
@@ -116,8 +113,38 @@ fn ascending(number: i32) -> u64 {
     u64::from(number.cast_unsigned() ^ 1 << 31)
 }
 
-/// Each sample has a parallelism of its own.
-const RUNNING: Needs = Needs::PARALLELISM.union(Needs::MOMENTS);
+/// Periods are divided one by one.
+const RUNNING: Needs = Facet::Parallelism.needs().union(Needs::MOMENTS);
+
+/// The key of a facet.
+const fn of_facet(facet: Facet) -> Descriptor {
+    let row = facet.row();
+    let width = match row.show {
+        Show::Number(_) | Show::Right(_) => Width::Is(row.width),
+        Show::Name | Show::Payload => Width::Longest(row.width, cells::facet_room),
+    };
+    part(
+        row.name,
+        row.heading,
+        Order::Sample(|samples, entry, key| match key {
+            Key::Facet(facet) => samples.facet(entry, facet),
+            _ => 0,
+        }),
+        width,
+        cells::facet,
+    )
+    .needs(facet.needs())
+}
+
+static FACETS: [Descriptor; Facet::ALL.len()] = {
+    let mut all = [of_facet(Facet::ALL[0]); Facet::ALL.len()];
+    let mut at = 1;
+    while at < all.len() {
+        all[at] = of_facet(Facet::ALL[at]);
+        at += 1;
+    }
+    all
+};
 
 static PID: Descriptor = part(
     "pid",
@@ -172,22 +199,17 @@ static PARENT: Descriptor = part(
     cells::parent,
 )
 .needs(Needs::STACKS);
-static CPU: Descriptor = part(
-    "cpu",
-    "CPU",
-    Order::Sample(|_, entry, _| ascending(entry.cpu)),
-    Width::Is(3),
-    cells::cpu,
-)
-.needs(Needs::CPU);
 static SOCKET: Descriptor = part(
     "socket",
     "Socket",
-    Order::Sample(|samples, entry, _| ascending(samples.profile.recording.socket(entry.cpu))),
+    Order::Sample(|samples, entry, _| {
+        let cpu = samples.profile.facets.cpu(entry.facets);
+        ascending(samples.profile.recording.socket(cpu))
+    }),
     Width::Is(6),
     cells::socket,
 )
-.needs(Needs::CPU);
+.needs(Facet::Cpu.needs());
 static SRCLINE: Descriptor = part(
     "srcline",
     "Source:Line",
@@ -240,33 +262,6 @@ static CGROUP_ID: Descriptor = part(
     cells::cgroup_id,
 )
 .needs(Needs::MOMENTS);
-static PARALLELISM: Descriptor = part(
-    "parallelism",
-    "Parallelism",
-    Order::Sample(|samples, entry, _| samples.profile.parallelism.at(entry.first).into()),
-    Width::Is(0),
-    cells::parallelism,
-)
-.needs(RUNNING);
-static CGROUP: Descriptor = part(
-    "cgroup",
-    "Cgroup",
-    Order::Sample(|_, entry, _| {
-        let place = entry.cgroup.map(|name| name.index() as u64);
-        place.unwrap_or(u32::MAX.into())
-    }),
-    Width::Longest(6, cells::cgroup_room),
-    cells::cgroup,
-)
-.needs(Needs::CGROUP);
-static TRACE: Descriptor = part(
-    "trace",
-    "Trace output",
-    Order::Sample(|samples, entry, _| samples.payload(entry).into()),
-    Width::Longest(0, cells::trace_room),
-    cells::trace,
-)
-.needs(Needs::PAYLOADS);
 /// pjit's own, as the next one.
 static KIND: Descriptor = part(
     "kind",

@@ -7,6 +7,7 @@ use std::fmt;
 
 use super::super::spec::{FieldSpec, Key, SortSpec};
 use crate::metrics::Metric;
+use crate::profile::Facet;
 
 /// A word that names no key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,17 +60,17 @@ const SORT_KEYS: &[Word] = &[
     Has(Key::Dso),
     Has(Key::Symbol),
     Has(Key::Parent),
-    Has(Key::Cpu),
+    Has(Key::Facet(Facet::Cpu)),
     Has(Key::Socket),
     Has(Key::Srcline),
     Has(Key::Srcfile),
     PerfOnly("local_weight"),
     PerfOnly("weight"),
     PerfOnly("transaction"),
-    Has(Key::Trace),
+    Has(Key::Facet(Facet::Payload)),
     Has(Key::SymbolSize),
     Has(Key::DsoSize),
-    Has(Key::Cgroup),
+    Has(Key::Facet(Facet::Cgroup)),
     Has(Key::CgroupId),
     Has(Key::IpcNull),
     Has(Key::Time),
@@ -84,7 +85,7 @@ const SORT_KEYS: &[Word] = &[
     PerfOnly("simd"),
     Has(Key::Symoff),
     PerfOnly("callchain_branch_predicted"),
-    Has(Key::Parallelism),
+    Has(Key::Facet(Facet::Parallelism)),
     Has(Key::State),
     Has(Key::Kind),
     Has(Key::Own),
@@ -295,13 +296,19 @@ mod tests {
     fn the_word_symbol_brings_the_empty_column() {
         assert_eq!(sort("symbol"), [Key::Symbol, Key::IpcNull]);
         assert_eq!(sort("symbol_size"), [Key::SymbolSize, Key::IpcNull]);
-        assert_eq!(sort("+cpu"), [Key::Comm, Key::Dso, Key::Symbol, Key::Cpu]);
+        assert_eq!(
+            sort("+cpu"),
+            [Key::Comm, Key::Dso, Key::Symbol, Key::Facet(Facet::Cpu)]
+        );
         let of_tracepoints = |text| {
             let spec = SortSpec::parse(text, SortSpec::default_keys()).expect("known keys");
             spec.with_default(SortSpec::TRACEPOINTS).levels.concat()
         };
-        assert_eq!(of_tracepoints("+cpu"), [Key::Trace, Key::Cpu]);
-        assert_eq!(of_tracepoints("cpu"), [Key::Cpu]);
+        assert_eq!(
+            of_tracepoints("+cpu"),
+            [Key::Facet(Facet::Payload), Key::Facet(Facet::Cpu)]
+        );
+        assert_eq!(of_tracepoints("cpu"), [Key::Facet(Facet::Cpu)]);
     }
 
     #[test]

@@ -14,7 +14,7 @@ const SCALE: u64 = 1000;
 /// By entry.
 fn latencies(profile: &Profile) -> IndexVec<EntryId, u64> {
     let of = |entry: &Entry| {
-        let running = u64::from(profile.parallelism.at(entry.first).max(1));
+        let running = profile.facets.parallelism(entry.facets).max(1);
         entry.period.saturating_mul(SCALE) / running
     };
     profile.entries.iter().map(of).collect()

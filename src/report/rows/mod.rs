@@ -279,11 +279,13 @@ impl<'a> RowMaker<'a> {
     fn context(&mut self, entry: &Entry, leaf: FrameId) -> ContextId {
         let is_other = self.input.options.filters.exclude_other
             && self.input.chains.parent(entry.stack).is_none();
-        let parallelism = || self.input.profile.parallelism.at(entry.first);
+        let facets = &self.input.profile.facets;
+        let level = || facets.parallelism(entry.facets);
         let is_other = is_other
             || (self.input.options.filters.parallelism.as_ref())
-                .is_some_and(|wanted| !wanted.contains(&parallelism()));
-        let filtered = is_other || self.filter.hides(entry.comm, entry.thread, entry.cpu, leaf);
+                .is_some_and(|wanted| !wanted.iter().any(|wanted| u64::from(*wanted) == level()));
+        let cpu = facets.cpu(entry.facets);
+        let filtered = is_other || self.filter.hides(entry.comm, entry.thread, cpu, leaf);
         self.out.contexts.add(&self.values, entry, filtered)
     }
 

@@ -1,0 +1,441 @@
+//! What may tell samples apart besides event, thread, comm and stack: each fact is a row of one table.
+//!
+//! A row of samples holds what all views need. What a few views ask for is a [`Facet`]. The values of a sample's facets are a
+//! list, equal lists are kept once, and a row has the number of its list: who asks for no facet pays for none.
+//! When each fact was a field, it was carried through five structs by hand, and one sort key took twelve files. A new
+//! one is a variant and a row here, and its word in the table of keys.
+
+use std::hash::BuildHasher;
+
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use super::Shared;
+use crate::address::Avma;
+use crate::ids::{Idx, IndexSlice, IndexVec, Spare, index_vec, numbers};
+use crate::intern::{ItemIndex, SequenceIndex, Sequences};
+use crate::needs::Needs;
+use crate::perfdata::{Event, FieldValue, Sample};
+use crate::session::{SampleId, SampleRef, Session};
+
+numbers! {
+    /// The list of a sample's values: index into [`Facets`].
+    pub struct FacetsId(pub u32);
+    /// A text among the values, or a field of a tracepoint.
+    pub struct TextId(Spare);
+}
+
+impl FacetsId {
+    /// That of all samples if no facet is asked for: there are no lists then.
+    pub const NONE: Self = Self(0);
+}
+
+/// A fact of a sample that few views need.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Facet {
+    /// The CPU that it was taken on.
+    Cpu,
+    /// How many threads ran at the same time.
+    Parallelism,
+    /// Its cgroup.
+    Cgroup,
+    /// The payload of a tracepoint as text.
+    Payload,
+}
+
+/// All there is to know of a facet.
+pub struct FacetRow {
+    /// The word of its sort key.
+    pub name: &'static str,
+    /// What stands over its column.
+    pub heading: &'static str,
+    /// Width of its column at least.
+    pub width: usize,
+    /// What stands in its column.
+    pub show: Show,
+    read: Read,
+}
+
+/// How a column shows a facet, and which rows come first.
+#[derive(Clone, Copy)]
+pub enum Show {
+    /// A number as text. Rows without one come first, then lower ones.
+    Number(fn(Option<u64>) -> String),
+    /// The same on the right of the column.
+    Right(fn(Option<u64>) -> String),
+    /// A name. Those that were met first come first.
+    Name,
+    /// A payload, which may be long and have tabs, in the order of bytes.
+    Payload,
+}
+
+/// Where a value comes from.
+enum Read {
+    /// From what the index kept.
+    Index(fn(&SampleAt<'_, '_>) -> Option<u64>),
+    /// From the record: a number that has a name.
+    Named(
+        fn(&Sample<'_>) -> Option<u64>,
+        fn(&Session<'_>, u64) -> String,
+    ),
+    /// From the record: a text.
+    Text(fn(&SampleAt<'_, '_>, &Sample<'_>) -> Option<String>),
+}
+
+impl Facet {
+    /// All of them, in the order in which their values stand in lists.
+    pub const ALL: [Self; 4] = [Self::Cpu, Self::Parallelism, Self::Cgroup, Self::Payload];
+
+    /// What is asked for where it is.
+    #[must_use]
+    pub const fn needs(self) -> Needs {
+        Needs::facet(self as u32)
+    }
+
+    /// All there is to know of it.
+    #[must_use]
+    pub const fn row(self) -> FacetRow {
+        match self {
+            Self::Cpu => FacetRow {
+                name: "cpu",
+                heading: "CPU",
+                width: 3,
+                show: Show::Number(|cpu| cpu.map_or("-001".into(), |cpu| format!("{cpu:03}"))),
+                read: Read::Index(|at| u64::try_from(at.head().cpu).ok()),
+            },
+            Self::Parallelism => FacetRow {
+                name: "parallelism",
+                heading: "Parallelism",
+                width: 0,
+                show: Show::Right(|threads| threads.unwrap_or(1).to_string()),
+                read: Read::Index(|at| Some(at.session().parallelism.at(at.rank.0.into()).into())),
+            },
+            Self::Cgroup => FacetRow {
+                name: "cgroup",
+                heading: "Cgroup",
+                width: 6,
+                show: Show::Name,
+                read: Read::Named(
+                    |sample| sample.cgroup.filter(|id| *id != 0),
+                    |session, id| match session.cgroups.get(&id) {
+                        Some(path) => path.clone(),
+                        None => format!("{id:#x}"),
+                    },
+                ),
+            },
+            Self::Payload => FacetRow {
+                name: "trace",
+                heading: "Trace output",
+                width: 0,
+                show: Show::Payload,
+                read: Read::Text(payload),
+            },
+        }
+    }
+
+    fn asked(needs: Needs) -> impl Iterator<Item = Self> {
+        let all = Self::ALL.into_iter();
+        all.filter(move |facet| needs.contains(facet.needs()))
+    }
+}
+
+/// Whether any facet that is asked for stands in the samples' records alone.
+pub(super) fn are_in_records(needs: Needs) -> bool {
+    let mut asked = Facet::asked(needs);
+    needs.contains(Needs::FIELDS) || asked.any(|facet| !matches!(facet.row().read, Read::Index(_)))
+}
+
+fn payload(at: &SampleAt<'_, '_>, sample: &Sample<'_>) -> Option<String> {
+    let payload = at.payload(sample)?;
+    let (points, id) = (&at.shared.recording.tracepoints, at.event.attr.config);
+    let text = if at.shared.options.raw_payloads {
+        points.render_raw(id, payload)
+    } else {
+        points.render(id, payload, &|address| at.function(address))
+    };
+    text.map(|text| at.shared.budget.keep_text(text))
+}
+
+/// A sample, and all that is known where it is read.
+pub(super) struct SampleAt<'s, 'a> {
+    pub(super) shared: Shared<'s, 'a>,
+    pub(super) rank: SampleId,
+    /// Whose layout its record has.
+    pub(super) event: &'s Event,
+}
+
+impl<'s, 'a> SampleAt<'s, 'a> {
+    fn session(&self) -> &'s Session<'a> {
+        self.shared.session
+    }
+
+    fn head(&self) -> &'s SampleRef {
+        &self.session().samples[self.rank]
+    }
+
+    /// The payload of a tracepoint.
+    fn payload<'b>(&self, sample: &Sample<'b>) -> Option<&'b [u8]> {
+        sample.raw.filter(|_| self.event.attr.is_tracepoint())
+    }
+
+    /// The kernel function at an address.
+    fn function(&self, address: u64) -> Option<(String, u64)> {
+        let time = self.head().time;
+        self.session().kernel_function(Avma(address), time)
+    }
+}
+
+/// A value in a list.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Value {
+    Nothing,
+    Number(u64),
+    Text(TextId),
+}
+
+/// The values of the facets that were asked for.
+#[derive(Debug, Default)]
+pub struct Facets {
+    /// By facet: its place in the lists, if it was asked for.
+    places: [Option<usize>; Facet::ALL.len()],
+    /// How many were. Behind their values stand the fields of the sample's event that were asked for.
+    asked: usize,
+    lists: Sequences<FacetsId, Value, ()>,
+    texts: IndexVec<TextId, FieldValue>,
+}
+
+impl Facets {
+    /// Those of one sample with a number.
+    #[cfg(test)]
+    pub(crate) fn of_number(facet: Facet, number: u64) -> (Self, FacetsId) {
+        let mut writer = FacetsWriter::new(facet.needs());
+        let list = writer.list(&[Value::Number(number)]);
+        (writer.finish(), list)
+    }
+
+    /// The number that a sample has; nothing if there is none, or if nobody asked.
+    #[must_use]
+    pub fn number(&self, of: FacetsId, facet: Facet) -> Option<u64> {
+        match self.value(of, facet)? {
+            Value::Number(number) => Some(number),
+            Value::Nothing | Value::Text(_) => None,
+        }
+    }
+
+    /// The same for a text.
+    #[must_use]
+    pub fn text(&self, of: FacetsId, facet: Facet) -> Option<TextId> {
+        match self.value(of, facet)? {
+            Value::Text(text) => Some(text),
+            Value::Nothing | Value::Number(_) => None,
+        }
+    }
+
+    /// The payload of a sample as text.
+    #[must_use]
+    pub fn payload(&self, of: FacetsId) -> Option<&str> {
+        let text = self.text(of, Facet::Payload)?;
+        Some(&self.texts[text].text)
+    }
+
+    /// The CPU of a sample, or -1.
+    #[must_use]
+    pub fn cpu(&self, of: FacetsId) -> i32 {
+        let cpu = self.number(of, Facet::Cpu);
+        cpu.and_then(|cpu| i32::try_from(cpu).ok()).unwrap_or(-1)
+    }
+
+    /// How many threads ran at a sample; 1 if nobody asked.
+    #[must_use]
+    pub fn parallelism(&self, of: FacetsId) -> u64 {
+        self.number(of, Facet::Parallelism).unwrap_or(1)
+    }
+
+    /// The value of a field, by its place among those of its event.
+    #[must_use]
+    pub fn field(&self, of: FacetsId, place: usize) -> Option<TextId> {
+        match self.list(of).get(self.asked + place)? {
+            Value::Text(text) => Some(*text),
+            Value::Nothing | Value::Number(_) => None,
+        }
+    }
+
+    /// All texts.
+    #[must_use]
+    pub fn texts(&self) -> &IndexSlice<TextId, [FieldValue]> {
+        &self.texts
+    }
+
+    fn value(&self, of: FacetsId, facet: Facet) -> Option<Value> {
+        let place = self.places[facet as usize]?;
+        self.list(of).get(place).copied()
+    }
+
+    fn list(&self, of: FacetsId) -> &[Value] {
+        if self.lists.is_empty() {
+            return &[];
+        }
+        self.lists.get(of)
+    }
+
+    /// Adds the lists of another table. Equal ones stay apart until the rows are numbered.
+    pub(super) fn append(&mut self, other: Self) -> impl Fn(FacetsId) -> FacetsId + use<> {
+        let (lists, texts) = (self.lists.len(), self.texts.len());
+        self.lists.append(&other.lists, |value| match value {
+            Value::Text(text) => Value::Text(TextId::from_usize(texts + text.index())),
+            other => other,
+        });
+        self.texts.extend(other.texts);
+        move |of| FacetsId::from_usize(lists + of.index())
+    }
+}
+
+/// Makes lists, and finds those that are there.
+#[derive(Default)]
+pub(crate) struct FacetsWriter {
+    facets: Facets,
+    lists: SequenceIndex<FacetsId>,
+    texts: ItemIndex<TextId>,
+    /// The list at hand.
+    list: Vec<Value>,
+}
+
+impl FacetsWriter {
+    /// For the facets that are asked for.
+    pub(crate) fn new(needs: Needs) -> Self {
+        let mut facets = Facets::default();
+        for (place, facet) in Facet::asked(needs).enumerate() {
+            facets.places[facet as usize] = Some(place);
+            facets.asked = place + 1;
+        }
+        Self {
+            facets,
+            ..Self::default()
+        }
+    }
+
+    /// The facets of a sample. `sample` is its record, if that was read.
+    pub(super) fn read(&mut self, at: &SampleAt<'_, '_>, sample: Option<&Sample<'_>>) -> FacetsId {
+        let needs = at.shared.needs;
+        if self.facets.asked == 0 && !needs.contains(Needs::FIELDS) {
+            return FacetsId::NONE;
+        }
+        let mut list = std::mem::take(&mut self.list);
+        list.clear();
+        for facet in Facet::asked(needs) {
+            let number = |number: Option<u64>| number.map_or(Value::Nothing, Value::Number);
+            list.push(match facet.row().read {
+                Read::Index(read) => number(read(at)),
+                Read::Named(read, _) => number(sample.and_then(read)),
+                Read::Text(read) => match sample.and_then(|sample| read(at, sample)) {
+                    Some(text) => self.text(FieldValue {
+                        raw: Box::default(),
+                        text: text.into(),
+                    }),
+                    None => Value::Nothing,
+                },
+            });
+        }
+        let event = at.head().event;
+        let fields = at.shared.fields.iter().filter(|key| key.event == event);
+        if let Some(payload) = sample.and_then(|sample| at.payload(sample)) {
+            let (points, id) = (&at.shared.recording.tracepoints, at.event.attr.config);
+            let values = points.field_values(id, fields, payload, &|address| at.function(address));
+            list.extend(values.into_iter().map(|value| self.text(value)));
+        }
+        let id = self.list(&list);
+        self.list = list;
+        id
+    }
+
+    /// The number of a list.
+    fn list(&mut self, list: &[Value]) -> FacetsId {
+        self.lists.intern(&mut self.facets.lists, list, ())
+    }
+
+    fn text(&mut self, text: FieldValue) -> Value {
+        let texts = &mut self.facets.texts;
+        let hash = |text: &FieldValue| FxBuildHasher.hash_one(text);
+        let new = texts.next_idx();
+        let is = |at: TextId| texts[at] == text;
+        let known = (self.texts).find_or_add(hash(&text), new, is, |at| hash(&texts[at]));
+        Value::Text(known.unwrap_or_else(|| texts.push(text)))
+    }
+
+    /// What was written.
+    pub(crate) fn finish(self) -> Facets {
+        self.facets
+    }
+}
+
+/// Gives lists and texts new numbers in the order in which they are asked for, which does not depend on threads. What is equal in
+/// the tables of two threads becomes one.
+pub(crate) struct FacetsNumberer<'c, 'a> {
+    of: &'c Facets,
+    session: &'c Session<'a>,
+    known: IndexVec<FacetsId, Option<FacetsId>>,
+    /// Numbers that have a name; two may have the same.
+    names: FxHashMap<(usize, u64), TextId>,
+    out: FacetsWriter,
+}
+
+impl<'c, 'a> FacetsNumberer<'c, 'a> {
+    /// Nothing is numbered yet.
+    pub(crate) fn new(of: &'c Facets, session: &'c Session<'a>) -> Self {
+        let mut out = FacetsWriter::default();
+        (out.facets.places, out.facets.asked) = (of.places, of.asked);
+        Self {
+            of,
+            session,
+            known: index_vec![None; of.lists.len()],
+            names: FxHashMap::default(),
+            out,
+        }
+    }
+
+    /// The new number of a list.
+    pub(crate) fn number(&mut self, id: FacetsId) -> FacetsId {
+        if self.known.is_empty() {
+            return id;
+        }
+        if let Some(known) = self.known[id] {
+            return known;
+        }
+        let list: Vec<Value> = (0..)
+            .zip(self.of.lists.get(id))
+            .map(|(place, value)| self.renumbered(place, *value))
+            .collect();
+        let new = self.out.list(&list);
+        self.known[id] = Some(new);
+        new
+    }
+
+    fn renumbered(&mut self, place: usize, value: Value) -> Value {
+        let facet = || {
+            Facet::ALL
+                .into_iter()
+                .find(|facet| self.of.places[*facet as usize] == Some(place))
+        };
+        match value {
+            Value::Nothing => value,
+            Value::Text(text) => self.out.text(self.of.texts[text].clone()),
+            Value::Number(number) => match facet().map(|facet| facet.row().read) {
+                Some(Read::Named(_, name)) => {
+                    let (session, texts) = (self.session, &mut self.out.facets.texts);
+                    let known = self.names.entry((place, number));
+                    Value::Text(*known.or_insert_with(|| {
+                        texts.push(FieldValue {
+                            raw: Box::default(),
+                            text: name(session, number).into(),
+                        })
+                    }))
+                }
+                _ => value,
+            },
+        }
+    }
+
+    /// All that was asked for.
+    pub(crate) fn finish(self) -> Facets {
+        self.out.finish()
+    }
+}
