@@ -1,8 +1,9 @@
 //! Questions as plain data, and their answers: what the command line, a program that uses this library, or a server asks alike.
 //!
 //! In: a [`Request`]. Out: the answer of its view. Answers of pages know how to be text, Markdown, JSON and CSV
-//! ([`crate::output::answer`]); those of reports, pictures and exports have a method that writes them. A view says what it needs of the reading half; nothing else is computed. Nothing here knows the
-//! words of a command line, a terminal or an exit status: an answer says *fit* or *not fit*, its door what follows from that.
+//! ([`crate::output::answer`]); those of reports, pictures and exports have a method that writes them. A view says what it needs
+//! of the reading half; nothing else is computed. Nothing here knows the words of a command line, a terminal or an exit status:
+//! an answer says *fit* or *not fit*, its door what follows from that.
 //!
 //! ```no_run
 //! use pjit::ask::{Request, Summary};

@@ -378,19 +378,13 @@ impl Verb for AnnotateArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
         let diag = context.diag;
         if let Some(text) = self.perf.refused() {
-            return wrong_usage(text);
+            return Err(wrong_usage(text));
         }
         self.perf
             .warnings()
             .for_each(|text| diag.warn(text.to_owned()));
-        let request = match self.request(context.environment) {
-            Ok(request) => request,
-            Err(text) => return wrong_usage(&text),
-        };
-        let mut annotated = match answered(&request, diag)? {
-            Ok(annotated) => annotated,
-            Err(status) => return Ok(status),
-        };
+        let request = self.request(context.environment).map_err(wrong_usage)?;
+        let mut annotated = answered(&request, diag)?;
         if let Some(unknown) = &annotated.unknown {
             anyhow::bail!("{}", not_found(unknown, &annotated.assembly));
         }

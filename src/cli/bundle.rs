@@ -69,24 +69,24 @@ struct Target {
     name: PathBuf,
 }
 
+const STREAM: &str = "a stream cannot be packed; save it to a file first";
+
 impl Verb for BundleArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
         let options = self.options(context);
         let recording = match &options.source {
             Source::File(path) if path.is_file() || path.is_dir() => path.clone(),
             Source::Default if Path::new("perf.data").exists() => PathBuf::from("perf.data"),
-            Source::File(path) if path.exists() => {
-                return wrong_usage("a stream cannot be packed; save it to a file first");
-            }
-            Source::Stdin => {
-                return wrong_usage("a stream cannot be packed; save it to a file first");
-            }
+            Source::File(path) if path.exists() => return Err(wrong_usage(STREAM)),
+            Source::Stdin => return Err(wrong_usage(STREAM)),
             Source::File(path) => path.clone(),
             Source::Default => PathBuf::from("perf.data"),
         };
         let target = self.target(&recording);
         if target.path.is_none() && std::io::stdout().is_terminal() {
-            return wrong_usage("an archive is not for terminals; name a file with -o");
+            return Err(wrong_usage(
+                "an archive is not for terminals; name a file with -o",
+            ));
         }
         let begun = target.begin(options.reading.threads);
         let mut parcel = begun.with_context(|| target.shown())?;

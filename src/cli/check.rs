@@ -111,10 +111,7 @@ impl Verb for CheckArgs {
                 },
             )
         };
-        let checked = match answered(&request, context.diag)? {
-            Ok(checked) => checked,
-            Err(status) => return Ok(status),
-        };
+        let checked = answered(&request, context.diag)?;
         let mut out = Output::open(None);
         if self.format == Format::Text {
             let color = self.color.and_then(When::choice);

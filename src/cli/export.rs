@@ -149,18 +149,20 @@ impl Verb for ExportArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
         let by_name = Format::of(&self.output);
         let Some(format) = self.format.or(by_name.map(|(format, _)| format)) else {
-            return wrong_usage(&format!(
+            return Err(wrong_usage(format!(
                 "{}: of no known format; name it .json.gz, .pb.gz, .speedscope.json or .csv, or say --format firefox, pprof, \
                  speedscope or csv (pictures: pjit flamegraph; folded stacks: pjit fold)",
                 self.output.display()
-            ));
+            )));
         };
         if format != Format::Csv && self.files.len() > 1 {
-            return wrong_usage("only CSV takes several recordings");
+            return Err(wrong_usage("only CSV takes several recordings"));
         }
         let to_stdout = self.output.as_os_str() == "-";
         if to_stdout && format == Format::Pprof && std::io::stdout().is_terminal() {
-            return wrong_usage("pprof's format is not for terminals; name a file with -o");
+            return Err(wrong_usage(
+                "pprof's format is not for terminals; name a file with -o",
+            ));
         }
         let files: Vec<Option<&PathBuf>> = match self.files.as_slice() {
             [] => vec![None],
@@ -168,21 +170,14 @@ impl Verb for ExportArgs {
         };
         let requests = files.into_iter();
         let requests = requests.map(|file| self.request(file, format, context.environment));
-        let requests: Vec<_> = match requests.collect() {
-            Ok(requests) => requests,
-            Err(text) => return wrong_usage(&text),
-        };
+        let requests: Vec<_> = requests.collect::<Result<_, _>>().map_err(wrong_usage)?;
         let packed = by_name.is_some_and(|(_, packed)| packed) || format == Format::Pprof;
         let path = (!to_stdout).then_some(self.output.as_path());
         let mut out = Output::to(path, self.replace.force_output).context("output")?;
-        let written = match format {
+        let line = match format {
             Format::Csv => self.csv(&requests, packed, &mut out, context.diag),
             _ => one(&requests, packed, &mut out, context.diag),
-        };
-        let line = match written? {
-            Ok(line) => line,
-            Err(status) => return Ok(status),
-        };
+        }?;
         out.finish().context("output")?;
         if !to_stdout {
             let name = self.output.display().to_string();
@@ -218,29 +213,26 @@ fn put<T>(
     Ok(done)
 }
 
-/// Writes a recording, and says in words what of it; or the status of wrong usage.
+/// Writes a recording, and says in words what of it.
 fn one(
     requests: &[Request<Export>],
     packed: bool,
     out: &mut Output,
     diag: &Diagnostics,
-) -> anyhow::Result<Result<String, ExitCode>> {
+) -> anyhow::Result<String> {
     let Some(request) = requests.first() else {
-        return Ok(Ok(String::new()));
+        return Ok(String::new());
     };
-    let exported = match answered(request, diag)? {
-        Ok(exported) => exported,
-        Err(status) => return Ok(Err(status)),
-    };
+    let exported = answered(request, diag)?;
     let effort = packed.then(|| exported.effort());
     let written = put(effort, request.load.reading.threads, out, |out| {
         exported.write(out).context("output")
     })?;
     leave(exported);
-    Ok(Ok(match written {
+    Ok(match written {
         Written::File(text) => text,
         Written::Rows(rows) => plural(rows, "row"),
-    }))
+    })
 }
 
 impl ExportArgs {
@@ -281,7 +273,7 @@ impl ExportArgs {
         packed: bool,
         out: &mut Output,
         diag: &Diagnostics,
-    ) -> anyhow::Result<Result<String, ExitCode>> {
+    ) -> anyhow::Result<String> {
         let threads = requests
             .first()
             .map_or(1, |request| request.load.reading.threads);
@@ -289,16 +281,12 @@ impl ExportArgs {
             stacks_csv::write_heading(self.samples, out)?;
             let mut rows = 0;
             for request in requests {
-                let exported = match answered(request, diag)? {
-                    Ok(exported) => exported,
-                    Err(status) => return Ok(Err(status)),
-                };
-                if let Written::Rows(more) = exported.write(out)? {
+                if let Written::Rows(more) = answered(request, diag)?.write(out)? {
                     rows += more;
                 }
             }
             let files = plural(requests.len(), "recording");
-            Ok(Ok(format!("{} of {files}", plural(rows, "row"))))
+            Ok(format!("{} of {files}", plural(rows, "row")))
         })
     }
 }

@@ -206,22 +206,19 @@ const FRAMES: usize = 5000;
 
 impl Verb for FlamegraphArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
-        let target = match Target::of(self.output.as_deref(), self.format, self.input.force)? {
-            Ok(target) => target,
-            Err(text) => return wrong_usage(&text),
-        };
+        let target = Target::of(self.output.as_deref(), self.format, self.input.force)?;
         if let Some(option) = self.look.first().filter(|_| target.format == Format::Html) {
-            return wrong_usage(&format!(
+            return Err(wrong_usage(format!(
                 "{option} is for SVG; the page holds all frames and has its own look"
-            ));
+            )));
         }
         if self.source && target.format != Format::Html {
-            return wrong_usage("--source is for the page (-o X.html)");
+            return Err(wrong_usage("--source is for the page (-o X.html)"));
         }
         if self.comparison.shape == Some(Shape::Both) && target.format == Format::Svg {
-            return wrong_usage(
+            return Err(wrong_usage(
                 "--shape both is for the page (-o X.html); SVG draws one run, after or before",
-            );
+            ));
         }
         let new = if self.to.is_empty() {
             &self.files
@@ -229,21 +226,17 @@ impl Verb for FlamegraphArgs {
             &self.to
         };
         if new.len() > 1 && self.diff.is_empty() {
-            return wrong_usage(
+            return Err(wrong_usage(
                 "one recording, or --diff BASE with those that are compared with it",
-            );
+            ));
         }
-        let request = match self.request(new, target.format, context.environment) {
-            Ok(request) => request,
-            Err(text) => return wrong_usage(&text),
-        };
+        let request = self
+            .request(new, target.format, context.environment)
+            .map_err(wrong_usage)?;
         let svg = self.svg_options()?;
         let mut out =
             Output::to(target.path.as_deref(), self.replace.force_output).context("output")?;
-        let picture = match answered(&request, context.diag)? {
-            Ok(picture) => picture,
-            Err(status) => return Ok(status),
-        };
+        let picture = answered(&request, context.diag)?;
         let closing = match target.format {
             Format::Svg => picture.draw(&svg, self.look.limit(), &mut out)?,
             Format::Html => picture.page(&self.page_options(), &mut out)?,

@@ -64,16 +64,10 @@ pub struct FoldArgs {
 
 impl Verb for FoldArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
-        let request = match self.request(context.environment) {
-            Ok(request) => request,
-            Err(text) => return wrong_usage(&text),
-        };
+        let request = self.request(context.environment).map_err(wrong_usage)?;
         let mut out =
             Output::to(self.output.as_deref(), self.replace.force_output).context("output")?;
-        let folded = match answered(&request, context.diag)? {
-            Ok(folded) => folded,
-            Err(status) => return Ok(status),
-        };
+        let folded = answered(&request, context.diag)?;
         folded.write(&mut out)?;
         out.finish().context("output")?;
         leave(folded);

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 
+use super::verb::wrong_usage;
 use crate::output::{html, svg};
 
 /// Formats of pictures.
@@ -25,12 +26,12 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Settles path and format; the inner error is wrong usage.
+    /// Settles path and format.
     pub(super) fn of(
         output: Option<&Path>,
         format: Option<Format>,
         force: bool,
-    ) -> anyhow::Result<Result<Self, String>> {
+    ) -> anyhow::Result<Self> {
         let is_terminal = std::io::stdout().is_terminal();
         let path = match output {
             Some(path) if path.as_os_str() == "-" => None,
@@ -50,25 +51,25 @@ impl Target {
             None => None,
         };
         let format = match format {
-            Some(format) => Ok(format),
-            None => path.as_deref().map_or(Ok(Format::Svg), format_of),
+            Some(format) => format,
+            None => path.as_deref().map_or(Ok(Format::Svg), format_of)?,
         };
-        Ok(format.map(|format| Self { path, format }))
+        Ok(Self { path, format })
     }
 }
 
 /// The format by a file's name.
-fn format_of(path: &Path) -> Result<Format, String> {
+fn format_of(path: &Path) -> anyhow::Result<Format> {
     let extension = path
         .extension()
         .map(|extension| extension.to_string_lossy().to_lowercase());
     match extension.as_deref() {
         None | Some("svg") => Ok(Format::Svg),
         Some("html" | "htm") => Ok(Format::Html),
-        Some(other) => Err(format!(
+        Some(other) => Err(wrong_usage(format!(
             "flamegraph cannot write .{other} ({}); it writes .svg and .html, or as --format says",
             path.display()
-        )),
+        ))),
     }
 }
 

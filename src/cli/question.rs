@@ -122,14 +122,7 @@ impl PrintArgs {
         diag: &Diagnostics,
         status: impl FnOnce(&Q::Answer) -> ExitCode,
     ) -> anyhow::Result<ExitCode> {
-        let request = match request {
-            Ok(request) => request,
-            Err(text) => return wrong_usage(&text),
-        };
-        let mut answer = match answered(&request, diag)? {
-            Ok(answer) => answer,
-            Err(status) => return Ok(status),
-        };
+        let mut answer = answered(&request.map_err(wrong_usage)?, diag)?;
         answer.warn(diag.warnings());
         let mut out =
             Output::to(self.output.as_deref(), self.replace.force_output).context("output")?;

@@ -424,10 +424,7 @@ pub struct ReportCommand {
 impl Verb for ReportArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
         let (environment, diag) = (context.environment, context.diag);
-        let mut command = match self.resolve(environment) {
-            Ok(command) => command,
-            Err(text) => return wrong_usage(&text),
-        };
+        let mut command = self.resolve(environment).map_err(wrong_usage)?;
         command.warnings.drain(..).for_each(|line| diag.warn(line));
         let pager = (!command.no_pager).then_some(environment.pager.as_str());
         let mut out = Output::open(pager);
@@ -442,10 +439,7 @@ impl Verb for ReportArgs {
             out.finish()?;
             return Ok(ExitCode::SUCCESS);
         }
-        let reported = match answered(request, diag)? {
-            Ok(reported) => reported,
-            Err(status) => return Ok(status),
-        };
+        let reported = answered(request, diag)?;
         let report = reported.build()?;
         stdio::write(&report, &mut out)?;
         let is_empty = report.is_empty();

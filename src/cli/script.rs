@@ -77,19 +77,13 @@ pub struct ScriptArgs {
 
 impl Verb for ScriptArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
-        let request = match self.request(context.environment) {
-            Ok(request) => request,
-            Err(text) => return wrong_usage(&text),
-        };
+        let request = self.request(context.environment).map_err(wrong_usage)?;
         let mut out =
             Output::to(self.output.as_deref(), self.replace.force_output).context("output")?;
         if self.header_only {
             return write_header(&request.load, out, context.diag);
         }
-        let samples = match answered(&request, context.diag)? {
-            Ok(samples) => samples,
-            Err(status) => return Ok(status),
-        };
+        let samples = answered(&request, context.diag)?;
         let count = samples.write(&mut out)?;
         out.finish().context("output")?;
         leave(samples);

@@ -50,31 +50,32 @@ pub trait Verb {
     }
 }
 
-/// Runs a verb when all paths that it was given are there.
+/// Runs a verb when all paths that it was given are there. Wrong usage is told, and is status 2.
 ///
 /// # Errors
 /// When one is not, and those of the verb.
 pub fn run(verb: &dyn Verb, context: &Context<'_>) -> anyhow::Result<ExitCode> {
     named::require(&verb.named(), context.diag)?;
-    verb.run(context)
+    verb.run(context).or_else(|error| {
+        let Some(AskError::Request(text)) = error.downcast_ref() else {
+            return Err(error);
+        };
+        writeln!(std::io::stderr(), "pjit: {}", harmless(text))?;
+        Ok(ExitCode::from(2))
+    })
 }
 
-/// Says what is wrong with the arguments.
-pub(super) fn wrong_usage(text: &str) -> anyhow::Result<ExitCode> {
-    writeln!(std::io::stderr(), "pjit: {}", harmless(text))?;
-    Ok(ExitCode::from(2))
+/// The arguments make no sense; [`run`] says so, with status 2.
+pub(super) fn wrong_usage(text: impl Into<String>) -> anyhow::Error {
+    AskError::Request(text.into()).into()
 }
 
-/// The answer, or the status of wrong usage where the request makes no sense.
+/// The answer, with progress while it is made.
 pub(super) fn answered<Q: Question>(
     request: &Request<Q>,
     diag: &Diagnostics,
-) -> anyhow::Result<Result<Q::Answer, ExitCode>> {
-    match with_progress(diag, || request.ask(diag)) {
-        Ok(answer) => Ok(Ok(answer)),
-        Err(AskError::Request(text)) => Ok(Err(wrong_usage(&text)?)),
-        Err(error) => Err(error.into()),
-    }
+) -> Result<Q::Answer, AskError> {
+    with_progress(diag, || request.ask(diag))
 }
 
 /// `--header-only`: what was recorded, and nothing else.

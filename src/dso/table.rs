@@ -6,6 +6,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -62,12 +63,27 @@ pub struct KernelLoader<'a> {
     symbols: KernelCell<'a>,
     /// The same of recordings that are read together with this one.
     kin: Option<KernelCell<'a>>,
+    /// Whether anything asked for them: what is said of them then does not depend on which thread is first.
+    is_wanted: Arc<AtomicBool>,
 }
 
 impl<'a> KernelLoader<'a> {
+    /// Says that the symbols are needed. Whoever asks for their state after that waits for them.
+    pub fn want(&self) {
+        self.is_wanted.store(true, Ordering::Release);
+    }
+
     /// Finds and parses the kernel's symbols unless that was done already.
     pub fn load(&self) {
         let _ = self.get();
+    }
+
+    /// The symbols, if anything asked for them.
+    fn wanted(&self) -> Option<&KernelSymbols<'a>> {
+        if self.is_wanted.load(Ordering::Acquire) {
+            return Some(self.get());
+        }
+        self.symbols.get().map(|symbols| &**symbols)
     }
 
     fn get(&self) -> &KernelSymbols<'a> {
@@ -122,6 +138,7 @@ impl<'a> DsoTable<'a> {
             identity: KernelIdentity::default(),
             symbols: Arc::default(),
             kin: None,
+            is_wanted: Arc::default(),
         };
         Self {
             store,
@@ -195,19 +212,14 @@ impl<'a> DsoTable<'a> {
     /// asked for kernel symbols.
     #[must_use]
     pub fn kernel_source(&self) -> Option<&str> {
-        self.kernel
-            .symbols
-            .get()
-            .map(|symbols| symbols.source.as_str())
+        self.kernel.wanted().map(|symbols| symbols.source.as_str())
     }
 
     /// Whether the kernel's symbols were found, as far as anybody asked for them.
     #[must_use]
     pub fn kernel_state(&self) -> Option<KernelState> {
-        self.kernel
-            .symbols
-            .get()
-            .map(|symbols| symbols.state(self.reference.as_ref()))
+        let reference = self.reference.as_ref();
+        self.kernel.wanted().map(|symbols| symbols.state(reference))
     }
 
     /// Tells where the recorded kernel put a module's code (start of its map).
@@ -629,6 +641,16 @@ mod tests {
         assert_eq!(of("//anon", DsoKind::Special), "anon");
         assert_eq!(of("/memfd:x (deleted)", DsoKind::File), "memfd:x (deleted)");
         assert_eq!(of("/usr/lib/libc.so.6", DsoKind::File), "libc.so.6");
+    }
+
+    #[test]
+    fn kernel_symbols_that_were_asked_for_are_waited_for() {
+        let (store, diag) = (Store::new(), Diagnostics::new());
+        let table = DsoTable::new(&store, SearchPaths::default(), &diag);
+        assert_eq!((table.kernel_source(), table.kernel_state()), (None, None));
+        // Whoever reads them in a thread may not have begun yet.
+        table.kernel_loader().want();
+        assert!(table.kernel_source().is_some() && table.kernel_state().is_some());
     }
 
     #[test]

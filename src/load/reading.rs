@@ -269,6 +269,7 @@ impl<'a> Reading<'_, 'a> {
             &self.asked(),
             self.diag,
             &mut || {
+                kernel.want();
                 if let Some(start) = start.take() {
                     start();
                 }
