@@ -476,7 +476,7 @@ fn untold(stages: &Stages<'_, '_>) -> Vec<String> {
 
 /// Whether code begins programs or threads: of C and all that is linked like it, of Go, of Erlang.
 fn is_beginning(stages: &Stages<'_, '_>, pc: &Pc) -> bool {
-    const NAMES: [&str; 19] = [
+    const NAMES: [&str; 16] = [
         "main",
         "_start",
         "__libc_start_main",
@@ -492,10 +492,7 @@ fn is_beginning(stages: &Stages<'_, '_>, pc: &Pc) -> bool {
         "runtime.goexit",
         "runtime.mstart",
         "runtime.rt0_go",
-        "runtime.systemstack",
         "runtime.mcall",
-        "runtime.morestack",
-        "runtime.asmcgocall",
     ];
     match pc.target {
         Target::Nowhere | Target::Label(_) => false,

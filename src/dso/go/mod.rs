@@ -58,18 +58,14 @@ pub struct GoFrame<'a> {
     pub line: u32,
 }
 
-/// Functions in which a stack of Go ends: goroutines and threads begin there, or the stack was switched, so that what
-/// lies above was not recorded.
-const BASES: [&[u8]; 16] = [
+/// Functions in which goroutines and threads begin, and `mcall`, below which the scheduler does not return to the goroutine that
+/// it left.
+const BEGINNINGS: [&[u8]; 12] = [
     b"runtime.goexit",
     b"runtime.mstart",
     b"runtime.mstart0",
     b"runtime.rt0_go",
-    b"runtime.systemstack",
     b"runtime.mcall",
-    b"runtime.morestack",
-    b"runtime.asmcgocall",
-    b"runtime.cgocallback",
     b"runtime.rt0_libc_go",
     b"_rt0_amd64",
     b"_rt0_amd64_linux",
@@ -78,6 +74,24 @@ const BASES: [&[u8]; 16] = [
     b"runtime.clone",
     b"runtime._rt0_amd64",
 ];
+
+/// Functions that call others on another stack and return to their own: garbage collection, larger stacks, C from Go and Go from
+/// C. Their callers are not on the recorded stack.
+const SWITCHES: [&[u8]; 4] = [
+    b"runtime.systemstack",
+    b"runtime.morestack",
+    b"runtime.asmcgocall",
+    b"runtime.cgocallback",
+];
+
+/// What a function is to the stack that gets to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GoBase {
+    /// All of its frames are known.
+    Beginning,
+    /// Its callers are on another stack.
+    Switch,
+}
 
 /// Steps of one look-up that cost nothing of [`GoTable::left`]; compilers' functions have some hundreds.
 const SHORT: u64 = 4096;
@@ -241,11 +255,14 @@ impl GoFunction<'_> {
             .is_some_and(|flags| flags & SP_WRITE != 0)
     }
 
-    /// Whether a stack that gets here has all of its frames.
+    /// What it is to a stack that gets here, if that ends here.
     #[must_use]
-    pub fn is_base(&self) -> bool {
+    pub fn base(&self) -> Option<GoBase> {
         let name = self.name.strip_suffix(b".abi0").unwrap_or(self.name);
-        BASES.contains(&name)
+        if BEGINNINGS.contains(&name) {
+            return Some(GoBase::Beginning);
+        }
+        SWITCHES.contains(&name).then_some(GoBase::Switch)
     }
 }
 

@@ -52,15 +52,15 @@ impl Parts {
 
 /// A program's memory with a table at [`AT`], as Go of that version writes it.
 fn memory(version: Version) -> Vec<u8> {
-    memory_with(version, TEXT)
+    memory_with(version, TEXT, "runtime.goexit")
 }
 
-/// A table for code at `text`: `main.main` with 0x40 bytes and a frame of 24 bytes, `runtime.goexit` behind it.
-pub(crate) fn table_for(text: u64) -> Vec<u8> {
-    memory_with(Version::Go1_2, text).split_off(0x1000)
+/// A table for code at `text`: `main.main` with 0x40 bytes and a frame of 24 bytes, and another function behind it.
+pub(crate) fn table_for(text: u64, other: &str) -> Vec<u8> {
+    memory_with(Version::Go1_2, text, other).split_off(0x1000)
 }
 
-fn memory_with(version: Version, text: u64) -> Vec<u8> {
+fn memory_with(version: Version, text: u64, other: &str) -> Vec<u8> {
     let new = version >= Version::Go1_18;
     let mut image = vec![0; AT as usize];
     // Lists of inlined calls: two, each with one call that is at offset 0x10 of its function.
@@ -71,7 +71,7 @@ fn memory_with(version: Version, text: u64) -> Vec<u8> {
     };
     // The first byte of the strings, of the files and of the values stands for nothing.
     let mut names = Parts(vec![0]);
-    let own = ["main.main", "runtime.goexit"].map(|name| names.text(name));
+    let own = ["main.main", other].map(|name| names.text(name));
     let inlined = names.text("main.inlined");
     let mut files = Parts(vec![0]);
     let paths = FILES.map(|file| files.text(file));
@@ -257,11 +257,16 @@ fn functions_have_names_places_and_heights_in_all_versions() {
         let table = table_of(&image).unwrap_or_else(|| panic!("{version:?}: a table"));
         let found: Vec<_> = table
             .functions()
-            .map(|f| (f.name, f.start.0, f.end.0, f.is_base()))
+            .map(|f| (f.name, f.start.0, f.end.0, f.base()))
             .collect();
         let expected = [
-            (&b"main.main"[..], TEXT, TEXT + 0x40, false),
-            (b"runtime.goexit", TEXT + 0x40, TEXT + 0x50, true),
+            (&b"main.main"[..], TEXT, TEXT + 0x40, None),
+            (
+                b"runtime.goexit",
+                TEXT + 0x40,
+                TEXT + 0x50,
+                Some(GoBase::Beginning),
+            ),
         ];
         assert_eq!(found, expected, "{version:?}");
         let main = table.find(Svma(TEXT + 0x3f)).expect("inside");

@@ -360,7 +360,7 @@ fn go_is_unwound_by_its_stack_heights_up_to_where_goroutines_begin() {
     let part = Part {
         name: ".gopclntab",
         svma: 0x30_0000,
-        data: crate::dso::go::tests::table_for(TEXT_SVMA),
+        data: crate::dso::go::tests::table_for(TEXT_SVMA, "runtime.goexit"),
     };
     let process = process(&store, X86, &text, &[part]);
     let goexit = BASE + 0x40;
@@ -378,6 +378,28 @@ fn go_is_unwound_by_its_stack_heights_up_to_where_goroutines_begin() {
     let twice = [0, 0, 0, BASE + 0x20, 0, 0, 0, goexit + 1];
     let expected = (vec![BASE + 0x10, BASE + 0x1f, goexit], StackEnd::Complete);
     assert_eq!(walked(BASE + 0x10, &twice), expected);
+}
+
+#[test]
+fn go_that_was_called_on_another_stack_has_callers_that_are_not_recorded() {
+    let store = Store::new();
+    let ends = |name: &str| {
+        let part = Part {
+            name: ".gopclntab",
+            svma: 0x30_0000,
+            data: crate::dso::go::tests::table_for(TEXT_SVMA, name),
+        };
+        let process = process(&store, X86, &text_of_calls(0x50), &[part]);
+        let sample = Sample::x86(BASE, SP, 0, &[BASE + 0x48]);
+        let (frames, end) = walk(Arch::X86_64, &process, &sample);
+        assert_eq!(addresses(&frames), [BASE, BASE + 0x47], "{name}");
+        end
+    };
+    for name in ["runtime.systemstack.abi0", "runtime.asmcgocall"] {
+        assert_eq!(ends(name), StackEnd::OtherStack, "{name}");
+    }
+    // The scheduler does not go back to the goroutine that it left.
+    assert_eq!(ends("runtime.mcall"), StackEnd::Complete);
 }
 
 #[test]

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use super::arch::{Architecture, RegisterFile};
 use super::cfi::CfiTables;
+use super::go;
 use super::maker::RuleMaker;
 use super::memo::{CallCheck, KnownPlace, Memo, key_of};
 use super::rules::{IN_REGISTER, Kind, LOST, Rule, SavedSet};
@@ -337,7 +338,7 @@ impl<'w, 'a, A: Architecture, S: CodeSpace<'a>> Frames<'w, '_, 'a, A, S> {
                         .map(|caller| self.landed(&rule, caller))
                         .or_else(|end| self.without_frame_pointer(end, &at, depth, &mut origin))
                 }
-                Kind::End => return StackEnd::Complete,
+                Kind::End => return go::end(&rule),
                 Kind::None => return StackEnd::NoRule,
                 _ => self.odd_step(&rule, &at, &mut origin),
             };
