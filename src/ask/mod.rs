@@ -18,6 +18,7 @@
 //! ```
 
 mod annotate;
+mod bundle;
 mod change;
 mod check;
 mod comparison;
@@ -32,9 +33,11 @@ mod problem;
 mod report;
 mod runs;
 mod script;
+mod stat;
 mod summary;
 
 pub use annotate::{Annotate, Annotated};
+pub use bundle::{Bundle, Bundled};
 pub use check::{Check, Checked};
 pub use comparison::{Compared, Comparing};
 pub use event::main_event;
@@ -47,6 +50,7 @@ pub use peek::{Peek, Peeked};
 pub use problem::{AskError, require_samples};
 pub use report::{Report, Reported};
 pub use script::{Script, Scripted};
+pub use stat::{Counted, Stat};
 pub use summary::{Summarised, Summary};
 
 use crate::check::{Evidence, Limits, Verdict, judge_for};

@@ -8,11 +8,12 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 
-use crate::assembly::Request;
-use crate::bundle::{self, Item, Plan, Wanted};
+use crate::ask::{Bundle, Request};
+use crate::assembly;
+use crate::bundle::{Item, Plan, Wanted};
 use crate::find::{KALLSYMS_PACKED, SourcePaths};
 use crate::input::{BUNDLE_KERNEL, BUNDLE_LIST, BUNDLE_MARK, Rights, Role};
-use crate::load::{self, LoadOptions, Source};
+use crate::load::{LoadOptions, Source};
 use crate::output::gzip::{self, Effort};
 use crate::output::text::harmless;
 
@@ -21,8 +22,7 @@ use super::input::InputArgs;
 use super::less::{Less, OfBundle};
 use super::named::Named;
 use super::parcel::{Content, Folder, Parcel, modified_of};
-use super::terminal::with_progress;
-use super::verb::{leave, wrong_usage};
+use super::verb::{answered, leave, wrong_usage};
 use super::{Context, Verb};
 
 /// Arguments of `pjit bundle`.
@@ -73,8 +73,10 @@ const STREAM: &str = "a stream cannot be packed; save it to a file first";
 
 impl Verb for BundleArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
-        let options = self.options(context);
-        let recording = match &options.source {
+        let load = self
+            .input
+            .load_options(self.file.as_ref(), context.environment);
+        let recording = match &load.source {
             Source::File(path) if path.is_file() || path.is_dir() => path.clone(),
             Source::Default if Path::new("perf.data").exists() => PathBuf::from("perf.data"),
             Source::File(path) if path.exists() => return Err(wrong_usage(STREAM)),
@@ -88,28 +90,20 @@ impl Verb for BundleArgs {
                 "an archive is not for terminals; name a file with -o",
             ));
         }
-        let begun = target.begin(options.reading.threads);
+        let begun = target.begin(load.reading.threads);
         let mut parcel = begun.with_context(|| target.shown())?;
-        let wanted = Wanted {
-            slim: self.slim,
-            without_source: self.without_source,
-        };
-        let options = LoadOptions {
+        let request = self.request(LoadOptions {
             source: Source::File(recording.clone()),
-            ..options
-        };
-        let request = self.request(&options);
-        let (profile, plan) = with_progress(context.diag, || {
-            load::bundle(&options, &request, wanted, context.diag)
-        })?;
-        let warnings = plan.warnings.iter();
-        warnings.for_each(|line| context.diag.warn(line.clone()));
-        leave(profile);
+            ..load
+        });
+        let bundled = answered(&request, context.diag)?;
+        let plan = &bundled.plan;
         let mut packed = Packed::default();
-        packed.add_recording(&plan, &mut parcel)?;
-        packed.add_items(&recording, &plan, &mut parcel)?;
+        packed.add_recording(plan, &mut parcel)?;
+        packed.add_items(&recording, plan, &mut parcel)?;
         packed.add_list(&recording, &plan.kernel, &mut parcel)?;
         parcel.finish().with_context(|| target.shown())?;
+        leave(bundled);
         writeln!(std::io::stderr(), "{}", harmless(&packed.summary(&target)))?;
         Ok(ExitCode::SUCCESS)
     }
@@ -125,27 +119,22 @@ impl Verb for BundleArgs {
 }
 
 impl BundleArgs {
-    /// Everything that any view may ask for.
-    fn options(&self, context: &Context<'_>) -> LoadOptions {
-        LoadOptions {
-            needs: bundle::NEEDS,
-            ..self
-                .input
-                .load_options(self.file.as_ref(), context.environment)
-        }
-    }
-
-    /// The code and the sources of all functions with samples.
-    fn request(&self, load: &LoadOptions) -> Request {
-        Request {
+    /// What is asked for: everything that any view may want, with the code and the sources of all functions with samples.
+    fn request(&self, load: LoadOptions) -> Request<Bundle> {
+        let code = assembly::Request {
             lines: true,
             sources: !self.without_source,
             paths: SourcePaths {
                 recorded: None,
-                ..self.sources.paths(load)
+                ..self.sources.paths(&load)
             },
-            ..Request::default()
-        }
+            ..assembly::Request::default()
+        };
+        let wanted = Wanted {
+            slim: self.slim,
+            without_source: self.without_source,
+        };
+        Request::of(load, Bundle { wanted, code })
     }
 
     fn target(&self, recording: &Path) -> Target {

@@ -7,17 +7,10 @@ use clap::Args;
 
 use super::input::InputArgs;
 use super::less::{Less, OfStat};
-use super::terminal::{Output, with_progress};
-use super::verb::{Context, Verb};
-use crate::ask::require_samples;
-use crate::load::{self, LoadOptions};
-use crate::metrics::is_clock;
-use crate::needs::Needs;
-use crate::output::stat;
-use crate::profile::Profile;
-use crate::questions::idle::{self, Idle};
-use crate::totals::{Apart, Seen, Totals, sampled};
-use crate::weigh::{self, Spec};
+use super::terminal::Output;
+use super::verb::{Context, Verb, answered};
+use crate::ask::{Request, Stat};
+use crate::totals::Apart;
 
 /// Arguments of `pjit stat`.
 #[derive(Debug, Clone, Args)]
@@ -66,22 +59,19 @@ pub struct StatArgs {
 
 impl Verb for StatArgs {
     fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
-        let diag = context.diag;
-        let mut load = self
+        let load = self
             .input
             .load_options(self.file.as_ref(), context.environment);
-        load.needs = Needs::CHAINS;
-        let apart = self.apart();
-        let totals = match load::counts(&load.source, apart, diag)? {
-            Some(totals) => totals,
-            None if apart.is_some() => {
-                let name = load.source.name();
-                anyhow::bail!("{name}: holds samples; perf stat record counts by processor");
-            }
-            None => with_progress(diag, || of_samples(&load, self.idle, context))?,
+        let view = Stat {
+            apart: self.apart(),
         };
+        let request = Request {
+            keeps_idle: self.idle,
+            ..Request::of(load, view)
+        };
+        let counted = answered(&request, context.diag)?;
         let mut out = Output::open(Some(context.environment.pager.as_str()));
-        stat::write(&totals, &mut out)?;
+        counted.write(&mut out)?;
         out.finish()?;
         Ok(ExitCode::SUCCESS)
     }
@@ -106,67 +96,4 @@ impl StatArgs {
             .find(|(is_asked, _)| *is_asked)
             .map(|(_, apart)| apart)
     }
-}
-
-/// Sums over the samples of `perf record`, and what weights make of them where there are any.
-fn of_samples(
-    load: &LoadOptions,
-    keeps_idle: bool,
-    context: &Context<'_>,
-) -> anyhow::Result<Totals> {
-    let profile = load::load(load, context.diag)?;
-    require_samples(&profile)?;
-    let mut seen = Seen::default();
-    if !profile.events.iter().any(|event| is_clock(&event.name)) {
-        seen.on_cpu = weight(load, Spec::OnCpu).map(|p| total(&p).0);
-    }
-    if profile.events.iter().any(|event| event.is_tracepoint) {
-        let blocks = weight(load, Spec::Heap(weigh::spec::Heap::AllocCount));
-        let is_whole = profile.recording.lost == 0;
-        seen.allocations = blocks.map(|profile| (total(&profile).1, !is_whole));
-    }
-    let mut totals = sampled(&profile, seen);
-    if !keeps_idle {
-        leave_out_idle(&mut totals, &profile);
-    }
-    Ok(totals)
-}
-
-/// A processor that runs the idle task is not utilized.
-fn leave_out_idle(totals: &mut Totals, profile: &Profile) {
-    let weights = idle::weights(profile);
-    for (total, (event, count)) in totals.events.iter_mut().zip(weights.iter_enumerated()) {
-        let event = &profile[event];
-        // Counters of tasks tell nothing of it.
-        let is_of_samples = total.count.value == event.period as f64;
-        if event.is_cpu_time() && is_of_samples {
-            total.idle = count.period as f64;
-            let left = Idle {
-                count: *count,
-                cpus: profile.recording.idle_cpus,
-                unit: event.unit,
-            };
-            totals.idle = totals.idle.take().or_else(|| left.line());
-        }
-    }
-}
-
-/// The same recording by a weight, if it has what that takes. What it warns of concerns its views.
-fn weight(load: &LoadOptions, spec: Spec) -> Option<Profile> {
-    let load = LoadOptions {
-        weight: weigh::Options {
-            spec,
-            ..weigh::Options::default()
-        },
-        ..load.clone()
-    };
-    load::load(&load, &crate::diagnostics::Diagnostics::new()).ok()
-}
-
-/// Weight and number of all samples.
-fn total(profile: &Profile) -> (u64, u64) {
-    let events = profile.events.iter();
-    events.fold((0, 0), |(period, samples), event| {
-        (period + event.period, samples + event.samples)
-    })
 }

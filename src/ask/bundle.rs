@@ -1,0 +1,45 @@
+//! What has to be taken along with a recording: the question of `pjit bundle`.
+
+use super::{AskError, Question, Request};
+use crate::assembly;
+use crate::bundle::{self, Plan, Wanted};
+use crate::diagnostics::Diagnostics;
+use crate::load;
+use crate::needs::Needs;
+use crate::profile::Profile;
+
+/// What has to be taken along with a recording.
+#[derive(Debug, Clone, Default)]
+pub struct Bundle {
+    /// What is wanted of it.
+    pub wanted: Wanted,
+    /// Which code and sources views could show.
+    pub code: assembly::Request,
+}
+
+/// What goes into a bundle.
+pub struct Bundled {
+    /// The bytes of which files go where.
+    pub plan: Plan,
+    /// Kept, for it takes long to be given back.
+    _profile: Profile,
+}
+
+impl Question for Bundle {
+    type Answer = Bundled;
+
+    fn needs(&self) -> Needs {
+        bundle::NEEDS
+    }
+
+    fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Bundled, AskError> {
+        let Bundle { wanted, code } = &request.view;
+        let (profile, plan) = load::bundle(&request.load_options(), code, *wanted, diag)?;
+        let warnings = plan.warnings.iter();
+        warnings.for_each(|line| diag.warn(line.clone()));
+        Ok(Bundled {
+            plan,
+            _profile: profile,
+        })
+    }
+}
