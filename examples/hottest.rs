@@ -1,11 +1,7 @@
 //! The ten functions of a recording in which most samples were taken: `cargo run --example hottest -- perf.data`.
 
-#![allow(
-    clippy::print_stdout,
-    reason = "a program of its own, which has nothing else to print with"
-)]
-
 use std::collections::HashMap;
+use std::io::Write;
 
 use anyhow::Context;
 use pjit::diagnostics::Diagnostics;
@@ -24,25 +20,18 @@ fn main() -> anyhow::Result<()> {
     // Weights of different events (time, bytes, …) do not add up: the first event only.
     let event = profile.entries.first().context("no samples")?.event;
     let mut of_function: HashMap<Option<SymbolId>, u64> = HashMap::new();
-    let mut total = 0;
     for entry in profile.entries.iter().filter(|e| e.event == event) {
-        let symbol = profile[entry.leaf].symbol;
-        *of_function.entry(symbol).or_default() += entry.period;
-        total += entry.period;
+        *of_function.entry(profile[entry.leaf].symbol).or_default() += entry.period;
     }
+    let total: u64 = of_function.values().sum();
     let mut hottest: Vec<_> = of_function.into_iter().collect();
     hottest.sort_by_key(|&(symbol, period)| (std::cmp::Reverse(period), symbol));
+    let mut out = std::io::stdout().lock();
     for (symbol, period) in hottest.into_iter().take(10) {
         let share = 100.0 * period as f64 / total.max(1) as f64;
-        match symbol.map(|symbol| &profile[symbol]) {
-            // Names come from the recording: they may hold anything.
-            Some(symbol) => println!(
-                "{share:6.2}%  {}  {}",
-                harmless(&profile[symbol.object].short_name),
-                harmless(&symbol.name)
-            ),
-            None => println!("{share:6.2}%  [unknown]"),
-        }
+        // Names come from the recording: they may hold anything.
+        let name = symbol.map_or("[unknown]".into(), |id| harmless(&profile[id].name));
+        writeln!(out, "{share:6.2}%  {name}")?;
     }
     Ok(())
 }

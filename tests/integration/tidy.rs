@@ -125,6 +125,16 @@ fn named_modules(line: &str) -> Vec<&str> {
 
 /// Questions are data: what asks them is another door each.
 #[test]
+fn examples_fit_a_screen() {
+    let examples = files("examples");
+    assert!(examples.len() > 3, "examples are not found any more");
+    for path in examples {
+        let lines = read(&path).lines().count();
+        assert!(lines <= 40, "{}: {lines} lines", path.display());
+    }
+}
+
+#[test]
 fn questions_know_no_command_line_and_no_terminal() {
     let words = [
         "clap",

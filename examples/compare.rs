@@ -1,0 +1,26 @@
+//! What changed between two sides of recordings, as JSON: `cargo run --example compare -- base/ new/`.
+
+use pjit::ask::{Comparing, Request};
+use pjit::diagnostics::Diagnostics;
+use pjit::load::{LoadOptions, Source};
+use pjit::output::answer::{Format, write};
+use pjit::questions::compare::Method;
+
+fn main() -> anyhow::Result<()> {
+    let mut args = std::env::args_os().skip(1);
+    let (Some(base), Some(new), None) = (args.next(), args.next(), args.next()) else {
+        anyhow::bail!("usage: compare BASE NEW: recordings, or folders of them");
+    };
+    let question = Comparing {
+        base: vec![base.into()],
+        new: vec![new.into()],
+        method: Method::default(),
+        full_names: false,
+    };
+    // What both sides have in common: time, weight, where files are. Each side names its own recordings.
+    let load = LoadOptions::of(Source::Default);
+    let answer = Request::of(load, question).ask(&Diagnostics::new())?;
+    // docs/schema describes it.
+    write(&answer, Format::Json, None, &mut std::io::stdout())?;
+    Ok(())
+}
