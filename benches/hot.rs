@@ -18,7 +18,7 @@ use pjit::output::folded::{self, FoldOptions, Weight};
 use pjit::perfdata::{Delivered, Recording};
 use pjit::profile;
 use pjit::report::options::{ReportOptions, RowOptions};
-use pjit::session::Session;
+use pjit::session::{Samples, Session};
 use pjit::session::jit::{JitBuilder, RecordingClock};
 use pjit::session::marks::Asked;
 use pjit::symbolize::{self, Answers, Query, SourceMaps};
@@ -72,7 +72,7 @@ impl Opened {
         }
     }
 
-    fn index(&self) -> Session<'static> {
+    fn index(&self) -> (Session<'static>, Samples) {
         let dsos = DsoTable::new(self.store, self.search(), self.diag);
         let search = self.search().of_jit(None);
         let jit = JitBuilder::new(self.store, search, RecordingClock::of(&self.recording));
@@ -87,11 +87,11 @@ impl Opened {
         )
     }
 
-    fn collect(&self, session: &Session<'static>) -> Collected {
+    fn collect(&self, (session, samples): &(Session<'static>, Samples)) -> Collected {
         collect::collect(
             &self.recording,
             self.store,
-            session,
+            (session, samples),
             &Learned::default(),
             (NEEDS, options()),
             &[],
@@ -179,8 +179,8 @@ fn index(bencher: Bencher<'_, '_>, sample: &str) {
 #[divan::bench(args = SAMPLES)]
 fn unwind(bencher: Bencher<'_, '_>, sample: &str) {
     let opened = open(sample);
-    let session = opened.index();
-    bencher.bench_local(|| opened.collect(&session));
+    let history = opened.index();
+    bencher.bench_local(|| opened.collect(&history));
 }
 
 /// Names for all addresses, tables already read.
@@ -197,27 +197,27 @@ fn inlines(bencher: Bencher<'_, '_>, sample: &str) {
 
 fn resolve(bencher: Bencher<'_, '_>, sample: &str, inlines: bool) {
     let opened = open(sample);
-    let session = opened.index();
+    let history = opened.index();
     let wasm = WasmCode::default();
     let queries: Vec<Query> = profile::queries(
-        &opened.collect(&session),
+        &opened.collect(&history),
         &wasm,
         NEEDS | Needs::INLINED.only_if(inlines),
     );
     bencher
         .counter(ItemsCount::new(queries.len()))
-        .bench_local(|| symbolize::resolve(request(&queries), &session.dsos, &wasm));
+        .bench_local(|| symbolize::resolve(request(&queries), &history.0.dsos, &wasm));
 }
 
 /// Addresses and names to the profile.
 #[divan::bench(args = SAMPLES)]
 fn aggregation(bencher: Bencher<'_, '_>, sample: &str) {
     let opened = open(sample);
-    let session = opened.index();
-    let collected = opened.collect(&session);
+    let history = opened.index();
+    let collected = opened.collect(&history);
     let wasm = WasmCode::default();
     let queries = profile::queries(&collected, &wasm, NEEDS | Needs::INLINED);
-    let resolution = symbolize::resolve(request(&queries), &session.dsos, &wasm);
+    let resolution = symbolize::resolve(request(&queries), &history.0.dsos, &wasm);
     let answers = Answers {
         queries: &queries,
         resolution: &resolution,
@@ -227,7 +227,7 @@ fn aggregation(bencher: Bencher<'_, '_>, sample: &str) {
     bencher.bench_local(|| {
         profile::build(
             profile::Material::Lent(&collected),
-            &session,
+            (&history.0, &history.1),
             &opened.recording.events,
             answers,
             NameStyle::Short,

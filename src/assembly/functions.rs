@@ -491,9 +491,8 @@ fn replaced(material: &Material<'_, '_>, function: &Function) -> Option<u64> {
         return None;
     };
     let session = material.session;
-    let sample = session
-        .samples
-        .get(usize::try_from(function.sample).ok()?)?;
+    let samples = &material.samples.all;
+    let sample = samples.get(usize::try_from(function.sample).ok()?)?;
     let process = session.threads[sample.thread].process;
     let (_, (_, to)) = session
         .jit

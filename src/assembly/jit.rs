@@ -77,7 +77,7 @@ fn architecture(material: &Material<'_, '_>) -> Option<Architecture> {
 /// Where the code was when it was sampled; it may have been moved since it was loaded.
 fn start_of(material: &Material<'_, '_>, function: &Function, code: JitCode<'_, '_>) -> u64 {
     let sample = usize::try_from(function.sample).ok();
-    let sample = sample.and_then(|at| material.session.samples.get(at));
+    let sample = sample.and_then(|at| material.samples.all.get(at));
     let found = sample.and_then(|sample| {
         let cache = MapCache::default();
         let located = SpaceAt::of(material.session, sample, &cache).locate_user(function.at);
@@ -102,7 +102,7 @@ pub(super) fn finish<'c>(
     };
     let code = material.session.jit.code(id);
     let sample = usize::try_from(function.sample).ok();
-    let sample = sample.and_then(|at| material.session.samples.get(at));
+    let sample = sample.and_then(|at| material.samples.all.get(at));
     let space = sample.map(|sample| SpaceAt::of(material.session, sample, cache));
     let end = decoded.start.saturating_add(decoded.bytes.len() as u64);
     let name_of = |target: u64| {

@@ -23,7 +23,7 @@ use crate::ids::{IndexSlice, IndexVec, Spare, numbers};
 use crate::input::Kept;
 use crate::needs::Needs;
 use crate::profile::{FrameId, Profile};
-use crate::session::Session;
+use crate::session::{Samples, Session};
 use crate::symbolize::{self, Answers, NameStyle};
 use crate::wasm::WasmCode;
 
@@ -40,7 +40,9 @@ pub const NEEDS: Needs = Needs::CODE.union(Needs::MARKS);
 pub struct Material<'s, 'a> {
     /// Its history.
     pub session: &'s Session<'a>,
-    /// Its samples.
+    /// Its samples, one by one.
+    pub samples: &'s Samples,
+    /// The same, added up.
     pub collected: &'s Collected,
     /// An address of each frame of its profile.
     pub met: &'s IndexSlice<FrameId, [Option<PcId>]>,

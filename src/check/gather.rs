@@ -16,7 +16,7 @@ use crate::perfdata::{CpuMode, Recording};
 use crate::profile::{EventId, StackEnd, ThreadId};
 use crate::runtimes::{Habit, Producer};
 use crate::session::jit::JitMatch;
-use crate::session::{Label, Session, Target};
+use crate::session::{Label, Samples, Session, Target};
 use crate::symbolize::{Site, Symbol};
 use crate::unwind::Arch;
 
@@ -36,7 +36,7 @@ pub fn gather(path: String, stages: &Stages<'_, '_>) -> Evidence {
         ..
     } = *stages;
     let (unresolved, resolved_by_file) = symbols(stages);
-    let inferred = inferred(session);
+    let inferred = inferred(session, stages.samples);
     Evidence {
         path,
         whole: whole(recording, session),
@@ -521,13 +521,13 @@ struct Inferred {
     twins: u64,
 }
 
-fn inferred(session: &Session<'_>) -> Inferred {
+fn inferred(session: &Session<'_>, samples: &Samples) -> Inferred {
     let mut inferred = Inferred::default();
     if session.jit.code_count() == 0 {
         return inferred;
     }
     let cache = MapCache::default();
-    for sample in &session.samples {
+    for sample in &samples.all {
         let Some(hit) = SpaceAt::of(session, sample, &cache).jit_hit(sample) else {
             continue;
         };

@@ -6,7 +6,7 @@ use crate::diagnostics::Diagnostics;
 use crate::ids::IndexSlice;
 use crate::perfdata::Recording;
 use crate::profile::FrameId;
-use crate::session::Session;
+use crate::session::{Samples, Session};
 use crate::stitch::Mended;
 use crate::symbolize::Answers;
 use crate::wasm::WasmCode;
@@ -17,6 +17,8 @@ pub struct Stages<'s, 'a> {
     pub recording: &'s Recording<'a>,
     /// Its history.
     pub session: &'s Session<'a>,
+    /// Its samples, as they were weighed.
+    pub samples: &'s Samples,
     /// Its stacks.
     pub collected: &'s Collected,
     /// An address of each frame of its profile.

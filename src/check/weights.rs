@@ -6,7 +6,7 @@ use super::{Finding, Level, percent};
 use crate::ids::Idx;
 use crate::perfdata::attr::sample_type;
 use crate::perfdata::{Event, Recording};
-use crate::session::Session;
+use crate::session::{Samples, Session};
 use crate::weigh::Pairs;
 
 /// Lost shares in per cent from which on sums are doubtful, and wrong.
@@ -34,7 +34,7 @@ pub struct Weights {
 impl Weights {
     /// Looks at a recording.
     #[must_use]
-    pub fn of(recording: &Recording<'_>, session: &Session<'_>) -> Self {
+    pub fn of(recording: &Recording<'_>, session: &Session<'_>, samples: &Samples) -> Self {
         let mut found = Self::default();
         let mut is_probe = vec![false; recording.events.len()];
         let mut has_switches = false;
@@ -52,7 +52,7 @@ impl Weights {
                 let sample: &crate::session::SampleRef = s;
                 is_probe[sample.event.index()]
             };
-            let there = session.samples.iter().filter(of_probes).count() as u64;
+            let there = samples.all.iter().filter(of_probes).count() as u64;
             let lost = session.stats.lost_of(|event| is_probe[event.index()]);
             found.probes = Some((there, lost));
         }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::address::Avma;
 use crate::perfdata::{Recording, Sample};
-use crate::session::{SampleId, Session};
+use crate::session::{SampleId, Samples, Session};
 use crate::unwind::{Arch, KeptRegisters, Unwinder, UserState};
 
 use super::map_cache::MapCache;
@@ -53,6 +53,7 @@ impl<'a> Learned<'a> {
 pub struct Again<'s, 'a> {
     recording: &'s Recording<'a>,
     session: &'s Session<'a>,
+    samples: &'s Samples,
     cache: &'s MapCache<'s>,
     arch: Option<Arch>,
     unwinder: RefCell<Unwinder<'a>>,
@@ -60,11 +61,11 @@ pub struct Again<'s, 'a> {
 }
 
 impl<'s, 'a> Again<'s, 'a> {
-    /// For the samples of a session. With a limit, more of each stack was not recorded.
+    /// For the samples of a recording. With a limit, more of each stack was not recorded.
     #[must_use]
     pub fn new(
         recording: &'s Recording<'a>,
-        session: &'s Session<'a>,
+        (session, samples): (&'s Session<'a>, &'s Samples),
         cache: &'s MapCache<'s>,
         learned: Learned<'a>,
         dump_limit: Option<usize>,
@@ -76,6 +77,7 @@ impl<'s, 'a> Again<'s, 'a> {
         Self {
             recording,
             session,
+            samples,
             cache,
             arch,
             unwinder: RefCell::new(unwinder),
@@ -101,14 +103,14 @@ impl<'s, 'a> Again<'s, 'a> {
     #[must_use]
     pub fn registers(&self, rank: SampleId, depth: usize) -> Option<KeptRegisters> {
         let state = self.state(rank)?;
-        let head = self.session.samples.get(rank)?;
+        let head = self.samples.all.get(rank)?;
         let space = SpaceAt::of(self.session, head, self.cache);
         let mut unwinder = self.unwinder.borrow_mut();
         unwinder.registers_at(&state, &space, depth)
     }
 
     fn state(&self, rank: SampleId) -> Option<UserState<'a>> {
-        let head = self.session.samples.get(rank)?;
+        let head = self.samples.all.get(rank)?;
         let event = &self.recording.events[head.layout];
         let record = self.recording.record_bytes(head.pos)?;
         let mut sample = event.parse_sample(record).ok()?;

@@ -169,7 +169,7 @@ impl<'s, 'a> SampleAt<'s, 'a> {
     }
 
     fn head(&self) -> &'s SampleRef {
-        &self.session().samples[self.rank]
+        &self.shared.samples.all[self.rank]
     }
 
     /// The payload of a tracepoint.

@@ -34,7 +34,7 @@ use crate::intern::Sequences;
 use crate::needs::Needs;
 use crate::perfdata::{CpuMode, EventId, FieldKey, Recording};
 use crate::run_state::RunState;
-use crate::session::{Session, Target};
+use crate::session::{Samples, Session, Target};
 use crate::stack_end::StackEnd;
 use crate::unwind::{Arch, CfiTables};
 
@@ -187,6 +187,7 @@ pub type AddressStacks = Sequences<AddressStackId, PcId, StackEnd>;
 struct Shared<'s, 'a> {
     recording: &'s Recording<'a>,
     session: &'s Session<'a>,
+    samples: &'s Samples,
     tables: &'s Arc<CfiTables<'a>>,
     learned: &'s Learned<'a>,
     arch: Option<Arch>,

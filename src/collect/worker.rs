@@ -10,7 +10,7 @@ use crate::ids::Idx;
 use crate::input::{Store, Window, prefetch};
 use crate::needs::Needs;
 use crate::perfdata::{FieldKey, RecordPos, Recording, Sample};
-use crate::session::{Label, SampleId, SampleRef, Session};
+use crate::session::{Label, SampleId, SampleRef, Samples, Session};
 use crate::stack_end::StackEnd;
 use crate::unwind::{Activation, Arch, CfiTables, CodeSpace as _, Unwinder};
 
@@ -29,12 +29,12 @@ use super::{AddressStackId, Collected, Options, PcId, Row, RowKey, Rows, Shared}
 /// Samples handed out at once: enough to make the hand-out free, few enough to share the end evenly.
 const BLOCK: usize = 256;
 
-/// Runs pass two over all samples of the session. `learned` keeps what was found out about code, where stacks may be looked at again.
+/// Runs pass two over all samples. `learned` keeps what was found out about code, where stacks may be looked at again.
 #[must_use]
 pub fn collect<'a>(
     recording: &Recording<'a>,
     store: &Store,
-    session: &Session<'a>,
+    (session, samples): (&Session<'a>, &Samples),
     learned: &Learned<'a>,
     (needs, options): (Needs, Options),
     fields: &[FieldKey],
@@ -47,13 +47,14 @@ pub fn collect<'a>(
         window: &Window::new(store, recording.region(), Window::BEHIND),
         recording,
         session,
+        samples,
         needs,
         options,
         fields,
         budget: &Budget::of(recording),
         diag,
     };
-    diag.begin("stacks", session.samples.len() as u64);
+    diag.begin("stacks", samples.all.len() as u64);
     let mut collected = if reads_records(needs) {
         from_records(shared)
     } else {
@@ -97,7 +98,7 @@ fn from_heads(shared: Shared<'_, '_>) -> Collected {
 }
 
 fn from_records(shared: Shared<'_, '_>) -> Collected {
-    let positions = shared.session.samples.iter().map(|sample| sample.pos);
+    let positions = shared.samples.all.iter().map(|sample| sample.pos);
     if shared.recording.is_read_directly(positions) {
         let next = AtomicUsize::new(0);
         in_parallel(shared.options.threads, |_| {
@@ -106,12 +107,10 @@ fn from_records(shared: Shared<'_, '_>) -> Collected {
             while let Some(block) = take_block(&next, shared) {
                 shared
                     .window
-                    .reached(shared.session.samples[block.start].pos.offset());
+                    .reached(shared.samples.all[block.start].pos.offset());
                 for rank in block {
                     prefetch_sample(shared, rank + AHEAD);
-                    let record = shared
-                        .recording
-                        .record_bytes(shared.session.samples[rank].pos);
+                    let record = shared.recording.record_bytes(shared.samples.all[rank].pos);
                     worker.sample(SampleId::from_usize(rank), record);
                 }
             }
@@ -130,7 +129,7 @@ const AHEAD: usize = 4;
 fn prefetch_sample(shared: Shared<'_, '_>, rank: usize) {
     /// Fields, a kernel chain of some length and registers take about half of it.
     const FRONT: usize = 4096;
-    let Some(sample) = shared.session.samples.get(rank) else {
+    let Some(sample) = shared.samples.all.get(rank) else {
         return;
     };
     let region = shared.recording.region();
@@ -139,7 +138,7 @@ fn prefetch_sample(shared: Shared<'_, '_>, rank: usize) {
         prefetch(front);
     }
     // The next record usually follows directly: the byte before it is the end of this one.
-    if let Some(next) = shared.session.samples.get(rank + 1) {
+    if let Some(next) = shared.samples.all.get(rank + 1) {
         let end = next.pos.offset();
         if let Some(last) = region.get(end.saturating_sub(8)..end) {
             prefetch(last);
@@ -149,7 +148,7 @@ fn prefetch_sample(shared: Shared<'_, '_>, rank: usize) {
 
 /// Streams and compressed recordings: chunk by chunk, each decoded once.
 fn from_chunks(shared: Shared<'_, '_>) -> Collected {
-    let samples = &shared.session.samples;
+    let samples = &shared.samples.all;
     let mut by_position: Vec<SampleId> = samples.indices().collect();
     by_position.sort_by_key(|&rank| samples[rank].pos);
     let recorded = by_position.partition_point(|&rank| samples[rank].pos < RecordPos::NONE);
@@ -197,7 +196,7 @@ fn record_at(chunk: &[u8], offset: usize) -> Option<&[u8]> {
 
 /// The next block of sample ranks for a worker.
 fn take_block(next: &AtomicUsize, shared: Shared<'_, '_>) -> Option<std::ops::Range<usize>> {
-    let len = shared.session.samples.len();
+    let len = shared.samples.all.len();
     let start = next.fetch_add(BLOCK, Ordering::Relaxed);
     if start >= len {
         return None;
@@ -268,7 +267,7 @@ impl<'s, 'a> Worker<'s, 'a> {
 
     /// Reads one sample's record, builds its chain and counts it.
     fn sample(&mut self, rank: SampleId, record: Option<&[u8]>) {
-        let head = &self.shared.session.samples[rank];
+        let head = &self.shared.samples.all[rank];
         let event = &self.shared.recording.events[head.layout];
         self.ids.clear();
         self.is_cut = false;
@@ -330,7 +329,7 @@ impl<'s, 'a> Worker<'s, 'a> {
     /// Notes where a complete stack begins, and that one was cut.
     fn note_roots(&mut self, rank: SampleId, end: StackEnd) {
         let session = self.shared.session;
-        let head = &session.samples[rank];
+        let head = &self.shared.samples.all[rank];
         let end = match end {
             StackEnd::Complete => PathEnd::Start,
             StackEnd::FiberBase => PathEnd::Fiber,
@@ -379,7 +378,7 @@ impl<'s, 'a> Worker<'s, 'a> {
 
     /// Counts a sample whose chain is in `ids`. `sample` is its record, if that was read.
     fn count(&mut self, rank: SampleId, end: StackEnd, sample: Option<&Sample<'_>>) {
-        let head = &self.shared.session.samples[rank];
+        let head = &self.shared.samples.all[rank];
         let at = SampleAt {
             shared: self.shared,
             rank,

@@ -122,6 +122,7 @@ pub fn annotate(
 fn material<'s, 'a>(stages: &Stages<'s, 'a>, options: &LoadOptions) -> assembly::Material<'s, 'a> {
     assembly::Material {
         session: stages.session,
+        samples: stages.samples,
         collected: stages.collected,
         met: stages.met,
         answers: stages.answers,

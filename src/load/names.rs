@@ -37,7 +37,7 @@ pub trait Listener {
 pub fn names(options: &LoadOptions, listener: &mut dyn Listener) -> Result<(), LoadError> {
     // What is wrong with the files was said when the recording was read.
     let quiet = Diagnostics::new();
-    history(options, &quiet, |_, session| {
+    history(options, &quiet, |_, session, _| {
         of_dumps(session, options, listener);
         of_files(session, options, listener);
     })

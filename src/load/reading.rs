@@ -23,7 +23,7 @@ use crate::profile::{self, Built, EventSummary, Facet, Material, Profile, Wait};
 use crate::session::jit::JitBuilder;
 use crate::session::listing::{self, Listing};
 use crate::session::marks::Asked;
-use crate::session::{Filter, Session};
+use crate::session::{Filter, Samples, Session};
 use crate::stitch::{self, Mended, Mending};
 use crate::symbolize::{self, Answers, DebugStore};
 use crate::unit::Unit;
@@ -83,7 +83,7 @@ pub(super) fn read_in<'a, T: Default>(
 pub(super) fn history<T>(
     options: &LoadOptions,
     diag: &Diagnostics,
-    look: impl FnOnce(&Recording<'_>, &Session<'_>) -> T,
+    look: impl FnOnce(&Recording<'_>, &Session<'_>, &Samples) -> T,
 ) -> Result<T, LoadError> {
     let store = Store::new();
     let recording = options.source.open(&store, diag)?;
@@ -97,8 +97,9 @@ pub(super) fn history<T>(
         parallelism: false,
     };
     let window = window.shared_by(options.reading.threads);
-    let session = Session::index(&recording, &window, dsos, jit, &asked, diag, &mut || {});
-    let seen = look(&recording, &session);
+    let (session, samples) =
+        Session::index(&recording, &window, dsos, jit, &asked, diag, &mut || {});
+    let seen = look(&recording, &session, &samples);
     tell_refused(&store, diag);
     drop(session);
     drop(recording);
@@ -115,22 +116,26 @@ pub(super) fn list(
 ) -> Result<std::io::Result<()>, LoadError> {
     refuse_unfit(&options.search, &Store::new())?;
     let options = &*in_time(options)?;
-    history(options, diag, |recording, session| match listing {
-        Listing::Stats => {
-            let mut samples: IndexVec<EventId, u64> = session
-                .rowless
-                .iter()
-                .map(|(samples, _)| *samples)
-                .collect();
-            for sample in &session.samples {
-                samples[sample.event] += 1;
+    history(
+        options,
+        diag,
+        |recording, session, recorded| match listing {
+            Listing::Stats => {
+                let mut samples: IndexVec<EventId, u64> = recorded
+                    .rowless
+                    .iter()
+                    .map(|(samples, _)| *samples)
+                    .collect();
+                for sample in &recorded.all {
+                    samples[sample.event] += 1;
+                }
+                let lines = listing::stats(&session.stats, &recording.events, &samples);
+                lines.iter().try_for_each(|text| line(text))
             }
-            let lines = listing::stats(&session.stats, &recording.events, &samples);
-            lines.iter().try_for_each(|text| line(text))
-        }
-        Listing::Tasks => listing::tasks(session, false, line),
-        Listing::Mmaps => listing::tasks(session, true, line),
-    })
+            Listing::Tasks => listing::tasks(session, false, line),
+            Listing::Mmaps => listing::tasks(session, true, line),
+        },
+    )
 }
 
 /// The fields of tracepoints that rows are told by.
@@ -214,10 +219,10 @@ impl<'a> Reading<'_, 'a> {
         // Kept until the threads that use it have ended.
         let kernel = dsos.kernel_loader();
         std::thread::scope(|scope| {
-            let mut session = self.index(scope, &kernel, dsos, jit);
+            let (session, recorded) = self.index(scope, &kernel, dsos, jit);
             clock.lap("reading");
-            let weighing = self.weigh(&mut session)?;
-            if session.samples.is_empty()
+            let (session, samples, weighing) = self.weigh(session, recorded)?;
+            if samples.all.is_empty()
                 && let Some(error) = nothing_in_time(self.options, session.seen)
             {
                 return Err(error.into());
@@ -225,10 +230,11 @@ impl<'a> Reading<'_, 'a> {
             if self.is_weighed() {
                 clock.lap("weights");
             }
-            let stacks = self.stacks(&session);
+            let history = (&session, &samples);
+            let stacks = self.stacks(history);
             clock.lap("stacks");
             let diag = self.diag;
-            let made = self.profile(&session, weighing, stacks, &mut clock, look);
+            let made = self.profile(history, weighing, stacks, &mut clock, look);
             clock.lap("table");
             diag.note(clock.summary());
             Ok(made)
@@ -247,7 +253,7 @@ impl<'a> Reading<'_, 'a> {
         kernel: &'scope KernelLoader<'a>,
         mut dsos: DsoTable<'a>,
         mut jit: JitBuilder<'a>,
-    ) -> Session<'a>
+    ) -> (Session<'a>, Samples)
     where
         'a: 'scope,
     {
@@ -302,50 +308,63 @@ impl<'a> Reading<'_, 'a> {
         }
     }
 
-    fn weigh(&self, session: &mut Session<'_>) -> Result<Weighing, WeighError> {
-        let source = weigh::Source {
-            recording: self.recording,
-            store: self.store,
-            threads: self.options.reading.threads,
-            diag: self.diag,
-        };
+    /// The samples as they weigh, and the history with what their records tell of it.
+    fn weigh(
+        &self,
+        mut session: Session<'a>,
+        recorded: Samples,
+    ) -> Result<(Session<'a>, Samples, Weighing), WeighError> {
+        if self.needs.contains(Needs::STACKS) && session.has_return_probes {
+            let returns = weigh::returns(self.source(&session), &recorded);
+            session = session.with_returns(returns);
+        }
+        let source = self.source(&session);
         let waits = if self.needs.contains(Needs::WAITS) {
-            weigh::waits(source, session)
+            weigh::waits(source, &recorded)
         } else {
             Vec::new()
         };
-        if self.needs.contains(Needs::STACKS) && session.has_return_probes {
-            weigh::returns(source, session);
-        }
-        let mut weights = Weights::of(self.recording, session);
+        let mut weights = Weights::of(self.recording, &session, &recorded);
         let options = &self.options.weight;
         if options.tells_pairs {
-            weights.pairs = weigh::found_pairs(source, session);
+            weights.pairs = weigh::found_pairs(source, &recorded);
         }
-        Ok(Weighing {
-            weighed: weigh::weigh(source, session, options, &self.options.filter)?,
+        let (samples, weighed) = weigh::weigh(source, recorded, options, &self.options.filter)?;
+        let weighing = Weighing {
+            weighed,
             waits,
             weights,
-        })
+        };
+        Ok((session, samples, weighing))
     }
 
-    fn stacks(&self, session: &Session<'a>) -> Stacks {
+    fn source<'h>(&'h self, session: &'h Session<'a>) -> weigh::Source<'h, 'a> {
+        weigh::Source {
+            recording: self.recording,
+            session,
+            store: self.store,
+            threads: self.options.reading.threads,
+            diag: self.diag,
+        }
+    }
+
+    fn stacks(&self, (session, samples): (&Session<'a>, &Samples)) -> Stacks {
         let learned = match self.together {
             Some(known) => Learned::lasting(known.unwinder(session)),
             None => Learned::default(),
         };
-        let stitches = self.stitches(session);
+        let stitches = self.stitches(samples);
         let needs = self.needs | Needs::PATHS.only_if(stitches);
         let mut collected = collect::collect(
             self.recording,
             self.store,
-            session,
+            (session, samples),
             &learned,
             (needs, self.options.reading),
             &self.fields,
             self.diag,
         );
-        let mended = self.mend(&mut collected, session, learned, stitches);
+        let mended = self.mend(&mut collected, (session, samples), learned, stitches);
         if let latest @ 1.. = session.jit.latest() {
             let latest = latest as f64 / 1e6;
             self.diag.note(format!(
@@ -356,9 +375,9 @@ impl<'a> Reading<'_, 'a> {
     }
 
     /// Whether stacks are completed from others, which have to be read again for it.
-    fn stitches(&self, session: &Session<'_>) -> bool {
+    fn stitches(&self, samples: &Samples) -> bool {
         let is_asked = self.needs.contains(Needs::STACKS) && self.options.mending.stitch;
-        let positions = session.samples.iter().map(|sample| sample.pos);
+        let positions = samples.all.iter().map(|sample| sample.pos);
         let is_possible = is_asked && self.recording.is_read_directly(positions);
         if is_asked && !is_possible {
             self.diag.warn(
@@ -374,13 +393,13 @@ impl<'a> Reading<'_, 'a> {
     fn mend(
         &self,
         collected: &mut Collected,
-        session: &Session<'a>,
+        (session, samples): (&Session<'a>, &Samples),
         learned: Learned<'a>,
         stitch: bool,
     ) -> Mended {
         let cache = MapCache::default();
         let limit = self.options.reading.dump_limit;
-        let again = Again::new(self.recording, session, &cache, learned, limit);
+        let again = Again::new(self.recording, (session, samples), &cache, learned, limit);
         let what = Mending {
             stitch,
             ..self.options.mending
@@ -403,7 +422,7 @@ impl<'a> Reading<'_, 'a> {
     /// Names and lines for all addresses, and the table of them.
     fn profile<T: Default>(
         self,
-        session: &Session<'a>,
+        (session, samples): (&Session<'a>, &Samples),
         weighing: Weighing,
         stacks: Stacks,
         clock: &mut StageClock,
@@ -465,7 +484,7 @@ impl<'a> Reading<'_, 'a> {
         };
         let Built { mut profile, met } = profile::build(
             material,
-            session,
+            (session, samples),
             &recording.events,
             answers,
             options.names.names,
@@ -482,17 +501,18 @@ impl<'a> Reading<'_, 'a> {
         }
         profile.events = match weighed.event {
             Some(event) => index_vec![event.into()],
-            None => self::events(recording, session, options),
+            None => self::events(recording, (session, samples), options),
         };
         profile.waits = waits.into_iter().map(Wait::from).collect();
         profile.fields = fields;
-        summarise(&mut profile, recording, session, options);
+        summarise(&mut profile, recording, (session, samples), options);
         profile.quality.stack_ends = ends;
         profile.quality.weights = weighed.quality;
         profile.quality.stitch_error = mended.error;
         let stages = Stages {
             recording,
             session,
+            samples,
             collected: &collected,
             met: &met,
             mended: &mended,
@@ -510,10 +530,10 @@ impl<'a> Reading<'_, 'a> {
 /// The events as they are weighed: a sample that weighs one is no nanosecond.
 fn events(
     recording: &Recording<'_>,
-    session: &Session<'_>,
+    history: (&Session<'_>, &Samples),
     options: &LoadOptions,
 ) -> IndexVec<EventId, EventSummary> {
-    let mut events = events_of(recording, session);
+    let mut events = events_of(recording, history);
     if options.weight.spec == Spec::Samples {
         for event in &mut events {
             event.unit = Unit::Count;

@@ -12,14 +12,14 @@ use crate::profile::{
     ByEnd, EventId, EventSummary, FrameId, Profile, Quality, RecordingSummary, Sampling, StackEnd,
     ThreadId,
 };
-use crate::session::Session;
+use crate::session::{Samples, Session};
 
 /// The events of the recording, with what counts in totals but has no row.
 pub(super) fn events_of(
     recording: &Recording<'_>,
-    session: &Session<'_>,
+    (session, samples): (&Session<'_>, &Samples),
 ) -> IndexVec<EventId, EventSummary> {
-    let events = recording.events.iter().zip(&session.rowless);
+    let events = recording.events.iter().zip(&samples.rowless);
     events
         .map(|(event, &(samples, period))| EventSummary {
             name: event.name.clone(),
@@ -72,7 +72,7 @@ pub(super) fn stack_ends(collected: &Collected) -> ByEnd<u64> {
 pub(super) fn summarise(
     profile: &mut Profile,
     recording: &Recording<'_>,
-    session: &Session<'_>,
+    (session, samples): (&Session<'_>, &Samples),
     options: &LoadOptions,
 ) {
     let mut quality = Quality {
@@ -96,11 +96,11 @@ pub(super) fn summarise(
         path: options.source.name(),
         lost_samples: session.stats.lost_samples_total(),
         lost: session.stats.lost(),
-        idle_cpus: idle_cpus(session),
+        idle_cpus: idle_cpus(session, samples),
         lost_chunks: session.stats.lost_chunks,
         records: session.stats.records,
         header: recording.header_lines(options.full_header),
-        time_range: time_range(session),
+        time_range: time_range(samples),
         wall_clock: recording
             .features
             .clock_data
@@ -129,7 +129,7 @@ pub(super) fn summarise(
 }
 
 /// Processors that the idle task was met on.
-fn idle_cpus(session: &Session<'_>) -> usize {
+fn idle_cpus(session: &Session<'_>, samples: &Samples) -> usize {
     let threads = session.threads.iter();
     let is_idle: IndexVec<ThreadId, bool> = threads
         .map(|thread| (thread.pid, thread.tid) == (0, 0))
@@ -137,15 +137,17 @@ fn idle_cpus(session: &Session<'_>) -> usize {
     if !is_idle.raw.contains(&true) {
         return 0;
     }
-    let samples = session.samples.iter();
-    let idle = samples.filter(|sample| is_idle[sample.thread] && sample.cpu >= 0);
+    let idle = samples
+        .all
+        .iter()
+        .filter(|sample| is_idle[sample.thread] && sample.cpu >= 0);
     let cpus: FxHashSet<i32> = idle.map(|sample| sample.cpu).collect();
     cpus.len()
 }
 
 /// Times of the first and the last sample. What `perf record --off-cpu` adds up until the end has numbers in place of times.
-fn time_range(session: &Session<'_>) -> Option<(u64, u64)> {
-    let times = session.samples.iter().map(|sample| sample.time);
+fn time_range(samples: &Samples) -> Option<(u64, u64)> {
+    let times = samples.all.iter().map(|sample| sample.time);
     let mut times = times.filter(|time| time.is_time());
     let first = times.next()?;
     Some((first.0, times.next_back().unwrap_or(first).0))

@@ -13,7 +13,7 @@ use crate::ids::{IndexSlice, IndexVec, index_vec};
 use crate::needs::Needs;
 use crate::perfdata::{Event, EventId};
 use crate::session::jit::JitCodeId;
-use crate::session::{Session, Target};
+use crate::session::{Samples, Session, Target};
 use crate::symbolize::{Answers, NameStyle, Query, Site};
 use crate::wasm::{WasmCode, WasmPlace};
 
@@ -127,7 +127,7 @@ pub struct Built {
 #[must_use]
 pub fn build(
     mut material: Material<'_>,
-    session: &Session<'_>,
+    (session, samples): (&Session<'_>, &Samples),
     events: &IndexSlice<EventId, [Event]>,
     answers: Answers<'_>,
     names: NameStyle,
@@ -163,7 +163,7 @@ pub fn build(
         labels,
     } = numberer.rows();
     let mapped = if needs.contains(Needs::RANGES) {
-        mapped::mappings(collected, session)
+        mapped::mappings(collected, session, samples)
     } else {
         Vec::new()
     };
@@ -171,7 +171,7 @@ pub fn build(
     let collected = material.get();
     let mut tabler = Tabler {
         collected,
-        session,
+        recorded: samples,
         numbers: &rows,
         facets: FacetsNumberer::new(&collected.facets, session),
         profile: &mut profile,
@@ -188,6 +188,7 @@ pub fn build(
     Filler {
         collected,
         session,
+        labels_of_samples: &samples.labels,
         answers,
         resolution,
         profile: &mut profile,

@@ -25,6 +25,7 @@ use crate::symbolize::{Answers, Resolution, StringIndex, SymbolIndex};
 pub(super) struct Filler<'b, 'a> {
     pub(super) collected: &'b Collected,
     pub(super) session: &'b Session<'a>,
+    pub(super) labels_of_samples: &'b [String],
     pub(super) answers: Answers<'b>,
     pub(super) resolution: &'b Resolution,
     pub(super) places: FramesOfPcs,
@@ -56,7 +57,7 @@ impl Filler<'_, '_> {
                 Met::At(place, pc) => {
                     let place = self.places.all[place];
                     match place.label() {
-                        Some(label) => self.label(&self.session.labels[label]),
+                        Some(label) => self.label(&self.labels_of_samples[label]),
                         None => self.frame(place, pc),
                     }
                 }

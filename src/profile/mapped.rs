@@ -10,10 +10,14 @@ use crate::collect::{Collected, PcId};
 use crate::ids::{Idx, IndexVec, index_vec};
 use crate::session::jit::ProcessId;
 use crate::session::maps::Mapping;
-use crate::session::{SampleId, Session, Target};
+use crate::session::{SampleId, Samples, Session, Target};
 
 /// The mapping of each address in the process that met it first: each mapping once, by process and address.
-pub(super) fn mappings(collected: &Collected, session: &Session<'_>) -> Vec<(ProcessId, Mapping)> {
+pub(super) fn mappings(
+    collected: &Collected,
+    session: &Session<'_>,
+    samples: &Samples,
+) -> Vec<(ProcessId, Mapping)> {
     let mut stacks = index_vec![false; collected.stacks.len()];
     let mut pcs: IndexVec<PcId, bool> = index_vec![false; collected.pcs.len()];
     let (mut seen, mut found) = (FxHashSet::default(), Vec::new());
@@ -31,7 +35,7 @@ pub(super) fn mappings(collected: &Collected, session: &Session<'_>) -> Vec<(Pro
             let Target::Dso(dso) = collected.pcs[pc].target else {
                 continue;
             };
-            let sample = &session.samples[SampleId::from_usize(row.first as usize)];
+            let sample = &samples.all[SampleId::from_usize(row.first as usize)];
             let space = session.space(sample.space);
             let Some(mapping) = space.maps.find(collected.pcs[pc].at) else {
                 continue;

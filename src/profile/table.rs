@@ -10,12 +10,12 @@ use crate::ids::{Idx, IndexSlice, IndexVec};
 use crate::intern::ItemIndex;
 use crate::perfdata::attr::sample_type;
 use crate::perfdata::{Event, EventId};
-use crate::session::{SampleId, Session};
+use crate::session::{SampleId, Samples};
 
 /// Makes entries, or samples, of rows.
 pub(super) struct Tabler<'b, 'a> {
     pub(super) collected: &'b Collected,
-    pub(super) session: &'b Session<'a>,
+    pub(super) recorded: &'b Samples,
     /// Leaf and stack of each row.
     pub(super) numbers: &'b [(FrameId, StackId)],
     pub(super) facets: FacetsNumberer<'b, 'a>,
@@ -61,7 +61,7 @@ impl Tabler<'_, '_> {
             let own = (row.first, row.key.event);
             while addresses.next_if(|a| (a.0, a.1) < own).is_some() {}
             let address = addresses.peek().filter(|a| (a.0, a.1) == own);
-            let head = &self.session.samples[SampleId::from_usize(row.first as usize)];
+            let head = &self.recorded.all[SampleId::from_usize(row.first as usize)];
             self.profile.samples.push(Sample {
                 time: has(entry.event, sample_type::TIME).then_some(entry.time),
                 cpu: u32::try_from(head.cpu).ok(),

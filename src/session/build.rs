@@ -21,7 +21,7 @@ use super::marks::{Asked, Mark, Moment};
 use super::returns::{Returns, TRAMPOLINES};
 use super::running::Running;
 use super::threads::Threads;
-use super::{Label, SampleId, SampleRef, Session, Space, SpaceId, TaskCounter};
+use super::{Label, SampleId, SampleRef, Samples, Session, Space, SpaceId, TaskCounter};
 
 /// Whether a mapping's name is that of a file, and not of the dynamic loader, which runs before all programs.
 fn is_program(path: &[u8]) -> bool {
@@ -82,7 +82,7 @@ impl<'a> Session<'a> {
         asked: &Asked,
         diag: &Diagnostics,
         kernel_hit: &mut dyn FnMut(),
-    ) -> Self {
+    ) -> (Self, Samples) {
         let mut builder = Builder::new(dsos, jit, asked, recording.events.len());
         diag.begin("reading", recording.region().len() as u64);
         let mut counters = Vec::new();
@@ -154,14 +154,12 @@ impl<'a> Session<'a> {
             .map(|object| dsos.intern(object.path(), DsoKind::JitDump, None, None))
             .collect();
         let (lives, processes) = (threads.lives().to_vec(), threads.processes().to_vec());
-        Self {
-            samples,
+        let session = Self {
             dsos,
             jit,
             comms: threads.comms.into_names(),
             threads: lives,
             stats,
-            rowless,
             counters,
             deferred,
             cgroups,
@@ -174,14 +172,25 @@ impl<'a> Session<'a> {
             has_return_probes,
             has_copied_code,
             returns: Returns::default(),
-            labels: Vec::new(),
             spaces,
             processes,
             last,
             kernel,
             programs,
             jit_dsos,
-        }
+        };
+        let samples = Samples {
+            all: samples,
+            rowless,
+            labels: Vec::new(),
+        };
+        (session, samples)
+    }
+
+    /// The history, with what return probes replaced.
+    #[must_use]
+    pub fn with_returns(self, returns: Returns) -> Self {
+        Self { returns, ..self }
     }
 }
 

@@ -134,10 +134,19 @@ pub struct Space {
     pub maps: MapTable,
 }
 
-/// The immutable history of a recording.
+/// The samples of a recording.
+pub struct Samples {
+    /// In time order, without those that the filter dropped.
+    pub all: IndexVec<SampleId, SampleRef>,
+    /// Number and period of those that count in totals but have no row (guests), by event.
+    pub rowless: IndexVec<EventId, (u64, u64)>,
+    /// Texts of frames that stand for no code, indexed by [`Label`].
+    pub labels: Vec<String>,
+}
+
+/// The history of a recording, which nothing changes once it was read. Numbers of samples are those that they were recorded
+/// with.
 pub struct Session<'a> {
-    /// Samples in time order, without those that the filter dropped.
-    pub samples: IndexVec<SampleId, SampleRef>,
     /// All DSOs; their files open on first use.
     pub dsos: DsoTable<'a>,
     /// JIT code of all processes.
@@ -148,8 +157,6 @@ pub struct Session<'a> {
     pub threads: IndexVec<ThreadId, ThreadLife>,
     /// What was read.
     pub stats: DeliverStats,
-    /// Period of the samples that count in totals but have no row (guests), by event.
-    pub rowless: IndexVec<EventId, (u64, u64)>,
     /// Counters of the tasks that ended, as they were read.
     pub counters: Vec<TaskCounter>,
     /// The user's part of chains that have its number in its place.
@@ -174,8 +181,6 @@ pub struct Session<'a> {
     pub switches: u64,
     /// How many threads ran at each sample, if it was asked for.
     pub parallelism: Parallelism,
-    /// Texts of frames that stand for no code, indexed by [`Label`].
-    pub labels: Vec<String>,
     spaces: IndexVec<SpaceId, Space>,
     /// The pid of each process life, indexed by [`ProcessId`].
     processes: IndexVec<ProcessId, u32>,

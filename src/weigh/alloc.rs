@@ -19,7 +19,7 @@ use crate::perfdata::attr::sample_type;
 use crate::perfdata::{Event, EventId};
 use crate::session::jit::ProcessId;
 use crate::session::marks::Moment;
-use crate::session::{Filter, SampleId, SampleRef, Session};
+use crate::session::{Filter, SampleId, SampleRef, Samples, Session};
 use crate::unit::Unit;
 
 /// Events of which more than this share was lost say nothing of what is left.
@@ -28,24 +28,24 @@ const MOST_LOST: f64 = 0.01;
 /// Weighs by the heap.
 pub(super) fn weigh(
     source: Source<'_, '_>,
-    session: &mut Session<'_>,
+    samples: &mut Samples,
     heap: Heap,
     options: &Options,
     filter: &Filter,
 ) -> Result<Weighed, WeighError> {
-    let probes = probes(source, session);
-    check(source, session, &probes, heap, options)?;
-    let paired = paired(source, session, &probes);
+    let probes = probes(source, samples);
+    check(source, samples, &probes, heap, options)?;
+    let paired = paired(source, samples, &probes);
     let Paired { tally, .. } = &paired;
     let period = sampling(source, &probes).unwrap_or(1);
     let is_of_blocks = !matches!(heap, Heap::Alloc | Heap::AllocCount);
     let mut live = Vec::new();
     if is_of_blocks {
-        live = live_lines(tally, session);
+        live = live_lines(tally, samples);
         live.extend(left_out(tally, options)?);
     }
-    keep_blocks(source, session, &probes, tally, heap, (options, filter));
-    let mut event = describe(source, session, &probes, heap, period);
+    keep_blocks(source, samples, &probes, tally, heap, (options, filter));
+    let mut event = describe(source, samples, &probes, heap, period);
     event.lines.extend(live);
     let quality = quality(&paired);
     Ok(Weighed {
@@ -56,13 +56,13 @@ pub(super) fn weigh(
 }
 
 /// How well calls belong to returns, and frees to calls.
-pub(super) fn pairs(source: Source<'_, '_>, session: &Session<'_>) -> Option<Pairs> {
-    let probes = probes(source, session);
+pub(super) fn pairs(source: Source<'_, '_>, samples: &Samples) -> Option<Pairs> {
+    let probes = probes(source, samples);
     let allocates = |probe: &Probe| probe.kind.allocates() && probe.is_return;
     if !probes.iter().flatten().any(allocates) {
         return None;
     }
-    let paired = paired(source, session, &probes);
+    let paired = paired(source, samples, &probes);
     let tally = &paired.tally;
     // Of what `posix_memalign` made, nobody knows where it is.
     let frees = tally.unpaired_frees.saturating_sub(tally.without_address);
@@ -103,11 +103,12 @@ struct Paired {
 }
 
 /// Reads a piece of the samples after the other, and pairs what they say.
-fn paired(source: Source<'_, '_>, session: &Session<'_>, probes: &[Option<Probe>]) -> Paired {
+fn paired(source: Source<'_, '_>, recorded: &Samples, probes: &[Option<Probe>]) -> Paired {
+    let session = source.session;
     /// Samples that are paired while what is known of an address is on its way from memory.
     const AHEAD: usize = 16;
     let mut reader = Reader::new(session, probes);
-    let samples = session.samples.as_raw_slice();
+    let samples = recorded.all.as_raw_slice();
     let size = source.piece(samples);
     let mut piece = Vec::new();
     let mut read = 0;
@@ -115,7 +116,7 @@ fn paired(source: Source<'_, '_>, session: &Session<'_>, probes: &[Option<Probe>
     let mut pairing = Pairing::default();
     let mut losses = session.losses.iter().peekable();
     let last_of_processes = last_of_processes(session);
-    for step in Story::of(session, &[]).steps() {
+    for step in Story::of(session, recorded, &[]).steps() {
         let before = match step {
             Step::Sample(number, _) => number,
             Step::Mark(mark) => mark.before,
@@ -207,7 +208,7 @@ fn is_sampled(event: &Event) -> bool {
 /// Refuses what the recording cannot tell, and warns of what it tells badly.
 fn check(
     source: Source<'_, '_>,
-    session: &Session<'_>,
+    samples: &Samples,
     probes: &[Option<Probe>],
     heap: Heap,
     options: &Options,
@@ -251,20 +252,23 @@ fn check(
              out small ones instead)"
         ));
     }
-    check_loss(source, session, probes, is_of_blocks, options)
+    check_loss(source, samples, probes, is_of_blocks, options)
 }
 
 fn check_loss(
     source: Source<'_, '_>,
-    session: &Session<'_>,
+    samples: &Samples,
     probes: &[Option<Probe>],
     is_of_blocks: bool,
     options: &Options,
 ) -> Result<(), WeighError> {
     let is_probe = |index: usize| probes[index].is_some();
-    let lost = session.stats.lost_of(|event| is_probe(event.index()));
-    let there = session
-        .samples
+    let lost = source
+        .session
+        .stats
+        .lost_of(|event| is_probe(event.index()));
+    let there = samples
+        .all
         .iter()
         .filter(|s| is_probe(usize::from(s.event.0)));
     let there = there.count() as u64;
@@ -290,7 +294,7 @@ fn check_loss(
 /// Leaves a sample for each block, where it was: there may be as many of them as there is memory for.
 fn keep_blocks(
     source: Source<'_, '_>,
-    session: &mut Session<'_>,
+    weighed: &mut Samples,
     probes: &[Option<Probe>],
     tally: &Tally,
     heap: Heap,
@@ -298,7 +302,7 @@ fn keep_blocks(
 ) {
     let events = &source.recording.events;
     let mut labels = Labels::default();
-    let samples = &mut session.samples;
+    let samples = &mut weighed.all;
     let end = samples.last().map_or(0, |sample| sample.time.0);
     let mut is_kept: IndexVec<SampleId, bool> = index_vec![false; samples.len()];
     let mut rest = 0_u128;
@@ -335,7 +339,7 @@ fn keep_blocks(
     if !samples.raw.is_sorted_by_key(|sample| sample.time) {
         samples.sort_by_key(|sample| sample.time);
     }
-    labels.give(session);
+    weighed.labels = labels.texts();
 }
 
 /// How long a block was there, in ns.
@@ -383,7 +387,7 @@ fn weight(
 
 fn describe(
     source: Source<'_, '_>,
-    session: &Session<'_>,
+    samples: &Samples,
     probes: &[Option<Probe>],
     heap: Heap,
     period: u64,
@@ -416,11 +420,7 @@ fn describe(
     let mut lines = Vec::new();
     if period > 1 && matches!(heap, Heap::Alloc | Heap::AllocCount) {
         // Each sample stands for others of the same size, or of none.
-        let squares: f64 = session
-            .samples
-            .iter()
-            .map(|s| (s.period as f64).powi(2))
-            .sum();
+        let squares: f64 = samples.all.iter().map(|s| (s.period as f64).powi(2)).sum();
         let error = unit.human(squares.sqrt() as u64);
         lines.push(format!("Counted 1 in {period}: ± {error}"));
     }
@@ -439,9 +439,9 @@ fn describe(
 
 /// `Live at end: 6242880 bytes (5.95 MiB) in 1005 blocks; peak 6291456 at 12.345678 s`, and what of that went with its
 /// process.
-fn live_lines(tally: &Tally, session: &Session<'_>) -> Vec<String> {
+fn live_lines(tally: &Tally, samples: &Samples) -> Vec<String> {
     let live = tally.blocks.iter().filter(|block| tally.is_live(block));
-    let peak = session.samples.get(tally.peak_at);
+    let peak = samples.all.get(tally.peak_at);
     let peak_at = peak.map_or(0, |sample| sample.time.0);
     let (seconds, micros) = (peak_at / 1_000_000_000, peak_at / 1000 % 1_000_000);
     let (bytes, blocks) = tally.ended;

@@ -12,7 +12,7 @@ use crate::address::Avma;
 use crate::ids::Idx;
 use crate::perfdata::{EventId, FieldAt, Sample};
 use crate::session::jit::ProcessId;
-use crate::session::{SampleRef, Session};
+use crate::session::{SampleRef, Samples, Session};
 
 /// Names of arguments.
 const SIZES: [&str; 6] = ["size", "new_size", "bytes", "len", "n", "length"];
@@ -51,7 +51,7 @@ pub(super) struct Said {
 }
 
 /// By event: the probe that it is, if it is one on an allocator.
-pub(super) fn probes(source: Source<'_, '_>, session: &Session<'_>) -> Vec<Option<Probe>> {
+pub(super) fn probes(source: Source<'_, '_>, samples: &Samples) -> Vec<Option<Probe>> {
     let events = &source.recording.events;
     let mut found = vec![None; events.len()];
     let address = |event: usize| -> Option<(FieldAt, bool)> {
@@ -64,23 +64,23 @@ pub(super) fn probes(source: Source<'_, '_>, session: &Session<'_>) -> Vec<Optio
         let entry = field("__probe_ip").map(|at| (at, false));
         entry.or_else(|| field("__probe_func").map(|at| (at, true)))
     };
-    let first = first_samples(session, events.len());
+    let first = first_samples(samples, events.len());
     for (event, slot) in found.iter_mut().enumerate() {
         if !events[event].attr.is_tracepoint() {
             continue;
         }
         if let Some((at, is_return)) = address(event) {
-            *slot = probe(source, session, (event, &first[event]), at, is_return);
+            *slot = probe(source, (event, &first[event]), at, is_return);
         }
     }
     found
 }
 
 /// The first samples of each event, in which its function is looked for: the first of all may be entries of a PLT.
-fn first_samples(session: &Session<'_>, events: usize) -> Vec<Vec<SampleRef>> {
+fn first_samples(samples: &Samples, events: usize) -> Vec<Vec<SampleRef>> {
     const LOOKED_AT: usize = 16;
     let mut first = vec![Vec::new(); events];
-    for sample in &session.samples {
+    for sample in &samples.all {
         let of_event = &mut first[sample.event.index()];
         if of_event.len() < LOOKED_AT {
             of_event.push(*sample);
@@ -91,7 +91,6 @@ fn first_samples(session: &Session<'_>, events: usize) -> Vec<Vec<SampleRef>> {
 
 fn probe(
     source: Source<'_, '_>,
-    session: &Session<'_>,
     (event, first): (usize, &[SampleRef]),
     address: FieldAt,
     is_return: bool,
@@ -102,14 +101,14 @@ fn probe(
     let addresses = source.read(first, &wanted, |_, sample| {
         u64::try_from(address.number(sample.raw?)?).ok()
     });
-    let at = |(sample, at): (&SampleRef, &u64)| place_at(session, sample, *at);
+    let at = |(sample, at): (&SampleRef, &u64)| place_at(source.session, sample, *at);
     let places = first.iter().zip(&addresses).filter_map(at).collect();
     let mut named = first
         .iter()
         .zip(addresses.iter().copied())
         .rev()
         .filter_map(|(sample, at)| {
-            let name = function_at(session, sample, at)?;
+            let name = function_at(source.session, sample, at)?;
             kind(&name).map(|kind| (kind, name))
         });
     let name = source.recording.events[event].name.as_str();

@@ -7,15 +7,13 @@ use super::spec::Term;
 use super::{Derived, Options, WeighError, Weighed};
 use crate::ids::Idx;
 use crate::perfdata::{EventId, Recording};
-use crate::session::Session;
+use crate::session::Samples;
 use crate::unit::Unit;
 
 /// Makes all samples of the chosen events samples of one event, and drops the others.
-pub(super) fn keep_chosen(session: &mut Session<'_>, chosen: &[bool]) {
-    session
-        .samples
-        .retain(|sample| chosen[sample.event.index()]);
-    for sample in &mut session.samples {
+pub(super) fn keep_chosen(samples: &mut Samples, chosen: &[bool]) {
+    samples.all.retain(|sample| chosen[sample.event.index()]);
+    for sample in &mut samples.all {
         sample.event = EventId(0);
     }
 }
@@ -29,10 +27,7 @@ pub(super) fn have_chains(recording: &Recording<'_>, chosen: &[bool]) -> bool {
 }
 
 /// `--weight faults`.
-pub(super) fn faults(
-    source: Source<'_, '_>,
-    session: &mut Session<'_>,
-) -> Result<Weighed, WeighError> {
+pub(super) fn faults(source: Source<'_, '_>, samples: &mut Samples) -> Result<Weighed, WeighError> {
     let recording = source.recording;
     let of_exceptions = |event: &_| {
         is_tracepoint(event, "exceptions:page_fault_user")
@@ -55,9 +50,9 @@ pub(super) fn faults(
     let has_callchains = have_chains(recording, &chosen);
     let of = recording.events.iter().zip(&chosen);
     let of = names(of.filter(|(_, chosen)| **chosen).map(|(event, _)| event));
-    keep_chosen(session, &chosen);
-    let pages = session
-        .samples
+    keep_chosen(samples, &chosen);
+    let pages = samples
+        .all
         .iter()
         .fold(0_u64, |sum, sample| sum.saturating_add(sample.period));
     let bytes = Unit::Bytes.human(pages.saturating_mul(4096));
@@ -76,20 +71,20 @@ pub(super) fn faults(
 /// `--weight 'nmemb*size'`.
 pub(super) fn expressions(
     source: Source<'_, '_>,
-    session: &mut Session<'_>,
+    samples: &mut Samples,
     terms: &[Term],
     options: &Options,
 ) -> Result<Weighed, WeighError> {
     let bound = bind(source, terms)?;
     let chosen: Vec<bool> = bound.iter().map(Option::is_some).collect();
-    let values = source.read(session.samples.as_raw_slice(), &chosen, |event, sample| {
+    let values = source.read(samples.all.as_raw_slice(), &chosen, |event, sample| {
         let index = source.index(event)?;
         bound[index].as_ref()?.value(sample.raw?).map(Some)
     });
     let has_callchains = have_chains(source.recording, &chosen);
     let (mut negative, mut without) = (0_u64, 0_u64);
     let mut values = values.into_iter();
-    session.samples.raw.retain_mut(|sample| {
+    samples.all.raw.retain_mut(|sample| {
         let value = values.next().flatten();
         if !chosen[sample.event.index()] {
             return false;

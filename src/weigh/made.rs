@@ -4,7 +4,7 @@ use crate::address::{Avma, Timestamp};
 use crate::ids::{CommId, ThreadId};
 use crate::perfdata::{CpuMode, EventId, RecordPos};
 use crate::run_state::RunState;
-use crate::session::{Filter, Label, SampleRef, Session, SpaceId};
+use crate::session::{Filter, Label, SampleRef, SpaceId};
 
 /// How much of a time is within the chosen times.
 pub(super) fn within(filter: &Filter, from: u64, to: u64) -> u64 {
@@ -34,9 +34,9 @@ impl Labels {
         Label::of_text(index)
     }
 
-    /// Gives them to the session.
-    pub(super) fn give(self, session: &mut Session<'_>) {
-        session.labels = self.texts;
+    /// The texts of all.
+    pub(super) fn texts(self) -> Vec<String> {
+        self.texts
     }
 }
 

@@ -1,7 +1,7 @@
 //! `--weight`: what samples weigh, where it is not what was recorded.
 //!
-//! In: the session, and the records of the samples that matter. Out: the session with other samples in it, whose
-//! periods are the weights, and [`Weighed`], what is to be known of them. Called between the session and the parallel
+//! In: the samples, what the session knows of them, and the records of those that matter. Out: other samples, whose periods are
+//! the weights, and [`Weighed`], what is to be known of them. Called between the session and the parallel
 //! pass; later stages and views do not know that there are weights, only that samples have periods.
 //!
 //! Presets that pair events (`waits`, `pairs`) need all samples in order: filters apply behind them.
@@ -25,7 +25,7 @@ mod time;
 mod timeline;
 mod waits;
 
-use crate::session::{Filter, Session};
+use crate::session::{Filter, Samples};
 use crate::unit::Unit;
 
 pub use allocators::{Kind, is_allocator};
@@ -66,10 +66,10 @@ pub struct Pairs {
 
 /// What of a recording's events can be paired for weights.
 #[must_use]
-pub fn found_pairs(source: Source<'_, '_>, session: &Session<'_>) -> Vec<Pairs> {
-    let heap = alloc::pairs(source, session);
+pub fn found_pairs(source: Source<'_, '_>, samples: &Samples) -> Vec<Pairs> {
+    let heap = alloc::pairs(source, samples);
     heap.into_iter()
-        .chain(time::pairs(source, session))
+        .chain(time::pairs(source, samples))
         .collect()
 }
 
@@ -113,44 +113,46 @@ pub enum Trim {
     Allocators,
 }
 
-/// Replaces the session's samples by what was asked for.
+/// Makes of the samples what was asked for.
 ///
 /// # Errors
 /// When the recording does not have what it takes, or lost too much of it.
 pub fn weigh(
     source: Source<'_, '_>,
-    session: &mut Session<'_>,
+    mut recorded: Samples,
     options: &Options,
     filter: &Filter,
-) -> Result<Weighed, WeighError> {
-    match &options.spec {
+) -> Result<(Samples, Weighed), WeighError> {
+    let samples = &mut recorded;
+    let weighed = match &options.spec {
         Spec::Period => Ok(Weighed::default()),
         Spec::Samples => {
-            count(session);
+            count(samples);
             Ok(Weighed::default())
         }
-        Spec::Faults => fields::faults(source, session),
-        Spec::Expressions(terms) => fields::expressions(source, session, terms, options),
-        Spec::Duration(pair) => pairs::weigh(source, session, pair.as_ref(), options, filter),
-        Spec::Waits(waits) => time::waits(source, session, *waits, options, filter),
-        Spec::OnCpu => time::oncpu(source, session, filter),
-        Spec::Wall => time::wall(source, session, options, filter),
-        Spec::Heap(heap) => alloc::weigh(source, session, *heap, options, filter),
-    }
+        Spec::Faults => fields::faults(source, samples),
+        Spec::Expressions(terms) => fields::expressions(source, samples, terms, options),
+        Spec::Duration(pair) => pairs::weigh(source, samples, pair.as_ref(), options, filter),
+        Spec::Waits(waits) => time::waits(source, samples, *waits, options, filter),
+        Spec::OnCpu => time::oncpu(source, samples, filter),
+        Spec::Wall => time::wall(source, samples, options, filter),
+        Spec::Heap(heap) => alloc::weigh(source, samples, *heap, options, filter),
+    }?;
+    Ok((recorded, weighed))
 }
 
 /// When threads were not on a processor, as far as switches were recorded.
 #[must_use]
-pub fn waits(source: Source<'_, '_>, session: &Session<'_>) -> Vec<Interval> {
-    time::intervals(source, session)
+pub fn waits(source: Source<'_, '_>, samples: &Samples) -> Vec<Interval> {
+    time::intervals(source, samples)
 }
 
 /// Every sample weighs 1.
-fn count(session: &mut Session<'_>) {
-    for sample in &mut session.samples {
+fn count(samples: &mut Samples) {
+    for sample in &mut samples.all {
         sample.period = 1;
     }
-    for (samples, period) in &mut session.rowless {
-        *period = *samples;
+    for (number, period) in &mut samples.rowless {
+        *period = *number;
     }
 }

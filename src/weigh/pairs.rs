@@ -17,7 +17,7 @@ use super::{Derived, Options, WeighError, Weighed};
 use crate::ids::{Idx, IndexVec, ThreadId};
 use crate::perfdata::{EventId, FieldAt, Recording};
 use crate::session::marks::Moment;
-use crate::session::{Filter, SampleId, SampleRef, Session};
+use crate::session::{Filter, SampleId, SampleRef, Samples};
 use crate::unit::Unit;
 
 /// Begins that wait for their end at most: what a file could make many of has a limit.
@@ -48,7 +48,7 @@ struct Key(Option<ThreadId>, i128, i128);
 /// `--weight duration`.
 pub(super) fn weigh(
     source: Source<'_, '_>,
-    session: &mut Session<'_>,
+    samples: &mut Samples,
     pair: Option<&Pair>,
     options: &Options,
     filter: &Filter,
@@ -60,24 +60,20 @@ pub(super) fn weigh(
     };
     let has_role: Vec<bool> = roles.iter().map(|roles| !roles.is_empty()).collect();
     let keys: IndexVec<SampleId, _> = source
-        .read(
-            session.samples.as_raw_slice(),
-            &has_role,
-            |event, sample| {
-                let raw = sample.raw.unwrap_or_default();
-                let index = source.index(event)?;
-                let role = roles[index].first()?;
-                Some(match role.by {
-                    By::Thread | By::SystemCall => (0, 0, 0),
-                    By::ThreadAnd(at) => (at.number(raw)?, 0, stack_pointer(sample)),
-                    By::Fields(a, b) => (a.number(raw)?, b.map_or(Some(0), |b| b.number(raw))?, 0),
-                })
-            },
-        )
+        .read(samples.all.as_raw_slice(), &has_role, |event, sample| {
+            let raw = sample.raw.unwrap_or_default();
+            let index = source.index(event)?;
+            let role = roles[index].first()?;
+            Some(match role.by {
+                By::Thread | By::SystemCall => (0, 0, 0),
+                By::ThreadAnd(at) => (at.number(raw)?, 0, stack_pointer(sample)),
+                By::Fields(a, b) => (a.number(raw)?, b.map_or(Some(0), |b| b.number(raw))?, 0),
+            })
+        })
         .into();
     let mut open = Pairing::default();
     let mut paired: Vec<SampleRef> = Vec::new();
-    for step in Story::of(session, &[]).steps() {
+    for step in Story::of(source.session, samples, &[]).steps() {
         let (number, sample) = match step {
             Step::Sample(number, sample) => (number, sample),
             Step::Mark(mark) => {
@@ -106,7 +102,7 @@ pub(super) fn weigh(
             let Some((begin, time, own)) = open.end(&begin, filter) else {
                 continue;
             };
-            let begun = &session.samples[begin];
+            let begun = &samples.all[begin];
             let cpus = &filter.cpus;
             let cpu = u32::try_from(begun.cpu).ok();
             let is_in_time = time > 0 || filter.times.is_empty();
@@ -144,7 +140,7 @@ pub(super) fn weigh(
         None => format!("duration (time from {of} to their ends)"),
     };
     paired.sort_by_key(|sample| sample.time);
-    session.samples = paired.into();
+    samples.all = paired.into();
     Ok(Weighed {
         event: Some(Derived {
             name,

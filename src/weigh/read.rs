@@ -7,13 +7,15 @@ use crate::ids::Idx;
 use crate::input::{Store, Window, prefetch};
 use crate::parallel::in_parallel;
 use crate::perfdata::{Event, RecordPos, Recording, Sample};
-use crate::session::SampleRef;
+use crate::session::{SampleRef, Session};
 
 /// Where records are.
 #[derive(Clone, Copy)]
 pub struct Source<'s, 'a> {
     /// The recording, which was gone through once.
     pub recording: &'s Recording<'a>,
+    /// What is known of it.
+    pub session: &'s Session<'a>,
     /// What has it mapped.
     pub store: &'s Store,
     /// Worker threads.

@@ -9,7 +9,7 @@ use super::read::Source;
 use crate::address::Avma;
 use crate::ids::Idx;
 use crate::perfdata::FieldAt;
-use crate::session::Session;
+use crate::session::Samples;
 use crate::session::returns::Returns;
 
 /// Where the addresses are in payloads of a probe.
@@ -21,34 +21,31 @@ enum Probe {
     Return(FieldAt, FieldAt),
 }
 
-/// Gives the session what its return probes tell, if it has any.
-pub fn returns(source: Source<'_, '_>, session: &mut Session<'_>) {
+/// What return probes tell, if there are any.
+#[must_use]
+pub fn returns(source: Source<'_, '_>, samples: &Samples) -> Returns {
     let probes = probes(source);
     let has_returns = |probe: &Option<Probe>| matches!(probe, Some(Probe::Return(..)));
     if !probes.iter().any(has_returns) {
-        return;
+        return Returns::default();
     }
     let is_probe: Vec<bool> = probes.iter().map(Option::is_some).collect();
-    let said = source.read(
-        session.samples.as_raw_slice(),
-        &is_probe,
-        |event, sample| {
-            let (payload, index) = (sample.raw?, source.index(event)?);
-            let number = |at: FieldAt| u64::try_from(at.number(payload)?).ok();
-            Some(match probes[index]? {
-                Probe::Entry(function) => (number(function)?, 0),
-                Probe::Return(function, back) => (number(function)?, number(back)?),
-            })
-        },
-    );
+    let said = source.read(samples.all.as_raw_slice(), &is_probe, |event, sample| {
+        let (payload, index) = (sample.raw?, source.index(event)?);
+        let number = |at: FieldAt| u64::try_from(at.number(payload)?).ok();
+        Some(match probes[index]? {
+            Probe::Entry(function) => (number(function)?, 0),
+            Probe::Return(function, back) => (number(function)?, number(back)?),
+        })
+    });
     let mut probed = FxHashSet::default();
-    for (sample, (function, _)) in session.samples.iter().zip(&said) {
+    for (sample, (function, _)) in samples.all.iter().zip(&said) {
         if has_returns(&probes[sample.event.index()]) {
             probed.insert(*function);
         }
     }
     let mut found = Returns::default();
-    for (sample, (function, back)) in session.samples.iter().zip(&said) {
+    for (sample, (function, back)) in samples.all.iter().zip(&said) {
         match probes[sample.event.index()] {
             Some(Probe::Entry(_)) if probed.contains(function) => {
                 found.enter(sample.thread, sample.time, *function);
@@ -59,7 +56,7 @@ pub fn returns(source: Source<'_, '_>, session: &mut Session<'_>) {
             _ => {}
         }
     }
-    session.returns = found;
+    found
 }
 
 fn probes(source: Source<'_, '_>) -> Vec<Option<Probe>> {

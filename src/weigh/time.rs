@@ -20,7 +20,7 @@ use crate::diagnostics::Diagnostics;
 use crate::ids::{Idx, IndexSlice};
 use crate::perfdata::{EventId, Recording};
 use crate::run_state::RunState;
-use crate::session::{Filter, Label, SampleRef, Session};
+use crate::session::{Filter, Label, SampleRef, Samples, Session};
 use crate::unit::Unit;
 
 /// The tracepoint.
@@ -29,7 +29,7 @@ const SWITCH: &str = "sched:sched_switch";
 /// `--weight offcpu`, `blocked` and `runnable`.
 pub(super) fn waits(
     source: Source<'_, '_>,
-    session: &mut Session<'_>,
+    samples: &mut Samples,
     waits: Waits,
     options: &Options,
     filter: &Filter,
@@ -37,34 +37,34 @@ pub(super) fn waits(
     let recording = source.recording;
     let is_switch = which(recording, |event| is_tracepoint(event, SWITCH));
     if !is_switch.contains(&true) {
-        return from_bpf(recording, session, waits, &options.text, filter);
+        return from_bpf(recording, samples, waits, &options.text, filter);
     }
-    let lives = paired(source, session, &is_switch);
-    refuse_bounds(source, session, &lives, waits, &options.text)?;
+    let lives = paired(source, samples, &is_switch);
+    refuse_bounds(source, samples, &lives, waits, &options.text)?;
     let mut labels = Labels::default();
     let chosen: Vec<Interval> = lives
         .intervals
         .iter()
-        .filter(|interval| is_wanted(interval, waits) && !is_idle(session, interval))
+        .filter(|interval| is_wanted(interval, waits) && !is_idle(source.session, interval))
         .copied()
         .collect();
     warn_of_bounds(source, &chosen, waits, &options.text);
     let quality = quality(&chosen);
-    let samples = samples_of(session, &chosen, options, filter, &mut labels);
+    let waiting = samples_of(samples, &chosen, options, filter, &mut labels);
     let what = match waits {
         Waits::OffCpu => "offcpu (time between switch-out and switch-in)",
         Waits::Blocked => "blocked (time between switch-out in a wait and switch-in)",
         Waits::Runnable => "runnable (time between preemption and switch-in)",
     };
-    let threads = threads_in(&samples);
-    let total: u64 = sum(&samples);
+    let threads = threads_in(&waiting);
+    let total: u64 = sum(&waiting);
     let lines = vec![format!(
         "Waits: {} in {} intervals of {threads} threads",
         Unit::Nanoseconds.human(total),
-        samples.len()
+        waiting.len()
     )];
-    session.samples = samples.into();
-    labels.give(session);
+    samples.all = waiting.into();
+    samples.labels = labels.texts();
     Ok(Weighed {
         event: Some(Derived {
             name: what.to_owned(),
@@ -81,17 +81,17 @@ pub(super) fn waits(
 /// `--weight oncpu`.
 pub(super) fn oncpu(
     source: Source<'_, '_>,
-    session: &mut Session<'_>,
+    samples: &mut Samples,
     filter: &Filter,
 ) -> Result<Weighed, WeighError> {
     let recording = source.recording;
     let is_switch = which(recording, |event| is_tracepoint(event, SWITCH));
-    let lives = paired(source, session, &is_switch);
-    let sampled = running_events(source, session);
+    let lives = paired(source, samples, &is_switch);
+    let sampled = running_events(source, samples);
     let mut labels = Labels::default();
-    let Some(samples) = on_cpu(
+    let Some(running) = on_cpu(
         source,
-        session,
+        samples,
         &lives,
         (&sampled, filter, false),
         &mut labels,
@@ -100,9 +100,9 @@ pub(super) fn oncpu(
                     (perf record --switch-events)";
         return Err(WeighError(text.to_owned()));
     };
-    let line = on_cpu_line(&samples, session);
-    session.samples = samples.into();
-    labels.give(session);
+    let line = on_cpu_line(&running, source.session, samples);
+    samples.all = running.into();
+    samples.labels = labels.texts();
     Ok(Weighed {
         event: Some(Derived {
             name: "oncpu (time on a processor)".to_owned(),
@@ -118,7 +118,7 @@ pub(super) fn oncpu(
 /// `--weight wall`.
 pub(super) fn wall(
     source: Source<'_, '_>,
-    session: &mut Session<'_>,
+    samples: &mut Samples,
     options: &Options,
     filter: &Filter,
 ) -> Result<Weighed, WeighError> {
@@ -128,13 +128,13 @@ pub(super) fn wall(
         let text = "--weight wall: no sched:sched_switch (scripts/record-offcpu)";
         return Err(WeighError(text.to_owned()));
     }
-    let lives = paired(source, session, &is_switch);
-    refuse_bounds(source, session, &lives, Waits::OffCpu, &options.text)?;
-    let sampled = running_events(source, session);
+    let lives = paired(source, samples, &is_switch);
+    refuse_bounds(source, samples, &lives, Waits::OffCpu, &options.text)?;
+    let sampled = running_events(source, samples);
     let mut labels = Labels::default();
     let Some(running) = on_cpu(
         source,
-        session,
+        samples,
         &lives,
         (&sampled, filter, true),
         &mut labels,
@@ -146,18 +146,18 @@ pub(super) fn wall(
     let chosen: Vec<Interval> = lives
         .intervals
         .iter()
-        .filter(|interval| !is_idle(session, interval))
+        .filter(|interval| !is_idle(source.session, interval))
         .copied()
         .collect();
     let quality = quality(&chosen);
-    let waiting = samples_of(session, &chosen, options, filter, &mut labels);
-    let on = on_cpu_line(&running, session);
+    let waiting = samples_of(samples, &chosen, options, filter, &mut labels);
+    let on = on_cpu_line(&running, source.session, samples);
     let off = format!("Off CPU: {}", Unit::Nanoseconds.human(sum(&waiting)));
-    let mut samples = running;
-    samples.extend(waiting);
-    samples.sort_by_key(|sample| sample.time);
-    session.samples = samples.into();
-    labels.give(session);
+    let mut all = running;
+    all.extend(waiting);
+    all.sort_by_key(|sample| sample.time);
+    samples.all = all.into();
+    samples.labels = labels.texts();
     let chained: Vec<bool> = is_switch
         .iter()
         .zip(&sampled)
@@ -178,20 +178,20 @@ pub(super) fn wall(
 
 /// The intervals of waiting of all threads but the idle ones, without those whose end nothing tells: a switch away of a
 /// thread whose switches back were not recorded ends with the next one, which is no more than a bound.
-pub(super) fn intervals(source: Source<'_, '_>, session: &Session<'_>) -> Vec<Interval> {
+pub(super) fn intervals(source: Source<'_, '_>, samples: &Samples) -> Vec<Interval> {
     let is_switch = which(source.recording, |event| is_tracepoint(event, SWITCH));
-    if !is_switch.contains(&true) && session.marks.is_empty() {
+    if !is_switch.contains(&true) && source.session.marks.is_empty() {
         return Vec::new();
     }
-    let mut lives = paired(source, session, &is_switch);
+    let mut lives = paired(source, samples, &is_switch);
     lives.intervals.retain(|i| {
-        !is_idle(session, i) && !i.is_lost && i.evidence != Evidence::Bound && i.to > i.from
+        !is_idle(source.session, i) && !i.is_lost && i.evidence != Evidence::Bound && i.to > i.from
     });
     lives.intervals
 }
 
 /// How well switches away belong to switches back.
-pub(super) fn pairs(source: Source<'_, '_>, session: &Session<'_>) -> Option<Pairs> {
+pub(super) fn pairs(source: Source<'_, '_>, samples: &Samples) -> Option<Pairs> {
     let is_switch = which(source.recording, |event| is_tracepoint(event, SWITCH));
     if !is_switch.contains(&true) {
         return None;
@@ -202,11 +202,11 @@ pub(super) fn pairs(source: Source<'_, '_>, session: &Session<'_>) -> Option<Pai
         diag: &quiet,
         ..source
     };
-    let lives = paired(source, session, &is_switch);
+    let lives = paired(source, samples, &is_switch);
     let waits: Vec<Interval> = lives
         .intervals
         .iter()
-        .filter(|interval| !is_idle(session, interval))
+        .filter(|interval| !is_idle(source.session, interval))
         .copied()
         .collect();
     let is_bound = |interval: &&Interval| {
@@ -224,7 +224,7 @@ pub(super) fn pairs(source: Source<'_, '_>, session: &Session<'_>) -> Option<Pai
 /// `perf record --off-cpu`: its periods are the times already.
 fn from_bpf(
     recording: &Recording<'_>,
-    session: &mut Session<'_>,
+    samples: &mut Samples,
     waits: Waits,
     text: &str,
     filter: &Filter,
@@ -241,10 +241,8 @@ fn from_bpf(
         )));
     }
     let has_callchains = have_chains(recording, &chosen);
-    keep_chosen(session, &chosen);
-    session
-        .samples
-        .retain(|s| filter.keeps_at(s.time.0, cpu_of(s)));
+    keep_chosen(samples, &chosen);
+    samples.all.retain(|s| filter.keeps_at(s.time.0, cpu_of(s)));
     Ok(Weighed {
         event: Some(Derived {
             name: "offcpu (offcpu-time)".to_owned(),
@@ -262,32 +260,28 @@ fn cpu_of(sample: &SampleRef) -> Option<u32> {
 }
 
 /// Reads the payloads of switches and pairs them.
-fn paired(source: Source<'_, '_>, session: &Session<'_>, is_switch: &[bool]) -> Lives {
+fn paired(source: Source<'_, '_>, samples: &Samples, is_switch: &[bool]) -> Lives {
     let tracepoints = &source.recording.tracepoints;
     let states: Mutex<FxHashMap<i128, Option<RunState>>> = Mutex::default();
-    let fields = source.read(
-        session.samples.as_raw_slice(),
-        is_switch,
-        |event, sample| {
-            let (id, raw) = (event.attr.config, sample.raw?);
-            let number = |name: &str| tracepoints.field(id, name)?.number(raw);
-            let state = number("prev_state")?;
-            let mut states = states.lock().unwrap_or_else(PoisonError::into_inner);
-            let state = *states.entry(state).or_insert_with(|| {
-                let text = tracepoints.field_text(id, "prev_state", raw, &|_| None);
-                state_of(&text.unwrap_or_default())
-            });
-            let pid = |name: &str| number(name).and_then(|pid| u32::try_from(pid).ok());
-            Some(SwitchFields {
-                prev: pid("prev_pid")?,
-                next: pid("next_pid")?,
-                state,
-            })
-        },
-    );
-    let tids = tids(session);
+    let fields = source.read(samples.all.as_raw_slice(), is_switch, |event, sample| {
+        let (id, raw) = (event.attr.config, sample.raw?);
+        let number = |name: &str| tracepoints.field(id, name)?.number(raw);
+        let state = number("prev_state")?;
+        let mut states = states.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = *states.entry(state).or_insert_with(|| {
+            let text = tracepoints.field_text(id, "prev_state", raw, &|_| None);
+            state_of(&text.unwrap_or_default())
+        });
+        let pid = |name: &str| number(name).and_then(|pid| u32::try_from(pid).ok());
+        Some(SwitchFields {
+            prev: pid("prev_pid")?,
+            next: pid("next_pid")?,
+            state,
+        })
+    });
+    let tids = tids(source.session);
     let lives = pair(
-        Story::of(session, &tids),
+        Story::of(source.session, samples, &tids),
         is_switch,
         IndexSlice::new(&fields),
     );
@@ -328,21 +322,21 @@ fn warn_of_frequency(source: Source<'_, '_>, is_switch: &[bool]) {
 }
 
 /// Whether samples of anything besides switches could have ended a wait.
-fn has_other_samples(session: &Session<'_>, recording: &Recording<'_>) -> bool {
+fn has_other_samples(samples: &Samples, recording: &Recording<'_>) -> bool {
     let is_switch = which(recording, |event| is_tracepoint(event, SWITCH));
-    let mut samples = session.samples.iter();
+    let mut samples = samples.all.iter();
     samples.any(|sample| !is_switch[sample.event.index()])
 }
 
 /// Waits for a processor are short: what only bounds them from above is mostly running time.
 fn refuse_bounds(
     source: Source<'_, '_>,
-    session: &Session<'_>,
+    samples: &Samples,
     lives: &Lives,
     waits: Waits,
     text: &str,
 ) -> Result<(), WeighError> {
-    let is_known = lives.knows_running() || has_other_samples(session, source.recording);
+    let is_known = lives.knows_running() || has_other_samples(samples, source.recording);
     if is_known || waits == Waits::Blocked {
         return Ok(());
     }
@@ -401,7 +395,7 @@ fn quality(intervals: &[Interval]) -> String {
 
 /// A sample for each interval, as far as it is within the chosen times.
 fn samples_of(
-    session: &Session<'_>,
+    recorded: &Samples,
     intervals: &[Interval],
     options: &Options,
     filter: &Filter,
@@ -421,7 +415,7 @@ fn samples_of(
                 state,
                 event: EventId(0),
                 label: frame.map_or(Label::NONE, |frame| labels.of(frame)),
-                ..session.samples[number]
+                ..recorded.all[number]
             },
             None => {
                 let name = match interval {
@@ -444,10 +438,10 @@ fn samples_of(
 
 /// The events whose samples show where threads run: clocks, else the first that is no tracepoint. Of clocks those that count
 /// nothing twice.
-fn running_events(source: Source<'_, '_>, session: &Session<'_>) -> Vec<bool> {
+fn running_events(source: Source<'_, '_>, samples: &Samples) -> Vec<bool> {
     let events = &source.recording.events;
     let mut has_samples = vec![false; events.len()];
-    for sample in &session.samples {
+    for sample in &samples.all {
         has_samples[sample.event.index()] = true;
     }
     let clocks = which(source.recording, is_clock);
@@ -472,13 +466,14 @@ fn running_events(source: Source<'_, '_>, session: &Session<'_>) -> Vec<bool> {
 /// a switch, where it begins to wait; else until the switch.
 fn on_cpu(
     source: Source<'_, '_>,
-    session: &Session<'_>,
+    recorded: &Samples,
     lives: &Lives,
     (sampled, filter, whole_lives): (&[bool], &Filter, bool),
     labels: &mut Labels,
 ) -> Option<Vec<SampleRef>> {
+    let session = source.session;
     let is_idle = |sample: &SampleRef| session.threads[sample.thread].tid == 0;
-    let kept = session.samples.iter().filter(|sample| {
+    let kept = recorded.all.iter().filter(|sample| {
         sampled[sample.event.index()]
             && !is_idle(sample)
             && filter.keeps_at(sample.time.0, cpu_of(sample))
@@ -522,16 +517,16 @@ fn threads_in(samples: &[SampleRef]) -> usize {
 }
 
 /// `On CPU: 0.901 s in 9 threads over 2.74 s (0.33 CPUs)`.
-fn on_cpu_line(samples: &[SampleRef], session: &Session<'_>) -> String {
-    let times = session.samples.iter().map(|sample| sample.time.0);
+fn on_cpu_line(running: &[SampleRef], session: &Session<'_>, samples: &Samples) -> String {
+    let times = samples.all.iter().map(|sample| sample.time.0);
     let times = times.chain(session.marks.iter().map(|mark| mark.time.0));
     let (first, last) = times.fold((u64::MAX, 0), |(first, last), time| {
         (first.min(time), last.max(time))
     });
     let span = last.saturating_sub(first);
-    let total = sum(samples);
+    let total = sum(running);
     let seconds = |ns| Unit::Nanoseconds.human(ns);
-    let (on, threads) = (seconds(total), threads_in(samples));
+    let (on, threads) = (seconds(total), threads_in(running));
     let mut line = format!("On CPU: {on} in {threads} threads over {}", seconds(span));
     if span > 0 {
         line.push_str(&format!(" ({:.2} CPUs)", total as f64 / span as f64));

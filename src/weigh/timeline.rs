@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use crate::ids::{IndexSlice, ThreadId};
 use crate::session::marks::Mark;
-use crate::session::{SampleId, SampleRef, Session};
+use crate::session::{SampleId, SampleRef, Samples, Session};
 
 /// Everything that happened.
 #[derive(Debug, Clone, Copy)]
@@ -26,9 +26,9 @@ pub(super) enum Step<'s> {
 
 impl<'s> Story<'s> {
     /// What a session tells.
-    pub(super) fn of(session: &'s Session<'_>, tids: &'s [u32]) -> Self {
+    pub(super) fn of(session: &'s Session<'_>, samples: &'s Samples, tids: &'s [u32]) -> Self {
         Self {
-            samples: &session.samples,
+            samples: &samples.all,
             marks: &session.marks,
             tids,
         }

@@ -125,6 +125,19 @@ fn named_modules(line: &str) -> Vec<&str> {
 
 /// Questions are data: what asks them is another door each.
 #[test]
+fn only_session_changes_the_history() {
+    for path in files("src") {
+        if path.starts_with("src/session") {
+            continue;
+        }
+        for (number, line) in code(&path) {
+            let is_changed = line.contains("&mut Session") || line.contains("mut Session<");
+            assert!(!is_changed, "{}:{number}: {line}", path.display());
+        }
+    }
+}
+
+#[test]
 fn examples_fit_a_screen() {
     let examples = files("examples");
     assert!(examples.len() > 3, "examples are not found any more");
