@@ -1,7 +1,8 @@
 //! Sort keys: what there is to know of each, in one place.
 //!
 //! A [`Key`] is a column, and most divide the samples into rows. All else that the view, the writers and the help know of it stands
-//! in its `Descriptor` (`table`): who adds a key adds a variant, a descriptor, and its place among perf's words (`words`).
+//! in its `Descriptor` (`table`): who adds a key adds a variant, a descriptor, and its place among perf's words (`words`)
+//! if it is none of them.
 //! What makes rows does not know descriptors: it is given keys with their orders ([`super::columns`]). Knows no layout: cells say
 //! what stands in them, and how they use their column.
 

@@ -49,6 +49,42 @@ impl Key {
     }
 }
 
+/// Keys that have one word, besides [`Facet`]s.
+pub(super) const KEYS: [Key; 29] = {
+    use Key::*;
+    [
+        Pid,
+        Comm,
+        Dso,
+        Symbol,
+        Parent,
+        Socket,
+        Srcline,
+        Srcfile,
+        SymbolSize,
+        DsoSize,
+        CgroupId,
+        IpcNull,
+        Time,
+        Tid,
+        Tgid,
+        Symoff,
+        State,
+        Kind,
+        Own,
+        Overhead,
+        Latency,
+        OverheadSys,
+        OverheadUs,
+        OverheadGuestSys,
+        OverheadGuestUs,
+        OverheadChildren,
+        LatencyChildren,
+        Sample,
+        Period,
+    ]
+};
+
 /// A key that divides samples.
 const fn part(
     name: &'static str,

@@ -6,6 +6,7 @@
 use std::fmt;
 
 use super::super::spec::{FieldSpec, Key, SortSpec};
+use super::table::KEYS;
 use crate::metrics::Metric;
 use crate::profile::Facet;
 
@@ -34,140 +35,48 @@ impl fmt::Display for KeyError {
 
 impl std::error::Error for KeyError {}
 
-/// A word of perf's.
-enum Word {
-    /// A key.
-    Has(Key),
-    /// One that pjit does not have.
-    PerfOnly(&'static str),
+/// Words of keys that divide samples into rows, in perf's order, because the first that fits a prefix wins. Words that are no
+/// key's name are perf's alone; the last three are pjit's own.
+const PARTS: &str = "pid comm dso symbol parent cpu socket srcline srcfile local_weight weight transaction trace \
+    symbol_size dso_size cgroup cgroup_id ipc_null time code_page_size local_ins_lat ins_lat local_p_stage_cyc p_stage_cyc addr \
+    tid tgid simd symoff callchain_branch_predicted parallelism state kind own";
+
+/// Words of counters, which perf searches after the others.
+const COUNTERS: &str = "overhead latency overhead_sys overhead_us overhead_guest_sys overhead_guest_us overhead_children \
+    latency_children sample period weight1";
+
+/// Words of branch and memory recordings, which pjit does not read.
+const BRANCH_AND_MEMORY: &str = "dso_from dso_to symbol_from symbol_to mispredict abort in_tx cycles srcline_from srcline_to \
+    ipc_lbr addr_from addr_to symbol_daddr dso_daddr locked tlb mem snoop dcacheline symbol_iaddr phys_daddr data_page_size \
+    blocked";
+
+/// The key that has a word, if pjit has it.
+fn key(word: &str) -> Option<Key> {
+    let mut keys = KEYS.into_iter().chain(Facet::ALL.map(Key::Facet));
+    keys.find(|key| key.name() == word)
 }
-
-use Word::{Has, PerfOnly};
-
-impl Word {
-    fn name(&self) -> &'static str {
-        match self {
-            Has(key) => key.name(),
-            PerfOnly(name) => name,
-        }
-    }
-}
-
-/// Keys that divide samples into rows, in perf's order, because the first that fits a prefix wins.
-const SORT_KEYS: &[Word] = &[
-    Has(Key::Pid),
-    Has(Key::Comm),
-    Has(Key::Dso),
-    Has(Key::Symbol),
-    Has(Key::Parent),
-    Has(Key::Facet(Facet::Cpu)),
-    Has(Key::Socket),
-    Has(Key::Srcline),
-    Has(Key::Srcfile),
-    PerfOnly("local_weight"),
-    PerfOnly("weight"),
-    PerfOnly("transaction"),
-    Has(Key::Facet(Facet::Payload)),
-    Has(Key::SymbolSize),
-    Has(Key::DsoSize),
-    Has(Key::Facet(Facet::Cgroup)),
-    Has(Key::CgroupId),
-    Has(Key::IpcNull),
-    Has(Key::Time),
-    PerfOnly("code_page_size"),
-    PerfOnly("local_ins_lat"),
-    PerfOnly("ins_lat"),
-    PerfOnly("local_p_stage_cyc"),
-    PerfOnly("p_stage_cyc"),
-    PerfOnly("addr"),
-    Has(Key::Tid),
-    Has(Key::Tgid),
-    PerfOnly("simd"),
-    Has(Key::Symoff),
-    PerfOnly("callchain_branch_predicted"),
-    Has(Key::Facet(Facet::Parallelism)),
-    Has(Key::State),
-    Has(Key::Kind),
-    Has(Key::Own),
-];
-
-/// Counters, which perf searches after the others.
-const COUNTERS: &[Word] = &[
-    Has(Key::Overhead),
-    Has(Key::Latency),
-    Has(Key::OverheadSys),
-    Has(Key::OverheadUs),
-    Has(Key::OverheadGuestSys),
-    Has(Key::OverheadGuestUs),
-    Has(Key::OverheadChildren),
-    Has(Key::LatencyChildren),
-    Has(Key::Sample),
-    Has(Key::Period),
-    PerfOnly("weight1"),
-];
-
-/// Keys of branch and memory recordings, which pjit does not read.
-const BRANCH_AND_MEMORY: &[Word] = &[
-    PerfOnly("dso_from"),
-    PerfOnly("dso_to"),
-    PerfOnly("symbol_from"),
-    PerfOnly("symbol_to"),
-    PerfOnly("mispredict"),
-    PerfOnly("abort"),
-    PerfOnly("in_tx"),
-    PerfOnly("cycles"),
-    PerfOnly("srcline_from"),
-    PerfOnly("srcline_to"),
-    PerfOnly("ipc_lbr"),
-    PerfOnly("addr_from"),
-    PerfOnly("addr_to"),
-    PerfOnly("symbol_daddr"),
-    PerfOnly("dso_daddr"),
-    PerfOnly("locked"),
-    PerfOnly("tlb"),
-    PerfOnly("mem"),
-    PerfOnly("snoop"),
-    PerfOnly("dcacheline"),
-    PerfOnly("symbol_iaddr"),
-    PerfOnly("phys_daddr"),
-    PerfOnly("data_page_size"),
-    PerfOnly("blocked"),
-];
 
 /// Names of the keys that pjit has, counters first, as perf's help lists them.
 #[must_use]
 pub fn known_keys() -> Vec<&'static str> {
-    let words = COUNTERS.iter().chain(SORT_KEYS);
-    let keys = words.filter_map(|word| match word {
-        Has(Key::IpcNull) | PerfOnly(_) => None,
-        Has(key) => Some(key.name()),
-    });
-    keys.collect()
+    let words = COUNTERS.split(' ').chain(PARTS.split(' '));
+    words
+        .filter(|word| key(word).is_some_and(|key| key != Key::IpcNull))
+        .collect()
 }
 
 fn find(option: &'static str, word: &str) -> Result<Key, KeyError> {
-    let fits = |name: &str| {
+    let fits = |name: &&str| {
         name.get(..word.len())
             .is_some_and(|start| start.eq_ignore_ascii_case(word))
     };
-    let tables = [SORT_KEYS, COUNTERS, BRANCH_AND_MEMORY];
-    let found = tables
-        .iter()
-        .flat_map(|table| table.iter())
-        .find(|known| fits(known.name()));
-    match found {
-        Some(Has(key)) => Ok(*key),
-        Some(PerfOnly(name)) => Err(KeyError {
-            option,
-            word: (*name).to_owned(),
-            known_to_perf: true,
-        }),
-        None => Err(KeyError {
-            option,
-            word: word.to_owned(),
-            known_to_perf: false,
-        }),
-    }
+    let lists = [PARTS, COUNTERS, BRANCH_AND_MEMORY];
+    let known = lists.iter().flat_map(|list| list.split(' ')).find(fits);
+    known.and_then(key).ok_or_else(|| KeyError {
+        option,
+        word: known.unwrap_or(word).to_owned(),
+        known_to_perf: known.is_some(),
+    })
 }
 
 impl SortSpec {
@@ -335,7 +244,8 @@ mod tests {
         let all = names.len();
         names.dedup();
         assert_eq!(names.len(), all);
-        for name in names {
+        let keys = KEYS.into_iter().chain(Facet::ALL.map(Key::Facet));
+        for name in keys.map(Key::name) {
             assert_eq!(find("--sort", name).map(|key| key.name()), Ok(name));
         }
     }
