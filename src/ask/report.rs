@@ -73,3 +73,176 @@ fn no_key(error: &NoField) -> String {
     let keys = known_keys().join(" ");
     format!("unknown --sort key: {error}; keys: {keys}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::{LoadOptions, Source};
+    use crate::output::stdio;
+    use crate::perfdata::testing::{
+        CGROUP, CODE_PAGE_SIZE, CPU, IP, RAW, SAMPLE_ID_ALL, TID, TIME, TestEvent, TestRecording,
+        TestSample,
+    };
+    use crate::report::keys::SortSpec;
+    use crate::report::options::{ColumnOptions, LayoutOptions};
+
+    /// A tracepoint with one number.
+    fn tracing() -> Vec<u8> {
+        let format = "name: probe\nID: 7\nformat:\n\
+            \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n\
+            \tfield:int a;\toffset:8;\tsize:4;\tsigned:1;\n\nprint fmt: \"a=%d\", REC->a\n";
+        let mut section = b"\x17\x08\x44tracing0.6\0\0\x08".to_vec();
+        section.extend(4096u32.to_le_bytes());
+        for name in [&b"header_page\0"[..], b"header_event\0"] {
+            section.extend(name);
+            section.extend(0u64.to_le_bytes());
+        }
+        section.extend([0u32, 1].map(u32::to_le_bytes).concat());
+        section.extend(b"sched\0");
+        section.extend(1u32.to_le_bytes());
+        section.extend((format.len() as u64).to_le_bytes());
+        section.extend(format.as_bytes());
+        section.extend([0u8; 8]);
+        section
+    }
+
+    /// One sample of an event that records nothing more than it has to.
+    fn plain() -> TestRecording {
+        let mut recording = TestRecording::simple();
+        recording.sample(0, &sample());
+        recording
+    }
+
+    /// One sample with all that the table of facets knows, while two threads run.
+    fn full() -> TestRecording {
+        let mut recording = TestRecording::new(vec![TestEvent {
+            type_: 2,
+            config: 7,
+            sample_type: IP | TID | TIME | CPU | RAW | CGROUP | CODE_PAGE_SIZE,
+            // `context_switch`
+            flags: SAMPLE_ID_ALL | 1 << 26,
+            ..TestEvent::default()
+        }]);
+        recording.feature(1, tracing());
+        let cgroup = [&9u64.to_le_bytes()[..], b"/system.slice\0\0\0"].concat();
+        recording.kernel_record(19, 0, &cgroup, 1);
+        // A second thread comes; one runs when recording begins.
+        recording.kernel_record(14, 0, &[], 2);
+        recording.sample(0, &sample());
+        recording
+    }
+
+    fn sample() -> TestSample {
+        TestSample {
+            misc: 2,
+            ip: 0x1000,
+            pid: 7,
+            tid: 7,
+            time: 10,
+            cpu: 3,
+            cgroup: 9,
+            code_page_size: 2 << 20,
+            raw: vec![7, 0, 0, 0, 1, 0, 0, 0, 5, 0, 0, 0],
+            ..TestSample::default()
+        }
+    }
+
+    /// What stands in the column of a key in the only row, or what is said instead.
+    fn column(recording: &TestRecording, key: &str) -> Result<String, String> {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("perf.data");
+        std::fs::write(&path, recording.file()).expect("written");
+        let sort = SortSpec::parse(key, SortSpec::default_keys()).expect("a key");
+        let options = ReportOptions {
+            columns: ColumnOptions {
+                sort: Some(sort),
+                ..ColumnOptions::default()
+            },
+            layout: LayoutOptions {
+                quiet: true,
+                separator: Some(",".to_owned()),
+                ..LayoutOptions::default()
+            },
+            ..ReportOptions::default()
+        };
+        let view = Report {
+            options,
+            raw_trace: false,
+        };
+        let request = Request::of(LoadOptions::of(Source::File(path)), view);
+        let reported = request.ask(&Diagnostics::new()).expect("it has a sample");
+        let report = reported.build().map_err(|error| error.to_string())?;
+        let mut out = Vec::new();
+        stdio::write(&report, &mut out).expect("writing to memory");
+        let text = String::from_utf8(out).expect("text");
+        let (_, value) = text.trim().split_once(',').expect("two columns");
+        Ok(value.trim().to_owned())
+    }
+
+    /// What a column holds where the sample has the fact, and where it has not.
+    fn expected(facet: Facet) -> (&'static str, &'static str) {
+        match facet {
+            Facet::Cpu => ("003", "-001"),
+            Facet::Parallelism => ("2", ""),
+            Facet::Cgroup => ("/system.slice", "N/A"),
+            Facet::Payload => ("a=5", "N/A"),
+            Facet::CodePageSize => ("2M", "N/A"),
+        }
+    }
+
+    #[test]
+    fn each_facet_fills_its_column() {
+        let recording = full();
+        for facet in Facet::ALL {
+            let (value, _) = expected(facet);
+            let name = facet.row().name;
+            assert_eq!(column(&recording, name), Ok(value.to_owned()), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_recording_without_the_fact_says_so() {
+        let recording = plain();
+        for facet in Facet::ALL {
+            let (_, value) = expected(facet);
+            let name = facet.row().name;
+            match column(&recording, name) {
+                Ok(got) => assert_eq!(got, value, "{name}"),
+                Err(said) => assert!(value.is_empty() && said.contains("record with"), "{said}"),
+            }
+        }
+    }
+
+    #[test]
+    fn page_sizes_are_written_as_perf_writes_them() {
+        let mut texts = Vec::new();
+        for size in [
+            1,
+            2047,
+            2048,
+            4096,
+            65536,
+            2 << 20,
+            1 << 30,
+            16 << 30,
+            4 << 40,
+        ] {
+            let mut recording = TestRecording::new(vec![TestEvent {
+                sample_type: IP | TID | TIME | CODE_PAGE_SIZE,
+                ..TestEvent::default()
+            }]);
+            recording.sample(
+                0,
+                &TestSample {
+                    code_page_size: size,
+                    ..sample()
+                },
+            );
+            texts.push(column(&recording, "code_page_size").expect("a table"));
+        }
+        let expected = [
+            "1B", "2047B", "2K", "4K", "64K", "2M", "1024M", "16G", "4096G",
+        ];
+        assert_eq!(texts, expected);
+    }
+}

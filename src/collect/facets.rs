@@ -40,6 +40,8 @@ pub enum Facet {
     Cgroup,
     /// The payload of a tracepoint as text.
     Payload,
+    /// Size of the page that its instruction lies in.
+    CodePageSize,
 }
 
 /// All there is to know of a facet.
@@ -72,6 +74,8 @@ pub enum Show {
 enum Read {
     /// From what the index kept.
     Index(fn(&SampleAt<'_, '_>) -> Option<u64>),
+    /// From the record: a number.
+    Record(fn(&Sample<'_>) -> Option<u64>),
     /// From the record: a number that has a name.
     Named(
         fn(&Sample<'_>) -> Option<u64>,
@@ -83,7 +87,13 @@ enum Read {
 
 impl Facet {
     /// All of them, in the order in which their values stand in lists.
-    pub const ALL: [Self; 4] = [Self::Cpu, Self::Parallelism, Self::Cgroup, Self::Payload];
+    pub const ALL: [Self; 5] = [
+        Self::Cpu,
+        Self::Parallelism,
+        Self::Cgroup,
+        Self::Payload,
+        Self::CodePageSize,
+    ];
 
     /// What is asked for where it is.
     #[must_use]
@@ -129,6 +139,13 @@ impl Facet {
                 show: Show::Payload,
                 read: Read::Text(payload),
             },
+            Self::CodePageSize => FacetRow {
+                name: "code_page_size",
+                heading: "Code Page Size",
+                width: 6,
+                show: Show::Number(|size| size.map_or("N/A".into(), page_size)),
+                read: Read::Record(|sample| sample.code_page_size.filter(|size| *size != 0)),
+            },
         }
     }
 
@@ -142,6 +159,13 @@ impl Facet {
 pub(super) fn are_in_records(needs: Needs) -> bool {
     let mut asked = Facet::asked(needs);
     needs.contains(Needs::FIELDS) || asked.any(|facet| !matches!(facet.row().read, Read::Index(_)))
+}
+
+/// In the largest unit of which it has two, as perf does: 1 GiB is `1024M`.
+fn page_size(bytes: u64) -> String {
+    let shift = [30, 20, 10].into_iter().find(|shift| bytes >> shift > 1);
+    let unit = shift.map_or("B", |shift| ["K", "M", "G"][shift / 10 - 1]);
+    format!("{}{unit}", bytes >> shift.unwrap_or(0))
 }
 
 fn payload(at: &SampleAt<'_, '_>, sample: &Sample<'_>) -> Option<String> {
@@ -325,7 +349,7 @@ impl FacetsWriter {
             let number = |number: Option<u64>| number.map_or(Value::Nothing, Value::Number);
             list.push(match facet.row().read {
                 Read::Index(read) => number(read(at)),
-                Read::Named(read, _) => number(sample.and_then(read)),
+                Read::Record(read) | Read::Named(read, _) => number(sample.and_then(read)),
                 Read::Text(read) => match sample.and_then(|sample| read(at, sample)) {
                     Some(text) => self.text(FieldValue {
                         raw: Box::default(),

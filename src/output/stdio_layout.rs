@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use std::ops::Range;
 
 use super::stdio_text::{
-    long_address, pad, push_colored, push_cut, push_padded, push_right, push_right_cut, push_task,
-    short_address,
+    long_address, pad, push_colored, push_cut, push_left, push_padded, push_right, push_right_cut,
+    push_task, short_address,
 };
 use super::stdio_tree::{self, TreeStyle};
 use super::text::{harmless, harmless_payload};
@@ -345,6 +345,7 @@ impl<'r, 'p> Layout<'r, 'p> {
             Cell::Cut(text) => push_cut(line, &harmless(&text), width),
             Cell::CutPayload(text) => push_cut(line, &harmless_payload(&text), width),
             Cell::Whole(text) => line.extend_from_slice(harmless(&text).as_bytes()),
+            Cell::Left(text) => push_left(line, &harmless(&text), width),
             Cell::Right(text) => push_right(line, &harmless(&text), width),
             Cell::RightCut(text) => push_right_cut(line, &harmless(&text), width),
             Cell::Task(id, comm) => push_task(line, id, comm, width),

@@ -60,6 +60,12 @@ pub(super) fn push_padded(line: &mut Vec<u8>, text: &str, width: usize) {
     pad(line, width.saturating_sub(line.len() - start));
 }
 
+/// Appends text and fills the column.
+pub(super) fn push_left(line: &mut Vec<u8>, text: &str, width: usize) {
+    line.extend_from_slice(text.as_bytes());
+    pad(line, width.saturating_sub(text.len()));
+}
+
 /// Appends text that ends where the column does.
 pub(super) fn push_right(line: &mut Vec<u8>, text: &str, width: usize) {
     pad(line, width.saturating_sub(text.len()));

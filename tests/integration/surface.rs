@@ -39,7 +39,7 @@ const RECORDINGS: [(&str, &str); 5] = [
     ("chains", "-e cpu-clock:u -c 500000 -g"),
     (
         "cpus",
-        "-e cpu-clock:u -c 500000 -g --sample-cpu --namespaces -s -d -T",
+        "-e cpu-clock:u -c 500000 -g --sample-cpu --namespaces -s -d -T --code-page-size",
     ),
     ("two", "-e cpu-clock:u,task-clock:u -c 1000000 -g"),
     ("group", "-e {cpu-clock:u,task-clock:u}:S -F 1999 -g"),
@@ -203,6 +203,9 @@ const CPUS: &str = "
 -C 0,1
 -C 0-1 -s cpu,sym
 -s cpu,socket
+-s code_page_size --no-children
+-s code_page,sym -g none --no-children
+-s comm,code_page_size,sym -g caller --no-children --percent-limit 3
 -s cgroup_id --no-children
 -s cgroup_id,comm -g none --no-children
 --socket-filter 0

@@ -203,7 +203,7 @@ pub(super) fn facet<'r>(report: &'r Report<'_>, row: &'r Row, key: Key) -> Cell<
     let number = || facets.number(of, facet);
     let text = || facet_text(report, row, facet).unwrap_or("N/A").into();
     match facet.row().show {
-        Show::Number(show) => Cell::Whole(show(number()).into()),
+        Show::Number(show) => Cell::Left(show(number()).into()),
         Show::Right(show) => Cell::Right(show(number()).into()),
         Show::Name => Cell::Whole(text()),
         Show::Payload => Cell::CutPayload(text()),

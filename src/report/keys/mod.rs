@@ -187,6 +187,8 @@ pub(crate) enum Cell<'r> {
     CutPayload(Cow<'r, str>),
     /// As it is.
     Whole(Cow<'r, str>),
+    /// Filled up to the width of the column, not cut.
+    Left(Cow<'r, str>),
     /// On the right.
     Right(Cow<'r, str>),
     /// On the right, and cut.
