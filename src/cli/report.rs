@@ -905,7 +905,7 @@ mod tests {
             Some("\\t")
         );
         assert!(
-            resolve("-t .").is_err() && resolve("-C x").is_err() && resolve("-s addr").is_err()
+            resolve("-t .").is_err() && resolve("-C x").is_err() && resolve("-s dso_from").is_err()
         );
     }
 }

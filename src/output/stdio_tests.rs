@@ -690,3 +690,24 @@ fn rows_of_data_tell_the_distance_from_its_start() {
     let rows = rows(&profile, &flat());
     assert!(rows.ends_with("[.] table+0x4"), "{rows}");
 }
+
+#[test]
+fn an_address_is_that_of_the_process_also_of_callers() {
+    let mut builder = ProfileBuilder::default();
+    builder.sample("prog", "0x70000010;0x70000020", 70);
+    builder.sample("prog", "0x70000020", 20);
+    builder.sample("prog", "0xffffffff81000000", 10);
+    let profile = builder.finish();
+    let with_callers = sorted_by("addr", options("none"));
+    let expected = "
+    90.00%    20.00%  0x70000020
+    70.00%    70.00%  0x70000010
+    10.00%    10.00%  0xffffffff81000000";
+    assert_eq!(trimmed(&rows(&profile, &with_callers)), expected[1..]);
+}
+
+/// Lines without blanks at their ends.
+fn trimmed(text: &str) -> String {
+    let lines = text.lines().map(str::trim_end);
+    lines.collect::<Vec<_>>().join("\n")
+}

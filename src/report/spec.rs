@@ -34,6 +34,8 @@ pub enum Key {
     SymbolSize,
     /// Function and offset in it.
     Symoff,
+    /// Address of the instruction.
+    Addr,
     /// Bytes of the mapping.
     DsoSize,
     /// Device and inode of the thread's cgroup namespace.

@@ -99,6 +99,10 @@ const TABLES: &str = "
 -s dso
 -s sym
 -s symbol
+-s addr --no-children
+-s addr,sym -g caller --no-children --percent-limit 2
+--hierarchy -s {code_page_size,addr},sym -g none
+-F overhead,addr,code_page_size -w 2,2,30 -g none --no-children
 -s cpu
 -s socket --no-children
 -s period,sym

@@ -128,6 +128,16 @@ pub(super) fn offsets(profile: &Profile) -> Vec<u64> {
     frames.map(|frame| !frame.object_address.0).collect()
 }
 
+/// Those of the kernel come first, as in perf, which takes addresses for signed numbers.
+pub(super) fn addresses(profile: &Profile) -> Vec<u64> {
+    let frames = profile.frames.iter();
+    frames.map(|frame| frame.address.0 ^ 1 << 63).collect()
+}
+
+pub(super) fn address<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {
+    Cell::Left(format!("{:#x}", report.profile[row.frame].address.0).into())
+}
+
 /// How large the mappings are that frames lie in; what was made at run time is no mapping, and as large as it is. Larger
 /// ones come first, as in perf, and what is not known last.
 pub(super) fn mapped_sizes(profile: &Profile) -> Vec<u64> {

@@ -1,5 +1,6 @@
 //! The descriptors of all keys.
 
+use super::super::ADDRESS_DIGITS;
 use super::super::apart::Order;
 use super::super::rows::Counts;
 use super::{CellOf, Counter, Descriptor, Heading, Key, Part, Role, Shown, Width, cells};
@@ -24,6 +25,7 @@ impl Key {
             Self::Srcfile => &SRCFILE,
             Self::SymbolSize => &SYMBOL_SIZE,
             Self::Symoff => &SYMOFF,
+            Self::Addr => &ADDR,
             Self::DsoSize => &DSO_SIZE,
             Self::CgroupId => &CGROUP_ID,
             Self::Kind => &KIND,
@@ -50,7 +52,7 @@ impl Key {
 }
 
 /// Keys that have one word, besides [`Facet`]s.
-pub(super) const KEYS: [Key; 29] = {
+pub(super) const KEYS: [Key; 30] = {
     use Key::*;
     [
         Pid,
@@ -66,6 +68,7 @@ pub(super) const KEYS: [Key; 29] = {
         CgroupId,
         IpcNull,
         Time,
+        Addr,
         Tid,
         Tgid,
         Symoff,
@@ -276,6 +279,14 @@ static SYMOFF: Descriptor = part(
     Order::SymbolAnd(cells::offsets),
     Width::Is(0),
     cells::symoff,
+)
+.needs(Needs::ADDRESSES);
+static ADDR: Descriptor = part(
+    "addr",
+    "Address",
+    Order::FrameNumbers(cells::addresses),
+    Width::Is(ADDRESS_DIGITS + 2),
+    cells::address,
 )
 .needs(Needs::ADDRESSES);
 static DSO_SIZE: Descriptor = part(
