@@ -692,6 +692,31 @@ fn rows_of_data_tell_the_distance_from_its_start() {
 }
 
 #[test]
+fn comms_that_differ_in_numbers_alone_are_one_row() {
+    let mut builder = ProfileBuilder::default();
+    for comm in [
+        "kworker/0:1",
+        "kworker/12:7H",
+        "kworker/3:25",
+        "kworker",
+        "7z",
+    ] {
+        builder.sample(comm, "f", 20);
+    }
+    let got = text(&builder.finish(), &sorted_by("comm_nodigit", flat()));
+    let expected = "\
+# Overhead  CommandNoDigit
+# ........  ................
+#
+    40.00%  kworker/<N>:<N>
+    20.00%  <N>z
+    20.00%  kworker
+    20.00%  kworker/<N>:<N>H
+";
+    assert!(trimmed(&got).contains(expected), "{got}");
+}
+
+#[test]
 fn an_address_is_that_of_the_process_also_of_callers() {
     let mut builder = ProfileBuilder::default();
     builder.sample("prog", "0x70000010;0x70000020", 70);

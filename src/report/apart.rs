@@ -50,6 +50,8 @@ pub(crate) struct SampleValues<'a> {
     chains: &'a Chains,
     functions: &'a Functions,
     comms: OnceCell<IndexVec<CommId, u32>>,
+    /// Of comms without their numbers.
+    comms_nodigit: OnceCell<IndexVec<CommId, u32>>,
     symbols: OnceCell<IndexVec<SymbolId, u32>>,
     payloads: OnceCell<IndexVec<TextId, u32>>,
     /// Of values of fields.
@@ -89,6 +91,7 @@ impl<'a> SampleValues<'a> {
             names: OnceCell::new(),
             namespaces: OnceCell::new(),
             comms: OnceCell::new(),
+            comms_nodigit: OnceCell::new(),
             symbols: OnceCell::new(),
             payloads: OnceCell::new(),
             fields: OnceCell::new(),
@@ -104,6 +107,16 @@ impl<'a> SampleValues<'a> {
     pub(crate) fn comm(&self, entry: &Entry) -> u32 {
         let names = || self.profile.comms.iter().map(String::as_str);
         let ranks = self.comms.get_or_init(|| ranks_of(names()));
+        ranks[entry.comm]
+    }
+
+    /// The same without its numbers.
+    pub(crate) fn comm_nodigit(&self, entry: &Entry) -> u32 {
+        let ranks = self.comms_nodigit.get_or_init(|| {
+            let comms = self.profile.comms.iter();
+            let names: Vec<String> = comms.map(|comm| without_numbers(comm)).collect();
+            ranks_of(names.iter().map(String::as_str))
+        });
         ranks[entry.comm]
     }
 
@@ -181,6 +194,22 @@ impl<'a> SampleValues<'a> {
             }
         }
     }
+}
+
+/// A text with `<N>` in place of each number.
+pub(crate) fn without_numbers(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut in_number = false;
+    for c in text.chars() {
+        let is_digit = c.is_ascii_digit();
+        if !is_digit {
+            out.push(c);
+        } else if !in_number {
+            out.push_str("<N>");
+        }
+        in_number = is_digit;
+    }
+    out
 }
 
 fn ranks_of<'t, I: Idx>(texts: impl Iterator<Item = &'t str>) -> IndexVec<I, u32> {

@@ -16,6 +16,8 @@ pub enum Key {
     Tgid,
     /// Comm at the time of the sample.
     Comm,
+    /// The same with `<N>` in place of numbers.
+    CommNodigit,
     /// Short name of the DSO.
     Dso,
     /// Function or address.

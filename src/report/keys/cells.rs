@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use super::super::apart::own_function;
+use super::super::apart::{own_function, without_numbers};
 use super::super::classes::{dso_name, srcfile_text, srcline_text};
 use super::super::options::ReportOptions;
 use super::super::rows::Row;
@@ -56,6 +56,17 @@ pub(super) fn task_room<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Mea
 
 pub(super) fn comm<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {
     Cell::Filled(report.profile[report.entry(row).comm].as_str().into())
+}
+
+pub(super) fn comm_nodigit<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {
+    Cell::Filled(without_numbers(&report.profile[report.entry(row).comm]).into())
+}
+
+pub(super) fn comm_nodigit_room<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Measured<'r> {
+    Measured {
+        text: without_numbers(&report.profile[report.entry(row).comm]).into(),
+        ..Measured::default()
+    }
 }
 
 fn shown_dso<'r>(report: &'r Report<'_>, row: &Row) -> &'r str {

@@ -16,6 +16,7 @@ impl Key {
             Self::Tid => &TID,
             Self::Tgid => &TGID,
             Self::Comm => &COMM,
+            Self::CommNodigit => &COMM_NODIGIT,
             Self::Dso => &DSO,
             Self::Symbol => &SYMBOL,
             Self::Parent => &PARENT,
@@ -52,11 +53,12 @@ impl Key {
 }
 
 /// Keys that have one word, besides [`Facet`]s.
-pub(super) const KEYS: [Key; 30] = {
+pub(super) const KEYS: [Key; 31] = {
     use Key::*;
     [
         Pid,
         Comm,
+        CommNodigit,
         Dso,
         Symbol,
         Parent,
@@ -214,6 +216,13 @@ static COMM: Descriptor = part(
     cells::comm,
 )
 .filter(|options| &options.filters.samples.comms);
+static COMM_NODIGIT: Descriptor = part(
+    "comm_nodigit",
+    "CommandNoDigit",
+    Order::Sample(|samples, entry, _| samples.comm_nodigit(entry).into()),
+    Width::Longest(0, cells::comm_nodigit_room),
+    cells::comm_nodigit,
+);
 static DSO: Descriptor = part(
     "dso",
     "Shared Object",
