@@ -18,9 +18,9 @@ use pjit::output::folded::{self, FoldOptions, Weight};
 use pjit::perfdata::{Delivered, Recording};
 use pjit::profile;
 use pjit::report::options::{ReportOptions, RowOptions};
-use pjit::session::{Samples, Session};
 use pjit::session::jit::{JitBuilder, RecordingClock};
 use pjit::session::marks::Asked;
+use pjit::session::{Samples, Session};
 use pjit::symbolize::{self, Answers, Query, SourceMaps};
 use pjit::wasm::WasmCode;
 

@@ -78,7 +78,7 @@ pub struct SampleRef {
     pub label: Label,
 }
 
-/// A frame that stands for no code: its text is in [`Session::labels`].
+/// A frame that stands for no code: its text is in [`Samples::labels`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Label(pub u8);
 
