@@ -3,7 +3,7 @@
 use pjit::ask::{Comparing, Request};
 use pjit::diagnostics::Diagnostics;
 use pjit::load::{LoadOptions, Source};
-use pjit::output::answer::{Format, write};
+use pjit::output::answer::{Answer, Format, write};
 use pjit::questions::compare::Method;
 
 fn main() -> anyhow::Result<()> {
@@ -19,7 +19,10 @@ fn main() -> anyhow::Result<()> {
     };
     // What both sides have in common: time, weight, where files are. Each side names its own recordings.
     let load = LoadOptions::of(Source::Default);
-    let answer = Request::of(load, question).ask(&Diagnostics::new())?;
+    let diag = Diagnostics::new();
+    let mut answer = Request::of(load, question).ask(&diag)?;
+    // What makes a comparison doubtful is a part of the document.
+    answer.warn(diag.warnings());
     // docs/schema describes it.
     write(&answer, Format::Json, None, &mut std::io::stdout())?;
     Ok(())

@@ -3,7 +3,7 @@
 #![no_main]
 
 #[allow(dead_code, reason = "the tests use more of it")]
-#[path = "../../src/dso/build_elf.rs"]
+#[path = "../../src/formats/dso/build_elf.rs"]
 mod build_elf;
 
 use build_elf::ElfBuilder;

@@ -9,6 +9,8 @@
 
 use std::path::{Path, PathBuf};
 
+#[doc(hidden)]
+pub mod find;
 mod gate;
 mod ledger;
 pub mod living;

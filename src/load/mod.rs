@@ -1,5 +1,11 @@
 //! The reading half as one function: from the path of a recording to the [`Profile`] that views show.
 
+#[doc(hidden)]
+pub mod assembly;
+pub mod bundle;
+pub mod check;
+pub mod totals;
+
 mod clock;
 mod companions;
 mod known;
@@ -20,17 +26,17 @@ pub use options::LoadOptions;
 pub use source::Source;
 pub use together::{Together, together};
 
-use crate::assembly::{self, Assembly};
-use crate::bundle::{self, Plan};
-use crate::check::{self, Evidence, Stages};
 use crate::diagnostics::Diagnostics;
 use crate::input::{Ledger, Origin, Store, data_number};
 use crate::perfdata::{NoField, OpenError};
 use crate::profile::Profile;
 use crate::session::listing::Listing;
-use crate::totals::{self, Totals};
 use crate::weigh::WeighError;
+use assembly::Assembly;
+use bundle::Plan;
+use check::{Evidence, Stages};
 use reading::{read, read_from};
+use totals::Totals;
 
 /// Why there is no profile.
 #[derive(Debug, thiserror::Error)]

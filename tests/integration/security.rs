@@ -539,8 +539,8 @@ fn the_table_names_its_tests() {
     for folder in [
         "tests/integration",
         "src/input",
-        "src/find",
-        "src/assembly",
+        "src/input/find",
+        "src/load/assembly",
         "src/session/jit",
     ] {
         for entry in fs::read_dir(root.join(folder)).expect("listed").flatten() {

@@ -104,11 +104,60 @@ const STAGES: [&str; 25] = [
     "cli",
 ];
 
-/// The module of `src` in which a file is: `session` for `src/session/jit.rs` and for `src/session.rs`.
-fn module(path: &Path) -> String {
+/// Rooms that are no part of names: `src/stacks/unwind` is `crate::unwind`. Of two more, some folders are stages of their own.
+const ROOMS: [&str; 5] = ["base", "formats", "stacks", "names", "views"];
+const STAGES_OF_OTHERS: [&str; 5] = [
+    "input/find",
+    "load/assembly",
+    "load/bundle",
+    "load/check",
+    "load/totals",
+];
+
+/// A path below `src` without the room that it is in.
+fn without_room(path: &Path) -> &Path {
     let below = path.strip_prefix("src").expect("a file of src");
-    let first = below.iter().next().expect("it has a name");
+    let mut parts = below.components();
+    let is_room = |room: &&str| below.starts_with(room) && below != Path::new(room).join("mod.rs");
+    let is_stage = |stage: &&str| below.starts_with(stage);
+    if ROOMS.iter().any(is_room) || STAGES_OF_OTHERS.iter().any(is_stage) {
+        parts.next();
+    }
+    parts.as_path()
+}
+
+/// The stage of a file: `session` for `src/session/jit.rs`, `unwind` for `src/stacks/unwind/mod.rs`.
+fn module(path: &Path) -> String {
+    let first = without_room(path).iter().next().expect("it has a name");
     first.to_string_lossy().trim_end_matches(".rs").to_owned()
+}
+
+#[test]
+fn the_way_of_a_sample_fits_a_listing() {
+    let mut rooms = BTreeSet::new();
+    let mut stages = BTreeSet::new();
+    for path in files("src") {
+        let below = path.strip_prefix("src").expect("a file of src");
+        if below.iter().count() > 1 {
+            rooms.extend(
+                below
+                    .iter()
+                    .next()
+                    .map(|room| room.to_string_lossy().into_owned()),
+            );
+        } else {
+            assert!(
+                ["lib.rs", "main.rs"]
+                    .iter()
+                    .any(|file| below == Path::new(file))
+            );
+        }
+        stages.insert(module(&path));
+    }
+    assert!(rooms.len() <= 12, "{rooms:?}");
+    for stage in STAGES {
+        assert!(stages.contains(stage), "{stage} is not found any more");
+    }
 }
 
 /// What a line takes from other modules of the crate: `session` in `use crate::session::jit;`.
@@ -133,6 +182,22 @@ fn only_session_changes_the_history() {
         for (number, line) in code(&path) {
             let is_changed = line.contains("&mut Session") || line.contains("mut Session<");
             assert!(!is_changed, "{}:{number}: {line}", path.display());
+        }
+    }
+}
+
+#[test]
+fn topics_are_where_the_page_says() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = read(Path::new("docs/architecture.md"));
+    let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| ")).collect();
+    assert!(rows.len() > 30, "{} topics", rows.len());
+    for row in &rows[1..] {
+        let places = row.rsplit(" | ").next().unwrap_or_default();
+        let mut places = places.split('`').skip(1).step_by(2).peekable();
+        assert!(places.peek().is_some(), "no path: {row}");
+        for place in places {
+            assert!(root.join(place).exists(), "{place}: {row}");
         }
     }
 }
@@ -200,8 +265,7 @@ fn no_stage_knows_a_later_one() {
 
 /// The path of a file's module: `["session", "jit", "codes"]`.
 fn module_path(path: &Path) -> Vec<String> {
-    let below = path.strip_prefix("src").expect("a file of src");
-    let below = below.with_extension("");
+    let below = without_room(path).with_extension("");
     let mut parts: Vec<String> = below
         .iter()
         .map(|part| part.to_string_lossy().into_owned())
@@ -396,6 +460,12 @@ fn offenders(words: &[&str], allowed: &[&str]) -> Vec<String> {
     found
 }
 
+/// The same of files below a folder.
+fn offenders_in(folder: &str, words: &[&str]) -> Vec<String> {
+    let found = offenders(words, &[]).into_iter();
+    found.filter(|line| line.starts_with(folder)).collect()
+}
+
 fn none(found: Vec<String>, rule: &str) {
     assert!(found.is_empty(), "{rule}:\n{}", found.join("\n"));
 }
@@ -448,7 +518,8 @@ fn only_input_touches_the_file_system() {
         // Only asked whether it is there; opened by src/input.
         "Path::new(\"perf.data\").exists()",
     ];
-    let found = offenders(&words, &["src/input", "src/cli", "src/main.rs"]);
+    let mut found = offenders(&words, &["src/input", "src/cli", "src/main.rs"]);
+    found.extend(offenders_in("src/input/find", &words));
     let found = found
         .into_iter()
         .filter(|l| !system.iter().any(|s| l.contains(s)));
@@ -459,21 +530,19 @@ fn only_input_touches_the_file_system() {
 /// places in strings are not put together elsewhere.
 #[test]
 fn only_find_knows_where_files_may_be() {
-    let rooms = ["src/input", "src/find"];
     // The recording and its parts, and files that are the question itself.
     let questions = [
-        "src/perfdata/open.rs",
+        "src/formats/perfdata/open.rs",
         "src/cli/jitdump.rs",
         "src/cli/perfconfig.rs",
     ];
     let doors = offenders(
         &["Door::", ".with_path("],
-        &[&rooms[..], &questions].concat(),
+        &[&["src/input"], &questions[..]].concat(),
     );
-    none(doors, "a door made outside src/find");
-    let of_find = |line: &String| line.starts_with("src/find");
-    let made = offenders(&["Door::"], &["src/input"]);
-    assert!(made.iter().filter(|line| of_find(line)).count() > 10);
+    none(doors, "a door made outside src/input/find");
+    let made = offenders_in("src/input/find", &["Door::"]);
+    assert!(made.len() > 10);
     let names = [
         "\".build-id",
         "/.build-id",
@@ -492,21 +561,20 @@ fn only_find_knows_where_files_may_be() {
         "vmlinux-",
         "\"root\"",
     ];
-    let known = offenders(&names, &[]);
-    let of_find: Vec<&String> = known.iter().filter(|line| of_find(line)).collect();
+    let of_find = offenders_in("src/input/find", &names);
     for name in names {
         let is_known = of_find.iter().any(|line| line.contains(name));
-        assert!(is_known, "not known to src/find: {name}");
+        assert!(is_known, "not known to src/input/find: {name}");
     }
     // Names of options, advice, text, and what runtimes call their dumps.
     let words = [
         "src/cli",
-        "src/check",
+        "src/load/check",
         "src/output",
-        "src/runtimes/dump_names.rs",
+        "src/base/runtimes/dump_names.rs",
     ];
-    let found = offenders(&names, &[&rooms[..], &words].concat());
-    none(found, "a place of a file named outside src/find");
+    let found = offenders(&names, &[&["src/input"], &words[..]].concat());
+    none(found, "a place of a file named outside src/input/find");
 }
 
 #[test]
@@ -525,13 +593,7 @@ fn nothing_but_main_prints_or_exits() {
 }
 
 /// Views and writers.
-const VIEWS: [&str; 5] = [
-    "src/report/",
-    "src/questions/",
-    "src/flame/",
-    "src/code/",
-    "src/output/",
-];
+const VIEWS: [&str; 2] = ["src/views/", "src/output/"];
 
 #[test]
 fn views_see_only_the_profile() {
@@ -569,15 +631,15 @@ fn each_format_has_one_home() {
     none(
         offenders(
             &["linux_perf_data::", "linux_perf_event_reader::"],
-            &["src/perfdata"],
+            &["src/formats/perfdata"],
         ),
-        "perf.data crates outside src/perfdata",
+        "perf.data crates outside src/formats/perfdata",
     );
     none(
         offenders(
             &["rustc_demangle::", "cpp_demangle::"],
-            &["src/symbolize", "src/dso"],
+            &["src/names/symbolize", "src/formats/dso"],
         ),
-        "demangling outside src/symbolize",
+        "demangling outside src/names/symbolize",
     );
 }

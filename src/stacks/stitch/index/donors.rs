@@ -12,19 +12,19 @@ use crate::session::SampleId;
 
 /// A sample that has a frame at a key, and frames outside of it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(in crate::stitch) struct Donor {
-    pub(in crate::stitch) rank: SampleId,
+pub(in crate::stacks::stitch) struct Donor {
+    pub(in crate::stacks::stitch) rank: SampleId,
     /// Its frame there.
-    pub(in crate::stitch) node: NodeId,
+    pub(in crate::stacks::stitch) node: NodeId,
     /// Its innermost frame.
-    pub(in crate::stitch) leaf: NodeId,
+    pub(in crate::stacks::stitch) leaf: NodeId,
     /// The number of its frame there among those with keys.
     pub(super) link: LinkId,
 }
 
 /// The donors of one key.
 #[derive(Debug, Default)]
-pub(in crate::stitch) struct Donors {
+pub(in crate::stacks::stitch) struct Donors {
     /// Samples that are complete of themselves, in order.
     own: Vec<NearId>,
     /// Samples that were completed: in the order of their borders, which is not that of time.
@@ -36,13 +36,13 @@ pub(in crate::stitch) struct Donors {
 
 /// What some donors of a key say.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::stitch) struct Summary {
+pub(in crate::stacks::stitch) struct Summary {
     /// The earliest.
-    pub(in crate::stitch) first: Donor,
+    pub(in crate::stacks::stitch) first: Donor,
     /// The latest.
-    pub(in crate::stitch) last: Donor,
+    pub(in crate::stacks::stitch) last: Donor,
     /// How all of them go on; `None` if they disagree.
-    pub(in crate::stitch) shape: Option<Shape>,
+    pub(in crate::stacks::stitch) shape: Option<Shape>,
 }
 
 impl Summary {
@@ -76,7 +76,7 @@ impl Donors {
     }
 
     /// How many there are.
-    pub(in crate::stitch) fn len(&self) -> usize {
+    pub(in crate::stacks::stitch) fn len(&self) -> usize {
         self.own.len() + self.completed.len()
     }
 
@@ -110,7 +110,7 @@ impl Donors {
     }
 
     /// What the donors say whose frame pointer is that one, as far as both are known.
-    pub(in crate::stitch) fn fitting(&self, fp: FramePointer) -> Option<Summary> {
+    pub(in crate::stacks::stitch) fn fitting(&self, fp: FramePointer) -> Option<Summary> {
         if fp == FramePointer::UNKNOWN {
             return self.total;
         }

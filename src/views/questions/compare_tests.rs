@@ -19,26 +19,26 @@ const PERIOD: u64 = 1_001_001;
 const TABLES: [(&str, &str, &str, &str); 4] = [
     (
         "c",
-        include_str!("../../benches/statistics/c.json"),
-        include_str!("../../benches/statistics/c-self.json"),
+        include_str!("../../../benches/statistics/c.json"),
+        include_str!("../../../benches/statistics/c-self.json"),
         "table",
     ),
     (
         "rust",
-        include_str!("../../benches/statistics/rust.json"),
-        include_str!("../../benches/statistics/rust-self.json"),
+        include_str!("../../../benches/statistics/rust.json"),
+        include_str!("../../../benches/statistics/rust-self.json"),
         "hot::words",
     ),
     (
         "go",
-        include_str!("../../benches/statistics/go.json"),
-        include_str!("../../benches/statistics/go-self.json"),
+        include_str!("../../../benches/statistics/go.json"),
+        include_str!("../../../benches/statistics/go-self.json"),
         "main.join",
     ),
     (
         "node",
-        include_str!("../../benches/statistics/node.json"),
-        include_str!("../../benches/statistics/node-self.json"),
+        include_str!("../../../benches/statistics/node.json"),
+        include_str!("../../../benches/statistics/node-self.json"),
         "countWords",
     ),
 ];

@@ -59,7 +59,7 @@ fn streams_are_decoded_in_whatever_pieces_they_come() {
 /// Packed by `zstd` 1.5.4.
 #[test]
 fn what_zstd_packed_is_unpacked() {
-    let plain = include_bytes!("../../LICENSE-APACHE");
+    let plain = include_bytes!("../../../LICENSE-APACHE");
     for packed in [
         &include_bytes!("testdata/license-fast.zst")[..],
         include_bytes!("testdata/license-1.zst"),

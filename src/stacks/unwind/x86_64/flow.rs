@@ -13,7 +13,7 @@ const MAX_CODE: usize = 1 << 18;
 
 /// Follows the code from its start. With `frame_by_call`, the first call builds the frame (V8's
 /// Sparkplug).
-pub(in crate::unwind) fn follow(code: &[u8], frame_by_call: bool) -> Flow {
+pub(in crate::stacks::unwind) fn follow(code: &[u8], frame_by_call: bool) -> Flow {
     let code = &code[..code.len().min(MAX_CODE)];
     let mut search = Search::new(code, frame_by_call);
     search.reach(0, ENTRY);
@@ -23,7 +23,7 @@ pub(in crate::unwind) fn follow(code: &[u8], frame_by_call: bool) -> Flow {
 
 /// The same for a function of a file that nothing describes, and that may end before `code` does. Code that no
 /// direct jump leads to is that of jump tables, if there are some: the stack is there as it was at the jump.
-pub(in crate::unwind) fn follow_found(code: &[u8]) -> Flow {
+pub(in crate::stacks::unwind) fn follow_found(code: &[u8]) -> Flow {
     let code = &code[..code.len().min(MAX_CODE)];
     let mut search = Search::new(code, false);
     search.reach(0, ENTRY);

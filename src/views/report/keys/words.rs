@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn the_documentation_lists_all_keys() {
-        let page = include_str!("../../../docs/perf.md");
+        let page = include_str!("../../../../docs/perf.md");
         let row = page
             .lines()
             .find(|line| line.starts_with("| keys (`-s`, `-F`)"));
