@@ -486,6 +486,9 @@ mod tests {
             ("JS:~f /x.js:1:2", Tier::Interpreted, "JS:f /x.js:1:2"),
             ("JS:*'f /x.js:1:2", Tier::Optimised, "JS:f /x.js:1:2"),
             ("JS:+' /x.js:1:2", Tier::Middle, "JS: /x.js:1:2"),
+            ("JS:o*f /x.js:1:2", Tier::Optimised, "JS:f /x.js:1:2"),
+            ("JS:o+ /x.js:1:2", Tier::Middle, "JS: /x.js:1:2"),
+            ("JS:~o /x.js:1:2", Tier::Interpreted, "JS:o /x.js:1:2"),
             ("JS:~'q' /x.js:1:2", Tier::Interpreted, "JS:q' /x.js:1:2"),
             ("void A::F()[Tier0]", Tier::Baseline, "void A::F()"),
             (

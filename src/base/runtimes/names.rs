@@ -234,6 +234,8 @@ mod tests {
                 ("JS:* /w/hot.js:11:56", "(anonymous) /w/hot.js:11:56"),
                 ("JS:*'fib /w/hot.js:3:19", "fib /w/hot.js:3:19"),
                 ("JS:+' /w/hot.js:11:56", "(anonymous) /w/hot.js:11:56"),
+                ("JS:o*hot /w/hot.js:2:13", "hot /w/hot.js:2:13"),
+                ("JS:~f ext:core/00.js:7:2", "f ext:core/00.js:7:2"),
                 (
                     "JS:^get size node:internal/x:321:20",
                     "get size node:internal/x:321:20",

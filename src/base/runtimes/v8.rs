@@ -1,4 +1,4 @@
-//! V8: Node.js, Chromium, Deno. Facts of releases 11.3 to 14.1.
+//! V8: Node.js, Chromium, Deno. Facts of releases 11.3 to 15.0.
 //!
 //! Its names say what compiled a function and where in the sources it is. Functions share frames: bytecode handlers and many
 //! builtins jump from piece to piece inside the interpreter's frame.
@@ -90,11 +90,11 @@ fn tier(name: &str) -> Tier {
     if is_wasm(name) {
         return Tier::Wasm;
     }
-    match name.as_bytes() {
-        [b'J', b'S', b':', b'~', ..] => Tier::Interpreted,
-        [b'J', b'S', b':', b'^', ..] => Tier::Baseline,
-        [b'J', b'S', b':', b'+', ..] => Tier::Middle,
-        [b'J', b'S', b':', b'*', ..] => Tier::Optimised,
+    match name.strip_prefix("JS:").and_then(marked) {
+        Some(('~', _)) => Tier::Interpreted,
+        Some(('^', _)) => Tier::Baseline,
+        Some(('+', _)) => Tier::Middle,
+        Some(('*', _)) => Tier::Optimised,
         _ if starts("BytecodeHandler:") => Tier::Interpreted,
         _ if starts("Builtin:") => Tier::Builtin,
         _ if starts("RegExp:") => Tier::RegExp,
@@ -114,19 +114,26 @@ fn is_wasm(name: &str) -> bool {
 
 /// `JS:*name file:line:column` as `JS:name file:line:column`.
 pub(super) fn without_tier(name: &str) -> Option<String> {
-    let rest = behind_tier(name.strip_prefix("JS:")?)?;
+    let (_, rest) = marked(name.strip_prefix("JS:")?)?;
     Some(format!("JS:{rest}"))
 }
 
 /// What stands in front of a function's name to say which compiler made it.
 const TIERS: [char; 4] = ['~', '^', '*', '+'];
+/// In front of that, since V8 15: the function was replaced while it ran, in a loop.
+const IN_LOOP: char = 'o';
 /// Behind that, since Node 24: the code is for one context alone. It comes and goes from one compilation to the next.
 const FOR_ONE_CONTEXT: char = '\'';
 
-/// The name behind the marks, if there are any.
-fn behind_tier(name: &str) -> Option<&str> {
+/// The mark of a tier, and the name behind all marks, if there are any.
+fn marked(name: &str) -> Option<(char, &str)> {
+    let in_loop = name.strip_prefix(IN_LOOP);
+    let name = in_loop
+        .filter(|rest| rest.starts_with(TIERS))
+        .unwrap_or(name);
     let rest = name.strip_prefix(TIERS)?;
-    Some(rest.strip_prefix(FOR_ONE_CONTEXT).unwrap_or(rest))
+    let rest = rest.strip_prefix(FOR_ONE_CONTEXT).unwrap_or(rest);
+    Some((name.chars().next()?, rest))
 }
 
 /// `JS:*name file:line:column` without its tier.
@@ -137,7 +144,7 @@ fn clean(name: &str) -> CleanName {
     let Some(rest) = SCRIPTS.iter().find_map(|p| name.strip_prefix(p)) else {
         return CleanName::plain(name);
     };
-    let rest = behind_tier(rest).unwrap_or(rest);
+    let rest = marked(rest).map_or(rest, |(_, rest)| rest);
     let (rest, column) = trailing_number(rest);
     let (rest, line) = trailing_number(rest);
     // One number alone is the line.
@@ -146,7 +153,15 @@ fn clean(name: &str) -> CleanName {
     } else {
         (line, column)
     };
-    let file_at = ["/", "node:", "file:", "evalmachine.", "webpack:", "data:"];
+    let file_at = [
+        "/",
+        "node:",
+        "file:",
+        "ext:",
+        "evalmachine.",
+        "webpack:",
+        "data:",
+    ];
     let at = file_at
         .iter()
         .filter_map(|s| rest.find(&format!(" {s}")))
@@ -202,6 +217,7 @@ fn kind(name: &str, clean: &CleanName) -> Kind {
     if !SCRIPTS.iter().any(|prefix| name.starts_with(prefix)) {
         Kind::Runtime
     } else if file.starts_with("node:")
+        || file.starts_with("ext:")
         || file.starts_with("internal/")
         || file.starts_with("native ")
     {

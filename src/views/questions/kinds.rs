@@ -202,6 +202,7 @@ mod tests {
             (V8, "JS:*fib /w/hot.js:3:19", Own),
             (V8, "JS:~ /w/hot.js:3:19", Own),
             (V8, "JS:~getOptions node:internal/fs/utils:321:20", Std),
+            (V8, "JS:~setUp ext:core/00_infra.js:71:24", Std),
             (V8, "JS:^x /w/node_modules/p/i.js:1:1", Dependency),
             (V8, "Builtin:ArrayMap", Runtime),
             (V8, "RegExp:\\s+", Runtime),
