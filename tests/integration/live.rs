@@ -109,7 +109,7 @@ impl Lab {
     /// The same when it has to go well.
     pub(crate) fn show(&self, options: &[&str], name: &str) -> String {
         let (status, out, err) = self.pjit(options, name);
-        assert_eq!(status, 0, "pjit {}: {err}", options.join(" "));
+        assert_eq!(status, 0, "pjit {}: {err}{out}", options.join(" "));
         out
     }
 }
