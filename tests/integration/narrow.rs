@@ -39,6 +39,9 @@ fn stacks_of_32_bit_programs_are_whole() {
             "cpu-clock:u",
             "-F",
             "1999",
+            // Other tests run beside it: nothing may be lost while perf waits for a processor.
+            "-m",
+            "16M",
             "--call-graph",
             "dwarf,8192",
         ];
