@@ -4,6 +4,7 @@
 
 use crate::live::{Lab, below, total, truth};
 use crate::probes::Probes;
+use crate::support::perf;
 
 const ENTRIES: [&str; 5] = [
     "malloc=malloc size=%di",
@@ -289,7 +290,8 @@ fn record_few(lab: &Lab, probes: &Probes, events: &str) -> Option<String> {
     probes.record(lab, "few.data", &options, &["./alloc", "2000"])
 }
 
-/// What was recorded and what was lost are all calls, 200 of them within others.
+/// What was recorded and what was lost are what perf says, and all calls, 200 of them within others. The kernel counts up to three
+/// too many as lost in one recording of eight, where counters of the same probes are right.
 fn lost_calls_are_counted(lab: &Lab, printed: &str) {
     let (_, check, _) = lab.pjit(&["check"], "few.data");
     let line = check.lines().find(|line| line.contains("weights.lost"));
@@ -299,7 +301,30 @@ fn lost_calls_are_counted(lab: &Lab, printed: &str) {
         .filter_map(|word| word.parse::<u64>().ok());
     let numbers: Vec<u64> = numbers.collect();
     let calls = truth(printed)["blocks"] as u64 + 200;
-    assert_eq!(numbers.iter().sum::<u64>(), calls, "{line}");
+    let seen: u64 = numbers.iter().sum();
+    assert_eq!(seen, perf_counts(lab), "{line}");
+    assert!((calls..=calls + 3).contains(&seen), "{calls}: {line}");
+}
+
+/// Samples of probes that were recorded or lost, as `perf report --stats` counts them.
+fn perf_counts(lab: &Lab) -> u64 {
+    let output = perf()
+        .args(["report", "--stats", "-i"])
+        .arg(lab.path("few.data"))
+        .output();
+    let stats = String::from_utf8(output.expect("perf has recorded").stdout).expect("text");
+    let mut of_probes = false;
+    let mut sum = 0;
+    for line in stats.lines() {
+        if let Some(event) = line.strip_suffix(" stats:") {
+            of_probes = event.contains(':');
+        }
+        let mut words = line.split_whitespace();
+        let is_count = matches!(words.next(), Some("SAMPLE" | "LOST_SAMPLES"));
+        let count = words.nth(1).and_then(|word| word.parse::<u64>().ok());
+        sum += count.filter(|_| of_probes && is_count).unwrap_or(0);
+    }
+    sum
 }
 
 #[test]

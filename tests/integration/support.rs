@@ -225,11 +225,13 @@ pub(crate) fn send(signal: rustix::process::Signal, process: u32) {
     rustix::process::kill_process(process, signal).expect("it is a child that was not waited for");
 }
 
-/// Gives SIGINT to the programs that the test starts as a shell in front gives it. A script that starts the tests in its
-/// background has it ignored, and who is started inherits that.
+/// Gives signals to the programs that the test starts as a shell in front gives them. A script that starts the tests in its
+/// background has SIGINT ignored, `nohup` SIGHUP, and who is started inherits that.
 pub(crate) fn give_interrupts() {
-    let always = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
-    let interrupt = signal_hook::consts::SIGINT;
-    let given = signal_hook::flag::register_conditional_default(interrupt, always);
-    given.expect("a handler for SIGINT");
+    use signal_hook::consts::{SIGHUP, SIGINT};
+    for signal in [SIGINT, SIGHUP] {
+        let always = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
+        let given = signal_hook::flag::register_conditional_default(signal, always);
+        given.expect("a handler");
+    }
 }

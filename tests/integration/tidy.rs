@@ -172,7 +172,6 @@ fn named_modules(line: &str) -> Vec<&str> {
     starts.map(|rest| &rest[..end(rest)]).collect()
 }
 
-/// Questions are data: what asks them is another door each.
 #[test]
 fn only_session_changes_the_history() {
     for path in files("src") {
@@ -212,6 +211,7 @@ fn examples_fit_a_screen() {
     }
 }
 
+/// Questions are data: what asks them is another door each.
 #[test]
 fn questions_know_no_command_line_and_no_terminal() {
     let words = [

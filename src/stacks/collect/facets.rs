@@ -1,9 +1,8 @@
 //! What may tell samples apart besides event, thread, comm and stack: each fact is a row of one table.
 //!
 //! A row of samples holds what all views need. What a few views ask for is a [`Facet`]. The values of a sample's facets are a
-//! list, equal lists are kept once, and a row has the number of its list: who asks for no facet pays for none.
-//! When each fact was a field, it was carried through five structs by hand, and one sort key took twelve files. A new
-//! one is a variant and a row here, and a word of `report::keys::words` if it is not perf's.
+//! list, equal lists are kept once, and a row has the number of its list: who asks for no facet pays for none. A new one is a
+//! variant and a row here, and a word of `report::keys::words` if it is not perf's.
 
 use std::hash::BuildHasher;
 

@@ -339,7 +339,7 @@ fn keep_blocks(
     if !samples.raw.is_sorted_by_key(|sample| sample.time) {
         samples.sort_by_key(|sample| sample.time);
     }
-    weighed.labels = labels.texts();
+    weighed.labels = labels.texts;
 }
 
 /// How long a block was there, in ns.

@@ -20,7 +20,7 @@ pub(super) fn within(filter: &Filter, from: u64, to: u64) -> u64 {
 /// Makes labels.
 #[derive(Debug, Default)]
 pub(super) struct Labels {
-    texts: Vec<String>,
+    pub(super) texts: Vec<String>,
 }
 
 impl Labels {
@@ -32,11 +32,6 @@ impl Labels {
             self.texts.len() - 1
         });
         Label::of_text(index)
-    }
-
-    /// The texts of all.
-    pub(super) fn texts(self) -> Vec<String> {
-        self.texts
     }
 }
 

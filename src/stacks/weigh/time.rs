@@ -64,7 +64,7 @@ pub(super) fn waits(
         waiting.len()
     )];
     samples.all = waiting.into();
-    samples.labels = labels.texts();
+    samples.labels = labels.texts;
     Ok(Weighed {
         event: Some(Derived {
             name: what.to_owned(),
@@ -102,7 +102,7 @@ pub(super) fn oncpu(
     };
     let line = on_cpu_line(&running, source.session, samples);
     samples.all = running.into();
-    samples.labels = labels.texts();
+    samples.labels = labels.texts;
     Ok(Weighed {
         event: Some(Derived {
             name: "oncpu (time on a processor)".to_owned(),
@@ -157,7 +157,7 @@ pub(super) fn wall(
     all.extend(waiting);
     all.sort_by_key(|sample| sample.time);
     samples.all = all.into();
-    samples.labels = labels.texts();
+    samples.labels = labels.texts;
     let chained: Vec<bool> = is_switch
         .iter()
         .zip(&sampled)
