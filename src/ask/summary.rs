@@ -11,6 +11,7 @@ use crate::output::page::Page;
 use crate::output::{stdio, summary};
 use crate::questions;
 use crate::questions::edges::Edges;
+use crate::questions::payers::{Payers, Spending};
 use crate::questions::summary::{self as question, Wanted};
 
 /// Where the weight goes.
@@ -22,7 +23,9 @@ pub struct Summary {
     pub small: bool,
     /// All edges between functions, too.
     pub edges: bool,
-    /// The table that CSV shows: self, own or foreign.
+    /// The only table that is shown, if not all are.
+    pub by: Option<summary::By>,
+    /// The table that CSV shows: self, own, foreign, packages or activities.
     pub table: String,
 }
 
@@ -71,12 +74,16 @@ impl Question for Summary {
             full_names: view.full_names,
             quality: stdio::quality_line(&profile),
             filters: filter,
+            by: view.by,
         };
         let wanted = Wanted {
             full_names: view.full_names,
             small: view.small,
         };
-        let summary = question::Summary::of(&profile, functions, tally, facts, wanted);
+        let payers = Payers::new(&profile, &functions);
+        let spending = Spending::of(&profile, &tally, payers);
+        let counted = (tally, spending);
+        let summary = question::Summary::of(&profile, functions, counted, facts, wanted);
         forget_large(profile);
         Ok(Summarised {
             summary,

@@ -3,13 +3,15 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::builder::PossibleValue;
+use clap::{Args, ValueEnum};
 
 use super::input::InputArgs;
 use super::question::{PrintArgs, QuestionArgs};
 use super::verb::{Context, Verb};
 use crate::ask::Summary;
 use crate::output::answer::Format;
+use crate::output::summary::By;
 
 /// Arguments of `pjit summary`.
 #[derive(Debug, Clone, Args)]
@@ -40,9 +42,13 @@ pub struct SummaryArgs {
     #[command(flatten)]
     print: PrintArgs,
 
-    /// Table to print as CSV: self, own or foreign
-    #[arg(long = "table", value_name = "TABLE", default_value = "own", value_parser = ["self", "own", "foreign"])]
-    table: String,
+    /// One table alone, with all of its rows that there is room for: package, activity or own
+    #[arg(long = "by", value_enum, value_name = "WHAT")]
+    by: Option<By>,
+
+    /// Table to print as CSV: self, own, foreign, packages or activities (default: own, or what --by says)
+    #[arg(long = "table", value_name = "TABLE", value_parser = ["self", "own", "foreign", "packages", "activities"])]
+    table: Option<String>,
 
     /// All edges between functions, too, in JSON
     #[arg(long = "edges")]
@@ -58,7 +64,15 @@ impl Verb for SummaryArgs {
             full_names: self.print.full_names,
             small: matches!(self.print.format, Format::Json | Format::Csv),
             edges: self.edges,
-            table: self.table.clone(),
+            by: self.by,
+            table: self.table.clone().unwrap_or_else(|| {
+                let table = match self.by {
+                    Some(By::Package) => "packages",
+                    Some(By::Activity) => "activities",
+                    Some(By::Own) | None => "own",
+                };
+                table.to_owned()
+            }),
         };
         let request = self.question.request(load, &self.input, view);
         let status = |_: &_| ExitCode::SUCCESS;
@@ -67,5 +81,19 @@ impl Verb for SummaryArgs {
 
     fn input(&self) -> Option<&InputArgs> {
         Some(&self.input)
+    }
+}
+
+impl ValueEnum for By {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Package, Self::Activity, Self::Own]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(match self {
+            Self::Package => "package",
+            Self::Activity => "activity",
+            Self::Own => "own",
+        }))
     }
 }

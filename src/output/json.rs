@@ -13,9 +13,11 @@ use crate::profile::{Profile, StackEnd};
 use crate::questions::budget::Budget;
 use crate::questions::facts::Facts;
 use crate::questions::functions::{Basis, Function, FunctionId, Functions};
+use crate::questions::payers::{Activity, Payment, Spending};
 use crate::questions::summary::{Share, Summary};
 use crate::questions::tally::{Count, Numbers};
 use crate::report::percent;
+use crate::runtimes::Ecosystem;
 
 /// What answers hold besides what they answer.
 #[derive(Debug, Default)]
@@ -234,6 +236,9 @@ pub fn summary(summary: &Summary, common: &Common, rows: usize) -> Value {
             "quality": common.quality,
             "filters": common.filters,
             "own": {"rule": own_rule(summary.functions.basis), "no_own": share(summary.no_own.period, total)},
+            "packages": packages(&summary.spending, rows, total),
+            "nobody": nobody(&summary.spending, total),
+            "activities": activities(&summary.spending, total),
             "kinds": shares(&summary.kinds, "kind"),
             "objects": shares(&summary.objects, "object"),
             "threads": shares(&summary.threads, "comm"),
@@ -253,15 +258,87 @@ pub fn summary(summary: &Summary, common: &Common, rows: usize) -> Value {
             .map(|id| part(&summary.numbers[id.index()]).period)
             .fold(0, u64::saturating_add)
     };
+    let left_out = packages_of(&summary.spending).skip(rows);
+    let left_out: Vec<u64> = left_out.map(|payment| payment.count.period).collect();
+    let paid = left_out
+        .iter()
+        .fold(0, |sum: u64, paid| sum.saturating_add(*paid));
     extend(
         &mut answer,
         json!({
             "foreign": foreign.collect::<Value>(),
-            "omitted": {"functions": left.len(), "self": sum(|n| n.own), "credited": sum(|n| n.credited)},
+            "omitted": {"packages": left_out.len(), "paid": paid, "functions": left.len(), "self": sum(|n| n.own), "credited": sum(|n| n.credited)},
             "warnings": warnings(&[facts], common),
         }),
     );
     answer
+}
+
+/// Those who pay and are packages, the heaviest first.
+fn packages_of(spending: &Spending) -> impl Iterator<Item = &Payment> {
+    let payments = spending.payments.iter();
+    payments.filter(|payment| spending.payers[payment.payer].ecosystem.is_some())
+}
+
+fn packages(spending: &Spending, rows: usize, total: u64) -> Value {
+    let one = |payment: &Payment| {
+        let payer = &spending.payers[payment.payer];
+        json!({
+            "ecosystem": payer.ecosystem.map(Ecosystem::word),
+            "name": payer.name,
+            "weight": payment.count.period,
+            "share": share(payment.count.period, total),
+            "samples": payment.count.samples,
+            "activities": doings(payment),
+        })
+    };
+    packages_of(spending).take(rows).map(one).collect()
+}
+
+/// What is paid for, with shares of the whole of it.
+fn doings(payment: &Payment) -> Value {
+    let parts = payment.activities.iter();
+    let parts = parts.map(|(name, count)| json!([name, share(count.period, payment.count.period)]));
+    parts.collect()
+}
+
+/// What nobody pays for: there are few such rows.
+fn nobody(spending: &Spending, total: u64) -> Value {
+    let payments = spending.payments.iter();
+    let rest = payments.filter(|payment| spending.payers[payment.payer].ecosystem.is_none());
+    let one = |payment: &Payment| {
+        json!({
+            "name": spending.payers[payment.payer].name,
+            "weight": payment.count.period,
+            "share": share(payment.count.period, total),
+            "samples": payment.count.samples,
+            "activities": doings(payment),
+        })
+    };
+    rest.map(one).collect()
+}
+
+fn activities(spending: &Spending, total: u64) -> Value {
+    /// Payers of an activity that are named.
+    const MOST: usize = 10;
+    let one = |activity: &Activity| {
+        let payers = activity.payers.iter().take(MOST).map(|(id, count)| {
+            let payer = &spending.payers[*id];
+            json!({
+                "ecosystem": payer.ecosystem.map(Ecosystem::word),
+                "name": payer.name,
+                "weight": count.period,
+            })
+        });
+        json!({
+            "name": activity.name,
+            "weight": activity.count.period,
+            "share": share(activity.count.period, total),
+            "samples": activity.count.samples,
+            "payers": payers.collect::<Value>(),
+        })
+    };
+    spending.activities.iter().map(one).collect()
 }
 
 /// All functions that weigh anything: own ones by what is credited to them, then the others by self and by inclusive weight.

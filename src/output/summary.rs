@@ -7,15 +7,33 @@ use crate::ids::Idx;
 use crate::questions::budget::{self, Want};
 use crate::questions::facts::Facts;
 use crate::questions::functions::{FunctionId, UNKNOWN};
+use crate::questions::payers::{PayerId, Spending};
 use crate::questions::summary::{Share, Summary, worth_showing};
 use crate::questions::tally::Count;
 use crate::report::percent;
+use crate::runtimes::Ecosystem;
 use crate::unit::Unit;
 
 /// Longest name in a table.
 const NAME: usize = 72;
+/// Longest name of those who pay.
+const PAYER: usize = 34;
 /// Troubles of a recording that are shown.
 const TROUBLES: usize = 5;
+
+/// Tables in the order in which they stand.
+const PLACES: [&str; 5] = ["packages", "activities", "self", "own", "foreign"];
+
+/// The one table that is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// Who pays.
+    Package,
+    /// What is done.
+    Activity,
+    /// Own functions.
+    Own,
+}
 
 /// How the page is made.
 #[derive(Debug, Clone, Default)]
@@ -28,6 +46,8 @@ pub struct PageOptions {
     pub quality: String,
     /// One line about filters, if there are any.
     pub filters: Option<String>,
+    /// The only table, if one was chosen.
+    pub by: Option<By>,
 }
 
 /// Makes the page.
@@ -36,36 +56,45 @@ pub fn page(summary: &Summary, options: &PageOptions) -> Page {
     let maker = PageMaker { summary, options };
     let mut page = Page {
         head: maker.head(),
-        parts: maker.lines(),
+        // One table alone has nothing beside it.
+        parts: if options.by.is_some() {
+            Vec::new()
+        } else {
+            maker.lines()
+        },
         foot: Vec::new(),
     };
     // The last line is about what has no own frame.
     let fixed = page.head.len() + page.parts.len() + 1;
     let left = options.lines.saturating_sub(fixed);
-    let tables = [maker.own(), maker.hot(), maker.foreign()];
+    let tables = maker.drafts(options.by);
     // However little room there is, one row of the first table has some: with its heading, and the row for the others.
-    let first = tables.iter().position(|table| table.rows > 0);
-    let wants = [0, 1, 2].map(|at| Want {
-        lines: tables[at].lines(),
-        share: [40, 25, 20][at],
+    let first = tables.iter().position(|(table, _)| table.rows > 0);
+    let wants = tables.iter().enumerate().map(|(at, (table, share))| Want {
+        lines: table.lines(),
+        share: *share,
         least: if first == Some(at) { 3 } else { 0 },
     });
+    let wants: Vec<Want> = wants.collect();
     let given = budget::split(left, &wants);
     let mut hidden = Vec::new();
     let mut shown = Vec::new();
-    for ((table, want), lines) in tables.into_iter().zip(wants).zip(given) {
+    for (((table, _), want), lines) in tables.into_iter().zip(wants).zip(given) {
         match budget::rows(lines, want, 1, table.worth) {
             Some(rows) if table.rows > 0 => shown.push(Part::Table(maker.table(&table, rows))),
             _ if table.rows > 0 => hidden.push(format!("{} {}", table.rows, table.what)),
             _ => {}
         }
     }
-    // What is hottest comes first, though own code is served first.
-    if shown.len() > 1 && matches!(&shown[1], Part::Table(table) if table.name == "self") {
-        shown.swap(0, 1);
-    }
+    // Own code has its lines first, but stands behind who pays and what is hottest.
+    shown.sort_by_key(|part| match part {
+        Part::Table(table) => PLACES.iter().position(|name| *name == table.name),
+        Part::Line { .. } => None,
+    });
     page.parts.extend(shown);
-    page.foot = vec![maker.foot(&hidden)];
+    if !matches!(options.by, Some(By::Package | By::Activity)) {
+        page.foot = vec![maker.foot(&hidden)];
+    }
     page
 }
 
@@ -324,6 +353,105 @@ impl PageMaker<'_> {
         Words::of(&self.summary.facts)
     }
 
+    /// The tables, the one that has its lines first at the front, and their shares of the lines.
+    fn drafts(&self, by: Option<By>) -> Vec<(Draft, usize)> {
+        match by {
+            Some(By::Package) => vec![(self.packages(), 100)],
+            Some(By::Activity) => vec![(self.activities(), 100)],
+            Some(By::Own) => vec![(self.own(), 100)],
+            None => {
+                let spending = [(self.packages(), 20), (self.activities(), 20)];
+                // One row says nothing.
+                let spending = spending.into_iter().filter(|(table, _)| table.rows > 1);
+                let others = [(self.own(), 30), (self.hot(), 20), (self.foreign(), 10)];
+                let [own, hot, foreign] = others;
+                std::iter::once(own)
+                    .chain(spending)
+                    .chain([hot, foreign])
+                    .collect()
+            }
+        }
+    }
+
+    fn packages(&self) -> Draft {
+        let payments = &self.summary.spending.payments;
+        self.spent(
+            "packages",
+            "Who pays",
+            "payers",
+            "for",
+            payments.iter().map(|p| p.count.period),
+        )
+    }
+
+    fn activities(&self) -> Draft {
+        let activities = &self.summary.spending.activities;
+        let weights = activities.iter().map(|a| a.count.period);
+        self.spent(
+            "activities",
+            "What it does",
+            "activities",
+            "paid by",
+            weights,
+        )
+    }
+
+    fn spent(
+        &self,
+        name: &'static str,
+        title: &'static str,
+        what: &'static str,
+        parts: &'static str,
+        weights: impl ExactSizeIterator<Item = u64> + Clone,
+    ) -> Draft {
+        Draft {
+            name,
+            title,
+            what,
+            columns: vec![
+                Column::left(""),
+                Column::right("share"),
+                Column::right(self.words().column),
+                Column::left(parts),
+            ],
+            rows: weights.len(),
+            worth: self.worth(weights),
+        }
+    }
+
+    /// A row of who pays or of what is done, whose last cell has so many columns.
+    fn spent_row(
+        &self,
+        name: &str,
+        count: Count,
+        (parts, room): (Vec<(String, Count)>, usize),
+    ) -> Vec<String> {
+        let mut text = String::new();
+        for (part, of) in parts {
+            let share = percent(of.period, count.period);
+            let part = format!("{} {share:.0}%", cut(&part, 24));
+            let more = if text.is_empty() { 0 } else { 2 } + part.chars().count();
+            if share < 8.0 || text.chars().count() + more > room {
+                break;
+            }
+            if !text.is_empty() {
+                text.push_str(", ");
+            }
+            text.push_str(&part);
+        }
+        let name = if self.options.full_names {
+            name.to_owned()
+        } else {
+            cut(name, PAYER)
+        };
+        vec![
+            format!("  {name}"),
+            self.share(count),
+            self.time(count),
+            text,
+        ]
+    }
+
     fn hot(&self) -> Draft {
         let weight = |id: &FunctionId| self.summary.numbers[id.index()].own.period;
         Draft {
@@ -371,6 +499,10 @@ impl PageMaker<'_> {
     }
 
     fn worth(&self, weights: impl Iterator<Item = u64> + Clone) -> usize {
+        // Whoever asks for one table wants its small rows, too.
+        if self.options.by.is_some() {
+            return weights.count();
+        }
         worth_showing(weights, self.summary.total.period).max(1)
     }
 
@@ -389,7 +521,27 @@ impl PageMaker<'_> {
 
     fn row(&self, table: &str, at: usize) -> Vec<String> {
         let summary = self.summary;
+        let spending = &summary.spending;
+        let payer = |id: PayerId| spending.payers[id].label();
         match table {
+            "packages" => {
+                let payment = &spending.payments[at];
+                let parts = payment.activities.iter();
+                let parts = parts
+                    .map(|(name, count)| ((*name).to_owned(), *count))
+                    .collect();
+                let names = spending.payments.iter().map(|p| payer(p.payer));
+                let room = room_beside(names.take(SHOWN));
+                self.spent_row(&payer(payment.payer), payment.count, (parts, room))
+            }
+            "activities" => {
+                let activity = &spending.activities[at];
+                let parts = activity.payers.iter();
+                let parts = parts.map(|(id, count)| (payer(*id), *count)).collect();
+                let names = spending.activities.iter().map(|a| a.name.to_owned());
+                let room = room_beside(names.take(SHOWN));
+                self.spent_row(activity.name, activity.count, (parts, room))
+            }
             "self" => {
                 let id = summary.hot[at];
                 let own = summary.numbers[id.index()].own;
@@ -421,7 +573,26 @@ impl PageMaker<'_> {
     fn rest(&self, table: &str, from: usize, count: usize) -> Vec<String> {
         let summary = self.summary;
         let numbers = |id: &FunctionId| &summary.numbers[id.index()];
+        let spent = |rest: Count, what: &str| {
+            vec![
+                format!("  +{count} {what}"),
+                self.share(rest),
+                self.time(rest),
+                String::new(),
+            ]
+        };
         match table {
+            "packages" => {
+                let payments = &summary.spending.payments[from..];
+                spent(sum(payments.iter().map(|payment| payment.count)), "more")
+            }
+            "activities" => {
+                let activities = &summary.spending.activities[from..];
+                spent(
+                    sum(activities.iter().map(|activity| activity.count)),
+                    "more",
+                )
+            }
             "self" => {
                 let rest = sum(summary.hot[from..].iter().map(|id| numbers(id).own));
                 let share = format!("  {:>5}", self.share(rest));
@@ -564,6 +735,15 @@ impl PageMaker<'_> {
     }
 }
 
+/// Rows whose names decide how wide the others are.
+const SHOWN: usize = 15;
+
+/// What is left of 80 columns beside the longest of these names, a share and a weight.
+fn room_beside(names: impl Iterator<Item = String>) -> usize {
+    let longest = names.map(|name| name.chars().count().min(PAYER)).max();
+    80 - 21 - longest.unwrap_or(0)
+}
+
 fn sum(counts: impl Iterator<Item = Count>) -> Count {
     counts.fold(Count::default(), |mut sum, count| {
         sum.add(count);
@@ -571,7 +751,35 @@ fn sum(counts: impl Iterator<Item = Count>) -> Count {
     })
 }
 
-/// One table, self, own or foreign, with a heading: exact weights.
+/// Who pays for what: a row for each pair.
+fn spending_rows(spending: &Spending, table: &str) -> Vec<Vec<String>> {
+    let head = ["weight", "samples", "ecosystem", "package", "activity"];
+    let row = |payer: PayerId, activity: &str, count: Count| {
+        let payer = &spending.payers[payer];
+        vec![
+            count.period.to_string(),
+            count.samples.to_string(),
+            payer.ecosystem.map_or("", Ecosystem::word).to_owned(),
+            payer.name.clone(),
+            activity.to_owned(),
+        ]
+    };
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    if table == "packages" {
+        for payment in &spending.payments {
+            let parts = payment.activities.iter();
+            rows.extend(parts.map(|(name, count)| row(payment.payer, name, *count)));
+        }
+    } else {
+        for activity in &spending.activities {
+            let parts = activity.payers.iter();
+            rows.extend(parts.map(|(payer, count)| row(*payer, activity.name, *count)));
+        }
+    }
+    rows
+}
+
+/// One table, self, own, foreign, packages or activities, with a heading: exact weights.
 #[must_use]
 pub fn csv_rows(summary: &Summary, table: &str) -> Vec<Vec<String>> {
     let share = |count: Count| {
@@ -588,6 +796,9 @@ pub fn csv_rows(summary: &Summary, table: &str) -> Vec<Vec<String>> {
                 .collect::<Vec<_>>(),
         ]
     };
+    if let "packages" | "activities" = table {
+        return spending_rows(&summary.spending, table);
+    }
     if table == "foreign" {
         let mut rows = head(&[
             "weight",

@@ -11,6 +11,7 @@ use crate::questions::budget::Budget;
 use crate::questions::facts::{Facts, Trouble};
 use crate::questions::functions::Functions;
 use crate::questions::kinds::OwnRules;
+use crate::questions::payers::{Payers, Spending};
 use crate::questions::summary::{Summary, Wanted};
 use crate::questions::tally::Tally;
 use crate::report::testing::ProfileBuilder;
@@ -33,7 +34,9 @@ fn summary(stacks: &[(String, u64)], small: bool) -> Summary {
         full_names: false,
         small,
     };
-    Summary::of(&profile, functions, tally, facts, wanted)
+    let payers = Payers::new(&profile, &functions);
+    let spending = Spending::of(&profile, &tally, payers);
+    Summary::of(&profile, functions, (tally, spending), facts, wanted)
 }
 
 /// 100 samples in two functions of an event, with the rest of the profile as `change` leaves it.
@@ -59,7 +62,8 @@ fn page_of(event: &str, budget: Budget, change: impl FnOnce(&mut Profile)) -> St
             .collect(),
         ..Facts::of(&profile, &tally, None)
     };
-    let summary = Summary::of(&profile, functions, tally, facts, Wanted::default());
+    let counted = (tally, Spending::default());
+    let summary = Summary::of(&profile, functions, counted, facts, Wanted::default());
     text(&summary, budget).expect("a page")
 }
 

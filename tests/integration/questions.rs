@@ -163,6 +163,50 @@ fn a_summary_is_what_the_samples_add_up_to() {
     }
 }
 
+#[test]
+fn packages_and_activities_add_up_to_the_total() {
+    for name in SAMPLES {
+        let answer = json_of(&["summary", "--format", "json"], name);
+        let total = answer["event"]["total"].as_u64().expect("a number");
+        let sum = |rows: &str, part: &str| -> u64 {
+            let rows = answer[rows].as_array().expect("rows").iter();
+            rows.map(|row| row[part].as_u64().expect("a number")).sum()
+        };
+        let left_out = answer["omitted"]["paid"].as_u64().expect("a number");
+        let paid = sum("packages", "weight") + sum("nobody", "weight") + left_out;
+        assert_eq!(paid, total, "{name}: payers");
+        assert_eq!(sum("activities", "weight"), total, "{name}: activities");
+        for (by, table) in [("package", "packages"), ("activity", "activities")] {
+            let rows = stdout_of(&["summary", "--format", "csv", "--by", by], name);
+            let named = stdout_of(&["summary", "--format", "csv", "--table", table], name);
+            assert_eq!(rows, named, "{name}: {by}");
+            let weights = rows.lines().skip(1);
+            let weights = weights.map(|row| row.split(',').next().unwrap_or_default());
+            let of_rows: u64 = weights.map(|w| w.parse::<u64>().expect("a number")).sum();
+            assert_eq!(of_rows, total, "{name}: {table} as CSV");
+        }
+    }
+}
+
+#[test]
+fn a_table_alone_has_its_rows_and_no_other_table() {
+    let page = stdout_of(&["summary", "--by", "activity"], "node");
+    assert!(page.contains("\n  optimised code "), "{page}");
+    assert!(
+        !page.contains("Own code") && !page.contains("Who pays"),
+        "{page}"
+    );
+    let page = stdout_of(&["summary", "--by", "package"], "node");
+    assert!(
+        page.contains("\n  hot.js (own) ") && page.contains("nobody: V8"),
+        "{page}"
+    );
+    assert!(
+        !page.contains("Own code") && !page.contains("What it does"),
+        "{page}"
+    );
+}
+
 fn edges_are_those_of_the_samples(name: &str, answer: &Value, samples: &[Sample]) {
     let ids: BTreeMap<&str, (String, String)> = functions(answer)
         .map(|(f, key)| (f["id"].as_str().expect("an id"), key))

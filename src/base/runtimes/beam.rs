@@ -1,11 +1,12 @@
 //! Erlang's BEAM, of releases 25 to 28.
 
-use super::{CleanName, Habit, Kind, Lapse, Producer, Runtime};
+use super::{Activity, CleanName, Ecosystem, Habit, Kind, Lapse, Producer, Runtime, Whose};
 
 pub(super) const BEAM: Runtime = Runtime {
     producer: Producer::Beam,
     name: "Erlang (BEAM)",
     short_name: "Erlang",
+    engine: "BEAM",
     prefixes: &[b"global::", b"erts_beamasm:", b"$erts_beamasm:"],
     is_name: is_erlang_function,
     patches_calls: true,
@@ -17,8 +18,61 @@ pub(super) const BEAM: Runtime = Runtime {
     kind,
     own: Some("modules that are not OTP's"),
     record: Some("erl +JPperf true"),
+    activities: ACTIVITIES,
+    programs: &["beam.smp", "erl"],
+    libraries: &[],
+    package,
     ..Runtime::UNKNOWN
 };
+
+/// What its own functions do, and its code.
+const ACTIVITIES: &[Activity] = &[
+    Activity::new(
+        1,
+        "GC",
+        r"^(erts_garbage|minor_collection|major_collection|do_minor|do_major|full_sweep|sweep|erts_gc|
+            garbage_collect|collect_live|setup_rootset|erts_cleanup_offheap|collect_heap|move_(?:cons|boxed)|
+            any_heap_refs|any_heap_ref_ptrs)",
+    ),
+    Activity::new(
+        1,
+        "JIT compile",
+        r"^(beamasm|asmjit|BeamModuleAssembler|BeamGlobalAssembler|BeamAssembler|beam_(?:asm|jit|load|opcodes|
+            transform)|erts_(?:finish_loading|prepare_loading))",
+    ),
+    Activity::new(
+        1,
+        "waiting by spinning",
+        r"^(erts_sys_(?:schedule)|sched_spin|scheduler_wait_spin|erts_spin|ethr_.*spin)",
+    ),
+    Activity::new(
+        2,
+        "scheduler",
+        r"^(scheduler_wait|erts_schedule|schedule|try_steal|check_requeue|sched_|erts_thr_progress|
+            erts_tse_wait|ethr_event|erts_proc_(?:lock|unlock)|wait__|erts_poll|check_io|erts_check_io)",
+    ),
+    Activity::new(
+        2,
+        "allocation",
+        r"^(erts_alloc|erts_free|bf_|mbc_|sbc_|erts_(?:realloc|alcu|mseg|mmap)|aoffcaf|dealloc)",
+    ),
+    Activity::new(
+        2,
+        "copying messages",
+        r"^(copy_struct|size_object|erts_send|erts_queue|copy_shallow|erts_copy)",
+    ),
+    Activity::new(
+        2,
+        "ETS and maps",
+        r"^(ets_|db_|erts_(?:maps|hash)|hashmap|make_internal_hash|make_hash|flatmap)",
+    ),
+    Activity::new(3, "interpreter", r"^(process_main)"),
+    Activity::new(
+        3,
+        "built-in functions",
+        r"^(bif|erts_bif|erts_internal)|_[0-9]$",
+    ),
+];
 
 /// What an Erlang process returns to from its first function has no caller; perf maps put a `$` in front.
 fn habit(name: &[u8]) -> Habit {
@@ -62,6 +116,21 @@ fn kind(_: &str, clean: &CleanName) -> Kind {
         Kind::Std
     } else {
         Kind::Own
+    }
+}
+
+fn package(name: &str, clean: &CleanName) -> Whose {
+    match kind(name, clean) {
+        Kind::Runtime => Whose::Nobody,
+        Kind::Std => Whose::Std("OTP"),
+        _ => {
+            let module = clean.name.split(':').next().unwrap_or_default();
+            let module = module.trim_matches('\'');
+            // `Elixir.Plug.Router` is of `Plug`.
+            let elixir = module.strip_prefix("Elixir.");
+            let package = elixir.map_or(module, |m| m.split('.').next().unwrap_or(m));
+            Whose::Package(Ecosystem::Beam, package.to_owned())
+        }
     }
 }
 

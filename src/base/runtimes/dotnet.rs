@@ -1,6 +1,6 @@
 //! .NET and Mono, which run the same programs.
 
-use super::{CleanName, Kind, Lapse, Producer, Runtime, Tier};
+use super::{Activity, CleanName, Ecosystem, Kind, Lapse, Producer, Runtime, Tier, Whose};
 
 const OWN: &str = "classes outside System., Mono., Microsoft.";
 
@@ -8,6 +8,7 @@ pub(super) const DOTNET: Runtime = Runtime {
     producer: Producer::DotNet,
     name: ".NET",
     short_name: ".NET",
+    engine: ".NET",
     is_name: is_of_dotnet,
     tags_all_names: true,
     lapses: &[Lapse::NoClose],
@@ -23,18 +24,58 @@ pub(super) const DOTNET: Runtime = Runtime {
         "DOTNET_PerfMapStubGranularity=2: .NET 10 cannot read its first block of stubs while it writes that, and \
          writes no more; or a perf map instead, DOTNET_PerfMapEnabled=3",
     ),
+    activities: ACTIVITIES,
+    programs: &["dotnet"],
+    libraries: &["libcoreclr", "libclrjit", "libclrgc"],
+    package,
     ..Runtime::UNKNOWN
 };
+
+/// What its own functions do, and its code.
+const ACTIVITIES: &[Activity] = &[
+    Activity::new(
+        1,
+        "GC",
+        r"^(SVR::|WKS::|GCToOSInterface|GCHeap|gc_heap|GarbageCollect|sgen_|major_(copy|scan|mark|sweep)|
+            simple_nursery|drain_gray|mono_gc_|gray_|ms_)|sgen_",
+    ),
+    Activity::new(
+        1,
+        "JIT compile",
+        r"libclrjit|^(Compiler::|CodeGen|LinearScan|Lowering|emitter|GenTree|mini_|mono_(?:jit|method_to_ir|
+            arch_|codegen|local|decompose|spill|optimize|peephole|ssa|handle_global|linear|analyze|
+            allocate_vars|compile|emit|burg|cprop|abcrem|bblock|create_jump)|UnsafeJitFunction|
+            MethodDesc::(?:Jit|Prepare)|PreStub|TieredCompilation|inline_method|emit_)",
+    ),
+    Activity::new(
+        1,
+        "class loading",
+        r"^(ClassLoader|MethodTable(?:Builder)?|TypeHandle|Assembly|PEImage|Module::|MDInternal|mono_(?:class|
+            metadata|image|assembly)|Binder)",
+    ),
+    Activity::new(
+        2,
+        "allocation",
+        r"^(JIT_New|AllocateObject|Alloc\b|AllocateString|AllocateSzArray|mono_(?:object|array|string)_new|
+            mono_gc_alloc|ves_icall_object_new|SlowAllocate)",
+    ),
+    Activity::new(3, "interpreter", r"^(interp_exec|mono_interp)"),
+];
 
 pub(super) const MONO: Runtime = Runtime {
     producer: Producer::Mono,
     name: "Mono",
     short_name: "Mono",
+    engine: "Mono",
     told_by: Some(Lapse::HeaderSize),
     lapses: &[Lapse::HeaderSize, Lapse::NoClose],
     kind,
     own: Some(OWN),
     frames: Some("Mono has no switch that keeps frame pointers"),
+    activities: ACTIVITIES,
+    programs: &["mono", "mono-sgen"],
+    libraries: &["libmono", "libmonosgen"],
+    package,
     ..Runtime::UNKNOWN
 };
 
@@ -77,6 +118,20 @@ fn is_of_dotnet(name: &[u8]) -> bool {
     is_stub
         || name.ends_with(b"]") && has_tier()
         || name.contains(&b'[') && memchr::memmem::find(name, part).is_some()
+}
+
+fn package(name: &str, clean: &CleanName) -> Whose {
+    match kind(name, clean) {
+        Kind::Runtime => Whose::Nobody,
+        Kind::Std => Whose::Std(".NET library"),
+        _ => {
+            let front = name.split_once("] ").map(|(front, _)| front);
+            match front.and_then(|front| front.rsplit_once('[')) {
+                Some((_, assembly)) => Whose::Package(Ecosystem::DotNet, assembly.to_owned()),
+                None => Whose::Package(Ecosystem::Own, ".NET classes".to_owned()),
+            }
+        }
+    }
 }
 
 fn kind(name: &str, _: &CleanName) -> Kind {

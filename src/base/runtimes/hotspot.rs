@@ -1,11 +1,12 @@
 //! HotSpot with its JVMTI agent, or perf maps of its. Facts of OpenJDK 17 and 25.
 
-use super::{CleanName, Habit, Kind, Lapse, Producer, Runtime, Tier};
+use super::{Activity, CleanName, Ecosystem, Habit, Kind, Lapse, Producer, Runtime, Tier, Whose};
 
 pub(super) const HOTSPOT: Runtime = Runtime {
     producer: Producer::HotSpot,
     name: "HotSpot (Java, libperf-jvmti)",
     short_name: "Java",
+    engine: "HotSpot",
     prefixes: &[b"I2C/C2I adapters", b"StubRoutines", b"MethodHandle"],
     is_name: |name| is_java_method(name) || signature(name).is_some(),
     library: Some("libjvm.so"),
@@ -24,8 +25,78 @@ pub(super) const HOTSPOT: Runtime = Runtime {
     frames: Some(
         "java -XX:+PreserveFramePointer, or -agentpath:libperf-jvmti.so, whose dump has the code",
     ),
+    activities: ACTIVITIES,
+    programs: &["java"],
+    libraries: &["libjvm", "libjli"],
+    package,
     ..Runtime::UNKNOWN
 };
+
+/// What its own functions do, and its code.
+const ACTIVITIES: &[Activity] = &[
+    Activity::new(
+        0,
+        "profiling itself",
+        r"compiled_method_load|jvmti_|Jvmti(Export|Env|Code)|compiled_method_load_cb",
+    ),
+    Activity::new(
+        1,
+        "GC",
+        r"^(G1|CMS|Parallel(Scavenge|Compact)|PS(?:Promotion|Scavenge|ParallelCompact|CardTable|Young|Old|
+            Adj)|ParCompaction|ParMark|Shenandoah|Z(?:Mark|Relocate|Heap|Barrier|Driver|Page|Worker|Collector)|
+            X(?:Mark|Relocate)|SerialHeap|GenCollected|DefNew|MarkSweep|Generation|CardTable|OopStorage|
+            StringDedup|GCTask|Mark(?:Compact)|ReferenceProcessor|WeakProcessor|PreservedMarks|
+            TenuredGeneration|BarrierSet|ConcurrentGCThread|ThreadLocalAllocBuffer::retire|VM_(?:G1|Gen|
+            Parallel|Collect|GC)|Universe::heap|CollectedHeap::collect|Epsilon)|oop_oop_iterate|
+            Closure::do_(oop|object|void)|OopOopIterate|::(gc_|evacuate|drain_queue|trim_queue)",
+    ),
+    Activity::new(
+        1,
+        "JIT compile",
+        r"^(C2Compiler|Compile::|Compiler::|C1_|Compilation::|PhaseChaitin|Phase[A-Z]|Parse::|ParseGenerator|
+            IdealLoop|IdealKit|GraphKit|GraphBuilder|Matcher|IRScope|IR::|LinearScan|LIR_|LIRGenerator|
+            ci[A-Z]\w+::|Node::|\w+Node::|Type\w*::|NodeHash|ConnectionGraph|IndexSet|PhaseIFG|LiveRange|
+            OptoRuntime::generate|CompileBroker|CompileQueue|CompilationPolicy|OopFlow|InlineTree|CallGenerator|
+            WarmCallInfo|ValueMap|Canonicalizer|SuperWord|Block(?:Begin|List)|nmethod::(?:new_nmethod|nmethod)|
+            CodeBuffer|Assembler|MacroAssembler|Method(?:Liveness|Data)|JVMCI|BufferBlob|State::|RegMask|
+            Instruction::|Dict::|Unique_Node_List|VectorSet|ScheduleDAG|DU_Chain)|_state::",
+    ),
+    Activity::new(
+        1,
+        "class loading",
+        r"^(ClassFileParser|ClassLoader|SystemDictionary|Klass(?:Factory|Table)|InstanceKlass::(?:link|
+            initialize|verify)|Verifier|ClassVerifier|StackMap|Rewriter|ConstantPool|LinkResolver|SymbolTable|
+            Symbol::|ClassLoaderData|MetaspaceShared|FileMapInfo|constantPoolHandle|StackMapFrame|
+            VerificationType|Dictionary::|PlaceholderTable|ModuleEntry|InterpreterRuntime::(?:resolve|_new|ldc)|
+            JVM_(?:FindClass|DefineClass|InitClass))",
+    ),
+    Activity::new(2, "deoptimisation", r"^(Deoptimiz|vframe|UnRoll)"),
+    Activity::new(
+        2,
+        "locks",
+        r"ObjectMonitor|ObjectSynchronizer|BasicLock|monitor(enter|exit)|^(Monitor|Mutex|PlatformMonitor|
+            PlatformMutex|Parker|PlatformParker|PlatformEvent|os::Pd?Monitor)::|Unsafe_(Park|Unpark)",
+    ),
+    Activity::new(
+        1,
+        "waiting by spinning",
+        r"^SpinPause|TaskTerminator|ParallelTaskTerminator|SpinYield",
+    ),
+    Activity::new(
+        2,
+        "allocation",
+        r"^(CollectedHeap|MemAllocator|ObjAllocator|ThreadLocalAllocBuffer|InstanceKlass::allocate|
+            TypeArrayKlass::allocate|ObjArrayKlass::allocate|OptoRuntime::new|Runtime1::new|
+            InterpreterRuntime::(newarray|anewarray))|_new_(instance|array|slow)|^Metaspace",
+    ),
+    Activity::new(
+        3,
+        "interpreter",
+        r"^Interpreter$|^Interpreter\b|^(InterpreterRuntime|BytecodeInterpreter|TemplateInterpreter|
+            return\ entry\ points|invoke\ return|method\ entry\ point)",
+    ),
+    Activity::new(3, "compiled code", r"\(.*\)$|::"),
+];
 
 /// Methods are named like `Lpkg/Class;method(Lsig;)V`, in HotSpot's own maps like `int pkg.Class.method(int)`; everything
 /// else is runtime code.
@@ -72,6 +143,48 @@ fn clean(name: &str) -> &str {
         Some(at) => &name[..at + "$$Lambda".len()],
         None => name,
     }
+}
+
+/// Beginnings of domains, behind which a package's owner and its name follow.
+const DOMAINS: [&str; 14] = [
+    "com", "org", "net", "io", "edu", "dev", "de", "fr", "gov", "me", "ch", "nl", "uk", "co",
+];
+
+fn package(name: &str, clean: &CleanName) -> Whose {
+    match kind(name, clean) {
+        Kind::Runtime => return Whose::Nobody,
+        Kind::Std => return Whose::Std("java library"),
+        _ => {}
+    }
+    let class = class(name);
+    // Parts that begin with a capital are classes.
+    let parts: Vec<&str> = class
+        .split(['.', '/'])
+        .take_while(|part| !part.starts_with(|c: char| c.is_ascii_uppercase()))
+        .collect();
+    let parts = match parts.as_slice() {
+        [] => {
+            let outermost = class.split('$').next().unwrap_or(class);
+            return Whose::Package(Ecosystem::Own, outermost.to_owned());
+        }
+        [first, ..] if DOMAINS.contains(first) => &parts[..parts.len().min(3)],
+        parts => &parts[..1],
+    };
+    Whose::Package(Ecosystem::Java, parts.join("."))
+}
+
+/// The class of a method, with its package.
+fn class(name: &str) -> &str {
+    let own = signature(name.as_bytes()).and_then(|own| std::str::from_utf8(own).ok());
+    let name = own.unwrap_or(name);
+    let agent = name.strip_prefix('L').and_then(|name| name.split_once(';'));
+    if let Some((class, _)) = agent {
+        return class;
+    }
+    let name = name.split('(').next().unwrap_or(name);
+    let name = name.rsplit(' ').next().unwrap_or(name);
+    let method = name.rfind("::").or_else(|| name.rfind('.'));
+    method.map_or(name, |at| &name[..at])
 }
 
 fn kind(name: &str, _: &CleanName) -> Kind {

@@ -6,6 +6,7 @@ pub(super) const LLVM: Runtime = Runtime {
     producer: Producer::Llvm,
     name: "LLVM (PostgreSQL, Julia)",
     short_name: "LLVM",
+    engine: "LLVM",
     is_name: is_of_llvm_user,
     told_by: Some(Lapse::NoVma),
     lapses: &[

@@ -9,6 +9,7 @@
 
 use std::borrow::Cow;
 
+pub mod activity;
 mod beam;
 mod cpython;
 mod dotnet;
@@ -20,6 +21,7 @@ mod llvm;
 pub mod name_place;
 pub mod names;
 mod others;
+pub mod package;
 mod php;
 pub mod programs;
 mod v8;
@@ -28,10 +30,12 @@ mod wasmtime;
 
 pub use wasmtime::function as wasmtime_function;
 
+pub use activity::{Activity, Scope};
 pub use kind::Kind;
 pub use library::{is_mangled, is_standard};
 pub use name_place::NamePlace;
 pub use names::CleanName;
+pub use package::{Ecosystem, Whose};
 pub(crate) use votes::{Guests, Votes};
 
 /// The runtime that wrote a dump, as far as its files give it away. Decides which known deviation of
@@ -165,6 +169,8 @@ pub struct Runtime {
     pub name: &'static str,
     /// The same in one word.
     pub short_name: &'static str,
+    /// What people call the program that runs the code.
+    pub engine: &'static str,
 
     /// Beginnings of names that it alone writes, of two bytes or more.
     pub prefixes: &'static [&'static [u8]],
@@ -221,8 +227,16 @@ pub struct Runtime {
     pub tier: fn(&str) -> Tier,
     /// Whether a function of this name is of a script in JavaScript.
     pub is_script: fn(&str) -> bool,
+    /// Whose a function is, by its name as written and clean.
+    pub package: fn(&str, &CleanName) -> Whose,
     /// What of its code is the user's own, in words.
     pub own: Option<&'static str>,
+    /// Its programs, without versions.
+    pub programs: &'static [&'static str],
+    /// Its libraries, up to where versions begin.
+    pub libraries: &'static [&'static str],
+    /// What its own functions do, and the code that it makes.
+    pub activities: &'static [Activity],
 
     /// How it is made to tell of its code.
     pub record: Option<&'static str>,
@@ -242,6 +256,7 @@ impl Runtime {
         producer: Producer::Unknown,
         name: "unknown",
         short_name: "unknown",
+        engine: "unknown",
         prefixes: &[],
         is_whole: |_| true,
         is_name: |_| false,
@@ -274,7 +289,11 @@ impl Runtime {
         },
         tier: |_| Tier::Unknown,
         is_script: |_| false,
+        package: |_, clean| Whose::by_kind(clean),
         own: None,
+        programs: &[],
+        libraries: &[],
+        activities: &[],
         record: None,
         frames: None,
         gaps_in_dump: None,

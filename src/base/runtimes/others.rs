@@ -1,24 +1,90 @@
 //! Runtimes of which little is known but their names.
 
-use super::{CleanName, Habit, Kind, Lapse, Producer, Runtime};
+use super::{Activity, CleanName, Ecosystem, Habit, Kind, Lapse, Producer, Runtime, Whose};
 
 /// JavaScriptCore: Bun, WebKit.
 pub(super) const JSC: Runtime = Runtime {
     producer: Producer::Jsc,
     name: "JavaScriptCore (Bun)",
     short_name: "JavaScriptCore",
+    engine: "JavaScriptCore",
     prefixes: &[b"JSC-"],
     tags_all_names: true,
     lapses: &[Lapse::NoClose],
     record: Some("BUN_JSC_useJITDump=1 bun"),
+    // Its names tell no file: who called it pays.
+    package: |_, _| Whose::Nobody,
+    activities: JSC_ACTIVITIES,
+    programs: &["bun", "jsc"],
+    libraries: &["libJavaScriptCore", "libjavascriptcoregtk"],
     ..Runtime::UNKNOWN
 };
+
+/// What its own functions do, and its code.
+const JSC_ACTIVITIES: &[Activity] = &[
+    Activity::new(
+        1,
+        "GC",
+        r"^JSC::(Heap::|MarkedBlock|SlotVisitor|MarkStack|IncrementalSweeper|Block(Directory|sDirectory)|
+            ConservativeRoots|LocalAllocator::(?:sweep|doTestCollect)|JSSegmentedVariableObject::visit)|
+            ::visitChildren|MarkingConstraint|runMutatorThread|[Gg]arbage[Cc]ollect",
+    ),
+    Activity::new(
+        1,
+        "JIT compile",
+        r"^JSC::(DFG::|FTL::|B3::|Air::|JIT\b|JIT::|JITWorklist|JITThunks|JITPlan|BBQ|OMG|Wasm::|LinkBuffer|
+            MacroAssembler|AssemblyHelpers|InlineCacheCompiler|CCallHelpers|PolymorphicAccess|LLInt::jitCompile|
+            LinkBuffer)",
+    ),
+    Activity::new(
+        1,
+        "parsing",
+        r"^JSC::(Parser|Lexer|BytecodeGenerator|UnlinkedCodeBlock|UnlinkedFunctionExecutable|CodeCache|parse|
+            ScriptExecutable::(prepare|newCodeBlock)|ASTBuilder|SyntaxChecker|CodeBlock::finishCreation|
+            BytecodeGeneratorification)",
+    ),
+    Activity::new(1, "regex", r"^JSC::(Yarr|RegExp)|regExpProto"),
+    Activity::new(
+        2,
+        "inline caches",
+        r"operation(Get|Put|Try|In|Has|Instance|Delete)\w*(Optimize|Generic|Megamorphic|GaveUp|ById|ByVal)|
+            ^JSC::(repatch|PropertyInlineCache|StructureStubInfo|Structure::|PropertyTable|MegamorphicCache|
+            JSObject::(get|put)\w+Slot)|llint_slow_path_(get|put|in)_",
+    ),
+    Activity::new(
+        2,
+        "allocation",
+        r"^JSC::(allocateCell|LocalAllocator|CompleteSubspace|JSObject::create|JSArray::create|operationNew|
+            Butterfly)|operation(New|Create|Allocate)|^pas_|bmalloc",
+    ),
+    Activity::new(
+        2,
+        "strings",
+        r"^(JSC::(JSString|JSRopeString|Identifier)|WTF::(String|AtomString|StringImpl))|operation(MakeRope|
+            String|ToString)",
+    ),
+    Activity::new(
+        2,
+        "maps and sets",
+        r"operation(Map|Set|WeakMap)|^JSC::(HashMapImpl|JSMap|JSSet|OrderedHash|JSOrderedHash|mapProto|
+            setProto)",
+    ),
+    Activity::new(
+        3,
+        "interpreter",
+        r"^(llint_|op_|JSC::LLInt|vmEntry|jsc_llint|\.?LLInt)",
+    ),
+    Activity::new(3, "baseline code", r"^(Baseline|\[Baseline\]|Baseline:\ )"),
+    Activity::new(3, "optimised code", r"^(DFG|FTL)"),
+    Activity::new(3, "runtime calls", r"^JSC::|operation[A-Z]"),
+];
 
 /// QEMU's translated code: all of it runs in the one frame that the code before it has built.
 pub(super) const QEMU: Runtime = Runtime {
     producer: Producer::Qemu,
     name: "QEMU",
     short_name: "QEMU",
+    engine: "QEMU",
     prefixes: &[b"guest-0x", b"tcg-prologue-buffer"],
     tells_part_of_sizes: true,
     lapses: &[Lapse::NoClose],
@@ -45,6 +111,7 @@ pub(super) const YJIT: Runtime = Runtime {
     producer: Producer::Yjit,
     name: "Ruby (YJIT)",
     short_name: "YJIT",
+    engine: "Ruby",
     prefixes: &[YJIT_NAME.as_bytes()],
     tags_all_names: true,
     clean: |name| CleanName::plain(name.strip_prefix(YJIT_NAME).unwrap_or(name)),
@@ -58,5 +125,65 @@ pub(super) const YJIT: Runtime = Runtime {
     own: Some("Ruby methods"),
     record: Some("ruby --yjit --yjit-perf"),
     frames: Some("ruby --yjit --yjit-perf (=map alone leaves frame pointers out)"),
+    activities: RUBY_ACTIVITIES,
+    programs: &["ruby"],
+    libraries: &["libruby"],
+    package: ruby_package,
     ..Runtime::UNKNOWN
 };
+
+/// What its own functions do, and its code.
+const RUBY_ACTIVITIES: &[Activity] = &[
+    Activity::new(
+        1,
+        "GC",
+        r"^(gc_|rgengc|objspace|heap_page_|lazy_sweep|rb_gc|mark_(const|method|m|tbl|hash|set|stack)|obj_free|
+            major_gc|sweep_|garbage_collect)",
+    ),
+    Activity::new(
+        1,
+        "JIT compile",
+        r"^(yjit|rb_yjit|zjit|rb_zjit|rjit|mjit|rb_mjit)",
+    ),
+    Activity::new(
+        1,
+        "parsing",
+        r"^(yyparse|ruby_yyparse|parser_|rb_iseq_(compile|new|load)|iseq_|compile_|prism|pm_|rb_ast|yp_|ibf_|
+            tokadd|nextc)",
+    ),
+    Activity::new(1, "regex", r"^(onig|rb_reg|match_at|reg_|forward_search)"),
+    Activity::new(
+        2,
+        "allocation",
+        r"^(newobj|rb_(newobj|ec_wb|wb_|class_new|obj_alloc|ary_new|str_new|hash_new)|ruby_x(malloc|free|
+            calloc|realloc)|objspace_xmalloc|rvalue|ec_str|str_alloc|ary_alloc)",
+    ),
+    Activity::new(
+        2,
+        "inline caches",
+        r"^(vm_(getivar|setivar|search_method|callable|cc_|ic_|lookup)|rb_(callable|vm_cc|id_table)|gccct|
+            method_entry|cached_callable|rb_shape|shape_)",
+    ),
+    Activity::new(
+        2,
+        "hash tables",
+        r"^(st_|ar_|rb_(st|hash)_|hash_|any_hash|rb_any_hash|tbl_)",
+    ),
+    Activity::new(
+        2,
+        "strings",
+        r"^(rb_(str|enc|sym|interned)|str_|enc_|search_nonascii|coderange)",
+    ),
+    Activity::new(
+        3,
+        "interpreter",
+        r"^(vm_|rb_vm_|invoke|rb_yield|rb_ec_|opt_|rb_(call|funcall|ary|int|fix|obj|class|iseq|each))",
+    ),
+];
+
+fn ruby_package(_: &str, clean: &CleanName) -> Whose {
+    if YJIT_CORE.contains(&clean.name.as_str()) {
+        return Whose::Std("Ruby core");
+    }
+    Whose::Package(Ecosystem::Own, "Ruby methods".to_owned())
+}

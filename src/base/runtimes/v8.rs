@@ -6,7 +6,8 @@
 use super::kind::is_package;
 use super::name_place::{NamePlace, number};
 use super::names::{ANONYMOUS, is_number, trailing_number};
-use super::{CleanName, Habit, Kind, Lapse, Producer, Runtime, Tier};
+use super::package::of_script;
+use super::{Activity, CleanName, Habit, Kind, Lapse, Producer, Runtime, Tier, Whose};
 
 /// What the names of functions that came out of scripts begin with, today and up to Node 16; the function's place is behind.
 const SCRIPTS: [&str; 5] = ["JS:", "Script:", "Eval:", "LazyCompile:", "Function:"];
@@ -15,6 +16,7 @@ pub(super) const V8: Runtime = Runtime {
     producer: Producer::V8,
     name: "V8 (Node.js, Chromium, Deno)",
     short_name: "V8",
+    engine: "V8",
     prefixes: &[
         b"JS:",
         b"Builtin:",
@@ -51,8 +53,118 @@ pub(super) const V8: Runtime = Runtime {
         "V8's dump leaves out its tables of jumps to wasm functions, which only lead to code that it has; there is \
          nothing to record for them",
     ),
+    activities: ACTIVITIES,
+    programs: &["node", "nodejs", "deno", "d8"],
+    libraries: &["libnode"],
+    package,
     ..Runtime::UNKNOWN
 };
+
+/// What its own functions do, and its code.
+const ACTIVITIES: &[Activity] = &[
+    Activity::new(
+        0,
+        "profiling itself",
+        r"LinuxPerfJitLogger|PerfJitLogger|PerfBasicLogger|::V8FileLogger::|^v8::internal::(Log|Logger)::|
+            LogFunctionEvent",
+    ),
+    Activity::new(
+        1,
+        "GC",
+        r"^v8::internal::(Scaveng|Mark(Compact|ing)|ConcurrentMarking|IncrementalMarking|Sweeper|MinorGC|
+            MinorMark|GCTracer|GlobalHandles::(Iterate|Process|PostGarbage)|Heap::(CollectGarbage|
+            PerformGarbageCollection|Scavenge|MarkCompact|CollectAllGarbage|FinalizeIncrementalMarking)|
+            ArrayBufferSweeper|Evacuat|PageEvacuation|MemoryAllocator::Unmapper|PointersUpdating|
+            ClearStringTable|IterateAndScavenge|BodyDescriptor|Pretenuring|WeakObjects|UnifiedHeap)|^cppgc::|
+            StackGuard::HandleGC",
+    ),
+    Activity::new(
+        1,
+        "JIT compile",
+        r"^v8::internal::(compiler::|maglev::|turboshaft::|baseline::|wasm::(?:Wasm|Lift|Turbo|Compil|
+            ModuleDecoder|AsyncCompile)|OptimizingCompileDispatcher|OptimizedCompilationJob|
+            TurbofanCompilationJob|OptimizingCompile|Compiler::(CompileOptimized|FinalizeTurbofan|
+            FinalizeOptimized|FinalizeMaglev|CompileSharedWithBaseline|CompileBaseline|InstallOptimized)|
+            BaselineBatchCompiler|ConcurrentBaselineCompiler|TieringManager|Runtime_(CompileOptimized|
+            CompileBaseline|CompileMaglev|HealOptimized))",
+    ),
+    Activity::new(
+        1,
+        "deoptimisation",
+        r"^v8::internal::(Deoptimizer|TranslatedState|Runtime_NotifyDeoptimized)",
+    ),
+    Activity::new(
+        1,
+        "parsing",
+        r"^v8::internal::(Parser|PreParser|ParserBase|Scanner|parsing::|ParseInfo|AstValueFactory|Rewriter|
+            DeclarationScope|Scope::|BackgroundCompileTask|CodeSerializer|Compiler::(Compile\b|
+            GetFunctionFromEval|GetSharedFunctionInfo|GetWrappedFunction)|UnoptimizedCompilation|
+            interpreter::(Bytecode(Generator|Array|Register)|Interpreter(CompilationJob)|ConstantArray)|
+            (anonymous\ namespace)::CompileToplevel|\(anonymous\ namespace\)::(CompileToplevel|
+            FinalizeUnoptimized|ExecuteSingleUnoptimized|IterativelyExecute))|^v8::ScriptCompiler|
+            Builtins?[_:]CompileLazy|Runtime_CompileLazy|^node::contextify::Compile",
+    ),
+    Activity::new(
+        1,
+        "regex",
+        r"^v8::internal::(RegExp|Irregexp|NativeRegExp|regexp)|Runtime_RegExp|Builtins?[_:]RegExp|^RegExp:",
+    ),
+    Activity::new(
+        1,
+        "certificates",
+        r"^node::crypto::(NewRootCertStore|UseExtraCaCerts|X509Certificate|SecureContext)|^(X509_STORE_load|
+            PEM_read_bio_X509)",
+    ),
+    Activity::new(1, "JSON", r"^v8::internal::(Json|JSON)|Builtins?[_:]Json"),
+    Activity::new(
+        2,
+        "inline caches",
+        r"(Load|Store|KeyedLoad|KeyedStore|KeyedHas|LoadGlobal|StoreGlobal|DefineNamedOwn|DefineKeyedOwn|
+            Clone\w+|StoreInArrayLiteral|LoadSuper)IC|^v8::internal::(IC|LoadIC|StoreIC|KeyedLoadIC|
+            KeyedStoreIC|StubCache|AccessorAssembler|FeedbackNexus|LookupIterator|TransitionsAccessor|
+            Map::(TransitionTo|Update|TryUpdate|Reconfigure|CopyAdd|CopyWith)|JSObject::(Migrate|AddDataElement|
+            DefineOwn))|Runtime_\w*IC_\w+|Megamorphic|GrowFastElements|GetProperty\b",
+    ),
+    Activity::new(
+        2,
+        "strings",
+        r"^v8::internal::(String|StringTable|ConsString|Factory::(NewConsString|InternalizeString|
+            NewStringFrom|NewProperSubString)|Utf8)|Builtins?[_:](String|Sub|FastString)|Runtime_String",
+    ),
+    Activity::new(
+        2,
+        "maps and sets",
+        r"OrderedHash|Builtins?[_:](Map|Set|WeakMap|WeakSet)(Prototype|Constructor|Iterator)|FindOrderedHash|
+            ^v8::internal::(OrderedHash|NameDictionary|NumberDictionary|Dictionary|HashTable|BaseNameDictionary|
+            EphemeronHashTable)",
+    ),
+    Activity::new(
+        2,
+        "allocation",
+        r"Runtime_AllocateIn|^v8::internal::(Factory|HeapAllocator|Heap::Allocate|LocalHeap|PagedSpace|
+            NewSpace|SemiSpace)|Builtins?[_:](AllocateIn|CreateObject|CreateShallow|CreateEmpty|FastNew|Grow|
+            CopyFast|ExtractFast|CloneFast)",
+    ),
+    Activity::new(
+        3,
+        "interpreter",
+        r"^BytecodeHandler:|^Builtins_\w*Handler$|InterpreterEntry|^JS:~",
+    ),
+    Activity::new(3, "baseline code", r"^JS:\^|Baseline"),
+    Activity::new(3, "optimised code", r"^JS:[*+o]"),
+    Activity::new(3, "calls and builtins", r"^Builtins?[_:]"),
+    Activity::new(
+        3,
+        "runtime calls",
+        r"^v8::internal::(Runtime_|Builtin_|\(anonymous\ namespace\)::(Invoke|HandleApiCall)|Isolate::|
+            Execution::)|^v8::",
+    ),
+    Activity::new(
+        2,
+        "timers and event loop",
+        r"^(uv__run_timers|uv__update_time)",
+    ),
+];
 
 fn habit(name: &[u8]) -> Habit {
     if name.starts_with(b"JS:^") {
@@ -210,6 +322,13 @@ fn place_at_end(name: &[u8]) -> Option<NamePlace> {
         column,
         all: start..name.len(),
     })
+}
+
+fn package(name: &str, clean: &CleanName) -> Whose {
+    if is_script(name.as_bytes()) {
+        return of_script(kind(name, clean), &clean.file);
+    }
+    Whose::Nobody
 }
 
 fn kind(name: &str, clean: &CleanName) -> Kind {

@@ -3,12 +3,16 @@
 //! Most names are those of the modules that it compiles, which may be anything; its own tell it.
 
 use super::library::is_standard;
-use super::{CleanName, Habit, Kind, Lapse, Producer, Runtime, Tier, names};
+use super::package::crate_of;
+use super::{
+    Activity, CleanName, Ecosystem, Habit, Kind, Lapse, Producer, Runtime, Tier, Whose, names,
+};
 
 pub(super) const WASMTIME: Runtime = Runtime {
     producer: Producer::Wasmtime,
     name: "wasmtime",
     short_name: "wasmtime",
+    engine: "wasmtime",
     prefixes: &[
         b"wasm[",
         b"signatures[",
@@ -27,8 +31,42 @@ pub(super) const WASMTIME: Runtime = Runtime {
     tier,
     own: Some("WebAssembly without its C and Rust library"),
     record: Some("wasmtime --profile=jitdump"),
+    activities: ACTIVITIES,
+    programs: &["wasmtime", "wasmer", "iwasm", "wasmedge"],
+    libraries: &["libwasmtime", "_libwasmtime"],
+    package,
     ..Runtime::UNKNOWN
 };
+
+/// What its own functions do, and its code.
+const ACTIVITIES: &[Activity] = &[
+    Activity::new(
+        1,
+        "compile",
+        r"^(cranelift|regalloc2|wasmtime_cranelift|wasmtime_environ|wasmparser|winch|wasmtime::compile|
+            wasmtime::engine::serialization|wasmtime::runtime::code_memory|wasmtime_internal_(?:cranelift|
+            winch)|singlepass)|::CompiledModule::|compile_(module|function)|
+            ^wasmtime::runtime::module::Module::(new|from_binary|deserialize)",
+    ),
+    Activity::new(
+        1,
+        "instantiate",
+        r"^wasmtime::runtime::(vm::instance|instance::Instance::new|vm::cow|vm::mmap|vm::memory::\w*::new)|
+            instantiate",
+    ),
+    Activity::new(
+        2,
+        "host calls",
+        r"^(wasmtime_wasi|wasi_common|wiggle|cap_std|cap_primitives|system_interface)::|
+            wasi_snapshot_preview1|^wasmtime_wasi",
+    ),
+    Activity::new(
+        2,
+        "memory growth",
+        r"memory_grow|table_grow|::grow_memory|wasmtime_builtin_memory_grow",
+    ),
+    Activity::new(3, "guest code", r"^wasm\[|."),
+];
 
 /// Takes a function's name apart: `wasm[0]::function[12]`, module and index, and `::name` if the module has names.
 #[must_use]
@@ -64,6 +102,18 @@ fn is_host(name: &str) -> bool {
         || name.starts_with("wasmtime_builtin_")
         || name.starts_with("module_start[")
         || name.starts_with("component-")
+}
+
+fn package(name: &str, clean: &CleanName) -> Whose {
+    match kind(name, clean) {
+        Kind::Runtime => Whose::Nobody,
+        Kind::Std => Whose::Std("wasm library"),
+        _ => {
+            let krate =
+                crate_of(&clean.name).filter(|of| of.starts_with(|c: char| c.is_ascii_lowercase()));
+            Whose::Package(Ecosystem::Wasm, krate.unwrap_or("guest").to_owned())
+        }
+    }
 }
 
 fn kind(name: &str, _: &CleanName) -> Kind {

@@ -115,6 +115,8 @@ pub struct Functions {
     of_frame: IndexVec<FrameId, FunctionId>,
     /// How it was told what is own.
     pub basis: Basis,
+    /// Whether the user said what is own.
+    pub is_told: bool,
     /// Whose generated code there is.
     pub producers: Vec<Producer>,
 }
@@ -264,6 +266,7 @@ impl<'p> TableMaker<'p> {
         }
         self.tell_apart();
         self.out.basis = self.basis();
+        self.out.is_told = self.rules.own.is_some();
         self.out.producers.sort_unstable();
         self.out.producers.dedup();
         self.out

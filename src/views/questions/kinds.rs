@@ -8,7 +8,7 @@ use regex::RegexSet;
 use crate::profile::{Object, Origin, Producer};
 pub use crate::runtimes::Kind;
 use crate::runtimes::kind::is_package;
-use crate::runtimes::{CleanName, is_mangled, is_standard};
+use crate::runtimes::{CleanName, Scope, is_mangled, is_standard};
 
 /// What the user calls own. Names and paths of objects are matched.
 #[derive(Debug, Clone, Default)]
@@ -115,75 +115,25 @@ fn of_program(facts: &Facts<'_>) -> Kind {
     }
 }
 
-/// Programs that run others, without versions.
-const RUNTIMES: [&str; 26] = [
-    "node",
-    "nodejs",
-    "deno",
-    "bun",
-    "d8",
-    "wasmtime",
-    "wasmer",
-    "iwasm",
-    "wasmedge",
-    "java",
-    "python",
-    "pypy",
-    "php",
-    "php-fpm",
-    "php-cgi",
-    "beam.smp",
-    "mono",
-    "mono-sgen",
-    "dotnet",
-    "ruby",
-    "luajit",
-    "julia",
-    "postgres",
-    "lua",
-    "perl",
-    "erl",
-];
-
-/// Their shared libraries.
-const RUNTIME_LIBRARIES: [&str; 11] = [
-    "libnode",
-    "libpython",
-    "libjvm",
-    "libmono",
-    "libcoreclr",
-    "libclrjit",
-    "libwasmtime",
-    "_libwasmtime",
-    "libruby",
-    "libphp",
-    "libjulia",
-];
+/// Programs that run others and make no code that they tell of, without versions.
+const INTERPRETERS: [&str; 5] = ["luajit", "julia", "postgres", "lua", "perl"];
 
 /// Whether an object is a known runtime.
 #[must_use]
 pub fn is_runtime(path: &str, is_main: bool) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
-    if RUNTIME_LIBRARIES
-        .iter()
-        .any(|library| starts_with_word(name, library))
-    {
+    if matches!(Scope::of_file(name, is_main), Some(Scope::Runtime(_))) {
         return true;
     }
-    let plain = without_version(name);
-    is_main && (RUNTIMES.contains(&plain) || RUNTIMES.contains(&name) || name.starts_with("qemu-"))
+    let is_interpreter = || INTERPRETERS.contains(&without_version(name));
+    let is_julia = || name.starts_with("libjulia.") || name.starts_with("libjulia-");
+    is_julia() || is_main && (is_interpreter() || name.starts_with("qemu-"))
 }
 
 /// `node` of `node-22.1`.
 #[must_use]
 pub fn without_version(name: &str) -> &str {
     name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'))
-}
-
-/// Whether a name begins with a word: no letter follows.
-fn starts_with_word(name: &str, word: &str) -> bool {
-    let rest = name.strip_prefix(word);
-    rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphabetic()))
 }
 
 #[cfg(test)]

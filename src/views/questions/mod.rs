@@ -16,6 +16,7 @@ pub mod idle;
 pub mod kinds;
 pub mod known;
 pub mod matching;
+pub mod payers;
 pub mod peek;
 pub mod programs;
 #[cfg(test)]

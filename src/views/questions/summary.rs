@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::facts::Facts;
 use super::functions::{Basis, Function, FunctionId, Functions};
+use super::payers::Spending;
 use super::tally::{Count, Numbers, Tally, of_event};
 use crate::ids::Idx;
 use crate::profile::{EventId, Profile};
@@ -61,6 +62,8 @@ pub struct Summary {
     pub worth: Option<f64>,
     /// By kind of the innermost frame, the heaviest first.
     pub kinds: Vec<Share>,
+    /// Who pays, and what is done.
+    pub spending: Spending,
     /// By object of the address.
     pub objects: Vec<Share>,
     /// By comm.
@@ -85,7 +88,7 @@ impl Summary {
     pub fn of(
         profile: &Profile,
         functions: Functions,
-        tally: Tally,
+        (tally, spending): (Tally, Spending),
         facts: Facts,
         wanted: Wanted,
     ) -> Self {
@@ -117,6 +120,7 @@ impl Summary {
         let has_part = |id: FunctionId| is_wanted(numbers[id.index()].credited.period);
         let label = |id: FunctionId| labels.get(&functions, id);
         Self {
+            spending,
             kinds: shares_by(&functions, numbers, |n| n.own, |f| f.kind.word()),
             objects: shares_by(&functions, numbers, |n| n.physical, |f| &f.identity.object),
             threads: threads(profile, tally.event),

@@ -1,0 +1,343 @@
+//! Whose a function is: the package that pays for what it takes, or nobody, so that its caller does.
+
+use super::kind::Kind;
+use super::{CleanName, is_standard};
+
+/// Where packages come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Ecosystem {
+    /// The user's own code, by file, crate or program.
+    Own,
+    /// npm.
+    Npm,
+    /// PyPI.
+    PyPi,
+    /// Java, by the front of the package's name.
+    Java,
+    /// Go modules.
+    Go,
+    /// Rust crates.
+    Crate,
+    /// Modules of WebAssembly.
+    Wasm,
+    /// PHP, by namespace.
+    Php,
+    /// Erlang and Elixir.
+    Beam,
+    /// Assemblies of .NET.
+    DotNet,
+    /// Files of native code of which no more is known.
+    Object,
+}
+
+impl Ecosystem {
+    /// As it is printed.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Own => "own",
+            Self::Npm => "npm",
+            Self::PyPi => "PyPI",
+            Self::Java => "java",
+            Self::Go => "go",
+            Self::Crate => "crate",
+            Self::Wasm => "wasm",
+            Self::Php => "php",
+            Self::Beam => "beam",
+            Self::DotNet => ".NET",
+            Self::Object => "object",
+        }
+    }
+}
+
+/// Who pays for a function.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Whose {
+    /// Whoever called it: kernels, C's library, runtimes, code made by `eval`.
+    Nobody,
+    /// The same; it is a part of the library of this name, which comes with the language.
+    Std(&'static str),
+    /// A package.
+    Package(Ecosystem, String),
+}
+
+impl Whose {
+    /// The user's own code in a file.
+    pub(super) fn own_file(path: &str) -> Self {
+        let file = path.rsplit('/').next().unwrap_or(path);
+        Self::Package(Ecosystem::Own, file.to_owned())
+    }
+
+    /// What holds for code of which nothing but its kind is known.
+    pub(super) fn by_kind(clean: &CleanName) -> Self {
+        if is_standard(&clean.name) {
+            return Self::Std("standard library");
+        }
+        Self::Package(Ecosystem::Own, "code made at run time".to_owned())
+    }
+}
+
+/// The package of a file below `node_modules`, the innermost one; two parts if the first begins with `@`.
+#[must_use]
+pub fn npm(path: &str) -> Option<String> {
+    const FOLDER: &str = "/node_modules/";
+    let below = match path.rfind(FOLDER) {
+        Some(at) => &path[at + FOLDER.len()..],
+        None => match path.strip_prefix("node_modules/") {
+            Some(below) => below,
+            // Deno's cache: `npm/registry.npmjs.org/NAME/VERSION/`.
+            None => path.split_once("/npm/")?.1.split_once('/')?.1,
+        },
+    };
+    let mut parts = below.split('/');
+    let first = parts.next().filter(|first| !first.is_empty())?;
+    // A file in the folder itself is no package.
+    let second = parts.next()?;
+    if first.starts_with('@') {
+        return Some(format!("{first}/{second}"));
+    }
+    Some(first.to_owned())
+}
+
+/// The package of a file below `site-packages` or `dist-packages`.
+#[must_use]
+pub fn pypi(path: &str) -> Option<String> {
+    let folders = ["/site-packages/", "/dist-packages/"];
+    let below = folders.iter().find_map(|folder| path.split_once(folder))?.1;
+    let top = below.split('/').next()?;
+    // Libraries that wheels bring lie beside the package; a module may be one file.
+    let top = top.strip_suffix(".libs").unwrap_or(top);
+    let name = top.split('.').next().filter(|name| !name.is_empty())?;
+    Some(name.to_owned())
+}
+
+/// The package of a script in JavaScript, by its file; nobody's where there is none: `eval`, `new Function`.
+pub(super) fn of_script(kind: Kind, file: &str) -> Whose {
+    let is_path = file.contains('/') || file.starts_with("file:");
+    match kind {
+        Kind::Std => Whose::Std("node: modules"),
+        _ => match npm(file) {
+            Some(name) => Whose::Package(Ecosystem::Npm, name),
+            None if is_path => Whose::own_file(file),
+            None => Whose::Nobody,
+        },
+    }
+}
+
+/// Crates that come with Rust.
+const RUST_STD: [&str; 11] = [
+    "__rustc",
+    "std",
+    "core",
+    "alloc",
+    "proc_macro",
+    "test",
+    "compiler_builtins",
+    "std_detect",
+    "panic_unwind",
+    "panic_abort",
+    "backtrace_rs",
+];
+
+/// Crates that Rust's library has in it, and programs have as well.
+const VENDORED: [&str; 9] = [
+    "rustc_demangle",
+    "gimli",
+    "addr2line",
+    "miniz_oxide",
+    "memchr",
+    "adler2",
+    "object",
+    "libc",
+    "hashbrown",
+];
+
+/// Whether a crate is a part of Rust's library.
+#[must_use]
+pub fn is_rust_std(name: &str) -> bool {
+    RUST_STD.contains(&name)
+}
+
+/// Whether it may be.
+#[must_use]
+pub fn may_be_rust_std(name: &str) -> bool {
+    VENDORED.contains(&name)
+}
+
+/// The crate of a Rust function: `a` of `a::b::c` and `<a::T as core::fmt::Debug>::fmt`; that of the trait where the type has none.
+#[must_use]
+pub fn crate_of(name: &str) -> Option<&str> {
+    let Some(inner) = name.strip_prefix('<') else {
+        let (first, _) = name.split_once("::")?;
+        let is_word = first
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        return (is_word && !first.is_empty()).then_some(first);
+    };
+    let (mut depth, mut cut, mut end) = (0_u32, None, inner.len());
+    let bytes = inner.as_bytes();
+    for (at, byte) in bytes.iter().enumerate() {
+        match byte {
+            b'<' => depth += 1,
+            // `->` is no bracket.
+            b'>' if at > 0 && bytes[at - 1] == b'-' => {}
+            b'>' if depth == 0 => {
+                end = at;
+                break;
+            }
+            b'>' => depth -= 1,
+            b' ' if depth == 0 && cut.is_none() && inner[at..].starts_with(" as ") => {
+                cut = Some(at)
+            }
+            _ => {}
+        }
+    }
+    let (of, behind) = match cut {
+        Some(at) => (&inner[..at], inner.get(at + 4..end).unwrap_or_default()),
+        None => (&inner[..end], ""),
+    };
+    let mut of = of;
+    for word in ["&", "*", "[", "(", "mut ", "const ", "dyn "]
+        .iter()
+        .cycle()
+        .take(28)
+    {
+        of = of.strip_prefix(word).unwrap_or(of);
+    }
+    crate_of(of).or_else(|| crate_of(behind)).or(Some("core"))
+}
+
+/// Hosts of modules that have an owner and a name behind them.
+const GO_HOSTS: [&str; 5] = [
+    "github.com",
+    "gitlab.com",
+    "bitbucket.org",
+    "codeberg.org",
+    "golang.org",
+];
+
+/// Whose a function of Go is, by its import path: what has no dot in its first part is Go's own.
+#[must_use]
+pub fn of_go(name: &str, program: &str) -> Whose {
+    // `type:.eq.github.com/a/b.T` is made for a type of that package.
+    let name = name
+        .strip_prefix("type:.")
+        .and_then(|n| n.split_once('.'))
+        .map_or(name, |(_, n)| n);
+    let folders = name.rfind('/').map_or(0, |at| at + 1);
+    let path = name[folders..]
+        .find('.')
+        .map_or(name, |dot| &name[..folders + dot]);
+    let path = path.replace("%2e", ".");
+    let parts: Vec<&str> = path.split('/').collect();
+    match parts.as_slice() {
+        ["main", ..] => Whose::Package(Ecosystem::Own, program.to_owned()),
+        ["runtime", ..] | ["internal", "runtime", ..] => Whose::Std("Go runtime"),
+        // Assembly has no path at all.
+        [first, ..] if !first.contains('.') && folders == 0 && !name.contains('.') => {
+            Whose::Std("Go runtime")
+        }
+        [first, ..] if !first.contains('.') => Whose::Std("Go library"),
+        [host, ..] => {
+            let take = if GO_HOSTS.contains(host) { 3 } else { 2 };
+            let module = parts[..parts.len().min(take)].join("/");
+            Whose::Package(Ecosystem::Go, module)
+        }
+        [] => Whose::Nobody,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packages_of_npm_are_the_innermost() {
+        for (path, name) in [
+            ("/w/node_modules/terser/dist/bundle.min.js", Some("terser")),
+            (
+                "/w/node_modules/@babel/traverse/lib/path.js",
+                Some("@babel/traverse"),
+            ),
+            ("/w/node_modules/a/node_modules/b/i.js", Some("b")),
+            ("/w/node_modules/.pnpm/a@1.0/node_modules/a/i.js", Some("a")),
+            ("/c/x-npm-1.zip/node_modules/x/i.js", Some("x")),
+            ("webpack://app/./node_modules/y/z.js", Some("y")),
+            ("/c/deno/npm/registry.npmjs.org/q/1.0/i.js", Some("q")),
+            ("/w/src/index.js", None),
+            ("/w/node_modules/x.js", None),
+        ] {
+            assert_eq!(npm(path).as_deref(), name, "{path}");
+        }
+    }
+
+    #[test]
+    fn packages_of_pypi_are_the_first_folder() {
+        for (path, name) in [
+            (
+                "/v/lib/python3.13/site-packages/pandas/core/x.py",
+                Some("pandas"),
+            ),
+            (
+                "/v/site-packages/numpy.libs/libopenblas-1.so",
+                Some("numpy"),
+            ),
+            ("/usr/lib/python3/dist-packages/six.py", Some("six")),
+            (
+                "/v/site-packages/_x.cpython-313-x86_64-linux-gnu.so",
+                Some("_x"),
+            ),
+            ("/home/me/job.py", None),
+        ] {
+            assert_eq!(pypi(path).as_deref(), name, "{path}");
+        }
+    }
+
+    #[test]
+    fn crates_are_the_first_part_of_names() {
+        for (name, of) in [
+            ("regex_automata::dfa::find", Some("regex_automata")),
+            (
+                "<alloc::vec::Vec<T> as core::ops::Drop>::drop",
+                Some("alloc"),
+            ),
+            ("<&mut dyn app::T as core::fmt::Debug>::fmt", Some("app")),
+            ("<T as app::Trait>::run", Some("app")),
+            ("<<app::A as app::B>::C as core::D>::e", Some("app")),
+            ("<fn(usize) -> usize as app::F>::call", Some("app")),
+            ("memcpy", None),
+            ("operator new", None),
+        ] {
+            assert_eq!(crate_of(name), of, "{name}");
+        }
+    }
+
+    #[test]
+    fn modules_of_go_are_the_front_of_import_paths() {
+        let package = |name: &str| Whose::Package(Ecosystem::Go, name.to_owned());
+        for (name, whose) in [
+            (
+                "github.com/evanw/esbuild/internal/js_parser.(*parser).visit",
+                package("github.com/evanw/esbuild"),
+            ),
+            ("golang.org/x/sys/unix.Syscall", package("golang.org/x/sys")),
+            (
+                "gopkg.in/yaml%2ev3.(*parser).parse",
+                package("gopkg.in/yaml.v3"),
+            ),
+            (
+                "main.work",
+                Whose::Package(Ecosystem::Own, "app".to_owned()),
+            ),
+            ("runtime.mallocgc", Whose::Std("Go runtime")),
+            ("sort.Slice", Whose::Std("Go library")),
+            (
+                "encoding/json.(*decodeState).object",
+                Whose::Std("Go library"),
+            ),
+            ("memeqbody", Whose::Std("Go runtime")),
+        ] {
+            assert_eq!(of_go(name, "app"), whose, "{name}");
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! What files are to those who pay: kernels, C's library, runtimes, packages, programs.
+
+use rustc_hash::FxHashSet;
+
+use crate::ids::{Idx, IndexVec};
+use crate::profile::{Object, ObjectId, Origin, Profile};
+use crate::runtimes::dump_names::numbers_of_dump;
+use crate::runtimes::package::{crate_of, is_rust_std, npm, pypi};
+use crate::runtimes::{Ecosystem, Producer, Scope};
+
+/// What a file is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Part {
+    /// No code, or none that is known.
+    Nothing,
+    /// The kernel and its modules.
+    Kernel,
+    /// Code that was made at run time.
+    Jit,
+    /// C's library, allocators, threads: whoever calls them pays.
+    C,
+    /// A runtime's or compiler's own file.
+    Runtime(Scope),
+    /// What records.
+    Profiler,
+    /// A file in a folder of packages.
+    Package(Ecosystem, String),
+    /// What a process runs.
+    Program(String),
+    /// Any other library.
+    Library(String),
+}
+
+/// Libraries that pay for nothing, up to where versions begin.
+const C_LIBRARIES: [&str; 26] = [
+    "libc",
+    "libpthread",
+    "libm",
+    "librt",
+    "libdl",
+    "ld",
+    "libstdc++",
+    "libgcc_s",
+    "libc++",
+    "libc++abi",
+    "libunwind",
+    "libjemalloc",
+    "libmimalloc",
+    "libtcmalloc",
+    "libtcmalloc_minimal",
+    "libgomp",
+    "libomp",
+    "libiomp5",
+    "libgo",
+    "libgfortran",
+    "libquadmath",
+    "libatomic",
+    "libasan",
+    "libtsan",
+    "libubsan",
+    "linux-vdso",
+];
+
+/// What all files of a profile are.
+pub(super) struct Objects {
+    parts: IndexVec<ObjectId, Part>,
+    go: IndexVec<ObjectId, bool>,
+    rust: IndexVec<ObjectId, bool>,
+    compilers: IndexVec<ObjectId, bool>,
+    /// Crates that have files of the user's own.
+    own_crates: FxHashSet<(ObjectId, String)>,
+}
+
+impl Objects {
+    pub(super) fn of(profile: &Profile) -> Self {
+        let count = profile.objects.len();
+        let mut is_main = vec![false; count];
+        for main in profile.threads.iter().filter_map(|thread| thread.main) {
+            is_main[main.index()] = true;
+        }
+        let homes: Vec<&str> = profile.objects.iter().filter_map(java_home).collect();
+        let objects = || profile.objects.iter().zip(is_main.iter().copied());
+        let parts = objects().map(|(object, is_main)| part_of(object, is_main, &homes));
+        let compilers = objects().map(|(object, is_main)| {
+            let name = object.long_name.rsplit('/').next().unwrap_or_default();
+            Scope::of_file(name, is_main) == Some(Scope::Compiler)
+        });
+        let mut found = Self {
+            parts: parts.collect(),
+            compilers: compilers.collect(),
+            own_crates: FxHashSet::default(),
+            go: vec![false; count].into(),
+            rust: vec![false; count].into(),
+        };
+        for symbol in profile
+            .symbols
+            .iter()
+            .filter(|symbol| symbol.producer.is_none())
+        {
+            let name = symbol.name.as_str();
+            found.go[symbol.object] |= name.starts_with("runtime.") && !name.contains("::");
+            found.rust[symbol.object] |= is_of_rust(name);
+            if symbol.origin == Origin::Own
+                && let Some(name) = crate_of(name)
+                && !is_rust_std(name)
+            {
+                found.own_crates.insert((symbol.object, name.to_owned()));
+            }
+        }
+        found
+    }
+
+    /// Whether any function of a crate lies in a file of the user's own.
+    pub(super) fn is_own_crate(&self, id: ObjectId, name: &str) -> bool {
+        self.own_crates.contains(&(id, name.to_owned()))
+    }
+
+    /// The one crate of a program that is the user's own.
+    pub(super) fn only_own_crate(&self, id: ObjectId) -> Option<&str> {
+        let mut own = self.own_crates.iter().filter(|(object, _)| *object == id);
+        match (own.next(), own.next()) {
+            (Some((_, name)), None) => Some(name),
+            _ => None,
+        }
+    }
+
+    pub(super) fn part(&self, id: ObjectId) -> &Part {
+        &self.parts[id]
+    }
+
+    /// Whether it was made by Go: its runtime is in it.
+    pub(super) fn is_go(&self, id: ObjectId) -> bool {
+        self.go[id]
+    }
+
+    /// Whether it is a compiler.
+    pub(super) fn is_compiler(&self, id: ObjectId) -> bool {
+        self.compilers[id]
+    }
+
+    /// Whether it was made by Rust: a part of its library is in it that C++ has no namespace for.
+    pub(super) fn is_rust(&self, id: ObjectId) -> bool {
+        self.rust[id]
+    }
+}
+
+fn is_of_rust(name: &str) -> bool {
+    const FRONTS: [&str; 7] = [
+        "core::",
+        "alloc::",
+        "<core::",
+        "<alloc::",
+        "std::rt::",
+        "std::sys::",
+        "__rust_",
+    ];
+    FRONTS.iter().any(|front| name.starts_with(front))
+}
+
+/// `/usr/lib/jvm/java-17/lib/` of `/usr/lib/jvm/java-17/lib/server/libjvm.so`: all that lies there is the runtime's.
+fn java_home(object: &Object) -> Option<&str> {
+    let at = object.long_name.find("/server/libjvm.so")?;
+    Some(&object.long_name[..=at])
+}
+
+fn part_of(object: &Object, is_main: bool, homes: &[&str]) -> Part {
+    let path = object.long_name.as_str();
+    let name = path.rsplit('/').next().unwrap_or(path);
+    if object.is_kernel {
+        return Part::Kernel;
+    }
+    if object.is_jit || numbers_of_dump(name.as_bytes()).is_some() {
+        return Part::Jit;
+    }
+    if matches!(name, "[vdso]" | "[vsyscall]") {
+        return Part::C;
+    }
+    if object.is_label() || name.starts_with('[') || name.is_empty() || name.starts_with("//") {
+        return Part::Nothing;
+    }
+    if matches!(name, "libperf-jvmti.so" | "perf") {
+        return Part::Profiler;
+    }
+    if C_LIBRARIES.iter().any(|word| is_library(name, word)) {
+        return Part::C;
+    }
+    match Scope::of_file(name, is_main) {
+        // rustc is in a library. It is a program like others, but for what its functions do.
+        Some(Scope::Compiler) if name.starts_with("librustc_driver") => {
+            return Part::Program(label(path));
+        }
+        Some(Scope::Compiler) | None => {}
+        Some(scope) => return Part::Runtime(scope),
+    }
+    if homes.iter().any(|home| path.starts_with(home)) {
+        return Part::Runtime(Scope::Runtime(Producer::HotSpot));
+    }
+    if path.contains("/lib-dynload/") {
+        return Part::Runtime(Scope::Runtime(Producer::CPython));
+    }
+    if let Some(name) = pypi(path) {
+        return Part::Package(Ecosystem::PyPi, name);
+    }
+    if is_main {
+        return Part::Program(label(path));
+    }
+    match npm(path) {
+        Some(name) => Part::Package(Ecosystem::Npm, name),
+        None => Part::Library(label(path)),
+    }
+}
+
+/// Whether a file is a library, of any version: `libc.so.6` and `libc-2.31.so` are `libc`.
+fn is_library(name: &str, word: &str) -> bool {
+    let rest = name.strip_prefix(word);
+    rest.is_some_and(|rest| {
+        rest.starts_with(".so") || rest.starts_with('-') || rest.starts_with('.')
+    })
+}
+
+/// The name of a file without version and hash: `libLLVM.so` of `libLLVM.so.20.1`.
+pub(super) fn label(path: &str) -> String {
+    let name = crate::runtimes::names::clean_object(path);
+    let name = match name.find(".so.") {
+        Some(at) => &name[..at + 3],
+        None => name,
+    };
+    name.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_of_c_are_known_in_all_versions() {
+        let is_c = |name: &str| C_LIBRARIES.iter().any(|word| is_library(name, word));
+        for name in [
+            "libc.so.6",
+            "libc-2.31.so",
+            "ld-linux-x86-64.so.2",
+            "ld-musl-x86_64.so.1",
+            "libstdc++.so.6",
+        ] {
+            assert!(is_c(name), "{name}");
+        }
+        for name in ["libcrypto.so.3", "libmagic.so.1", "libgomatic.so", "ldap"] {
+            assert!(!is_c(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn versions_and_hashes_are_no_part_of_names() {
+        assert_eq!(label("/usr/lib/libLLVM.so.20.1"), "libLLVM.so");
+        assert_eq!(
+            label("/lib/librustc_driver-0123456789abcdef.so"),
+            "librustc_driver"
+        );
+        assert_eq!(label("/usr/bin/app"), "app");
+    }
+}

@@ -1,0 +1,235 @@
+//! Who pays for stacks of several languages, and what they do.
+
+use super::*;
+use crate::ids::Idx;
+use crate::profile::{EventId, Producer};
+use crate::questions::kinds::OwnRules;
+use crate::questions::tally::Tally;
+use crate::report::testing::ProfileBuilder;
+
+/// What tests say of symbols and files that the builder does not know.
+struct Recorded {
+    /// By name: who made it.
+    made: Vec<(&'static str, Producer)>,
+    /// By name of the object: its path.
+    paths: Vec<(&'static str, &'static str)>,
+    /// The program.
+    main: Option<&'static str>,
+}
+
+const NODE: Recorded = Recorded {
+    made: Vec::new(),
+    paths: Vec::new(),
+    main: Some("node"),
+};
+
+/// Payer and activity of each stack, leaf first.
+fn told(recorded: &Recorded, stacks: &[&str]) -> Vec<(String, &'static str)> {
+    let profile = profile(recorded, stacks);
+    let functions = Functions::of(&profile, &OwnRules::default());
+    let mut payers = Payers::new(&profile, &functions);
+    let entries = profile.entries.iter();
+    let told = entries.map(|entry| {
+        let (payer, activity) = payers.of(profile.stacks.get(entry.stack));
+        (payers.all()[payer].label(), activity)
+    });
+    told.collect()
+}
+
+fn profile(recorded: &Recorded, stacks: &[&str]) -> Profile {
+    let mut builder = ProfileBuilder::default();
+    for stack in stacks {
+        builder.sample("x", stack, 10);
+    }
+    let mut profile = builder.finish();
+    for symbol in &mut profile.symbols {
+        let made = recorded.made.iter().find(|(name, _)| *name == symbol.name);
+        let is_js = symbol.name.starts_with("JS:").then_some(Producer::V8);
+        symbol.producer = made.map(|(_, producer)| *producer).or(is_js);
+    }
+    for object in &mut profile.objects {
+        let path = recorded
+            .paths
+            .iter()
+            .find(|(name, _)| *name == object.short_name);
+        if let Some((_, path)) = path {
+            object.long_name = (*path).to_owned();
+        }
+        object.is_jit = object.short_name == "[jit]";
+    }
+    let main = |name| {
+        profile
+            .objects
+            .iter()
+            .position(|object| object.short_name == name)
+    };
+    let main = recorded.main.and_then(main).map(ObjectId::from_usize);
+    for thread in &mut profile.threads {
+        thread.main = main;
+    }
+    profile
+}
+
+fn label<'t>(told: &'t [(String, &'static str)]) -> Vec<(&'t str, &'static str)> {
+    told.iter()
+        .map(|(who, what)| (who.as_str(), *what))
+        .collect()
+}
+
+#[test]
+fn the_innermost_package_pays_and_what_stands_around_it_tells_nothing() {
+    let stacks = [
+        // The collector runs for terser, in a build by webpack.
+        "memcpy@libc.so.6;v8::internal::Scavenger::Process@node;JS:*minify /w/node_modules/terser/m.js:1:2@[jit];JS:*run /w/node_modules/webpack/x.js:3:4@[jit]",
+        // What runs now is terser's own code, though JSON.parse called it back.
+        "JS:*walk /w/node_modules/terser/m.js:9:2@[jit];v8::internal::JsonParser::Parse@node;JS:^a /w/a.js:1:1@[jit]",
+        // node's own scripts and code made by `eval` pay for nothing.
+        "Builtins_LoadIC_Megamorphic@node;JS:~stat node:fs:1:2@[jit];JS:*(anonymous) 7:32@[jit];JS:*go /w/own.js:3:4@[jit]",
+        "Builtins_LoadIC@node;JS:~stat node:fs:1:2@[jit]",
+        "v8::internal::compiler::Optimize@node;start_thread@libc.so.6",
+        "native_queued_spin_lock_slowpath@[kernel.kallsyms];__x64_sys_futex@[kernel.kallsyms]",
+        "0x10@",
+    ];
+    let told = told(&NODE, &stacks);
+    let expected = [
+        ("terser", "GC"),
+        ("terser", "optimised code"),
+        ("own.js (own)", "inline caches"),
+        ("nobody: node: modules", "inline caches"),
+        ("nobody: V8", "JIT compile"),
+        ("nobody: the kernel alone", "waiting"),
+        ("nobody: unknown", "unknown"),
+    ];
+    assert_eq!(label(&told), expected);
+}
+
+#[test]
+fn ranks_decide_and_then_what_is_nearest_the_root() {
+    let stacks = [
+        // An allocation that faults is an allocation.
+        "clear_page@[kernel.kallsyms];exc_page_fault@[kernel.kallsyms];malloc@libc.so.6;work@app",
+        // The other way round: the fault came first.
+        "malloc@libc.so.6;exc_page_fault@[kernel.kallsyms];work@app",
+        // memcpy counts for the running frame alone.
+        "memcpy@libc.so.6;work@app",
+        "work@app;memcpy@libc.so.6",
+        // Whatever is around it.
+        "perf_event_mmap@[kernel.kallsyms];__x64_sys_mmap@[kernel.kallsyms];malloc@libc.so.6;work@app",
+        "work@app;main@app",
+    ];
+    let app = Recorded {
+        main: Some("app"),
+        ..NODE
+    };
+    let told = told(&app, &stacks);
+    let activities: Vec<&str> = told.iter().map(|(_, what)| *what).collect();
+    let expected = [
+        "allocation",
+        "page faults",
+        "memcpy and memset",
+        "code",
+        "profiling itself",
+        "code",
+    ];
+    assert_eq!(activities, expected);
+    assert!(told.iter().all(|(who, _)| who == "app (own)"), "{told:?}");
+}
+
+#[test]
+fn files_of_packages_and_crates_of_programs_pay() {
+    let python = Recorded {
+        made: vec![("py::load:/home/me/job.py", Producer::CPython)],
+        paths: vec![
+            (
+                "blas.so",
+                "/v/lib/python3.13/site-packages/numpy.libs/blas.so",
+            ),
+            ("_json.so", "/usr/lib/python3.13/lib-dynload/_json.so"),
+        ],
+        main: Some("python3.13"),
+    };
+    let stacks = [
+        "dgemm_kernel_HASWELL@blas.so;py::load:/home/me/job.py@[jit]",
+        "blas_thread_server@blas.so;start_thread@libc.so.6",
+        "scan_once_unicode@_json.so;_PyEval_EvalFrameDefault@python3.13;py::load:/home/me/job.py@[jit]",
+        "gc_collect_main@python3.13",
+    ];
+    let told = told(&python, &stacks);
+    let expected = [
+        ("numpy", "linear algebra"),
+        ("numpy", "waiting by spinning"),
+        ("job.py (own)", "JSON"),
+        ("nobody: CPython", "GC"),
+    ];
+    assert_eq!(label(&told), expected);
+
+    let rust = Recorded {
+        main: Some("my-app"),
+        ..NODE
+    };
+    let stacks = [
+        "core::str::from_utf8@my-app;serde_json::de::parse@my-app;my_app::run@my-app",
+        "<alloc::vec::Vec<T> as core::ops::Drop>::drop@my-app;my_app::run@my-app",
+        // A part of Rust's library where that calls it, a package where the program does.
+        "gimli::read@my-app;std::backtrace::print@my-app;my_app::run@my-app",
+        "gimli::read@my-app;my_app::run@my-app",
+        "deflate@libz.so.1.3;png::encode@my-app",
+    ];
+    let told = self::told(&rust, &stacks);
+    let payers: Vec<&str> = told.iter().map(|(who, _)| who.as_str()).collect();
+    let expected = [
+        "serde_json",
+        "my_app (own)",
+        "my_app (own)",
+        "gimli",
+        "libz.so",
+    ];
+    assert_eq!(payers, expected);
+}
+
+#[test]
+fn what_the_user_calls_own_is_own() {
+    let profile = profile(&NODE, &["JS:*m /w/node_modules/terser/m.js:1:2@[jit]"]);
+    let rules = OwnRules {
+        own: Some(regex::RegexSet::new(["terser"]).expect("valid")),
+        not_own: None,
+    };
+    let functions = Functions::of(&profile, &rules);
+    let mut payers = Payers::new(&profile, &functions);
+    let (payer, _) = payers.of(profile.stacks.get(profile.entries[0].stack));
+    assert_eq!(payers.all()[payer].ecosystem, Some(Ecosystem::Own));
+}
+
+proptest::proptest! {
+    #[test]
+    fn payments_and_activities_add_up_to_the_total(
+        stacks in proptest::collection::vec(
+            ("(malloc@libc.so.6|f@app|g@lib.so|v8::internal::Heap::CollectGarbage@node|x@\\[kernel.kallsyms\\]|0x10@)(;(main@app|h@lib.so|read@libc.so.6)){0,3}", 1_u64..1000),
+            1..30
+        )
+    ) {
+        let mut builder = ProfileBuilder::default();
+        for (stack, weight) in &stacks {
+            builder.sample("x", stack, *weight);
+        }
+        let profile = builder.finish();
+        let functions = Functions::of(&profile, &OwnRules::default());
+        let tally = Tally::of(&profile, &functions, EventId(0));
+        let spending = Spending::of(&profile, &tally, Payers::new(&profile, &functions));
+        let total = tally.total;
+        let sum = |counts: &mut dyn Iterator<Item = crate::questions::tally::Count>| {
+            counts.fold((0, 0), |(period, samples), count| (period + count.period, samples + count.samples))
+        };
+        let all = (total.period, total.samples);
+        proptest::prop_assert_eq!(sum(&mut spending.payments.iter().map(|p| p.count)), all);
+        proptest::prop_assert_eq!(sum(&mut spending.activities.iter().map(|a| a.count)), all);
+        for payment in &spending.payments {
+            let parts = sum(&mut payment.activities.iter().map(|(_, count)| *count));
+            proptest::prop_assert_eq!(parts, (payment.count.period, payment.count.samples));
+        }
+        for activity in &spending.activities {
+            let parts = sum(&mut activity.payers.iter().map(|(_, count)| *count));
+            proptest::prop_assert_eq!(parts, (activity.count.period, activity.count.samples));
+        }
+    }
+}
