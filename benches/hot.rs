@@ -285,6 +285,7 @@ fn print_folded(bencher: Bencher<'_, '_>, sample: &str) {
         weight: Weight::Period,
         events: Vec::new(),
         threads: 1,
+        ..FoldOptions::default()
     };
     bencher.bench_local(|| folded::write(&profile, &options, &mut io::sink()));
 }

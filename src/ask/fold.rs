@@ -28,7 +28,7 @@ impl Question for Fold {
     type Answer = Folded;
 
     fn needs(&self) -> Needs {
-        folded::NEEDS
+        folded::NEEDS | Needs::KINDS.only_if(!self.options.by.is_empty())
     }
 
     fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Folded, AskError> {

@@ -253,7 +253,7 @@ pub struct StackFilterArgs {
     #[arg(long = "show-from", value_name = "REGEX")]
     show_from: Vec<String>,
 
-    /// Only samples with this tag: KEY is comm, pid, tid, cpu, event or kind
+    /// Only samples with this tag: KEY is comm, pid, tid, cpu, event, kind, package or activity
     #[arg(long = "tagfocus", value_name = "KEY=REGEX")]
     tag_focus: Vec<String>,
 
@@ -268,18 +268,35 @@ impl StackFilterArgs {
     /// # Errors
     /// When an expression is not one, or a tag is not known.
     pub fn filters(&self, samples: SampleFilter) -> Result<Filters, String> {
+        let [(focus, tag_focus), (ignore, tag_ignore)] = [
+            (&self.focus, &self.tag_focus),
+            (&self.ignore, &self.tag_ignore),
+        ]
+        .map(|(names, tagged)| {
+            let (mut tags, names): (Vec<String>, Vec<String>) =
+                names.iter().cloned().partition(|text| is_paid(text));
+            tags.splice(0..0, tagged.iter().cloned());
+            (names, tags)
+        });
         Ok(Filters {
             samples,
             parent: None,
-            focus: regexes("--focus", &self.focus)?,
-            ignore: regexes("--ignore", &self.ignore)?,
+            focus: regexes("--focus", &focus)?,
+            ignore: regexes("--ignore", &ignore)?,
             hide: regexes("--hide", &self.hide)?,
             show: regexes("--show", &self.show)?,
             show_from: regexes("--show-from", &self.show_from)?,
-            tag_focus: tags("--tagfocus", &self.tag_focus)?,
-            tag_ignore: tags("--tagignore", &self.tag_ignore)?,
+            tag_focus: tags("--tagfocus", &tag_focus)?,
+            tag_ignore: tags("--tagignore", &tag_ignore)?,
         })
     }
+}
+
+/// Whether an expression is about a sample's payer or activity, not about names of frames.
+fn is_paid(text: &str) -> bool {
+    ["package=", "activity="]
+        .iter()
+        .any(|key| text.starts_with(key))
 }
 
 /// Compiled expressions of an option; nothing if it was not given.

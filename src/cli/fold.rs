@@ -4,10 +4,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::Args;
+use clap::builder::PossibleValue;
+use clap::{Args, ValueEnum};
 
 use crate::ask::{Fold, Request};
 use crate::output::folded::FoldOptions;
+use crate::questions::payers::PaidPart;
 
 use super::filters::MarkedFilterArgs;
 use super::input::{Environment, InputArgs};
@@ -44,6 +46,10 @@ pub struct FoldArgs {
     #[arg(long)]
     all: bool,
 
+    /// First frames that say who pays for the stack and what it does: package, activity
+    #[arg(long = "by", value_enum, value_name = "WHAT", value_delimiter = ',')]
+    by: Vec<PaidPart>,
+
     #[command(flatten)]
     weight: WeightArgs,
 
@@ -60,6 +66,16 @@ pub struct FoldArgs {
 
     #[command(flatten)]
     filters: MarkedFilterArgs,
+}
+
+impl ValueEnum for PaidPart {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Package, Self::Activity]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.word()))
+    }
 }
 
 impl Verb for FoldArgs {
@@ -92,6 +108,7 @@ impl FoldArgs {
             tid: self.filters.marks_tid(),
             annotate_kernel: self.annotate_kernel || self.all,
             annotate_jit: self.annotate_jit || self.all,
+            by: self.by.clone(),
             threads: load.reading.threads,
             ..FoldOptions::default()
         };

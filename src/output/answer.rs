@@ -86,7 +86,7 @@ impl<P: Paged> Answer for P {
     }
 }
 
-/// Writes an answer. Without a budget pages have 60 lines, and tables and documents everything.
+/// Writes an answer. Without a budget pages have 45 lines, and tables and documents everything.
 ///
 /// # Errors
 /// When `out` cannot be written, or the smallest answer is larger than the budget.

@@ -20,6 +20,9 @@ use crate::profile::CpuMode;
 use crate::profile::{
     CommId, Entry, EventId, Frame, FrameId, ObjectId, Profile, StackId, SymbolId, ThreadId,
 };
+use crate::questions::functions::Functions;
+use crate::questions::kinds::OwnRules;
+use crate::questions::payers::{Paid, PaidPart};
 
 /// What a line weighs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -46,6 +49,8 @@ pub struct FoldOptions {
     pub weight: Weight,
     /// Only these events; all if none is named. Weights of different events do not add up.
     pub events: Vec<EventId>,
+    /// What stands between the comm and the stack: who pays, what is done.
+    pub by: Vec<PaidPart>,
     /// Threads that sort and format; 0 counts as 1.
     pub threads: usize,
 }
@@ -126,14 +131,24 @@ impl Names {
         let (mut is_last, mut is_inner) = (index_vec![false; frames], index_vec![false; frames]);
         let mut threads = FxHashMap::default();
         let (mut comms, mut comm_of) = (IndexVec::new(), Vec::with_capacity(groups.len()));
+        let paid = if options.by.is_empty() {
+            Paid::default()
+        } else {
+            Paid::of(profile, &Functions::of(profile, &OwnRules::default()))
+        };
         for (entry, _) in groups {
             let (last, inner) = ends(profile, entry);
             is_last[last] = true;
             inner.iter().for_each(|&frame| is_inner[frame] = true);
             let thread = (options.pid || options.tid).then_some(entry.thread);
+            let by: Vec<usize> = options
+                .by
+                .iter()
+                .map(|part| paid.ranked(*part, entry.stack, entry.leaf).0)
+                .collect();
             let comm = threads
-                .entry((entry.comm, thread))
-                .or_insert_with(|| comms.push(comm(profile, entry, options)));
+                .entry((entry.comm, thread, by))
+                .or_insert_with(|| comms.push(comm(profile, entry, options, &paid)));
             comm_of.push(*comm);
         }
         let numbers: Vec<FrameId> = profile.frames.indices().collect();
@@ -272,18 +287,24 @@ fn groups<'p>(profile: &'p Profile, options: &FoldOptions) -> Vec<(&'p Entry, u6
 }
 
 /// The comm, with what else the first word of a line is to say.
-fn comm(profile: &Profile, entry: &Entry, options: &FoldOptions) -> String {
+fn comm(profile: &Profile, entry: &Entry, options: &FoldOptions, paid: &Paid) -> String {
     let comm = harmless(&profile[entry.comm]).replace(' ', "_");
     let thread = &profile[entry.thread];
     // perf prints absent ids as -1.
     let id = |id: u32| i64::from(id.cast_signed());
-    if options.tid {
+    let mut text = if options.tid {
         format!("{comm}-{}/{};", id(thread.pid), id(thread.tid))
     } else if options.pid {
         format!("{comm}-{};", id(thread.pid))
     } else {
         format!("{comm};")
+    };
+    for part in &options.by {
+        let (_, name) = paid.ranked(*part, entry.stack, entry.leaf);
+        text.push_str(&harmless(name));
+        text.push(';');
     }
+    text
 }
 
 fn push_frame(profile: &Profile, frame: &Frame, options: &FoldOptions, text: &mut String) {

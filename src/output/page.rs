@@ -83,6 +83,72 @@ pub fn cut(name: &str, columns: usize) -> String {
     text
 }
 
+/// Columns of a terminal's line that nobody has made wider.
+pub const COLUMNS: usize = 80;
+
+/// A line as several of so many columns, cut at blanks; a longer word is cut in its middle.
+#[must_use]
+pub fn wrapped(line: &str, columns: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in line.split(' ') {
+        let word = cut(word, columns - 2);
+        let last = lines.last_mut().expect("there is one");
+        let used = last.chars().count();
+        if used == 0 || used + 1 + word.chars().count() <= columns {
+            if used > 0 || !last.is_empty() {
+                last.push(' ');
+            }
+            last.push_str(&word);
+        } else {
+            lines.push(format!("  {word}"));
+        }
+    }
+    lines
+}
+
+impl Table {
+    /// Cuts names in these columns, the longest first, until the table has no more columns than that.
+    #[must_use]
+    pub fn fitted(mut self, columns: usize, names: &[usize]) -> Self {
+        /// Less of a name says nothing.
+        const LEAST: usize = 16;
+        let is_titled = self.columns.iter().any(|column| !column.head.is_empty());
+        let head = |at: usize| {
+            let title = if at == 0 && is_titled {
+                self.title.chars().count() + 2
+            } else {
+                0
+            };
+            title + self.columns[at].head.len()
+        };
+        let rows = &self.rows;
+        let cells = |at: usize| rows.iter().filter_map(move |row| row.get(at));
+        let longest = |at: usize| {
+            cells(at)
+                .map(|cell| cell.chars().count())
+                .max()
+                .unwrap_or(0)
+        };
+        let mut widths: Vec<usize> = (0..self.columns.len())
+            .map(|at| longest(at).max(head(at)))
+            .collect();
+        let room = columns.saturating_sub(2 * widths.len().saturating_sub(1));
+        while widths.iter().sum::<usize>() > room {
+            let widest = names.iter().copied().max_by_key(|at| widths[*at]);
+            let Some(widest) = widest.filter(|at| widths[*at] > LEAST) else {
+                break;
+            };
+            widths[widest] -= 1;
+        }
+        for row in &mut self.rows {
+            for at in names {
+                row[*at] = cut(&row[*at], widths[*at]);
+            }
+        }
+        self
+    }
+}
+
 /// Writes the page for people.
 ///
 /// # Errors

@@ -2,7 +2,7 @@
 //!
 //! In: a [`Summary`]. Out: a [`Page`] that keeps a budget; rows that are left out are one row that says how much they are.
 
-use super::page::{Column, Page, Part, Table, cut};
+use super::page::{COLUMNS, Column, Page, Part, Table, cut, wrapped};
 use crate::ids::Idx;
 use crate::questions::budget::{self, Want};
 use crate::questions::facts::Facts;
@@ -11,18 +11,22 @@ use crate::questions::payers::{PayerId, Spending};
 use crate::questions::summary::{Share, Summary, worth_showing};
 use crate::questions::tally::Count;
 use crate::report::percent;
-use crate::runtimes::Ecosystem;
+use crate::runtimes::{Ecosystem, Kind};
 use crate::unit::Unit;
 
 /// Longest name in a table.
 const NAME: usize = 72;
+/// A page of fewer lines has long ones.
+const FEW: usize = 24;
+/// Columns of what an own function mostly does.
+const MOSTLY: usize = 30;
 /// Longest name of those who pay.
 const PAYER: usize = 34;
 /// Troubles of a recording that are shown.
 const TROUBLES: usize = 5;
 
 /// Tables in the order in which they stand.
-const PLACES: [&str; 5] = ["packages", "activities", "self", "own", "foreign"];
+const PLACES: [&str; 5] = ["packages", "own", "activities", "self", "foreign"];
 
 /// The one table that is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,14 +90,21 @@ pub fn page(summary: &Summary, options: &PageOptions) -> Page {
             _ => {}
         }
     }
-    // Own code has its lines first, but stands behind who pays and what is hottest.
+    // Own code has its lines first. It stands behind who pays; behind all where there is next to none.
+    let total = summary.total.period;
+    let own = total.saturating_sub(summary.no_own.period);
+    let is_small = percent(own, total) < 1.0;
     shown.sort_by_key(|part| match part {
-        Part::Table(table) => PLACES.iter().position(|name| *name == table.name),
-        Part::Line { .. } => None,
+        Part::Table(table) if table.name == "own" && is_small => PLACES.len(),
+        Part::Table(table) => PLACES
+            .iter()
+            .position(|name| *name == table.name)
+            .unwrap_or(0),
+        Part::Line { .. } => 0,
     });
     page.parts.extend(shown);
     if !matches!(options.by, Some(By::Package | By::Activity)) {
-        page.foot = vec![maker.foot(&hidden)];
+        page.foot = maker.comments(&[maker.foot(&hidden)]);
     }
     page
 }
@@ -304,39 +315,46 @@ impl PageMaker<'_> {
             filter: self.options.filters.as_deref(),
             own: Some(format!("own: {}", summary.own_rule())),
         };
-        head.lines(self.options.lines)
+        self.comments(&head.lines(self.options.lines))
+    }
+
+    /// Comments as lines of a page, which begin with `# `.
+    fn comments(&self, lines: &[String]) -> Vec<String> {
+        // Where lines are counted, long ones are worth more than two.
+        if self.options.full_names || self.options.lines < FEW {
+            return lines.to_vec();
+        }
+        let lines = lines.iter().flat_map(|line| wrapped(line, COLUMNS - 2));
+        lines.collect()
     }
 
     fn lines(&self) -> Vec<Part> {
         let summary = self.summary;
-        let kinds = summary
-            .kinds
-            .iter()
-            .map(|share| format!("{} {}", share.label, self.share(share.count)));
         let words = self.words();
-        let mut parts = vec![Part::Line {
-            title: words.title("kind"),
-            items: kinds.collect(),
-        }];
-        parts.push(Part::Line {
-            title: words.title("library"),
-            items: self.shares(&summary.objects),
-        });
+        let mut parts = vec![self.line(&words.title("kind"), &summary.kinds, Kind::COUNT)];
         let is_large = |share: &&Share| percent(share.count.period, summary.total.period) >= 5.0;
         if summary.threads.iter().filter(is_large).count() > 1 {
-            parts.push(Part::Line {
-                title: words.title("thread"),
-                items: self.shares(&summary.threads),
-            });
+            let weights = summary.threads.iter().map(|share| share.count.period);
+            let worth = worth_showing(weights, summary.total.period).clamp(1, 6);
+            parts.push(self.line(&words.title("thread"), &summary.threads, worth));
         }
         parts
     }
 
-    /// The largest shares, and what the others are together.
-    fn shares(&self, shares: &[Share]) -> Vec<String> {
-        const MOST: usize = 6;
-        let weights = shares.iter().map(|share| share.count.period);
-        let shown = worth_showing(weights, self.summary.total.period).clamp(1, MOST);
+    /// The largest shares that a line has room for, and what the others are together.
+    fn line(&self, title: &str, shares: &[Share], most: usize) -> Part {
+        let title = cut(title, 36);
+        let width = |items: &[String]| -> usize {
+            let items = items.iter().map(|item| item.chars().count() + 2);
+            title.chars().count() + 2 + items.sum::<usize>()
+        };
+        let lines = (1..=most).rev().map(|shown| self.shares(shares, shown));
+        let mut lines = lines.filter(|items| items.len() < 3 || width(items) <= COLUMNS);
+        let items = lines.next().unwrap_or_default();
+        Part::Line { title, items }
+    }
+
+    fn shares(&self, shares: &[Share], shown: usize) -> Vec<String> {
         let mut items: Vec<String> = shares
             .iter()
             .take(shown)
@@ -478,7 +496,6 @@ impl PageMaker<'_> {
             columns: vec![
                 Column::right("credited"),
                 Column::right("self"),
-                Column::right("inclusive"),
                 Column::left("function"),
                 Column::left("mostly in"),
             ],
@@ -511,12 +528,20 @@ impl PageMaker<'_> {
         if draft.rows > rows {
             cells.push(self.rest(draft.name, rows, draft.rows - rows));
         }
-        Table {
+        let table = Table {
             name: draft.name,
             title: draft.title.to_owned(),
             columns: draft.columns.clone(),
             rows: cells,
-        }
+        };
+        let names: &[usize] = match draft.name {
+            _ if self.options.full_names => return table,
+            "self" => &[2, 3],
+            "own" => &[2],
+            "foreign" => &[1, 2],
+            _ => &[],
+        };
+        table.fitted(COLUMNS, names)
     }
 
     fn row(&self, table: &str, at: usize) -> Vec<String> {
@@ -552,7 +577,7 @@ impl PageMaker<'_> {
             "own" => {
                 let id = summary.own[at];
                 let numbers = &summary.numbers[id.index()];
-                let parts = [numbers.credited, numbers.own, numbers.inclusive];
+                let parts = [numbers.credited, numbers.own];
                 let mut cells: Vec<String> = parts.iter().map(|count| self.share(*count)).collect();
                 cells.extend([self.name(id), self.mostly(id, numbers.credited)]);
                 cells
@@ -608,13 +633,7 @@ impl PageMaker<'_> {
                 let own = sum(summary.own[from..].iter().map(|id| numbers(id).own));
                 let shares = [credited, own].map(|count| self.share(count));
                 let [credited, own] = shares;
-                vec![
-                    credited,
-                    own,
-                    String::new(),
-                    format!("+{count} functions"),
-                    String::new(),
-                ]
+                vec![credited, own, format!("+{count} functions"), String::new()]
             }
             _ => {
                 let rest = sum(summary.foreign[from..].iter().map(|row| row.count));
@@ -633,18 +652,23 @@ impl PageMaker<'_> {
         let large = parts
             .iter()
             .filter(|(_, count)| percent(count.period, credited.period) >= 10.0);
-        let texts: Vec<String> = large
-            .take(2)
-            .map(|(function, count)| {
-                let name = if *function == id {
-                    "itself".to_owned()
-                } else {
-                    self.short_name(*function)
-                };
-                format!("{name} {:.0}%", percent(count.period, credited.period))
-            })
-            .collect();
-        texts.join(", ")
+        let texts = large.take(2).map(|(function, count)| {
+            let name = if *function == id {
+                "itself".to_owned()
+            } else {
+                self.cut_place(*function, MOSTLY - 5)
+            };
+            format!("{name} {:.0}%", percent(count.period, credited.period))
+        });
+        let mut all = String::new();
+        for text in texts {
+            if all.is_empty() {
+                all = text;
+            } else if self.options.full_names || all.len() + text.len() + 2 <= MOSTLY {
+                all = format!("{all}, {text}");
+            }
+        }
+        all
     }
 
     fn foot(&self, hidden: &[String]) -> String {
@@ -709,10 +733,6 @@ impl PageMaker<'_> {
 
     fn name(&self, id: FunctionId) -> String {
         self.cut(id, NAME)
-    }
-
-    fn short_name(&self, id: FunctionId) -> String {
-        self.cut_place(id, 40)
     }
 
     /// Where there is no column for objects, code without a name is shown as its object.

@@ -64,7 +64,13 @@ fn page_of(event: &str, budget: Budget, change: impl FnOnce(&mut Profile)) -> St
     };
     let counted = (tally, Spending::default());
     let summary = Summary::of(&profile, functions, counted, facts, Wanted::default());
-    text(&summary, budget).expect("a page")
+    let page = text(&summary, budget).expect("a page");
+    assert!(
+        page.lines()
+            .all(|line| budget == Budget::Lines(12) || line.chars().count() <= 80)
+    );
+    // Lines that were too long are one again.
+    page.replace("\n#   ", " ")
 }
 
 #[test]

@@ -119,8 +119,8 @@ fn kind(_: &str, clean: &CleanName) -> Kind {
     }
 }
 
-fn package(name: &str, clean: &CleanName) -> Whose {
-    match kind(name, clean) {
+fn package(_: &str, clean: &CleanName, kind: Kind) -> Whose {
+    match kind {
         Kind::Runtime => Whose::Nobody,
         Kind::Std => Whose::Std("OTP"),
         _ => {

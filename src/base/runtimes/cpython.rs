@@ -25,6 +25,7 @@ pub(super) const CPYTHON: Runtime = Runtime {
     own: Some("Python outside its library and site-packages"),
     record: Some("python3 -X perf_jit"),
     activities: ACTIVITIES,
+    made: "interpreter",
     programs: &["python", "pypy"],
     libraries: &["libpython"],
     package,
@@ -141,8 +142,8 @@ fn clean(name: &str) -> CleanName {
     }
 }
 
-fn package(name: &str, clean: &CleanName) -> Whose {
-    match kind(name, clean) {
+fn package(_: &str, clean: &CleanName, kind: Kind) -> Whose {
+    match kind {
         Kind::Std => Whose::Std("python library"),
         _ => match pypi(&clean.file) {
             Some(name) => Whose::Package(Ecosystem::PyPi, name),

@@ -120,8 +120,8 @@ fn is_of_dotnet(name: &[u8]) -> bool {
         || name.contains(&b'[') && memchr::memmem::find(name, part).is_some()
 }
 
-fn package(name: &str, clean: &CleanName) -> Whose {
-    match kind(name, clean) {
+fn package(name: &str, _: &CleanName, kind: Kind) -> Whose {
+    match kind {
         Kind::Runtime => Whose::Nobody,
         Kind::Std => Whose::Std(".NET library"),
         _ => {

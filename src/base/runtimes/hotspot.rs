@@ -95,7 +95,6 @@ const ACTIVITIES: &[Activity] = &[
         r"^Interpreter$|^Interpreter\b|^(InterpreterRuntime|BytecodeInterpreter|TemplateInterpreter|
             return\ entry\ points|invoke\ return|method\ entry\ point)",
     ),
-    Activity::new(3, "compiled code", r"\(.*\)$|::"),
 ];
 
 /// Methods are named like `Lpkg/Class;method(Lsig;)V`, in HotSpot's own maps like `int pkg.Class.method(int)`; everything
@@ -150,8 +149,8 @@ const DOMAINS: [&str; 14] = [
     "com", "org", "net", "io", "edu", "dev", "de", "fr", "gov", "me", "ch", "nl", "uk", "co",
 ];
 
-fn package(name: &str, clean: &CleanName) -> Whose {
-    match kind(name, clean) {
+fn package(name: &str, _: &CleanName, kind: Kind) -> Whose {
+    match kind {
         Kind::Runtime => return Whose::Nobody,
         Kind::Std => return Whose::Std("java library"),
         _ => {}

@@ -227,8 +227,8 @@ pub struct Runtime {
     pub tier: fn(&str) -> Tier,
     /// Whether a function of this name is of a script in JavaScript.
     pub is_script: fn(&str) -> bool,
-    /// Whose a function is, by its name as written and clean.
-    pub package: fn(&str, &CleanName) -> Whose,
+    /// Whose a function is, by its name as written and clean, and its kind.
+    pub package: fn(&str, &CleanName, Kind) -> Whose,
     /// What of its code is the user's own, in words.
     pub own: Option<&'static str>,
     /// Its programs, without versions.
@@ -237,6 +237,8 @@ pub struct Runtime {
     pub libraries: &'static [&'static str],
     /// What its own functions do, and the code that it makes.
     pub activities: &'static [Activity],
+    /// What its code does of which no row tells.
+    pub made: &'static str,
 
     /// How it is made to tell of its code.
     pub record: Option<&'static str>,
@@ -289,11 +291,12 @@ impl Runtime {
         },
         tier: |_| Tier::Unknown,
         is_script: |_| false,
-        package: |_, clean| Whose::by_kind(clean),
+        package: |_, _, kind| Whose::by_kind(kind),
         own: None,
         programs: &[],
         libraries: &[],
         activities: &[],
+        made: "compiled code",
         record: None,
         frames: None,
         gaps_in_dump: None,

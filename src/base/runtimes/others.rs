@@ -13,7 +13,7 @@ pub(super) const JSC: Runtime = Runtime {
     lapses: &[Lapse::NoClose],
     record: Some("BUN_JSC_useJITDump=1 bun"),
     // Its names tell no file: who called it pays.
-    package: |_, _| Whose::Nobody,
+    package: |_, _, _| Whose::Nobody,
     activities: JSC_ACTIVITIES,
     programs: &["bun", "jsc"],
     libraries: &["libJavaScriptCore", "libjavascriptcoregtk"],
@@ -181,8 +181,8 @@ const RUBY_ACTIVITIES: &[Activity] = &[
     ),
 ];
 
-fn ruby_package(_: &str, clean: &CleanName) -> Whose {
-    if YJIT_CORE.contains(&clean.name.as_str()) {
+fn ruby_package(_: &str, _: &CleanName, kind: Kind) -> Whose {
+    if kind == Kind::Std {
         return Whose::Std("Ruby core");
     }
     Whose::Package(Ecosystem::Own, "Ruby methods".to_owned())

@@ -1,7 +1,6 @@
 //! Whose a function is: the package that pays for what it takes, or nobody, so that its caller does.
 
 use super::kind::Kind;
-use super::{CleanName, is_standard};
 
 /// Where packages come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -69,11 +68,12 @@ impl Whose {
     }
 
     /// What holds for code of which nothing but its kind is known.
-    pub(super) fn by_kind(clean: &CleanName) -> Self {
-        if is_standard(&clean.name) {
-            return Self::Std("standard library");
+    pub(super) fn by_kind(kind: Kind) -> Self {
+        match kind {
+            Kind::Runtime => Self::Nobody,
+            Kind::Std => Self::Std("standard library"),
+            _ => Self::Package(Ecosystem::Own, "code made at run time".to_owned()),
         }
-        Self::Package(Ecosystem::Own, "code made at run time".to_owned())
     }
 }
 

@@ -82,8 +82,8 @@ const ACTIVITIES: &[Activity] = &[
     Activity::new(3, "compiled code", r"^(JIT\$|TRACE-)"),
 ];
 
-fn package(name: &str, clean: &CleanName) -> Whose {
-    if name.starts_with("JIT$$") {
+fn package(_: &str, clean: &CleanName, kind: Kind) -> Whose {
+    if kind == Kind::Runtime {
         return Whose::Nobody;
     }
     let vendor = clean

@@ -324,9 +324,9 @@ fn place_at_end(name: &[u8]) -> Option<NamePlace> {
     })
 }
 
-fn package(name: &str, clean: &CleanName) -> Whose {
+fn package(name: &str, clean: &CleanName, kind: Kind) -> Whose {
     if is_script(name.as_bytes()) {
-        return of_script(kind(name, clean), &clean.file);
+        return of_script(kind, &clean.file);
     }
     Whose::Nobody
 }

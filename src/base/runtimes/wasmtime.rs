@@ -32,6 +32,7 @@ pub(super) const WASMTIME: Runtime = Runtime {
     own: Some("WebAssembly without its C and Rust library"),
     record: Some("wasmtime --profile=jitdump"),
     activities: ACTIVITIES,
+    made: "guest code",
     programs: &["wasmtime", "wasmer", "iwasm", "wasmedge"],
     libraries: &["libwasmtime", "_libwasmtime"],
     package,
@@ -65,7 +66,6 @@ const ACTIVITIES: &[Activity] = &[
         "memory growth",
         r"memory_grow|table_grow|::grow_memory|wasmtime_builtin_memory_grow",
     ),
-    Activity::new(3, "guest code", r"^wasm\[|."),
 ];
 
 /// Takes a function's name apart: `wasm[0]::function[12]`, module and index, and `::name` if the module has names.
@@ -104,8 +104,8 @@ fn is_host(name: &str) -> bool {
         || name.starts_with("component-")
 }
 
-fn package(name: &str, clean: &CleanName) -> Whose {
-    match kind(name, clean) {
+fn package(_: &str, clean: &CleanName, kind: Kind) -> Whose {
+    match kind {
         Kind::Runtime => Whose::Nobody,
         Kind::Std => Whose::Std("wasm library"),
         _ => {

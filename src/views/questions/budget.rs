@@ -13,7 +13,7 @@ pub enum Budget {
 
 impl Default for Budget {
     fn default() -> Self {
-        Self::Lines(60)
+        Self::Lines(45)
     }
 }
 

@@ -7,6 +7,7 @@ use regex::{Regex, RegexSet};
 
 use super::functions::Functions;
 use super::kinds::OwnRules;
+use super::payers::Paid;
 use super::tally::Count;
 use crate::ids::{Idx, IndexSlice, IndexVec, index_vec};
 use crate::needs::Needs;
@@ -31,17 +32,23 @@ pub enum Tag {
     Event,
     /// Kind of the innermost frame.
     Kind,
+    /// Who pays.
+    Package,
+    /// What is done.
+    Activity,
 }
 
 impl Tag {
     /// All tags by name.
-    pub const ALL: [(&'static str, Self); 6] = [
+    pub const ALL: [(&'static str, Self); 8] = [
         ("comm", Self::Comm),
         ("pid", Self::Pid),
         ("tid", Self::Tid),
         ("cpu", Self::Cpu),
         ("event", Self::Event),
         ("kind", Self::Kind),
+        ("package", Self::Package),
+        ("activity", Self::Activity),
     ];
 }
 
@@ -121,7 +128,16 @@ impl Filters {
         self.samples.needs()
             | (Needs::STACKS | Needs::INLINED).only_if(self.looks_at_stacks())
             | Facet::Cpu.needs().only_if(self.has_tag(Tag::Cpu))
-            | Needs::KINDS.only_if(self.has_tag(Tag::Kind))
+            | Needs::KINDS.only_if(self.looks_at_functions())
+    }
+
+    /// Whether tags tell what functions are.
+    fn looks_at_functions(&self) -> bool {
+        self.has_tag(Tag::Kind) || self.looks_at_payers()
+    }
+
+    fn looks_at_payers(&self) -> bool {
+        self.has_tag(Tag::Package) || self.has_tag(Tag::Activity)
     }
 
     /// Whether a tag is asked for.
@@ -446,14 +462,21 @@ impl Rewriter<'_> {
 struct Tags<'f> {
     filters: &'f Filters,
     functions: Option<Functions>,
+    paid: Paid,
 }
 
 impl<'f> Tags<'f> {
     fn of(profile: &Profile, filters: &'f Filters, rules: &OwnRules) -> Self {
         let functions = filters
-            .has_tag(Tag::Kind)
+            .looks_at_functions()
             .then(|| Functions::of(profile, rules));
-        Self { filters, functions }
+        let paid = functions.as_ref().filter(|_| filters.looks_at_payers());
+        let paid = paid.map(|functions| Paid::of(profile, functions));
+        Self {
+            filters,
+            functions,
+            paid: paid.unwrap_or_default(),
+        }
     }
 
     fn keeps(&self, profile: &Profile, entry: &Candidate) -> bool {
@@ -472,6 +495,14 @@ impl<'f> Tags<'f> {
             Tag::Tid => thread.tid.cast_signed().to_string(),
             Tag::Cpu => entry.cpu.to_string(),
             Tag::Event => profile[entry.event].name.clone(),
+            Tag::Package => {
+                let payer = self.paid.payer(entry.stack, entry.leaf);
+                payer.map_or_else(String::new, |payer| payer.name.clone())
+            }
+            Tag::Activity => {
+                let activity = self.paid.activity(entry.stack, entry.leaf);
+                activity.unwrap_or_default().to_owned()
+            }
             Tag::Kind => {
                 let frames = profile.stacks.get(entry.stack);
                 let frame = frames.first().copied().unwrap_or(entry.leaf);

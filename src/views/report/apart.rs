@@ -11,6 +11,7 @@ use super::spec::Key;
 use crate::ids::{Idx, IndexVec};
 use crate::profile::{CommId, Entry, Facet, Namespace, Profile, Show, SymbolId, TextId, Thread};
 use crate::questions::functions::{FunctionId, Functions};
+use crate::questions::payers::{Paid, PaidPart};
 
 /// Makes the texts of all frames.
 pub(crate) type TextsOf = fn(&Profile, &ReportOptions, &Functions) -> Vec<String>;
@@ -49,6 +50,7 @@ pub(crate) struct SampleValues<'a> {
     pub(crate) rows: &'a RowOptions,
     chains: &'a Chains,
     functions: &'a Functions,
+    paid: &'a Paid,
     comms: OnceCell<IndexVec<CommId, u32>>,
     /// Of comms without their numbers.
     comms_nodigit: OnceCell<IndexVec<CommId, u32>>,
@@ -81,13 +83,14 @@ impl<'a> SampleValues<'a> {
         profile: &'a Profile,
         rows: &'a RowOptions,
         chains: &'a Chains,
-        functions: &'a Functions,
+        (functions, paid): (&'a Functions, &'a Paid),
     ) -> Self {
         Self {
             profile,
             rows,
             chains,
             functions,
+            paid,
             names: OnceCell::new(),
             namespaces: OnceCell::new(),
             comms: OnceCell::new(),
@@ -146,6 +149,12 @@ impl<'a> SampleValues<'a> {
         });
         let value = facets.field(entry.facets, field.place);
         value.map_or(NONE, |value| ranks[value])
+    }
+
+    /// Place of who pays, or of what is done, among all by name.
+    pub(crate) fn paid(&self, entry: &Entry, part: PaidPart) -> u64 {
+        let (place, _) = self.paid.ranked(part, entry.stack, entry.leaf);
+        place as u64
     }
 
     /// Rank of the name of the own function, [`NONE`] if there is none.

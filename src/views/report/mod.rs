@@ -54,6 +54,7 @@ use crate::profile::{
 };
 use crate::questions::functions::Functions;
 use crate::questions::kinds::OwnRules;
+use crate::questions::payers::Paid;
 
 numbers! {
     /// What frames share that a tree does not tell apart; counted in the order of the frames.
@@ -116,6 +117,8 @@ pub struct Report<'p> {
     pub rates: Rates,
     /// What kinds of code there are, if a key looks at it.
     functions: Functions,
+    /// Who pays, if a key looks at it.
+    paid: Paid,
     classes: Classes,
     chains: Chains,
     rows: Rows,
@@ -185,6 +188,11 @@ pub fn build<'p>(
     } else {
         Functions::default()
     };
+    let paid = if columns.has_key(Key::Package) || columns.has_key(Key::Activity) {
+        Paid::of(profile, &functions)
+    } else {
+        Paid::default()
+    };
     let classes = Classes::of(profile, options, &orders, &functions, children);
     let labels = if children || has_trees {
         tree_labels(profile, options)
@@ -198,6 +206,7 @@ pub fn build<'p>(
         classes: &classes,
         chains: &chains,
         functions: &functions,
+        paid: &paid,
         children,
         with_trees: has_trees,
         with_parent,
@@ -226,6 +235,7 @@ pub fn build<'p>(
         order,
         rates,
         functions,
+        paid,
         classes,
         chains,
         rows,

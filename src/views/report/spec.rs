@@ -44,6 +44,10 @@ pub enum Key {
     CgroupId,
     /// What kind of code the function is.
     Kind,
+    /// Who pays for the sample.
+    Package,
+    /// What the sample does.
+    Activity,
     /// The innermost function of the stack that is the user's own.
     Own,
     /// The empty column that perf appends when the keys' text contains `symbol`.

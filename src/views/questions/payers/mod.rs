@@ -6,8 +6,10 @@
 //! looked at when a stack first asks for them: a view that does not ask builds nothing.
 
 mod objects;
+mod paid;
 mod spending;
 
+pub use paid::{Paid, Part as PaidPart};
 pub use spending::{Activity, Payment, Spending};
 
 use std::cell::OnceCell;
@@ -16,18 +18,18 @@ use regex::bytes::{RegexSet, RegexSetBuilder};
 use rustc_hash::FxHashMap;
 
 use self::objects::{Objects, Part};
-use super::functions::{FunctionId, Functions};
+use super::functions::{Function, FunctionId, Functions};
 use super::kinds::Kind;
 use crate::ids::{IndexVec, index_vec};
-use crate::profile::{
-    CpuMode, Frame, FrameId, Object, ObjectId, Origin, Profile, Symbol, SymbolId,
-};
+use crate::profile::{CpuMode, Frame, FrameId, ObjectId, Origin, Profile, Symbol, SymbolId};
 use crate::runtimes::package::{crate_of, is_rust_std, may_be_rust_std, of_go};
-use crate::runtimes::{Ecosystem, Scope, Whose};
+use crate::runtimes::{Ecosystem, Producer, Scope, Tier, Whose};
 
 crate::ids::numbers! {
     /// Index into the payers that were met.
     pub struct PayerId(pub u32);
+    /// Index into the activities that were met.
+    pub struct ActivityId(pub u16);
 }
 
 /// Who pays.
@@ -52,16 +54,32 @@ impl Payer {
 }
 
 /// What rows of activities say of a frame: the rank and the word.
-type Doing = (u8, &'static str);
+type Doing = (u8, ActivityId);
+
+/// Who pays for a frame.
+#[derive(Debug, Clone, Copy)]
+enum Pays {
+    /// Its caller.
+    Nobody,
+    /// The same; it is of this library.
+    Std(&'static str),
+    /// This package.
+    Package(PayerId),
+    /// This crate, or Rust's library, of which it may be a part.
+    Vendored(PayerId),
+}
 
 /// What is known of a frame.
 #[derive(Debug, Clone)]
 struct Known {
-    whose: Whose,
-    /// A crate that may be a part of Rust's library.
-    is_vendored: bool,
-    doing: Option<Doing>,
+    pays: Pays,
+    /// What it alone says about what runs, once that was asked.
+    doing: Option<Option<Doing>>,
     part: Part,
+    /// Which interprets Java, of which it has no names.
+    is_java_interpreter: bool,
+    /// Whose code it is, if it was made at run time.
+    engine: Option<&'static str>,
 }
 
 crate::ids::numbers! {
@@ -80,6 +98,11 @@ pub struct Payers<'p> {
     of_frame: IndexVec<FrameId, Option<KnownId>>,
     payers: IndexVec<PayerId, Payer>,
     numbers: FxHashMap<Payer, PayerId>,
+    /// The same of those that are no packages.
+    nobodies: Vec<(&'static str, PayerId)>,
+    activities: IndexVec<ActivityId, &'static str>,
+    /// The frames of the stack at hand, up to who pays.
+    met: Vec<KnownId>,
 }
 
 impl<'p> Payers<'p> {
@@ -96,6 +119,9 @@ impl<'p> Payers<'p> {
             of_frame: index_vec![None; profile.frames.len()],
             payers: IndexVec::new(),
             numbers: FxHashMap::default(),
+            nobodies: Vec::new(),
+            activities: IndexVec::new(),
+            met: Vec::new(),
         }
     }
 
@@ -106,40 +132,64 @@ impl<'p> Payers<'p> {
     }
 
     /// Who pays for a stack, leaf first, and what it does.
-    pub fn of(&mut self, frames: &[FrameId]) -> (PayerId, &'static str) {
-        let known: Vec<KnownId> = frames.iter().map(|frame| self.look(*frame)).collect();
+    pub fn of(&mut self, frames: &[FrameId]) -> (PayerId, ActivityId) {
+        let mut met = std::mem::take(&mut self.met);
+        met.clear();
         let mut std = None;
         let mut payer = None;
-        for (depth, id) in known.iter().enumerate() {
-            match &self.known[*id].whose {
-                Whose::Nobody => {}
-                Whose::Std(name) => std = std.or(Some(*name)),
-                Whose::Package(_, name) => {
-                    if self.known[*id].is_vendored && self.is_in_std(name, &known[depth + 1..]) {
-                        std = std.or(Some("Rust library"));
-                        continue;
-                    }
-                    payer = Some(depth);
+        for (depth, frame) in frames.iter().enumerate() {
+            let known = self.look(*frame);
+            met.push(known);
+            let pays = self.known[known].pays;
+            match pays {
+                Pays::Nobody => {}
+                Pays::Std(name) => std = std.or(Some(name)),
+                Pays::Vendored(id) if self.is_in_std(id, &frames[depth + 1..]) => {
+                    std = std.or(Some(RUST));
+                }
+                Pays::Package(id) | Pays::Vendored(id) => {
+                    payer = Some(id);
                     break;
                 }
             }
         }
-        let inner = payer.map_or(known.as_slice(), |depth| &known[..=depth]);
-        let activity = self.activity(frames, inner);
-        let who = match payer.map(|depth| &self.known[known[depth]].whose) {
-            Some(Whose::Package(ecosystem, name)) => Payer {
-                ecosystem: Some(*ecosystem),
-                name: name.clone(),
-            },
-            _ => Payer {
-                ecosystem: None,
-                name: self.without_payer(frames, &known, std, activity).to_owned(),
-            },
-        };
-        (self.number(who), activity)
+        let activity = self.activity(frames, &met);
+        let payer = payer.unwrap_or_else(|| {
+            let name = self.without_payer(&met, std, activity);
+            self.nobody(name)
+        });
+        self.met = met;
+        (payer, activity)
     }
 
-    fn number(&mut self, payer: Payer) -> PayerId {
+    /// The row of what nobody pays for.
+    fn nobody(&mut self, name: &'static str) -> PayerId {
+        if let Some((_, id)) = self.nobodies.iter().find(|(known, _)| *known == name) {
+            return *id;
+        }
+        let id = self.number(None, name.to_owned());
+        self.nobodies.push((name, id));
+        id
+    }
+
+    /// The number of an activity. There are some dozens.
+    fn named(&mut self, name: &'static str) -> ActivityId {
+        let known = self.activities.iter_enumerated();
+        let known = known.into_iter().find(|(_, known)| **known == name);
+        match known {
+            Some((id, _)) => id,
+            None => self.activities.push(name),
+        }
+    }
+
+    /// What activities are called.
+    #[must_use]
+    pub fn activities(&self) -> &IndexVec<ActivityId, &'static str> {
+        &self.activities
+    }
+
+    fn number(&mut self, ecosystem: Option<Ecosystem>, name: String) -> PayerId {
+        let payer = Payer { ecosystem, name };
         if let Some(known) = self.numbers.get(&payer) {
             return *known;
         }
@@ -149,22 +199,27 @@ impl<'p> Payers<'p> {
     }
 
     /// Whether the next frame outwards of another package is of Rust's library.
-    fn is_in_std(&self, name: &str, outwards: &[KnownId]) -> bool {
-        let mut others = outwards
-            .iter()
-            .filter_map(|id| match &self.known[*id].whose {
-                Whose::Std(_) => Some(true),
-                Whose::Package(_, other) if other != name => Some(false),
-                Whose::Package(..) | Whose::Nobody => None,
-            });
+    fn is_in_std(&mut self, of: PayerId, outwards: &[FrameId]) -> bool {
+        let mut others = outwards.iter().filter_map(|frame| {
+            let known = self.look(*frame);
+            match self.known[known].pays {
+                Pays::Std(_) => Some(true),
+                Pays::Package(id) | Pays::Vendored(id) if id != of => Some(false),
+                Pays::Package(_) | Pays::Vendored(_) | Pays::Nobody => None,
+            }
+        });
         others.next().unwrap_or(false)
     }
 
-    /// What a stack does: the lowest rank wins, and within a rank the frame nearest the root.
-    fn activity(&self, frames: &[FrameId], inner: &[KnownId]) -> &'static str {
+    /// What a stack does, by its frames up to who pays: the lowest rank wins, and within a rank the frame nearest the root.
+    fn activity(&mut self, frames: &[FrameId], met: &[KnownId]) -> ActivityId {
         let mut best: Option<Doing> = None;
-        for (depth, id) in inner.iter().enumerate().rev() {
-            let Some(doing) = self.known[*id].doing else {
+        for (depth, known) in met.iter().enumerate().rev() {
+            let doing = match self.known[*known].doing {
+                Some(doing) => doing,
+                None => self.doing_of(frames[depth], *known),
+            };
+            let Some(doing) = doing else {
                 continue;
             };
             let counts = depth == 0 || doing.0 < 3;
@@ -172,70 +227,91 @@ impl<'p> Payers<'p> {
                 best = Some(doing);
             }
         }
-        if let Some((_, name)) = best {
-            return name;
+        if let Some((_, activity)) = best {
+            return activity;
         }
-        let Some(leaf) = inner.first() else {
-            return UNKNOWN;
+        let name = match met.first() {
+            None => UNKNOWN,
+            Some(leaf) => self.without_row(frames[0], &self.known[*leaf].part),
         };
-        let frame = &self.profile[frames[0]];
-        match self.known[*leaf].part {
-            Part::Runtime(_) => "runtime, other",
-            Part::Jit if frame.symbol.is_some() => "compiled code",
-            Part::Jit | Part::Nothing => UNKNOWN,
-            _ if frame.symbol.is_none() => UNKNOWN,
+        self.named(name)
+    }
+
+    /// What a running function does that no row tells of.
+    fn without_row(&self, leaf: FrameId, part: &Part) -> &'static str {
+        let symbol = self.profile[leaf].symbol.map(|id| &self.profile[id]);
+        match (part, symbol) {
+            (Part::Runtime(_), _) => "runtime, other",
+            (Part::Nothing, _) | (_, None) => UNKNOWN,
+            (Part::Jit, Some(symbol)) => {
+                let producer = symbol.producer;
+                producer.map_or(UNKNOWN, |producer| producer.row().made)
+            }
             _ => "code",
         }
+    }
+
+    /// What a frame alone says about what runs, asked for the first time.
+    fn doing_of(&mut self, id: FrameId, known: KnownId) -> Option<Doing> {
+        let frame = &self.profile[id];
+        let symbol = frame.symbol.map(|id| &self.profile[id]);
+        let function = self.functions.get(self.functions.of_frame(id));
+        let part = &self.known[known].part;
+        let doing = match (part, symbol, symbol.and_then(|symbol| symbol.producer)) {
+            // Its names are the program's, which may be anything; what compiled it is known.
+            (Part::Jit, Some(symbol), Some(producer))
+                if self.kind_of_made(symbol, producer, function) != Kind::Runtime =>
+            {
+                let word = match (producer.row().tier)(&symbol.name) {
+                    Tier::Interpreted => "interpreter",
+                    Tier::Baseline => "baseline code",
+                    Tier::Middle | Tier::Optimised => "optimised code",
+                    Tier::Unknown | Tier::Builtin | Tier::RegExp | Tier::Wasm => {
+                        producer.row().made
+                    }
+                };
+                Some((3, word))
+            }
+            _ => self.doing(frame.object, symbol, part),
+        };
+        let doing = doing.map(|(rank, name)| (rank, self.named(name)));
+        self.known[known].doing = Some(doing);
+        doing
     }
 
     /// What stands in place of a payer.
     fn without_payer(
         &self,
-        frames: &[FrameId],
-        known: &[KnownId],
+        met: &[KnownId],
         std: Option<&'static str>,
-        activity: &'static str,
-    ) -> &str {
-        let part = |id: &KnownId| &self.known[*id].part;
-        if !known.is_empty() && known.iter().all(|id| matches!(part(id), Part::Kernel)) {
-            return if activity == "idle" {
-                "idle"
-            } else {
-                "the kernel alone"
-            };
+        activity: ActivityId,
+    ) -> &'static str {
+        let known = || met.iter().map(|id| &self.known[*id]);
+        if !met.is_empty() && known().all(|known| matches!(known.part, Part::Kernel)) {
+            let is_idle = self.activities[activity] == "idle";
+            return if is_idle { "idle" } else { "the kernel alone" };
         }
-        if frames.iter().any(|frame| self.is_java_interpreter(*frame)) {
+        if known().any(|known| known.is_java_interpreter) {
             return "Java, interpreted (no names)";
         }
         if let Some(std) = std.filter(|std| !matches!(*std, "C library" | "standard library")) {
             return std;
         }
-        let runtime = known.iter().find_map(|id| match part(id) {
+        let runtime = known().find_map(|known| match known.part {
             Part::Runtime(scope) => Some(scope.name()),
             _ => None,
         });
-        if let Some(runtime) = runtime {
-            return runtime;
-        }
-        let jit = frames.iter().find_map(|frame| {
-            let symbol = self.profile[*frame].symbol.map(|id| &self.profile[id]);
-            symbol.and_then(|symbol| symbol.producer)
-        });
-        match jit {
-            Some(producer) if producer.is_known() => producer.row().engine,
-            _ if known.iter().any(|id| matches!(part(id), Part::C)) => "C library",
-            _ => std.unwrap_or(UNKNOWN),
-        }
-    }
-
-    fn is_java_interpreter(&self, frame: FrameId) -> bool {
-        let symbol = self.profile[frame].symbol.map(|id| &self.profile[id]);
-        symbol.is_some_and(|symbol| {
-            let runtime = symbol.producer.map(|producer| producer.row());
-            runtime
-                .and_then(|runtime| runtime.interpreter)
-                .is_some_and(|name| symbol.name.as_bytes() == name)
-        })
+        let engine = || known().find_map(|known| known.engine);
+        let c = || {
+            known()
+                .any(|known| matches!(known.part, Part::C))
+                .then_some("C library")
+        };
+        runtime
+            .or_else(engine)
+            .or_else(c)
+            .or(std)
+            .unwrap_or(UNKNOWN)
     }
 
     fn look(&mut self, id: FrameId) -> KnownId {
@@ -258,39 +334,61 @@ impl<'p> Payers<'p> {
         known
     }
 
-    fn frame(&self, frame: &Frame, function: FunctionId, is_kernel: bool) -> Known {
+    fn frame(&mut self, frame: &Frame, function: FunctionId, is_kernel: bool) -> Known {
         let part = match frame.object {
             _ if is_kernel => Part::Kernel,
             None => Part::Nothing,
             Some(object) => self.objects.part(object).clone(),
         };
-        let object = frame.object.map(|id| &self.profile[id]);
-        let symbol = frame.symbol.map(|id| &self.profile[id]);
-        let (whose, is_vendored) = self.whose(frame.object, object, symbol, function, &part);
-        let doing = self.doing(frame.object, symbol, &part);
+        let profile = self.profile;
+        let symbol = frame.symbol.map(|id| &profile[id]);
+        let pays = match self.whose(frame.object, symbol, function, &part) {
+            Whose::Nobody => Pays::Nobody,
+            Whose::Std(name) => Pays::Std(name),
+            Whose::Package(ecosystem, name) => {
+                let has_origin = symbol.is_some_and(|symbol| symbol.origin != Origin::Unknown);
+                let may_be_std = ecosystem == Ecosystem::Crate && may_be_rust_std(&name);
+                let id = self.number(Some(ecosystem), name);
+                if may_be_std && !has_origin {
+                    Pays::Vendored(id)
+                } else {
+                    Pays::Package(id)
+                }
+            }
+        };
+        let made = symbol.and_then(|symbol| Some((symbol, symbol.producer?.row())));
+        let interpreter = made.and_then(|(symbol, runtime)| {
+            let name = runtime.interpreter?;
+            Some(symbol.name.as_bytes() == name)
+        });
+        let engine = made.filter(|(_, runtime)| runtime.producer.is_known());
         Known {
-            whose,
-            is_vendored,
-            doing,
+            pays,
+            doing: None,
             part,
+            is_java_interpreter: interpreter.unwrap_or(false),
+            engine: engine.map(|(_, runtime)| runtime.engine),
         }
     }
 
-    /// Whose a frame is, and whether that may be Rust's library after all.
+    /// Whose a frame is.
     fn whose(
         &self,
         id: Option<ObjectId>,
-        object: Option<&Object>,
         symbol: Option<&Symbol>,
         function: FunctionId,
         part: &Part,
-    ) -> (Whose, bool) {
+    ) -> Whose {
         let function = self.functions.get(function);
         let whose = match (symbol, part) {
-            (_, Part::Kernel | Part::Nothing) => return (Whose::Nobody, false),
+            (_, Part::Kernel | Part::Nothing) => return Whose::Nobody,
             (None, Part::Jit) => Whose::Nobody,
             (Some(symbol), Part::Jit) => match symbol.producer {
-                Some(producer) => (producer.row().package)(&symbol.name, &function.identity.name),
+                Some(producer) => {
+                    let (name, clean) = (symbol.name.as_str(), &function.identity.name);
+                    let kind = self.kind_of_made(symbol, producer, function);
+                    (producer.row().package)(name, clean, kind)
+                }
                 None => Whose::Nobody,
             },
             (_, Part::Package(ecosystem, name)) => Whose::Package(*ecosystem, name.clone()),
@@ -302,22 +400,27 @@ impl<'p> Payers<'p> {
             (_, Part::C | Part::Runtime(_) | Part::Profiler) => Whose::Nobody,
         };
         // What the user says comes first.
-        let label = || match &whose {
-            Whose::Package(_, name) => name.clone(),
-            Whose::Nobody | Whose::Std(_) => {
-                object.map_or_else(String::new, |object| objects::label(&object.long_name))
+        match (function.kind, whose) {
+            (Kind::Own, Whose::Package(_, name)) if self.functions.is_told => {
+                Whose::Package(Ecosystem::Own, name)
             }
-        };
-        let whose = match (function.kind, &whose) {
-            (Kind::Own, _) if self.functions.is_told => Whose::Package(Ecosystem::Own, label()),
+            (Kind::Own, _) if self.functions.is_told => {
+                let object = id.map(|id| objects::label(&self.profile[id].long_name));
+                Whose::Package(Ecosystem::Own, object.unwrap_or_default())
+            }
             (Kind::Other, Whose::Package(Ecosystem::Own, name)) => {
-                Whose::Package(Ecosystem::Object, name.clone())
+                Whose::Package(Ecosystem::Object, name)
             }
-            _ => whose,
-        };
-        let is_vendored = matches!(&whose, Whose::Package(Ecosystem::Crate, name) if may_be_rust_std(name))
-            && symbol.is_some_and(|symbol| symbol.origin == Origin::Unknown);
-        (whose, is_vendored)
+            (_, whose) => whose,
+        }
+    }
+
+    /// The kind of code that was made at run time, whatever the user calls own.
+    fn kind_of_made(&self, symbol: &Symbol, producer: Producer, function: &Function) -> Kind {
+        if self.functions.is_told || matches!(function.kind, Kind::Other) {
+            return (producer.row().kind)(&symbol.name, &function.identity.name);
+        }
+        function.kind
     }
 
     /// Whose a function of a program is, into which everything may be linked.
@@ -353,9 +456,7 @@ impl<'p> Payers<'p> {
                 Some(name) if kind == Kind::Own => Whose::Package(Ecosystem::Own, name.to_owned()),
                 _ => own(),
             },
-            Some(name) if is_rust_std(name) || symbol.origin == Origin::Std => {
-                Whose::Std("Rust library")
-            }
+            Some(name) if is_rust_std(name) || symbol.origin == Origin::Std => Whose::Std(RUST),
             Some(name) => {
                 let is_own = symbol.origin == Origin::Own
                     || symbol.origin == Origin::Unknown
@@ -371,8 +472,13 @@ impl<'p> Payers<'p> {
         }
     }
 
-    /// What a frame alone says about what runs.
-    fn doing(&self, id: Option<ObjectId>, symbol: Option<&Symbol>, part: &Part) -> Option<Doing> {
+    /// What a frame alone says about what runs: the rank and the word.
+    fn doing(
+        &self,
+        id: Option<ObjectId>,
+        symbol: Option<&Symbol>,
+        part: &Part,
+    ) -> Option<(u8, &'static str)> {
         if matches!(part, Part::Profiler) {
             return Some((0, "profiling itself"));
         }
@@ -390,12 +496,10 @@ impl<'p> Payers<'p> {
             _ if is_go => [Some(Scope::Go), Some(Scope::Native)],
             _ => [Some(Scope::Native), None],
         };
-        let is_made = matches!(part, Part::Jit);
         let found = scopes.into_iter().flatten().filter_map(|scope| {
             let rows = scope.rows();
             let matches = self.set(scope).matches(symbol.name.as_bytes());
             let rows = matches.iter().map(|row| &rows[row]);
-            let rows = rows.filter(|row| is_made || !OF_MADE_CODE.contains(&row.name));
             rows.min_by_key(|row| row.rank)
                 .map(|row| (row.rank, row.name))
         });
@@ -416,9 +520,8 @@ impl<'p> Payers<'p> {
 
 /// What nothing is known of.
 const UNKNOWN: &str = "unknown";
-
-/// Activities of code that is made at run time, whatever a runtime's own functions are called.
-const OF_MADE_CODE: [&str; 2] = ["compiled code", "guest code"];
+/// Rust's library.
+const RUST: &str = "Rust library";
 
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@ use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
-use super::{Payer, PayerId, Payers};
+use super::{ActivityId, Payer, PayerId, Payers};
 use crate::ids::IndexVec;
 use crate::profile::Profile;
 use crate::questions::tally::{Count, Tally};
@@ -47,19 +47,24 @@ impl Spending {
     /// Adds up all stacks of a tally.
     #[must_use]
     pub fn of(profile: &Profile, tally: &Tally, mut payers: Payers<'_>) -> Self {
-        let mut sums: FxHashMap<(PayerId, &'static str), Count> = FxHashMap::default();
+        let mut sums: FxHashMap<(PayerId, ActivityId), Count> = FxHashMap::default();
         for stack in &tally.stacks {
             let key = payers.of(stack.frames(profile));
             sums.entry(key).or_default().add(stack.count);
         }
-        let payers = payers.payers;
-        let by_payer = grouped(
-            sums.iter()
-                .map(|((payer, what), count)| (*payer, *what, *count)),
-        );
+        let Payers {
+            payers,
+            activities: names,
+            ..
+        } = payers;
+        let sums: Vec<(PayerId, &'static str, Count)> = sums
+            .iter()
+            .map(|((payer, what), count)| (*payer, names[*what], *count))
+            .collect();
+        let by_payer = grouped(sums.iter().copied());
         let by_activity = grouped(
             sums.iter()
-                .map(|((payer, what), count)| (*what, *payer, *count)),
+                .map(|(payer, what, count)| (*what, *payer, *count)),
         );
         let mut payments: Vec<Payment> = by_payer
             .into_iter()

@@ -31,7 +31,7 @@ fn told(recorded: &Recorded, stacks: &[&str]) -> Vec<(String, &'static str)> {
     let entries = profile.entries.iter();
     let told = entries.map(|entry| {
         let (payer, activity) = payers.of(profile.stacks.get(entry.stack));
-        (payers.all()[payer].label(), activity)
+        (payers.all()[payer].label(), payers.activities()[activity])
     });
     told.collect()
 }

@@ -13,6 +13,7 @@ use crate::address::{Avma, AvmaRange};
 use crate::ids::IndexVec;
 use crate::profile::{Facet, FieldKey, FieldValue, Frame, Object, ObjectId, Profile, Show};
 use crate::questions::functions::Functions;
+use crate::questions::payers::PaidPart;
 
 fn text(text: &str) -> Measured<'_> {
     Measured {
@@ -370,6 +371,27 @@ fn own_name<'r>(report: &'r Report<'_>, row: &Row) -> &'r str {
 
 pub(super) fn own<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {
     Cell::Filled(own_name(report, row).into())
+}
+
+fn paid<'r>(report: &'r Report<'_>, row: &Row, part: PaidPart) -> &'r str {
+    let entry = report.entry(row);
+    report.paid.ranked(part, entry.stack, entry.leaf).1
+}
+
+pub(super) fn package<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {
+    Cell::Filled(paid(report, row, PaidPart::Package).into())
+}
+
+pub(super) fn package_room<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Measured<'r> {
+    text(paid(report, row, PaidPart::Package))
+}
+
+pub(super) fn activity<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Cell<'r> {
+    Cell::Filled(paid(report, row, PaidPart::Activity).into())
+}
+
+pub(super) fn activity_room<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Measured<'r> {
+    text(paid(report, row, PaidPart::Activity))
 }
 
 pub(super) fn own_room<'r>(report: &'r Report<'_>, row: &'r Row, _: Key) -> Measured<'r> {

@@ -6,6 +6,7 @@ use super::super::rows::Counts;
 use super::{CellOf, Counter, Descriptor, Heading, Key, Part, Role, Shown, Width, cells};
 use crate::needs::Needs;
 use crate::profile::{Facet, Show};
+use crate::questions::payers::PaidPart;
 
 impl Key {
     /// All there is to know of it.
@@ -31,6 +32,8 @@ impl Key {
             Self::CgroupId => &CGROUP_ID,
             Self::Kind => &KIND,
             Self::Own => &OWN,
+            Self::Package => &PACKAGE,
+            Self::Activity => &ACTIVITY,
             Self::IpcNull => &IPC_NULL,
             Self::Time => &TIME,
             Self::Overhead => &OVERHEAD,
@@ -53,7 +56,7 @@ impl Key {
 }
 
 /// Keys that have one word, besides [`Facet`]s.
-pub(super) const KEYS: [Key; 31] = {
+pub(super) const KEYS: [Key; 33] = {
     use Key::*;
     [
         Pid,
@@ -77,6 +80,8 @@ pub(super) const KEYS: [Key; 31] = {
         State,
         Kind,
         Own,
+        Package,
+        Activity,
         Overhead,
         Latency,
         OverheadSys,
@@ -318,7 +323,7 @@ static CGROUP_ID: Descriptor = part(
     cells::cgroup_id,
 )
 .needs(Needs::MOMENTS);
-/// pjit's own, as the next one.
+/// pjit's own, as the next three.
 static KIND: Descriptor = part(
     "kind",
     "Kind",
@@ -335,6 +340,22 @@ static OWN: Descriptor = part(
     cells::own,
 )
 .needs(Needs::STACKS.union(Needs::KINDS));
+static PACKAGE: Descriptor = part(
+    "package",
+    "Package",
+    Order::Sample(|samples, entry, _| samples.paid(entry, PaidPart::Package)),
+    Width::Longest(0, cells::package_room),
+    cells::package,
+)
+.needs(Needs::STACKS.union(Needs::INLINED).union(Needs::KINDS));
+static ACTIVITY: Descriptor = part(
+    "activity",
+    "Activity",
+    Order::Sample(|samples, entry, _| samples.paid(entry, PaidPart::Activity)),
+    Width::Longest(0, cells::activity_room),
+    cells::activity,
+)
+.needs(Needs::STACKS.union(Needs::INLINED).union(Needs::KINDS));
 static IPC_NULL: Descriptor = part(
     "ipc_null",
     "IPC   [IPC Coverage]",

@@ -20,6 +20,7 @@ use super::trie::{NodeId, Trie};
 use crate::ids::{Idx, IndexSlice, IndexVec, Spare, numbers};
 use crate::profile::{CpuMode, Entry, EntryId, EventId, FrameId, Profile, SampleMatcher, ThreadId};
 use crate::questions::functions::Functions;
+use crate::questions::payers::Paid;
 
 pub(crate) use self::context::{ContextId, Contexts, SharedContext};
 pub(crate) use self::credit::ByRow;
@@ -146,6 +147,7 @@ pub(crate) struct Input<'a> {
     pub(crate) classes: &'a Classes,
     pub(crate) chains: &'a Chains,
     pub(crate) functions: &'a Functions,
+    pub(crate) paid: &'a Paid,
     /// Credit callers.
     pub(crate) children: bool,
     /// Trees will be printed.
@@ -213,7 +215,12 @@ impl<'a> RowMaker<'a> {
         let totals = totals.collect();
         Self {
             input,
-            values: SampleValues::new(profile, &input.options.rows, input.chains, input.functions),
+            values: SampleValues::new(
+                profile,
+                &input.options.rows,
+                input.chains,
+                (input.functions, input.paid),
+            ),
             filter: SampleMatcher::new(profile, &input.options.filters.samples),
             context_of: IndexVec::with_capacity(profile.entries.len()),
             row_ids: FxHashMap::default(),
