@@ -113,13 +113,12 @@ pub fn pypi(path: &str) -> Option<String> {
 
 /// The package of a script in JavaScript, by its file; nobody's where there is none: `eval`, `new Function`.
 pub(super) fn of_script(kind: Kind, file: &str) -> Whose {
-    let is_path = file.contains('/') || file.starts_with("file:");
     match kind {
         Kind::Std => Whose::Std("node: modules"),
         _ => match npm(file) {
             Some(name) => Whose::Package(Ecosystem::Npm, name),
-            None if is_path => Whose::own_file(file),
-            None => Whose::Nobody,
+            None if file.is_empty() => Whose::Nobody,
+            None => Whose::own_file(file),
         },
     }
 }

@@ -343,6 +343,9 @@ fn kind(name: &str, clean: &CleanName) -> Kind {
         Kind::Std
     } else if is_package(file) {
         Kind::Dependency
+    } else if file.is_empty() && clean.line > 0 {
+        // `(anonymous):7:32`: `eval` or `new Function` made it, for whoever called that.
+        Kind::Other
     } else {
         Kind::Own
     }

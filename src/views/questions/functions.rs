@@ -207,8 +207,10 @@ fn labelled(clean: CleanName, whose: &str) -> CleanName {
 struct TableMaker<'p> {
     profile: &'p Profile,
     rules: &'p OwnRules,
-    /// Whether the program is own, whatever it is called.
+    /// Whether the program is own, whatever it is called; of a runtime, the packages that it executes.
     own_program: bool,
+    /// Whether there is code that a known runtime made.
+    makes_code: bool,
     is_main: IndexVec<ObjectId, bool>,
     /// By object: whether it is a runtime, once that was asked.
     is_runtime: IndexVec<ObjectId, Option<bool>>,
@@ -235,6 +237,10 @@ impl<'p> TableMaker<'p> {
             profile,
             rules,
             own_program,
+            makes_code: profile
+                .symbols
+                .iter()
+                .any(|symbol| symbol.producer.is_some_and(Producer::is_known)),
             is_main,
             is_runtime: index_vec![None; profile.objects.len()],
             ids: ItemIndex::default(),
@@ -320,7 +326,9 @@ impl<'p> TableMaker<'p> {
             origin,
         };
         let kind = match kinds::classify(&facts, self.rules) {
-            Kind::Runtime if self.own_program && main => Kind::Own,
+            // A tool may be a package: what is not the user's is still not the runtime's that executes it.
+            Kind::Dependency if self.own_program && producer.is_some() => Kind::Own,
+            Kind::Runtime if self.own_program && main && !self.makes_code => Kind::Own,
             kind => kind,
         };
         let bare = symbol.is_some_and(|symbol| symbol.inlined) && !clean.name.contains("::");

@@ -146,11 +146,14 @@ mod tests {
 
     #[test]
     fn generated_code_is_told_by_its_names() {
-        use Kind::{Dependency, Own, Runtime, Std};
+        use Kind::{Dependency, Other, Own, Runtime, Std};
         use Producer::{Beam, CPython, HotSpot, Mono, Php, V8, Wasmtime, Yjit};
         for (producer, name, kind) in [
             (V8, "JS:*fib /w/hot.js:3:19", Own),
             (V8, "JS:~ /w/hot.js:3:19", Own),
+            (V8, "JS:*work [eval]:3:19", Own),
+            (V8, "JS:*_next38 :6:14", Other),
+            (V8, "JS:~ :7:32", Other),
             (V8, "JS:~getOptions node:internal/fs/utils:321:20", Std),
             (V8, "JS:~setUp ext:core/00_infra.js:71:24", Std),
             (V8, "JS:^x /w/node_modules/p/i.js:1:1", Dependency),

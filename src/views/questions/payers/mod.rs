@@ -62,19 +62,32 @@ enum Pays {
     /// Its caller.
     Nobody,
     /// The same; it is of this library.
-    Std(&'static str),
+    Std(StdId),
     /// This package.
     Package(PayerId),
     /// This crate, or Rust's library, of which it may be a part.
     Vendored(PayerId),
 }
 
-/// What is known of a frame.
-#[derive(Debug, Clone)]
+/// What stacks are asked for: small, for there are many of them.
+#[derive(Debug, Clone, Copy)]
 struct Known {
     pays: Pays,
-    /// What it alone says about what runs, once that was asked.
-    doing: Option<Option<Doing>>,
+    doing: Option<Doings>,
+}
+
+/// What a frame says about what runs.
+#[derive(Debug, Clone, Copy)]
+struct Doings {
+    /// By rows, if one fits.
+    row: Option<Doing>,
+    /// If no frame of the stack has a row.
+    alone: ActivityId,
+}
+
+/// What else is known of a frame.
+#[derive(Debug, Clone)]
+struct Nature {
     part: Part,
     /// Which interprets Java, of which it has no names.
     is_java_interpreter: bool,
@@ -84,6 +97,8 @@ struct Known {
 
 crate::ids::numbers! {
     struct KnownId(pub u32);
+    /// Index into the names of standard libraries.
+    struct StdId(pub u16);
 }
 
 /// Finds payers and activities of stacks.
@@ -92,9 +107,12 @@ pub struct Payers<'p> {
     functions: &'p Functions,
     objects: Objects,
     sets: [OnceCell<RegexSet>; Scope::COUNT],
-    /// By what decides: object, symbol, whether in the kernel.
-    found: FxHashMap<(Option<ObjectId>, Option<SymbolId>, bool), KnownId>,
+    /// By symbol, and where there is none, by object and whether in the kernel.
+    of_symbol: IndexVec<SymbolId, Option<KnownId>>,
+    of_object: FxHashMap<(Option<ObjectId>, bool), KnownId>,
     known: IndexVec<KnownId, Known>,
+    natures: IndexVec<KnownId, Nature>,
+    libraries: IndexVec<StdId, &'static str>,
     of_frame: IndexVec<FrameId, Option<KnownId>>,
     payers: IndexVec<PayerId, Payer>,
     numbers: FxHashMap<Payer, PayerId>,
@@ -114,8 +132,11 @@ impl<'p> Payers<'p> {
             functions,
             objects: Objects::of(profile),
             sets: [const { OnceCell::new() }; Scope::COUNT],
-            found: FxHashMap::default(),
+            of_symbol: index_vec![None; profile.symbols.len()],
+            of_object: FxHashMap::default(),
             known: IndexVec::new(),
+            natures: IndexVec::new(),
+            libraries: index_vec![RUST],
             of_frame: index_vec![None; profile.frames.len()],
             payers: IndexVec::new(),
             numbers: FxHashMap::default(),
@@ -143,9 +164,10 @@ impl<'p> Payers<'p> {
             let pays = self.known[known].pays;
             match pays {
                 Pays::Nobody => {}
-                Pays::Std(name) => std = std.or(Some(name)),
+                Pays::Std(library) => std = std.or(Some(library)),
                 Pays::Vendored(id) if self.is_in_std(id, &frames[depth + 1..]) => {
-                    std = std.or(Some(RUST));
+                    // The first of all is Rust's.
+                    std = std.or(Some(StdId(0)));
                 }
                 Pays::Package(id) | Pays::Vendored(id) => {
                     payer = Some(id);
@@ -155,6 +177,7 @@ impl<'p> Payers<'p> {
         }
         let activity = self.activity(frames, &met);
         let payer = payer.unwrap_or_else(|| {
+            let std = std.map(|library| self.libraries[library]);
             let name = self.without_payer(&met, std, activity);
             self.nobody(name)
         });
@@ -174,12 +197,9 @@ impl<'p> Payers<'p> {
 
     /// The number of an activity. There are some dozens.
     fn named(&mut self, name: &'static str) -> ActivityId {
-        let known = self.activities.iter_enumerated();
-        let known = known.into_iter().find(|(_, known)| **known == name);
-        match known {
-            Some((id, _)) => id,
-            None => self.activities.push(name),
-        }
+        let mut known = self.activities.iter_enumerated();
+        let known = known.find(|(_, known)| **known == name).map(|(id, _)| id);
+        known.unwrap_or_else(|| self.activities.push(name))
     }
 
     /// What activities are called.
@@ -214,55 +234,38 @@ impl<'p> Payers<'p> {
     /// What a stack does, by its frames up to who pays: the lowest rank wins, and within a rank the frame nearest the root.
     fn activity(&mut self, frames: &[FrameId], met: &[KnownId]) -> ActivityId {
         let mut best: Option<Doing> = None;
+        let mut alone = None;
         for (depth, known) in met.iter().enumerate().rev() {
             let doing = match self.known[*known].doing {
                 Some(doing) => doing,
                 None => self.doing_of(frames[depth], *known),
             };
-            let Some(doing) = doing else {
+            alone = Some(doing.alone);
+            let Some(row) = doing.row else {
                 continue;
             };
-            let counts = depth == 0 || doing.0 < 3;
-            if counts && best.is_none_or(|best| doing.0 < best.0) {
-                best = Some(doing);
+            let counts = depth == 0 || row.0 < 3;
+            if counts && best.is_none_or(|best| row.0 < best.0) {
+                best = Some(row);
             }
         }
-        if let Some((_, activity)) = best {
-            return activity;
-        }
-        let name = match met.first() {
-            None => UNKNOWN,
-            Some(leaf) => self.without_row(frames[0], &self.known[*leaf].part),
-        };
-        self.named(name)
+        let best = best.map(|(_, activity)| activity).or(alone);
+        best.unwrap_or_else(|| self.named(UNKNOWN))
     }
 
-    /// What a running function does that no row tells of.
-    fn without_row(&self, leaf: FrameId, part: &Part) -> &'static str {
-        let symbol = self.profile[leaf].symbol.map(|id| &self.profile[id]);
-        match (part, symbol) {
-            (Part::Runtime(_), _) => "runtime, other",
-            (Part::Nothing, _) | (_, None) => UNKNOWN,
-            (Part::Jit, Some(symbol)) => {
-                let producer = symbol.producer;
-                producer.map_or(UNKNOWN, |producer| producer.row().made)
-            }
-            _ => "code",
-        }
-    }
-
-    /// What a frame alone says about what runs, asked for the first time.
-    fn doing_of(&mut self, id: FrameId, known: KnownId) -> Option<Doing> {
+    /// What a frame says about what runs, asked for the first time.
+    fn doing_of(&mut self, id: FrameId, known: KnownId) -> Doings {
         let frame = &self.profile[id];
         let symbol = frame.symbol.map(|id| &self.profile[id]);
         let function = self.functions.get(self.functions.of_frame(id));
-        let part = &self.known[known].part;
-        let doing = match (part, symbol, symbol.and_then(|symbol| symbol.producer)) {
+        let part = &self.natures[known].part;
+        let producer = symbol.and_then(|symbol| symbol.producer);
+        let (row, alone) = match (part, symbol, producer) {
             // Its names are the program's, which may be anything; what compiled it is known.
             (Part::Jit, Some(symbol), Some(producer))
                 if self.kind_of_made(symbol, producer, function) != Kind::Runtime =>
             {
-                let word = match (producer.row().tier)(&symbol.name) {
+                let alone = match (producer.row().tier)(&symbol.name) {
                     Tier::Interpreted => "interpreter",
                     Tier::Baseline => "baseline code",
                     Tier::Middle | Tier::Optimised => "optimised code",
@@ -270,11 +273,22 @@ impl<'p> Payers<'p> {
                         producer.row().made
                     }
                 };
-                Some((3, word))
+                (None, alone)
             }
-            _ => self.doing(frame.object, symbol, part),
+            _ => {
+                let alone = match (part, symbol) {
+                    (Part::Runtime(_), _) => "runtime, other",
+                    (Part::Nothing, _) | (_, None) => UNKNOWN,
+                    (Part::Jit, _) => producer.map_or(UNKNOWN, |producer| producer.row().made),
+                    _ => "code",
+                };
+                (self.doing(frame.object, symbol, part), alone)
+            }
         };
-        let doing = doing.map(|(rank, name)| (rank, self.named(name)));
+        let doing = Doings {
+            row: row.map(|(rank, name)| (rank, self.named(name))),
+            alone: self.named(alone),
+        };
         self.known[known].doing = Some(doing);
         doing
     }
@@ -286,7 +300,7 @@ impl<'p> Payers<'p> {
         std: Option<&'static str>,
         activity: ActivityId,
     ) -> &'static str {
-        let known = || met.iter().map(|id| &self.known[*id]);
+        let known = || met.iter().map(|id| &self.natures[*id]);
         if !met.is_empty() && known().all(|known| matches!(known.part, Part::Kernel)) {
             let is_idle = self.activities[activity] == "idle";
             return if is_idle { "idle" } else { "the kernel alone" };
@@ -318,23 +332,29 @@ impl<'p> Payers<'p> {
         if let Some(known) = self.of_frame[id] {
             return known;
         }
-        let frame = &self.profile[id];
+        let profile = self.profile;
+        let frame = &profile[id];
         let is_kernel = frame.mode == CpuMode::Kernel;
-        let key = (frame.object, frame.symbol, is_kernel);
-        let known = match self.found.get(&key) {
-            Some(known) => *known,
-            None => {
-                let known = self.frame(frame, self.functions.of_frame(id), is_kernel);
-                let known = self.known.push(known);
-                self.found.insert(key, known);
-                known
-            }
+        let key = (frame.object, is_kernel);
+        let known = match frame.symbol {
+            Some(symbol) => self.of_symbol[symbol],
+            None => self.of_object.get(&key).copied(),
         };
+        let known = known.unwrap_or_else(|| {
+            let known = self.frame(frame, self.functions.of_frame(id), is_kernel);
+            match frame.symbol {
+                Some(symbol) => self.of_symbol[symbol] = Some(known),
+                None => {
+                    self.of_object.insert(key, known);
+                }
+            }
+            known
+        });
         self.of_frame[id] = Some(known);
         known
     }
 
-    fn frame(&mut self, frame: &Frame, function: FunctionId, is_kernel: bool) -> Known {
+    fn frame(&mut self, frame: &Frame, function: FunctionId, is_kernel: bool) -> KnownId {
         let part = match frame.object {
             _ if is_kernel => Part::Kernel,
             None => Part::Nothing,
@@ -344,7 +364,7 @@ impl<'p> Payers<'p> {
         let symbol = frame.symbol.map(|id| &profile[id]);
         let pays = match self.whose(frame.object, symbol, function, &part) {
             Whose::Nobody => Pays::Nobody,
-            Whose::Std(name) => Pays::Std(name),
+            Whose::Std(name) => Pays::Std(self.library(name)),
             Whose::Package(ecosystem, name) => {
                 let has_origin = symbol.is_some_and(|symbol| symbol.origin != Origin::Unknown);
                 let may_be_std = ecosystem == Ecosystem::Crate && may_be_rust_std(&name);
@@ -362,13 +382,19 @@ impl<'p> Payers<'p> {
             Some(symbol.name.as_bytes() == name)
         });
         let engine = made.filter(|(_, runtime)| runtime.producer.is_known());
-        Known {
-            pays,
-            doing: None,
+        self.natures.push(Nature {
             part,
             is_java_interpreter: interpreter.unwrap_or(false),
             engine: engine.map(|(_, runtime)| runtime.engine),
-        }
+        });
+        self.known.push(Known { pays, doing: None })
+    }
+
+    /// The number of a standard library. There are some dozens at most.
+    fn library(&mut self, name: &'static str) -> StdId {
+        let mut known = self.libraries.iter_enumerated();
+        let known = known.find(|(_, known)| **known == name).map(|(id, _)| id);
+        known.unwrap_or_else(|| self.libraries.push(name))
     }
 
     /// Whose a frame is.

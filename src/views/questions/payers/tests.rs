@@ -84,7 +84,7 @@ fn the_innermost_package_pays_and_what_stands_around_it_tells_nothing() {
         // What runs now is terser's own code, though JSON.parse called it back.
         "JS:*walk /w/node_modules/terser/m.js:9:2@[jit];v8::internal::JsonParser::Parse@node;JS:^a /w/a.js:1:1@[jit]",
         // node's own scripts and code made by `eval` pay for nothing.
-        "Builtins_LoadIC_Megamorphic@node;JS:~stat node:fs:1:2@[jit];JS:*(anonymous) 7:32@[jit];JS:*go /w/own.js:3:4@[jit]",
+        "Builtins_LoadIC_Megamorphic@node;JS:~stat node:fs:1:2@[jit];JS:*_next38 :7:32@[jit];JS:*go /w/own.js:3:4@[jit]",
         "Builtins_LoadIC@node;JS:~stat node:fs:1:2@[jit]",
         "v8::internal::compiler::Optimize@node;start_thread@libc.so.6",
         "native_queued_spin_lock_slowpath@[kernel.kallsyms];__x64_sys_futex@[kernel.kallsyms]",
