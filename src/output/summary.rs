@@ -524,7 +524,15 @@ impl PageMaker<'_> {
     }
 
     fn table(&self, draft: &Draft, rows: usize) -> Table {
-        let mut cells: Vec<Vec<String>> = (0..rows).map(|at| self.row(draft.name, at)).collect();
+        let mut order: Vec<usize> = (0..rows).collect();
+        if draft.name == "packages" {
+            // What is shown is what weighs most; packages stand before what nobody pays for.
+            let spending = &self.summary.spending;
+            let payer = |at: usize| &spending.payers[spending.payments[at].payer];
+            order.sort_by_key(|at| payer(*at).ecosystem.is_none());
+        }
+        let cells = order.into_iter().map(|at| self.row(draft.name, at));
+        let mut cells: Vec<Vec<String>> = cells.collect();
         if draft.rows > rows {
             cells.push(self.rest(draft.name, rows, draft.rows - rows));
         }

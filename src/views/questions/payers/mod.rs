@@ -355,13 +355,14 @@ impl<'p> Payers<'p> {
     }
 
     fn frame(&mut self, frame: &Frame, function: FunctionId, is_kernel: bool) -> KnownId {
+        let profile = self.profile;
+        let symbol = frame.symbol.map(|id| &profile[id]);
         let part = match frame.object {
             _ if is_kernel => Part::Kernel,
+            _ if symbol.is_some_and(|symbol| symbol.producer.is_some()) => Part::Jit,
             None => Part::Nothing,
             Some(object) => self.objects.part(object).clone(),
         };
-        let profile = self.profile;
-        let symbol = frame.symbol.map(|id| &profile[id]);
         let pays = match self.whose(frame.object, symbol, function, &part) {
             Whose::Nobody => Pays::Nobody,
             Whose::Std(name) => Pays::Std(self.library(name)),

@@ -61,6 +61,9 @@ const C_LIBRARIES: [&str; 26] = [
     "linux-vdso",
 ];
 
+/// Fronts of names of memory that is no file: what runs there was made at run time, by whomever.
+const NO_FILES: [&str; 5] = ["//", "/memfd:", "/dev/", "/SYSV", "/anon_hugepage"];
+
 /// What all files of a profile are.
 pub(super) struct Objects {
     parts: IndexVec<ObjectId, Part>,
@@ -175,7 +178,8 @@ fn part_of(object: &Object, is_main: bool, homes: &[&str]) -> Part {
     if matches!(name, "[vdso]" | "[vsyscall]") {
         return Part::C;
     }
-    if object.is_label() || name.starts_with('[') || name.is_empty() || name.starts_with("//") {
+    let is_no_file = NO_FILES.iter().any(|front| path.starts_with(front));
+    if object.is_label() || name.starts_with('[') || name.is_empty() || is_no_file {
         return Part::Nothing;
     }
     if matches!(name, "libperf-jvmti.so" | "perf") {

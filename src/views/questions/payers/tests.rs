@@ -188,6 +188,22 @@ fn files_of_packages_and_crates_of_programs_pay() {
 }
 
 #[test]
+fn memory_that_is_no_file_pays_for_nothing() {
+    let dotnet = Recorded {
+        made: vec![("App::Run", Producer::DotNet)],
+        paths: vec![("doublemapper", "/memfd:doublemapper (deleted)")],
+        main: Some("dotnet"),
+    };
+    let stacks = ["0x10@doublemapper;main@app.so", "App::Run@doublemapper"];
+    let told = told(&dotnet, &stacks);
+    let expected = [
+        ("app.so", "unknown"),
+        (".NET classes (own)", "compiled code"),
+    ];
+    assert_eq!(label(&told), expected);
+}
+
+#[test]
 fn what_the_user_calls_own_is_own() {
     let profile = profile(&NODE, &["JS:*m /w/node_modules/terser/m.js:1:2@[jit]"]);
     let rules = OwnRules {
