@@ -53,6 +53,8 @@ impl QuestionArgs {
         view: Q,
     ) -> Result<Request<Q>, String> {
         self.weight.apply(&mut load, input.force, false);
+        // A question is about what was recorded: about bytes where allocators were.
+        load.weight.infers = self.event.is_none() && !self.weight.is_given();
         let filters = self.filters.apply(&mut load)?;
         Ok(Request {
             event: self.event.clone(),
@@ -98,7 +100,7 @@ pub struct PrintArgs {
     #[arg(long = "format", value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
     pub format: Format,
 
-    /// How much may be printed: N lines, or Nc characters (default: 60 lines); the rest becomes one row
+    /// How much may be printed: N lines, or Nc characters (default: 45 lines, JSON 60 rows); what is left out is one row
     #[arg(long = "budget", value_name = "N[c]", value_parser = parse_budget)]
     pub budget: Option<Budget>,
 

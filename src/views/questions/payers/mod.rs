@@ -10,7 +10,7 @@ mod paid;
 mod spending;
 
 pub use paid::{Paid, Part as PaidPart};
-pub use spending::{Activity, Payment, Spending};
+pub use spending::{Activity, Group, Grouping, PaidFrame, Payment, Spending};
 
 use std::cell::OnceCell;
 
@@ -51,6 +51,17 @@ impl Payer {
             None => format!("nobody: {}", self.name),
         }
     }
+}
+
+/// What is told of a stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Told {
+    /// Who pays.
+    pub payer: PayerId,
+    /// What is done.
+    pub activity: ActivityId,
+    /// Which frame belongs to who pays, from the leaf; none where nobody does.
+    pub depth: Option<usize>,
 }
 
 /// What rows of activities say of a frame: the rank and the word.
@@ -153,7 +164,7 @@ impl<'p> Payers<'p> {
     }
 
     /// Who pays for a stack, leaf first, and what it does.
-    pub fn of(&mut self, frames: &[FrameId]) -> (PayerId, ActivityId) {
+    pub fn of(&mut self, frames: &[FrameId]) -> Told {
         let mut met = std::mem::take(&mut self.met);
         met.clear();
         let mut std = None;
@@ -170,19 +181,24 @@ impl<'p> Payers<'p> {
                     std = std.or(Some(StdId(0)));
                 }
                 Pays::Package(id) | Pays::Vendored(id) => {
-                    payer = Some(id);
+                    payer = Some((id, depth));
                     break;
                 }
             }
         }
         let activity = self.activity(frames, &met);
-        let payer = payer.unwrap_or_else(|| {
+        let depth = payer.map(|(_, depth)| depth);
+        let payer = payer.map(|(id, _)| id).unwrap_or_else(|| {
             let std = std.map(|library| self.libraries[library]);
             let name = self.without_payer(&met, std, activity);
             self.nobody(name)
         });
         self.met = met;
-        (payer, activity)
+        Told {
+            payer,
+            activity,
+            depth,
+        }
     }
 
     /// The row of what nobody pays for.

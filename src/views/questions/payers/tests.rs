@@ -30,7 +30,9 @@ fn told(recorded: &Recorded, stacks: &[&str]) -> Vec<(String, &'static str)> {
     let mut payers = Payers::new(&profile, &functions);
     let entries = profile.entries.iter();
     let told = entries.map(|entry| {
-        let (payer, activity) = payers.of(profile.stacks.get(entry.stack));
+        let Told {
+            payer, activity, ..
+        } = payers.of(profile.stacks.get(entry.stack));
         (payers.all()[payer].label(), payers.activities()[activity])
     });
     told.collect()
@@ -212,7 +214,9 @@ fn what_the_user_calls_own_is_own() {
     };
     let functions = Functions::of(&profile, &rules);
     let mut payers = Payers::new(&profile, &functions);
-    let (payer, _) = payers.of(profile.stacks.get(profile.entries[0].stack));
+    let payer = payers
+        .of(profile.stacks.get(profile.entries[0].stack))
+        .payer;
     assert_eq!(payers.all()[payer].ecosystem, Some(Ecosystem::Own));
 }
 
@@ -231,7 +235,7 @@ proptest::proptest! {
         let profile = builder.finish();
         let functions = Functions::of(&profile, &OwnRules::default());
         let tally = Tally::of(&profile, &functions, EventId(0));
-        let spending = Spending::of(&profile, &tally, Payers::new(&profile, &functions));
+        let spending = Spending::of(&profile, &tally, Payers::new(&profile, &functions), Grouping::Programs);
         let total = tally.total;
         let sum = |counts: &mut dyn Iterator<Item = crate::questions::tally::Count>| {
             counts.fold((0, 0), |(period, samples), count| (period + count.period, samples + count.samples))
