@@ -44,7 +44,10 @@ impl Question for Summary {
     fn needs(&self) -> Needs {
         let by_line = self.by == Some(summary::By::Line);
         let by_cgroup = self.by == Some(summary::By::Cgroup);
-        questions::NEEDS | Needs::LINES.only_if(by_line) | Facet::Cgroup.needs().only_if(by_cgroup)
+        questions::NEEDS
+            | Needs::OPTIMISED
+            | Needs::LINES.only_if(by_line)
+            | Facet::Cgroup.needs().only_if(by_cgroup)
     }
 
     fn answer(request: &Request<Self>, diag: &Diagnostics) -> Result<Summarised, AskError> {

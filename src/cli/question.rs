@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
+use regex::Regex;
 
 use super::filters::{FilterArgs, regexes};
 use super::input::InputArgs;
@@ -18,7 +19,7 @@ use crate::diagnostics::Diagnostics;
 use crate::load::LoadOptions;
 use crate::output::answer::{self, Answer, Format};
 use crate::questions::budget::Budget;
-use crate::questions::kinds::OwnRules;
+use crate::questions::kinds::{Corrections, OwnRules};
 
 /// Which samples a question is about, what they weigh, and what is own.
 #[derive(Debug, Clone, Default, Args)]
@@ -77,6 +78,14 @@ pub struct OwnArgs {
     /// What is not mine, though it would be (repeatable)
     #[arg(long = "not-own", value_name = "REGEX")]
     not_own: Vec<String>,
+
+    /// A package of yours: functions, files or objects that match belong to it, whatever the rules say (repeatable)
+    #[arg(long = "package", value_name = "NAME=REGEX")]
+    packages: Vec<String>,
+
+    /// The same for what functions do (repeatable)
+    #[arg(long = "activity", value_name = "NAME=REGEX")]
+    activities: Vec<String>,
 }
 
 impl OwnArgs {
@@ -88,8 +97,28 @@ impl OwnArgs {
         Ok(OwnRules {
             own: regexes("--own", &self.own)?,
             not_own: regexes("--not-own", &self.not_own)?,
+            corrections: Corrections {
+                packages: named("--package", &self.packages)?,
+                activities: named("--activity", &self.activities)?
+                    .into_iter()
+                    // Names of activities live as long as the program, as all but these do anyway.
+                    .map(|(name, regex)| (&*name.leak(), regex))
+                    .collect(),
+            },
         })
     }
+}
+
+/// Names with what they stand for.
+fn named(option: &str, texts: &[String]) -> Result<Vec<(String, Regex)>, String> {
+    let one = |text: &String| {
+        let parts = text.split_once('=').filter(|(name, _)| !name.is_empty());
+        let (name, pattern) = parts.ok_or_else(|| format!("{option}: NAME=REGEX, not '{text}'"))?;
+        regexes(option, &[pattern.to_owned()])?;
+        let regex = Regex::new(pattern).map_err(|error| format!("{option}: {error}"))?;
+        Ok((name.to_owned(), regex))
+    };
+    texts.iter().map(one).collect()
 }
 
 /// How much is printed, and how.

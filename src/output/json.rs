@@ -13,7 +13,7 @@ use crate::profile::{Profile, StackEnd};
 use crate::questions::budget::Budget;
 use crate::questions::facts::Facts;
 use crate::questions::functions::{Basis, Function, FunctionId, Functions};
-use crate::questions::payers::{Activity, Group, Payment, Spending};
+use crate::questions::payers::{Activity, Group, PayerId, Payment, Spending};
 use crate::questions::summary::{PaidLine, Share, Summary};
 use crate::questions::tally::{Count, Numbers};
 use crate::report::percent;
@@ -384,9 +384,29 @@ fn nobody(spending: &Spending, total: u64) -> Value {
             "share": share(payment.count.period, total),
             "samples": payment.count.samples,
             "activities": doings(payment),
+            "compiled_for": compiled_for(spending, payment),
         })
     };
     rest.map(one).collect()
+}
+
+/// For whom a runtime's threads compile, by bytes of code: an estimate. Null where nothing tells.
+fn compiled_for(spending: &Spending, payment: &Payment) -> Value {
+    /// Packages that are named.
+    const MOST: usize = 10;
+    let made = &spending.compiled_for;
+    if spending.payers[payment.payer].name != "V8" || made.is_empty() {
+        return Value::Null;
+    }
+    let one = |(id, part): &(PayerId, f64)| {
+        let payer = &spending.payers[*id];
+        json!([
+            payer.ecosystem.map(Ecosystem::word),
+            payer.name,
+            number(*part)
+        ])
+    };
+    made.iter().take(MOST).map(one).collect()
 }
 
 fn activities(spending: &Spending, total: u64) -> Value {

@@ -104,7 +104,10 @@ pub fn page(summary: &Summary, options: &PageOptions) -> Page {
     let given = budget::split(left, &wants);
     let mut shown = Vec::new();
     for (((table, _), want), lines) in tables.into_iter().zip(wants).zip(given) {
-        if let (Some(rows), true) = (budget::rows(lines, want, 1, table.worth), table.rows > 0) {
+        if let (Some(rows), true) = (
+            budget::rows(lines, want, table.extra, table.worth),
+            table.rows > 0,
+        ) {
             shown.push(Part::Table(maker.table(&table, rows)));
         }
     }
@@ -287,6 +290,8 @@ fn short_seconds(ns: u64) -> String {
 
 /// A table before it is known how much of it is shown.
 struct Draft {
+    /// Lines for what is no row: the heading, and what is said of a row below it.
+    extra: usize,
     name: &'static str,
     title: &'static str,
     columns: Vec<Column>,
@@ -300,7 +305,7 @@ impl Draft {
     fn lines(&self) -> usize {
         match self.rows {
             0 => 0,
-            rows => 1 + self.worth + usize::from(rows > self.worth),
+            rows => self.extra + self.worth + usize::from(rows > self.worth),
         }
     }
 }
@@ -521,6 +526,7 @@ impl PageMaker<'_> {
     fn paying(&self) -> Draft {
         let paying = self.summary.paying.iter();
         Draft {
+            extra: 1,
             name: "paying",
             title: "Functions that pay",
             columns: vec![
@@ -537,6 +543,7 @@ impl PageMaker<'_> {
     fn source_lines(&self) -> Draft {
         let lines = self.summary.lines.iter();
         Draft {
+            extra: 1,
             name: "lines",
             title: "Lines",
             columns: vec![
@@ -552,12 +559,15 @@ impl PageMaker<'_> {
 
     fn packages(&self) -> Draft {
         let payments = &self.summary.spending.payments;
-        self.spent(
-            "packages",
-            "Who pays",
-            "for",
-            payments.iter().map(|p| p.count.period),
-        )
+        Draft {
+            extra: 1 + usize::from(self.compiled_for().is_some()),
+            ..self.spent(
+                "packages",
+                "Who pays",
+                "for",
+                payments.iter().map(|p| p.count.period),
+            )
+        }
     }
 
     fn activities(&self) -> Draft {
@@ -574,6 +584,7 @@ impl PageMaker<'_> {
         weights: impl ExactSizeIterator<Item = u64> + Clone,
     ) -> Draft {
         Draft {
+            extra: 1,
             name,
             title,
             columns: vec![
@@ -623,6 +634,7 @@ impl PageMaker<'_> {
     fn hot(&self) -> Draft {
         let weight = |id: &FunctionId| self.summary.numbers[id.index()].own.period;
         Draft {
+            extra: 1,
             name: "self",
             title: "Self",
             columns: vec![
@@ -639,6 +651,7 @@ impl PageMaker<'_> {
     fn own(&self) -> Draft {
         let weight = |id: &FunctionId| self.summary.numbers[id.index()].credited.period;
         Draft {
+            extra: 1,
             name: "own",
             title: "Own functions",
             columns: vec![
@@ -670,6 +683,13 @@ impl PageMaker<'_> {
         }
         let cells = order.into_iter().map(|at| self.row(draft.name, at));
         let mut cells: Vec<Vec<String>> = cells.collect();
+        if draft.name == "packages"
+            && let Some(row) = self.compiled_for()
+        {
+            let names = |cells: &Vec<String>| cells[0].starts_with(COMPILERS);
+            let at = cells.iter().position(names);
+            cells.insert(at.map_or(cells.len(), |at| at + 1), row);
+        }
         if draft.rows > rows {
             cells.push(self.rest(draft.name, rows, draft.rows - rows));
         }
@@ -687,6 +707,38 @@ impl PageMaker<'_> {
             _ => &[],
         };
         table.fitted(COLUMNS, names)
+    }
+
+    /// For whom threads that compile do so, where they take enough of the time to ask.
+    fn compiled_for(&self) -> Option<Vec<String>> {
+        let Summary {
+            spending, total, ..
+        } = self.summary;
+        let made = &spending.compiled_for;
+        let mut payments = spending.payments.iter();
+        let compilers = payments.find(|paid| {
+            let payer = &spending.payers[paid.payer];
+            payer.ecosystem.is_none() && payer.name == "V8"
+        })?;
+        let mut doings = compilers.activities.iter();
+        let (_, compiling) = doings.find(|(name, _)| *name == "JIT compile")?;
+        if made.is_empty() || percent(compiling.period, total.period) < 5.0 {
+            return None;
+        }
+        let large = made.iter().take(3).filter(|(_, part)| *part >= 0.01);
+        let parts: Vec<String> = large
+            .map(|(id, part)| {
+                let name = cut(&spending.payers[*id].label(), 20);
+                format!("{name} {:.0}%", 100.0 * part)
+            })
+            .collect();
+        let mut row = vec![
+            "    compiled for (estimate)".to_owned(),
+            String::new(),
+            String::new(),
+        ];
+        row.push(parts.join(", "));
+        Some(row)
     }
 
     fn row(&self, table: &str, at: usize) -> Vec<String> {
@@ -915,6 +967,8 @@ impl PageMaker<'_> {
     }
 }
 
+/// The row of V8's own threads.
+const COMPILERS: &str = "  nobody: V8";
 /// In front of what to type next.
 const NEXT: &str = "Next: ";
 /// Which activity is waiting without giving the processor away.

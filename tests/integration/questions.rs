@@ -243,6 +243,89 @@ fn programs_and_lines_add_up() {
     assert!(places.is_sorted(), "{page}");
 }
 
+/// A team's words for packages and activities come before all rules, and the sums stay whole.
+#[test]
+fn teams_have_their_own_words() {
+    let all = json_of(&["summary", "--format", "json"], "node");
+    let view = [
+        "summary",
+        "--format",
+        "json",
+        "--package",
+        "numbers=^(fibonacci|matMul)$",
+        "--activity",
+        "adding=fibonacci",
+    ];
+    let named = json_of(&view, "node");
+    let of = |answer: &Value, table: &str, name: &str| -> u64 {
+        let rows = answer[table].as_array().expect("rows").iter();
+        let row = rows
+            .filter(|row| row["name"] == name)
+            .find_map(|row| row["weight"].as_u64());
+        row.unwrap_or(0)
+    };
+    let credited = |name: &str| -> u64 {
+        let rows = functions(&all).filter(|(f, _)| f["name"] == name);
+        rows.filter_map(|(f, _)| f["credited"].as_u64()).sum()
+    };
+    let numbers = credited("fibonacci") + credited("matMul");
+    assert!(numbers > 0);
+    assert_eq!(of(&named, "packages", "numbers"), numbers);
+    let left = of(&all, "packages", "hot.js") - numbers;
+    assert_eq!(of(&named, "packages", "hot.js"), left);
+    assert_eq!(of(&named, "activities", "adding"), credited("fibonacci"));
+    let (code, text) = status(&["summary", "--package", "numbers"], "node");
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("--package: NAME=REGEX"), "{text}");
+}
+
+/// Comparisons by package and by activity have the weights of the summary, and a family of rows of their own.
+#[test]
+fn packages_and_activities_are_compared() {
+    let folder = tempfile::tempdir().expect("a folder");
+    copy_folder(&sample("node", ""), folder.path());
+    let copies = ["b1", "b2", "b3", "n1", "n2", "n3"].map(|copy| {
+        let path = folder.path().join(format!("{copy}.data"));
+        std::fs::copy(sample("node", "perf.data"), &path).expect("copied");
+        path.to_str().expect("a plain path").to_owned()
+    });
+    let [b1, b2, b3, n1, n2, n3] = copies.each_ref().map(String::as_str);
+    let alone = json_of(&["summary", "--format", "json"], "node");
+    for (by, table) in [("package", "packages"), ("activity", "activities")] {
+        let view = [
+            "diff", b1, b2, b3, "--to", n1, n2, n3, "--by", by, "--format", "json",
+        ];
+        let answer = json_of(&view, "node");
+        let rows = answer["rows"].as_array().expect("rows");
+        assert!(!rows.is_empty() && answer["by"] == by, "{answer}");
+        for row in rows {
+            let known = alone[table].as_array().expect("rows").iter();
+            let known = known.chain(alone["nobody"].as_array().expect("rows"));
+            let weight = known
+                .filter(|of| of["name"] == row["name"])
+                .find_map(|of| of["weight"].as_f64());
+            let base = row["base"].as_array().expect("runs");
+            assert!(base.iter().all(|run| run.as_f64() == weight), "{row}");
+        }
+        let gate = [
+            "gate",
+            b1,
+            b2,
+            b3,
+            "--to",
+            n1,
+            n2,
+            n3,
+            "--by",
+            by,
+            "--any-growth",
+            "5%",
+        ];
+        let (code, text) = status(&gate, "node");
+        assert_eq!(code, Some(0), "{text}");
+    }
+}
+
 /// What a table prints can be typed into every verb, and finds the row that it came from.
 #[test]
 fn printed_names_can_be_typed() {

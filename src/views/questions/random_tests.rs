@@ -36,6 +36,7 @@ fn own(pattern: &str) -> OwnRules {
     OwnRules {
         own: set(pattern),
         not_own: None,
+        ..OwnRules::default()
     }
 }
 

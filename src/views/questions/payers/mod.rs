@@ -19,7 +19,7 @@ use rustc_hash::FxHashMap;
 
 use self::objects::{Objects, Part};
 use super::functions::{Function, FunctionId, Functions};
-use super::kinds::Kind;
+use super::kinds::{Corrections, Kind};
 use crate::ids::{IndexVec, index_vec};
 use crate::profile::{CpuMode, Frame, FrameId, ObjectId, Origin, Profile, Symbol, SymbolId};
 use crate::runtimes::package::{crate_of, is_rust_std, may_be_rust_std, of_go};
@@ -276,6 +276,18 @@ impl<'p> Payers<'p> {
         let function = self.functions.get(self.functions.of_frame(id));
         let part = &self.natures[known].part;
         let producer = symbol.and_then(|symbol| symbol.producer);
+        let given = &self.functions.corrections.activities;
+        let named = (!given.is_empty()).then(|| self.names(frame.object, symbol, function));
+        let named = named.and_then(|names: Vec<&str>| Corrections::first(given, &names).copied());
+        if let Some(name) = named {
+            let name = self.named(name);
+            let doing = Doings {
+                row: Some((0, name)),
+                alone: name,
+            };
+            self.known[known].doing = Some(doing);
+            return doing;
+        }
         let (row, alone) = match (part, symbol, producer) {
             // Its names are the program's, which may be anything; what compiled it is known.
             (Part::Jit, Some(symbol), Some(producer))
@@ -423,6 +435,13 @@ impl<'p> Payers<'p> {
         part: &Part,
     ) -> Whose {
         let function = self.functions.get(function);
+        let given = &self.functions.corrections.packages;
+        if !given.is_empty() {
+            let names = self.names(id, symbol, function);
+            if let Some(name) = Corrections::first(given, &names) {
+                return Whose::Package(Ecosystem::Named, name.clone());
+            }
+        }
         let whose = match (symbol, part) {
             (_, Part::Kernel | Part::Nothing) => return Whose::Nobody,
             (None, Part::Jit) => Whose::Nobody,
@@ -456,6 +475,24 @@ impl<'p> Payers<'p> {
             }
             (_, whose) => whose,
         }
+    }
+
+    /// What the user's own rules look at.
+    fn names<'n>(
+        &'n self,
+        id: Option<ObjectId>,
+        symbol: Option<&'n Symbol>,
+        function: &'n Function,
+    ) -> Vec<&'n str> {
+        let clean = &function.identity.name;
+        let object = id.map(|id| self.profile[id].long_name.as_str());
+        let names = [
+            symbol.map(|symbol| symbol.name.as_str()),
+            Some(clean.name.as_str()),
+            Some(clean.file.as_str()),
+            object,
+        ];
+        names.into_iter().flatten().collect()
     }
 
     /// The kind of code that was made at run time, whatever the user calls own.

@@ -9,7 +9,7 @@ use super::{ActivityId, Payer, PayerId, Payers};
 use crate::ids::{IndexVec, index_vec};
 use crate::profile::{Entry, Facet, FrameId, Profile, ThreadId};
 use crate::questions::tally::{Count, Tally, WeightedStack, of_event};
-use crate::runtimes::Ecosystem;
+use crate::runtimes::{Ecosystem, Whose};
 
 /// What one payer pays.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,6 +80,8 @@ pub struct Spending {
     pub payments: Vec<Payment>,
     /// By activity, the heaviest first.
     pub activities: Vec<Activity>,
+    /// For whom threads of V8 compile, an estimate: packages with their parts of the bytes that were made, the most first.
+    pub compiled_for: Vec<(PayerId, f64)>,
     /// By frame of who pays, in no order.
     pub frames: Vec<PaidFrame>,
     /// By program or cgroup, the heaviest first; they add up to all samples, too. Empty where nobody asked and one program ran.
@@ -122,6 +124,7 @@ impl Spending {
                 paid[at].own.add(stack.count);
             }
         }
+        let compiled_for = compiled_for(profile, &mut payers);
         let Payers {
             payers,
             activities: names,
@@ -177,10 +180,27 @@ impl Spending {
             payers,
             payments,
             activities,
+            compiled_for,
             frames: paid,
             groups,
         }
     }
+}
+
+/// Packages by the bytes of optimised code that was made for them.
+fn compiled_for(profile: &Profile, payers: &mut Payers<'_>) -> Vec<(PayerId, f64)> {
+    let made = &profile.optimised;
+    let total: u64 = made
+        .iter()
+        .fold(0, |sum, (_, size)| sum.saturating_add(*size));
+    let packages = made.iter().filter_map(|(whose, size)| match whose {
+        Whose::Package(ecosystem, name) => {
+            let id = payers.number(Some(*ecosystem), name.clone());
+            Some((id, *size as f64 / total.max(1) as f64))
+        }
+        Whose::Nobody | Whose::Std(_) => None,
+    });
+    packages.collect()
 }
 
 /// Samples by program or cgroup.
@@ -213,8 +233,9 @@ fn groups(
             return Vec::new();
         }
     }
-    let mut sums: FxHashMap<String, (Count, FxHashSet<u32>, FxHashMap<PayerId, Count>)> =
-        FxHashMap::default();
+    /// Weight, processes, and who pays.
+    type Sum = (Count, FxHashSet<u32>, FxHashMap<PayerId, Count>);
+    let mut sums: FxHashMap<String, Sum> = FxHashMap::default();
     for entry in of_event(profile, tally.event) {
         let count = count_of(entry);
         let (sum, pids, of) = sums.entry(name_of(entry)).or_default();

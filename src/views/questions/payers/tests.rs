@@ -211,6 +211,7 @@ fn what_the_user_calls_own_is_own() {
     let rules = OwnRules {
         own: Some(regex::RegexSet::new(["terser"]).expect("valid")),
         not_own: None,
+        ..OwnRules::default()
     };
     let functions = Functions::of(&profile, &rules);
     let mut payers = Payers::new(&profile, &functions);
