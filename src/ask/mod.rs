@@ -44,7 +44,7 @@ pub use comparison::{Compared, Comparing};
 pub use event::main_event;
 use event::shown_event;
 pub use export::{Export, Exported, Written};
-pub use flamegraph::{Flamegraph, Picture};
+pub use flamegraph::{Flamegraph, FrameLook, Picture};
 pub use fold::{Fold, Folded};
 pub use gate::{Gated, Gating};
 pub use list::{Lines, List};

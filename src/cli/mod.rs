@@ -1,6 +1,7 @@
 //! The command line: clap arguments in, plain option structs out. Nothing else knows clap.
 
 pub mod annotate;
+mod browser;
 mod bundle;
 pub mod callgraph;
 pub mod check;
