@@ -392,7 +392,7 @@ impl PageMaker<'_> {
         let mut commands = Vec::new();
         if let Some(id) = function {
             let label = summary.labels.get(&summary.functions, id);
-            commands.push(format!("pjit annotate {}{path}", quoted(label)));
+            commands.push(format!("pjit list {}{path}", quoted(label)));
         }
         let payments = summary.spending.payments.iter();
         let mut packages = payments.map(|paid| &summary.spending.payers[paid.payer]);

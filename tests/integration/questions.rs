@@ -994,6 +994,7 @@ fn answers_follow_the_schema() {
             &["summary", "--format", "json", "--edges"][..],
             &["summary", "--format", "json", "--budget", "20"],
             &["peek", ".", "--format", "json", "--depth", "3"],
+            &["list", ".", "--format", "json", "--budget", "40"],
             &["diff", &path, "--format", "json"],
             &[
                 "gate",

@@ -145,6 +145,7 @@ pub fn join([after, before]: [Vec<Paths>; 2], event: EventId, threads: usize) ->
         series: [series(0), series(1)].into_iter().collect(),
         all: Sequences::default(),
         identities: IndexVec::new(),
+        natures: None,
     };
     let last = ranks.iter().max().map_or(0, |last| last.index() + 1);
     let mut functions: IndexVec<FunctionId, Option<Function>> = index_vec![None; last];
@@ -354,6 +355,7 @@ mod tests {
             object: None,
             kind,
             symbol: None,
+            raw: Vec::new(),
         };
         let mut before = Paths {
             functions: [
@@ -370,6 +372,7 @@ mod tests {
             series: IndexVec::new(),
             all: Sequences::default(),
             identities: IndexVec::new(),
+            natures: None,
         };
         let program = SameProgram {
             base: "measure-the-old-one".to_owned(),

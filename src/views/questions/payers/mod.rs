@@ -8,9 +8,11 @@
 mod objects;
 mod paid;
 mod spending;
+mod steps;
 
 pub use paid::{Paid, Part as PaidPart};
 pub use spending::{Activity, Group, Grouping, PaidFrame, Payment, Spending};
+pub use steps::Step;
 
 use std::cell::OnceCell;
 
