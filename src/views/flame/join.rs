@@ -233,7 +233,7 @@ mod tests {
     use crate::questions::compare::names_in_new;
     use crate::questions::facts::Facts;
     use crate::questions::kinds::OwnRules;
-    use crate::questions::runs::{Run, reduce};
+    use crate::questions::runs::{By, Run, reduce};
     use crate::questions::tally::Tally;
     use crate::report::testing::ProfileBuilder;
     use crate::runtimes::Producer;
@@ -261,7 +261,7 @@ mod tests {
         let facts = Facts::of(&profile, &tally, None);
         let mut paths = paths(&profile, &options);
         clean(&mut paths, &profile, &functions);
-        let run = reduce(&profile, &functions, &tally, facts, &[]);
+        let run = reduce(&profile, &functions, &tally, facts, (&[], By::Credited));
         (paths, run)
     }
 
