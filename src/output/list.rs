@@ -21,6 +21,8 @@ use crate::report::percent;
 
 /// Lines without samples between two with some that are shown; more of them are one row.
 const GAP: u32 = 6;
+/// Characters of a line of source that are shown: a script may be one line.
+const LONGEST: usize = 400;
 /// Blanks in place of a tab.
 const TAB: &str = "    ";
 
@@ -147,9 +149,14 @@ fn tables(list: &List<'_>, listed: &Listed, most: usize) -> Vec<Table> {
         });
     }
     if listed.unplaced.inclusive.samples > 0 {
+        let what = if listed.files.is_empty() {
+            "no line is known (debug information, a dump with lines and source maps have them)"
+        } else {
+            "without a line"
+        };
         tables.push(Table {
             title: format!(
-                "  without a line: self {}, with callees {}",
+                "  {what}: self {}, with callees {}",
                 amount(list.facts, listed.unplaced.own),
                 amount(list.facts, listed.unplaced.inclusive)
             ),
@@ -278,7 +285,7 @@ fn folded(text: String) -> Vec<String> {
 }
 
 fn row(list: &List<'_>, number: u32, line: Option<&Line>, text: Option<&Source>) -> Vec<String> {
-    let text = text.and_then(|text| text.line(number)).unwrap_or_default();
+    let text = text.and_then(|text| text_of(text, number));
     let line = line.copied().unwrap_or_default();
     let share = percent(line.inclusive.period, list.tally.unfiltered.period);
     let share = if line.inclusive.samples > 0 {
@@ -291,8 +298,25 @@ fn row(list: &List<'_>, number: u32, line: Option<&Line>, text: Option<&Source>)
         cell(list.facts, line.inclusive),
         share,
         number.to_string(),
-        text.replace('\t', TAB),
+        text.unwrap_or_default(),
     ]
+}
+
+/// A line of a file, as far as somebody reads it.
+fn text_of(source: &Source, number: u32) -> Option<String> {
+    let line = source.line(number)?;
+    let mut text = String::new();
+    for (at, c) in line.chars().enumerate() {
+        match c {
+            _ if at == LONGEST => {
+                text.push('…');
+                break;
+            }
+            '\t' => text.push_str(TAB),
+            c => text.push(c),
+        }
+    }
+    Some(text)
 }
 
 /// A weight, empty where there is none.
@@ -335,7 +359,7 @@ pub fn to_json(list: &List<'_>, common: &json::Common, rows: usize) -> Value {
                     "self": line.own.period,
                     "inclusive": line.inclusive.period,
                     "samples": line.inclusive.samples,
-                    "text": text.and_then(|text| text.line(*number)),
+                    "text": text.and_then(|text| text_of(text, *number)),
                 })
             };
             json!({"file": file.path, "found": text.is_some(), "lines": lines.map(line).collect::<Value>()})
@@ -392,4 +416,19 @@ pub fn csv_rows(list: &List<'_>) -> Vec<Vec<String>> {
         }
     }
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_of_one_line_is_cut() {
+        let long = format!("\t{}", "x".repeat(1 << 20));
+        let source = Source::of(&long);
+        let text = text_of(&source, 1).expect("a line");
+        assert!(text.starts_with("    xx") && text.ends_with('…'));
+        assert!(text.chars().count() < LONGEST + 8);
+        assert_eq!(text_of(&source, 2), None);
+    }
 }

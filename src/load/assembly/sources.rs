@@ -48,6 +48,12 @@ impl Source {
         Self(Arc::new(Lines { text, starts }))
     }
 
+    /// The lines of a text.
+    #[cfg(test)]
+    pub(crate) fn of(text: &str) -> Self {
+        Self::new(text.as_bytes())
+    }
+
     /// A line by its number from 1, without its end.
     #[must_use]
     pub fn line(&self, number: u32) -> Option<&str> {

@@ -29,10 +29,20 @@ fn told(recorded: &Recorded, stacks: &[&str]) -> Vec<(String, &'static str)> {
     let functions = Functions::of(&profile, &OwnRules::default());
     let mut payers = Payers::new(&profile, &functions);
     let entries = profile.entries.iter();
+    let mut steps = Vec::new();
     let told = entries.map(|entry| {
+        let frames = profile.stacks.get(entry.stack);
         let Told {
             payer, activity, ..
-        } = payers.of(profile.stacks.get(entry.stack));
+        } = payers.of(frames);
+        // Pictures go the other way, and come to the same.
+        payers.steps(frames, &mut steps);
+        let is_package = payers.all()[payer].ecosystem.is_some();
+        let step = steps[0];
+        assert_eq!(
+            (step.payer, step.activity),
+            (is_package.then_some(payer), activity)
+        );
         (payers.all()[payer].label(), payers.activities()[activity])
     });
     told.collect()
