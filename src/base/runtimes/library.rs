@@ -2,6 +2,8 @@
 //!
 //! In: a clean name of a native or WebAssembly function. Out: whether the library's authors wrote it.
 
+use super::languages::is_of_library;
+
 /// Crates and outermost namespaces of standard libraries.
 const NAMESPACES: [&str; 21] = [
     "std",
@@ -219,7 +221,7 @@ pub fn is_standard(name: &str) -> bool {
     if let Some(package) = mangled_package(name) {
         return NAMESPACES.contains(&package) || D_PACKAGES.contains(&package);
     }
-    if is_reserved(name) || is_made_by_go(name) {
+    if is_reserved(name) || is_made_by_go(name) || is_of_library(name) {
         return true;
     }
     if name.starts_with("operator new") || name.starts_with("operator delete") {

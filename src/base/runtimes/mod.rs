@@ -16,6 +16,7 @@ mod dotnet;
 pub mod dump_names;
 mod hotspot;
 pub mod kind;
+pub mod languages;
 mod library;
 mod llvm;
 pub mod name_place;

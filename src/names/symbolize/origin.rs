@@ -14,8 +14,8 @@ pub enum Origin {
     Dependency,
 }
 
-/// Folders of standard libraries: Rust's as it is built and as it is installed, the system's headers, compilers' own, D's.
-const STD: [&str; 15] = [
+/// Folders of standard libraries: Rust's as it is built and as it is installed, the system's headers, compilers' own, D's, Nim's, OCaml's.
+const STD: [&str; 18] = [
     "/rustc/",
     "/rust/deps/",
     "/rustlib/src/",
@@ -31,6 +31,9 @@ const STD: [&str; 15] = [
     "/include/d/object.d",
     "/dmd/phobos/",
     "/dmd/druntime/",
+    "/usr/lib/nim/",
+    "/nim/lib/",
+    "/usr/lib/ocaml/",
 ];
 
 /// Folders into which package managers unpack.

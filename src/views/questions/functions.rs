@@ -18,6 +18,7 @@ use crate::profile::{
 };
 use crate::runtimes::CleanName;
 use crate::runtimes::dump_names::numbers_of_dump;
+use crate::runtimes::languages::is_of_haskell;
 use crate::runtimes::names::clean_object;
 
 crate::ids::numbers! {
@@ -214,6 +215,8 @@ struct TableMaker<'p> {
     /// Whether there is code that a known runtime made.
     makes_code: bool,
     is_main: IndexVec<ObjectId, bool>,
+    /// By object: whether GHC made it.
+    is_haskell: IndexVec<ObjectId, bool>,
     /// By object: whether it is a runtime, once that was asked.
     is_runtime: IndexVec<ObjectId, Option<bool>>,
     /// Numbers of the functions by identity and by what tells apart.
@@ -235,10 +238,15 @@ impl<'p> TableMaker<'p> {
         for main in profile.threads.iter().filter_map(|thread| thread.main) {
             is_main[main] = true;
         }
+        let mut is_haskell = index_vec![false; profile.objects.len()];
+        for symbol in &profile.symbols {
+            is_haskell[symbol.object] |= is_main[symbol.object] && is_of_haskell(&symbol.name);
+        }
         Self {
             profile,
             rules,
             own_program,
+            is_haskell,
             makes_code: profile
                 .symbols
                 .iter()
@@ -327,6 +335,7 @@ impl<'p> TableMaker<'p> {
             is_kernel,
             is_main: main,
             origin,
+            is_haskell: frame.object.is_some_and(|id| self.is_haskell[id]),
         };
         let kind = match kinds::classify(&facts, self.rules) {
             // A tool may be a package: what is not the user's is still not the runtime's that executes it.

@@ -8,6 +8,7 @@ use regex::{Regex, RegexSet};
 use crate::profile::{Object, Origin, Producer};
 pub use crate::runtimes::Kind;
 use crate::runtimes::kind::is_package;
+use crate::runtimes::languages::is_of_haskells_runtime;
 use crate::runtimes::{CleanName, Scope, is_mangled, is_standard};
 
 /// What the user calls own. Names and paths of objects are matched.
@@ -63,6 +64,8 @@ pub struct Facts<'p> {
     pub is_main: bool,
     /// What its source file says.
     pub origin: Origin,
+    /// Whether GHC made the program, so that its C is the runtime's.
+    pub is_haskell: bool,
 }
 
 /// The kind of a function: the first rule that fits.
@@ -130,6 +133,13 @@ fn of_program(facts: &Facts<'_>) -> Kind {
     }
     match facts.name {
         Some(_) if is_standard(&facts.clean.name) => Kind::Std,
+        Some(name)
+            if facts.is_haskell
+                && facts.origin == Origin::Unknown
+                && is_of_haskells_runtime(name) =>
+        {
+            Kind::Std
+        }
         _ => Kind::Own,
     }
 }

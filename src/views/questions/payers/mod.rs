@@ -24,6 +24,7 @@ use super::functions::{Function, FunctionId, Functions};
 use super::kinds::{Corrections, Kind};
 use crate::ids::{IndexVec, index_vec};
 use crate::profile::{CpuMode, Frame, FrameId, ObjectId, Origin, Profile, Symbol, SymbolId};
+use crate::runtimes::languages::is_of_library;
 use crate::runtimes::package::{crate_of, is_rust_std, may_be_rust_std, of_go};
 use crate::runtimes::{Ecosystem, Producer, Scope, Tier, Whose};
 
@@ -527,6 +528,7 @@ impl<'p> Payers<'p> {
         }
         if !self.objects.is_rust(id) {
             return match kind {
+                Kind::Std if is_of_library(&symbol.name) => Whose::Std("standard library"),
                 Kind::Std => Whose::Std("C library"),
                 _ => own(),
             };

@@ -1,0 +1,132 @@
+//! Libraries that compilers of smaller languages link into each program, by how these languages mangle names.
+//!
+//! In: a name of the program itself. Out: whether the language's authors wrote it. Where there is debug information, the folder of
+//! the source tells more (`Origin`). Names: GHC's z-encoding (GHC wiki, "Symbol names"), `ocamlopt`'s and Nim 1.6's output.
+
+/// Whether a name is of OCaml's, Nim's or Haskell's library or runtime.
+#[must_use]
+pub fn is_of_library(name: &str) -> bool {
+    is_ocaml(name) || is_nim(name) || is_haskell(name)
+}
+
+/// `Stdlib.Map.bal_170` (as symbol tables of debug builds have it), `camlStdlib__Map__bal_170`, and C of the runtime.
+fn is_ocaml(name: &str) -> bool {
+    [
+        "Stdlib.",
+        "CamlinternalFormat",
+        "CamlinternalOO",
+        "camlStdlib",
+        "camlCamlinternal",
+        "caml_",
+    ]
+    .iter()
+    .any(|front| name.starts_with(front))
+}
+
+/// `cmp__system_7435`, `murmurHash__pureZhashes_192`: the module stands behind the last `__`, its folders apart by `Z`.
+fn is_nim(name: &str) -> bool {
+    const C_NAMES: [&str; 6] = [
+        "nimCmpMem",
+        "nimCopyMem",
+        "nimSetMem",
+        "nimZeroMem",
+        "nimGC_setStackBottom",
+        "nimRegisterGlobalMarker",
+    ];
+    if C_NAMES.contains(&name) {
+        return true;
+    }
+    let Some((_, module)) = name.rsplit_once("__") else {
+        return false;
+    };
+    let Some((module, number)) = module.rsplit_once('_') else {
+        return false;
+    };
+    let is_number = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+    let folders = ["systemZ", "pureZ", "stdZ", "coreZ", "posixZ"];
+    let is_known = module == "system" || folders.iter().any(|folder| module.starts_with(folder));
+    is_number && is_known
+}
+
+/// `base_GHCziShow_zdwitoszq_info`: package, module and name, with a word for what it is. A module alone in front is the program's.
+fn is_haskell(name: &str) -> bool {
+    if name.starts_with("stg_") {
+        return true;
+    }
+    let Some((package, rest)) = name.split_once('_').filter(|_| is_closure(name)) else {
+        return false;
+    };
+    let is_package = package.starts_with(|first: char| first.is_ascii_lowercase());
+    let is_module = rest.starts_with(|first: char| first.is_ascii_uppercase());
+    // A C function may be called `get_User_info`: one of them is encoded in nearly all packages.
+    let is_encoded = ["zm", "zi", "zd"].iter().any(|code| name.contains(code));
+    is_package && is_module && (package == "base" || is_encoded)
+}
+
+/// Whether GHC made the code of this name.
+fn is_closure(name: &str) -> bool {
+    let ends = [
+        "_info",
+        "_info_itable",
+        "_slow",
+        "_entry",
+        "_ret",
+        "_closure",
+        "_alt",
+        "_srt",
+    ];
+    ends.iter().any(|end| name.ends_with(end))
+}
+
+/// Whether a function without debug information is of the runtime in a program that GHC made: it is C then, and not the program's.
+#[must_use]
+pub fn is_of_haskells_runtime(name: &str) -> bool {
+    let is_own = is_closure(name) && name.starts_with(|first: char| first.is_ascii_uppercase());
+    // What has no name of its own, a case's branch for one, is of the function in front of it.
+    let is_local = name.starts_with('.') || name.starts_with("_c") || name.starts_with("_s");
+    !is_own && !is_local && name != "main"
+}
+
+/// Whether this name occurs in programs that GHC made, and in no others.
+#[must_use]
+pub fn is_of_haskell(name: &str) -> bool {
+    name.starts_with("stg_") || is_haskell(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_are_told_by_how_names_are_mangled() {
+        for name in [
+            "Stdlib.Array.maxson_317",
+            "camlStdlib__Map__bal_170",
+            "caml_string_compare",
+            "cmp__system_7435",
+            "murmurHash__pureZhashes_192",
+            "nimSetMem__systemZmemory_7",
+            "nimCmpMem",
+            "base_GHCziShow_zdwitoszq_info",
+            "ghczmprim_GHCziClasses_zdfOrdInt_info",
+            "containerszm0zi6zi4zi1_DataziMapziInternal_balanceL_info",
+            "stg_upd_frame_info",
+        ] {
+            assert!(is_of_library(name), "{name}");
+        }
+        for name in [
+            "Hot.fib_510",
+            "camlHot__fib_510",
+            "fib__hot_5",
+            "sort__algorithms_5",
+            "Main_zdwfib_info",
+            "get_User_info",
+            "my_caml",
+            "stage_one",
+            "a__b",
+        ] {
+            assert!(!is_of_library(name), "{name}");
+        }
+        assert!(is_of_haskells_runtime("evacuate") && !is_of_haskells_runtime("Main_zdwfib_info"));
+    }
+}
