@@ -53,7 +53,7 @@ impl Origin {
     pub fn of_path(path: &str) -> Self {
         let is_in = |folders: &[&str]| folders.iter().any(|folder| path.contains(folder));
         // A crate of the registry may bring a `library/core/src` along.
-        if is_in(&DEPENDENCIES) {
+        if is_in(&DEPENDENCIES) || is_go_module(path) {
             Self::Dependency
         } else if is_in(&STD) {
             Self::Std
@@ -61,6 +61,21 @@ impl Origin {
             Self::Own
         }
     }
+}
+
+/// Whether a file of Go is one of a module with a version, or of one that was copied into `vendor`: with `-trimpath`, or a cache
+/// elsewhere, nothing else tells.
+fn is_go_module(path: &str) -> bool {
+    if !path.ends_with(".go") && !path.ends_with(".s") {
+        return false;
+    }
+    let is_version = |(at, _): (usize, &str)| {
+        let rest = &path.as_bytes()[at + 2..];
+        rest.first().is_some_and(u8::is_ascii_digit)
+    };
+    let vendored = path.split_once("/vendor/").map(|(_, rest)| rest);
+    let host = vendored.and_then(|rest| rest.split_once('/'));
+    path.match_indices("@v").any(is_version) || host.is_some_and(|(host, _)| host.contains('.'))
 }
 
 #[cfg(test)]
@@ -94,6 +109,15 @@ mod tests {
                 "/root/.cargo/git/checkouts/x-1/2/src/lib.rs",
                 Origin::Dependency,
             ),
+            ("github.com/foo/bar/v2@v2.0.0/sub/s.go", Origin::Dependency),
+            ("/cache/gopkg.in/yaml.v3@v3.0.1/a.s", Origin::Dependency),
+            (
+                "/w/app/vendor/github.com/foo/bar/sub/s.go",
+                Origin::Dependency,
+            ),
+            ("example.com/acme/app/inner/i.go", Origin::Own),
+            ("/w/app@v2/main.c", Origin::Own),
+            ("/w/vendor/own/x.go", Origin::Own),
         ] {
             assert_eq!(Origin::of_path(path), expected, "{path}");
         }

@@ -524,7 +524,14 @@ impl<'p> Payers<'p> {
             return own();
         };
         if self.objects.is_go(id) {
-            return of_go(&symbol.name, program);
+            let is_own = kind == Kind::Own && symbol.origin == Origin::Own;
+            return match of_go(&symbol.name, program) {
+                // Other packages of the program's module, or of one beside it.
+                Whose::Package(Ecosystem::Go, name) if is_own => {
+                    Whose::Package(Ecosystem::Own, name)
+                }
+                whose => whose,
+            };
         }
         if !self.objects.is_rust(id) {
             return match kind {

@@ -216,6 +216,35 @@ fn memory_that_is_no_file_pays_for_nothing() {
 }
 
 #[test]
+fn packages_of_a_go_program_are_own_where_their_files_are() {
+    let go = Recorded {
+        main: Some("app"),
+        ..NODE
+    };
+    let stacks = [
+        "example.com/acme/app/inner.Work@app;main.main@app;runtime.main@app",
+        "github.com/foo/bar/sub.Spin@app;main.main@app;runtime.main@app",
+    ];
+    let mut profile = profile(&go, &stacks);
+    for symbol in &mut profile.symbols {
+        symbol.origin = match symbol.name.as_str() {
+            name if name.starts_with("github.com") => Origin::Dependency,
+            name if name.starts_with("runtime.") => Origin::Std,
+            _ => Origin::Own,
+        };
+    }
+    let functions = Functions::of(&profile, &OwnRules::default());
+    let mut payers = Payers::new(&profile, &functions);
+    let entries = profile.entries.iter();
+    let told = entries.map(|entry| {
+        let (payer, _) = payers.of(profile.stacks.get(entry.stack));
+        payers.all()[payer].label()
+    });
+    let told: Vec<String> = told.collect();
+    assert_eq!(told, ["example.com/acme (own)", "github.com/foo/bar"]);
+}
+
+#[test]
 fn what_the_user_calls_own_is_own() {
     let profile = profile(&NODE, &["JS:*m /w/node_modules/terser/m.js:1:2@[jit]"]);
     let rules = OwnRules {
