@@ -88,7 +88,7 @@ pub enum Command {
     /// readers lose or misread something, warnings where the dump leaves the format, notes are only good
     /// to know; [0x...] is the offset of the first record concerned. What the runtime is known for is marked as usual.
     Jitdump(Lazy<jitdump::JitdumpArgs>),
-    /// Tell where the CPU goes on one page: kinds, libraries, hot functions, own code and what it pays for
+    /// Tell where the time goes on one page: who pays, own functions, what is done, what to type next
     Summary(Lazy<summary::SummaryArgs>),
     /// Show who calls a function, and what it calls
     Peek(Lazy<peek::PeekArgs>),

@@ -7,7 +7,7 @@ use crate::ids::Idx;
 use crate::metrics::plain_name;
 use crate::questions::budget::{self, Want};
 use crate::questions::facts::Facts;
-use crate::questions::functions::{FunctionId, UNKNOWN};
+use crate::questions::functions::{Basis, FunctionId, UNKNOWN};
 use crate::questions::payers::{Group, PayerId, Spending};
 use crate::questions::summary::{Share, Summary, worth_showing};
 use crate::questions::tally::Count;
@@ -423,9 +423,12 @@ impl PageMaker<'_> {
 
     /// Whether own functions weigh enough to be worth a table.
     fn has_own(&self) -> bool {
+        let functions = &self.summary.functions;
+        // Packages that are own for want of anything else are told with each function.
+        let are_packages = functions.basis == Basis::Program && !functions.producers.is_empty();
         let total = self.summary.total.period;
         let own = total.saturating_sub(self.summary.no_own.period);
-        percent(own, total) >= 1.0
+        !are_packages && percent(own, total) >= 1.0
     }
 
     /// Comments as lines of a page, which begin with `# `.
@@ -499,15 +502,15 @@ impl PageMaker<'_> {
                     self.paying()
                 };
                 let spending = [
-                    (self.groups("Processes"), 15),
-                    (self.packages(), 20),
-                    (self.activities(), 20),
+                    (self.groups("Processes"), 12),
+                    (self.packages(), 28),
+                    (self.activities(), 22),
                 ];
                 // One row says nothing.
                 let spending = spending.into_iter().filter(|(table, _)| table.rows > 1);
-                std::iter::once((functions, 30))
+                std::iter::once((functions, 25))
                     .chain(spending)
-                    .chain([(self.hot(), 15)])
+                    .chain([(self.hot(), 13)])
                     .collect()
             }
         }
@@ -725,20 +728,29 @@ impl PageMaker<'_> {
         if made.is_empty() || percent(compiling.period, total.period) < 5.0 {
             return None;
         }
-        let large = made.iter().take(3).filter(|(_, part)| *part >= 0.01);
-        let parts: Vec<String> = large
-            .map(|(id, part)| {
-                let name = cut(&spending.payers[*id].label(), 20);
-                format!("{name} {:.0}%", 100.0 * part)
-            })
-            .collect();
-        let mut row = vec![
-            "    compiled for (estimate)".to_owned(),
-            String::new(),
-            String::new(),
-        ];
+        let mut room = self.room_for_activities();
+        let mut parts: Vec<String> = Vec::new();
+        for (id, part) in made.iter().take_while(|(_, part)| *part >= 0.01) {
+            let name = cut(&spending.payers[*id].label(), 20);
+            let text = format!("{name} {:.0}%", 100.0 * part);
+            let Some(left) = room.checked_sub(text.chars().count() + 2) else {
+                break;
+            };
+            room = left;
+            parts.push(text);
+        }
+        let mut row = vec![format!("  {ESTIMATE}"), String::new(), String::new()];
         row.push(parts.join(", "));
         Some(row)
+    }
+
+    /// What is left of a line beside who pays.
+    fn room_for_activities(&self) -> usize {
+        let spending = &self.summary.spending;
+        let names = spending.payments.iter().take(SHOWN);
+        let names = names.map(|paid| spending.payers[paid.payer].label());
+        let estimate = (!spending.compiled_for.is_empty()).then(|| ESTIMATE.to_owned());
+        room_beside(names.chain(estimate))
     }
 
     fn row(&self, table: &str, at: usize) -> Vec<String> {
@@ -752,8 +764,7 @@ impl PageMaker<'_> {
                 let parts = parts
                     .map(|(name, count)| ((*name).to_owned(), *count))
                     .collect();
-                let names = spending.payments.iter().map(|p| payer(p.payer));
-                let room = room_beside(names.take(SHOWN));
+                let room = self.room_for_activities();
                 self.spent_row(&payer(payment.payer), payment.count, (parts, room))
             }
             "activities" => {
@@ -967,6 +978,8 @@ impl PageMaker<'_> {
     }
 }
 
+/// Below V8's threads: for whom they compile.
+const ESTIMATE: &str = "  compiled for (estimate)";
 /// The row of V8's own threads.
 const COMPILERS: &str = "  nobody: V8";
 /// In front of what to type next.

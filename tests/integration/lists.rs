@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::support::{SAMPLES, folded, run, skip, stdout_of};
 
 fn asked(function: &str, name: &str) -> Value {
-    let view = ["list", function, "--format", "json", "--budget", "100000"];
+    let view = ["list", function, "--format", "json", "--budget", "1000000"];
     serde_json::from_str(&stdout_of(&view, name)).expect("JSON")
 }
 

@@ -193,7 +193,7 @@ impl Facts {
             n => format!(" and {} more", n - 1),
         };
         let script = match &self.script {
-            Some(script) if self.processes < 2 => format!(" {script}"),
+            Some(script) if self.processes < 2 && *script != self.program => format!(" {script}"),
             _ => String::new(),
         };
         let program = &self.program;
