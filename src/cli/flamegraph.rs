@@ -14,6 +14,7 @@ use super::filters::MarkedFilterArgs;
 use super::input::{Environment, InputArgs};
 use super::named::Named;
 use super::picture::{Format, Target};
+use super::question::OwnArgs;
 use super::target::ReplaceArgs;
 use super::terminal::Output;
 use super::verb::{answered, leave, wrong_usage};
@@ -112,6 +113,9 @@ pub struct FlamegraphArgs {
 
     #[command(flatten)]
     frames: FrameArgs,
+
+    #[command(flatten)]
+    own: OwnArgs,
 
     #[command(flatten)]
     filters: MarkedFilterArgs,
@@ -447,6 +451,7 @@ impl FlamegraphArgs {
         Ok(Request {
             event: self.event.clone(),
             filters,
+            own: self.own.rules()?,
             ..Request::of(load, view)
         })
     }

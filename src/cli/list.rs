@@ -65,8 +65,8 @@ impl Verb for ListArgs {
             sources: self.sources.paths(&load),
             full_names: self.print.full_names,
         };
-        let is_page = matches!(self.print.format, Format::Text | Format::Markdown);
-        let usual = is_page.then_some(Budget::Lines(LINES));
+        let is_table = self.print.format == Format::Csv;
+        let usual = (!is_table).then_some(Budget::Lines(LINES));
         let print = PrintArgs {
             budget: self.print.budget.or(usual),
             ..self.print.clone()

@@ -134,6 +134,16 @@ fn frames_have_clean_names_and_the_runtime_is_one_frame() {
     }
 }
 
+/// A team's own names of packages are those of pictures, too.
+#[test]
+fn colours_tell_packages_that_were_named() {
+    let named = ["--package", "numbers=^fibonacci", "--color-by", "package"];
+    let svg = stdout_of(&[&["flamegraph"][..], &named].concat(), "node");
+    let told = title(&svg, "fibonacci hot.js:5");
+    assert!(told.contains(" · numbers · "), "{told}");
+    assert!(svg.contains("■</tspan> numbers"), "in the legend");
+}
+
 /// A picture that is taller than a screen has its root on top, and one frame for many that recur.
 #[test]
 fn tall_pictures_begin_at_the_root_and_fold_recursion() {
