@@ -41,6 +41,7 @@ mod paths;
 mod pprof;
 mod probes;
 mod questions;
+mod record;
 mod recording;
 mod scripts;
 mod security;

@@ -1,0 +1,516 @@
+//! Recording for real: the only room of pjit that starts programs, besides the pager.
+//!
+//! In: a plan. Out: a folder with the recording and what belongs to it, and the status of the command. Changes no setting and no
+//! file outside of that folder but those that the recorded programs wrote for it; ends and signals nothing that it did not start.
+
+mod command;
+mod folder;
+mod gather;
+mod machine;
+mod perf;
+mod preflight;
+mod signals;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant, SystemTime};
+
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGKILL};
+
+use super::plan::environment::{self, Environment};
+use super::plan::options::{Asked, Options};
+use super::plan::trouble::{self, Trouble};
+use super::plan::{Facts, Note, Target, command as words};
+use crate::load::Whereabouts;
+use command::{Gate, status_of};
+use folder::Folder;
+pub use gather::Moved;
+use perf::Perf;
+use signals::Arriving;
+
+/// The status where pjit cannot record, as `timeout` and `env` have it.
+pub const CANNOT: u8 = 125;
+
+/// What is asked for.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// What is recorded.
+    pub target: Target,
+    /// What ends the recording of what runs already.
+    pub stop_watch: Vec<OsString>,
+    /// How long that is recorded.
+    pub duration: Option<Duration>,
+    /// Whether a command's children are recorded to their end, too.
+    pub until_exit: bool,
+    /// Options of perf.
+    pub asked: Asked,
+    /// Runtimes that get no switch.
+    pub without: Vec<String>,
+    /// The folder, if it was named.
+    pub folder: Option<PathBuf>,
+}
+
+/// Why nothing was recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// 125, or what shells have for commands that cannot be run.
+    pub status: u8,
+    /// What is wrong.
+    pub text: String,
+    /// What mends it.
+    pub remedies: Vec<String>,
+}
+
+impl Failure {
+    fn of(trouble: Trouble) -> Self {
+        Self {
+            status: CANNOT,
+            text: trouble.text,
+            remedies: trouble.remedies,
+        }
+    }
+
+    fn new(text: impl Into<String>) -> Self {
+        Self::of(Trouble::new(text, []))
+    }
+}
+
+/// A recording that is possible.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    /// What was asked for.
+    pub request: Request,
+    /// perf.
+    perf: PathBuf,
+    /// Facts of the machine.
+    facts: Facts,
+    /// What works.
+    pub options: Options,
+    /// What the command's environment gets.
+    pub environment: Environment,
+    /// Where it will lie.
+    pub folder: PathBuf,
+    /// What cannot be had.
+    pub notes: Vec<Note>,
+}
+
+/// What was recorded.
+#[derive(Debug)]
+pub struct Recorded {
+    /// The command's status.
+    pub status: u8,
+    /// Where it lies.
+    pub folder: PathBuf,
+    /// What to know.
+    pub notes: Vec<Note>,
+    /// Files that were gathered.
+    pub moved: Vec<Moved>,
+    /// Whether the terminal is gone, and with it who reads.
+    pub is_alone: bool,
+    /// What the recording says of processes.
+    pub whereabouts: Whereabouts,
+}
+
+/// What works here, without a command.
+///
+/// # Errors
+/// When nothing does.
+pub fn doctor(asked: &Asked) -> Result<(Options, Vec<Note>), Failure> {
+    let target = Target::Command(vec!["true".into()]);
+    let facts = machine::facts();
+    let perf = perf_program()?;
+    let options = Options::of(asked, &target, &facts);
+    tried(&perf, options, &target, &facts)
+}
+
+fn perf_program() -> Result<PathBuf, Failure> {
+    machine::program("perf".as_ref())
+        .ok_or_else(|| Failure::of(trouble::no_perf(&machine::os_release())))
+}
+
+fn tried(
+    perf: &Path,
+    options: Options,
+    target: &Target,
+    facts: &Facts,
+) -> Result<(Options, Vec<Note>), Failure> {
+    let wanted = options.ring;
+    let (options, mut notes) = preflight::preflight(perf, options, target, facts)?;
+    let small = 16 << 20;
+    if wanted == options.ring && wanted < small && !options.is_ring_given {
+        notes.push(trouble::of_ring(&options, facts));
+    }
+    notes.extend(trouble::of_settings(&options, facts));
+    Ok((options, notes))
+}
+
+/// Finds out whether it can be recorded, and how. With `dry` nothing is started.
+///
+/// # Errors
+/// When it cannot; nothing was written, and the command was not started.
+pub fn prepare(request: Request, dry: bool) -> Result<Prepared, Failure> {
+    let facts = machine::facts();
+    let mut request = request;
+    if let Target::Command(command) = &request.target {
+        runnable(command)?;
+        request.target = Target::Command(words::with_switch(command, &request.without));
+    }
+    runnable_if_any(&request.stop_watch)?;
+    let perf = match perf_program() {
+        Ok(perf) => perf,
+        Err(_) if dry => "perf".into(),
+        Err(failure) => return Err(failure),
+    };
+    let folder = folder::path(request.folder.as_deref(), &request.target, &facts)?;
+    let wanted = Options::of(&request.asked, &request.target, &facts);
+    let (options, mut notes) = if dry {
+        let notes = trouble::of_settings(&wanted, &facts);
+        (wanted, notes)
+    } else {
+        tried(&perf, wanted, &request.target, &facts)?
+    };
+    let mut environment = Environment::default();
+    if let Target::Command(command) = &request.target {
+        let given: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+        environment = environment::plan(&given, &request.without, &facts, &folder);
+        notes.append(&mut environment.notes);
+        notes.extend(words::notes(command));
+    }
+    notes.extend(folder::little_space(&folder));
+    Ok(Prepared {
+        request,
+        perf,
+        facts,
+        options,
+        environment,
+        folder,
+        notes,
+    })
+}
+
+/// Asks that there is such a program.
+fn runnable(command: &[OsString]) -> Result<(), Failure> {
+    let name = command.first().map(OsString::as_os_str).unwrap_or_default();
+    if machine::program(name).is_some() {
+        return Ok(());
+    }
+    let shown = name.display();
+    let (status, text) = if machine::is_there(name) {
+        (126, format!("{shown}: cannot be run"))
+    } else {
+        (127, format!("{shown}: no such command"))
+    };
+    Err(Failure {
+        status,
+        ..Failure::new(text)
+    })
+}
+
+fn runnable_if_any(command: &[OsString]) -> Result<(), Failure> {
+    if command.is_empty() {
+        Ok(())
+    } else {
+        runnable(command)
+    }
+}
+
+/// Records.
+///
+/// # Errors
+/// When perf does not start after all; nothing is left of it then, and the command was not started.
+pub fn record(prepared: Prepared) -> Result<Recorded, Failure> {
+    let began = SystemTime::now();
+    let mut folder = Folder::make(&prepared.folder)?;
+    let outcome = folder
+        .add_files(&prepared.environment.files)
+        .map_err(|error| Failure::new(format!("{}: {error}", prepared.folder.display())))
+        .and_then(|()| run(&prepared, &folder));
+    let ended = match outcome {
+        Ok(ended) => ended,
+        Err(failure) => {
+            folder.remove();
+            return Err(failure);
+        }
+    };
+    folder.remove_files(&prepared.environment.files);
+    let Prepared {
+        request,
+        options,
+        environment,
+        mut notes,
+        ..
+    } = prepared;
+    let mut gathered = gather::gather(folder.path(), &request.target, began);
+    notes.extend(ended.notes);
+    notes.append(&mut gathered.notes);
+    let story = folder::Story {
+        request: &request,
+        options: &options,
+        environment: &environment,
+        status: ended.status,
+        began,
+        notes: &notes,
+        moved: &gathered.moved,
+    };
+    let told = folder.tell(&story);
+    folder.finish(ended.log_is_of_use);
+    if let Err(error) = told {
+        notes.push(Note::new(format!("record.json: {error}")));
+    }
+    Ok(Recorded {
+        status: ended.status,
+        folder: folder.path().to_owned(),
+        notes,
+        moved: gathered.moved,
+        is_alone: ended.is_alone,
+        whereabouts: gathered.whereabouts,
+    })
+}
+
+/// How a run ended.
+struct Ended {
+    status: u8,
+    notes: Vec<Note>,
+    is_alone: bool,
+    log_is_of_use: bool,
+}
+
+/// Starts all, and waits for the end.
+fn run(prepared: &Prepared, folder: &Folder) -> Result<Ended, Failure> {
+    let arriving = Arriving::new();
+    match &prepared.request.target {
+        Target::Command(words) => run_command(prepared, words, folder, &arriving),
+        target => watch(prepared, target, folder, &arriving),
+    }
+}
+
+/// A command from its start to its end.
+fn run_command(
+    prepared: &Prepared,
+    words: &[OsString],
+    folder: &Folder,
+    arriving: &Arriving,
+) -> Result<Ended, Failure> {
+    let name = words.first().map(OsString::as_os_str).unwrap_or_default();
+    let program = machine::program(name).unwrap_or_else(|| name.into());
+    let trouble = |error: io::Error| Failure::new(format!("{}: {error}", name.display()));
+    let (waiting, gate) =
+        command::waiting(&program, words, &prepared.environment.variables).map_err(trouble)?;
+    // perf ends with the thread that started it, which stays until this side hangs up.
+    let (stay, attached) = attach(prepared, folder, gate)?;
+    let started = waiting.start();
+    let attached = attached.recv();
+    let mut perf = match attached {
+        Ok(Some(perf)) => perf,
+        Ok(None) | Err(_) if started.is_err() => {
+            return Err(not_attached(folder, started.err()));
+        }
+        Ok(None) | Err(_) => return Err(not_attached(folder, None)),
+    };
+    let mut child = match started {
+        Ok(child) => child,
+        Err(error) => {
+            perf.end();
+            drop(stay);
+            let status = match error.kind() {
+                io::ErrorKind::NotFound => 127,
+                _ => 126,
+            };
+            return Err(Failure {
+                status,
+                ..trouble(error)
+            });
+        }
+    };
+    let began = Instant::now();
+    let mut notes = Vec::new();
+    let mut killed = None;
+    let (status, mut last) = follow(&mut child, arriving, || {
+        if killed.is_none() && perf.has_ended() && perf.killed_by().is_some() {
+            killed = Some(began.elapsed());
+        }
+    });
+    if prepared.request.until_exit {
+        while !perf.has_ended() && last.is_none() {
+            last = next_signal(arriving, Duration::from_millis(50));
+        }
+    }
+    let is_killed = perf.killed_by().is_some();
+    perf.end();
+    drop(stay);
+    if is_killed {
+        let at = killed.unwrap_or_else(|| began.elapsed());
+        notes.push(Note::new(format!(
+            "perf was killed at {:.0} s: the recording ends there, the command went on",
+            at.as_secs_f64()
+        )));
+    }
+    Ok(Ended {
+        status,
+        notes,
+        is_alone: last == Some(SIGHUP),
+        log_is_of_use: is_killed,
+    })
+}
+
+/// Has a thread attach perf to the command that waits at the gate, and let it go.
+fn attach(
+    prepared: &Prepared,
+    folder: &Folder,
+    mut gate: Gate,
+) -> Result<(Sender<()>, std::sync::mpsc::Receiver<Option<Perf>>), Failure> {
+    let log = folder
+        .log()
+        .map_err(|error| Failure::new(format!("{}: {error}", folder.path().display())))?;
+    let (stay, stays) = channel::<()>();
+    let (sender, attached) = channel();
+    let (program, options, out) = (
+        prepared.perf.clone(),
+        prepared.options.clone(),
+        folder.recording(),
+    );
+    std::thread::spawn(move || {
+        let perf = gate.pid().and_then(|pid| {
+            let target = Target::Processes(vec![pid]);
+            let mut perf = Perf::start(&program, &options, &target, &out, &log).ok()?;
+            let records = perf.tell("enable");
+            if !records {
+                perf.end();
+            }
+            records.then_some(perf)
+        });
+        gate.open(perf.is_some());
+        let _ = sender.send(perf);
+        // Until the other side hangs up.
+        let _ = stays.recv();
+    });
+    Ok((stay, attached))
+}
+
+fn not_attached(folder: &Folder, error: Option<io::Error>) -> Failure {
+    let said = folder.read_log();
+    let said = match (said.is_empty(), error) {
+        (false, _) => said,
+        (true, Some(error)) => error.to_string(),
+        (true, None) => "it says nothing".to_owned(),
+    };
+    if said.contains("No such process") {
+        return Failure::new("what was to be recorded has ended");
+    }
+    Failure::new(format!("perf did not start: {said}"))
+}
+
+/// Waits for a child, and passes signals on to it: its status, and the last signal that came.
+fn follow(child: &mut Child, arriving: &Arriving, mut tick: impl FnMut()) -> (u8, Option<i32>) {
+    const TWICE: Duration = Duration::from_secs(2);
+    let mut last = None;
+    let mut interrupted: Option<Instant> = None;
+    // What came before the command was there did not reach it.
+    while let Ok(signal) = arriving.numbers.try_recv() {
+        if signal != SIGCHLD {
+            signals::send(child.id(), signal);
+            last = Some(signal);
+        }
+    }
+    loop {
+        match child.try_wait() {
+            Ok(Some(ended)) => return (status_of(ended), last),
+            Ok(None) => {}
+            Err(_) => return (1, last),
+        }
+        tick();
+        let Some(signal) = next_signal(arriving, Duration::from_millis(100)) else {
+            continue;
+        };
+        last = Some(signal);
+        let again = interrupted.is_some_and(|before| before.elapsed() < TWICE);
+        match signal {
+            SIGINT if again => signals::send(child.id(), SIGKILL),
+            SIGINT => {
+                interrupted = Some(Instant::now());
+                if !signals::is_in_front() {
+                    signals::send(child.id(), SIGINT);
+                }
+            }
+            other => signals::send(child.id(), other),
+        }
+    }
+}
+
+/// The next signal but for news of children, if one comes.
+fn next_signal(arriving: &Arriving, longest: Duration) -> Option<i32> {
+    match arriving.numbers.recv_timeout(longest) {
+        Ok(signal) => Some(signal).filter(|&signal| signal != SIGCHLD),
+        Err(RecvTimeoutError::Timeout) => None,
+        Err(RecvTimeoutError::Disconnected) => {
+            std::thread::sleep(longest);
+            None
+        }
+    }
+}
+
+/// What runs already, for a while.
+fn watch(
+    prepared: &Prepared,
+    target: &Target,
+    folder: &Folder,
+    arriving: &Arriving,
+) -> Result<Ended, Failure> {
+    let request = &prepared.request;
+    let log = folder
+        .log()
+        .map_err(|error| Failure::new(format!("{}: {error}", folder.path().display())))?;
+    let out = folder.recording();
+    let mut perf = Perf::start(&prepared.perf, &prepared.options, target, &out, &log)
+        .map_err(|error| Failure::new(format!("perf: {error}")))?;
+    if !perf.tell("enable") {
+        perf.end();
+        return Err(not_attached(folder, None));
+    }
+    let mut status = 0;
+    let last = if request.stop_watch.is_empty() {
+        let until = request.duration.map(|duration| Instant::now() + duration);
+        let mut last = None;
+        while last.is_none()
+            && !perf.has_ended()
+            && until.is_none_or(|until| Instant::now() < until)
+        {
+            let left = until.map_or(Duration::MAX, |until| until - Instant::now());
+            last = next_signal(arriving, left.min(Duration::from_millis(100)));
+        }
+        last
+    } else {
+        let words = &request.stop_watch;
+        let name = words.first().map(OsString::as_os_str).unwrap_or_default();
+        let trouble = |error: io::Error| Failure::new(format!("{}: {error}", name.display()));
+        let program = machine::program(name).unwrap_or_else(|| name.into());
+        let mut child = command::at_once(&program, words).map_err(trouble)?;
+        let (ended, last) = follow(&mut child, arriving, || {});
+        status = ended;
+        last
+    };
+    if !perf.has_ended() {
+        perf.tell("disable");
+    }
+    let is_killed = perf.killed_by().is_some();
+    perf.end();
+    Ok(Ended {
+        status,
+        notes: Vec::new(),
+        is_alone: last == Some(SIGHUP),
+        log_is_of_use: is_killed,
+    })
+}
+
+/// Facts that `prepared` was made of.
+impl Prepared {
+    /// Whether this is root.
+    #[must_use]
+    pub const fn is_root(&self) -> bool {
+        self.facts.is_root
+    }
+}
