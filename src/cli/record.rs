@@ -30,6 +30,7 @@ pjit cannot record; the command was not started then.
 Examples:
   pjit record -- npm run build
   pjit record -o before -- node bench.js
+  pjit record --runs 5 --base 'node old.js' -- node new.js
   pjit record -p 4711 --duration 10
   sudo pjit record -a -- sleep 10
   pjit record --doctor"
@@ -54,6 +55,19 @@ pub struct RecordArgs {
     /// Folder for the recording (default: pjit-NAME-DATE-TIME here)
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     output: Option<PathBuf>,
+
+    /// Record once more what is in this folder, with what pjit check learned of it
+    #[arg(long = "again", value_name = "DIR", conflicts_with_all = ["command", "pids", "machine", "doctor"])]
+    again: Option<PathBuf>,
+
+    /// Record so many runs, each in a folder of its own, after one that is thrown away
+    #[arg(long = "runs", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=99),
+        conflicts_with_all = ["pids", "machine", "again"])]
+    runs: Option<u32>,
+
+    /// Command of the version to compare with, run by sh, by turns with the other
+    #[arg(long = "base", value_name = "COMMAND", requires = "command", conflicts_with_all = ["pids", "machine"])]
+    base: Option<String>,
 
     /// Say what works here and what would mend the rest; record nothing
     #[arg(long = "doctor", conflicts_with = "command")]
@@ -159,18 +173,22 @@ impl Verb for RecordArgs {
 
 #[cfg(target_os = "linux")]
 mod recording {
+    use std::ffi::OsString;
     use std::io::Write;
     use std::path::Path;
     use std::process::ExitCode;
 
     use super::super::verb::Context;
     use super::{CANNOT, RecordArgs};
-    use crate::ask::{AskError, Request, Summary};
+    use crate::ask::{AskError, Check, Comparing, Request, Summary};
+    use crate::check::Numbers;
     use crate::diagnostics::Diagnostics;
     use crate::load::{LoadOptions, Source};
     use crate::output::answer::{self, Format};
     use crate::output::text::harmless;
     use crate::questions::budget::Budget;
+    use crate::questions::compare::Method;
+    use crate::record::plan::options::{CallGraph, FREQUENCY};
     use crate::record::plan::{Note, Target, typed};
     use crate::record::run::{self, Failure, Prepared, Recorded};
 
@@ -180,6 +198,10 @@ mod recording {
     pub(super) fn run(args: &RecordArgs, _: &Context<'_>) -> ExitCode {
         let done = if args.doctor {
             doctor(args)
+        } else if let Some(folder) = &args.again {
+            again(args, folder)
+        } else if args.runs.is_some() || args.base.is_some() {
+            several(args)
         } else {
             record(args)
         };
@@ -250,11 +272,174 @@ mod recording {
     }
 
     fn record(args: &RecordArgs) -> Result<ExitCode, Failure> {
-        let prepared = run::prepare(request(args)?, args.dry_run)?;
+        let (recorded, _) = match recorded(args, request(args)?)? {
+            Some(recorded) => recorded,
+            None => return Ok(ExitCode::SUCCESS),
+        };
+        Ok(ExitCode::from(recorded.status))
+    }
+
+    /// What `check` says of a recording.
+    fn numbers(folder: &Path) -> Result<Numbers, Failure> {
+        let load = LoadOptions::of(Source::File(folder.join("perf.data")));
+        let checked = Request::of(load, Check::default()).ask(&Diagnostics::brief());
+        checked
+            .map(|checked| checked.verdict.numbers)
+            .map_err(|error| usage(&error.to_string(), "--again takes a folder of pjit record"))
+    }
+
+    /// Records once more what is in a folder.
+    fn again(args: &RecordArgs, folder: &Path) -> Result<ExitCode, Failure> {
+        let (mut request, here) = run::again(folder)?;
+        let before = numbers(folder)?;
+        let own = args.asked();
+        if own.call_graph.is_some() {
+            request.asked.call_graph = own.call_graph;
+        } else if let Some(size) = before
+            .advised_stack_size
+            .and_then(|size| u32::try_from(size).ok())
+        {
+            request.asked.call_graph = Some(CallGraph::Dwarf(size));
+        }
+        if own.frequency.is_some() {
+            request.asked.frequency = own.frequency;
+        } else if before.lost * 100 > before.samples {
+            let hertz = request.asked.frequency.unwrap_or(FREQUENCY);
+            request.asked.frequency = Some((hertz / 2).max(1));
+        }
+        let start = std::env::current_dir().unwrap_or_default();
+        request.folder = args.output.as_ref().map(|output| start.join(output));
+        if request.folder.is_none() {
+            let label = request.target.label();
+            let fresh = run::fresh_folder(&start, &label);
+            request.folder = Some(fresh);
+        }
+        std::env::set_current_dir(&here).map_err(|error| {
+            usage(
+                &format!("{}: {error}", here.display()),
+                "it was recorded in that folder",
+            )
+        })?;
+        let Some((recorded, now)) = recorded(args, request)? else {
+            return Ok(ExitCode::SUCCESS);
+        };
+        if let (Some(now), false) = (now, args.quiet) {
+            say(&format!(
+                "before: {}\nnow:    {}\n",
+                words(before),
+                words(now)
+            ));
+        }
+        Ok(ExitCode::from(recorded.status))
+    }
+
+    /// The numbers of a verdict on a line.
+    fn words(numbers: Numbers) -> String {
+        let share = |share: Option<f64>| {
+            share.map_or("-".to_owned(), |share| format!("{:.1}%", 100.0 * share))
+        };
+        format!(
+            "{} complete, {} named, {} of {} samples lost",
+            share(numbers.complete),
+            share(numbers.named),
+            numbers.lost,
+            numbers.samples + numbers.lost
+        )
+    }
+
+    /// Several runs, by turns with those of a base if there is one.
+    fn several(args: &RecordArgs) -> Result<ExitCode, Failure> {
+        let request = request(args)?;
+        let prepared = run::prepare(request, args.dry_run)?;
+        let new = prepared.request.target.clone();
+        let base = args
+            .base
+            .as_ref()
+            .map(|line| Target::Command(["sh", "-c", line].map(OsString::from).to_vec()));
+        let sides: Vec<(&str, Target)> = base
+            .map(|base| ("base", base))
+            .into_iter()
+            .chain([("new", new)])
+            .collect();
+        let runs = args.runs.unwrap_or(3);
+        if args.dry_run {
+            for (side, target) in &sides {
+                let one = prepared.run_in(target.clone(), &Path::new(side).join("01"));
+                let lines = typed(&one).join("\n");
+                let _ = writeln!(
+                    std::io::stdout(),
+                    "# {side}, {runs} times by turns\n{lines}"
+                );
+            }
+            return Ok(ExitCode::SUCCESS);
+        }
+        if !args.quiet {
+            say(&noted(&prepared.notes));
+        }
+        let names: Vec<&str> = sides.iter().map(|(side, _)| *side).collect();
+        prepared.make_folders(&names)?;
+        let mut worst = 0;
+        for (_, target) in &sides {
+            worst = worst.max(prepared.run_in(target.clone(), Path::new("")).warm_up()?);
+        }
+        for number in 1..=runs {
+            for (side, target) in &sides {
+                let folder = Path::new(side).join(format!("{number:02}"));
+                let recorded = run::record(prepared.run_in(target.clone(), &folder))?;
+                worst = worst.max(recorded.status);
+            }
+        }
+        let folder = &prepared.folder;
+        if !args.quiet {
+            let text = if sides.len() > 1 {
+                compared(folder)
+            } else {
+                let first = folder.join("new/01");
+                page(&first).map(|(text, _)| text)
+            };
+            say(&text.unwrap_or_else(|error| format!("note: {}\n", harmless(&error.to_string()))));
+            let folder = shown(folder);
+            say(&match sides.len() {
+                1 => format!("next: pjit flamegraph {folder}/new/01\n"),
+                _ => format!("next: pjit diff {folder}/base --to {folder}/new --full-names\n"),
+            });
+        }
+        Ok(ExitCode::from(worst))
+    }
+
+    /// What changed between the two sides of a folder.
+    fn compared(folder: &Path) -> Result<String, AskError> {
+        let comparing = Comparing {
+            base: vec![folder.join("base")],
+            new: vec![folder.join("new")],
+            method: Method {
+                paired: Some(true),
+                ..Method::default()
+            },
+            full_names: false,
+        };
+        let load = LoadOptions::of(Source::Default);
+        let compared = Request::of(load, comparing).ask(&Diagnostics::brief())?;
+        let mut text = Vec::new();
+        let _ = answer::write(
+            &compared,
+            Format::Text,
+            Some(Budget::Lines(PAGE)),
+            &mut text,
+        );
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// Records, and says so; nothing with `--dry-run`. With what `check` counts.
+    fn recorded(
+        args: &RecordArgs,
+        request: run::Request,
+    ) -> Result<Option<(Recorded, Option<Numbers>)>, Failure> {
+        let prepared = run::prepare(request, args.dry_run)?;
         if args.dry_run {
             let lines = typed(&prepared).join("\n");
             let _ = writeln!(std::io::stdout(), "{lines}");
-            return Ok(ExitCode::SUCCESS);
+            return Ok(None);
         }
         if !args.quiet && !matches!(prepared.request.target, Target::Command(_)) {
             let until = match (prepared.request.duration, &prepared.request.stop_watch[..]) {
@@ -264,10 +449,13 @@ mod recording {
             say(&format!("pjit: recording{until}\n"));
         }
         let recorded = run::record(prepared)?;
+        let mut counted = None;
         if !args.quiet && !recorded.is_alone {
-            say(&ending(&recorded, args.verbose));
+            let (text, numbers) = ending(&recorded, args.verbose);
+            say(&text);
+            counted = numbers;
         }
-        Ok(ExitCode::from(recorded.status))
+        Ok(Some((recorded, counted)))
     }
 
     fn typed(prepared: &Prepared) -> Vec<String> {
@@ -293,7 +481,7 @@ mod recording {
     }
 
     /// What was recorded, on a page.
-    fn ending(recorded: &Recorded, is_verbose: bool) -> String {
+    fn ending(recorded: &Recorded, is_verbose: bool) -> (String, Option<Numbers>) {
         let mut text = noted(&recorded.notes);
         if is_verbose {
             for moved in &recorded.moved {
@@ -302,13 +490,28 @@ mod recording {
                 text.push_str(&format!("{how}: {} from {}\n", moved.name, harmless(&from)));
             }
         }
+        let mut counted = None;
         match page(&recorded.folder) {
-            Ok(page) => text.push_str(&page),
+            Ok((page, numbers)) => {
+                text.push_str(&page);
+                counted = Some(numbers);
+            }
             Err(error) => text.push_str(&format!("note: {}\n", harmless(&error.to_string()))),
         }
         let folder = shown(&recorded.folder);
-        text.push_str(&format!("next: pjit flamegraph {folder}\n"));
-        text
+        // Few samples tell nothing of what is missing.
+        let is_cut = |numbers: &Numbers| {
+            numbers.samples > 30 && numbers.complete.is_some_and(|share| share < 0.97)
+        };
+        let advised = counted
+            .filter(is_cut)
+            .and_then(|numbers| numbers.advised_stack_size);
+        let next = match advised {
+            Some(size) => format!("pjit record --again {folder}   # with {size} bytes of stack"),
+            None => format!("pjit flamegraph {folder}"),
+        };
+        text.push_str(&format!("next: {next}\n"));
+        (text, counted)
     }
 
     /// The folder as one types it from here.
@@ -318,14 +521,15 @@ mod recording {
         typed::quoted(near.as_os_str())
     }
 
-    fn page(folder: &Path) -> Result<String, AskError> {
+    fn page(folder: &Path) -> Result<(String, Numbers), AskError> {
         let diag = Diagnostics::brief();
         let load = LoadOptions::of(Source::File(folder.join("perf.data")));
         let summary = Request::of(load, Summary::default()).ask(&diag)?;
         let mut text = Vec::new();
         // A page of this size can be written into memory.
         let _ = answer::write(&summary, Format::Text, Some(Budget::Lines(PAGE)), &mut text);
-        Ok(String::from_utf8_lossy(&text).into_owned())
+        let text = String::from_utf8_lossy(&text).into_owned();
+        Ok((text, summary.numbers()))
     }
 }
 

@@ -45,9 +45,7 @@ pub(super) fn path(
 ) -> Result<PathBuf, Failure> {
     let path = match named {
         Some(path) => facts.here.join(path),
-        None => facts
-            .here
-            .join(format!("pjit-{}-{}", target.label(), moment())),
+        None => fresh(&facts.here, &target.label()),
     };
     if path.join(RECORDING).symlink_metadata().is_ok() {
         return Err(Failure::of(Trouble::new(
@@ -72,6 +70,12 @@ pub(super) fn path(
         )));
     }
     Ok(path)
+}
+
+/// A new folder for a recording of this, by the clock.
+#[must_use]
+pub fn fresh(here: &Path, label: &str) -> PathBuf {
+    here.join(format!("pjit-{label}-{}", moment()))
 }
 
 /// `20260131-235959`, by the clock of the wall.

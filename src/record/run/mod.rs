@@ -3,6 +3,7 @@
 //! In: a plan. Out: a folder with the recording and what belongs to it, and the status of the command. Changes no setting and no
 //! file outside of that folder but those that the recorded programs wrote for it; ends and signals nothing that it did not start.
 
+mod again;
 mod command;
 mod folder;
 mod gather;
@@ -26,8 +27,10 @@ use super::plan::options::{Asked, Options};
 use super::plan::trouble::{self, Trouble};
 use super::plan::{Facts, Note, Target, command as words};
 use crate::load::Whereabouts;
+pub use again::again;
 use command::{Gate, status_of};
 use folder::Folder;
+pub use folder::fresh as fresh_folder;
 pub use gather::Moved;
 use perf::Perf;
 use signals::Arriving;
@@ -508,6 +511,56 @@ fn watch(
 
 /// Facts that `prepared` was made of.
 impl Prepared {
+    /// The same machine and options for another run, into a folder inside of this one.
+    #[must_use]
+    pub fn run_in(&self, target: Target, folder: &Path) -> Self {
+        let folder = self.folder.join(folder);
+        let mut environment = Environment::default();
+        if matches!(target, Target::Command(_)) {
+            let given: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+            environment = environment::plan(&given, &self.request.without, &self.facts, &folder);
+        }
+        environment.notes.clear();
+        Self {
+            request: Request {
+                target,
+                ..self.request.clone()
+            },
+            environment,
+            folder,
+            notes: Vec::new(),
+            ..self.clone()
+        }
+    }
+
+    /// Makes the folder and those in it.
+    ///
+    /// # Errors
+    /// When that cannot be done.
+    pub fn make_folders(&self, inside: &[&str]) -> Result<(), Failure> {
+        Folder::make(&self.folder)?;
+        for name in inside {
+            Folder::make(&self.folder.join(name))?;
+        }
+        Ok(())
+    }
+
+    /// Runs the command without recording it, as it will run: its status.
+    ///
+    /// # Errors
+    /// When it cannot be run.
+    pub fn warm_up(&self) -> Result<u8, Failure> {
+        let Target::Command(words) = &self.request.target else {
+            return Ok(0);
+        };
+        let name = words.first().map(OsString::as_os_str).unwrap_or_default();
+        let trouble = |error: io::Error| Failure::new(format!("{}: {error}", name.display()));
+        let program = machine::program(name).unwrap_or_else(|| name.into());
+        let arriving = Arriving::new();
+        let mut child = command::at_once(&program, words).map_err(trouble)?;
+        Ok(follow(&mut child, &arriving, || {}).0)
+    }
+
     /// Whether this is root.
     #[must_use]
     pub const fn is_root(&self) -> bool {
