@@ -471,3 +471,211 @@ fn dumps_of_node_come_along_and_leave_nothing_behind() {
     // A file of this name that was there before stays where it is.
     assert_eq!(story(&lab.path("out"))["gathered"][0]["copied"], false);
 }
+
+#[test]
+fn programs_in_containers_of_their_own_have_names() {
+    let Some(lab) = lab("container") else { return };
+    if program("node").is_none() || program("unshare").is_none() {
+        skip("node", "there is none, or no unshare");
+        return;
+    }
+    let text = "function busy(n) { let x = 0; for (let i = 0; i < n; i++) x += i % 7; return x; }\n\
+                let s = 0; for (let i = 0; i < 400; i++) s += busy(1e6); console.log(s);\n";
+    fs::write(lab.path("a.js"), text).expect("written");
+    // Nothing of its folder is left when it has ended.
+    let script = "mount -t tmpfs t /tmp && cp a.js /tmp && cd /tmp && node a.js";
+    let inside = ["unshare", "-m", "-p", "-f", "sh", "-c", script];
+    let possible = Command::new("unshare")
+        .args(["-m", "-p", "-f", "mount", "-t", "tmpfs", "t", "/tmp"])
+        .stderr(Stdio::null())
+        .status();
+    if !possible.is_ok_and(|status| status.success()) {
+        skip("unshare", "no namespace can be made");
+        return;
+    }
+    let words = [&["-q", "-o", "out", "--"][..], &inside[..]].concat();
+    let (code, _, err) = done(&mut record(&lab, &words));
+    assert_eq!(code, Some(0), "{err}");
+    let dumps = names(&lab.path("out"));
+    let dump = dumps.iter().find(|name| name.starts_with("jit-"));
+    assert!(dump.is_some(), "{dumps:?}");
+    assert!(samples_of(&lab, "out", "busy") > 50);
+}
+
+const JAVA: &str = r"
+import java.util.concurrent.*;
+public class Server {
+    static long busy(int n) { long s = 0; for (int i = 0; i < n; i++) s += i % 7 * s + i; return s; }
+    static long work() { long s = 0; for (int i = 0; i < 50; i++) s += busy(300); return s; }
+    public static void main(String[] a) throws Exception {
+        ExecutorService pool = Executors.newFixedThreadPool(1);
+        long end = System.currentTimeMillis() + 30000, s = 0;
+        boolean told = false;
+        long warm = System.currentTimeMillis() + 3000;
+        while (System.currentTimeMillis() < end) {
+            s += pool.submit(Server::work).get();
+            if (!told && System.currentTimeMillis() > warm) { new java.io.File(`ready`).createNewFile(); told = true; }
+        }
+        System.out.println(s);
+        pool.shutdown();
+    }
+}
+";
+
+#[test]
+fn a_running_jvm_is_asked_for_its_names_and_keeps_no_map() {
+    let Some(lab) = lab("jvm") else { return };
+    fs::write(lab.path("Server.java"), JAVA.replace('`', "\"")).expect("written");
+    let made = Command::new("javac")
+        .arg("Server.java")
+        .current_dir(lab.path("."))
+        .output();
+    if !made.is_ok_and(|made| made.status.success()) || program("jcmd").is_none() {
+        skip("java", "there is no JDK");
+        return;
+    }
+    let mut command = Command::new("java");
+    command
+        .args(["-cp", ".", "Server"])
+        .current_dir(lab.path("."))
+        .stdout(Stdio::null());
+    let server = Ended(command.spawn().expect("there is java"));
+    wait_for("the server is warm", || lab.path("ready").exists());
+    let pid = server.0.id().to_string();
+    let (code, _, err) = done(&mut record(
+        &lab,
+        &["-p", &pid, "--duration", "1", "-o", "out"],
+    ));
+    assert_eq!(code, Some(0), "{err}");
+    if err.contains("only releases from 17 on") {
+        skip("java", "an old release");
+        return;
+    }
+    assert!(err.contains("is a JVM: "), "{err}");
+    let map = crate::support::map_of(server.0.id());
+    assert!(!map.exists(), "{}", map.display());
+    let made = format!("jit-{pid}.dump");
+    assert!(names(&lab.path("out")).contains(&made), "{err}");
+    assert!(samples_of(&lab, "out", "Server.") > 50, "{err}");
+    drop(server);
+}
+
+/// Nobody of that number may record much; what cannot be had is told, and how it could be.
+#[test]
+fn ordinary_users_are_told_what_mends_it() {
+    let Some(lab) = lab("user") else { return };
+    if program("setpriv").is_none() || !rustix::process::geteuid().is_root() {
+        skip("setpriv", "only root can become somebody else");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let binary = folder.path().join("pjit");
+    fs::copy(env!("CARGO_BIN_EXE_pjit"), &binary).expect("copied");
+    let open = |path: &Path, mode| {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        fs::set_permissions(path, mode).expect("allowed");
+    };
+    open(folder.path(), 0o777);
+    open(&binary, 0o755);
+    let run = |words: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
+        command.arg(&binary).arg("record").args(words);
+        command
+            .current_dir(folder.path())
+            .env("HOME", "/nonexistent");
+        done(&mut command)
+    };
+    let (code, _, err) = run(&["-a", "--duration", "1"]);
+    assert_eq!(code, Some(125), "{err}");
+    assert!(err.contains("hint: sudo pjit record -a"), "{err}");
+    let (code, _, err) = run(&["-p", "1", "--duration", "1"]);
+    assert_eq!(code, Some(125), "{err}");
+    assert!(err.contains("another user"), "{err}");
+    assert_eq!(names(folder.path()).len(), 1, "{err}");
+    let (code, _, err) = run(&["-o", "/proc", "--", "true"]);
+    assert_eq!(code, Some(125), "{err}");
+    let (code, _, err) = run(&["-o", "out", "--", "sh", "-c", "exit 5"]);
+    assert_eq!(code, Some(5), "{err}");
+    let (code, out, err) = run(&["--doctor"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.starts_with("works: perf record -F "), "{out}");
+    drop(lab);
+}
+
+#[test]
+fn runs_are_recorded_by_turns_and_compared() {
+    let Some(lab) = built("runs", "load", LOAD) else {
+        return;
+    };
+    let words = [
+        "--runs",
+        "2",
+        "--base",
+        "./load 150",
+        "-o",
+        "out",
+        "--",
+        "./load",
+        "300",
+    ];
+    let (code, _, err) = done(&mut record(&lab, &words));
+    assert_eq!(code, Some(0), "{err}");
+    assert!(
+        err.contains("# pjit diff: 2 runs of base, 2 of new"),
+        "{err}"
+    );
+    let began = |side: &str, run: &str| {
+        let folder = lab.path("out").join(side).join(run);
+        story(&folder)["began"].as_f64().expect("a time")
+    };
+    let times = [("base", "01"), ("new", "01"), ("base", "02"), ("new", "02")];
+    let times = times.map(|(side, run)| began(side, run));
+    assert!(times.is_sorted(), "{times:?}");
+}
+
+const LOAD: &str = r"
+#include <stdlib.h>
+static volatile unsigned long sink;
+__attribute__((noinline)) void busy(void) { for (int i = 0; i < 500000; i++) sink++; }
+int main(int c, char **v) { for (int i = c > 1 ? atoi(v[1]) : 0; i > 0; i--) busy(); return 0; }
+";
+
+/// As many bytes of stack as are wanted, below which there is work.
+const DEEP: &str = r"
+#include <alloca.h>
+#include <string.h>
+static volatile unsigned long sink;
+__attribute__((noinline)) void busy(void) { for (int i = 0; i < 300000000; i++) sink++; }
+__attribute__((noinline)) void deep(void) { volatile char *room = alloca(20000); memset((void *)room, 1, 20000); busy(); sink += room[7]; }
+int main(void) { deep(); return 0; }
+";
+
+#[test]
+fn once_more_stacks_are_large_enough() {
+    let Some(lab) = built("again", "deep", DEEP) else {
+        return;
+    };
+    let words = ["-o", "small", "--call-graph", "dwarf,8192", "--", "./deep"];
+    let (code, _, err) = done(&mut record(&lab, &words));
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains("next: pjit record --again small"), "{err}");
+    let (code, _, err) = done(&mut record(&lab, &["--again", "small", "-o", "large"]));
+    assert_eq!(code, Some(0), "{err}");
+    let line = |begins: &str| {
+        let found = err.lines().find(|line| line.starts_with(begins));
+        let percent = found.and_then(|line| line[begins.len()..].trim().split('%').next());
+        percent
+            .and_then(|number| number.parse::<f64>().ok())
+            .unwrap_or(-1.0)
+    };
+    assert!(line("before:") < 50.0 && line("now:") > 90.0, "{err}");
+    // Without an argument the newest folder is read.
+    let (code, _, err) = done(&mut record(&lab, &["-q", "--", "./deep"]));
+    assert_eq!(code, Some(0), "{err}");
+    let summary = pjit().arg("summary").current_dir(lab.path(".")).output();
+    let summary = summary.expect("it can be run");
+    let said = String::from_utf8_lossy(&summary.stderr).into_owned();
+    assert!(said.starts_with("pjit: reading pjit-deep-"), "{said}");
+    assert!(summary.status.success());
+}

@@ -107,6 +107,12 @@ pub(crate) fn is_log_beside_dump(name: &[u8], pid: u32) -> bool {
     name.starts_with(b"isolate-0x") && name.ends_with(end.as_bytes())
 }
 
+/// A path as a process sees it, whose folder of `/proc` this is.
+pub(crate) fn seen_by(process: &Path, path: &Path) -> PathBuf {
+    let path = path.strip_prefix("/").unwrap_or(path);
+    process.join("root").join(path)
+}
+
 /// A dump or a map where its writer left it on this machine.
 pub(crate) fn left_behind(path: &Path) -> Door {
     Door::recorded(path)

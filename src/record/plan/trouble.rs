@@ -39,7 +39,7 @@ pub enum Next {
 pub fn next(said: &str, options: &Options, target: &Target, facts: &Facts) -> Next {
     let has = |words: &str| said.to_lowercase().contains(words);
     let again = |options: Options, note| Next::Again(Box::new(options), note);
-    if has("error mapping pages") || has("failed to mmap") || has("perf_event_mlock_kb") {
+    if has("error mapping pages") || has("failed to mmap") {
         return match options.with_less_ring().filter(|_| !options.is_ring_given) {
             Some(less) => {
                 let note = of_ring(&less, facts);
@@ -290,7 +290,9 @@ mod tests {
     const MAPPING: &str = "Permission error mapping pages.\nConsider increasing \
                            /proc/sys/kernel/perf_event_mlock_kb,\nor try again with a smaller value of -m/--mmap_pages.";
     const LIMITED: &str = "Error:\nAccess to performance monitoring and observability operations is limited.\n\
-                           Consider adjusting /proc/sys/kernel/perf_event_paranoid setting to open";
+                           Consider adjusting /proc/sys/kernel/perf_event_paranoid setting to open\n\
+                           -1: Allow use of (almost) all events by all users\n\
+                           Ignore mlock limit after perf_event_mlock_kb without CAP_IPC_LOCK";
     const SECCOMP: &str = "Error:\nperf_event_open(...) failed unexpectedly with error 1 (Operation not permitted)\n\
                            No permission to enable cycles event.\n";
 

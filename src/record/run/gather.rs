@@ -14,6 +14,7 @@ use std::time::{Duration, SystemTime};
 use rustix::process::geteuid;
 
 use super::folder::keep_kallsyms;
+use super::keeper::Kept;
 use crate::diagnostics::Diagnostics;
 use crate::find::{
     file_name, gathered_name, is_log_beside_dump, left_behind, path_of, perf_map_name,
@@ -46,7 +47,7 @@ pub(super) struct Gathered {
 }
 
 /// Gathers what belongs to the recording in `folder`, which began then.
-pub(super) fn gather(folder: &Path, target: &Target, began: SystemTime) -> Gathered {
+pub(super) fn gather(folder: &Path, target: &Target, began: SystemTime, kept: &Kept) -> Gathered {
     let diag = Diagnostics::new();
     let source = Source::File(folder.join("perf.data"));
     let mut gathered = Gathered::default();
@@ -62,20 +63,21 @@ pub(super) fn gather(folder: &Path, target: &Target, began: SystemTime) -> Gathe
         folder,
         began: began.checked_sub(TICK).unwrap_or(began),
         is_command: matches!(target, Target::Command(_)),
+        kept,
     };
     for (path, pids) in &found.dumps {
         gathering.dump(path, pids, &mut gathered);
     }
     for &pid in &found.processes {
         let name = perf_map_name(pid);
+        if kept.has(pid) {
+            gathering.take_held(kept.map(pid), &name, &mut gathered);
+            let name = dump_name_of(pid);
+            gathering.take_held(kept.dump(pid), &name, &mut gathered);
+            continue;
+        }
         gathering.take(&perf_map_path(pid), &name, pid, &mut gathered);
-        let dump = temporary_dump(pid);
-        let name = dump
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        gathering.take(&dump, &name, pid, &mut gathered);
+        gathering.take(&temporary_dump(pid), &dump_name_of(pid), pid, &mut gathered);
     }
     if found.in_kernel > 0 && keep_kallsyms(folder).is_err() {
         let _ = fs::remove_file(folder.join(crate::find::KALLSYMS_PACKED));
@@ -103,6 +105,13 @@ pub(super) fn gather(folder: &Path, target: &Target, began: SystemTime) -> Gathe
     gathered
 }
 
+/// What the dump of a process is called.
+fn dump_name_of(pid: u32) -> String {
+    let dump = temporary_dump(pid);
+    let name = dump.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
 /// Whether a process runs that began after this.
 fn lives(pid: u32, since: Option<SystemTime>) -> bool {
     const WITHIN: Duration = Duration::from_secs(2);
@@ -123,6 +132,8 @@ struct Gathering<'g> {
     folder: &'g Path,
     began: SystemTime,
     is_command: bool,
+    /// What was held of processes in containers.
+    kept: &'g Kept,
 }
 
 impl Gathering<'_> {
@@ -133,6 +144,13 @@ impl Gathering<'_> {
             return;
         }
         let name = file_name(path);
+        // Dumps of several namespaces may share a path.
+        let (held, pids): (BTreeSet<u32>, BTreeSet<u32>) =
+            pids.iter().partition(|pid| self.kept.has(**pid));
+        for pid in held {
+            let file = self.kept.file(pid, path_of(name));
+            self.take_held(file, &gathered_name(name, pid), gathered);
+        }
         let Some(&pid) = pids.iter().next() else {
             return;
         };
@@ -166,13 +184,39 @@ impl Gathering<'_> {
         meta.created().is_ok_and(|created| created >= self.began)
     }
 
+    /// Copies a file of a container, if it is of this recording.
+    fn take_held(&self, file: Option<File>, name: &str, gathered: &mut Gathered) {
+        let to = self.folder.join(name);
+        let is_new = |file: &File| {
+            let meta = file.metadata();
+            let modified = meta.and_then(|meta| meta.modified());
+            !self.is_command || modified.is_ok_and(|modified| modified >= self.began)
+        };
+        let Some(file) = file.filter(is_new) else {
+            return;
+        };
+        if to.symlink_metadata().is_ok() {
+            return;
+        }
+        match copy(&file, &to) {
+            Ok(_) => gathered.moved.push(Moved {
+                name: name.to_owned(),
+                from: PathBuf::from("(a container)"),
+                copied: true,
+            }),
+            Err(error) => gathered.notes.push(Note::new(format!("{name}: {error}"))),
+        }
+    }
+
     /// Takes a file that belongs to a process, if it may be taken.
     fn take(&self, from: &Path, name: &str, pid: u32, gathered: &mut Gathered) -> bool {
         let to = self.folder.join(name);
-        if gathered
-            .moved
-            .iter()
-            .any(|moved| moved.from == from || moved.name == name)
+        // One that was made here out of a running program is there already.
+        if to.symlink_metadata().is_ok()
+            || gathered
+                .moved
+                .iter()
+                .any(|moved| moved.from == from || moved.name == name)
         {
             return false;
         }

@@ -7,6 +7,8 @@ mod again;
 mod command;
 mod folder;
 mod gather;
+mod harvest;
+mod keeper;
 mod machine;
 mod perf;
 mod preflight;
@@ -32,6 +34,7 @@ use command::{Gate, status_of};
 use folder::Folder;
 pub use folder::fresh as fresh_folder;
 pub use gather::Moved;
+use keeper::Keeper;
 use perf::Perf;
 use signals::Arriving;
 
@@ -228,10 +231,12 @@ fn runnable_if_any(command: &[OsString]) -> Result<(), Failure> {
 pub fn record(prepared: Prepared) -> Result<Recorded, Failure> {
     let began = SystemTime::now();
     let mut folder = Folder::make(&prepared.folder)?;
+    let keeper = Keeper::start();
     let outcome = folder
         .add_files(&prepared.environment.files)
         .map_err(|error| Failure::new(format!("{}: {error}", prepared.folder.display())))
         .and_then(|()| run(&prepared, &folder));
+    let kept = keeper.end();
     let ended = match outcome {
         Ok(ended) => ended,
         Err(failure) => {
@@ -247,7 +252,7 @@ pub fn record(prepared: Prepared) -> Result<Recorded, Failure> {
         mut notes,
         ..
     } = prepared;
-    let mut gathered = gather::gather(folder.path(), &request.target, began);
+    let mut gathered = gather::gather(folder.path(), &request.target, began, &kept);
     notes.extend(ended.notes);
     notes.append(&mut gathered.notes);
     let story = folder::Story {
@@ -475,6 +480,7 @@ fn watch(
         return Err(not_attached(folder, None));
     }
     let mut status = 0;
+    let before = harvest::Before::of_machine();
     let last = if request.stop_watch.is_empty() {
         let until = request.duration.map(|duration| Instant::now() + duration);
         let mut last = None;
@@ -499,11 +505,16 @@ fn watch(
     if !perf.has_ended() {
         perf.tell("disable");
     }
+    // Not recorded any more, and perf's file has room for what it maps.
+    let notes = match target {
+        Target::Processes(pids) => harvest::harvest(pids, folder.path(), true),
+        _ => harvest::harvest(&before.busy(), folder.path(), false),
+    };
     let is_killed = perf.killed_by().is_some();
     perf.end();
     Ok(Ended {
         status,
-        notes: Vec::new(),
+        notes,
         is_alone: last == Some(SIGHUP),
         log_is_of_use: is_killed,
     })
