@@ -69,6 +69,19 @@ pub struct RecordArgs {
     #[arg(long = "base", value_name = "COMMAND", requires = "command", conflicts_with_all = ["pids", "machine"])]
     base: Option<String>,
 
+    /// Record where threads wait, too: every switch with its stack (needs root; see pjit report --weight wall)
+    #[arg(long = "offcpu")]
+    off_cpu: bool,
+
+    /// Command that puts load on the server that is recorded, run by sh a second after its start; the server gets SIGTERM
+    /// when it has ended
+    #[arg(long = "load", value_name = "COMMAND", conflicts_with_all = ["pids", "machine", "runs", "base"])]
+    load: Option<String>,
+
+    /// Gather what belongs to a recording whose pjit was killed
+    #[arg(long = "finish", value_name = "DIR", conflicts_with_all = ["command", "pids", "machine", "doctor", "again"])]
+    finish: Option<PathBuf>,
+
     /// Say what works here and what would mend the rest; record nothing
     #[arg(long = "doctor", conflicts_with = "command")]
     doctor: bool,
@@ -153,6 +166,7 @@ impl RecordArgs {
             call_graph: perf.call_graph.clone().or_else(frame_pointers),
             ring: perf.ring,
             uncompressed: perf.uncompressed,
+            off_cpu: self.off_cpu,
             more: perf.more.clone(),
         }
     }
@@ -198,6 +212,8 @@ mod recording {
     pub(super) fn run(args: &RecordArgs, _: &Context<'_>) -> ExitCode {
         let done = if args.doctor {
             doctor(args)
+        } else if let Some(folder) = &args.finish {
+            finish(args, folder)
         } else if let Some(folder) = &args.again {
             again(args, folder)
         } else if args.runs.is_some() || args.base.is_some() {
@@ -236,6 +252,20 @@ mod recording {
         Ok(ExitCode::SUCCESS)
     }
 
+    fn finish(args: &RecordArgs, folder: &Path) -> Result<ExitCode, Failure> {
+        let (moved, notes) = run::finish(folder)?;
+        if !args.quiet {
+            let files = if moved.len() == 1 { "file" } else { "files" };
+            let text = format!(
+                "{} {files} gathered\nnext: pjit summary {}\n",
+                moved.len(),
+                shown(folder)
+            );
+            say(&(noted(&notes) + &text));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
     fn request(args: &RecordArgs) -> Result<run::Request, Failure> {
         let (target, stop_watch) = match (&args.pids[..], args.machine, &args.command[..]) {
             ([], false, []) => {
@@ -265,6 +295,7 @@ mod recording {
             stop_watch,
             duration: args.duration,
             until_exit: args.until_exit,
+            load: args.load.clone(),
             asked: args.asked(),
             without: args.no_switch.clone(),
             folder: args.output.clone(),
@@ -507,6 +538,9 @@ mod recording {
             .filter(is_cut)
             .and_then(|numbers| numbers.advised_stack_size);
         let next = match advised {
+            _ if recorded.has_switches() => {
+                format!("pjit report --weight wall -s comm,state,sym {folder}")
+            }
             Some(size) => format!("pjit record --again {folder}   # with {size} bytes of stack"),
             None => format!("pjit flamegraph {folder}"),
         };

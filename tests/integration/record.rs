@@ -679,3 +679,40 @@ fn once_more_stacks_are_large_enough() {
     assert!(said.starts_with("pjit: reading pjit-deep-"), "{said}");
     assert!(summary.status.success());
 }
+
+#[test]
+fn what_a_killed_recorder_left_is_gathered_later() {
+    let Some(lab) = built("finish", "server", SERVER) else {
+        return;
+    };
+    let mut child = serving(&lab, "out");
+    let (perfs, servers) = (children(child.id(), "perf"), children(child.id(), "server"));
+    send(Signal::KILL, child.id());
+    let _ = child.wait();
+    wait_for("both are gone", || is_gone(perfs[0]) && is_gone(servers[0]));
+    let (code, _, err) = done(&mut record(&lab, &["--finish", "out"]));
+    assert_eq!(code, Some(0), "{err}");
+    let made = names(&lab.path("out"));
+    let known = ["perf.data", "kallsyms.gz"].map(str::to_owned);
+    assert!(made.is_subset(&known.into()), "{made:?}");
+}
+
+#[test]
+fn a_server_is_loaded_and_ended() {
+    let Some(lab) = built("load", "server", SERVER) else {
+        return;
+    };
+    let words = [
+        "-q",
+        "--load",
+        "sleep 0.5; touch loaded",
+        "-o",
+        "out",
+        "--",
+        "./server",
+    ];
+    let (code, _, err) = done(&mut record(&lab, &words));
+    assert_eq!(code, Some(42), "{err}");
+    assert!(lab.path("loaded").exists());
+    assert!(samples_of(&lab, "out", "clean_up") > 20, "{err}");
+}

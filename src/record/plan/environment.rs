@@ -50,6 +50,20 @@ pub fn words() -> Vec<&'static str> {
     words.into_iter().collect()
 }
 
+/// Files that variables may lead to, for a recording in this folder.
+#[must_use]
+pub fn made_files(folder: &Path) -> Vec<Made> {
+    let made = switches().filter_map(|switch| match switch.adds {
+        Adds::Folder { file, text } => Some(Made {
+            folder: folder.join(format!(".{}", switch.word)),
+            name: file,
+            text,
+        }),
+        _ => None,
+    });
+    made.collect()
+}
+
 fn switches() -> impl Iterator<Item = &'static Switch> {
     Producer::all().flat_map(|runtime| runtime.switches)
 }

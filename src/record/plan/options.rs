@@ -14,6 +14,10 @@ const SAMPLES_IN_RING: u64 = 16;
 const RING: u64 = 16 << 20;
 /// The smallest ring that is tried.
 pub const LEAST_RING: u64 = 128 << 10;
+/// A thread leaves a processor.
+const SWITCHES: &str = "sched:sched_switch";
+/// Switches are many, and stacks in the kernel are not copied.
+const STACK_OF_SWITCHES: u32 = 4096;
 /// Samples a second.
 pub const FREQUENCY: u64 = 999;
 
@@ -68,6 +72,8 @@ pub struct Asked {
     pub ring: Option<u64>,
     /// `--no-z`
     pub uncompressed: bool,
+    /// `--offcpu`: every switch of a thread, and a clock.
+    pub off_cpu: bool,
     /// `--perf`
     pub more: Vec<String>,
 }
@@ -85,23 +91,40 @@ impl Options {
         };
         let default = CallGraph::Dwarf(stack_for(stack, ring));
         let rate = |hertz: u64| facts.max_rate.map_or(hertz, |most| hertz.min(most.max(1)));
-        let frequency = match (asked.frequency, asked.period) {
+        let mut frequency = match (asked.frequency, asked.period) {
             (None, Some(_)) => None,
             (asked, _) => Some(rate(asked.unwrap_or(FREQUENCY))),
         };
+        let (mut events, mut more) = (asked.events.clone(), asked.more.clone());
+        if asked.off_cpu {
+            // The rate belongs to the clock alone: with -F switches would be sampled, too.
+            let hertz = frequency.take().unwrap_or(FREQUENCY);
+            events.extend([SWITCHES.to_owned(), format!("cpu-clock/freq={hertz}/")]);
+            more.insert(0, "--switch-events".to_owned());
+        }
         Self {
-            events: asked.events.clone(),
+            events,
             frequency,
             period: asked.period,
-            call_graph: asked.call_graph.clone().unwrap_or(default),
+            call_graph: asked.call_graph.clone().unwrap_or(if asked.off_cpu {
+                CallGraph::Dwarf(STACK_OF_SWITCHES)
+            } else {
+                default
+            }),
             ring,
             is_ring_given: asked.ring.is_some(),
             clock: true,
             compressed: !asked.uncompressed,
             build_ids: true,
             user_only: false,
-            more: asked.more.clone(),
+            more,
         }
+    }
+
+    /// Whether there are tracepoints among the events, which take more rights.
+    #[must_use]
+    pub fn has_tracepoints(&self) -> bool {
+        self.events.iter().any(|event| event.starts_with(SWITCHES))
     }
 
     /// The words, without the file and the target.

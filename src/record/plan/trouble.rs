@@ -90,6 +90,9 @@ pub fn next(said: &str, options: &Options, target: &Target, facts: &Facts) -> Ne
         || has("you may not have permission");
     if is_forbidden {
         let is_command = matches!(target, Target::Command(_));
+        if options.has_tracepoints() {
+            return Next::Ends(switches_forbidden());
+        }
         if is_command && !options.user_only && facts.paranoid.is_none_or(|paranoid| paranoid <= 2) {
             let mut less = options.clone();
             less.user_only = true;
@@ -107,6 +110,16 @@ pub fn next(said: &str, options: &Options, target: &Target, facts: &Facts) -> Ne
         return Next::Ends(Trouble::new(
             "there is no space left",
             ["-o DIR on another disk"],
+        ));
+    }
+    let is_unknown = has("event syntax error") || has("unsupported tracepoint");
+    if options.has_tracepoints() && is_unknown && !facts.is_root {
+        return Next::Ends(switches_forbidden());
+    }
+    if options.has_tracepoints() && is_unknown {
+        return Next::Ends(Trouble::new(
+            "perf finds no sched:sched_switch here: tracefs is not mounted, or perf was built without libtraceevent",
+            ["sudo mount -t tracefs none /sys/kernel/tracing"],
         ));
     }
     if options.clock && has("clockid") {
@@ -146,6 +159,16 @@ fn without_unknown(said: &str, options: &Options) -> Option<Options> {
         return None;
     }
     Some(less)
+}
+
+fn switches_forbidden() -> Trouble {
+    Trouble::new(
+        "this user may not record switches of threads",
+        [
+            "sudo pjit record --offcpu …",
+            "or: sudo sysctl kernel.perf_event_paranoid=-1",
+        ],
+    )
 }
 
 fn forbidden(target: &Target, facts: &Facts) -> Trouble {

@@ -69,6 +69,7 @@ fn request(story: &Value) -> Option<Request> {
         stop_watch: words(&story["stop_watch"]),
         duration: duration.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
         until_exit: asked["until_exit"] == true,
+        load: asked["load"].as_str().map(str::to_owned),
         asked: Asked {
             events: texts(&asked["events"]),
             frequency: asked["frequency"].as_u64(),
@@ -76,6 +77,7 @@ fn request(story: &Value) -> Option<Request> {
             call_graph,
             ring: asked["ring"].as_u64(),
             uncompressed: asked["uncompressed"] == true,
+            off_cpu: asked["off_cpu"] == true,
             more: texts(&asked["perf"]),
         },
         without: texts(&asked["no_switch"]),

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::{Failure, Moved, Request};
 use crate::find::{KALLSYMS_PACKED, running_kallsyms};
 use crate::input::local_time;
-use crate::record::plan::environment::{Environment, Made};
+use crate::record::plan::environment::{self, Environment, Made};
 use crate::record::plan::options::{CallGraph, Options};
 use crate::record::plan::trouble::Trouble;
 use crate::record::plan::{Facts, Note, Target};
@@ -150,6 +150,12 @@ impl Folder {
         self.path.join(RECORDING)
     }
 
+    /// Whether perf will soon find no room any more.
+    pub(super) fn is_full(&self) -> bool {
+        const LEAST: u64 = 200 << 20;
+        free_space(&self.path).is_some_and(|free| free < LEAST)
+    }
+
     /// A file for what perf says.
     pub(super) fn log(&self) -> io::Result<File> {
         new_file(&self.path.join(LOG))
@@ -227,6 +233,15 @@ impl Folder {
     }
 }
 
+/// Removes what runtimes were led to while they were recorded, and what perf said.
+pub(super) fn forget_switches(folder: &Path) {
+    for made in environment::made_files(folder) {
+        let _ = fs::remove_file(made.folder.join(made.name));
+        let _ = fs::remove_dir(made.folder);
+    }
+    let _ = fs::remove_file(folder.join(LOG));
+}
+
 /// Keeps the names of kernel functions, if they are shown.
 pub(super) fn keep_kallsyms(folder: &Path) -> io::Result<()> {
     let judged = running_kallsyms().open().map_err(io::Error::other)?;
@@ -285,6 +300,8 @@ fn in_json(story: &Story<'_>) -> Value {
             "call_graph": asked.call_graph.as_ref().map(call_graph),
             "ring": asked.ring,
             "uncompressed": asked.uncompressed,
+            "off_cpu": asked.off_cpu,
+            "load": request.load,
             "perf": asked.more,
             "duration": request.duration.map(|duration| duration.as_secs_f64()),
             "until_exit": request.until_exit,

@@ -52,6 +52,8 @@ pub struct Request {
     pub duration: Option<Duration>,
     /// Whether a command's children are recorded to their end, too.
     pub until_exit: bool,
+    /// What puts load on a server, for a shell; the server is ended behind it.
+    pub load: Option<String>,
     /// Options of perf.
     pub asked: Asked,
     /// Runtimes that get no switch.
@@ -119,6 +121,15 @@ pub struct Recorded {
     pub is_alone: bool,
     /// What the recording says of processes.
     pub whereabouts: Whereabouts,
+}
+
+impl Recorded {
+    /// Whether it has every switch of threads.
+    #[must_use]
+    pub fn has_switches(&self) -> bool {
+        let mut events = self.whereabouts.events.iter();
+        events.any(|event| event.starts_with("sched:sched_switch"))
+    }
 }
 
 /// What works here, without a command.
@@ -279,6 +290,31 @@ pub fn record(prepared: Prepared) -> Result<Recorded, Failure> {
     })
 }
 
+/// Gathers what belongs to a recording whose recorder was killed: what lies beside it afterwards.
+///
+/// # Errors
+/// When it is none of ours, or was gathered before.
+pub fn finish(folder: &Path) -> Result<(Vec<Moved>, Vec<Note>), Failure> {
+    let recording = folder.join("perf.data");
+    let meta = std::fs::metadata(&recording)
+        .map_err(|error| Failure::new(format!("{}: {error}", recording.display())))?;
+    if folder.join(folder::STORY).symlink_metadata().is_ok() {
+        return Err(Failure::new(format!(
+            "{} is whole already",
+            folder.display()
+        )));
+    }
+    // The recording is the first file that was made.
+    let began = meta
+        .created()
+        .or_else(|_| meta.modified())
+        .unwrap_or(SystemTime::now());
+    let target = Target::Command(Vec::new());
+    let gathered = gather::gather(folder, &target, began, &keeper::Kept::default());
+    folder::forget_switches(folder);
+    Ok((gathered.moved, gathered.notes))
+}
+
 /// How a run ended.
 struct Ended {
     status: u8,
@@ -337,11 +373,26 @@ fn run_command(
     let began = Instant::now();
     let mut notes = Vec::new();
     let mut killed = None;
+    let mut load = Load::new(prepared.request.load.as_deref());
+    let mut is_full = false;
+    let pid = child.id();
     let (status, mut last) = follow(&mut child, arriving, || {
         if killed.is_none() && perf.has_ended() && perf.killed_by().is_some() {
             killed = Some(began.elapsed());
         }
+        if !is_full && !perf.has_ended() && folder.is_full() {
+            // Better a recording that ends early than one without its end.
+            is_full = true;
+            perf.end();
+        }
+        load.tick(pid);
     });
+    notes.extend(load.end());
+    if is_full {
+        let note =
+            Note::new("the disk was nearly full: the recording ends there, the command went on");
+        notes.push(note.mended_by("-o DIR on another disk, or -F 99"));
+    }
     if prepared.request.until_exit {
         while !perf.has_ended() && last.is_none() {
             last = next_signal(arriving, Duration::from_millis(50));
@@ -363,6 +414,60 @@ fn run_command(
         is_alone: last == Some(SIGHUP),
         log_is_of_use: is_killed,
     })
+}
+
+/// What puts load on a server, from its start a while after the server's.
+struct Load<'l> {
+    line: Option<&'l str>,
+    began: Instant,
+    running: Option<Child>,
+    notes: Vec<Note>,
+}
+
+impl<'l> Load<'l> {
+    fn new(line: Option<&'l str>) -> Self {
+        Self {
+            line,
+            began: Instant::now(),
+            running: None,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Starts it when it is time, and ends the server, which is a child that was not waited for, when it has ended.
+    fn tick(&mut self, server: u32) {
+        const READY: Duration = Duration::from_secs(1);
+        if let Some(line) = self.line.filter(|_| self.began.elapsed() >= READY) {
+            self.line = None;
+            let words = ["sh", "-c", line].map(OsString::from);
+            match command::at_once(Path::new("/bin/sh"), &words) {
+                Ok(child) => self.running = Some(child),
+                Err(error) => self.notes.push(Note::new(format!("{line}: {error}"))),
+            }
+        }
+        let Some(running) = &mut self.running else {
+            return;
+        };
+        if let Ok(Some(ended)) = running.try_wait() {
+            self.running = None;
+            if !ended.success() {
+                let text = format!("the load ended with status {}", status_of(ended));
+                self.notes.push(Note::new(text));
+            }
+            signals::send(server, signal_hook::consts::SIGTERM);
+        }
+    }
+
+    /// Ends what is left of it.
+    fn end(mut self) -> Vec<Note> {
+        if let Some(mut running) = self.running.take() {
+            self.notes
+                .push(Note::new("the command ended before its load"));
+            let _ = running.kill();
+            let _ = running.wait();
+        }
+        self.notes
+    }
 }
 
 /// Has a thread attach perf to the command that waits at the gate, and let it go.
