@@ -1,4 +1,4 @@
-# Shared by record-node and record-wasmtime, which source it: options, checks of this machine, the recording itself.
+# Used by profile-benchmark, which sources it: options, checks of this machine, the recording itself.
 # Plain sh. Nothing here changes a setting; where one is in the way, the command that changes it is printed.
 
 say() { printf '%s: %s\n' "$me" "$*" >&2; }

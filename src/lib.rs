@@ -54,8 +54,8 @@
 //!
 //! # What is absent
 //!
-//! * Nothing is written but what the user asked for, no process is started but a pager and, with `--open`, a browser; nothing goes
-//!   to the network.
+//! * Nothing is written but what the user asked for, no process is started but a pager, what `record` is asked for and, with
+//!   `--open`, a browser; nothing goes to the network.
 //! * No stage knows a later one; no view sees a record, an ELF file or a path to open (`tests/integration/tidy.rs`).
 //! * No memory and no time out of proportion to the input: what is read once is linear in it, and what a file could make
 //!   quadratic has a budget, after which it is left out (units, abbreviations, attributes, line programs, ranges and names of
@@ -63,7 +63,8 @@
 //!   the file, recordings to 4096 times and records to 128 times their compressed size, kernel symbols to 64 MB. A stream that
 //!   cannot be read twice is kept, compressed.
 //! * No panic on input: `unwrap` is denied, and what an `expect` says does not depend on bytes of a file.
-//! * `unsafe` stands in three places of `input`: mapping a file, giving pages back, prefetching.
+//! * `unsafe` stands in three places of `input`, mapping a file, giving pages back, prefetching, and in two of `record`: what perf and
+//!   the command do before they become what they are.
 
 mod base;
 mod formats;
@@ -81,6 +82,8 @@ pub mod cli;
 pub mod load;
 pub mod output;
 pub mod profile;
+#[doc(hidden)]
+pub mod record;
 
 // Rooms are folders, and no part of names: `crate::unwind` is in `stacks`.
 pub use base::{

@@ -1,4 +1,5 @@
-//! `pjit`: arguments in, exit status out. 0: done, 1: error, 2: wrong usage, 3: not fit (`pjit check`).
+//! `pjit`: arguments in, exit status out. 0: done, 1: error, 2: wrong usage, 3: not fit (`pjit check`),
+//! 125: not recorded (`pjit record`, whose other statuses are the command's).
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -11,7 +12,10 @@ use pjit::output::text::harmless;
 
 fn main() -> ExitCode {
     let args = pjit::cli::with_thread_counts(std::env::args_os());
-    let cli = pjit::cli::parse(&args).unwrap_or_else(|error| error.exit());
+    let cli = match pjit::cli::parse(&args) {
+        Ok(cli) => cli,
+        Err(error) => return pjit::cli::refuse(&args, &error),
+    };
     let environment = Environment::of_process();
     let verb = cli.command.verb();
     let diag = if verb.verbose() {

@@ -85,6 +85,7 @@ impl Request<List> {
             tally,
             facts,
             filter,
+            ..
         } = asked;
         let labels = labels(&functions, self.view.full_names);
         let names = (&functions, labels.as_slice());

@@ -55,7 +55,7 @@ pub use script::{Script, Scripted};
 pub use stat::{Counted, Stat};
 pub use summary::{Summarised, Summary};
 
-use crate::check::{Evidence, Limits, Verdict, judge_for};
+use crate::check::{Evidence, Limits, Numbers, Verdict, judge_for};
 use crate::diagnostics::Diagnostics;
 use crate::ids::IndexVec;
 use crate::load::{self, LoadOptions};
@@ -172,6 +172,8 @@ struct Asked {
     tally: Tally,
     /// What the first lines say.
     facts: Facts,
+    /// What the verdict counted.
+    numbers: Numbers,
     /// The line about filters, if there are any.
     filter: Option<String>,
 }
@@ -186,12 +188,13 @@ impl Asked {
         let event = narrowed.event;
         let functions = Functions::of(&profile, own);
         let tally = Tally::of(&profile, &functions, event);
-        let facts = facts((&profile, event), &tally, evidence, limits, narrowed.idle);
+        let (facts, numbers) = facts((&profile, event), &tally, evidence, limits, narrowed.idle);
         Ok(Self {
             profile,
             functions,
             tally,
             facts,
+            numbers,
             filter: narrowed.filter,
         })
     }
@@ -204,16 +207,17 @@ fn facts(
     evidence: &Evidence,
     limits: Limits,
     idle: Idle,
-) -> Facts {
+) -> (Facts, Numbers) {
     let summary = &profile[event];
     let about = summary
         .is_sampled()
         .then(|| (summary.name.clone(), summary.samples));
     let verdict: Verdict = judge_for(evidence, about, limits);
-    Facts {
+    let facts = Facts {
         idle,
         ..Facts::of(profile, tally, Some(&verdict))
-    }
+    };
+    (facts, verdict.numbers)
 }
 
 /// Leaves large things to the end of the process, which is near, and frees their hundred thousand pieces at once.

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{AskError, Asked, Question, Request, forget_large};
+use crate::check::Numbers;
 use crate::diagnostics::Diagnostics;
 use crate::needs::Needs;
 use crate::output::answer::Paged;
@@ -36,6 +37,15 @@ pub struct Summarised {
     options: summary::PageOptions,
     table: String,
     common: Common,
+    numbers: Numbers,
+}
+
+impl Summarised {
+    /// What the verdict on the recording counted.
+    #[must_use]
+    pub const fn numbers(&self) -> Numbers {
+        self.numbers
+    }
 }
 
 impl Question for Summary {
@@ -58,6 +68,7 @@ impl Question for Summary {
             functions,
             tally,
             facts,
+            numbers,
             filter,
             ..
         } = asked;
@@ -101,6 +112,7 @@ impl Question for Summary {
             options,
             table: view.table.clone(),
             common,
+            numbers,
         })
     }
 }

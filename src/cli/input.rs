@@ -1,6 +1,8 @@
 //! Options that every subcommand shares: which recording, where symbols and JIT code are found.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 
 use clap::Args;
 
@@ -10,8 +12,10 @@ use crate::collect;
 use crate::find::{
     CACHE, SearchPaths, WasmKind, is_dump_name, is_perf_map_name, is_source_map_name,
 };
+use crate::input::{newest_recorded, stdin_is_fifo};
 use crate::load::{LoadOptions, Source};
 use crate::needs::Needs;
+use crate::output::text::harmless;
 use crate::stitch::Mending;
 use crate::symbolize;
 
@@ -233,7 +237,7 @@ impl InputArgs {
         let source = match self.input.as_ref().or(positional) {
             Some(path) if path.as_os_str() == "-" => Source::Stdin,
             Some(path) => Source::File(recording_in(path)),
-            None => Source::Default,
+            None => unnamed(),
         };
         let symbols = &self.symbols;
         let names = symbolize::Options {
@@ -287,6 +291,24 @@ fn recording_in(path: &Path) -> PathBuf {
     } else {
         path.to_owned()
     }
+}
+
+/// The recording where none is named: a stream, `perf.data`, else the newest of `pjit record` here, which is told.
+fn unnamed() -> Source {
+    static TOLD: Once = Once::new();
+    if stdin_is_fifo() || Path::new("perf.data").exists() {
+        return Source::Default;
+    }
+    let Some(path) = newest_recorded(Path::new(".")) else {
+        return Source::Default;
+    };
+    let path = path.strip_prefix(".").unwrap_or(&path).to_owned();
+    TOLD.call_once(|| {
+        let shown = harmless(&path.display().to_string()).into_owned();
+        // Nobody may be there to read it.
+        let _ = writeln!(std::io::stderr(), "pjit: reading {shown}");
+    });
+    Source::File(path)
 }
 
 /// What the environment has to say, read once at the start.

@@ -26,6 +26,7 @@ pub mod perf_only;
 pub mod perfconfig;
 mod picture;
 pub mod question;
+pub mod record;
 pub mod report;
 pub mod script;
 mod sides;
@@ -37,6 +38,7 @@ mod verb;
 pub mod weight;
 
 use std::ffi::OsString;
+use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
@@ -65,6 +67,8 @@ pub struct Cli {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Record a program, running processes or the machine with perf, and tell where the CPU goes
+    Record(Lazy<record::RecordArgs>),
     /// Print a profile as perf report --stdio does
     Report(Lazy<report::ReportArgs>),
     /// Print functions with their samples beside instructions and source lines, as perf annotate --stdio does
@@ -113,6 +117,7 @@ impl Command {
     #[must_use]
     pub fn verb(&self) -> &dyn Verb {
         match self {
+            Self::Record(args) => &**args,
             Self::Report(args) => &**args,
             Self::Annotate(args) => &**args,
             Self::Fold(args) => &**args,
@@ -144,6 +149,20 @@ pub fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
         let plainer = ambiguous(&error, args).or_else(|| named_twice(&error));
         plainer.unwrap_or_else(|| without_far_suggestion(error))
     })
+}
+
+/// Says why the arguments mean nothing, or what was asked about them.
+#[must_use]
+pub fn refuse(args: &[OsString], error: &clap::Error) -> ExitCode {
+    // Nobody may be there to read it.
+    let _ = error.print();
+    let records = args.get(1).is_some_and(|verb| verb == "record");
+    match error.exit_code() {
+        0 => ExitCode::SUCCESS,
+        // Others are those of what is recorded.
+        _ if records => ExitCode::from(record::CANNOT),
+        code => ExitCode::from(u8::try_from(code).unwrap_or(2)),
+    }
 }
 
 /// The same of a recording that is named with `-i` and without.
@@ -210,7 +229,13 @@ fn ambiguous(error: &clap::Error, args: &[OsString]) -> Option<clap::Error> {
 pub fn with_thread_counts(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let is_count = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
     let mut args = args.peekable();
-    let mut out = Vec::new();
+    let mut out: Vec<OsString> = Vec::new();
+    // What is recorded has arguments of its own.
+    out.extend(args.next());
+    if args.peek().is_some_and(|verb| verb == "record") {
+        out.extend(args);
+        return out;
+    }
     while let Some(arg) = args.next() {
         let attached = arg
             .to_str()

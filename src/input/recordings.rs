@@ -62,6 +62,17 @@ pub fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, FolderError> {
     Ok(all)
 }
 
+/// The recording that `pjit record` wrote last into a folder of its own here.
+#[must_use]
+pub fn newest_recorded(here: &Path) -> Option<PathBuf> {
+    let inside = std::fs::read_dir(here).ok()?.flatten();
+    let ours = inside.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(b"pjit-"));
+    let recordings = ours.map(|entry| entry.path().join("perf.data"));
+    recordings
+        .filter(|path| path.is_file())
+        .max_by_key(|path| (written(path), path.clone()))
+}
+
 /// When a recording was written.
 #[must_use]
 pub fn written(path: &Path) -> Option<SystemTime> {

@@ -16,6 +16,7 @@ mod source;
 mod summary;
 mod times;
 mod together;
+mod whereabouts;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,7 @@ pub use names::{Listener, Teller, names};
 pub use options::LoadOptions;
 pub use source::Source;
 pub use together::{Together, together};
+pub use whereabouts::{Whereabouts, whereabouts};
 
 use crate::diagnostics::Diagnostics;
 use crate::find::SourcePaths;

@@ -42,6 +42,7 @@ mod paths;
 mod pprof;
 mod probes;
 mod questions;
+mod record;
 mod recording;
 mod scripts;
 mod security;

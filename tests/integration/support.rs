@@ -235,3 +235,8 @@ pub(crate) fn give_interrupts() {
         given.expect("a handler");
     }
 }
+
+/// Where the perf map of a process is written.
+pub(crate) fn map_of(pid: u32) -> PathBuf {
+    Path::new("/tmp").join(format!("perf-{pid}.map"))
+}

@@ -74,7 +74,7 @@ fn test_items_are_skipped_and_nothing_else() {
 
 /// The stages in the order in which a sample goes through them; each knows those above it alone. The rest of `src` is the
 /// ground floor, which knows no stage.
-const STAGES: [&str; 25] = [
+const STAGES: [&str; 26] = [
     "input",
     "find",
     "perfdata",
@@ -93,6 +93,8 @@ const STAGES: [&str; 25] = [
     "check",
     "bundle",
     "load",
+    // What makes recordings, and gathers what the stages above look for.
+    "record",
     // Views, which share nothing but the profile and what is made of it.
     "questions",
     "report",
@@ -154,7 +156,7 @@ fn the_way_of_a_sample_fits_a_listing() {
         }
         stages.insert(module(&path));
     }
-    assert!(rooms.len() <= 12, "{rooms:?}");
+    assert!(rooms.len() <= 13, "{rooms:?}");
     for stage in STAGES {
         assert!(stages.contains(stage), "{stage} is not found any more");
     }
@@ -518,7 +520,9 @@ fn only_input_touches_the_file_system() {
         // Only asked whether it is there; opened by src/input.
         "Path::new(\"perf.data\").exists()",
     ];
-    let mut found = offenders(&words, &["src/input", "src/cli", "src/main.rs"]);
+    // The last writes what it records, and is told by the system what runs.
+    let rooms = ["src/input", "src/cli", "src/main.rs", "src/record/run"];
+    let mut found = offenders(&words, &rooms);
     found.extend(offenders_in("src/input/find", &words));
     let found = found
         .into_iter()
@@ -575,6 +579,30 @@ fn only_find_knows_where_files_may_be() {
     ];
     let found = offenders(&names, &[&["src/input"], &words[..]].concat());
     none(found, "a place of a file named outside src/input/find");
+}
+
+/// What a recording says is never a reason to run something.
+#[test]
+fn programs_are_started_in_one_room() {
+    let words = [
+        "process::Command",
+        "Command::new(",
+        ".spawn()",
+        "pre_exec",
+        "posix_spawn",
+        "libc::fork",
+    ];
+    // The pager.
+    let rooms = ["src/record/run", "src/cli/terminal.rs"];
+    let found = offenders(&words, &rooms).into_iter();
+    // Threads.
+    let found = found.filter(|line| !line.contains("thread"));
+    none(found.collect(), "a program started outside src/record/run");
+    let plan = ["std::fs", "std::env", "std::process", "SystemTime::now"];
+    none(
+        offenders_in("src/record/plan", &plan),
+        "a plan that looks at the machine",
+    );
 }
 
 #[test]

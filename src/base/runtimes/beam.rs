@@ -1,6 +1,6 @@
 //! Erlang's BEAM, of releases 25 to 28.
 
-use super::{Activity, CleanName, Ecosystem, Habit, Kind, Lapse, Producer, Runtime, Whose};
+use super::{Activity, CleanName, Ecosystem, Habit, Kind, Lapse, Producer, Runtime, Whose, switch};
 
 pub(super) const BEAM: Runtime = Runtime {
     producer: Producer::Beam,
@@ -18,6 +18,7 @@ pub(super) const BEAM: Runtime = Runtime {
     kind,
     own: Some("modules that are not OTP's"),
     record: Some("erl +JPperf true"),
+    switches: switch::BEAM,
     activities: ACTIVITIES,
     programs: &["beam.smp", "erl"],
     libraries: &[],

@@ -2,7 +2,7 @@
 
 use super::kind::is_package;
 use super::package::pypi;
-use super::{Activity, CleanName, Ecosystem, Habit, Kind, Lapse, Producer, Runtime, Whose};
+use super::{Activity, CleanName, Ecosystem, Habit, Kind, Lapse, Producer, Runtime, Whose, switch};
 
 pub(super) const CPYTHON: Runtime = Runtime {
     producer: Producer::CPython,
@@ -24,6 +24,7 @@ pub(super) const CPYTHON: Runtime = Runtime {
     kind,
     own: Some("Python outside its library and site-packages"),
     record: Some("python3 -X perf_jit"),
+    switches: switch::CPYTHON,
     activities: ACTIVITIES,
     made: "interpreter",
     programs: &["python", "pypy"],

@@ -1,6 +1,6 @@
 //! .NET and Mono, which run the same programs.
 
-use super::{Activity, CleanName, Ecosystem, Kind, Lapse, Producer, Runtime, Tier, Whose};
+use super::{Activity, CleanName, Ecosystem, Kind, Lapse, Producer, Runtime, Tier, Whose, switch};
 
 const OWN: &str = "classes outside System., Mono., Microsoft.";
 
@@ -16,6 +16,7 @@ pub(super) const DOTNET: Runtime = Runtime {
     tier,
     own: Some(OWN),
     record: Some("DOTNET_PerfMapEnabled=3 dotnet"),
+    switches: switch::DOTNET,
     gaps_in_map: Some(
         "short pieces of code between functions, which .NET's map leaves out; there is nothing to record for them",
     ),
@@ -76,6 +77,7 @@ pub(super) const MONO: Runtime = Runtime {
     programs: &["mono", "mono-sgen"],
     libraries: &["libmono", "libmonosgen"],
     package,
+    switches: switch::MONO,
     ..Runtime::UNKNOWN
 };
 

@@ -1,6 +1,8 @@
 //! HotSpot with its JVMTI agent, or perf maps of its. Facts of OpenJDK 17 and 25.
 
-use super::{Activity, CleanName, Ecosystem, Habit, Kind, Lapse, Producer, Runtime, Tier, Whose};
+use super::{
+    Activity, CleanName, Ecosystem, Habit, Kind, Lapse, Producer, Runtime, Tier, Whose, switch,
+};
 
 pub(super) const HOTSPOT: Runtime = Runtime {
     producer: Producer::HotSpot,
@@ -22,6 +24,7 @@ pub(super) const HOTSPOT: Runtime = Runtime {
     kind,
     own: Some("classes outside java., javax., jdk., sun."),
     record: Some("java -agentpath:libperf-jvmti.so"),
+    switches: switch::HOTSPOT,
     frames: Some(
         "java -XX:+PreserveFramePointer, or -agentpath:libperf-jvmti.so, whose dump has the code",
     ),

@@ -26,6 +26,7 @@ pub mod package;
 mod php;
 pub mod programs;
 pub mod query;
+mod switch;
 mod v8;
 mod votes;
 mod wasmtime;
@@ -38,6 +39,7 @@ pub use library::{is_mangled, is_standard};
 pub use name_place::NamePlace;
 pub use names::CleanName;
 pub use package::{Ecosystem, Whose};
+pub use switch::{Adds, Lands, Switch};
 pub(crate) use votes::{Guests, Votes};
 
 /// The runtime that wrote a dump, as far as its files give it away. Decides which known deviation of
@@ -244,6 +246,8 @@ pub struct Runtime {
 
     /// How it is made to tell of its code.
     pub record: Option<&'static str>,
+    /// The same without touching the command; of several, each for programs of its own.
+    pub switches: &'static [Switch],
     /// How its code gets frames that can be followed, if not as everybody's.
     pub frames: Option<&'static str>,
     /// What of its code is missing in every dump, and that nothing can be done about it.
@@ -300,6 +304,7 @@ impl Runtime {
         activities: &[],
         made: "compiled code",
         record: None,
+        switches: &[],
         frames: None,
         gaps_in_dump: None,
         gaps_in_map: None,

@@ -1,6 +1,6 @@
 //! Runtimes of which little is known but their names.
 
-use super::{Activity, CleanName, Ecosystem, Habit, Kind, Lapse, Producer, Runtime, Whose};
+use super::{Activity, CleanName, Ecosystem, Habit, Kind, Lapse, Producer, Runtime, Whose, switch};
 
 /// JavaScriptCore: Bun, WebKit.
 pub(super) const JSC: Runtime = Runtime {
@@ -12,6 +12,7 @@ pub(super) const JSC: Runtime = Runtime {
     tags_all_names: true,
     lapses: &[Lapse::NoClose],
     record: Some("BUN_JSC_useJITDump=1 bun"),
+    switches: switch::JSC,
     // Its names tell no file: who called it pays.
     package: |_, _, _| Whose::Nobody,
     activities: JSC_ACTIVITIES,
@@ -89,6 +90,7 @@ pub(super) const QEMU: Runtime = Runtime {
     tells_part_of_sizes: true,
     lapses: &[Lapse::NoClose],
     habit: |_| Habit::Translated,
+    switches: switch::QEMU,
     ..Runtime::UNKNOWN
 };
 

@@ -2,7 +2,7 @@
 
 use super::name_place::{NamePlace, number};
 use super::names::{is_number, trailing_number};
-use super::{Activity, CleanName, Ecosystem, HostLoop, Kind, Producer, Runtime, Whose};
+use super::{Activity, CleanName, Ecosystem, HostLoop, Kind, Producer, Runtime, Whose, switch};
 
 pub(super) const PHP: Runtime = Runtime {
     producer: Producer::Php,
@@ -26,6 +26,7 @@ pub(super) const PHP: Runtime = Runtime {
         }
     },
     own: Some("PHP functions"),
+    switches: switch::PHP,
     activities: ACTIVITIES,
     programs: &["php", "php-fpm", "php-cgi"],
     // Up to 8.4 what its compiled code calls is in a file of its own.

@@ -7,7 +7,7 @@ use super::kind::is_package;
 use super::name_place::{NamePlace, number};
 use super::names::{ANONYMOUS, is_number, trailing_number};
 use super::package::of_script;
-use super::{Activity, CleanName, Habit, Kind, Lapse, Producer, Runtime, Tier, Whose};
+use super::{Activity, CleanName, Habit, Kind, Lapse, Producer, Runtime, Tier, Whose, switch};
 
 /// What the names of functions that came out of scripts begin with, today and up to Node 16; the function's place is behind.
 const SCRIPTS: [&str; 5] = ["JS:", "Script:", "Eval:", "LazyCompile:", "Function:"];
@@ -49,6 +49,7 @@ pub(super) const V8: Runtime = Runtime {
     is_script: |name| is_script(name.as_bytes()),
     own: Some("JS outside node: and node_modules"),
     record: Some("node --perf-prof"),
+    switches: switch::V8,
     gaps_in_dump: Some(
         "V8's dump leaves out its tables of jumps to wasm functions, which only lead to code that it has; there is \
          nothing to record for them",

@@ -89,6 +89,45 @@ pub(crate) fn marker_name(path: &[u8]) -> Option<MarkerName<'_>> {
     })
 }
 
+/// The path of the dump that a mapped file is, if it is one.
+pub(crate) fn dump_of_mapping(path: &[u8]) -> Option<&[u8]> {
+    marker_name(path)
+        .filter(|marker| !marker.injected)
+        .map(|marker| marker.path)
+}
+
+/// What the dump of a process is called beside its recording, by the process that had it mapped under a name.
+pub(crate) fn gathered_name(name: &[u8], pid: u32) -> String {
+    outer_name(name, pid).unwrap_or_else(|| String::from_utf8_lossy(name).into_owned())
+}
+
+/// Whether a file is what V8 logs to as soon as a process writes a dump.
+pub(crate) fn is_log_beside_dump(name: &[u8], pid: u32) -> bool {
+    let end = format!("-{pid}-v8.log");
+    name.starts_with(b"isolate-0x") && name.ends_with(end.as_bytes())
+}
+
+/// A path as a process sees it, whose folder of `/proc` this is.
+pub(crate) fn seen_by(process: &Path, path: &Path) -> PathBuf {
+    let path = path.strip_prefix("/").unwrap_or(path);
+    process.join("root").join(path)
+}
+
+/// A dump or a map where its writer left it on this machine.
+pub(crate) fn left_behind(path: &Path) -> Door {
+    Door::recorded(path)
+}
+
+/// Where the dump of a process lies that wrote it to the folder for temporary files.
+pub(crate) fn temporary_dump(pid: u32) -> PathBuf {
+    Path::new(MAPS).join(dump_name(pid))
+}
+
+/// The folder for temporary files, where runtimes write.
+pub(crate) fn temporary_folder() -> &'static Path {
+    Path::new(MAPS)
+}
+
 /// Whether a recorded path is that of a dump that has the name of a temporary file, as Bun's has.
 pub(crate) fn is_temporary_dump(path: &[u8]) -> bool {
     let path = path.strip_suffix(b" (deleted)").unwrap_or(path);

@@ -237,7 +237,7 @@ fn packages_of_a_go_program_are_own_where_their_files_are() {
     let mut payers = Payers::new(&profile, &functions);
     let entries = profile.entries.iter();
     let told = entries.map(|entry| {
-        let (payer, _) = payers.of(profile.stacks.get(entry.stack));
+        let payer = payers.of(profile.stacks.get(entry.stack)).payer;
         payers.all()[payer].label()
     });
     let told: Vec<String> = told.collect();

@@ -1,0 +1,647 @@
+//! `pjit record`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::verb::{Context, Verb};
+use crate::record::plan::environment;
+use crate::record::plan::options::{Asked, CallGraph};
+
+/// The status where pjit cannot record, as `timeout` and `env` have it.
+pub const CANNOT: u8 = 125;
+
+/// Arguments of `pjit record`.
+#[derive(Debug, Clone, Args)]
+#[command(
+    override_usage = "pjit record [OPTIONS] [--] COMMAND...
+       pjit record [OPTIONS] -p PID[,PID] [-- sleep 10]
+       pjit record [OPTIONS] -a [-- sleep 10]",
+    after_help = "Records any program with whole stacks and the names of code that its runtime compiles: Node.js, Deno, Bun,
+CPython, Java, PHP, Erlang, Mono, .NET and QEMU are told so by their variables, also below npm, make,
+cargo or pytest. Everything lies in one folder, which all other commands take.
+
+Options that perf record has, too, mean what they mean there. Exit status: the command's, or 125 where
+pjit cannot record; the command was not started then.
+
+Examples:
+  pjit record -- npm run build
+  pjit record -o before -- node bench.js
+  pjit record --runs 5 --base 'node old.js' -- node new.js
+  pjit record -p 4711 --duration 10
+  sudo pjit record -a -- sleep 10
+  pjit record --doctor"
+)]
+pub struct RecordArgs {
+    /// Record running processes
+    #[arg(short = 'p', long = "pid", value_name = "PID", value_delimiter = ',')]
+    pids: Vec<u32>,
+
+    /// Record the whole machine
+    #[arg(short = 'a', long = "all-cpus", conflicts_with = "pids")]
+    machine: bool,
+
+    /// How long -p and -a record (default: until ^C, or until the command behind -- ends)
+    #[arg(long = "duration", value_name = "SECONDS", value_parser = parse_seconds)]
+    duration: Option<Duration>,
+
+    /// Record what the command starts to its end, too, not only as long as the command itself runs
+    #[arg(long = "until-exit")]
+    until_exit: bool,
+
+    /// Folder for the recording (default: pjit-NAME-DATE-TIME here)
+    #[arg(short = 'o', long = "output", value_name = "DIR")]
+    output: Option<PathBuf>,
+
+    /// Record once more what is in this folder, with what pjit check learned of it
+    #[arg(long = "again", value_name = "DIR", conflicts_with_all = ["command", "pids", "machine", "doctor"])]
+    again: Option<PathBuf>,
+
+    /// Record so many runs, each in a folder of its own, after one that is thrown away
+    #[arg(long = "runs", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=99),
+        conflicts_with_all = ["pids", "machine", "again"])]
+    runs: Option<u32>,
+
+    /// Command of the version to compare with, run by sh, by turns with the other
+    #[arg(long = "base", value_name = "COMMAND", requires = "command", conflicts_with_all = ["pids", "machine"])]
+    base: Option<String>,
+
+    /// Record where threads wait, too: every switch with its stack (needs root; see pjit report --weight wall)
+    #[arg(long = "offcpu")]
+    off_cpu: bool,
+
+    /// Command that puts load on the server that is recorded, run by sh a second after its start; the server gets SIGTERM
+    /// when it has ended
+    #[arg(long = "load", value_name = "COMMAND", conflicts_with_all = ["pids", "machine", "runs", "base"])]
+    load: Option<String>,
+
+    /// Gather what belongs to a recording whose pjit was killed
+    #[arg(long = "finish", value_name = "DIR", conflicts_with_all = ["command", "pids", "machine", "doctor", "again"])]
+    finish: Option<PathBuf>,
+
+    /// Say what works here and what would mend the rest; record nothing
+    #[arg(long = "doctor", conflicts_with = "command")]
+    doctor: bool,
+
+    /// Print the commands that record the same; record nothing
+    #[arg(long = "dry-run")]
+    dry_run: bool,
+
+    /// Leave a runtime as it is: node, deno, bun, python, java, php, erlang, mono, dotnet, qemu, wasmtime, or all (repeatable)
+    #[arg(long = "no-switch", value_name = "RUNTIME", value_delimiter = ',', value_parser = parse_runtime)]
+    no_switch: Vec<String>,
+
+    /// Print nothing but errors
+    #[arg(short = 'q', long = "quiet")]
+    quiet: bool,
+
+    /// Say which files were gathered, and where they were
+    #[arg(short = 'v', long = "verbose")]
+    verbose: bool,
+
+    #[command(flatten)]
+    perf: PerfArgs,
+
+    /// The command, or what ends a recording with -p or -a
+    #[arg(value_name = "COMMAND", trailing_var_arg = true)]
+    command: Vec<OsString>,
+}
+
+/// What perf is told.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "As in perf record")]
+struct PerfArgs {
+    /// Samples a second (default: 999)
+    #[arg(
+        short = 'F',
+        long = "freq",
+        value_name = "HZ",
+        conflicts_with = "period"
+    )]
+    frequency: Option<u64>,
+
+    /// Events from one sample to the next, instead
+    #[arg(short = 'c', long = "count", value_name = "N")]
+    period: Option<u64>,
+
+    /// Event to record (repeatable; default: cycles, or the CPU's time where there are none)
+    #[arg(short = 'e', long = "event", value_name = "EVENT")]
+    events: Vec<String>,
+
+    /// How stacks are recorded: dwarf[,BYTES], fp or lbr (default: dwarf,65528, less for a small ring)
+    #[arg(long = "call-graph", value_name = "HOW", value_parser = parse_call_graph)]
+    call_graph: Option<CallGraph>,
+
+    /// Follow frame pointers: --call-graph fp
+    #[arg(short = 'g', conflicts_with = "call_graph")]
+    frame_pointers: bool,
+
+    /// Size of the ring of each processor (default: 16M, or what this user may have)
+    #[arg(short = 'm', long = "mmap-pages", value_name = "SIZE", value_parser = parse_ring)]
+    ring: Option<u64>,
+
+    /// Do not compress the recording: some readers cannot take it
+    #[arg(long = "no-z")]
+    uncompressed: bool,
+
+    /// Any option of perf record, as one word: --perf=--switch-events (repeatable)
+    #[arg(long = "perf", value_name = "OPTION", allow_hyphen_values = true)]
+    more: Vec<String>,
+}
+
+impl RecordArgs {
+    fn asked(&self) -> Asked {
+        let perf = &self.perf;
+        let frame_pointers = || {
+            perf.frame_pointers
+                .then(|| CallGraph::Other("fp".to_owned()))
+        };
+        Asked {
+            events: perf.events.clone(),
+            frequency: perf.frequency,
+            period: perf.period,
+            call_graph: perf.call_graph.clone().or_else(frame_pointers),
+            ring: perf.ring,
+            uncompressed: perf.uncompressed,
+            off_cpu: self.off_cpu,
+            more: perf.more.clone(),
+        }
+    }
+}
+
+impl Verb for RecordArgs {
+    #[cfg(target_os = "linux")]
+    fn run(&self, context: &Context<'_>) -> anyhow::Result<ExitCode> {
+        Ok(recording::run(self, context))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn run(&self, _: &Context<'_>) -> anyhow::Result<ExitCode> {
+        let _ = self.asked();
+        anyhow::bail!("record: only Linux has perf; recordings from there are read here")
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod recording {
+    use std::ffi::OsString;
+    use std::io::Write;
+    use std::path::Path;
+    use std::process::ExitCode;
+
+    use super::super::verb::Context;
+    use super::{CANNOT, RecordArgs};
+    use crate::ask::{AskError, Check, Comparing, Request, Summary};
+    use crate::check::Numbers;
+    use crate::diagnostics::Diagnostics;
+    use crate::load::{LoadOptions, Source};
+    use crate::output::answer::{self, Format};
+    use crate::output::text::harmless;
+    use crate::questions::budget::Budget;
+    use crate::questions::compare::Method;
+    use crate::record::plan::options::{CallGraph, FREQUENCY};
+    use crate::record::plan::{Note, Target, typed};
+    use crate::record::run::{self, Failure, Prepared, Recorded};
+
+    /// Lines of the page in the end.
+    const PAGE: usize = 25;
+
+    pub(super) fn run(args: &RecordArgs, _: &Context<'_>) -> ExitCode {
+        let done = if args.doctor {
+            doctor(args)
+        } else if let Some(folder) = &args.finish {
+            finish(args, folder)
+        } else if let Some(folder) = &args.again {
+            again(args, folder)
+        } else if args.runs.is_some() || args.base.is_some() {
+            several(args)
+        } else {
+            record(args)
+        };
+        done.unwrap_or_else(|failure| {
+            let mut text = format!("error: {}\n", harmless(&failure.text));
+            for remedy in &failure.remedies {
+                text.push_str(&format!("hint: {}\n", harmless(remedy)));
+            }
+            say(&text);
+            ExitCode::from(failure.status)
+        })
+    }
+
+    /// To standard error; that of a terminal that is gone takes nothing, and that is all right.
+    fn say(text: &str) {
+        let _ = std::io::stderr().write_all(text.as_bytes());
+    }
+
+    fn usage(text: &str, hint: &str) -> Failure {
+        Failure {
+            status: CANNOT,
+            text: text.to_owned(),
+            remedies: vec![hint.to_owned()],
+        }
+    }
+
+    fn doctor(args: &RecordArgs) -> Result<ExitCode, Failure> {
+        let (options, notes) = run::doctor(&args.asked())?;
+        let mut text = format!("works: perf record {}\n", options.words().join(" "));
+        text.push_str(&noted(&notes));
+        let _ = std::io::stdout().write_all(text.as_bytes());
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn finish(args: &RecordArgs, folder: &Path) -> Result<ExitCode, Failure> {
+        let (moved, notes) = run::finish(folder)?;
+        if !args.quiet {
+            let files = if moved.len() == 1 { "file" } else { "files" };
+            let text = format!(
+                "{} {files} gathered\nnext: pjit summary {}\n",
+                moved.len(),
+                shown(folder)
+            );
+            say(&(noted(&notes) + &text));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn request(args: &RecordArgs) -> Result<run::Request, Failure> {
+        let (target, stop_watch) = match (&args.pids[..], args.machine, &args.command[..]) {
+            ([], false, []) => {
+                return Err(usage(
+                    "nothing to record",
+                    "pjit record -- COMMAND, or -p PID, or -a; pjit record --help shows all",
+                ));
+            }
+            ([], false, command) => (Target::Command(command.to_vec()), Vec::new()),
+            ([], true, watch) => (Target::Machine, watch.to_vec()),
+            (pids, _, watch) => (Target::Processes(pids.to_vec()), watch.to_vec()),
+        };
+        if matches!(target, Target::Command(_)) && args.duration.is_some() {
+            return Err(usage(
+                "--duration is for -p and -a: a command is recorded to its end",
+                "pjit record -- timeout -s INT SECONDS COMMAND",
+            ));
+        }
+        if args.duration.is_some() && !stop_watch.is_empty() {
+            return Err(usage(
+                "--duration, or a command that ends it: not both",
+                "leave one out",
+            ));
+        }
+        Ok(run::Request {
+            target,
+            stop_watch,
+            duration: args.duration,
+            until_exit: args.until_exit,
+            load: args.load.clone(),
+            asked: args.asked(),
+            without: args.no_switch.clone(),
+            folder: args.output.clone(),
+        })
+    }
+
+    fn record(args: &RecordArgs) -> Result<ExitCode, Failure> {
+        let (recorded, _) = match recorded(args, request(args)?)? {
+            Some(recorded) => recorded,
+            None => return Ok(ExitCode::SUCCESS),
+        };
+        Ok(ExitCode::from(recorded.status))
+    }
+
+    /// What `check` says of a recording.
+    fn numbers(folder: &Path) -> Result<Numbers, Failure> {
+        let load = LoadOptions::of(Source::File(folder.join("perf.data")));
+        let checked = Request::of(load, Check::default()).ask(&Diagnostics::brief());
+        checked
+            .map(|checked| checked.verdict.numbers)
+            .map_err(|error| usage(&error.to_string(), "--again takes a folder of pjit record"))
+    }
+
+    /// Records once more what is in a folder.
+    fn again(args: &RecordArgs, folder: &Path) -> Result<ExitCode, Failure> {
+        let (mut request, here) = run::again(folder)?;
+        let before = numbers(folder)?;
+        let own = args.asked();
+        if own.call_graph.is_some() {
+            request.asked.call_graph = own.call_graph;
+        } else if let Some(size) = before
+            .advised_stack_size
+            .and_then(|size| u32::try_from(size).ok())
+        {
+            request.asked.call_graph = Some(CallGraph::Dwarf(size));
+        }
+        if own.frequency.is_some() {
+            request.asked.frequency = own.frequency;
+        } else if before.lost * 100 > before.samples {
+            let hertz = request.asked.frequency.unwrap_or(FREQUENCY);
+            request.asked.frequency = Some((hertz / 2).max(1));
+        }
+        let start = std::env::current_dir().unwrap_or_default();
+        request.folder = args.output.as_ref().map(|output| start.join(output));
+        if request.folder.is_none() {
+            let label = request.target.label();
+            let fresh = run::fresh_folder(&start, &label);
+            request.folder = Some(fresh);
+        }
+        std::env::set_current_dir(&here).map_err(|error| {
+            usage(
+                &format!("{}: {error}", here.display()),
+                "it was recorded in that folder",
+            )
+        })?;
+        let Some((recorded, now)) = recorded(args, request)? else {
+            return Ok(ExitCode::SUCCESS);
+        };
+        if let (Some(now), false) = (now, args.quiet) {
+            say(&format!(
+                "before: {}\nnow:    {}\n",
+                words(before),
+                words(now)
+            ));
+        }
+        Ok(ExitCode::from(recorded.status))
+    }
+
+    /// The numbers of a verdict on a line.
+    fn words(numbers: Numbers) -> String {
+        let share = |share: Option<f64>| {
+            share.map_or("-".to_owned(), |share| format!("{:.1}%", 100.0 * share))
+        };
+        format!(
+            "{} complete, {} named, {} of {} samples lost",
+            share(numbers.complete),
+            share(numbers.named),
+            numbers.lost,
+            numbers.samples + numbers.lost
+        )
+    }
+
+    /// Several runs, by turns with those of a base if there is one.
+    fn several(args: &RecordArgs) -> Result<ExitCode, Failure> {
+        let request = request(args)?;
+        let prepared = run::prepare(request, args.dry_run)?;
+        let new = prepared.request.target.clone();
+        let base = args
+            .base
+            .as_ref()
+            .map(|line| Target::Command(["sh", "-c", line].map(OsString::from).to_vec()));
+        let sides: Vec<(&str, Target)> = base
+            .map(|base| ("base", base))
+            .into_iter()
+            .chain([("new", new)])
+            .collect();
+        let runs = args.runs.unwrap_or(3);
+        if args.dry_run {
+            for (side, target) in &sides {
+                let one = prepared.run_in(target.clone(), &Path::new(side).join("01"));
+                let lines = typed(&one).join("\n");
+                let _ = writeln!(
+                    std::io::stdout(),
+                    "# {side}, {runs} times by turns\n{lines}"
+                );
+            }
+            return Ok(ExitCode::SUCCESS);
+        }
+        if !args.quiet {
+            say(&noted(&prepared.notes));
+        }
+        let names: Vec<&str> = sides.iter().map(|(side, _)| *side).collect();
+        prepared.make_folders(&names)?;
+        let mut worst = 0;
+        for (_, target) in &sides {
+            worst = worst.max(prepared.run_in(target.clone(), Path::new("")).warm_up()?);
+        }
+        for number in 1..=runs {
+            for (side, target) in &sides {
+                let folder = Path::new(side).join(format!("{number:02}"));
+                let recorded = run::record(prepared.run_in(target.clone(), &folder))?;
+                worst = worst.max(recorded.status);
+            }
+        }
+        let folder = &prepared.folder;
+        if !args.quiet {
+            let text = if sides.len() > 1 {
+                compared(folder)
+            } else {
+                let first = folder.join("new/01");
+                page(&first).map(|(text, _)| text)
+            };
+            say(&text.unwrap_or_else(|error| format!("note: {}\n", harmless(&error.to_string()))));
+            let folder = shown(folder);
+            say(&match sides.len() {
+                1 => format!("next: pjit flamegraph {folder}/new/01\n"),
+                _ => format!("next: pjit diff {folder}/base --to {folder}/new --full-names\n"),
+            });
+        }
+        Ok(ExitCode::from(worst))
+    }
+
+    /// What changed between the two sides of a folder.
+    fn compared(folder: &Path) -> Result<String, AskError> {
+        let comparing = Comparing {
+            base: vec![folder.join("base")],
+            new: vec![folder.join("new")],
+            method: Method {
+                paired: Some(true),
+                ..Method::default()
+            },
+            full_names: false,
+        };
+        let load = LoadOptions::of(Source::Default);
+        let compared = Request::of(load, comparing).ask(&Diagnostics::brief())?;
+        let mut text = Vec::new();
+        let _ = answer::write(
+            &compared,
+            Format::Text,
+            Some(Budget::Lines(PAGE)),
+            &mut text,
+        );
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// Records, and says so; nothing with `--dry-run`. With what `check` counts.
+    fn recorded(
+        args: &RecordArgs,
+        request: run::Request,
+    ) -> Result<Option<(Recorded, Option<Numbers>)>, Failure> {
+        let prepared = run::prepare(request, args.dry_run)?;
+        if args.dry_run {
+            let lines = typed(&prepared).join("\n");
+            let _ = writeln!(std::io::stdout(), "{lines}");
+            return Ok(None);
+        }
+        if !args.quiet && !matches!(prepared.request.target, Target::Command(_)) {
+            let until = match (prepared.request.duration, &prepared.request.stop_watch[..]) {
+                (None, []) => "; ^C ends it",
+                _ => "",
+            };
+            say(&format!("pjit: recording{until}\n"));
+        }
+        let recorded = run::record(prepared)?;
+        let mut counted = None;
+        if !args.quiet && !recorded.is_alone {
+            let (text, numbers) = ending(&recorded, args.verbose);
+            say(&text);
+            counted = numbers;
+        }
+        Ok(Some((recorded, counted)))
+    }
+
+    fn typed(prepared: &Prepared) -> Vec<String> {
+        let request = &prepared.request;
+        typed::lines(
+            &prepared.environment,
+            &prepared.options,
+            &request.target,
+            &prepared.folder,
+            &request.stop_watch,
+        )
+    }
+
+    fn noted(notes: &[Note]) -> String {
+        let mut text = String::new();
+        for note in notes {
+            text.push_str(&format!("note: {}\n", harmless(&note.text)));
+            if let Some(remedy) = &note.remedy {
+                text.push_str(&format!("      {}\n", harmless(remedy)));
+            }
+        }
+        text
+    }
+
+    /// What was recorded, on a page.
+    fn ending(recorded: &Recorded, is_verbose: bool) -> (String, Option<Numbers>) {
+        let mut text = noted(&recorded.notes);
+        if is_verbose {
+            for moved in &recorded.moved {
+                let how = if moved.copied { "copied" } else { "moved" };
+                let from = moved.from.display().to_string();
+                text.push_str(&format!("{how}: {} from {}\n", moved.name, harmless(&from)));
+            }
+        }
+        let mut counted = None;
+        match page(&recorded.folder) {
+            Ok((page, numbers)) => {
+                text.push_str(&page);
+                counted = Some(numbers);
+            }
+            Err(error) => text.push_str(&format!("note: {}\n", harmless(&error.to_string()))),
+        }
+        let folder = shown(&recorded.folder);
+        // Few samples tell nothing of what is missing.
+        let is_cut = |numbers: &Numbers| {
+            numbers.samples > 30 && numbers.complete.is_some_and(|share| share < 0.97)
+        };
+        let advised = counted
+            .filter(is_cut)
+            .and_then(|numbers| numbers.advised_stack_size);
+        let next = match advised {
+            _ if recorded.has_switches() => {
+                format!("pjit report --weight wall -s comm,state,sym {folder}")
+            }
+            Some(size) => format!("pjit record --again {folder}   # with {size} bytes of stack"),
+            None => format!("pjit flamegraph {folder}"),
+        };
+        text.push_str(&format!("next: {next}\n"));
+        (text, counted)
+    }
+
+    /// The folder as one types it from here.
+    fn shown(folder: &Path) -> String {
+        let here = std::env::current_dir().unwrap_or_default();
+        let near = folder.strip_prefix(&here).unwrap_or(folder);
+        typed::quoted(near.as_os_str())
+    }
+
+    fn page(folder: &Path) -> Result<(String, Numbers), AskError> {
+        let diag = Diagnostics::brief();
+        let load = LoadOptions::of(Source::File(folder.join("perf.data")));
+        let summary = Request::of(load, Summary::default()).ask(&diag)?;
+        let mut text = Vec::new();
+        // A page of this size can be written into memory.
+        let _ = answer::write(&summary, Format::Text, Some(Budget::Lines(PAGE)), &mut text);
+        let text = String::from_utf8_lossy(&text).into_owned();
+        Ok((text, summary.numbers()))
+    }
+}
+
+/// `10`, `0.5`
+fn parse_seconds(word: &str) -> Result<Duration, String> {
+    let seconds: f64 = word.parse().map_err(|_| "a number of seconds")?;
+    Duration::try_from_secs_f64(seconds)
+        .ok()
+        .filter(|duration| !duration.is_zero())
+        .ok_or_else(|| "a number of seconds".to_owned())
+}
+
+/// A word of the table of switches, wasmtime or all.
+fn parse_runtime(word: &str) -> Result<String, String> {
+    let words = environment::words();
+    if words.contains(&word) || matches!(word, "wasmtime" | "all") {
+        return Ok(word.to_owned());
+    }
+    Err(format!("one of {}, wasmtime, all", words.join(", ")))
+}
+
+/// `dwarf,8192`, `fp`; a number as the kernel takes it.
+fn parse_call_graph(word: &str) -> Result<CallGraph, String> {
+    let Some(size) = word.strip_prefix("dwarf,") else {
+        return Ok(CallGraph::Other(word.to_owned()));
+    };
+    let bytes = size.parse::<u32>().ok();
+    let bytes = bytes.filter(|bytes| (8..=65_528).contains(bytes) && bytes.is_multiple_of(8));
+    let bytes = bytes.ok_or("the kernel copies 8 to 65528 bytes of stack, in multiples of 8")?;
+    Ok(CallGraph::Dwarf(bytes))
+}
+
+/// `16M`, `512K`, `8388608B`, or pages as perf counts them.
+fn parse_ring(word: &str) -> Result<u64, String> {
+    const PAGE: u64 = 4096;
+    let wrong = || "a power of two of pages, or bytes with B, K, M or G behind".to_owned();
+    let end = word
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(word.len());
+    let (number, unit) = word.split_at(end);
+    let factor = match unit {
+        "" => PAGE,
+        "B" => 1,
+        "K" => 1 << 10,
+        "M" => 1 << 20,
+        "G" => 1 << 30,
+        _ => return Err(wrong()),
+    };
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    let bytes = number.checked_mul(factor).filter(|bytes| *bytes > 0);
+    bytes.ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_options() {
+        assert_eq!(parse_ring("16M"), Ok(16 << 20));
+        assert_eq!(parse_ring("128"), Ok(512 << 10));
+        assert_eq!(parse_ring("64K"), Ok(64 << 10));
+        for bad in ["", "M", "0", "5X", "-1"] {
+            assert!(parse_ring(bad).is_err(), "{bad}");
+        }
+        assert_eq!(parse_call_graph("dwarf,8192"), Ok(CallGraph::Dwarf(8192)));
+        assert_eq!(
+            parse_call_graph("dwarf"),
+            Ok(CallGraph::Other("dwarf".to_owned()))
+        );
+        for bad in ["dwarf,", "dwarf,7", "dwarf,65536", "dwarf,12"] {
+            assert!(parse_call_graph(bad).is_err(), "{bad}");
+        }
+        assert_eq!(parse_seconds("0.5"), Ok(Duration::from_millis(500)));
+        for bad in ["0", "-1", "x", "inf", "NaN"] {
+            assert!(parse_seconds(bad).is_err(), "{bad}");
+        }
+        assert!(parse_runtime("node").is_ok() && parse_runtime("all").is_ok());
+        assert!(parse_runtime("nodejs").is_err());
+    }
+}

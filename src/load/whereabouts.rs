@@ -1,0 +1,83 @@
+//! Where what belongs to a recording was when it was made: its processes, and the dumps that they had mapped.
+//!
+//! In: a recording. Out: numbers and recorded paths; nothing is looked for on this machine.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{LoadError, Source};
+use crate::diagnostics::Diagnostics;
+use crate::find::dump_of_mapping;
+use crate::input::Store;
+use crate::perfdata::{CpuMode, Delivered, Mmap, Record};
+
+/// What a recording says of its processes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Whereabouts {
+    /// All that it names.
+    pub processes: BTreeSet<u32>,
+    /// Those that began while it was made.
+    pub born: BTreeSet<u32>,
+    /// Paths of dumps, with the processes that had them mapped.
+    pub dumps: BTreeMap<Vec<u8>, BTreeSet<u32>>,
+    /// Samples, by process.
+    pub samples: BTreeMap<u32, u64>,
+    /// Samples in the kernel.
+    pub in_kernel: u64,
+    /// Names of its events.
+    pub events: Vec<String>,
+}
+
+/// Reads them.
+///
+/// # Errors
+/// When the recording cannot be opened.
+pub fn whereabouts(source: &Source, diag: &Diagnostics) -> Result<Whereabouts, LoadError> {
+    let store = Store::new();
+    let recording = source.open(&store, diag)?;
+    recording.read_once();
+    let mut found = Whereabouts {
+        events: recording
+            .events
+            .iter()
+            .map(|event| event.name.clone())
+            .collect(),
+        ..Whereabouts::default()
+    };
+    recording.deliver(diag, &mut |_| {}, &mut |delivered| found.take(delivered));
+    Ok(found)
+}
+
+impl Whereabouts {
+    fn take(&mut self, delivered: Delivered<'_>) {
+        match delivered {
+            Delivered::Sample(head) => {
+                *self.samples.entry(head.pid).or_default() += 1;
+                self.in_kernel += u64::from(head.cpumode == CpuMode::Kernel);
+            }
+            Delivered::Record { record, .. } => self.take_record(&record),
+        }
+    }
+
+    fn take_record(&mut self, record: &Record<'_>) {
+        match *record {
+            Record::Mmap(Mmap { pid, name, .. }) => {
+                if let Some(path) = dump_of_mapping(name) {
+                    self.dumps.entry(path.to_vec()).or_default().insert(pid);
+                }
+            }
+            Record::Comm { pid, .. } => drop(self.processes.insert(pid)),
+            Record::Fork {
+                pid,
+                ppid,
+                synthesized,
+                ..
+            } => {
+                self.processes.insert(pid);
+                if !synthesized && pid != ppid {
+                    self.born.insert(pid);
+                }
+            }
+            _ => {}
+        }
+    }
+}

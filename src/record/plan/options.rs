@@ -1,0 +1,369 @@
+//! Options of `perf record`: what is asked for, and what is asked for where nothing is said.
+
+use super::{Facts, Target};
+
+/// The largest copy of a stack that the kernel makes.
+pub const LARGEST_STACK: u32 = 65_528;
+/// The same where many processors fill their rings at once.
+const STACK_OF_MANY: u32 = 32_768;
+/// From so many processors on.
+const MANY_CPUS: u64 = 8;
+/// A ring loses nothing that holds so many samples.
+const SAMPLES_IN_RING: u64 = 16;
+/// Bytes of ring that hold them at any rate that was measured.
+const RING: u64 = 16 << 20;
+/// The smallest ring that is tried.
+pub const LEAST_RING: u64 = 128 << 10;
+/// A thread leaves a processor.
+const SWITCHES: &str = "sched:sched_switch";
+/// Switches are many, and stacks in the kernel are not copied.
+const STACK_OF_SWITCHES: u32 = 4096;
+/// Samples a second.
+pub const FREQUENCY: u64 = 999;
+
+/// How stacks are recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CallGraph {
+    /// A copy of so many bytes.
+    Dwarf(u32),
+    /// In perf's words.
+    Other(String),
+}
+
+/// What perf is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// `-e`, none for perf's own choice.
+    pub events: Vec<String>,
+    /// `-F`
+    pub frequency: Option<u64>,
+    /// `-c`
+    pub period: Option<u64>,
+    /// `--call-graph`
+    pub call_graph: CallGraph,
+    /// `-m` in bytes, for each processor.
+    pub ring: u64,
+    /// Whether the size of the ring was the user's word.
+    pub is_ring_given: bool,
+    /// `-k mono`, the clock of dumps.
+    pub clock: bool,
+    /// `-z`
+    pub compressed: bool,
+    /// `--buildid-mmap`
+    pub build_ids: bool,
+    /// Without the kernel.
+    pub user_only: bool,
+    /// Any other options, in the user's words.
+    pub more: Vec<String>,
+}
+
+/// What the user asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// `-e`
+    pub events: Vec<String>,
+    /// `-F`
+    pub frequency: Option<u64>,
+    /// `-c`
+    pub period: Option<u64>,
+    /// `--call-graph`, `-g`
+    pub call_graph: Option<CallGraph>,
+    /// `-m` in bytes.
+    pub ring: Option<u64>,
+    /// `--no-z`
+    pub uncompressed: bool,
+    /// `--offcpu`: every switch of a thread, and a clock.
+    pub off_cpu: bool,
+    /// `--perf`
+    pub more: Vec<String>,
+}
+
+impl Options {
+    /// What is recorded where nothing else is asked for, as far as settings let it.
+    #[must_use]
+    pub fn of(asked: &Asked, target: &Target, facts: &Facts) -> Self {
+        let ring = asked.ring.unwrap_or_else(|| largest_ring(facts));
+        let is_machine = *target == Target::Machine;
+        let stack = if is_machine || facts.cpus > MANY_CPUS {
+            STACK_OF_MANY
+        } else {
+            LARGEST_STACK
+        };
+        let default = CallGraph::Dwarf(stack_for(stack, ring));
+        let rate = |hertz: u64| facts.max_rate.map_or(hertz, |most| hertz.min(most.max(1)));
+        let mut frequency = match (asked.frequency, asked.period) {
+            (None, Some(_)) => None,
+            (asked, _) => Some(rate(asked.unwrap_or(FREQUENCY))),
+        };
+        let (mut events, mut more) = (asked.events.clone(), asked.more.clone());
+        if asked.off_cpu {
+            // The rate belongs to the clock alone: with -F switches would be sampled, too.
+            let hertz = frequency.take().unwrap_or(FREQUENCY);
+            events.extend([SWITCHES.to_owned(), format!("cpu-clock/freq={hertz}/")]);
+            more.insert(0, "--switch-events".to_owned());
+        }
+        Self {
+            events,
+            frequency,
+            period: asked.period,
+            call_graph: asked.call_graph.clone().unwrap_or(if asked.off_cpu {
+                CallGraph::Dwarf(STACK_OF_SWITCHES)
+            } else {
+                default
+            }),
+            ring,
+            is_ring_given: asked.ring.is_some(),
+            clock: true,
+            compressed: !asked.uncompressed,
+            build_ids: true,
+            user_only: false,
+            more,
+        }
+    }
+
+    /// Whether there are tracepoints among the events, which take more rights.
+    #[must_use]
+    pub fn has_tracepoints(&self) -> bool {
+        self.events.iter().any(|event| event.starts_with(SWITCHES))
+    }
+
+    /// The words, without the file and the target.
+    #[must_use]
+    pub fn words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
+        if let Some(hertz) = self.frequency {
+            option("-F", hertz.to_string());
+        }
+        if let Some(period) = self.period {
+            option("-c", period.to_string());
+        }
+        for event in self.shown_events() {
+            option("-e", event);
+        }
+        if self.clock {
+            option("-k", "mono".to_owned());
+        }
+        option(
+            "--call-graph",
+            match &self.call_graph {
+                CallGraph::Dwarf(bytes) => format!("dwarf,{bytes}"),
+                CallGraph::Other(word) => word.clone(),
+            },
+        );
+        option("-m", size(self.ring));
+        if self.compressed {
+            words.push("-z".to_owned());
+        }
+        if self.build_ids {
+            words.push("--buildid-mmap".to_owned());
+        }
+        words.extend(self.more.iter().cloned());
+        words
+    }
+
+    fn shown_events(&self) -> Vec<String> {
+        if !self.user_only {
+            return self.events.clone();
+        }
+        if self.events.is_empty() {
+            return vec!["cycles:u".to_owned()];
+        }
+        self.events.iter().map(|event| user_only(event)).collect()
+    }
+
+    /// A smaller ring, and stacks of which it holds enough; none below the smallest.
+    #[must_use]
+    pub fn with_less_ring(&self) -> Option<Self> {
+        let ring = match self.ring {
+            ring if ring > 512 << 10 => 512 << 10,
+            ring if ring > LEAST_RING => LEAST_RING,
+            _ => return None,
+        };
+        let call_graph = match self.call_graph {
+            CallGraph::Dwarf(bytes) => CallGraph::Dwarf(stack_for(bytes, ring)),
+            CallGraph::Other(ref word) => CallGraph::Other(word.clone()),
+        };
+        Some(Self {
+            ring,
+            call_graph,
+            ..self.clone()
+        })
+    }
+}
+
+/// The event with perf's modifier for user space.
+fn user_only(event: &str) -> String {
+    match event.rsplit_once([':', '/']) {
+        _ if event.ends_with('/') => format!("{event}u"),
+        // A tracepoint has a colon in its name, and no modifiers.
+        Some((front, modifiers))
+            if !front.is_empty() && modifiers.chars().all(|c| "kuhpPGHSDIWeb".contains(c)) =>
+        {
+            if modifiers.contains('u') && !modifiers.contains('k') {
+                event.to_owned()
+            } else {
+                let rest = modifiers.replace(['k', 'h'], "");
+                format!("{front}:u{rest}")
+            }
+        }
+        Some(_) => event.to_owned(),
+        None => format!("{event}:u"),
+    }
+}
+
+/// The largest copy of stacks of which a ring holds enough.
+fn stack_for(wanted: u32, ring: u64) -> u32 {
+    let fits = ring / SAMPLES_IN_RING / 8 * 8;
+    wanted.min(u32::try_from(fits).unwrap_or(LARGEST_STACK))
+}
+
+/// The largest ring that this user may have; a power of two.
+fn largest_ring(facts: &Facts) -> u64 {
+    /// The kernel counts the page in front of the ring, too.
+    const FRONT: u64 = 4096;
+    let is_free = facts.is_root || facts.paranoid.is_some_and(|paranoid| paranoid < 0);
+    let (Some(kilobytes), Some(memlock), false) = (facts.mlock_kb, facts.memlock, is_free) else {
+        return RING;
+    };
+    let most = (kilobytes << 10)
+        .saturating_add(memlock / facts.cpus.max(1))
+        .saturating_sub(FRONT);
+    let fits = most.checked_ilog2().map_or(0, |log| 1u64 << log);
+    fits.clamp(LEAST_RING, RING)
+}
+
+/// Bytes as perf takes them.
+#[must_use]
+pub fn size(bytes: u64) -> String {
+    const MEGA: u64 = 1 << 20;
+    const KILO: u64 = 1 << 10;
+    match bytes {
+        _ if bytes >= MEGA && bytes.is_multiple_of(MEGA) => format!("{}M", bytes / MEGA),
+        _ if bytes.is_multiple_of(KILO) => format!("{}K", bytes / KILO),
+        _ => format!("{bytes}B"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command() -> Target {
+        Target::Command(vec!["true".into()])
+    }
+
+    fn root() -> Facts {
+        Facts {
+            is_root: true,
+            cpus: 2,
+            ..Facts::default()
+        }
+    }
+
+    fn line(asked: &Asked, target: &Target, facts: &Facts) -> String {
+        Options::of(asked, target, facts).words().join(" ")
+    }
+
+    #[test]
+    fn defaults() {
+        let asked = Asked::default();
+        assert_eq!(
+            line(&asked, &command(), &root()),
+            "-F 999 -k mono --call-graph dwarf,65528 -m 16M -z --buildid-mmap"
+        );
+        assert_eq!(
+            line(&asked, &Target::Machine, &root()),
+            "-F 999 -k mono --call-graph dwarf,32768 -m 16M -z --buildid-mmap"
+        );
+        let large = Facts {
+            cpus: 64,
+            max_rate: Some(500),
+            ..root()
+        };
+        assert_eq!(
+            line(&asked, &command(), &large),
+            "-F 500 -k mono --call-graph dwarf,32768 -m 16M -z --buildid-mmap"
+        );
+    }
+
+    #[test]
+    fn a_ring_holds_sixteen_stacks() {
+        let user = |memlock, cpus| Facts {
+            mlock_kb: Some(516),
+            memlock: Some(memlock),
+            paranoid: Some(2),
+            cpus,
+            ..Facts::default()
+        };
+        let made = |facts: &Facts| {
+            let options = Options::of(&Asked::default(), &command(), facts);
+            (options.ring, options.call_graph)
+        };
+        let dwarf = CallGraph::Dwarf;
+        assert_eq!(made(&user(8 << 20, 2)), (4 << 20, dwarf(65_528)));
+        assert_eq!(made(&user(8 << 20, 64)), (512 << 10, dwarf(32_768)));
+        assert_eq!(made(&user(0, 2)), (512 << 10, dwarf(32_768)));
+        let none = Facts {
+            memlock: None,
+            ..user(0, 2)
+        };
+        assert_eq!(made(&none), (16 << 20, dwarf(65_528)));
+        let less = Options::of(&Asked::default(), &command(), &user(0, 2)).with_less_ring();
+        let less = less.expect("there is a smaller one");
+        assert_eq!(
+            (less.ring, less.call_graph.clone()),
+            (LEAST_RING, dwarf(8192))
+        );
+        assert_eq!(less.with_less_ring(), None);
+    }
+
+    #[test]
+    fn what_is_asked_for_is_taken() {
+        let asked = Asked {
+            events: vec!["cycles:pp".to_owned(), "sched:sched_switch".to_owned()],
+            period: Some(1000),
+            call_graph: Some(CallGraph::Other("fp".to_owned())),
+            ring: Some(1 << 20),
+            uncompressed: true,
+            more: vec!["--switch-events".to_owned()],
+            ..Asked::default()
+        };
+        let mut options = Options::of(&asked, &command(), &root());
+        assert_eq!(
+            options.words().join(" "),
+            "-c 1000 -e cycles:pp -e sched:sched_switch -k mono --call-graph fp -m 1M --buildid-mmap --switch-events"
+        );
+        options.user_only = true;
+        let line = options.words().join(" ");
+        assert!(
+            line.contains("-e cycles:upp -e sched:sched_switch"),
+            "{line}"
+        );
+    }
+
+    #[test]
+    fn events_of_user_space() {
+        for (event, wanted) in [
+            ("cycles", "cycles:u"),
+            ("cycles:u", "cycles:u"),
+            ("cycles:kpp", "cycles:upp"),
+            ("cpu/cycles,period=1/", "cpu/cycles,period=1/u"),
+            ("sched:sched_switch", "sched:sched_switch"),
+        ] {
+            assert_eq!(user_only(event), wanted);
+        }
+    }
+
+    #[test]
+    fn sizes_as_perf_reads_them() {
+        for (bytes, word) in [
+            (16 << 20, "16M"),
+            (512 << 10, "512K"),
+            (1 << 10, "1K"),
+            (12, "12B"),
+        ] {
+            assert_eq!(size(bytes), word);
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! The folder of a recording: where it lies, and what pjit itself writes into it.
+//!
+//! Stacks hold what the program had in its memory: nobody else may look into it.
+
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, lchown};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use rustix::fs::{Access, access, statvfs};
+use rustix::process::geteuid;
+use serde_json::{Value, json};
+
+use super::{Failure, Moved, Request};
+use crate::find::{KALLSYMS_PACKED, running_kallsyms};
+use crate::input::local_time;
+use crate::record::plan::environment::{self, Environment, Made};
+use crate::record::plan::options::{CallGraph, Options};
+use crate::record::plan::trouble::Trouble;
+use crate::record::plan::{Facts, Note, Target};
+
+/// perf's file in it.
+const RECORDING: &str = "perf.data";
+/// What perf said.
+const LOG: &str = "perf.log";
+/// How it was recorded.
+pub(super) const STORY: &str = "record.json";
+
+/// A folder that was made.
+pub(super) struct Folder {
+    path: PathBuf,
+    /// Whether it was not there before.
+    is_new: bool,
+}
+
+/// Where a recording of this will lie, absolute.
+pub(super) fn path(
+    named: Option<&Path>,
+    target: &Target,
+    facts: &Facts,
+) -> Result<PathBuf, Failure> {
+    let path = match named {
+        Some(path) => facts.here.join(path),
+        None => fresh(&facts.here, &target.label()),
+    };
+    if path.join(RECORDING).symlink_metadata().is_ok() {
+        return Err(Failure::of(Trouble::new(
+            format!("{} has a recording already", path.display()),
+            ["-o DIR names another folder"],
+        )));
+    }
+    let parent = if path.is_dir() {
+        path.as_path()
+    } else {
+        path.parent().unwrap_or(Path::new("/"))
+    };
+    if access(parent, Access::WRITE_OK | Access::EXEC_OK).is_err() {
+        let what = if parent.is_dir() {
+            "cannot be written"
+        } else {
+            "is not there"
+        };
+        return Err(Failure::of(Trouble::new(
+            format!("{} {what}", parent.display()),
+            ["-o DIR names another folder"],
+        )));
+    }
+    Ok(path)
+}
+
+/// A new folder for a recording of this, by the clock.
+#[must_use]
+pub fn fresh(here: &Path, label: &str) -> PathBuf {
+    here.join(format!("pjit-{label}-{}", moment()))
+}
+
+/// `20260131-235959`, by the clock of the wall.
+fn moment() -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let seconds = now.map_or(0, |now| now.as_secs());
+    let date = i64::try_from(seconds).ok().and_then(local_time);
+    date.map_or_else(
+        || seconds.to_string(),
+        |date| {
+            format!(
+                "{:04}{:02}{:02}-{:02}{:02}{:02}",
+                date.year(),
+                date.month(),
+                date.month_day(),
+                date.hour(),
+                date.minute(),
+                date.second()
+            )
+        },
+    )
+}
+
+/// What to say where little is free.
+pub(super) fn little_space(folder: &Path) -> Option<Note> {
+    const ENOUGH: u64 = 1 << 30;
+    let free = free_space(folder)?;
+    let text = format!("{} MB are free where the recording goes", free >> 20);
+    (free < ENOUGH).then(|| Note::new(text).mended_by("-o DIR on another disk, or -F 99"))
+}
+
+/// Bytes that this user may still write there.
+pub(super) fn free_space(folder: &Path) -> Option<u64> {
+    let there = folder.ancestors().find(|path| path.is_dir())?;
+    let facts = statvfs(there).ok()?;
+    facts.f_bavail.checked_mul(facts.f_frsize)
+}
+
+/// What is told of a recording.
+pub(super) struct Story<'s> {
+    pub(super) request: &'s Request,
+    pub(super) options: &'s Options,
+    pub(super) environment: &'s Environment,
+    pub(super) status: u8,
+    pub(super) began: SystemTime,
+    pub(super) notes: &'s [Note],
+    pub(super) moved: &'s [Moved],
+}
+
+impl Folder {
+    /// Makes it.
+    pub(super) fn make(path: &Path) -> Result<Self, Failure> {
+        let made = DirBuilder::new().mode(0o700).create(path);
+        let is_new = made.is_ok();
+        match made {
+            Err(error) if !path.is_dir() => {
+                Err(Failure::new(format!("{}: {error}", path.display())))
+            }
+            _ => Ok(Self {
+                path: path.to_owned(),
+                is_new,
+            }),
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where perf writes.
+    pub(super) fn recording(&self) -> PathBuf {
+        self.path.join(RECORDING)
+    }
+
+    /// Whether perf will soon find no room any more.
+    pub(super) fn is_full(&self) -> bool {
+        const LEAST: u64 = 200 << 20;
+        free_space(&self.path).is_some_and(|free| free < LEAST)
+    }
+
+    /// A file for what perf says.
+    pub(super) fn log(&self) -> io::Result<File> {
+        new_file(&self.path.join(LOG))
+    }
+
+    /// What it said, on one line.
+    pub(super) fn read_log(&self) -> String {
+        const LINES: usize = 3;
+        let bytes = fs::read(self.path.join(LOG)).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        let lines: Vec<&str> = lines.take(LINES).collect();
+        lines.join(" / ")
+    }
+
+    /// Makes files that variables lead to.
+    pub(super) fn add_files(&self, files: &[Made]) -> io::Result<()> {
+        for file in files {
+            // Another user may run what reads them, but not look around.
+            DirBuilder::new().mode(0o711).create(&file.folder)?;
+            new_file(&file.folder.join(file.name))?.write_all(file.text.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Takes them away again.
+    pub(super) fn remove_files(&self, files: &[Made]) {
+        for file in files {
+            let _ = fs::remove_file(file.folder.join(file.name));
+            let _ = fs::remove_dir(&file.folder);
+        }
+    }
+
+    /// Leaves nothing of what was made here.
+    pub(super) fn remove(&mut self) {
+        for name in [RECORDING, LOG] {
+            let _ = fs::remove_file(self.path.join(name));
+        }
+        let inside = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        for entry in inside.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(b".")) {
+            if self.is_new {
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
+        if self.is_new {
+            let _ = fs::remove_dir(&self.path);
+        }
+    }
+
+    /// Writes down how it was recorded.
+    pub(super) fn tell(&self, story: &Story<'_>) -> io::Result<()> {
+        let text = serde_json::to_string_pretty(&in_json(story))?;
+        let mut file = new_file(&self.path.join(STORY))?;
+        writeln!(file, "{text}")
+    }
+
+    /// Gives it to who asked for it, where root did that for somebody.
+    pub(super) fn finish(&self, keep_log: bool) {
+        if !keep_log {
+            let _ = fs::remove_file(self.path.join(LOG));
+        }
+        if !geteuid().is_root() || !self.is_new {
+            return;
+        }
+        let number = |name: &str| std::env::var(name).ok()?.parse::<u32>().ok();
+        let Some(user) = number("SUDO_UID") else {
+            return;
+        };
+        let group = number("SUDO_GID");
+        let inside = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        let files = inside.map(|entry| entry.path());
+        for path in files.chain([self.path.clone()]) {
+            let _ = lchown(path, Some(user), group);
+        }
+    }
+}
+
+/// Removes what runtimes were led to while they were recorded, and what perf said.
+pub(super) fn forget_switches(folder: &Path) {
+    for made in environment::made_files(folder) {
+        let _ = fs::remove_file(made.folder.join(made.name));
+        let _ = fs::remove_dir(made.folder);
+    }
+    let _ = fs::remove_file(folder.join(LOG));
+}
+
+/// Keeps the names of kernel functions, if they are shown.
+pub(super) fn keep_kallsyms(folder: &Path) -> io::Result<()> {
+    let judged = running_kallsyms().open().map_err(io::Error::other)?;
+    let file = new_file(&folder.join(KALLSYMS_PACKED))?;
+    let mut packed = GzEncoder::new(file, Compression::fast());
+    io::copy(&mut judged.into_file(), &mut packed)?;
+    packed.finish().map(drop)
+}
+
+/// A file that was not there, for this user alone.
+pub(super) fn new_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// What `--again` needs, and what people ask later. Of the user's environment nothing but what was added to it.
+fn in_json(story: &Story<'_>) -> Value {
+    let Story {
+        request, options, ..
+    } = story;
+    let texts = |words: &[OsString]| -> Vec<String> {
+        words
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect()
+    };
+    let (command, processes) = match &request.target {
+        Target::Command(words) => (texts(words), Vec::new()),
+        Target::Processes(pids) => (Vec::new(), pids.clone()),
+        Target::Machine => (Vec::new(), Vec::new()),
+    };
+    let here = std::env::current_dir().unwrap_or_default();
+    let asked = &request.asked;
+    let call_graph = |graph: &CallGraph| match graph {
+        CallGraph::Dwarf(bytes) => format!("dwarf,{bytes}"),
+        CallGraph::Other(word) => word.clone(),
+    };
+    let variables = story.environment.variables.iter();
+    let added = variables.map(|variable| (variable.name.to_owned(), json!(variable.added)));
+    json!({
+        "pjit": env!("CARGO_PKG_VERSION"),
+        "command": command,
+        "processes": processes,
+        "machine": request.target == Target::Machine,
+        "stop_watch": texts(&request.stop_watch),
+        "cwd": here.to_string_lossy(),
+        "began": seconds(story.began),
+        "ended": seconds(SystemTime::now()),
+        "status": story.status,
+        "environment": added.collect::<serde_json::Map<String, Value>>(),
+        "perf": options.words(),
+        "asked": {
+            "events": asked.events,
+            "frequency": asked.frequency,
+            "period": asked.period,
+            "call_graph": asked.call_graph.as_ref().map(call_graph),
+            "ring": asked.ring,
+            "uncompressed": asked.uncompressed,
+            "off_cpu": asked.off_cpu,
+            "load": request.load,
+            "perf": asked.more,
+            "duration": request.duration.map(|duration| duration.as_secs_f64()),
+            "until_exit": request.until_exit,
+            "no_switch": request.without,
+        },
+        "frequency": options.frequency,
+        "call_graph": call_graph(&options.call_graph),
+        "notes": story.notes.iter().map(|note| note.text.clone()).collect::<Vec<_>>(),
+        "gathered": story.moved.iter().map(|moved| json!({
+            "name": moved.name,
+            "from": moved.from.to_string_lossy(),
+            "copied": moved.copied,
+        })).collect::<Vec<_>>(),
+    })
+}
+
+fn seconds(time: SystemTime) -> f64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    (since.as_secs_f64() * 1000.0).round() / 1000.0
+}

@@ -1,0 +1,685 @@
+//! Recording for real: the only room of pjit that starts programs, besides the pager.
+//!
+//! In: a plan. Out: a folder with the recording and what belongs to it, and the status of the command. Changes no setting and no
+//! file outside of that folder but those that the recorded programs wrote for it; ends and signals nothing that it did not start.
+
+mod again;
+mod command;
+mod folder;
+mod gather;
+mod harvest;
+mod keeper;
+mod machine;
+mod perf;
+mod preflight;
+mod signals;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant, SystemTime};
+
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGKILL};
+
+use super::plan::environment::{self, Environment};
+use super::plan::options::{Asked, Options};
+use super::plan::trouble::{self, Trouble};
+use super::plan::{Facts, Note, Target, command as words};
+use crate::load::Whereabouts;
+pub use again::again;
+use command::{Gate, status_of};
+use folder::Folder;
+pub use folder::fresh as fresh_folder;
+pub use gather::Moved;
+use keeper::Keeper;
+use perf::Perf;
+use signals::Arriving;
+
+/// The status where pjit cannot record, as `timeout` and `env` have it.
+pub const CANNOT: u8 = 125;
+
+/// What is asked for.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// What is recorded.
+    pub target: Target,
+    /// What ends the recording of what runs already.
+    pub stop_watch: Vec<OsString>,
+    /// How long that is recorded.
+    pub duration: Option<Duration>,
+    /// Whether a command's children are recorded to their end, too.
+    pub until_exit: bool,
+    /// What puts load on a server, for a shell; the server is ended behind it.
+    pub load: Option<String>,
+    /// Options of perf.
+    pub asked: Asked,
+    /// Runtimes that get no switch.
+    pub without: Vec<String>,
+    /// The folder, if it was named.
+    pub folder: Option<PathBuf>,
+}
+
+/// Why nothing was recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// 125, or what shells have for commands that cannot be run.
+    pub status: u8,
+    /// What is wrong.
+    pub text: String,
+    /// What mends it.
+    pub remedies: Vec<String>,
+}
+
+impl Failure {
+    fn of(trouble: Trouble) -> Self {
+        Self {
+            status: CANNOT,
+            text: trouble.text,
+            remedies: trouble.remedies,
+        }
+    }
+
+    fn new(text: impl Into<String>) -> Self {
+        Self::of(Trouble::new(text, []))
+    }
+}
+
+/// A recording that is possible.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    /// What was asked for.
+    pub request: Request,
+    /// perf.
+    perf: PathBuf,
+    /// Facts of the machine.
+    facts: Facts,
+    /// What works.
+    pub options: Options,
+    /// What the command's environment gets.
+    pub environment: Environment,
+    /// Where it will lie.
+    pub folder: PathBuf,
+    /// What cannot be had.
+    pub notes: Vec<Note>,
+}
+
+/// What was recorded.
+#[derive(Debug)]
+pub struct Recorded {
+    /// The command's status.
+    pub status: u8,
+    /// Where it lies.
+    pub folder: PathBuf,
+    /// What to know.
+    pub notes: Vec<Note>,
+    /// Files that were gathered.
+    pub moved: Vec<Moved>,
+    /// Whether the terminal is gone, and with it who reads.
+    pub is_alone: bool,
+    /// What the recording says of processes.
+    pub whereabouts: Whereabouts,
+}
+
+impl Recorded {
+    /// Whether it has every switch of threads.
+    #[must_use]
+    pub fn has_switches(&self) -> bool {
+        let mut events = self.whereabouts.events.iter();
+        events.any(|event| event.starts_with("sched:sched_switch"))
+    }
+}
+
+/// What works here, without a command.
+///
+/// # Errors
+/// When nothing does.
+pub fn doctor(asked: &Asked) -> Result<(Options, Vec<Note>), Failure> {
+    let target = Target::Command(vec!["true".into()]);
+    let facts = machine::facts();
+    let perf = perf_program()?;
+    let options = Options::of(asked, &target, &facts);
+    tried(&perf, options, &target, &facts)
+}
+
+fn perf_program() -> Result<PathBuf, Failure> {
+    machine::program("perf".as_ref())
+        .ok_or_else(|| Failure::of(trouble::no_perf(&machine::os_release())))
+}
+
+fn tried(
+    perf: &Path,
+    options: Options,
+    target: &Target,
+    facts: &Facts,
+) -> Result<(Options, Vec<Note>), Failure> {
+    let wanted = options.ring;
+    let (options, mut notes) = preflight::preflight(perf, options, target, facts)?;
+    let small = 16 << 20;
+    if wanted == options.ring && wanted < small && !options.is_ring_given {
+        notes.push(trouble::of_ring(&options, facts));
+    }
+    notes.extend(trouble::of_settings(&options, facts));
+    Ok((options, notes))
+}
+
+/// Finds out whether it can be recorded, and how. With `dry` nothing is started.
+///
+/// # Errors
+/// When it cannot; nothing was written, and the command was not started.
+pub fn prepare(request: Request, dry: bool) -> Result<Prepared, Failure> {
+    let facts = machine::facts();
+    let mut request = request;
+    if let Target::Command(command) = &request.target {
+        runnable(command)?;
+        request.target = Target::Command(words::with_switch(command, &request.without));
+    }
+    runnable_if_any(&request.stop_watch)?;
+    let perf = match perf_program() {
+        Ok(perf) => perf,
+        Err(_) if dry => "perf".into(),
+        Err(failure) => return Err(failure),
+    };
+    let folder = folder::path(request.folder.as_deref(), &request.target, &facts)?;
+    let wanted = Options::of(&request.asked, &request.target, &facts);
+    let (options, mut notes) = if dry {
+        let notes = trouble::of_settings(&wanted, &facts);
+        (wanted, notes)
+    } else {
+        tried(&perf, wanted, &request.target, &facts)?
+    };
+    let mut environment = Environment::default();
+    if let Target::Command(command) = &request.target {
+        let given: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+        environment = environment::plan(&given, &request.without, &facts, &folder);
+        notes.append(&mut environment.notes);
+        notes.extend(words::notes(command));
+    }
+    notes.extend(folder::little_space(&folder));
+    Ok(Prepared {
+        request,
+        perf,
+        facts,
+        options,
+        environment,
+        folder,
+        notes,
+    })
+}
+
+/// Asks that there is such a program.
+fn runnable(command: &[OsString]) -> Result<(), Failure> {
+    let name = command.first().map(OsString::as_os_str).unwrap_or_default();
+    if machine::program(name).is_some() {
+        return Ok(());
+    }
+    let shown = name.display();
+    let (status, text) = if machine::is_there(name) {
+        (126, format!("{shown}: cannot be run"))
+    } else {
+        (127, format!("{shown}: no such command"))
+    };
+    Err(Failure {
+        status,
+        ..Failure::new(text)
+    })
+}
+
+fn runnable_if_any(command: &[OsString]) -> Result<(), Failure> {
+    if command.is_empty() {
+        Ok(())
+    } else {
+        runnable(command)
+    }
+}
+
+/// Records.
+///
+/// # Errors
+/// When perf does not start after all; nothing is left of it then, and the command was not started.
+pub fn record(prepared: Prepared) -> Result<Recorded, Failure> {
+    let began = SystemTime::now();
+    let mut folder = Folder::make(&prepared.folder)?;
+    let keeper = Keeper::start();
+    let outcome = folder
+        .add_files(&prepared.environment.files)
+        .map_err(|error| Failure::new(format!("{}: {error}", prepared.folder.display())))
+        .and_then(|()| run(&prepared, &folder));
+    let kept = keeper.end();
+    let ended = match outcome {
+        Ok(ended) => ended,
+        Err(failure) => {
+            folder.remove();
+            return Err(failure);
+        }
+    };
+    folder.remove_files(&prepared.environment.files);
+    let Prepared {
+        request,
+        options,
+        environment,
+        mut notes,
+        ..
+    } = prepared;
+    let mut gathered = gather::gather(folder.path(), &request.target, began, &kept);
+    notes.extend(ended.notes);
+    notes.append(&mut gathered.notes);
+    let story = folder::Story {
+        request: &request,
+        options: &options,
+        environment: &environment,
+        status: ended.status,
+        began,
+        notes: &notes,
+        moved: &gathered.moved,
+    };
+    let told = folder.tell(&story);
+    folder.finish(ended.log_is_of_use);
+    if let Err(error) = told {
+        notes.push(Note::new(format!("record.json: {error}")));
+    }
+    Ok(Recorded {
+        status: ended.status,
+        folder: folder.path().to_owned(),
+        notes,
+        moved: gathered.moved,
+        is_alone: ended.is_alone,
+        whereabouts: gathered.whereabouts,
+    })
+}
+
+/// Gathers what belongs to a recording whose recorder was killed: what lies beside it afterwards.
+///
+/// # Errors
+/// When it is none of ours, or was gathered before.
+pub fn finish(folder: &Path) -> Result<(Vec<Moved>, Vec<Note>), Failure> {
+    let recording = folder.join("perf.data");
+    let meta = std::fs::metadata(&recording)
+        .map_err(|error| Failure::new(format!("{}: {error}", recording.display())))?;
+    if folder.join(folder::STORY).symlink_metadata().is_ok() {
+        return Err(Failure::new(format!(
+            "{} is whole already",
+            folder.display()
+        )));
+    }
+    // The recording is the first file that was made.
+    let began = meta
+        .created()
+        .or_else(|_| meta.modified())
+        .unwrap_or(SystemTime::now());
+    let target = Target::Command(Vec::new());
+    let gathered = gather::gather(folder, &target, began, &keeper::Kept::default());
+    folder::forget_switches(folder);
+    Ok((gathered.moved, gathered.notes))
+}
+
+/// How a run ended.
+struct Ended {
+    status: u8,
+    notes: Vec<Note>,
+    is_alone: bool,
+    log_is_of_use: bool,
+}
+
+/// Starts all, and waits for the end.
+fn run(prepared: &Prepared, folder: &Folder) -> Result<Ended, Failure> {
+    let arriving = Arriving::new();
+    match &prepared.request.target {
+        Target::Command(words) => run_command(prepared, words, folder, &arriving),
+        target => watch(prepared, target, folder, &arriving),
+    }
+}
+
+/// A command from its start to its end.
+fn run_command(
+    prepared: &Prepared,
+    words: &[OsString],
+    folder: &Folder,
+    arriving: &Arriving,
+) -> Result<Ended, Failure> {
+    let name = words.first().map(OsString::as_os_str).unwrap_or_default();
+    let program = machine::program(name).unwrap_or_else(|| name.into());
+    let trouble = |error: io::Error| Failure::new(format!("{}: {error}", name.display()));
+    let (waiting, gate) =
+        command::waiting(&program, words, &prepared.environment.variables).map_err(trouble)?;
+    // perf ends with the thread that started it, which stays until this side hangs up.
+    let (stay, attached) = attach(prepared, folder, gate)?;
+    let started = waiting.start();
+    let attached = attached.recv();
+    let mut perf = match attached {
+        Ok(Some(perf)) => perf,
+        Ok(None) | Err(_) if started.is_err() => {
+            return Err(not_attached(folder, started.err()));
+        }
+        Ok(None) | Err(_) => return Err(not_attached(folder, None)),
+    };
+    let mut child = match started {
+        Ok(child) => child,
+        Err(error) => {
+            perf.end();
+            drop(stay);
+            let status = match error.kind() {
+                io::ErrorKind::NotFound => 127,
+                _ => 126,
+            };
+            return Err(Failure {
+                status,
+                ..trouble(error)
+            });
+        }
+    };
+    let began = Instant::now();
+    let mut notes = Vec::new();
+    let mut killed = None;
+    let mut load = Load::new(prepared.request.load.as_deref());
+    let mut is_full = false;
+    let pid = child.id();
+    let (status, mut last) = follow(&mut child, arriving, || {
+        if killed.is_none() && perf.has_ended() && perf.killed_by().is_some() {
+            killed = Some(began.elapsed());
+        }
+        if !is_full && !perf.has_ended() && folder.is_full() {
+            // Better a recording that ends early than one without its end.
+            is_full = true;
+            perf.end();
+        }
+        load.tick(pid);
+    });
+    notes.extend(load.end());
+    if is_full {
+        let note =
+            Note::new("the disk was nearly full: the recording ends there, the command went on");
+        notes.push(note.mended_by("-o DIR on another disk, or -F 99"));
+    }
+    if prepared.request.until_exit {
+        while !perf.has_ended() && last.is_none() {
+            last = next_signal(arriving, Duration::from_millis(50));
+        }
+    }
+    let is_killed = perf.killed_by().is_some();
+    perf.end();
+    drop(stay);
+    if is_killed {
+        let at = killed.unwrap_or_else(|| began.elapsed());
+        notes.push(Note::new(format!(
+            "perf was killed at {:.0} s: the recording ends there, the command went on",
+            at.as_secs_f64()
+        )));
+    }
+    Ok(Ended {
+        status,
+        notes,
+        is_alone: last == Some(SIGHUP),
+        log_is_of_use: is_killed,
+    })
+}
+
+/// What puts load on a server, from its start a while after the server's.
+struct Load<'l> {
+    line: Option<&'l str>,
+    began: Instant,
+    running: Option<Child>,
+    notes: Vec<Note>,
+}
+
+impl<'l> Load<'l> {
+    fn new(line: Option<&'l str>) -> Self {
+        Self {
+            line,
+            began: Instant::now(),
+            running: None,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Starts it when it is time, and ends the server, which is a child that was not waited for, when it has ended.
+    fn tick(&mut self, server: u32) {
+        const READY: Duration = Duration::from_secs(1);
+        if let Some(line) = self.line.filter(|_| self.began.elapsed() >= READY) {
+            self.line = None;
+            let words = ["sh", "-c", line].map(OsString::from);
+            match command::at_once(Path::new("/bin/sh"), &words) {
+                Ok(child) => self.running = Some(child),
+                Err(error) => self.notes.push(Note::new(format!("{line}: {error}"))),
+            }
+        }
+        let Some(running) = &mut self.running else {
+            return;
+        };
+        if let Ok(Some(ended)) = running.try_wait() {
+            self.running = None;
+            if !ended.success() {
+                let text = format!("the load ended with status {}", status_of(ended));
+                self.notes.push(Note::new(text));
+            }
+            signals::send(server, signal_hook::consts::SIGTERM);
+        }
+    }
+
+    /// Ends what is left of it.
+    fn end(mut self) -> Vec<Note> {
+        if let Some(mut running) = self.running.take() {
+            self.notes
+                .push(Note::new("the command ended before its load"));
+            let _ = running.kill();
+            let _ = running.wait();
+        }
+        self.notes
+    }
+}
+
+/// Has a thread attach perf to the command that waits at the gate, and let it go.
+fn attach(
+    prepared: &Prepared,
+    folder: &Folder,
+    mut gate: Gate,
+) -> Result<(Sender<()>, std::sync::mpsc::Receiver<Option<Perf>>), Failure> {
+    let log = folder
+        .log()
+        .map_err(|error| Failure::new(format!("{}: {error}", folder.path().display())))?;
+    let (stay, stays) = channel::<()>();
+    let (sender, attached) = channel();
+    let (program, options, out) = (
+        prepared.perf.clone(),
+        prepared.options.clone(),
+        folder.recording(),
+    );
+    std::thread::spawn(move || {
+        let perf = gate.pid().and_then(|pid| {
+            let target = Target::Processes(vec![pid]);
+            let mut perf = Perf::start(&program, &options, &target, &out, &log).ok()?;
+            let records = perf.tell("enable");
+            if !records {
+                perf.end();
+            }
+            records.then_some(perf)
+        });
+        gate.open(perf.is_some());
+        let _ = sender.send(perf);
+        // Until the other side hangs up.
+        let _ = stays.recv();
+    });
+    Ok((stay, attached))
+}
+
+fn not_attached(folder: &Folder, error: Option<io::Error>) -> Failure {
+    let said = folder.read_log();
+    let said = match (said.is_empty(), error) {
+        (false, _) => said,
+        (true, Some(error)) => error.to_string(),
+        (true, None) => "it says nothing".to_owned(),
+    };
+    if said.contains("No such process") {
+        return Failure::new("what was to be recorded has ended");
+    }
+    Failure::new(format!("perf did not start: {said}"))
+}
+
+/// Waits for a child, and passes signals on to it: its status, and the last signal that came.
+fn follow(child: &mut Child, arriving: &Arriving, mut tick: impl FnMut()) -> (u8, Option<i32>) {
+    const TWICE: Duration = Duration::from_secs(2);
+    let mut last = None;
+    let mut interrupted: Option<Instant> = None;
+    // What came before the command was there did not reach it.
+    while let Ok(signal) = arriving.numbers.try_recv() {
+        if signal != SIGCHLD {
+            signals::send(child.id(), signal);
+            last = Some(signal);
+        }
+    }
+    loop {
+        match child.try_wait() {
+            Ok(Some(ended)) => return (status_of(ended), last),
+            Ok(None) => {}
+            Err(_) => return (1, last),
+        }
+        tick();
+        let Some(signal) = next_signal(arriving, Duration::from_millis(100)) else {
+            continue;
+        };
+        last = Some(signal);
+        let again = interrupted.is_some_and(|before| before.elapsed() < TWICE);
+        match signal {
+            SIGINT if again => signals::send(child.id(), SIGKILL),
+            SIGINT => {
+                interrupted = Some(Instant::now());
+                if !signals::is_in_front() {
+                    signals::send(child.id(), SIGINT);
+                }
+            }
+            other => signals::send(child.id(), other),
+        }
+    }
+}
+
+/// The next signal but for news of children, if one comes.
+fn next_signal(arriving: &Arriving, longest: Duration) -> Option<i32> {
+    match arriving.numbers.recv_timeout(longest) {
+        Ok(signal) => Some(signal).filter(|&signal| signal != SIGCHLD),
+        Err(RecvTimeoutError::Timeout) => None,
+        Err(RecvTimeoutError::Disconnected) => {
+            std::thread::sleep(longest);
+            None
+        }
+    }
+}
+
+/// What runs already, for a while.
+fn watch(
+    prepared: &Prepared,
+    target: &Target,
+    folder: &Folder,
+    arriving: &Arriving,
+) -> Result<Ended, Failure> {
+    let request = &prepared.request;
+    let log = folder
+        .log()
+        .map_err(|error| Failure::new(format!("{}: {error}", folder.path().display())))?;
+    let out = folder.recording();
+    let mut perf = Perf::start(&prepared.perf, &prepared.options, target, &out, &log)
+        .map_err(|error| Failure::new(format!("perf: {error}")))?;
+    if !perf.tell("enable") {
+        perf.end();
+        return Err(not_attached(folder, None));
+    }
+    let mut status = 0;
+    let before = harvest::Before::of_machine();
+    let last = if request.stop_watch.is_empty() {
+        let until = request.duration.map(|duration| Instant::now() + duration);
+        let mut last = None;
+        while last.is_none()
+            && !perf.has_ended()
+            && until.is_none_or(|until| Instant::now() < until)
+        {
+            let left = until.map_or(Duration::MAX, |until| until - Instant::now());
+            last = next_signal(arriving, left.min(Duration::from_millis(100)));
+        }
+        last
+    } else {
+        let words = &request.stop_watch;
+        let name = words.first().map(OsString::as_os_str).unwrap_or_default();
+        let trouble = |error: io::Error| Failure::new(format!("{}: {error}", name.display()));
+        let program = machine::program(name).unwrap_or_else(|| name.into());
+        let mut child = command::at_once(&program, words).map_err(trouble)?;
+        let (ended, last) = follow(&mut child, arriving, || {});
+        status = ended;
+        last
+    };
+    if !perf.has_ended() {
+        perf.tell("disable");
+    }
+    // Not recorded any more, and perf's file has room for what it maps.
+    let notes = match target {
+        Target::Processes(pids) => harvest::harvest(pids, folder.path(), true),
+        _ => harvest::harvest(&before.busy(), folder.path(), false),
+    };
+    let is_killed = perf.killed_by().is_some();
+    perf.end();
+    Ok(Ended {
+        status,
+        notes,
+        is_alone: last == Some(SIGHUP),
+        log_is_of_use: is_killed,
+    })
+}
+
+/// Facts that `prepared` was made of.
+impl Prepared {
+    /// The same machine and options for another run, into a folder inside of this one.
+    #[must_use]
+    pub fn run_in(&self, target: Target, folder: &Path) -> Self {
+        let folder = self.folder.join(folder);
+        let mut environment = Environment::default();
+        if matches!(target, Target::Command(_)) {
+            let given: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+            environment = environment::plan(&given, &self.request.without, &self.facts, &folder);
+        }
+        environment.notes.clear();
+        Self {
+            request: Request {
+                target,
+                ..self.request.clone()
+            },
+            environment,
+            folder,
+            notes: Vec::new(),
+            ..self.clone()
+        }
+    }
+
+    /// Makes the folder and those in it.
+    ///
+    /// # Errors
+    /// When that cannot be done.
+    pub fn make_folders(&self, inside: &[&str]) -> Result<(), Failure> {
+        Folder::make(&self.folder)?;
+        for name in inside {
+            Folder::make(&self.folder.join(name))?;
+        }
+        Ok(())
+    }
+
+    /// Runs the command without recording it, as it will run: its status.
+    ///
+    /// # Errors
+    /// When it cannot be run.
+    pub fn warm_up(&self) -> Result<u8, Failure> {
+        let Target::Command(words) = &self.request.target else {
+            return Ok(0);
+        };
+        let name = words.first().map(OsString::as_os_str).unwrap_or_default();
+        let trouble = |error: io::Error| Failure::new(format!("{}: {error}", name.display()));
+        let program = machine::program(name).unwrap_or_else(|| name.into());
+        let arriving = Arriving::new();
+        let mut child = command::at_once(&program, words).map_err(trouble)?;
+        Ok(follow(&mut child, &arriving, || {}).0)
+    }
+
+    /// Whether this is root.
+    #[must_use]
+    pub const fn is_root(&self) -> bool {
+        self.facts.is_root
+    }
+}

@@ -1,0 +1,718 @@
+//! `pjit record`: programs recorded for real. What runs keeps its status, its signals and its environment; nothing is left behind.
+//!
+//! Skipped with a message where there is no perf, or recording is not allowed.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::live::{Lab, total};
+use crate::support::{give_interrupts, pjit, program, send, skip};
+
+/// A folder in which things can be recorded.
+fn lab(test: &str) -> Option<Lab> {
+    let lab = Lab::empty(&format!("record-{test}"));
+    can_record(&lab).then_some(lab)
+}
+
+fn can_record(lab: &Lab) -> bool {
+    let tried = lab.record("try.data", &["-e", "cpu-clock:u"], &["true"]);
+    let _ = fs::remove_file(lab.path("try.data"));
+    tried.is_some()
+}
+
+/// `pjit record …` in the folder, with the variables of whoever runs the tests but for those that it merges.
+fn record(lab: &Lab, words: &[&str]) -> Command {
+    let mut command = pjit();
+    command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command.current_dir(lab.path(".")).arg("record").args(words);
+    command
+}
+
+fn done(command: &mut Command) -> (Option<i32>, String, String) {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command.output().expect("it can be run");
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    (status.code(), text(stdout), text(stderr))
+}
+
+/// Names in the folder, without those of programs that were built there.
+fn names(folder: &Path) -> BTreeSet<String> {
+    let inside = fs::read_dir(folder).expect("it can be listed").flatten();
+    let names = inside.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.collect()
+}
+
+fn story(folder: &Path) -> Value {
+    let text = fs::read(folder.join("record.json")).expect("it was told");
+    serde_json::from_slice(&text).expect("it is JSON")
+}
+
+#[test]
+fn the_status_is_the_commands() {
+    let Some(lab) = lab("status") else { return };
+    fs::write(lab.path("plain"), "no program").expect("written");
+    let sh = |script| ["-q", "--", "sh", "-c", script];
+    assert_eq!(done(&mut record(&lab, &sh("exit 37"))).0, Some(37));
+    assert_eq!(done(&mut record(&lab, &sh("kill -SEGV $$"))).0, Some(139));
+    for (command, status) in [
+        ("./nothing", 127),
+        ("nothing-of-this-name", 127),
+        ("./plain", 126),
+    ] {
+        let (code, out, err) = done(&mut record(&lab, &["--", command]));
+        assert_eq!(code, Some(status), "{command}: {err}");
+        assert!(err.starts_with("error: "), "{err}");
+        assert_eq!(out, "");
+    }
+    let made = names(&lab.path("."));
+    let folders: Vec<_> = made
+        .iter()
+        .filter(|name| name.starts_with("pjit-sh-"))
+        .collect();
+    assert!((1..=2).contains(&folders.len()), "{made:?}");
+    assert_eq!(made.len(), folders.len() + 1, "{made:?}");
+}
+
+#[test]
+fn what_cannot_be_recorded_leaves_nothing_and_is_125() {
+    let Some(lab) = lab("cannot") else { return };
+    let path = lab.path("no-perf");
+    fs::create_dir(&path).expect("made");
+    let cases: [(&[&str], &str); 7] = [
+        (&[], "nothing to record"),
+        (&["-p", "4194999"], "has ended"),
+        (&["-o", "missing/deep", "--", "true"], "is not there"),
+        (
+            &["--duration", "1", "--", "true"],
+            "--duration is for -p and -a",
+        ),
+        (&["-a", "--duration", "1", "--", "true"], "not both"),
+        (&["--no-such-option"], "unexpected argument"),
+        (&["--no-switch", "cobol", "--", "true"], "one of"),
+    ];
+    for (words, told) in cases {
+        let (code, out, err) = done(&mut record(&lab, words));
+        assert_eq!((code, out.as_str()), (Some(125), ""), "{words:?}: {err}");
+        assert!(err.contains(told), "{words:?}: {err}");
+    }
+    let (code, _, err) = done(record(&lab, &["--", "/bin/true"]).env("PATH", &path));
+    assert_eq!(code, Some(125), "{err}");
+    assert!(
+        err.contains("no perf on PATH") && err.contains("hint: "),
+        "{err}"
+    );
+    assert_eq!(names(&lab.path(".")), ["no-perf".to_owned()].into());
+
+    // Never over another one.
+    let twice = |_| done(&mut record(&lab, &["-q", "-o", "out", "--", "true"]));
+    let [first, second] = [(); 2].map(twice);
+    assert_eq!(first.0, Some(0), "{}", first.2);
+    assert_eq!(second.0, Some(125));
+    assert!(second.2.contains("has a recording already"), "{}", second.2);
+}
+
+#[test]
+fn a_dry_run_prints_what_can_be_typed_and_writes_nothing() {
+    let lab = Lab::empty("record-dry");
+    let words = [
+        "--dry-run",
+        "-o",
+        "out",
+        "-F",
+        "499",
+        "--",
+        "node",
+        "a b.js",
+    ];
+    // Only asked whether there is such a program.
+    fs::write(lab.path("node"), "#!/bin/sh\nexit 9\n").expect("written");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(lab.path("node"), mode).expect("allowed");
+    let path = lab.path(".").display().to_string();
+    let mut command = record(&lab, &words);
+    let (code, out, err) = done(command.env("PATH", path).env("NODE_OPTIONS", "--trace-gc"));
+    assert_eq!(code, Some(0), "{err}");
+    assert!(
+        out.contains(
+            "export NODE_OPTIONS='--trace-gc --perf-prof --interpreted-frames-native-stack'\n"
+        ),
+        "{out}"
+    );
+    assert!(
+        out.contains("perf record -F 499 -k mono --call-graph dwarf,"),
+        "{out}"
+    );
+    assert!(out.ends_with("-- node 'a b.js'\n"), "{out}");
+    assert_eq!(names(&lab.path(".")), ["node".to_owned()].into());
+}
+
+#[test]
+fn variables_are_merged_and_output_is_the_commands() {
+    let Some(lab) = lab("variables") else { return };
+    let script = "cat; printf '%s\\n' \"$NODE_OPTIONS\" \"$JAVA_TOOL_OPTIONS\" \"$PHP_INI_SCAN_DIR\" \"$PYTHONPERFSUPPORT\"";
+    let mut command = record(&lab, &["-o", "out", "--", "sh", "-c", script]);
+    command
+        .env("NODE_OPTIONS", "--max-old-space-size=512")
+        .env("JAVA_TOOL_OPTIONS", "-Xmx64m")
+        .env("PHP_INI_SCAN_DIR", "/etc/mine")
+        .env("PYTHONPERFSUPPORT", "0")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().expect("it can be run");
+    let mut input = child.stdin.take().expect("a pipe");
+    std::io::Write::write_all(&mut input, b"typed\n").expect("it reads");
+    drop(input);
+    let output = child.wait_with_output().expect("it ends");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "typed");
+    assert_eq!(
+        lines[1],
+        "--max-old-space-size=512 --perf-prof --interpreted-frames-native-stack"
+    );
+    assert!(lines[2].starts_with("-Xmx64m -XX:+Ignore"), "{text}");
+    assert!(
+        lines[3].starts_with("/etc/mine:") && lines[3].ends_with("/out/.php"),
+        "{text}"
+    );
+    assert_eq!(lines[4..], ["0"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("# Quality: "), "{said}");
+    assert!(said.contains("\nnext: pjit "), "{said}");
+    assert!(said.lines().count() <= 40, "{said}");
+    // Nothing but what belongs there, and for nobody else.
+    let made = names(&lab.path("out"));
+    let known = ["perf.data", "record.json", "kallsyms.gz"].map(str::to_owned);
+    assert!(made.is_subset(&known.into()), "{made:?}");
+    let mode = fs::metadata(lab.path("out")).expect("there").permissions();
+    let mode = std::os::unix::fs::PermissionsExt::mode(&mode);
+    assert_eq!(mode & 0o777, 0o700);
+    let told = story(&lab.path("out"));
+    assert_eq!(told["status"], 0);
+    // Of the user's variables nothing is kept.
+    assert!(!told.to_string().contains("max-old-space"), "{told}");
+    assert_eq!(
+        told["environment"]["NODE_OPTIONS"],
+        "--perf-prof --interpreted-frames-native-stack"
+    );
+}
+
+/// A program that cleans up for a while when a signal comes, and ends with 42.
+const SERVER: &str = r#"
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+static volatile sig_atomic_t stop;
+static volatile unsigned long sink;
+static void on(int s) { (void)s; stop = 1; }
+static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec + t.tv_nsec / 1e9; }
+__attribute__((noinline)) void serve(void) { while (!stop) sink++; sink++; }
+__attribute__((noinline)) void clean_up(void) { for (double end = now() + 0.4; now() < end;) for (int i = 0; i < 1000; i++) sink++; }
+int main(void)
+{
+    signal(SIGINT, on); signal(SIGTERM, on); signal(SIGHUP, on);
+    fclose(fopen("ready", "w"));
+    serve();
+    clean_up();
+    exit(42);
+}
+"#;
+
+fn built(test: &str, name: &str, text: &str) -> Option<Lab> {
+    let lab = lab(test)?;
+    let source = lab.path(&format!("{name}.c"));
+    fs::write(&source, text).expect("written");
+    let made = Command::new("cc")
+        .args(["-O1", "-g", "-o"])
+        .arg(lab.path(name))
+        .arg(&source)
+        .output();
+    match made {
+        Ok(made) if made.status.success() => Some(lab),
+        Ok(made) => panic!("{}", String::from_utf8_lossy(&made.stderr)),
+        Err(_) => {
+            skip("cc", "it cannot be run");
+            None
+        }
+    }
+}
+
+fn wait_for(what: &str, is_so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Children of a process that run a program whose name begins so.
+fn children(of: u32, begins: &str) -> Vec<u32> {
+    let mut found = Vec::new();
+    let tasks = fs::read_dir(format!("/proc/{of}/task"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    for task in tasks {
+        let text = fs::read_to_string(task.path().join("children")).unwrap_or_default();
+        found.extend(
+            text.split_whitespace()
+                .filter_map(|pid| pid.parse::<u32>().ok()),
+        );
+    }
+    found.retain(|pid| {
+        let comm = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        comm.starts_with(begins)
+    });
+    found
+}
+
+fn is_gone(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.is_empty() || stat.contains(") Z ")
+}
+
+/// Starts it in a session of its own, as no terminal's; waits until the server is ready.
+fn serving(lab: &Lab, out: &str) -> Child {
+    give_interrupts();
+    let _ = fs::remove_file(lab.path("ready"));
+    let mut command = record(lab, &["-q", "-o", out, "--", "./server"]);
+    command.process_group(0).stderr(Stdio::null());
+    let child = command.spawn().expect("it can be run");
+    wait_for("the server is ready", || lab.path("ready").exists());
+    std::thread::sleep(Duration::from_millis(200));
+    child
+}
+
+fn samples_of(lab: &Lab, out: &str, function: &str) -> u64 {
+    let folded = lab.show(&["fold", "--weight", "samples"], out);
+    let has = |line: &&str| line.contains(function);
+    let lines: Vec<&str> = folded.lines().filter(has).collect();
+    total(&lines.join("\n"))
+}
+
+#[test]
+fn signals_are_the_commands_and_its_end_is_recorded() {
+    let Some(lab) = built("signals", "server", SERVER) else {
+        return;
+    };
+    for (signal, out) in [
+        (Signal::INT, "int"),
+        (Signal::TERM, "term"),
+        (Signal::HUP, "hup"),
+    ] {
+        let mut child = serving(&lab, out);
+        send(signal, child.id());
+        let status = child.wait().expect("it ends");
+        assert_eq!(status.code(), Some(42), "{out}");
+        assert!(samples_of(&lab, out, "clean_up") > 20, "{out}");
+        assert!(samples_of(&lab, out, "serve") > 20, "{out}");
+        assert_eq!(story(&lab.path(out))["status"], 42);
+    }
+}
+
+#[test]
+fn whoever_is_killed_the_others_end_well() {
+    let Some(lab) = built("killed", "server", SERVER) else {
+        return;
+    };
+    // pjit itself: perf completes its file, the command is asked to end.
+    let mut child = serving(&lab, "pjit");
+    let (perfs, servers) = (children(child.id(), "perf"), children(child.id(), "server"));
+    assert_eq!((perfs.len(), servers.len()), (1, 1));
+    send(Signal::KILL, child.id());
+    let _ = child.wait();
+    wait_for("both are gone", || is_gone(perfs[0]) && is_gone(servers[0]));
+    assert!(samples_of(&lab, "pjit", "serve") > 20);
+    let checked = pjit()
+        .args(["check", "pjit"])
+        .current_dir(lab.path("."))
+        .output()
+        .expect("it can be run");
+    let checked = String::from_utf8_lossy(&checked.stdout).into_owned();
+    assert!(checked.contains("ok    recording "), "{checked}");
+
+    // perf: the command goes on, and its status is kept.
+    let mut child = serving(&lab, "perf");
+    send(Signal::KILL, children(child.id(), "perf")[0]);
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(children(child.id(), "server").len(), 1);
+    send(Signal::TERM, child.id());
+    assert_eq!(child.wait().expect("it ends").code(), Some(42));
+    let notes = story(&lab.path("perf"))["notes"].to_string();
+    assert!(notes.contains("perf was killed"), "{notes}");
+}
+
+#[test]
+fn what_goes_on_is_recorded_if_that_is_wanted() {
+    let Some(lab) = built("daemon", "server", SERVER) else {
+        return;
+    };
+    if program("setsid").is_none() || program("timeout").is_none() {
+        skip("setsid", "there is none");
+        return;
+    }
+    let script = "setsid timeout -s TERM 1.5 ./server >/dev/null 2>&1 & exit 3";
+    let (code, _, err) = done(&mut record(
+        &lab,
+        &["-o", "without", "--", "sh", "-c", script],
+    ));
+    assert_eq!(code, Some(3), "{err}");
+    assert!(
+        err.contains(" on\n") && err.contains("--until-exit"),
+        "{err}"
+    );
+    let (code, _, err) = done(&mut record(
+        &lab,
+        &["-q", "--until-exit", "-o", "with", "--", "sh", "-c", script],
+    ));
+    assert_eq!(code, Some(3), "{err}");
+    assert!(samples_of(&lab, "with", "serve") > 200);
+    assert!(samples_of(&lab, "with", "clean_up") > 20);
+}
+
+/// A program that does not outlive a test that fails.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn running_processes_are_recorded_for_a_while() {
+    let Some(lab) = built("attach", "server", SERVER) else {
+        return;
+    };
+    let mut server = Ended(
+        Command::new("./server")
+            .current_dir(lab.path("."))
+            .spawn()
+            .expect("it was built"),
+    );
+    wait_for("the server is ready", || lab.path("ready").exists());
+    let pid = server.0.id().to_string();
+    let words = ["-q", "-p", &pid, "--duration", "0.5", "-o", "pid"];
+    let (code, _, err) = done(&mut record(&lab, &words));
+    assert_eq!(code, Some(0), "{err}");
+    let words = ["-q", "-p", &pid, "-o", "watch", "--", "sleep", "0.5"];
+    let (code, _, err) = done(&mut record(&lab, &words));
+    assert_eq!(code, Some(0), "{err}");
+    assert!(
+        server.0.try_wait().expect("asked").is_none(),
+        "it was not touched"
+    );
+    send(Signal::TERM, server.0.id());
+    assert_eq!(server.0.wait().expect("it ends").code(), Some(42));
+    for out in ["pid", "watch"] {
+        let count = samples_of(&lab, out, "serve");
+        assert!((50..2000).contains(&count), "{out}: {count}");
+    }
+    // One that ends meanwhile ends the recording.
+    let mut sleeper = Command::new("sleep")
+        .arg("4")
+        .spawn()
+        .expect("there is sleep");
+    let pid = sleeper.id().to_string();
+    let began = Instant::now();
+    let (code, _, err) = done(&mut record(
+        &lab,
+        &["-q", "-p", &pid, "--duration", "60", "-o", "end"],
+    ));
+    assert_eq!(code, Some(0), "{err}");
+    assert!(began.elapsed() < Duration::from_secs(30));
+    let _ = sleeper.wait();
+}
+
+#[test]
+fn dumps_of_node_come_along_and_leave_nothing_behind() {
+    let Some(lab) = lab("node") else { return };
+    if program("node").is_none() {
+        skip("node", "there is none");
+        return;
+    }
+    fs::create_dir(lab.path("project")).expect("made");
+    let text = "function busy(n) { let x = 0; for (let i = 0; i < n; i++) x += i % 7; return x; }\n\
+                let s = 0; for (let i = 0; i < 300; i++) s += busy(1e6); console.log(s);\n";
+    fs::write(lab.path("project/a.js"), text).expect("written");
+    let words = [
+        "-v",
+        "-o",
+        "out",
+        "--",
+        "sh",
+        "-c",
+        "cd project && node a.js",
+    ];
+    let (code, out, err) = done(&mut record(&lab, &words));
+    assert_eq!(code, Some(0), "{err}");
+    assert_eq!(out.lines().count(), 1, "{out}");
+    assert_eq!(names(&lab.path("project")), ["a.js".to_owned()].into());
+    let dumps: Vec<String> = names(&lab.path("out"))
+        .into_iter()
+        .filter(|name| name.starts_with("jit-"))
+        .collect();
+    assert_eq!(dumps.len(), 1, "{err}");
+    assert!(err.contains("moved: jit-"), "{err}");
+    assert!(samples_of(&lab, "out", "busy") > 50, "{err}");
+    // A file of this name that was there before stays where it is.
+    assert_eq!(story(&lab.path("out"))["gathered"][0]["copied"], false);
+}
+
+#[test]
+fn programs_in_containers_of_their_own_have_names() {
+    let Some(lab) = lab("container") else { return };
+    if program("node").is_none() || program("unshare").is_none() {
+        skip("node", "there is none, or no unshare");
+        return;
+    }
+    let text = "function busy(n) { let x = 0; for (let i = 0; i < n; i++) x += i % 7; return x; }\n\
+                let s = 0; for (let i = 0; i < 400; i++) s += busy(1e6); console.log(s);\n";
+    fs::write(lab.path("a.js"), text).expect("written");
+    // Nothing of its folder is left when it has ended.
+    let script = "mount -t tmpfs t /tmp && cp a.js /tmp && cd /tmp && node a.js";
+    let inside = ["unshare", "-m", "-p", "-f", "sh", "-c", script];
+    let possible = Command::new("unshare")
+        .args(["-m", "-p", "-f", "mount", "-t", "tmpfs", "t", "/tmp"])
+        .stderr(Stdio::null())
+        .status();
+    if !possible.is_ok_and(|status| status.success()) {
+        skip("unshare", "no namespace can be made");
+        return;
+    }
+    let words = [&["-q", "-o", "out", "--"][..], &inside[..]].concat();
+    let (code, _, err) = done(&mut record(&lab, &words));
+    assert_eq!(code, Some(0), "{err}");
+    let dumps = names(&lab.path("out"));
+    let dump = dumps.iter().find(|name| name.starts_with("jit-"));
+    assert!(dump.is_some(), "{dumps:?}");
+    assert!(samples_of(&lab, "out", "busy") > 50);
+}
+
+const JAVA: &str = r"
+import java.util.concurrent.*;
+public class Server {
+    static long busy(int n) { long s = 0; for (int i = 0; i < n; i++) s += i % 7 * s + i; return s; }
+    static long work() { long s = 0; for (int i = 0; i < 50; i++) s += busy(300); return s; }
+    public static void main(String[] a) throws Exception {
+        ExecutorService pool = Executors.newFixedThreadPool(1);
+        long end = System.currentTimeMillis() + 30000, s = 0;
+        boolean told = false;
+        long warm = System.currentTimeMillis() + 3000;
+        while (System.currentTimeMillis() < end) {
+            s += pool.submit(Server::work).get();
+            if (!told && System.currentTimeMillis() > warm) { new java.io.File(`ready`).createNewFile(); told = true; }
+        }
+        System.out.println(s);
+        pool.shutdown();
+    }
+}
+";
+
+#[test]
+fn a_running_jvm_is_asked_for_its_names_and_keeps_no_map() {
+    let Some(lab) = lab("jvm") else { return };
+    fs::write(lab.path("Server.java"), JAVA.replace('`', "\"")).expect("written");
+    let made = Command::new("javac")
+        .arg("Server.java")
+        .current_dir(lab.path("."))
+        .output();
+    if !made.is_ok_and(|made| made.status.success()) || program("jcmd").is_none() {
+        skip("java", "there is no JDK");
+        return;
+    }
+    let mut command = Command::new("java");
+    command
+        .args(["-cp", ".", "Server"])
+        .current_dir(lab.path("."))
+        .stdout(Stdio::null());
+    let server = Ended(command.spawn().expect("there is java"));
+    wait_for("the server is warm", || lab.path("ready").exists());
+    let pid = server.0.id().to_string();
+    let (code, _, err) = done(&mut record(
+        &lab,
+        &["-p", &pid, "--duration", "1", "-o", "out"],
+    ));
+    assert_eq!(code, Some(0), "{err}");
+    if err.contains("only releases from 17 on") {
+        skip("java", "an old release");
+        return;
+    }
+    assert!(err.contains("is a JVM: "), "{err}");
+    let map = crate::support::map_of(server.0.id());
+    assert!(!map.exists(), "{}", map.display());
+    let made = format!("jit-{pid}.dump");
+    assert!(names(&lab.path("out")).contains(&made), "{err}");
+    assert!(samples_of(&lab, "out", "Server.") > 50, "{err}");
+    drop(server);
+}
+
+/// Nobody of that number may record much; what cannot be had is told, and how it could be.
+#[test]
+fn ordinary_users_are_told_what_mends_it() {
+    let Some(lab) = lab("user") else { return };
+    if program("setpriv").is_none() || !rustix::process::geteuid().is_root() {
+        skip("setpriv", "only root can become somebody else");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let binary = folder.path().join("pjit");
+    fs::copy(env!("CARGO_BIN_EXE_pjit"), &binary).expect("copied");
+    let open = |path: &Path, mode| {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        fs::set_permissions(path, mode).expect("allowed");
+    };
+    open(folder.path(), 0o777);
+    open(&binary, 0o755);
+    let run = |words: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
+        command.arg(&binary).arg("record").args(words);
+        command
+            .current_dir(folder.path())
+            .env("HOME", "/nonexistent");
+        done(&mut command)
+    };
+    let (code, _, err) = run(&["-a", "--duration", "1"]);
+    assert_eq!(code, Some(125), "{err}");
+    assert!(err.contains("hint: sudo pjit record -a"), "{err}");
+    let (code, _, err) = run(&["-p", "1", "--duration", "1"]);
+    assert_eq!(code, Some(125), "{err}");
+    assert!(err.contains("another user"), "{err}");
+    assert_eq!(names(folder.path()).len(), 1, "{err}");
+    let (code, _, err) = run(&["-o", "/proc", "--", "true"]);
+    assert_eq!(code, Some(125), "{err}");
+    let (code, _, err) = run(&["-o", "out", "--", "sh", "-c", "exit 5"]);
+    assert_eq!(code, Some(5), "{err}");
+    let (code, out, err) = run(&["--doctor"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.starts_with("works: perf record -F "), "{out}");
+    drop(lab);
+}
+
+#[test]
+fn runs_are_recorded_by_turns_and_compared() {
+    let Some(lab) = built("runs", "load", LOAD) else {
+        return;
+    };
+    let words = [
+        "--runs",
+        "2",
+        "--base",
+        "./load 150",
+        "-o",
+        "out",
+        "--",
+        "./load",
+        "300",
+    ];
+    let (code, _, err) = done(&mut record(&lab, &words));
+    assert_eq!(code, Some(0), "{err}");
+    assert!(
+        err.contains("# pjit diff: 2 runs of base, 2 of new"),
+        "{err}"
+    );
+    let began = |side: &str, run: &str| {
+        let folder = lab.path("out").join(side).join(run);
+        story(&folder)["began"].as_f64().expect("a time")
+    };
+    let times = [("base", "01"), ("new", "01"), ("base", "02"), ("new", "02")];
+    let times = times.map(|(side, run)| began(side, run));
+    assert!(times.is_sorted(), "{times:?}");
+}
+
+const LOAD: &str = r"
+#include <stdlib.h>
+static volatile unsigned long sink;
+__attribute__((noinline)) void busy(void) { for (int i = 0; i < 500000; i++) sink++; }
+int main(int c, char **v) { for (int i = c > 1 ? atoi(v[1]) : 0; i > 0; i--) busy(); return 0; }
+";
+
+/// As many bytes of stack as are wanted, below which there is work.
+const DEEP: &str = r"
+#include <alloca.h>
+#include <string.h>
+static volatile unsigned long sink;
+__attribute__((noinline)) void busy(void) { for (int i = 0; i < 300000000; i++) sink++; }
+__attribute__((noinline)) void deep(void) { volatile char *room = alloca(20000); memset((void *)room, 1, 20000); busy(); sink += room[7]; }
+int main(void) { deep(); return 0; }
+";
+
+#[test]
+fn once_more_stacks_are_large_enough() {
+    let Some(lab) = built("again", "deep", DEEP) else {
+        return;
+    };
+    let words = ["-o", "small", "--call-graph", "dwarf,8192", "--", "./deep"];
+    let (code, _, err) = done(&mut record(&lab, &words));
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains("next: pjit record --again small"), "{err}");
+    let (code, _, err) = done(&mut record(&lab, &["--again", "small", "-o", "large"]));
+    assert_eq!(code, Some(0), "{err}");
+    let line = |begins: &str| {
+        let found = err.lines().find(|line| line.starts_with(begins));
+        let percent = found.and_then(|line| line[begins.len()..].trim().split('%').next());
+        percent
+            .and_then(|number| number.parse::<f64>().ok())
+            .unwrap_or(-1.0)
+    };
+    assert!(line("before:") < 50.0 && line("now:") > 90.0, "{err}");
+    // Without an argument the newest folder is read.
+    let (code, _, err) = done(&mut record(&lab, &["-q", "--", "./deep"]));
+    assert_eq!(code, Some(0), "{err}");
+    let summary = pjit().arg("summary").current_dir(lab.path(".")).output();
+    let summary = summary.expect("it can be run");
+    let said = String::from_utf8_lossy(&summary.stderr).into_owned();
+    assert!(said.starts_with("pjit: reading pjit-deep-"), "{said}");
+    assert!(summary.status.success());
+}
+
+#[test]
+fn what_a_killed_recorder_left_is_gathered_later() {
+    let Some(lab) = built("finish", "server", SERVER) else {
+        return;
+    };
+    let mut child = serving(&lab, "out");
+    let (perfs, servers) = (children(child.id(), "perf"), children(child.id(), "server"));
+    send(Signal::KILL, child.id());
+    let _ = child.wait();
+    wait_for("both are gone", || is_gone(perfs[0]) && is_gone(servers[0]));
+    let (code, _, err) = done(&mut record(&lab, &["--finish", "out"]));
+    assert_eq!(code, Some(0), "{err}");
+    let made = names(&lab.path("out"));
+    let known = ["perf.data", "kallsyms.gz"].map(str::to_owned);
+    assert!(made.is_subset(&known.into()), "{made:?}");
+}
+
+#[test]
+fn a_server_is_loaded_and_ended() {
+    let Some(lab) = built("load", "server", SERVER) else {
+        return;
+    };
+    let words = [
+        "-q",
+        "--load",
+        "sleep 0.5; touch loaded",
+        "-o",
+        "out",
+        "--",
+        "./server",
+    ];
+    let (code, _, err) = done(&mut record(&lab, &words));
+    assert_eq!(code, Some(42), "{err}");
+    assert!(lab.path("loaded").exists());
+    assert!(samples_of(&lab, "out", "clean_up") > 20, "{err}");
+}
