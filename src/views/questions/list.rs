@@ -167,6 +167,16 @@ mod tests {
         assert_eq!(lines("f"), [("a.c".to_owned(), 3, 10, 15)]);
         assert_eq!(lines("g"), [("b.h".to_owned(), 7, 7, 7)]);
         assert_eq!(lines("main"), []);
+        // The heavier file first.
+        let mut lines = BTreeMap::from([("a.js", BTreeMap::new()), ("b.ts", BTreeMap::new())]);
+        let weighs = |period| Line {
+            inclusive: Count { period, samples: 1 },
+            ..Line::default()
+        };
+        lines.entry("a.js").or_default().insert(1, weighs(2));
+        lines.entry("b.ts").or_default().insert(9, weighs(3));
+        let files: Vec<String> = by_weight(lines).into_iter().map(|file| file.path).collect();
+        assert_eq!(files, ["b.ts", "a.js"]);
         assert_eq!(of("main").unplaced.inclusive.period, 17);
     }
 }
