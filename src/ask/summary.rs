@@ -25,6 +25,8 @@ pub struct Summary {
     pub small: bool,
     /// All edges between functions, too.
     pub edges: bool,
+    /// The page is part of another one, which says what to type next.
+    pub is_part: bool,
     /// The only table that is shown, if not all are.
     pub by: Option<summary::By>,
     /// The table that CSV shows: self, own, foreign, packages, activities, processes, cgroups or lines.
@@ -92,6 +94,7 @@ impl Question for Summary {
             trust: stdio::trust_line(&profile),
             filters: filter,
             by: view.by,
+            is_part: view.is_part,
         };
         let wanted = Wanted {
             full_names: view.full_names,

@@ -245,7 +245,7 @@ pub struct StackFilterArgs {
     #[arg(long = "hide", value_name = "REGEX")]
     hide: Vec<String>,
 
-    /// Keep matching frames only
+    /// Keep matching frames only; with package=REGEX those of the packages
     #[arg(long = "show", value_name = "REGEX")]
     show: Vec<String>,
 
@@ -278,13 +278,23 @@ impl StackFilterArgs {
             tags.splice(0..0, tagged.iter().cloned());
             (names, tags)
         });
+        let (show_packages, show): (Vec<&String>, Vec<&String>) = self
+            .show
+            .iter()
+            .partition(|text| text.starts_with("package="));
+        let show: Vec<String> = show.into_iter().cloned().collect();
+        let show_packages = show_packages
+            .iter()
+            .filter_map(|text| text.strip_prefix("package="));
+        let show_packages: Vec<String> = show_packages.map(str::to_owned).collect();
         Ok(Filters {
             samples,
             parent: None,
             focus: patterns(&focus),
             ignore: patterns(&ignore),
             hide: patterns(&self.hide),
-            show: patterns(&self.show),
+            show: patterns(&show),
+            show_packages: regexes("--show package", &show_packages)?,
             show_from: patterns(&self.show_from),
             tag_focus: tags("--tagfocus", &tag_focus)?,
             tag_ignore: tags("--tagignore", &tag_ignore)?,

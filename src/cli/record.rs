@@ -557,8 +557,14 @@ mod recording {
 
     fn page(folder: &Path) -> Result<(String, Numbers), AskError> {
         let diag = Diagnostics::brief();
-        let load = LoadOptions::of(Source::File(folder.join("perf.data")));
-        let summary = Request::of(load, Summary::default()).ask(&diag)?;
+        let here = std::env::current_dir().unwrap_or_default();
+        let near = folder.strip_prefix(&here).unwrap_or(folder);
+        let load = LoadOptions::of(Source::File(near.join("perf.data")));
+        let view = Summary {
+            is_part: true,
+            ..Summary::default()
+        };
+        let summary = Request::of(load, view).ask(&diag)?;
         let mut text = Vec::new();
         // A page of this size can be written into memory.
         let _ = answer::write(&summary, Format::Text, Some(Budget::Lines(PAGE)), &mut text);

@@ -70,6 +70,7 @@ impl Verb for SummaryArgs {
             small: matches!(self.print.format, Format::Json | Format::Csv),
             edges: self.edges,
             by: self.by,
+            is_part: false,
             table: self.table.clone().unwrap_or_else(|| {
                 let table = match self.by {
                     Some(By::Package) => "packages",

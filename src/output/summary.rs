@@ -70,6 +70,8 @@ pub struct PageOptions {
     pub filters: Option<String>,
     /// The only table, if one was chosen.
     pub by: Option<By>,
+    /// What to type next is said elsewhere.
+    pub is_part: bool,
 }
 
 /// Makes the page.
@@ -87,7 +89,7 @@ pub fn page(summary: &Summary, options: &PageOptions) -> Page {
         foot: Vec::new(),
     };
     // One table alone is an answer to a question of its own.
-    if options.by.is_none() {
+    if options.by.is_none() && !options.is_part {
         page.foot = maker.next();
     }
     let fixed = page.head.len() + page.parts.len() + page.foot.len();
@@ -390,7 +392,8 @@ impl PageMaker<'_> {
             path => format!(" -i {}", quoted(path)),
         };
         let mut commands = Vec::new();
-        if let Some(id) = function {
+        let is_named = |id: &FunctionId| summary.functions.get(*id).identity.name.name != UNKNOWN;
+        if let Some(id) = function.filter(is_named) {
             let label = summary.labels.get(&summary.functions, id);
             commands.push(format!("pjit list {}{path}", quoted(label)));
         }

@@ -274,6 +274,16 @@ fn teams_have_their_own_words() {
     let left = of(&all, "packages", "hot.js") - numbers;
     assert_eq!(of(&named, "packages", "hot.js"), left);
     assert_eq!(of(&named, "activities", "adding"), credited("fibonacci"));
+    // Frames of a package alone fold to what it pays for: each of its stacks has one.
+    let shown = stdout_of(&["fold", "--show", "package=^hot.js$"], "node");
+    assert_eq!(
+        folded(&shown).values().sum::<u64>(),
+        of(&all, "packages", "hot.js")
+    );
+    assert!(
+        !shown.contains("Builtin:") && shown.contains("fibonacci"),
+        "{shown}"
+    );
     let (code, text) = status(&["summary", "--package", "numbers"], "node");
     assert_eq!(code, Some(2), "{text}");
     assert!(text.contains("--package: NAME=REGEX"), "{text}");

@@ -7,7 +7,7 @@ use regex::{Regex, RegexSet};
 
 use super::functions::Functions;
 use super::kinds::OwnRules;
-use super::payers::Paid;
+use super::payers::{Paid, Payers};
 use super::tally::Count;
 use crate::ids::{Idx, IndexSlice, IndexVec, index_vec};
 use crate::needs::Needs;
@@ -122,6 +122,8 @@ pub struct Filters {
     pub hide: Option<Patterns>,
     /// The only frames that are kept.
     pub show: Option<Patterns>,
+    /// The only frames that are kept, by the package that each belongs to.
+    pub show_packages: Option<RegexSet>,
     /// Frames above the outermost match are removed; so are samples without one.
     pub show_from: Option<Patterns>,
     /// Only samples in which one of these matches.
@@ -142,6 +144,7 @@ impl Filters {
             &self.show_from,
         ];
         self.samples.is_empty()
+            && self.show_packages.is_none()
             && self.parent.is_none()
             && sets.iter().all(|set| set.is_none())
             && self.tag_focus.is_empty()
@@ -170,7 +173,7 @@ impl Filters {
 
     /// Whether tags tell what functions are.
     fn looks_at_functions(&self) -> bool {
-        self.has_tag(Tag::Kind) || self.looks_at_payers()
+        self.has_tag(Tag::Kind) || self.looks_at_payers() || self.show_packages.is_some()
     }
 
     fn looks_at_payers(&self) -> bool {
@@ -204,6 +207,8 @@ impl Filters {
             let patterns = set.iter().flat_map(Patterns::texts);
             texts.extend(patterns.map(|pattern| format!("{option} {pattern}")));
         }
+        let packages = self.show_packages.iter().flat_map(RegexSet::patterns);
+        texts.extend(packages.map(|pattern| format!("--show package={pattern}")));
         for (option, tags) in [
             ("--tagfocus", &self.tag_focus),
             ("--tagignore", &self.tag_ignore),
@@ -236,7 +241,7 @@ pub fn apply(
     filters: &Filters,
     rules: &OwnRules,
 ) -> IndexVec<EventId, Kept> {
-    let frames = FrameMatches::of(profile, filters);
+    let frames = FrameMatches::of(profile, filters, rules);
     let mut stacks = Rewriter {
         frames: &frames,
         filters,
@@ -346,7 +351,7 @@ struct FrameMatches {
 }
 
 impl FrameMatches {
-    fn of(profile: &Profile, filters: &Filters) -> Self {
+    fn of(profile: &Profile, filters: &Filters, rules: &OwnRules) -> Self {
         let names = FrameNames::of(profile);
         let by = |patterns: &Option<Patterns>| match patterns {
             Some(patterns) => names.matching(profile, patterns),
@@ -357,6 +362,15 @@ impl FrameMatches {
             hidden.resize(profile.frames.len(), false);
             for (hidden, shown) in hidden.iter_mut().zip(by(&filters.show)) {
                 *hidden |= !shown;
+            }
+        }
+        if let Some(packages) = &filters.show_packages {
+            let functions = Functions::of(profile, rules);
+            let mut payers = Payers::new(profile, &functions);
+            hidden.resize(profile.frames.len(), false);
+            for (frame, hidden) in hidden.iter_mut_enumerated() {
+                let package = payers.package(frame);
+                *hidden |= !package.is_some_and(|package| packages.is_match(package));
             }
         }
         if filters.samples.resolved {

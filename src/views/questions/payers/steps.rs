@@ -15,6 +15,15 @@ pub struct Step {
 }
 
 impl Payers<'_> {
+    /// The package that a frame itself belongs to.
+    pub fn package(&mut self, frame: FrameId) -> Option<&str> {
+        let known = self.look(frame);
+        match self.known[known].pays {
+            Pays::Nobody | Pays::Std(_) => None,
+            Pays::Package(id) | Pays::Vendored(id) => Some(&self.payers[id].name),
+        }
+    }
+
     /// What each frame of a stack is, leaf first as the frames are. The first tells what [`of`](Self::of) says of the stack.
     pub fn steps(&mut self, frames: &[FrameId], steps: &mut Vec<Step>) {
         steps.clear();
